@@ -1,0 +1,35 @@
+// `npm run build [-- DIRECTORY]`: the package's `dist`, or the same in another directory.
+import { execFileSync } from 'node:child_process';
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { z } from 'zod';
+import { toolCallEnvelopeSchema, toolResultEnvelopeSchema } from '../src/contract/envelope.ts';
+import { planFileSchema } from '../src/contract/plan-file.ts';
+
+const root = resolve(import.meta.dirname, '..');
+const dist = resolve(process.argv[2] ?? join(root, 'dist'));
+
+const schemas: ReadonlyArray<readonly [name: string, title: string, schema: z.ZodType]> = [
+  ['tool-call', 'A tool call, version 1.1', toolCallEnvelopeSchema],
+  ['tool-result', 'The result of a tool call', toolResultEnvelopeSchema],
+  ['plan', 'A plan for `spillway run`', planFileSchema],
+];
+
+rmSync(dist, { recursive: true, force: true });
+execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', join(root, '.ci/tsconfig.build.json'), '--outDir', dist], { stdio: 'inherit' });
+
+mkdirSync(join(dist, 'schemas'));
+for (const [name, title, schema] of schemas) {
+  // `input`: the schema describes what is written, before defaults are filled in.
+  const json = { $id: `urn:spillway:schema:${name}`, title, ...z.toJSONSchema(schema, { io: 'input' }) };
+  writeFileSync(join(dist, 'schemas', `${name}.schema.json`), `${JSON.stringify(json, undefined, 2)}\n`);
+}
+
+for (const asset of ['cli/demo/plan.yaml']) {
+  mkdirSync(dirname(join(dist, asset)), { recursive: true });
+  copyFileSync(join(root, 'src', asset), join(dist, asset));
+}
+
+const command = join(dist, 'cli/main.js');
+if (!readFileSync(command, 'utf8').startsWith('#!/usr/bin/env node\n')) throw new Error('src/cli/main.ts must begin with #!/usr/bin/env node: it is the package’s bin');
+chmodSync(command, 0o755);

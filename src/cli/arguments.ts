@@ -1,0 +1,103 @@
+import { parseArgs } from 'node:util';
+
+/** What the command line asks for. */
+export type Command =
+  | { readonly name: 'help' }
+  | { readonly name: 'version' }
+  | {
+      readonly name: 'run';
+      readonly planPath: string;
+      readonly json: boolean;
+      readonly strict: boolean;
+      readonly ascii: boolean;
+      readonly color: boolean;
+      readonly tracePath?: string;
+      readonly seed?: number;
+    };
+
+export type RunCommand = Extract<Command, { name: 'run' }>;
+
+/** A command line that asks for nothing that exists. */
+export class UsageError extends Error {
+  override readonly name: string = 'UsageError';
+}
+
+const SEED_MAX = 2 ** 32 - 1;
+
+export const HELP = `spillway run PLAN.yaml [options]
+
+Runs a turn of tool calls over MCP servers: retries, circuit breakers, alternatives, a deadline,
+and in the end everything that completed. Progress goes to stderr, the result to stdout.
+
+  --json          events on stdout, one JSON object a line; the last line is the settled turn
+  --trace FILE    every event, also those after the deadline, to FILE, one JSON object a line
+  --seed N        the same jitter and injected faults each time (0 to ${SEED_MAX})
+  --strict        exit 3 when the turn is partial
+  --no-color      no colours (so does NO_COLOR in the environment)
+  --ascii         draw with ASCII characters only
+  --help          this text
+  --version       the version
+
+Exit codes: 0 completed or partial, 1 failed or escalated, 2 usage or bad plan (nothing was called),
+3 partial with --strict, 130 interrupted.
+A plan starts servers, which are programs: run only plans whose commands you would run yourself.
+`;
+
+const parse = (args: readonly string[]): ReturnType<typeof parseCommandLine> => {
+  try {
+    return parseCommandLine(args);
+  } catch (error) {
+    // parseArgs words its own errors well: the option, and what it lacks.
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+};
+
+// A function of its own, so that its type follows from the options.
+const parseCommandLine = (args: readonly string[]) =>
+  parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      json: { type: 'boolean', default: false },
+      trace: { type: 'string' },
+      seed: { type: 'string' },
+      strict: { type: 'boolean', default: false },
+      'no-color': { type: 'boolean', default: false },
+      ascii: { type: 'boolean', default: false },
+      help: { type: 'boolean', short: 'h', default: false },
+      version: { type: 'boolean', short: 'v', default: false },
+    },
+  });
+
+const seedOf = (text: string): number => {
+  const seed = Number(text);
+  if (!/^\d{1,10}$/.test(text) || seed > SEED_MAX) throw new UsageError(`--seed must be an integer from 0 to ${SEED_MAX}, not ${JSON.stringify(text)}`);
+  return seed;
+};
+
+/**
+ * Reads a command line.
+ * @param args without the program's own name
+ * @throws UsageError
+ */
+export function parseCommand(args: readonly string[]): Command {
+  const { values, positionals } = parse(args);
+  if (values.help) return { name: 'help' };
+  if (values.version) return { name: 'version' };
+  const [name, planPath, ...rest] = positionals;
+  if (name === undefined) throw new UsageError('a command is missing; write spillway run PLAN.yaml');
+  if (name !== 'run') throw new UsageError(`there is no command ${JSON.stringify(name)}; write spillway run PLAN.yaml`);
+  if (planPath === undefined || planPath === '') throw new UsageError('the plan file is missing; write spillway run PLAN.yaml');
+  if (rest.length > 0) throw new UsageError(`run takes one plan file, not ${rest.length + 1}; leave out ${JSON.stringify(rest[0])}`);
+  if (values.trace === '') throw new UsageError('--trace needs the name of a file');
+  return {
+    name: 'run',
+    planPath,
+    json: values.json,
+    strict: values.strict,
+    ascii: values.ascii,
+    color: !values['no-color'],
+    ...(values.trace === undefined ? {} : { tracePath: values.trace }),
+    ...(values.seed === undefined ? {} : { seed: seedOf(values.seed) }),
+  };
+}

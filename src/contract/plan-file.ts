@@ -1,0 +1,201 @@
+import { z } from 'zod';
+import type { Classification } from './error-kind.ts';
+import type { Effects, ProfileName } from './policy.ts';
+
+/** A server of a plan file. */
+export interface ServerEntry {
+  command: string;
+  args?: string[];
+  env?: Record<string, string>;
+  cwd?: string;
+  url?: never;
+}
+
+export interface RetryEntry {
+  strategy?: 'exponential' | 'exponential_backoff' | 'full_jitter' | 'decorrelated' | 'constant';
+  initial_delay_ms?: number;
+  max_delay_ms?: number;
+  multiplier?: number;
+  jitter_percent?: number;
+  max_attempts?: number;
+  max_total_time_ms?: number;
+}
+
+export interface BreakerEntry {
+  failure_threshold?: number | 'off';
+  failure_rate?: number | 'off';
+  window_size?: number;
+  window_ms?: number;
+  minimum_calls?: number;
+  timeout_ms?: number;
+  cooldown_multiplier?: number;
+  cooldown_max_ms?: number;
+  probes?: number;
+  success_threshold?: number;
+  half_open_timeout_ms?: number;
+  ramp_ms?: number;
+  slow_call_ms?: number;
+  initial_state?: 'closed' | 'forced_open' | 'disabled';
+}
+
+export interface FaultsEntry {
+  fail_first?: number;
+  code?: string;
+  rate?: number;
+  latency_ms?: number;
+  hang?: boolean;
+}
+
+/** A tool of a plan file: which one it is, and how its calls are guarded. */
+export interface ToolEntry {
+  id: string;
+  server: string;
+  tool: string;
+  timeout_ms?: number;
+  idle_timeout_ms?: number;
+  retry_policy?: RetryEntry;
+  circuit_breaker?: BreakerEntry | false;
+  classification?: Record<string, Classification>;
+  alternatives?: string[];
+  effects?: Effects;
+  faults?: FaultsEntry;
+}
+
+export interface NodeEntry {
+  id: string;
+  tool: string;
+  input?: Record<string, unknown> | string;
+  needs?: string[];
+  optional?: boolean;
+  default?: unknown;
+}
+
+export interface TurnEntry {
+  timeout_ms?: number;
+  on_deadline?: 'detach' | 'abort';
+  concurrency?: number;
+  nodes: NodeEntry[];
+}
+
+/** A plan file, as `spillway run` reads it. */
+export interface PlanFile {
+  profile?: ProfileName;
+  servers?: Record<string, ServerEntry>;
+  tools?: ToolEntry[];
+  turn: TurnEntry;
+}
+
+/** A plan file written by hand has tens of nodes; one that a program wrote, thousands. */
+const NODES_MAX = 10_000;
+const TOOLS_MAX = 1_000;
+const COUNT_MAX = 1_000_000;
+
+const text = (max: number): z.ZodString => z.string().min(1).max(max);
+/** References and the table are made of names, so a name has no space, quote, bracket or brace. */
+const name = (max: number): z.ZodString =>
+  z.string().max(max).regex(/^[A-Za-z0-9_-]+$/, { error: 'must be made of letters, digits, _ and - only' });
+const toolName = (): z.ZodString =>
+  z.string().max(256).regex(/^[A-Za-z0-9_./:-]+$/, { error: 'must be made of letters, digits and _ - . / : only' });
+const count = (min: number, max: number): z.ZodNumber => z.number().int().min(min).max(max);
+const durationMs: z.ZodNumber = z.number().nonnegative().max(Number.MAX_SAFE_INTEGER);
+const positiveMs: z.ZodNumber = z.number().positive().max(Number.MAX_SAFE_INTEGER);
+
+const server: z.ZodType<ServerEntry> = z
+  .strictObject({
+    command: text(4096).describe('The program. A bare name is looked for in node_modules/.bin, from the server’s folder upward, then in PATH; a relative path starts at the plan file’s folder.'),
+    args: z.array(z.string().max(65_536)).max(256).exactOptional().describe('Its arguments.'),
+    env: z.record(text(256), z.string().max(65_536)).exactOptional().describe('Environment variables for it, beside HOME, PATH and the like. Nothing else of your environment reaches it.'),
+    cwd: text(4096).exactOptional().describe('Its working folder, relative to the plan file’s. Without this key: the folder the command runs in.'),
+    url: z.never({ error: 'cannot be used yet: servers over HTTP come later; start one over stdio with command and args' }).exactOptional().describe('Reserved for servers over HTTP.'),
+  })
+  .describe('An MCP server, started over stdio.');
+
+const retry: z.ZodType<RetryEntry> = z
+  .strictObject({
+    strategy: z.enum(['exponential', 'exponential_backoff', 'full_jitter', 'decorrelated', 'constant']).exactOptional().describe('How delays grow. exponential_backoff is another spelling of exponential.'),
+    initial_delay_ms: durationMs.exactOptional().describe('The delay before the first retry. Default 100.'),
+    max_delay_ms: durationMs.exactOptional().describe('The cap on a delay, before jitter. Default 800.'),
+    multiplier: z.number().min(1).max(1000).exactOptional().describe('What a delay grows by. Default 2.'),
+    jitter_percent: z.number().min(0).max(100).exactOptional().describe('Spread around a delay: 10 means 90 % to 110 %. Default 10.'),
+    max_attempts: count(1, COUNT_MAX).exactOptional().describe('Attempts in all, the first one included. Default 5.'),
+    max_total_time_ms: durationMs.exactOptional().describe('No attempt starts this long after the first did, or later. Default 2000: below timeout_ms, a timeout is never retried.'),
+  })
+  .describe('How often, and how patiently, a failed call is repeated.');
+
+const orOff = (rule: z.ZodNumber, words: string): z.ZodType<number | 'off'> => z.union([rule, z.literal('off')], { error: `must be ${words}, or off` });
+
+const breaker: z.ZodType<BreakerEntry> = z.strictObject({
+  failure_threshold: orOff(count(1, COUNT_MAX), `an integer from 1 to ${COUNT_MAX}`).exactOptional().describe('Consecutive failures that open it. Default 5.'),
+  failure_rate: orOff(z.number().positive().max(1), 'a number above 0 and up to 1').exactOptional().describe('Share of failures among the last outcomes that opens it. Default 0.5.'),
+  window_size: count(1, COUNT_MAX).exactOptional().describe('How many of the last outcomes the rate looks at. Default 20.'),
+  window_ms: positiveMs.exactOptional().describe('Older outcomes count for neither rule. Default 120000.'),
+  minimum_calls: count(1, COUNT_MAX).exactOptional().describe('Outcomes the rate needs. Default 10, or window_size if that is less.'),
+  timeout_ms: durationMs.exactOptional().describe('How long it stays open. Default 30000.'),
+  cooldown_multiplier: z.number().min(1).max(1000).exactOptional().describe('timeout_ms grows by this each time a probe fails. Default 1.'),
+  cooldown_max_ms: durationMs.exactOptional().describe('The cap on that growth. Default 300000.'),
+  probes: count(1, COUNT_MAX).exactOptional().describe('Calls admitted at a time while half-open. Default 1.'),
+  success_threshold: count(1, COUNT_MAX).exactOptional().describe('Consecutive good probes that close it. Default 2.'),
+  half_open_timeout_ms: positiveMs.exactOptional().describe('How long it waits for its probes. Default the greater of timeout_ms and 60000.'),
+  ramp_ms: durationMs.exactOptional().describe('After closing, admit a growing share over this time. Default 0.'),
+  slow_call_ms: durationMs.exactOptional().describe('Slower successes count as failures for the rate. Default: none.'),
+  initial_state: z.enum(['closed', 'forced_open', 'disabled']).exactOptional().describe('Default closed.'),
+});
+
+const faults: z.ZodType<FaultsEntry> = z
+  .strictObject({
+    fail_first: count(0, COUNT_MAX).exactOptional().describe('The first attempts fail.'),
+    code: text(128).exactOptional().describe('The code that injected failures carry, such as ECONNRESET or 503.'),
+    rate: z.number().min(0).max(1).exactOptional().describe('Share of attempts that fail; --seed makes them the same each time.'),
+    latency_ms: durationMs.exactOptional().describe('Added before each attempt.'),
+    hang: z.boolean().exactOptional().describe('What would fail never answers instead.'),
+  })
+  .describe('Faults put in front of the tool, to see how a turn survives them.');
+
+const tool: z.ZodType<ToolEntry> = z
+  .strictObject({
+    id: toolName().describe('The name that nodes use.'),
+    server: name(64).describe('One of servers.'),
+    tool: text(256).describe('Its name at the server.'),
+    timeout_ms: positiveMs.exactOptional().describe('Hard limit on one attempt. Default 30000.'),
+    idle_timeout_ms: positiveMs.exactOptional().describe('An attempt that makes no progress for this long times out. Off by default.'),
+    retry_policy: retry.exactOptional(),
+    circuit_breaker: z.union([breaker, z.literal(false)]).exactOptional().describe('When the tool is given a rest. false: never.'),
+    classification: z.record(text(128), z.enum(['transient', 'permanent'])).exactOptional().describe('A status, code or error kind and its class here: { "503": permanent }.'),
+    alternatives: z.array(toolName()).max(16).exactOptional().describe('Tools to try in order, with the same input, when this one fails for good.'),
+    effects: z.enum(['read', 'mutating']).exactOptional().describe('A mutating tool is not repeated when it may have taken effect. Default read.'),
+    faults: faults.exactOptional(),
+  })
+  .describe('A tool of a server that has a policy or another name. Others need no entry: a node names them <server>.<tool>.');
+
+const node: z.ZodType<NodeEntry> = z
+  .strictObject({
+    id: name(64).describe('Its name in needs, references and results.'),
+    tool: toolName().describe('The id of a tool, or <server>.<tool>.'),
+    input: z
+      .union([z.record(z.string(), z.unknown()), z.string().max(65_536).regex(/^\$\{[^{}]*\}$/)], { error: 'must be a mapping, or one reference such as ${flights}' })
+      .exactOptional()
+      .describe('The tool’s arguments. ${flights} is the value of the node flights, ${flights.items[0].id} a part of it; $${ is a plain ${.'),
+    needs: z.array(name(64)).max(NODES_MAX).exactOptional().describe('Nodes that settle before this one starts, and whose values it may refer to.'),
+    optional: z.boolean().exactOptional().describe('May be left out without harm to the turn.'),
+    default: z.unknown().exactOptional().describe('Stands in for the value of a need that failed, so that this node runs all the same.'),
+  })
+  .describe('A call.');
+
+const turn: z.ZodType<TurnEntry> = z
+  .strictObject({
+    timeout_ms: positiveMs.exactOptional().describe('When the turn settles at the latest, with what it has. Default 300000.'),
+    on_deadline: z.enum(['detach', 'abort']).exactOptional().describe('What happens to running calls then: they finish in the background (until the command ends), or are stopped. Default detach.'),
+    concurrency: count(1, NODES_MAX).exactOptional().describe('How many calls run at a time. Default: no limit.'),
+    nodes: z.array(node).min(1).max(NODES_MAX).describe('The calls. Those that need nothing start at once, together.'),
+  })
+  .describe('The calls to make, what they need of each other, and how long all of it may take.');
+
+/** What a plan file may hold. Keys are the seeds' snake_case; a key that is not here is refused. */
+export const planFileSchema: z.ZodType<PlanFile> = z
+  .strictObject({
+    profile: z.enum(['interactive', 'resilient']).exactOptional().describe('Where policies start from: quick, for a person who waits (default), or patient, for work in the background.'),
+    servers: z.record(name(64), server).exactOptional().describe('MCP servers by name.'),
+    tools: z.array(tool).max(TOOLS_MAX).exactOptional(),
+    turn,
+  })
+  .meta({ title: 'spillway plan', description: 'A turn of tool calls for `spillway run`.' });

@@ -1,0 +1,81 @@
+import type { Classification } from './error-kind.ts';
+
+/** How long to wait before each retry, and when to stop (R-2.1). Units are milliseconds; `maxAttempts` counts the first. */
+export interface RetryPolicy {
+  readonly strategy: 'exponential' | 'full_jitter' | 'decorrelated' | 'constant';
+  readonly initialDelayMs: number;
+  /** The cap on a delay, before jitter. */
+  readonly maxDelayMs: number;
+  readonly multiplier: number;
+  /** Spread around an `exponential` or `constant` delay: 10 means 90 % to 110 %. */
+  readonly jitterPercent: number;
+  readonly maxAttempts: number;
+  /** No attempt starts this long after the first one did, or later. */
+  readonly maxTotalTimeMs: number;
+}
+
+/** When a circuit breaker opens, how it recovers (R-3.11). Either opening rule is off with `Infinity`. */
+export interface BreakerOptions {
+  /** Consecutive failures that open it. Default 5. */
+  readonly failureThreshold?: number;
+  /** Share of failures among the last outcomes that opens it, in (0, 1]. Default 0.5. */
+  readonly failureRate?: number;
+  /** How many of the last outcomes the rate looks at. Default 20. */
+  readonly windowSize?: number;
+  /** Outcomes older than this count for neither rule. Default 120,000. */
+  readonly windowMs?: number;
+  /** Outcomes the rate needs before it can open. Default 10, or `windowSize` if that is less. */
+  readonly minimumCalls?: number;
+  /** How long it stays open. Default 30,000. */
+  readonly cooldownMs?: number;
+  /** The cooldown grows by this each time a probe fails. Default 1. */
+  readonly cooldownMultiplier?: number;
+  /** Default 300,000, or `cooldownMs` if that is more. */
+  readonly cooldownMaxMs?: number;
+  /** Calls admitted at a time while half-open. Default 1. */
+  readonly probes?: number;
+  /** Consecutive good probes that close it. Default 2. */
+  readonly successThreshold?: number;
+  /** How long a half-open breaker waits for its probes before it revokes them and opens. Default the greater of `cooldownMs` and 60,000. */
+  readonly halfOpenTimeoutMs?: number;
+  /** After closing, admit a growing share over this time. Default 0: all at once. */
+  readonly rampMs?: number;
+  /** Successes slower than this count as failures for the rate. Default `Infinity`: none. */
+  readonly slowCallMs?: number;
+  readonly initialState?: 'closed' | 'forced_open' | 'disabled';
+}
+
+/** Retries that a whole layer may make (R-2.6): at most `ratio` of the calls started in the window, plus `minPerSecond`. */
+export interface RetryBudgetOptions {
+  readonly ratio?: number;
+  readonly minPerSecond?: number;
+  readonly windowMs?: number;
+}
+
+/** `{ "503": "permanent" }`: a status, code or kind, and the class it gets for this tool (R-1.4). */
+export type ClassificationOverrides = Readonly<Record<string, Classification>>;
+
+/** What a tool does to the world. A mutating tool is not retried when it may have taken effect (R-2.5). */
+export type Effects = 'read' | 'mutating';
+
+/** How one tool's calls are guarded. What is left out comes from the layer's defaults, then its profile. */
+export interface ToolPolicy {
+  /** Hard limit on one attempt. Default 30,000. */
+  readonly timeoutMs?: number;
+  /** An attempt that makes no progress for this long times out. Off by default. */
+  readonly idleTimeoutMs?: number;
+  readonly retry?: Partial<RetryPolicy>;
+  /** `false`: no breaker. */
+  readonly breaker?: BreakerOptions | false;
+  /** Tools to try, in order, when this one fails for good. They get the same input. */
+  readonly alternatives?: readonly string[];
+  readonly effects?: Effects;
+  readonly classification?: ClassificationOverrides;
+  /** The resource checks the call's key, so that a repeated effect is refused there: uncertain failures may be retried. */
+  readonly enforcesKey?: boolean;
+  /** Never retry an uncertain failure, whatever else allows it. */
+  readonly safetyCritical?: boolean;
+}
+
+/** `interactive`: quick, for a person who waits. `resilient`: patient, for work in the background (R-2.1). */
+export type ProfileName = 'interactive' | 'resilient';

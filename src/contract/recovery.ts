@@ -1,0 +1,63 @@
+import type { ToolExecutionError } from './tool-error.ts';
+import type { Effects } from './policy.ts';
+
+/** What to do about a failure. */
+export type RecoveryStrategy = 'retry' | 'alternative' | 'partial' | 'escalate' | 'fail';
+
+/** Why: `transient` allows a retry, every other code forbids one. The order is the one in which they are asked (R-6.1). */
+export type RecoveryCode =
+  | 'canceled'
+  | 'turn_deadline'
+  | 'transient'
+  | 'permanent'
+  | 'attempts_exhausted'
+  | 'time_exhausted'
+  | 'budget_exhausted'
+  | 'circuit_open'
+  | 'uncertain_mutation'
+  | 'retry_after_too_long'
+  | 'no_retry_hint';
+
+/** A failure, and everything a decision about it may rest on. */
+export interface FailureNotification {
+  readonly toolName: string;
+  readonly callId: string;
+  readonly turnId?: string | undefined;
+  readonly error: ToolExecutionError;
+  /** `transient` or `permanent`. */
+  readonly classification: string;
+  /** The breaker's state after this failure was counted. */
+  readonly breakerState: string;
+  /** The attempt that failed, counted from 1; 0 when none was made. */
+  readonly attempt: number;
+  readonly maxAttempts: number;
+  /** Since the first attempt started. */
+  readonly elapsedMs: number;
+  readonly maxTotalTimeMs: number;
+  /** The backoff before the next attempt, before any `Retry-After`. */
+  readonly nextDelayMs: number;
+  /** Until the turn's or the call's deadline; `Infinity` without one. */
+  readonly turnRemainingMs: number;
+  /** Whether the layer's retry budget allows a retry now. */
+  readonly budgetAvailable: boolean;
+  /** The tools that may still be tried, in order. */
+  readonly alternatives: readonly string[];
+  readonly required: boolean;
+  readonly effects: Effects;
+  /** The resource checks the call's key (the tool declares `enforcesKey`). */
+  readonly hasIdempotencyKey: boolean;
+  /** The caller said that a retry does no harm. */
+  readonly retrySafe: boolean;
+  readonly safetyCritical?: boolean | undefined;
+}
+
+export interface RecoveryDecision {
+  readonly strategy: RecoveryStrategy;
+  readonly code: RecoveryCode;
+  /** A sentence. */
+  readonly reason: string;
+  /** With `retry`: the wait. */
+  readonly delayMs?: number;
+  /** With `alternative`: the tool to use. */
+  readonly toolName?: string;
+}

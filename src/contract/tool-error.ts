@@ -1,0 +1,66 @@
+import { TOOL_ERROR_KIND_MEANINGS, type Classification, type ToolErrorKind } from './error-kind.ts';
+
+/** Shared by every copy of this package in a process, so that errors are recognised across duplicate installs. */
+const BRAND = Symbol.for('spillway.ToolExecutionError');
+
+export interface ToolExecutionErrorOptions {
+  /** The failing party's own code: `ECONNRESET`, `insufficient_quota`, `-32602`. */
+  readonly code?: string | undefined;
+  /** The HTTP status, when the failure was an answered request. */
+  readonly status?: number | undefined;
+  /** How long the server asked to wait, in milliseconds. Negative or `NaN` means: do not retry. */
+  readonly retryAfterMs?: number | undefined;
+  /** The tool may have taken effect: it timed out or was aborted after it began, or its answer was lost. */
+  readonly uncertain?: boolean | undefined;
+  /** Whether the tool ran; by default what the kind means. */
+  readonly executed?: boolean | undefined;
+  /** The class, only where the entrance could decide it from the failure itself. */
+  readonly classification?: Classification | undefined;
+  readonly cause?: unknown;
+  /** Facts for the host's logs. Never shown to a model. */
+  readonly details?: unknown;
+  /** A text that may be shown to a model verbatim. */
+  readonly safeMessage?: string | undefined;
+}
+
+/**
+ * The one error a tool call fails with: a kind from a closed list, and what was known when it entered.
+ *
+ * @example
+ * throw new ToolExecutionError('execution_error', 'Invalid airport code: XYZ', { status: 400 });
+ */
+export class ToolExecutionError extends Error {
+  override readonly name: string = 'ToolExecutionError';
+  readonly kind: ToolErrorKind;
+  readonly code: string | undefined;
+  readonly status: number | undefined;
+  readonly retryAfterMs: number | undefined;
+  readonly uncertain: boolean;
+  readonly executed: boolean;
+  readonly classification: Classification | undefined;
+  readonly details: unknown;
+  readonly safeMessage: string | undefined;
+
+  constructor(kind: ToolErrorKind, message: string, options: ToolExecutionErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.kind = kind;
+    this.code = options.code;
+    this.status = options.status;
+    this.retryAfterMs = options.retryAfterMs;
+    this.uncertain = options.uncertain ?? false;
+    this.executed = options.executed ?? TOOL_ERROR_KIND_MEANINGS[kind].executed;
+    this.classification = options.classification;
+    this.details = options.details;
+    this.safeMessage = options.safeMessage;
+    Object.defineProperty(this, BRAND, { value: true });
+  }
+}
+
+/** True for a `ToolExecutionError` of this or any other installed copy of the package. Never throws. */
+export function isToolExecutionError(value: unknown): value is ToolExecutionError {
+  try {
+    return typeof value === 'object' && value !== null && (value as Record<symbol, unknown>)[BRAND] === true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,49 @@
+import type { Observable } from 'rxjs';
+import type { ZodType } from 'zod';
+import type { ToolPolicy } from './policy.ts';
+
+/** How far an attempt has come. Each report resets the idle timeout, never the hard one. */
+export interface Progress {
+  readonly progress?: number;
+  readonly total?: number;
+  readonly message?: string;
+}
+
+/** What a tool is given beside its input. */
+export interface ToolContext {
+  /** Fresh for each attempt; aborted when the attempt is over before the tool is. */
+  readonly signal: AbortSignal;
+  /** Counted from 1. */
+  readonly attempt: number;
+  /** Identifies the call across retries: hand it to the resource, which can then refuse to act twice. */
+  readonly callKey: string;
+  /** W3C trace context to continue, where the caller gave one. */
+  readonly traceparent?: string;
+  readonly baggage?: Readonly<Record<string, string>>;
+  progress(report: Progress): void;
+}
+
+/** What `execute` may give: its last value is the call's output. */
+export type ToolOutput<O> = O | PromiseLike<O> | Observable<O> | AsyncIterable<O>;
+
+/** A tool as the layer runs it. Make one with `tool()`. */
+export interface Tool<I = unknown, O = unknown, Name extends string = string> {
+  readonly name: Name;
+  readonly description?: string;
+  /** Checked before anything runs. */
+  readonly input?: ZodType;
+  /** Checked on the last value; a value that does not fit is a permanent, uncertain failure. */
+  readonly output?: ZodType;
+  /** The input's JSON Schema, for a tool that comes from a wire. */
+  readonly inputJsonSchema?: Readonly<Record<string, unknown>>;
+  readonly policy?: ToolPolicy;
+  /** The name of what the tool depends on; tools of one dependency can share a breaker. */
+  readonly dependency?: string;
+  execute(input: I, context: ToolContext): ToolOutput<O>;
+}
+
+/** Any tool, whatever its input: what a layer's list holds. */
+export type AnyTool = Tool<never, unknown>;
+
+export type InputOf<T> = T extends { execute(input: infer I, context: ToolContext): unknown } ? I : never;
+export type OutputOf<T> = T extends Tool<never, infer O> ? O : never;

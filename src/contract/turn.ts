@@ -1,0 +1,59 @@
+import type { ToolResultEnvelope } from './envelope.ts';
+import type { ToolErrorKind } from './error-kind.ts';
+import type { AnyTool } from './tool.ts';
+
+/** A call inside a plan. */
+export interface PlanNode {
+  readonly id: string;
+  /** A tool, or the name of one that the layer knows. */
+  readonly tool: AnyTool | string;
+  /** The input, or a function that makes it of the values of `needs`. */
+  readonly input?: unknown;
+  /** Nodes whose values this one is given; it starts when all of them have settled. */
+  readonly needs?: readonly string[];
+  /** May be left out without harm to the turn. */
+  readonly optional?: boolean;
+  /** Stands in for the value of a need that failed, so that this node runs all the same. */
+  readonly default?: unknown;
+  /** The id the model gave the call, for the trace. */
+  readonly toolCallId?: string;
+}
+
+export interface PlanOptions {
+  /** When the turn settles at the latest. Default 300,000. */
+  readonly timeoutMs?: number;
+  /** What happens to running calls then: `detach` lets them finish in the background, `abort` stops them. Default `detach`. */
+  readonly onDeadline?: 'detach' | 'abort';
+  /** How many calls run at a time. Default: no limit. */
+  readonly concurrency?: number;
+}
+
+export type NodeState = 'succeeded' | 'failed' | 'skipped' | 'defaulted' | 'timed_out' | 'canceled';
+
+export interface NodeResult {
+  readonly id: string;
+  readonly toolName: string;
+  readonly state: NodeState;
+  /** The call's result; absent when no call was made or none had settled. */
+  readonly result?: ToolResultEnvelope;
+  /** A sentence: why it is not simply `succeeded`. */
+  readonly reason?: string;
+}
+
+/** `completed`: every node succeeded or defaulted. `escalated`: something required is missing. `failed`: no tool ran. `partial`: the rest (R-5.5). */
+export type TurnStatus = 'completed' | 'partial' | 'escalated' | 'failed';
+
+export interface TurnResult<Values = Readonly<Record<string, unknown>>> {
+  readonly status: TurnStatus;
+  /** In plan order, one per node. */
+  readonly nodes: readonly NodeResult[];
+  /** The outputs of the nodes that succeeded or defaulted, by id. */
+  readonly values: Partial<Values>;
+  /** How many calls' tools ran. */
+  readonly executedTools: number;
+  readonly hadToolFailure: boolean;
+  /** The distinct kinds of failure, in plan order. */
+  readonly toolFailureKinds: readonly ToolErrorKind[];
+  /** One sentence for a person. */
+  readonly summary: string;
+}

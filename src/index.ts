@@ -1,0 +1,48 @@
+export { TOOL_ERROR_KIND_MEANINGS, type Classification, type ToolErrorKind, type ToolErrorKindMeaning } from './contract/error-kind.ts';
+export { ToolExecutionError, isToolExecutionError, type ToolExecutionErrorOptions } from './contract/tool-error.ts';
+export {
+  toolCallEnvelopeSchema,
+  toolResultEnvelopeSchema,
+  type BreakerStateName,
+  type RetryRecord,
+  type ToolCallEnvelope,
+  type ToolCallRequest,
+  type ToolResultEnvelope,
+  type ToolResultStatus,
+} from './contract/envelope.ts';
+export type { ErrorReport, LayerEvent, ToolEvent, TraceEvent, TurnEvent, TurnOwnEvent } from './contract/event.ts';
+export type { BreakerOptions, ClassificationOverrides, Effects, ProfileName, RetryBudgetOptions, RetryPolicy, ToolPolicy } from './contract/policy.ts';
+export type { ToolProvider } from './contract/provider.ts';
+export type { FailureNotification, RecoveryCode, RecoveryDecision, RecoveryStrategy } from './contract/recovery.ts';
+export type { Runtime } from './contract/runtime.ts';
+export type { DedupeRecord, DedupeStore } from './contract/store.ts';
+export type { AnyTool, InputOf, OutputOf, Progress, Tool, ToolContext, ToolOutput } from './contract/tool.ts';
+export type { NodeResult, NodeState, PlanNode, PlanOptions, TurnResult, TurnStatus } from './contract/turn.ts';
+
+export { toToolExecutionError } from './entrance/tool.ts';
+
+export { backoffDelayMs, retryPolicy } from './policy/backoff.ts';
+export { breakerSettings, type BreakerSettings } from './policy/breaker-settings.ts';
+export { initialBreaker, reduceBreaker, type BreakerInput, type BreakerMemory, type BreakerOutcome, type Permit } from './policy/breaker.ts';
+export { breakerOutcome } from './policy/breaker-outcome.ts';
+export { decideCascade, turnStatus, type Cascade, type SettledNode } from './policy/cascade.ts';
+export { classify, type Classified } from './policy/classify.ts';
+export { RETRY_PROFILES } from './policy/profile.ts';
+export { seededRandom } from './policy/random.ts';
+export { decideRecovery } from './policy/recovery.ts';
+export { createRetryBudget, type RetryBudget } from './policy/retry-budget.ts';
+
+export { abortable } from './operators/abortable.ts';
+export { attemptTimeout } from './operators/attempt-timeout.ts';
+export { createBreaker, type Admission, type Breaker, type BreakerState } from './operators/breaker.ts';
+export { circuitBreaker } from './operators/circuit-breaker.ts';
+export { idleTimeout } from './operators/idle-timeout.ts';
+export { retryBackoff } from './operators/retry-backoff.ts';
+
+export { liveRuntime } from './runtime.ts';
+export type { Breakers } from './turn/breakers.ts';
+export { PlanError, plan, type NodeOptions, type Plan, type PlanBuilder, type PlanRule } from './turn/plan.ts';
+export { tool, type ToolDefinition } from './turn/tool.ts';
+export type { TurnOptions } from './turn/turn.ts';
+
+export { createSpillway, type CallOptions, type Spillway, type SpillwayOptions, type TypedTurnEvent } from './spillway.ts';

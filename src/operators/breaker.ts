@@ -1,0 +1,161 @@
+import { EMPTY, Observable, Subject, defer, distinctUntilChanged, ignoreElements, map, merge, observeOn, queueScheduler, scan, share, startWith, switchMap, tap } from 'rxjs';
+import type { BreakerStateName } from '../contract/envelope.ts';
+import type { BreakerOptions } from '../contract/policy.ts';
+import type { Runtime } from '../contract/runtime.ts';
+import { toToolExecutionError } from '../entrance/tool.ts';
+import { breakerSettings, type BreakerSettings } from '../policy/breaker-settings.ts';
+import { expireOutcomes } from '../policy/breaker-window.ts';
+import { advanceBreaker, breakerDueMs, decideBreaker, initialBreaker, type BreakerInput, type BreakerMemory, type BreakerOutcome, type Permit } from '../policy/breaker.ts';
+import { liveRuntime } from '../runtime.ts';
+
+/** What a breaker shows of itself. */
+export interface BreakerState {
+  readonly type: BreakerStateName;
+  /** Failures in a row; kept while open. */
+  readonly consecutiveFailures: number;
+  /** Outcomes in the window, and how many of them failed. */
+  readonly measured: number;
+  readonly failures: number;
+  /** While open: until it lets a probe through. */
+  readonly retryAfterMs?: number;
+}
+
+/** An admission: a permit that ends once, with the first of its verbs to be called, or a rejection. */
+export type Admission =
+  | {
+      readonly admitted: true;
+      success(): void;
+      /** The error's `retryAfterMs` is a floor under the cooldown. */
+      failure(error?: unknown): void;
+      /** It ended, and says nothing about the dependency. */
+      ignore(): void;
+      /** It was given up before it ended. */
+      release(): void;
+    }
+  | { readonly admitted: false; readonly retryAfterMs: number };
+
+export interface Breaker {
+  /** The state now, time that has passed without traffic included. */
+  readonly state: BreakerState;
+  /** The present state at once, then each change of `type` at its instant. Holds a timer only while it is watched. */
+  readonly state$: Observable<BreakerState>;
+  /** What the breaker is told: folded with `reduceBreaker` from the start, it gives the breaker's states. */
+  readonly inputs$: Observable<BreakerInput>;
+  admit(): Admission;
+  /** Rejects everything until `reset`. */
+  forceOpen(): void;
+  /** Straight to closed, with nothing remembered. */
+  reset(): void;
+  /** Admits everything and measures nothing until `reset`. */
+  disable(): void;
+}
+
+const show = (memory: BreakerMemory, settings: BreakerSettings, atMs: number): BreakerState => {
+  const now = advanceBreaker(memory, settings, atMs);
+  const window = now.type === 'closed' ? expireOutcomes(now.window, settings, atMs) : now.window;
+  return {
+    type: now.type,
+    consecutiveFailures: window.streakMs.length,
+    measured: window.outcomes.length,
+    failures: window.failures,
+    ...(now.type === 'open' ? { retryAfterMs: breakerDueMs(now, settings) - atMs } : {}),
+  };
+};
+
+/** A hint for one who was rejected. A forced-open breaker has no end of its own, so its cooldown stands in. */
+const retryAfterMs = (memory: BreakerMemory, settings: BreakerSettings, atMs: number): number => {
+  const dueMs = breakerDueMs(memory, settings);
+  return dueMs === Infinity ? settings.cooldownMs : dueMs - atMs;
+};
+
+const hintOf = (error: unknown): number | undefined => (error === undefined ? undefined : toToolExecutionError(error).retryAfterMs);
+
+/**
+ * A circuit breaker: it counts outcomes, stops calling what keeps failing, and probes for its recovery.
+ * Its state is a `scan` of its inputs over the pure `reduceBreaker`; it opens after 5 consecutive failures or when half of the
+ * last 20 outcomes (at least 10) failed, stays open for 30 s, and closes after 2 good probes (SI 3.2, CLAW 1.5).
+ *
+ * @param options when it opens and how it recovers; see `BreakerOptions` for each default
+ * @param runtime where time and chance come from
+ * @param onChange told of each change of state, synchronously, once the new state stands; what it throws is ignored
+ * @throws RangeError for an option out of its range
+ *
+ * @example
+ * const breaker = createBreaker({ failureThreshold: 3, cooldownMs: 10_000 });
+ * const guarded$ = search$.pipe(circuitBreaker(breaker));
+ * breaker.state$.subscribe(({ type }) => console.log(type)); // 'closed', later perhaps 'open'
+ */
+export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = liveRuntime, onChange?: (from: BreakerStateName, to: BreakerStateName) => void): Breaker {
+  const settings = breakerSettings(options);
+  const inputs$ = new Subject<BreakerInput>();
+  let memory = initialBreaker(settings);
+  let permit: Permit | undefined;
+  inputs$.pipe(scan<BreakerInput, readonly [BreakerMemory, Permit | undefined]>(([before], input) => decideBreaker(before, input, settings), [memory, undefined])).subscribe((step) => {
+    [memory, permit] = step;
+  });
+
+  // One queue before the multicast: an observer that calls back into the breaker cannot make others see a later state first.
+  const changes$ = new Subject<BreakerMemory>();
+  const published$ = changes$.pipe(observeOn(queueScheduler), share());
+  const dues$ = new Subject<number>();
+  let shownType = memory.type;
+
+  const tell = (input: BreakerInput): Permit | undefined => {
+    inputs$.next(input);
+    const given = permit;
+    if (dues$.observed) dues$.next(breakerDueMs(memory, settings));
+    if (memory.type === shownType) return given;
+    const from = shownType;
+    shownType = memory.type;
+    changes$.next(memory);
+    try {
+      onChange?.(from, memory.type);
+    } catch {
+      // A listener's failure is its own.
+    }
+    return given;
+  };
+
+  // Shared by all who watch: one timer for the moment at which time alone changes the state.
+  const ticks$ = defer(() => dues$.pipe(startWith(breakerDueMs(memory, settings)))).pipe(
+    distinctUntilChanged(),
+    switchMap((dueMs) => (dueMs === Infinity ? EMPTY : runtime.after(Math.max(0, dueMs - runtime.now())).pipe(map(() => dueMs)))),
+    // Timers may come a fraction of a millisecond early; the tick is of the instant it was set for.
+    tap((dueMs) => tell({ type: 'tick', atMs: Math.max(dueMs, runtime.now()) })),
+    ignoreElements(),
+    share(),
+  );
+
+  const admit = (): Admission => {
+    const atMs = runtime.now();
+    const given = tell(memory.rampFromMs === undefined ? { type: 'admit', atMs } : { type: 'admit', atMs, random: runtime.random() });
+    if (given === undefined) return { admitted: false, retryAfterMs: retryAfterMs(memory, settings, atMs) };
+    let ended = false;
+    const end = (outcome: BreakerOutcome, error?: unknown): void => {
+      if (ended) return;
+      ended = true;
+      const endedAtMs = runtime.now();
+      const hintMs = hintOf(error);
+      tell({ type: 'outcome', atMs: endedAtMs, permit: given, outcome, durationMs: endedAtMs - atMs, ...(hintMs === undefined ? {} : { retryAfterMs: hintMs }) });
+    };
+    return { admitted: true, success: () => end('success'), failure: (error) => end('failure', error), ignore: () => end('ignored'), release: () => end('ignored') };
+  };
+
+  return {
+    get state() {
+      return show(memory, settings, runtime.now());
+    },
+    state$: defer(() => {
+      tell({ type: 'tick', atMs: runtime.now() });
+      return merge(published$.pipe(startWith(memory)), ticks$);
+    }).pipe(
+      map((shown) => show(shown, settings, runtime.now())),
+      distinctUntilChanged((a, b) => a.type === b.type),
+    ),
+    inputs$: inputs$.asObservable(),
+    admit,
+    forceOpen: () => void tell({ type: 'force_open', atMs: runtime.now() }),
+    reset: () => void tell({ type: 'reset', atMs: runtime.now() }),
+    disable: () => void tell({ type: 'disable', atMs: runtime.now() }),
+  };
+}

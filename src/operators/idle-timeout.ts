@@ -1,0 +1,29 @@
+import { Observable, startWith, switchMap } from 'rxjs';
+import type { Runtime } from '../contract/runtime.ts';
+import { checkNumber, positiveDuration } from '../policy/check.ts';
+import { liveRuntime } from '../runtime.ts';
+import { expiry, timeoutError } from './attempt-timeout.ts';
+
+/**
+ * A limit on silence (R-4.3): errors when `activity$` has been quiet for `idleTimeoutMs`. It never extends a hard limit: put `attemptTimeout` outside.
+ *
+ * @param idleTimeoutMs the longest silence in milliseconds, above 0
+ * @param activity$ what resets it
+ * @throws RangeError for a limit out of range; (as the stream's error) `timeout`, transient and uncertain
+ *
+ * @example
+ * download$.pipe(idleTimeout(5_000, progress$), attemptTimeout(60_000));
+ */
+export function idleTimeout(idleTimeoutMs: number, activity$: Observable<unknown>, runtime: Runtime = liveRuntime): <T>(source: Observable<T>) => Observable<T> {
+  checkNumber('idleTimeoutMs', idleTimeoutMs, positiveDuration);
+  return <T>(source: Observable<T>): Observable<T> =>
+    new Observable<T>((subscriber) => {
+      source.subscribe(subscriber);
+      if (subscriber.closed) return;
+      const silence$ = activity$.pipe(
+        startWith(undefined),
+        switchMap(() => expiry(idleTimeoutMs, runtime)),
+      );
+      subscriber.add(silence$.subscribe(() => subscriber.error(timeoutError(idleTimeoutMs, 'Tool made no progress, timeout'))));
+    });
+}

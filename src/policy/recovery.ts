@@ -1,0 +1,82 @@
+import type { FailureNotification, RecoveryCode, RecoveryDecision } from '../contract/recovery.ts';
+
+/** Codes that no alternative may get round: a no is a no, and nothing is done twice (R-6.1). */
+const WITHOUT_ALTERNATIVE: ReadonlySet<string> = new Set(['blocked', 'not_permitted', 'conflict']);
+
+const seconds = (ms: number): string => `${Number((ms / 1000).toFixed(3))} s`;
+
+type Refusal = Exclude<RecoveryCode, 'canceled' | 'turn_deadline' | 'transient'>;
+
+/** The wait before a retry: the backoff, and no less than the server asked for (R-2.4). */
+const retryDelayMs = ({ nextDelayMs, error }: FailureNotification): number => Math.max(nextDelayMs, error.retryAfterMs ?? 0);
+
+const mayRepeatEffects = (failure: FailureNotification): boolean =>
+  failure.safetyCritical !== true && (failure.effects === 'read' || failure.hasIdempotencyKey || failure.retrySafe);
+
+/** Why a failure may not be retried, the first reason that holds; `undefined` when it may (R-2.5). */
+export function retryRefusal(failure: FailureNotification): Refusal | undefined {
+  const { error, attempt, maxAttempts, elapsedMs, maxTotalTimeMs, nextDelayMs } = failure;
+  const hintMs = error.retryAfterMs;
+  const unreadableHint = hintMs !== undefined && !(hintMs >= 0);
+  if (failure.classification === 'permanent') return 'permanent';
+  if (attempt >= maxAttempts) return 'attempts_exhausted';
+  if (elapsedMs + nextDelayMs >= maxTotalTimeMs) return 'time_exhausted';
+  if (!failure.budgetAvailable || error.kind === 'retry_budget_exhausted') return 'budget_exhausted';
+  if (error.kind === 'circuit_open' || failure.breakerState === 'open' || failure.breakerState === 'forced_open') return 'circuit_open';
+  if (error.uncertain && !mayRepeatEffects(failure)) return 'uncertain_mutation';
+  if (!unreadableHint && elapsedMs + retryDelayMs(failure) >= maxTotalTimeMs) return 'retry_after_too_long';
+  return unreadableHint ? 'no_retry_hint' : undefined;
+}
+
+const reasonOf = (failure: FailureNotification, code: Refusal): string => {
+  const { error, attempt, maxAttempts, maxTotalTimeMs } = failure;
+  switch (code) {
+    case 'permanent':
+      return `${error.kind} is permanent: asking again would fail again`;
+    case 'attempts_exhausted':
+      return `all ${maxAttempts} attempts were made`;
+    case 'time_exhausted':
+      return `the next attempt would start after the ${seconds(maxTotalTimeMs)} that all attempts may take`;
+    case 'budget_exhausted':
+      return 'the retries that all calls share are used up';
+    case 'circuit_open':
+      return `the circuit breaker is ${failure.breakerState}`;
+    case 'uncertain_mutation':
+      return `attempt ${attempt} may have taken effect, and doing it twice could do harm`;
+    case 'retry_after_too_long':
+      return `the server asked for ${seconds(error.retryAfterMs ?? 0)}, longer than the time left`;
+    case 'no_retry_hint':
+      return 'the server asked not to be asked again';
+  }
+};
+
+/** Refusals by time alone: the turn's end outranks them, since it would have ended the wait as well. */
+const isAboutTime = (code: Refusal | undefined): boolean => code === undefined || code === 'time_exhausted' || code === 'retry_after_too_long';
+
+/**
+ * Decides what to do about a failure (R-6.1): retry it, use an alternative, go on without it, ask a person, or fail.
+ * Pure: the same notification gives the same decision.
+ *
+ * @example
+ * decideRecovery({ ...notification, classification: 'permanent', alternatives: ['backup'] });
+ * // { strategy: 'alternative', code: 'permanent', toolName: 'backup', reason: ... }
+ */
+export function decideRecovery(failure: FailureNotification): RecoveryDecision {
+  const { error, turnRemainingMs, alternatives, required } = failure;
+  if (error.kind === 'canceled') return { strategy: 'fail', code: 'canceled', reason: 'the caller canceled the call' };
+  if (turnRemainingMs <= 0) return { strategy: 'partial', code: 'turn_deadline', reason: 'the time for the turn is over' };
+  const code = retryRefusal(failure);
+  const delayMs = retryDelayMs(failure);
+  if (isAboutTime(code) && delayMs >= turnRemainingMs) {
+    return { strategy: 'partial', code: 'turn_deadline', reason: `the turn ends in ${seconds(turnRemainingMs)}, before another attempt could start` };
+  }
+  if (code === undefined) {
+    return { strategy: 'retry', code: 'transient', reason: `${error.kind} is temporary, and attempts and time are left`, delayMs };
+  }
+  const reason = reasonOf(failure, code);
+  const [alternative] = alternatives;
+  if (alternative !== undefined && code !== 'uncertain_mutation' && !WITHOUT_ALTERNATIVE.has(error.kind)) {
+    return { strategy: 'alternative', code, reason, toolName: alternative };
+  }
+  return { strategy: required ? 'escalate' : 'partial', code, reason };
+}

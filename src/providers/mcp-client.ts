@@ -1,0 +1,109 @@
+import type { ToolContext } from '../contract/tool.ts';
+
+/** The longest timeout a client's `setTimeout` can hold, about 24.8 days: ours decides, theirs never fires. */
+const CLIENT_TIMEOUT_MS = 2 ** 31 - 1;
+/** Pages of `tools/list` that are read; SDK 2's own limit. A server whose cursor never ends is not listened to for ever. */
+const PAGES_MAX = 64;
+
+/** A tool as `tools/list` gives it. */
+export interface McpToolLike {
+  readonly name: string;
+  readonly description?: string | undefined;
+  readonly inputSchema?: Readonly<Record<string, unknown>> | undefined;
+  readonly annotations?: { readonly readOnlyHint?: boolean | undefined; readonly destructiveHint?: boolean | undefined } | undefined;
+  readonly execution?: { readonly taskSupport?: string | undefined } | undefined;
+}
+
+/**
+ * An MCP client, as far as it is used: `Client` of `@modelcontextprotocol/sdk` 1.x and of `@modelcontextprotocol/client` 2.x both are one.
+ * SDK 1 takes `callTool(params, resultSchema, options)`, SDK 2 `callTool(params, options)`.
+ */
+export interface McpClientLike {
+  listTools(params?: { cursor?: string }): Promise<{ readonly tools: readonly McpToolLike[]; readonly nextCursor?: string | undefined }>;
+  callTool(params: { name: string; arguments?: Record<string, unknown> }, ...rest: never[]): Promise<unknown>;
+}
+
+/** A client that is connected to its server. */
+export interface McpConnection {
+  readonly client: McpClientLike;
+  /** Settles once the connection is gone, whoever ended it. An `Error` it settles with says why. */
+  readonly closed: Promise<unknown>;
+  /** Ends the connection and the server that was started for it. */
+  close(): Promise<void>;
+  /** The SDK's major version, which decides how `callTool` takes its options. By default 2 for a client that has `getProtocolEra`, else 1. */
+  readonly sdkMajor?: 1 | 2;
+}
+
+interface ClosableClient extends McpClientLike {
+  onclose?: (() => void) | undefined;
+  close(): Promise<void>;
+}
+
+/**
+ * The connection of a client that has just been connected. It takes the client's `onclose` for itself.
+ *
+ * @example
+ * const connect = async () => {
+ *   const client = new Client({ name: 'my-agent', version: '1.0.0' });
+ *   await client.connect(new StreamableHTTPClientTransport(url));
+ *   return mcpConnection(client);
+ * };
+ */
+export function mcpConnection(client: ClosableClient): McpConnection {
+  const closed = new Promise<void>((resolve) => {
+    client.onclose = resolve;
+  });
+  return { client, closed, close: () => client.close() };
+}
+
+/** Every tool of a server. SDK 1 gives a page at a time, SDK 2 all of them at once. */
+export async function listAllTools(client: McpClientLike): Promise<readonly McpToolLike[]> {
+  const tools: McpToolLike[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < PAGES_MAX; page++) {
+    const { tools: more, nextCursor } = await client.listTools(cursor === undefined ? undefined : { cursor });
+    tools.push(...more);
+    if (nextCursor === undefined) return tools;
+    cursor = nextCursor;
+  }
+  throw new RangeError(`tools/list has more than ${PAGES_MAX} pages; the server’s cursor does not end`);
+}
+
+/** W3C baggage, as a header would carry it. */
+const baggageText = (baggage: Readonly<Record<string, string>>): string =>
+  Object.entries(baggage)
+    .map(([key, value]) => `${encodeURIComponent(key)}=${encodeURIComponent(value)}`)
+    .join(',');
+
+const metaOf = ({ traceparent, baggage }: ToolContext): Record<string, string> => ({
+  ...(traceparent === undefined ? {} : { traceparent }),
+  ...(baggage === undefined ? {} : { baggage: baggageText(baggage) }),
+});
+
+interface ProgressLike {
+  readonly progress: number;
+  readonly total?: number | undefined;
+  readonly message?: string | undefined;
+}
+
+/**
+ * One `tools/call`.
+ *
+ * @param signal fresh for this call: SDK 1 leaves its listener on it for ever
+ */
+export function callTool({ client, sdkMajor }: McpConnection, name: string, input: Record<string, unknown>, context: ToolContext, signal: AbortSignal): Promise<unknown> {
+  const meta = metaOf(context);
+  const params = { name, arguments: input, ...(Object.keys(meta).length === 0 ? {} : { _meta: meta }) };
+  const options = {
+    signal,
+    timeout: CLIENT_TIMEOUT_MS,
+    // Without `onprogress` the client asks for no progress, and nothing is reset.
+    resetTimeoutOnProgress: true,
+    onprogress: ({ progress, total, message }: ProgressLike): void => {
+      if (!signal.aborted) context.progress({ progress, ...(total === undefined ? {} : { total }), ...(message === undefined ? {} : { message }) });
+    },
+  };
+  const major = sdkMajor ?? ('getProtocolEra' in client ? 2 : 1);
+  const call = client.callTool.bind(client) as (...args: readonly unknown[]) => Promise<unknown>;
+  return major === 2 ? call(params, options) : call(params, undefined, options);
+}

@@ -1,0 +1,176 @@
+import { Subject, firstValueFrom, mergeMap, race, take, throwError, type Observable } from 'rxjs';
+import type { Runtime } from '../contract/runtime.ts';
+import { ToolExecutionError } from '../contract/tool-error.ts';
+import { mcpNotConnected } from '../entrance/mcp.ts';
+import { abortable } from '../operators/abortable.ts';
+import { expiry, timeoutError } from '../operators/attempt-timeout.ts';
+import { listAllTools, type McpConnection, type McpToolLike } from './mcp-client.ts';
+
+/** The wait before each restart of a server that keeps failing; the first restart is at once. Source: netdata's ai-agent. */
+const RESTART_DELAYS_MS: readonly number[] = [0, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000];
+/** How long `close()` waits for a connection that does not end. */
+const CLOSE_WAIT_MAX_MS = 10_000;
+
+/** A connection in use. */
+export interface LiveConnection {
+  readonly connection: McpConnection;
+  readonly tools: readonly McpToolLike[];
+  /** Errors once the connection is lost or closed; emits nothing. */
+  readonly lost$: Observable<never>;
+}
+
+/** One connection at a time to one server, made again when it is needed after it was lost. */
+export interface McpLink {
+  /**
+   * The live connection. Connects when there is none; callers that come meanwhile share that one attempt.
+   * After failures it refuses until their backoff is over, with `retryAfterMs`: nothing waits on a timer, nothing restarts that nobody calls.
+   */
+  acquire(): Promise<LiveConnection>;
+  /** A call came back: the server works, and its failures are forgotten. */
+  answered(): void;
+  /** Ends the connection, and the attempt to make one. Idempotent; nothing connects afterwards. */
+  close(): Promise<void>;
+}
+
+interface LinkOptions {
+  readonly name: string;
+  readonly connect: (signal: AbortSignal) => Promise<McpConnection>;
+  readonly connectTimeoutMs: number;
+  readonly runtime: Runtime;
+}
+
+type LinkState =
+  | { readonly type: 'idle' }
+  | { readonly type: 'connecting'; readonly attempt: Promise<LiveConnection> }
+  | { readonly type: 'up'; readonly live: LiveConnection; readonly end$: Subject<never> }
+  | { readonly type: 'down'; readonly untilMs: number; readonly cause: unknown }
+  | { readonly type: 'closed' };
+
+const failed = (error: ToolExecutionError): Observable<never> => throwError(() => error);
+
+export function createMcpLink({ name, connect, connectTimeoutMs, runtime }: LinkOptions): McpLink {
+  const background = runtime.background ?? runtime;
+  const closing$ = new Subject<ToolExecutionError>();
+  let state: LinkState = { type: 'idle' };
+  let failures = 0;
+  /** The attempt's own work, which may go on after the attempt was given up. */
+  let opening: Promise<unknown> = Promise.resolve();
+  let closed: Promise<void> | undefined;
+
+  const closedError = (): ToolExecutionError =>
+    new ToolExecutionError('transport_error', `The MCP server ${name} was closed; it is not called any more`, { executed: false, classification: 'permanent' });
+
+  const down = (cause: unknown): void => {
+    const delayMs = RESTART_DELAYS_MS[Math.min(failures, RESTART_DELAYS_MS.length - 1)] ?? 0;
+    failures++;
+    state = { type: 'down', untilMs: runtime.now() + delayMs, cause };
+  };
+
+  const open = async (signal: AbortSignal): Promise<Omit<LiveConnection, 'lost$'>> => {
+    const connection = await connect(signal);
+    try {
+      signal.throwIfAborted();
+      const tools = await listAllTools(connection.client);
+      signal.throwIfAborted();
+      return { connection, tools };
+    } catch (error) {
+      await connection.close().catch(() => undefined);
+      throw error;
+    }
+  };
+
+  const lose = (live: LiveConnection, reason: unknown): void => {
+    if (state.type !== 'up' || state.live !== live) return;
+    const { end$ } = state;
+    down(reason);
+    const why = reason instanceof Error ? `: ${reason.message}` : '';
+    const details = reason instanceof ToolExecutionError ? reason.details : undefined;
+    end$.error(new ToolExecutionError('transport_error', `The connection to the MCP server ${name} was lost${why}`, { uncertain: true, cause: reason, details }));
+    live.connection.close().catch(() => undefined);
+  };
+
+  const dial = async (): Promise<LiveConnection> => {
+    const opened$ = abortable((signal) => {
+      const work = open(signal);
+      opening = work.catch(() => undefined);
+      return work;
+    });
+    const late$ = expiry(connectTimeoutMs, background).pipe(mergeMap(() => failed(timeoutError(connectTimeoutMs, 'No answer to initialize'))));
+    try {
+      const { connection, tools } = await firstValueFrom(race(opened$, late$, closing$.pipe(mergeMap(failed))));
+      const end$ = new Subject<never>();
+      const live: LiveConnection = { connection, tools, lost$: end$ };
+      state = { type: 'up', live, end$ };
+      connection.closed.then(
+        (reason) => lose(live, reason),
+        (reason: unknown) => lose(live, reason),
+      );
+      return live;
+    } catch (error) {
+      if (closed !== undefined) throw closedError();
+      const cause = mcpNotConnected(error, name);
+      down(cause);
+      throw cause;
+    }
+  };
+
+  const start = (): Promise<LiveConnection> => {
+    const attempt = dial();
+    // Whoever waits for it hears of its failure; that nobody waits is no defect.
+    attempt.catch(() => undefined);
+    state = { type: 'connecting', attempt };
+    return attempt;
+  };
+
+  const acquire = async (): Promise<LiveConnection> => {
+    switch (state.type) {
+      case 'up':
+        return state.live;
+      case 'connecting':
+        return state.attempt;
+      case 'idle':
+        return start();
+      case 'closed':
+        throw closedError();
+      case 'down': {
+        const retryAfterMs = state.untilMs - runtime.now();
+        if (retryAfterMs <= 0) return start();
+        const message = `The MCP server ${name} is down after ${failures} failures in a row; it is connected again in ${Math.ceil(retryAfterMs)} ms`;
+        throw new ToolExecutionError('transport_error', message, { executed: false, retryAfterMs, cause: state.cause });
+      }
+    }
+  };
+
+  /** Waits for work to settle, in any way, but not for ever. */
+  const settle = async (work: Promise<unknown>): Promise<void> => {
+    const settled$ = abortable(() => work.then(() => 0 as const, () => 0 as const));
+    await firstValueFrom(race(settled$, background.after(CLOSE_WAIT_MAX_MS)).pipe(take(1)));
+  };
+
+  const end = async (): Promise<void> => {
+    const before = state;
+    state = { type: 'closed' };
+    closing$.next(closedError());
+    if (before.type !== 'up') return settle(opening);
+    before.end$.error(new ToolExecutionError('canceled', `The MCP server ${name} was closed during the call`, { executed: true, uncertain: true }));
+    await settle(before.live.connection.close());
+  };
+
+  return {
+    acquire,
+    answered: () => {
+      failures = 0;
+    },
+    close: () => {
+      if (closed === undefined) {
+        let done: () => void = () => undefined;
+        // Set before anything is told, since those who are told may call back.
+        closed = new Promise<void>((resolve) => {
+          done = resolve;
+        });
+        void end().finally(done);
+      }
+      return closed;
+    },
+  };
+}

@@ -1,0 +1,38 @@
+import { Observable } from 'rxjs';
+import { v7 as uuidv7 } from 'uuid';
+import type { Runtime } from './contract/runtime.ts';
+
+/** `setTimeout` takes 31 bits; a longer wait is a chain of these. */
+const TIMER_MAX_MS = 2 ** 31 - 1;
+
+const after = (ms: number, hold: boolean): Observable<0> =>
+  new Observable((subscriber) => {
+    let leftMs = ms;
+    let handle: ReturnType<typeof setTimeout>;
+    const wait = (): void => {
+      const stepMs = Math.min(leftMs, TIMER_MAX_MS);
+      leftMs -= stepMs;
+      handle = setTimeout(leftMs > 0 ? wait : done, stepMs);
+      if (!hold) (handle as { unref?(): void }).unref?.();
+    };
+    const done = (): void => {
+      subscriber.next(0);
+      subscriber.complete();
+    };
+    wait();
+    return () => clearTimeout(handle);
+  });
+
+const clock = {
+  now: (): number => performance.timeOrigin + performance.now(),
+  wallNow: (): number => Date.now(),
+  random: (): number => Math.random(),
+  id: (): string => uuidv7(),
+};
+
+/** The machine's own clock, timers and die: the only place that touches them. */
+export const liveRuntime: Runtime = {
+  ...clock,
+  after: (ms) => after(ms, true),
+  background: { ...clock, after: (ms) => after(ms, false) },
+};

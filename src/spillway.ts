@@ -1,0 +1,151 @@
+import { Observable, firstValueFrom, map, type Subscription } from 'rxjs';
+import type { ToolCallEnvelope, ToolCallRequest, ToolResultEnvelope } from './contract/envelope.ts';
+import type { ToolEvent, TraceEvent, TurnOwnEvent } from './contract/event.ts';
+import type { ProfileName, RetryBudgetOptions, ToolPolicy } from './contract/policy.ts';
+import type { ToolProvider } from './contract/provider.ts';
+import type { Runtime } from './contract/runtime.ts';
+import type { AnyTool } from './contract/tool.ts';
+import type { TurnResult } from './contract/turn.ts';
+import { checkKeys, checkOneOf } from './policy/check.ts';
+import { decideRecovery } from './policy/recovery.ts';
+import { createRetryBudget } from './policy/retry-budget.ts';
+import { liveRuntime } from './runtime.ts';
+import { createBreakers, type Breakers } from './turn/breakers.ts';
+import { guardedCall } from './turn/call.ts';
+import type { CallSeat } from './turn/call-run.ts';
+import type { Layer } from './turn/layer.ts';
+import type { Plan } from './turn/plan.ts';
+import { createRegistry } from './turn/registry.ts';
+import { readRequest } from './turn/request.ts';
+import { createTrace } from './turn/trace.ts';
+import { runTurn, type TurnOptions } from './turn/turn.ts';
+
+export interface SpillwayOptions {
+  readonly tools?: readonly AnyTool[];
+  /** Places where more tools come from; `close()` closes them. */
+  readonly providers?: readonly ToolProvider[];
+  /** `interactive` (default): 5 attempts within 2 s. `resilient`: 4 attempts with full jitter within 30 s. */
+  readonly profile?: ProfileName;
+  /** What a tool's own policy does not say. */
+  readonly defaults?: ToolPolicy;
+  /** Retries that all calls share: by default 20 % of the calls of the last 10 s plus 10 a second. `false`: no limit. */
+  readonly retryBudget?: RetryBudgetOptions | false;
+  /** Time, chance and ids; by default the machine's own. */
+  readonly runtime?: Runtime;
+}
+
+export interface CallOptions {
+  /** Aborting it ends the call at once with the error `canceled`. */
+  readonly signal?: AbortSignal;
+}
+
+type TypedSettled<Values> = Omit<Extract<TurnOwnEvent, { type: 'settled' }>, 'result'> & { readonly result: TurnResult<Values> };
+/** The events of a turn whose values are known by type. */
+export type TypedTurnEvent<Values> = ToolEvent | Exclude<TurnOwnEvent, { type: 'settled' }> | TypedSettled<Values>;
+
+/** A layer that guards tool calls. */
+export interface Spillway {
+  /** A call as a cold stream of events; the last one is `settled` with the result. Unsubscribing cancels the call. */
+  call(request: ToolCallRequest | ToolCallEnvelope, options?: CallOptions): Observable<ToolEvent>;
+  /** A call as a promise of its result. It does not reject for a tool's failure: that is a result too. */
+  execute(request: ToolCallRequest | ToolCallEnvelope, options?: CallOptions): Promise<ToolResultEnvelope>;
+  /** A turn as a cold stream of events; the last one is `settled` with what the turn found. Unsubscribing cancels everything. */
+  turn<Values>(plan: Plan<Values>, options?: TurnOptions): Observable<TypedTurnEvent<Values>>;
+  /** Everything that happens in this layer, from now on. */
+  readonly trace$: Observable<TraceEvent>;
+  /** Trace events that a subscriber lost by throwing. */
+  readonly droppedEvents: number;
+  readonly breakers: Breakers;
+  /** What was noticed while tools were registered: policies that cannot act as they read. */
+  readonly warnings: readonly string[];
+  /** Cancels what runs, detached calls included, and closes the providers. Idempotent. */
+  close(): Promise<void>;
+}
+
+const OPTION_KEYS = ['tools', 'providers', 'profile', 'defaults', 'retryBudget', 'runtime'];
+
+/** An Observable that hears a call's events while it runs. */
+const eventsOf = (layer: Layer, request: ToolCallRequest | ToolCallEnvelope, options: CallOptions): Observable<ToolEvent> =>
+  new Observable((subscriber) => {
+    const { call, error } = readRequest(request, layer.runtime);
+    const seat = seatOf(layer, options, (event) => subscriber.next(event));
+    const work: Subscription = guardedCall(layer, call, seat, undefined, error).subscribe({
+      error: (defect: unknown) => subscriber.error(defect),
+      complete: () => subscriber.complete(),
+    });
+    subscriber.add(work);
+  });
+
+const seatOf = ({ runtime }: Layer, { signal }: CallOptions, report?: (event: ToolEvent) => void): CallSeat => ({
+  runtime,
+  required: true,
+  deadlineMs: Infinity,
+  executed: false,
+  late: false,
+  ...(signal === undefined ? {} : { signal }),
+  ...(report === undefined ? {} : { report }),
+});
+
+/**
+ * Makes a layer of tools whose calls are retried, timed out, broken off and traced as their policies say.
+ *
+ * @param options tools, policies, and where time comes from
+ * @throws RangeError for an option out of its range, a tool registered twice, an alternative that does not exist
+ *
+ * @example
+ * const spillway = createSpillway({ tools: [flights, hotels] });
+ * const result = await spillway.execute({ toolName: 'flight_search', input: { from: 'HEL', to: 'NRT' } });
+ */
+export function createSpillway(options: SpillwayOptions): Spillway {
+  checkKeys('createSpillway', options, OPTION_KEYS);
+  const { tools = [], providers = [], profile = 'interactive', defaults = {}, retryBudget = {}, runtime = liveRuntime } = options;
+  checkOneOf('profile', profile, ['interactive', 'resilient']);
+  const registry = createRegistry([...tools, ...providers.flatMap((provider) => provider.tools)], profile, defaults);
+  const trace = createTrace(runtime);
+  const breakers = createBreakers((toolName) => registry.get(toolName)?.breaker, runtime, {
+    changed: (toolName, scope, from, to) => {
+      if (trace.observed) trace.publish({ source: 'layer', type: 'breaker_changed', toolName, scope, from, to, message: breakerMessage(toolName, to) });
+    },
+    evicted: (toolName, scope) => {
+      if (trace.observed) trace.publish({ source: 'layer', type: 'breaker_evicted', toolName, scope });
+    },
+  });
+  const layer: Layer = {
+    runtime,
+    registry,
+    breakers,
+    retryBudget: retryBudget === false ? undefined : createRetryBudget(retryBudget),
+    trace,
+    recover: decideRecovery,
+    running: new Set(),
+    closed: false,
+  };
+  let closing: Promise<void> | undefined;
+  const close = async (): Promise<void> => {
+    layer.closed = true;
+    for (const cancel of layer.running) cancel();
+    await Promise.allSettled(providers.map((provider) => provider.close()));
+    trace.close();
+  };
+  return {
+    call: (request, callOptions = {}) => eventsOf(layer, request, callOptions),
+    execute: async (request, callOptions = {}) => {
+      const { call, error } = readRequest(request, runtime);
+      return firstValueFrom(guardedCall(layer, call, seatOf(layer, callOptions), undefined, error).pipe(map(({ result }) => result)));
+    },
+    // The values are those of the plan's own nodes, which only the plan's type knows.
+    turn: <Values>(plan: Plan<Values>, turnOptions: TurnOptions = {}) => runTurn(layer, plan as Plan, turnOptions) as Observable<TypedTurnEvent<Values>>,
+    trace$: trace.events$,
+    get droppedEvents() {
+      return trace.dropped;
+    },
+    breakers,
+    warnings: registry.warnings,
+    close: () => (closing ??= close()),
+  };
+}
+
+const breakerMessage = (toolName: string, to: string): string => {
+  if (to === 'open') return `Circuit breaker opened for ${toolName}`;
+  return `Circuit breaker ${to === 'half_open' ? 'half-open' : to.replace('_', ' ')} for ${toolName}`;
+};

@@ -1,0 +1,1 @@
+export { runtimeOn } from './runtime-on.ts';

@@ -1,0 +1,50 @@
+import type { BreakerStateName } from '../contract/envelope.ts';
+import type { BreakerOptions } from '../contract/policy.ts';
+import type { Runtime } from '../contract/runtime.ts';
+import { createBreaker, type Breaker } from '../operators/breaker.ts';
+
+/** Breakers kept at a time; the one used longest ago makes room. */
+const BREAKERS_MAX = 10_000;
+
+/** The breakers of a layer, one per tool and scope. */
+export interface Breakers {
+  /**
+   * @param toolName the tool's name
+   * @param scope what else sets calls apart: a tenant; by default none
+   * @param options for a breaker that is made now; by default those of the registered tool
+   */
+  get(toolName: string, scope?: string, options?: BreakerOptions): Breaker;
+}
+
+export interface BreakerListener {
+  changed(toolName: string, scope: string, from: BreakerStateName, to: BreakerStateName): void;
+  evicted(toolName: string, scope: string): void;
+}
+
+/** A registry that makes each breaker when it is first asked for, with the options of its tool (R-3.7). */
+export function createBreakers(optionsOf: (toolName: string) => BreakerOptions | undefined, runtime: Runtime, listener: BreakerListener, max: number = BREAKERS_MAX): Breakers {
+  // A Map keeps insertion order: what is used again moves to the end.
+  const entries = new Map<string, { readonly breaker: Breaker; readonly toolName: string; readonly scope: string }>();
+  const evictOldest = (): void => {
+    const [oldest] = entries;
+    if (oldest === undefined) return;
+    entries.delete(oldest[0]);
+    listener.evicted(oldest[1].toolName, oldest[1].scope);
+  };
+  return {
+    get: (toolName, scope = '', options = optionsOf(toolName)) => {
+      // The length keeps two different pairs from giving one key.
+      const key = scope === '' ? toolName : `${toolName.length}:${toolName}${scope}`;
+      const found = entries.get(key);
+      if (found !== undefined) {
+        entries.delete(key);
+        entries.set(key, found);
+        return found.breaker;
+      }
+      if (entries.size >= max) evictOldest();
+      const breaker = createBreaker(options, runtime, (from, to) => listener.changed(toolName, scope, from, to));
+      entries.set(key, { breaker, toolName, scope });
+      return breaker;
+    },
+  };
+}

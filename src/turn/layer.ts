@@ -1,0 +1,22 @@
+import type { Observable } from 'rxjs';
+import type { FailureNotification, RecoveryDecision } from '../contract/recovery.ts';
+import type { Runtime } from '../contract/runtime.ts';
+import type { RetryBudget } from '../policy/retry-budget.ts';
+import type { Breakers } from './breakers.ts';
+import type { Registry } from './registry.ts';
+import type { Trace } from './trace.ts';
+
+/** What all calls of one `createSpillway` share. */
+export interface Layer {
+  readonly runtime: Runtime;
+  readonly registry: Registry;
+  readonly breakers: Breakers;
+  readonly retryBudget: RetryBudget | undefined;
+  readonly trace: Trace;
+  /** The error handler: what to do about a failure, now or later. */
+  readonly recover: (failure: FailureNotification) => RecoveryDecision | Observable<RecoveryDecision>;
+  /** How to cancel each call that is running, for `close()`. */
+  readonly running: Set<() => void>;
+  /** After `close()` nothing begins. */
+  closed: boolean;
+}

@@ -1,0 +1,150 @@
+import type { AnyTool, InputOf, OutputOf } from '../contract/tool.ts';
+import type { PlanNode, PlanOptions } from '../contract/turn.ts';
+import { checkKeys, checkNumber, checkOneOf, integer, positiveDuration } from '../policy/check.ts';
+
+/** Nodes in one plan: room for a hundred thousand and a bound all the same. */
+const NODES_MAX = 200_000;
+/** Names that an error lists before it says how many more there are. */
+const NAMES_MAX = 10;
+
+export type PlanRule = 'cycle' | 'unknown_need' | 'duplicate_id' | 'too_large' | 'malformed';
+
+/** A plan that cannot run. Thrown before anything does, and names the nodes. */
+export class PlanError extends Error {
+  override readonly name: string = 'PlanError';
+  readonly rule: PlanRule;
+  readonly nodes: readonly string[];
+  constructor(rule: PlanRule, nodes: readonly string[], message: string) {
+    super(message);
+    this.rule = rule;
+    this.nodes = nodes;
+  }
+}
+
+/** A checked plan. `Values` is what its nodes give, by id. Make one with `plan()` or `plan.from()`; it can run any number of times. */
+export interface Plan<Values = Readonly<Record<string, unknown>>> {
+  readonly nodes: readonly PlanNode[];
+  readonly options: PlanOptions;
+  /** By node: the places of its needs, and of those that need it. */
+  readonly needs: ReadonlyArray<readonly number[]>;
+  readonly dependents: ReadonlyArray<readonly number[]>;
+  /** Only a type: the values of the nodes. */
+  readonly values?: Values;
+}
+
+/** How a node stands in the plan. `Needs` are ids of nodes before it. */
+export interface NodeOptions<Values, Needs extends keyof Values> {
+  readonly needs?: ReadonlyArray<Needs & string>;
+  /** Left out without harm when a need fails or it fails itself. */
+  readonly optional?: boolean;
+  /** Stands in for the value of each need that failed, so that this node runs all the same. */
+  readonly default?: Values[Needs];
+  readonly toolCallId?: string;
+}
+
+/** A plan that grows by chained calls; each gives a new plan. */
+export interface PlanBuilder<Values> extends Plan<Values> {
+  /**
+   * Adds a node.
+   * @param id the node's name
+   * @param tool the tool to call
+   * @param input its input, or a function that makes it of the values of `needs`
+   * @throws PlanError for an id used twice or a need that is not there
+   */
+  call<const Id extends string, T extends AnyTool, Needs extends keyof Values = never>(
+    id: Id,
+    tool: T,
+    input: InputOf<T> | ((values: Pick<Values, Needs>) => InputOf<T>),
+    options?: NodeOptions<Values, Needs>,
+  ): PlanBuilder<Values & Record<Id, OutputOf<T>>>;
+}
+
+const listed = (ids: readonly string[]): string => (ids.length <= NAMES_MAX ? ids.join(', ') : `${ids.slice(0, NAMES_MAX).join(', ')} and ${ids.length - NAMES_MAX} more`);
+
+/** Finds a circle among the nodes that never became ready, by following needs until a node comes again. */
+const findCycle = (needs: ReadonlyArray<readonly number[]>, stuck: ReadonlySet<number>): number[] => {
+  const seenAt = new Map<number, number>();
+  const path: number[] = [];
+  let [at] = stuck;
+  while (at !== undefined && !seenAt.has(at)) {
+    seenAt.set(at, path.length);
+    path.push(at);
+    at = needs[at]?.find((need) => stuck.has(need));
+  }
+  return at === undefined ? path : path.slice(seenAt.get(at));
+};
+
+const checkAcyclic = (nodes: readonly PlanNode[], needs: ReadonlyArray<readonly number[]>, dependents: ReadonlyArray<readonly number[]>): void => {
+  const waiting = needs.map(({ length }) => length);
+  const ready = waiting.flatMap((count, place) => (count === 0 ? [place] : []));
+  // Grows while it is walked: each node once, without recursion.
+  for (const place of ready) {
+    for (const dependent of dependents[place] ?? []) {
+      const left = (waiting[dependent] ?? 0) - 1;
+      waiting[dependent] = left;
+      if (left === 0) ready.push(dependent);
+    }
+  }
+  if (ready.length === nodes.length) return;
+  const stuck = new Set(waiting.flatMap((count, place) => (count > 0 ? [place] : [])));
+  const ids = findCycle(needs, stuck).map((place) => nodes[place]?.id ?? '');
+  throw new PlanError('cycle', ids, `The nodes need each other in a circle: ${listed([...ids, ids[0] ?? ''])}. Remove one of these needs.`);
+};
+
+const checkOptions = (options: PlanOptions): void => {
+  checkKeys('a plan', options, ['timeoutMs', 'onDeadline', 'concurrency']);
+  if (options.timeoutMs !== undefined) checkNumber('timeoutMs', options.timeoutMs, positiveDuration);
+  if (options.concurrency !== undefined) checkNumber('concurrency', options.concurrency, integer(1, NODES_MAX));
+  if (options.onDeadline !== undefined) checkOneOf('onDeadline', options.onDeadline, ['detach', 'abort']);
+};
+
+const compile = <Values>(nodes: readonly PlanNode[], options: PlanOptions): Plan<Values> => {
+  checkOptions(options);
+  if (nodes.length > NODES_MAX) throw new PlanError('too_large', [], `A plan may have ${NODES_MAX} nodes, not ${nodes.length}. Split it into several turns.`);
+  const places = new Map<string, number>();
+  nodes.forEach(({ id }, place) => {
+    if (typeof id !== 'string' || id === '') throw new PlanError('malformed', [String(id)], `Node ${place} needs an id: a string that is not empty, not ${String(id)}.`);
+    if (places.has(id)) throw new PlanError('duplicate_id', [id], `Two nodes have the id ${id}. Give one of them another.`);
+    places.set(id, place);
+  });
+  const dependents: number[][] = nodes.map(() => []);
+  const needs = nodes.map((node, place) =>
+    [...new Set(node.needs ?? [])].map((need) => {
+      const needed = places.get(need);
+      if (needed === undefined) throw new PlanError('unknown_need', [node.id, need], `Node ${node.id} needs ${need}, which is not a node of the plan.`);
+      dependents[needed]?.push(place);
+      return needed;
+    }),
+  );
+  checkAcyclic(nodes, needs, dependents);
+  return { nodes, options, needs, dependents };
+};
+
+const builder = <Values>(nodes: readonly PlanNode[], options: PlanOptions): PlanBuilder<Values> => ({
+  ...compile<Values>(nodes, options),
+  call: (id, tool, input, { needs, ...rest } = {}) => builder([...nodes, { id, tool, input, ...(needs === undefined ? {} : { needs: needs.map(String) }), ...rest }], options),
+});
+
+interface PlanFactory {
+  (options?: PlanOptions): PlanBuilder<Readonly<Record<never, never>>>;
+  /**
+   * A plan of nodes made elsewhere: in a loop, from a file.
+   * @throws PlanError for a circle, an unknown need, an id used twice, or more than 200,000 nodes
+   */
+  from(nodes: readonly PlanNode[], options?: PlanOptions): Plan;
+}
+
+/**
+ * A turn's plan: calls, and which of them need which. Calls that need nothing run in parallel; one that needs others gets their values.
+ *
+ * @param options `timeoutMs` (300,000), `onDeadline` (`detach`), `concurrency` (no limit)
+ *
+ * @example
+ * const trip = plan({ timeoutMs: 60_000 })
+ *   .call('flights', flights, { from: 'HEL', to: 'NRT' })
+ *   .call('hotels', hotels, { city: 'Tokyo' }, { optional: true })
+ *   .call('book', book, ({ flights }) => ({ flight: flights.id }), { needs: ['flights'] });
+ */
+export const plan: PlanFactory = Object.assign((options: PlanOptions = {}) => builder<Readonly<Record<never, never>>>([], options), {
+  from: (nodes: readonly PlanNode[], options: PlanOptions = {}): Plan => compile([...nodes], options),
+});

@@ -1,0 +1,102 @@
+import { z } from 'zod';
+import { toolCallEnvelopeSchema, type ToolCallEnvelope, type ToolCallRequest } from '../contract/envelope.ts';
+import { ToolExecutionError } from '../contract/tool-error.ts';
+import type { Runtime } from '../contract/runtime.ts';
+
+/** A call as the layer runs it, from either form of a request. */
+export interface Call {
+  readonly callId: string;
+  readonly toolCallId?: string;
+  readonly toolName: string;
+  readonly input: unknown;
+  readonly idempotencyKey?: string;
+  readonly tenant?: string;
+  readonly correlationId?: string;
+  readonly tags?: readonly string[];
+  readonly breakerHint?: 'tool' | 'dependency' | 'global';
+  readonly retryBudget?: { readonly maxAttempts: number; readonly maxElapsedMs: number };
+  readonly hints?: { readonly safetyCritical?: boolean; readonly expectedRetrySafe?: boolean; readonly timeoutMs?: number };
+  /** Monotonic; `Infinity` without a deadline of its own. */
+  readonly deadlineMs: number;
+  readonly traceparent?: string;
+  readonly baggage?: Readonly<Record<string, string>>;
+}
+
+const requestSchema: z.ZodType<ToolCallRequest> = z.strictObject({
+  toolName: z.string().min(1).max(256),
+  input: z.unknown().optional(),
+  toolCallId: z.string().min(1).max(256).exactOptional(),
+  idempotencyKey: z.string().min(1).max(512).exactOptional(),
+  session: z.string().min(1).max(512).exactOptional(),
+  actor: z.string().min(1).max(512).exactOptional(),
+  tenant: z.string().min(1).max(512).exactOptional(),
+});
+
+/** The first issues of a failed parse, each with its path. */
+export const worded = (error: z.core.$ZodError): string =>
+  error.issues
+    .slice(0, 5)
+    .map(({ path, message }) => `${path.length === 0 ? 'the value' : z.core.toDotPath(path)}: ${message}`)
+    .join('; ');
+
+const invalid = (what: string, error: z.core.$ZodError): ToolExecutionError => new ToolExecutionError('invalid_parameters', `${what} is malformed: ${worded(error)}`);
+
+/** A key absent rather than undefined, as `exactOptionalPropertyTypes` wants it. */
+const present = <K extends string, V>(key: K, value: V | undefined): { readonly [P in K]?: V } => (value === undefined ? {} : ({ [key]: value } as { readonly [P in K]: V }));
+
+const fromEnvelope = (envelope: ToolCallEnvelope, runtime: Runtime): Call => {
+  const { target, payload, transport, control, trace } = envelope;
+  return {
+    callId: envelope.requestId,
+    toolName: envelope.toolName,
+    input: payload.params,
+    retryBudget: transport.retryBudget,
+    // From the wall clock to the monotonic one, once: a clock that jumps later moves nothing.
+    deadlineMs: control.deadlineAtMs === undefined ? Infinity : runtime.now() + (control.deadlineAtMs - runtime.wallNow()),
+    ...present('toolCallId', envelope.toolCallId),
+    ...present('idempotencyKey', payload.idempotencyKey),
+    ...present('tenant', target.tenantId),
+    ...present('correlationId', target.correlationId),
+    ...present('tags', control.requestTags),
+    ...present('breakerHint', transport.circuitBreakerHint),
+    ...present('hints', payload.callHints),
+    ...present('traceparent', trace.traceparent),
+    ...present('baggage', trace.baggage),
+  };
+};
+
+const fromRequest = (request: ToolCallRequest, runtime: Runtime): Call => ({
+  callId: runtime.id(),
+  toolName: request.toolName,
+  input: request.input,
+  deadlineMs: Infinity,
+  ...present('toolCallId', request.toolCallId),
+  ...present('idempotencyKey', request.idempotencyKey),
+  ...present('tenant', request.tenant),
+});
+
+const isEnvelope = (request: object): request is ToolCallEnvelope => 'contractVersion' in request || 'payload' in request || 'target' in request;
+
+/** What a malformed request is called in its result. */
+const text = (value: unknown, fallback: string): string => (typeof value === 'string' && value !== '' ? value.slice(0, 256) : fallback);
+
+/** A request read and checked: the call, or the error and what it can still be called by (TR-1). */
+export function readRequest(request: ToolCallRequest | ToolCallEnvelope, runtime: Runtime): { readonly call: Call; readonly error?: ToolExecutionError } {
+  const given: Partial<ToolCallEnvelope> = typeof request === 'object' && request !== null ? (request as Partial<ToolCallEnvelope>) : {};
+  const envelope = isEnvelope(given);
+  const parsed = (envelope ? toolCallEnvelopeSchema : requestSchema).safeParse(request);
+  if (parsed.success) {
+    return { call: envelope ? fromEnvelope(parsed.data as ToolCallEnvelope, runtime) : fromRequest(parsed.data as ToolCallRequest, runtime) };
+  }
+  return {
+    call: { callId: text(given.requestId, runtime.id()), toolName: text(given.toolName, 'unknown'), input: undefined, deadlineMs: Infinity },
+    error: invalid(envelope ? 'The tool call envelope' : 'The tool call request', parsed.error),
+  };
+}
+
+/** The input as the tool's schema gives it; an error that names the path when it does not fit. */
+export function readInput(schema: z.ZodType | undefined, input: unknown): { readonly input: unknown; readonly error?: ToolExecutionError } {
+  if (schema === undefined) return { input };
+  const parsed = schema.safeParse(input);
+  return parsed.success ? { input: parsed.data } : { input, error: invalid('The input', parsed.error) };
+}

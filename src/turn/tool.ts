@@ -1,0 +1,38 @@
+import type { ZodType, output as OutputOfSchema } from 'zod';
+import type { ToolPolicy } from '../contract/policy.ts';
+import type { Tool, ToolContext, ToolOutput } from '../contract/tool.ts';
+
+/** A tool as its author writes it. */
+export interface ToolDefinition<Schema extends ZodType, O, Name extends string> {
+  readonly name: Name;
+  readonly description?: string;
+  /** Checks the input before anything runs, and gives `execute` its type. */
+  readonly input?: Schema;
+  /** Checks the output. */
+  readonly output?: ZodType<O>;
+  readonly policy?: ToolPolicy;
+  /** What the tool depends on, by name: calls can share a breaker with other tools of the same dependency. */
+  readonly dependency?: string;
+  /** Gives a value, a Promise, an Observable or an AsyncIterable; the last value is the output. */
+  execute(input: OutputOfSchema<Schema>, context: ToolContext): ToolOutput<O>;
+}
+
+/**
+ * Defines a tool. Its input's type comes from its schema, its output's from `execute`.
+ *
+ * @throws RangeError for a name that is empty or longer than 256 characters
+ *
+ * @example
+ * const flights = tool({
+ *   name: 'flight_search',
+ *   input: z.object({ from: z.string(), to: z.string() }),
+ *   policy: { timeoutMs: 3_000, retry: { maxAttempts: 3 }, effects: 'read' },
+ *   execute: ({ from, to }, { signal }) => fetchFlights(from, to, signal),
+ * });
+ */
+export function tool<O, const Name extends string, Schema extends ZodType = ZodType>(definition: ToolDefinition<Schema, O, Name>): Tool<OutputOfSchema<Schema>, O, Name> {
+  const { name, execute } = definition;
+  if (typeof name !== 'string' || name === '' || name.length > 256) throw new RangeError(`a tool's name must be a string of 1 to 256 characters, not ${JSON.stringify(name)}`);
+  if (typeof execute !== 'function') throw new RangeError(`tool ${name}: execute must be a function, not ${typeof execute}`);
+  return definition;
+}

@@ -1,0 +1,83 @@
+import { Observable, Subject, type Observer, type Subscription } from 'rxjs';
+import type { ToolResultEnvelope } from '../contract/envelope.ts';
+import type { TraceEvent } from '../contract/event.ts';
+import type { Runtime } from '../contract/runtime.ts';
+import type { TurnResult } from '../contract/turn.ts';
+
+type WithoutStamp<E> = E extends TraceEvent ? Omit<E, 'seq' | 'atMs'> : never;
+/** An event before it has its number and its time. */
+export type Unstamped = WithoutStamp<TraceEvent>;
+
+const withoutOutput = ({ output: _, ...result }: ToolResultEnvelope): ToolResultEnvelope => result;
+
+const withoutOutputs = (result: TurnResult): TurnResult => ({
+  ...result,
+  values: {},
+  nodes: result.nodes.map((node) => (node.result === undefined ? node : { ...node, result: withoutOutput(node.result) })),
+});
+
+/** What a trace may show: inputs and outputs can hold secrets, so they stay with the caller. */
+const discreet = (event: TraceEvent): TraceEvent => {
+  if (event.source === 'call' && event.type === 'settled') return { ...event, result: withoutOutput(event.result) };
+  if (event.source === 'turn' && event.type === 'settled') return { ...event, result: withoutOutputs(event.result) };
+  return event;
+};
+
+/**
+ * The stream of a trace. A subscriber that throws loses that event and nothing else happens: RxJS would throw it again on a timer,
+ * and so end the process that the trace only watches.
+ */
+class TraceStream extends Observable<TraceEvent> {
+  dropped = 0;
+
+  override subscribe(observerOrNext?: Partial<Observer<TraceEvent>> | ((value: TraceEvent) => void) | null, error?: ((error: unknown) => void) | null, complete?: (() => void) | null): Subscription {
+    const observer = typeof observerOrNext === 'function' ? { next: observerOrNext } : (observerOrNext ?? {});
+    // RxJS's own subscribers, of a pipe, handle what their consumers throw.
+    if ('isStopped' in observer) return super.subscribe(observer);
+    return super.subscribe({
+      next: (event) => {
+        try {
+          observer.next?.(event);
+        } catch {
+          this.dropped++;
+        }
+      },
+      error: (thrown: unknown) => (observer.error ?? error)?.(thrown),
+      complete: () => (observer.complete ?? complete)?.(),
+    });
+  }
+}
+
+/** Where a layer tells what happens. */
+export interface Trace {
+  readonly events$: Observable<TraceEvent>;
+  /** Whether anyone listens: if not, events need not be made. */
+  readonly observed: boolean;
+  /** Events that a subscriber lost by throwing. */
+  readonly dropped: number;
+  /** Numbers and times an event, publishes what of it may be shown, and gives all of it back. */
+  publish(event: Unstamped): TraceEvent;
+  close(): void;
+}
+
+export function createTrace(runtime: Runtime): Trace {
+  const events$ = new Subject<TraceEvent>();
+  const stream$ = new TraceStream((subscriber) => events$.subscribe(subscriber));
+  let seq = 0;
+  return {
+    events$: stream$,
+    get observed() {
+      return events$.observed;
+    },
+    get dropped() {
+      return stream$.dropped;
+    },
+    publish: (event) => {
+      // The union of the stamped events, member by member, which the compiler cannot see through a spread.
+      const stamped = { seq: ++seq, atMs: runtime.now(), ...event } as TraceEvent;
+      if (events$.observed) events$.next(discreet(stamped));
+      return stamped;
+    },
+    close: () => events$.complete(),
+  };
+}

@@ -1,0 +1,272 @@
+import { Observable, type Subscriber, type Subscription } from 'rxjs';
+import type { ToolErrorKind } from '../contract/error-kind.ts';
+import type { ToolEvent, TurnEvent } from '../contract/event.ts';
+import type { NodeResult, PlanNode, TurnResult } from '../contract/turn.ts';
+import { expiry } from '../operators/attempt-timeout.ts';
+import { decideCascade, hasValue, turnStatus } from '../policy/cascade.ts';
+import { TURN_TIMEOUT_MS } from '../policy/profile.ts';
+import { guardedCall, type CallOutcome } from './call.ts';
+import type { CallSeat } from './call-run.ts';
+import type { Layer } from './layer.ts';
+import type { Plan } from './plan.ts';
+import type { Call } from './request.ts';
+import { summarize } from './summary.ts';
+import type { Unstamped } from './trace.ts';
+
+export interface TurnOptions {
+  /** Aborting it settles the turn with what it has; unfinished nodes are `canceled`. */
+  readonly signal?: AbortSignal;
+}
+
+/** A call of the turn that has not settled. */
+interface Running {
+  readonly seat: CallSeat;
+  subscription?: Subscription;
+}
+
+type OwnEvent = Extract<Unstamped, { source: 'turn' }>;
+type WithoutHeader<E> = E extends OwnEvent ? Omit<E, 'source' | 'turnId'> : never;
+
+/**
+ * A turn while it runs. Needs are counted down as `forkJoin` would wait for them, but by hand: each of RxJS's joins removes its inner
+ * subscriptions one by one from a list, which a fan of 100,000 nodes makes quadratic. What has become ready goes through one queue, so that a
+ * chain of 100,000 nodes that settle at once is a loop and not a stack.
+ */
+class TurnRun {
+  readonly #layer: Layer;
+  readonly #plan: Plan;
+  readonly #subscriber: Subscriber<TurnEvent>;
+  readonly #turnId: string;
+  readonly #timeoutMs: number;
+  readonly #deadlineMs: number;
+  readonly #concurrency: number;
+  readonly #results: Array<NodeResult | undefined>;
+  readonly #failures: Array<ToolErrorKind | undefined>;
+  readonly #usedDefault: boolean[];
+  /** Needs of each node that have not settled. */
+  readonly #waiting: number[];
+  readonly #ready: number[];
+  #readyHead = 0;
+  readonly #running = new Map<number, Running>();
+  #unsettled: number;
+  #executedTools = 0;
+  #draining = false;
+  #over = false;
+
+  constructor(layer: Layer, plan: Plan, subscriber: Subscriber<TurnEvent>) {
+    const { nodes, needs, options } = plan;
+    this.#layer = layer;
+    this.#plan = plan;
+    this.#subscriber = subscriber;
+    this.#turnId = layer.runtime.id();
+    this.#timeoutMs = options.timeoutMs ?? TURN_TIMEOUT_MS;
+    this.#deadlineMs = layer.runtime.now() + this.#timeoutMs;
+    this.#concurrency = options.concurrency ?? Infinity;
+    this.#results = nodes.map(() => undefined);
+    this.#failures = nodes.map(() => undefined);
+    this.#usedDefault = nodes.map(() => false);
+    this.#waiting = needs.map(({ length }) => length);
+    this.#ready = needs.flatMap(({ length }, place) => (length === 0 ? [place] : []));
+    this.#unsettled = nodes.length;
+  }
+
+  begin({ signal }: TurnOptions): void {
+    const { nodes } = this.#plan;
+    this.#emit({
+      type: 'turn_started',
+      timeoutMs: this.#timeoutMs,
+      nodes: nodes.map((node) => ({ id: node.id, toolName: nameOf(node), needs: node.needs ?? [] })),
+    });
+    const cancel = (): void => this.#cutShort('canceled');
+    if (signal?.aborted === true) return cancel();
+    signal?.addEventListener('abort', cancel, { once: true });
+    this.#subscriber.add(() => signal?.removeEventListener('abort', cancel));
+    this.#drain();
+    if (this.#over) return;
+    // This timer holds the process while the turn runs; those of its calls do not, so that detached ones never do.
+    this.#subscriber.add(expiry(this.#timeoutMs, this.#layer.runtime).subscribe(() => this.#cutShort('timed_out')));
+  }
+
+  /** The turn's subscriber has gone: everything stops at once. */
+  abandon(): void {
+    this.#over = true;
+    for (const { subscription } of this.#running.values()) subscription?.unsubscribe();
+    this.#running.clear();
+  }
+
+  #emit(event: WithoutHeader<OwnEvent>): void {
+    this.#subscriber.next(this.#layer.trace.publish({ source: 'turn', turnId: this.#turnId, ...event }) as TurnEvent);
+  }
+
+  /** Starts what is ready while there are places. Not recursive: what settles meanwhile joins the queue. */
+  #drain(): void {
+    if (this.#draining) return;
+    this.#draining = true;
+    while (!this.#over && this.#readyHead < this.#ready.length && this.#running.size < this.#concurrency) {
+      const place = this.#ready[this.#readyHead++];
+      if (place !== undefined) this.#arrive(place);
+    }
+    this.#draining = false;
+    if (this.#unsettled === 0 && !this.#over) this.#finish();
+  }
+
+  /** All needs of a node have settled: it runs, or what its needs lack decides. */
+  #arrive(place: number): void {
+    const node = this.#node(place);
+    const lacking = (this.#plan.needs[place] ?? []).filter((need) => !hasValue(this.#results[need]?.state));
+    if (lacking.length === 0) return this.#start(place, node);
+    const cascade = decideCascade({ hasDefault: node.default !== undefined, optional: node.optional === true });
+    if (cascade === 'use_default') {
+      this.#usedDefault[place] = true;
+      return this.#start(place, node, `Used default value for ${node.id}`);
+    }
+    const reason = `needs ${lacking.map((need) => this.#node(need).id).join(', ')}`;
+    if (cascade === 'skip') return this.#settle(place, { state: 'skipped', reason: `Optional tool skipped: it ${reason}` });
+    const message = 'Required tool skipped due to dependency failure';
+    this.#settle(place, { state: 'skipped', reason: `${message}: it ${reason}` }, message);
+    this.#emit({ type: 'escalated', nodeId: node.id, toolName: nameOf(node), message });
+  }
+
+  #start(place: number, node: PlanNode, message?: string): void {
+    const { runtime, registry } = this.#layer;
+    this.#emit({ type: 'node_started', nodeId: node.id, toolName: nameOf(node), ...(message === undefined ? {} : { message }) });
+    const seat: CallSeat = {
+      runtime: runtime.background ?? runtime,
+      turnId: this.#turnId,
+      nodeId: node.id,
+      required: node.optional !== true && !this.#canDoWithout(place),
+      deadlineMs: this.#deadlineMs,
+      report: (event: ToolEvent) => this.#subscriber.next(event),
+      executed: false,
+      late: false,
+    };
+    let input: unknown;
+    try {
+      input = this.#inputOf(place, node);
+    } catch (error) {
+      this.#failures[place] = 'invalid_parameters';
+      return this.#settle(place, { state: 'failed', reason: `The input of ${node.id} could not be made: ${error instanceof Error ? error.message : String(error)}` });
+    }
+    const call: Call = {
+      callId: runtime.id(),
+      toolName: nameOf(node),
+      input,
+      deadlineMs: Infinity,
+      ...(node.toolCallId === undefined ? {} : { toolCallId: node.toolCallId }),
+    };
+    const running: Running = { seat };
+    this.#running.set(place, running);
+    const tool = typeof node.tool === 'string' ? undefined : registry.of(node.tool);
+    running.subscription = guardedCall(this.#layer, call, seat, tool).subscribe((outcome) => {
+      // Detached calls end here too, after the turn has settled.
+      if (this.#running.delete(place)) this.#conclude(place, outcome, seat);
+    });
+  }
+
+  /** Whether every dependent of a node could go on without its value. */
+  #canDoWithout(place: number): boolean {
+    const after = this.#plan.dependents[place] ?? [];
+    return after.length > 0 && after.every((dependent) => this.#node(dependent).optional === true || this.#node(dependent).default !== undefined);
+  }
+
+  #inputOf(place: number, { input, default: fallback }: PlanNode): unknown {
+    if (typeof input !== 'function') return input;
+    const values = (this.#plan.needs[place] ?? []).map((need): [string, unknown] => {
+      const result = this.#results[need];
+      return [this.#node(need).id, hasValue(result?.state) ? result?.result?.output?.content : fallback];
+    });
+    return (input as (values: Readonly<Record<string, unknown>>) => unknown)(Object.fromEntries(values));
+  }
+
+  #conclude(place: number, { result, error }: CallOutcome, { executed }: CallSeat): void {
+    if (executed) this.#executedTools++;
+    if (error === undefined) {
+      const { id } = this.#node(place);
+      return this.#settle(place, this.#usedDefault[place] === true ? { state: 'defaulted', result, reason: `Used default value for ${id}` } : { state: 'succeeded', result });
+    }
+    if (error.kind !== 'canceled') this.#failures[place] = error.kind;
+    this.#settle(place, { state: error.kind === 'canceled' ? 'canceled' : 'failed', result, reason: error.message });
+  }
+
+  #settle(place: number, how: Omit<NodeResult, 'id' | 'toolName'>, message?: string): void {
+    const node = this.#node(place);
+    const result: NodeResult = { id: node.id, toolName: nameOf(node), ...how };
+    this.#results[place] = result;
+    this.#unsettled--;
+    this.#emit({ type: 'node_settled', nodeId: node.id, toolName: result.toolName, state: how.state, ...(message === undefined ? {} : { message }) });
+    for (const dependent of this.#plan.dependents[place] ?? []) {
+      const left = (this.#waiting[dependent] ?? 0) - 1;
+      this.#waiting[dependent] = left;
+      if (left === 0) this.#ready.push(dependent);
+    }
+    this.#drain();
+  }
+
+  /** The deadline or the caller ends the turn: what has settled is kept, the rest is `state`. */
+  #cutShort(state: 'timed_out' | 'canceled'): void {
+    if (this.#over) return;
+    this.#over = true;
+    const unfinished = this.#plan.nodes.flatMap((node, place) => (this.#results[place] === undefined ? [{ node, place }] : []));
+    const onDeadline = this.#plan.options.onDeadline ?? 'detach';
+    if (state === 'timed_out') this.#emit({ type: 'deadline', unfinished: unfinished.map(({ node }) => node.id), onDeadline });
+    for (const { seat, subscription } of this.#running.values()) {
+      if (seat.executed) this.#executedTools++;
+      if (state === 'timed_out' && onDeadline === 'detach') seat.late = true;
+      else subscription?.unsubscribe();
+    }
+    const end = state === 'timed_out' ? 'the turn ended' : 'the turn was canceled';
+    for (const { node, place } of unfinished) {
+      const reason = this.#running.has(place) ? `It was running when ${end}` : `It had not started when ${end}`;
+      this.#results[place] = { id: node.id, toolName: nameOf(node), state, reason };
+      this.#emit({ type: 'node_settled', nodeId: node.id, toolName: nameOf(node), state });
+    }
+    this.#running.clear();
+    this.#finish();
+  }
+
+  #finish(): void {
+    this.#over = true;
+    this.#emit({ type: 'settled', result: this.#result() });
+    this.#subscriber.complete();
+  }
+
+  #result(): TurnResult {
+    const { nodes: planned, dependents } = this.#plan;
+    const nodes = this.#results.flatMap((result) => result ?? []);
+    const isCovered = (place: number): boolean => {
+      const after = dependents[place] ?? [];
+      return after.length > 0 && after.every((dependent) => this.#usedDefault[dependent] === true || planned[dependent]?.optional === true);
+    };
+    const settled = nodes.map(({ state }, place) => ({ state, optional: planned[place]?.optional === true, covered: isCovered(place) }));
+    const kinds = this.#failures.flatMap((kind) => kind ?? []);
+    return {
+      status: turnStatus(settled, this.#executedTools),
+      nodes,
+      values: Object.fromEntries(nodes.flatMap(({ id, state, result }) => (hasValue(state) ? [[id, result?.output?.content] as const] : []))),
+      executedTools: this.#executedTools,
+      hadToolFailure: kinds.length > 0,
+      toolFailureKinds: [...new Set(kinds)],
+      summary: summarize(nodes),
+    };
+  }
+
+  #node(place: number): PlanNode {
+    const node = this.#plan.nodes[place];
+    if (node === undefined) throw new RangeError(`there is no node ${place}`);
+    return node;
+  }
+}
+
+const nameOf = ({ tool }: PlanNode): string => (typeof tool === 'string' ? tool : tool.name);
+
+/**
+ * Runs a plan: nodes start as soon as their needs have settled, results are kept whatever else fails, and at its deadline the turn settles
+ * with what it has. Emits the turn's events and those of its calls; the last one is `settled`. Unsubscribing cancels everything.
+ */
+export function runTurn(layer: Layer, plan: Plan, options: TurnOptions = {}): Observable<TurnEvent> {
+  return new Observable((subscriber) => {
+    const run = new TurnRun(layer, plan, subscriber);
+    subscriber.add(() => run.abandon());
+    run.begin(options);
+  });
+}

@@ -1,0 +1,17 @@
+import { fileURLToPath } from 'node:url';
+import type { ViteUserConfig } from 'vitest/config';
+
+const source = (path: string): string => fileURLToPath(new URL(`../src/${path}`, import.meta.url));
+
+/** Tests import the package as its users do. */
+const config: ViteUserConfig = {
+  root: fileURLToPath(new URL('..', import.meta.url)),
+  resolve: {
+    alias: [
+      { find: /^spillway$/, replacement: source('index.ts') },
+      { find: /^spillway\/testing$/, replacement: source('testing/index.ts') },
+    ],
+  },
+  test: { include: ['test/**/*.test.ts'], passWithNoTests: false },
+};
+export default config;
