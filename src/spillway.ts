@@ -1,4 +1,4 @@
-import { Observable, firstValueFrom, map, type Subscription } from 'rxjs';
+import { Observable } from 'rxjs';
 import type { ToolCallEnvelope, ToolCallRequest, ToolResultEnvelope } from './contract/envelope.ts';
 import type { ToolEvent, TraceEvent, TurnOwnEvent } from './contract/event.ts';
 import type { ProfileName, RetryBudgetOptions, ToolPolicy } from './contract/policy.ts';
@@ -11,8 +11,8 @@ import { decideRecovery } from './policy/recovery.ts';
 import { createRetryBudget } from './policy/retry-budget.ts';
 import { liveRuntime } from './runtime.ts';
 import { createBreakers, type Breakers } from './turn/breakers.ts';
-import { guardedCall } from './turn/call.ts';
-import type { CallSeat } from './turn/call-run.ts';
+import { GuardedCall } from './turn/call.ts';
+import type { CallSite } from './turn/call-record.ts';
 import type { Layer } from './turn/layer.ts';
 import type { Plan } from './turn/plan.ts';
 import { createRegistry } from './turn/registry.ts';
@@ -64,24 +64,9 @@ export interface Spillway {
 
 const OPTION_KEYS = ['tools', 'providers', 'profile', 'defaults', 'retryBudget', 'runtime'];
 
-/** An Observable that hears a call's events while it runs. */
-const eventsOf = (layer: Layer, request: ToolCallRequest | ToolCallEnvelope, options: CallOptions): Observable<ToolEvent> =>
-  new Observable((subscriber) => {
-    const { call, error } = readRequest(request, layer.runtime);
-    const seat = seatOf(layer, options, (event) => subscriber.next(event));
-    const work: Subscription = guardedCall(layer, call, seat, undefined, error).subscribe({
-      error: (defect: unknown) => subscriber.error(defect),
-      complete: () => subscriber.complete(),
-    });
-    subscriber.add(work);
-  });
-
-const seatOf = ({ runtime }: Layer, { signal }: CallOptions, report?: (event: ToolEvent) => void): CallSeat => ({
+const siteOf = ({ runtime }: Layer, { signal }: CallOptions, report?: (event: ToolEvent) => void): CallSite => ({
   runtime,
-  required: true,
   deadlineMs: Infinity,
-  executed: false,
-  late: false,
   ...(signal === undefined ? {} : { signal }),
   ...(report === undefined ? {} : { report }),
 });
@@ -123,16 +108,23 @@ export function createSpillway(options: SpillwayOptions): Spillway {
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     layer.closed = true;
-    for (const cancel of layer.running) cancel();
+    for (const call of layer.running) call.cancel();
     await Promise.allSettled(providers.map((provider) => provider.close()));
     trace.close();
   };
   return {
-    call: (request, callOptions = {}) => eventsOf(layer, request, callOptions),
-    execute: async (request, callOptions = {}) => {
-      const { call, error } = readRequest(request, runtime);
-      return firstValueFrom(guardedCall(layer, call, seatOf(layer, callOptions), undefined, error).pipe(map(({ result }) => result)));
-    },
+    call: (request, callOptions = {}) =>
+      new Observable((subscriber) => {
+        const { call, error } = readRequest(request, runtime);
+        const guarded = new GuardedCall(layer, siteOf(layer, callOptions, (event) => subscriber.next(event)), call, () => subscriber.complete());
+        subscriber.add(() => guarded.abandon());
+        guarded.begin(undefined, error);
+      }),
+    execute: (request, callOptions = {}) =>
+      new Promise((resolve) => {
+        const { call, error } = readRequest(request, runtime);
+        new GuardedCall(layer, siteOf(layer, callOptions), call, ({ result }) => resolve(result)).begin(undefined, error);
+      }),
     // The values are those of the plan's own nodes, which only the plan's type knows.
     turn: <Values>(plan: Plan<Values>, turnOptions: TurnOptions = {}) => runTurn(layer, plan as Plan, turnOptions) as Observable<TypedTurnEvent<Values>>,
     trace$: trace.events$,

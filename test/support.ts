@@ -1,11 +1,12 @@
 import { Observable } from 'rxjs';
 import type { Runtime } from '../src/contract/runtime.ts';
 import { ToolExecutionError } from '../src/contract/tool-error.ts';
+import type { Admission, Breaker } from '../src/operators/breaker.ts';
 
 /** A failure that may be retried and that counts against a breaker. */
-export const transient = new ToolExecutionError('transport_error', 'connection reset', { code: 'ECONNRESET' });
+export const transient: ToolExecutionError = new ToolExecutionError('transport_error', 'connection reset', { code: 'ECONNRESET' });
 /** A failure that the dependency itself answered: asking again gives the same. */
-export const permanent = new ToolExecutionError('execution_error', 'no such airport', { status: 404 });
+export const permanent: ToolExecutionError = new ToolExecutionError('execution_error', 'no such airport', { status: 404 });
 
 /** A runtime with its timers counted, so that a test can see one that is left behind. */
 export interface CountingRuntime extends Runtime {
@@ -96,4 +97,25 @@ export function handClock(): HandClock {
       random = next;
     },
   };
+}
+
+/** An admission that a test counts on. */
+export function permit(breaker: Breaker): Extract<Admission, { admitted: true }> {
+  const admission = breaker.admit();
+  if (!admission.admitted) throw new Error(`the breaker is ${breaker.state.type} and did not admit`);
+  return admission;
+}
+
+export const rejects = (breaker: Breaker): boolean => {
+  const admission = breaker.admit();
+  if (admission.admitted) admission.release();
+  return !admission.admitted;
+};
+
+export function fail(breaker: Breaker, times = 1): void {
+  for (let i = 0; i < times; i++) permit(breaker).failure(transient);
+}
+
+export function succeed(breaker: Breaker, times = 1): void {
+  for (let i = 0; i < times; i++) permit(breaker).success();
 }

@@ -14,4 +14,6 @@ const config: ViteUserConfig = {
   },
   test: { include: ['test/**/*.test.ts'], passWithNoTests: false },
 };
+// Vite reads the default export.
+// oxlint-disable-next-line import/no-default-export
 export default config;

@@ -24,7 +24,7 @@ export class UsageError extends Error {
 
 const SEED_MAX = 2 ** 32 - 1;
 
-export const HELP = `spillway run PLAN.yaml [options]
+export const HELP: string = `spillway run PLAN.yaml [options]
 
 Runs a turn of tool calls over MCP servers: retries, circuit breakers, alternatives, a deadline,
 and in the end everything that completed. Progress goes to stderr, the result to stdout.
@@ -43,31 +43,25 @@ Exit codes: 0 completed or partial, 1 failed or escalated, 2 usage or bad plan (
 A plan starts servers, which are programs: run only plans whose commands you would run yourself.
 `;
 
-const parse = (args: readonly string[]): ReturnType<typeof parseCommandLine> => {
+const OPTIONS = {
+  json: { type: 'boolean', default: false },
+  trace: { type: 'string' },
+  seed: { type: 'string' },
+  strict: { type: 'boolean', default: false },
+  'no-color': { type: 'boolean', default: false },
+  ascii: { type: 'boolean', default: false },
+  help: { type: 'boolean', short: 'h', default: false },
+  version: { type: 'boolean', short: 'v', default: false },
+} as const;
+
+const parse = (args: readonly string[]): ReturnType<typeof parseArgs<{ options: typeof OPTIONS; allowPositionals: true }>> => {
   try {
-    return parseCommandLine(args);
+    return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
   } catch (error) {
     // parseArgs words its own errors well: the option, and what it lacks.
     throw new UsageError(error instanceof Error ? error.message : String(error));
   }
 };
-
-// A function of its own, so that its type follows from the options.
-const parseCommandLine = (args: readonly string[]) =>
-  parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: {
-      json: { type: 'boolean', default: false },
-      trace: { type: 'string' },
-      seed: { type: 'string' },
-      strict: { type: 'boolean', default: false },
-      'no-color': { type: 'boolean', default: false },
-      ascii: { type: 'boolean', default: false },
-      help: { type: 'boolean', short: 'h', default: false },
-      version: { type: 'boolean', short: 'v', default: false },
-    },
-  });
 
 const seedOf = (text: string): number => {
   const seed = Number(text);

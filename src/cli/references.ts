@@ -70,7 +70,7 @@ const lookUp = ({ node, path, text }: Reference, values: Values): unknown => {
 };
 
 /** A value inside a text: a text as it is, all else as JSON. */
-const inText = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
+export const inText = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
 
 const fillText = (parts: readonly Part[], values: Values): unknown => {
   const [only] = parts;

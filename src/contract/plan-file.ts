@@ -8,6 +8,7 @@ export interface ServerEntry {
   args?: string[];
   env?: Record<string, string>;
   cwd?: string;
+  start_timeout_ms?: number;
   url?: never;
 }
 
@@ -40,10 +41,10 @@ export interface BreakerEntry {
 
 export interface FaultsEntry {
   fail_first?: number;
-  code?: string;
+  code?: string | number;
   rate?: number;
   latency_ms?: number;
-  hang?: boolean;
+  hang?: boolean | number;
 }
 
 /** A tool of a plan file: which one it is, and how its calls are guarded. */
@@ -106,6 +107,7 @@ const server: z.ZodType<ServerEntry> = z
     args: z.array(z.string().max(65_536)).max(256).exactOptional().describe('Its arguments.'),
     env: z.record(text(256), z.string().max(65_536)).exactOptional().describe('Environment variables for it, beside HOME, PATH and the like. Nothing else of your environment reaches it.'),
     cwd: text(4096).exactOptional().describe('Its working folder, relative to the plan file’s. Without this key: the folder the command runs in.'),
+    start_timeout_ms: positiveMs.exactOptional().describe('How long it may take to start and list its tools. Default 30000.'),
     url: z.never({ error: 'cannot be used yet: servers over HTTP come later; start one over stdio with command and args' }).exactOptional().describe('Reserved for servers over HTTP.'),
   })
   .describe('An MCP server, started over stdio.');
@@ -143,11 +145,17 @@ const breaker: z.ZodType<BreakerEntry> = z.strictObject({
 
 const faults: z.ZodType<FaultsEntry> = z
   .strictObject({
-    fail_first: count(0, COUNT_MAX).exactOptional().describe('The first attempts fail.'),
-    code: text(128).exactOptional().describe('The code that injected failures carry, such as ECONNRESET or 503.'),
-    rate: z.number().min(0).max(1).exactOptional().describe('Share of attempts that fail; --seed makes them the same each time.'),
-    latency_ms: durationMs.exactOptional().describe('Added before each attempt.'),
-    hang: z.boolean().exactOptional().describe('What would fail never answers instead.'),
+    fail_first: count(0, COUNT_MAX).exactOptional().describe('The first this many attempts fail. Default 0.'),
+    code: z
+      .union([z.string().regex(/^([A-Za-z_]\w{0,63}|[45]\d\d)$/), count(400, 599)], { error: 'must be an error code such as ECONNRESET, or an HTTP status from 400 to 599' })
+      .exactOptional()
+      .describe('What a failure is: a code such as ECONNRESET, or an HTTP status such as 503. Default ECONNRESET.'),
+    rate: z.number().min(0).max(1).exactOptional().describe('The share of the other attempts that fail; --seed makes them the same each time. Default 0.'),
+    latency_ms: durationMs.exactOptional().describe('A wait before the tool is really called. Default 0.'),
+    hang: z
+      .union([z.boolean(), count(0, COUNT_MAX)], { error: `must be true, false, or an integer from 0 to ${COUNT_MAX}` })
+      .exactOptional()
+      .describe('true: never answer. A number: the first this many attempts are never answered. Goes before fail_first.'),
   })
   .describe('Faults put in front of the tool, to see how a turn survives them.');
 
@@ -162,7 +170,7 @@ const tool: z.ZodType<ToolEntry> = z
     circuit_breaker: z.union([breaker, z.literal(false)]).exactOptional().describe('When the tool is given a rest. false: never.'),
     classification: z.record(text(128), z.enum(['transient', 'permanent'])).exactOptional().describe('A status, code or error kind and its class here: { "503": permanent }.'),
     alternatives: z.array(toolName()).max(16).exactOptional().describe('Tools to try in order, with the same input, when this one fails for good.'),
-    effects: z.enum(['read', 'mutating']).exactOptional().describe('A mutating tool is not repeated when it may have taken effect. Default read.'),
+    effects: z.enum(['read', 'mutating']).exactOptional().describe('A mutating tool is not repeated when it may have taken effect. Default: what the server says of the tool, else read.'),
     faults: faults.exactOptional(),
   })
   .describe('A tool of a server that has a policy or another name. Others need no entry: a node names them <server>.<tool>.');

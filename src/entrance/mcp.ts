@@ -4,6 +4,8 @@ import type { Meaning } from './node.ts';
 import { TEXT_LENGTH_MAX, read, readStructure } from './structure.ts';
 import { toToolExecutionError } from './tool.ts';
 
+const wallNow = (): number => liveRuntime.wallNow();
+
 const timedOut: Meaning = { kind: 'timeout', options: { uncertain: true } };
 const lostMidCall: Meaning = { kind: 'transport_error', options: { uncertain: true } };
 const neverSent: Meaning = { kind: 'transport_error', options: { executed: false } };
@@ -36,8 +38,8 @@ const CODES: ReadonlyMap<string, Meaning> = new Map([
   ['-32601', unknown],
 ]);
 
-/** SDK 1 puts this before the message of each `McpError`, on both sides of the wire. */
-const CODE_IN_TEXT = /^mcp error (-\d{5}): /;
+/** SDK 1 puts this before the message of each `McpError`, on both sides of the wire, so it can be there twice. */
+const CODE_IN_TEXT = /^(?:mcp error (-\d{5}): ){1,4}/;
 
 const withoutCode = (text: string): string => text.replace(CODE_IN_TEXT, '');
 
@@ -50,7 +52,7 @@ const serverMeaning = (text: string, toolName: string): Meaning | undefined => {
   const says = (...sentences: string[]): boolean => sentences.includes(text);
   const begins = (...beginnings: string[]): boolean => beginnings.some((beginning) => text.startsWith(beginning));
   if (begins('input validation error')) return invalid;
-  if (begins('output validation error')) return unusableAnswer;
+  if (begins('output validation error', 'invalid tools/call result', 'invalid task creation result')) return unusableAnswer;
   if (says(`tool ${name} not found`, `unknown tool: ${name}`)) return unknown;
   if (says(`tool ${name} disabled`)) return refused;
   return begins(`tool ${name} requires task`, `tool "${name}" requires task`) ? refused : undefined;
@@ -81,7 +83,7 @@ const toError = ({ kind, options }: Meaning, message: string, more: ToolExecutio
  */
 export function mcpThrown(thrown: unknown, toolName: string): ToolExecutionError {
   if (isToolExecutionError(thrown)) return thrown;
-  const { message, code, name } = readStructure(thrown, liveRuntime.wallNow);
+  const { message, code, name } = readStructure(thrown, wallNow);
   const text = withoutCode(message.toLowerCase());
   const options: ToolExecutionErrorOptions = { code, cause: thrown, details: read(thrown, 'data') };
   const familyOfInvalid = code === '-32602' || code === '-32600' || code === '-32601';
@@ -146,7 +148,7 @@ export function mcpAborted(signal: AbortSignal, executed: boolean): ToolExecutio
   const reason: unknown = signal.reason;
   if (isToolExecutionError(reason)) return reason;
   const options = { executed, uncertain: executed, cause: reason };
-  return readStructure(reason, liveRuntime.wallNow).name === 'TimeoutError'
+  return readStructure(reason, wallNow).name === 'TimeoutError'
     ? new ToolExecutionError('timeout', 'The call took too long', options)
     : new ToolExecutionError('canceled', 'The call was canceled', options);
 }

@@ -40,7 +40,11 @@ export function parseRetryAfter(value: unknown, wallNow: () => number, unitMs = 
 const header = (headers: unknown, name: string): unknown => {
   const get = read(headers, 'get');
   try {
-    return typeof get === 'function' ? (get.call(headers, name) as unknown) : read(headers, name);
+    if (typeof get === 'function') return get.call(headers, name) as unknown;
+    if (typeof headers !== 'object' || headers === null) return undefined;
+    // A plain object's names are written as its maker likes.
+    const key = Object.keys(headers).find((own) => own.toLowerCase() === name);
+    return key === undefined ? undefined : read(headers, key);
   } catch {
     return undefined;
   }

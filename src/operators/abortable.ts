@@ -1,55 +1,6 @@
-import { Observable, isObservable, tap } from 'rxjs';
+import { Observable } from 'rxjs';
 import type { ToolOutput } from '../contract/tool.ts';
-
-const isPromiseLike = (value: unknown): value is PromiseLike<unknown> => typeof (value as PromiseLike<unknown> | null)?.then === 'function';
-
-const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>
-  typeof (value as AsyncIterable<unknown> | null)?.[Symbol.asyncIterator] === 'function';
-
-/** Pulls an async iterable. When it is no longer wanted it is told so at once, and not waited for. */
-const fromAsyncIterable = <T>(iterable: AsyncIterable<T>): Observable<T> =>
-  new Observable((subscriber) => {
-    const iterator = iterable[Symbol.asyncIterator]();
-    let ended = false;
-    const end = (settle: () => void): void => {
-      ended = true;
-      settle();
-    };
-    const pull = (): void => {
-      iterator.next().then(
-        ({ done, value }) => {
-          if (subscriber.closed) return;
-          if (done === true) return end(() => subscriber.complete());
-          subscriber.next(value);
-          if (!subscriber.closed) pull();
-        },
-        (error: unknown) => end(() => subscriber.error(error)),
-      );
-    };
-    pull();
-    return () => {
-      if (!ended) iterator.return?.()?.then(undefined, () => undefined);
-    };
-  });
-
-/** A value, Promise, Observable or AsyncIterable as a stream. Strings and arrays are values. `settled` is called before the last notification. */
-const fromOutput = <T>(output: ToolOutput<T>, settled: () => void): Observable<T> => {
-  if (isObservable(output)) return output.pipe(tap({ error: settled, complete: settled }));
-  if (isAsyncIterable(output)) return fromAsyncIterable(output as AsyncIterable<T>).pipe(tap({ error: settled, complete: settled }));
-  return new Observable((subscriber) => {
-    const give = (value: T): void => {
-      settled();
-      subscriber.next(value);
-      subscriber.complete();
-    };
-    const fail = (error: unknown): void => {
-      settled();
-      subscriber.error(error);
-    };
-    if (isPromiseLike(output)) (output as PromiseLike<T>).then(give, fail);
-    else give(output as T);
-  });
-};
+import { fromOutput } from './output.ts';
 
 /**
  * A stream of work that takes an `AbortSignal`: each subscription starts it anew with a signal of its own, and unsubscribing aborts that signal.

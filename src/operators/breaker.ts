@@ -1,4 +1,4 @@
-import { EMPTY, Observable, Subject, defer, distinctUntilChanged, ignoreElements, map, merge, observeOn, queueScheduler, scan, share, startWith, switchMap, tap } from 'rxjs';
+import { EMPTY, Observable, Subject, defer, distinctUntilChanged, filter, ignoreElements, map, merge, of, queueScheduler, scan, share, startWith, switchMap, tap } from 'rxjs';
 import type { BreakerStateName } from '../contract/envelope.ts';
 import type { BreakerOptions } from '../contract/policy.ts';
 import type { Runtime } from '../contract/runtime.ts';
@@ -68,7 +68,8 @@ const retryAfterMs = (memory: BreakerMemory, settings: BreakerSettings, atMs: nu
   return dueMs === Infinity ? settings.cooldownMs : dueMs - atMs;
 };
 
-const hintOf = (error: unknown): number | undefined => (error === undefined ? undefined : toToolExecutionError(error).retryAfterMs);
+const hintOf = (error: unknown, runtime: Runtime): number | undefined =>
+  error === undefined ? undefined : toToolExecutionError(error, () => runtime.wallNow()).retryAfterMs;
 
 /**
  * A circuit breaker: it counts outcomes, stops calling what keeps failing, and probes for its recovery.
@@ -77,7 +78,7 @@ const hintOf = (error: unknown): number | undefined => (error === undefined ? un
  *
  * @param options when it opens and how it recovers; see `BreakerOptions` for each default
  * @param runtime where time and chance come from
- * @param onChange told of each change of state, synchronously, once the new state stands; what it throws is ignored
+ * @param onChange told of each change of state once the new state stands, in order and before those who watch `state$`; what it throws is ignored
  * @throws RangeError for an option out of its range
  *
  * @example
@@ -94,25 +95,30 @@ export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = l
     [memory, permit] = step;
   });
 
-  // One queue before the multicast: an observer that calls back into the breaker cannot make others see a later state first.
+  const told$ = new Subject<BreakerInput>();
   const changes$ = new Subject<BreakerMemory>();
-  const published$ = changes$.pipe(observeOn(queueScheduler), share());
   const dues$ = new Subject<number>();
   let shownType = memory.type;
 
-  const tell = (input: BreakerInput): Permit | undefined => {
-    inputs$.next(input);
-    const given = permit;
-    if (dues$.observed) dues$.next(breakerDueMs(memory, settings));
-    if (memory.type === shownType) return given;
-    const from = shownType;
-    shownType = memory.type;
-    changes$.next(memory);
+  const publish = (input: BreakerInput, from: BreakerStateName, now: BreakerMemory): void => {
+    told$.next(input);
+    if (now.type === from) return;
     try {
-      onChange?.(from, memory.type);
+      onChange?.(from, now.type);
     } catch {
       // A listener's failure is its own.
     }
+    changes$.next(now);
+  };
+
+  const tell = (input: BreakerInput): Permit | undefined => {
+    inputs$.next(input);
+    // Kept here: an observer that calls back into the breaker replaces both.
+    const [now, given, from] = [memory, permit, shownType];
+    shownType = now.type;
+    if (dues$.observed) dues$.next(breakerDueMs(now, settings));
+    // One queue for all: an observer that calls back cannot make others hear of a later input or change first.
+    if (now.type !== from || told$.observed) queueScheduler.schedule(() => publish(input, from, now));
     return given;
   };
 
@@ -135,7 +141,7 @@ export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = l
       if (ended) return;
       ended = true;
       const endedAtMs = runtime.now();
-      const hintMs = hintOf(error);
+      const hintMs = hintOf(error, runtime);
       tell({ type: 'outcome', atMs: endedAtMs, permit: given, outcome, durationMs: endedAtMs - atMs, ...(hintMs === undefined ? {} : { retryAfterMs: hintMs }) });
     };
     return { admitted: true, success: () => end('success'), failure: (error) => end('failure', error), ignore: () => end('ignored'), release: () => end('ignored') };
@@ -147,12 +153,14 @@ export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = l
     },
     state$: defer(() => {
       tell({ type: 'tick', atMs: runtime.now() });
-      return merge(published$.pipe(startWith(memory)), ticks$);
+      const seen = memory;
+      // Changes first, for what the watcher does at its first sight; older ones may still be on their way to others.
+      return merge(changes$.pipe(filter(({ generation }) => generation > seen.generation)), of(seen), ticks$);
     }).pipe(
       map((shown) => show(shown, settings, runtime.now())),
       distinctUntilChanged((a, b) => a.type === b.type),
     ),
-    inputs$: inputs$.asObservable(),
+    inputs$: told$.asObservable(),
     admit,
     forceOpen: () => void tell({ type: 'force_open', atMs: runtime.now() }),
     reset: () => void tell({ type: 'reset', atMs: runtime.now() }),

@@ -6,9 +6,22 @@ import type { BreakerOutcome } from '../policy/breaker.ts';
 import { classify } from '../policy/classify.ts';
 import type { Breaker } from './breaker.ts';
 
+/** The error of a call that was not admitted. */
+export const circuitOpenError = (retryAfterMs: number): ToolExecutionError =>
+  new ToolExecutionError('circuit_open', 'The circuit breaker is open; the call was not made', { retryAfterMs });
+
 const outcomeOf = (error: unknown): BreakerOutcome => {
   const typed = toToolExecutionError(error);
   return breakerOutcome(typed, classify(typed).classification);
+};
+
+/** A classifier that throws says nothing about the dependency. */
+const meaningOf = (error: unknown, outcome: (error: unknown) => BreakerOutcome): BreakerOutcome => {
+  try {
+    return outcome(error);
+  } catch {
+    return 'ignored';
+  }
 };
 
 /**
@@ -31,11 +44,11 @@ export function circuitBreaker(breaker: Breaker, outcome: (error: unknown) => Br
       const permit = breaker.admit();
       if (!permit.admitted) {
         const { retryAfterMs } = permit;
-        return throwError(() => new ToolExecutionError('circuit_open', 'The circuit breaker is open; the call was not made', { retryAfterMs }));
+        return throwError(() => circuitOpenError(retryAfterMs));
       }
       let gaveValue = false;
       const settle = (error: unknown): void => {
-        const ended = outcome(error);
+        const ended = meaningOf(error, outcome);
         if (ended === 'failure') permit.failure(error);
         else if (ended === 'success') permit.success();
         else permit.ignore();

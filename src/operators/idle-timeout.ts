@@ -2,7 +2,8 @@ import { Observable, startWith, switchMap } from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
 import { checkNumber, positiveDuration } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
-import { expiry, timeoutError } from './attempt-timeout.ts';
+import { timeoutError } from './attempt-timeout.ts';
+import { expiry } from './expiry.ts';
 
 /**
  * A limit on silence (R-4.3): errors when `activity$` has been quiet for `idleTimeoutMs`. It never extends a hard limit: put `attemptTimeout` outside.

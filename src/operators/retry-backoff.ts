@@ -1,4 +1,4 @@
-import { Observable, defer, retry, throwError } from 'rxjs';
+import { Observable, defer, map, retry, throwError } from 'rxjs';
 import type { RetryPolicy } from '../contract/policy.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { toToolExecutionError } from '../entrance/tool.ts';
@@ -28,7 +28,7 @@ export function retryBackoff(policy: Partial<RetryPolicy> = {}, runtime: Runtime
       const startedAtMs = runtime.now();
       let previousDelayMs: number | undefined;
       const delay = (thrown: unknown, attempt: number): Observable<unknown> => {
-        const error = toToolExecutionError(thrown);
+        const error = toToolExecutionError(thrown, () => runtime.wallNow());
         const nextDelayMs = backoffDelayMs(settings, attempt - 1, previousDelayMs, () => runtime.random());
         const decision = decideRecovery({
           toolName: '',
@@ -51,7 +51,12 @@ export function retryBackoff(policy: Partial<RetryPolicy> = {}, runtime: Runtime
         });
         if (decision.strategy !== 'retry') return throwError(() => thrown);
         previousDelayMs = nextDelayMs;
-        return runtime.after(decision.delayMs ?? 0);
+        return runtime.after(decision.delayMs ?? 0).pipe(
+          map(() => {
+            // A timer can come late, behind a stalled event loop: no attempt starts once the time is over.
+            if (runtime.now() - startedAtMs >= settings.maxTotalTimeMs) throw thrown;
+          }),
+        );
       };
       return source.pipe(retry({ delay }));
     });

@@ -31,7 +31,8 @@ export function retryPolicy(part: Partial<RetryPolicy> = {}, base: RetryPolicy =
  */
 export function backoffDelayMs(policy: RetryPolicy, retry: number, previousDelayMs: number | undefined, random: () => number): number {
   const { strategy, initialDelayMs, maxDelayMs, multiplier, jitterPercent } = policy;
-  const cappedMs = (): number => Math.min(maxDelayMs, initialDelayMs * multiplier ** retry);
+  // Bounded: nothing times infinity would be no number.
+  const cappedMs = (): number => Math.min(maxDelayMs, initialDelayMs * Math.min(multiplier ** retry, Number.MAX_VALUE));
   const spread = (delayMs: number): number => (jitterPercent === 0 ? delayMs : delayMs * (1 + (jitterPercent / 100) * (2 * random() - 1)));
   switch (strategy) {
     case 'exponential':

@@ -77,15 +77,18 @@ const become = (memory: BreakerMemory, type: BreakerStateName, sinceMs: number):
 };
 
 const open = (memory: BreakerMemory, settings: BreakerSettings, atMs: number, retryAfterMs = 0): BreakerMemory => {
-  const grownMs = Math.min(settings.cooldownMs * settings.cooldownMultiplier ** memory.openings, settings.cooldownMaxMs);
+  // Bounded: nothing times infinity would be no number, and a cooldown without end.
+  const growth = Math.min(settings.cooldownMultiplier ** memory.openings, Number.MAX_VALUE);
+  const grownMs = Math.min(settings.cooldownMs * growth, settings.cooldownMaxMs);
   const askedMs = retryAfterMs > 0 ? Math.min(retryAfterMs, RETRY_AFTER_MAX_MS) : 0;
   return { ...become(memory, 'open', atMs), cooldownMs: Math.max(grownMs, askedMs), openings: memory.openings + 1 };
 };
 
-const close = (memory: BreakerMemory, settings: BreakerSettings, atMs: number): BreakerMemory => {
-  const closed = { ...become(memory, 'closed', atMs), window: emptyWindow, openings: 0 };
-  return settings.rampMs > 0 && memory.type === 'half_open' ? { ...closed, rampFromMs: atMs } : closed;
-};
+const close = (memory: BreakerMemory, atMs: number): BreakerMemory => ({ ...become(memory, 'closed', atMs), window: emptyWindow, openings: 0 });
+
+/** Closes after good probes; a reset does not ramp. */
+const recover = (memory: BreakerMemory, settings: BreakerSettings, atMs: number): BreakerMemory =>
+  settings.rampMs > 0 ? { ...close(memory, atMs), rampFromMs: atMs } : close(memory, atMs);
 
 /** When the present state ends by itself: `Infinity` if it does not. */
 export function breakerDueMs(memory: BreakerMemory, settings: BreakerSettings): number {
@@ -126,7 +129,7 @@ const settle = (memory: BreakerMemory, settings: BreakerSettings, input: Extract
   if (now.type === 'half_open') {
     if (outcome === 'failure') return open(now, settings, atMs, input.retryAfterMs);
     const goodProbes = now.goodProbes + 1;
-    return goodProbes >= settings.successThreshold ? close(now, settings, atMs) : { ...now, goodProbes };
+    return goodProbes >= settings.successThreshold ? recover(now, settings, atMs) : { ...now, goodProbes };
   }
   if (now.type !== 'closed') return now;
   const slow = input.durationMs > settings.slowCallMs;
@@ -151,7 +154,7 @@ export function decideBreaker(memory: BreakerMemory, input: BreakerInput, settin
     case 'disable':
       return [become(now, 'disabled', atMs), undefined];
     case 'reset':
-      return [close(now, settings, atMs), undefined];
+      return [close(now, atMs), undefined];
   }
 }
 

@@ -20,7 +20,7 @@ export interface McpToolLike {
  */
 export interface McpClientLike {
   listTools(params?: { cursor?: string }): Promise<{ readonly tools: readonly McpToolLike[]; readonly nextCursor?: string | undefined }>;
-  callTool(params: { name: string; arguments?: Record<string, unknown> }, ...rest: never[]): Promise<unknown>;
+  callTool(params: { name: string; arguments?: Record<string, unknown> }, ...rest: unknown[]): Promise<unknown>;
 }
 
 /** A client that is connected to its server. */
@@ -51,22 +51,19 @@ interface ClosableClient extends McpClientLike {
  */
 export function mcpConnection(client: ClosableClient): McpConnection {
   const closed = new Promise<void>((resolve) => {
-    client.onclose = resolve;
+    Object.assign(client, { onclose: resolve });
   });
   return { client, closed, close: () => client.close() };
 }
 
 /** Every tool of a server. SDK 1 gives a page at a time, SDK 2 all of them at once. */
 export async function listAllTools(client: McpClientLike): Promise<readonly McpToolLike[]> {
-  const tools: McpToolLike[] = [];
-  let cursor: string | undefined;
-  for (let page = 0; page < PAGES_MAX; page++) {
-    const { tools: more, nextCursor } = await client.listTools(cursor === undefined ? undefined : { cursor });
-    tools.push(...more);
-    if (nextCursor === undefined) return tools;
-    cursor = nextCursor;
-  }
-  throw new RangeError(`tools/list has more than ${PAGES_MAX} pages; the server’s cursor does not end`);
+  const listFrom = async (page: number, cursor?: string): Promise<readonly McpToolLike[]> => {
+    if (page > PAGES_MAX) throw new RangeError(`tools/list has more than ${PAGES_MAX} pages; the server’s cursor does not end`);
+    const { tools, nextCursor } = await client.listTools(cursor === undefined ? undefined : { cursor });
+    return nextCursor === undefined ? tools : [...tools, ...(await listFrom(page + 1, nextCursor))];
+  };
+  return listFrom(1);
 }
 
 /** W3C baggage, as a header would carry it. */
@@ -104,6 +101,5 @@ export function callTool({ client, sdkMajor }: McpConnection, name: string, inpu
     },
   };
   const major = sdkMajor ?? ('getProtocolEra' in client ? 2 : 1);
-  const call = client.callTool.bind(client) as (...args: readonly unknown[]) => Promise<unknown>;
-  return major === 2 ? call(params, options) : call(params, undefined, options);
+  return major === 2 ? client.callTool(params, options) : client.callTool(params, undefined, options);
 }

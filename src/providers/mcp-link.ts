@@ -1,9 +1,9 @@
-import { Subject, firstValueFrom, mergeMap, race, take, throwError, type Observable } from 'rxjs';
+import { Subject, firstValueFrom, map, mergeMap, race, throwError, type Observable } from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { mcpNotConnected } from '../entrance/mcp.ts';
 import { abortable } from '../operators/abortable.ts';
-import { expiry, timeoutError } from '../operators/attempt-timeout.ts';
+import { timeoutError } from '../operators/attempt-timeout.ts';
 import { listAllTools, type McpConnection, type McpToolLike } from './mcp-client.ts';
 
 /** The wait before each restart of a server that keeps failing; the first restart is at once. Source: netdata's ai-agent. */
@@ -60,6 +60,8 @@ export function createMcpLink({ name, connect, connectTimeoutMs, runtime }: Link
   const closedError = (): ToolExecutionError =>
     new ToolExecutionError('transport_error', `The MCP server ${name} was closed; it is not called any more`, { executed: false, classification: 'permanent' });
 
+  const isClosed = (): boolean => state.type === 'closed';
+
   const down = (cause: unknown): void => {
     const delayMs = RESTART_DELAYS_MS[Math.min(failures, RESTART_DELAYS_MS.length - 1)] ?? 0;
     failures++;
@@ -89,25 +91,30 @@ export function createMcpLink({ name, connect, connectTimeoutMs, runtime }: Link
     live.connection.close().catch(() => undefined);
   };
 
+  const up = ({ connection, tools }: Omit<LiveConnection, 'lost$'>): LiveConnection => {
+    const end$ = new Subject<never>();
+    const live: LiveConnection = { connection, tools, lost$: end$ };
+    state = { type: 'up', live, end$ };
+    connection.closed.then(
+      (reason) => lose(live, reason),
+      (reason: unknown) => lose(live, reason),
+    );
+    return live;
+  };
+
   const dial = async (): Promise<LiveConnection> => {
     const opened$ = abortable((signal) => {
       const work = open(signal);
-      opening = work.catch(() => undefined);
+      // Given up between its last look at the signal and now: nobody else would close it.
+      opening = work.then(({ connection }) => (signal.aborted ? connection.close() : undefined)).catch(() => undefined);
       return work;
     });
-    const late$ = expiry(connectTimeoutMs, background).pipe(mergeMap(() => failed(timeoutError(connectTimeoutMs, 'No answer to initialize'))));
+    const late$ = background.after(connectTimeoutMs).pipe(mergeMap(() => failed(timeoutError(connectTimeoutMs, 'No answer to initialize'))));
     try {
-      const { connection, tools } = await firstValueFrom(race(opened$, late$, closing$.pipe(mergeMap(failed))));
-      const end$ = new Subject<never>();
-      const live: LiveConnection = { connection, tools, lost$: end$ };
-      state = { type: 'up', live, end$ };
-      connection.closed.then(
-        (reason) => lose(live, reason),
-        (reason: unknown) => lose(live, reason),
-      );
-      return live;
+      // Up as soon as it is open, not a microtask later: a `close()` between the two would miss it.
+      return await firstValueFrom(race(opened$.pipe(map(up)), late$, closing$.pipe(mergeMap(failed))));
     } catch (error) {
-      if (closed !== undefined) throw closedError();
+      if (isClosed()) throw closedError();
       const cause = mcpNotConnected(error, name);
       down(cause);
       throw cause;
@@ -123,28 +130,19 @@ export function createMcpLink({ name, connect, connectTimeoutMs, runtime }: Link
   };
 
   const acquire = async (): Promise<LiveConnection> => {
-    switch (state.type) {
-      case 'up':
-        return state.live;
-      case 'connecting':
-        return state.attempt;
-      case 'idle':
-        return start();
-      case 'closed':
-        throw closedError();
-      case 'down': {
-        const retryAfterMs = state.untilMs - runtime.now();
-        if (retryAfterMs <= 0) return start();
-        const message = `The MCP server ${name} is down after ${failures} failures in a row; it is connected again in ${Math.ceil(retryAfterMs)} ms`;
-        throw new ToolExecutionError('transport_error', message, { executed: false, retryAfterMs, cause: state.cause });
-      }
-    }
+    if (state.type === 'up') return state.live;
+    if (state.type === 'connecting') return state.attempt;
+    if (state.type === 'closed') throw closedError();
+    const retryAfterMs = state.type === 'down' ? state.untilMs - runtime.now() : 0;
+    if (state.type === 'idle' || retryAfterMs <= 0) return start();
+    const message = `The MCP server ${name} is down after ${failures} failures in a row; it may be connected again in ${Math.ceil(retryAfterMs)} ms`;
+    throw new ToolExecutionError('transport_error', message, { executed: false, retryAfterMs, cause: state.cause });
   };
 
   /** Waits for work to settle, in any way, but not for ever. */
   const settle = async (work: Promise<unknown>): Promise<void> => {
     const settled$ = abortable(() => work.then(() => 0 as const, () => 0 as const));
-    await firstValueFrom(race(settled$, background.after(CLOSE_WAIT_MAX_MS)).pipe(take(1)));
+    await firstValueFrom(race(settled$, background.after(CLOSE_WAIT_MAX_MS)));
   };
 
   const end = async (): Promise<void> => {
@@ -161,16 +159,6 @@ export function createMcpLink({ name, connect, connectTimeoutMs, runtime }: Link
     answered: () => {
       failures = 0;
     },
-    close: () => {
-      if (closed === undefined) {
-        let done: () => void = () => undefined;
-        // Set before anything is told, since those who are told may call back.
-        closed = new Promise<void>((resolve) => {
-          done = resolve;
-        });
-        void end().finally(done);
-      }
-      return closed;
-    },
+    close: () => (closed ??= end()),
   };
 }

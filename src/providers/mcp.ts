@@ -10,7 +10,7 @@ import { abortable } from '../operators/abortable.ts';
 import { checkNumber, positiveDuration } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
 import { callTool, type McpConnection, type McpToolLike } from './mcp-client.ts';
-import { createMcpLink, type McpLink } from './mcp-link.ts';
+import { createMcpLink, type LiveConnection, type McpLink } from './mcp-link.ts';
 
 export { mcpConnection, type McpClientLike, type McpConnection, type McpToolLike } from './mcp-client.ts';
 
@@ -35,7 +35,7 @@ export interface LeftOutTool {
 }
 
 export interface McpProvider extends ToolProvider {
-  readonly tools: ReadonlyArray<Tool<unknown, unknown>>;
+  readonly tools: readonly Tool[];
   /** What the server lists and the provider does not: tools that only run as tasks, and names listed twice. */
   readonly leftOut: readonly LeftOutTool[];
 }
@@ -50,10 +50,12 @@ const effectsOf = ({ annotations }: McpToolLike): Effects | undefined => {
   return annotations?.readOnlyHint === false || annotations?.destructiveHint === true ? 'mutating' : undefined;
 };
 
+const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
+
 /** The arguments of a call. MCP has only objects. */
 const argumentsOf = (input: unknown, toolName: string): Record<string, unknown> => {
   if (input === undefined) return {};
-  if (typeof input === 'object' && input !== null && !Array.isArray(input)) return input as Record<string, unknown>;
+  if (isRecord(input)) return input;
   throw new ToolExecutionError('invalid_parameters', `The input of ${toolName} must be an object`);
 };
 
@@ -79,14 +81,17 @@ const aborted$ = (signal: AbortSignal, wasSent: () => boolean): Observable<never
 /** One call, with the first of: its answer, the caller's abort, the loss of the connection. */
 const execute = (link: McpLink, toolName: string, input: unknown, context: ToolContext): Promise<unknown> => {
   let sent = false;
-  const answer$ = defer(() => from(link.acquire())).pipe(
-    switchMap((live) => {
-      const call$ = abortable((signal) => {
-        sent = true;
-        return callTool(live.connection, toolName, argumentsOf(input, toolName), context, signal);
-      });
-      return race(call$.pipe(catchError((thrown: unknown) => throwError(() => mcpThrown(thrown, toolName)))), live.lost$);
-    }),
+  const call$ = ({ connection, lost$ }: LiveConnection, args: Record<string, unknown>): Observable<unknown> => {
+    const called$ = abortable((signal) => {
+      sent = true;
+      return callTool(connection, toolName, args, context, signal);
+    });
+    return race(called$.pipe(catchError((thrown: unknown) => throwError(() => mcpThrown(thrown, toolName)))), lost$);
+  };
+  const answer$ = defer(() => {
+    const args = argumentsOf(input, toolName);
+    return from(link.acquire()).pipe(switchMap((live) => call$(live, args)));
+  }).pipe(
     map((result) => {
       link.answered();
       return outputOf(result, toolName);
@@ -95,7 +100,7 @@ const execute = (link: McpLink, toolName: string, input: unknown, context: ToolC
   return firstValueFrom(race(aborted$(context.signal, () => sent), answer$));
 };
 
-const toolOf = (link: McpLink, provider: string, tool: McpToolLike): Tool<unknown, unknown> => {
+const toolOf = (link: McpLink, provider: string, tool: McpToolLike): Tool => {
   const effects = effectsOf(tool);
   return {
     name: `${provider}.${tool.name}`,
@@ -136,7 +141,7 @@ export async function mcpProvider({ name, connect, connectTimeoutMs = CONNECT_TI
   try {
     const { tools: listed } = await link.acquire();
     const seen = new Set<string>();
-    const tools: Array<Tool<unknown, unknown>> = [];
+    const tools: Tool[] = [];
     const leftOut: LeftOutTool[] = [];
     for (const tool of listed) {
       const reason = leftOutReason(tool, seen);

@@ -15,8 +15,8 @@ export interface Layer {
   readonly trace: Trace;
   /** The error handler: what to do about a failure, now or later. */
   readonly recover: (failure: FailureNotification) => RecoveryDecision | Observable<RecoveryDecision>;
-  /** How to cancel each call that is running, for `close()`. */
-  readonly running: Set<() => void>;
+  /** The calls that are running, for `close()`. */
+  readonly running: Set<{ cancel(): void }>;
   /** After `close()` nothing begins. */
   closed: boolean;
 }

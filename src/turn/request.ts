@@ -9,6 +9,10 @@ export interface Call {
   readonly toolCallId?: string;
   readonly toolName: string;
   readonly input: unknown;
+  /** The plan node, when it is part of a turn. */
+  readonly nodeId?: string;
+  /** Whether the turn cannot do without it. */
+  readonly required: boolean;
   readonly idempotencyKey?: string;
   readonly tenant?: string;
   readonly correlationId?: string;
@@ -50,6 +54,7 @@ const fromEnvelope = (envelope: ToolCallEnvelope, runtime: Runtime): Call => {
     callId: envelope.requestId,
     toolName: envelope.toolName,
     input: payload.params,
+    required: true,
     retryBudget: transport.retryBudget,
     // From the wall clock to the monotonic one, once: a clock that jumps later moves nothing.
     deadlineMs: control.deadlineAtMs === undefined ? Infinity : runtime.now() + (control.deadlineAtMs - runtime.wallNow()),
@@ -69,6 +74,7 @@ const fromRequest = (request: ToolCallRequest, runtime: Runtime): Call => ({
   callId: runtime.id(),
   toolName: request.toolName,
   input: request.input,
+  required: true,
   deadlineMs: Infinity,
   ...present('toolCallId', request.toolCallId),
   ...present('idempotencyKey', request.idempotencyKey),
@@ -89,7 +95,7 @@ export function readRequest(request: ToolCallRequest | ToolCallEnvelope, runtime
     return { call: envelope ? fromEnvelope(parsed.data as ToolCallEnvelope, runtime) : fromRequest(parsed.data as ToolCallRequest, runtime) };
   }
   return {
-    call: { callId: text(given.requestId, runtime.id()), toolName: text(given.toolName, 'unknown'), input: undefined, deadlineMs: Infinity },
+    call: { callId: text(given.requestId, runtime.id()), toolName: text(given.toolName, 'unknown'), input: undefined, required: true, deadlineMs: Infinity },
     error: invalid(envelope ? 'The tool call envelope' : 'The tool call request', parsed.error),
   };
 }

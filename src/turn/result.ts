@@ -9,9 +9,10 @@ import type { BreakerStateName } from '../contract/envelope.ts';
 export interface Failure {
   readonly error: ToolExecutionError;
   readonly classification: Classification;
-  /** Why it was not retried. */
-  readonly code: RecoveryCode | undefined;
-  readonly breakerState: BreakerStateName | undefined;
+  /** The breaker's state after it was counted. */
+  readonly breakerState: BreakerStateName;
+  /** Why it was not retried, once that is decided. */
+  readonly code?: RecoveryCode;
 }
 
 /** What of a call's history its result tells. */
@@ -53,7 +54,7 @@ export function failureResult(history: History, failure: Failure): ToolResultEnv
   return {
     ...common(history),
     status: statusOf(failure, history),
-    error: { code: error.kind, message: error.message, retriable: !terminal, terminal, ...(breakerState === undefined ? {} : { breakerState }) },
+    error: { code: error.kind, message: error.message, retriable: !terminal, terminal, breakerState },
   };
 }
 

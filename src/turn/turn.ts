@@ -1,12 +1,12 @@
-import { Observable, type Subscriber, type Subscription } from 'rxjs';
+import { Observable, type Subscriber } from 'rxjs';
 import type { ToolErrorKind } from '../contract/error-kind.ts';
 import type { ToolEvent, TurnEvent } from '../contract/event.ts';
 import type { NodeResult, PlanNode, TurnResult } from '../contract/turn.ts';
-import { expiry } from '../operators/attempt-timeout.ts';
+import { expireAfter, type Expiry } from '../operators/expiry.ts';
 import { decideCascade, hasValue, turnStatus } from '../policy/cascade.ts';
 import { TURN_TIMEOUT_MS } from '../policy/profile.ts';
-import { guardedCall, type CallOutcome } from './call.ts';
-import type { CallSeat } from './call-run.ts';
+import { GuardedCall, type CallOutcome } from './call.ts';
+import type { CallSite } from './call-record.ts';
 import type { Layer } from './layer.ts';
 import type { Plan } from './plan.ts';
 import type { Call } from './request.ts';
@@ -16,12 +16,6 @@ import type { Unstamped } from './trace.ts';
 export interface TurnOptions {
   /** Aborting it settles the turn with what it has; unfinished nodes are `canceled`. */
   readonly signal?: AbortSignal;
-}
-
-/** A call of the turn that has not settled. */
-interface Running {
-  readonly seat: CallSeat;
-  subscription?: Subscription;
 }
 
 type OwnEvent = Extract<Unstamped, { source: 'turn' }>;
@@ -38,7 +32,6 @@ class TurnRun {
   readonly #subscriber: Subscriber<TurnEvent>;
   readonly #turnId: string;
   readonly #timeoutMs: number;
-  readonly #deadlineMs: number;
   readonly #concurrency: number;
   readonly #results: Array<NodeResult | undefined>;
   readonly #failures: Array<ToolErrorKind | undefined>;
@@ -47,7 +40,9 @@ class TurnRun {
   readonly #waiting: number[];
   readonly #ready: number[];
   #readyHead = 0;
-  readonly #running = new Map<number, Running>();
+  readonly #running = new Map<number, GuardedCall>();
+  readonly #site: CallSite;
+  #deadline: Expiry | undefined;
   #unsettled: number;
   #executedTools = 0;
   #draining = false;
@@ -60,7 +55,13 @@ class TurnRun {
     this.#subscriber = subscriber;
     this.#turnId = layer.runtime.id();
     this.#timeoutMs = options.timeoutMs ?? TURN_TIMEOUT_MS;
-    this.#deadlineMs = layer.runtime.now() + this.#timeoutMs;
+    this.#site = {
+      // This turn's own deadline timer holds the process; the timers of its calls do not, so that those of detached ones never do.
+      runtime: layer.runtime.background ?? layer.runtime,
+      turnId: this.#turnId,
+      deadlineMs: layer.runtime.now() + this.#timeoutMs,
+      report: (event: ToolEvent) => subscriber.next(event),
+    };
     this.#concurrency = options.concurrency ?? Infinity;
     this.#results = nodes.map(() => undefined);
     this.#failures = nodes.map(() => undefined);
@@ -83,14 +84,14 @@ class TurnRun {
     this.#subscriber.add(() => signal?.removeEventListener('abort', cancel));
     this.#drain();
     if (this.#over) return;
-    // This timer holds the process while the turn runs; those of its calls do not, so that detached ones never do.
-    this.#subscriber.add(expiry(this.#timeoutMs, this.#layer.runtime).subscribe(() => this.#cutShort('timed_out')));
+    this.#deadline = expireAfter(this.#timeoutMs, this.#layer.runtime, () => this.#cutShort('timed_out'));
   }
 
   /** The turn's subscriber has gone: everything stops at once. */
   abandon(): void {
     this.#over = true;
-    for (const { subscription } of this.#running.values()) subscription?.unsubscribe();
+    this.#deadline?.cancel();
+    for (const call of this.#running.values()) call.abandon();
     this.#running.clear();
   }
 
@@ -130,16 +131,6 @@ class TurnRun {
   #start(place: number, node: PlanNode, message?: string): void {
     const { runtime, registry } = this.#layer;
     this.#emit({ type: 'node_started', nodeId: node.id, toolName: nameOf(node), ...(message === undefined ? {} : { message }) });
-    const seat: CallSeat = {
-      runtime: runtime.background ?? runtime,
-      turnId: this.#turnId,
-      nodeId: node.id,
-      required: node.optional !== true && !this.#canDoWithout(place),
-      deadlineMs: this.#deadlineMs,
-      report: (event: ToolEvent) => this.#subscriber.next(event),
-      executed: false,
-      late: false,
-    };
     let input: unknown;
     try {
       input = this.#inputOf(place, node);
@@ -151,16 +142,17 @@ class TurnRun {
       callId: runtime.id(),
       toolName: nameOf(node),
       input,
+      nodeId: node.id,
+      required: node.optional !== true && !this.#canDoWithout(place),
       deadlineMs: Infinity,
       ...(node.toolCallId === undefined ? {} : { toolCallId: node.toolCallId }),
     };
-    const running: Running = { seat };
-    this.#running.set(place, running);
-    const tool = typeof node.tool === 'string' ? undefined : registry.of(node.tool);
-    running.subscription = guardedCall(this.#layer, call, seat, tool).subscribe((outcome) => {
+    const guarded = new GuardedCall(this.#layer, this.#site, call, (outcome, { executed }) => {
       // Detached calls end here too, after the turn has settled.
-      if (this.#running.delete(place)) this.#conclude(place, outcome, seat);
+      if (this.#running.delete(place)) this.#conclude(place, outcome, executed);
     });
+    this.#running.set(place, guarded);
+    guarded.begin(typeof node.tool === 'string' ? undefined : registry.of(node.tool));
   }
 
   /** Whether every dependent of a node could go on without its value. */
@@ -178,7 +170,7 @@ class TurnRun {
     return (input as (values: Readonly<Record<string, unknown>>) => unknown)(Object.fromEntries(values));
   }
 
-  #conclude(place: number, { result, error }: CallOutcome, { executed }: CallSeat): void {
+  #conclude(place: number, { result, error }: CallOutcome, executed: boolean): void {
     if (executed) this.#executedTools++;
     if (error === undefined) {
       const { id } = this.#node(place);
@@ -209,10 +201,10 @@ class TurnRun {
     const unfinished = this.#plan.nodes.flatMap((node, place) => (this.#results[place] === undefined ? [{ node, place }] : []));
     const onDeadline = this.#plan.options.onDeadline ?? 'detach';
     if (state === 'timed_out') this.#emit({ type: 'deadline', unfinished: unfinished.map(({ node }) => node.id), onDeadline });
-    for (const { seat, subscription } of this.#running.values()) {
-      if (seat.executed) this.#executedTools++;
-      if (state === 'timed_out' && onDeadline === 'detach') seat.late = true;
-      else subscription?.unsubscribe();
+    for (const call of this.#running.values()) {
+      if (call.executed) this.#executedTools++;
+      if (state === 'timed_out' && onDeadline === 'detach') call.detach();
+      else call.abandon();
     }
     const end = state === 'timed_out' ? 'the turn ended' : 'the turn was canceled';
     for (const { node, place } of unfinished) {
@@ -226,6 +218,7 @@ class TurnRun {
 
   #finish(): void {
     this.#over = true;
+    this.#deadline?.cancel();
     this.#emit({ type: 'settled', result: this.#result() });
     this.#subscriber.complete();
   }

@@ -5,78 +5,81 @@ import type { Layer } from './layer.ts';
 import type { Call } from './request.ts';
 import type { History } from './result.ts';
 
-/** Where a call happens: what whoever makes it says, and may look at while it runs. */
-export interface CallSeat {
+/** What the calls of one turn have in common; a call of its own has a site of its own. */
+export interface CallSite {
   readonly runtime: Runtime;
   readonly turnId?: string;
-  readonly nodeId?: string;
-  /** Whether the turn cannot do without it. */
-  readonly required: boolean;
   /** The turn's deadline, monotonic. The turn keeps it; the call only decides by it. */
   readonly deadlineMs: number;
   readonly signal?: AbortSignal;
-  /** Hears this call's events, beside the trace. */
+  /** Hears the events, beside the trace. */
   readonly report?: (event: ToolEvent) => void;
-  /** Set by the call: its tool ran. */
-  executed: boolean;
-  /** Set by the turn: it has settled without this call. */
-  late: boolean;
 }
 
 type WithoutHeader<E> = E extends ToolEvent ? Omit<E, 'seq' | 'atMs' | 'source' | 'callId' | 'toolName' | 'turnId' | 'nodeId' | 'late'> : never;
 type EventBody = WithoutHeader<ToolEvent>;
 
-/** One call while it runs: what it has done so far, and how it tells of it. */
-export class CallRun {
+const NO_RETRIES: readonly RetryRecord[] = [];
+
+/** One call: where it happens, what it has done so far, and how it tells of it. */
+export class CallRecord {
   readonly layer: Layer;
+  readonly site: CallSite;
   readonly call: Call;
-  readonly seat: CallSeat;
   readonly startedAtMs: number;
-  readonly retriedBy: RetryRecord[] = [];
   /** Physical executions, those of alternatives included. */
   attempts = 0;
-  /** True between an attempt's start and its end. */
-  attempting = false;
+  /** Its tool ran. */
+  executed = false;
+  /** Set by the turn when it has settled without this call. */
+  late = false;
   /** The tool in use. */
   toolName: string;
+  #retriedBy: RetryRecord[] | undefined;
 
-  constructor(layer: Layer, call: Call, seat: CallSeat) {
+  constructor(layer: Layer, site: CallSite, call: Call) {
     this.layer = layer;
+    this.site = site;
     this.call = call;
-    this.seat = seat;
     this.toolName = call.toolName;
-    this.startedAtMs = seat.runtime.now();
+    this.startedAtMs = site.runtime.now();
   }
 
   /** Until the call's or its turn's deadline. */
   get remainingMs(): number {
-    return Math.min(this.call.deadlineMs, this.seat.deadlineMs) - this.seat.runtime.now();
+    return Math.min(this.call.deadlineMs, this.site.deadlineMs) - this.site.runtime.now();
   }
 
   get history(): History {
     return {
       requestId: this.call.callId,
       toolName: this.toolName,
-      durationMs: Math.max(0, this.seat.runtime.now() - this.startedAtMs),
+      durationMs: Math.max(0, this.site.runtime.now() - this.startedAtMs),
       attempts: this.attempts,
-      retriedBy: this.retriedBy,
+      retriedBy: this.#retriedBy ?? NO_RETRIES,
     };
+  }
+
+  recordRetry(record: RetryRecord): void {
+    (this.#retriedBy ??= []).push(record);
   }
 
   /** Tells an event to those who listen; without any, nothing is made. */
   emit(body: EventBody): void {
-    const { report, turnId, nodeId, late } = this.seat;
+    const { report, turnId } = this.site;
     const { trace } = this.layer;
+    const { callId, nodeId } = this.call;
     if (report === undefined && !trace.observed) return;
     const event = trace.publish({
       source: 'call',
-      callId: this.call.callId,
+      callId,
       toolName: this.toolName,
       ...(turnId === undefined ? {} : { turnId }),
       ...(nodeId === undefined ? {} : { nodeId }),
-      ...(late ? { late } : {}),
+      ...(this.late ? { late: true } : {}),
       ...body,
     });
-    if (!late) report?.(event as ToolEvent);
+    // The turn of a late call has ended: only the trace still hears it.
+    if (!this.late) report?.(event as ToolEvent);
   }
 }

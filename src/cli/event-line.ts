@@ -1,0 +1,59 @@
+import type { ErrorReport, ToolEvent, TurnEvent, TurnOwnEvent } from '../contract/event.ts';
+import { duration, plain } from './text.ts';
+
+const said = ({ kind, message, code, status }: ErrorReport): string => {
+  const detail = code ?? status;
+  return `${kind}${detail === undefined ? '' : ` ${detail}`}: ${plain(message)}`;
+};
+
+const callText = (event: ToolEvent): string | undefined => {
+  switch (event.type) {
+    case 'attempt_started':
+      return `attempt ${event.attempt} of ${event.toolName}`;
+    case 'attempt_succeeded':
+      return `${event.toolName} answered in ${duration(event.durationMs)}${event.attempt > 1 ? `, on attempt ${event.attempt}` : ''}`;
+    case 'attempt_failed':
+      return `attempt ${event.attempt} failed after ${duration(event.durationMs)}: ${said(event.error)} (${event.classification})`;
+    case 'attempt_canceled':
+      return `attempt ${event.attempt} canceled after ${duration(event.durationMs)}`;
+    case 'rejected':
+      return `not called: ${said(event.error)}`;
+    case 'decision':
+      return event.strategy === 'retry' ? `retry in ${duration(event.delayMs ?? 0)}` : `${event.strategy}: ${plain(event.reason)}`;
+    case 'alternative_used':
+      return `${event.message}: ${event.toolName} for ${event.from}`;
+    case 'progress': {
+      const { progress, total, message } = event.report;
+      const done = progress === undefined ? '' : ` ${progress}${total === undefined ? '' : ` of ${total}`}`;
+      return `progress${done}${message === undefined ? '' : `: ${plain(message)}`}`;
+    }
+    // What its attempts and its node's end say already.
+    case 'call_started':
+    case 'settled':
+      return undefined;
+  }
+};
+
+const turnText = (event: TurnOwnEvent): string | undefined => {
+  switch (event.type) {
+    case 'turn_started':
+      return `turn of ${event.nodes.length} ${event.nodes.length === 1 ? 'node' : 'nodes'}, ${duration(event.timeoutMs)} at most`;
+    case 'node_started':
+      return event.message;
+    case 'node_settled':
+      return `${event.state.replaceAll('_', ' ')}${event.message === undefined ? '' : `: ${plain(event.message)}`}`;
+    case 'deadline':
+      return `deadline: ${event.unfinished.length} unfinished`;
+    case 'escalated':
+      return `escalated: ${plain(event.message)}`;
+    case 'settled':
+      return `turn ${event.result.status}`;
+  }
+};
+
+/** An event as a line of a log, without its time; nothing for one that says nothing new. */
+export function eventLine(event: TurnEvent): string | undefined {
+  const text = event.source === 'turn' ? turnText(event) : callText(event);
+  if (text === undefined) return undefined;
+  return 'nodeId' in event && event.nodeId !== undefined ? `${event.nodeId}: ${text}` : text;
+}

@@ -1,0 +1,146 @@
+import { Observable, concatMap, type Subscription } from 'rxjs';
+import type { Runtime } from '../contract/runtime.ts';
+
+/** A deadline that was set and can be called off. */
+export interface Expiry {
+  cancel(): void;
+}
+
+/** One entry of a queue: linked, so that calling off is one step wherever it stands. */
+class Entry implements Expiry {
+  readonly queue: ExpiryQueue;
+  readonly dueMs: number;
+  readonly expired: () => void;
+  next: Entry | undefined;
+  previous: Entry | undefined;
+  /** Set once it is due and gives way to what else is due. */
+  batch: Batch | undefined;
+  done = false;
+
+  constructor(queue: ExpiryQueue, dueMs: number, expired: () => void) {
+    this.queue = queue;
+    this.dueMs = dueMs;
+    this.expired = expired;
+  }
+
+  cancel(): void {
+    if (this.done) return;
+    this.done = true;
+    if (this.batch === undefined) this.queue.remove(this);
+    else this.batch.forget();
+  }
+}
+
+/** Entries that came due together and wait for results of the same instant. */
+class Batch {
+  readonly #entries: readonly Entry[];
+  readonly #yield: Subscription;
+  #live: number;
+
+  constructor(entries: readonly Entry[], runtime: Runtime) {
+    this.#entries = entries;
+    this.#live = entries.length;
+    for (const entry of entries) entry.batch = this;
+    // Two yields: the shared timer may have been set before the timers of results that are due now.
+    this.#yield = runtime
+      .after(0)
+      .pipe(concatMap(() => runtime.after(0)))
+      .subscribe(() => this.#expire());
+  }
+
+  forget(): void {
+    this.#live--;
+    if (this.#live === 0) this.#yield.unsubscribe();
+  }
+
+  #expire(): void {
+    for (const entry of this.#entries) {
+      if (entry.done) continue;
+      entry.done = true;
+      entry.expired();
+    }
+  }
+}
+
+/** The deadlines of one duration: set in order, so due in order, and served by one timer. */
+class ExpiryQueue {
+  readonly #ms: number;
+  readonly #runtime: Runtime;
+  readonly #emptied: () => void;
+  #head: Entry | undefined;
+  #tail: Entry | undefined;
+  #timer: Subscription | undefined;
+
+  constructor(ms: number, runtime: Runtime, emptied: () => void) {
+    this.#ms = ms;
+    this.#runtime = runtime;
+    this.#emptied = emptied;
+  }
+
+  add(expired: () => void): Expiry {
+    const entry = new Entry(this, this.#runtime.now() + this.#ms, expired);
+    entry.previous = this.#tail;
+    if (this.#tail !== undefined) this.#tail.next = entry;
+    this.#tail = entry;
+    this.#head ??= entry;
+    if (this.#timer === undefined) this.#arm(this.#ms);
+    return entry;
+  }
+
+  remove(entry: Entry): void {
+    const { previous, next } = entry;
+    if (previous === undefined) this.#head = next;
+    else previous.next = next;
+    if (next === undefined) this.#tail = previous;
+    else next.previous = previous;
+    if (this.#head !== undefined) return;
+    this.#timer?.unsubscribe();
+    this.#timer = undefined;
+    this.#emptied();
+  }
+
+  #arm(ms: number): void {
+    this.#timer = this.#runtime.after(ms).subscribe(() => this.#due());
+  }
+
+  #due(): void {
+    this.#timer = undefined;
+    const now = this.#runtime.now();
+    const due: Entry[] = [];
+    for (let entry = this.#head; entry !== undefined && entry.dueMs <= now; entry = this.#head) {
+      due.push(entry);
+      this.remove(entry);
+    }
+    if (due.length > 0) void new Batch(due, this.#runtime);
+    if (this.#head !== undefined && this.#timer === undefined) this.#arm(Math.max(0, this.#head.dueMs - now));
+  }
+}
+
+const queues = new WeakMap<Runtime, Map<number, ExpiryQueue>>();
+
+/**
+ * Calls `expired` once `ms` have passed and what was due at the same instant has had its turn: a result beats its deadline (R-4.6), also one
+ * that arrived while the event loop was stalled. Deadlines of one duration share one timer; when none is left, so is no timer.
+ */
+export function expireAfter(ms: number, runtime: Runtime, expired: () => void): Expiry {
+  let byDuration = queues.get(runtime);
+  if (byDuration === undefined) queues.set(runtime, (byDuration = new Map<number, ExpiryQueue>()));
+  let queue = byDuration.get(ms);
+  if (queue === undefined) {
+    const durations = byDuration;
+    queue = new ExpiryQueue(ms, runtime, () => durations.delete(ms));
+    byDuration.set(ms, queue);
+  }
+  return queue.add(expired);
+}
+
+/** `expireAfter` as a stream: emits once and completes. */
+export function expiry(ms: number, runtime: Runtime): Observable<0> {
+  return new Observable((subscriber) => {
+    const deadline = expireAfter(ms, runtime, () => {
+      subscriber.next(0);
+      subscriber.complete();
+    });
+    return () => deadline.cancel();
+  });
+}

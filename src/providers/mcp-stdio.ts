@@ -1,0 +1,107 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js';
+import type { Runtime } from '../contract/runtime.ts';
+import { ToolExecutionError } from '../contract/tool-error.ts';
+import { checkNumber, integer } from '../policy/check.ts';
+import { liveRuntime } from '../runtime.ts';
+import { mcpProvider, type McpConnection, type McpProvider } from './mcp.ts';
+import { StdioTransport } from './stdio-transport.ts';
+
+/** How spillway introduces itself to servers; the version is the package's. */
+const CLIENT_INFO = { name: 'spillway', version: '0.1.0' } as const;
+const STDERR_LINES = 20;
+/** The limit of the SDK's own read buffer. */
+const MESSAGE_BYTES = 10 * 1024 * 1024;
+
+export interface McpStdioOptions {
+  /** The provider's name; its tools are called `name.tool`. */
+  readonly name: string;
+  /** The server's command. On Windows a script such as `npx` needs `command: 'cmd', args: ['/c', 'npx', ...]`. */
+  readonly command: string;
+  readonly args?: readonly string[];
+  /** Added to the few variables a server gets by default (`HOME`, `PATH`, ...: the SDK's list). The rest of ours may hold secrets and stays here. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  /** How many of the last lines of the server's stderr are kept for errors. It is not printed. Default 20. */
+  readonly stderrLines?: number;
+  /** The longest message taken from the server; a longer one ends the connection. Default 10 MiB, the SDK's own. */
+  readonly maxMessageBytes?: number;
+  /** Limit on starting the server and listing its tools. Default 30,000. */
+  readonly connectTimeoutMs?: number;
+  readonly runtime?: Runtime;
+}
+
+export interface McpStdioProvider extends McpProvider {
+  /** The process that was started for the server, while there is one. */
+  readonly pid: number | undefined;
+}
+
+/** An error of a server that ended, with what it said last. */
+const withStderr = (how: Error, { stderr }: StdioTransport): ToolExecutionError =>
+  new ToolExecutionError('transport_error', how.message, { cause: how, details: { stderr: stderr.lines } });
+
+/** Why a server never came up. What it said last is the reason, so it is in the message. */
+const neverStarted = (thrown: unknown, ended: Error | undefined, transport: StdioTransport, { command, cwd }: McpStdioOptions): unknown => {
+  if (ended === undefined) return thrown;
+  const { code } = ended as NodeJS.ErrnoException;
+  if (code === 'ENOENT') {
+    const where = cwd === undefined ? '' : `, or its directory ${cwd} does not exist`;
+    return Object.assign(new Error(`the command ${command} was not found${where}`, { cause: ended }), { code });
+  }
+  if (code !== undefined) return ended;
+  const { said } = transport.stderr;
+  return withStderr(said === '' ? ended : new Error(`${ended.message}; it said: ${said}`), transport);
+};
+
+/**
+ * The tools of an MCP server that is started as a process and spoken to over its stdin and stdout, with the client of
+ * `@modelcontextprotocol/sdk` 1.x (an optional peer dependency). See `mcpProvider` for how calls fail and connections come back.
+ *
+ * The server and all that it starts form a process group of their own. `close()` ends its input, sends SIGTERM a second later and SIGKILL
+ * another second later; a process that exits without `close()` kills it.
+ *
+ * @throws RangeError for an option out of its range; `transport_error`, not executed, when the server does not start
+ *
+ * @example
+ * const files = await mcpStdioProvider({ name: 'files', command: 'npx', args: ['mcp-server-filesystem', '/tmp'] });
+ * const spillway = createSpillway({ providers: [files] });
+ * await spillway.execute({ toolName: 'files.list_directory', input: { path: '/tmp' } });
+ * await spillway.close();
+ */
+export async function mcpStdioProvider(options: McpStdioOptions): Promise<McpStdioProvider> {
+  const { name, command, args = [], env, cwd, stderrLines = STDERR_LINES, maxMessageBytes = MESSAGE_BYTES, connectTimeoutMs, runtime = liveRuntime } = options;
+  if (typeof command !== 'string' || command === '') throw new RangeError('command must be a text of at least one character');
+  checkNumber('stderrLines', stderrLines, integer(0, 1_000));
+  checkNumber('maxMessageBytes', maxMessageBytes, integer(1_024, 2 ** 30));
+  let current: StdioTransport | undefined;
+
+  const connect = async (signal: AbortSignal): Promise<McpConnection> => {
+    const transport = new StdioTransport({ command, args, cwd, env: { ...getDefaultEnvironment(), ...env }, stderrLines, maxMessageBytes, runtime });
+    let ended: Error | undefined;
+    const closed = transport.ended.then((how) => {
+      ended = how;
+      if (current === transport) current = undefined;
+      return withStderr(how, transport);
+    });
+    const client = new Client(CLIENT_INFO);
+    try {
+      current = transport;
+      await client.connect(transport, { signal, timeout: 2 ** 31 - 1 });
+      return { client, closed, close: () => transport.close(), sdkMajor: 1 };
+    } catch (error) {
+      await transport.close();
+      throw neverStarted(error, ended, transport, options);
+    }
+  };
+
+  const provider = await mcpProvider({ name, connect, runtime, ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }) });
+  return {
+    name,
+    tools: provider.tools,
+    leftOut: provider.leftOut,
+    close: () => provider.close(),
+    get pid() {
+      return current?.pid;
+    },
+  };
+}

@@ -1,0 +1,36 @@
+const LINE_LENGTH_MAX = 1_000;
+/** Lines of the tail that go into an error's message. */
+const SAID_MAX = 3;
+
+/** The last lines that a process wrote, and no more of them than that. */
+export class StderrTail {
+  readonly #max: number;
+  readonly #lines: string[] = [];
+  readonly #decoder = new TextDecoder();
+  #partial = '';
+
+  /** @param max how many lines are kept */
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  get lines(): readonly string[] {
+    const lines = this.#partial === '' ? this.#lines : [...this.#lines, this.#partial];
+    return this.#max === 0 ? [] : lines.slice(-this.#max);
+  }
+
+  /** What it said last, in a line: without stack frames and the braces around them. */
+  get said(): string {
+    return this.lines
+      .filter((line) => /^\S.{2}/.test(line))
+      .slice(-SAID_MAX)
+      .join('; ');
+  }
+
+  add(chunk: Uint8Array): void {
+    const lines = (this.#partial + this.#decoder.decode(chunk, { stream: true })).split('\n');
+    this.#partial = (lines.pop() ?? '').slice(0, LINE_LENGTH_MAX);
+    for (const line of lines) this.#lines.push(line.trimEnd().slice(0, LINE_LENGTH_MAX));
+    this.#lines.splice(0, this.#lines.length - this.#max);
+  }
+}

@@ -1,0 +1,182 @@
+import type { Subscription } from 'rxjs';
+import type { RecoveryDecision } from '../contract/recovery.ts';
+import type { ToolExecutionError } from '../contract/tool-error.ts';
+import type { Progress } from '../contract/tool.ts';
+import { toToolExecutionError } from '../entrance/tool.ts';
+import type { Admission, Breaker } from '../operators/breaker.ts';
+import { circuitOpenError } from '../operators/circuit-breaker.ts';
+import { backoffDelayMs } from '../policy/backoff.ts';
+import { breakerOutcome } from '../policy/breaker-outcome.ts';
+import { classify } from '../policy/classify.ts';
+import { Attempt, type AttemptOwner } from './attempt.ts';
+import type { CallRecord } from './call-record.ts';
+import { decide } from './decide.ts';
+import type { GuardedTool } from './registry.ts';
+import { reportOf, type Failure } from './result.ts';
+
+/** Who made a trial and hears its end. */
+export interface TrialOwner {
+  trialSucceeded(output: unknown): void;
+  trialFailed(failure: Failure, decision: RecoveryDecision): void;
+}
+
+/** What the breaker of a call is known by: its tool, or what the caller asked for, and the tenant. */
+const breakerOf = ({ call, layer }: CallRecord, { tool, breaker }: GuardedTool): Breaker | undefined => {
+  if (breaker === undefined) return undefined;
+  if (call.breakerHint === 'global') return layer.breakers.get('*', call.tenant);
+  return layer.breakers.get(call.breakerHint === 'dependency' ? (tool.dependency ?? tool.name) : tool.name, call.tenant, breaker);
+};
+
+/**
+ * All attempts at one tool: `retry(breaker(attempt))`, as `retryBackoff` and `circuitBreaker` do for a stream and by the same pure policies,
+ * in one object and not a pipe. A property test holds that both mean the same.
+ */
+export class Trial implements AttemptOwner {
+  readonly #record: CallRecord;
+  readonly #owner: TrialOwner;
+  readonly #guarded: GuardedTool;
+  readonly #input: unknown;
+  readonly #alternatives: readonly string[];
+  readonly #breaker: Breaker | undefined;
+  readonly #startedAtMs: number;
+  /** The call's attempts before this trial. */
+  readonly #attemptsBefore: number;
+  #previousDelayMs: number | undefined;
+  #attempt: Attempt | undefined;
+  #attemptStartedAtMs: number;
+  #executedBefore = false;
+  #permit: Extract<Admission, { admitted: true }> | undefined;
+  /** A backoff, or an answer of the error handler that comes later. */
+  #wait: Subscription | undefined;
+  #over = false;
+
+  constructor(record: CallRecord, owner: TrialOwner, guarded: GuardedTool, input: unknown, alternatives: readonly string[]) {
+    this.#record = record;
+    this.#owner = owner;
+    this.#guarded = guarded;
+    this.#input = input;
+    this.#alternatives = alternatives;
+    this.#breaker = breakerOf(record, guarded);
+    this.#startedAtMs = record.site.runtime.now();
+    this.#attemptStartedAtMs = this.#startedAtMs;
+    this.#attemptsBefore = record.attempts;
+  }
+
+  get attempting(): boolean {
+    return this.#attempt !== undefined;
+  }
+
+  start(): void {
+    const record = this.#record;
+    const admission = this.#breaker?.admit();
+    if (admission?.admitted === false) return this.#failed(circuitOpenError(admission.retryAfterMs));
+    this.#permit = admission;
+    this.#attemptStartedAtMs = record.site.runtime.now();
+    this.#executedBefore = record.executed;
+    record.executed = true;
+    record.attempts++;
+    const attempt = new Attempt(this, this.#guarded, record.site.runtime);
+    this.#attempt = attempt;
+    record.emit({ type: 'attempt_started', attempt: record.attempts });
+    // Whoever heard that may have ended the call.
+    if (!this.#over) attempt.start(record.call, this.#input, this.#ownAttempts);
+  }
+
+  /** Ends it from outside: the attempt is aborted, its permit given back, a backoff called off. Nobody is told but the trace. */
+  abort(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#wait?.unsubscribe();
+    this.#permit?.release();
+    if (this.#attempt === undefined) return;
+    this.#attempt.abort();
+    this.#record.emit({ type: 'attempt_canceled', attempt: this.#record.attempts, durationMs: this.#attemptMs });
+  }
+
+  attemptProgressed(report: Progress): void {
+    this.#record.emit({ type: 'progress', attempt: this.#record.attempts, report });
+  }
+
+  attemptSucceeded(output: unknown): void {
+    this.#over = true;
+    this.#attempt = undefined;
+    this.#permit?.success();
+    const message = this.#ownAttempts > 1 ? { message: `Tool succeeded on retry ${this.#ownAttempts}` } : {};
+    this.#record.emit({ type: 'attempt_succeeded', attempt: this.#record.attempts, durationMs: this.#attemptMs, ...message });
+    this.#owner.trialSucceeded(output);
+  }
+
+  attemptFailed(thrown: unknown): void {
+    const error = toToolExecutionError(thrown, this.#record.site.runtime.wallNow);
+    const outcome = breakerOutcome(error, classify(error, this.#guarded.classification).classification);
+    if (outcome === 'failure') this.#permit?.failure(error);
+    else if (outcome === 'success') this.#permit?.success();
+    else this.#permit?.ignore();
+    this.#permit = undefined;
+    this.#failed(error);
+  }
+
+  /** Attempts at this tool so far. */
+  get #ownAttempts(): number {
+    return this.#record.attempts - this.#attemptsBefore;
+  }
+
+  get #attemptMs(): number {
+    return Math.max(0, this.#record.site.runtime.now() - this.#attemptStartedAtMs);
+  }
+
+  /** Tells of a failure, asks what to do, and does it. */
+  #failed(error: ToolExecutionError): void {
+    const { site, layer, call } = this.#record;
+    const { retry, effects, enforcesKey, safetyCritical, classification: overrides } = this.#guarded;
+    const { classification, rule } = classify(error, overrides);
+    const failure: Failure = { error, classification, breakerState: this.#breaker?.state.type ?? 'disabled' };
+    const now = site.runtime.now();
+    this.#tell(failure, rule);
+    if (this.#over) return;
+    const attempt = this.#ownAttempts;
+    const nextDelayMs = backoffDelayMs(retry, Math.max(0, attempt - 1), this.#previousDelayMs, () => site.runtime.random());
+    const circumstances = {
+      attempt,
+      maxAttempts: call.retryBudget?.maxAttempts ?? retry.maxAttempts,
+      elapsedMs: now - this.#startedAtMs,
+      maxTotalTimeMs: call.retryBudget?.maxElapsedMs ?? retry.maxTotalTimeMs,
+      nextDelayMs,
+      budgetAvailable: layer.retryBudget?.available(now) ?? true,
+      alternatives: this.#alternatives,
+      effects,
+      hasIdempotencyKey: enforcesKey,
+      retrySafe: call.hints?.expectedRetrySafe ?? false,
+      safetyCritical: safetyCritical || call.hints?.safetyCritical === true,
+    };
+    const later = decide(this.#record, failure, circumstances, (decision) => {
+      if (this.#over) return;
+      if (decision.strategy !== 'retry') {
+        this.#over = true;
+        return this.#owner.trialFailed({ ...failure, code: decision.code }, decision);
+      }
+      this.#previousDelayMs = nextDelayMs;
+      this.#retry(error, decision.delayMs ?? 0);
+    });
+    // One that answered at once has already set a wait of its own.
+    if (later?.closed === false) this.#wait = later;
+  }
+
+  #retry(error: ToolExecutionError, delayMs: number): void {
+    const { site, layer, attempts } = this.#record;
+    layer.retryBudget?.recordRetry(site.runtime.now());
+    this.#record.recordRetry({ attempt: attempts, delayMs, reasonCode: error.kind, latencyMs: this.#attemptMs });
+    this.#wait = site.runtime.after(delayMs).subscribe(() => this.start());
+  }
+
+  #tell({ error, classification, breakerState }: Failure, rule: string): void {
+    const record = this.#record;
+    const report = { error: reportOf(error), classification, rule, breakerState };
+    if (this.#attempt === undefined) return record.emit({ type: 'rejected', ...report });
+    this.#attempt = undefined;
+    if (!error.executed) record.executed = this.#executedBefore;
+    const { timeoutMs } = (error.details ?? {}) as { readonly timeoutMs?: number };
+    const limit = error.kind === 'timeout' && timeoutMs !== undefined ? { timeoutMs } : {};
+    record.emit({ type: 'attempt_failed', attempt: record.attempts, durationMs: this.#attemptMs, ...report, ...limit });
+  }
+}

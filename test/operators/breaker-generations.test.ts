@@ -1,0 +1,112 @@
+import { describe, expect, it } from 'vitest';
+import type { BreakerOptions } from '../../src/contract/policy.ts';
+import { createBreaker, type Breaker } from '../../src/operators/breaker.ts';
+import { fail, handClock, permit, rejects, succeed, transient, type HandClock } from '../support.ts';
+
+const make = (options: BreakerOptions = {}): { readonly breaker: Breaker; readonly clock: HandClock } => {
+  const clock = handClock();
+  return { breaker: createBreaker({ failureThreshold: 1, cooldownMs: 1_000, ...options }, clock.runtime), clock };
+};
+const opened = (options: BreakerOptions = {}): { readonly breaker: Breaker; readonly clock: HandClock } => {
+  const made = make(options);
+  fail(made.breaker);
+  return made;
+};
+const halfOpen = (options: BreakerOptions = {}): { readonly breaker: Breaker; readonly clock: HandClock } => {
+  const made = opened(options);
+  made.clock.pass(1_000);
+  return made;
+};
+
+describe('R-3.6 generations', () => {
+  it('R-3.6 the late failure of a call from before it opened does not touch the probe', () => {
+    const { breaker, clock } = make();
+    const late = permit(breaker);
+    fail(breaker);
+    clock.pass(1_000);
+    const probe = permit(breaker);
+    late.failure(transient);
+    expect(breaker.state.type).toBe('half_open');
+    probe.success();
+    succeed(breaker);
+    expect(breaker.state).toMatchObject({ type: 'closed', measured: 0 });
+  });
+
+  it('R-3.6 the late success of a call from before it opened closes nothing', () => {
+    const { breaker, clock } = make({ successThreshold: 1 });
+    const [late, later] = [permit(breaker), permit(breaker)];
+    fail(breaker);
+    late.success();
+    expect(breaker.state.type).toBe('open');
+    clock.pass(1_000);
+    later.success();
+    expect(breaker.state.type).toBe('half_open');
+    // nor does it give back a place that it never had
+    permit(breaker);
+    expect(rejects(breaker)).toBe(true);
+  });
+
+  it('R-3.6 an outcome of before a reset is not counted after it', () => {
+    const { breaker } = make({ failureThreshold: 2 });
+    const late = permit(breaker);
+    fail(breaker);
+    breaker.reset();
+    late.failure(transient);
+    expect(breaker.state).toStrictEqual({ type: 'closed', consecutiveFailures: 0, measured: 0, failures: 0 });
+  });
+
+  it('R-3.6 an outcome of two generations ago is not counted when it is closed once more', () => {
+    const { breaker, clock } = make({ successThreshold: 1 });
+    const late = permit(breaker);
+    fail(breaker);
+    clock.pass(1_000);
+    succeed(breaker);
+    late.failure(transient);
+    expect(breaker.state).toMatchObject({ type: 'closed', measured: 0, consecutiveFailures: 0 });
+  });
+
+  it('BRK-1 a probe of an earlier half-open period that still runs takes a place in the next', () => {
+    const { breaker, clock } = halfOpen({ probes: 2 });
+    const old = permit(breaker);
+    fail(breaker);
+    clock.pass(1_000);
+    permit(breaker);
+    expect(rejects(breaker)).toBe(true);
+    old.success();
+    expect(breaker.state.type).toBe('half_open');
+    expect(rejects(breaker)).toBe(false);
+  });
+
+  it('R-3.6 the outcome of a probe of an earlier half-open period neither closes nor reopens', () => {
+    for (const verb of ['success', 'failure'] as const) {
+      const { breaker, clock } = halfOpen({ probes: 2, successThreshold: 1 });
+      const old = permit(breaker);
+      fail(breaker);
+      clock.pass(1_000);
+      old[verb]();
+      expect(breaker.state.type).toBe('half_open');
+    }
+  });
+
+  const verbs = ['success', 'failure', 'ignore', 'release'] as const;
+  it.each(verbs.flatMap((first) => verbs.map((second) => [first, second] as const)))('R-3.6 a permit ends once: %s, then %s', (first, second) => {
+    const closed = make({ failureThreshold: 3 }).breaker;
+    const counted = permit(closed);
+    counted[first]();
+    const after = closed.state;
+    counted[second]();
+    counted[second]();
+    expect(closed.state).toStrictEqual(after);
+    // and a probe's place is given back once
+    const { breaker } = halfOpen({ probes: 2, successThreshold: 9 });
+    const [one, two] = [permit(breaker), permit(breaker)];
+    if (first === 'failure') return;
+    one[first]();
+    one[second]();
+    expect(breaker.state.type).toBe('half_open');
+    permit(breaker);
+    expect(rejects(breaker)).toBe(true);
+    two.release();
+    expect(rejects(breaker)).toBe(false);
+  });
+});

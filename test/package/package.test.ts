@@ -1,0 +1,95 @@
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { build } from 'esbuild';
+import { publint } from 'publint';
+import { formatMessage } from 'publint/utils';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { entries, manifest, root, tsconfigs, writeConsumer } from './consumer.ts';
+
+/**
+ * The package as users get it: built apart from the tree, packed, and unpacked into a project that has its peers.
+ * Nothing is downloaded; `.ci/package.ts` installs the same project from the registry, on every Node, with TypeScript 5.9.
+ */
+const folder = mkdtempSync(join(tmpdir(), 'spillway-package-'));
+const staged = join(folder, 'staged');
+const consumer = join(folder, 'consumer');
+const installed = join(consumer, 'node_modules/spillway');
+const tarball = join(folder, `spillway-${manifest.version}.tgz`);
+
+const run = (cwd: string, command: string, ...args: string[]): { readonly status: number | null; readonly output: string } => {
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: 'utf8', input: '' });
+  return { status, output: `${stdout}${stderr}` };
+};
+const node = (cwd: string, ...args: string[]): ReturnType<typeof run> => run(cwd, process.execPath, ...args);
+const passed = { status: 0 };
+
+beforeAll(() => {
+  expect(node(root, join(root, '.ci/build.ts'), join(staged, 'dist'))).toMatchObject(passed);
+  for (const name of ['package.json', 'README.md', 'CHANGELOG.md', 'LICENSE']) copyFileSync(join(root, name), join(staged, name));
+  expect(run(staged, 'npm', 'pack', '--ignore-scripts', '--pack-destination', folder)).toMatchObject(passed);
+
+  writeConsumer(consumer);
+  mkdirSync(installed, { recursive: true });
+  expect(run(installed, 'tar', '-xzf', tarball, '--strip-components=1')).toMatchObject(passed);
+  for (const name of [...Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }), '@types/node']) {
+    mkdirSync(dirname(join(consumer, 'node_modules', name)), { recursive: true });
+    symlinkSync(join(root, 'node_modules', name), join(consumer, 'node_modules', name), 'junction');
+  }
+}, 60_000);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe('the package', { timeout: 60_000 }, () => {
+  it('holds every file its manifest names, and the demo’s plan', () => {
+    const named = Object.values(manifest.exports).flatMap((to) => (typeof to === 'string' ? [to] : [to.types, to.default]));
+    const files = [...named.filter((path) => !path.includes('*')), ...['tool-call', 'tool-result', 'plan'].map((name) => `dist/schemas/${name}.schema.json`), 'dist/cli/demo/plan.yaml'];
+    expect(files.filter((path) => !existsSync(join(installed, path)))).toEqual([]);
+  });
+
+  it('is built for the entries of package.json that tsconfig.json maps to sources', () => {
+    const { compilerOptions } = JSON.parse(readFileSync(join(root, 'tsconfig.json'), 'utf8')) as { compilerOptions: { paths: Record<string, string[]> } };
+    const patterns = Object.keys(compilerOptions.paths).map((path) => new RegExp(`^${path.replace('*', '[^/]+')}$`));
+    expect(entries.filter((entry) => !patterns.some((pattern) => pattern.test(entry)))).toEqual([]);
+  });
+
+  it('imports from every entry, and runs a call', () => {
+    expect(node(consumer, 'imports.js')).toMatchObject(passed);
+  });
+
+  it('has a command', () => {
+    expect(node(consumer, join(installed, 'dist/cli/main.js'), '--help')).toMatchObject({ status: 0, output: expect.stringContaining('spillway') as string });
+    expect(run(consumer, join(installed, 'dist/cli/main.js'), '--help'), 'it starts with a shebang and may be executed').toMatchObject(passed);
+  });
+
+  it.each(tsconfigs)('compiles in a strict program, %s', (tsconfig) => {
+    expect(node(consumer, join(root, 'node_modules/typescript/bin/tsc'), '-p', tsconfig)).toEqual({ status: 0, output: '' });
+  });
+
+  it('bundles for a browser without a module of Node', async () => {
+    writeFileSync(join(consumer, 'browser.js'), `import * as spillway from 'spillway';\nimport * as testing from 'spillway/testing';\nconsole.log(spillway, testing);\n`);
+    const { metafile } = await build({
+      absWorkingDir: consumer,
+      entryPoints: ['browser.js'],
+      bundle: true,
+      write: false,
+      metafile: true,
+      platform: 'browser',
+      format: 'esm',
+      logLevel: 'silent',
+    });
+    const reached = Object.values(metafile.inputs).flatMap(({ imports }) => imports.map(({ path }) => path));
+    expect(reached.filter((path) => isBuiltin(path))).toEqual([]);
+    expect(Object.values(metafile.outputs).flatMap(({ imports }) => imports)).toEqual([]);
+  });
+
+  it('satisfies publint', async () => {
+    const { messages, pkg } = await publint({ pkgDir: installed, strict: true, pack: false });
+    expect(messages.map((message) => formatMessage(message, pkg))).toEqual([]);
+  });
+
+  it('satisfies are-the-types-wrong', () => {
+    expect(node(root, join(root, 'node_modules/@arethetypeswrong/cli/dist/index.js'), tarball, '--profile', 'esm-only')).toMatchObject(passed);
+  });
+});

@@ -1,0 +1,150 @@
+import { readFileSync, readdirSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
+import { join, posix } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+/** What the linter cannot say, or says without the replacement: the shape of the tree, read from its text. */
+const root = join(import.meta.dirname, '..');
+const read = (path: string): string => readFileSync(join(root, path), 'utf8');
+const under = (folder: string): string[] =>
+  readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => posix.relative(root, posix.join(entry.parentPath, entry.name)));
+
+const topLevel = readdirSync(root).filter((name) => !['node_modules', 'dist', '.git'].includes(name) && !/\.(tgz|log)$/.test(name));
+const everything = ['src', 'test', 'benchmarks', '.ci'].flatMap(under);
+const code = everything.filter((path) => path.endsWith('.ts'));
+const inSrc = code.filter((path) => path.startsWith('src/'));
+
+/** The text with comments blanked and strings emptied, line numbers kept. */
+const bare = (text: string): string =>
+  text.replaceAll(/\/\*[\s\S]*?\*\/|\/\/[^\n]*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`/g, (match) => {
+    const blank = match.replaceAll(/[^\n]/g, '');
+    return match.startsWith('/') ? blank : `${match[0]}${blank}${match[0]}`;
+  });
+
+const finds = (path: string, text: string, pattern: RegExp): string[] =>
+  [...text.matchAll(new RegExp(pattern, 'gm'))].map((match) => `${path}:${text.slice(0, match.index).split('\n').length} ${match[0].trim().slice(0, 80)}`);
+
+interface Import {
+  readonly clause: string;
+  readonly from: string;
+}
+const imports = new Map<string, readonly Import[]>(
+  inSrc.map((path) => {
+    const text = read(path);
+    const statements = text.matchAll(/^(?:import|export)\s+([^'";]*?)\s*from\s+'([^']+)'|^import\s+'([^']+)'|[^.\w]import\(\s*'([^']+)'/gm);
+    return [path, [...statements].map(([, clause = '', ...from]) => ({ clause, from: from.find((name) => name !== undefined) ?? '' }))];
+  }),
+);
+const target = (path: string, from: string): string => (from.startsWith('.') ? posix.join(posix.dirname(path), from) : from);
+const packageOf = (from: string): string => from.split('/', from.startsWith('@') ? 2 : 1).join('/');
+
+const LAYERS = ['contract', 'entrance', 'policy', 'operators', 'turn'];
+const EDGES = ['providers', 'agent', 'stores', 'sinks', 'gateway', 'testing'];
+const layerOf = (path: string): string => (path.split('/').length > 2 ? (path.split('/')[1] ?? '') : path === 'src/runtime.ts' ? 'runtime' : 'top');
+const rank = (layer: string): number => (layer === 'runtime' ? 0.5 : LAYERS.includes(layer) ? LAYERS.indexOf(layer) : EDGES.includes(layer) ? LAYERS.length : LAYERS.length + 1);
+
+const mayImport = (from: string, to: string): boolean => {
+  if (from === to) return true;
+  // Time and chance are arguments of a policy.
+  if (from === 'policy' && to === 'runtime') return false;
+  if (from === 'gateway' && ['agent', 'sinks'].includes(to)) return true;
+  return rank(to) < rank(from) || (from === 'cli' && to === 'top');
+};
+
+describe('layers', () => {
+  it('are imported downward only', () => {
+    const upward = [...imports].flatMap(([path, list]) =>
+      list.filter(({ from }) => from.startsWith('.') && !mayImport(layerOf(path), layerOf(target(path, from)))).map(({ from }) => `${path} imports ${from}`),
+    );
+    expect(upward, `${LAYERS.join(' <- ')} <- edges <- top, and edges never import each other: move the shared part down, or pass it in`).toEqual([]);
+  });
+
+  it('contract and policy import types of RxJS, never values', () => {
+    const values = inSrc
+      .filter((path) => ['contract', 'policy'].includes(layerOf(path)))
+      .filter((path) => imports.get(path)?.some(({ clause, from }) => packageOf(from) === 'rxjs' && !/^type\b/.test(clause)));
+    expect(values, 'write `import type`, or move the code to operators: policies decide, operators act').toEqual([]);
+  });
+
+  it('the root entry reaches no module of Node', () => {
+    const reached = new Set(['src/index.ts']);
+    const builtin: string[] = [];
+    for (const path of reached) {
+      for (const { from } of imports.get(path) ?? []) {
+        if (isBuiltin(from)) builtin.push(`${path} imports ${from}`);
+        else if (from.startsWith('.')) reached.add(target(path, from));
+      }
+    }
+    expect(builtin, 'the root entry runs in a browser: use the web API, or move the code behind an entry of its own').toEqual([]);
+  });
+
+  it('every package imported is declared', () => {
+    const { dependencies, peerDependencies } = JSON.parse(read('package.json')) as Record<'dependencies' | 'peerDependencies', Record<string, string>>;
+    const declared = new Set(Object.keys({ ...dependencies, ...peerDependencies }));
+    const missing = [...imports].flatMap(([path, list]) =>
+      list.filter(({ from }) => !from.startsWith('.') && !isBuiltin(from) && !declared.has(packageOf(from))).map(({ from }) => `${path} imports ${from}`),
+    );
+    expect(missing, 'a package used by src belongs in dependencies or peerDependencies').toEqual([]);
+  });
+});
+
+interface Ban {
+  readonly what: string;
+  readonly pattern: RegExp;
+  readonly instead: string;
+  readonly files: readonly string[];
+}
+const timeless = inSrc.filter((path) => path !== 'src/runtime.ts' && layerOf(path) !== 'cli');
+const BANS: readonly Ban[] = [
+  { what: 'any', pattern: /(?:[:<,|&=]|\bas|\bextends)\s*any\b(?!\s*[:(])/, instead: '`unknown`, a type parameter, or the type itself', files: code },
+  { what: 'enum', pattern: /\benum\s+\w+\s*\{/, instead: 'a union of string literals', files: code },
+  { what: 'namespace', pattern: /^\s*(?:export\s+)?(?:declare\s+)?namespace\s+\w+/, instead: 'a module', files: code },
+  { what: 'default export', pattern: /^export default\b/, instead: 'a named export', files: code.filter((path) => !path.endsWith('.config.ts')) },
+  { what: 'export *', pattern: /^export \*/, instead: 'each name, one by one: what is public is decided, not inherited', files: code },
+  { what: 'exported Subject', pattern: /^export (?:const|let)[^=\n]*(?::\s*\w*Subject\b|=\s*new \w*Subject\b)/, instead: '`asObservable()`, and a function for those who may emit', files: inSrc },
+  { what: 'Subject in a public interface', pattern: /^export (?:interface|type)(?:(?!^\}|;$(?=\n\S))[\s\S])*?:\s*\w*Subject</, instead: '`Observable<T>`', files: inSrc },
+  {
+    what: 'clock, timer or die',
+    pattern: /\b(?:Date\.now|new Date\(\s*\)|performance\.now|set(?:Timeout|Interval|Immediate)\b|Math\.random|crypto\.(?:randomUUID|getRandomValues)|process\.hrtime)/,
+    instead: 'the `Runtime` given: `now`, `wallNow`, `after`, `random`, `id`',
+    files: timeless,
+  },
+  {
+    what: 'RxJS timer',
+    pattern: /^import (?!type\b)[^;]*\b(?:timer|interval|delay|timeout|timeoutWith|debounceTime|throttleTime|auditTime|sampleTime|bufferTime|windowTime|asyncScheduler|asapScheduler|animationFrameScheduler)\b[^;]*from ''/,
+    instead: '`runtime.after`: RxJS’s own timers know nothing of the `Runtime`',
+    files: timeless.filter((path) => path !== 'src/testing/runtime-on.ts'),
+  },
+  { what: 'focused test', pattern: /\b(?:it|test|describe|bench)(?:\.\w+)*\.only\b/, instead: 'the whole suite', files: code },
+];
+
+describe('text', () => {
+  const texts = new Map(code.map((path) => [path, bare(read(path))]));
+  it.each(BANS)('has no $what', ({ pattern, instead, files }) => {
+    const found = files.flatMap((path) => finds(path, texts.get(path) ?? '', pattern));
+    expect(found, `use instead: ${instead}`).toEqual([]);
+  });
+
+  it('has no file over 300 lines', () => {
+    const long = code.map((path) => [path, read(path).trimEnd().split('\n').length] as const).filter(([, lines]) => lines > 300);
+    expect(long, 'a file is one concept: move the second one to a file of its own').toEqual([]);
+  });
+
+  it('skips no test without its reason', () => {
+    const skipped = code.filter((path) => path.startsWith('test/')).flatMap((path) => finds(path, read(path), /\.(?:skip|todo)(?:\.each)?\((?!.*skipped: \w)|\.(?:skipIf|runIf)\([^\n]*?\)\((?!.*skipped: \w)/));
+    expect(skipped, 'end the test’s name with `(skipped: the reason)`').toEqual([]);
+  });
+
+  it('names no machine and no registry', () => {
+    const files = [...everything, ...topLevel.filter((name) => /\.(json|md)$|^LICENSE$|^\.\w+rc/.test(name))];
+    const found = files.flatMap((path) => finds(path, read(path), /(?<![\w.$}])\/(?:work|root|home|Users)\/\w|\bregistry\.[a-z]+\.|\bnpmjs\.\w+|"resolved":\s"http/));
+    expect(found, 'use a relative path; a lock file without `resolved` works with every registry').toEqual([]);
+  });
+});
+
+it('the top level holds the agreed names only', () => {
+  const agreed = ['package.json', 'package-lock.json', 'tsconfig.json', 'src', 'test', 'benchmarks', 'README.md', 'CHANGELOG.md', 'LICENSE'];
+  expect(topLevel.filter((name) => !name.startsWith('.') && !agreed.includes(name)), 'it belongs under src, test, benchmarks or .ci').toEqual([]);
+});
