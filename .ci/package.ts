@@ -63,7 +63,7 @@ try {
       if (!help.includes('spillway')) throw new Error(`spillway --help on ${version} says nothing of itself: ${help}`);
       say(`Node ${version} imports every entry and runs the command, with ${versions.join(' ')}`);
     }
-    for (const tsconfig of tsconfigs) await run(project, process.execPath, ['node_modules/typescript/bin/tsc', '-p', tsconfig]);
+    await Promise.all(tsconfigs.map((tsconfig) => run(project, process.execPath, ['node_modules/typescript/bin/tsc', '-p', tsconfig])));
     say(`${TOOLS[0]} compiles a strict program, with ${versions.join(' ')}`);
   }
 } finally {

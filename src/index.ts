@@ -13,7 +13,7 @@ export {
 export type { ErrorReport, LayerEvent, ToolEvent, TraceEvent, TurnEvent, TurnOwnEvent } from './contract/event.ts';
 export type { BreakerOptions, ClassificationOverrides, Effects, ProfileName, RetryBudgetOptions, RetryPolicy, ToolPolicy } from './contract/policy.ts';
 export type { ToolProvider } from './contract/provider.ts';
-export type { FailureNotification, RecoveryCode, RecoveryDecision, RecoveryStrategy } from './contract/recovery.ts';
+export type { Evidence, FailureNotification, GuidanceRule, RecoveryCode, RecoveryDecision, RecoveryStrategy, Tally } from './contract/recovery.ts';
 export type { Runtime } from './contract/runtime.ts';
 export type { DedupeRecord, DedupeStore } from './contract/store.ts';
 export type { AnyTool, InputOf, OutputOf, Progress, Tool, ToolContext, ToolOutput } from './contract/tool.ts';
@@ -27,6 +27,8 @@ export { initialBreaker, reduceBreaker, type BreakerInput, type BreakerMemory, t
 export { breakerOutcome } from './policy/breaker-outcome.ts';
 export { decideCascade, turnStatus, type Cascade, type SettledNode } from './policy/cascade.ts';
 export { classify, type Classified } from './policy/classify.ts';
+export { escalationOf, type Escalation, type EscalationChoice } from './policy/escalation.ts';
+export { createExperience, type Episode, type Experience, type ExperienceMemory, type ExperienceOptions } from './policy/experience.ts';
 export { RETRY_PROFILES } from './policy/profile.ts';
 export { seededRandom } from './policy/random.ts';
 export { decideRecovery } from './policy/recovery.ts';
@@ -41,6 +43,7 @@ export { retryBackoff } from './operators/retry-backoff.ts';
 
 export { liveRuntime } from './runtime.ts';
 export type { Breakers } from './turn/breakers.ts';
+export type { ErrorHandler, ErrorHandlerOptions } from './turn/error-handler.ts';
 export { PlanError, plan, type NodeOptions, type Plan, type PlanBuilder, type PlanRule } from './turn/plan.ts';
 export { tool, type ToolDefinition } from './turn/tool.ts';
 export type { TurnOptions } from './turn/turn.ts';

@@ -3,15 +3,16 @@ import type { ToolCallEnvelope, ToolCallRequest, ToolResultEnvelope } from './co
 import type { ToolEvent, TraceEvent, TurnOwnEvent } from './contract/event.ts';
 import type { ProfileName, RetryBudgetOptions, ToolPolicy } from './contract/policy.ts';
 import type { ToolProvider } from './contract/provider.ts';
+import type { FailureNotification } from './contract/recovery.ts';
 import type { Runtime } from './contract/runtime.ts';
 import type { AnyTool } from './contract/tool.ts';
 import type { TurnResult } from './contract/turn.ts';
 import { checkKeys, checkOneOf } from './policy/check.ts';
-import { decideRecovery } from './policy/recovery.ts';
 import { createRetryBudget } from './policy/retry-budget.ts';
 import { liveRuntime } from './runtime.ts';
 import { createBreakers, type Breakers } from './turn/breakers.ts';
 import { GuardedCall } from './turn/call.ts';
+import { createRecovery, type ErrorHandlerOptions } from './turn/error-handler.ts';
 import type { CallSite } from './turn/call-record.ts';
 import type { Layer } from './turn/layer.ts';
 import type { Plan } from './turn/plan.ts';
@@ -20,7 +21,7 @@ import { readRequest } from './turn/request.ts';
 import { createTrace } from './turn/trace.ts';
 import { runTurn, type TurnOptions } from './turn/turn.ts';
 
-export interface SpillwayOptions {
+export interface SpillwayOptions extends ErrorHandlerOptions {
   readonly tools?: readonly AnyTool[];
   /** Places where more tools come from; `close()` closes them. */
   readonly providers?: readonly ToolProvider[];
@@ -53,6 +54,8 @@ export interface Spillway {
   turn<Values>(plan: Plan<Values>, options?: TurnOptions): Observable<TypedTurnEvent<Values>>;
   /** Everything that happens in this layer, from now on. */
   readonly trace$: Observable<TraceEvent>;
+  /** Every failure, as the error handler is told of it. */
+  readonly failures$: Observable<FailureNotification>;
   /** Trace events that a subscriber lost by throwing. */
   readonly droppedEvents: number;
   readonly breakers: Breakers;
@@ -62,7 +65,7 @@ export interface Spillway {
   close(): Promise<void>;
 }
 
-const OPTION_KEYS = ['tools', 'providers', 'profile', 'defaults', 'retryBudget', 'runtime'];
+const OPTION_KEYS = ['tools', 'providers', 'profile', 'defaults', 'retryBudget', 'runtime', 'errorHandler', 'errorHandlerTimeoutMs', 'guidance', 'experience'];
 
 const siteOf = ({ runtime }: Layer, { signal }: CallOptions, report?: (event: ToolEvent) => void): CallSite => ({
   runtime,
@@ -95,13 +98,15 @@ export function createSpillway(options: SpillwayOptions): Spillway {
       if (trace.observed) trace.publish({ source: 'layer', type: 'breaker_evicted', toolName, scope });
     },
   });
+  const recovery = createRecovery(options, runtime);
   const layer: Layer = {
     runtime,
     registry,
     breakers,
     retryBudget: retryBudget === false ? undefined : createRetryBudget(retryBudget),
     trace,
-    recover: decideRecovery,
+    recover: recovery.recover,
+    experience: options.experience,
     running: new Set(),
     closed: false,
   };
@@ -128,6 +133,7 @@ export function createSpillway(options: SpillwayOptions): Spillway {
     // The values are those of the plan's own nodes, which only the plan's type knows.
     turn: <Values>(plan: Plan<Values>, turnOptions: TurnOptions = {}) => runTurn(layer, plan as Plan, turnOptions) as Observable<TypedTurnEvent<Values>>,
     trace$: trace.events$,
+    failures$: recovery.failures$,
     get droppedEvents() {
       return trace.dropped;
     },

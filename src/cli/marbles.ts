@@ -22,7 +22,7 @@ const TICK_GAP = 12;
 
 interface Scale {
   readonly columns: number;
-  columnOf(atMs: number): number;
+  readonly columnOf: (atMs: number) => number;
 }
 
 const scaleOf = ({ startMs, settledMs, deadlineMs, lanes }: Timeline, columns: number): Scale & { readonly spanMs: number } => {

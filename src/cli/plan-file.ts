@@ -24,7 +24,7 @@ export interface LoadedPlan {
   readonly folder: string;
   readonly plan: Plan;
   /** The error for what turns out to be wrong later, with its place in the file. */
-  refuse(problems: readonly Problem[]): PlanFileError;
+  readonly refuse: (problems: readonly Problem[]) => PlanFileError;
 }
 
 const dotted = (at: Path): string => at.reduce<string>((text, step) => (typeof step === 'number' ? `${text}[${step}]` : text === '' ? step : `${text}.${step}`), '');

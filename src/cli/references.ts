@@ -21,7 +21,7 @@ export interface InputTemplate {
   /** What is wrong with the input, and where. */
   readonly problems: ReadonlyArray<{ readonly message: string; readonly at: Path }>;
   /** @throws ToolExecutionError of kind `invalid_parameters` for a path that the value does not have */
-  fill(values: Values): unknown;
+  readonly fill: (values: Values) => unknown;
 }
 
 const REFERENCE = /^([A-Za-z0-9_-]+)((?:\.[^.[\]{}\s]+|\[\d{1,9}\]|\["[^"\\]*"\])*)$/;

@@ -45,7 +45,7 @@ const COLUMNS_MIN = 20;
 export interface Style {
   readonly columns: number;
   readonly glyphs: Glyphs;
-  paint(part: Part, text: string): string;
+  readonly paint: (part: Part, text: string) => string;
 }
 
 /** Colours follow `--no-color`, then Node's own order: FORCE_COLOR, NO_COLOR, whether it is a terminal. */

@@ -80,7 +80,7 @@ const settleNode = (lane: Lane, { state, message = '', atMs }: Extract<TurnOwnEv
 };
 
 /** Follows a turn's events; `timeline` is up to date after each `add`. */
-export function followTurn(): { readonly timeline: Timeline; add(event: TurnEvent): void } {
+export function followTurn(): { readonly timeline: Timeline; readonly add: (event: TurnEvent) => void } {
   const lanes: Lane[] = [];
   const byId = new Map<string, Lane>();
   const timeline: Draft = { startMs: 0, timeoutMs: Infinity, lanes };
@@ -105,10 +105,9 @@ export function followTurn(): { readonly timeline: Timeline; add(event: TurnEven
       }
       case 'settled':
         timeline.settledMs = event.atMs;
-        return;
+        break;
       case 'node_started':
       case 'escalated':
-        return;
     }
   };
   return {

@@ -20,10 +20,10 @@ const TYPES: Readonly<Record<string, string>> = {
 
 /** A value as a message shows it: short, on one line. */
 const show = (value: unknown): string => {
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   if (typeof value === 'string') return JSON.stringify(plain(value).slice(0, 60));
   if (Array.isArray(value)) return 'a list';
-  if (typeof value === 'object' && value !== null) return 'a mapping';
-  return value === null ? 'nothing' : String(value);
+  return typeof value === 'object' && value !== null ? 'a mapping' : 'nothing';
 };
 
 const valueAt = (root: unknown, path: Path): unknown => path.reduce<unknown>((value, step) => (typeof value === 'object' && value !== null && Object.hasOwn(value, step) ? (value as Record<string | number, unknown>)[step] : undefined), root);

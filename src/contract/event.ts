@@ -66,8 +66,22 @@ export type ToolEvent = CallHeader &
         readonly reason: string;
         readonly classification: Classification;
         readonly breakerState: BreakerStateName;
+        /** What was decided about. */
+        readonly error: ErrorReport;
+        /** The attempt that failed; 0 when none was made. */
+        readonly attempt: number;
         /** With `retry`. */
         readonly delayMs?: number;
+      }
+    /** A person has to choose (R-6.5). */
+    | {
+        readonly type: 'escalated';
+        readonly message: string;
+        readonly choices: readonly string[];
+        readonly error: ErrorReport;
+        readonly classification: Classification;
+        readonly breakerState: BreakerStateName;
+        readonly attempt: number;
       }
     | { readonly type: 'alternative_used'; readonly from: string; readonly message: string }
     /** The result, without its output in the trace of a layer. */
@@ -90,7 +104,16 @@ export type TurnOwnEvent = TurnHeader &
     | { readonly type: 'node_started'; readonly nodeId: string; readonly toolName: string; readonly message?: string }
     | { readonly type: 'node_settled'; readonly nodeId: string; readonly toolName: string; readonly state: NodeState; readonly message?: string }
     | { readonly type: 'deadline'; readonly unfinished: readonly string[]; readonly onDeadline: 'detach' | 'abort' }
-    | { readonly type: 'escalated'; readonly nodeId: string; readonly toolName: string; readonly message: string }
+    /** A required node was skipped: a person has to choose. */
+    | {
+        readonly type: 'escalated';
+        readonly nodeId: string;
+        readonly toolName: string;
+        readonly message: string;
+        /** The needs without a value. */
+        readonly lacking: readonly string[];
+        readonly choices: readonly string[];
+      }
     | { readonly type: 'settled'; readonly result: TurnResult }
   );
 

@@ -73,7 +73,9 @@ export interface ToolPolicy {
   readonly classification?: ClassificationOverrides;
   /** The resource checks the call's key, so that a repeated effect is refused there: uncertain failures may be retried. */
   readonly enforcesKey?: boolean;
-  /** Never retry an uncertain failure, whatever else allows it. */
+  /** What one call costs, in the host's own unit; guidance can ask for it. Default 0. */
+  readonly cost?: number;
+  /** Never retry an uncertain failure of a mutating tool, whatever else allows it. */
   readonly safetyCritical?: boolean;
 }
 

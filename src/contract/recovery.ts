@@ -1,4 +1,5 @@
 import type { ToolExecutionError } from './tool-error.ts';
+import type { ToolErrorKind } from './error-kind.ts';
 import type { Effects } from './policy.ts';
 
 /** What to do about a failure. */
@@ -16,7 +17,46 @@ export type RecoveryCode =
   | 'circuit_open'
   | 'uncertain_mutation'
   | 'retry_after_too_long'
-  | 'no_retry_hint';
+  | 'no_retry_hint'
+  /** A host's rule decided. */
+  | 'guidance'
+  /** What was learnt of earlier failures decided. */
+  | 'experience';
+
+/** A host's rule about failures: which strategies it forbids, forces or prefers, and when. It chooses among what is possible and never unlocks more. */
+export interface GuidanceRule {
+  /** What it applies to; each condition that is given must hold. */
+  readonly when?: {
+    readonly tools?: readonly string[];
+    readonly kinds?: readonly ToolErrorKind[];
+    readonly classification?: 'transient' | 'permanent';
+    /** The tool's declared cost is at least this. */
+    readonly costFrom?: number;
+    /** The attempt that failed is this one or a later one. */
+    readonly attemptFrom?: number;
+  };
+  readonly forbid?: readonly RecoveryStrategy[];
+  readonly force?: RecoveryStrategy;
+  /** Best first. */
+  readonly prefer?: readonly RecoveryStrategy[];
+  /** Why, for the trace. */
+  readonly reason: string;
+}
+
+/** How often something was tried after similar failures, and how often it helped. */
+export interface Tally {
+  readonly tried: number;
+  readonly recovered: number;
+}
+
+/** What is known of failures like the present one: same tool, kind, and code or status. */
+export interface Evidence {
+  readonly retry: Tally;
+  /** By the alternative's name. */
+  readonly alternatives: Readonly<Record<string, Tally>>;
+  /** So many tries without one success are enough to stop trying. */
+  readonly enough: number;
+}
 
 /** A failure, and everything a decision about it may rest on. */
 export interface FailureNotification {
@@ -49,6 +89,10 @@ export interface FailureNotification {
   /** The caller said that a retry does no harm. */
   readonly retrySafe: boolean;
   readonly safetyCritical?: boolean | undefined;
+  /** What one call of the tool costs, in the host's own unit. */
+  readonly cost?: number | undefined;
+  readonly guidance?: readonly GuidanceRule[] | undefined;
+  readonly experience?: Evidence | undefined;
 }
 
 export interface RecoveryDecision {

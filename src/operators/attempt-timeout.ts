@@ -1,9 +1,10 @@
-import { Observable } from 'rxjs';
+import { defer, type Observable } from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { checkNumber, positiveDuration } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
 import { expireAfter } from './expiry.ts';
+import { overtaken } from './overtaken.ts';
 
 /** `30s`, `1.5s`, `200ms`. */
 const worded = (ms: number): string => (ms >= 1000 ? `${Number((ms / 1000).toFixed(3))}s` : `${ms}ms`);
@@ -27,11 +28,13 @@ export const timeoutError = (timeoutMs: number, what = 'Tool timeout'): ToolExec
 export function attemptTimeout(timeoutMs: number, runtime: Runtime = liveRuntime): <T>(source: Observable<T>) => Observable<T> {
   checkNumber('timeoutMs', timeoutMs, positiveDuration);
   return <T>(source: Observable<T>): Observable<T> =>
-    new Observable<T>((subscriber) => {
-      // The source first: what it settles synchronously needs no timer, and at one instant it comes before the deadline.
-      source.subscribe(subscriber);
-      if (subscriber.closed) return;
-      const deadline = expireAfter(timeoutMs, runtime, () => subscriber.error(timeoutError(timeoutMs)));
-      subscriber.add(() => deadline.cancel());
+    defer(() => {
+      const startedAtMs = runtime.now();
+      return overtaken(source, (overtake) => {
+        // Whole milliseconds only, so that deadlines of one length can share a timer.
+        const startingMs = Math.floor(runtime.now() - startedAtMs);
+        const deadline = expireAfter(Math.max(0, timeoutMs - startingMs), runtime, () => overtake(timeoutError(timeoutMs)));
+        return () => deadline.cancel();
+      });
     });
 }

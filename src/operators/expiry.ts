@@ -1,4 +1,4 @@
-import { Observable, concatMap, type Subscription } from 'rxjs';
+import { Observable, concatMap, from, type Subscription } from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
 
 /** A deadline that was set and can be called off. */
@@ -54,11 +54,12 @@ class Batch {
   }
 
   #expire(): void {
-    for (const entry of this.#entries) {
-      if (entry.done) continue;
+    // A subscription reports what its observer throws and goes on: one teardown that throws costs no other its deadline.
+    from(this.#entries).subscribe((entry) => {
+      if (entry.done) return;
       entry.done = true;
       entry.expired();
-    }
+    });
   }
 }
 

@@ -1,9 +1,10 @@
-import { Observable, startWith, switchMap } from 'rxjs';
+import { EMPTY, catchError, startWith, switchMap, type Observable } from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
 import { checkNumber, positiveDuration } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
 import { timeoutError } from './attempt-timeout.ts';
 import { expiry } from './expiry.ts';
+import { overtaken } from './overtaken.ts';
 
 /**
  * A limit on silence (R-4.3): errors when `activity$` has been quiet for `idleTimeoutMs`. It never extends a hard limit: put `attemptTimeout` outside.
@@ -18,13 +19,13 @@ import { expiry } from './expiry.ts';
 export function idleTimeout(idleTimeoutMs: number, activity$: Observable<unknown>, runtime: Runtime = liveRuntime): <T>(source: Observable<T>) => Observable<T> {
   checkNumber('idleTimeoutMs', idleTimeoutMs, positiveDuration);
   return <T>(source: Observable<T>): Observable<T> =>
-    new Observable<T>((subscriber) => {
-      source.subscribe(subscriber);
-      if (subscriber.closed) return;
+    overtaken(source, (overtake) => {
       const silence$ = activity$.pipe(
+        // Activity that failed is activity that ended.
+        catchError(() => EMPTY),
         startWith(undefined),
         switchMap(() => expiry(idleTimeoutMs, runtime)),
       );
-      subscriber.add(silence$.subscribe(() => subscriber.error(timeoutError(idleTimeoutMs, 'Tool made no progress, timeout'))));
+      return silence$.subscribe(() => overtake(timeoutError(idleTimeoutMs, 'Tool made no progress, timeout')));
     });
 }

@@ -15,20 +15,27 @@ const fromAsyncIterable = <T>(iterable: AsyncIterable<T>): Observable<T> =>
       ended = true;
       settle();
     };
+    const fail = (error: unknown): void => end(() => subscriber.error(error));
     const pull = (): void => {
-      iterator.next().then(
-        ({ done, value }) => {
+      try {
+        iterator.next().then(({ done, value }) => {
           if (subscriber.closed) return;
           if (done === true) return end(() => subscriber.complete());
           subscriber.next(value);
           if (!subscriber.closed) pull();
-        },
-        (error: unknown) => end(() => subscriber.error(error)),
-      );
+        }, fail);
+      } catch (error) {
+        fail(error);
+      }
     };
     pull();
     return () => {
-      if (!ended) iterator.return?.()?.then(undefined, () => undefined);
+      if (ended) return;
+      try {
+        iterator.return?.()?.then(undefined, () => undefined);
+      } catch {
+        // Nobody waits for it.
+      }
     };
   });
 

@@ -1,17 +1,22 @@
-import type { FailureNotification, RecoveryCode, RecoveryDecision } from '../contract/recovery.ts';
+import type { FailureNotification, RecoveryCode, RecoveryDecision, RecoveryStrategy } from '../contract/recovery.ts';
+import { experienced } from './experience.ts';
+import { guided } from './guidance.ts';
 
 /** Codes that no alternative may get round: a no is a no, and nothing is done twice (R-6.1). */
 const WITHOUT_ALTERNATIVE: ReadonlySet<string> = new Set(['blocked', 'not_permitted', 'conflict']);
 
 const seconds = (ms: number): string => `${Number((ms / 1000).toFixed(3))} s`;
 
-type Refusal = Exclude<RecoveryCode, 'canceled' | 'turn_deadline' | 'transient'>;
+type Refusal = Exclude<RecoveryCode, 'canceled' | 'turn_deadline' | 'transient' | 'guidance' | 'experience'>;
 
 /** The wait before a retry: the backoff, and no less than the server asked for (R-2.4). */
 const retryDelayMs = ({ nextDelayMs, error }: FailureNotification): number => Math.max(nextDelayMs, error.retryAfterMs ?? 0);
 
-const mayRepeatEffects = (failure: FailureNotification): boolean =>
-  failure.safetyCritical !== true && (failure.effects === 'read' || failure.hasIdempotencyKey || failure.retrySafe);
+/** Whether doing it again can do no harm, although the failed attempt may have taken effect. */
+const mayRepeatEffects = ({ effects, safetyCritical, hasIdempotencyKey, retrySafe }: FailureNotification): boolean =>
+  effects === 'read' || (safetyCritical !== true && (hasIdempotencyKey || retrySafe));
+
+const mayHaveTakenEffect = (failure: FailureNotification): boolean => failure.error.uncertain && !mayRepeatEffects(failure);
 
 /** Why a failure may not be retried, the first reason that holds; `undefined` when it may (R-2.5). */
 export function retryRefusal(failure: FailureNotification): Refusal | undefined {
@@ -23,7 +28,7 @@ export function retryRefusal(failure: FailureNotification): Refusal | undefined 
   if (elapsedMs + nextDelayMs >= maxTotalTimeMs) return 'time_exhausted';
   if (!failure.budgetAvailable || error.kind === 'retry_budget_exhausted') return 'budget_exhausted';
   if (error.kind === 'circuit_open' || failure.breakerState === 'open' || failure.breakerState === 'forced_open') return 'circuit_open';
-  if (error.uncertain && !mayRepeatEffects(failure)) return 'uncertain_mutation';
+  if (mayHaveTakenEffect(failure)) return 'uncertain_mutation';
   if (!unreadableHint && elapsedMs + retryDelayMs(failure) >= maxTotalTimeMs) return 'retry_after_too_long';
   return unreadableHint ? 'no_retry_hint' : undefined;
 }
@@ -53,30 +58,38 @@ const reasonOf = (failure: FailureNotification, code: Refusal): string => {
 /** Refusals by time alone: the turn's end outranks them, since it would have ended the wait as well. */
 const isAboutTime = (code: Refusal | undefined): boolean => code === undefined || code === 'time_exhausted' || code === 'retry_after_too_long';
 
+/** Every decision that is possible, the one to take first. */
+const options = (failure: FailureNotification, code: Refusal | undefined): RecoveryDecision[] => {
+  const { error, alternatives, required } = failure;
+  const reason = code === undefined ? `${error.kind} is temporary, and attempts and time are left` : reasonOf(failure, code);
+  const why = { code: code ?? ('transient' as const), reason };
+  const [alternative] = alternatives;
+  const mayUseAlternative = !mayHaveTakenEffect(failure) && !WITHOUT_ALTERNATIVE.has(error.kind);
+  const last: readonly RecoveryStrategy[] = required ? ['escalate', 'partial', 'fail'] : ['partial', 'escalate', 'fail'];
+  return [
+    ...(code === undefined ? [{ strategy: 'retry' as const, ...why, delayMs: retryDelayMs(failure) }] : []),
+    ...(alternative !== undefined && mayUseAlternative ? [{ strategy: 'alternative' as const, ...why, toolName: alternative }] : []),
+    ...last.map((strategy) => ({ strategy, ...why })),
+  ];
+};
+
 /**
  * Decides what to do about a failure (R-6.1): retry it, use an alternative, go on without it, ask a person, or fail.
- * Pure: the same notification gives the same decision.
+ * What experience says is weighed first, a host's guidance has the last word. Pure: the same notification gives the same decision.
  *
  * @example
  * decideRecovery({ ...notification, classification: 'permanent', alternatives: ['backup'] });
  * // { strategy: 'alternative', code: 'permanent', toolName: 'backup', reason: ... }
  */
 export function decideRecovery(failure: FailureNotification): RecoveryDecision {
-  const { error, turnRemainingMs, alternatives, required } = failure;
+  const { error, turnRemainingMs } = failure;
   if (error.kind === 'canceled') return { strategy: 'fail', code: 'canceled', reason: 'the caller canceled the call' };
   if (turnRemainingMs <= 0) return { strategy: 'partial', code: 'turn_deadline', reason: 'the time for the turn is over' };
   const code = retryRefusal(failure);
-  const delayMs = retryDelayMs(failure);
-  if (isAboutTime(code) && delayMs >= turnRemainingMs) {
+  if (isAboutTime(code) && retryDelayMs(failure) >= turnRemainingMs) {
     return { strategy: 'partial', code: 'turn_deadline', reason: `the turn ends in ${seconds(turnRemainingMs)}, before another attempt could start` };
   }
-  if (code === undefined) {
-    return { strategy: 'retry', code: 'transient', reason: `${error.kind} is temporary, and attempts and time are left`, delayMs };
-  }
-  const reason = reasonOf(failure, code);
-  const [alternative] = alternatives;
-  if (alternative !== undefined && code !== 'uncertain_mutation' && !WITHOUT_ALTERNATIVE.has(error.kind)) {
-    return { strategy: 'alternative', code, reason, toolName: alternative };
-  }
-  return { strategy: required ? 'escalate' : 'partial', code, reason };
+  const possible = options(failure, code);
+  const [decision = { strategy: 'fail', code: 'guidance', reason: 'the host forbids every way to go on' }] = guided(failure, experienced(failure, possible));
+  return decision;
 }

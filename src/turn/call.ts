@@ -31,6 +31,10 @@ export class GuardedCall implements TrialOwner {
   readonly #record: CallRecord;
   readonly #settled: (outcome: CallOutcome, call: GuardedCall) => void;
   #trial: Trial | undefined;
+  /** Alternatives that the present trial may still be followed by. */
+  #untried: readonly string[] = [];
+  /** The failure that the present trial is an alternative after. */
+  #fallen: { readonly toolName: string; readonly error: ToolExecutionError } | undefined;
   #deadline: Expiry | undefined;
   #onAbort: (() => void) | undefined;
   #over = false;
@@ -87,18 +91,24 @@ export class GuardedCall implements TrialOwner {
   }
 
   trialSucceeded(output: unknown): void {
+    this.#learn(true);
     const { toolName, call, history } = this.#record;
     const metadata = toolName === call.toolName ? undefined : { alternativeFor: call.toolName };
     this.#settle({ result: successResult(history, output, metadata) });
   }
 
   trialFailed(failure: Failure, { strategy, toolName }: RecoveryDecision, untried: readonly string[] = this.#untried): void {
-    if (strategy === 'alternative' && toolName !== undefined) return this.#tryAlternative(toolName, untried.slice(untried.indexOf(toolName) + 1));
+    this.#learn(false);
+    if (strategy === 'alternative' && toolName !== undefined) return this.#tryAlternative(toolName, untried.slice(untried.indexOf(toolName) + 1), failure.error);
     this.#settle({ result: failureResult(this.#record.history, failure), error: failure.error });
   }
 
-  /** Alternatives that the present trial may still be followed by. */
-  #untried: readonly string[] = [];
+  /** Remembers what became of using an alternative. */
+  #learn(recovered: boolean): void {
+    const { layer, site, toolName } = this.#record;
+    if (this.#fallen !== undefined) layer.experience?.record({ ...this.#fallen, tried: { strategy: 'alternative', toolName }, recovered }, site.runtime.wallNow());
+    this.#fallen = undefined;
+  }
 
   /** Why a call must not even begin. */
   #obstacle(): ToolExecutionError | undefined {
@@ -129,10 +139,11 @@ export class GuardedCall implements TrialOwner {
   }
 
   /** Each alternative has its own policy and breaker (R-6.2). */
-  #tryAlternative(toolName: string, rest: readonly string[]): void {
+  #tryAlternative(toolName: string, rest: readonly string[], error: ToolExecutionError): void {
     const guarded = this.#record.layer.registry.get(toolName);
     if (guarded === undefined) return this.#refuse(new ToolExecutionError('unknown_tool', `No tool is named ${toolName}`), rest);
     const from = this.#record.toolName;
+    this.#fallen = { toolName: from, error };
     this.#record.toolName = toolName;
     this.#record.emit({ type: 'alternative_used', from, message: 'Used alternative tool' });
     if (!this.#over) this.#try(guarded, rest, rest);

@@ -1,7 +1,8 @@
 import { Observable, take, type Subscription } from 'rxjs';
 import type { FailureNotification, RecoveryDecision } from '../contract/recovery.ts';
+import { escalationOf } from '../policy/escalation.ts';
 import type { CallRecord } from './call-record.ts';
-import type { Failure } from './result.ts';
+import { reportOf, type Failure } from './result.ts';
 
 /** What a decision rests on beside the failure itself and the call. */
 export type Circumstances = Omit<FailureNotification, 'toolName' | 'callId' | 'turnId' | 'error' | 'classification' | 'breakerState' | 'turnRemainingMs' | 'required'>;
@@ -24,12 +25,7 @@ export const unattempted: Circumstances = {
 export function decide(record: CallRecord, failure: Failure, circumstances: Circumstances, act: (decision: RecoveryDecision) => void): Subscription | undefined {
   const { call, site, layer } = record;
   const { error, classification, breakerState } = failure;
-  const tell = (decision: RecoveryDecision): void => {
-    const { strategy, code, reason, delayMs = 0 } = decision;
-    record.emit({ type: 'decision', strategy, code, reason, classification, breakerState, ...(strategy === 'retry' ? { delayMs } : {}) });
-    act(decision);
-  };
-  const decided = layer.recover({
+  const notification: FailureNotification = {
     toolName: record.toolName,
     callId: call.callId,
     turnId: site.turnId,
@@ -39,7 +35,15 @@ export function decide(record: CallRecord, failure: Failure, circumstances: Circ
     turnRemainingMs: record.remainingMs,
     required: call.required,
     ...circumstances,
-  });
+  };
+  const tell = (decision: RecoveryDecision): void => {
+    const { strategy, code, reason, delayMs = 0 } = decision;
+    const report = { error: reportOf(error), classification, breakerState, attempt: circumstances.attempt };
+    record.emit({ type: 'decision', strategy, code, reason, ...report, ...(strategy === 'retry' ? { delayMs } : {}) });
+    if (strategy === 'escalate') record.emit({ type: 'escalated', ...escalationOf(notification), ...report });
+    act(decision);
+  };
+  const decided = layer.recover(notification);
   if (decided instanceof Observable) return decided.pipe(take(1)).subscribe(tell);
   tell(decided);
   return undefined;

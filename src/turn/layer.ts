@@ -1,6 +1,7 @@
 import type { Observable } from 'rxjs';
 import type { FailureNotification, RecoveryDecision } from '../contract/recovery.ts';
 import type { Runtime } from '../contract/runtime.ts';
+import type { Experience } from '../policy/experience.ts';
 import type { RetryBudget } from '../policy/retry-budget.ts';
 import type { Breakers } from './breakers.ts';
 import type { Registry } from './registry.ts';
@@ -15,6 +16,7 @@ export interface Layer {
   readonly trace: Trace;
   /** The error handler: what to do about a failure, now or later. */
   readonly recover: (failure: FailureNotification) => RecoveryDecision | Observable<RecoveryDecision>;
+  readonly experience: Experience | undefined;
   /** The calls that are running, for `close()`. */
   readonly running: Set<{ cancel(): void }>;
   /** After `close()` nothing begins. */

@@ -2,7 +2,7 @@ import type { BreakerOptions, ClassificationOverrides, Effects, ProfileName, Ret
 import type { AnyTool } from '../contract/tool.ts';
 import { retryPolicy } from '../policy/backoff.ts';
 import { breakerSettings } from '../policy/breaker-settings.ts';
-import { checkNumber, checkKeys, positiveDuration } from '../policy/check.ts';
+import { checkKeys, checkNumber, number, positiveDuration } from '../policy/check.ts';
 import { ATTEMPT_TIMEOUT_MS, RETRY_PROFILES, breakerProfile } from '../policy/profile.ts';
 
 /** A tool with every part of its policy decided. */
@@ -17,6 +17,7 @@ export interface GuardedTool {
   readonly classification: ClassificationOverrides;
   readonly enforcesKey: boolean;
   readonly safetyCritical: boolean;
+  readonly cost: number;
 }
 
 export interface Registry {
@@ -27,7 +28,7 @@ export interface Registry {
   readonly warnings: readonly string[];
 }
 
-const POLICY_KEYS = ['timeoutMs', 'idleTimeoutMs', 'retry', 'breaker', 'alternatives', 'effects', 'classification', 'enforcesKey', 'safetyCritical'];
+const POLICY_KEYS = ['timeoutMs', 'idleTimeoutMs', 'retry', 'breaker', 'alternatives', 'effects', 'classification', 'enforcesKey', 'safetyCritical', 'cost'];
 
 /** Runs a check, and says whose options it was about when it fails. */
 const about = <T>(toolName: string, check: () => T): T => {
@@ -45,6 +46,7 @@ const guard = (tool: AnyTool, profile: ProfileName, defaults: ToolPolicy): Guard
     const policy = { ...defaults, ...own };
     const { timeoutMs = ATTEMPT_TIMEOUT_MS, idleTimeoutMs } = policy;
     checkNumber('timeoutMs', timeoutMs, positiveDuration);
+    if (policy.cost !== undefined) checkNumber('cost', policy.cost, number(0, Number.MAX_VALUE));
     if (idleTimeoutMs !== undefined) checkNumber('idleTimeoutMs', idleTimeoutMs, positiveDuration);
     const breaker = policy.breaker === false ? undefined : { ...breakerProfile(profile, policy.effects), ...(defaults.breaker === false ? {} : defaults.breaker), ...policy.breaker };
     if (breaker !== undefined) breakerSettings(breaker);
@@ -59,6 +61,7 @@ const guard = (tool: AnyTool, profile: ProfileName, defaults: ToolPolicy): Guard
       classification: { ...defaults.classification, ...own.classification },
       enforcesKey: policy.enforcesKey ?? false,
       safetyCritical: policy.safetyCritical ?? false,
+      cost: policy.cost ?? 0,
     };
   });
 

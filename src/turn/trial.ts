@@ -10,7 +10,7 @@ import { breakerOutcome } from '../policy/breaker-outcome.ts';
 import { classify } from '../policy/classify.ts';
 import { Attempt, type AttemptOwner } from './attempt.ts';
 import type { CallRecord } from './call-record.ts';
-import { decide } from './decide.ts';
+import { decide, type Circumstances } from './decide.ts';
 import type { GuardedTool } from './registry.ts';
 import { reportOf, type Failure } from './result.ts';
 
@@ -42,6 +42,8 @@ export class Trial implements AttemptOwner {
   /** The call's attempts before this trial. */
   readonly #attemptsBefore: number;
   #previousDelayMs: number | undefined;
+  /** The failure that the present attempt is a retry after. */
+  #retried: ToolExecutionError | undefined;
   #attempt: Attempt | undefined;
   #attemptStartedAtMs: number;
   #executedBefore = false;
@@ -101,6 +103,7 @@ export class Trial implements AttemptOwner {
     this.#over = true;
     this.#attempt = undefined;
     this.#permit?.success();
+    this.#learn(true);
     const message = this.#ownAttempts > 1 ? { message: `Tool succeeded on retry ${this.#ownAttempts}` } : {};
     this.#record.emit({ type: 'attempt_succeeded', attempt: this.#record.attempts, durationMs: this.#attemptMs, ...message });
     this.#owner.trialSucceeded(output);
@@ -113,6 +116,7 @@ export class Trial implements AttemptOwner {
     else if (outcome === 'success') this.#permit?.success();
     else this.#permit?.ignore();
     this.#permit = undefined;
+    this.#learn(false);
     this.#failed(error);
   }
 
@@ -128,7 +132,7 @@ export class Trial implements AttemptOwner {
   /** Tells of a failure, asks what to do, and does it. */
   #failed(error: ToolExecutionError): void {
     const { site, layer, call } = this.#record;
-    const { retry, effects, enforcesKey, safetyCritical, classification: overrides } = this.#guarded;
+    const { retry, effects, enforcesKey, safetyCritical, cost, classification: overrides } = this.#guarded;
     const { classification, rule } = classify(error, overrides);
     const failure: Failure = { error, classification, breakerState: this.#breaker?.state.type ?? 'disabled' };
     const now = site.runtime.now();
@@ -136,7 +140,7 @@ export class Trial implements AttemptOwner {
     if (this.#over) return;
     const attempt = this.#ownAttempts;
     const nextDelayMs = backoffDelayMs(retry, Math.max(0, attempt - 1), this.#previousDelayMs, () => site.runtime.random());
-    const circumstances = {
+    const circumstances: Circumstances = {
       attempt,
       maxAttempts: call.retryBudget?.maxAttempts ?? retry.maxAttempts,
       elapsedMs: now - this.#startedAtMs,
@@ -148,25 +152,47 @@ export class Trial implements AttemptOwner {
       hasIdempotencyKey: enforcesKey,
       retrySafe: call.hints?.expectedRetrySafe ?? false,
       safetyCritical: safetyCritical || call.hints?.safetyCritical === true,
+      cost,
     };
     const later = decide(this.#record, failure, circumstances, (decision) => {
       if (this.#over) return;
-      if (decision.strategy !== 'retry') {
-        this.#over = true;
-        return this.#owner.trialFailed({ ...failure, code: decision.code }, decision);
-      }
-      this.#previousDelayMs = nextDelayMs;
-      this.#retry(error, decision.delayMs ?? 0);
+      if (decision.strategy === 'retry') this.#retry(failure, circumstances, decision.delayMs ?? 0);
+      else this.#end(failure, decision);
     });
     // One that answered at once has already set a wait of its own.
     if (later?.closed === false) this.#wait = later;
   }
 
-  #retry(error: ToolExecutionError, delayMs: number): void {
-    const { site, layer, attempts } = this.#record;
+  #end(failure: Failure, decision: RecoveryDecision): void {
+    this.#over = true;
+    this.#owner.trialFailed({ ...failure, code: decision.code }, decision);
+  }
+
+  #retry(failure: Failure, { nextDelayMs, maxTotalTimeMs }: Circumstances, delayMs: number): void {
+    const { site, layer, attempts, call } = this.#record;
     layer.retryBudget?.recordRetry(site.runtime.now());
-    this.#record.recordRetry({ attempt: attempts, delayMs, reasonCode: error.kind, latencyMs: this.#attemptMs });
-    this.#wait = site.runtime.after(delayMs).subscribe(() => this.start());
+    this.#previousDelayMs = nextDelayMs;
+    this.#record.recordRetry({ attempt: attempts, delayMs, reasonCode: failure.error.kind, latencyMs: this.#attemptMs });
+    this.#wait = site.runtime.after(delayMs).subscribe(() => {
+      // A timer can come late, behind a stalled event loop: no attempt starts once the time is over.
+      const late = site.runtime.now() - this.#startedAtMs >= maxTotalTimeMs;
+      if (!late && this.#record.remainingMs > 0) {
+        this.#retried = failure.error;
+        return this.start();
+      }
+      this.#end(failure, {
+        strategy: call.required ? 'escalate' : 'partial',
+        code: late ? 'time_exhausted' : 'turn_deadline',
+        reason: 'the time was over when the wait ended',
+      });
+    });
+  }
+
+  /** Remembers what became of a retry. */
+  #learn(recovered: boolean): void {
+    const { layer, site, toolName } = this.#record;
+    if (this.#retried !== undefined) layer.experience?.record({ toolName, error: this.#retried, tried: { strategy: 'retry' }, recovered }, site.runtime.wallNow());
+    this.#retried = undefined;
   }
 
   #tell({ error, classification, breakerState }: Failure, rule: string): void {

@@ -121,11 +121,12 @@ class TurnRun {
       this.#usedDefault[place] = true;
       return this.#start(place, node, `Used default value for ${node.id}`);
     }
-    const reason = `needs ${lacking.map((need) => this.#node(need).id).join(', ')}`;
+    const lackingIds = lacking.map((need) => this.#node(need).id);
+    const reason = `needs ${lackingIds.join(', ')}`;
     if (cascade === 'skip') return this.#settle(place, { state: 'skipped', reason: `Optional tool skipped: it ${reason}` });
     const message = 'Required tool skipped due to dependency failure';
     this.#settle(place, { state: 'skipped', reason: `${message}: it ${reason}` }, message);
-    this.#emit({ type: 'escalated', nodeId: node.id, toolName: nameOf(node), message });
+    this.#emit({ type: 'escalated', nodeId: node.id, toolName: nameOf(node), message, lacking: lackingIds, choices: ['provide_the_value', 'continue_without', 'cancel'] });
   }
 
   #start(place: number, node: PlanNode, message?: string): void {

@@ -1,0 +1,138 @@
+import { lstat } from 'node:fs/promises';
+import path from 'node:path';
+import { lastValueFrom, map, tap } from 'rxjs';
+import type { TurnEvent } from '../contract/event.ts';
+import type { Runtime } from '../contract/runtime.ts';
+import type { TurnResult } from '../contract/turn.ts';
+import { seededRandom } from '../policy/random.ts';
+import { createSpillway, type Spillway } from '../spillway.ts';
+import { UsageError, type RunCommand } from './arguments.ts';
+import { drawMarbles } from './marbles.ts';
+import { ndjsonLine, openNdjson, type NdjsonFile } from './ndjson.ts';
+import { loadPlan, type LoadedPlan } from './plan-file.ts';
+import { lineProgress, liveProgress, type Progress } from './progress.ts';
+import { nodeTable, sentence } from './report.ts';
+import { startServers } from './servers.ts';
+import { styleOf, type Output } from './terminal.ts';
+import { followTurn, type Timeline } from './timeline.ts';
+import { bindTools, usedTools } from './tools.ts';
+
+/** Where a run prints, where its time comes from, and what ends it early. */
+export interface RunContext {
+  readonly stdout: Output;
+  readonly stderr: Output;
+  readonly runtime: Runtime;
+  readonly signal: AbortSignal;
+}
+
+/** The run was ended before the turn began. */
+export class Interrupted extends Error {
+  override readonly name: string = 'Interrupted';
+}
+
+const seeded = (runtime: Runtime, seed: number | undefined): Runtime => {
+  if (seed === undefined) return runtime;
+  const random = seededRandom(seed);
+  const { background } = runtime;
+  return { ...runtime, random, ...(background === undefined ? {} : { background: { ...background, random } }) };
+};
+
+const openTrace = async ({ tracePath, planPath }: RunCommand): Promise<NdjsonFile | undefined> => {
+  if (tracePath === undefined) return undefined;
+  const same = async (): Promise<boolean> => {
+    try {
+      const [plan, trace] = await Promise.all([lstat(planPath), lstat(tracePath)]);
+      return plan.ino === trace.ino && plan.dev === trace.dev;
+    } catch {
+      return false;
+    }
+  };
+  if (path.resolve(tracePath) === path.resolve(planPath) || (await same())) throw new UsageError('--trace names the plan file, which it would overwrite; name another file');
+  try {
+    return await openNdjson(tracePath);
+  } catch (error) {
+    throw new UsageError(`--trace ${tracePath} cannot be written (${(error as NodeJS.ErrnoException).code ?? String(error)}); name a file in a folder that exists`, { cause: error });
+  }
+};
+
+/** Live on a terminal; where nobody looks, or the terminal cannot, a line for each event. */
+const progressOn = ({ stderr, runtime }: RunContext, command: RunCommand): Progress => {
+  const dumb = process.env['TERM'] === 'dumb' || (process.env['CI'] ?? '') !== '';
+  return stderr.isTTY === true && !dumb ? liveProgress(stderr, styleOf(stderr, command), runtime) : lineProgress(stderr);
+};
+
+/** What was noticed about policies that the plan itself gives; those of every other tool are nobody's decision. */
+const ownWarnings = ({ warnings }: Spillway, { file: { tools = [] } }: LoadedPlan): string[] =>
+  warnings.filter((warning) => tools.some(({ id, timeout_ms, retry_policy }) => (timeout_ms ?? retry_policy) !== undefined && warning.startsWith(`tool ${id}:`)));
+
+const report = (result: TurnResult, timeline: Timeline, { stdout }: RunContext, command: RunCommand): void => {
+  const style = styleOf(stdout, command);
+  // In one piece: a reader that goes away after the first line leaves nothing half written.
+  stdout.write(`${nodeTable(result, style)}\n\n${drawMarbles(timeline, style)}\n\n${sentence(result, style)}\n`);
+};
+
+const settledTurn = (spillway: Spillway, { plan }: LoadedPlan, signal: AbortSignal, listen: (event: TurnEvent) => void): Promise<TurnResult> =>
+  lastValueFrom(
+    spillway.turn(plan, { signal }).pipe(
+      tap(listen),
+      // The last event is the turn's own `settled`.
+      map((event) => (event.source === 'turn' && event.type === 'settled' ? event.result : undefined)),
+    ),
+  ).then((result) => {
+    if (result === undefined) throw new TypeError('the turn ended without a result');
+    return result;
+  });
+
+const until = async <T>(work: Promise<T>, signal: AbortSignal): Promise<T> => {
+  const interrupted = new Promise<never>((_, reject) => {
+    const end = (): void => reject(new Interrupted('interrupted before the turn began; nothing was called'));
+    if (signal.aborted) end();
+    else signal.addEventListener('abort', end, { once: true });
+  });
+  return Promise.race([work, interrupted]);
+};
+
+/**
+ * Runs a plan file: starts its servers, runs its turn, prints what happens and what came of it, stops the servers.
+ * Aborting the signal ends the turn with its harvest, which is printed all the same.
+ *
+ * @throws UsageError, PlanFileError or Interrupted, before anything was called
+ */
+export async function runPlan(command: RunCommand, context: RunContext): Promise<TurnResult> {
+  const { stdout, signal } = context;
+  const runtime = seeded(context.runtime, command.seed);
+  const loaded = await loadPlan(command.planPath);
+  const used = usedTools(loaded.file);
+  const trace = await openTrace(command);
+  const progress = progressOn(context, command);
+  const serverNames = [...new Set(used.map(({ server }) => server))];
+  progress.note(`starting ${serverNames.join(', ')}`);
+  const servers = await until(startServers(serverNames, loaded, runtime), signal);
+  let close = servers.close;
+  try {
+    const { tools, problems } = bindTools(used, servers.providers, runtime);
+    if (problems.length > 0) throw loaded.refuse(problems);
+    const { profile } = loaded.file;
+    const spillway = createSpillway({ tools, runtime, ...(profile === undefined ? {} : { profile }) });
+    close = async () => {
+      await spillway.close();
+      await servers.close();
+    };
+    for (const warning of ownWarnings(spillway, loaded)) progress.note(`warning: ${warning}`);
+    if (trace !== undefined) spillway.trace$.subscribe((event) => trace.write(event));
+    const turn = followTurn();
+    const result = await settledTurn(spillway, loaded, signal, (event) => {
+      turn.add(event);
+      progress.event(event);
+      if (command.json) stdout.write(ndjsonLine(event));
+    });
+    progress.end();
+    if (!command.json) report(result, turn.timeline, context, command);
+    return result;
+  } finally {
+    progress.end();
+    await close();
+    const lost = await trace?.close();
+    if (lost !== undefined) progress.note(`warning: the trace is not complete: ${lost.message}`);
+  }
+}
