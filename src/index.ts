@@ -38,6 +38,7 @@ export { abortable } from './operators/abortable.ts';
 export { attemptTimeout } from './operators/attempt-timeout.ts';
 export { createBreaker, type Admission, type Breaker, type BreakerState } from './operators/breaker.ts';
 export { circuitBreaker } from './operators/circuit-breaker.ts';
+export { hedge, type HedgePolicy } from './operators/hedge.ts';
 export { idleTimeout } from './operators/idle-timeout.ts';
 export { retryBackoff } from './operators/retry-backoff.ts';
 

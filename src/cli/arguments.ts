@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { choices } from './text.ts';
 
 /** What the command line asks for. */
 export type Command =
@@ -58,8 +59,10 @@ const parse = (args: readonly string[]): ReturnType<typeof parseArgs<{ options: 
   try {
     return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
   } catch (error) {
-    // parseArgs words its own errors well: the option, and what it lacks.
-    throw new UsageError(error instanceof Error ? error.message : String(error));
+    const { code, message } = error as NodeJS.ErrnoException;
+    const [, option] = /'(--?[^']*)'/.exec(message) ?? [];
+    if (code !== 'ERR_PARSE_ARGS_UNKNOWN_OPTION' || option === undefined) throw new UsageError(message, { cause: error });
+    throw new UsageError(`there is no option ${option}; ${choices(option, Object.keys(OPTIONS).map((name) => `--${name}`))}`, { cause: error });
   }
 };
 

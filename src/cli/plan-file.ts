@@ -1,10 +1,12 @@
 import { open } from 'node:fs/promises';
 import path from 'node:path';
-import { planFileSchema, type NodeEntry, type PlanFile } from '../contract/plan-file.ts';
+import { planFileSchema, type BreakerEntry, type NodeEntry, type PlanFile } from '../contract/plan-file.ts';
 import type { PlanNode } from '../contract/turn.ts';
+import { breakerSettings } from '../policy/breaker-settings.ts';
 import { PlanError, plan, type Plan } from '../turn/plan.ts';
 import { inputTemplate, type InputTemplate, type Path } from './references.ts';
 import { choices } from './text.ts';
+import { breakerOf } from './tools.ts';
 import { wordedProblems } from './wording.ts';
 import { readYaml, type Problem, type YamlFile } from './yaml.ts';
 
@@ -80,6 +82,17 @@ const readText = async (planPath: string): Promise<string> => {
   return text;
 };
 
+/** What options of a breaker must be to each other, in the file's spelling. */
+const breakerProblem = (entry: BreakerEntry): string | undefined => {
+  try {
+    breakerSettings(breakerOf(entry));
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return error.message.replaceAll(/[a-z]+[A-Z]\w*/g, (word) => word.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
+  }
+};
+
 /** What the schema cannot say: names that must exist, and be there once. */
 const checkNames = ({ servers = {}, tools = [], turn }: PlanFile): Problem[] => {
   const problems: Problem[] = [];
@@ -92,7 +105,9 @@ const checkNames = ({ servers = {}, tools = [], turn }: PlanFile): Problem[] => 
     problems.push({ message: `there is no tool ${id}; ${choices(id, [...toolIds])} (or <server>.<tool>, with a server of ${serverNames.join(', ') || 'this file: it has none'})`, at });
   };
   const firstAt = new Map<string, number>();
-  tools.forEach(({ id, server, alternatives = [] }, index) => {
+  tools.forEach(({ id, server, alternatives = [], circuit_breaker = false }, index) => {
+    const breaker = circuit_breaker === false ? undefined : breakerProblem(circuit_breaker);
+    if (breaker !== undefined) problems.push({ message: breaker, at: ['tools', index, 'circuit_breaker'] });
     const first = firstAt.get(id);
     if (first !== undefined) problems.push({ message: `tools[${first}] has the id ${id} already; give one of them another`, at: ['tools', index, 'id'] });
     else firstAt.set(id, index);

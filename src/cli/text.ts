@@ -71,7 +71,7 @@ export function choices(name: string, known: readonly string[]): string {
   const near = known
     .slice(0, 1000)
     .map((candidate) => ({ candidate, edits: distance(name.slice(0, 64), candidate.slice(0, 64)) }))
-    .filter(({ candidate, edits }) => edits <= Math.max(1, Math.floor(candidate.length / 3)))
+    .filter(({ candidate, edits }) => candidate.length > 2 && edits <= Math.max(1, Math.floor(candidate.length / 3)))
     .toSorted((a, b) => a.edits - b.edits)[0];
   if (near !== undefined) return `did you mean ${near.candidate}?`;
   if (known.length === 0) return 'there is none';

@@ -105,7 +105,7 @@ const offsetAt = (document: Document, path: Path, atKey: boolean): number => {
 export function readYaml(text: string): YamlFile {
   const lineCounter = new LineCounter();
   // yaml's own check of unique keys takes quadratic time: 30,000 keys, 27 seconds. `inspect` has one that does not.
-  const document = parseDocument(text, { lineCounter, prettyErrors: false, stringKeys: true, uniqueKeys: false, logLevel: 'silent' });
+  const document = parseDocument(text, { lineCounter, prettyErrors: false, stringKeys: true, uniqueKeys: false, logLevel: 'error' });
   const problems: Problem[] = [...document.errors, ...document.warnings]
     .slice(0, 20)
     .map(({ code, message, pos }) => ({ message: WORDS[code] ?? `is not YAML: ${message}`, at: [], offset: pos[0] }));

@@ -78,7 +78,8 @@ const describe = (thrown: unknown): string => {
   if (typeof thrown === 'string') return thrown;
   const message = read(thrown, 'message');
   if (typeof message === 'string' && message !== '') return message;
-  return thrown === null || typeof thrown !== 'object' ? `The tool threw ${typeof thrown === 'symbol' ? 'a symbol' : String(thrown)}` : 'The tool threw a value without a message';
+  if (thrown !== null && typeof thrown === 'object') return 'The tool threw a value without a message';
+  return `The tool threw ${typeof thrown === 'symbol' || typeof thrown === 'function' ? `a ${typeof thrown}` : String(thrown)}`;
 };
 
 /** Reads a thrown value and its causes. The outermost code, status and hint win. Never throws. */

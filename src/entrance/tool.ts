@@ -1,8 +1,8 @@
-import type { Classification, ToolErrorKind } from '../contract/error-kind.ts';
+import { TOOL_ERROR_KIND_MEANINGS, type Classification, type ToolErrorKind } from '../contract/error-kind.ts';
 import { ToolExecutionError, isToolExecutionError, type ToolExecutionErrorOptions } from '../contract/tool-error.ts';
 import { liveRuntime } from '../runtime.ts';
 import { nodeMeaning, type Meaning } from './node.ts';
-import { readStructure, type ErrorStructure } from './structure.ts';
+import { read, readStructure, type ErrorStructure } from './structure.ts';
 
 const answered = (classification: Classification): Meaning => ({ kind: 'execution_error', options: { classification } });
 
@@ -18,8 +18,8 @@ const TEXT_MEANINGS: ReadonlyArray<readonly [RegExp, Meaning]> = [
   [/invalid|validation|malformed|bad request|not found|no such|does not exist|unsupported|not supported|not implemented|schema/, answered('permanent')],
 ];
 
-/** A status that a text states: `(429)`, `HTTP 503`, `status code 404`, or a text that begins with it. */
-const STATUS_IN_TEXT = /\(([45]\d\d)\)|\b(?:http(?:\/\d(?:\.\d)?)?|status(?: code)?|code)[ :=]{1,3}([45]\d\d)\b|^([45]\d\d)\b/;
+/** A status that a text states: `(429)`, `HTTP 503`, `status code 404`, `error code: 500`, or a text that begins with it. A code alone may be the input's. */
+const STATUS_IN_TEXT = /\(([45]\d\d)\)|\b(?:http(?:\/\d(?:\.\d)?)?|status(?: code)?|(?:error|response) code)[ :=]{1,3}([45]\d\d)\b|^([45]\d\d)\b/;
 
 /** The kind of an answered HTTP request: the tool ran, even if it only said no. 408 and 504 are time-outs (R-1.3). */
 const kindOfStatus = (status: number): ToolErrorKind => (status === 408 || status === 504 ? 'timeout' : 'execution_error');
@@ -44,6 +44,8 @@ const meaningOf = (structure: ErrorStructure): Meaning => {
   return TEXT_MEANINGS.find(([pattern]) => pattern.test(text))?.[1] ?? { kind: 'execution_error', options: {} };
 };
 
+const isToolErrorKind = (kind: unknown): boolean => typeof kind === 'string' && Object.hasOwn(TOOL_ERROR_KIND_MEANINGS, kind);
+
 /**
  * Gives whatever a tool threw its kind: the only place where a tool's message is read.
  * A `ToolExecutionError` passes unchanged. Never throws, whatever was thrown.
@@ -55,7 +57,8 @@ const meaningOf = (structure: ErrorStructure): Meaning => {
  * toToolExecutionError(new Error('Rate limit exceeded (429)')).status; // 429
  */
 export function toToolExecutionError(thrown: unknown, wallNow: () => number = liveRuntime.wallNow): ToolExecutionError {
-  if (isToolExecutionError(thrown)) return thrown;
+  // Another copy of the package may know kinds that this one does not.
+  if (isToolExecutionError(thrown) && isToolErrorKind(read(thrown, 'kind'))) return thrown;
   const structure = readStructure(thrown, wallNow);
   const { kind, options } = meaningOf(structure);
   const merged: ToolExecutionErrorOptions = {

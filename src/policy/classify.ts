@@ -15,8 +15,10 @@ export interface Classified {
 const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504, 529]);
 const PERMANENT_STATUSES: ReadonlySet<number> = new Set([400, 401, 402, 403, 404, 405, 409, 410, 413, 422, 501]);
 
+/** An exhausted quota comes with a 429 as well, and waiting does not fill it. */
+const QUOTA_CODES: ReadonlySet<string> = new Set(['insufficient_quota', 'billing_hard_limit_reached']);
 const PERMANENT_CODES: ReadonlySet<string> = new Set([
-  'insufficient_quota', 'billing_hard_limit_reached', 'invalid_api_key', 'authentication_error', 'permission_error', 'invalid_request_error',
+  'invalid_api_key', 'authentication_error', 'permission_error', 'invalid_request_error',
   'not_found_error', 'model_not_found', 'unsupported_model', 'unsupported_operation', 'ERR_UNSUPPORTED_OPERATION', '-32600', '-32601', '-32602',
 ]);
 const TRANSIENT_CODES: ReadonlySet<string> = new Set([
@@ -42,6 +44,7 @@ export function classify(error: unknown, overrides: ClassificationOverrides = {}
     const override = key !== undefined && Object.hasOwn(overrides, key) ? overrides[key] : undefined;
     if (override !== undefined) return of(override, 'override', `the tool says that ${key} is ${override}`);
   }
+  if (code !== undefined && QUOTA_CODES.has(code)) return of('permanent', 'code', `${code} will be the same again`);
   if (status !== undefined && TRANSIENT_STATUSES.has(status)) return of('transient', 'status', `status ${status} is temporary`);
   if (status !== undefined && PERMANENT_STATUSES.has(status)) return of('permanent', 'status', `status ${status} will be the same again`);
   if (code !== undefined && TRANSIENT_CODES.has(code)) return of('transient', 'code', `${code} is temporary`);

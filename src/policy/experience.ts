@@ -1,6 +1,6 @@
 import type { Evidence, FailureNotification, RecoveryDecision, Tally } from '../contract/recovery.ts';
 import type { ToolExecutionError } from '../contract/tool-error.ts';
-import { checkKeys, checkNumber, integer, positiveDuration } from './check.ts';
+import { checkKeys, checkNumber, integer, number, positiveDuration } from './check.ts';
 
 /** What was tried after a failure, and how it ended. */
 export interface Episode {
@@ -18,8 +18,8 @@ export interface ExperienceOptions {
   readonly maxAgeMs?: number;
   /** Kinds of failure remembered at a time; the one met longest ago is forgotten first. Default 1,000. */
   readonly maxEntries?: number;
-  /** One retry in so many is made against the evidence, so that the evidence can turn. Default 20. */
-  readonly exploreEvery?: number;
+  /** This share of retries is made against the evidence, so that the evidence can turn. Default 0.05. */
+  readonly exploreShare?: number;
 }
 
 /** What an experience is saved as: JSON. */
@@ -32,11 +32,13 @@ export interface ExperienceMemory {
 export interface Experience {
   record(episode: Episode, atMs: number): void;
   /** What is known of failures like this one; `undefined` when it is nothing, or when this retry is to find out anew. */
-  evidence(toolName: string, error: ToolExecutionError, atMs: number): Evidence | undefined;
+  evidence(toolName: string, error: ToolExecutionError, atMs: number, random: () => number): Evidence | undefined;
   toJSON(): ExperienceMemory;
 }
 
 const RETRY = 'retry';
+
+const isHopeless = (tally: Tally | undefined, enough: number): boolean => tally !== undefined && tally.tried >= enough && tally.recovered === 0;
 
 /** Failures are similar when tool, kind, and code or status are the same. Text plays no part. */
 const keyOf = (toolName: string, { kind, status, code }: ToolExecutionError): string => JSON.stringify([toolName, kind, status ?? code ?? null]);
@@ -61,15 +63,14 @@ const parse = (value: unknown): ExperienceMemory => {
  * const spillway = createSpillway({ tools, experience });
  */
 export function createExperience(options: ExperienceOptions = {}, saved?: unknown): Experience {
-  checkKeys('an experience', options, ['enough', 'maxAgeMs', 'maxEntries', 'exploreEvery']);
-  const { enough = 10, maxAgeMs = 3_600_000, maxEntries = 1000, exploreEvery = 20 } = options;
+  checkKeys('an experience', options, ['enough', 'maxAgeMs', 'maxEntries', 'exploreShare']);
+  const { enough = 10, maxAgeMs = 3_600_000, maxEntries = 1000, exploreShare = 0.05 } = options;
   checkNumber('enough', enough, integer(1, 1000));
   checkNumber('maxAgeMs', maxAgeMs, positiveDuration);
   checkNumber('maxEntries', maxEntries, integer(1, 100_000));
-  checkNumber('exploreEvery', exploreEvery, integer(2, 1_000_000));
+  checkNumber('exploreShare', exploreShare, number(0, 1));
   // By key, then by what was tried: the last outcomes, oldest first. A Map keeps the order of use.
   const memory = new Map<string, Map<string, Array<readonly [number, boolean]>>>();
-  let withheld = 0;
 
   const add = (key: string, tried: string, outcomes: ReadonlyArray<readonly [number, boolean]>): void => {
     const entry = memory.get(key) ?? new Map<string, Array<readonly [number, boolean]>>();
@@ -88,12 +89,11 @@ export function createExperience(options: ExperienceOptions = {}, saved?: unknow
   return {
     record: ({ toolName, error, tried, recovered }, atMs) =>
       add(keyOf(toolName, error), tried.strategy === 'retry' ? RETRY : `alternative:${tried.toolName}`, [[atMs, recovered]]),
-    evidence: (toolName, error, atMs) => {
+    evidence: (toolName, error, atMs, random) => {
       const entry = memory.get(keyOf(toolName, error));
       if (entry === undefined) return undefined;
       const retry = tally(entry.get(RETRY) ?? [], atMs);
-      const hopeless = retry.tried >= enough && retry.recovered === 0;
-      if (hopeless && ++withheld % exploreEvery === 0) return undefined;
+      if (isHopeless(retry, enough) && random() < exploreShare) return undefined;
       const alternatives = [...entry].filter(([tried]) => tried !== RETRY).map(([tried, outcomes]) => [tried.slice('alternative:'.length), tally(outcomes, atMs)] as const);
       return { retry, alternatives: Object.fromEntries(alternatives), enough };
     },
@@ -103,8 +103,6 @@ export function createExperience(options: ExperienceOptions = {}, saved?: unknow
     }),
   };
 }
-
-const isHopeless = (tally: Tally | undefined, enough: number): boolean => tally !== undefined && tally.tried >= enough && tally.recovered === 0;
 
 /** What experience leaves of the possible decisions: without what never helped, and with the first alternative that is not known to be useless. */
 export function experienced(failure: FailureNotification, possible: readonly RecoveryDecision[]): readonly RecoveryDecision[] {

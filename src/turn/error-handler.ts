@@ -78,7 +78,7 @@ export function createRecovery(options: ErrorHandlerOptions, runtime: Runtime): 
   return {
     failures$: failures$.asObservable(),
     recover: (told) => {
-      const evidence = experience?.evidence(told.toolName, told.error, runtime.wallNow());
+      const evidence = experience?.evidence(told.toolName, told.error, runtime.wallNow(), () => runtime.random());
       const failure = { ...told, ...(guidance === undefined ? {} : { guidance }), ...(evidence === undefined ? {} : { experience: evidence }) };
       if (failures$.observed) failures$.next(failure);
       if (errorHandler === undefined) return decideRecovery(failure);

@@ -37,7 +37,7 @@ describe('R-4.3 idle timeout', () => {
     const progress = m.hot<string>(' ---p--p-----');
     const expected = '               --------(a|)';
     const chatty = m.cold<string>('  a-a-a-a|');
-    const expectedChatty = '         a-a-#   ';
+    const expectedChatty = '         a-a-(a#)';
     const runtime = runtimeOn(m.scheduler);
     m.expect(ending.pipe(idleTimeout(4, progress, runtime))).toBeObservable(expected);
     m.expect(progress).toHaveSubscriptions('^-------!');

@@ -1,7 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { EVERYTHING, ROOT, groupOf, until } from './support.ts';
+
+// Real processes on a machine that may be busy.
+vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });
 
 /** A server that neither the end of its input nor SIGTERM ends. */
 const STUBBORN = `process.on('SIGTERM', () => {}); setInterval(() => {}, 1e6); await import(${JSON.stringify(EVERYTHING)});`;
@@ -25,7 +28,7 @@ describe('a host that ends without closing its server', () => {
     const { pid, exited } = await start(`setTimeout(() => process.exit(5), 50);`);
     expect(groupOf(pid)).toEqual([pid]);
     expect(await exited).toEqual([5, null]);
-    await until(() => groupOf(pid).length === 0, 2_000);
+    await until(() => groupOf(pid).length === 0);
   });
 
   it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s, and nobody listens: the host dies of it, the server is gone', async (signal) => {
@@ -33,20 +36,20 @@ describe('a host that ends without closing its server', () => {
     expect(groupOf(pid)).toEqual([pid]);
     kill(signal);
     expect(await exited).toEqual([null, signal]);
-    await until(() => groupOf(pid).length === 0, 2_000);
+    await until(() => groupOf(pid).length === 0);
   });
 
   it('SIGTERM, and the host listens: the host decides', async () => {
     const { pid, exited, kill } = await start(`process.once('SIGTERM', () => void provider.close().then(() => process.exit(7)));`);
     kill('SIGTERM');
     expect(await exited).toEqual([7, null]);
-    await until(() => groupOf(pid).length === 0, 2_000);
+    await until(() => groupOf(pid).length === 0);
   });
 
   it('an error that nobody catches: the server is gone', async () => {
     const { pid, exited } = await start(`setTimeout(() => { console.error = () => {}; process.on('uncaughtException', () => process.exit(9)); throw new Error('x'); }, 50);`);
     expect(await exited).toEqual([9, null]);
-    await until(() => groupOf(pid).length === 0, 2_000);
+    await until(() => groupOf(pid).length === 0);
   });
 });
 

@@ -1,11 +1,14 @@
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { mcpConnection, mcpProvider, type McpProvider } from '../../src/providers/mcp.ts';
 import { EVERYTHING, context, failure, run } from './support.ts';
 
 const LONG = 'everything.trigger-long-running-operation';
+
+// Real processes on a machine that may be busy.
+vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });
 
 describe('the client of SDK 2 on a real server', () => {
   let provider: McpProvider;
@@ -36,7 +39,7 @@ describe('the client of SDK 2 on a real server', () => {
 
   it('progress arrives: its options are where this client looks for them', async () => {
     const ctx = context();
-    await run(provider, LONG, { duration: 0.2, steps: 2 }, ctx);
+    await run(provider, LONG, { duration: 0.8, steps: 2 }, ctx);
     // The last report may come in one piece with the answer, and is dropped then.
     expect(ctx.reports[0]).toEqual({ progress: 1, total: 2 });
   });

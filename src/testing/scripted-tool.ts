@@ -1,0 +1,109 @@
+import { Observable } from 'rxjs';
+import type { ToolPolicy } from '../contract/policy.ts';
+import type { Tool, ToolContext, ToolOutput } from '../contract/tool.ts';
+import type { VirtualScheduler, VirtualTask } from './virtual-scheduler.ts';
+
+/** What one execution of a scripted tool does. */
+export interface ScriptedStep {
+  /** When it answers, in milliseconds from its start. Default 0: in the same instant, after what else is due. */
+  readonly afterMs?: number;
+  /** What it answers with. */
+  readonly value?: unknown;
+  /** What it fails with, instead. */
+  readonly error?: unknown;
+  /** It fails in the call itself: no promise, no stream. */
+  readonly throws?: boolean;
+  /** It never answers. */
+  readonly hangs?: boolean;
+  /** It goes on, and answers, though its signal was aborted. */
+  readonly ignoresSignal?: boolean;
+  /** How it answers. Default `promise`; a `value` only when it answers at once. */
+  readonly as?: 'value' | 'promise' | 'observable' | 'iterable';
+  /** Values of a stream before its last one. Default 0. */
+  readonly earlierValues?: number;
+  /** When it tells of progress, in milliseconds from its start. */
+  readonly progressAtMs?: readonly number[];
+}
+
+export interface ScriptedTool {
+  readonly name: string;
+  readonly policy?: ToolPolicy;
+  readonly dependency?: string;
+  /** A step for each execution, the last one again and again; or a function of the input and the attempt. */
+  readonly script: readonly ScriptedStep[] | ((input: unknown, context: ToolContext) => ScriptedStep);
+  /** Told when an execution answers, also when nobody listens any more. */
+  readonly answered?: (step: ScriptedStep, input: unknown, context: ToolContext) => void;
+}
+
+type Settle = (error: boolean, value: unknown) => void;
+
+/** Answers when it is time, unless the signal says that nobody wants to know. */
+const perform = (step: ScriptedStep, context: ToolContext, scheduler: VirtualScheduler, settle: Settle): VirtualTask => {
+  const tasks = (step.progressAtMs ?? []).map((ms, index) => scheduler.after(ms, () => context.progress({ progress: index + 1 })));
+  const stop = (): void => tasks.forEach((task) => task.cancel());
+  const fails = 'error' in step;
+  if (step.hangs !== true) tasks.push(scheduler.after(step.afterMs ?? 0, () => settle(fails, fails ? step.error : step.value)));
+  if (step.ignoresSignal !== true) context.signal.addEventListener('abort', stop, { once: true });
+  return { cancel: stop };
+};
+
+const stream = (step: ScriptedStep, context: ToolContext, scheduler: VirtualScheduler, told: () => void): Observable<unknown> =>
+  new Observable((subscriber) => {
+    for (let i = 0; i < (step.earlierValues ?? 0); i++) subscriber.next({ early: i });
+    const settle: Settle = (failed, value) => {
+      told();
+      if (failed) return subscriber.error(value);
+      subscriber.next(value);
+      subscriber.complete();
+    };
+    const task = perform(step, context, scheduler, settle);
+    return () => {
+      if (step.ignoresSignal !== true) task.cancel();
+    };
+  });
+
+const promise = (step: ScriptedStep, context: ToolContext, scheduler: VirtualScheduler, told: () => void): Promise<unknown> =>
+  new Promise((resolve, reject) => {
+    perform(step, context, scheduler, (failed, value) => {
+      told();
+      if (failed) reject(value);
+      else resolve(value);
+    });
+  });
+
+async function* iterable(step: ScriptedStep, context: ToolContext, scheduler: VirtualScheduler, told: () => void): AsyncGenerator {
+  for (let i = 0; i < (step.earlierValues ?? 0); i++) yield { early: i };
+  yield await promise(step, context, scheduler, told);
+}
+
+/**
+ * A tool that does what its script says, under virtual time: answers, fails, hangs, throws, comes late, ignores its signal.
+ *
+ * @param definition its name, policy and script
+ * @param scheduler of the virtual runtime
+ *
+ * @example
+ * const flaky = scriptedTool({ name: 'flaky', script: [{ error: new Error('503') }, { afterMs: 20, value: 'ok' }] }, runtime.scheduler);
+ */
+export function scriptedTool({ name, policy, dependency, script, answered }: ScriptedTool, scheduler: VirtualScheduler): Tool<unknown, unknown> {
+  let executions = 0;
+  return {
+    name,
+    ...(policy === undefined ? {} : { policy }),
+    ...(dependency === undefined ? {} : { dependency }),
+    execute: (input, context): ToolOutput<unknown> => {
+      const step = typeof script === 'function' ? script(input, context) : (script[Math.min(executions++, script.length - 1)] ?? {});
+      const told = (): void => answered?.(step, input, context);
+      if (step.throws === true) {
+        told();
+        throw step.error;
+      }
+      if (step.as === 'value' && step.hangs !== true) {
+        told();
+        return step.value;
+      }
+      if (step.as === 'observable') return stream(step, context, scheduler, told);
+      return step.as === 'iterable' ? iterable(step, context, scheduler, told) : promise(step, context, scheduler, told);
+    },
+  };
+}
