@@ -42,6 +42,8 @@ export { hedge, type HedgePolicy } from './operators/hedge.ts';
 export { idleTimeout } from './operators/idle-timeout.ts';
 export { retryBackoff } from './operators/retry-backoff.ts';
 
+export { withFaults, type FaultOptions } from './providers/faults.ts';
+
 export { liveRuntime } from './runtime.ts';
 export type { Breakers } from './turn/breakers.ts';
 export type { ErrorHandler, ErrorHandlerOptions } from './turn/error-handler.ts';

@@ -12,7 +12,8 @@ const after = (ms: number, hold: boolean): Observable<0> =>
     const wait = (): void => {
       const stepMs = Math.min(leftMs, TIMER_MAX_MS);
       leftMs -= stepMs;
-      handle = setTimeout(leftMs > 0 ? wait : done, stepMs);
+      // Node drops the fraction, and the timer would come early.
+      handle = setTimeout(leftMs > 0 ? wait : done, Math.ceil(stepMs));
       if (!hold) (handle as { unref?(): void }).unref?.();
     };
     const done = (): void => {

@@ -6,19 +6,23 @@ const SLOTS_MAX = 10_000;
 
 /** Counts events of the last `windowMs`: a ring of (slot, count), so that memory does not grow with traffic. */
 class WindowCount {
+  readonly #round: (slot: number) => number;
   readonly #windowSlots: number;
   readonly #slotMs: number;
   readonly #slots: Array<{ readonly at: number; count: number }> = [];
   #head = 0;
   #total = 0;
 
-  constructor(windowMs: number) {
+  /** @param round `Math.floor` lets an event go a fraction of a slot early, `Math.ceil` a fraction late */
+  constructor(windowMs: number, round: (slot: number) => number) {
+    this.#round = round;
     this.#slotMs = Math.max(1, windowMs / SLOTS_MAX);
     this.#windowSlots = windowMs / this.#slotMs;
   }
 
   add(now: number): void {
-    const at = this.#forget(now);
+    this.#forget(now);
+    const at = this.#round(now / this.#slotMs);
     const last = this.#slots.at(-1);
     if (last?.at === at) last.count++;
     else this.#slots.push({ at, count: 1 });
@@ -31,8 +35,8 @@ class WindowCount {
     return this.#total;
   }
 
-  /** Drops the slots that have left the window; gives the slot of `now`. */
-  #forget(now: number): number {
+  /** Drops the slots that have left the window. */
+  #forget(now: number): void {
     const at = Math.floor(now / this.#slotMs);
     let oldest = this.#slots[this.#head];
     while (oldest !== undefined && oldest.at <= at - this.#windowSlots) {
@@ -44,7 +48,6 @@ class WindowCount {
       this.#slots.splice(0, this.#head);
       this.#head = 0;
     }
-    return at;
   }
 }
 
@@ -67,8 +70,9 @@ export function createRetryBudget(options: RetryBudgetOptions = {}): RetryBudget
   checkNumber('retryBudget.ratio', ratio, number(0, 1000));
   checkNumber('retryBudget.minPerSecond', minPerSecond, number(0, 1_000_000));
   checkNumber('retryBudget.windowMs', windowMs, integer(1, 3_600_000));
-  const calls = new WindowCount(windowMs);
-  const retries = new WindowCount(windowMs);
+  // A call is let go of early and a retry late, so that no fraction of a slot admits a retry too many.
+  const calls = new WindowCount(windowMs, Math.floor);
+  const retries = new WindowCount(windowMs, Math.ceil);
   const floor = (minPerSecond * windowMs) / 1000;
   return {
     recordCall: (now) => calls.add(now),

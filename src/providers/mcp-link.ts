@@ -133,9 +133,11 @@ export function createMcpLink({ name, connect, connectTimeoutMs, runtime }: Link
     if (state.type === 'up') return state.live;
     if (state.type === 'connecting') return state.attempt;
     if (state.type === 'closed') throw closedError();
-    const retryAfterMs = state.type === 'down' ? state.untilMs - runtime.now() : 0;
-    if (state.type === 'idle' || retryAfterMs <= 0) return start();
-    const message = `The MCP server ${name} is down after ${failures} failures in a row; it may be connected again in ${Math.ceil(retryAfterMs)} ms`;
+    const leftMs = state.type === 'down' ? state.untilMs - runtime.now() : 0;
+    // Timers come up to a millisecond early: whoever waited as told is not sent away again.
+    if (state.type === 'idle' || leftMs < 1) return start();
+    const retryAfterMs = Math.ceil(leftMs);
+    const message = `The MCP server ${name} is down after ${failures} failures in a row; it may be connected again in ${retryAfterMs} ms`;
     throw new ToolExecutionError('transport_error', message, { executed: false, retryAfterMs, cause: state.cause });
   };
 

@@ -6,7 +6,7 @@ import { timeoutError } from '../operators/attempt-timeout.ts';
 import { expireAfter, type Expiry } from '../operators/expiry.ts';
 import { fromOutput, isPromiseLike } from '../operators/output.ts';
 import type { GuardedTool } from './registry.ts';
-import { worded, type Call } from './request.ts';
+import { fit, type Call } from './request.ts';
 
 /** Who made an attempt and hears how it goes; told of one end at most. */
 export interface AttemptOwner {
@@ -29,6 +29,7 @@ export class Attempt {
   #work: Subscription | undefined;
   #over = false;
   #aborted = false;
+  #gaveValue = false;
 
   constructor(owner: AttemptOwner, guarded: GuardedTool, runtime: Runtime) {
     this.#owner = owner;
@@ -36,9 +37,15 @@ export class Attempt {
     this.#runtime = runtime;
   }
 
+  /** Whether it has emitted anything: then what it depends on is reachable. */
+  get gaveValue(): boolean {
+    return this.#gaveValue;
+  }
+
   /** Calls the tool. It may settle before this returns. */
   start(call: Call, input: unknown, number: number): void {
     const { tool, timeoutMs } = this.#guarded;
+    const startedAtMs = this.#runtime.now();
     try {
       // The registry holds tools of any input; each has just checked its own.
       this.#follow(tool.execute(input as never, this.#context(call, number)));
@@ -47,7 +54,9 @@ export class Attempt {
     }
     if (this.#over) return;
     const limitMs = Math.min(timeoutMs, call.hints?.timeoutMs ?? Infinity);
-    this.#hard = expireAfter(limitMs, this.#runtime, () => this.#fail(timeoutError(limitMs)));
+    // Whole milliseconds only, so that deadlines of one length can share a timer.
+    const startingMs = Math.floor(this.#runtime.now() - startedAtMs);
+    this.#hard = expireAfter(Math.max(0, limitMs - startingMs), this.#runtime, () => this.#overtake(timeoutError(limitMs)));
     this.#watchIdle();
   }
 
@@ -94,9 +103,14 @@ export class Attempt {
       return;
     }
     if (typeof output !== 'object' || output === null) return this.#succeed(output);
+    // Ended while it started: a stream is not even subscribed to.
+    if (this.#over) return;
     let last: unknown;
     this.#work = fromOutput(output, () => undefined).subscribe({
-      next: (value) => (last = value),
+      next: (value) => {
+        last = value;
+        this.#gaveValue = true;
+      },
       error: (error: unknown) => this.#fail(error),
       complete: () => this.#succeed(last),
     });
@@ -108,36 +122,41 @@ export class Attempt {
     const { idleTimeoutMs } = this.#guarded;
     if (idleTimeoutMs === undefined) return;
     this.#idle?.cancel();
-    this.#idle = expireAfter(idleTimeoutMs, this.#runtime, () => this.#fail(timeoutError(idleTimeoutMs, 'Tool made no progress, timeout')));
+    this.#idle = expireAfter(idleTimeoutMs, this.#runtime, () => this.#overtake(timeoutError(idleTimeoutMs, 'Tool made no progress, timeout')));
   }
 
   #succeed(value: unknown): void {
     if (this.#over) return;
-    const { output: schema } = this.#guarded.tool;
-    const parsed = schema?.safeParse(value);
+    const { value: output, misfit } = fit(this.#guarded.tool.output, value);
     this.#end();
-    if (parsed?.success === false) {
-      // It may have had effects, and its output will not fit the next time either.
-      const error = new ToolExecutionError('execution_error', `The output is malformed: ${worded(parsed.error)}`, { classification: 'permanent', uncertain: true });
-      return this.#owner.attemptFailed(error);
-    }
-    this.#owner.attemptSucceeded(parsed === undefined ? value : parsed.data);
+    if (misfit === undefined) return this.#owner.attemptSucceeded(output);
+    // It may have had effects, and its output will not fit the next time either.
+    this.#owner.attemptFailed(new ToolExecutionError('execution_error', `The output is malformed: ${misfit}`, { classification: 'permanent', uncertain: true }));
   }
 
+  /** It failed by itself: its signal is not aborted after the fact. */
   #fail(thrown: unknown): void {
     if (this.#over) return;
-    const timedOut = thrown instanceof ToolExecutionError && thrown.kind === 'timeout';
     this.#end();
-    // A tool that failed by itself is not aborted after the fact; one that was overtaken is.
-    if (timedOut) this.#abortSignal();
     this.#owner.attemptFailed(thrown);
+  }
+
+  /** A limit passed: it is aborted first, so that nothing of it overlaps with what follows. */
+  #overtake(error: ToolExecutionError): void {
+    if (this.#over) return;
+    this.abort();
+    this.#owner.attemptFailed(error);
   }
 
   #end(): void {
     this.#over = true;
     this.#hard?.cancel();
     this.#idle?.cancel();
-    this.#work?.unsubscribe();
+    try {
+      this.#work?.unsubscribe();
+    } catch {
+      // What a tool throws while it is torn down is its own: the call goes on.
+    }
   }
 
   #abortSignal(): void {

@@ -34,7 +34,7 @@ export function createBreakers(optionsOf: (toolName: string) => BreakerOptions |
   return {
     get: (toolName, scope = '', options = optionsOf(toolName)) => {
       // The length keeps two different pairs from giving one key.
-      const key = scope === '' ? toolName : `${toolName.length}:${toolName}${scope}`;
+      const key = `${scope.length}:${scope}${toolName}`;
       const found = entries.get(key);
       if (found !== undefined) {
         entries.delete(key);

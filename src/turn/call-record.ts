@@ -1,5 +1,5 @@
 import type { RetryRecord } from '../contract/envelope.ts';
-import type { ToolEvent } from '../contract/event.ts';
+import type { ToolEvent, TraceEvent } from '../contract/event.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import type { Layer } from './layer.ts';
 import type { Call } from './request.ts';
@@ -33,6 +33,8 @@ export class CallRecord {
   executed = false;
   /** Set by the turn when it has settled without this call. */
   late = false;
+  /** It has settled or was abandoned: nothing more is told of it. */
+  ended = false;
   /** The tool in use. */
   toolName: string;
   #retriedBy: RetryRecord[] | undefined;
@@ -69,17 +71,16 @@ export class CallRecord {
     const { report, turnId } = this.site;
     const { trace } = this.layer;
     const { callId, nodeId } = this.call;
-    if (report === undefined && !trace.observed) return;
-    const event = trace.publish({
+    if (this.ended || (report === undefined && !trace.observed)) return;
+    const header = {
       source: 'call',
       callId,
       toolName: this.toolName,
       ...(turnId === undefined ? {} : { turnId }),
       ...(nodeId === undefined ? {} : { nodeId }),
-      ...(this.late ? { late: true } : {}),
-      ...body,
-    });
+    } as const;
     // The turn of a late call has ended: only the trace still hears it.
-    if (!this.late) report?.(event as ToolEvent);
+    if (this.late) trace.publish({ ...header, late: true, ...body });
+    else trace.publish({ ...header, ...body }, report as ((event: TraceEvent) => void) | undefined);
   }
 }

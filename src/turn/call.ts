@@ -79,10 +79,16 @@ export class GuardedCall implements TrialOwner {
     this.#endBy('canceled', 'The caller canceled the call');
   }
 
+  /** Ends it with the error `deadline_exceeded`. */
+  expire(): void {
+    this.#endBy('deadline_exceeded', 'The deadline of the turn passed');
+  }
+
   /** Nobody waits for it any more: everything stops, and no outcome is told. */
   abandon(): void {
     if (this.#over) return;
     this.#release();
+    this.#record.ended = true;
   }
 
   /** The turn has settled without it: it goes on, and only the trace hears of it. */
@@ -154,6 +160,7 @@ export class GuardedCall implements TrialOwner {
     const { classification, rule } = classify(error);
     const failure: Failure = { error, classification, breakerState: 'disabled' };
     this.#record.emit({ type: 'rejected', error: reportOf(error), classification, rule, breakerState: 'disabled' });
+    if (this.#over) return;
     decide(this.#record, failure, { ...unattempted, alternatives }, (decision) => {
       if (!this.#over) this.trialFailed({ ...failure, code: decision.code }, decision, alternatives);
     });
@@ -164,7 +171,7 @@ export class GuardedCall implements TrialOwner {
     const error = new ToolExecutionError(kind, message, { executed: this.executed, uncertain: this.#trial?.attempting === true });
     this.#trial?.abort();
     const code = kind === 'canceled' ? 'canceled' : 'turn_deadline';
-    const failure: Failure = { error, classification: classify(error).classification, code, breakerState: 'disabled' };
+    const failure: Failure = { error, classification: classify(error).classification, code, breakerState: this.#trial?.breakerState ?? 'disabled' };
     this.#settle({ result: failureResult(this.#record.history, failure), error });
   }
 
@@ -172,6 +179,7 @@ export class GuardedCall implements TrialOwner {
     if (this.#over) return;
     this.#release();
     this.#record.emit({ type: 'settled', result: outcome.result });
+    this.#record.ended = true;
     this.#settled(outcome, this);
   }
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { toolCallEnvelopeSchema, type ToolCallEnvelope, type ToolCallRequest } from '../contract/envelope.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { Runtime } from '../contract/runtime.ts';
+import { toToolExecutionError } from '../entrance/tool.ts';
 
 /** A call as the layer runs it, from either form of a request. */
 export interface Call {
@@ -37,13 +38,13 @@ const requestSchema: z.ZodType<ToolCallRequest> = z.strictObject({
 });
 
 /** The first issues of a failed parse, each with its path. */
-export const worded = (error: z.core.$ZodError): string =>
+const worded = (error: z.core.$ZodError): string =>
   error.issues
     .slice(0, 5)
     .map(({ path, message }) => `${path.length === 0 ? 'the value' : z.core.toDotPath(path)}: ${message}`)
     .join('; ');
 
-const invalid = (what: string, error: z.core.$ZodError): ToolExecutionError => new ToolExecutionError('invalid_parameters', `${what} is malformed: ${worded(error)}`);
+const invalid = (what: string, misfit: string): ToolExecutionError => new ToolExecutionError('invalid_parameters', `${what} is malformed: ${misfit}`);
 
 /** A key absent rather than undefined, as `exactOptionalPropertyTypes` wants it. */
 const present = <K extends string, V>(key: K, value: V | undefined): { readonly [P in K]?: V } => (value === undefined ? {} : ({ [key]: value } as { readonly [P in K]: V }));
@@ -96,13 +97,23 @@ export function readRequest(request: ToolCallRequest | ToolCallEnvelope, runtime
   }
   return {
     call: { callId: text(given.requestId, runtime.id()), toolName: text(given.toolName, 'unknown'), input: undefined, required: true, deadlineMs: Infinity },
-    error: invalid(envelope ? 'The tool call envelope' : 'The tool call request', parsed.error),
+    error: invalid(envelope ? 'The tool call envelope' : 'The tool call request', worded(parsed.error)),
   };
+}
+
+/** A value as a tool's schema gives it, or why it does not fit, with the path. To a schema that throws, or can only answer later, nothing fits. */
+export function fit(schema: z.ZodType | undefined, value: unknown): { readonly value: unknown; readonly misfit?: string } {
+  if (schema === undefined) return { value };
+  try {
+    const parsed = schema.safeParse(value);
+    return parsed.success ? { value: parsed.data } : { value, misfit: worded(parsed.error) };
+  } catch (error) {
+    return { value, misfit: `its schema threw: ${toToolExecutionError(error).message}` };
+  }
 }
 
 /** The input as the tool's schema gives it; an error that names the path when it does not fit. */
 export function readInput(schema: z.ZodType | undefined, input: unknown): { readonly input: unknown; readonly error?: ToolExecutionError } {
-  if (schema === undefined) return { input };
-  const parsed = schema.safeParse(input);
-  return parsed.success ? { input: parsed.data } : { input, error: invalid('The input', parsed.error) };
+  const { value, misfit } = fit(schema, input);
+  return misfit === undefined ? { input: value } : { input, error: invalid('The input', misfit) };
 }

@@ -55,8 +55,8 @@ export interface Trace {
   readonly observed: boolean;
   /** Events that a subscriber lost by throwing. */
   readonly dropped: number;
-  /** Numbers and times an event, publishes what of it may be shown, and gives all of it back. */
-  publish(event: Unstamped): TraceEvent;
+  /** Numbers and times an event, gives all of it to `own`, and publishes what of it may be shown. */
+  publish(event: Unstamped, own?: (event: TraceEvent) => void): void;
   close(): void;
 }
 
@@ -64,6 +64,16 @@ export function createTrace(runtime: Runtime): Trace {
   const events$ = new Subject<TraceEvent>();
   const stream$ = new TraceStream((subscriber) => events$.subscribe(subscriber));
   let seq = 0;
+  const untold: TraceEvent[] = [];
+  let telling = false;
+  const tell = (): void => {
+    if (telling) return;
+    telling = true;
+    // Grows while it is walked: what a subscriber causes by what it hears comes after it, for all of them.
+    for (const event of untold) events$.next(discreet(event));
+    untold.length = 0;
+    telling = false;
+  };
   return {
     events$: stream$,
     get observed() {
@@ -72,11 +82,12 @@ export function createTrace(runtime: Runtime): Trace {
     get dropped() {
       return stream$.dropped;
     },
-    publish: (event) => {
+    publish: (event, own) => {
       // The union of the stamped events, member by member, which the compiler cannot see through a spread.
       const stamped = { seq: ++seq, atMs: runtime.now(), ...event } as TraceEvent;
-      if (events$.observed) events$.next(discreet(stamped));
-      return stamped;
+      if (events$.observed) untold.push(stamped);
+      own?.(stamped);
+      if (untold.length > 0) tell();
     },
     close: () => events$.complete(),
   };

@@ -1,4 +1,5 @@
 import type { Subscription } from 'rxjs';
+import type { BreakerStateName } from '../contract/envelope.ts';
 import type { RecoveryDecision } from '../contract/recovery.ts';
 import type { ToolExecutionError } from '../contract/tool-error.ts';
 import type { Progress } from '../contract/tool.ts';
@@ -68,9 +69,15 @@ export class Trial implements AttemptOwner {
     return this.#attempt !== undefined;
   }
 
+  get breakerState(): BreakerStateName {
+    return this.#breaker?.state.type ?? 'disabled';
+  }
+
   start(): void {
     const record = this.#record;
     const admission = this.#breaker?.admit();
+    // Whoever heard of the breaker's change may have ended the call.
+    if (this.#over) return admission?.admitted === true ? admission.release() : undefined;
     if (admission?.admitted === false) return this.#failed(circuitOpenError(admission.retryAfterMs));
     this.#permit = admission;
     this.#attemptStartedAtMs = record.site.runtime.now();
@@ -89,7 +96,9 @@ export class Trial implements AttemptOwner {
     if (this.#over) return;
     this.#over = true;
     this.#wait?.unsubscribe();
-    this.#permit?.release();
+    // As with `firstValueFrom`: who unsubscribes after a value has had an answer (R-3.6).
+    if (this.#attempt?.gaveValue === true) this.#permit?.success();
+    else this.#permit?.release();
     if (this.#attempt === undefined) return;
     this.#attempt.abort();
     this.#record.emit({ type: 'attempt_canceled', attempt: this.#record.attempts, durationMs: this.#attemptMs });
@@ -100,24 +109,26 @@ export class Trial implements AttemptOwner {
   }
 
   attemptSucceeded(output: unknown): void {
-    this.#over = true;
-    this.#attempt = undefined;
     this.#permit?.success();
     this.#learn(true);
+    // Whoever heard of the breaker's change may have ended the call.
+    if (this.#over) return;
+    this.#over = true;
+    this.#attempt = undefined;
     const message = this.#ownAttempts > 1 ? { message: `Tool succeeded on retry ${this.#ownAttempts}` } : {};
     this.#record.emit({ type: 'attempt_succeeded', attempt: this.#record.attempts, durationMs: this.#attemptMs, ...message });
     this.#owner.trialSucceeded(output);
   }
 
   attemptFailed(thrown: unknown): void {
-    const error = toToolExecutionError(thrown, this.#record.site.runtime.wallNow);
+    const error = toToolExecutionError(thrown, () => this.#record.site.runtime.wallNow());
     const outcome = breakerOutcome(error, classify(error, this.#guarded.classification).classification);
     if (outcome === 'failure') this.#permit?.failure(error);
     else if (outcome === 'success') this.#permit?.success();
     else this.#permit?.ignore();
     this.#permit = undefined;
     this.#learn(false);
-    this.#failed(error);
+    if (!this.#over) this.#failed(error);
   }
 
   /** Attempts at this tool so far. */
@@ -134,7 +145,7 @@ export class Trial implements AttemptOwner {
     const { site, layer, call } = this.#record;
     const { retry, effects, enforcesKey, safetyCritical, cost, classification: overrides } = this.#guarded;
     const { classification, rule } = classify(error, overrides);
-    const failure: Failure = { error, classification, breakerState: this.#breaker?.state.type ?? 'disabled' };
+    const failure: Failure = { error, classification, breakerState: this.breakerState };
     const now = site.runtime.now();
     this.#tell(failure, rule);
     if (this.#over) return;
@@ -170,13 +181,14 @@ export class Trial implements AttemptOwner {
 
   #retry(failure: Failure, { nextDelayMs, maxTotalTimeMs }: Circumstances, delayMs: number): void {
     const { site, layer, attempts, call } = this.#record;
+    const retry = { attempt: attempts, delayMs, reasonCode: failure.error.kind, latencyMs: this.#attemptMs };
     layer.retryBudget?.recordRetry(site.runtime.now());
     this.#previousDelayMs = nextDelayMs;
-    this.#record.recordRetry({ attempt: attempts, delayMs, reasonCode: failure.error.kind, latencyMs: this.#attemptMs });
     this.#wait = site.runtime.after(delayMs).subscribe(() => {
       // A timer can come late, behind a stalled event loop: no attempt starts once the time is over.
       const late = site.runtime.now() - this.#startedAtMs >= maxTotalTimeMs;
       if (!late && this.#record.remainingMs > 0) {
+        this.#record.recordRetry(retry);
         this.#retried = failure.error;
         return this.start();
       }

@@ -2,6 +2,7 @@ import { Observable, type Subscriber } from 'rxjs';
 import type { ToolErrorKind } from '../contract/error-kind.ts';
 import type { ToolEvent, TurnEvent } from '../contract/event.ts';
 import type { NodeResult, PlanNode, TurnResult } from '../contract/turn.ts';
+import { toToolExecutionError } from '../entrance/tool.ts';
 import { expireAfter, type Expiry } from '../operators/expiry.ts';
 import { decideCascade, hasValue, turnStatus } from '../policy/cascade.ts';
 import { TURN_TIMEOUT_MS } from '../policy/profile.ts';
@@ -84,7 +85,8 @@ class TurnRun {
     this.#subscriber.add(() => signal?.removeEventListener('abort', cancel));
     this.#drain();
     if (this.#over) return;
-    this.#deadline = expireAfter(this.#timeoutMs, this.#layer.runtime, () => this.#cutShort('timed_out'));
+    const leftMs = this.#site.deadlineMs - this.#layer.runtime.now();
+    this.#deadline = expireAfter(Math.max(0, leftMs), this.#layer.runtime, () => this.#cutShort('timed_out'));
   }
 
   /** The turn's subscriber has gone: everything stops at once. */
@@ -96,7 +98,8 @@ class TurnRun {
   }
 
   #emit(event: WithoutHeader<OwnEvent>): void {
-    this.#subscriber.next(this.#layer.trace.publish({ source: 'turn', turnId: this.#turnId, ...event }) as TurnEvent);
+    if (this.#subscriber.closed) return;
+    this.#layer.trace.publish({ source: 'turn', turnId: this.#turnId, ...event }, (own) => this.#subscriber.next(own as TurnEvent));
   }
 
   /** Starts what is ready while there are places. Not recursive: what settles meanwhile joins the queue. */
@@ -132,12 +135,14 @@ class TurnRun {
   #start(place: number, node: PlanNode, message?: string): void {
     const { runtime, registry } = this.#layer;
     this.#emit({ type: 'node_started', nodeId: node.id, toolName: nameOf(node), ...(message === undefined ? {} : { message }) });
+    // Whoever heard that may have ended the turn.
+    if (this.#over) return;
     let input: unknown;
     try {
       input = this.#inputOf(place, node);
     } catch (error) {
       this.#failures[place] = 'invalid_parameters';
-      return this.#settle(place, { state: 'failed', reason: `The input of ${node.id} could not be made: ${error instanceof Error ? error.message : String(error)}` });
+      return this.#settle(place, { state: 'failed', reason: `The input of ${node.id} could not be made: ${toToolExecutionError(error).message}` });
     }
     const call: Call = {
       callId: runtime.id(),
@@ -202,18 +207,20 @@ class TurnRun {
     const unfinished = this.#plan.nodes.flatMap((node, place) => (this.#results[place] === undefined ? [{ node, place }] : []));
     const onDeadline = this.#plan.options.onDeadline ?? 'detach';
     if (state === 'timed_out') this.#emit({ type: 'deadline', unfinished: unfinished.map(({ node }) => node.id), onDeadline });
-    for (const call of this.#running.values()) {
+    const running = new Map(this.#running);
+    this.#running.clear();
+    for (const call of running.values()) {
       if (call.executed) this.#executedTools++;
-      if (state === 'timed_out' && onDeadline === 'detach') call.detach();
-      else call.abandon();
+      if (state === 'canceled') call.cancel();
+      else if (onDeadline === 'abort') call.expire();
+      else call.detach();
     }
     const end = state === 'timed_out' ? 'the turn ended' : 'the turn was canceled';
     for (const { node, place } of unfinished) {
-      const reason = this.#running.has(place) ? `It was running when ${end}` : `It had not started when ${end}`;
+      const reason = running.has(place) ? `It was running when ${end}` : `It had not started when ${end}`;
       this.#results[place] = { id: node.id, toolName: nameOf(node), state, reason };
       this.#emit({ type: 'node_settled', nodeId: node.id, toolName: nameOf(node), state });
     }
-    this.#running.clear();
     this.#finish();
   }
 

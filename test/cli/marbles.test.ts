@@ -42,10 +42,10 @@ const draw = (timeline: Timeline, columns: number, glyphs = UNICODE): string[] =
 describe('marble diagram', () => {
   it('shows attempts, backoff and a value where they fall in time', () => {
     const timeline = script('a').starts(0, 'a').fails(100, 'a').starts(300, 'a').succeeds(500, 'a').settles(500, 'a', 'succeeded').ends(500);
-    expect(draw(timeline, 76)).toEqual([
+    expect(draw(timeline, 77)).toEqual([
       '   0                   200 ms              400 ms',
-      '   ┬───────────────────┬───────────────────┬─────────',
-      'a  ^─────────✗┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄^──────────────────●  succeeded, 2 attempts',
+      '   ┬───────────────────┬───────────────────┬──────────',
+      'a  ^─────────✗┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄^───────────────────●  succeeded, 2 attempts',
       '',
       '^ attempt   ● value   ✗ error   ┄ backoff',
     ]);
@@ -61,17 +61,17 @@ describe('marble diagram', () => {
       .starts(0, 'long')
       .meetsDeadline(400).settles(400, 'long', 'timed_out').settles(400, 'never', 'timed_out').ends(400);
     expect(draw(timeline, 72)).toEqual([
-      '          0                   200 ms               400 ms'.slice(0, 36),
+      '          0                   200 ms',
       '          ┬───────────────────┬───────────────────┬',
       'slow      ^───────────────────◷                   ┊  failed',
-      'swap      ^─────────✗»─────────────────●          ┊  succeeded, by other',
-      'stand_in                      ◇────────●          ┊  defaulted'.replace('◇────────●          ┊', '◇─────────●         ┊'),
+      'swap      ^─────────✗»──────────────────●         ┊  succeeded, by other',
+      'stand_in                      ◇─────────●         ┊  defaulted',
       'resting             ⊘                             ┊  failed',
       'left_out                      ∅                   ┊  skipped',
       'long      ^───────────────────────────────────────!  timed out',
       'never                                             ┊  timed out',
       '',
-      '^ attempt   » attempt of an alternative   ◇ attempt with a default'.slice(0, 72),
+      '^ attempt   » attempt of an alternative   ◇ attempt with a default',
       '● value   ✗ error   ◷ timeout   ⊘ refused   ! cut off   ∅ skipped',
       '┄ backoff   ┊ deadline',
     ]);
@@ -99,7 +99,7 @@ describe('marble diagram', () => {
   });
 
   it('of a turn that took no time is drawn all the same', () => {
-    expect(draw(script('a').starts(0, 'a').succeeds(0, 'a').settles(0, 'a', 'succeeded').ends(0), 60)[2]).toMatch(/^a {2}\^─*● {2}succeeded$/);
+    expect(draw(script('a').starts(0, 'a').succeeds(0, 'a').settles(0, 'a', 'succeeded').ends(0), 60)[2]).toMatch(/^a {2}\^● +succeeded$/);
     expect(draw(script().ends(0), 60).length).toBeGreaterThan(1);
   });
 

@@ -3,6 +3,7 @@ import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync,
 import { isBuiltin } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { runInNewContext } from 'node:vm';
 import { build } from 'esbuild';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
@@ -19,21 +20,22 @@ const consumer = join(folder, 'consumer');
 const installed = join(consumer, 'node_modules/spillway');
 const tarball = join(folder, `spillway-${manifest.version}.tgz`);
 
-const run = (cwd: string, command: string, ...args: string[]): { readonly status: number | null; readonly output: string } => {
+/** What a command that must succeed prints. */
+const run = (cwd: string, command: string, ...args: string[]): string => {
   const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: 'utf8', input: '' });
-  return { status, output: `${stdout}${stderr}` };
+  expect(status, `${command} ${args.join(' ')}\n${stdout}${stderr}`).toBe(0);
+  return stdout;
 };
-const node = (cwd: string, ...args: string[]): ReturnType<typeof run> => run(cwd, process.execPath, ...args);
-const passed = { status: 0 };
+const node = (cwd: string, ...args: string[]): string => run(cwd, process.execPath, ...args);
 
 beforeAll(() => {
-  expect(node(root, join(root, '.ci/build.ts'), join(staged, 'dist'))).toMatchObject(passed);
+  node(root, join(root, '.ci/build.ts'), join(staged, 'dist'));
   for (const name of ['package.json', 'README.md', 'CHANGELOG.md', 'LICENSE']) copyFileSync(join(root, name), join(staged, name));
-  expect(run(staged, 'npm', 'pack', '--ignore-scripts', '--pack-destination', folder)).toMatchObject(passed);
+  run(staged, 'npm', 'pack', '--ignore-scripts', '--pack-destination', folder);
 
   writeConsumer(consumer);
   mkdirSync(installed, { recursive: true });
-  expect(run(installed, 'tar', '-xzf', tarball, '--strip-components=1')).toMatchObject(passed);
+  run(installed, 'tar', '-xzf', tarball, '--strip-components=1');
   for (const name of [...Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }), '@types/node']) {
     mkdirSync(dirname(join(consumer, 'node_modules', name)), { recursive: true });
     symlinkSync(join(root, 'node_modules', name), join(consumer, 'node_modules', name), 'junction');
@@ -55,33 +57,33 @@ describe('the package', { timeout: 60_000 }, () => {
   });
 
   it('imports from every entry, and runs a call', () => {
-    expect(node(consumer, 'imports.js')).toMatchObject(passed);
+    expect(node(consumer, 'imports.js')).toContain(process.version);
   });
 
   it('has a command', () => {
-    expect(node(consumer, join(installed, 'dist/cli/main.js'), '--help')).toMatchObject({ status: 0, output: expect.stringContaining('spillway') as string });
-    expect(run(consumer, join(installed, 'dist/cli/main.js'), '--help'), 'it starts with a shebang and may be executed').toMatchObject(passed);
+    // Without `node` before it: it starts with a shebang and may be executed.
+    expect(run(consumer, join(installed, 'dist/cli/main.js'), '--help')).toContain('spillway run');
   });
 
   it.each(tsconfigs)('compiles in a strict program, %s', (tsconfig) => {
-    expect(node(consumer, join(root, 'node_modules/typescript/bin/tsc'), '-p', tsconfig)).toEqual({ status: 0, output: '' });
+    expect(node(consumer, join(root, 'node_modules/typescript/bin/tsc'), '-p', tsconfig)).toBe('');
   });
 
-  it('bundles for a browser without a module of Node', async () => {
-    writeFileSync(join(consumer, 'browser.js'), `import * as spillway from 'spillway';\nimport * as testing from 'spillway/testing';\nconsole.log(spillway, testing);\n`);
-    const { metafile } = await build({
-      absWorkingDir: consumer,
-      entryPoints: ['browser.js'],
-      bundle: true,
-      write: false,
-      metafile: true,
-      platform: 'browser',
-      format: 'esm',
-      logLevel: 'silent',
-    });
+  it('bundles for a browser, and runs a call there, with nothing of Node', async () => {
+    const program = `import { createSpillway, tool } from 'spillway';
+      import * as testing from 'spillway/testing';
+      const twice = tool({ name: 'twice', execute: (n) => n * 2 });
+      createSpillway({ tools: [twice] }).execute({ toolName: 'twice', input: 21 }).then(({ output }) => done(output?.content, testing));`;
+    writeFileSync(join(consumer, 'browser.js'), program);
+    const { metafile, outputFiles } = await build({ absWorkingDir: consumer, entryPoints: ['browser.js'], bundle: true, write: false, metafile: true, platform: 'browser', format: 'iife', logLevel: 'silent' });
     const reached = Object.values(metafile.inputs).flatMap(({ imports }) => imports.map(({ path }) => path));
     expect(reached.filter((path) => isBuiltin(path))).toEqual([]);
-    expect(Object.values(metafile.outputs).flatMap(({ imports }) => imports)).toEqual([]);
+
+    const web = { AbortController, AbortSignal, DOMException, Event, EventTarget, TextEncoder, URL, clearTimeout, console, crypto, performance, queueMicrotask, setTimeout };
+    const answer = await new Promise((done) => {
+      runInNewContext(outputFiles[0]?.text ?? '', { ...web, done });
+    });
+    expect(answer).toBe(42);
   });
 
   it('satisfies publint', async () => {
@@ -90,6 +92,6 @@ describe('the package', { timeout: 60_000 }, () => {
   });
 
   it('satisfies are-the-types-wrong', () => {
-    expect(node(root, join(root, 'node_modules/@arethetypeswrong/cli/dist/index.js'), tarball, '--profile', 'esm-only')).toMatchObject(passed);
+    expect(node(root, join(root, 'node_modules/@arethetypeswrong/cli/dist/index.js'), tarball, '--profile', 'esm-only')).not.toContain('❌');
   });
 });

@@ -1,5 +1,5 @@
 import { NEVER, map, of, switchMap, throwError, type Observable } from 'rxjs';
-import type { RunContext } from 'rxjs-marbles';
+import type { Context } from 'rxjs-marbles';
 import { createSpillway, tool, type AnyTool, type NodeResult, type Plan, type Spillway, type SpillwayOptions, type ToolCallEnvelope, type ToolCallRequest, type ToolEvent, type ToolPolicy, type ToolResultEnvelope, type TraceEvent, type TurnEvent, type TurnOptions, type TurnResult } from 'spillway';
 import { runtimeOn } from 'spillway/testing';
 import { counting, type CountingRuntime } from '../support.ts';
@@ -39,9 +39,9 @@ export interface Seen<T> {
 
 export class World {
   readonly runtime: CountingRuntime;
-  readonly #m: RunContext;
+  readonly #m: Context;
 
-  constructor(m: RunContext, seed = 1) {
+  constructor(m: Context, seed = 1) {
     this.#m = m;
     this.runtime = counting(runtimeOn(m.scheduler, seed));
   }
@@ -89,7 +89,7 @@ export class World {
 
   /** Lets all virtual time pass. */
   flush(): void {
-    this.#m.flush();
+    this.#m.flush?.();
   }
 
   call(layer: Spillway, request: ToolCallRequest | ToolCallEnvelope | string, signal?: AbortSignal): ToolResultEnvelope {

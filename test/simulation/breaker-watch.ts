@@ -1,0 +1,154 @@
+import type { BreakerStateName } from '../../src/contract/envelope.ts';
+import type { LayerEvent } from '../../src/contract/event.ts';
+import type { Breaker } from '../../src/operators/breaker.ts';
+import { breakerSettings, type BreakerSettings } from '../../src/policy/breaker-settings.ts';
+import { initialBreaker, reduceBreaker, type BreakerInput } from '../../src/policy/breaker.ts';
+import type { Findings } from './findings.ts';
+
+/** An attempt as a breaker sees it. */
+export interface Admitted {
+  readonly startedMs: number;
+  /** Changes that the breaker had shown when it was admitted. */
+  generation: number;
+  /** Admitted by a half-open breaker, and not revoked since. */
+  probe: boolean;
+}
+
+export type Ended = 'success' | 'failure' | 'neutral';
+
+/** Times are added up in floating point. */
+const SLACK_MS = 1e-6;
+
+/** One breaker, watched through the trace alone: what it shows, and which attempts it let through. */
+export class BreakerWatch {
+  readonly key: string;
+  readonly settings: BreakerSettings;
+  readonly breaker: Breaker;
+  type: BreakerStateName;
+  readonly #findings: Findings;
+  readonly #now: () => number;
+  readonly #out = new Set<Admitted>();
+  readonly #inputs: BreakerInput[] = [];
+  #generation = 0;
+  #openings = 0;
+  #openedMs = -Infinity;
+  #closedMs = -Infinity;
+  #lastProbeMs = -Infinity;
+  #longestHintMs = 0;
+  /** A change that an attempt's end must explain: with the very next event. */
+  #unexplained: { readonly from: BreakerStateName; readonly to: BreakerStateName; readonly generation: number } | undefined;
+
+  constructor(key: string, breaker: Breaker, settings: BreakerSettings | undefined, findings: Findings, now: () => number) {
+    this.key = key;
+    this.breaker = breaker;
+    this.settings = settings ?? breakerSettings();
+    this.type = this.settings.initialState;
+    this.#findings = findings;
+    this.#now = now;
+    breaker.inputs$.subscribe((input) => this.#inputs.push(input));
+  }
+
+  /** The longest that it may stay open, whatever has happened so far. */
+  get cooldownBoundMs(): number {
+    const { cooldownMs, cooldownMultiplier, cooldownMaxMs } = this.settings;
+    return Math.max(Math.min(cooldownMs * cooldownMultiplier ** this.#openings, cooldownMaxMs), Math.min(this.#longestHintMs, 3_600_000));
+  }
+
+  get #probesOut(): number {
+    let count = 0;
+    for (const { probe } of this.#out) if (probe) count++;
+    return count;
+  }
+
+  changed({ from, to }: Extract<LayerEvent, { type: 'breaker_changed' }>, byHand: boolean): void {
+    const { settings } = this;
+    const now = this.#now();
+    const generation = this.#generation++;
+    this.#findings.check(from === this.type, 'BRK-3', () => `${this.key} says it went from ${from} but was ${this.type}`);
+    const timedOut = from === 'half_open' && to === 'open' && now + SLACK_MS >= this.#lastProbeMs + settings.halfOpenTimeoutMs;
+    if (from === 'open' && to === 'half_open') {
+      this.#findings.check(now + SLACK_MS >= this.#openedMs + settings.cooldownMs, 'BRK-3', () => `${this.key} is half-open ${now - this.#openedMs} ms after it opened`);
+      if (this.#probesOut > 0) this.#findings.saw('an old probe alive at the next half-open');
+    } else if (!byHand && !timedOut) {
+      this.#unexplained = { from, to, generation };
+    }
+    if (timedOut) this.#findings.saw('half-open revokes its probes');
+    if (to === 'open') {
+      this.#openings++;
+      // A timeout that nobody looked at is told late: it opened some time since then.
+      this.#openedMs = timedOut ? this.#lastProbeMs + settings.halfOpenTimeoutMs : now;
+    }
+    if (to === 'closed') {
+      this.#openings = 0;
+      this.#closedMs = now;
+      if (!byHand) this.#findings.saw('breaker closes again');
+    }
+    this.type = to;
+  }
+
+  admitted(): Admitted {
+    const now = this.#now();
+    const attempt: Admitted = { startedMs: now, generation: this.#generation, probe: this.type === 'half_open' };
+    this.#findings.check(this.type !== 'open' && this.type !== 'forced_open', 'BRK-2', () => `an attempt started while ${this.key} was ${this.type}`);
+    if (attempt.probe) {
+      // Half-open's own deadline revokes what is out; no sooner than this, whatever else happened.
+      if (now + SLACK_MS >= this.#lastProbeMs + this.settings.halfOpenTimeoutMs) for (const old of this.#out) old.probe = false;
+      const out = this.#probesOut + 1;
+      if (out > 1) this.#findings.saw('several probes at once');
+      this.#findings.check(out <= this.settings.probes, 'BRK-1', () => `${out} probes of ${this.key} at once, ${this.settings.probes} allowed`);
+      this.#lastProbeMs = now;
+    }
+    this.#out.add(attempt);
+    return attempt;
+  }
+
+  rejected(): void {
+    const { settings } = this;
+    const now = this.#now();
+    const ramps = settings.rampMs > 0 && now <= this.#closedMs + settings.rampMs;
+    if (this.type === 'closed' && ramps) this.#findings.saw('ramp rejects');
+    this.#findings.check(this.type !== 'disabled' && (this.type !== 'closed' || ramps), 'BRK-2', () => `${this.key} rejected while ${this.type}`);
+    if (this.type === 'half_open') {
+      this.#findings.saw('half-open rejects');
+      let out = 0;
+      for (const { startedMs } of this.#out) if (startedMs >= this.#lastProbeMs - settings.halfOpenTimeoutMs * settings.probes) out++;
+      this.#findings.check(out > 0, 'BRK-4', () => `${this.key} rejected while half-open with no attempt out: a permit was not given back`);
+      this.#findings.check(this.#probesOut >= settings.probes, 'BRK-4', () => `${this.key} rejected while half-open with ${this.#probesOut} of ${settings.probes} probes out`);
+    }
+    if (this.type === 'open') {
+      this.#findings.check(now <= this.#openedMs + this.cooldownBoundMs + SLACK_MS, 'BRK-3', () => `${this.key} is still open ${now - this.#openedMs} ms after it opened`);
+    }
+  }
+
+  ended(attempt: Admitted, how: Ended, hintMs: number | undefined): void {
+    this.#out.delete(attempt);
+    if (hintMs !== undefined && hintMs > 0) this.#longestHintMs = Math.max(this.#longestHintMs, hintMs);
+    if (attempt.generation !== this.#generation && this.#unexplained === undefined) this.#findings.saw('old generation ends');
+    const change = this.#unexplained;
+    this.#unexplained = undefined;
+    if (change === undefined) return;
+    const slow = this.#now() - attempt.startedMs > this.settings.slowCallMs;
+    if (slow && how === 'success' && change.to === 'open') this.#findings.saw('slow call opens a breaker');
+    this.#findings.check(attempt.generation === change.generation, 'BRK-3', () => `${this.key} went from ${change.from} to ${change.to} by an outcome of an older generation`);
+    const explains = change.to === 'open' ? how === 'failure' || (slow && how === 'success' && change.from === 'closed') : change.to === 'closed' && how === 'success' && change.from === 'half_open';
+    this.#findings.check(explains, 'BRK-3', () => `${this.key} went from ${change.from} to ${change.to} by a ${how}`);
+  }
+
+  /** Called with each event that is not an attempt's end: a change must have been explained by then. */
+  unexplained(): void {
+    const change = this.#unexplained;
+    if (change === undefined) return;
+    this.#unexplained = undefined;
+    this.#findings.check(false, 'BRK-3', () => `${this.key} went from ${change.from} to ${change.to} by no outcome and before its time`);
+  }
+
+  /** Once quiet: the recorded inputs, replayed, give the state that it shows. */
+  replay(): void {
+    const replayed = this.#inputs.reduce((memory, input) => reduceBreaker(memory, input, this.settings), initialBreaker(this.settings));
+    const shown = reduceBreaker(replayed, { type: 'tick', atMs: this.#now() }, this.settings);
+    const { type, consecutiveFailures } = this.breaker.state;
+    this.#findings.check(shown.type === type, 'BRK-6', () => `${this.key} replayed is ${shown.type}, lived it is ${type}`);
+    if (type === 'open') this.#findings.check(shown.window.streakMs.length === consecutiveFailures, 'BRK-6', () => `${this.key} replayed counts otherwise`);
+    this.#findings.check(this.#out.size === 0, 'BRK-4', () => `${this.#out.size} attempts of ${this.key} never ended`);
+  }
+}
