@@ -29,6 +29,13 @@ export interface SpillwayOptions extends ErrorHandlerOptions {
   readonly profile?: ProfileName;
   /** What a tool's own policy does not say. */
   readonly defaults?: ToolPolicy;
+  /**
+   * The name of the breaker that guards a tool, so that tools of one server can share one: `({ dependency, name }) => dependency ?? name`.
+   * By default each tool has its own. Tenants are kept apart all the same; `circuitBreakerHint` of a call goes before it.
+   */
+  readonly breakerKey?: (tool: AnyTool) => string;
+  /** Breakers kept at a time; the one used longest ago makes room, which the trace tells. Default 10,000. */
+  readonly maxBreakers?: number;
   /** Retries that all calls share: by default 20 % of the calls of the last 10 s plus 10 a second. `false`: no limit. */
   readonly retryBudget?: RetryBudgetOptions | false;
   /** Time, chance and ids; by default the machine's own. */
@@ -65,7 +72,7 @@ export interface Spillway {
   close(): Promise<void>;
 }
 
-const OPTION_KEYS = ['tools', 'providers', 'profile', 'defaults', 'retryBudget', 'runtime', 'errorHandler', 'errorHandlerTimeoutMs', 'guidance', 'experience'];
+const OPTION_KEYS = ['tools', 'providers', 'profile', 'defaults', 'breakerKey', 'maxBreakers', 'retryBudget', 'runtime', 'errorHandler', 'errorHandlerTimeoutMs', 'guidance', 'experience'];
 
 const siteOf = ({ runtime }: Layer, { signal }: CallOptions, report?: (event: ToolEvent) => void): CallSite => ({
   runtime,
@@ -97,12 +104,13 @@ export function createSpillway(options: SpillwayOptions): Spillway {
     evicted: (toolName, scope) => {
       if (trace.observed) trace.publish({ source: 'layer', type: 'breaker_evicted', toolName, scope });
     },
-  });
+  }, options.maxBreakers);
   const recovery = createRecovery(options, runtime);
   const layer: Layer = {
     runtime,
     registry,
     breakers,
+    breakerKey: options.breakerKey,
     retryBudget: retryBudget === false ? undefined : createRetryBudget(retryBudget),
     trace,
     recover: recovery.recover,

@@ -82,7 +82,7 @@ export function handClock(): HandClock {
     pass: (ms) => {
       const untilMs = nowMs + ms;
       for (;;) {
-        const [next] = timers.filter(({ dueMs }) => dueMs <= untilMs).sort((a, b) => a.dueMs - b.dueMs);
+        const [next] = timers.filter(({ dueMs }) => dueMs <= untilMs).toSorted((a, b) => a.dueMs - b.dueMs);
         if (next === undefined) break;
         timers = timers.filter((other) => other !== next);
         move(Math.max(nowMs, next.dueMs));

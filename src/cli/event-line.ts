@@ -6,6 +6,9 @@ const said = ({ kind, message, code, status }: ErrorReport): string => {
   return `${kind}${detail === undefined ? '' : ` ${detail}`}: ${plain(message)}`;
 };
 
+const escalation = ({ message, choices }: { readonly message: string; readonly choices: readonly string[] }): string =>
+  `escalated: ${plain(message)}${choices.length === 0 ? '' : `; choices: ${choices.map(plain).join(', ')}`}`;
+
 const callText = (event: ToolEvent): string | undefined => {
   switch (event.type) {
     case 'attempt_started':
@@ -22,6 +25,8 @@ const callText = (event: ToolEvent): string | undefined => {
       return event.strategy === 'retry' ? `retry in ${duration(event.delayMs ?? 0)}` : `${event.strategy}: ${plain(event.reason)}`;
     case 'alternative_used':
       return `${event.message}: ${event.toolName} for ${event.from}`;
+    case 'escalated':
+      return escalation(event);
     case 'progress': {
       const { progress, total, message } = event.report;
       const done = progress === undefined ? '' : ` ${progress}${total === undefined ? '' : ` of ${total}`}`;
@@ -45,7 +50,7 @@ const turnText = (event: TurnOwnEvent): string | undefined => {
     case 'deadline':
       return `deadline: ${event.unfinished.length} unfinished`;
     case 'escalated':
-      return `escalated: ${plain(event.message)}`;
+      return escalation(event);
     case 'settled':
       return `turn ${event.result.status}`;
   }

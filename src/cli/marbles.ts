@@ -13,7 +13,7 @@ export interface MarbleOptions {
 }
 
 const LABEL_MAX = 24;
-const NOTE_MAX = 26;
+const NOTE_MAX = 34;
 /** Below this a time axis says nothing, and notes make room for it. */
 const AXIS_MIN = 24;
 const LANES_MAX = 50;

@@ -55,10 +55,11 @@ const openTrace = async ({ tracePath, planPath }: RunCommand): Promise<NdjsonFil
   }
 };
 
-/** Live on a terminal; where nobody looks, or the terminal cannot, a line for each event. */
-const progressOn = ({ stderr, runtime }: RunContext, command: RunCommand): Progress => {
+/** Live on a terminal; where nobody looks, the terminal cannot, or events share it, a line for each event. */
+const progressOn = ({ stdout, stderr, runtime }: RunContext, command: RunCommand): Progress => {
   const dumb = process.env['TERM'] === 'dumb' || (process.env['CI'] ?? '') !== '';
-  return stderr.isTTY === true && !dumb ? liveProgress(stderr, styleOf(stderr, command), runtime) : lineProgress(stderr);
+  const shared = command.json && stdout.isTTY === true;
+  return stderr.isTTY === true && !dumb && !shared ? liveProgress(stderr, styleOf(stderr, command), runtime) : lineProgress(stderr);
 };
 
 /** What was noticed about policies that the plan itself gives; those of every other tool are nobody's decision. */

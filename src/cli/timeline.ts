@@ -65,6 +65,7 @@ const addCall = (lane: Lane, event: ToolEvent): void => {
       return undefined;
     case 'call_started':
     case 'decision':
+    case 'escalated':
     case 'settled':
       return undefined;
   }

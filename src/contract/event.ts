@@ -39,7 +39,7 @@ export interface ErrorReport {
 /** What happens in one call, in the order in which it happens. Exactly one `settled` is the last. */
 export type ToolEvent = CallHeader &
   (
-    | { readonly type: 'call_started'; readonly toolCallId?: string; readonly tags?: readonly string[]; readonly correlationId?: string }
+    | { readonly type: 'call_started'; readonly toolCallId?: string; readonly tags?: readonly string[]; readonly correlationId?: string; readonly fromHook?: string }
     | { readonly type: 'attempt_started'; readonly attempt: number }
     | { readonly type: 'progress'; readonly attempt: number; readonly report: Progress }
     | { readonly type: 'attempt_succeeded'; readonly attempt: number; readonly durationMs: number; readonly message?: string }

@@ -1,4 +1,4 @@
-import { EMPTY, Observable, Subject, defer, distinctUntilChanged, filter, ignoreElements, map, merge, of, queueScheduler, scan, share, startWith, switchMap, tap } from 'rxjs';
+import { EMPTY, Subject, defer, distinctUntilChanged, filter, ignoreElements, map, merge, of, queueScheduler, scan, share, startWith, switchMap, tap, type Observable } from 'rxjs';
 import type { BreakerStateName } from '../contract/envelope.ts';
 import type { BreakerOptions } from '../contract/policy.ts';
 import type { Runtime } from '../contract/runtime.ts';
@@ -122,10 +122,12 @@ export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = l
     return given;
   };
 
+  // Watching a breaker does not keep a process alive.
+  const idle = runtime.background ?? runtime;
   // Shared by all who watch: one timer for the moment at which time alone changes the state.
   const ticks$ = defer(() => dues$.pipe(startWith(breakerDueMs(memory, settings)))).pipe(
     distinctUntilChanged(),
-    switchMap((dueMs) => (dueMs === Infinity ? EMPTY : runtime.after(Math.max(0, dueMs - runtime.now())).pipe(map(() => dueMs)))),
+    switchMap((dueMs) => (dueMs === Infinity ? EMPTY : idle.after(Math.max(0, dueMs - runtime.now())).pipe(map(() => dueMs)))),
     // Timers may come a fraction of a millisecond early; the tick is of the instant it was set for.
     tap((dueMs) => tell({ type: 'tick', atMs: Math.max(dueMs, runtime.now()) })),
     ignoreElements(),

@@ -1,4 +1,4 @@
-import { Observable, defer, map, retry, throwError } from 'rxjs';
+import { defer, map, retry, throwError, type Observable } from 'rxjs';
 import type { RetryPolicy } from '../contract/policy.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { toToolExecutionError } from '../entrance/tool.ts';

@@ -9,8 +9,8 @@ const seconds = (ms: number): string => `${Number((ms / 1000).toFixed(3))} s`;
 
 type Refusal = Exclude<RecoveryCode, 'canceled' | 'turn_deadline' | 'transient' | 'guidance' | 'experience'>;
 
-/** The wait before a retry: the backoff, and no less than the server asked for (R-2.4). */
-const retryDelayMs = ({ nextDelayMs, error }: FailureNotification): number => Math.max(nextDelayMs, error.retryAfterMs ?? 0);
+/** The wait before a retry: the backoff, and no less than the server asked for, if that can be read (R-2.4). */
+const retryDelayMs = ({ nextDelayMs, error: { retryAfterMs = 0 } }: FailureNotification): number => (retryAfterMs > nextDelayMs ? retryAfterMs : nextDelayMs);
 
 /** Whether doing it again can do no harm, although the failed attempt may have taken effect. */
 const mayRepeatEffects = ({ effects, safetyCritical, hasIdempotencyKey, retrySafe }: FailureNotification): boolean =>

@@ -1,6 +1,7 @@
 import type { BreakerStateName } from '../contract/envelope.ts';
 import type { BreakerOptions } from '../contract/policy.ts';
 import type { Runtime } from '../contract/runtime.ts';
+import { checkNumber, integer } from '../policy/check.ts';
 import { createBreaker, type Breaker } from '../operators/breaker.ts';
 
 /** Breakers kept at a time; the one used longest ago makes room. */
@@ -23,6 +24,7 @@ export interface BreakerListener {
 
 /** A registry that makes each breaker when it is first asked for, with the options of its tool. */
 export function createBreakers(optionsOf: (toolName: string) => BreakerOptions | undefined, runtime: Runtime, listener: BreakerListener, max: number = BREAKERS_MAX): Breakers {
+  checkNumber('maxBreakers', max, integer(1, 1_000_000));
   // A Map keeps insertion order: what is used again moves to the end.
   const entries = new Map<string, { readonly breaker: Breaker; readonly toolName: string; readonly scope: string }>();
   const evictOldest = (): void => {

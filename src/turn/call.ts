@@ -56,7 +56,7 @@ export class GuardedCall implements TrialOwner {
    */
   begin(tool?: GuardedTool, malformed?: ToolExecutionError): void {
     const { layer, call, startedAtMs } = this.#record;
-    const { toolCallId, tags, correlationId, toolName } = call;
+    const { toolCallId, tags, correlationId, fromHook, toolName } = call;
     layer.retryBudget?.recordCall(startedAtMs);
     layer.running.add(this);
     this.#record.emit({
@@ -64,6 +64,7 @@ export class GuardedCall implements TrialOwner {
       ...(toolCallId === undefined ? {} : { toolCallId }),
       ...(tags === undefined ? {} : { tags }),
       ...(correlationId === undefined ? {} : { correlationId }),
+      ...(fromHook === undefined ? {} : { fromHook }),
     });
     if (this.#over) return;
     const guarded = tool ?? layer.registry.get(toolName);

@@ -18,6 +18,7 @@ export interface Call {
   readonly tenant?: string;
   readonly correlationId?: string;
   readonly tags?: readonly string[];
+  readonly fromHook?: string;
   readonly breakerHint?: 'tool' | 'dependency' | 'global';
   readonly retryBudget?: { readonly maxAttempts: number; readonly maxElapsedMs: number };
   readonly hints?: { readonly safetyCritical?: boolean; readonly expectedRetrySafe?: boolean; readonly timeoutMs?: number };
@@ -64,6 +65,7 @@ const fromEnvelope = (envelope: ToolCallEnvelope, runtime: Runtime): Call => {
     ...present('tenant', target.tenantId),
     ...present('correlationId', target.correlationId),
     ...present('tags', control.requestTags),
+    ...present('fromHook', control.fromHook),
     ...present('breakerHint', transport.circuitBreakerHint),
     ...present('hints', payload.callHints),
     ...present('traceparent', trace.traceparent),

@@ -1,4 +1,4 @@
-import { Observable, Subject, type Observer, type Subscription } from 'rxjs';
+import { Observable, Subject, type Observer, type Operator, type Subscriber, type Subscription } from 'rxjs';
 import type { ToolResultEnvelope } from '../contract/envelope.ts';
 import type { TraceEvent } from '../contract/event.ts';
 import type { Runtime } from '../contract/runtime.ts';
@@ -24,26 +24,44 @@ const discreet = (event: TraceEvent): TraceEvent => {
 };
 
 /**
- * The stream of a trace. A subscriber that throws loses that event and nothing else happens: RxJS would throw it again on a timer,
- * and so end the process that the trace only watches.
+ * The stream of a trace, and what is piped from it. A subscriber that throws loses that event and nothing else happens: RxJS would throw it
+ * again on a timer, and so end the process that the trace only watches.
  */
-class TraceStream extends Observable<TraceEvent> {
-  dropped = 0;
+class TraceStream<T> extends Observable<T> {
+  readonly #drop: () => void;
 
-  override subscribe(observerOrNext?: Partial<Observer<TraceEvent>> | ((value: TraceEvent) => void) | null, error?: ((error: unknown) => void) | null, complete?: (() => void) | null): Subscription {
-    const observer = typeof observerOrNext === 'function' ? { next: observerOrNext } : (observerOrNext ?? {});
+  constructor(subscribe: (subscriber: Subscriber<T>) => Subscription, drop: () => void) {
+    super(subscribe);
+    this.#drop = drop;
+  }
+
+  // What RxJS 7 applies every operator with; there is no other place to follow a pipe.
+  // oxlint-disable-next-line typescript/no-deprecated
+  override lift<R>(operator?: Operator<T, R>): Observable<R> {
+    // oxlint-disable-next-line typescript/no-deprecated
+    const lifted = super.lift(operator);
+    return new TraceStream<R>((subscriber) => lifted.subscribe(subscriber), this.#drop);
+  }
+
+  override subscribe(observerOrNext?: Partial<Observer<T>> | ((value: T) => void) | null, error?: ((error: unknown) => void) | null, complete?: (() => void) | null): Subscription {
     // RxJS's own subscribers, of a pipe, handle what their consumers throw.
-    if ('isStopped' in observer) return super.subscribe(observer);
+    if (typeof observerOrNext === 'object' && observerOrNext !== null && 'isStopped' in observerOrNext) return super.subscribe(observerOrNext);
+    const observer = typeof observerOrNext === 'object' && observerOrNext !== null ? observerOrNext : { next: observerOrNext, error, complete };
+    const guarded = (tell: () => void): void => {
+      try {
+        tell();
+      } catch {
+        this.#drop();
+      }
+    };
     return super.subscribe({
-      next: (event) => {
-        try {
-          observer.next?.(event);
-        } catch {
-          this.dropped++;
-        }
-      },
-      error: (thrown: unknown) => (observer.error ?? error)?.(thrown),
-      complete: () => (observer.complete ?? complete)?.(),
+      next: (event) => guarded(() => observer.next?.(event)),
+      error: (thrown: unknown) =>
+        guarded(() => {
+          if (typeof observer.error !== 'function') throw thrown;
+          observer.error(thrown);
+        }),
+      complete: () => guarded(() => observer.complete?.()),
     });
   }
 }
@@ -62,7 +80,8 @@ export interface Trace {
 
 export function createTrace(runtime: Runtime): Trace {
   const events$ = new Subject<TraceEvent>();
-  const stream$ = new TraceStream((subscriber) => events$.subscribe(subscriber));
+  let dropped = 0;
+  const stream$ = new TraceStream<TraceEvent>((subscriber) => events$.subscribe(subscriber), () => dropped++);
   let seq = 0;
   const untold: TraceEvent[] = [];
   let telling = false;
@@ -80,7 +99,7 @@ export function createTrace(runtime: Runtime): Trace {
       return events$.observed;
     },
     get dropped() {
-      return stream$.dropped;
+      return dropped;
     },
     publish: (event, own) => {
       // The union of the stamped events, member by member, which the compiler cannot see through a spread.

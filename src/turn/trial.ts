@@ -21,11 +21,14 @@ export interface TrialOwner {
   trialFailed(failure: Failure, decision: RecoveryDecision): void;
 }
 
-/** What the breaker of a call is known by: its tool, or what the caller asked for, and the tenant. */
+/** What the breaker of a call is known by: its tool, or what the caller or the host asked for, and the tenant. */
 const breakerOf = ({ call, layer }: CallRecord, { tool, breaker }: GuardedTool): Breaker | undefined => {
+  const { breakerHint, tenant } = call;
   if (breaker === undefined) return undefined;
-  if (call.breakerHint === 'global') return layer.breakers.get('*', call.tenant);
-  return layer.breakers.get(call.breakerHint === 'dependency' ? (tool.dependency ?? tool.name) : tool.name, call.tenant, breaker);
+  if (breakerHint === 'global') return layer.breakers.get('*', tenant);
+  if (breakerHint === 'dependency') return layer.breakers.get(tool.dependency ?? tool.name, tenant, breaker);
+  if (breakerHint === 'tool' || layer.breakerKey === undefined) return layer.breakers.get(tool.name, tenant, breaker);
+  return layer.breakers.get(layer.breakerKey(tool), tenant, breaker);
 };
 
 /**

@@ -38,7 +38,8 @@ describe('reference', () => {
   it('is found at every depth, and its place is told', () => {
     const template = inputTemplate({ list: [{ deep: 'x ${flights.items[0].id}' }], plain: 1 });
     expect(template.references).toEqual([{ at: ['list', 0, 'deep'], reference: { node: 'flights', path: ['items', 0, 'id'], text: '${flights.items[0].id}' } }]);
-    expect(template.fill({ flights })).toEqual({ list: [{ deep: 'x AY73' }], plain: 1 });
+    const { fill: fillIn } = template;
+    expect(fillIn({ flights })).toEqual({ list: [{ deep: 'x AY73' }], plain: 1 });
   });
 
   it.each(['${}', '${a b}', '${a..b}', '${a[x]}', '${a', '${a.b[0}'])('that cannot be read is a problem: %s', (text) => {

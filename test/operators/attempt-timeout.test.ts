@@ -1,4 +1,4 @@
-import { EMPTY, NEVER, Observable, Subject, catchError, concat, defer, map, mergeMap, of, pipe, throwError } from 'rxjs';
+import { EMPTY, NEVER, Subject, catchError, concat, defer, map, mergeMap, of, pipe, throwError, type Observable } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ToolExecutionError } from '../../src/contract/tool-error.ts';
 import { abortable } from '../../src/operators/abortable.ts';

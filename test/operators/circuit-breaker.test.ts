@@ -1,4 +1,4 @@
-import { NEVER, Observable, Subject, firstValueFrom, of, pipe, take, throwError } from 'rxjs';
+import { EMPTY, NEVER, Observable, Subject, firstValueFrom, of, pipe, take, throwError } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { ToolExecutionError, isToolExecutionError } from '../../src/contract/tool-error.ts';
 import { createBreaker } from '../../src/operators/breaker.ts';
@@ -25,7 +25,7 @@ describe('R-3.6 what a subscription tells the breaker', () => {
 
   it('R-3.6 completion without a value is a success too', () => {
     const breaker = createBreaker();
-    of<number>().pipe(circuitBreaker(breaker)).subscribe();
+    EMPTY.pipe(circuitBreaker(breaker)).subscribe();
     expect(breaker.state).toMatchObject({ measured: 1, failures: 0 });
   });
 

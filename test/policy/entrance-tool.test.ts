@@ -18,7 +18,7 @@ for (let i = 0; i < 100_000; i++) deep = { cause: deep };
 
 const hostile: ReadonlyArray<readonly [string, unknown]> = [
   ['null', null], ['undefined', undefined], ['a string', 'boom'], ['an empty string', ''], ['a number', 42], ['NaN', Number.NaN], ['a bigint', 10n], ['a symbol', Symbol('s')],
-  ['a boolean', false], ['an empty object', {}], ['no prototype', Object.create(null)], ['an array', [1, 2]], ['a function', () => 1], ['a class', class Failure {}],
+  ['a boolean', false], ['an empty object', {}], ['no prototype', Object.create(null)], ['an array', [1, 2]], ['a function', () => 1], ['a class', Error],
   ['a getter that throws', Object.defineProperties({}, Object.fromEntries(['message', 'name', 'code', 'status', 'cause', 'headers', 'response', 'retryAfterMs'].map((key) => [key, { get: throwing }])))],
   ['a proxy that throws', new Proxy({}, { get: throwing, has: throwing, ownKeys: throwing, getPrototypeOf: throwing })],
   ['a proxy of a function that throws', new Proxy(() => 1, { get: throwing })],

@@ -110,10 +110,7 @@ export class BreakerWatch {
     this.#findings.check(this.type !== 'disabled' && (this.type !== 'closed' || ramps), 'BRK-2', () => `${this.key} rejected while ${this.type}`);
     if (this.type === 'half_open') {
       this.#findings.saw('half-open rejects');
-      let out = 0;
-      for (const { startedMs } of this.#out) if (startedMs >= this.#lastProbeMs - settings.halfOpenTimeoutMs * settings.probes) out++;
-      this.#findings.check(out > 0, 'BRK-4', () => `${this.key} rejected while half-open with no attempt out: a permit was not given back`);
-      this.#findings.check(this.#probesOut >= settings.probes, 'BRK-4', () => `${this.key} rejected while half-open with ${this.#probesOut} of ${settings.probes} probes out`);
+      this.#findings.check(this.#probesOut >= settings.probes, 'BRK-4', () => `${this.key} rejected while half-open with ${this.#probesOut} of ${settings.probes} probes out: a permit was not given back`);
     }
     if (this.type === 'open') {
       this.#findings.check(now <= this.#openedMs + this.cooldownBoundMs + SLACK_MS, 'BRK-3', () => `${this.key} is still open ${now - this.#openedMs} ms after it opened`);

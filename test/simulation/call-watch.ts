@@ -148,7 +148,6 @@ export class CallWatch {
   }
 
   #started({ attempt }: Of<'attempt_started'>): void {
-    const { findings } = this.#around;
     const now = this.#around.now();
     const { envelope } = this.place;
     const { tool } = this;
@@ -169,7 +168,6 @@ export class CallWatch {
     const breaker = this.#around.breakerOf(tool, this.place);
     const limitMs = Math.min(tool.timeoutMs, envelope?.timeoutMs ?? Infinity);
     this.running = { number: attempt, own: this.own, startedMs: now, endsByMs: now + limitMs, breaker, admitted: breaker?.admitted(), heardMs: now, executed: false };
-    if (this.own > 1 && findings.seen.size === 0) findings.saw('success on a retry');
   }
 
   #ends(durationMs: number, number: number, how: Ended, hintMs?: number): Running | undefined {

@@ -89,7 +89,7 @@ export class World {
 
   /** Lets all virtual time pass. */
   flush(): void {
-    this.#m.flush?.();
+    this.#m.flush();
   }
 
   call(layer: Spillway, request: ToolCallRequest | ToolCallEnvelope | string, signal?: AbortSignal): ToolResultEnvelope {

@@ -1,0 +1,281 @@
+import { Observable, delay, of } from 'rxjs';
+import type { TraceEvent } from '../../src/contract/event.ts';
+import type { AnyTool, ToolContext } from '../../src/contract/tool.ts';
+import { decideRecovery } from '../../src/policy/recovery.ts';
+import { createSpillway, type Spillway } from '../../src/spillway.ts';
+import { scriptedTool } from '../../src/testing/scripted-tool.ts';
+import { virtualRuntime, type VirtualRuntime } from '../../src/testing/virtual-runtime.ts';
+import { behave, healthy, type Behaviour } from './behaviour.ts';
+import { BreakerWatch } from './breaker-watch.ts';
+import { CallWatch, type CallPlace, type CallSurroundings } from './call-watch.ts';
+import { Dice } from './dice.ts';
+import { fires } from './faults.ts';
+import { Findings } from './findings.ts';
+import { drawScenario, policyOf, type CallOperation, type Scenario, type ToolSpec } from './scenario.ts';
+import { TurnWatch } from './turn-watch.ts';
+
+/** A call that is about to begin: what the trace does not say of it. */
+export interface Beginning {
+  readonly place: CallPlace;
+  readonly tool: ToolSpec;
+}
+
+/** A layer under virtual time with everything that watches it. It drives nothing: see `run.ts`'s `simulate`. */
+export class World implements CallSurroundings {
+  readonly scenario: Scenario;
+  readonly runtime: VirtualRuntime;
+  readonly findings: Findings;
+  readonly spillway: Spillway;
+  readonly calls: Map<string, CallWatch> = new Map();
+  readonly active: Set<CallWatch> = new Set();
+  readonly turns: Set<TurnWatch> = new Set();
+  readonly breakers: Map<string, BreakerWatch> = new Map();
+  /** Set around a subscription: what the next events belong to. */
+  beginning: Beginning | TurnWatch | undefined;
+  /** The faults have stopped. */
+  calm = false;
+  byHand = false;
+  closed = false;
+  /** Timers of the layer itself. */
+  timers = 0;
+  hash = 0x811c9dc5;
+  readonly log: ((line: string) => void) | undefined;
+  readonly #toolsByName: Map<string, ToolSpec>;
+  readonly #startMs: number;
+  readonly #callStarts: number[] = [];
+  readonly #retryStarts: number[] = [];
+  #seq = 0;
+  #atMs = 0;
+  #lastAnswer: { readonly atMs: number; readonly n: number } | undefined;
+  dropsExpected = 0;
+
+  constructor(seed: number, log?: (line: string) => void) {
+    this.log = log;
+    this.scenario = drawScenario(seed);
+    this.runtime = virtualRuntime({ seed, shuffle: true });
+    this.#startMs = this.runtime.now();
+    this.findings = new Findings(() => this.elapsedMs);
+    this.#toolsByName = new Map(this.scenario.tools.map((spec) => [spec.name, spec]));
+    const { faults, retryBudget } = this.scenario;
+    this.spillway = createSpillway({
+      tools: this.scenario.tools.map((spec) => this.#toolOf(spec)),
+      runtime: this.#countedRuntime(),
+      retryBudget,
+      ...(faults.slow_handler === undefined ? {} : { errorHandler: this.#slowHandler(), errorHandlerTimeoutMs: 30 }),
+    });
+    this.spillway.trace$.subscribe((event) => this.#hear(event));
+    if (faults.bad_subscriber !== undefined) {
+      this.spillway.trace$.subscribe(({ seq }) => {
+        if (seq % 7 !== 0 || this.calm) return;
+        this.dropsExpected++;
+        throw new Error('a subscriber of the trace throws');
+      });
+    }
+  }
+
+  /** Since the run began. */
+  get elapsedMs(): number {
+    return this.runtime.now() - this.#startMs;
+  }
+
+  now(): number {
+    return this.runtime.now();
+  }
+
+  toolNamed(name: string): ToolSpec | undefined {
+    return this.#toolsByName.get(name);
+  }
+
+  breakerOf(tool: ToolSpec, { envelope }: CallPlace, tenant = this.#tenantOf(envelope)): BreakerWatch | undefined {
+    if (tool.settings === undefined) return undefined;
+    const hint = envelope?.breakerHint;
+    if (hint === 'global') return this.#breaker('*', tenant, undefined);
+    return this.#breaker(hint === 'dependency' ? (tool.dependency ?? tool.name) : tool.name, tenant, tool);
+  }
+
+  retried(atMs: number): void {
+    const { retryBudget } = this.scenario;
+    if (retryBudget === false) return;
+    this.#retryStarts.push(atMs);
+    const fromMs = Math.floor(atMs) - retryBudget.windowMs;
+    const within = (times: readonly number[]): number => times.filter((ms) => Math.floor(ms) > fromMs).length;
+    const [retries, calls] = [within(this.#retryStarts), within(this.#callStarts)];
+    const allowed = retryBudget.ratio * calls + (retryBudget.minPerSecond * retryBudget.windowMs) / 1000;
+    this.findings.check(retries <= allowed + 1e-6, 'RET-4', () => `${retries} retries in ${retryBudget.windowMs} ms with ${calls} calls, ${allowed} allowed`);
+  }
+
+  /** Virtual time is about to go on. */
+  leaving(): void {
+    const now = this.now();
+    for (const call of this.active) call.leaving(now);
+    for (const turn of this.turns) turn.leaving(now);
+  }
+
+  /** With nothing under way, nothing of the layer may wait. */
+  checkTimers(): void {
+    if (this.timers === 0) return;
+    for (const call of this.active) if (!call.gone) return;
+    for (const turn of this.turns) if (!turn.over) return;
+    this.findings.check(false, 'RSC-1', () => `${this.timers} timers are left and nothing is under way`);
+  }
+
+  #tenantOf(_: CallOperation['envelope']): string {
+    return this.beginning !== undefined && 'place' in this.beginning ? '' : '';
+  }
+
+  #breaker(name: string, scope: string, tool: ToolSpec | undefined): BreakerWatch {
+    const key = `${name}|${scope}`;
+    let watch = this.breakers.get(key);
+    if (watch === undefined) {
+      const breaker = tool?.breaker === undefined ? this.spillway.breakers.get(name, scope) : this.spillway.breakers.get(name, scope, tool.breaker);
+      watch = new BreakerWatch(key, breaker, tool?.settings, this.findings, () => this.now());
+      this.breakers.set(key, watch);
+    }
+    return watch;
+  }
+
+  #toolOf(spec: ToolSpec): AnyTool {
+    return scriptedTool(
+      {
+        name: spec.name,
+        policy: policyOf(spec),
+        ...(spec.dependency === undefined ? {} : { dependency: spec.dependency }),
+        script: (input, context) => this.#perform(spec, input as { readonly n: number }, context),
+        answered: (_, input) => this.#answered((input as { readonly n: number }).n),
+      },
+      this.runtime.scheduler,
+    );
+  }
+
+  #perform(spec: ToolSpec, { n }: { readonly n: number }, context: ToolContext): Behaviour {
+    const { seed, faults } = this.scenario;
+    const behaviour = this.calm ? healthy(spec, n, context.attempt) : behave(seed, faults, spec, n, context.attempt, this.elapsedMs);
+    const call = this.calls.get(context.callKey);
+    this.findings.check(call?.place.n === n, 'TRC-1', () => `${spec.name} runs for call ${n}, which nobody began`);
+    call?.executes(context.attempt, behaviour, behaviour.ignoresSignal === true ? undefined : context.signal);
+    if (behaviour.throws === true) this.findings.saw('synchronous throw');
+    this.log?.(`      ${spec.name} runs for ${n}: ${JSON.stringify(behaviour)}`);
+    return behaviour;
+  }
+
+  #answered(n: number): void {
+    const atMs = this.now();
+    const last = this.#lastAnswer;
+    if (last?.atMs === atMs && last.n !== n) this.findings.saw(last.n < n ? 'two answers at one instant, in order' : 'two answers at one instant, out of order');
+    this.#lastAnswer = { atMs, n };
+    for (const call of this.calls.values()) {
+      if (call.place.n !== n) continue;
+      if (call.running === undefined && call.lastKind === 'timeout') this.findings.saw('late answer after a timeout');
+      if (call.running !== undefined && (call.running.endsByMs === atMs || call.deadlineMs === atMs)) this.findings.saw('answer and deadline at one instant');
+    }
+  }
+
+  #countedRuntime(): VirtualRuntime {
+    const { runtime } = this;
+    return Object.create(runtime, {
+      after: {
+        value: (ms: number) =>
+          new Observable<0>((subscriber) => {
+            this.timers++;
+            const timer = runtime.after(ms).subscribe({
+              // Not running any more, whatever comes of it.
+              next: () => {
+                this.timers--;
+                subscriber.next(0);
+                subscriber.complete();
+              },
+            });
+            return () => {
+              if (timer.closed) return;
+              this.timers--;
+              timer.unsubscribe();
+            };
+          }),
+      },
+    }) as VirtualRuntime;
+  }
+
+  #slowHandler(): NonNullable<Parameters<typeof createSpillway>[0]['errorHandler']> {
+    const { seed, faults } = this.scenario;
+    return (failure) => {
+      const dice = new Dice(seed, 2, Number.parseInt(failure.callId.slice(-6), 16), failure.attempt);
+      const decision = decideRecovery(failure);
+      if (this.calm || !fires(faults, 'slow_handler', dice)) return decision;
+      this.findings.saw('decision comes later');
+      const ms = dice.pick([0, 5, 10, 25, 30, 40]);
+      // Not the layer's timer: the host's own.
+      return of(decision).pipe(delay(ms, this.runtime.scheduler));
+    };
+  }
+
+  #hear(event: TraceEvent): void {
+    this.log?.(`${(this.elapsedMs).toFixed(1).padStart(8)} ${line(event)}`);
+    this.findings.check(event.seq === this.#seq + 1, 'TRC-1', () => `event ${event.seq} follows ${this.#seq}`);
+    this.findings.check(event.atMs >= this.#atMs && event.atMs === this.now(), 'TRC-1', () => `time goes from ${this.#atMs} to ${event.atMs}`);
+    this.#seq = event.seq;
+    this.#atMs = event.atMs;
+    this.#digest(event);
+    if (event.type !== 'attempt_succeeded' && event.type !== 'attempt_failed') for (const breaker of this.breakers.values()) breaker.unexplained();
+    if (event.source === 'layer') {
+      if (event.type === 'breaker_changed') this.#breakerChanged(event);
+      return;
+    }
+    if (event.source === 'turn') {
+      const turn = event.type === 'turn_started' && this.beginning instanceof TurnWatch ? this.beginning : this.#turn(event.turnId);
+      if (event.type === 'turn_started' && turn !== undefined) this.turns.add(turn);
+      turn?.event(event);
+      return;
+    }
+    const call = event.type === 'call_started' ? this.#callStarted(event) : this.calls.get(event.callId);
+    this.findings.check(call !== undefined, 'TRC-1', () => `${event.type} of a call that never started`);
+    call?.event(event);
+    if (call?.settled === true) this.active.delete(call);
+  }
+
+  #turn(turnId: string | undefined): TurnWatch | undefined {
+    for (const turn of this.turns) if (turn.turnId === turnId) return turn;
+    return undefined;
+  }
+
+  #breakerChanged(event: Extract<TraceEvent, { type: 'breaker_changed' }>): void {
+    this.breakers.get(`${event.toolName}|${event.scope}`)?.changed(event, this.byHand);
+    if (event.to !== 'open') return;
+    for (const call of this.active) if (call.backsOffUntilMs !== undefined && call.tool.name === event.toolName) this.findings.saw('breaker opens while another call backs off');
+  }
+
+  #callStarted(event: Extract<TraceEvent, { type: 'call_started' }>): CallWatch | undefined {
+    const now = this.now();
+    this.#callStarts.push(now);
+    const { beginning } = this;
+    const turn = this.#turn(event.turnId);
+    const node = turn?.node(event.nodeId);
+    const tool = this.toolNamed(event.toolName);
+    if (tool === undefined) return undefined;
+    let place: CallPlace | undefined;
+    if (turn !== undefined && node !== undefined) {
+      place = { n: node.n, startedMs: now, ownDeadlineMs: Infinity, turnDeadlineMs: turn.deadlineMs, detaches: turn.operation.onDeadline === 'detach' };
+    } else if (beginning !== undefined && !(beginning instanceof TurnWatch)) {
+      ({ place } = beginning);
+    }
+    if (place === undefined) return undefined;
+    const call = new CallWatch(event.callId, tool, place, this);
+    this.calls.set(event.callId, call);
+    this.active.add(call);
+    turn?.calls$(event.nodeId, call);
+    return call;
+  }
+
+  /** FNV-1a over what an event says: the same seed gives the same trace. */
+  #digest(event: TraceEvent): void {
+    const text = `${event.atMs}${event.source}${event.type}${event.toolName ?? ''}${'attempt' in event ? event.attempt : ''}${'classification' in event ? event.classification : ''}${'delayMs' in event ? event.delayMs : ''}`;
+    let { hash } = this;
+    for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+    this.hash = hash;
+  }
+}
+
+/** An event in a line, for a person who replays a run. */
+const line = (event: TraceEvent): string => {
+  const { seq, atMs: _, source, type, ...rest } = event;
+  return `#${seq} ${source} ${type} ${JSON.stringify(rest)}`;
+};
