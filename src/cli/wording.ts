@@ -28,14 +28,17 @@ const show = (value: unknown): string => {
 
 const valueAt = (root: unknown, path: Path): unknown => path.reduce<unknown>((value, step) => (typeof value === 'object' && value !== null && Object.hasOwn(value, step) ? (value as Record<string | number, unknown>)[step] : undefined), root);
 
+let published: Schema | undefined;
+
 /** The keys that the mapping at a path may have, read from the schema that users see. */
 const keysAt = (path: Path): string[] => {
-  const root: Schema = z.toJSONSchema(planFileSchema);
+  // Made once, and only for a plan that has such a mistake: a file can have many thousands of them.
+  published ??= z.toJSONSchema(planFileSchema);
   const schema = path.reduce<Schema | undefined>((at, step) => {
     const next = typeof step === 'number' ? at?.items : (at?.properties?.[step] ?? at?.additionalProperties);
     const [found] = typeof next === 'object' && !Array.isArray(next) ? [next, ...(next.anyOf ?? [])].filter((option) => typeof option === 'object' && (option.properties ?? option.items ?? option.additionalProperties) !== undefined) : [];
     return typeof found === 'object' ? found : undefined;
-  }, root);
+  }, published);
   return Object.keys(schema?.properties ?? {});
 };
 
@@ -69,8 +72,10 @@ const problemsOf = (issue: Issue, root: unknown): Problem[] => {
       return one(bounded(issue, value));
     case 'invalid_value':
       return value === undefined ? one(`is missing; it is one of ${issue.values.join(', ')}`) : one(`must be one of ${issue.values.map(String).join(', ')}, not ${show(value)}`);
-    case 'unrecognized_keys':
-      return issue.keys.map((key) => ({ message: `there is no such key here; ${choices(key, keysAt(at))}`, at: [...at, key], atKey: true }));
+    case 'unrecognized_keys': {
+      const known = keysAt(at);
+      return issue.keys.map((key) => ({ message: `there is no such key here; ${choices(key, known)}`, at: [...at, key], atKey: true }));
+    }
     case 'invalid_key':
       return [{ message: `the name ${issue.issues[0]?.message ?? 'cannot be used'}`, at, atKey: true }];
     case 'invalid_union': {

@@ -56,7 +56,7 @@ const isToolErrorKind = (kind: unknown): boolean => typeof kind === 'string' && 
  * @example
  * toToolExecutionError(new Error('Rate limit exceeded (429)')).status; // 429
  */
-export function toToolExecutionError(thrown: unknown, wallNow: () => number = liveRuntime.wallNow): ToolExecutionError {
+export function toToolExecutionError(thrown: unknown, wallNow: () => number = () => liveRuntime.wallNow()): ToolExecutionError {
   // Another copy of the package may know kinds that this one does not.
   if (isToolExecutionError(thrown) && isToolErrorKind(read(thrown, 'kind'))) return thrown;
   const structure = readStructure(thrown, wallNow);

@@ -53,7 +53,7 @@ export const fromOutput = <T>(output: ToolOutput<T>, settled: () => void): Obser
       settled();
       subscriber.error(error);
     };
-    if (isPromiseLike(output)) (output as PromiseLike<T>).then(give, fail);
-    else give(output as T);
+    if (isPromiseLike(output)) output.then(give, fail);
+    else give(output);
   });
 };

@@ -1,6 +1,6 @@
 import type { BreakerStateName } from '../contract/envelope.ts';
 import type { BreakerSettings } from './breaker-settings.ts';
-import { emptyWindow, recordOutcome, tripped, type OutcomeWindow } from './breaker-window.ts';
+import { emptyWindow, expireOutcomes, recordOutcome, tripped, type OutcomeWindow } from './breaker-window.ts';
 
 /** The right to make one call. A permit of an older generation changes nothing (R-3.6). */
 export interface Permit {
@@ -138,6 +138,10 @@ const settle = (memory: BreakerMemory, settings: BreakerSettings, input: Extract
   return (outcome === 'failure' || slow) && tripped(window, settings) ? open(counted, settings, atMs, input.retryAfterMs) : counted;
 };
 
+/** What leaves closed keeps the outcomes that still count, and no others. */
+const fresh = (memory: BreakerMemory, settings: BreakerSettings, atMs: number): BreakerMemory =>
+  memory.type === 'closed' ? { ...memory, window: expireOutcomes(memory.window, settings, atMs) } : memory;
+
 /** Takes one input: the next state and, for `admit`, the permit if there is one. Pure. */
 export function decideBreaker(memory: BreakerMemory, input: BreakerInput, settings: BreakerSettings): readonly [BreakerMemory, Permit | undefined] {
   const { atMs } = input;
@@ -150,9 +154,9 @@ export function decideBreaker(memory: BreakerMemory, input: BreakerInput, settin
     case 'tick':
       return [now, undefined];
     case 'force_open':
-      return [become(now, 'forced_open', atMs), undefined];
+      return [become(fresh(now, settings, atMs), 'forced_open', atMs), undefined];
     case 'disable':
-      return [become(now, 'disabled', atMs), undefined];
+      return [become(fresh(now, settings, atMs), 'disabled', atMs), undefined];
     case 'reset':
       return [close(now, atMs), undefined];
   }

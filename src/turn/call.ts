@@ -1,3 +1,4 @@
+import type { Subscription } from 'rxjs';
 import type { ToolResultEnvelope } from '../contract/envelope.ts';
 import type { ToolErrorKind } from '../contract/error-kind.ts';
 import type { RecoveryDecision } from '../contract/recovery.ts';
@@ -36,6 +37,8 @@ export class GuardedCall implements TrialOwner {
   /** The failure that the present trial is an alternative after. */
   #fallen: { readonly toolName: string; readonly error: ToolExecutionError } | undefined;
   #deadline: Expiry | undefined;
+  /** An answer of the error handler that comes later, about a refusal. */
+  #wait: Subscription | undefined;
   #onAbort: (() => void) | undefined;
   #over = false;
 
@@ -69,9 +72,10 @@ export class GuardedCall implements TrialOwner {
     if (this.#over) return;
     const guarded = tool ?? layer.registry.get(toolName);
     const obstacle = malformed ?? this.#obstacle();
+    // Before anything that may take time, as an error handler does that answers later.
+    this.#listen();
     if (obstacle !== undefined) return this.#refuse(obstacle, []);
     if (guarded === undefined) return this.#refuse(new ToolExecutionError('unknown_tool', `No tool is named ${toolName}`), []);
-    this.#listen();
     this.#try(guarded, guarded.alternatives, []);
   }
 
@@ -133,7 +137,7 @@ export class GuardedCall implements TrialOwner {
       site.signal.addEventListener('abort', this.#onAbort, { once: true });
     }
     if (call.deadlineMs === Infinity) return;
-    this.#deadline = expireAfter(call.deadlineMs - site.runtime.now(), site.runtime, () => this.#endBy('deadline_exceeded', 'The deadline of the call passed'));
+    this.#deadline = expireAfter(Math.max(0, call.deadlineMs - site.runtime.now()), site.runtime, () => this.#endBy('deadline_exceeded', 'The deadline of the call passed'));
   }
 
   /** Tries a tool. `ifInvalid` is what may follow when the input does not fit it: nothing for the tool that was asked for. */
@@ -162,9 +166,10 @@ export class GuardedCall implements TrialOwner {
     const failure: Failure = { error, classification, breakerState: 'disabled' };
     this.#record.emit({ type: 'rejected', error: reportOf(error), classification, rule, breakerState: 'disabled' });
     if (this.#over) return;
-    decide(this.#record, failure, { ...unattempted, alternatives }, (decision) => {
+    const later = decide(this.#record, failure, { ...unattempted, alternatives }, (decision) => {
       if (!this.#over) this.trialFailed({ ...failure, code: decision.code }, decision, alternatives);
     });
+    if (later?.closed === false) this.#wait = later;
   }
 
   #endBy(kind: Extract<ToolErrorKind, 'canceled' | 'deadline_exceeded'>, message: string): void {
@@ -187,6 +192,7 @@ export class GuardedCall implements TrialOwner {
   #release(): void {
     this.#over = true;
     this.#trial?.abort();
+    this.#wait?.unsubscribe();
     this.#deadline?.cancel();
     const { layer, site } = this.#record;
     layer.running.delete(this);

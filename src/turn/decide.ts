@@ -43,7 +43,14 @@ export function decide(record: CallRecord, failure: Failure, circumstances: Circ
     if (strategy === 'escalate') record.emit({ type: 'escalated', ...escalationOf(notification), ...report });
     act(decision);
   };
-  const decided = layer.recover(notification);
+  const askedMs = site.runtime.now();
+  /** Time goes on while an answer is waited for, and other calls retry meanwhile. */
+  const renewed = (): FailureNotification => {
+    const now = site.runtime.now();
+    const budgetAvailable = circumstances.budgetAvailable && (layer.retryBudget?.available(now) ?? true);
+    return { ...notification, elapsedMs: circumstances.elapsedMs + (now - askedMs), turnRemainingMs: record.remainingMs, budgetAvailable };
+  };
+  const decided = layer.recover(notification, renewed);
   if (decided instanceof Observable) return decided.pipe(take(1)).subscribe(tell);
   tell(decided);
   return undefined;

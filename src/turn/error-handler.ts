@@ -1,4 +1,4 @@
-import { Observable, Subject, catchError, defaultIfEmpty, map, merge, of, take } from 'rxjs';
+import { Observable, Subject, map, materialize, merge, take } from 'rxjs';
 import type { FailureNotification, GuidanceRule, RecoveryDecision } from '../contract/recovery.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { expiry } from '../operators/expiry.ts';
@@ -19,17 +19,19 @@ export interface ErrorHandlerOptions {
 
 const ANSWER_TIMEOUT_MS = 5_000;
 
-/** Why a decision of the host cannot be followed. Its limits are those that keep a call from running for ever. */
+/** Why a decision of the host cannot be followed. Its limits are those that keep a call from running for ever, and all calls from multiplying an outage. */
 const objection = (failure: FailureNotification, decision: RecoveryDecision): string | undefined => {
-  const { attempt, maxAttempts, turnRemainingMs, alternatives, error } = failure;
+  const { attempt, maxAttempts, elapsedMs, maxTotalTimeMs, turnRemainingMs, budgetAvailable, alternatives, error } = failure;
   const { strategy, delayMs = 0, toolName } = decision ?? {};
   switch (strategy) {
     case 'retry':
       if (error.kind === 'canceled') return 'the call was canceled';
       if (attempt >= maxAttempts) return 'no attempts are left';
-      if (!(delayMs >= 0 && delayMs < turnRemainingMs)) return 'its delay does not fit the time left';
+      if (!budgetAvailable) return 'the retries that all calls share are used up';
+      if (!(delayMs >= 0 && delayMs < turnRemainingMs && elapsedMs + delayMs < maxTotalTimeMs)) return 'its delay does not fit the time left';
       return undefined;
     case 'alternative':
+      if (turnRemainingMs <= 0) return 'the time is over';
       return toolName !== undefined && alternatives.includes(toolName) ? undefined : 'it names no alternative that is left';
     case 'partial':
     case 'escalate':
@@ -43,7 +45,8 @@ const objection = (failure: FailureNotification, decision: RecoveryDecision): st
 /** What turns failures into decisions (R-6.1). */
 export interface Recovery {
   readonly failures$: Observable<FailureNotification>;
-  recover(failure: FailureNotification): RecoveryDecision | Observable<RecoveryDecision>;
+  /** `renewed` gives the same failure at a later time, for an answer that comes later. */
+  recover(failure: FailureNotification, renewed: () => FailureNotification): RecoveryDecision | Observable<RecoveryDecision>;
 }
 
 /**
@@ -63,28 +66,29 @@ export function createRecovery(options: ErrorHandlerOptions, runtime: Runtime): 
     const because = objection(failure, decision);
     return because === undefined ? decision : overruled(failure, because);
   };
-  const later = (failure: FailureNotification, answer$: Observable<RecoveryDecision>): Observable<RecoveryDecision> => {
+  const later = (renewed: () => FailureNotification, answer$: Observable<RecoveryDecision>): Observable<RecoveryDecision> => {
     const timer = runtime.background ?? runtime;
-    return merge(
-      answer$.pipe(
-        take(1),
-        map((decision) => checked(failure, decision)),
-        defaultIfEmpty(overruled(failure, 'it answered nothing')),
-        catchError(() => of(overruled(failure, 'it threw'))),
-      ),
-      expiry(errorHandlerTimeoutMs, timer).pipe(map(() => overruled(failure, `it did not answer within ${errorHandlerTimeoutMs} ms`))),
-    ).pipe(take(1));
+    const answered$ = answer$.pipe(take(1), materialize());
+    return merge(answered$, expiry(errorHandlerTimeoutMs, timer).pipe(map(() => undefined))).pipe(
+      take(1),
+      map((answer) => {
+        if (answer === undefined) return overruled(renewed(), `it did not answer within ${errorHandlerTimeoutMs} ms`);
+        if (answer.kind === 'N') return checked(renewed(), answer.value);
+        return overruled(renewed(), answer.kind === 'E' ? 'it threw' : 'it answered nothing');
+      }),
+    );
   };
   return {
     failures$: failures$.asObservable(),
-    recover: (told) => {
+    recover: (told, renewed) => {
       const evidence = experience?.evidence(told.toolName, told.error, runtime.wallNow(), () => runtime.random());
-      const failure = { ...told, ...(guidance === undefined ? {} : { guidance }), ...(evidence === undefined ? {} : { experience: evidence }) };
+      const known = { ...(guidance === undefined ? {} : { guidance }), ...(evidence === undefined ? {} : { experience: evidence }) };
+      const failure = { ...told, ...known };
       if (failures$.observed) failures$.next(failure);
       if (errorHandler === undefined) return decideRecovery(failure);
       try {
         const answer = errorHandler(failure);
-        return answer instanceof Observable ? later(failure, answer) : checked(failure, answer);
+        return answer instanceof Observable ? later(() => ({ ...renewed(), ...known }), answer) : checked(failure, answer);
       } catch {
         return overruled(failure, 'it threw');
       }

@@ -18,7 +18,7 @@ export interface Layer {
   readonly retryBudget: RetryBudget | undefined;
   readonly trace: Trace;
   /** The error handler: what to do about a failure, now or later. */
-  readonly recover: (failure: FailureNotification) => RecoveryDecision | Observable<RecoveryDecision>;
+  readonly recover: (failure: FailureNotification, renewed: () => FailureNotification) => RecoveryDecision | Observable<RecoveryDecision>;
   readonly experience: Experience | undefined;
   /** The calls that are running, for `close()`. */
   readonly running: Set<{ cancel(): void }>;

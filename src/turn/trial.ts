@@ -150,6 +150,7 @@ export class Trial implements AttemptOwner {
     const { classification, rule } = classify(error, overrides);
     const failure: Failure = { error, classification, breakerState: this.breakerState };
     const now = site.runtime.now();
+    const latencyMs = this.#attemptMs;
     this.#tell(failure, rule);
     if (this.#over) return;
     const attempt = this.#ownAttempts;
@@ -170,7 +171,7 @@ export class Trial implements AttemptOwner {
     };
     const later = decide(this.#record, failure, circumstances, (decision) => {
       if (this.#over) return;
-      if (decision.strategy === 'retry') this.#retry(failure, circumstances, decision.delayMs ?? 0);
+      if (decision.strategy === 'retry') this.#retry(failure, circumstances, decision.delayMs ?? 0, latencyMs);
       else this.#end(failure, decision);
     });
     // One that answered at once has already set a wait of its own.
@@ -182,9 +183,9 @@ export class Trial implements AttemptOwner {
     this.#owner.trialFailed({ ...failure, code: decision.code }, decision);
   }
 
-  #retry(failure: Failure, { nextDelayMs, maxTotalTimeMs }: Circumstances, delayMs: number): void {
+  #retry(failure: Failure, { nextDelayMs, maxTotalTimeMs }: Circumstances, delayMs: number, latencyMs: number): void {
     const { site, layer, attempts, call } = this.#record;
-    const retry = { attempt: attempts, delayMs, reasonCode: failure.error.kind, latencyMs: this.#attemptMs };
+    const retry = { attempt: attempts, delayMs, reasonCode: failure.error.kind, latencyMs };
     layer.retryBudget?.recordRetry(site.runtime.now());
     this.#previousDelayMs = nextDelayMs;
     this.#wait = site.runtime.after(delayMs).subscribe(() => {

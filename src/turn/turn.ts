@@ -134,6 +134,8 @@ class TurnRun {
 
   #start(place: number, node: PlanNode, message?: string): void {
     const { runtime, registry } = this.#layer;
+    // What became ready at the deadline itself stays as it is: results of that instant still count, and nothing new starts.
+    if (runtime.now() >= this.#site.deadlineMs) return;
     this.#emit({ type: 'node_started', nodeId: node.id, toolName: nameOf(node), ...(message === undefined ? {} : { message }) });
     // Whoever heard that may have ended the turn.
     if (this.#over) return;
@@ -142,7 +144,8 @@ class TurnRun {
       input = this.#inputOf(place, node);
     } catch (error) {
       this.#failures[place] = 'invalid_parameters';
-      return this.#settle(place, { state: 'failed', reason: `The input of ${node.id} could not be made: ${toToolExecutionError(error).message}` });
+      const reason = `The input of ${node.id} could not be made: ${toToolExecutionError(error).message}`;
+      return this.#settle(place, { state: 'failed', reason }, reason);
     }
     const call: Call = {
       callId: runtime.id(),

@@ -113,6 +113,7 @@ describe('R-4.2 what the work may give', () => {
   });
 
   it('a getter that throws is a synchronous throw too', () => {
+    // oxlint-disable-next-line unicorn/no-thenable
     const hostile = Object.defineProperty({}, 'then', { get: () => { throw boom; } });
     expect(run<object>(() => hostile).events).toStrictEqual([boom]);
   });

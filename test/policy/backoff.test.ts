@@ -67,7 +67,7 @@ describe('R-2.1 the interval of each strategy', () => {
   });
 
   it('R-2.1 whatever the policy, a delay is a number, finite and not negative', () => {
-    const any = fc.constantFrom('exponential', 'full_jitter', 'decorrelated', 'constant' as const).chain((strategy) => policies(strategy as RetryPolicy['strategy']));
+    const any = fc.constantFrom('exponential', 'full_jitter', 'decorrelated', 'constant').chain((strategy) => policies(strategy));
     fc.assert(
       fc.property(any, retries, fc.option(durationMs, { nil: undefined }), random, (policy, retry, previousMs, draw) => {
         const delayMs = backoffDelayMs(policy, retry, previousMs, () => draw);

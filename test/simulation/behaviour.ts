@@ -56,9 +56,9 @@ export function behave(seed: number, faults: Faults, tool: ToolSpec, n: number, 
   const value: Answer = { n, tool: tool.name, attempt };
   const sync = fires(faults, 'sync', dice);
   const slow = fires(faults, 'slow', dice);
-  const common = {
+  const common: Behaviour = {
     afterMs: slow ? dice.pick(LONG) : dice.pick(LATENCIES),
-    as: sync ? ('value' as const) : dice.pick(['promise', 'promise', 'observable', 'iterable']),
+    as: sync ? ('value' as const) : dice.pick(['promise', 'promise', 'observable', 'iterable'] as const),
     earlierValues: dice.int(0, 2),
     ...(tool.idleTimeoutMs !== undefined && !fires(faults, 'silence', dice) ? { progressAtMs: [5, 15, 25, 35, 45, 60, 75, 90] } : {}),
     ...(fires(faults, 'ignore_signal', dice) ? { ignoresSignal: true } : {}),

@@ -30,8 +30,7 @@ export interface CallPlace {
   readonly envelope?: CallOperation['envelope'];
   /** The deadline of its turn. */
   readonly turnDeadlineMs: number;
-  /** At the turn's deadline it goes on. */
-  readonly detaches: boolean;
+  readonly tenant: string;
 }
 
 /** What a call watch needs of the run it is in. */
@@ -56,8 +55,8 @@ export class CallWatch {
   attempts = 0;
   own = 0;
   settled = false;
-  /** Its subscriber has gone, or its turn: nothing more may happen. */
-  gone = false;
+  /** The last event before its subscriber, or its turn's, had gone: nothing more may happen. A subscriber hears an event before the trace does. */
+  goneSeq: number = Infinity;
   late = false;
   succeeded: { readonly n: number; readonly tool: string; readonly attempt: number } | undefined;
   /** Times at which it waits for a retry. */
@@ -66,6 +65,8 @@ export class CallWatch {
   physical = 0;
   readonly #around: CallSurroundings;
   readonly #records: RetryRecord[] = [];
+  /** The retry that was decided and has not begun. */
+  #next: RetryRecord | undefined;
   readonly #triedTools = new Set<string>();
   #trialMs: number;
   #failure: { readonly event: Of<'attempt_failed'> | Of<'rejected'>; readonly durationMs: number } | undefined;
@@ -79,6 +80,10 @@ export class CallWatch {
     this.#around = around;
     this.#trialMs = place.startedMs;
     this.#triedTools.add(tool.name);
+  }
+
+  get gone(): boolean {
+    return this.goneSeq < Infinity;
   }
 
   get deadlineMs(): number {
@@ -97,7 +102,7 @@ export class CallWatch {
 
   event(event: ToolEvent): void {
     this.#check(!this.settled, 'TRC-1', () => `${event.type} after its result`);
-    this.#check(!this.gone || event.type === 'attempt_canceled', 'RSC-1', () => `${event.type} after it was given up`);
+    this.#check(event.seq <= this.goneSeq || event.type === 'attempt_canceled', 'RSC-1', () => `${event.type} after it was given up`);
     this.#check((event.late === true) === this.late, 'TRC-1', () => `${event.type} is ${this.late ? 'not ' : ''}marked late`);
     switch (event.type) {
       case 'attempt_started':
@@ -147,7 +152,13 @@ export class CallWatch {
     this.#check(this.settled || this.gone || now < this.deadlineMs, 'DL-1', () => 'it has not settled by its deadline');
   }
 
+  #retries(): void {
+    if (this.#next !== undefined) this.#records.push(this.#next);
+    this.#next = undefined;
+  }
+
   #started({ attempt }: Of<'attempt_started'>): void {
+    this.#retries();
     const now = this.#around.now();
     const { envelope } = this.place;
     const { tool } = this;
@@ -217,6 +228,7 @@ export class CallWatch {
   }
 
   #rejected(event: Of<'rejected'>): void {
+    this.#retries();
     if (event.error.kind === 'circuit_open') this.#around.breakerOf(this.tool, this.place)?.rejected();
     this.lastKind = event.error.kind;
     this.#failure = { event, durationMs: 0 };
@@ -248,7 +260,7 @@ export class CallWatch {
     this.#check(now + delayMs < this.#trialMs + maxTotalMs, 'DL-1', () => `a wait of ${delayMs} ms begins at ${now - this.#trialMs} of ${maxTotalMs} ms`);
     this.#around.retried(now);
     this.backsOffUntilMs = now + delayMs;
-    this.#records.push({ attempt: this.attempts, delayMs, reasonCode: error.kind, latencyMs: failure.durationMs });
+    this.#next = { attempt: this.attempts, delayMs, reasonCode: error.kind, latencyMs: failure.durationMs };
   }
 
   /** The policy's interval, worked out here once more. */

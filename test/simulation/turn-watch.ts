@@ -1,4 +1,4 @@
-import type { TurnEvent, TurnOwnEvent } from '../../src/contract/event.ts';
+import type { TurnOwnEvent } from '../../src/contract/event.ts';
 import type { NodeState, TurnResult } from '../../src/contract/turn.ts';
 import type { CallWatch } from './call-watch.ts';
 import type { Findings } from './findings.ts';
@@ -22,8 +22,8 @@ export class TurnWatch {
   readonly startedMs: number;
   turnId = '';
   result: TurnResult | undefined;
-  /** Its subscriber has gone. */
-  gone = false;
+  /** The last event before its subscriber had gone. */
+  goneSeq: number = Infinity;
   readonly #findings: Findings;
   readonly #now: () => number;
   readonly #nodes: Map<string, NodeWatch>;
@@ -43,7 +43,7 @@ export class TurnWatch {
   }
 
   get over(): boolean {
-    return this.result !== undefined || this.gone;
+    return this.result !== undefined || this.goneSeq < Infinity;
   }
 
   get calls(): CallWatch[] {
@@ -54,10 +54,11 @@ export class TurnWatch {
     return id === undefined ? undefined : this.#nodes.get(id)?.spec;
   }
 
-  calls$(nodeId: string | undefined, call: CallWatch): void {
+  calling(nodeId: string | undefined, call: CallWatch): void {
     const node = this.#nodes.get(nodeId ?? '');
     this.#check(node !== undefined && node.call === undefined, 'DAG-1', () => `a second call of ${nodeId}`);
     if (node !== undefined) node.call = call;
+    call.goneSeq = this.goneSeq;
   }
 
   #check(holds: boolean, ...[invariant, message]: [Parameters<Findings['check']>[1], () => string]): void {
@@ -65,7 +66,7 @@ export class TurnWatch {
   }
 
   event(event: TurnOwnEvent): void {
-    this.#check(!this.over, 'TRC-1', () => `${event.type} after its end`);
+    this.#check(this.result === undefined && event.seq <= this.goneSeq, 'TRC-1', () => `${event.type} after its end`);
     switch (event.type) {
       case 'turn_started':
         this.turnId = event.turnId;
@@ -80,7 +81,7 @@ export class TurnWatch {
       case 'escalated':
         return this.#findings.saw('required node skipped');
       case 'settled':
-        return this.#settled(event.result);
+        return this.#settled(event.result, event.seq);
     }
   }
 
@@ -96,9 +97,9 @@ export class TurnWatch {
   }
 
   /** Every call that was under way is now nobody's. */
-  abandoned(): void {
-    this.gone = true;
-    for (const call of this.calls) if (!call.settled) call.gone = true;
+  abandoned(seq: number): void {
+    this.goneSeq = seq;
+    for (const call of this.calls) if (!call.settled && !call.late) call.goneSeq = seq;
   }
 
   /** What its own subscriber was told in the end. */
@@ -153,7 +154,7 @@ export class TurnWatch {
     if (!own) this.#check(call?.succeeded === undefined || !call.settled, 'TURN-2', () => `${nodeId} is ${state} though its call had succeeded`);
   }
 
-  #settled(result: TurnResult): void {
+  #settled(result: TurnResult, seq: number): void {
     const { nodes, onDeadline } = this.operation;
     this.result = result;
     this.#check(result.nodes.length === nodes.length && result.nodes.every(({ id }, i) => id === nodes[i]?.id), 'RES-2', () => `its results are of ${result.nodes.map(({ id }) => id).join()}`);
@@ -165,7 +166,7 @@ export class TurnWatch {
       if (call.settled) continue;
       if (this.#deadlineTold && call.backsOffUntilMs !== undefined) this.#findings.saw('deadline in a backoff');
       if (this.#deadlineTold && onDeadline === 'detach') call.late = true;
-      else call.gone = true;
+      else call.goneSeq = seq;
     }
     this.#check(result.status === this.#status(), 'TRC-2', () => `its status is ${result.status}, expected ${this.#status()}`);
     const most = this.calls.filter(({ physical }) => physical > 0).length;
@@ -187,6 +188,3 @@ export class TurnWatch {
     return missing ? 'escalated' : 'partial';
   }
 }
-
-/** Whether an event is a turn's own. */
-export const isOwn = (event: TurnEvent): event is TurnOwnEvent => event.source === 'turn';

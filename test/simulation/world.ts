@@ -11,7 +11,7 @@ import { CallWatch, type CallPlace, type CallSurroundings } from './call-watch.t
 import { Dice } from './dice.ts';
 import { fires } from './faults.ts';
 import { Findings } from './findings.ts';
-import { drawScenario, policyOf, type CallOperation, type Scenario, type ToolSpec } from './scenario.ts';
+import { drawScenario, policyOf, type Scenario, type ToolSpec } from './scenario.ts';
 import { TurnWatch } from './turn-watch.ts';
 
 /** A call that is about to begin: what the trace does not say of it. */
@@ -20,7 +20,7 @@ export interface Beginning {
   readonly tool: ToolSpec;
 }
 
-/** A layer under virtual time with everything that watches it. It drives nothing: see `run.ts`'s `simulate`. */
+/** A layer under virtual time with everything that watches it. It drives nothing; `simulate` does. */
 export class World implements CallSurroundings {
   readonly scenario: Scenario;
   readonly runtime: VirtualRuntime;
@@ -41,13 +41,18 @@ export class World implements CallSurroundings {
   hash = 0x811c9dc5;
   readonly log: ((line: string) => void) | undefined;
   readonly #toolsByName: Map<string, ToolSpec>;
+  readonly #turnsById = new Map<string, TurnWatch>();
   readonly #startMs: number;
   readonly #callStarts: number[] = [];
   readonly #retryStarts: number[] = [];
-  #seq = 0;
+  /** Calls whose subscriber has gone before the trace told of their start. */
+  readonly #left = new Map<string, number>();
+  seq = 0;
   #atMs = 0;
   #lastAnswer: { readonly atMs: number; readonly n: number } | undefined;
   dropsExpected = 0;
+  /** Breakers whose state somebody watches. */
+  watched = 0;
 
   constructor(seed: number, log?: (line: string) => void) {
     this.log = log;
@@ -86,7 +91,7 @@ export class World implements CallSurroundings {
     return this.#toolsByName.get(name);
   }
 
-  breakerOf(tool: ToolSpec, { envelope }: CallPlace, tenant = this.#tenantOf(envelope)): BreakerWatch | undefined {
+  breakerOf(tool: ToolSpec, { envelope, tenant }: CallPlace): BreakerWatch | undefined {
     if (tool.settings === undefined) return undefined;
     const hint = envelope?.breakerHint;
     if (hint === 'global') return this.#breaker('*', tenant, undefined);
@@ -104,6 +109,13 @@ export class World implements CallSurroundings {
     this.findings.check(retries <= allowed + 1e-6, 'RET-4', () => `${retries} retries in ${retryBudget.windowMs} ms with ${calls} calls, ${allowed} allowed`);
   }
 
+  /** A call's subscriber goes, with or after event `seq`. */
+  leaves(callId: string, seq: number): void {
+    const call = this.calls.get(callId);
+    if (call === undefined) this.#left.set(callId, seq);
+    else if (!call.settled) call.goneSeq = seq;
+  }
+
   /** Virtual time is about to go on. */
   leaving(): void {
     const now = this.now();
@@ -111,16 +123,23 @@ export class World implements CallSurroundings {
     for (const turn of this.turns) turn.leaving(now);
   }
 
-  /** With nothing under way, nothing of the layer may wait. */
-  checkTimers(): void {
-    if (this.timers === 0) return;
-    for (const call of this.active) if (!call.gone) return;
-    for (const turn of this.turns) if (!turn.over) return;
-    this.findings.check(false, 'RSC-1', () => `${this.timers} timers are left and nothing is under way`);
+  /** Work that was given up is over in the same instant. */
+  checkGivenUp(): void {
+    for (const call of this.active) {
+      if (!call.gone) continue;
+      this.findings.check(call.running === undefined, 'RSC-1', () => `call ${call.place.n} was given up and attempt ${call.running?.number} runs on`);
+      this.active.delete(call);
+    }
+    for (const turn of this.turns) if (turn.over) this.turns.delete(turn);
+    this.#checkTimers();
   }
 
-  #tenantOf(_: CallOperation['envelope']): string {
-    return this.beginning !== undefined && 'place' in this.beginning ? '' : '';
+  /** With nothing under way, nothing of the layer may wait. */
+  #checkTimers(): void {
+    // A watched breaker holds one.
+    if (this.timers <= this.watched) return;
+    if (this.active.size > 0 || this.turns.size > 0) return;
+    this.findings.check(false, 'RSC-1', () => `${this.timers} timers are left and nothing is under way`);
   }
 
   #breaker(name: string, scope: string, tool: ToolSpec | undefined): BreakerWatch {
@@ -177,19 +196,8 @@ export class World implements CallSurroundings {
         value: (ms: number) =>
           new Observable<0>((subscriber) => {
             this.timers++;
-            const timer = runtime.after(ms).subscribe({
-              // Not running any more, whatever comes of it.
-              next: () => {
-                this.timers--;
-                subscriber.next(0);
-                subscriber.complete();
-              },
-            });
-            return () => {
-              if (timer.closed) return;
-              this.timers--;
-              timer.unsubscribe();
-            };
+            subscriber.add(() => this.timers--);
+            runtime.after(ms).subscribe(subscriber);
           }),
       },
     }) as VirtualRuntime;
@@ -198,7 +206,7 @@ export class World implements CallSurroundings {
   #slowHandler(): NonNullable<Parameters<typeof createSpillway>[0]['errorHandler']> {
     const { seed, faults } = this.scenario;
     return (failure) => {
-      const dice = new Dice(seed, 2, Number.parseInt(failure.callId.slice(-6), 16), failure.attempt);
+      const dice = new Dice(seed, 2, this.calls.get(failure.callId)?.place.n ?? 0, failure.attempt);
       const decision = decideRecovery(failure);
       if (this.calm || !fires(faults, 'slow_handler', dice)) return decision;
       this.findings.saw('decision comes later');
@@ -210,9 +218,9 @@ export class World implements CallSurroundings {
 
   #hear(event: TraceEvent): void {
     this.log?.(`${(this.elapsedMs).toFixed(1).padStart(8)} ${line(event)}`);
-    this.findings.check(event.seq === this.#seq + 1, 'TRC-1', () => `event ${event.seq} follows ${this.#seq}`);
+    this.findings.check(event.seq === this.seq + 1, 'TRC-1', () => `event ${event.seq} follows ${this.seq}`);
     this.findings.check(event.atMs >= this.#atMs && event.atMs === this.now(), 'TRC-1', () => `time goes from ${this.#atMs} to ${event.atMs}`);
-    this.#seq = event.seq;
+    this.seq = event.seq;
     this.#atMs = event.atMs;
     this.#digest(event);
     if (event.type !== 'attempt_succeeded' && event.type !== 'attempt_failed') for (const breaker of this.breakers.values()) breaker.unexplained();
@@ -222,7 +230,10 @@ export class World implements CallSurroundings {
     }
     if (event.source === 'turn') {
       const turn = event.type === 'turn_started' && this.beginning instanceof TurnWatch ? this.beginning : this.#turn(event.turnId);
-      if (event.type === 'turn_started' && turn !== undefined) this.turns.add(turn);
+      if (event.type === 'turn_started' && turn !== undefined) {
+        this.turns.add(turn);
+        this.#turnsById.set(event.turnId, turn);
+      }
       turn?.event(event);
       return;
     }
@@ -233,8 +244,7 @@ export class World implements CallSurroundings {
   }
 
   #turn(turnId: string | undefined): TurnWatch | undefined {
-    for (const turn of this.turns) if (turn.turnId === turnId) return turn;
-    return undefined;
+    return turnId === undefined ? undefined : this.#turnsById.get(turnId);
   }
 
   #breakerChanged(event: Extract<TraceEvent, { type: 'breaker_changed' }>): void {
@@ -253,21 +263,22 @@ export class World implements CallSurroundings {
     if (tool === undefined) return undefined;
     let place: CallPlace | undefined;
     if (turn !== undefined && node !== undefined) {
-      place = { n: node.n, startedMs: now, ownDeadlineMs: Infinity, turnDeadlineMs: turn.deadlineMs, detaches: turn.operation.onDeadline === 'detach' };
+      place = { n: node.n, startedMs: now, ownDeadlineMs: Infinity, tenant: '', turnDeadlineMs: turn.deadlineMs };
     } else if (beginning !== undefined && !(beginning instanceof TurnWatch)) {
       ({ place } = beginning);
     }
     if (place === undefined) return undefined;
     const call = new CallWatch(event.callId, tool, place, this);
+    call.goneSeq = this.#left.get(event.callId) ?? Infinity;
     this.calls.set(event.callId, call);
     this.active.add(call);
-    turn?.calls$(event.nodeId, call);
+    turn?.calling(event.nodeId, call);
     return call;
   }
 
   /** FNV-1a over what an event says: the same seed gives the same trace. */
   #digest(event: TraceEvent): void {
-    const text = `${event.atMs}${event.source}${event.type}${event.toolName ?? ''}${'attempt' in event ? event.attempt : ''}${'classification' in event ? event.classification : ''}${'delayMs' in event ? event.delayMs : ''}`;
+    const text = `${event.atMs}${event.source}${event.type}${'toolName' in event ? event.toolName : ''}${'attempt' in event ? event.attempt : ''}${'classification' in event ? event.classification : ''}${'delayMs' in event ? event.delayMs : ''}`;
     let { hash } = this;
     for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
     this.hash = hash;

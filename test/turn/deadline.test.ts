@@ -4,7 +4,7 @@ import { runtimeOn } from 'spillway/testing';
 import { describe, expect, it } from 'vitest';
 import { marbles } from '../marbles.ts';
 import { counting, handClock, transient } from '../support.ts';
-import { World, answers, fails, hangs, noBackoff, noJitter, nodeOf, once, states, traceFaults, turnResultOf, typed, type Step } from './kit.ts';
+import { World, answers, fails, hangs, noBackoff, noJitter, nodeOf, once, stallingClock, states, traceFaults, turnResultOf, typed, type Step } from './kit.ts';
 
 const patient = { timeoutMs: 400_000 } as const;
 
@@ -168,7 +168,7 @@ describe('R-4.6 a result at the very instant of the deadline', () => {
   }));
 
   it('R-4.6 a result that had arrived while the event loop was stalled beats its timeout', () => {
-    const clock = handClock();
+    const clock = stallingClock();
     const layer = createSpillway({ runtime: clock.runtime });
     const results: TurnResult[] = [];
     const planned = plan.from([{ id: 's', tool: { name: 'slow', policy: { timeoutMs: 50 }, execute: () => clock.runtime.after(80).pipe(map(() => 'in time')) } }]);
@@ -180,7 +180,7 @@ describe('R-4.6 a result at the very instant of the deadline', () => {
   });
 
   it('R-4.6 a retry whose timer comes after the deadline makes no attempt', () => {
-    const clock = handClock();
+    const clock = stallingClock();
     const layer = createSpillway({ runtime: clock.runtime });
     let attempts = 0;
     const flaky = {

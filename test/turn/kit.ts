@@ -1,4 +1,4 @@
-import { NEVER, map, of, switchMap, throwError, type Observable } from 'rxjs';
+import { NEVER, Observable, map, of, switchMap, throwError } from 'rxjs';
 import type { Context } from 'rxjs-marbles';
 import { createSpillway, tool, type AnyTool, type NodeResult, type Plan, type Spillway, type SpillwayOptions, type ToolCallEnvelope, type ToolCallRequest, type ToolEvent, type ToolPolicy, type ToolResultEnvelope, type TraceEvent, type TurnEvent, type TurnOptions, type TurnResult } from 'spillway';
 import { runtimeOn } from 'spillway/testing';
@@ -173,3 +173,40 @@ export function traceFaults(events: readonly TraceEvent[]): string[] {
 }
 
 export type { CountingRuntime, ToolEvent };
+
+/** A clock that jumps: what came due meanwhile fires late, in order, at the instant of the jump, and what it adds comes after it. */
+export function stallingClock(): { readonly runtime: CountingRuntime; stall(ms: number): void } {
+  let nowMs = 1_000;
+  let timers: Array<{ readonly dueMs: number; readonly fire: () => void }> = [];
+  const runtime = counting({
+    now: () => nowMs,
+    wallNow: () => nowMs,
+    random: () => 0.5,
+    id: () => '00000000-0000-7000-8000-000000000001',
+    after: (ms) =>
+      new Observable((subscriber) => {
+        const timer = {
+          dueMs: nowMs + ms,
+          fire: () => {
+            subscriber.next(0);
+            subscriber.complete();
+          },
+        };
+        timers.push(timer);
+        return () => {
+          timers = timers.filter((other) => other !== timer);
+        };
+      }),
+  });
+  return {
+    runtime,
+    stall: (ms) => {
+      nowMs += ms;
+      for (;;) {
+        const [next] = timers.filter(({ dueMs }) => dueMs <= nowMs).sort((a, b) => a.dueMs - b.dueMs);
+        if (next === undefined) return;
+        next.fire();
+      }
+    },
+  };
+}
