@@ -9,7 +9,7 @@ const LIMIT_MS = 60_000;
 
 const start = (...args: string[]): string => {
   const { status, signal, stdout, stderr } = spawnSync('npm', ['start', ...args], { cwd: root, encoding: 'utf8', input: '', timeout: LIMIT_MS, maxBuffer: 2 ** 28 });
-  console.log(stderr, stdout);
+  if (status !== 0 || args.length === 0) console.log(stderr, stdout);
   if (status !== 0) throw new Error(`npm start ${args.join(' ')} ended with ${status ?? signal}, not 0`);
   if (/^\s+at .+:\d+:\d+\)?$/m.test(`${stdout}${stderr}`)) throw new Error(`npm start ${args.join(' ')} printed a stack trace`);
   return stdout;

@@ -10,7 +10,7 @@ import type { TurnResult } from './contract/turn.ts';
 import { checkKeys, checkOneOf } from './policy/check.ts';
 import { createRetryBudget } from './policy/retry-budget.ts';
 import { liveRuntime } from './runtime.ts';
-import { createBreakers, type Breakers } from './turn/breakers.ts';
+import { createBreakers, type BreakerListener, type Breakers } from './turn/breakers.ts';
 import { GuardedCall } from './turn/call.ts';
 import { createRecovery, type ErrorHandlerOptions } from './turn/error-handler.ts';
 import type { CallSite } from './turn/call-record.ts';
@@ -97,14 +97,15 @@ export function createSpillway(options: SpillwayOptions): Spillway {
   checkOneOf('profile', profile, ['interactive', 'resilient']);
   const registry = createRegistry([...tools, ...providers.flatMap((provider) => provider.tools)], profile, defaults);
   const trace = createTrace(runtime);
-  const breakers = createBreakers((toolName) => registry.get(toolName)?.breaker, runtime, {
+  const listener: BreakerListener = {
     changed: (toolName, scope, from, to) => {
       if (trace.observed) trace.publish({ source: 'layer', type: 'breaker_changed', toolName, scope, from, to, message: breakerMessage(toolName, to) });
     },
     evicted: (toolName, scope) => {
       if (trace.observed) trace.publish({ source: 'layer', type: 'breaker_evicted', toolName, scope });
     },
-  }, options.maxBreakers);
+  };
+  const breakers = createBreakers((toolName) => registry.get(toolName)?.breaker, runtime, listener, options.maxBreakers);
   const recovery = createRecovery(options, runtime);
   const layer: Layer = {
     runtime,
@@ -113,7 +114,7 @@ export function createSpillway(options: SpillwayOptions): Spillway {
     breakerKey: options.breakerKey,
     retryBudget: retryBudget === false ? undefined : createRetryBudget(retryBudget),
     trace,
-    recover: recovery.recover,
+    recover: (failure) => recovery.recover(failure),
     experience: options.experience,
     running: new Set(),
     closed: false,

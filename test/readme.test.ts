@@ -128,10 +128,11 @@ it('the README and the examples of docstrings compile', () => {
 
     const { stdout, stderr } = spawnSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '--pretty', 'false', '-p', folder], { cwd: folder, encoding: 'utf8' });
     // An error's further lines are indented. Errors of the sources themselves are not this test's.
-    const errors = `${stdout}${stderr}`.split(/\n(?=\S)/).flatMap((error) => {
+    const output = `${stdout}${stderr}`.trim();
+    const errors = (output === '' ? [] : output.split(/\n(?=\S)/)).flatMap((error) => {
       const [place = '', index, line] = /^(?:(\d+)|stand-ins)\.ts\((\d+),/.exec(error) ?? [];
       const snippet = snippets[Number(index)];
-      if (place === '') return error.includes('): error ') ? [] : error.trim();
+      if (place === '') return error.includes('): error ') ? [] : error;
       return snippet === undefined ? error : `${snippet.file}:${snippet.line + Number(line) - 2}${error.slice(error.indexOf(')') + 1)}`;
     });
     expect(errors, 'fix the snippet, or add a name of the reader’s program to STAND_INS').toEqual([]);

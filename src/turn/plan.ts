@@ -98,12 +98,24 @@ const checkOptions = (options: PlanOptions): void => {
   if (options.onDeadline !== undefined) checkOneOf('onDeadline', options.onDeadline, ['detach', 'abort']);
 };
 
+const isTool = (tool: unknown): boolean => typeof tool === 'string' || typeof (tool as Partial<AnyTool> | null | undefined)?.execute === 'function';
+
+/** What a node made elsewhere lacks: the compiler has not seen it. */
+const checkShape = (node: PlanNode, place: number): void => {
+  if (typeof node !== 'object' || node === null) throw new PlanError('malformed', [], `Node ${place} must be an object with an id and a tool, not ${String(node)}.`);
+  const { id, tool, needs } = node;
+  if (typeof id !== 'string' || id === '') throw new PlanError('malformed', [String(id)], `Node ${place} needs an id: a string that is not empty, not ${String(id)}.`);
+  if (!isTool(tool)) throw new PlanError('malformed', [id], `Node ${id} needs a tool: one made with \`tool()\`, or the name of one that is registered.`);
+  if (needs !== undefined && !Array.isArray(needs)) throw new PlanError('malformed', [id], `The needs of node ${id} must be a list of ids, not ${typeof needs}.`);
+};
+
 const compile = <Values>(nodes: readonly PlanNode[], options: PlanOptions): Plan<Values> => {
   checkOptions(options);
   if (nodes.length > NODES_MAX) throw new PlanError('too_large', [], `A plan may have ${NODES_MAX} nodes, not ${nodes.length}. Split it into several turns.`);
   const places = new Map<string, number>();
-  nodes.forEach(({ id }, place) => {
-    if (typeof id !== 'string' || id === '') throw new PlanError('malformed', [String(id)], `Node ${place} needs an id: a string that is not empty, not ${String(id)}.`);
+  nodes.forEach((node, place) => {
+    checkShape(node, place);
+    const { id } = node;
     if (places.has(id)) throw new PlanError('duplicate_id', [id], `Two nodes have the id ${id}. Give one of them another.`);
     places.set(id, place);
   });

@@ -31,8 +31,8 @@ export interface ToolDefinition<Schema extends ZodType, O, Name extends string> 
  * });
  */
 export function tool<O, const Name extends string, Schema extends ZodType = ZodType>(definition: ToolDefinition<Schema, O, Name>): Tool<OutputOfSchema<Schema>, O, Name> {
-  const { name, execute } = definition;
+  const { name } = definition;
   if (typeof name !== 'string' || name === '' || name.length > 256) throw new RangeError(`a tool's name must be a string of 1 to 256 characters, not ${JSON.stringify(name)}`);
-  if (typeof execute !== 'function') throw new RangeError(`tool ${name}: execute must be a function, not ${typeof execute}`);
+  if (typeof definition.execute !== 'function') throw new RangeError(`tool ${name}: execute must be a function, not ${typeof definition.execute}`);
   return definition;
 }

@@ -99,12 +99,12 @@ export class Trial implements AttemptOwner {
     if (this.#over) return;
     this.#over = true;
     this.#wait?.unsubscribe();
+    const attempt = this.#attempt;
+    attempt?.abort();
     // As with `firstValueFrom`: who unsubscribes after a value has had an answer (R-3.6).
-    if (this.#attempt?.gaveValue === true) this.#permit?.success();
+    if (attempt?.gaveValue === true) this.#permit?.success();
     else this.#permit?.release();
-    if (this.#attempt === undefined) return;
-    this.#attempt.abort();
-    this.#record.emit({ type: 'attempt_canceled', attempt: this.#record.attempts, durationMs: this.#attemptMs });
+    if (attempt !== undefined) this.#record.emit({ type: 'attempt_canceled', attempt: this.#record.attempts, durationMs: this.#attemptMs });
   }
 
   attemptProgressed(report: Progress): void {

@@ -120,10 +120,7 @@ class TurnRun {
     const lacking = (this.#plan.needs[place] ?? []).filter((need) => !hasValue(this.#results[need]?.state));
     if (lacking.length === 0) return this.#start(place, node);
     const cascade = decideCascade({ hasDefault: node.default !== undefined, optional: node.optional === true });
-    if (cascade === 'use_default') {
-      this.#usedDefault[place] = true;
-      return this.#start(place, node, `Used default value for ${node.id}`);
-    }
+    if (cascade === 'use_default') return this.#start(place, node, `Used default value for ${node.id}`);
     const lackingIds = lacking.map((need) => this.#node(need).id);
     const reason = `needs ${lackingIds.join(', ')}`;
     if (cascade === 'skip') return this.#settle(place, { state: 'skipped', reason: `Optional tool skipped: it ${reason}` });
@@ -136,6 +133,7 @@ class TurnRun {
     const { runtime, registry } = this.#layer;
     // What became ready at the deadline itself stays as it is: results of that instant still count, and nothing new starts.
     if (runtime.now() >= this.#site.deadlineMs) return;
+    this.#usedDefault[place] = message !== undefined;
     this.#emit({ type: 'node_started', nodeId: node.id, toolName: nameOf(node), ...(message === undefined ? {} : { message }) });
     // Whoever heard that may have ended the turn.
     if (this.#over) return;

@@ -96,7 +96,7 @@ const world = (given: BreakerOptions): World => {
   return { clock, breaker: createBreaker(given, clock.runtime), permits: [] };
 };
 
-describe('R-3 the breaker is the naive one', () => {
+describe('R-3 the breaker is the naive one', { timeout: 60_000 }, () => {
   it('BRK-3 after every command, in state, counts, admissions and hints', () => {
     fc.assert(
       fc.property(options, script, (given, steps) => {
@@ -137,7 +137,7 @@ const seen = (memory: BreakerMemory, given: BreakerOptions, atMs: number): Omit<
   return { type: ticked.type, consecutiveFailures: window.streakMs.length, measured: window.outcomes.length, failures: window.failures };
 };
 
-describe('R-3.1 invariants', () => {
+describe('R-3.1 invariants', { timeout: 60_000 }, () => {
   it('BRK-6 recorded inputs, through scan(reduceBreaker) and through JSON, give the live states, ramps included', () => {
     fc.assert(
       fc.property(options, fc.constantFrom(0, 20), fc.array(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), { minLength: 80, maxLength: 80 }), script, (some, rampMs, draws, steps) => {

@@ -141,8 +141,8 @@ describe('R-4.2 the signal', () => {
   });
 
   it('is aborted when a promise is unsubscribed, and what it gives then is dropped', async () => {
-    for (const late of [Promise.resolve(1), Promise.reject(boom)]) {
-      const { signals, events, stop } = run(() => late);
+    for (const late of [() => Promise.resolve(1), () => Promise.reject<number>(boom)]) {
+      const { signals, events, stop } = run(late);
       stop();
       expect(signals[0]?.aborted).toBe(true);
       await settled();

@@ -33,7 +33,7 @@ const hostile: ReadonlyArray<readonly [string, unknown]> = [
   ['one with our brand and a kind of tomorrow', { [Symbol.for('spillway.ToolExecutionError')]: true, kind: 'abducted', message: 'by aliens' }],
 ];
 
-describe('R-1.2 whatever was thrown', () => {
+describe('R-1.2 whatever was thrown', { timeout: 60_000 }, () => {
   it.each(hostile)('R-1.2 %s becomes an error with a kind, and can be classified', (_name, thrown) => {
     const error = toToolExecutionError(thrown);
     expect(isToolExecutionError(error)).toBe(true);

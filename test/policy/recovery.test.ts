@@ -106,7 +106,7 @@ describe('R-6.1 what follows when a retry is forbidden', () => {
   });
 });
 
-describe('R-6.1 the order of the codes', () => {
+describe('R-6.1 the order of the codes', { timeout: 60_000 }, () => {
   it('R-6.1 where several forbid, the first of the list is named', () => {
     for (const [index, [first, differs]] of FORBID.entries()) {
       for (const [, other] of FORBID.slice(index + 1)) {

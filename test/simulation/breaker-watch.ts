@@ -10,8 +10,10 @@ export interface Admitted {
   readonly startedMs: number;
   /** Changes that the breaker had shown when it was admitted. */
   generation: number;
-  /** Admitted by a half-open breaker, and not revoked since. */
-  probe: boolean;
+  /** Admitted by a half-open breaker. */
+  readonly probe: boolean;
+  /** Half-open's own deadline may have revoked it: nobody is told. */
+  mayBeRevoked: boolean;
 }
 
 export type Ended = 'success' | 'failure' | 'neutral';
@@ -34,6 +36,7 @@ export class BreakerWatch {
   #openedMs = -Infinity;
   #closedMs = -Infinity;
   #lastProbeMs = -Infinity;
+  #halfOpenMs = 0;
   #longestHintMs = 0;
   /** A change that an attempt's end must explain: with the very next event. */
   #unexplained: { readonly from: BreakerStateName; readonly to: BreakerStateName; readonly generation: number } | undefined;
@@ -54,9 +57,10 @@ export class BreakerWatch {
     return Math.max(Math.min(cooldownMs * cooldownMultiplier ** this.#openings, cooldownMaxMs), Math.min(this.#longestHintMs, 3_600_000));
   }
 
-  get #probesOut(): number {
+  /** Probes that run, with or without those that may have been revoked. */
+  #probesOut(all: boolean): number {
     let count = 0;
-    for (const { probe } of this.#out) if (probe) count++;
+    for (const { probe, mayBeRevoked } of this.#out) if (probe && (all || !mayBeRevoked)) count++;
     return count;
   }
 
@@ -68,11 +72,15 @@ export class BreakerWatch {
     const timedOut = from === 'half_open' && to === 'open' && now + SLACK_MS >= this.#lastProbeMs + settings.halfOpenTimeoutMs;
     if (from === 'open' && to === 'half_open') {
       this.#findings.check(now + SLACK_MS >= this.#openedMs + settings.cooldownMs, 'BRK-3', () => `${this.key} is half-open ${now - this.#openedMs} ms after it opened`);
-      if (this.#probesOut > 0) this.#findings.saw('an old probe alive at the next half-open');
+      if (this.#probesOut(false) > 0) this.#findings.saw('an old probe alive at the next half-open');
     } else if (!byHand && !timedOut) {
       this.#unexplained = { from, to, generation };
     }
     if (timedOut) this.#findings.saw('half-open revokes its probes');
+    // While nobody looks it may have opened and become half-open again, any number of times.
+    if (from === 'half_open') this.#openings += Math.floor((now - this.#halfOpenMs) / settings.halfOpenTimeoutMs);
+    if (from === 'open') this.#openings += Math.max(0, Math.floor((now - this.#openedMs - settings.cooldownMs) / settings.halfOpenTimeoutMs));
+    if (to === 'half_open') this.#halfOpenMs = Math.min(now, this.#openedMs + settings.cooldownMs);
     if (to === 'open') {
       this.#openings++;
       // A timeout that nobody looked at is told late: it opened some time since then.
@@ -88,12 +96,12 @@ export class BreakerWatch {
 
   admitted(): Admitted {
     const now = this.#now();
-    const attempt: Admitted = { startedMs: now, generation: this.#generation, probe: this.type === 'half_open' };
+    const attempt: Admitted = { startedMs: now, generation: this.#generation, probe: this.type === 'half_open', mayBeRevoked: false };
     this.#findings.check(this.type !== 'open' && this.type !== 'forced_open', 'BRK-2', () => `an attempt started while ${this.key} was ${this.type}`);
     if (attempt.probe) {
       // Half-open's own deadline revokes what is out; no sooner than this, whatever else happened.
-      if (now + SLACK_MS >= this.#lastProbeMs + this.settings.halfOpenTimeoutMs) for (const old of this.#out) old.probe = false;
-      const out = this.#probesOut + 1;
+      if (now + SLACK_MS >= this.#lastProbeMs + this.settings.halfOpenTimeoutMs) for (const old of this.#out) old.mayBeRevoked = true;
+      const out = this.#probesOut(false) + 1;
       if (out > 1) this.#findings.saw('several probes at once');
       this.#findings.check(out <= this.settings.probes, 'BRK-1', () => `${out} probes of ${this.key} at once, ${this.settings.probes} allowed`);
       this.#lastProbeMs = now;
@@ -110,10 +118,12 @@ export class BreakerWatch {
     this.#findings.check(this.type !== 'disabled' && (this.type !== 'closed' || ramps), 'BRK-2', () => `${this.key} rejected while ${this.type}`);
     if (this.type === 'half_open') {
       this.#findings.saw('half-open rejects');
-      this.#findings.check(this.#probesOut >= settings.probes, 'BRK-4', () => `${this.key} rejected while half-open with ${this.#probesOut} of ${settings.probes} probes out: a permit was not given back`);
+      const out = this.#probesOut(true);
+      this.#findings.check(out >= settings.probes, 'BRK-4', () => `${this.key} rejected while half-open with ${out} of ${settings.probes} probes out: a permit was not given back`);
     }
     if (this.type === 'open') {
-      this.#findings.check(now <= this.#openedMs + this.cooldownBoundMs + SLACK_MS, 'BRK-3', () => `${this.key} is still open ${now - this.#openedMs} ms after it opened`);
+      // With an old probe out it may have been half-open, timed out and opened again, while nobody looked.
+      this.#findings.check(now <= this.#openedMs + this.cooldownBoundMs + SLACK_MS || this.#probesOut(true) > 0, 'BRK-3', () => `${this.key} is still open ${now - this.#openedMs} ms after it opened`);
     }
   }
 

@@ -102,7 +102,9 @@ export class CallWatch {
 
   event(event: ToolEvent): void {
     this.#check(!this.settled, 'TRC-1', () => `${event.type} after its result`);
-    this.#check(event.seq <= this.goneSeq || event.type === 'attempt_canceled', 'RSC-1', () => `${event.type} after it was given up`);
+    // Whoever leaves while it is being ended hears no more, but the trace does.
+    const ending = event.type === 'attempt_canceled' || (event.type === 'settled' && (event.result.error?.code === 'canceled' || event.result.error?.code === 'deadline_exceeded'));
+    this.#check(event.seq <= this.goneSeq || ending, 'RSC-1', () => `${event.type} after it was given up`);
     this.#check((event.late === true) === this.late, 'TRC-1', () => `${event.type} is ${this.late ? 'not ' : ''}marked late`);
     switch (event.type) {
       case 'attempt_started':
@@ -222,7 +224,9 @@ export class CallWatch {
   }
 
   #canceled({ attempt, durationMs }: Of<'attempt_canceled'>): void {
-    const running = this.#ends(durationMs, attempt, 'neutral');
+    // A stream that was given up after a value has shown that its tool works (R-3.5).
+    const { as, earlierValues = 0 } = this.running?.behaviour ?? {};
+    const running = this.#ends(durationMs, attempt, (as === 'observable' || as === 'iterable') && earlierValues > 0 ? 'success' : 'neutral');
     this.#check(running?.signal === undefined || running.signal.aborted, 'RSC-1', () => `attempt ${attempt} was canceled and its signal is not aborted`);
     if (running?.signal !== undefined) this.#around.findings.saw('signal aborted in an attempt');
   }
@@ -248,7 +252,8 @@ export class CallWatch {
     if (code === 'uncertain_mutation') findings.saw('uncertain mutation refused');
     if (code === 'budget_exhausted') findings.saw('retry budget refuses');
     this.#check(strategy !== 'alternative' || mayRepeat, 'RET-5', () => 'an alternative after an uncertain mutation');
-    if (strategy !== 'retry') return;
+    // Whoever left with this very event was not retried for.
+    if (strategy !== 'retry' || event.seq >= this.goneSeq) return;
     this.#check(classification === 'transient', 'RET-3', () => 'a permanent failure is retried');
     this.#check(mayRepeat, 'RET-5', () => 'an uncertain mutation is retried');
     this.#check(error.retryAfterMs === undefined || error.retryAfterMs >= 0, 'RET-3', () => 'a tool that asked not to be asked again is');

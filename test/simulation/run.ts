@@ -1,11 +1,69 @@
-import { simulate } from './simulate.ts';
-const from = Number(process.argv[2] ?? 1), count = Number(process.argv[3] ?? 1);
-const t = performance.now();
-let bad = 0;
-const seen = new Map<string, number>();
-for (let s = from; s < from + count; s++) {
-  const o = await simulate(s, count === 1 ? (l) => console.log(l) : undefined);
-  for (const x of o.seen) seen.set(x, (seen.get(x) ?? 0) + 1);
-  if (o.violations.length) { bad++; if (bad < 12) console.log(s, o.violations.slice(0, 2).map((v) => `${v.invariant} @${v.atMs} ${v.message}`).join(' | ')); }
+import { availableParallelism } from 'node:os';
+import { parseArgs } from 'node:util';
+import { Worker } from 'node:worker_threads';
+import { runBatch, type BatchOptions, type BatchReport } from './batch.ts';
+import { SOMETIMES } from './findings.ts';
+import { plantBug } from './plant.ts';
+
+/**
+ * `npm run simulate -- --seed 7`: one run with all its events. `--seeds 20000 [--from 1]`: many, on all cores. `--plant <name>`: with a bug of
+ * `plant.ts`. Ends with 1 when an invariant was broken, or a rare state never reached by a batch large enough to reach it.
+ */
+const { values } = parseArgs({
+  options: {
+    seed: { type: 'string' },
+    seeds: { type: 'string', default: '20000' },
+    from: { type: 'string', default: '1' },
+    threads: { type: 'string', default: String(availableParallelism()) },
+    plant: { type: 'string' },
+    /** Stop at the first failure, and print the report as JSON. */
+    json: { type: 'boolean', default: false },
+  },
+});
+
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
+const plant = values.plant === undefined ? {} : { plant: values.plant };
+/** Below this a rare state may be missed by chance. */
+const ENOUGH = 5_000;
+
+async function replay(seed: number): Promise<boolean> {
+  if (values.plant !== undefined) plantBug(values.plant);
+  const { simulate } = await import('./simulate.ts');
+  const { violations, hash, seen } = await simulate(seed, print);
+  print(`trace ${(hash >>> 0).toString(16)}; ${[...seen].join(', ')}`);
+  for (const { invariant, message, atMs } of violations) print(`${invariant} broken at ${atMs} ms: ${message}`);
+  return violations.length === 0;
 }
-console.log(count / (performance.now() - t) * 1000, 'seeds/s', bad, 'bad'); console.log(Object.fromEntries(seen));
+
+const inWorker = (workerData: BatchOptions): Promise<BatchReport> =>
+  new Promise((resolve, reject) => {
+    const worker = new Worker(new URL('batch.ts', import.meta.url), { workerData });
+    worker.once('message', resolve);
+    worker.once('error', reject);
+  });
+
+async function batch(count: number, from: number, threads: number): Promise<boolean> {
+  const startedMs = performance.now();
+  const options = { count, step: threads, ...plant, first: values.json };
+  const reports = threads === 1 ? [await runBatch({ ...options, from })] : await Promise.all(Array.from({ length: threads }, (_, i) => inWorker({ ...options, from: from + i, count: count - i })));
+  const seconds = (performance.now() - startedMs) / 1000;
+  const seeds = reports.reduce((sum, report) => sum + report.seeds, 0);
+  const failed = reports.flatMap((report) => report.failed).sort((a, b) => a.seed - b.seed);
+  const cpuMs = reports.reduce((sum, report) => sum + report.cpuMs, 0);
+  const digest = reports.reduce((sum, report) => (sum + report.digest) | 0, 0);
+  const reached = SOMETIMES.map((what) => [what, reports.reduce((sum, { seen }) => sum + (seen[what] ?? 0), 0)] as const);
+  const missed = seeds < ENOUGH ? [] : reached.filter(([, times]) => times === 0);
+  if (values.json) {
+    print(JSON.stringify({ seeds, failed, digest }));
+    return true;
+  }
+  for (const [what, times] of reached) print(`${String(times).padStart(9)}  ${what}`);
+  for (const { seed, violations } of failed) print(`seed ${seed}: ${violations.map(({ invariant, message, atMs }) => `${invariant} at ${atMs} ms: ${message}`).join('\n    ')}`);
+  for (const [what] of missed) print(`never reached: ${what}`);
+  print(`${seeds} seeds from ${from} in ${seconds.toFixed(1)} s: ${Math.round(seeds / seconds)} seeds/s, ${Math.round(seeds / (cpuMs / 1000))} per second of processor time; traces ${(digest >>> 0).toString(16)}`);
+  print(failed.length === 0 && missed.length === 0 ? 'every invariant holds' : `${failed.length} seeds fail; replay one with --seed`);
+  return failed.length === 0 && missed.length === 0;
+}
+
+const good = values.seed === undefined ? await batch(Number(values.seeds), Number(values.from), Math.max(1, Number(values.threads))) : await replay(Number(values.seed));
+process.exitCode = good ? 0 : 1;

@@ -97,11 +97,17 @@ class Client {
     this.world.findings.check(this.ended === 1, 'RES-1', () => `${this.what} ends ${this.ended} times`);
   }
 
+  /** Its caller's signal: nobody listens to it any more once the call has ended. */
+  aborts(): void {
+    const { controller, ended, world } = this;
+    if (controller === undefined) return;
+    if (ended > 0) world.findings.check(getEventListeners(controller.signal, 'abort').length === 0, 'RSC-1', () => `${this.what} left a listener on its caller’s signal`);
+    controller.abort();
+  }
+
   /** Once quiet. */
   review(): void {
-    const { findings } = this.world;
-    findings.check(this.gone || this.ended === 1, 'RES-2', () => `${this.what} has no result`);
-    if (this.controller !== undefined) findings.check(getEventListeners(this.controller.signal, 'abort').length === 0, 'RSC-1', () => `${this.what} left a listener on its caller’s signal`);
+    this.world.findings.check(this.gone || this.ended === 1, 'RES-2', () => `${this.what} has no result`);
   }
 }
 
@@ -177,7 +183,7 @@ function startCall(world: World, operation: CallOperation): Client {
   }
   if (ending.how === 'abort') {
     runtime.scheduler.after(ending.afterMs, () => {
-      client.controller?.abort();
+      client.aborts();
       findings.check(world.closed || settled(), 'RSC-1', () => `call ${n} goes on after its signal was aborted`);
     });
   }
@@ -200,6 +206,7 @@ function startTurn(world: World, operation: TurnOperation): Client {
     }),
   );
   let events = 0;
+  let result = false;
   let subscription: Subscription | undefined;
   const leaves = (seq: number): void => {
     client.gone = true;
@@ -212,6 +219,7 @@ function startTurn(world: World, operation: TurnOperation): Client {
         client.told();
         events++;
         const last = event.source === 'turn' && event.type === 'settled';
+        result ||= last;
         if (last) turn.told(event.result);
         if (ending.how !== 'in_next' || events !== ending.event || last) return;
         findings.saw('unsubscribed inside next');
@@ -224,7 +232,7 @@ function startTurn(world: World, operation: TurnOperation): Client {
       complete: () => {
         if (client.gone) return;
         client.ends();
-        findings.check(turn.result !== undefined, 'RES-1', () => `turn ${n} ends without a result`);
+        findings.check(result, 'RES-1', () => `turn ${n} ends without a result`);
       },
     });
   } catch (error) {
@@ -241,7 +249,7 @@ function startTurn(world: World, operation: TurnOperation): Client {
   }
   if (ending.how === 'abort') {
     runtime.scheduler.after(ending.afterMs, () => {
-      client.controller?.abort();
+      client.aborts();
       findings.check(world.closed || turn.over, 'RSC-1', () => `turn ${n} goes on after its signal was aborted`);
     });
   }
@@ -298,7 +306,7 @@ export async function simulate(seed: number, log?: (line: string) => void): Prom
   await untilQuiet(world);
   if (findings.violations.length === 0) {
     for (const client of clients) client.review();
-    findings.check(world.active.size === 0 && world.turns.size === 0, 'RES-2', () => `${world.active.size} calls and ${world.turns.size} turns never end`);
+    findings.check(world.active.size === 0 && (world.closed || world.turns.size === 0), 'RES-2', () => `${world.active.size} calls and ${world.turns.size} turns never end`);
     for (const breaker of world.breakers.values()) breaker.replay();
     findings.check(spillway.droppedEvents === world.dropsExpected, 'TRC-3', () => `${spillway.droppedEvents} events counted as dropped, ${world.dropsExpected} were`);
     if (findings.violations.length === 0) await converge(world);

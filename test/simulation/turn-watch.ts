@@ -77,6 +77,8 @@ export class TurnWatch {
         return this.#settledNode(event);
       case 'deadline':
         this.#deadlineTold = true;
+        // Whoever leaves later leaves detached work behind.
+        if (event.onDeadline === 'detach' && this.goneSeq === Infinity) for (const call of this.calls) call.late ||= !call.settled;
         return this.#check(this.#now() >= this.deadlineMs, 'TURN-1', () => 'its deadline comes too early');
       case 'escalated':
         return this.#findings.saw('required node skipped');
@@ -155,7 +157,7 @@ export class TurnWatch {
   }
 
   #settled(result: TurnResult, seq: number): void {
-    const { nodes, onDeadline } = this.operation;
+    const { nodes } = this.operation;
     this.result = result;
     this.#check(result.nodes.length === nodes.length && result.nodes.every(({ id }, i) => id === nodes[i]?.id), 'RES-2', () => `its results are of ${result.nodes.map(({ id }) => id).join()}`);
     this.#check(result.nodes.every(({ id, state }) => state === this.#nodes.get(id)?.state), 'TRC-2', () => 'a node’s state is not the one that was told');
@@ -165,8 +167,7 @@ export class TurnWatch {
       if (call.succeeded !== undefined && call.settled) this.#check(hasValue(state), 'TURN-2', () => `${spec.id} is ${state} though its call succeeded`);
       if (call.settled) continue;
       if (this.#deadlineTold && call.backsOffUntilMs !== undefined) this.#findings.saw('deadline in a backoff');
-      if (this.#deadlineTold && onDeadline === 'detach') call.late = true;
-      else call.goneSeq = seq;
+      if (!call.late) call.goneSeq = seq;
     }
     this.#check(result.status === this.#status(), 'TRC-2', () => `its status is ${result.status}, expected ${this.#status()}`);
     const most = this.calls.filter(({ physical }) => physical > 0).length;

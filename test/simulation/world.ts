@@ -120,7 +120,8 @@ export class World implements CallSurroundings {
   leaving(): void {
     const now = this.now();
     for (const call of this.active) call.leaving(now);
-    for (const turn of this.turns) turn.leaving(now);
+    // After close() the trace tells nothing more.
+    if (!this.closed) for (const turn of this.turns) turn.leaving(now);
   }
 
   /** Work that was given up is over in the same instant. */
@@ -223,7 +224,7 @@ export class World implements CallSurroundings {
     this.seq = event.seq;
     this.#atMs = event.atMs;
     this.#digest(event);
-    if (event.type !== 'attempt_succeeded' && event.type !== 'attempt_failed') for (const breaker of this.breakers.values()) breaker.unexplained();
+    if (event.type !== 'attempt_succeeded' && event.type !== 'attempt_failed' && event.type !== 'attempt_canceled') for (const breaker of this.breakers.values()) breaker.unexplained();
     if (event.source === 'layer') {
       if (event.type === 'breaker_changed') this.#breakerChanged(event);
       return;
