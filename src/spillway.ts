@@ -114,7 +114,7 @@ export function createSpillway(options: SpillwayOptions): Spillway {
     breakerKey: options.breakerKey,
     retryBudget: retryBudget === false ? undefined : createRetryBudget(retryBudget),
     trace,
-    recover: (failure) => recovery.recover(failure),
+    recover: (failure, renewed) => recovery.recover(failure, renewed),
     experience: options.experience,
     running: new Set(),
     closed: false,

@@ -10,9 +10,11 @@ const config: ViteUserConfig = {
     alias: [
       { find: /^spillway$/, replacement: source('index.ts') },
       { find: /^spillway\/testing$/, replacement: source('testing/index.ts') },
+      { find: /^spillway\/((?:sinks|providers)\/.+)$/, replacement: source('$1.ts') },
     ],
   },
-  test: { include: ['test/**/*.test.ts'], passWithNoTests: false },
+  // Generous: real servers and compilers run in some tests, and a machine may be busy.
+  test: { include: ['test/**/*.test.ts'], passWithNoTests: false, testTimeout: 60_000, hookTimeout: 60_000 },
 };
 // Vite reads the default export.
 // oxlint-disable-next-line import/no-default-export

@@ -1,8 +1,8 @@
 import { ToolExecutionError, isToolExecutionError, type ToolExecutionErrorOptions } from '../contract/tool-error.ts';
 import { liveRuntime } from '../runtime.ts';
-import type { Meaning } from './node.ts';
+import type { Meaning } from './sense.ts';
 import { TEXT_LENGTH_MAX, read, readStructure } from './structure.ts';
-import { toToolExecutionError } from './tool.ts';
+import { isTyped, toToolExecutionError } from './tool.ts';
 
 const wallNow = (): number => liveRuntime.wallNow();
 
@@ -14,6 +14,7 @@ const unknown: Meaning = { kind: 'unknown_tool', options: {} };
 const refused: Meaning = { kind: 'not_permitted', options: {} };
 /** The tool ran; what it answered cannot be used. */
 const unusableAnswer: Meaning = { kind: 'execution_error', options: { classification: 'permanent', uncertain: true } };
+const permanent: Meaning = { kind: 'execution_error', options: { classification: 'permanent' } };
 const unusableTool: Meaning = { kind: 'execution_error', options: { classification: 'permanent', executed: false } };
 
 /**
@@ -32,6 +33,11 @@ const CODES: ReadonlyMap<string, Meaning> = new Map([
   ['INVALID_RESULT', unusableAnswer],
   ['UNSUPPORTED_RESULT_TYPE', unusableAnswer],
   ['INPUT_REQUIRED_ROUNDS_EXCEEDED', unusableAnswer],
+  ['LIST_PAGINATION_EXCEEDED', unusableAnswer],
+  ['ERA_NEGOTIATION_FAILED', neverSent],
+  // A resource that does not exist, and a sign-in that a person has to make first.
+  ['-32002', permanent],
+  ['-32042', permanent],
   ['-32700', invalid],
   ['-32600', invalid],
   ['-32602', invalid],
@@ -41,14 +47,18 @@ const CODES: ReadonlyMap<string, Meaning> = new Map([
 /** SDK 1 puts this before the message of each `McpError`, on both sides of the wire, so it can be there twice. */
 const CODE_IN_TEXT = /^(?:mcp error (-\d{5}): ){1,4}/;
 
+const ANY_NAME = /^(?:unknown tool: |tool "?)([\w./:-]{1,128})/;
+const UNKNOWN_NAME = /^unknown tool: ([\w./:-]{1,128})/;
+
 const withoutCode = (text: string): string => text.replace(CODE_IN_TEXT, '');
 
 /**
  * What the servers of the TypeScript and Python SDKs say themselves, not through a tool. The code beside it proves nothing: -32602 is said
  * before the tool ran (its input) and after (its output). A name is compared whole, so that a tool's own "... not found" is not taken for it.
  */
-const serverMeaning = (text: string, toolName: string): Meaning | undefined => {
-  const name = toolName.toLowerCase();
+const serverMeaning = (text: string, toolName: string | undefined, coded: boolean): Meaning | undefined => {
+  // Where the name is not known, any one word may be it, if the server's code is there to show that the sentence is its own.
+  const name = toolName?.toLowerCase() ?? (coded ? ANY_NAME : UNKNOWN_NAME).exec(text)?.[1] ?? '';
   const says = (...sentences: string[]): boolean => sentences.includes(text);
   const begins = (...beginnings: string[]): boolean => beginnings.some((beginning) => text.startsWith(beginning));
   if (begins('input validation error')) return invalid;
@@ -75,38 +85,46 @@ const toError = ({ kind, options }: Meaning, message: string, more: ToolExecutio
  * Gives what an MCP client threw from `callTool` its kind (R-12.1). A caller's abort is not among it: both SDKs report one with the code
  * of a timeout, so ask `mcpAborted` about your own signal first.
  *
- * @param thrown anything; a `ToolExecutionError` passes unchanged
- * @param toolName the tool's name at its server
+ * @param thrown anything; a `ToolExecutionError` passes unchanged, and a result with `isError` gets what `mcpErrorResult` gives it
+ * @param toolName the tool's name at its server, if it is known
+ * @param now the time that an HTTP date in `Retry-After` is compared with, in epoch milliseconds
  *
  * @example
  * mcpThrown(Object.assign(new Error('Connection closed'), { code: 'CONNECTION_CLOSED' }), 'echo').kind; // 'transport_error'
  */
-export function mcpThrown(thrown: unknown, toolName: string): ToolExecutionError {
-  if (isToolExecutionError(thrown)) return thrown;
-  const { message, code, name } = readStructure(thrown, wallNow);
-  const text = withoutCode(message.toLowerCase());
+export function mcpThrown(thrown: unknown, toolName?: string, now: () => number = wallNow): ToolExecutionError {
+  if (isTyped(thrown)) return thrown;
+  if (read(thrown, 'isError') === true) return mcpErrorResult(thrown, toolName);
+  const { message, code: ownCode, names } = readStructure(thrown, now);
+  const lower = message.toLowerCase();
+  const code = ownCode ?? CODE_IN_TEXT.exec(lower)?.[1];
+  const text = withoutCode(lower);
   const options: ToolExecutionErrorOptions = { code, cause: thrown, details: read(thrown, 'data') };
   const familyOfInvalid = code === '-32602' || code === '-32600' || code === '-32601';
-  const worded = familyOfInvalid ? (serverMeaning(text, toolName) ?? clientMeaning(text)) : undefined;
+  const worded = familyOfInvalid ? (serverMeaning(text, toolName, true) ?? clientMeaning(text)) : undefined;
   if (worded !== undefined) return toError(worded, message, options);
   const known = code === undefined ? undefined : CODES.get(code);
   if (known !== undefined) return toError(known, message, options);
   if (code === '-32000' && text.includes('connection closed')) return toError(lostMidCall, message, options);
   if (code === undefined && text === 'not connected') return toError(neverSent, message, options);
   // SDK 1 parses the answer with zod, and throws what zod throws.
-  if (name === 'ZodError' || name === '$ZodError') return toError(unusableAnswer, 'The answer is not a tool result', options);
-  return toToolExecutionError(thrown);
+  if (names[0] === 'ZodError' || names[0] === '$ZodError') return toError(unusableAnswer, 'The answer is not a tool result', options);
+  return toToolExecutionError(thrown, now);
 }
+
+/** A result has a few contents; a list of a million empty ones is not read through. */
+const PARTS_MAX = 1000;
 
 /** The text of a result, as far as it is read. */
 const textOf = (result: unknown): string => {
   const content = read(result, 'content');
-  if (!Array.isArray(content)) return '';
+  const length = read(content, 'length');
+  const count = typeof length === 'number' ? Math.min(length, PARTS_MAX) : 0;
   let text = '';
-  for (const item of content) {
-    const part = read(item, 'text');
+  // By index: the list may be a proxy whose iterator throws.
+  for (let i = 0; i < count && text.length < TEXT_LENGTH_MAX; i++) {
+    const part = read(read(content, String(i)), 'text');
     if (typeof part === 'string') text += text === '' ? part : `\n${part}`;
-    if (text.length >= TEXT_LENGTH_MAX) break;
   }
   return text.slice(0, TEXT_LENGTH_MAX);
 };
@@ -120,12 +138,12 @@ const textOf = (result: unknown): string => {
  * @example
  * mcpErrorResult({ isError: true, content: [{ type: 'text', text: 'MCP error -32602: Tool nope not found' }] }, 'nope').kind; // 'unknown_tool'
  */
-export function mcpErrorResult(result: unknown, toolName: string): ToolExecutionError {
+export function mcpErrorResult(result: unknown, toolName?: string): ToolExecutionError {
   const text = textOf(result);
   const message = text.trim() === '' ? 'The tool failed without saying why' : text;
   const lower = text.toLowerCase();
   const options: ToolExecutionErrorOptions = { code: CODE_IN_TEXT.exec(lower)?.[1], details: read(result, 'structuredContent') };
-  const worded = serverMeaning(withoutCode(lower), toolName);
+  const worded = serverMeaning(withoutCode(lower), toolName, options.code !== undefined);
   if (worded !== undefined) return toError(worded, message, options);
   const { kind, status, uncertain, classification } = toToolExecutionError(text);
   // The server was reached and the tool ran: a connection the text complains of is one that the tool made.
@@ -135,7 +153,7 @@ export function mcpErrorResult(result: unknown, toolName: string): ToolExecution
     status,
     uncertain,
     executed: true,
-    classification: lostElsewhere ? 'transient' : classification,
+    classification: lostElsewhere ? (classification ?? 'transient') : classification,
   });
 }
 
@@ -148,7 +166,7 @@ export function mcpAborted(signal: AbortSignal, executed: boolean): ToolExecutio
   const reason: unknown = signal.reason;
   if (isToolExecutionError(reason)) return reason;
   const options = { executed, uncertain: executed, cause: reason };
-  return readStructure(reason, wallNow).name === 'TimeoutError'
+  return readStructure(reason, wallNow).names.includes('TimeoutError')
     ? new ToolExecutionError('timeout', 'The call took too long', options)
     : new ToolExecutionError('canceled', 'The call was canceled', options);
 }

@@ -1,31 +1,34 @@
-import type { ToolErrorKind } from '../contract/error-kind.ts';
-import type { ToolExecutionErrorOptions } from '../contract/tool-error.ts';
+import type { Sense } from './sense.ts';
 
-export interface Meaning {
-  readonly kind: ToolErrorKind;
-  readonly options: ToolExecutionErrorOptions;
-}
+const CODES_OF: Partial<Readonly<Record<Sense, readonly string[]>>> = {
+  // `c-ares` has its own names for a failed look-up: docs of `node:dns`, "Error codes".
+  unreachable: [
+    'ECONNREFUSED', 'EAI_AGAIN', 'EAI_FAIL', 'EAI_NODATA', 'EAI_NONAME', 'EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN', 'ENETDOWN', 'EADDRNOTAVAIL',
+    'ENOTFOUND', 'ENODATA', 'ESERVFAIL', 'EREFUSED', 'EBADRESP', 'ENONAME',
+  ],
+  lost: [
+    'ECONNRESET', 'EPIPE', 'ENOTCONN', 'ENETRESET', 'ERR_STREAM_PREMATURE_CLOSE', 'ERR_SOCKET_CLOSED', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_WRITE_AFTER_END',
+    'ERR_HTTP2_STREAM_ERROR', 'ERR_HTTP2_SESSION_ERROR', 'ERR_HTTP2_GOAWAY_SESSION', 'ERR_HTTP2_INVALID_SESSION', 'ERR_IPC_CHANNEL_CLOSED', 'EPROTO',
+    'UND_ERR_SOCKET', 'UND_ERR_CLOSED', 'UND_ERR_DESTROYED', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'UND_ERR_INFO',
+  ],
+  // The seed counts `ECONNABORTED` among the timeouts: it is what axios calls its own.
+  timed_out: ['ETIMEDOUT', 'ECONNABORTED', 'ESOCKETTIMEDOUT', 'ETIMEOUT', 'ERR_TIMEOUT', 'ERR_SOCKET_CONNECTION_TIMEOUT', 'ERR_SCRIPT_EXECUTION_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'],
+  connect_timed_out: ['UND_ERR_CONNECT_TIMEOUT'],
+  rejected: [
+    'ENOENT', 'EACCES', 'EPERM', 'EEXIST', 'EISDIR', 'ENOTDIR', 'ENOTEMPTY', 'EROFS', 'ELOOP', 'ENAMETOOLONG', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EINVAL', 'EXDEV', 'E2BIG', 'EFBIG', 'ENOSPC', 'EDQUOT', 'ENOEXEC',
+    'EADDRINUSE', 'ERR_INVALID_ARG_TYPE', 'ERR_INVALID_ARG_VALUE', 'ERR_INVALID_URL', 'ERR_INVALID_PROTOCOL', 'ERR_INVALID_CHAR', 'ERR_OUT_OF_RANGE', 'ERR_MISSING_ARGS', 'ERR_UNSUPPORTED_OPERATION', 'ERR_METHOD_NOT_IMPLEMENTED',
+    'ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND', 'ERR_FEATURE_UNAVAILABLE_ON_PLATFORM', 'ERR_ACCESS_DENIED', 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER',
+    'UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED', 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH', 'UND_ERR_RES_EXCEEDED_MAX_SIZE', 'UND_ERR_HEADERS_OVERFLOW',
+  ],
+  unavailable: ['EMFILE', 'ENFILE', 'EBUSY', 'ETXTBSY', 'EAGAIN', 'EWOULDBLOCK', 'ENOMEM', 'ENOBUFS', 'EINTR'],
+  untrusted: [
+    'CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID', 'CERT_REVOKED', 'CERT_REJECTED', 'CERT_UNTRUSTED', 'CERT_SIGNATURE_FAILURE', 'CERT_CHAIN_TOO_LONG', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN',
+    'UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'UNABLE_TO_GET_ISSUER_CERT', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'INVALID_CA', 'INVALID_PURPOSE', 'HOSTNAME_MISMATCH', 'ERR_TLS_CERT_ALTNAME_INVALID', 'ERR_TLS_CERT_ALTNAME_FORMAT',
+  ],
+  canceled: ['ABORT_ERR', 'UND_ERR_ABORTED', 'UND_ERR_ABORT'],
+};
 
-const neverConnected: Meaning = { kind: 'transport_error', options: { executed: false } };
-const lostMidCall: Meaning = { kind: 'transport_error', options: { uncertain: true } };
-const timedOut: Meaning = { kind: 'timeout', options: { uncertain: true } };
-const permanent: Meaning = { kind: 'execution_error', options: { classification: 'permanent' } };
-const badCertificate: Meaning = { kind: 'transport_error', options: { executed: false, classification: 'permanent' } };
-
-/** Node's and undici's codes. `c-ares` has its own names for a failed look-up: docs of `node:dns`, "Error codes". */
-const CODES: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
-  ...['ECONNREFUSED', 'EAI_AGAIN', 'EAI_FAIL', 'EAI_NODATA', 'EAI_NONAME', 'EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN', 'ENETDOWN'].map((code) => [code, neverConnected] as const),
-  ...['ENOTFOUND', 'ENODATA', 'ESERVFAIL', 'EREFUSED', 'EBADRESP', 'ENONAME'].map((code) => [code, neverConnected] as const),
-  ...['ECONNRESET', 'EPIPE', 'ECONNABORTED', 'UND_ERR_SOCKET', 'UND_ERR_CLOSED', 'ERR_STREAM_PREMATURE_CLOSE', 'ERR_SOCKET_CLOSED'].map((code) => [code, lostMidCall] as const),
-  ...['ETIMEDOUT', 'ESOCKETTIMEDOUT', 'ETIMEOUT', 'ERR_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'].map((code) => [code, timedOut] as const),
-  ['UND_ERR_CONNECT_TIMEOUT', { kind: 'timeout', options: { executed: false } }],
-  ...['ENOENT', 'EACCES', 'EPERM', 'EEXIST', 'EISDIR', 'ENOTDIR', 'ENOTEMPTY', 'EROFS', 'ELOOP', 'ENAMETOOLONG', 'ENOTSUP', 'EINVAL'].map((code) => [code, permanent] as const),
-  ...['ERR_INVALID_ARG_TYPE', 'ERR_INVALID_ARG_VALUE', 'ERR_INVALID_URL', 'ERR_UNSUPPORTED_OPERATION', 'ERR_METHOD_NOT_IMPLEMENTED'].map((code) => [code, permanent] as const),
-  ...['CERT_HAS_EXPIRED', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'ERR_TLS_CERT_ALTNAME_INVALID'].map((code) => [code, badCertificate] as const),
-  ['ABORT_ERR', { kind: 'canceled', options: { executed: true, uncertain: true } }],
-]);
-
-/** What a Node or undici error code means, if it is one. */
-export function nodeMeaning(code: string | undefined): Meaning | undefined {
-  return code === undefined ? undefined : CODES.get(code);
-}
+/** Node's and undici's error codes. */
+export const NODE_CODES: ReadonlyMap<string, Sense> = new Map(
+  Object.entries(CODES_OF).flatMap(([sense, codes]) => codes.map((code) => [code, sense as Sense] as const)),
+);

@@ -2,14 +2,28 @@
 const CAUSE_DEPTH_MAX = 8;
 /** Text is matched on this many of its first characters. */
 export const TEXT_LENGTH_MAX = 4096;
+/** Longer than this, a field holds no code and no name. */
+const CODE_LENGTH_MAX = 128;
+/** The longest form of an HTTP date has 33 characters. */
+const HINT_LENGTH_MAX = 64;
 
 /** What a thrown value says in its fields, read without trusting it: getters may throw, causes may be a circle. */
 export interface ErrorStructure {
-  readonly name: string;
   readonly message: string;
+  /** The outermost `code`. */
   readonly code: string | undefined;
   readonly status: number | undefined;
   readonly retryAfterMs: number | undefined;
+  /** Whether its maker says that asking again can help. */
+  readonly retriable: boolean | undefined;
+  /** Everything that may be a code, outermost first: providers put theirs in `code`, `type`, the body's `error`, or the name. */
+  readonly codes: readonly string[];
+  /** A gRPC status code. */
+  readonly rpc: number | undefined;
+  /** The names of its classes, outermost first. */
+  readonly names: readonly string[];
+  /** The messages, outermost first, together no longer than `TEXT_LENGTH_MAX`. */
+  readonly texts: readonly string[];
 }
 
 /** A property of anything; `undefined` where reading it throws. */
@@ -29,74 +43,122 @@ export function read(value: unknown, key: string): unknown {
 export function parseRetryAfter(value: unknown, wallNow: () => number, unitMs = 1000): number | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value === 'number') return value * unitMs;
-  if (typeof value !== 'string') return Number.NaN;
+  if (typeof value !== 'string' || value.length > HINT_LENGTH_MAX) return Number.NaN;
   const text = value.trim();
   if (/^[+-]?\d{1,15}(\.\d{1,9})?$/.test(text)) return Number(text) * unitMs;
   // An HTTP date in the past is a wait that is over.
-  const dateMs = /[a-z]{3}/i.test(text) && text.length < 64 ? Date.parse(text) : Number.NaN;
+  const dateMs = /[a-z]{3}/i.test(text) ? Date.parse(text) : Number.NaN;
   return Math.max(0, dateMs - wallNow());
 }
 
+/** A header of a `Headers`, a plain object, a list of pairs, or what `undici` makes of one. */
 const header = (headers: unknown, name: string): unknown => {
   const get = read(headers, 'get');
   try {
-    if (typeof get === 'function') return get.call(headers, name) as unknown;
-    if (typeof headers !== 'object' || headers === null) return undefined;
-    // A plain object's names are written as its maker likes.
-    const key = Object.keys(headers).find((own) => own.toLowerCase() === name);
-    return key === undefined ? undefined : read(headers, key);
+    const value = typeof get === 'function' ? (get.call(headers, name) as unknown) : ownHeader(headers, name);
+    return Array.isArray(value) ? (value[0] as unknown) : value;
   } catch {
     return undefined;
   }
 };
 
-const statusOf = (value: unknown): number | undefined => {
-  for (const candidate of [read(value, 'status'), read(value, 'statusCode'), read(read(value, 'response'), 'status')]) {
-    const status = typeof candidate === 'string' && /^\d{3}$/.test(candidate) ? Number(candidate) : candidate;
-    if (typeof status === 'number' && Number.isInteger(status) && status >= 400 && status <= 599) return status;
+const ownHeader = (headers: unknown, name: string): unknown => {
+  if (typeof headers !== 'object' || headers === null) return undefined;
+  // A plain object's names are written as its maker likes.
+  const key = Object.keys(headers).find((own) => own.toLowerCase() === name);
+  return key === undefined ? undefined : read(headers, key);
+};
+
+const HEADERS = [['headers'], ['responseHeaders'], ['response', 'headers'], ['$response', 'headers'], ['metadata']] as const;
+const STATUSES = [['status'], ['statusCode'], ['status_code'], ['httpStatus'], ['response', 'status'], ['response', 'statusCode'], ['$metadata', 'httpStatusCode'], ['output', 'statusCode'], ['error', 'status'], ['code'], ['error', 'code']] as const;
+const CODES = [['code'], ['error', 'code'], ['errorCode'], ['type'], ['error', 'type'], ['error', 'error', 'type'], ['error', 'error', 'code'], ['error', 'status'], ['lc_error_code'], ['Code'], ['data', 'error', 'code'], ['data', 'error', 'type'], ['name']] as const;
+
+const at = (value: unknown, path: readonly string[]): unknown => path.reduce((inner, key) => (inner === undefined ? undefined : read(inner, key)), value);
+
+const firstOf = <T>(value: unknown, paths: ReadonlyArray<readonly string[]>, read: (value: unknown) => T | undefined): T | undefined => {
+  for (const path of paths) {
+    const found = read(at(value, path));
+    if (found !== undefined) return found;
   }
   return undefined;
 };
 
-const codeOf = (value: unknown): string | undefined => {
-  const code = read(value, 'code') ?? read(read(value, 'error'), 'code');
-  if (typeof code === 'number' && Number.isFinite(code)) return String(code);
-  return typeof code === 'string' && code.length > 0 && code.length <= 128 ? code : undefined;
+const asStatus = (value: unknown): number | undefined => {
+  const status = typeof value === 'string' && /^\d{3}$/.test(value) ? Number(value) : value;
+  return typeof status === 'number' && Number.isInteger(status) && status >= 400 && status <= 599 ? status : undefined;
+};
+
+const asCode = (value: unknown): string | undefined => {
+  if (typeof value === 'number' && Number.isFinite(value)) return String(value);
+  return typeof value === 'string' && value.length > 0 && value.length <= CODE_LENGTH_MAX ? value : undefined;
 };
 
 const retryAfterOf = (value: unknown, wallNow: () => number): number | undefined => {
   const own = read(value, 'retryAfterMs');
   if (own !== undefined) return parseRetryAfter(own, wallNow, 1);
-  for (const headers of [read(value, 'headers'), read(read(value, 'response'), 'headers')]) {
-    const hint = parseRetryAfter(header(headers, 'retry-after-ms'), wallNow, 1) ?? parseRetryAfter(header(headers, 'retry-after'), wallNow);
-    if (hint !== undefined) return hint;
-  }
-  return undefined;
+  return firstOf(value, HEADERS, (headers) => {
+    for (const name of ['retry-after-ms', 'x-ms-retry-after-ms', 'grpc-retry-pushback-ms']) {
+      const hint = parseRetryAfter(header(headers, name), wallNow, 1);
+      if (hint !== undefined) return hint;
+    }
+    // The server's own word that asking again is no use: a pushback without a wait.
+    return parseRetryAfter(header(headers, 'retry-after'), wallNow) ?? (header(headers, 'x-should-retry') === 'false' ? -1 : undefined);
+  });
+};
+
+const retriableOf = (value: unknown): boolean | undefined => {
+  const said = read(value, 'isRetryable') ?? read(value, 'retryable') ?? (read(value, '$retryable') === undefined ? undefined : true);
+  return typeof said === 'boolean' ? said : firstOf(value, HEADERS, (headers) => (header(headers, 'x-should-retry') === 'true' ? true : undefined));
+};
+
+/** A number is a gRPC code where gRPC's other fields are: a `DOMException` has such numbers too. */
+const rpcOf = (value: unknown): number | undefined => {
+  const code = read(value, 'code');
+  return typeof code === 'number' && typeof read(value, 'details') === 'string' ? code : undefined;
+};
+
+const textOf = (value: unknown): string => {
+  const text = typeof value === 'string' ? value : read(value, 'message');
+  return typeof text === 'string' ? text.slice(0, TEXT_LENGTH_MAX) : '';
 };
 
 const describe = (thrown: unknown): string => {
-  if (typeof thrown === 'string') return thrown;
-  const message = read(thrown, 'message');
-  if (typeof message === 'string' && message !== '') return message;
+  const text = textOf(thrown);
+  if (text !== '' || typeof thrown === 'string') return text;
   if (thrown !== null && typeof thrown === 'object') return 'The tool threw a value without a message';
   return `The tool threw ${typeof thrown === 'symbol' || typeof thrown === 'function' ? `a ${typeof thrown}` : String(thrown)}`;
 };
 
+/** The error behind an error: its cause, the last of several tries, the first of several at once. */
+const behind = (value: unknown): unknown => read(value, 'cause') ?? read(value, 'lastError') ?? read(read(value, 'errors'), '0');
+
 /** Reads a thrown value and its causes. The outermost code, status and hint win. Never throws. */
 export function readStructure(thrown: unknown, wallNow: () => number): ErrorStructure {
-  const ownName = read(thrown, 'name');
-  let name = typeof ownName === 'string' ? ownName : '';
   let code: string | undefined;
   let status: number | undefined;
   let retryAfterMs: number | undefined;
+  let retriable: boolean | undefined;
+  let rpc: number | undefined;
+  const codes: string[] = [];
+  const names: string[] = [];
+  const texts: string[] = [];
+  let room = TEXT_LENGTH_MAX;
   let link: unknown = thrown;
   for (let depth = 0; depth < CAUSE_DEPTH_MAX && link !== undefined && link !== null; depth++) {
-    code ??= codeOf(link);
-    status ??= statusOf(link);
+    code ??= asCode(read(link, 'code') ?? at(link, ['error', 'code']));
+    status ??= firstOf(link, STATUSES, asStatus);
     retryAfterMs ??= retryAfterOf(link, wallNow);
-    const linkName = read(link, 'name');
-    if (name !== 'AbortError' && linkName === 'TimeoutError') name = 'TimeoutError';
-    link = read(link, 'cause');
+    retriable ??= retriableOf(link);
+    rpc ??= rpcOf(link);
+    for (const path of CODES) {
+      const candidate = asCode(at(link, path));
+      if (candidate !== undefined) codes.push(candidate);
+    }
+    for (const name of [asCode(read(link, 'name')), asCode(at(link, ['constructor', 'name']))]) if (name !== undefined) names.push(name);
+    const text = textOf(link).slice(0, room);
+    room -= text.length;
+    if (text !== '') texts.push(text.toLowerCase().replaceAll('’', "'"));
+    link = behind(link);
   }
-  return { name, message: describe(thrown).slice(0, TEXT_LENGTH_MAX), code, status, retryAfterMs };
+  return { message: describe(thrown), code, status, retryAfterMs, retriable, codes, rpc, names, texts };
 }

@@ -64,6 +64,7 @@ const show = (memory: BreakerMemory, settings: BreakerSettings, atMs: number): B
 
 /** A hint for one who was rejected. A forced-open breaker has no end of its own, so its cooldown stands in. */
 const retryAfterMs = (memory: BreakerMemory, settings: BreakerSettings, atMs: number): number => {
+  if (memory.rampFromMs !== undefined) return memory.rampFromMs + settings.rampMs - atMs;
   const dueMs = breakerDueMs(memory, settings);
   return dueMs === Infinity ? settings.cooldownMs : dueMs - atMs;
 };

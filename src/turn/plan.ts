@@ -54,7 +54,7 @@ export interface PlanBuilder<Values> extends Plan<Values> {
   call<const Id extends string, T extends AnyTool, Needs extends keyof Values = never>(
     id: Id,
     tool: T,
-    input: InputOf<T> | ((values: Pick<Values, Needs>) => InputOf<T>),
+    input: InputOf<T> | ((values: Pick<Values, NoInfer<Needs>>) => InputOf<T>),
     options?: NodeOptions<Values, Needs>,
   ): PlanBuilder<Values & Record<Id, OutputOf<T>>>;
 }

@@ -91,11 +91,11 @@ const text = (value: unknown, fallback: string): string => (typeof value === 'st
 
 /** A request read and checked: the call, or the error and what it can still be called by (TR-1). */
 export function readRequest(request: ToolCallRequest | ToolCallEnvelope, runtime: Runtime): { readonly call: Call; readonly error?: ToolExecutionError } {
-  const given: Partial<ToolCallEnvelope> = typeof request === 'object' && request !== null ? (request as Partial<ToolCallEnvelope>) : {};
+  const given: Partial<ToolCallEnvelope> = typeof request === 'object' && request !== null ? request : {};
   const envelope = isEnvelope(given);
   const parsed = (envelope ? toolCallEnvelopeSchema : requestSchema).safeParse(request);
   if (parsed.success) {
-    return { call: envelope ? fromEnvelope(parsed.data as ToolCallEnvelope, runtime) : fromRequest(parsed.data as ToolCallRequest, runtime) };
+    return { call: envelope ? fromEnvelope(parsed.data as ToolCallEnvelope, runtime) : fromRequest(parsed.data, runtime) };
   }
   return {
     call: { callId: text(given.requestId, runtime.id()), toolName: text(given.toolName, 'unknown'), input: undefined, required: true, deadlineMs: Infinity },

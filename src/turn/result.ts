@@ -1,9 +1,8 @@
-import type { RetryRecord, ToolResultEnvelope, ToolResultStatus } from '../contract/envelope.ts';
+import type { BreakerStateName, RetryRecord, ToolResultEnvelope, ToolResultStatus } from '../contract/envelope.ts';
 import type { ErrorReport } from '../contract/event.ts';
 import type { Classification } from '../contract/error-kind.ts';
 import type { RecoveryCode } from '../contract/recovery.ts';
 import type { ToolExecutionError } from '../contract/tool-error.ts';
-import type { BreakerStateName } from '../contract/envelope.ts';
 
 /** How a call failed for good. */
 export interface Failure {

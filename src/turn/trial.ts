@@ -131,7 +131,7 @@ export class Trial implements AttemptOwner {
     else this.#permit?.ignore();
     this.#permit = undefined;
     this.#learn(false);
-    if (!this.#over) this.#failed(error);
+    this.#failed(error);
   }
 
   /** Attempts at this tool so far. */

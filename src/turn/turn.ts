@@ -267,6 +267,8 @@ const nameOf = ({ tool }: PlanNode): string => (typeof tool === 'string' ? tool 
  */
 export function runTurn(layer: Layer, plan: Plan, options: TurnOptions = {}): Observable<TurnEvent> {
   return new Observable((subscriber) => {
+    // A tool that the plan brings along is checked as a registered one is: before anything runs.
+    for (const { tool } of plan.nodes) if (typeof tool !== 'string') layer.registry.of(tool);
     const run = new TurnRun(layer, plan, subscriber);
     subscriber.add(() => run.abandon());
     run.begin(options);

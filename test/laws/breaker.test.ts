@@ -51,7 +51,8 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('forceOpen' as const, 'reset' as const, 'reset' as const, 'disable' as const, 'look' as const) }) },
 );
 
-const script = fc.array(command, { minLength: 1, maxLength: 80 });
+// By itself fast-check makes short arrays.
+const script = fc.array(command, { minLength: 1, maxLength: 80, size: 'max' });
 const failureOf = (retryAfterMs: number | undefined): ToolExecutionError =>
   retryAfterMs === undefined ? transient : new ToolExecutionError('execution_error', 'slow down', { status: 429, retryAfterMs });
 

@@ -67,7 +67,6 @@ describe('R-4.2 what the work may give', () => {
 
   it('a thenable is a promise', async () => {
         class Thenable {
-      // oxlint-disable-next-line unicorn/no-thenable
       then(settle: (value: number) => void): void {
         settle(1);
       }
@@ -113,7 +112,6 @@ describe('R-4.2 what the work may give', () => {
   });
 
   it('a getter that throws is a synchronous throw too', () => {
-    // oxlint-disable-next-line unicorn/no-thenable
     const hostile = Object.defineProperty({}, 'then', { get: () => { throw boom; } });
     expect(run<object>(() => hostile).events).toStrictEqual([boom]);
   });

@@ -7,7 +7,7 @@ import { classify } from '../../src/policy/classify.ts';
 import { liveRuntime } from '../../src/runtime.ts';
 import { runtimeOn } from '../../src/testing/runtime-on.ts';
 import { marbles } from '../marbles.ts';
-import { counting, transient } from '../support.ts';
+import { counting, handClock, transient } from '../support.ts';
 
 const timedOut = new ToolExecutionError('timeout', 'Tool timeout after 5ms');
 
@@ -114,6 +114,12 @@ describe('R-4.6 one and the same instant', () => {
     m.expect(source.pipe(attemptTimeout(5, runtime))).toBeObservable('-----(a|)');
   }));
 
+  it('R-4.6 and one that did both', marbles((m) => {
+    const runtime = runtimeOn(m.scheduler);
+    const source = runtime.after(2).pipe(mergeMap(() => runtime.after(3)), mergeMap(() => runtime.after(0)), map(() => 'a'));
+    m.expect(source.pipe(attemptTimeout(5, runtime))).toBeObservable('-----(a|)');
+  }));
+
   it('R-4.6 a value at that instant without completion is emitted, and then it times out', marbles((m) => {
     const source = m.cold<string>('-----a-|   ');
     const subs = '                 ^----!     ';
@@ -194,6 +200,15 @@ describe('R-4.2 what is left behind', () => {
     m.flush();
     expect(runtime.timers).toBe(0);
   }));
+
+  it('R-4.2 not even in the instant in which the deadline gave way', () => {
+    const clock = handClock();
+    const left: number[] = [];
+    const source = clock.runtime.after(5).pipe(mergeMap(() => clock.runtime.after(0)));
+    source.pipe(attemptTimeout(5, clock.runtime)).subscribe().add(() => left.push(clock.runtime.timers));
+    clock.pass(5);
+    expect(left).toStrictEqual([0]);
+  });
 
   it('R-4.2 what settles synchronously needs no timer at all', () => {
     const runtime = counting(liveRuntime);

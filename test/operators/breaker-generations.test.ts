@@ -77,6 +77,17 @@ describe('R-3.6 generations', () => {
     expect(rejects(breaker)).toBe(false);
   });
 
+  it('R-3.5 an old probe does not bring the next half-open’s deadline nearer', () => {
+    const { breaker, clock } = halfOpen({ probes: 2, halfOpenTimeoutMs: 1_500 });
+    permit(breaker);
+    fail(breaker);
+    clock.pass(1_000);
+    clock.pass(1_499);
+    expect(breaker.state.type).toBe('half_open');
+    clock.pass(1);
+    expect(breaker.state.type).toBe('open');
+  });
+
   it('R-3.6 the outcome of a probe of an earlier half-open period neither closes nor reopens', () => {
     for (const verb of ['success', 'failure'] as const) {
       const { breaker, clock } = halfOpen({ probes: 2, successThreshold: 1 });

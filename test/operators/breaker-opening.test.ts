@@ -150,6 +150,15 @@ describe('R-3.2 failure rate', () => {
     }
   });
 
+  it('R-3.2 what is exactly 120 s old stays when older ones go', () => {
+    const { breaker, clock } = make(rateOnly);
+    fail(breaker);
+    clock.pass(1);
+    fail(breaker);
+    clock.pass(120_000);
+    expect(breaker.state).toMatchObject({ measured: 1, failures: 1, consecutiveFailures: 1 });
+  });
+
   it('R-3.2 each outcome expires by itself', () => {
     const { breaker, clock } = make(rateOnly);
     for (let i = 0; i < 9; i++) {

@@ -135,10 +135,10 @@ describe('R-3.4 timers', () => {
 
   it('R-3.4 a timer that comes a fraction early still shows half-open', marbles((m) => {
     const onTime = runtimeOn(m.scheduler);
-    const early = { ...onTime, now: () => onTime.now() - 0.4 };
+    const early = { ...onTime, after: (ms: number) => onTime.after(ms - 1) };
     const breaker = createBreaker(quick, counting(early));
     const calls = '   -f-----';
-    const expected = 'co----h';
+    const expected = 'co---h-';
     m.hot(calls).subscribe(() => fail(breaker));
     m.expect(types(breaker)).toBeObservable(expected, values);
   }));

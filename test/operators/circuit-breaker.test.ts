@@ -122,6 +122,7 @@ describe('R-3.3 what an error means', () => {
     ['an unknown tool', new ToolExecutionError('unknown_tool', 'no'), { measured: 0 }],
     ['a tool that is not permitted', new ToolExecutionError('not_permitted', 'no'), { measured: 0 }],
     ['a certificate that is not accepted: permanent, and never answered', Object.assign(new Error('expired'), { code: 'CERT_HAS_EXPIRED' }), { measured: 0 }],
+    ['a permanent failure that says itself that it ran nothing', new ToolExecutionError('execution_error', 'no', { executed: false, classification: 'permanent' }), { measured: 0 }],
     ['a cancellation', new ToolExecutionError('canceled', 'never mind'), { measured: 0 }],
     ['a cancellation in mid-run', new ToolExecutionError('canceled', 'never mind', { executed: true, uncertain: true }), { measured: 0 }],
     ['an abort, as the platform words it', new DOMException('aborted', 'AbortError'), { measured: 0 }],

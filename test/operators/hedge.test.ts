@@ -1,4 +1,4 @@
-import { Observable, defer, of, throwError, timer } from 'rxjs';
+import { defer, of, throwError, timer, type Observable } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { createRetryBudget } from '../../src/policy/retry-budget.ts';
 import { hedge } from '../../src/operators/hedge.ts';
@@ -91,7 +91,7 @@ describe('hedge', () => {
         defer(() => {
           started++;
           return timer(ms);
-        }).pipe(hedged) as Observable<number>;
+        }).pipe(hedged);
       answering(2).subscribe();
       answering(4).subscribe();
       m.scheduler.schedule(() => {

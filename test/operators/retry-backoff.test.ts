@@ -86,6 +86,15 @@ describe('R-2.1 attempts', () => {
     m.expect(source).toHaveSubscriptions(subs);
   }));
 
+  it('R-2.1 decorrelated grows from the delay before it', marbles((m) => {
+    const source = m.cold<string>('#', undefined, transient);
+    // The middle of [100, 300], of [100, 600] and of [100, 800]: 200, 350, 450.
+    const subs = ['(^!)', '200ms (^!)', '550ms (^!)', '1000ms (^!)'];
+    const runtime = { ...runtimeOn(m.scheduler), random: () => 0.5 };
+    m.expect(source.pipe(retryBackoff({ strategy: 'decorrelated', maxAttempts: 4 }, runtime))).toBeObservable('1000ms #', undefined, transient);
+    m.expect(source).toHaveSubscriptions(subs);
+  }));
+
   it('R-2.1 the type of the stream survives point-free composition', () => {
     const twice = pipe(retryBackoff(), retryBackoff());
     const lengths: Observable<number> = of(1, 2).pipe(retryBackoff());

@@ -72,4 +72,6 @@ export async function runBatch({ from, count, step, plant, first = false }: Batc
   return { seeds, failed, seen, digest, cpuMs: (user + system) / 1000 };
 }
 
+// A worker's port has no origin.
+// oxlint-disable-next-line unicorn/require-post-message-target-origin
 if (parentPort !== null) parentPort.postMessage(await runBatch(workerData as BatchOptions));

@@ -37,6 +37,7 @@ export class BreakerWatch {
   #closedMs = -Infinity;
   #lastProbeMs = -Infinity;
   #halfOpenMs = 0;
+  #probeEndedMs = -Infinity;
   #longestHintMs = 0;
   /** A change that an attempt's end must explain: with the very next event. */
   #unexplained: { readonly from: BreakerStateName; readonly to: BreakerStateName; readonly generation: number } | undefined;
@@ -62,6 +63,11 @@ export class BreakerWatch {
     let count = 0;
     for (const { probe, mayBeRevoked } of this.#out) if (probe && (all || !mayBeRevoked)) count++;
     return count;
+  }
+
+  /** An old probe was out long enough for half-open's deadline to come. */
+  get #mayHaveReopened(): boolean {
+    return this.#probesOut(true) > 0 || this.#probeEndedMs + SLACK_MS >= this.#openedMs + this.settings.cooldownMs + this.settings.halfOpenTimeoutMs;
   }
 
   changed({ from, to }: Extract<LayerEvent, { type: 'breaker_changed' }>, byHand: boolean): void {
@@ -123,12 +129,13 @@ export class BreakerWatch {
     }
     if (this.type === 'open') {
       // With an old probe out it may have been half-open, timed out and opened again, while nobody looked.
-      this.#findings.check(now <= this.#openedMs + this.cooldownBoundMs + SLACK_MS || this.#probesOut(true) > 0, 'BRK-3', () => `${this.key} is still open ${now - this.#openedMs} ms after it opened`);
+      this.#findings.check(now <= this.#openedMs + this.cooldownBoundMs + SLACK_MS || this.#mayHaveReopened, 'BRK-3', () => `${this.key} is still open ${now - this.#openedMs} ms after it opened`);
     }
   }
 
   ended(attempt: Admitted, how: Ended, hintMs: number | undefined): void {
     this.#out.delete(attempt);
+    if (attempt.probe) this.#probeEndedMs = this.#now();
     if (hintMs !== undefined && hintMs > 0) this.#longestHintMs = Math.max(this.#longestHintMs, hintMs);
     if (attempt.generation !== this.#generation && this.#unexplained === undefined) this.#findings.saw('old generation ends');
     const change = this.#unexplained;

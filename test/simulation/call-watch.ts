@@ -1,46 +1,13 @@
 import type { RetryRecord } from '../../src/contract/envelope.ts';
 import type { ToolEvent } from '../../src/contract/event.ts';
 import type { Behaviour } from './behaviour.ts';
-import type { Admitted, BreakerWatch, Ended } from './breaker-watch.ts';
-import type { Findings } from './findings.ts';
-import type { CallOperation, ToolSpec } from './scenario.ts';
+import type { Ended } from './breaker-watch.ts';
+import type { CallPlace, CallSurroundings, Running } from './call-place.ts';
+import type { InvariantId } from './findings.ts';
+import { delayInterval, sameRecords } from './retries.ts';
+import type { ToolSpec } from './scenario.ts';
 
 type Of<T extends ToolEvent['type']> = Extract<ToolEvent, { type: T }>;
-
-/** An attempt that runs. */
-interface Running {
-  readonly number: number;
-  readonly own: number;
-  readonly startedMs: number;
-  readonly endsByMs: number;
-  readonly breaker: BreakerWatch | undefined;
-  readonly admitted: Admitted | undefined;
-  heardMs: number;
-  behaviour?: Behaviour;
-  signal?: AbortSignal;
-  executed: boolean;
-}
-
-/** Where a call stands in the run. */
-export interface CallPlace {
-  readonly n: number;
-  readonly startedMs: number;
-  /** The call's own deadline; `Infinity` without one. */
-  readonly ownDeadlineMs: number;
-  readonly envelope?: CallOperation['envelope'];
-  /** The deadline of its turn. */
-  readonly turnDeadlineMs: number;
-  readonly tenant: string;
-}
-
-/** What a call watch needs of the run it is in. */
-export interface CallSurroundings {
-  readonly findings: Findings;
-  now(): number;
-  toolNamed(name: string): ToolSpec | undefined;
-  breakerOf(tool: ToolSpec, place: CallPlace): BreakerWatch | undefined;
-  retried(atMs: number): void;
-}
 
 const SLACK_MS = 1e-6;
 /** What the layer or the caller said, not the tool: a breaker counts it as nothing. */
@@ -96,8 +63,9 @@ export class CallWatch {
     return effects === 'read' || (!safetyCritical && hints?.safetyCritical !== true && (enforcesKey || hints?.retrySafe === true));
   }
 
-  #check(holds: boolean, ...[invariant, message]: [Parameters<Findings['check']>[1], () => string]): void {
-    this.#around.findings.check(holds, invariant, () => `call ${this.place.n} (${this.tool.name}): ${message()}`);
+  #check(holds: boolean, invariant: InvariantId, message: () => string): void {
+    if (holds) return;
+    this.#around.findings.check(false, invariant, () => `call ${this.place.n} (${this.tool.name}): ${message()}`);
   }
 
   event(event: ToolEvent): void {
@@ -249,6 +217,7 @@ export class CallWatch {
     if (failure === undefined) return;
     const { classification, error } = failure.event;
     const mayRepeat = error.uncertain !== true || this.#retrySafe;
+    if (code === 'turn_deadline' && event.attempt > 0 && now < this.deadlineMs) findings.saw('deadline in a backoff');
     if (code === 'uncertain_mutation') findings.saw('uncertain mutation refused');
     if (code === 'budget_exhausted') findings.saw('retry budget refuses');
     this.#check(strategy !== 'alternative' || mayRepeat, 'RET-5', () => 'an alternative after an uncertain mutation');
@@ -259,30 +228,16 @@ export class CallWatch {
     this.#check(error.retryAfterMs === undefined || error.retryAfterMs >= 0, 'RET-3', () => 'a tool that asked not to be asked again is');
     this.#check(error.retryAfterMs === undefined || delayMs >= error.retryAfterMs, 'RET-2', () => `waits ${delayMs} ms, the server asked for ${error.retryAfterMs}`);
     if (error.retryAfterMs !== undefined && error.retryAfterMs > 0 && delayMs === error.retryAfterMs) findings.saw('Retry-After is the wait');
-    this.#checkDelay(delayMs, error.retryAfterMs ?? 0);
+    const [low, high] = delayInterval(this.tool.retry, this.own - 1, this.#previousTopMs);
+    this.#previousTopMs = high;
+    const topMs = Math.max(high, error.retryAfterMs ?? 0);
+    this.#check(delayMs >= low - SLACK_MS && delayMs <= topMs + SLACK_MS, 'RET-2', () => `waits ${delayMs} ms, the policy says ${low} to ${high}`);
     this.#check(now + delayMs < this.deadlineMs, 'DL-1', () => `a wait of ${delayMs} ms begins ${this.deadlineMs - now} ms before the deadline`);
     const maxTotalMs = this.place.envelope?.maxElapsedMs ?? this.tool.retry.maxTotalTimeMs;
     this.#check(now + delayMs < this.#trialMs + maxTotalMs, 'DL-1', () => `a wait of ${delayMs} ms begins at ${now - this.#trialMs} of ${maxTotalMs} ms`);
     this.#around.retried(now);
     this.backsOffUntilMs = now + delayMs;
     this.#next = { attempt: this.attempts, delayMs, reasonCode: error.kind, latencyMs: failure.durationMs };
-  }
-
-  /** The policy's interval, worked out here once more. */
-  #checkDelay(delayMs: number, hintMs: number): void {
-    const { strategy, initialDelayMs, maxDelayMs, multiplier, jitterPercent } = this.tool.retry;
-    const grownMs = Math.min(maxDelayMs, initialDelayMs * multiplier ** (this.own - 1));
-    const flatMs = Math.min(maxDelayMs, initialDelayMs);
-    const spread = jitterPercent / 100;
-    const topOfDecorrelatedMs = Math.min(maxDelayMs, 3 * (this.#previousTopMs ?? initialDelayMs));
-    const [low, high] = {
-      exponential: [grownMs * (1 - spread), grownMs * (1 + spread)] as const,
-      constant: [flatMs * (1 - spread), flatMs * (1 + spread)] as const,
-      full_jitter: [0, grownMs] as const,
-      decorrelated: [flatMs, topOfDecorrelatedMs] as const,
-    }[strategy];
-    this.#previousTopMs = high;
-    this.#check(delayMs >= low - SLACK_MS && delayMs <= Math.max(high, hintMs) + SLACK_MS, 'RET-2', () => `waits ${delayMs} ms, the policy says ${low} to ${high}`);
   }
 
   #alternative({ toolName, from }: Of<'alternative_used'>): void {
@@ -309,8 +264,7 @@ export class CallWatch {
     this.#check(result.attempts === this.attempts, 'TRC-2', () => `its result counts ${result.attempts} attempts of ${this.attempts}`);
     this.#check(Math.abs(result.durationMs - (now - this.place.startedMs)) < SLACK_MS, 'TRC-2', () => `its result says it took ${result.durationMs} ms`);
     const told = result.retriedBy ?? [];
-    const same = told.length === this.#records.length && told.every((record, i) => record.attempt === this.#records[i]?.attempt && Math.abs(record.delayMs - (this.#records[i]?.delayMs ?? 0)) < SLACK_MS && record.reasonCode === this.#records[i]?.reasonCode && Math.abs(record.latencyMs - (this.#records[i]?.latencyMs ?? 0)) < SLACK_MS);
-    this.#check(same, 'TRC-2', () => `its result tells of ${JSON.stringify(told)}, the trace of ${JSON.stringify(this.#records)}`);
+    this.#check(sameRecords(told, this.#records), 'TRC-2', () => `its result tells of ${JSON.stringify(told)}, the trace of ${JSON.stringify(this.#records)}`);
     if (this.attempts > 0 && result.status === 'success' && this.#triedTools.size > 1) this.#around.findings.saw('alternative answers');
     if (this.late) this.#around.findings.saw('detached call settles late');
     this.lastKind = result.error?.code ?? '';

@@ -1,10 +1,10 @@
 import type { ToolResultEnvelope } from '../../src/contract/envelope.ts';
 import { plan } from '../../src/turn/plan.ts';
 import type { BreakerWatch } from './breaker-watch.ts';
-import type { CallPlace } from './call-watch.ts';
+import type { CallPlace } from './call-place.ts';
 import type { ToolSpec, TurnOperation } from './scenario.ts';
-import { untilQuiet } from './simulate.ts';
 import { TurnWatch } from './turn-watch.ts';
+import { untilQuiet } from './until-quiet.ts';
 import type { World } from './world.ts';
 
 /** Numbers beyond those of the first phase. */

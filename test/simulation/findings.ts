@@ -9,10 +9,39 @@ export const SOMETIMES = [
 ] as const;
 export type Sometimes = (typeof SOMETIMES)[number];
 
-/** The invariants of this harness, by the ids of the list that the project keeps. The idempotency ones join with the stores. */
-export type InvariantId =
-  | 'RES-1' | 'RES-2' | 'RES-3' | 'TURN-1' | 'TURN-2' | 'RET-1' | 'RET-2' | 'RET-3' | 'RET-4' | 'RET-5' | 'DL-1' | 'TO-1' | 'BRK-1' | 'BRK-2' | 'BRK-3' | 'BRK-4' | 'BRK-5' | 'BRK-6'
-  | 'DAG-1' | 'DAG-2' | 'DAG-3' | 'RSC-1' | 'RSC-2' | 'TRC-1' | 'TRC-2' | 'TRC-3' | 'DET-1' | 'ERR-1' | 'FB-1' | 'CLS-1';
+/** What must hold at every step, once quiet, or after the faults have stopped. The idempotency invariants join with the stores. */
+export const INVARIANTS = {
+  'RES-1': 'a call emits at most one result',
+  'RES-2': 'every call and turn that was not given up has exactly one result',
+  'RES-3': 'a result is what really happened: the attempt’s own value, a failure for a failure',
+  'TURN-1': 'a turn settles at its deadline at the latest',
+  'TURN-2': 'the harvest holds every result that was good before the deadline',
+  'RET-1': 'no more attempts at a tool than the policy allows',
+  'RET-2': 'attempts of a call do not overlap; a wait lies in the policy’s interval and respects Retry-After',
+  'RET-3': 'what is permanent is not tried again',
+  'RET-4': 'the retries of a window stay within the budget that all calls share',
+  'RET-5': 'a mutation that may have taken effect is not done again',
+  'DL-1': 'nothing starts at or after a deadline, and no wait begins that ends after it',
+  'TO-1': 'an attempt ends by its timeout, and not before if its answer was there',
+  'BRK-1': 'half-open runs at most so many probes, those of earlier half-open periods included',
+  'BRK-2': 'nothing starts while open, nothing is rejected while closed',
+  'BRK-3': 'a state changes by an outcome of the current generation or by time alone',
+  'BRK-4': 'a permit is given back exactly once',
+  'BRK-5': 'with a healthy tool a breaker closes after its cooldown and N + 1 calls',
+  'BRK-6': 'recorded inputs, replayed, give the same states',
+  'DAG-1': 'a node starts once, after all its needs have settled with a value or a default',
+  'DAG-2': 'a node is skipped exactly when a need has no value and nothing stands in for it',
+  'DAG-3': 'the concurrency limit holds, and no ready node waits while a place is free',
+  'RSC-1': 'what is given up is over in the same instant: signals aborted, no timer, listener or event left',
+  'TRC-1': 'every attempt has one start and one end, nothing of a call follows its result, numbers grow without gaps and time does not go back',
+  'TRC-2': 'results, worked out from the trace, equal those given',
+  'TRC-3': 'what a subscriber lost is counted',
+  'DET-1': 'the same seed gives the same trace',
+  'ERR-1': 'no public stream errors, nothing is thrown out of subscribe, no rejection is left unhandled',
+  'FB-1': 'an alternative runs only after the final failure of what it stands in for, before the deadline, and the result names it',
+  'CLS-1': 'a failure has the class that its structure says',
+} as const;
+export type InvariantId = keyof typeof INVARIANTS;
 
 export interface Violation {
   readonly invariant: InvariantId;

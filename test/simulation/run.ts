@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { runBatch, type BatchOptions, type BatchReport } from './batch.ts';
-import { SOMETIMES } from './findings.ts';
+import { INVARIANTS, SOMETIMES } from './findings.ts';
 import { plantBug } from './plant.ts';
 
 /**
@@ -31,13 +31,16 @@ async function replay(seed: number): Promise<boolean> {
   const { simulate } = await import('./simulate.ts');
   const { violations, hash, seen } = await simulate(seed, print);
   print(`trace ${(hash >>> 0).toString(16)}; ${[...seen].join(', ')}`);
-  for (const { invariant, message, atMs } of violations) print(`${invariant} broken at ${atMs} ms: ${message}`);
+  for (const { invariant, message, atMs } of violations) print(`${invariant} (${INVARIANTS[invariant]}) is broken at ${atMs} ms: ${message}`);
   return violations.length === 0;
 }
 
+/** A run leaves nothing behind: most of it dies before a larger nursery is full. */
+const YOUNG_MB = 128;
+
 const inWorker = (workerData: BatchOptions): Promise<BatchReport> =>
   new Promise((resolve, reject) => {
-    const worker = new Worker(new URL('batch.ts', import.meta.url), { workerData });
+    const worker = new Worker(new URL('batch.ts', import.meta.url), { workerData, resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB } });
     worker.once('message', resolve);
     worker.once('error', reject);
   });
@@ -48,7 +51,7 @@ async function batch(count: number, from: number, threads: number): Promise<bool
   const reports = threads === 1 ? [await runBatch({ ...options, from })] : await Promise.all(Array.from({ length: threads }, (_, i) => inWorker({ ...options, from: from + i, count: count - i })));
   const seconds = (performance.now() - startedMs) / 1000;
   const seeds = reports.reduce((sum, report) => sum + report.seeds, 0);
-  const failed = reports.flatMap((report) => report.failed).sort((a, b) => a.seed - b.seed);
+  const failed = reports.flatMap((report) => report.failed).toSorted((a, b) => a.seed - b.seed);
   const cpuMs = reports.reduce((sum, report) => sum + report.cpuMs, 0);
   const digest = reports.reduce((sum, report) => (sum + report.digest) | 0, 0);
   const reached = SOMETIMES.map((what) => [what, reports.reduce((sum, { seen }) => sum + (seen[what] ?? 0), 0)] as const);
@@ -61,7 +64,7 @@ async function batch(count: number, from: number, threads: number): Promise<bool
   for (const { seed, violations } of failed) print(`seed ${seed}: ${violations.map(({ invariant, message, atMs }) => `${invariant} at ${atMs} ms: ${message}`).join('\n    ')}`);
   for (const [what] of missed) print(`never reached: ${what}`);
   print(`${seeds} seeds from ${from} in ${seconds.toFixed(1)} s: ${Math.round(seeds / seconds)} seeds/s, ${Math.round(seeds / (cpuMs / 1000))} per second of processor time; traces ${(digest >>> 0).toString(16)}`);
-  print(failed.length === 0 && missed.length === 0 ? 'every invariant holds' : `${failed.length} seeds fail; replay one with --seed`);
+  print(failed.length === 0 && missed.length === 0 ? 'every invariant holds' : `${failed.length} seeds fail; replay one with --seed <n>, which prints all that happened`);
   return failed.length === 0 && missed.length === 0;
 }
 

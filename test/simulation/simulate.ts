@@ -1,14 +1,8 @@
-import { getEventListeners } from 'node:events';
-import { take, tap, type Subscription } from 'rxjs';
-import type { ToolCallEnvelope, ToolCallRequest, ToolResultEnvelope } from '../../src/contract/envelope.ts';
-import type { ToolEvent } from '../../src/contract/event.ts';
-import type { PlanNode } from '../../src/contract/turn.ts';
-import { plan } from '../../src/turn/plan.ts';
-import type { CallWatch, CallPlace } from './call-watch.ts';
+import { startCall, startTurn, type Client } from './client.ts';
 import { converge } from './converge.ts';
 import type { Sometimes, Violation } from './findings.ts';
-import type { CallOperation, Operation, TurnOperation } from './scenario.ts';
-import { TurnWatch } from './turn-watch.ts';
+import type { Operation } from './scenario.ts';
+import { untilQuiet } from './until-quiet.ts';
 import { World } from './world.ts';
 
 export interface Outcome {
@@ -17,243 +11,6 @@ export interface Outcome {
   readonly seen: ReadonlySet<Sometimes>;
   /** Of everything that the trace told. */
   readonly hash: number;
-}
-
-/** More events than any run needs: one that gets here will never be quiet. */
-const STEPS_MAX = 50_000;
-
-/** Ends when every chain of promises has run out. */
-const drained = (): Promise<void> =>
-  new Promise((resolve) => {
-    process.nextTick(resolve);
-  });
-
-/** Runs until no timer waits, with every check between the events. */
-export async function untilQuiet(world: World): Promise<void> {
-  const { scheduler } = world.runtime;
-  let overdue = 0;
-  for (let steps = 0; world.findings.violations.length === 0; steps++) {
-    await drained();
-    world.checkGivenUp();
-    const nextMs = scheduler.nextMs();
-    if (nextMs > scheduler.now()) world.leaving();
-    overdue = nextMs < scheduler.now() ? overdue + 1 : 0;
-    if (overdue > 1) world.findings.saw('stall past several timers');
-    if (!scheduler.step()) return;
-    world.checkGivenUp();
-    world.findings.check(steps < STEPS_MAX, 'RSC-1', () => `it is not quiet after ${STEPS_MAX} events`);
-  }
-}
-
-const requestOf = ({ n, tool, tenant, envelope }: CallOperation, world: World): ToolCallRequest | ToolCallEnvelope => {
-  const toolName = `t${tool}`;
-  if (envelope === undefined) return { toolName, input: { n }, ...(tenant === undefined ? {} : { tenant }) };
-  const { deadlineInMs, maxAttempts, maxElapsedMs, timeoutMs, retrySafe, safetyCritical, breakerHint } = envelope;
-  return {
-    contractVersion: '1.1',
-    requestId: `r${n}`,
-    toolName,
-    toolNamespace: 'simulation',
-    target: { sessionKey: 's', actorId: 'a', ...(tenant === undefined ? {} : { tenantId: tenant }) },
-    payload: {
-      version: '1.0',
-      params: { n },
-      callHints: {
-        ...(timeoutMs === undefined ? {} : { timeoutMs }),
-        ...(retrySafe === undefined ? {} : { expectedRetrySafe: retrySafe }),
-        ...(safetyCritical === undefined ? {} : { safetyCritical }),
-      },
-    },
-    transport: { dedupeMode: 'disabled', retryBudget: { maxAttempts, maxElapsedMs }, ...(breakerHint === undefined ? {} : { circuitBreakerHint: breakerHint }) },
-    control: deadlineInMs === undefined ? {} : { deadlineAtMs: world.runtime.wallNow() + deadlineInMs },
-    trace: {},
-  };
-};
-
-/** One subscriber and its end: what it is told, once, and nothing after it has gone. */
-class Client {
-  readonly world: World;
-  readonly what: string;
-  readonly controller: AbortController | undefined;
-  ended = 0;
-  gone = false;
-
-  constructor(world: World, what: string, withSignal: boolean) {
-    this.world = world;
-    this.what = what;
-    this.controller = withSignal ? new AbortController() : undefined;
-  }
-
-  fails(error: unknown): void {
-    this.world.findings.check(false, 'ERR-1', () => `${this.what} failed with ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
-  }
-
-  told(): void {
-    this.world.findings.check(!this.gone, 'RSC-1', () => `${this.what} is told something after it unsubscribed`);
-  }
-
-  ends(): void {
-    this.ended++;
-    this.world.findings.check(this.ended === 1, 'RES-1', () => `${this.what} ends ${this.ended} times`);
-  }
-
-  /** Its caller's signal: nobody listens to it any more once the call has ended. */
-  aborts(): void {
-    const { controller, ended, world } = this;
-    if (controller === undefined) return;
-    if (ended > 0) world.findings.check(getEventListeners(controller.signal, 'abort').length === 0, 'RSC-1', () => `${this.what} left a listener on its caller’s signal`);
-    controller.abort();
-  }
-
-  /** Once quiet. */
-  review(): void {
-    this.world.findings.check(this.gone || this.ended === 1, 'RES-2', () => `${this.what} has no result`);
-  }
-}
-
-const checkOutput = (world: World, { output, status }: ToolResultEnvelope, call: CallWatch | undefined): void => {
-  if (status !== 'success' || call?.succeeded === undefined) return;
-  const { n, tool, attempt } = call.succeeded;
-  const content = output?.content as { readonly n?: number; readonly tool?: string; readonly attempt?: number } | undefined;
-  world.findings.check(content?.n === n && content.tool === tool && content.attempt === attempt, 'RES-3', () => `call ${n} gives ${JSON.stringify(content)}, its attempt gave ${JSON.stringify(call.succeeded)}`);
-};
-
-function startCall(world: World, operation: CallOperation): Client {
-  const { n, ending, envelope, tenant = '' } = operation;
-  const { findings, spillway, runtime } = world;
-  const client = new Client(world, `call ${n}`, ending.how === 'abort');
-  const tool = world.scenario.tools[operation.tool];
-  if (tool === undefined) return client;
-  const request = requestOf(operation, world);
-  const now = world.now();
-  const place: CallPlace = { n, startedMs: now, ownDeadlineMs: envelope?.deadlineInMs === undefined ? Infinity : now + envelope.deadlineInMs, turnDeadlineMs: Infinity, tenant, ...(envelope === undefined ? {} : { envelope }) };
-  const options = client.controller === undefined ? {} : { signal: client.controller.signal };
-  const call = (): CallWatch | undefined => (last === undefined ? undefined : world.calls.get(last.callId));
-  let events = 0;
-  let last: ToolEvent | undefined;
-  const leaves = (): void => {
-    client.gone = true;
-    if (last !== undefined) world.leaves(last.callId, ending.how === 'in_next' ? last.seq : world.seq);
-  };
-  let subscription: Subscription | undefined;
-  world.beginning = { place, tool };
-  try {
-    if (operation.promise) {
-      spillway.execute(request, options).then(
-        (result) => {
-          client.ends();
-          checkOutput(world, result, world.calls.get(result.requestId));
-        },
-        (error: unknown) => client.fails(error),
-      );
-    } else {
-      let events$ = spillway.call(request, options).pipe(
-        tap((event) => {
-          client.told();
-          last = event;
-          events++;
-          if (ending.how !== 'in_next' || events !== ending.event || event.type === 'settled') return;
-          findings.saw('unsubscribed inside next');
-          leaves();
-        }),
-      );
-      if (ending.how === 'in_next') events$ = events$.pipe(take(ending.event));
-      subscription = events$.subscribe({
-        error: (error: unknown) => client.fails(error),
-        complete: () => {
-          if (client.gone) return;
-          client.ends();
-          findings.check(last?.type === 'settled', 'RES-1', () => `call ${n} ends with ${last?.type}`);
-          if (last?.type === 'settled') checkOutput(world, last.result, call());
-        },
-      });
-    }
-  } catch (error) {
-    client.fails(error);
-  }
-  world.beginning = undefined;
-  const settled = (): boolean => (operation.promise ? [...world.calls.values()].some((watch) => watch.place.n === n && watch.settled) : call()?.settled === true);
-  if (ending.how === 'unsubscribe') {
-    runtime.scheduler.after(ending.afterMs, () => {
-      if (client.ended > 0) return;
-      leaves();
-      subscription?.unsubscribe();
-      world.checkGivenUp();
-    });
-  }
-  if (ending.how === 'abort') {
-    runtime.scheduler.after(ending.afterMs, () => {
-      client.aborts();
-      findings.check(world.closed || settled(), 'RSC-1', () => `call ${n} goes on after its signal was aborted`);
-    });
-  }
-  return client;
-}
-
-function startTurn(world: World, operation: TurnOperation): Client {
-  const { n, ending, nodes, timeoutMs, onDeadline, concurrency } = operation;
-  const { findings, spillway, runtime } = world;
-  const client = new Client(world, `turn ${n}`, ending.how === 'abort');
-  const turn = new TurnWatch(operation, findings, () => world.now());
-  const planned = nodes.map(
-    (node): PlanNode => ({
-      id: node.id,
-      tool: `t${node.tool}`,
-      input: node.computesInput ? () => ({ n: node.n }) : { n: node.n },
-      needs: node.needs,
-      optional: node.optional,
-      ...(node.hasDefault ? { default: 'a default' } : {}),
-    }),
-  );
-  let events = 0;
-  let result = false;
-  let subscription: Subscription | undefined;
-  const leaves = (seq: number): void => {
-    client.gone = true;
-    if (turn.result === undefined) turn.abandoned(seq);
-  };
-  world.beginning = turn;
-  try {
-    let events$ = spillway.turn(plan.from(planned, { timeoutMs, onDeadline, ...(concurrency === Infinity ? {} : { concurrency }) }), client.controller === undefined ? {} : { signal: client.controller.signal }).pipe(
-      tap((event) => {
-        client.told();
-        events++;
-        const last = event.source === 'turn' && event.type === 'settled';
-        result ||= last;
-        if (last) turn.told(event.result);
-        if (ending.how !== 'in_next' || events !== ending.event || last) return;
-        findings.saw('unsubscribed inside next');
-        leaves(event.seq);
-      }),
-    );
-    if (ending.how === 'in_next') events$ = events$.pipe(take(ending.event));
-    subscription = events$.subscribe({
-      error: (error: unknown) => client.fails(error),
-      complete: () => {
-        if (client.gone) return;
-        client.ends();
-        findings.check(result, 'RES-1', () => `turn ${n} ends without a result`);
-      },
-    });
-  } catch (error) {
-    client.fails(error);
-  }
-  world.beginning = undefined;
-  if (ending.how === 'unsubscribe') {
-    runtime.scheduler.after(ending.afterMs, () => {
-      if (client.ended > 0) return;
-      leaves(world.seq);
-      subscription?.unsubscribe();
-      world.checkGivenUp();
-    });
-  }
-  if (ending.how === 'abort') {
-    runtime.scheduler.after(ending.afterMs, () => {
-      client.aborts();
-      findings.check(world.closed || turn.over, 'RSC-1', () => `turn ${n} goes on after its signal was aborted`);
-    });
-  }
-  return client;
 }
 
 function perform(world: World, operation: Operation, clients: Client[]): void {
@@ -284,6 +41,7 @@ function perform(world: World, operation: Operation, clients: Client[]): void {
       if (world.active.size > 0) findings.saw('closed while running');
       world.closed = true;
       void spillway.close();
+      world.checkGivenUp();
       findings.check(world.active.size === 0, 'RES-2', () => `${world.active.size} calls go on after close()`);
   }
 }
@@ -311,5 +69,5 @@ export async function simulate(seed: number, log?: (line: string) => void): Prom
     findings.check(spillway.droppedEvents === world.dropsExpected, 'TRC-3', () => `${spillway.droppedEvents} events counted as dropped, ${world.dropsExpected} were`);
     if (findings.violations.length === 0) await converge(world);
   }
-  return { seed, violations: findings.violations, seen: findings.seen, hash: world.hash };
+  return { seed, violations: findings.violations, seen: findings.seen, hash: world.digest.hash };
 }

@@ -1,7 +1,7 @@
 import type { TurnOwnEvent } from '../../src/contract/event.ts';
 import type { NodeState, TurnResult } from '../../src/contract/turn.ts';
 import type { CallWatch } from './call-watch.ts';
-import type { Findings } from './findings.ts';
+import type { Findings, InvariantId } from './findings.ts';
 import type { NodeSpec, TurnOperation } from './scenario.ts';
 
 type Of<T extends TurnOwnEvent['type']> = Extract<TurnOwnEvent, { type: T }>;
@@ -61,8 +61,9 @@ export class TurnWatch {
     call.goneSeq = this.goneSeq;
   }
 
-  #check(holds: boolean, ...[invariant, message]: [Parameters<Findings['check']>[1], () => string]): void {
-    this.#findings.check(holds, invariant, () => `turn ${this.operation.n}: ${message()}`);
+  #check(holds: boolean, invariant: InvariantId, message: () => string): void {
+    if (holds) return;
+    this.#findings.check(false, invariant, () => `turn ${this.operation.n}: ${message()}`);
   }
 
   event(event: TurnOwnEvent): void {

@@ -7,11 +7,13 @@ import { scriptedTool } from '../../src/testing/scripted-tool.ts';
 import { virtualRuntime, type VirtualRuntime } from '../../src/testing/virtual-runtime.ts';
 import { behave, healthy, type Behaviour } from './behaviour.ts';
 import { BreakerWatch } from './breaker-watch.ts';
-import { CallWatch, type CallPlace, type CallSurroundings } from './call-watch.ts';
+import type { CallPlace, CallSurroundings } from './call-place.ts';
+import { CallWatch } from './call-watch.ts';
 import { Dice } from './dice.ts';
 import { fires } from './faults.ts';
 import { Findings } from './findings.ts';
 import { drawScenario, policyOf, type Scenario, type ToolSpec } from './scenario.ts';
+import { TraceDigest, line } from './trace-digest.ts';
 import { TurnWatch } from './turn-watch.ts';
 
 /** A call that is about to begin: what the trace does not say of it. */
@@ -38,7 +40,7 @@ export class World implements CallSurroundings {
   closed = false;
   /** Timers of the layer itself. */
   timers = 0;
-  hash = 0x811c9dc5;
+  readonly digest: TraceDigest = new TraceDigest();
   readonly log: ((line: string) => void) | undefined;
   readonly #toolsByName: Map<string, ToolSpec>;
   readonly #turnsById = new Map<string, TurnWatch>();
@@ -223,7 +225,7 @@ export class World implements CallSurroundings {
     this.findings.check(event.atMs >= this.#atMs && event.atMs === this.now(), 'TRC-1', () => `time goes from ${this.#atMs} to ${event.atMs}`);
     this.seq = event.seq;
     this.#atMs = event.atMs;
-    this.#digest(event);
+    this.digest.add(event);
     if (event.type !== 'attempt_succeeded' && event.type !== 'attempt_failed' && event.type !== 'attempt_canceled') for (const breaker of this.breakers.values()) breaker.unexplained();
     if (event.source === 'layer') {
       if (event.type === 'breaker_changed') this.#breakerChanged(event);
@@ -276,18 +278,4 @@ export class World implements CallSurroundings {
     turn?.calling(event.nodeId, call);
     return call;
   }
-
-  /** FNV-1a over what an event says: the same seed gives the same trace. */
-  #digest(event: TraceEvent): void {
-    const text = `${event.atMs}${event.source}${event.type}${'toolName' in event ? event.toolName : ''}${'attempt' in event ? event.attempt : ''}${'classification' in event ? event.classification : ''}${'delayMs' in event ? event.delayMs : ''}`;
-    let { hash } = this;
-    for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
-    this.hash = hash;
-  }
 }
-
-/** An event in a line, for a person who replays a run. */
-const line = (event: TraceEvent): string => {
-  const { seq, atMs: _, source, type, ...rest } = event;
-  return `#${seq} ${source} ${type} ${JSON.stringify(rest)}`;
-};

@@ -227,6 +227,8 @@ describe('close()', () => {
       expect(endedAtMs).toBe(50);
     }
     expect(states(turnResultOf(turn.events))).toStrictEqual({ s: 'canceled', d: 'skipped' });
+    // Nothing of this was a tool's failure.
+    expect(turnResultOf(turn.events)).toMatchObject({ hadToolFailure: false, toolFailureKinds: [] });
     expect(resultOf(after)).toMatchObject({ attempts: 0, error: { code: 'canceled', message: 'The layer is closed' } });
     expect(slow.aborts).toStrictEqual([50, 50]);
     expect(slow.starts).toHaveLength(2);

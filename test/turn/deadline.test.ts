@@ -179,13 +179,13 @@ describe('R-4.6 a result at the very instant of the deadline', () => {
     expect(results).toMatchObject([{ status: 'completed', values: { s: 'in time' } }]);
   });
 
-  it('R-4.6 a retry whose timer comes after the deadline makes no attempt', () => {
+  it.each([1_000, 60_000])('DL-1 a retry whose timer comes after the deadline makes no attempt, with %i ms in all', (maxTotalTimeMs) => {
     const clock = stallingClock();
     const layer = createSpillway({ runtime: clock.runtime });
     let attempts = 0;
     const flaky = {
       name: 'flaky',
-      policy: { retry: { ...noJitter, initialDelayMs: 50 } },
+      policy: { retry: { ...noJitter, initialDelayMs: 50, maxTotalTimeMs } },
       execute: () => {
         attempts++;
         throw new ToolExecutionError('transport_error', 'reset');
@@ -212,7 +212,7 @@ describe('R-4.5 the sentence for a person', () => {
     return summary;
   };
   it.each([
-    ['Completed flight search', { flight_search: answers(1) }, {}],
+    ['Completed flight search backup', { flight_search_backup: answers(1) }, {}],
     ['Completed flight search, but hotel search timed out', { flight_search: answers(1), hotel_search: hangs }, {}],
     ['Completed flight search, but hotel search and activity search timed out', { flight_search: answers(1), hotel_search: hangs, activity_search: hangs }, {}],
     ['Completed flight search, but hotel search failed', { flight_search: answers(1), hotel_search: fails(1, transient) }, {}],

@@ -203,7 +203,7 @@ export function stallingClock(): { readonly runtime: CountingRuntime; stall(ms: 
     stall: (ms) => {
       nowMs += ms;
       for (;;) {
-        const [next] = timers.filter(({ dueMs }) => dueMs <= nowMs).sort((a, b) => a.dueMs - b.dueMs);
+        const [next] = timers.filter(({ dueMs }) => dueMs <= nowMs).toSorted((a, b) => a.dueMs - b.dueMs);
         if (next === undefined) return;
         next.fire();
       }

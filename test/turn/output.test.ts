@@ -8,7 +8,7 @@ import { World, noBackoff, once, traceFaults, typed } from './kit.ts';
 
 const single: ToolPolicy = { retry: once };
 const layerOf = (execute: (input: unknown, context: ToolContext) => unknown, rest: Partial<AnyTool> = {}): Spillway =>
-  createSpillway({ tools: [{ name: 'tried', policy: single, ...rest, execute } as AnyTool] });
+  createSpillway({ tools: [{ name: 'tried', policy: single, ...rest, execute }] });
 const run = (execute: (input: unknown, context: ToolContext) => unknown, rest: Partial<AnyTool> = {}): Promise<ToolResultEnvelope> => layerOf(execute, rest).execute({ toolName: 'tried' });
 
 async function* counted(): AsyncGenerator<number> {

@@ -90,6 +90,15 @@ describe('R-5.1 plans that cannot run are refused before anything does', () => {
     expect(result).toMatchObject({ status: 'escalated', executedTools: 1, hadToolFailure: true, toolFailureKinds: ['unknown_tool'] });
   }));
 
+  it('R-2.9 a plan’s own tool with a wrong policy errors before anything runs', () => {
+    const started: string[] = [];
+    const own = (name: string, timeoutMs: number): PlanNode => ({ id: name, tool: { name, policy: { timeoutMs }, execute: () => started.push(name) } });
+    const errors: unknown[] = [];
+    createSpillway({}).turn(plan.from([own('fine', 5), own('wrong', -5)])).subscribe({ error: (error) => errors.push(error) });
+    expect(errors).toMatchObject([{ name: 'RangeError', message: expect.stringContaining('tool wrong: timeoutMs') as string }]);
+    expect(started).toStrictEqual([]);
+  });
+
   it('R-5.1 a plan’s own tool runs, though another of its name is registered', async () => {
     const layer = createSpillway({ tools: [tool({ name: 'same', execute: () => 'registered' })] });
     const own = tool({ name: 'same', execute: () => 'own' });
@@ -134,10 +143,10 @@ describe('R-5.1 parameters are typed by what they need', () => {
     plan().call('x', a, { town: 'Tokyo' });
     const one = plan().call('x', a, { city: 'Tokyo' });
     // @ts-expect-error a value that is not among the needs
-    one.call('y', b, ({ x }) => ({ total: x.price }));
+    one.call('y', a, (values: { readonly x: { readonly price: number } }) => ({ city: `${values.x.price}` }));
     one.call('y', b, ({ x }) => ({ total: x.price }), { needs: ['x'], default: { price: 0 } });
     // @ts-expect-error a default that the need would never give
-    one.call('y', b, ({ x }) => ({ total: x.price }), { needs: ['x'], default: 'nothing' });
+    one.call('y', b, { total: 1 }, { needs: ['x'], default: 'nothing' });
     expect(one.nodes).toHaveLength(1);
   });
 });

@@ -2,16 +2,14 @@ import { createSpillway, toolCallEnvelopeSchema, toolResultEnvelopeSchema, type 
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { marbles } from '../marbles.ts';
-import { permanent, transient } from '../support.ts';
+import { handClock, permanent, transient } from '../support.ts';
 import { World, answers, envelope, fails, hangs, noBackoff, noJitter, once, typed } from './kit.ts';
 
 const whole = envelope('flight_search');
 const without = (path: string): unknown => {
-  const copy = structuredClone(whole) as unknown as Record<string, Record<string, unknown>>;
   const [first = '', second] = path.split('.');
-  if (second === undefined) delete copy[first];
-  else delete copy[first]?.[second];
-  return copy;
+  const drop = (from: object, key: string): Record<string, unknown> => Object.fromEntries(Object.entries(from).filter(([own]) => own !== key));
+  return second === undefined ? drop(whole, first) : { ...whole, [first]: drop(whole[first as 'target'], second) };
 };
 
 describe('R-8.1 the envelope', () => {
@@ -102,10 +100,34 @@ describe('R-8.3 no field is decoration', () => {
     expect(world.runtime.timers).toBe(0);
   }));
 
+  it('R-8.3 deadlineAtMs is wall time, read once: a clock that jumps later moves nothing', () => {
+    const clock = handClock();
+    const layer = createSpillway({ runtime: clock.runtime, tools: [{ name: 'slow', execute: () => new Promise(() => undefined) }] });
+    let ended = false;
+    layer.call(envelope('slow', { control: { deadlineAtMs: clock.runtime.wallNow() + 250 } })).subscribe({ complete: () => (ended = true) });
+    clock.jumpWall(3_600_000);
+    clock.pass(249);
+    expect(ended).toBe(false);
+    clock.pass(1);
+    expect(ended).toBe(true);
+  });
+
   it('R-8.3 a deadline that has passed: no attempt', marbles((m) => {
     const world = new World(m);
     const tried = world.scripted('slow', [answers(1)]);
     expect(world.call(world.layer([tried]), envelope('slow', { control: { deadlineAtMs: 0 } }))).toMatchObject({ attempts: 0, error: { code: 'deadline_exceeded' } });
+  }));
+
+  it('R-4.2 leaves no timer once the call has ended', marbles((m) => {
+    const world = new World(m);
+    const layer = world.layer([world.scripted('quick', [answers(5)])]);
+    let timers = NaN;
+    world.watch(layer.call(envelope('quick', { control: { deadlineAtMs: 60_000 } })));
+    world.at(6, () => (timers = world.runtime.timers));
+    world.flush();
+    // The timer of this test itself is under way.
+    expect(timers).toBe(1);
+    expect(world.runtime.now()).toBe(6);
   }));
 
   it('R-8.3 no retry waits past it', marbles((m) => {

@@ -2,7 +2,7 @@ import { ToolExecutionError, toolResultEnvelopeSchema, type ToolPolicy, type Too
 import { describe, expect, it } from 'vitest';
 import { marbles } from '../marbles.ts';
 import { permanent, transient } from '../support.ts';
-import { World, answers, envelope, fails, hangs, noBackoff, once, type Step } from './kit.ts';
+import { World, answers, envelope, fails, hangs, noBackoff, once, typed, type Step } from './kit.ts';
 
 type Expected = Pick<ToolResultEnvelope, 'status' | 'attempts'> & { readonly terminal?: boolean; readonly code?: string; readonly retries?: number };
 interface Row {
@@ -103,6 +103,23 @@ describe('R-2.8 status', () => {
       ],
     });
     expect(tried.starts).toStrictEqual([0, 105, 312]);
+  }));
+
+  it.each([[1_000, [0, 500]], [1_001, [0, 500, 1_000]]] as const)('R-2.3 no attempt starts at maxTotalTimeMs (%i) or after', (maxTotalTimeMs, starts) => marbles((m) => {
+    const world = new World(m);
+    const tried = world.scripted('flight_search', [fails(500, transient)], { retry: { ...noBackoff, maxTotalTimeMs } });
+    const layer = world.layer([tried]);
+    const trace = world.watch(layer.trace$).events;
+    world.call(layer, 'flight_search');
+    expect(tried.starts).toStrictEqual(starts);
+    expect(typed(trace, 'decision').at(-1)).toMatchObject({ code: 'time_exhausted' });
+  })());
+
+  it('R-2.1 delays stop growing at the cap', marbles((m) => {
+    const world = new World(m);
+    const tried = world.scripted('flight_search', [fails(0, transient)], { retry: { jitterPercent: 0, maxDelayMs: 150, maxAttempts: 4 } });
+    world.call(world.layer([tried]), 'flight_search');
+    expect(tried.starts).toStrictEqual([0, 100, 250, 400]);
   }));
 
   it('R-2.8 a call that ended during the wait made no retry', marbles((m) => {

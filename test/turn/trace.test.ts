@@ -28,7 +28,7 @@ describe('R-7.1 the trace', () => {
 
   it('R-7.1 a turn’s events carry its id, and those of its calls their node', marbles((m) => {
     const world = new World(m);
-    const layer = world.layer([world.scripted('flight_search', [fails(5, permanent)]), world.scripted('hotel_search', [answers(9)])]);
+    const layer = world.layer([world.scripted('flight_search', [fails(5, permanent)]), world.scripted('hotel_search', [answers(9, 'secret')])]);
     const trace = world.watch(layer.trace$).events;
     const planned = plan.from([{ id: 'flights', tool: 'flight_search', toolCallId: 'toolu_1' }, { id: 'hotels', tool: 'hotel_search' }, { id: 'book', tool: 'hotel_search', needs: ['flights'] }]);
     const own = world.watch(layer.turn(planned)).events;
@@ -38,8 +38,10 @@ describe('R-7.1 the trace', () => {
     expect(own.map(({ seq }) => seq)).toStrictEqual(ofTurn.map(({ seq }) => seq));
     expect(new Set(ofTurn.map((event) => 'turnId' in event && event.turnId)).size).toBe(1);
     expect(typed(trace, 'call_started')).toMatchObject([{ nodeId: 'flights', toolCallId: 'toolu_1' }, { nodeId: 'hotels' }]);
-    expect(own.at(-1)).toMatchObject({ type: 'settled', result: { values: { hotels: 'ok' } } });
-    expect(trace.at(-1)).toMatchObject({ type: 'settled', result: { values: {}, status: 'escalated' } });
+    expect(own.at(-1)).toMatchObject({ type: 'settled', result: { values: { hotels: 'secret' } } });
+    expect(trace.at(-1)).toMatchObject({ type: 'settled', result: { status: 'escalated' } });
+    // Outputs stay with the caller.
+    expect(JSON.stringify(trace)).not.toContain('secret');
   }));
 
   it('R-7.1 phrases: opening, success on a retry, alternatives, defaults, required nodes that were skipped', marbles((m) => {

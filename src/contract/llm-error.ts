@@ -1,0 +1,71 @@
+import type { Classification } from './error-kind.ts';
+
+/** Shared by every copy of this package in a process, so that errors are recognised across duplicate installs. */
+const BRAND = Symbol.for('spillway.LlmError');
+
+/** Every way a model's answer can fail. Asked in this order: a failure that is two of them is the first. */
+export type LlmErrorKind = 'auth_error' | 'quota_exceeded' | 'rate_limit' | 'timeout' | 'network_error' | 'model_error';
+
+/** What a kind says about asking the model again. */
+export interface LlmErrorKindMeaning {
+  /** Whether asking again can help. An error's own `classification` wins over it. */
+  readonly retriable: boolean;
+  /** A sentence for a person; it carries nothing from the error itself. */
+  readonly description: string;
+}
+
+/** The meaning of every kind, in the order in which they are asked. */
+export const LLM_ERROR_KIND_MEANINGS: Readonly<Record<LlmErrorKind, LlmErrorKindMeaning>> = {
+  auth_error: { retriable: false, description: 'The provider did not accept the credentials, or they do not allow this.' },
+  quota_exceeded: { retriable: false, description: 'The account’s quota or credit is used up.' },
+  rate_limit: { retriable: true, description: 'The provider asks for fewer requests for a while.' },
+  timeout: { retriable: true, description: 'The model did not answer in time.' },
+  network_error: { retriable: true, description: 'The connection failed, or the provider did.' },
+  model_error: { retriable: false, description: 'The provider refused the request, or the model could not answer it.' },
+};
+
+export interface LlmErrorOptions {
+  /** The class, where the failure's structure says other than its kind. */
+  readonly classification?: Classification | undefined;
+  /** How long the provider asked to wait, in milliseconds. Negative or `NaN` means: do not retry. */
+  readonly retryAfterMs?: number | undefined;
+  /** The HTTP status, when the provider answered with one. */
+  readonly status?: number | undefined;
+  /** The provider's own code: `insufficient_quota`, `overloaded_error`. */
+  readonly code?: string | undefined;
+  readonly cause?: unknown;
+}
+
+/**
+ * The one error a model call fails with: a kind from a closed list, whether to ask again, and when.
+ *
+ * @example
+ * new LlmError('rate_limit', 'Too many requests', { status: 429, retryAfterMs: 7_000 }).classification; // 'transient'
+ */
+export class LlmError extends Error {
+  override readonly name: string = 'LlmError';
+  readonly kind: LlmErrorKind;
+  readonly classification: Classification;
+  readonly retryAfterMs: number | undefined;
+  readonly status: number | undefined;
+  readonly code: string | undefined;
+
+  constructor(kind: LlmErrorKind, message: string, options: LlmErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.kind = kind;
+    this.classification = options.classification ?? (LLM_ERROR_KIND_MEANINGS[kind].retriable ? 'transient' : 'permanent');
+    this.retryAfterMs = options.retryAfterMs;
+    this.status = options.status;
+    this.code = options.code;
+    Object.defineProperty(this, BRAND, { value: true });
+  }
+}
+
+/** True for an `LlmError` of this or any other installed copy of the package. Never throws. */
+export function isLlmError(value: unknown): value is LlmError {
+  try {
+    return typeof value === 'object' && value !== null && (value as Record<symbol, unknown>)[BRAND] === true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,103 @@
+import type { Classification } from '../contract/error-kind.ts';
+import { ToolExecutionError, type ToolExecutionErrorOptions } from '../contract/tool-error.ts';
+import { senseOfCode, senseOfName, senseOfRpc } from './code.ts';
+import { TOOL_MEANINGS, classOfSense, type Meaning, type Sense } from './sense.ts';
+import { classOfStatus, kindOfStatus, senseOfStatus, statusInText } from './status.ts';
+import { readStructure, type ErrorStructure } from './structure.ts';
+import { reasonOfRefusal, senseOfText, type Speaker } from './text.ts';
+
+/** A thrown value, read once: what its fields say, and what happened. */
+export interface Reading {
+  readonly structure: ErrorStructure;
+  /** The status in its fields, or stated in its text. */
+  readonly status: number | undefined;
+  /** The code that decided, else the outermost one. */
+  readonly code: string | undefined;
+  /** `undefined` where nothing says what happened. */
+  readonly sense: Sense | undefined;
+}
+
+/** What says more than the status it comes with. */
+const MORE_THAN_A_STATUS: ReadonlySet<Sense> = new Set<Sense>(['unauthorized', 'quota_exhausted', 'rate_limited']);
+
+/** OpenAI sends an exhausted quota as a 429, Google a wrong key as a 400, AWS throttling as a 400. A 5xx is the server's own failure. */
+const beats = (coded: Sense, status: number): boolean => status < 500 && MORE_THAN_A_STATUS.has(coded) && (coded !== 'rate_limited' || status === 400 || status === 429);
+
+const knownCode = ({ codes }: ErrorStructure): readonly [string, Sense] | undefined => {
+  for (const code of codes) {
+    const sense = senseOfCode(code);
+    if (sense !== undefined) return [code, sense];
+  }
+  return undefined;
+};
+
+/** A connection's loss is what a wrapper's name says; any other name in the chain says more. */
+const senseOfNames = ({ names }: ErrorStructure): Sense | undefined => {
+  const senses = names.map(senseOfName).filter((sense) => sense !== undefined);
+  return senses.find((sense) => sense !== 'lost') ?? senses[0];
+};
+
+const withStatus = (structure: ErrorStructure, status: number, code: string | undefined, coded: Sense | undefined): Reading => {
+  const sense = senseOfStatus(status);
+  if (coded !== undefined && beats(coded, status)) return { structure, status, code, sense: coded };
+  // A 400 says that the request was refused, not why; the reasons asked for here change nothing about asking again.
+  return { structure, status, code, sense: status === 400 ? (reasonOfRefusal(structure.texts) ?? sense) : sense };
+};
+
+const stated = (structure: ErrorStructure): number | undefined => {
+  for (const text of structure.texts) {
+    const status = statusInText(text);
+    if (status !== undefined) return status;
+  }
+  return undefined;
+};
+
+/** Structure first: status, code, name. Text only where no structure said anything (R-12.1). Never throws. */
+export function readError(thrown: unknown, wallNow: () => number, speaker: Speaker): Reading {
+  const structure = readStructure(thrown, wallNow);
+  const [known, coded] = knownCode(structure) ?? [];
+  const decisive = coded !== undefined && MORE_THAN_A_STATUS.has(coded);
+  const code = decisive ? known : (structure.code ?? known);
+  if (structure.status !== undefined) return withStatus(structure, structure.status, code, coded);
+  const sense = (structure.rpc === undefined ? undefined : senseOfRpc(structure.rpc)) ?? coded ?? senseOfNames(structure);
+  if (sense !== undefined) return { structure, status: undefined, code, sense };
+  const status = stated(structure);
+  // A text that states a 429 can go on to say that the quota is used up; then its status would say the opposite.
+  if (status === 429 && reasonOfRefusal(structure.texts) === 'quota_exhausted') return { structure, status: undefined, code, sense: 'quota_exhausted' };
+  if (status !== undefined) return withStatus(structure, status, code, undefined);
+  return { structure, status: undefined, code, sense: senseOfText(structure.texts, speaker) };
+}
+
+/** The class of what was read, where it says one. */
+export function classOfReading({ status, sense, structure }: Reading): Classification | undefined {
+  if (sense !== undefined && (status === undefined || MORE_THAN_A_STATUS.has(sense))) return classOfSense(sense);
+  if (status !== undefined) return classOfStatus(status);
+  return structure.retriable === undefined ? undefined : structure.retriable ? 'transient' : 'permanent';
+}
+
+const meaningOf = (reading: Reading, unknown: Meaning): Meaning => {
+  const { status, sense } = reading;
+  if (status === undefined) return sense === undefined ? unknown : TOOL_MEANINGS[sense];
+  const kind = kindOfStatus(status);
+  return { kind, options: { uncertain: kind === 'timeout' } };
+};
+
+/**
+ * The typed error of what was read.
+ *
+ * @param unknown what it is when nothing says what happened
+ */
+export function toTyped(reading: Reading, thrown: unknown, unknown: Meaning): ToolExecutionError {
+  const { structure, status, code, sense } = reading;
+  const { kind, options } = meaningOf(reading, unknown);
+  const merged: ToolExecutionErrorOptions = {
+    code,
+    status,
+    retryAfterMs: structure.retryAfterMs,
+    cause: thrown,
+    // A sense has a class only where its kind has none.
+    classification: status === undefined && sense !== undefined ? undefined : classOfReading(reading),
+    ...options,
+  };
+  return new ToolExecutionError(kind, structure.message, merged);
+}

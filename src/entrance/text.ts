@@ -1,0 +1,125 @@
+import type { Sense } from './sense.ts';
+
+type Row = readonly [Sense, RegExp];
+
+/** Who speaks: a model's provider never talks of film credits or gift certificates, a tool may. */
+export type Speaker = 'llm' | 'tool';
+
+/** One pattern of several, so that a table can be read. */
+const any = (...patterns: readonly RegExp[]): RegExp => new RegExp(patterns.map(({ source }) => source).join('|'));
+
+/** A quota counted by the minute, or one with a wait, fills again: it is a rate limit. */
+const REFILLS = /\bper[ _-]?(?:second|minute|hour|min)\b|(?:retry|try again) (?:in|after) \d/;
+
+const UNAUTHORIZED = any(
+  /unauthori[sz]ed|not authori[sz]ed|unauthenticated|authentication|authenticate|access[ _]?denied|permission[ _]?denied|forbidden/,
+  /(?:invalid|incorrect|missing|bad|wrong|expired|revoked)[ _](?:x-)?(?:api[ _-]?key|credential|(?:access |auth |bearer )?token|access key|password|username|subscription key|signature|jwt)/,
+  /api[ _-]?key (?:is |was |has )?(?:not (?:valid|found)|invalid|missing|required|expired|disabled|revoked)|no api[ _-]?key/,
+  /\b(?:token|session|jwt|credentials?|password|login)(?: (?:provided|included in the request))? (?:is |has |have |was )?(?:been )?(?:expired|revoked|invalid|malformed)|expired.?token/,
+  /(?:log|sign) ?in (?:again|required|first)|login required|not logged in|do(?:es)?(?: not|n't) have (?:permission|access)|no permission|insufficient (?:permission|scope|privilege)/,
+  /could not load credentials|unable to locate credentials|\bnoauth\b|\bwrongpass\b|\bnoperm\b|account (?:is |has been |was )?(?:suspended|deactivated|disabled|banned|locked)/,
+);
+
+const QUOTA = any(
+  /insufficient[ _](?:quota|balance|credit|fund)|quota[ _]?exceeded|exceed(?:ed|s|ing)? (?:your |the |its )?(?:[a-z]{1,20} )?quota|quota (?:has been |is )?(?:exhausted|reached|depleted|used up)|out of quota/,
+  /payment[ _]required|\bbilling\b(?! (?:service|server|api|address))|out of credits|(?:no|not enough|used all)(?: [a-z]{1,20})? credits|credit balance|credits? (?:exhausted|depleted)/,
+  /(?:usage|spending|spend|monthly|daily) limit (?:has been |was )?(?:reached|exceeded|hit)|subscription (?:has |is )?(?:expired|inactive|canceled)|card (?:was )?declined|\barrearage\b/,
+);
+
+const NAMES_OF_SETTINGS = 'time.?out|deadline|rate.?limit|network|quota|retry|retries|dns|tls|ssl';
+
+/** What speaks of the input by the name of a fault: `timeout must be positive`, `Network "x" not found`. Asked before the faults. */
+const ABOUT_INPUT = any(
+  /no overload matches|overloaded (?:function|method|operator|constructor|signature)/,
+  /validation (?:error|fail)|validation errors? for|failed validation|input should be|does not match (?:the )?schema/,
+  /(?:invalid|unknown|unsupported|missing|unexpected|unrecogni[sz]ed|illegal)(?: required)? (?:value|option|argument|param|field|property|key|setting|flag|config)/,
+  new RegExp(`(?:invalid|unknown|unsupported|missing|unexpected|unrecogni[sz]ed|illegal) ['"\`]?(?:${NAMES_OF_SETTINGS})`),
+  new RegExp(`\\b(?:${NAMES_OF_SETTINGS})[a-z_]{0,20}['"\`]? (?:must|should be|is required|is missing|is invalid|is not (?:a|an|valid|allowed|supported)\\b|cannot be|has to be)`),
+  /\b(?:network|dns|certificate|rate.?limit|timeout|tls|ssl|quota|queue|connection)\b(?! ?(?:lookup|resol|server|error|query|request|name|refused|reset|closed))[^\n.:]{0,40}(?:not found|does(?: not|n't) exist|already exists|is not defined)/,
+);
+
+const UNTRUSTED = any(
+  /(?:ssl|tls|ca|server|client|signed|issuer|root|leaf|first|peer) certificate|certificate (?:has |is |was )?(?:expired|verif|signed|chain|problem|error|unknown|validation|authority|revoked|not )|certificate's/,
+  /certificate_verify|x509:|self.signed|unable_to_verify|\bcert_|altname/,
+);
+
+const TIMED_OUT = /time.?out|timed out|deadline.?exceeded|etimedout|econnaborted|took too long/;
+
+const UNREACHABLE = any(
+  /econnrefused|\benotfound\b|eai_again|eai_fail|ehostunreach|enetunreach|getaddrinfo|gaierror|name resolution|name or service not known|no such host|(?:could not|cannot|failed to|unable to) resolve host|name_not_resolved|\bdns\b/,
+  /connection.?refused|no route to host|network is unreachable|(?:could not|cannot|can't|unable to|failed to) (?:connect|establish)|all connection attempts failed|upstream connect error|^not connected\b/,
+);
+
+const LOST = any(
+  /econnreset|epipe|broken pipe|connection[ _](?:was |is |has been )?(?:unexpectedly )?(?:reset|closed|lost|terminated|aborted|dropped|interrupted)|err_(?:connection|network|internet|http2)|socket (?:hang up|closed|disconnected|error)/,
+  /other side closed|premature (?:close|end)|disconnected|remote end closed|server closed|closed (?:unexpectedly|the connection)|network|\btls\b|\bssl\b|unexpected eof|incomplete (?:json segment|read|message)|incompleteread/,
+  /websocket (?:closed|error|connection)|^(?:typeerror: )?terminated$|(?:request|stream|response) ended (?:without|before|prematurely)|load failed|connection error|connection to stripe/,
+);
+
+const UNAVAILABLE = any(
+  /unavailable|try (?:again|later)|(?:please|you can) retry|temporar|bad gateway|internal.?(?:server )?error|internal fault|server.?error|server fault|server had an error|(?:server|service|system|api|currently) (?:is )?(?:currently )?not available/,
+  /\bis busy\b|^busy\b|server busy|(?:is|are|be) locked|deadlock|starting up|is loading|^loading\b|too many (?:clients|connections|open files)|maintenance|could not serialize|serialization failure|\bclusterdown\b|\bmasterdown\b|\btryagain\b|^-?readonly you|not ready/,
+);
+
+const REJECTED = any(
+  /invalid|validation|malformed|bad request|not.?found|no.?such|does(?: not|n't) exist|already.?exists|unsupported|not supported|not.?implemented|unimplemented|schema|failed.?precondition|out.?of.?range|not.?allowed|illegal/,
+  /must (?:be|have|not|match|contain|include)|is required|required (?:field|property|parameter|positional|argument)|\bmissing\b|\bexpected [a-z]{1,30},? (?:but )?(?:received|got)|does not match|cannot be (?:empty|null|blank|found)/,
+  /too (?:large|long|big|short)|\bdisabled\b|deprecated|not available|(?:unknown|unrecogni[sz]ed) [a-z]|declined|duplicate (?:key|entry)|unique constraint|constraint (?:failed|violation)|(?:unique|foreignkey|notnull|check)violation|syntax error/,
+  /wrong (?:number|type|kind|format)|\bwrongtype\b|no module named|\bnot an? (?:valid|git|directory|number|member|file)|content (?:filter|policy|management)|flagged|maximum context|context.?(?:length|window)|length limit|maximum allowed|not permitted|not accessible/,
+  /unknown scheme|redirect count|too many redirects|maximum number of redirects|\b(?:enoent|eacces|eexist|eisdir|eperm|enotdir|einval)\b|\brefused to\b/,
+);
+
+const RATE_LIMITED = /rate.?limit|too many requests|overload|throttl|slow.?down|rate exceeded|request rate|requests per|capacity exceeded|resource.?exhausted|concurrency limit/;
+
+const CANCELED = any(
+  /(?:request|operation|call|user) (?:was |has been )?(?:aborted|cancell?ed)|(?:aborted|cancell?ed) by (?:the )?(?:user|caller|client)|the user aborted|^(?:error: )?(?:aborted|cancell?ed)\.?$|aborterror|code = cancell?ed/,
+);
+
+/** Asked in this order, which is that of `LlmErrorKind`; the first that matches decides. Short words count only as words of their own. */
+const ROWS: readonly Row[] = [
+  ['unauthorized', UNAUTHORIZED],
+  ['quota_exhausted', QUOTA],
+  ['rejected', ABOUT_INPUT],
+  ['rate_limited', RATE_LIMITED],
+  ['untrusted', UNTRUSTED],
+  ['timed_out', TIMED_OUT],
+  ['canceled', CANCELED],
+  ['unreachable', UNREACHABLE],
+  ['lost', LOST],
+  ['unavailable', UNAVAILABLE],
+  ['rejected', REJECTED],
+];
+
+const LLM_ROWS: readonly Row[] = ROWS.flatMap(([sense, pattern]): readonly Row[] => {
+  if (sense === 'quota_exhausted') return [[sense, any(pattern, /credits/)]];
+  return sense === 'untrusted' ? [[sense, any(pattern, /certificate/)]] : [[sense, pattern]];
+});
+
+/** What a wrapper says whose cause says more. */
+const WRAPPED = /^(?:typeerror: )?(?:fetch failed|failed to fetch)|exception typeerror: fetch failed/;
+
+const senseOf = (text: string, rows: readonly Row[]): Sense | undefined => {
+  const sense = rows.find(([, pattern]) => pattern.test(text))?.[0];
+  return sense === 'quota_exhausted' && REFILLS.test(text) ? 'rate_limited' : sense;
+};
+
+/**
+ * What a chain of messages says, outermost first; the first that says anything decides.
+ *
+ * @param texts in lower case
+ */
+export function senseOfText(texts: readonly string[], speaker: Speaker): Sense | undefined {
+  const rows = speaker === 'llm' ? LLM_ROWS : ROWS;
+  for (const text of texts) {
+    const sense = senseOf(text, rows);
+    if (sense !== undefined && !(WRAPPED.test(text) && texts.length > 1)) return sense;
+  }
+  return texts.some((text) => WRAPPED.test(text)) ? 'lost' : undefined;
+}
+
+/** Why a request was refused, where its status says only that it was: never a reason to ask again. */
+export function reasonOfRefusal(texts: readonly string[]): Sense | undefined {
+  const text = texts.join('\n');
+  if (QUOTA.test(text) && !REFILLS.test(text)) return 'quota_exhausted';
+  return UNAUTHORIZED.test(text) ? 'unauthorized' : undefined;
+}

@@ -1,0 +1,27 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { runBatch, type BatchReport } from './batch.ts';
+import { simulate } from './simulate.ts';
+
+const run = promisify(execFile);
+const inProcess = async (seeds: number): Promise<BatchReport> => {
+  const { stdout } = await run(process.execPath, [`${import.meta.dirname}/run.ts`, '--json', '--threads', '1', '--seeds', String(seeds), '--from', '900']);
+  return JSON.parse(stdout) as BatchReport;
+};
+
+describe('simulation', () => {
+  it('every invariant holds in 1,000 runs', async () => {
+    const { failed } = await runBatch({ from: 1, count: 1_000, step: 1 });
+    expect(failed).toStrictEqual([]);
+  }, 120_000);
+
+  it('DET-1 the same seed gives the same trace, twice in a process and across processes', async () => {
+    const [once, twice] = [await simulate(77), await simulate(77)];
+    expect(twice.hash).toBe(once.hash);
+    expect((await simulate(78)).hash).not.toBe(once.hash);
+    const [one, other] = await Promise.all([inProcess(100), inProcess(100)]);
+    expect(one.digest).toBe(other.digest);
+    expect(one.digest).not.toBe(0);
+  }, 60_000);
+});
