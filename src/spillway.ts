@@ -18,6 +18,7 @@ import type { Layer } from './turn/layer.ts';
 import type { Plan } from './turn/plan.ts';
 import { createRegistry } from './turn/registry.ts';
 import { readRequest } from './turn/request.ts';
+import { RunningCalls } from './turn/running-calls.ts';
 import { createTrace } from './turn/trace.ts';
 import { runTurn, type TurnOptions } from './turn/turn.ts';
 
@@ -116,13 +117,13 @@ export function createSpillway(options: SpillwayOptions): Spillway {
     trace,
     recover: (failure, renewed) => recovery.recover(failure, renewed),
     experience: options.experience,
-    running: new Set(),
+    running: new RunningCalls(),
     closed: false,
   };
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     layer.closed = true;
-    for (const call of layer.running) call.cancel();
+    layer.running.cancelAll();
     await Promise.allSettled(providers.map((provider) => provider.close()));
     trace.close();
   };

@@ -67,15 +67,13 @@ class Batch {
 class ExpiryQueue {
   readonly #ms: number;
   readonly #runtime: Runtime;
-  readonly #emptied: () => void;
   #head: Entry | undefined;
   #tail: Entry | undefined;
   #timer: Subscription | undefined;
 
-  constructor(ms: number, runtime: Runtime, emptied: () => void) {
+  constructor(ms: number, runtime: Runtime) {
     this.#ms = ms;
     this.#runtime = runtime;
-    this.#emptied = emptied;
   }
 
   add(expired: () => void): Expiry {
@@ -88,8 +86,15 @@ class ExpiryQueue {
     return entry;
   }
 
+  get empty(): boolean {
+    return this.#head === undefined;
+  }
+
   remove(entry: Entry): void {
     const { previous, next } = entry;
+    // An old entry that points at a newer one would keep it alive until the next full collection.
+    entry.next = undefined;
+    entry.previous = undefined;
     if (previous === undefined) this.#head = next;
     else previous.next = next;
     if (next === undefined) this.#tail = previous;
@@ -97,7 +102,6 @@ class ExpiryQueue {
     if (this.#head !== undefined) return;
     this.#timer?.unsubscribe();
     this.#timer = undefined;
-    this.#emptied();
   }
 
   #arm(ms: number): void {
@@ -117,22 +121,30 @@ class ExpiryQueue {
   }
 }
 
+/**
+ * Queues are kept when they are empty, since the next deadline is mostly of a duration that was there before: a Map that is emptied and filled
+ * with each call leaves a chain of old tables, each keeping the next one's entries alive. Beyond so many, empty ones are dropped.
+ */
+const QUEUES_MAX = 1000;
 const queues = new WeakMap<Runtime, Map<number, ExpiryQueue>>();
+
+const queueOf = (ms: number, runtime: Runtime): ExpiryQueue => {
+  let byDuration = queues.get(runtime);
+  if (byDuration === undefined) queues.set(runtime, (byDuration = new Map<number, ExpiryQueue>()));
+  let queue = byDuration.get(ms);
+  if (queue !== undefined) return queue;
+  if (byDuration.size >= QUEUES_MAX) for (const [duration, old] of byDuration) if (old.empty) byDuration.delete(duration);
+  queue = new ExpiryQueue(ms, runtime);
+  byDuration.set(ms, queue);
+  return queue;
+};
 
 /**
  * Calls `expired` once `ms` have passed and what was due at the same instant has had its turn: a result beats its deadline (R-4.6), also one
  * that arrived while the event loop was stalled. Deadlines of one duration share one timer; when none is left, so is no timer.
  */
 export function expireAfter(ms: number, runtime: Runtime, expired: () => void): Expiry {
-  let byDuration = queues.get(runtime);
-  if (byDuration === undefined) queues.set(runtime, (byDuration = new Map<number, ExpiryQueue>()));
-  let queue = byDuration.get(ms);
-  if (queue === undefined) {
-    const durations = byDuration;
-    queue = new ExpiryQueue(ms, runtime, () => durations.delete(ms));
-    byDuration.set(ms, queue);
-  }
-  return queue.add(expired);
+  return queueOf(ms, runtime).add(expired);
 }
 
 /** `expireAfter` as a stream: emits once and completes. */

@@ -25,13 +25,16 @@ export interface BreakerListener {
 /** A registry that makes each breaker when it is first asked for, with the options of its tool (R-3.7). */
 export function createBreakers(optionsOf: (toolName: string) => BreakerOptions | undefined, runtime: Runtime, listener: BreakerListener, max: number = BREAKERS_MAX): Breakers {
   checkNumber('maxBreakers', max, integer(1, 1_000_000));
-  // A Map keeps insertion order: what is used again moves to the end.
-  const entries = new Map<string, { readonly breaker: Breaker; readonly toolName: string; readonly scope: string }>();
+  // Stamped when used, and not moved to a Map's end: a Map that loses and gains an entry with each call is made anew every few calls.
+  const entries = new Map<string, { readonly breaker: Breaker; readonly toolName: string; readonly scope: string; usedAt: number }>();
+  let uses = 0;
+  /** Makes room for a tenth, so that looking for the oldest is rare. */
   const evictOldest = (): void => {
-    const [oldest] = entries;
-    if (oldest === undefined) return;
-    entries.delete(oldest[0]);
-    listener.evicted(oldest[1].toolName, oldest[1].scope);
+    const byUse = [...entries].toSorted(([, a], [, b]) => a.usedAt - b.usedAt);
+    for (const [key, { toolName, scope }] of byUse.slice(0, Math.max(1, Math.floor(max / 10)))) {
+      entries.delete(key);
+      listener.evicted(toolName, scope);
+    }
   };
   return {
     get: (toolName, scope = '', options = optionsOf(toolName)) => {
@@ -39,13 +42,12 @@ export function createBreakers(optionsOf: (toolName: string) => BreakerOptions |
       const key = `${scope.length}:${scope}${toolName}`;
       const found = entries.get(key);
       if (found !== undefined) {
-        entries.delete(key);
-        entries.set(key, found);
+        found.usedAt = ++uses;
         return found.breaker;
       }
       if (entries.size >= max) evictOldest();
       const breaker = createBreaker(options, runtime, (from, to) => listener.changed(toolName, scope, from, to));
-      entries.set(key, { breaker, toolName, scope });
+      entries.set(key, { breaker, toolName, scope, usedAt: ++uses });
       return breaker;
     },
   };

@@ -10,6 +10,7 @@ import { decide, unattempted } from './decide.ts';
 import type { Layer } from './layer.ts';
 import type { GuardedTool } from './registry.ts';
 import { readInput, type Call } from './request.ts';
+import type { RunningCall } from './running-calls.ts';
 import { failureResult, reportOf, successResult, type Failure } from './result.ts';
 import { Trial, type TrialOwner } from './trial.ts';
 
@@ -28,7 +29,9 @@ export interface CallOutcome {
  * It is a few objects and not a pipe of operators, which would hold 16 KB for each call in flight, and collecting that garbage would make a fan of
  * 100,000 nodes three times as dear per node as one of 1,000. Tells exactly one outcome; a tool's failure is a value in it.
  */
-export class GuardedCall implements TrialOwner {
+export class GuardedCall implements TrialOwner, RunningCall {
+  next: RunningCall | undefined;
+  previous: RunningCall | undefined;
   readonly #record: CallRecord;
   readonly #settled: (outcome: CallOutcome, call: GuardedCall) => void;
   #trial: Trial | undefined;

@@ -6,6 +6,7 @@ import type { Experience } from '../policy/experience.ts';
 import type { RetryBudget } from '../policy/retry-budget.ts';
 import type { Breakers } from './breakers.ts';
 import type { Registry } from './registry.ts';
+import type { RunningCalls } from './running-calls.ts';
 import type { Trace } from './trace.ts';
 
 /** What all calls of one `createSpillway` share. */
@@ -21,7 +22,7 @@ export interface Layer {
   readonly recover: (failure: FailureNotification, renewed: () => FailureNotification) => RecoveryDecision | Observable<RecoveryDecision>;
   readonly experience: Experience | undefined;
   /** The calls that are running, for `close()`. */
-  readonly running: Set<{ cancel(): void }>;
+  readonly running: RunningCalls;
   /** After `close()` nothing begins. */
   closed: boolean;
 }

@@ -41,7 +41,9 @@ class TurnRun {
   readonly #waiting: number[];
   readonly #ready: number[];
   #readyHead = 0;
-  readonly #running = new Map<number, GuardedCall>();
+  /** By place: the calls that have not settled. Not a Map, for the reason that `RunningCalls` gives. */
+  #running: Array<GuardedCall | undefined>;
+  #runningCount = 0;
   readonly #site: CallSite;
   #deadline: Expiry | undefined;
   #unsettled: number;
@@ -67,6 +69,7 @@ class TurnRun {
     this.#results = nodes.map(() => undefined);
     this.#failures = nodes.map(() => undefined);
     this.#usedDefault = nodes.map(() => false);
+    this.#running = nodes.map(() => undefined);
     this.#waiting = needs.map(({ length }) => length);
     this.#ready = needs.flatMap(({ length }, place) => (length === 0 ? [place] : []));
     this.#unsettled = nodes.length;
@@ -93,8 +96,15 @@ class TurnRun {
   abandon(): void {
     this.#over = true;
     this.#deadline?.cancel();
-    for (const call of this.#running.values()) call.abandon();
-    this.#running.clear();
+    for (const call of this.#takeRunning()) call?.abandon();
+  }
+
+  /** The calls that have not settled, which are this turn's no longer. */
+  #takeRunning(): ReadonlyArray<GuardedCall | undefined> {
+    const running = this.#running;
+    this.#running = [];
+    this.#runningCount = 0;
+    return running;
   }
 
   #emit(event: WithoutHeader<OwnEvent>): void {
@@ -106,7 +116,7 @@ class TurnRun {
   #drain(): void {
     if (this.#draining) return;
     this.#draining = true;
-    while (!this.#over && this.#readyHead < this.#ready.length && this.#running.size < this.#concurrency) {
+    while (!this.#over && this.#readyHead < this.#ready.length && this.#runningCount < this.#concurrency) {
       const place = this.#ready[this.#readyHead++];
       if (place !== undefined) this.#arrive(place);
     }
@@ -156,9 +166,13 @@ class TurnRun {
     };
     const guarded = new GuardedCall(this.#layer, this.#site, call, (outcome, { executed }) => {
       // Detached calls end here too, after the turn has settled.
-      if (this.#running.delete(place)) this.#conclude(place, outcome, executed);
+      if (this.#running[place] === undefined) return;
+      this.#running[place] = undefined;
+      this.#runningCount--;
+      this.#conclude(place, outcome, executed);
     });
-    this.#running.set(place, guarded);
+    this.#running[place] = guarded;
+    this.#runningCount++;
     guarded.begin(typeof node.tool === 'string' ? undefined : registry.of(node.tool));
   }
 
@@ -208,9 +222,9 @@ class TurnRun {
     const unfinished = this.#plan.nodes.flatMap((node, place) => (this.#results[place] === undefined ? [{ node, place }] : []));
     const onDeadline = this.#plan.options.onDeadline ?? 'detach';
     if (state === 'timed_out') this.#emit({ type: 'deadline', unfinished: unfinished.map(({ node }) => node.id), onDeadline });
-    const running = new Map(this.#running);
-    this.#running.clear();
-    for (const call of running.values()) {
+    const running = this.#takeRunning();
+    for (const call of running) {
+      if (call === undefined) continue;
       if (call.executed) this.#executedTools++;
       if (state === 'canceled') call.cancel();
       else if (onDeadline === 'abort') call.expire();
@@ -218,7 +232,7 @@ class TurnRun {
     }
     const end = state === 'timed_out' ? 'the turn ended' : 'the turn was canceled';
     for (const { node, place } of unfinished) {
-      const reason = running.has(place) ? `It was running when ${end}` : `It had not started when ${end}`;
+      const reason = running[place] !== undefined ? `It was running when ${end}` : `It had not started when ${end}`;
       this.#results[place] = { id: node.id, toolName: nameOf(node), state, reason };
       this.#emit({ type: 'node_settled', nodeId: node.id, toolName: nameOf(node), state });
     }
