@@ -1,4 +1,5 @@
 export { TOOL_ERROR_KIND_MEANINGS, type Classification, type ToolErrorKind, type ToolErrorKindMeaning } from './contract/error-kind.ts';
+export { LLM_ERROR_KIND_MEANINGS, LlmError, isLlmError, type LlmErrorKind, type LlmErrorKindMeaning, type LlmErrorOptions } from './contract/llm-error.ts';
 export { ToolExecutionError, isToolExecutionError, type ToolExecutionErrorOptions } from './contract/tool-error.ts';
 export {
   toolCallEnvelopeSchema,
@@ -19,6 +20,8 @@ export type { DedupeRecord, DedupeStore } from './contract/store.ts';
 export type { AnyTool, InputOf, OutputOf, Progress, Tool, ToolContext, ToolOutput } from './contract/tool.ts';
 export type { NodeResult, NodeState, PlanNode, PlanOptions, TurnResult, TurnStatus } from './contract/turn.ts';
 
+export { toToolError, type Entrance } from './entrance/entrance.ts';
+export { toLlmError } from './entrance/llm.ts';
 export { toToolExecutionError } from './entrance/tool.ts';
 
 export { backoffDelayMs, retryPolicy } from './policy/backoff.ts';

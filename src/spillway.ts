@@ -92,11 +92,12 @@ const siteOf = ({ runtime }: Layer, { signal }: CallOptions, report?: (event: To
  * const spillway = createSpillway({ tools: [flights, hotels] });
  * const result = await spillway.execute({ toolName: 'flight_search', input: { from: 'HEL', to: 'NRT' } });
  */
-export function createSpillway(options: SpillwayOptions): Spillway {
+export function createSpillway(options: SpillwayOptions = {}): Spillway {
   checkKeys('createSpillway', options, OPTION_KEYS);
   const { tools = [], providers = [], profile = 'interactive', defaults = {}, retryBudget = {}, runtime = liveRuntime } = options;
   checkOneOf('profile', profile, ['interactive', 'resilient']);
-  const registry = createRegistry([...tools, ...providers.flatMap((provider) => provider.tools)], profile, defaults);
+  if (!Array.isArray(tools) || !Array.isArray(providers)) throw new RangeError('tools and providers must be arrays');
+  const registry = createRegistry([...tools, ...providers.flatMap((provider) => provider.tools)], { profile, defaults, breakerKey: options.breakerKey });
   const trace = createTrace(runtime);
   const listener: BreakerListener = {
     changed: (toolName, scope, from, to) => {
@@ -112,10 +113,9 @@ export function createSpillway(options: SpillwayOptions): Spillway {
     runtime,
     registry,
     breakers,
-    breakerKey: options.breakerKey,
     retryBudget: retryBudget === false ? undefined : createRetryBudget(retryBudget),
     trace,
-    recover: (failure, renewed) => recovery.recover(failure, renewed),
+    recovery,
     experience: options.experience,
     running: new RunningCalls(),
     closed: false,

@@ -97,6 +97,19 @@ interface Ban {
   readonly files: readonly string[];
 }
 const timeless = inSrc.filter((path) => path !== 'src/runtime.ts' && layerOf(path) !== 'cli');
+/** Reading a message to print or carry it is fine; asking what it says is not. */
+const DECIDED_BY_MESSAGE = new RegExp(
+  [
+    /\bmessage\)?\??\.(?:includes|indexOf|lastIndexOf|search|match|matchAll|startsWith|endsWith|toLowerCase|toUpperCase|toLocale\w+|localeCompare|split|charAt|charCodeAt|length)\b/,
+    /\.(?:test|exec|has|get)\([^\n]*\bmessage\b/,
+    /\bmessage\)?\s*[!=]==?\s*['"`]|['"`]\s*[!=]==?\s*[\w.?]*\bmessage\b/,
+    /\bswitch\s*\([^()\n]*\bmessage\b/,
+    /(?:\bString\((?:e|err|error|thrown|cause|reason)\)|\b(?:err|error|thrown|cause|reason)\??\.toString\(\))\??\.(?:includes|match|search|indexOf|startsWith|endsWith|toLowerCase)\b/,
+  ]
+    .map(({ source }) => source)
+    .join('|'),
+);
+
 const BANS: readonly Ban[] = [
   { what: 'any', pattern: /(?:[:<,|&=]|\bas|\bextends)\s*any\b(?!\s*[:(])/, instead: '`unknown`, a type parameter, or the type itself', files: code },
   { what: 'enum', pattern: /\benum\s+\w+\s*\{/, instead: 'a union of string literals', files: code },
@@ -117,6 +130,13 @@ const BANS: readonly Ban[] = [
     instead: '`runtime.after`: RxJS’s own timers know nothing of the `Runtime`',
     files: timeless.filter((path) => path !== 'src/testing/runtime-on.ts'),
   },
+  {
+    what: 'decision by an error’s message',
+    pattern: DECIDED_BY_MESSAGE,
+    instead: '`kind`, `classification`, `code` or `status`: text is matched once, in src/entrance (R-12.1)',
+    // The command line words anew, for a person, what its own parser and schema found.
+    files: inSrc.filter((path) => !['entrance', 'cli'].includes(layerOf(path))),
+  },
   { what: 'focused test', pattern: /\b(?:it|test|describe|bench)(?:\.\w+)*\.only\b/, instead: 'the whole suite', files: code },
 ];
 
@@ -125,6 +145,16 @@ describe('text', () => {
   it.each(BANS)('has no $what', ({ pattern, instead, files }) => {
     const found = files.flatMap((path) => finds(path, texts.get(path) ?? '', pattern));
     expect(found, `use instead: ${instead}`).toEqual([]);
+  });
+
+  it('knows a decision by a message when it sees one', () => {
+    const decided = [
+      'error.message.includes("x")', 'error.message?.toLowerCase()', '(error as Error).message.match(/x/)', '/x/.test(error.message)', 'PATTERN.exec(String(error.message))', "error.message === 'x'", 'switch (error.message) {',
+      'const { message } = error; message.startsWith("x")', 'String(error).includes("x")', 'KINDS.get(error.message)',
+    ];
+    const carried = ['new Error(`it said: ${error.message}`)', 'log(error.message)', '{ message: error.message, kind }', "error.message ?? 'nothing'", 'const { message } = error;', 'event.message === undefined'];
+    expect(decided.filter((text) => !DECIDED_BY_MESSAGE.test(text))).toEqual([]);
+    expect(carried.filter((text) => DECIDED_BY_MESSAGE.test(text))).toEqual([]);
   });
 
   it('has no file over 300 lines', () => {

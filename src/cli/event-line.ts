@@ -34,6 +34,7 @@ const callText = (event: ToolEvent): string | undefined => {
     }
     // What its attempts and its node's end say already.
     case 'call_started':
+    case 'abandoned':
     case 'settled':
       return undefined;
   }
@@ -51,6 +52,8 @@ const turnText = (event: TurnOwnEvent): string | undefined => {
       return `deadline: ${event.unfinished.length} unfinished`;
     case 'escalated':
       return escalation(event);
+    case 'abandoned':
+      return 'turn abandoned';
     case 'settled':
       return `turn ${event.result.status}`;
   }

@@ -84,6 +84,8 @@ export type ToolEvent = CallHeader &
         readonly attempt: number;
       }
     | { readonly type: 'alternative_used'; readonly from: string; readonly message: string }
+    /** Its caller unsubscribed before it settled: the last event then, and only the trace hears it. */
+    | { readonly type: 'abandoned' }
     /** The result, without its output in the trace of a layer. */
     | { readonly type: 'settled'; readonly result: ToolResultEnvelope }
   );
@@ -114,6 +116,8 @@ export type TurnOwnEvent = TurnHeader &
         readonly lacking: readonly string[];
         readonly choices: readonly string[];
       }
+    /** Its caller unsubscribed before it settled: the last event then, and only the trace hears it. */
+    | { readonly type: 'abandoned' }
     | { readonly type: 'settled'; readonly result: TurnResult }
   );
 

@@ -35,7 +35,7 @@ const CODES_OF: Partial<Readonly<Record<Sense, readonly string[]>>> = {
     'ValidationException', 'ValidationError', 'ResourceNotFoundException', 'ResourceNotFound', 'NoSuchKey', 'NoSuchBucket', 'NotFound', 'InvalidParameterException', 'InvalidParameterValue', 'MissingParameter', 'ConditionalCheckFailedException', 'EntityTooLarge', 'BucketAlreadyExists',
     'resource_missing', 'parameter_missing', 'parameter_invalid_empty', 'idempotency_key_in_use', 'missing_field', 'ERR_BAD_OPTION', 'ERR_BAD_OPTION_VALUE', 'ERR_FR_TOO_MANY_REDIRECTS', 'ERR_TOO_MANY_REDIRECTS', 'ERR_UNSUPPORTED_PROTOCOL', 'ERR_NOT_SUPPORT',
     'unsupported-redirect', 'max-redirect', 'max-size', 'SQLITE_CONSTRAINT', 'SQLITE_MISMATCH', 'SQLITE_READONLY', 'SQLITE_ERROR', 'ER_DUP_ENTRY', 'ER_PARSE_ERROR', 'ER_NO_SUCH_TABLE', 'ER_BAD_FIELD_ERROR', 'ER_BAD_DB_ERROR', 'ER_BAD_NULL_ERROR', 'ER_DATA_TOO_LONG', 'ER_ROW_IS_REFERENCED_2', 'ER_NO_REFERENCED_ROW_2',
-    'P1003', 'P2002', 'P2003', 'P2025', 'E11000', 'WRONGTYPE', 'ERR_BODY_PARSE_FAILURE', '-32600', '-32601', '-32602', '-32700',
+    '11000', 'P1003', 'P2002', 'P2003', 'P2025', 'E11000', 'WRONGTYPE', 'ERR_BODY_PARSE_FAILURE', '-32600', '-32601', '-32602', '-32700',
   ],
   canceled: ['ERR_CANCELED', 'ERR_ABORTED', 'CANCELLED', 'aborted', 'RequestAbortedException'],
 };
@@ -60,6 +60,9 @@ export function senseOfCode(code: string): Sense | undefined {
   const known = CODES.get(code);
   if (known !== undefined) return known;
   if (/^HPE_[A-Z_]{1,40}$/.test(code)) return 'lost';
+  // PostgREST's groups: connection, request, schema, sign-in.
+  const group = /^PGRST([0-3])\d\d$/.exec(code)?.[1];
+  if (group !== undefined) return (['unreachable', 'rejected', 'rejected', 'unauthorized'] as const)[Number(group)];
   if (code.startsWith('SQLITE_')) return CODES.get(code.split('_', 2).join('_'));
   return /^[\dA-Z]{5}$/.test(code) ? (SQL_STATES.get(code) ?? SQL_STATES.get(code.slice(0, 2))) : undefined;
 }

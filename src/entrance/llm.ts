@@ -5,7 +5,7 @@ import { liveRuntime } from '../runtime.ts';
 import { classOfStructure } from './class.ts';
 import { classOfReading, readError, toTyped, type Reading } from './reading.ts';
 import { LLM_KINDS, type Meaning } from './sense.ts';
-import { read } from './structure.ts';
+import { read, readStructure } from './structure.ts';
 
 const wallNow = (): number => liveRuntime.wallNow();
 
@@ -22,7 +22,13 @@ const classOf = (reading: Reading): Classification => {
   return structural ?? (LLM_ERROR_KIND_MEANINGS[kindOf(reading)].retriable ? 'transient' : 'permanent');
 };
 
-const isLlmErrorKind = (kind: unknown): boolean => typeof kind === 'string' && Object.hasOwn(LLM_ERROR_KIND_MEANINGS, kind);
+/** True for a model error of ours that holds what one holds: another copy of the package may know other kinds. */
+const isWhole = (thrown: unknown): thrown is LlmError => {
+  if (!isLlmError(thrown)) return false;
+  const kind = read(thrown, 'kind');
+  const classification = read(thrown, 'classification');
+  return typeof kind === 'string' && Object.hasOwn(LLM_ERROR_KIND_MEANINGS, kind) && (classification === 'transient' || classification === 'permanent') && typeof read(thrown, 'message') === 'string';
+};
 
 /**
  * Gives whatever a model call threw its kind: the only place where a provider's message is read. Structured fields come first: the status,
@@ -35,7 +41,7 @@ const isLlmErrorKind = (kind: unknown): boolean => typeof kind === 'string' && O
  * toLlmError(Object.assign(new Error('Overloaded'), { status: 529 })).kind; // 'network_error'
  */
 export function toLlmError(thrown: unknown, now: () => number = wallNow): LlmError {
-  if (isLlmError(thrown) && isLlmErrorKind(read(thrown, 'kind'))) return thrown;
+  if (isWhole(thrown)) return thrown;
   const reading = readError(thrown, now, 'llm');
   const { structure, status, code } = reading;
   return new LlmError(kindOf(reading), structure.message, { classification: classOf(reading), retryAfterMs: structure.retryAfterMs, status, code, cause: thrown });
@@ -43,10 +49,9 @@ export function toLlmError(thrown: unknown, now: () => number = wallNow): LlmErr
 
 /** A model's error where a tool's is wanted. One that we made is read again from what was thrown: an abort is `canceled` there. */
 export function llmThrown(thrown: unknown, now: () => number = wallNow): ToolExecutionError {
-  if (!isLlmError(thrown)) return fromReading(thrown, now);
-  const cause = read(thrown, 'cause');
+  const cause = isLlmError(thrown) ? read(thrown, 'cause') : undefined;
   if (cause !== undefined && !isLlmError(cause)) return fromReading(cause, now);
-  return fromLlmError(thrown);
+  return isWhole(thrown) ? fromLlmError(thrown) : fromReading(thrown, now);
 }
 
 const fromReading = (thrown: unknown, now: () => number): ToolExecutionError => {
@@ -56,7 +61,8 @@ const fromReading = (thrown: unknown, now: () => number): ToolExecutionError => 
 };
 
 const fromLlmError = (error: LlmError): ToolExecutionError => {
-  const { kind, classification, status, code, retryAfterMs, message } = error;
+  const { kind, classification, message } = error;
+  const { status, code, retryAfterMs } = readStructure(error, wallNow);
   const options = { status, code, retryAfterMs, classification, cause: error };
   if (kind === 'timeout') return new ToolExecutionError('timeout', message, { ...options, uncertain: true });
   const lost = kind === 'network_error' && status === undefined;

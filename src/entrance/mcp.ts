@@ -95,7 +95,7 @@ const toError = ({ kind, options }: Meaning, message: string, more: ToolExecutio
 export function mcpThrown(thrown: unknown, toolName?: string, now: () => number = wallNow): ToolExecutionError {
   if (isTyped(thrown)) return thrown;
   if (read(thrown, 'isError') === true) return mcpErrorResult(thrown, toolName);
-  const { message, code: ownCode, names } = readStructure(thrown, now);
+  const { message, code: ownCode, links } = readStructure(thrown, now);
   const lower = message.toLowerCase();
   const code = ownCode ?? CODE_IN_TEXT.exec(lower)?.[1];
   const text = withoutCode(lower);
@@ -108,7 +108,7 @@ export function mcpThrown(thrown: unknown, toolName?: string, now: () => number 
   if (code === '-32000' && text.includes('connection closed')) return toError(lostMidCall, message, options);
   if (code === undefined && text === 'not connected') return toError(neverSent, message, options);
   // SDK 1 parses the answer with zod, and throws what zod throws.
-  if (names[0] === 'ZodError' || names[0] === '$ZodError') return toError(unusableAnswer, 'The answer is not a tool result', options);
+  if (links[0]?.names.some((name) => name === 'ZodError' || name === '$ZodError') === true) return toError(unusableAnswer, 'The answer is not a tool result', options);
   return toToolExecutionError(thrown, now);
 }
 
@@ -166,7 +166,7 @@ export function mcpAborted(signal: AbortSignal, executed: boolean): ToolExecutio
   const reason: unknown = signal.reason;
   if (isToolExecutionError(reason)) return reason;
   const options = { executed, uncertain: executed, cause: reason };
-  return readStructure(reason, wallNow).names.includes('TimeoutError')
+  return readStructure(reason, wallNow).links[0]?.names.includes('TimeoutError') === true
     ? new ToolExecutionError('timeout', 'The call took too long', options)
     : new ToolExecutionError('canceled', 'The call was canceled', options);
 }

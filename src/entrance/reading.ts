@@ -4,7 +4,7 @@ import { senseOfCode, senseOfName, senseOfRpc } from './code.ts';
 import { TOOL_MEANINGS, classOfSense, type Meaning, type Sense } from './sense.ts';
 import { classOfStatus, kindOfStatus, senseOfStatus, statusInText } from './status.ts';
 import { readStructure, type ErrorStructure } from './structure.ts';
-import { reasonOfRefusal, senseOfText, type Speaker } from './text.ts';
+import { reasonOfRefusal, senseOfText, senseOfWords, type Speaker } from './text.ts';
 
 /** A thrown value, read once: what its fields say, and what happened. */
 export interface Reading {
@@ -23,19 +23,40 @@ const MORE_THAN_A_STATUS: ReadonlySet<Sense> = new Set<Sense>(['unauthorized', '
 /** OpenAI sends an exhausted quota as a 429, Google a wrong key as a 400, AWS throttling as a 400. A 5xx is the server's own failure. */
 const beats = (coded: Sense, status: number): boolean => status < 500 && MORE_THAN_A_STATUS.has(coded) && (coded !== 'rate_limited' || status === 400 || status === 429);
 
-const knownCode = ({ codes }: ErrorStructure): readonly [string, Sense] | undefined => {
-  for (const code of codes) {
-    const sense = senseOfCode(code);
-    if (sense !== undefined) return [code, sense];
+/** An abort behind an error is often how a time-out was made: the error in front of it is asked first. */
+const hidden = (sense: Sense, depth: number): boolean => sense === 'canceled' && depth > 0;
+
+const knownCode = ({ links }: ErrorStructure): readonly [string, Sense] | undefined => {
+  for (const [depth, { codes }] of links.entries()) {
+    for (const code of codes) {
+      const sense = senseOfCode(code);
+      if (sense !== undefined && !hidden(sense, depth)) return [code, sense];
+    }
   }
   return undefined;
 };
 
 /** A connection's loss is what a wrapper's name says; any other name in the chain says more. */
-const senseOfNames = ({ names }: ErrorStructure): Sense | undefined => {
-  const senses = names.map(senseOfName).filter((sense) => sense !== undefined);
+const senseOfNames = ({ links }: ErrorStructure): Sense | undefined => {
+  const senses = links.flatMap(({ names }, depth) => names.map(senseOfName).filter((sense) => sense !== undefined && !hidden(sense, depth)));
   return senses.find((sense) => sense !== 'lost') ?? senses[0];
 };
+
+/** The language's own names say nothing of what failed: a `SyntaxError` may be an answer cut short. */
+const MUTE: ReadonlySet<string> = new Set(['Error', 'TypeError', 'SyntaxError', 'RangeError', 'ReferenceError', 'EvalError', 'URIError', 'AggregateError', 'DOMException', 'Object', 'MongoServerError']);
+
+/** A code or name that no table has, as words. */
+const senseOfUnlisted = ({ links }: ErrorStructure, speaker: Speaker): Sense | undefined => {
+  for (const [depth, { codes, names }] of links.entries()) {
+    for (const word of [...codes, ...names]) {
+      const sense = MUTE.has(word) ? undefined : senseOfWords(word, speaker);
+      if (sense !== undefined && !hidden(sense, depth)) return sense;
+    }
+  }
+  return undefined;
+};
+
+const canceledBehind = ({ links }: ErrorStructure): boolean => links.some(({ codes, names }) => codes.some((code) => senseOfCode(code) === 'canceled') || names.some((name) => senseOfName(name) === 'canceled'));
 
 const withStatus = (structure: ErrorStructure, status: number, code: string | undefined, coded: Sense | undefined): Reading => {
   const sense = senseOfStatus(status);
@@ -59,13 +80,13 @@ export function readError(thrown: unknown, wallNow: () => number, speaker: Speak
   const decisive = coded !== undefined && MORE_THAN_A_STATUS.has(coded);
   const code = decisive ? known : (structure.code ?? known);
   if (structure.status !== undefined) return withStatus(structure, structure.status, code, coded);
-  const sense = (structure.rpc === undefined ? undefined : senseOfRpc(structure.rpc)) ?? coded ?? senseOfNames(structure);
+  const sense = (structure.rpc === undefined ? undefined : senseOfRpc(structure.rpc)) ?? coded ?? senseOfNames(structure) ?? senseOfUnlisted(structure, speaker);
   if (sense !== undefined) return { structure, status: undefined, code, sense };
   const status = stated(structure);
   // A text that states a 429 can go on to say that the quota is used up; then its status would say the opposite.
   if (status === 429 && reasonOfRefusal(structure.texts) === 'quota_exhausted') return { structure, status: undefined, code, sense: 'quota_exhausted' };
   if (status !== undefined) return withStatus(structure, status, code, undefined);
-  return { structure, status: undefined, code, sense: senseOfText(structure.texts, speaker) };
+  return { structure, status: undefined, code, sense: senseOfText(structure.texts, speaker) ?? (canceledBehind(structure) ? 'canceled' : undefined) };
 }
 
 /** The class of what was read, where it says one. */

@@ -7,6 +7,14 @@ const CODE_LENGTH_MAX = 128;
 /** The longest form of an HTTP date has 33 characters. */
 const HINT_LENGTH_MAX = 64;
 
+/** One error of a chain. */
+export interface Link {
+  /** Everything that may be a code: providers put theirs in `code`, `type`, the body's `error`, or the name. */
+  readonly codes: readonly string[];
+  /** Its name, and its class's. */
+  readonly names: readonly string[];
+}
+
 /** What a thrown value says in its fields, read without trusting it: getters may throw, causes may be a circle. */
 export interface ErrorStructure {
   readonly message: string;
@@ -16,12 +24,10 @@ export interface ErrorStructure {
   readonly retryAfterMs: number | undefined;
   /** Whether its maker says that asking again can help. */
   readonly retriable: boolean | undefined;
-  /** Everything that may be a code, outermost first: providers put theirs in `code`, `type`, the body's `error`, or the name. */
-  readonly codes: readonly string[];
   /** A gRPC status code. */
   readonly rpc: number | undefined;
-  /** The names of its classes, outermost first. */
-  readonly names: readonly string[];
+  /** What each error of the chain calls itself, outermost first. */
+  readonly links: readonly Link[];
   /** The messages, outermost first, together no longer than `TEXT_LENGTH_MAX`. */
   readonly texts: readonly string[];
 }
@@ -70,8 +76,10 @@ const ownHeader = (headers: unknown, name: string): unknown => {
 };
 
 const HEADERS = [['headers'], ['responseHeaders'], ['response', 'headers'], ['$response', 'headers'], ['metadata']] as const;
-const STATUSES = [['status'], ['statusCode'], ['status_code'], ['httpStatus'], ['response', 'status'], ['response', 'statusCode'], ['$metadata', 'httpStatusCode'], ['output', 'statusCode'], ['error', 'status'], ['code'], ['error', 'code']] as const;
+const STATUSES = [['status'], ['statusCode'], ['status_code'], ['httpStatus'], ['response', 'status'], ['response', 'statusCode'], ['$metadata', 'httpStatusCode'], ['output', 'statusCode'], ['meta', 'statusCode'], ['error', 'status'], ['code'], ['error', 'code']] as const;
 const CODES = [['code'], ['error', 'code'], ['errorCode'], ['type'], ['error', 'type'], ['error', 'error', 'type'], ['error', 'error', 'code'], ['error', 'status'], ['lc_error_code'], ['Code'], ['data', 'error', 'code'], ['data', 'error', 'type'], ['name']] as const;
+
+const NAMES = [['name'], ['constructor', 'name']] as const;
 
 const at = (value: unknown, path: readonly string[]): unknown => path.reduce((inner, key) => (inner === undefined ? undefined : read(inner, key)), value);
 
@@ -92,6 +100,8 @@ const asCode = (value: unknown): string | undefined => {
   if (typeof value === 'number' && Number.isFinite(value)) return String(value);
   return typeof value === 'string' && value.length > 0 && value.length <= CODE_LENGTH_MAX ? value : undefined;
 };
+
+const codesAt = (value: unknown, paths: ReadonlyArray<readonly string[]>): string[] => paths.map((path) => asCode(at(value, path))).filter((code) => code !== undefined);
 
 const retryAfterOf = (value: unknown, wallNow: () => number): number | undefined => {
   const own = read(value, 'retryAfterMs');
@@ -139,8 +149,7 @@ export function readStructure(thrown: unknown, wallNow: () => number): ErrorStru
   let retryAfterMs: number | undefined;
   let retriable: boolean | undefined;
   let rpc: number | undefined;
-  const codes: string[] = [];
-  const names: string[] = [];
+  const links: Link[] = [];
   const texts: string[] = [];
   let room = TEXT_LENGTH_MAX;
   let link: unknown = thrown;
@@ -150,15 +159,11 @@ export function readStructure(thrown: unknown, wallNow: () => number): ErrorStru
     retryAfterMs ??= retryAfterOf(link, wallNow);
     retriable ??= retriableOf(link);
     rpc ??= rpcOf(link);
-    for (const path of CODES) {
-      const candidate = asCode(at(link, path));
-      if (candidate !== undefined) codes.push(candidate);
-    }
-    for (const name of [asCode(read(link, 'name')), asCode(at(link, ['constructor', 'name']))]) if (name !== undefined) names.push(name);
+    links.push({ codes: codesAt(link, CODES), names: codesAt(link, NAMES) });
     const text = textOf(link).slice(0, room);
     room -= text.length;
     if (text !== '') texts.push(text.toLowerCase().replaceAll('’', "'"));
     link = behind(link);
   }
-  return { message: describe(thrown), code, status, retryAfterMs, retriable, codes, rpc, names, texts };
+  return { message: describe(thrown), code, status, retryAfterMs, retriable, rpc, links, texts };
 }

@@ -34,7 +34,7 @@ const ABOUT_INPUT = any(
   /validation (?:error|fail)|validation errors? for|failed validation|input should be|does not match (?:the )?schema/,
   /(?:invalid|unknown|unsupported|missing|unexpected|unrecogni[sz]ed|illegal)(?: required)? (?:value|option|argument|param|field|property|key|setting|flag|config)/,
   new RegExp(`(?:invalid|unknown|unsupported|missing|unexpected|unrecogni[sz]ed|illegal) ['"\`]?(?:${NAMES_OF_SETTINGS})`),
-  new RegExp(`\\b(?:${NAMES_OF_SETTINGS})[a-z_]{0,20}['"\`]? (?:must|should be|is required|is missing|is invalid|is not (?:a|an|valid|allowed|supported)\\b|cannot be|has to be)`),
+  new RegExp(`\\b(?:${NAMES_OF_SETTINGS})(?:[^\\n.:;]|\\.\\d){0,40} (?:must|should be|is required|is missing|is invalid|is not (?:a|an|valid|allowed|supported|defined)\\b|cannot be|has to be|out of range|too (?:long|large|small|short|big|high|low))`),
   /\b(?:network|dns|certificate|rate.?limit|timeout|tls|ssl|quota|queue|connection)\b(?! ?(?:lookup|resol|server|error|query|request|name|refused|reset|closed))[^\n.:]{0,40}(?:not found|does(?: not|n't) exist|already exists|is not defined)/,
 );
 
@@ -43,30 +43,32 @@ const UNTRUSTED = any(
   /certificate_verify|x509:|self.signed|unable_to_verify|\bcert_|altname/,
 );
 
-const TIMED_OUT = /time.?out|timed out|deadline.?exceeded|etimedout|econnaborted|took too long/;
+const TIMED_OUT = /time.?out|timed.?out|deadline.?(?:exceeded|expired)|etimedout|econnaborted|took too long|(?:execution|running) time exceeded|time limit (?:was )?(?:exceeded|reached)/;
 
 const UNREACHABLE = any(
   /econnrefused|\benotfound\b|eai_again|eai_fail|ehostunreach|enetunreach|getaddrinfo|gaierror|name resolution|name or service not known|no such host|(?:could not|cannot|failed to|unable to) resolve host|name_not_resolved|\bdns\b/,
-  /connection.?refused|no route to host|network is unreachable|(?:could not|cannot|can't|unable to|failed to) (?:connect|establish)|all connection attempts failed|upstream connect error|^not connected\b/,
+  /connection[^\n]{0,60}refused|no route to host|network is unreachable|(?:could not|cannot|can't|unable to|failed to) (?:connect|establish)|all connection attempts failed|upstream connect error|^not connected\b/,
 );
 
 const LOST = any(
   /econnreset|epipe|broken pipe|connection[ _](?:was |is |has been )?(?:unexpectedly )?(?:reset|closed|lost|terminated|aborted|dropped|interrupted)|err_(?:connection|network|internet|http2)|socket (?:hang up|closed|disconnected|error)/,
   /other side closed|premature (?:close|end)|disconnected|remote end closed|server closed|closed (?:unexpectedly|the connection)|network|\btls\b|\bssl\b|unexpected eof|incomplete (?:json segment|read|message)|incompleteread/,
-  /websocket (?:closed|error|connection)|^(?:typeerror: )?terminated$|(?:request|stream|response) ended (?:without|before|prematurely)|load failed|connection error|connection to stripe/,
+  /lost connection|gone away|(?:stream|channel) (?:was |has been )?(?:closed|disconnected|interrupted|reset)|websocket (?:closed|error|connection)|^(?:typeerror: )?terminated$|(?:request|stream|response) ended (?:without|before|prematurely)|load failed|connection error|connection to stripe/,
 );
 
 const UNAVAILABLE = any(
-  /unavailable|try (?:again|later)|(?:please|you can) retry|temporar|bad gateway|internal.?(?:server )?error|internal fault|server.?error|server fault|server had an error|(?:server|service|system|api|currently) (?:is )?(?:currently )?not available/,
-  /\bis busy\b|^busy\b|server busy|(?:is|are|be) locked|deadlock|starting up|is loading|^loading\b|too many (?:clients|connections|open files)|maintenance|could not serialize|serialization failure|\bclusterdown\b|\bmasterdown\b|\btryagain\b|^-?readonly you|not ready/,
+  /upstream|experiencing|at capacity|high demand|unexpected error|something went wrong|unavailable|try (?:again|later)|(?:please|you can) retry|temporar|bad gateway|internal.?(?:server )?error|internal fault|server.?error|server fault|server had an error|(?:server|service|system|api|currently) (?:is )?(?:currently )?not available/,
+  /\bis busy\b|^busy\b|server busy|(?:is|are|be) locked|deadlock|starting up|is loading|^loading\b|too many (?:clients|connections|open files|sessions|concurrent)|(?:connections?|pool|sessions?) (?:limit|exhausted)|queue is full|maintenance|could not serialize|serialization failure|\bclusterdown\b|\bmasterdown\b|\btryagain\b|^-?readonly you|not ready/,
 );
 
+/** Asked last: what speaks of refusal and of nothing that passes. */
 const REJECTED = any(
-  /invalid|validation|malformed|bad request|not.?found|no.?such|does(?: not|n't) exist|already.?exists|unsupported|not supported|not.?implemented|unimplemented|schema|failed.?precondition|out.?of.?range|not.?allowed|illegal/,
-  /must (?:be|have|not|match|contain|include)|is required|required (?:field|property|parameter|positional|argument)|\bmissing\b|\bexpected [a-z]{1,30},? (?:but )?(?:received|got)|does not match|cannot be (?:empty|null|blank|found)/,
-  /too (?:large|long|big|short)|\bdisabled\b|deprecated|not available|(?:unknown|unrecogni[sz]ed) [a-z]|declined|duplicate (?:key|entry)|unique constraint|constraint (?:failed|violation)|(?:unique|foreignkey|notnull|check)violation|syntax error/,
-  /wrong (?:number|type|kind|format)|\bwrongtype\b|no module named|\bnot an? (?:valid|git|directory|number|member|file)|content (?:filter|policy|management)|flagged|maximum context|context.?(?:length|window)|length limit|maximum allowed|not permitted|not accessible/,
-  /unknown scheme|redirect count|too many redirects|maximum number of redirects|\b(?:enoent|eacces|eexist|eisdir|eperm|enotdir|einval)\b|\brefused to\b/,
+  /invalid|validation|malformed|\bbad\b|outside|not.?found|no.?such|does(?: not|n't) exist|already|unsupported|not supported|supported only|only [a-z ]{1,30} (?:are|is) (?:supported|allowed|accepted)|not.?implemented|unimplemented|schema|illegal/,
+  /failed.?precondition|out.?of.?range|not.?(?:allowed|permitted|accessible|recogni[sz]ed|eligible|enabled|defined|valid|available|unique|active|configured|installed|registered|verified|in[ _]|part of|a member)|must (?:be|have|not|match|contain|include|start|end|provide|specify)|\brequire[sd]?\b|\bmissing\b|\bexpected\b|\bdid(?: not|n't) match|does(?: not|n't) match/,
+  /cannot be |too (?:large|long|big|short|small|many|few)|\bexceeds\b|exceeded the|limit exceeded|maximum|minimum|\bdisabled\b|deprecated|un(?:known|recogni[sz]ed|processable|acceptable|parse?able) ?|\b(?:declined|denied|rejected|prohibited|blocked|forbids?|refused|violat(?:es|ed|ion|ions)|mismatch|conflict|conflicting|ambiguous|incompatible|incorrect)\b/,
+  /duplicate|constraint (?:failed|violation)|(?:unique|foreignkey|notnull|check)violation|syntax error|wrong (?:number|type|kind|format|value)|\bwrongtype\b|no module named|\bnot an? (?:valid|git|directory|number|member|file|list|string|integer|boolean|date)|is a directory|content (?:filter|policy|management)|flagged|context.?(?:length|window)|length limit/,
+  /(?:can(?:not|'t)|could(?: not|n't)|unable to|failed to) (?:be )?(?:pars|find|found|locate|convert|cast|decod|deseriali|interpret|understand|validate)|\b(?:sold out|out of stock|fully booked|no longer|expired|gone|(?:been|is) taken|in use|unsafe|safety)\b|no [a-z ]{1,40} (?:available|found|match)|read.only/,
+  /unknown scheme|redirect count|redirects|absolute urls|\b(?:enoent|eacces|eexist|eisdir|eperm|enotdir|einval)\b|\b(?:value|key|index|attribute|assertion|import|zerodivision|unicode[a-z]{0,10}|lookup|type|name)error: (?!fetch|terminated)(?!cannot read prop)/,
 );
 
 const RATE_LIMITED = /rate.?limit|too many requests|overload|throttl|slow.?down|rate exceeded|request rate|requests per|capacity exceeded|resource.?exhausted|concurrency limit/;
@@ -115,6 +117,12 @@ export function senseOfText(texts: readonly string[], speaker: Speaker): Sense |
     if (sense !== undefined && !(WRAPPED.test(text) && texts.length > 1)) return sense;
   }
   return texts.some((text) => WRAPPED.test(text)) ? 'lost' : undefined;
+}
+
+/** What a code or the name of a class says as words: `channel_not_found`, `ServiceUnavailableError`. */
+export function senseOfWords(name: string, speaker: Speaker): Sense | undefined {
+  const words = name.replaceAll(/([a-z\d])([A-Z])/g, '$1 $2').replaceAll(/[_\-./:]/g, ' ').toLowerCase();
+  return senseOf(words, speaker === 'llm' ? LLM_ROWS : ROWS);
 }
 
 /** Why a request was refused, where its status says only that it was: never a reason to ask again. */

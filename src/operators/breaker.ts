@@ -7,6 +7,7 @@ import { breakerSettings, type BreakerSettings } from '../policy/breaker-setting
 import { expireOutcomes } from '../policy/breaker-window.ts';
 import { advanceBreaker, breakerDueMs, decideBreaker, initialBreaker, type BreakerInput, type BreakerMemory, type BreakerOutcome, type Permit } from '../policy/breaker.ts';
 import { liveRuntime } from '../runtime.ts';
+import { QuietStream } from './quiet-stream.ts';
 
 /** What a breaker shows of itself. */
 export interface BreakerState {
@@ -150,20 +151,23 @@ export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = l
     return { admitted: true, success: () => end('success'), failure: (error) => end('failure', error), ignore: () => end('ignored'), release: () => end('ignored') };
   };
 
+  const states$ = defer(() => {
+    tell({ type: 'tick', atMs: runtime.now() });
+    const seen = memory;
+    // Changes first, for what the watcher does at its first sight; older ones may still be on their way to others.
+    return merge(changes$.pipe(filter(({ generation }) => generation > seen.generation)), of(seen), ticks$);
+  }).pipe(
+    map((shown) => show(shown, settings, runtime.now())),
+    distinctUntilChanged((a, b) => a.type === b.type),
+  );
+
+
   return {
     get state() {
       return show(memory, settings, runtime.now());
     },
-    state$: defer(() => {
-      tell({ type: 'tick', atMs: runtime.now() });
-      const seen = memory;
-      // Changes first, for what the watcher does at its first sight; older ones may still be on their way to others.
-      return merge(changes$.pipe(filter(({ generation }) => generation > seen.generation)), of(seen), ticks$);
-    }).pipe(
-      map((shown) => show(shown, settings, runtime.now())),
-      distinctUntilChanged((a, b) => a.type === b.type),
-    ),
-    inputs$: told$.asObservable(),
+    state$: new QuietStream((subscriber) => states$.subscribe(subscriber)),
+    inputs$: new QuietStream((subscriber) => told$.subscribe(subscriber)),
     admit,
     forceOpen: () => void tell({ type: 'force_open', atMs: runtime.now() }),
     reset: () => void tell({ type: 'reset', atMs: runtime.now() }),

@@ -14,7 +14,7 @@ export interface HedgePolicy {
   readonly minimumSamples?: number;
   /** Attempts beside the first. Default 1. */
   readonly maxHedges?: number;
-  /** Charged for each hedge as for a retry; a hedge that it does not allow is not made. */
+  /** Charged for each hedge as for a retry; a hedge that it does not allow is not made. Whoever makes the calls records them in it. */
   readonly budget?: RetryBudget;
 }
 
@@ -59,31 +59,40 @@ export function hedge(policy: HedgePolicy = {}, runtime: Runtime = liveRuntime):
       };
       const start = (): void => {
         const startedAtMs = runtime.now();
-        const attempt = new Subscription();
-        started++;
-        attempts.add(attempt);
-        subscriber.add(attempt);
-        const first = (): void => {
-          if (winner !== undefined) return;
-          latencies.record(runtime.now() - startedAtMs);
-          win(attempt);
+        let attempt: Subscription | undefined;
+        let measured = false;
+        // Of the losers too, as far as they came: of winners alone the quantile would sink, and ever more would be hedged.
+        const measure = (): void => {
+          if (!measured) latencies.record(runtime.now() - startedAtMs);
+          measured = true;
         };
-        attempt.add(
-          source.subscribe({
-            next: (value) => {
-              first();
-              subscriber.next(value);
-            },
-            error: (error: unknown) => {
-              attempts.delete(attempt);
-              if (attempts.size === 0 || winner === attempt) subscriber.error(error);
-            },
-            complete: () => {
-              first();
-              subscriber.complete();
-            },
-          }),
-        );
+        started++;
+        new Observable<T>((own) => {
+          attempt = own;
+          attempts.add(own);
+          subscriber.add(own);
+          own.add(() => winner !== undefined && measure());
+          return source.subscribe(own);
+        }).subscribe({
+          next: (value) => {
+            if (winner === undefined && attempt !== undefined) {
+              measure();
+              win(attempt);
+            }
+            subscriber.next(value);
+          },
+          error: (error: unknown) => {
+            if (attempt !== undefined) attempts.delete(attempt);
+            if (attempts.size === 0 || winner === attempt) subscriber.error(error);
+          },
+          complete: () => {
+            if (winner === undefined && attempt !== undefined) {
+              measure();
+              win(attempt);
+            }
+            subscriber.complete();
+          },
+        });
         armNext();
       };
       const armNext = (): void => {

@@ -72,6 +72,7 @@ export function toolMetrics(): ToolMetricsSink {
       case 'attempt_succeeded':
         return retrying.delete(event.callId) ? { retries_succeeded: 1 } : {};
       case 'attempt_canceled':
+      case 'abandoned':
       case 'settled':
         retrying.delete(event.callId);
         return {};

@@ -65,6 +65,7 @@ const ofCall = (event: Extract<TraceEvent, { source: 'call' }>): Entry | undefin
       return error === undefined ? undefined : { event_type: 'ToolFailed', tool_id, error: error.message, retry_count: retriedBy.length };
     }
     case 'call_started':
+    case 'abandoned':
     case 'attempt_started':
     case 'progress':
     case 'rejected':
@@ -86,6 +87,7 @@ const ofTurn = (event: Extract<TraceEvent, { source: 'turn' }>): Entry | undefin
     case 'settled':
       return { event_type: 'TurnSettled', message: event.result.summary };
     case 'turn_started':
+    case 'abandoned':
       return undefined;
   }
 };

@@ -12,7 +12,7 @@ export interface Breakers {
   /**
    * @param toolName the tool's name
    * @param scope what else sets calls apart: a tenant; by default none
-   * @param options for a breaker that is made now; by default those of the registered tool
+   * @param options for a breaker that is made now, by the first who asks; by default those of the registered tool
    */
   get(toolName: string, scope?: string, options?: BreakerOptions): Breaker;
 }
@@ -28,13 +28,21 @@ export function createBreakers(optionsOf: (toolName: string) => BreakerOptions |
   // Stamped when used, and not moved to a Map's end: a Map that loses and gains an entry with each call is made anew every few calls.
   const entries = new Map<string, { readonly breaker: Breaker; readonly toolName: string; readonly scope: string; usedAt: number }>();
   let uses = 0;
-  /** Makes room for a tenth, so that looking for the oldest is rare. */
+  // What a person set stays set, unless nothing else is left.
+  const isSet = (breaker: Breaker): boolean => ['forced_open', 'disabled'].includes(breaker.state.type);
   const evictOldest = (): void => {
-    const byUse = [...entries].toSorted(([, a], [, b]) => a.usedAt - b.usedAt);
-    for (const [key, { toolName, scope }] of byUse.slice(0, Math.max(1, Math.floor(max / 10)))) {
-      entries.delete(key);
-      listener.evicted(toolName, scope);
+    let oldest: string | undefined;
+    let oldestUse = Infinity;
+    for (const [key, { breaker, usedAt }] of entries) {
+      const use = isSet(breaker) ? uses + usedAt : usedAt;
+      if (use >= oldestUse) continue;
+      oldestUse = use;
+      oldest = key;
     }
+    const evicted = oldest === undefined ? undefined : entries.get(oldest);
+    if (oldest === undefined || evicted === undefined) return;
+    entries.delete(oldest);
+    listener.evicted(evicted.toolName, evicted.scope);
   };
   return {
     get: (toolName, scope = '', options = optionsOf(toolName)) => {

@@ -6,7 +6,7 @@ import { ToolExecutionError } from '../contract/tool-error.ts';
 import { expireAfter, type Expiry } from '../operators/expiry.ts';
 import { classify } from '../policy/classify.ts';
 import { CallRecord, type CallSite } from './call-record.ts';
-import { decide, unattempted } from './decide.ts';
+import { conclude, decide, unattempted } from './decide.ts';
 import type { Layer } from './layer.ts';
 import type { GuardedTool } from './registry.ts';
 import { readInput, type Call } from './request.ts';
@@ -96,6 +96,8 @@ export class GuardedCall implements TrialOwner, RunningCall {
   abandon(): void {
     if (this.#over) return;
     this.#release();
+    this.#record.emit({ type: 'abandoned' });
+    this.#record.ended = true;
     this.#record.ended = true;
   }
 
@@ -120,7 +122,7 @@ export class GuardedCall implements TrialOwner, RunningCall {
   /** Remembers what became of using an alternative. */
   #learn(recovered: boolean): void {
     const { layer, site, toolName } = this.#record;
-    if (this.#fallen !== undefined) layer.experience?.record({ ...this.#fallen, tried: { strategy: 'alternative', toolName }, recovered }, site.runtime.wallNow());
+    if (this.#fallen !== undefined) layer.experience?.record({ ...this.#fallen, tried: { strategy: 'alternative', toolName }, recovered }, site.runtime.now());
     this.#fallen = undefined;
   }
 
@@ -179,9 +181,9 @@ export class GuardedCall implements TrialOwner, RunningCall {
     if (this.#over) return;
     const error = new ToolExecutionError(kind, message, { executed: this.executed, uncertain: this.#trial?.attempting === true });
     this.#trial?.abort();
-    const code = kind === 'canceled' ? 'canceled' : 'turn_deadline';
-    const failure: Failure = { error, classification: classify(error).classification, code, breakerState: this.#trial?.breakerState ?? 'disabled' };
-    this.#settle({ result: failureResult(this.#record.history, failure), error });
+    const failure: Failure = { error, classification: classify(error).classification, breakerState: this.#trial?.breakerState ?? 'disabled' };
+    const concluded = conclude(this.#record, failure, this.#record.attempts);
+    this.#settle({ result: failureResult(this.#record.history, concluded), error });
   }
 
   #settle(outcome: CallOutcome): void {

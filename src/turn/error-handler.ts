@@ -1,13 +1,15 @@
-import { Observable, Subject, map, materialize, merge, take } from 'rxjs';
+import { Subject, from, isObservable, map, materialize, merge, take, type Observable } from 'rxjs';
 import type { FailureNotification, GuidanceRule, RecoveryDecision } from '../contract/recovery.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { expiry } from '../operators/expiry.ts';
+import { isPromiseLike } from '../operators/output.ts';
+import { QuietStream } from '../operators/quiet-stream.ts';
 import { checkNumber, positiveDuration } from '../policy/check.ts';
 import type { Experience } from '../policy/experience.ts';
 import { decideRecovery } from '../policy/recovery.ts';
 
 /** Decides about a failure, at once or later. What it cannot decide, the default decides. */
-export type ErrorHandler = (failure: FailureNotification) => RecoveryDecision | Observable<RecoveryDecision>;
+export type ErrorHandler = (failure: FailureNotification) => RecoveryDecision | Observable<RecoveryDecision> | PromiseLike<RecoveryDecision>;
 
 export interface ErrorHandlerOptions {
   readonly errorHandler?: ErrorHandler;
@@ -28,7 +30,7 @@ const objection = (failure: FailureNotification, decision: RecoveryDecision): st
       if (error.kind === 'canceled') return 'the call was canceled';
       if (attempt >= maxAttempts) return 'no attempts are left';
       if (!budgetAvailable) return 'the retries that all calls share are used up';
-      if (!(delayMs >= 0 && delayMs < turnRemainingMs && elapsedMs + delayMs < maxTotalTimeMs)) return 'its delay does not fit the time left';
+      if (typeof delayMs !== 'number' || !(delayMs >= 0 && delayMs < turnRemainingMs && elapsedMs + delayMs < maxTotalTimeMs)) return 'its delay does not fit the time left';
       return undefined;
     case 'alternative':
       if (turnRemainingMs <= 0) return 'the time is over';
@@ -45,8 +47,10 @@ const objection = (failure: FailureNotification, decision: RecoveryDecision): st
 /** What turns failures into decisions (R-6.1). */
 export interface Recovery {
   readonly failures$: Observable<FailureNotification>;
-  /** `renewed` gives the same failure at a later time, for an answer that comes later. */
-  recover(failure: FailureNotification, renewed: () => FailureNotification): RecoveryDecision | Observable<RecoveryDecision>;
+  /** Tells a failure about which there is nothing to decide. */
+  tell(failure: FailureNotification): void;
+  /** For an answer that comes later: `renewed` gives the same failure at that time, and `timer` is what bounds the wait. */
+  recover(failure: FailureNotification, renewed: () => FailureNotification, timer: Runtime): RecoveryDecision | Observable<RecoveryDecision>;
 }
 
 /**
@@ -64,10 +68,10 @@ export function createRecovery(options: ErrorHandlerOptions, runtime: Runtime): 
   };
   const checked = (failure: FailureNotification, decision: RecoveryDecision): RecoveryDecision => {
     const because = objection(failure, decision);
-    return because === undefined ? decision : overruled(failure, because);
+    // The host may leave out the code; it decided.
+    return because === undefined ? { ...decision, code: decision.code ?? 'guidance', reason: decision.reason ?? '' } : overruled(failure, because);
   };
-  const later = (renewed: () => FailureNotification, answer$: Observable<RecoveryDecision>): Observable<RecoveryDecision> => {
-    const timer = runtime.background ?? runtime;
+  const later = (renewed: () => FailureNotification, answer$: Observable<RecoveryDecision>, timer: Runtime): Observable<RecoveryDecision> => {
     const answered$ = answer$.pipe(take(1), materialize());
     return merge(answered$, expiry(errorHandlerTimeoutMs, timer).pipe(map(() => undefined))).pipe(
       take(1),
@@ -79,16 +83,18 @@ export function createRecovery(options: ErrorHandlerOptions, runtime: Runtime): 
     );
   };
   return {
-    failures$: failures$.asObservable(),
-    recover: (told, renewed) => {
-      const evidence = experience?.evidence(told.toolName, told.error, runtime.wallNow(), () => runtime.random());
+    failures$: new QuietStream((subscriber) => failures$.subscribe(subscriber)),
+    tell: (failure) => failures$.next(failure),
+    recover: (told, renewed, timer) => {
+      const evidence = experience?.evidence(told.toolName, told.error, runtime.now(), () => runtime.random());
       const known = { ...(guidance === undefined ? {} : { guidance }), ...(evidence === undefined ? {} : { experience: evidence }) };
       const failure = { ...told, ...known };
       if (failures$.observed) failures$.next(failure);
       if (errorHandler === undefined) return decideRecovery(failure);
       try {
         const answer = errorHandler(failure);
-        return answer instanceof Observable ? later(() => ({ ...renewed(), ...known }), answer) : checked(failure, answer);
+        if (!isObservable(answer) && !isPromiseLike(answer)) return checked(failure, answer);
+        return later(() => ({ ...renewed(), ...known }), from(answer), timer);
       } catch {
         return overruled(failure, 'it threw');
       }

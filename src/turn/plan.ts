@@ -101,9 +101,12 @@ const checkOptions = (options: PlanOptions): void => {
 const isTool = (tool: unknown): boolean => typeof tool === 'string' || typeof (tool as Partial<AnyTool> | null | undefined)?.execute === 'function';
 
 /** What a node made elsewhere lacks: the compiler has not seen it. */
+const NODE_KEYS = ['id', 'tool', 'input', 'needs', 'optional', 'default', 'toolCallId'];
+
 const checkShape = (node: PlanNode, place: number): void => {
   if (typeof node !== 'object' || node === null) throw new PlanError('malformed', [], `Node ${place} must be an object with an id and a tool, not ${String(node)}.`);
   const { id, tool, needs } = node;
+  checkKeys(`Node ${typeof id === 'string' ? id : place}`, node, NODE_KEYS);
   if (typeof id !== 'string' || id === '') throw new PlanError('malformed', [String(id)], `Node ${place} needs an id: a string that is not empty, not ${String(id)}.`);
   if (!isTool(tool)) throw new PlanError('malformed', [id], `Node ${id} needs a tool: one made with \`tool()\`, or the name of one that is registered.`);
   if (needs !== undefined && !Array.isArray(needs)) throw new PlanError('malformed', [id], `The needs of node ${id} must be a list of ids, not ${typeof needs}.`);

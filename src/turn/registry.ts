@@ -2,7 +2,7 @@ import type { BreakerOptions, ClassificationOverrides, Effects, ProfileName, Ret
 import type { AnyTool } from '../contract/tool.ts';
 import { retryPolicy } from '../policy/backoff.ts';
 import { breakerSettings } from '../policy/breaker-settings.ts';
-import { checkKeys, checkNumber, number, positiveDuration } from '../policy/check.ts';
+import { checkKeys, checkNumber, checkOneOf, number, positiveDuration } from '../policy/check.ts';
 import { ATTEMPT_TIMEOUT_MS, RETRY_PROFILES, breakerProfile } from '../policy/profile.ts';
 
 /** A tool with every part of its policy decided. */
@@ -12,6 +12,8 @@ export interface GuardedTool {
   readonly idleTimeoutMs: number | undefined;
   readonly retry: RetryPolicy;
   readonly breaker: BreakerOptions | undefined;
+  /** The name of the breaker that it shares, its own by default. */
+  readonly breakerName: string;
   readonly alternatives: readonly string[];
   readonly effects: Effects;
   readonly classification: ClassificationOverrides;
@@ -39,23 +41,49 @@ const about = <T>(toolName: string, check: () => T): T => {
   }
 };
 
-const guard = (tool: AnyTool, profile: ProfileName, defaults: ToolPolicy): GuardedTool =>
+/** Options without those that are `undefined`, which must not hide a default. */
+const given = <T extends object>(options: T | undefined): T => Object.fromEntries(Object.entries(options ?? {}).filter(([, value]) => value !== undefined)) as T;
+
+const checkPolicy = (policy: ToolPolicy): void => {
+  checkKeys('a tool policy', policy, POLICY_KEYS);
+  if (policy.timeoutMs !== undefined) checkNumber('timeoutMs', policy.timeoutMs, positiveDuration);
+  if (policy.idleTimeoutMs !== undefined) checkNumber('idleTimeoutMs', policy.idleTimeoutMs, positiveDuration);
+  if (policy.cost !== undefined) checkNumber('cost', policy.cost, number(0, Number.MAX_VALUE));
+  if (policy.effects !== undefined) checkOneOf('effects', policy.effects, ['read', 'mutating']);
+  for (const [key, value] of Object.entries(policy.classification ?? {})) checkOneOf(`classification of ${key}`, value, ['transient', 'permanent']);
+};
+
+/** What decides the policies of a layer's tools beside themselves. */
+export interface Surroundings {
+  readonly profile: ProfileName;
+  readonly defaults: ToolPolicy;
+  readonly breakerKey: ((tool: AnyTool) => string) | undefined;
+}
+
+/** Half-open must outlast a probe that uses all of its own time, or a slow and healthy tool would never close its breaker. */
+const outlasting = (breaker: BreakerOptions, timeoutMs: number): BreakerOptions => {
+  const { halfOpenTimeoutMs } = breakerSettings(breaker);
+  return breaker.halfOpenTimeoutMs === undefined && halfOpenTimeoutMs <= timeoutMs ? { ...breaker, halfOpenTimeoutMs: timeoutMs + 1_000 } : breaker;
+};
+
+const guard = (tool: AnyTool, { profile, defaults, breakerKey }: Surroundings): GuardedTool =>
   about(tool.name, () => {
-    const own = tool.policy ?? {};
-    checkKeys('a tool policy', own, POLICY_KEYS);
+    if (typeof tool.execute !== 'function') throw new RangeError(`execute must be a function, not ${typeof tool.execute}`);
+    const own = given(tool.policy);
+    checkPolicy(own);
     const policy = { ...defaults, ...own };
     const { timeoutMs = ATTEMPT_TIMEOUT_MS, idleTimeoutMs } = policy;
-    checkNumber('timeoutMs', timeoutMs, positiveDuration);
-    if (policy.cost !== undefined) checkNumber('cost', policy.cost, number(0, Number.MAX_VALUE));
-    if (idleTimeoutMs !== undefined) checkNumber('idleTimeoutMs', idleTimeoutMs, positiveDuration);
-    const breaker = policy.breaker === false ? undefined : { ...breakerProfile(profile, policy.effects), ...(defaults.breaker === false ? {} : defaults.breaker), ...policy.breaker };
-    if (breaker !== undefined) breakerSettings(breaker);
+    const shared = defaults.breaker === false ? {} : given(defaults.breaker);
+    const breaker = policy.breaker === false ? undefined : outlasting({ ...breakerProfile(profile, policy.effects), ...shared, ...given(policy.breaker) }, timeoutMs);
+    const breakerName = breakerKey === undefined ? tool.name : breakerKey(tool);
+    if (typeof breakerName !== 'string' || breakerName === '') throw new RangeError(`breakerKey must give a string that is not empty, not ${String(breakerName)}`);
     return {
       tool,
       timeoutMs,
       idleTimeoutMs,
-      retry: retryPolicy({ ...defaults.retry, ...own.retry }, RETRY_PROFILES[profile]),
+      retry: retryPolicy({ ...given(defaults.retry), ...given(own.retry) }, RETRY_PROFILES[profile]),
       breaker,
+      breakerName,
       alternatives: policy.alternatives ?? [],
       effects: policy.effects ?? 'read',
       classification: { ...defaults.classification, ...own.classification },
@@ -74,12 +102,15 @@ const warningsOf = ({ tool, timeoutMs, retry }: GuardedTool): string[] =>
  * The tools of a layer, each guarded as its policy, the layer's defaults and the profile say.
  * @throws RangeError for a name used twice, an alternative that does not exist, or an option out of its range
  */
-export function createRegistry(tools: readonly AnyTool[], profile: ProfileName, defaults: ToolPolicy): Registry {
+export function createRegistry(tools: readonly AnyTool[], around: Surroundings): Registry {
+  const surroundings = { ...around, defaults: given(around.defaults) };
+  checkPolicy(surroundings.defaults);
   const byName = new Map<string, GuardedTool>();
   const strangers = new WeakMap<AnyTool, GuardedTool>();
   for (const tool of tools) {
+    if (typeof tool?.name !== 'string' || tool.name === '') throw new RangeError('each tool must be an object with a name and an execute function; tool() makes one');
     if (byName.has(tool.name)) throw new RangeError(`tool ${tool.name} is registered twice; give one of them another name`);
-    byName.set(tool.name, guard(tool, profile, defaults));
+    byName.set(tool.name, guard(tool, surroundings));
   }
   for (const { tool, alternatives } of byName.values()) {
     for (const name of alternatives) {
@@ -94,7 +125,7 @@ export function createRegistry(tools: readonly AnyTool[], profile: ProfileName, 
       const registered = byName.get(tool.name);
       const known = registered?.tool === tool ? registered : strangers.get(tool);
       if (known !== undefined) return known;
-      const guarded = guard(tool, profile, defaults);
+      const guarded = guard(tool, surroundings);
       strangers.set(tool, guarded);
       return guarded;
     },

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { toolCallEnvelopeSchema, type ToolCallEnvelope, type ToolCallRequest } from '../contract/envelope.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { Runtime } from '../contract/runtime.ts';
+import { read } from '../entrance/structure.ts';
 import { toToolExecutionError } from '../entrance/tool.ts';
 
 /** A call as the layer runs it, from either form of a request. */
@@ -89,18 +90,20 @@ const isEnvelope = (request: object): request is ToolCallEnvelope => 'contractVe
 /** What a malformed request is called in its result. */
 const text = (value: unknown, fallback: string): string => (typeof value === 'string' && value !== '' ? value.slice(0, 256) : fallback);
 
-/** A request read and checked: the call, or the error and what it can still be called by (TR-1). */
+/** A request read and checked: the call, or the error and what it can still be called by (TR-1). Never throws, whatever a getter does. */
 export function readRequest(request: ToolCallRequest | ToolCallEnvelope, runtime: Runtime): { readonly call: Call; readonly error?: ToolExecutionError } {
-  const given: Partial<ToolCallEnvelope> = typeof request === 'object' && request !== null ? request : {};
-  const envelope = isEnvelope(given);
-  const parsed = (envelope ? toolCallEnvelopeSchema : requestSchema).safeParse(request);
-  if (parsed.success) {
+  const malformed = (error: ToolExecutionError): { readonly call: Call; readonly error: ToolExecutionError } => ({
+    call: { callId: text(read(request, 'requestId'), runtime.id()), toolName: text(read(request, 'toolName'), 'unknown'), input: undefined, required: true, deadlineMs: Infinity },
+    error,
+  });
+  try {
+    const envelope = typeof request === 'object' && request !== null && isEnvelope(request);
+    const parsed = (envelope ? toolCallEnvelopeSchema : requestSchema).safeParse(request);
+    if (!parsed.success) return malformed(invalid(envelope ? 'The tool call envelope' : 'The tool call request', worded(parsed.error)));
     return { call: envelope ? fromEnvelope(parsed.data as ToolCallEnvelope, runtime) : fromRequest(parsed.data, runtime) };
+  } catch (error) {
+    return malformed(invalid('The tool call request', `reading it failed: ${toToolExecutionError(error).message}`));
   }
-  return {
-    call: { callId: text(given.requestId, runtime.id()), toolName: text(given.toolName, 'unknown'), input: undefined, required: true, deadlineMs: Infinity },
-    error: invalid(envelope ? 'The tool call envelope' : 'The tool call request', worded(parsed.error)),
-  };
 }
 
 /** A value as a tool's schema gives it, or why it does not fit, with the path. To a schema that throws, or can only answer later, nothing fits. */

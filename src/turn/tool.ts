@@ -1,8 +1,8 @@
-import type { ZodType, output as OutputOfSchema } from 'zod';
+import type { ZodType, input as InputOfSchema, output as OutputOfSchema } from 'zod';
 import type { ToolPolicy } from '../contract/policy.ts';
 import type { Tool, ToolContext, ToolOutput } from '../contract/tool.ts';
 
-/** A tool as its author writes it. */
+/** A tool as its author writes it. `execute` is given what the schema makes of the input: defaults filled in, transforms applied. */
 export interface ToolDefinition<Schema extends ZodType, O, Name extends string> {
   readonly name: Name;
   readonly description?: string;
@@ -30,9 +30,10 @@ export interface ToolDefinition<Schema extends ZodType, O, Name extends string> 
  *   execute: ({ from, to }, { signal }) => fetchFlights(from, to, signal),
  * });
  */
-export function tool<O, const Name extends string, Schema extends ZodType = ZodType>(definition: ToolDefinition<Schema, O, Name>): Tool<OutputOfSchema<Schema>, O, Name> {
+export function tool<O, const Name extends string, Schema extends ZodType = ZodType>(definition: ToolDefinition<Schema, O, Name>): Tool<InputOfSchema<Schema>, O, Name> {
   const { name } = definition;
   if (typeof name !== 'string' || name === '' || name.length > 256) throw new RangeError(`a tool's name must be a string of 1 to 256 characters, not ${JSON.stringify(name)}`);
   if (typeof definition.execute !== 'function') throw new RangeError(`tool ${name}: execute must be a function, not ${typeof definition.execute}`);
-  return definition;
+  // Callers see the input that the schema takes; the layer hands `execute` what the schema gives.
+  return definition as Tool<unknown, O, Name> as Tool<InputOfSchema<Schema>, O, Name>;
 }

@@ -1,8 +1,9 @@
-import { Observable, Subject, type Observer, type Operator, type Subscriber, type Subscription } from 'rxjs';
+import { Subject, type Observable } from 'rxjs';
 import type { ToolResultEnvelope } from '../contract/envelope.ts';
 import type { TraceEvent } from '../contract/event.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import type { TurnResult } from '../contract/turn.ts';
+import { QuietStream } from '../operators/quiet-stream.ts';
 
 type WithoutStamp<E> = E extends TraceEvent ? Omit<E, 'seq' | 'atMs'> : never;
 /** An event before it has its number and its time. */
@@ -23,49 +24,6 @@ const discreet = (event: TraceEvent): TraceEvent => {
   return event;
 };
 
-/**
- * The stream of a trace, and what is piped from it. A subscriber that throws loses that event and nothing else happens: RxJS would throw it
- * again on a timer, and so end the process that the trace only watches.
- */
-class TraceStream<T> extends Observable<T> {
-  readonly #drop: () => void;
-
-  constructor(subscribe: (subscriber: Subscriber<T>) => Subscription, drop: () => void) {
-    super(subscribe);
-    this.#drop = drop;
-  }
-
-  // What RxJS 7 applies every operator with; there is no other place to follow a pipe.
-  // oxlint-disable-next-line typescript/no-deprecated
-  override lift<R>(operator?: Operator<T, R>): Observable<R> {
-    // oxlint-disable-next-line typescript/no-deprecated
-    const lifted = super.lift(operator);
-    return new TraceStream<R>((subscriber) => lifted.subscribe(subscriber), this.#drop);
-  }
-
-  override subscribe(observerOrNext?: Partial<Observer<T>> | ((value: T) => void) | null, error?: ((error: unknown) => void) | null, complete?: (() => void) | null): Subscription {
-    // RxJS's own subscribers, of a pipe, handle what their consumers throw.
-    if (typeof observerOrNext === 'object' && observerOrNext !== null && 'isStopped' in observerOrNext) return super.subscribe(observerOrNext);
-    const observer = typeof observerOrNext === 'object' && observerOrNext !== null ? observerOrNext : { next: observerOrNext, error, complete };
-    const guarded = (tell: () => void): void => {
-      try {
-        tell();
-      } catch {
-        this.#drop();
-      }
-    };
-    return super.subscribe({
-      next: (event) => guarded(() => observer.next?.(event)),
-      error: (thrown: unknown) =>
-        guarded(() => {
-          if (typeof observer.error !== 'function') throw thrown;
-          observer.error(thrown);
-        }),
-      complete: () => guarded(() => observer.complete?.()),
-    });
-  }
-}
-
 /** Where a layer tells what happens. */
 export interface Trace {
   readonly events$: Observable<TraceEvent>;
@@ -81,7 +39,7 @@ export interface Trace {
 export function createTrace(runtime: Runtime): Trace {
   const events$ = new Subject<TraceEvent>();
   let dropped = 0;
-  const stream$ = new TraceStream<TraceEvent>((subscriber) => events$.subscribe(subscriber), () => dropped++);
+  const stream$ = new QuietStream<TraceEvent>((subscriber) => events$.subscribe(subscriber), () => dropped++);
   let seq = 0;
   const untold: TraceEvent[] = [];
   let telling = false;

@@ -1,7 +1,7 @@
 import type { Subscription } from 'rxjs';
-import type { BreakerStateName } from '../contract/envelope.ts';
+import type { BreakerStateName, RetryRecord } from '../contract/envelope.ts';
 import type { RecoveryDecision } from '../contract/recovery.ts';
-import type { ToolExecutionError } from '../contract/tool-error.ts';
+import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { Progress } from '../contract/tool.ts';
 import { toToolExecutionError } from '../entrance/tool.ts';
 import type { Admission, Breaker } from '../operators/breaker.ts';
@@ -22,14 +22,17 @@ export interface TrialOwner {
 }
 
 /** What the breaker of a call is known by: its tool, or what the caller or the host asked for, and the tenant. */
-const breakerOf = ({ call, layer }: CallRecord, { tool, breaker }: GuardedTool): Breaker | undefined => {
+const breakerOf = ({ call, layer }: CallRecord, { tool, breaker, breakerName }: GuardedTool): Breaker | undefined => {
   const { breakerHint, tenant } = call;
   if (breaker === undefined) return undefined;
   if (breakerHint === 'global') return layer.breakers.get('*', tenant);
   if (breakerHint === 'dependency') return layer.breakers.get(tool.dependency ?? tool.name, tenant, breaker);
-  if (breakerHint === 'tool' || layer.breakerKey === undefined) return layer.breakers.get(tool.name, tenant, breaker);
-  return layer.breakers.get(layer.breakerKey(tool), tenant, breaker);
+  return layer.breakers.get(breakerHint === 'tool' ? tool.name : breakerName, tenant, breaker);
 };
+
+/** A tool that was not aborted by us and says `AbortError` gave up by itself: nobody canceled the call. */
+const abortedItself = ({ message, code, cause }: ToolExecutionError): ToolExecutionError =>
+  new ToolExecutionError('execution_error', `The tool aborted itself: ${message}`, { code, cause, uncertain: true });
 
 /**
  * All attempts at one tool: `retry(breaker(attempt))`, as `retryBackoff` and `circuitBreaker` do for a stream and by the same pure policies,
@@ -46,6 +49,9 @@ export class Trial implements AttemptOwner {
   /** The call's attempts before this trial. */
   readonly #attemptsBefore: number;
   #previousDelayMs: number | undefined;
+  /** A retry that was decided and has not begun. */
+  #retrying: RetryRecord | undefined;
+  #lastFailure: Failure | undefined;
   /** The failure that the present attempt is a retry after. */
   #retried: ToolExecutionError | undefined;
   #attempt: Attempt | undefined;
@@ -82,6 +88,8 @@ export class Trial implements AttemptOwner {
     // Whoever heard of the breaker's change may have ended the call.
     if (this.#over) return admission?.admitted === true ? admission.release() : undefined;
     if (admission?.admitted === false) return this.#failed(circuitOpenError(admission.retryAfterMs));
+    if (this.#retrying !== undefined) record.recordRetry(this.#retrying);
+    this.#retrying = undefined;
     this.#permit = admission;
     this.#attemptStartedAtMs = record.site.runtime.now();
     this.#executedBefore = record.executed;
@@ -124,7 +132,8 @@ export class Trial implements AttemptOwner {
   }
 
   attemptFailed(thrown: unknown): void {
-    const error = toToolExecutionError(thrown, () => this.#record.site.runtime.wallNow());
+    const entered = toToolExecutionError(thrown, () => this.#record.site.runtime.wallNow());
+    const error = entered.kind === 'canceled' && entered !== thrown ? abortedItself(entered) : entered;
     const outcome = breakerOutcome(error, classify(error, this.#guarded.classification).classification);
     if (outcome === 'failure') this.#permit?.failure(error);
     else if (outcome === 'success') this.#permit?.success();
@@ -180,7 +189,9 @@ export class Trial implements AttemptOwner {
 
   #end(failure: Failure, decision: RecoveryDecision): void {
     this.#over = true;
-    this.#owner.trialFailed({ ...failure, code: decision.code }, decision);
+    // A retry that was not admitted was not made: the failure is still the one before it.
+    const last = failure.error.kind === 'circuit_open' ? (this.#lastFailure ?? failure) : failure;
+    this.#owner.trialFailed({ ...last, breakerState: failure.breakerState, code: decision.code }, decision);
   }
 
   #retry(failure: Failure, { nextDelayMs, maxTotalTimeMs }: Circumstances, delayMs: number, latencyMs: number): void {
@@ -192,8 +203,9 @@ export class Trial implements AttemptOwner {
       // A timer can come late, behind a stalled event loop: no attempt starts once the time is over.
       const late = site.runtime.now() - this.#startedAtMs >= maxTotalTimeMs;
       if (!late && this.#record.remainingMs > 0) {
-        this.#record.recordRetry(retry);
+        this.#retrying = retry;
         this.#retried = failure.error;
+        this.#lastFailure = failure;
         return this.start();
       }
       this.#end(failure, {
@@ -207,7 +219,7 @@ export class Trial implements AttemptOwner {
   /** Remembers what became of a retry. */
   #learn(recovered: boolean): void {
     const { layer, site, toolName } = this.#record;
-    if (this.#retried !== undefined) layer.experience?.record({ toolName, error: this.#retried, tried: { strategy: 'retry' }, recovered }, site.runtime.wallNow());
+    if (this.#retried !== undefined) layer.experience?.record({ toolName, error: this.#retried, tried: { strategy: 'retry' }, recovered }, site.runtime.now());
     this.#retried = undefined;
   }
 

@@ -50,6 +50,8 @@ class TurnRun {
   #executedTools = 0;
   #draining = false;
   #over = false;
+  /** Settled, or abandoned. */
+  #ended = false;
 
   constructor(layer: Layer, plan: Plan, subscriber: Subscriber<TurnEvent>) {
     const { nodes, needs, options } = plan;
@@ -94,9 +96,13 @@ class TurnRun {
 
   /** The turn's subscriber has gone: everything stops at once. */
   abandon(): void {
+    if (this.#ended) return;
+    this.#ended = true;
     this.#over = true;
     this.#deadline?.cancel();
     for (const call of this.#takeRunning()) call?.abandon();
+    // Its own stream is closed by now.
+    if (this.#layer.trace.observed) this.#layer.trace.publish({ source: 'turn', turnId: this.#turnId, type: 'abandoned' });
   }
 
   /** The calls that have not settled, which are this turn's no longer. */
@@ -242,6 +248,7 @@ class TurnRun {
   #finish(): void {
     this.#over = true;
     this.#deadline?.cancel();
+    this.#ended = true;
     this.#emit({ type: 'settled', result: this.#result() });
     this.#subscriber.complete();
   }

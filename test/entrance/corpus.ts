@@ -1,6 +1,7 @@
 import type { Classification, ToolErrorKind } from '../../src/contract/error-kind.ts';
 import type { LlmErrorKind } from '../../src/contract/llm-error.ts';
 import type { Entrance } from '../../src/entrance/entrance.ts';
+import { LATER_CORPUS } from './corpus-later.ts';
 import { LLM_CORPUS } from './corpus-llm.ts';
 import { HTTP_CORPUS, NODE_CORPUS } from './corpus-http.ts';
 import { MCP_CORPUS } from './corpus-mcp.ts';
@@ -12,4 +13,10 @@ import { TOOL_CORPUS } from './corpus-tool.ts';
  */
 export type Row = readonly [kind: ToolErrorKind, classification: Classification, thrown: unknown, llmKind?: LlmErrorKind];
 
-export const CORPUS: Readonly<Record<Entrance, readonly Row[]>> = { llm: LLM_CORPUS, http: HTTP_CORPUS, node: NODE_CORPUS, mcp: MCP_CORPUS, tool: TOOL_CORPUS };
+export const CORPUS: Readonly<Record<Entrance, readonly Row[]>> = {
+  llm: [...LLM_CORPUS, ...LATER_CORPUS.llm],
+  http: [...HTTP_CORPUS, ...LATER_CORPUS.http],
+  node: [...NODE_CORPUS, ...LATER_CORPUS.node],
+  mcp: [...MCP_CORPUS, ...LATER_CORPUS.mcp],
+  tool: [...TOOL_CORPUS, ...LATER_CORPUS.tool],
+};

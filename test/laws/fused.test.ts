@@ -113,12 +113,14 @@ const composed = (given: Scenario): readonly string[] =>
       new Observable((subscriber) => {
         // The last value of the attempt that succeeds, as a tool's output is.
         let last: unknown;
+        // A retry that is not admitted was not made: a layer's result tells the failure before it.
+        let lastAnswered: string | undefined;
         const work$ = abortable((signal) => {
           last = undefined;
           return work(signal);
         });
-        subscriber.add(work$.pipe(tap((value) => (last = value)), attemptTimeout(given.timeoutMs, runtime), circuitBreaker(breaker), catchError(finalOnce(breaker)), retryBackoff(given.retry, runtime)).subscribe({
-          error: ({ message }: Error) => subscriber.next(message),
+        subscriber.add(work$.pipe(tap((value) => (last = value)), attemptTimeout(given.timeoutMs, runtime), tap({ error: (error: Error) => (lastAnswered = error.message) }), circuitBreaker(breaker), catchError(finalOnce(breaker)), retryBackoff(given.retry, runtime)).subscribe({
+          error: ({ message }: Error) => subscriber.next(lastAnswered ?? message),
           complete: () => subscriber.next(last),
         }));
       });

@@ -3,6 +3,7 @@ import type { TraceEvent } from '../../src/contract/event.ts';
 import type { AnyTool, ToolContext } from '../../src/contract/tool.ts';
 import { decideRecovery } from '../../src/policy/recovery.ts';
 import { createSpillway, type Spillway } from '../../src/spillway.ts';
+import type { ErrorHandler } from '../../src/turn/error-handler.ts';
 import { scriptedTool } from '../../src/testing/scripted-tool.ts';
 import { virtualRuntime, type VirtualRuntime } from '../../src/testing/virtual-runtime.ts';
 import { behave, healthy, type Behaviour } from './behaviour.ts';
@@ -206,7 +207,7 @@ export class World implements CallSurroundings {
     }) as VirtualRuntime;
   }
 
-  #slowHandler(): NonNullable<Parameters<typeof createSpillway>[0]['errorHandler']> {
+  #slowHandler(): ErrorHandler {
     const { seed, faults } = this.scenario;
     return (failure) => {
       const dice = new Dice(seed, 2, this.calls.get(failure.callId)?.place.n ?? 0, failure.attempt);

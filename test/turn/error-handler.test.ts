@@ -1,11 +1,11 @@
 import { EMPTY, NEVER, delay, firstValueFrom, map, of, throwError } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import type { FailureNotification, GuidanceRule, RecoveryDecision, Spillway, ToolEvent, TraceEvent } from '../../src/index.ts';
+import type { ErrorHandler, FailureNotification, GuidanceRule, RecoveryDecision, Spillway, ToolEvent, TraceEvent } from '../../src/index.ts';
 import { ToolExecutionError, createExperience, createSpillway, decideRecovery, tool } from '../../src/index.ts';
 import { runtimeOn } from '../../src/testing/runtime-on.ts';
 import { marbles } from '../marbles.ts';
 
-type Handler = (failure: FailureNotification) => ReturnType<NonNullable<Parameters<typeof createSpillway>[0]['errorHandler']>>;
+type Handler = (failure: FailureNotification) => ReturnType<ErrorHandler>;
 
 const broken = tool({ name: 'broken', policy: { retry: { maxAttempts: 3, initialDelayMs: 1, jitterPercent: 0 } }, execute: () => { throw new ToolExecutionError('transport_error', 'reset'); } });
 const backup = tool({ name: 'backup', execute: () => 'from backup' });

@@ -58,12 +58,12 @@ describe('R-2.8 status', () => {
     expect(tried.starts).toStrictEqual([]);
   }));
 
-  it('R-2.8 a retry that meets a breaker opened meanwhile stops, and is exhausted', marbles((m) => {
+  it('R-2.8 a retry that meets a breaker opened meanwhile was not made: the failure before it stands', marbles((m) => {
     const world = new World(m);
     const tried = world.scripted('flight_search', [fails(0, transient)], { retry: { jitterPercent: 0 } });
     const layer = world.layer([tried]);
     world.at(50, () => layer.breakers.get('flight_search').forceOpen());
-    expect(world.call(layer, 'flight_search')).toMatchObject({ status: 'retry_exhausted', attempts: 1, durationMs: 100 });
+    expect(world.call(layer, 'flight_search')).toMatchObject({ status: 'retriable_error', attempts: 1, durationMs: 100, error: { code: 'transport_error' } });
     expect(tried.starts).toStrictEqual([0]);
   }));
 
