@@ -96,7 +96,7 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
   checkKeys('createSpillway', options, OPTION_KEYS);
   const { tools = [], providers = [], profile = 'interactive', defaults = {}, retryBudget = {}, runtime = liveRuntime } = options;
   checkOneOf('profile', profile, ['interactive', 'resilient']);
-  if (!Array.isArray(tools) || !Array.isArray(providers)) throw new RangeError('tools and providers must be arrays');
+  for (const [name, list] of Object.entries({ tools, providers })) if (!Array.isArray(list)) throw new RangeError(`${name} must be a list, not ${typeof list}`);
   const registry = createRegistry([...tools, ...providers.flatMap((provider) => provider.tools)], { profile, defaults, breakerKey: options.breakerKey });
   const trace = createTrace(runtime);
   const listener: BreakerListener = {

@@ -63,6 +63,7 @@ const addCall = (lane: Lane, event: ToolEvent): void => {
     case 'progress':
       lane.note = event.report.message ?? `${event.report.progress ?? ''}${event.report.total === undefined ? '' : `/${event.report.total}`}`;
       return undefined;
+    case 'abandoned':
     case 'call_started':
     case 'decision':
     case 'escalated':
@@ -107,6 +108,7 @@ export function followTurn(): { readonly timeline: Timeline; readonly add: (even
       case 'settled':
         timeline.settledMs = event.atMs;
         break;
+      case 'abandoned':
       case 'node_started':
       case 'escalated':
     }

@@ -47,13 +47,13 @@ const TIMED_OUT = /time.?out|timed.?out|deadline.?(?:exceeded|expired)|etimedout
 
 const UNREACHABLE = any(
   /econnrefused|\benotfound\b|eai_again|eai_fail|ehostunreach|enetunreach|getaddrinfo|gaierror|name resolution|name or service not known|no such host|(?:could not|cannot|failed to|unable to) resolve host|name_not_resolved|\bdns\b/,
-  /connection[^\n]{0,60}refused|no route to host|network is unreachable|(?:could not|cannot|can't|unable to|failed to) (?:connect|establish)|all connection attempts failed|upstream connect error|^not connected\b/,
+  /connection[^\n]{0,60}refused|no route to host|unreachable|(?:could not|cannot|can't|unable to|failed to) (?:connect|establish)|all connection attempts failed|upstream connect error|^not connected\b/,
 );
 
 const LOST = any(
   /econnreset|epipe|broken pipe|connection[ _](?:was |is |has been )?(?:unexpectedly )?(?:reset|closed|lost|terminated|aborted|dropped|interrupted)|err_(?:connection|network|internet|http2)|socket (?:hang up|closed|disconnected|error)/,
   /other side closed|premature (?:close|end)|disconnected|remote end closed|server closed|closed (?:unexpectedly|the connection)|network|\btls\b|\bssl\b|unexpected eof|incomplete (?:json segment|read|message)|incompleteread/,
-  /lost connection|gone away|(?:stream|channel) (?:was |has been )?(?:closed|disconnected|interrupted|reset)|websocket (?:closed|error|connection)|^(?:typeerror: )?terminated$|(?:request|stream|response) ended (?:without|before|prematurely)|load failed|connection error|connection to stripe/,
+  /lost connection|gone away|(?:stream|channel) (?:was |has been )?(?:closed|disconnected|interrupted|reset)|websocket (?:closed|error|connection)|^(?:typeerror: )?terminated$|(?:request|stream|response) ended (?:without|before|prematurely)|load failed|connection.?error|connection to stripe/,
 );
 
 const UNAVAILABLE = any(
@@ -65,10 +65,10 @@ const UNAVAILABLE = any(
 const REJECTED = any(
   /invalid|validation|malformed|\bbad\b|outside|not.?found|no.?such|does(?: not|n't) exist|already|unsupported|not supported|supported only|only [a-z ]{1,30} (?:are|is) (?:supported|allowed|accepted)|not.?implemented|unimplemented|schema|illegal/,
   /failed.?precondition|out.?of.?range|not.?(?:allowed|permitted|accessible|recogni[sz]ed|eligible|enabled|defined|valid|available|unique|active|configured|installed|registered|verified|in[ _]|part of|a member)|must (?:be|have|not|match|contain|include|start|end|provide|specify)|\brequire[sd]?\b|\bmissing\b|\bexpected\b|\bdid(?: not|n't) match|does(?: not|n't) match/,
-  /cannot be |too (?:large|long|big|short|small|many|few)|\bexceeds\b|exceeded the|limit exceeded|maximum|minimum|\bdisabled\b|deprecated|un(?:known|recogni[sz]ed|processable|acceptable|parse?able) ?|\b(?:declined|denied|rejected|prohibited|blocked|forbids?|refused|violat(?:es|ed|ion|ions)|mismatch|conflict|conflicting|ambiguous|incompatible|incorrect)\b/,
+  /cannot be |please (?:provide|specify|enter|select|choose|supply|check|use)|\bover \d+ (?:[kmg]b|bytes|characters)\b|too.?(?:large|long|big|short|small|many|few)|\bexceeds\b|exceeded the|limit exceeded|maximum|minimum|\bdisabled\b|deprecated|un(?:known|recogni[sz]ed|processable|acceptable|parse?able) ?|\b(?:declined|denied|rejected|prohibited|blocked|forbids?|refused|violat(?:es|ed|ion|ions)|mismatch|conflict|conflicting|ambiguous|incompatible|incorrect)\b/,
   /duplicate|constraint (?:failed|violation)|(?:unique|foreignkey|notnull|check)violation|syntax error|wrong (?:number|type|kind|format|value)|\bwrongtype\b|no module named|\bnot an? (?:valid|git|directory|number|member|file|list|string|integer|boolean|date)|is a directory|content (?:filter|policy|management)|flagged|context.?(?:length|window)|length limit/,
-  /(?:can(?:not|'t)|could(?: not|n't)|unable to|failed to) (?:be )?(?:pars|find|found|locate|convert|cast|decod|deseriali|interpret|understand|validate)|\b(?:sold out|out of stock|fully booked|no longer|expired|gone|(?:been|is) taken|in use|unsafe|safety)\b|no [a-z ]{1,40} (?:available|found|match)|read.only/,
-  /unknown scheme|redirect count|redirects|absolute urls|\b(?:enoent|eacces|eexist|eisdir|eperm|enotdir|einval)\b|\b(?:value|key|index|attribute|assertion|import|zerodivision|unicode[a-z]{0,10}|lookup|type|name)error: (?!fetch|terminated)(?!cannot read prop)/,
+  /(?:can(?:not|'t)|could(?: not|n't)|unable to|failed to) (?:be )?(?:pars|find|found|locate|convert|cast|decod|deseriali|interpret|understand|validate)|\b(?:sold out|out of stock|fully booked|occupied|no longer|expired|gone|(?:been|is) taken|in use|unsafe|safety)\b|no [a-z ]{1,40} (?:available|found|match)|no (?:rows|results|matches|records)\b|read.only/,
+  /\bzoderror\b|unknown scheme|redirect count|redirects|absolute urls|\b(?:enoent|eacces|eexist|eisdir|eperm|enotdir|einval)\b|\b(?:value|key|index|attribute|assertion|import|zerodivision|unicode[a-z]{0,10}|lookup|type|name)error: (?!fetch|terminated)(?!cannot read prop)/,
 );
 
 const RATE_LIMITED = /rate.?limit|too many requests|overload|throttl|slow.?down|rate exceeded|request rate|requests per|capacity exceeded|resource.?exhausted|concurrency limit/;
@@ -113,7 +113,8 @@ const senseOf = (text: string, rows: readonly Row[]): Sense | undefined => {
 export function senseOfText(texts: readonly string[], speaker: Speaker): Sense | undefined {
   const rows = speaker === 'llm' ? LLM_ROWS : ROWS;
   for (const text of texts) {
-    const sense = senseOf(text, rows);
+    // A code in a text, `not_in_channel`, says the same as its words.
+    const sense = senseOf(text, rows) ?? (text.includes('_') ? senseOf(text.replaceAll('_', ' '), rows) : undefined);
     if (sense !== undefined && !(WRAPPED.test(text) && texts.length > 1)) return sense;
   }
   return texts.some((text) => WRAPPED.test(text)) ? 'lost' : undefined;

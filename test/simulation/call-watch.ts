@@ -13,6 +13,9 @@ const SLACK_MS = 1e-6;
 /** What the layer or the caller said, not the tool: a breaker counts it as nothing. */
 const NEUTRAL: ReadonlySet<string> = new Set(['canceled', 'not_permitted', 'invalid_parameters']);
 
+/** What ends a call from outside is decided by. */
+const OUTER_CODES: ReadonlySet<string> = new Set(['canceled', 'turn_deadline']);
+
 /** One call, from its first event to its result, held against what must be true of every call. */
 export class CallWatch {
   readonly callId: string;
@@ -71,7 +74,7 @@ export class CallWatch {
   event(event: ToolEvent): void {
     this.#check(!this.settled, 'TRC-1', () => `${event.type} after its result`);
     // Whoever leaves while it is being ended hears no more, but the trace does.
-    const ending = event.type === 'attempt_canceled' || (event.type === 'settled' && (event.result.error?.code === 'canceled' || event.result.error?.code === 'deadline_exceeded'));
+    const ending = event.type === 'attempt_canceled' || event.type === 'abandoned' || (event.type === 'decision' && OUTER_CODES.has(event.code)) || (event.type === 'settled' && (event.result.error?.code === 'canceled' || event.result.error?.code === 'deadline_exceeded'));
     this.#check(event.seq <= this.goneSeq || ending, 'RSC-1', () => `${event.type} after it was given up`);
     this.#check((event.late === true) === this.late, 'TRC-1', () => `${event.type} is ${this.late ? 'not ' : ''}marked late`);
     switch (event.type) {
@@ -94,6 +97,8 @@ export class CallWatch {
       case 'progress':
         if (this.running !== undefined) this.running.heardMs = this.#around.now();
         return undefined;
+      case 'abandoned':
+        return this.#check(this.goneSeq < Infinity, 'RSC-1', () => 'abandoned, and nobody gave it up');
       case 'call_started':
       case 'escalated':
         return undefined;
@@ -200,7 +205,8 @@ export class CallWatch {
   }
 
   #rejected(event: Of<'rejected'>): void {
-    this.#retries();
+    // A retry that is not admitted was not made.
+    this.#next = undefined;
     if (event.error.kind === 'circuit_open') this.#around.breakerOf(this.tool, this.place)?.rejected();
     this.lastKind = event.error.kind;
     this.#failure = { event, durationMs: 0 };
@@ -212,6 +218,9 @@ export class CallWatch {
     const { findings } = this.#around;
     const now = this.#around.now();
     const failure = this.#failure;
+    // A cancel or a deadline from outside is decided about without a failure of an attempt.
+    const { kind } = event.error;
+    if (kind === 'canceled' || kind === 'deadline_exceeded') return this.#check(this.running === undefined && OUTER_CODES.has(code), 'RET-2', () => `${kind} was decided as ${code}`);
     this.#decision = event;
     this.#check(this.running === undefined && failure !== undefined, 'RET-2', () => `a decision (${strategy}) without a failure`);
     if (failure === undefined) return;

@@ -67,7 +67,8 @@ export class TurnWatch {
   }
 
   event(event: TurnOwnEvent): void {
-    this.#check(this.result === undefined && event.seq <= this.goneSeq, 'TRC-1', () => `${event.type} after its end`);
+    const gone = event.type === 'abandoned' || event.seq <= this.goneSeq;
+    this.#check(this.result === undefined && gone, 'TRC-1', () => `${event.type} after its end`);
     switch (event.type) {
       case 'turn_started':
         this.turnId = event.turnId;
@@ -81,6 +82,8 @@ export class TurnWatch {
         // Whoever leaves later leaves detached work behind.
         if (event.onDeadline === 'detach' && this.goneSeq === Infinity) for (const call of this.calls) call.late ||= !call.settled;
         return this.#check(this.#now() >= this.deadlineMs, 'TURN-1', () => 'its deadline comes too early');
+      case 'abandoned':
+        return undefined;
       case 'escalated':
         return this.#findings.saw('required node skipped');
       case 'settled':
