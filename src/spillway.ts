@@ -19,7 +19,7 @@ import type { Plan } from './turn/plan.ts';
 import { createRegistry } from './turn/registry.ts';
 import { readRequest } from './turn/request.ts';
 import { RunningCalls } from './turn/running-calls.ts';
-import { createTrace } from './turn/trace.ts';
+import { STAMP, createTrace } from './turn/trace.ts';
 import { runTurn, type TurnOptions } from './turn/turn.ts';
 
 export interface SpillwayOptions extends ErrorHandlerOptions {
@@ -101,10 +101,10 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
   const trace = createTrace(runtime);
   const listener: BreakerListener = {
     changed: (toolName, scope, from, to) => {
-      if (trace.observed) trace.publish({ source: 'layer', type: 'breaker_changed', toolName, scope, from, to, message: breakerMessage(toolName, to) });
+      if (trace.observed) trace.publish({ ...STAMP, source: 'layer', type: 'breaker_changed', toolName, scope, from, to, message: breakerMessage(toolName, to) });
     },
     evicted: (toolName, scope) => {
-      if (trace.observed) trace.publish({ source: 'layer', type: 'breaker_evicted', toolName, scope });
+      if (trace.observed) trace.publish({ ...STAMP, source: 'layer', type: 'breaker_evicted', toolName, scope });
     },
   };
   const breakers = createBreakers((toolName) => registry.get(toolName)?.breaker, runtime, listener, options.maxBreakers);

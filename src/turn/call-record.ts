@@ -4,6 +4,7 @@ import type { Runtime } from '../contract/runtime.ts';
 import type { Layer } from './layer.ts';
 import type { Call } from './request.ts';
 import type { History } from './result.ts';
+import { STAMP } from './trace.ts';
 
 /** What the calls of one turn have in common; a call of its own has a site of its own. */
 export interface CallSite {
@@ -18,6 +19,14 @@ export interface CallSite {
 
 type WithoutHeader<E> = E extends ToolEvent ? Omit<E, 'seq' | 'atMs' | 'source' | 'callId' | 'toolName' | 'turnId' | 'nodeId' | 'late'> : never;
 type EventBody = WithoutHeader<ToolEvent>;
+
+interface Header {
+  readonly source: 'call';
+  readonly callId: string;
+  readonly toolName: string;
+  readonly turnId?: string;
+  readonly nodeId?: string;
+}
 
 const NO_RETRIES: readonly RetryRecord[] = [];
 
@@ -38,6 +47,7 @@ export class CallRecord {
   /** The tool in use. */
   toolName: string;
   #retriedBy: RetryRecord[] | undefined;
+  #made: Header | undefined;
 
   constructor(layer: Layer, site: CallSite, call: Call) {
     this.layer = layer;
@@ -68,19 +78,22 @@ export class CallRecord {
 
   /** Tells an event to those who listen; without any, nothing is made. */
   emit(body: EventBody): void {
-    const { report, turnId } = this.site;
+    const { report } = this.site;
     const { trace } = this.layer;
-    const { callId, nodeId } = this.call;
     if (this.ended || (report === undefined && !trace.observed)) return;
-    const header = {
-      source: 'call',
-      callId,
-      toolName: this.toolName,
-      ...(turnId === undefined ? {} : { turnId }),
-      ...(nodeId === undefined ? {} : { nodeId }),
-    } as const;
     // The turn of a late call has ended: only the trace still hears it.
-    if (this.late) trace.publish({ ...header, late: true, ...body });
-    else trace.publish({ ...header, ...body }, report as ((event: TraceEvent) => void) | undefined);
+    if (this.late) trace.publish({ ...STAMP, ...this.#header(), late: true, ...body });
+    else trace.publish({ ...STAMP, ...this.#header(), ...body }, report as ((event: TraceEvent) => void) | undefined);
+  }
+
+  /** What all events of the call begin with, made once for each tool in use. */
+  #header(): Header {
+    const { call, site, toolName } = this;
+    if (this.#made?.toolName !== toolName) {
+      const { callId, nodeId } = call;
+      const { turnId } = site;
+      this.#made = { source: 'call', callId, toolName, ...(turnId === undefined ? {} : { turnId }), ...(nodeId === undefined ? {} : { nodeId }) };
+    }
+    return this.#made;
   }
 }

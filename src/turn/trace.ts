@@ -5,9 +5,10 @@ import type { Runtime } from '../contract/runtime.ts';
 import type { TurnResult } from '../contract/turn.ts';
 import { QuietStream } from '../operators/quiet-stream.ts';
 
-type WithoutStamp<E> = E extends TraceEvent ? Omit<E, 'seq' | 'atMs'> : never;
-/** An event before it has its number and its time. */
-export type Unstamped = WithoutStamp<TraceEvent>;
+type Writable<E> = E extends TraceEvent ? Omit<E, 'seq' | 'atMs'> & { seq: number; atMs: number } : never;
+/** An event before it has its number and its time: begin it with `STAMP`, which holds their places, so that it is made once and not copied. */
+export type Unstamped = Writable<TraceEvent>;
+export const STAMP = { seq: 0, atMs: 0 } as const;
 
 const withoutOutput = ({ output: _, ...result }: ToolResultEnvelope): ToolResultEnvelope => result;
 
@@ -60,8 +61,10 @@ export function createTrace(runtime: Runtime): Trace {
       return dropped;
     },
     publish: (event, own) => {
-      // The union of the stamped events, member by member, which the compiler cannot see through a spread.
-      const stamped = { seq: ++seq, atMs: runtime.now(), ...event } as TraceEvent;
+      event.seq = ++seq;
+      event.atMs = runtime.now();
+      // The union of the stamped events, member by member.
+      const stamped = event as TraceEvent;
       if (events$.observed) untold.push(stamped);
       own?.(stamped);
       if (untold.length > 0) tell();

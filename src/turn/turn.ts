@@ -12,7 +12,7 @@ import type { Layer } from './layer.ts';
 import type { Plan } from './plan.ts';
 import type { Call } from './request.ts';
 import { summarize } from './summary.ts';
-import type { Unstamped } from './trace.ts';
+import { STAMP, type Unstamped } from './trace.ts';
 
 export interface TurnOptions {
   /** Aborting it settles the turn with what it has; unfinished nodes are `canceled`. */
@@ -20,7 +20,7 @@ export interface TurnOptions {
 }
 
 type OwnEvent = Extract<Unstamped, { source: 'turn' }>;
-type WithoutHeader<E> = E extends OwnEvent ? Omit<E, 'source' | 'turnId'> : never;
+type WithoutHeader<E> = E extends OwnEvent ? Omit<E, 'source' | 'turnId' | 'seq' | 'atMs'> : never;
 
 /**
  * A turn while it runs. Needs are counted down as `forkJoin` would wait for them, but by hand: each of RxJS's joins removes its inner
@@ -102,7 +102,7 @@ class TurnRun {
     this.#deadline?.cancel();
     for (const call of this.#takeRunning()) call?.abandon();
     // Its own stream is closed by now.
-    if (this.#layer.trace.observed) this.#layer.trace.publish({ source: 'turn', turnId: this.#turnId, type: 'abandoned' });
+    if (this.#layer.trace.observed) this.#layer.trace.publish({ ...STAMP, source: 'turn', turnId: this.#turnId, type: 'abandoned' });
   }
 
   /** The calls that have not settled, which are this turn's no longer. */
@@ -115,7 +115,7 @@ class TurnRun {
 
   #emit(event: WithoutHeader<OwnEvent>): void {
     if (this.#subscriber.closed) return;
-    this.#layer.trace.publish({ source: 'turn', turnId: this.#turnId, ...event }, (own) => this.#subscriber.next(own as TurnEvent));
+    this.#layer.trace.publish({ ...STAMP, source: 'turn', turnId: this.#turnId, ...event }, (own) => this.#subscriber.next(own as TurnEvent));
   }
 
   /** Starts what is ready while there are places. Not recursive: what settles meanwhile joins the queue. */
@@ -260,12 +260,13 @@ class TurnRun {
       const after = dependents[place] ?? [];
       return after.length > 0 && after.every((dependent) => this.#usedDefault[dependent] === true || planned[dependent]?.optional === true);
     };
-    const settled = nodes.map(({ state }, place) => ({ state, optional: planned[place]?.optional === true, covered: isCovered(place) }));
-    const kinds = this.#failures.flatMap((kind) => kind ?? []);
+    // A node with a value bears on no rule but that all have one.
+    const lacking = nodes.flatMap(({ state }, place) => (hasValue(state) ? [] : [{ state, optional: planned[place]?.optional === true, covered: isCovered(place) }]));
+    const kinds = this.#failures.filter((kind) => kind !== undefined);
     return {
-      status: turnStatus(settled, this.#executedTools),
+      status: turnStatus(lacking, this.#executedTools),
       nodes,
-      values: Object.fromEntries(nodes.flatMap(({ id, state, result }) => (hasValue(state) ? [[id, result?.output?.content] as const] : []))),
+      values: valuesOf(nodes),
       executedTools: this.#executedTools,
       hadToolFailure: kinds.length > 0,
       toolFailureKinds: [...new Set(kinds)],
@@ -279,6 +280,18 @@ class TurnRun {
     return node;
   }
 }
+
+/** The outputs by id. `__proto__` is an id like any other. */
+const valuesOf = (nodes: readonly NodeResult[]): Record<string, unknown> => {
+  const values: Record<string, unknown> = {};
+  for (const { id, state, result } of nodes) {
+    if (!hasValue(state)) continue;
+    const value = result?.output?.content;
+    if (id === '__proto__') Object.defineProperty(values, id, { value, enumerable: true, configurable: true, writable: true });
+    else values[id] = value;
+  }
+  return values;
+};
 
 const nameOf = ({ tool }: PlanNode): string => (typeof tool === 'string' ? tool : tool.name);
 
