@@ -1,17 +1,17 @@
 import { Observable, type Subscriber } from 'rxjs';
 import type { ToolErrorKind } from '../contract/error-kind.ts';
 import type { ToolEvent, TurnEvent } from '../contract/event.ts';
-import type { NodeResult, PlanNode, TurnResult } from '../contract/turn.ts';
+import type { NodeResult, PlanNode } from '../contract/turn.ts';
 import { toToolExecutionError } from '../entrance/tool.ts';
 import { expireAfter, type Expiry } from '../operators/expiry.ts';
-import { decideCascade, hasValue, turnStatus } from '../policy/cascade.ts';
+import { decideCascade, hasValue } from '../policy/cascade.ts';
 import { TURN_TIMEOUT_MS } from '../policy/profile.ts';
 import { GuardedCall, type CallOutcome } from './call.ts';
 import type { CallSite } from './call-record.ts';
 import type { Layer } from './layer.ts';
 import type { Plan } from './plan.ts';
 import type { Call } from './request.ts';
-import { summarize } from './summary.ts';
+import { turnResult } from './turn-result.ts';
 import { STAMP, type Unstamped } from './trace.ts';
 
 export interface TurnOptions {
@@ -249,29 +249,8 @@ class TurnRun {
     this.#over = true;
     this.#deadline?.cancel();
     this.#ended = true;
-    this.#emit({ type: 'settled', result: this.#result() });
+    this.#emit({ type: 'settled', result: turnResult(this.#plan, this.#results, this.#failures, this.#usedDefault, this.#executedTools) });
     this.#subscriber.complete();
-  }
-
-  #result(): TurnResult {
-    const { nodes: planned, dependents } = this.#plan;
-    const nodes = this.#results.flatMap((result) => result ?? []);
-    const isCovered = (place: number): boolean => {
-      const after = dependents[place] ?? [];
-      return after.length > 0 && after.every((dependent) => this.#usedDefault[dependent] === true || planned[dependent]?.optional === true);
-    };
-    // A node with a value bears on no rule but that all have one.
-    const lacking = nodes.flatMap(({ state }, place) => (hasValue(state) ? [] : [{ state, optional: planned[place]?.optional === true, covered: isCovered(place) }]));
-    const kinds = this.#failures.filter((kind) => kind !== undefined);
-    return {
-      status: turnStatus(lacking, this.#executedTools),
-      nodes,
-      values: valuesOf(nodes),
-      executedTools: this.#executedTools,
-      hadToolFailure: kinds.length > 0,
-      toolFailureKinds: [...new Set(kinds)],
-      summary: summarize(nodes),
-    };
   }
 
   #node(place: number): PlanNode {
@@ -280,18 +259,6 @@ class TurnRun {
     return node;
   }
 }
-
-/** The outputs by id. `__proto__` is an id like any other. */
-const valuesOf = (nodes: readonly NodeResult[]): Record<string, unknown> => {
-  const values: Record<string, unknown> = {};
-  for (const { id, state, result } of nodes) {
-    if (!hasValue(state)) continue;
-    const value = result?.output?.content;
-    if (id === '__proto__') Object.defineProperty(values, id, { value, enumerable: true, configurable: true, writable: true });
-    else values[id] = value;
-  }
-  return values;
-};
 
 const nameOf = ({ tool }: PlanNode): string => (typeof tool === 'string' ? tool : tool.name);
 

@@ -37,7 +37,7 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
   'a late result after a timeout': { file: 'turn/attempt.ts', find: '#succeed(value: unknown): void {\n    if (this.#over) return;', replace: '#succeed(value: unknown): void {', seeds: 500, by: ['RES-1', 'TRC-1', 'RES-3', 'RSC-1'] },
   'a false timeout behind a stall': { file: 'operators/expiry.ts', find: 'if (due.length > 0) void new Batch(due, this.#runtime);', replace: 'for (const entry of due) if (!entry.done) { entry.done = true; entry.expired(); }', seeds: 500, by: ['TO-1', 'TURN-2', 'RSC-1'] },
   'a dependant run on a failed parent': { file: 'turn/turn.ts', find: 'if (lacking.length === 0) return this.#start(place, node);', replace: 'return this.#start(place, node);', seeds: 200, by: ['DAG-1', 'DAG-2'] },
-  'one place too many': { file: 'turn/turn.ts', find: 'this.#running.size < this.#concurrency', replace: 'this.#running.size <= this.#concurrency', seeds: 200, by: ['DAG-3'] },
+  'one place too many': { file: 'turn/turn.ts', find: 'this.#runningCount < this.#concurrency', replace: 'this.#runningCount <= this.#concurrency', seeds: 200, by: ['DAG-3'] },
   'an outcome of an old generation counted': { file: 'policy/breaker.ts', find: "if (permit.generation !== now.generation || outcome === 'ignored') return now;", replace: "if (outcome === 'ignored') return now;", seeds: 1_000, by: ['BRK-3'] },
   'a probe of an earlier half-open period not counted': {
     file: 'policy/breaker.ts',

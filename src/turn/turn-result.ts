@@ -1,0 +1,50 @@
+import type { ToolErrorKind } from '../contract/error-kind.ts';
+import type { NodeResult, TurnResult } from '../contract/turn.ts';
+import { hasValue, turnStatus } from '../policy/cascade.ts';
+import type { Plan } from './plan.ts';
+import { summarize } from './summary.ts';
+
+/** The outputs by id. `__proto__` is an id like any other. */
+const valuesOf = (nodes: readonly NodeResult[]): Record<string, unknown> => {
+  const values: Record<string, unknown> = {};
+  for (const { id, state, result } of nodes) {
+    if (!hasValue(state)) continue;
+    const value = result?.output?.content;
+    if (id === '__proto__') Object.defineProperty(values, id, { value, enumerable: true, configurable: true, writable: true });
+    else values[id] = value;
+  }
+  return values;
+};
+
+/**
+ * What a turn comes to. All lists are by place in the plan.
+ *
+ * @param failures the kinds of the calls that failed
+ * @param usedDefault whether a node ran with its default
+ * @param executedTools how many calls' tools ran
+ */
+export function turnResult(
+  { nodes: planned, dependents }: Plan,
+  results: ReadonlyArray<NodeResult | undefined>,
+  failures: ReadonlyArray<ToolErrorKind | undefined>,
+  usedDefault: readonly boolean[],
+  executedTools: number,
+): TurnResult {
+  const nodes = results.flatMap((result) => result ?? []);
+  const isCovered = (place: number): boolean => {
+    const after = dependents[place] ?? [];
+    return after.length > 0 && after.every((dependent) => usedDefault[dependent] === true || planned[dependent]?.optional === true);
+  };
+  // A node with a value bears on no rule but that all have one.
+  const lacking = nodes.flatMap(({ state }, place) => (hasValue(state) ? [] : [{ state, optional: planned[place]?.optional === true, covered: isCovered(place) }]));
+  const kinds = failures.filter((kind) => kind !== undefined);
+  return {
+    status: turnStatus(lacking, executedTools),
+    nodes,
+    values: valuesOf(nodes),
+    executedTools,
+    hadToolFailure: kinds.length > 0,
+    toolFailureKinds: [...new Set(kinds)],
+    summary: summarize(nodes),
+  };
+}
