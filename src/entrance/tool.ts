@@ -1,18 +1,69 @@
-import { TOOL_ERROR_KIND_MEANINGS } from '../contract/error-kind.ts';
+import { TOOL_ERROR_KIND_MEANINGS, type ToolErrorKind } from '../contract/error-kind.ts';
 import { isLlmError } from '../contract/llm-error.ts';
-import { isToolExecutionError, type ToolExecutionError } from '../contract/tool-error.ts';
+import { ToolExecutionError, isToolExecutionError } from '../contract/tool-error.ts';
 import { liveRuntime } from '../runtime.ts';
 import { llmThrown } from './llm.ts';
 import { readError, toTyped } from './reading.ts';
 import type { Meaning } from './sense.ts';
 import { read } from './structure.ts';
 
-const isToolErrorKind = (kind: unknown): boolean => typeof kind === 'string' && Object.hasOwn(TOOL_ERROR_KIND_MEANINGS, kind);
+const isToolErrorKind = (kind: unknown): kind is ToolErrorKind => typeof kind === 'string' && Object.hasOwn(TOOL_ERROR_KIND_MEANINGS, kind);
 
-/** True for an error of ours whose kind this copy of the package knows: another copy may know others. */
+/** What the fields of a typed error are, besides its kind. */
+const FIELD_TYPES: Readonly<Record<string, readonly string[]>> = {
+  message: ['string'],
+  code: ['string', 'undefined'],
+  status: ['number', 'undefined'],
+  retryAfterMs: ['number', 'undefined'],
+  uncertain: ['boolean'],
+  executed: ['boolean'],
+  classification: ['string', 'undefined'],
+  safeMessage: ['string', 'undefined'],
+};
+
+/**
+ * True for an error of ours whose kind this copy of the package knows: another copy may know others. The brand is no proof, since anyone can
+ * wear it: every field is read once, and one that throws or is of another type makes it a stranger.
+ */
 export function isTyped(thrown: unknown): thrown is ToolExecutionError {
-  return isToolExecutionError(thrown) && isToolErrorKind(read(thrown, 'kind'));
+  if (!isToolExecutionError(thrown)) return false;
+  try {
+    const fields = thrown as unknown as Readonly<Record<string, unknown>>;
+    return isToolErrorKind(thrown.kind) && Object.entries(FIELD_TYPES).every(([field, types]) => types.includes(typeof fields[field]));
+  } catch {
+    return false;
+  }
 }
+
+const textOf = (thrown: unknown, name: string): string | undefined => {
+  const value = read(thrown, name);
+  return typeof value === 'string' ? value : undefined;
+};
+const numberOf = (thrown: unknown, name: string): number | undefined => {
+  const value = read(thrown, name);
+  return typeof value === 'number' ? value : undefined;
+};
+const flagOf = (thrown: unknown, name: string): boolean | undefined => {
+  const value = read(thrown, name);
+  return typeof value === 'boolean' ? value : undefined;
+};
+
+/** An error of another copy of the package, or one dressed as such, made anew of what can be read of it; `undefined` without a kind we know. */
+const adopted = (thrown: unknown): ToolExecutionError | undefined => {
+  const kind = isToolExecutionError(thrown) ? textOf(thrown, 'kind') : undefined;
+  if (!isToolErrorKind(kind)) return undefined;
+  const classification = textOf(thrown, 'classification');
+  return new ToolExecutionError(kind, textOf(thrown, 'message') ?? TOOL_ERROR_KIND_MEANINGS[kind].description, {
+    code: textOf(thrown, 'code'),
+    status: numberOf(thrown, 'status'),
+    retryAfterMs: numberOf(thrown, 'retryAfterMs'),
+    uncertain: flagOf(thrown, 'uncertain'),
+    executed: flagOf(thrown, 'executed'),
+    classification: classification === 'transient' || classification === 'permanent' ? classification : undefined,
+    safeMessage: textOf(thrown, 'safeMessage'),
+    cause: thrown,
+  });
+};
 
 /** A tool threw it, so the tool ran. */
 const unknownOfTool: Meaning = { kind: 'execution_error', options: {} };
@@ -42,5 +93,7 @@ export function nodeThrown(thrown: unknown, now: () => number = wallNow): ToolEx
 
 const toolThrown = (thrown: unknown, unknown: Meaning, now: () => number): ToolExecutionError => {
   if (isTyped(thrown)) return thrown;
+  const ours = adopted(thrown);
+  if (ours !== undefined) return ours;
   return isLlmError(thrown) ? llmThrown(thrown, now) : toTyped(readError(thrown, now, 'tool'), thrown, unknown);
 };

@@ -47,6 +47,18 @@ describe('what a reviewer broke', () => {
     for (const request of [hostile, proxy]) expect(await spillway.execute(request as ToolCallRequest)).toMatchObject({ status: 'error', error: { code: 'invalid_parameters' } });
   });
 
+  it('R-1.2 what only wears the brand of a typed error is read like a stranger', async () => {
+    const hostile = new ToolExecutionError('timeout', 'x');
+    Object.defineProperty(hostile, 'status', { get: () => { throw new Error('no'); } });
+    const dressed = { [Symbol.for('spillway.ToolExecutionError')]: true, kind: 'timeout' };
+    for (const thrown of [hostile, dressed]) {
+      const throwing = tool({ name: 'throwing', policy: { retry: { maxAttempts: 1 } }, execute: () => Promise.reject(thrown as Error) });
+      const result = await createSpillway({ tools: [throwing] }).execute({ toolName: 'throwing' });
+      expect(result.status).not.toBe('success');
+      expect(typeof result.error?.message).toBe('string');
+    }
+  });
+
   it('a breakerKey that throws is refused when the layer is made', () => {
     const bad = (): string => { throw new RangeError('no key'); };
     expect(() => createSpillway({ tools: [tool({ name: 'a', execute: () => 1 })], breakerKey: bad })).toThrow('tool a: no key');
