@@ -1,22 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { BreakerOptions } from '../../src/contract/policy.ts';
-import { createBreaker, type Breaker } from '../../src/operators/breaker.ts';
-import { fail, handClock, permit, rejects, succeed, transient, type HandClock } from '../support.ts';
-
-const make = (options: BreakerOptions = {}): { readonly breaker: Breaker; readonly clock: HandClock } => {
-  const clock = handClock();
-  return { breaker: createBreaker({ failureThreshold: 1, cooldownMs: 1_000, ...options }, clock.runtime), clock };
-};
-const opened = (options: BreakerOptions = {}): { readonly breaker: Breaker; readonly clock: HandClock } => {
-  const made = make(options);
-  fail(made.breaker);
-  return made;
-};
-const halfOpen = (options: BreakerOptions = {}): { readonly breaker: Breaker; readonly clock: HandClock } => {
-  const made = opened(options);
-  made.clock.pass(1_000);
-  return made;
-};
+import { fail, permit, rejects, succeed, transient } from '../support.ts';
+import { halfOpen, make } from './made-breakers.ts';
 
 describe('R-3.6 generations', () => {
   it('R-3.6 the late failure of a call from before it opened does not touch the probe', () => {

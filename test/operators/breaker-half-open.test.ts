@@ -1,23 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { BreakerOptions } from '../../src/contract/policy.ts';
 import { ToolExecutionError } from '../../src/contract/tool-error.ts';
-import { createBreaker, type Breaker } from '../../src/operators/breaker.ts';
-import { fail, handClock, permit, rejects, succeed, transient, type HandClock } from '../support.ts';
-
-const make = (options: BreakerOptions = {}): { readonly breaker: Breaker; readonly clock: HandClock } => {
-  const clock = handClock();
-  return { breaker: createBreaker({ failureThreshold: 1, cooldownMs: 1_000, ...options }, clock.runtime), clock };
-};
-const opened = (options: BreakerOptions = {}): { readonly breaker: Breaker; readonly clock: HandClock } => {
-  const made = make(options);
-  fail(made.breaker);
-  return made;
-};
-const halfOpen = (options: BreakerOptions = {}): { readonly breaker: Breaker; readonly clock: HandClock } => {
-  const made = opened(options);
-  made.clock.pass(1_000);
-  return made;
-};
+import { fail, permit, rejects, succeed, transient } from '../support.ts';
+import { halfOpen, make, opened } from './made-breakers.ts';
 
 describe('R-3.4 cooldown', () => {
   it('R-3.4 SI-T 3.2 open until 30 s have passed, half-open at that instant', () => {
