@@ -19,7 +19,7 @@ const mayRepeatEffects = ({ effects, safetyCritical, hasIdempotencyKey, retrySaf
 const mayHaveTakenEffect = (failure: FailureNotification): boolean => failure.error.uncertain && !mayRepeatEffects(failure);
 
 /** Why a failure may not be retried, the first reason that holds; `undefined` when it may (R-2.5). */
-export function retryRefusal(failure: FailureNotification): Refusal | undefined {
+function retryRefusal(failure: FailureNotification): Refusal | undefined {
   const { error, attempt, maxAttempts, elapsedMs, maxTotalTimeMs, nextDelayMs } = failure;
   const hintMs = error.retryAfterMs;
   const unreadableHint = hintMs !== undefined && !(hintMs >= 0);

@@ -8,7 +8,7 @@ import type { Admission, Breaker } from '../operators/breaker.ts';
 import { circuitOpenError } from '../operators/circuit-breaker.ts';
 import { backoffDelayMs } from '../policy/backoff.ts';
 import { breakerOutcome } from '../policy/breaker-outcome.ts';
-import { classify } from '../policy/classify.ts';
+import { classify, type Classified } from '../policy/classify.ts';
 import { Attempt, type AttemptOwner } from './attempt.ts';
 import type { CallRecord } from './call-record.ts';
 import { decide, type Circumstances } from './decide.ts';
@@ -134,13 +134,14 @@ export class Trial implements AttemptOwner {
   attemptFailed(thrown: unknown): void {
     const entered = toToolExecutionError(thrown, () => this.#record.site.runtime.wallNow());
     const error = entered.kind === 'canceled' && entered !== thrown ? abortedItself(entered) : entered;
-    const outcome = breakerOutcome(error, classify(error, this.#guarded.classification).classification);
+    const classified = classify(error, this.#guarded.classification);
+    const outcome = breakerOutcome(error, classified.classification);
     if (outcome === 'failure') this.#permit?.failure(error);
     else if (outcome === 'success') this.#permit?.success();
     else this.#permit?.ignore();
     this.#permit = undefined;
     this.#learn(false);
-    this.#failed(error);
+    this.#failed(error, classified);
   }
 
   /** Attempts at this tool so far. */
@@ -153,10 +154,9 @@ export class Trial implements AttemptOwner {
   }
 
   /** Tells of a failure, asks what to do, and does it. */
-  #failed(error: ToolExecutionError): void {
+  #failed(error: ToolExecutionError, { classification, rule }: Classified = classify(error, this.#guarded.classification)): void {
     const { site, layer, call } = this.#record;
-    const { retry, effects, enforcesKey, safetyCritical, cost, classification: overrides } = this.#guarded;
-    const { classification, rule } = classify(error, overrides);
+    const { retry, effects, enforcesKey, safetyCritical, cost } = this.#guarded;
     const failure: Failure = { error, classification, breakerState: this.breakerState };
     const now = site.runtime.now();
     const latencyMs = this.#attemptMs;
