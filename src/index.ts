@@ -11,12 +11,26 @@ export {
   type ToolResultEnvelope,
   type ToolResultStatus,
 } from './contract/envelope.ts';
-export type { ErrorReport, LayerEvent, ToolEvent, TraceEvent, TurnEvent, TurnOwnEvent } from './contract/event.ts';
-export type { BreakerOptions, ClassificationOverrides, Effects, ProfileName, RetryBudgetOptions, RetryPolicy, ToolPolicy } from './contract/policy.ts';
+export type { DedupeStep, ErrorReport, HookName, LayerEvent, ShadowAct, ToolEvent, TraceEvent, TurnEvent, TurnOwnEvent } from './contract/event.ts';
+export type { BreakerOptions, ClassificationOverrides, DedupePolicy, Effects, Mode, ProfileName, RetryBudgetOptions, RetryPolicy, ToolPolicy } from './contract/policy.ts';
 export type { ToolProvider } from './contract/provider.ts';
 export type { Evidence, FailureNotification, GuidanceRule, RecoveryCode, RecoveryDecision, RecoveryStrategy, Tally } from './contract/recovery.ts';
 export type { Runtime } from './contract/runtime.ts';
-export type { DedupeRecord, DedupeStore } from './contract/store.ts';
+export type { HookAnswer, HookAttempt, HookCall, HookReport, Hooks, Preparation, Verdict } from './contract/hooks.ts';
+export {
+  dedupeRecordSchema,
+  type Awaitable,
+  type DedupeClaim,
+  type DedupeExecution,
+  type DedupeFailure,
+  type DedupeOutcome,
+  type DedupeReading,
+  type DedupeRecord,
+  type DedupeRequest,
+  type DedupeState,
+  type DedupeStore,
+  type StoreReport,
+} from './contract/store.ts';
 export type { AnyTool, InputOf, OutputOf, Progress, Tool, ToolContext, ToolOutput } from './contract/tool.ts';
 export type { NodeResult, NodeState, PlanNode, PlanOptions, TurnResult, TurnStatus } from './contract/turn.ts';
 
@@ -28,10 +42,13 @@ export { backoffDelayMs, retryPolicy } from './policy/backoff.ts';
 export { breakerSettings, type BreakerSettings } from './policy/breaker-settings.ts';
 export { initialBreaker, reduceBreaker, type BreakerInput, type BreakerMemory, type BreakerOutcome, type Permit } from './policy/breaker.ts';
 export { breakerOutcome } from './policy/breaker-outcome.ts';
+export { VOLATILE_FIELDS, canonicalJson, type CanonicalJsonOptions } from './policy/canonical-json.ts';
 export { decideCascade, turnStatus, type Cascade, type SettledNode } from './policy/cascade.ts';
+export { decideClaim, type ClaimDecision, type ClaimQuestion, type DedupeMode } from './policy/claim.ts';
 export { classify, type Classified } from './policy/classify.ts';
 export { escalationOf, type Escalation, type EscalationChoice } from './policy/escalation.ts';
 export { createExperience, type Episode, type Experience, type ExperienceMemory, type ExperienceOptions } from './policy/experience.ts';
+export { callKey, type CallKey, type CallKeyParts, type KeyScope } from './policy/key.ts';
 export { RETRY_PROFILES } from './policy/profile.ts';
 export { seededRandom } from './policy/random.ts';
 export { decideRecovery } from './policy/recovery.ts';
@@ -41,6 +58,7 @@ export { abortable } from './operators/abortable.ts';
 export { attemptTimeout } from './operators/attempt-timeout.ts';
 export { createBreaker, type Admission, type Breaker, type BreakerState } from './operators/breaker.ts';
 export { circuitBreaker } from './operators/circuit-breaker.ts';
+export { dedupe, type DedupeOptions } from './operators/dedupe.ts';
 export { hedge, type HedgePolicy } from './operators/hedge.ts';
 export { idleTimeout } from './operators/idle-timeout.ts';
 export { retryBackoff } from './operators/retry-backoff.ts';
@@ -48,8 +66,9 @@ export { retryBackoff } from './operators/retry-backoff.ts';
 export { withFaults, type FaultOptions } from './providers/faults.ts';
 
 export { liveRuntime } from './runtime.ts';
-export type { Breakers } from './turn/breakers.ts';
+export type { BreakerEntry, Breakers } from './turn/breakers.ts';
 export type { ErrorHandler, ErrorHandlerOptions } from './turn/error-handler.ts';
+export type { Flush, LayerReport } from './turn/inspection.ts';
 export { PlanError, plan, type NodeOptions, type Plan, type PlanBuilder, type PlanRule } from './turn/plan.ts';
 export { tool, type ToolDefinition } from './turn/tool.ts';
 export type { TurnOptions } from './turn/turn.ts';

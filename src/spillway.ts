@@ -1,24 +1,31 @@
 import { Observable } from 'rxjs';
 import type { ToolCallEnvelope, ToolCallRequest, ToolResultEnvelope } from './contract/envelope.ts';
 import type { ToolEvent, TraceEvent, TurnOwnEvent } from './contract/event.ts';
-import type { ProfileName, RetryBudgetOptions, ToolPolicy } from './contract/policy.ts';
+import type { Hooks } from './contract/hooks.ts';
+import type { Mode, ProfileName, RetryBudgetOptions, ToolPolicy } from './contract/policy.ts';
 import type { ToolProvider } from './contract/provider.ts';
 import type { FailureNotification } from './contract/recovery.ts';
 import type { Runtime } from './contract/runtime.ts';
+import type { DedupeStore } from './contract/store.ts';
 import type { AnyTool } from './contract/tool.ts';
 import type { TurnResult } from './contract/turn.ts';
 import { checkKeys, checkOneOf } from './policy/check.ts';
 import { createRetryBudget } from './policy/retry-budget.ts';
 import { liveRuntime } from './runtime.ts';
+import { memoryStore } from './stores/memory.ts';
 import { createBreakers, type BreakerListener, type Breakers } from './turn/breakers.ts';
 import { GuardedCall } from './turn/call.ts';
+import { createDedupe } from './turn/dedupe-layer.ts';
 import { createRecovery, type ErrorHandlerOptions } from './turn/error-handler.ts';
 import type { CallSite } from './turn/call-record.ts';
+import { HookRunner } from './turn/hooks.ts';
+import { flushLayer, inspectLayer, type Flush, type LayerReport } from './turn/inspection.ts';
 import type { Layer } from './turn/layer.ts';
 import type { Plan } from './turn/plan.ts';
 import { createRegistry } from './turn/registry.ts';
 import { readRequest } from './turn/request.ts';
 import { RunningCalls } from './turn/running-calls.ts';
+import { createSwitches } from './turn/switches.ts';
 import { STAMP, createTrace } from './turn/trace.ts';
 import { runTurn, type TurnOptions } from './turn/turn.ts';
 
@@ -39,6 +46,19 @@ export interface SpillwayOptions extends ErrorHandlerOptions {
   readonly maxBreakers?: number;
   /** Retries that all calls share: by default 20 % of the calls of the last 10 s plus 10 a second. `false`: no limit. */
   readonly retryBudget?: RetryBudgetOptions | false;
+  /**
+   * Where calls with an idempotency key are remembered. By default the memory of this process; `spillway/stores/sqlite` and `spillway/stores/redis`
+   * outlive it.
+   */
+  readonly store?: DedupeStore;
+  /** How long an answer of the store is waited for. Default 5,000. */
+  readonly storeTimeoutMs?: number;
+  /** The host's say in every call. */
+  readonly hooks?: Hooks;
+  /** How long a hook may take before it blocks its call. Default 15,000. */
+  readonly hookTimeoutMs?: number;
+  /** `on` (default). `shadow`: every tool runs as if there were no layer, and the trace tells what the layer would have done. `off`: straight through. */
+  readonly mode?: Mode;
   /** Time, chance and ids; by default the machine's own. */
   readonly runtime?: Runtime;
 }
@@ -69,11 +89,33 @@ export interface Spillway {
   readonly breakers: Breakers;
   /** What was noticed while tools were registered: policies that cannot act as they read. */
   readonly warnings: readonly string[];
+  /** How it stands now: breakers, store, retries left. */
+  inspect(): Promise<LayerReport>;
+  /** Forgets what is remembered of a tool, a session, or all registered tools, and gives how many results that were. Calls that run are left alone. */
+  flush(what: Flush): Promise<number>;
   /** Cancels what runs, detached calls included, and closes the providers. Idempotent. */
   close(): Promise<void>;
 }
 
-const OPTION_KEYS = ['tools', 'providers', 'profile', 'defaults', 'breakerKey', 'maxBreakers', 'retryBudget', 'runtime', 'errorHandler', 'errorHandlerTimeoutMs', 'guidance', 'experience'];
+const OPTION_KEYS = [
+  'tools',
+  'providers',
+  'profile',
+  'defaults',
+  'breakerKey',
+  'maxBreakers',
+  'retryBudget',
+  'runtime',
+  'errorHandler',
+  'errorHandlerTimeoutMs',
+  'guidance',
+  'experience',
+  'store',
+  'storeTimeoutMs',
+  'hooks',
+  'hookTimeoutMs',
+  'mode',
+];
 
 const siteOf = ({ runtime }: Layer, { signal }: CallOptions, report?: (event: ToolEvent) => void): CallSite => ({
   runtime,
@@ -94,8 +136,9 @@ const siteOf = ({ runtime }: Layer, { signal }: CallOptions, report?: (event: To
  */
 export function createSpillway(options: SpillwayOptions = {}): Spillway {
   checkKeys('createSpillway', options, OPTION_KEYS);
-  const { tools = [], providers = [], profile = 'interactive', defaults = {}, retryBudget = {}, runtime = liveRuntime } = options;
+  const { tools = [], providers = [], profile = 'interactive', defaults = {}, retryBudget = {}, runtime = liveRuntime, mode = 'on' } = options;
   checkOneOf('profile', profile, ['interactive', 'resilient']);
+  checkOneOf('mode', mode, ['on', 'shadow', 'off']);
   for (const [name, list] of Object.entries({ tools, providers })) if (!Array.isArray(list)) throw new RangeError(`${name} must be a list, not ${typeof list}`);
   const registry = createRegistry([...tools, ...providers.flatMap((provider) => provider.tools)], { profile, defaults, breakerKey: options.breakerKey });
   const trace = createTrace(runtime);
@@ -117,6 +160,9 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     trace,
     recovery,
     experience: options.experience,
+    dedupe: createDedupe(options, trace, () => memoryStore({ runtime })),
+    hooks: options.hooks === undefined ? undefined : new HookRunner(options.hooks, options.hookTimeoutMs),
+    switches: createSwitches(mode),
     running: new RunningCalls(),
     closed: false,
   };
@@ -149,6 +195,8 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     },
     breakers,
     warnings: registry.warnings,
+    inspect: () => inspectLayer(layer),
+    flush: (what) => flushLayer(layer, what),
     close: () => (closing ??= close()),
   };
 }

@@ -9,8 +9,8 @@ const config: ViteUserConfig = {
   resolve: {
     alias: [
       { find: /^spillway$/, replacement: source('index.ts') },
-      { find: /^spillway\/testing$/, replacement: source('testing/index.ts') },
-      { find: /^spillway\/((?:sinks|providers)\/.+)$/, replacement: source('$1.ts') },
+      { find: /^spillway\/(testing|agent)$/, replacement: source('$1/index.ts') },
+      { find: /^spillway\/((?:sinks|providers|stores|adapters|agent|gateway)\/.+)$/, replacement: source('$1.ts') },
     ],
   },
   // Generous: real servers and compilers run in some tests, and a machine may be busy.

@@ -92,6 +92,8 @@ export interface ToolResultEnvelope {
     /** Asking again the same way cannot help. */
     terminal: boolean;
     breakerState?: BreakerStateName;
+    /** The tool may have taken effect. */
+    uncertain?: true;
   };
   retriedBy?: RetryRecord[];
 }
@@ -145,7 +147,7 @@ export const toolResultEnvelopeSchema: z.ZodType<ToolResultEnvelope> = z.strictO
   attempts: z.number().int().nonnegative(),
   output: z.strictObject({ content: z.unknown(), metadata: z.record(z.string(), z.unknown()).exactOptional() }).exactOptional(),
   error: z
-    .strictObject({ code: z.string(), message: z.string(), retriable: z.boolean(), terminal: z.boolean(), breakerState: breakerStateName.exactOptional() })
+    .strictObject({ code: z.string(), message: z.string(), retriable: z.boolean(), terminal: z.boolean(), breakerState: breakerStateName.exactOptional(), uncertain: z.literal(true).exactOptional() })
     .exactOptional(),
   retriedBy: z.array(z.strictObject({ attempt: z.number().int().min(1), delayMs: ms, reasonCode: z.string(), latencyMs: ms })).exactOptional(),
 });

@@ -36,10 +36,61 @@ export interface ErrorReport {
   readonly uncertain?: true;
 }
 
+/**
+ * `claimed`: it runs; `taken_over`: it runs where another lost its lease; `waiting`: another runs; `replayed`: it got the other's result;
+ * `conflict`: the key stands for other parameters, an alarm; `busy`: refused, since another runs; `lease_lost`: another may run now;
+ * `recorded`, `released`: the claim ended; `superseded`: the outcome was refused, another holds the key; `unrecorded`: it could not be stored;
+ * `unprotected`: it runs without a store.
+ */
+export type DedupeStep =
+  | 'claimed'
+  | 'taken_over'
+  | 'waiting'
+  | 'replayed'
+  | 'conflict'
+  | 'busy'
+  | 'lease_lost'
+  | 'recorded'
+  | 'released'
+  | 'superseded'
+  | 'unrecorded'
+  | 'unprotected';
+
+export type HookName = 'prepareCall' | 'beforeToolCall' | 'afterToolCall';
+export type ShadowAct = 'replay' | 'wait' | 'reject' | 'retry' | 'time_out';
+
 /** What happens in one call, in the order in which it happens. Exactly one `settled` is the last. */
 export type ToolEvent = CallHeader &
   (
-    | { readonly type: 'call_started'; readonly toolCallId?: string; readonly tags?: readonly string[]; readonly correlationId?: string; readonly fromHook?: string }
+    | {
+        readonly type: 'call_started';
+        readonly toolCallId?: string;
+        readonly tags?: readonly string[];
+        readonly correlationId?: string;
+        readonly fromHook?: string;
+        readonly session?: string;
+        readonly tenant?: string;
+        /** The W3C trace context that the caller gave. */
+        readonly traceparent?: string;
+      }
+    /** Something about the call's idempotency key. */
+    | {
+        readonly type: 'dedupe';
+        readonly step: DedupeStep;
+        /** Tells keys apart and gives none away. */
+        readonly keyFingerprint: string;
+        /** The call that runs or ran under the key, when it is another. */
+        readonly leaderCallId?: string;
+        /** With `claimed`: grows with each claim of the key. */
+        readonly fence?: number;
+        /** With `replayed`. */
+        readonly ageMs?: number;
+        readonly message?: string;
+      }
+    /** A hook had its say: it blocked, it changed the call, or it failed, which blocks as well. */
+    | { readonly type: 'hook'; readonly hook: HookName; readonly outcome: 'blocked' | 'changed' | 'failed' | 'timed_out'; readonly attempt: number; readonly message?: string }
+    /** In shadow mode: what the layer would have done. */
+    | { readonly type: 'shadow'; readonly would: ShadowAct; readonly reason: string; readonly message: string }
     | { readonly type: 'attempt_started'; readonly attempt: number }
     | { readonly type: 'progress'; readonly attempt: number; readonly report: Progress }
     | { readonly type: 'attempt_succeeded'; readonly attempt: number; readonly durationMs: number; readonly message?: string }
@@ -125,18 +176,18 @@ export type TurnOwnEvent = TurnHeader &
 export type TurnEvent = ToolEvent | TurnOwnEvent;
 
 /** What concerns no single call. */
-export type LayerEvent = EventHeader & {
-  readonly source: 'layer';
-  readonly toolName: string;
-} & (
+export type LayerEvent = EventHeader & { readonly source: 'layer' } & (
     | {
         readonly type: 'breaker_changed';
+        readonly toolName: string;
         readonly from: BreakerStateName;
         readonly to: BreakerStateName;
         readonly scope: string;
         readonly message: string;
       }
-    | { readonly type: 'breaker_evicted'; readonly scope: string }
+    | { readonly type: 'breaker_evicted'; readonly toolName: string; readonly scope: string }
+    /** The store stopped or started answering, is full, or keeps less than it should. */
+    | { readonly type: 'store_changed'; readonly state: 'lost' | 'back' | 'full' | 'weak'; readonly message: string }
   );
 
 /** Everything a layer tells: one union, one sequence. Inputs and outputs are not in it. */

@@ -2,14 +2,15 @@ import { z } from 'zod';
 import type { Classification } from './error-kind.ts';
 import type { Effects, ProfileName } from './policy.ts';
 
-/** A server of a plan file. */
+/** A server of a plan file: one that is started has `command`, one that is reached over HTTP has `url`. */
 export interface ServerEntry {
-  command: string;
+  command?: string;
   args?: string[];
   env?: Record<string, string>;
   cwd?: string;
+  url?: string;
+  headers?: Record<string, string>;
   start_timeout_ms?: number;
-  url?: never;
 }
 
 export interface RetryEntry {
@@ -101,16 +102,59 @@ const count = (min: number, max: number): z.ZodNumber => z.number().int().min(mi
 const durationMs: z.ZodNumber = z.number().nonnegative().max(Number.MAX_SAFE_INTEGER);
 const positiveMs: z.ZodNumber = z.number().positive().max(Number.MAX_SAFE_INTEGER);
 
+type Wrong = readonly [key: keyof ServerEntry, message: string];
+
+const OF_COMMANDS = ['args', 'env', 'cwd'] as const;
+
+/** An address may hold a secret, so a message shows no more than its scheme. */
+const urlProblem = (text: string): string | undefined => {
+  const url = URL.parse(text);
+  if (url === null) return 'must be an absolute URL, such as http://localhost:3001/mcp';
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') return `must begin with http: or https:, not ${url.protocol}`;
+  return url.username !== '' || url.password !== '' ? 'must not hold a user name or a password; put them in headers, as authorization' : undefined;
+};
+
+const headersProblem = (headers: Readonly<Record<string, string>>): string | undefined => {
+  for (const [name, value] of Object.entries(headers)) {
+    if (value.includes('${')) return `are taken as they are written: nothing is filled in for the \${...} of ${name}; write the value itself`;
+    if (!/^[\w!#$%&'*+.^`|~-]{1,256}$/.test(name) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) return `must be names and texts that HTTP allows; ${JSON.stringify(name.slice(0, 64))} is not`;
+  }
+  return undefined;
+};
+
+/** What the keys of a server must be to each other. */
+const serverProblems = ({ command, url, headers, ...entry }: ServerEntry): Wrong[] => {
+  const problems: Wrong[] = [];
+  const wrong = (key: keyof ServerEntry, message: string | undefined): void => {
+    if (message !== undefined) problems.push([key, message]);
+  };
+  if (url === undefined) {
+    if (command === undefined) wrong('command', 'is missing; give command for a server to start, or url for one over HTTP');
+    if (headers !== undefined) wrong('headers', 'are sent to a server over HTTP only; remove them, or give url in place of command');
+    return problems;
+  }
+  if (command !== undefined) return [['url', 'cannot stand beside command: a server is started with command or reached at url; remove one of them']];
+  for (const key of OF_COMMANDS) if (entry[key] !== undefined) wrong(key, 'is for a server that is started with command; remove it, or give command in place of url');
+  wrong('url', urlProblem(url));
+  wrong('headers', headersProblem(headers ?? {}));
+  return problems;
+};
+
 const server: z.ZodType<ServerEntry> = z
   .strictObject({
-    command: text(4096).describe('The program. A bare name is looked for in node_modules/.bin, from the server’s folder upward, then in PATH; a relative path starts at the plan file’s folder.'),
+    command: text(4096).exactOptional().describe('The program. A bare name is looked for in node_modules/.bin, from the server’s folder upward, then in PATH; a relative path starts at the plan file’s folder.'),
     args: z.array(z.string().max(65_536)).max(256).exactOptional().describe('Its arguments.'),
     env: z.record(text(256), z.string().max(65_536)).exactOptional().describe('Environment variables for it, beside HOME, PATH and the like. Nothing else of your environment reaches it.'),
     cwd: text(4096).exactOptional().describe('Its working folder, relative to the plan file’s. Without this key: the folder the command runs in.'),
-    start_timeout_ms: positiveMs.exactOptional().describe('How long it may take to start and list its tools. Default 30000.'),
-    url: z.never({ error: 'cannot be used yet: servers over HTTP come later; start one over stdio with command and args' }).exactOptional().describe('Reserved for servers over HTTP.'),
+    url: text(4096).exactOptional().describe('The address of a server over Streamable HTTP, http: or https:, in place of command.'),
+    headers: z.record(text(256), z.string().max(65_536)).exactOptional().describe('Sent with every request to url, such as authorization. Taken as written.'),
+    start_timeout_ms: positiveMs.exactOptional().describe('How long it may take to start, or connect, and list its tools. Default 30000.'),
   })
-  .describe('An MCP server, started over stdio.');
+  // The code is that of a key that may not be there: its message is shown alone, without the value, which may be a secret.
+  .superRefine((entry, context) => {
+    for (const [key, message] of serverProblems(entry)) context.addIssue({ code: 'invalid_type', expected: 'never', message, path: [key], input: undefined });
+  })
+  .meta({ description: 'An MCP server: started over stdio with command, or reached over HTTP at url.', oneOf: [{ required: ['command'] }, { required: ['url'] }] });
 
 const retry: z.ZodType<RetryEntry> = z
   .strictObject({

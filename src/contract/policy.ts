@@ -58,6 +58,25 @@ export type ClassificationOverrides = Readonly<Record<string, Classification>>;
 /** What a tool does to the world. A mutating tool is not retried when it may have taken effect (R-2.5). */
 export type Effects = 'read' | 'mutating';
 
+/** How the results of a tool are remembered under their keys (R-9.2, R-9.3, R-10.2). */
+export interface DedupePolicy {
+  /** `session` (default): the same call of another session or actor is another call. `global`: shared by all of a tenant; read-only tools only. */
+  readonly scope?: 'session' | 'global';
+  /** Fields of the input, at its top level, that say nothing about what is asked, beside `clientTs`, `retryCount` and `traceparent`. */
+  readonly volatile?: readonly string[];
+  /** `verbatim` (default). `collapse`: strings that differ in white space only are equal. */
+  readonly whitespace?: 'verbatim' | 'collapse';
+  /** How long a result is kept. Default 24 h. */
+  readonly doneTtlMs?: number;
+  /** How long a failure is kept. Default 5 min. */
+  readonly failedTtlMs?: number;
+  /** How long a claim holds without being renewed; it is, every third of it. Default 120,000. */
+  readonly leaseMs?: number;
+}
+
+/** `on`; `shadow`: decides and records, changes nothing; `off`: straight through to the tool. */
+export type Mode = 'on' | 'shadow' | 'off';
+
 /** How one tool's calls are guarded. What is left out comes from the layer's defaults, then its profile. */
 export interface ToolPolicy {
   /** Hard limit on one attempt. Default 30,000. */
@@ -77,6 +96,9 @@ export interface ToolPolicy {
   readonly cost?: number;
   /** Never retry an uncertain failure of a mutating tool, whatever else allows it. */
   readonly safetyCritical?: boolean;
+  readonly dedupe?: DedupePolicy;
+  /** Per-tool staging of a rollout (R-11.2). By default the layer's own mode; the more cautious of both counts. */
+  readonly mode?: Mode;
 }
 
 /** `interactive`: quick, for a person who waits. `resilient`: patient, for work in the background (R-2.1). */

@@ -15,8 +15,13 @@ export interface ToolContext {
   readonly signal: AbortSignal;
   /** Counted from 1. */
   readonly attempt: number;
-  /** Identifies the call across retries: hand it to the resource, which can then refuse to act twice. */
+  /** Identifies the call across retries, processes and repeated requests under one key: hand it to the resource, which can then refuse to act twice. */
   readonly callKey: string;
+  /**
+   * Grows with each claim of the key: a resource that keeps the highest it has seen can refuse a worker that lost its lease and does not know.
+   * Absent without a claim.
+   */
+  readonly fence?: number;
   /** W3C trace context to continue, where the caller gave one. */
   readonly traceparent?: string;
   readonly baggage?: Readonly<Record<string, string>>;

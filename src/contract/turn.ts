@@ -17,6 +17,8 @@ export interface PlanNode {
   readonly default?: unknown;
   /** The id the model gave the call, for the trace. */
   readonly toolCallId?: string;
+  /** The same key of the same session gives the same result, also in a later turn; without one the call is not deduped. */
+  readonly idempotencyKey?: string;
 }
 
 export interface PlanOptions {

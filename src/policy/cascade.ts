@@ -19,10 +19,13 @@ export interface SettledNode {
   readonly covered: boolean;
 }
 
-/** R-5.5, asked in the order completed, failed, escalated, partial. */
-export function turnStatus(nodes: readonly SettledNode[], executedTools: number): TurnStatus {
+/**
+ * R-5.5, asked in the order completed, failed, escalated, partial.
+ * @param ran how many calls' tools ran, or got the result of one that did
+ */
+export function turnStatus(nodes: readonly SettledNode[], ran: number): TurnStatus {
   if (nodes.every(({ state }) => hasValue(state))) return 'completed';
-  if (executedTools === 0) return 'failed';
+  if (ran === 0) return 'failed';
   const missing = nodes.some(({ state, optional, covered }) => !optional && (state === 'skipped' || (state === 'failed' && !covered)));
   return missing ? 'escalated' : 'partial';
 }

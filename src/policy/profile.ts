@@ -1,4 +1,4 @@
-import type { BreakerOptions, Effects, ProfileName, RetryPolicy } from '../contract/policy.ts';
+import type { BreakerOptions, DedupePolicy, Effects, ProfileName, RetryPolicy } from '../contract/policy.ts';
 
 /** The two named retry policies. */
 export const RETRY_PROFILES: Readonly<Record<ProfileName, RetryPolicy>> = {
@@ -18,3 +18,13 @@ export function breakerProfile(profile: ProfileName, effects: Effects | undefine
   if (profile === 'interactive' || effects === undefined) return {};
   return effects === 'read' ? { failureThreshold: 8, cooldownMs: 20_000 } : { failureRate: 0.3, cooldownMs: 15_000 };
 }
+
+/** How long what is remembered: CLAW 1.2 and 1.3. */
+export const DEDUPE_DEFAULTS: Required<DedupePolicy> = {
+  scope: 'session',
+  volatile: ['clientTs', 'retryCount', 'traceparent'],
+  whitespace: 'verbatim',
+  doneTtlMs: 24 * 3_600_000,
+  failedTtlMs: 5 * 60_000,
+  leaseMs: 2 * 60_000,
+};

@@ -55,6 +55,8 @@ class WindowCount {
 export interface RetryBudget {
   recordCall(now: number): void;
   available(now: number): boolean;
+  /** How many retries may be made now. */
+  left(now: number): number;
   recordRetry(now: number): void;
 }
 
@@ -74,10 +76,12 @@ export function createRetryBudget(options: RetryBudgetOptions = {}): RetryBudget
   const calls = new WindowCount(windowMs, Math.floor);
   const retries = new WindowCount(windowMs, Math.ceil);
   const floor = (minPerSecond * windowMs) / 1000;
+  // The tiny term keeps 0.29 x 100 from being 28.999... of 29.
+  const left = (now: number): number => Math.max(0, Math.floor(ratio * calls.count(now) + floor + 1e-9 - retries.count(now)));
   return {
     recordCall: (now) => calls.add(now),
-    // The tiny term keeps 0.29 x 100 from being 28.999... of 29.
-    available: (now) => retries.count(now) + 1 <= ratio * calls.count(now) + floor + 1e-9,
+    available: (now) => left(now) > 0,
+    left,
     recordRetry: (now) => retries.add(now),
   };
 }

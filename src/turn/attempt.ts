@@ -6,7 +6,8 @@ import { timeoutError } from '../operators/attempt-timeout.ts';
 import { expireAfter, type Expiry } from '../operators/expiry.ts';
 import { fromOutput, isPromiseLike } from '../operators/output.ts';
 import type { GuardedTool } from './registry.ts';
-import { fit, type Call } from './request.ts';
+import type { CallRecord } from './call-record.ts';
+import { fit } from './request.ts';
 
 /** Who made an attempt and hears how it goes; told of one end at most. */
 export interface AttemptOwner {
@@ -43,17 +44,19 @@ export class Attempt {
   }
 
   /** Calls the tool. It may settle before this returns. */
-  start(call: Call, input: unknown, number: number): void {
+  start(record: CallRecord, input: unknown, number: number): void {
     const { tool, timeoutMs } = this.#guarded;
     const startedAtMs = this.#runtime.now();
     try {
       // The registry holds tools of any input; each has just checked its own.
-      this.#follow(tool.execute(input as never, this.#context(call, number)));
+      this.#follow(tool.execute(input as never, this.#context(record, number)));
     } catch (error) {
       this.#fail(error);
     }
     if (this.#over) return;
-    const limitMs = Math.min(timeoutMs, call.hints?.timeoutMs ?? Infinity);
+    const limitMs = Math.min(timeoutMs, record.call.hints?.timeoutMs ?? Infinity);
+    // A call that goes straight through has none.
+    if (limitMs === Infinity) return;
     // Whole milliseconds only, so that deadlines of one length can share a timer.
     const startingMs = Math.floor(this.#runtime.now() - startedAtMs);
     this.#hard = expireAfter(Math.max(0, limitMs - startingMs), this.#runtime, () => this.#overtake(timeoutError(limitMs)));
@@ -67,7 +70,8 @@ export class Attempt {
     this.#abortSignal();
   }
 
-  #context({ idempotencyKey, callId, traceparent, baggage }: Call, attempt: number): ToolContext {
+  #context({ call, callKey, lease }: CallRecord, attempt: number): ToolContext {
+    const { traceparent, baggage } = call;
     const signal = (): AbortSignal => this.#signal();
     return {
       // Made when it is first asked for: most of an attempt's memory is its signal.
@@ -75,7 +79,8 @@ export class Attempt {
         return signal();
       },
       attempt,
-      callKey: idempotencyKey ?? callId,
+      callKey,
+      ...(lease === undefined ? {} : { fence: lease.fence }),
       ...(traceparent === undefined ? {} : { traceparent }),
       ...(baggage === undefined ? {} : { baggage }),
       progress: (report) => {

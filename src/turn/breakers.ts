@@ -15,6 +15,14 @@ export interface Breakers {
    * @param options for a breaker that is made now, by the first who asks; by default those of the registered tool
    */
   get(toolName: string, scope?: string, options?: BreakerOptions): Breaker;
+  /** Those that were asked for so far. */
+  list(): readonly BreakerEntry[];
+}
+
+export interface BreakerEntry {
+  readonly toolName: string;
+  readonly scope: string;
+  readonly breaker: Breaker;
 }
 
 export interface BreakerListener {
@@ -26,7 +34,7 @@ export interface BreakerListener {
 export function createBreakers(optionsOf: (toolName: string) => BreakerOptions | undefined, runtime: Runtime, listener: BreakerListener, max: number = BREAKERS_MAX): Breakers {
   checkNumber('maxBreakers', max, integer(1, 1_000_000));
   // Stamped when used, and not moved to a Map's end: a Map that loses and gains an entry with each call is made anew every few calls.
-  const entries = new Map<string, { readonly breaker: Breaker; readonly toolName: string; readonly scope: string; usedAt: number }>();
+  const entries = new Map<string, BreakerEntry & { usedAt: number }>();
   let uses = 0;
   // What a person set stays set, unless nothing else is left.
   const isSet = (breaker: Breaker): boolean => ['forced_open', 'disabled'].includes(breaker.state.type);
@@ -58,5 +66,6 @@ export function createBreakers(optionsOf: (toolName: string) => BreakerOptions |
       entries.set(key, { breaker, toolName, scope, usedAt: ++uses });
       return breaker;
     },
+    list: () => [...entries.values()].map(({ toolName, scope, breaker }) => ({ toolName, scope, breaker })),
   };
 }

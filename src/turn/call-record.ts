@@ -1,6 +1,9 @@
 import type { RetryRecord } from '../contract/envelope.ts';
 import type { ToolEvent, TraceEvent } from '../contract/event.ts';
+import type { Preparation } from '../contract/hooks.ts';
 import type { Runtime } from '../contract/runtime.ts';
+import type { DedupeExecution } from '../contract/store.ts';
+import type { Lease } from '../operators/lease.ts';
 import type { Layer } from './layer.ts';
 import type { Call } from './request.ts';
 import type { History } from './result.ts';
@@ -28,13 +31,17 @@ interface Header {
   readonly nodeId?: string;
 }
 
+/** Attempts that a record in the store tells of, the last ones. */
+const ATTEMPTS_KEPT = 20;
+
 const NO_RETRIES: readonly RetryRecord[] = [];
 
 /** One call: where it happens, what it has done so far, and how it tells of it. */
 export class CallRecord {
   readonly layer: Layer;
   readonly site: CallSite;
-  readonly call: Call;
+  /** As it was asked for, or as a hook prepared it. */
+  call: Call;
   readonly startedAtMs: number;
   /** Physical executions, those of alternatives included. */
   attempts = 0;
@@ -46,7 +53,16 @@ export class CallRecord {
   ended = false;
   /** The tool in use. */
   toolName: string;
+  /** The claim of its key, while it holds one: each attempt needs it to be valid. */
+  lease: Lease | undefined;
+  /** Goes straight through to the tool: nothing is decided about its failure. */
+  bare = false;
+  /** What a resource can know the call by: its idempotency key, where it has one. */
+  callKey: string;
+  /** Its hooks have had their say about an attempt. */
+  hooked = false;
   #retriedBy: RetryRecord[] | undefined;
+  #attempts: Array<DedupeExecution['attempts'][number]> | undefined;
   #made: Header | undefined;
 
   constructor(layer: Layer, site: CallSite, call: Call) {
@@ -54,6 +70,7 @@ export class CallRecord {
     this.site = site;
     this.call = call;
     this.toolName = call.toolName;
+    this.callKey = call.idempotencyKey ?? call.callId;
     this.startedAtMs = site.runtime.now();
   }
 
@@ -74,6 +91,49 @@ export class CallRecord {
 
   recordRetry(record: RetryRecord): void {
     (this.#retriedBy ??= []).push(record);
+  }
+
+  /** Takes what a hook changed. The caller's own key goes before the hook's. */
+  prepare({ idempotencyKey, ...changes }: Preparation): void {
+    const { call } = this;
+    const keyed = idempotencyKey !== undefined && call.idempotencyKey === undefined;
+    // An envelope says by itself whether it is deduped; the short form is once it has a key.
+    const dedupeMode = keyed && call.toolNamespace === undefined ? 'enforced' : call.dedupeMode;
+    this.call = { ...call, ...('input' in changes ? { input: changes.input } : {}), ...(keyed ? { idempotencyKey, dedupeMode } : {}) };
+    this.callKey = this.call.idempotencyKey ?? call.callId;
+  }
+
+  /** From now on it is the tool's own call: hints about how to guard it do not count. */
+  goBare(): void {
+    const { hints: _, ...call } = this.call;
+    this.call = call;
+    this.bare = true;
+  }
+
+  /** Notes an attempt that ended, for the store; without a claim nobody asks. */
+  recordAttempt(durationMs: number, failure?: { readonly retriable: boolean; readonly errorCode: string }): void {
+    if (this.lease === undefined) return;
+    const finishedAtMs = this.site.runtime.wallNow();
+    const end = failure === undefined ? { status: 'success' as const, retriable: false } : { status: 'error' as const, ...failure };
+    (this.#attempts ??= []).push({ startedAtMs: Math.max(0, finishedAtMs - durationMs), finishedAtMs, ...end });
+  }
+
+  get execution(): DedupeExecution | undefined {
+    return this.#attempts === undefined ? undefined : { attemptCount: this.attempts, attempts: this.#attempts.slice(-ATTEMPTS_KEPT) };
+  }
+
+  emitStart(): void {
+    const { toolCallId, tags, correlationId, fromHook, session, tenant, traceparent } = this.call;
+    this.emit({
+      type: 'call_started',
+      ...(toolCallId === undefined ? {} : { toolCallId }),
+      ...(tags === undefined ? {} : { tags }),
+      ...(correlationId === undefined ? {} : { correlationId }),
+      ...(fromHook === undefined ? {} : { fromHook }),
+      ...(session === undefined ? {} : { session }),
+      ...(tenant === undefined ? {} : { tenant }),
+      ...(traceparent === undefined ? {} : { traceparent }),
+    });
   }
 
   /** Tells an event to those who listen; without any, nothing is made. */

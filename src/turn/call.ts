@@ -1,48 +1,49 @@
 import type { Subscription } from 'rxjs';
-import type { ToolResultEnvelope } from '../contract/envelope.ts';
-import type { ToolErrorKind } from '../contract/error-kind.ts';
 import type { RecoveryDecision } from '../contract/recovery.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
-import { expireAfter, type Expiry } from '../operators/expiry.ts';
 import { classify } from '../policy/classify.ts';
 import { CallRecord, type CallSite } from './call-record.ts';
 import { conclude, decide, unattempted } from './decide.ts';
+import { dedupeSeat, type DedupeSeat, type SeatOwner } from './dedupe-seat.ts';
 import type { Layer } from './layer.ts';
+import { listenOutside, obstacleTo, type Ending, type Outside } from './outside.ts';
 import type { GuardedTool } from './registry.ts';
 import { readInput, type Call } from './request.ts';
 import type { RunningCall } from './running-calls.ts';
-import { failureResult, reportOf, successResult, type Failure } from './result.ts';
+import { failureResult, reportOf, successResult, type CallOutcome, type Failure } from './result.ts';
+import { ShadowWatch } from './shadow.ts';
 import { Trial, type TrialOwner } from './trial.ts';
-
-/** How a call ended, for the turn it is part of. */
-export interface CallOutcome {
-  readonly result: ToolResultEnvelope;
-  /** Absent when it succeeded. */
-  readonly error?: ToolExecutionError;
-}
 
 /**
  * One call under the whole order, outermost first:
  * `traced(switches(prepareCall(validate(dedupe(alternatives(retry(breaker(attemptHooks(attemptTimeout(provider))))))))))`.
- * Switches, hooks and dedupe have their seats in this order and are not built yet; `Trial` is retry and what is inside it.
+ * `DedupeSeat` is dedupe; `Trial` is retry and what is inside it.
  *
  * It is a few objects and not a pipe of operators, which would hold 16 KB for each call in flight, and collecting that garbage would make a fan of
  * 100,000 nodes three times as dear per node as one of 1,000. Tells exactly one outcome; a tool's failure is a value in it.
  */
-export class GuardedCall implements TrialOwner, RunningCall {
+export class GuardedCall implements TrialOwner, SeatOwner, RunningCall {
   next: RunningCall | undefined;
   previous: RunningCall | undefined;
   readonly #record: CallRecord;
   readonly #settled: (outcome: CallOutcome, call: GuardedCall) => void;
+  #guarded: GuardedTool | undefined;
+  #seat: DedupeSeat | undefined;
+  #shadow: ShadowWatch | undefined;
+  /** The input as the tool's schema gives it. */
+  #input: unknown;
   #trial: Trial | undefined;
   /** Alternatives that the present trial may still be followed by. */
   #untried: readonly string[] = [];
   /** The failure that the present trial is an alternative after. */
   #fallen: { readonly toolName: string; readonly error: ToolExecutionError } | undefined;
-  #deadline: Expiry | undefined;
-  /** An answer of the error handler that comes later, about a refusal. */
+  /** An answer that comes later, of the error handler about a refusal or of a hook. */
   #wait: Subscription | undefined;
-  #onAbort: (() => void) | undefined;
+  #outside: Outside | undefined;
+  /** How it ends, while that is being recorded. */
+  #outcome: CallOutcome | undefined;
+  /** Its caller has gone; it goes on for others that wait for the same key. */
+  #left = false;
   #over = false;
 
   constructor(layer: Layer, site: CallSite, call: Call, settled: (outcome: CallOutcome, call: GuardedCall) => void) {
@@ -62,24 +63,19 @@ export class GuardedCall implements TrialOwner, RunningCall {
    */
   begin(tool?: GuardedTool, malformed?: ToolExecutionError): void {
     const { layer, call, startedAtMs } = this.#record;
-    const { toolCallId, tags, correlationId, fromHook, toolName } = call;
     layer.retryBudget?.recordCall(startedAtMs);
     layer.running.add(this);
-    this.#record.emit({
-      type: 'call_started',
-      ...(toolCallId === undefined ? {} : { toolCallId }),
-      ...(tags === undefined ? {} : { tags }),
-      ...(correlationId === undefined ? {} : { correlationId }),
-      ...(fromHook === undefined ? {} : { fromHook }),
-    });
+    this.#record.emitStart();
     if (this.#over) return;
-    const guarded = tool ?? layer.registry.get(toolName);
-    const obstacle = malformed ?? this.#obstacle();
-    // Before anything that may take time, as an error handler does that answers later.
-    this.#listen();
+    const guarded = tool ?? layer.registry.get(call.toolName);
+    this.#guarded = guarded;
+    const obstacle = malformed ?? obstacleTo(this.#record);
+    // Before anything that may take time, as an error handler or a hook does that answers later.
+    this.#outside = listenOutside(this.#record, (kind, message) => this.#endBy(kind, message));
     if (obstacle !== undefined) return this.#refuse(obstacle, []);
-    if (guarded === undefined) return this.#refuse(new ToolExecutionError('unknown_tool', `No tool is named ${toolName}`), []);
-    this.#try(guarded, guarded.alternatives, []);
+    if (guarded === undefined) return this.#refuse(new ToolExecutionError('unknown_tool', `No tool is named ${call.toolName}`), []);
+    if (layer.hooks === undefined) this.#pass(guarded);
+    else this.#prepare(guarded);
   }
 
   /** Ends it with the error `canceled`. */
@@ -94,10 +90,11 @@ export class GuardedCall implements TrialOwner, RunningCall {
 
   /** Nobody waits for it any more: everything stops, and no outcome is told. */
   abandon(): void {
-    if (this.#over) return;
+    if (this.#over || this.#left) return;
+    if (this.#keepsOn) return this.#leave(() => this.#record.emit({ type: 'abandoned' }));
     this.#release();
+    this.#seat?.leave(undefined, 'canceled');
     this.#record.emit({ type: 'abandoned' });
-    this.#record.ended = true;
     this.#record.ended = true;
   }
 
@@ -110,13 +107,39 @@ export class GuardedCall implements TrialOwner, RunningCall {
     this.#learn(true);
     const { toolName, call, history } = this.#record;
     const metadata = toolName === call.toolName ? undefined : { alternativeFor: call.toolName };
-    this.#settle({ result: successResult(history, output, metadata) });
+    this.#conclude({ result: successResult(history, output, metadata) });
   }
 
   trialFailed(failure: Failure, { strategy, toolName }: RecoveryDecision, untried: readonly string[] = this.#untried): void {
     this.#learn(false);
     if (strategy === 'alternative' && toolName !== undefined) return this.#tryAlternative(toolName, untried.slice(untried.indexOf(toolName) + 1), failure.error);
-    this.#settle({ result: failureResult(this.#record.history, failure), error: failure.error });
+    this.#conclude({ result: failureResult(this.#record.history, failure), error: failure.error });
+  }
+
+  seatTaken(): void {
+    if (this.#guarded !== undefined) this.#try(this.#guarded, this.#input, this.#guarded.alternatives);
+  }
+
+  seatReplayed(outcome: CallOutcome): void {
+    this.#conclude(outcome);
+  }
+
+  seatRefused(error: ToolExecutionError): void {
+    this.#refuse(error, []);
+  }
+
+  seatLost(): void {
+    this.#trial?.abort();
+    this.#wait?.unsubscribe();
+  }
+
+  seatDeserted(): void {
+    if (this.#left && this.#outcome === undefined) this.#endBy('canceled', 'Nobody waits for the call any more');
+  }
+
+  /** Whether others wait for what it finds, so that it outlives its caller. Not beyond the layer's own end. */
+  get #keepsOn(): boolean {
+    return this.#seat?.waitedFor === true && !this.#record.layer.closed;
   }
 
   /** Remembers what became of using an alternative. */
@@ -126,29 +149,43 @@ export class GuardedCall implements TrialOwner, RunningCall {
     this.#fallen = undefined;
   }
 
-  /** Why a call must not even begin. */
-  #obstacle(): ToolExecutionError | undefined {
-    const { layer, site, call, startedAtMs } = this.#record;
-    if (layer.closed) return new ToolExecutionError('canceled', 'The layer is closed');
-    if (site.signal?.aborted === true) return new ToolExecutionError('canceled', 'The caller had canceled the call before it began');
-    return call.deadlineMs <= startedAtMs ? new ToolExecutionError('deadline_exceeded', 'The deadline of the call had passed before it began') : undefined;
+  /** Asks the host's hook, which may change the call. */
+  #prepare(guarded: GuardedTool): void {
+    const record = this.#record;
+    this.#await(
+      record.layer.hooks?.prepare({ record, guarded, input: record.call.input }, (preparation, error) => {
+        if (this.#over) return;
+        if (error !== undefined) return this.#refuse(error, []);
+        record.prepare(preparation);
+        this.#pass(guarded);
+      }),
+    );
   }
 
-  /** Hears what can end the call from outside: its caller's signal and its own deadline. */
-  #listen(): void {
-    const { site, call } = this.#record;
-    if (site.signal !== undefined) {
-      this.#onAbort = () => this.cancel();
-      site.signal.addEventListener('abort', this.#onAbort, { once: true });
-    }
-    if (call.deadlineMs === Infinity) return;
-    this.#deadline = expireAfter(Math.max(0, call.deadlineMs - site.runtime.now()), site.runtime, () => this.#endBy('deadline_exceeded', 'The deadline of the call passed'));
+  /** Through the switches, and then on in the order. */
+  #pass(guarded: GuardedTool): void {
+    const { layer, call } = this.#record;
+    const mode = layer.switches.modeOf(guarded.mode);
+    if (mode !== 'on') return this.#passBy(guarded, mode === 'shadow');
+    const { input, error } = readInput(guarded.tool.input, call.input);
+    if (error !== undefined) return this.#refuse(error, []);
+    this.#input = input;
+    if (call.dedupeMode === 'disabled') return this.#try(guarded, input, guarded.alternatives);
+    const seat = dedupeSeat(this.#record, this, guarded);
+    if (seat instanceof ToolExecutionError) return this.#refuse(seat, []);
+    this.#seat = seat;
+    if (seat === undefined) this.#try(guarded, input, guarded.alternatives);
+    else seat.start();
   }
 
-  /** Tries a tool. `ifInvalid` is what may follow when the input does not fit it: nothing for the tool that was asked for. */
-  #try(guarded: GuardedTool, alternatives: readonly string[], ifInvalid: readonly string[]): void {
-    const { input, error } = readInput(guarded.tool.input, this.#record.call.input);
-    if (error !== undefined) return this.#refuse(error, ifInvalid);
+  /** Straight through to the tool; in shadow mode with a note of what the layer would have done. */
+  #passBy(guarded: GuardedTool, shadow: boolean): void {
+    this.#record.goBare();
+    if (shadow) this.#shadow = new ShadowWatch(this.#record, guarded);
+    this.#try(guarded.bare(), this.#record.call.input, []);
+  }
+
+  #try(guarded: GuardedTool, input: unknown, alternatives: readonly string[]): void {
     this.#untried = alternatives;
     this.#trial = new Trial(this.#record, this, guarded, input, alternatives);
     this.#trial.start();
@@ -162,7 +199,10 @@ export class GuardedCall implements TrialOwner, RunningCall {
     this.#fallen = { toolName: from, error };
     this.#record.toolName = toolName;
     this.#record.emit({ type: 'alternative_used', from, message: 'Used alternative tool' });
-    if (!this.#over) this.#try(guarded, rest, rest);
+    if (this.#over) return;
+    const { input, error: misfit } = readInput(guarded.tool.input, this.#record.call.input);
+    if (misfit === undefined) this.#try(guarded, input, rest);
+    else this.#refuse(misfit, rest);
   }
 
   /** A failure before any attempt at a tool: decided like any other, but never tried again. */
@@ -171,36 +211,82 @@ export class GuardedCall implements TrialOwner, RunningCall {
     const failure: Failure = { error, classification, breakerState: 'disabled' };
     this.#record.emit({ type: 'rejected', error: reportOf(error), classification, rule, breakerState: 'disabled' });
     if (this.#over) return;
-    const later = decide(this.#record, failure, { ...unattempted, alternatives }, (decision) => {
-      if (!this.#over) this.trialFailed({ ...failure, code: decision.code }, decision, alternatives);
-    });
-    if (later?.closed === false) this.#wait = later;
+    this.#await(
+      decide(this.#record, failure, { ...unattempted, alternatives }, (decision) => {
+        if (!this.#over) this.trialFailed({ ...failure, code: decision.code }, decision, alternatives);
+      }),
+    );
   }
 
-  #endBy(kind: Extract<ToolErrorKind, 'canceled' | 'deadline_exceeded'>, message: string): void {
+  #endBy(kind: Ending, message: string): void {
     if (this.#over) return;
+    // It has ended by itself already.
+    if (this.#outcome !== undefined) return this.#settle(this.#outcome);
     const error = new ToolExecutionError(kind, message, { executed: this.executed, uncertain: this.#trial?.attempting === true });
-    this.#trial?.abort();
     const failure: Failure = { error, classification: classify(error).classification, breakerState: this.#trial?.breakerState ?? 'disabled' };
+    if (this.#keepsOn && !this.#left) {
+      const outcome = { result: failureResult(this.#record.history, conclude(this.#record, failure, this.#record.attempts)), error };
+      return this.#leave(() => {
+        this.#record.emit({ type: 'settled', result: outcome.result });
+        this.#settled(outcome, this);
+      });
+    }
+    this.#trial?.abort();
     const concluded = conclude(this.#record, failure, this.#record.attempts);
-    this.#settle({ result: failureResult(this.#record.history, concluded), error });
+    const outcome = { result: failureResult(this.#record.history, concluded), error };
+    this.#seat?.leave(outcome.result, kind);
+    this.#settle(outcome);
+  }
+
+  /** Its caller goes, told or not; it runs on for those who wait for the same key. */
+  #leave(tell: () => void): void {
+    this.#left = true;
+    this.#outside?.cancel();
+    tell();
+    this.#record.late = true;
+  }
+
+  /** It has its outcome: hooks that have not been asked hear of it, the store remembers it, and then its caller is told. */
+  #conclude(outcome: CallOutcome): void {
+    const record = this.#record;
+    const { hooks } = record.layer;
+    if (hooks === undefined || record.hooked) return this.#keep(outcome);
+    const subject = { record, guarded: this.#guarded, input: this.#input ?? record.call.input };
+    this.#await(
+      hooks.before(subject, 0, (blocked) => {
+        if (this.#over) return;
+        if (blocked !== undefined && outcome.error === undefined) return this.#refuse(blocked, []);
+        hooks.after(subject, 0, { durationMs: outcome.result.durationMs, result: outcome.result });
+        this.#keep(outcome);
+      }),
+    );
+  }
+
+  #keep(outcome: CallOutcome): void {
+    this.#shadow?.end(outcome);
+    if (this.#seat === undefined) return this.#settle(outcome);
+    this.#outcome = outcome;
+    this.#seat.settle(outcome, (final) => this.#settle(final));
   }
 
   #settle(outcome: CallOutcome): void {
     if (this.#over) return;
     this.#release();
-    this.#record.emit({ type: 'settled', result: outcome.result });
+    if (!this.#left) this.#record.emit({ type: 'settled', result: outcome.result });
     this.#record.ended = true;
-    this.#settled(outcome, this);
+    if (!this.#left) this.#settled(outcome, this);
+  }
+
+  /** Keeps hold of an answer that comes later; one that was there at once may have set a wait of its own. */
+  #await(later: Subscription | undefined): void {
+    if (later?.closed === false) this.#wait = later;
   }
 
   #release(): void {
     this.#over = true;
     this.#trial?.abort();
     this.#wait?.unsubscribe();
-    this.#deadline?.cancel();
-    const { layer, site } = this.#record;
-    layer.running.delete(this);
-    if (this.#onAbort !== undefined) site.signal?.removeEventListener('abort', this.#onAbort);
+    this.#outside?.cancel();
+    this.#record.layer.running.delete(this);
   }
 }

@@ -2,9 +2,12 @@ import type { Runtime } from '../contract/runtime.ts';
 import type { Experience } from '../policy/experience.ts';
 import type { RetryBudget } from '../policy/retry-budget.ts';
 import type { Breakers } from './breakers.ts';
+import type { DedupeLayer } from './dedupe-layer.ts';
 import type { Recovery } from './error-handler.ts';
+import type { HookRunner } from './hooks.ts';
 import type { Registry } from './registry.ts';
 import type { RunningCalls } from './running-calls.ts';
+import type { Switches } from './switches.ts';
 import type { Trace } from './trace.ts';
 
 /** What all calls of one `createSpillway` share. */
@@ -17,6 +20,9 @@ export interface Layer {
   /** The error handler: what to do about a failure, now or later. */
   readonly recovery: Recovery;
   readonly experience: Experience | undefined;
+  readonly dedupe: DedupeLayer;
+  readonly hooks: HookRunner | undefined;
+  readonly switches: Switches;
   /** The calls that are running, for `close()`. */
   readonly running: RunningCalls;
   /** After `close()` nothing begins. */

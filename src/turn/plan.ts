@@ -40,6 +40,8 @@ export interface NodeOptions<Values, Needs extends keyof Values> {
   /** Stands in for the value of each need that failed, so that this node runs all the same. */
   readonly default?: Values[Needs];
   readonly toolCallId?: string;
+  /** The same key of the same session gives the same result, also in a later turn. */
+  readonly idempotencyKey?: string;
 }
 
 /** A plan that grows by chained calls; each gives a new plan. */
@@ -101,14 +103,17 @@ const checkOptions = (options: PlanOptions): void => {
 const isTool = (tool: unknown): boolean => typeof tool === 'string' || typeof (tool as Partial<AnyTool> | null | undefined)?.execute === 'function';
 
 /** What a node made elsewhere lacks: the compiler has not seen it. */
-const NODE_KEYS = ['id', 'tool', 'input', 'needs', 'optional', 'default', 'toolCallId'];
+const NODE_KEYS = ['id', 'tool', 'input', 'needs', 'optional', 'default', 'toolCallId', 'idempotencyKey'];
 
 const checkShape = (node: PlanNode, place: number): void => {
   if (typeof node !== 'object' || node === null) throw new PlanError('malformed', [], `Node ${place} must be an object with an id and a tool, not ${String(node)}.`);
-  const { id, tool, needs } = node;
+  const { id, tool, needs, idempotencyKey } = node;
   checkKeys(`Node ${typeof id === 'string' ? id : place}`, node, NODE_KEYS);
   if (typeof id !== 'string' || id === '') throw new PlanError('malformed', [String(id)], `Node ${place} needs an id: a string that is not empty, not ${String(id)}.`);
   if (!isTool(tool)) throw new PlanError('malformed', [id], `Node ${id} needs a tool: one made with \`tool()\`, or the name of one that is registered.`);
+  if (idempotencyKey !== undefined && (typeof idempotencyKey !== 'string' || idempotencyKey === '' || idempotencyKey.length > 512)) {
+    throw new PlanError('malformed', [id], `The idempotencyKey of node ${id} must be a string of 1 to 512 characters.`);
+  }
   if (needs !== undefined && !Array.isArray(needs)) throw new PlanError('malformed', [id], `The needs of node ${id} must be a list of ids, not ${typeof needs}.`);
 };
 

@@ -1,9 +1,9 @@
-import type { BreakerOptions, ClassificationOverrides, Effects, ProfileName, RetryPolicy, ToolPolicy } from '../contract/policy.ts';
+import type { BreakerOptions, ClassificationOverrides, DedupePolicy, Effects, Mode, ProfileName, RetryPolicy, ToolPolicy } from '../contract/policy.ts';
 import type { AnyTool } from '../contract/tool.ts';
 import { retryPolicy } from '../policy/backoff.ts';
 import { breakerSettings } from '../policy/breaker-settings.ts';
 import { checkKeys, checkNumber, checkOneOf, number, positiveDuration } from '../policy/check.ts';
-import { ATTEMPT_TIMEOUT_MS, RETRY_PROFILES, breakerProfile } from '../policy/profile.ts';
+import { ATTEMPT_TIMEOUT_MS, DEDUPE_DEFAULTS, RETRY_PROFILES, breakerProfile } from '../policy/profile.ts';
 
 /** A tool with every part of its policy decided. */
 export interface GuardedTool {
@@ -20,17 +20,23 @@ export interface GuardedTool {
   readonly enforcesKey: boolean;
   readonly safetyCritical: boolean;
   readonly cost: number;
+  readonly dedupe: Required<DedupePolicy>;
+  readonly mode: Mode | undefined;
+  /** The tool with nothing around it, for calls that go straight through (R-11.2). */
+  readonly bare: () => GuardedTool;
 }
 
 export interface Registry {
   get(toolName: string): GuardedTool | undefined;
+  readonly names: readonly string[];
   /** The guarded form of a tool that a plan brought along, registered or not. */
   of(tool: AnyTool): GuardedTool;
   /** What was noticed while tools were registered, a sentence each. */
   readonly warnings: readonly string[];
 }
 
-const POLICY_KEYS = ['timeoutMs', 'idleTimeoutMs', 'retry', 'breaker', 'alternatives', 'effects', 'classification', 'enforcesKey', 'safetyCritical', 'cost'];
+const POLICY_KEYS = ['timeoutMs', 'idleTimeoutMs', 'retry', 'breaker', 'alternatives', 'effects', 'classification', 'enforcesKey', 'safetyCritical', 'cost', 'dedupe', 'mode'];
+const DEDUPE_KEYS = ['scope', 'volatile', 'whitespace', 'doneTtlMs', 'failedTtlMs', 'leaseMs'];
 
 /** Runs a check, and says whose options it was about when it fails. */
 const about = <T>(toolName: string, check: () => T): T => {
@@ -44,12 +50,23 @@ const about = <T>(toolName: string, check: () => T): T => {
 /** Options without those that are `undefined`, which must not hide a default. */
 const given = <T extends object>(options: T | undefined): T => Object.fromEntries(Object.entries(options ?? {}).filter(([, value]) => value !== undefined)) as T;
 
+const checkDedupe = (dedupe: DedupePolicy): void => {
+  checkKeys('dedupe', dedupe, DEDUPE_KEYS);
+  const { scope, volatile, whitespace, doneTtlMs, failedTtlMs, leaseMs } = dedupe;
+  if (scope !== undefined) checkOneOf('dedupe.scope', scope, ['session', 'global']);
+  if (whitespace !== undefined) checkOneOf('dedupe.whitespace', whitespace, ['verbatim', 'collapse']);
+  if (volatile !== undefined && !(Array.isArray(volatile) && volatile.every((name) => typeof name === 'string'))) throw new RangeError('dedupe.volatile must be a list of field names');
+  for (const [name, value] of Object.entries({ doneTtlMs, failedTtlMs, leaseMs })) if (value !== undefined) checkNumber(`dedupe.${name}`, value, positiveDuration);
+};
+
 const checkPolicy = (policy: ToolPolicy): void => {
   checkKeys('a tool policy', policy, POLICY_KEYS);
   if (policy.timeoutMs !== undefined) checkNumber('timeoutMs', policy.timeoutMs, positiveDuration);
   if (policy.idleTimeoutMs !== undefined) checkNumber('idleTimeoutMs', policy.idleTimeoutMs, positiveDuration);
   if (policy.cost !== undefined) checkNumber('cost', policy.cost, number(0, Number.MAX_VALUE));
   if (policy.effects !== undefined) checkOneOf('effects', policy.effects, ['read', 'mutating']);
+  if (policy.mode !== undefined) checkOneOf('mode', policy.mode, ['on', 'shadow', 'off']);
+  checkDedupe(policy.dedupe ?? {});
   for (const [key, value] of Object.entries(policy.classification ?? {})) checkOneOf(`classification of ${key}`, value, ['transient', 'permanent']);
 };
 
@@ -66,6 +83,22 @@ const outlasting = (breaker: BreakerOptions, timeoutMs: number): BreakerOptions 
   return breaker.halfOpenTimeoutMs === undefined && halfOpenTimeoutMs <= timeoutMs ? { ...breaker, halfOpenTimeoutMs: timeoutMs + 1_000 } : breaker;
 };
 
+/** One attempt, however long it takes, and whatever it gives. */
+const bareOf = (guarded: GuardedTool): GuardedTool => {
+  const { output: _, ...tool } = guarded.tool;
+  return {
+    ...guarded,
+    // Called as a method of the tool itself, as anyone would.
+    tool: { ...tool, execute: (input, context) => guarded.tool.execute(input, context) },
+    timeoutMs: Infinity,
+    idleTimeoutMs: undefined,
+    retry: { ...guarded.retry, maxAttempts: 1 },
+    breaker: undefined,
+    alternatives: [],
+    classification: {},
+  };
+};
+
 const guard = (tool: AnyTool, { profile, defaults, breakerKey }: Surroundings): GuardedTool =>
   about(tool.name, () => {
     if (typeof tool.execute !== 'function') throw new RangeError(`execute must be a function, not ${typeof tool.execute}`);
@@ -77,7 +110,11 @@ const guard = (tool: AnyTool, { profile, defaults, breakerKey }: Surroundings): 
     const breaker = policy.breaker === false ? undefined : outlasting({ ...breakerProfile(profile, policy.effects), ...shared, ...given(policy.breaker) }, timeoutMs);
     const breakerName = breakerKey === undefined ? tool.name : breakerKey(tool);
     if (typeof breakerName !== 'string' || breakerName === '') throw new RangeError(`breakerKey must give a string that is not empty, not ${String(breakerName)}`);
-    return {
+    const volatile = [...DEDUPE_DEFAULTS.volatile, ...(defaults.dedupe?.volatile ?? []), ...(own.dedupe?.volatile ?? [])];
+    const dedupe = { ...DEDUPE_DEFAULTS, ...given(defaults.dedupe), ...given(own.dedupe), volatile };
+    // What all of a tenant share must say of itself that it only reads (R-9.3).
+    if (dedupe.scope === 'global' && policy.effects !== 'read') throw new RangeError("dedupe.scope 'global' is for tools that declare effects: 'read'; others keep the scope 'session'");
+    const guarded: GuardedTool = {
       tool,
       timeoutMs,
       idleTimeoutMs,
@@ -90,7 +127,12 @@ const guard = (tool: AnyTool, { profile, defaults, breakerKey }: Surroundings): 
       enforcesKey: policy.enforcesKey ?? false,
       safetyCritical: policy.safetyCritical ?? false,
       cost: policy.cost ?? 0,
+      dedupe,
+      mode: policy.mode,
+      bare: () => (bare ??= bareOf(guarded)),
     };
+    let bare: GuardedTool | undefined;
+    return guarded;
   });
 
 const warningsOf = ({ tool, timeoutMs, retry }: GuardedTool): string[] =>
@@ -121,6 +163,7 @@ export function createRegistry(tools: readonly AnyTool[], around: Surroundings):
   return {
     warnings: [...byName.values()].flatMap(warningsOf),
     get: (toolName) => byName.get(toolName),
+    names: [...byName.keys()],
     of: (tool) => {
       const registered = byName.get(tool.name);
       const known = registered?.tool === tool ? registered : strangers.get(tool);

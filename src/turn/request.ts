@@ -4,6 +4,7 @@ import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { read } from '../entrance/structure.ts';
 import { toToolExecutionError } from '../entrance/tool.ts';
+import type { DedupeMode } from '../policy/claim.ts';
 
 /** A call as the layer runs it, from either form of a request. */
 export interface Call {
@@ -16,6 +17,10 @@ export interface Call {
   /** Whether the turn cannot do without it. */
   readonly required: boolean;
   readonly idempotencyKey?: string;
+  readonly dedupeMode: DedupeMode;
+  readonly toolNamespace?: string;
+  readonly session?: string;
+  readonly actor?: string;
   readonly tenant?: string;
   readonly correlationId?: string;
   readonly tags?: readonly string[];
@@ -58,6 +63,10 @@ const fromEnvelope = (envelope: ToolCallEnvelope, runtime: Runtime): Call => {
     toolName: envelope.toolName,
     input: payload.params,
     required: true,
+    dedupeMode: transport.dedupeMode,
+    toolNamespace: envelope.toolNamespace,
+    session: target.sessionKey,
+    actor: target.actorId,
     retryBudget: transport.retryBudget,
     // From the wall clock to the monotonic one, once: a clock that jumps later moves nothing.
     deadlineMs: control.deadlineAtMs === undefined ? Infinity : runtime.now() + (control.deadlineAtMs - runtime.wallNow()),
@@ -79,9 +88,13 @@ const fromRequest = (request: ToolCallRequest, runtime: Runtime): Call => ({
   toolName: request.toolName,
   input: request.input,
   required: true,
+  // Nobody gets yesterday's answer without asking (R-8.1).
+  dedupeMode: request.idempotencyKey === undefined ? 'disabled' : 'enforced',
   deadlineMs: Infinity,
   ...present('toolCallId', request.toolCallId),
   ...present('idempotencyKey', request.idempotencyKey),
+  ...present('session', request.session),
+  ...present('actor', request.actor),
   ...present('tenant', request.tenant),
 });
 
@@ -93,7 +106,7 @@ const text = (value: unknown, fallback: string): string => (typeof value === 'st
 /** A request read and checked: the call, or the error and what it can still be called by (TR-1). Never throws, whatever a getter does. */
 export function readRequest(request: ToolCallRequest | ToolCallEnvelope, runtime: Runtime): { readonly call: Call; readonly error?: ToolExecutionError } {
   const malformed = (error: ToolExecutionError): { readonly call: Call; readonly error: ToolExecutionError } => ({
-    call: { callId: text(read(request, 'requestId'), runtime.id()), toolName: text(read(request, 'toolName'), 'unknown'), input: undefined, required: true, deadlineMs: Infinity },
+    call: { callId: text(read(request, 'requestId'), runtime.id()), toolName: text(read(request, 'toolName'), 'unknown'), input: undefined, required: true, dedupeMode: 'disabled', deadlineMs: Infinity },
     error,
   });
   try {

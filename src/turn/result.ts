@@ -14,6 +14,13 @@ export interface Failure {
   readonly code?: RecoveryCode;
 }
 
+/** How a call ended, for the turn it is part of. */
+export interface CallOutcome {
+  readonly result: ToolResultEnvelope;
+  /** Absent when it succeeded. */
+  readonly error?: ToolExecutionError;
+}
+
 /** What of a call's history its result tells. */
 export interface History {
   readonly requestId: string;
@@ -53,7 +60,7 @@ export function failureResult(history: History, failure: Failure): ToolResultEnv
   return {
     ...common(history),
     status: statusOf(failure, history),
-    error: { code: error.kind, message: error.message, retriable: !terminal, terminal, breakerState },
+    error: { code: error.kind, message: error.message, retriable: !terminal, terminal, breakerState, ...(error.uncertain ? { uncertain: true as const } : {}) },
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Subscription } from 'rxjs';
 import type { BreakerStateName, RetryRecord } from '../contract/envelope.ts';
+import type { Classification } from '../contract/error-kind.ts';
 import type { RecoveryDecision } from '../contract/recovery.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { Progress } from '../contract/tool.ts';
@@ -11,6 +12,7 @@ import { breakerOutcome } from '../policy/breaker-outcome.ts';
 import { classify, type Classified } from '../policy/classify.ts';
 import { Attempt, type AttemptOwner } from './attempt.ts';
 import type { CallRecord } from './call-record.ts';
+import type { HookRunner, HookSubject } from './hooks.ts';
 import { decide, type Circumstances } from './decide.ts';
 import type { GuardedTool } from './registry.ts';
 import { reportOf, type Failure } from './result.ts';
@@ -22,7 +24,7 @@ export interface TrialOwner {
 }
 
 /** What the breaker of a call is known by: its tool, or what the caller or the host asked for, and the tenant. */
-const breakerOf = ({ call, layer }: CallRecord, { tool, breaker, breakerName }: GuardedTool): Breaker | undefined => {
+export const breakerOf = ({ call, layer }: CallRecord, { tool, breaker, breakerName }: GuardedTool): Breaker | undefined => {
   const { breakerHint, tenant } = call;
   if (breaker === undefined) return undefined;
   if (breakerHint === 'global') return layer.breakers.get('*', tenant);
@@ -84,13 +86,39 @@ export class Trial implements AttemptOwner {
 
   start(): void {
     const record = this.#record;
+    // No attempt without a valid claim: the loss has just been told, and ended this.
+    if (record.lease?.holds() === false) return;
     const admission = this.#breaker?.admit();
     // Whoever heard of the breaker's change may have ended the call.
     if (this.#over) return admission?.admitted === true ? admission.release() : undefined;
-    if (admission?.admitted === false) return this.#failed(circuitOpenError(admission.retryAfterMs));
+    if (admission?.admitted === true) this.#permit = admission;
+    else if (admission !== undefined && !record.layer.switches.breakersObserve) return this.#failed(circuitOpenError(admission.retryAfterMs));
+    if (record.layer.hooks === undefined) this.#attemptNow();
+    else this.#askHooks(record.layer.hooks);
+  }
+
+  /** The host's hooks can block each attempt. That is no word about the tool, nor is it an attempt. */
+  #askHooks(hooks: HookRunner): void {
+    const record = this.#record;
+    const asked = hooks.before(this.#subject, record.attempts + 1, (error) => {
+      if (this.#over) return;
+      if (error === undefined) return this.#attemptNow();
+      this.#permit?.ignore();
+      this.#permit = undefined;
+      hooks.after(this.#subject, record.attempts + 1, { durationMs: 0, error });
+      this.#failed(error);
+    });
+    if (asked?.closed === false) this.#wait = asked;
+  }
+
+  get #subject(): HookSubject {
+    return { record: this.#record, guarded: this.#guarded, input: this.#input };
+  }
+
+  #attemptNow(): void {
+    const record = this.#record;
     if (this.#retrying !== undefined) record.recordRetry(this.#retrying);
     this.#retrying = undefined;
-    this.#permit = admission;
     this.#attemptStartedAtMs = record.site.runtime.now();
     this.#executedBefore = record.executed;
     record.executed = true;
@@ -99,7 +127,7 @@ export class Trial implements AttemptOwner {
     this.#attempt = attempt;
     record.emit({ type: 'attempt_started', attempt: record.attempts });
     // Whoever heard that may have ended the call.
-    if (!this.#over) attempt.start(record.call, this.#input, this.#ownAttempts);
+    if (!this.#over) attempt.start(record, this.#input, this.#ownAttempts);
   }
 
   /** Ends it from outside: the attempt is aborted, its permit given back, a backoff called off. Nobody is told but the trace. */
@@ -112,7 +140,9 @@ export class Trial implements AttemptOwner {
     // As with `firstValueFrom`: who unsubscribes after a value has had an answer (R-3.6).
     if (attempt?.gaveValue === true) this.#permit?.success();
     else this.#permit?.release();
-    if (attempt !== undefined) this.#record.emit({ type: 'attempt_canceled', attempt: this.#record.attempts, durationMs: this.#attemptMs });
+    if (attempt === undefined) return;
+    this.#ended(new ToolExecutionError('canceled', 'The attempt was aborted', { executed: true, uncertain: true }));
+    this.#record.emit({ type: 'attempt_canceled', attempt: this.#record.attempts, durationMs: this.#attemptMs });
   }
 
   attemptProgressed(report: Progress): void {
@@ -126,6 +156,8 @@ export class Trial implements AttemptOwner {
     if (this.#over) return;
     this.#over = true;
     this.#attempt = undefined;
+    this.#record.recordAttempt(this.#attemptMs);
+    this.#record.layer.hooks?.after(this.#subject, this.#record.attempts, { durationMs: this.#attemptMs, output });
     const message = this.#ownAttempts > 1 ? { message: `Tool succeeded on retry ${this.#ownAttempts}` } : {};
     this.#record.emit({ type: 'attempt_succeeded', attempt: this.#record.attempts, durationMs: this.#attemptMs, ...message });
     this.#owner.trialSucceeded(output);
@@ -162,6 +194,7 @@ export class Trial implements AttemptOwner {
     const latencyMs = this.#attemptMs;
     this.#tell(failure, rule);
     if (this.#over) return;
+    if (this.#record.bare) return this.#end(failure, { strategy: 'fail', code: 'attempts_exhausted', reason: 'the layer decides nothing about it' });
     const attempt = this.#ownAttempts;
     const nextDelayMs = backoffDelayMs(retry, Math.max(0, attempt - 1), this.#previousDelayMs, () => site.runtime.random());
     const circumstances: Circumstances = {
@@ -223,11 +256,19 @@ export class Trial implements AttemptOwner {
     this.#retried = undefined;
   }
 
+  /** An attempt failed: for the store and for the hooks. */
+  #ended(error: ToolExecutionError, classification?: Classification): void {
+    const record = this.#record;
+    record.recordAttempt(this.#attemptMs, { retriable: classification === 'transient', errorCode: error.kind });
+    record.layer.hooks?.after(this.#subject, record.attempts, { durationMs: this.#attemptMs, error });
+  }
+
   #tell({ error, classification, breakerState }: Failure, rule: string): void {
     const record = this.#record;
     const report = { error: reportOf(error), classification, rule, breakerState };
     if (this.#attempt === undefined) return record.emit({ type: 'rejected', ...report });
     this.#attempt = undefined;
+    this.#ended(error, classification);
     if (!error.executed) record.executed = this.#executedBefore;
     const { timeoutMs } = (error.details ?? {}) as { readonly timeoutMs?: number };
     const limit = error.kind === 'timeout' && timeoutMs !== undefined ? { timeoutMs } : {};

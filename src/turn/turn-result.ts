@@ -22,6 +22,7 @@ const valuesOf = (nodes: readonly NodeResult[]): Record<string, unknown> => {
  * @param failures the kinds of the calls that failed
  * @param usedDefault whether a node ran with its default
  * @param executedTools how many calls' tools ran
+ * @param replayed how many got the result of an earlier call
  */
 export function turnResult(
   { nodes: planned, dependents }: Plan,
@@ -29,6 +30,7 @@ export function turnResult(
   failures: ReadonlyArray<ToolErrorKind | undefined>,
   usedDefault: readonly boolean[],
   executedTools: number,
+  replayed: number,
 ): TurnResult {
   const nodes = results.flatMap((result) => result ?? []);
   const isCovered = (place: number): boolean => {
@@ -39,7 +41,7 @@ export function turnResult(
   const lacking = nodes.flatMap(({ state }, place) => (hasValue(state) ? [] : [{ state, optional: planned[place]?.optional === true, covered: isCovered(place) }]));
   const kinds = failures.filter((kind) => kind !== undefined);
   return {
-    status: turnStatus(lacking, executedTools),
+    status: turnStatus(lacking, executedTools + replayed),
     nodes,
     values: valuesOf(nodes),
     executedTools,

@@ -6,17 +6,22 @@ import { toToolExecutionError } from '../entrance/tool.ts';
 import { expireAfter, type Expiry } from '../operators/expiry.ts';
 import { decideCascade, hasValue } from '../policy/cascade.ts';
 import { TURN_TIMEOUT_MS } from '../policy/profile.ts';
-import { GuardedCall, type CallOutcome } from './call.ts';
+import { GuardedCall } from './call.ts';
 import type { CallSite } from './call-record.ts';
 import type { Layer } from './layer.ts';
 import type { Plan } from './plan.ts';
 import type { Call } from './request.ts';
+import type { CallOutcome } from './result.ts';
 import { turnResult } from './turn-result.ts';
 import { STAMP, type Unstamped } from './trace.ts';
 
 export interface TurnOptions {
   /** Aborting it settles the turn with what it has; unfinished nodes are `canceled`. */
   readonly signal?: AbortSignal;
+  /** Whose turn it is: part of every call's idempotency key. */
+  readonly session?: string;
+  readonly actor?: string;
+  readonly tenant?: string;
 }
 
 type OwnEvent = Extract<Unstamped, { source: 'turn' }>;
@@ -45,16 +50,20 @@ class TurnRun {
   #running: Array<GuardedCall | undefined>;
   #runningCount = 0;
   readonly #site: CallSite;
+  readonly #identity: Pick<Call, 'session' | 'actor' | 'tenant'>;
   #deadline: Expiry | undefined;
   #unsettled: number;
   #executedTools = 0;
+  /** Calls that got the result of an earlier one. */
+  #replayed = 0;
   #draining = false;
   #over = false;
   /** Settled, or abandoned. */
   #ended = false;
 
-  constructor(layer: Layer, plan: Plan, subscriber: Subscriber<TurnEvent>) {
+  constructor(layer: Layer, plan: Plan, subscriber: Subscriber<TurnEvent>, { session, actor, tenant }: TurnOptions) {
     const { nodes, needs, options } = plan;
+    this.#identity = { ...(session === undefined ? {} : { session }), ...(actor === undefined ? {} : { actor }), ...(tenant === undefined ? {} : { tenant }) };
     this.#layer = layer;
     this.#plan = plan;
     this.#subscriber = subscriber;
@@ -167,8 +176,11 @@ class TurnRun {
       input,
       nodeId: node.id,
       required: node.optional !== true && !this.#canDoWithout(place),
+      dedupeMode: node.idempotencyKey === undefined ? 'disabled' : 'enforced',
       deadlineMs: Infinity,
+      ...this.#identity,
       ...(node.toolCallId === undefined ? {} : { toolCallId: node.toolCallId }),
+      ...(node.idempotencyKey === undefined ? {} : { idempotencyKey: node.idempotencyKey }),
     };
     const guarded = new GuardedCall(this.#layer, this.#site, call, (outcome, { executed }) => {
       // Detached calls end here too, after the turn has settled.
@@ -199,6 +211,7 @@ class TurnRun {
 
   #conclude(place: number, { result, error }: CallOutcome, executed: boolean): void {
     if (executed) this.#executedTools++;
+    if (result.fromCache) this.#replayed++;
     if (error === undefined) {
       const { id } = this.#node(place);
       return this.#settle(place, this.#usedDefault[place] === true ? { state: 'defaulted', result, reason: `Used default value for ${id}` } : { state: 'succeeded', result });
@@ -249,7 +262,7 @@ class TurnRun {
     this.#over = true;
     this.#deadline?.cancel();
     this.#ended = true;
-    this.#emit({ type: 'settled', result: turnResult(this.#plan, this.#results, this.#failures, this.#usedDefault, this.#executedTools) });
+    this.#emit({ type: 'settled', result: turnResult(this.#plan, this.#results, this.#failures, this.#usedDefault, this.#executedTools, this.#replayed) });
     this.#subscriber.complete();
   }
 
@@ -270,7 +283,7 @@ export function runTurn(layer: Layer, plan: Plan, options: TurnOptions = {}): Ob
   return new Observable((subscriber) => {
     // A tool that the plan brings along is checked as a registered one is: before anything runs.
     for (const { tool } of plan.nodes) if (typeof tool !== 'string') layer.registry.of(tool);
-    const run = new TurnRun(layer, plan, subscriber);
+    const run = new TurnRun(layer, plan, subscriber, options);
     subscriber.add(() => run.abandon());
     run.begin(options);
   });

@@ -1,0 +1,209 @@
+import { Observable, Subscription, type Subscriber } from 'rxjs';
+import type { ToolErrorKind } from '../contract/error-kind.ts';
+import type { Runtime } from '../contract/runtime.ts';
+import type { DedupeClaim, DedupeOutcome, DedupeReading, DedupeRecord, DedupeStore } from '../contract/store.ts';
+import { ToolExecutionError } from '../contract/tool-error.ts';
+import { toToolExecutionError } from '../entrance/tool.ts';
+import { checkKeys, checkNumber, checkOneOf, positiveDuration } from '../policy/check.ts';
+import { classify } from '../policy/classify.ts';
+import { DEDUPE_DEFAULTS } from '../policy/profile.ts';
+import { liveRuntime } from '../runtime.ts';
+import { Claiming, type Claimant } from './claiming.ts';
+import type { Lease } from './lease.ts';
+
+export interface DedupeOptions {
+  /** `enforced` (default): waits for the one that runs, refuses without the store. `bestEffort`: errors at once while another runs, runs without the store. */
+  readonly mode?: 'enforced' | 'bestEffort';
+  /** What is asked, as a digest: the same key with another one is a `conflict`. Default: the key says it all. */
+  readonly fingerprint?: string;
+  /** Under which name the records are listed. Default `dedupe`. */
+  readonly tool?: string;
+  /** Default 120,000. It is renewed every third of it. */
+  readonly leaseMs?: number;
+  /** How long values are kept. Default 24 h. */
+  readonly doneTtlMs?: number;
+  /** How long an error is kept. Default 5 min. */
+  readonly failedTtlMs?: number;
+  /** Default 5,000. */
+  readonly storeTimeoutMs?: number;
+}
+
+const OPTION_KEYS = ['mode', 'fingerprint', 'tool', 'leaseMs', 'doneTtlMs', 'failedTtlMs', 'storeTimeoutMs'];
+const STORE_TIMEOUT_MS = 5_000;
+const PAYLOAD_MAX_CHARS = 4_000_000;
+
+type Settings = Required<DedupeOptions> & { readonly store: DedupeStore; readonly key: string; readonly runtime: Runtime };
+
+const readOptions = (store: DedupeStore, key: string, options: DedupeOptions, runtime: Runtime): Settings => {
+  checkKeys('dedupe', options, OPTION_KEYS);
+  if (typeof key !== 'string' || key === '') throw new RangeError(`the key of dedupe must be a string that is not empty, not ${typeof key}`);
+  const { leaseMs, doneTtlMs, failedTtlMs } = DEDUPE_DEFAULTS;
+  const settings = { mode: 'enforced' as const, fingerprint: '', tool: 'dedupe', leaseMs, doneTtlMs, failedTtlMs, storeTimeoutMs: STORE_TIMEOUT_MS, ...options };
+  checkOneOf('mode', settings.mode, ['enforced', 'bestEffort']);
+  for (const name of ['leaseMs', 'doneTtlMs', 'failedTtlMs', 'storeTimeoutMs'] as const) checkNumber(name, settings[name], positiveDuration);
+  return { ...settings, store, key, runtime };
+};
+
+const failed = (error: ToolExecutionError, ttlMs: number, terminal: boolean): DedupeOutcome => ({
+  state: 'failed',
+  ttlMs,
+  error: { code: error.kind, message: error.message, terminal, shouldRetriable: !terminal, ...(error.uncertain ? { uncertain: true } : {}) },
+});
+
+/** Each value in a box of its own: JSON has no `undefined`. */
+const payloadOf = (values: readonly unknown[]): string => {
+  const payload = JSON.stringify(values.map((value) => ({ value })));
+  if (payload.length > PAYLOAD_MAX_CHARS) throw new RangeError(`they are longer than ${PAYLOAD_MAX_CHARS} characters`);
+  return payload;
+};
+
+const doneOf = (values: readonly unknown[], { doneTtlMs }: Settings): DedupeOutcome => {
+  try {
+    return { state: 'done', ttlMs: doneTtlMs, payload: payloadOf(values) };
+  } catch (thrown) {
+    const error = new ToolExecutionError('internal_error', `It ran under this key and its values cannot be replayed: ${toToolExecutionError(thrown).message}`);
+    return failed(error, doneTtlMs, true);
+  }
+};
+
+const replay = <T>({ state, payload, error }: DedupeRecord, subscriber: Subscriber<T>): void => {
+  if (state !== 'done') {
+    const { code = 'internal_error', message = 'The earlier one failed', terminal = true, uncertain = false } = error ?? {};
+    return subscriber.error(new ToolExecutionError(code as ToolErrorKind, message, { classification: terminal ? 'permanent' : 'transient', executed: false, uncertain }));
+  }
+  try {
+    // Written by this operator, of values of the same stream.
+    for (const { value } of JSON.parse(payload ?? '[]') as ReadonlyArray<{ value: T }>) subscriber.next(value);
+    subscriber.complete();
+  } catch (thrown) {
+    subscriber.error(new ToolExecutionError('store_unavailable', 'What the store holds under this key cannot be read; clear the key to run it again', { cause: thrown }));
+  }
+};
+
+/** One subscription to a deduped stream. */
+class DedupedRun<T> implements Claimant {
+  readonly #source: Observable<T>;
+  readonly #settings: Settings;
+  readonly #subscriber: Subscriber<T>;
+  readonly #claiming: Claiming;
+  readonly #work = new Subscription();
+  /** What it has emitted, to be replayed. */
+  readonly #values: T[] = [];
+  #lease: Lease | undefined;
+  #left = false;
+  #ended = false;
+
+  constructor(source: Observable<T>, settings: Settings, subscriber: Subscriber<T>) {
+    this.#source = source;
+    this.#settings = settings;
+    this.#subscriber = subscriber;
+    const { store, key, mode, tool, fingerprint, leaseMs, doneTtlMs, storeTimeoutMs, runtime } = settings;
+    const request = { sessionKey: '', actorId: '', requestId: runtime.id(), paramsDigest: fingerprint };
+    const claim: DedupeClaim = { key, tool, idempotencyKey: key, request, leaseMs, ttlMs: Math.max(doneTtlMs, leaseMs) };
+    this.#claiming = new Claiming(claim, { store, runtime, leaseMs, storeTimeoutMs, mode, global: true, neverTwice: false }, this);
+  }
+
+  start(): void {
+    this.#claiming.start();
+  }
+
+  /** Its subscriber has gone: it stops, unless others wait for what it finds. */
+  leave(): void {
+    if (this.#ended) return;
+    this.#left = true;
+    if (this.#lease?.waitedFor !== true) this.#stop();
+  }
+
+  claimed(lease: Lease | undefined): void {
+    this.#lease = lease;
+    lease?.onUnwaited(() => {
+      if (this.#left) this.#stop();
+    });
+    lease?.watch(() => this.#lost());
+    this.#work.add(
+      this.#source.subscribe({
+        next: (value) => {
+          if (lease !== undefined) this.#values.push(value);
+          this.#subscriber.next(value);
+        },
+        error: (thrown: unknown) => this.#record(() => this.#failure(thrown), () => this.#subscriber.error(thrown)),
+        complete: () => this.#record(() => doneOf(this.#values, this.#settings), () => this.#subscriber.complete()),
+      }),
+    );
+  }
+
+  replayed({ record }: DedupeReading): void {
+    this.#ended = true;
+    replay(record, this.#subscriber);
+  }
+
+  refused(error: ToolExecutionError): void {
+    this.#ended = true;
+    this.#subscriber.error(error);
+  }
+
+  tell(): void {
+    // An operator has no trace.
+  }
+
+  #failure(thrown: unknown): DedupeOutcome {
+    const error = toToolExecutionError(thrown, () => this.#settings.runtime.wallNow());
+    return failed(error, this.#settings.failedTtlMs, classify(error).classification === 'permanent');
+  }
+
+  /** The subscriber hears of the end once it is recorded, or it is known that it cannot be. */
+  #record(outcome: () => DedupeOutcome, told: () => void): void {
+    this.#ended = true;
+    const lease = this.#lease;
+    this.#lease = undefined;
+    if (lease === undefined) told();
+    else lease.settle(outcome(), told);
+  }
+
+  #lost(): void {
+    this.#ended = true;
+    this.#lease = undefined;
+    this.#work.unsubscribe();
+    const message = 'The idempotency key was lost while this ran, and it may have taken effect; ask again under the same key';
+    this.#subscriber.error(new ToolExecutionError('store_unavailable', message, { executed: true, uncertain: true }));
+  }
+
+  /** As with a breaker: who leaves after a value has had an answer, as `firstValueFrom` does (R-3.6). */
+  #stop(): void {
+    this.#ended = true;
+    this.#claiming.cancel();
+    this.#work.unsubscribe();
+    this.#lease?.settle(this.#values.length > 0 ? doneOf(this.#values, this.#settings) : this.#canceled(), () => undefined);
+  }
+
+  #canceled(): DedupeOutcome {
+    const error = new ToolExecutionError('canceled', 'Its subscriber left while it ran', { uncertain: true });
+    return { ...failed(error, this.#settings.doneTtlMs, true), state: 'cancelled' };
+  }
+}
+
+/**
+ * Runs a stream once per key, whoever subscribes and in whichever process: a second subscriber waits for the first and gets its values, and so
+ * does everyone after it for as long as they are kept (R-9.4). Values pass as they come; the end is told once it is recorded.
+ *
+ * Without the outcome of the first there is none: one that fails replays its error (a `ToolExecutionError`), and one whose subscriber left before
+ * its first value leaves the key blocked until it is cleared with `store.delete(key)`, since it may have taken effect. When others of this process wait, it
+ * runs on without its subscriber. Exactly-once effects need the key checked at the resource: a worker that is killed runs again.
+ *
+ * @param store where keys are remembered
+ * @param key what makes two subscriptions the same; `callKey` computes one
+ * @param options `mode` (`enforced`), `fingerprint`, `leaseMs` (120,000), `doneTtlMs` (24 h), `failedTtlMs` (5 min), `storeTimeoutMs` (5,000)
+ * @throws RangeError for an option out of its range; errors with `conflict`, `duplicate_in_flight`, `store_unavailable`, or `canceled`
+ *
+ * @example
+ * const ticket$ = defer(() => book()).pipe(dedupe(memoryStore(), 'order-1'));
+ */
+export function dedupe(store: DedupeStore, key: string, options: DedupeOptions = {}, runtime: Runtime = liveRuntime): <T>(source: Observable<T>) => Observable<T> {
+  const settings = readOptions(store, key, options, runtime);
+  return (source) =>
+    new Observable((subscriber) => {
+      const run = new DedupedRun(source, settings, subscriber);
+      subscriber.add(() => run.leave());
+      run.start();
+    });
+}

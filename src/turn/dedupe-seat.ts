@@ -1,0 +1,237 @@
+import type { ToolErrorKind } from '../contract/error-kind.ts';
+import type { ToolResultEnvelope } from '../contract/envelope.ts';
+import type { DedupeClaim, DedupeOutcome, DedupeReading } from '../contract/store.ts';
+import { ToolExecutionError, isToolExecutionError } from '../contract/tool-error.ts';
+import { toToolExecutionError } from '../entrance/tool.ts';
+import { Claiming, type Claimant, type ClaimingOptions } from '../operators/claiming.ts';
+import type { Lease } from '../operators/lease.ts';
+import type { DedupeStep } from '../contract/event.ts';
+import type { DedupeMode } from '../policy/claim.ts';
+import type { CallRecord } from './call-record.ts';
+import { callKey, type CallKey } from '../policy/key.ts';
+import type { GuardedTool } from './registry.ts';
+import { outcomeOf, replayOf } from './replay.ts';
+import type { CallOutcome } from './result.ts';
+
+/** Whose call it is, and hears how its key stands. */
+export interface SeatOwner {
+  /** It runs now. */
+  seatTaken(): void;
+  /** It ends with what another found. */
+  seatReplayed(outcome: CallOutcome): void;
+  seatRefused(error: ToolExecutionError): void;
+  /** Its tool must stop: it no longer holds its key. */
+  seatLost(): void;
+  /** Its caller had left, and now nobody waits for it any more. */
+  seatDeserted(): void;
+}
+
+/** The short form has none; envelopes name theirs. */
+const NAMESPACE = 'tools';
+
+/** The key of a call that is to be deduped, if it has one; an error when its input is no JSON, which no key can be made of. */
+const keyOf = ({ call, layer }: CallRecord, { dedupe }: GuardedTool): CallKey | ToolExecutionError | undefined => {
+  if (call.dedupeMode === 'disabled' || (call.idempotencyKey === undefined && !layer.switches.deriveKeys)) return undefined;
+  const { toolNamespace: namespace = NAMESPACE, toolName, input: params, session: sessionKey, actor: actorId, tenant: tenantId, idempotencyKey } = call;
+  const { scope, volatile, whitespace } = dedupe;
+  try {
+    return callKey({ namespace, toolName, params, sessionKey, actorId, tenantId, scope, idempotencyKey }, { volatile, whitespace });
+  } catch (error) {
+    return toToolExecutionError(error);
+  }
+};
+
+const claimOf = ({ call }: CallRecord, { dedupe }: GuardedTool, { key, idempotencyKey, paramsDigest }: CallKey): DedupeClaim => ({
+  key,
+  tool: call.toolName,
+  idempotencyKey,
+  request: {
+    sessionKey: call.session ?? '',
+    actorId: call.actor ?? '',
+    ...(call.tenant === undefined ? {} : { tenantId: call.tenant }),
+    requestId: call.callId,
+    ...(call.toolCallId === undefined ? {} : { toolCallId: call.toolCallId }),
+    paramsDigest,
+  },
+  leaseMs: dedupe.leaseMs,
+  // Longer than the lease: who lost it unnoticed can still have its outcome recorded, and others see that something ran.
+  ttlMs: Math.max(dedupe.doneTtlMs, dedupe.leaseMs),
+});
+
+const termsOf = ({ call, layer, site }: CallRecord, { dedupe, safetyCritical, enforcesKey }: GuardedTool, mode: Exclude<DedupeMode, 'disabled'>): ClaimingOptions => ({
+  store: layer.dedupe.store(),
+  runtime: site.runtime,
+  leaseMs: dedupe.leaseMs,
+  storeTimeoutMs: layer.dedupe.storeTimeoutMs,
+  mode,
+  global: dedupe.scope === 'global',
+  neverTwice: (safetyCritical || call.hints?.safetyCritical === true) && !enforcesKey,
+});
+
+/** The seat of a call in the store; none for a call that is not deduped, an error for one whose key cannot be made. */
+export function dedupeSeat(record: CallRecord, owner: SeatOwner, guarded: GuardedTool): DedupeSeat | ToolExecutionError | undefined {
+  const key = keyOf(record, guarded);
+  const { dedupeMode } = record.call;
+  if (key === undefined || dedupeMode === 'disabled' || isToolExecutionError(key)) return key as ToolExecutionError | undefined;
+  record.callKey = key.idempotencyKey;
+  return new DedupeSeat(record, owner, guarded, key, dedupeMode);
+}
+
+/** What a call in shadow mode would have met, in a space of keys of its own. It never waits. */
+export function shadowClaim(record: CallRecord, guarded: GuardedTool, claimant: Claimant): void {
+  const key = keyOf(record, guarded);
+  const { dedupeMode } = record.call;
+  if (key === undefined || dedupeMode === 'disabled') return;
+  if (isToolExecutionError(key)) return claimant.refused(key);
+  const claim = claimOf(record, guarded, { ...key, key: `shadow:${key.key}` });
+  const claiming = new Claiming(claim, termsOf(record, guarded, dedupeMode), {
+    claimed: (lease) => claimant.claimed(lease),
+    replayed: (reading, matchedOn) => claimant.replayed(reading, matchedOn),
+    refused: (error) => claimant.refused(error),
+    tell: (step) => {
+      claimant.tell(step);
+      if (step === 'waiting') claiming.cancel();
+    },
+  });
+  claiming.start();
+}
+
+/**
+ * A call's seat in the store: its key, its claim, and what is recorded when it ends (R-9.4, R-9.6). Around all its attempts and alternatives.
+ */
+export class DedupeSeat implements Claimant {
+  readonly #record: CallRecord;
+  readonly #owner: SeatOwner;
+  readonly #guarded: GuardedTool;
+  readonly #key: CallKey;
+  readonly #mode: Exclude<DedupeMode, 'disabled'>;
+  #claiming: Claiming | undefined;
+  #lease: Lease | undefined;
+  #over = false;
+
+  constructor(record: CallRecord, owner: SeatOwner, guarded: GuardedTool, key: CallKey, mode: Exclude<DedupeMode, 'disabled'>) {
+    this.#record = record;
+    this.#owner = owner;
+    this.#guarded = guarded;
+    this.#key = key;
+    this.#mode = mode;
+  }
+
+  /** Whether others of this process wait for its outcome. */
+  get waitedFor(): boolean {
+    return this.#lease?.waitedFor === true;
+  }
+
+  start(): void {
+    this.#claiming = this.#newClaiming();
+    this.#claiming.start();
+  }
+
+  claimed(lease: Lease | undefined): void {
+    this.#record.layer.dedupe.heard(undefined);
+    this.#lease = lease;
+    this.#record.lease = lease;
+    lease?.onUnwaited(() => this.#owner.seatDeserted());
+    lease?.watch((error) => this.#lost(error));
+    this.#owner.seatTaken();
+  }
+
+  replayed(reading: DedupeReading, matchedOn: 'inflight' | 'completed'): void {
+    this.#record.layer.dedupe.heard(undefined);
+    const outcome = this.#replay(reading, matchedOn);
+    if (isToolExecutionError(outcome)) return this.#owner.seatRefused(outcome);
+    this.#owner.seatReplayed(outcome);
+  }
+
+  refused(error: ToolExecutionError): void {
+    if (error.kind === 'store_unavailable') this.#record.layer.dedupe.heard(error);
+    this.#owner.seatRefused(error);
+  }
+
+  tell(step: DedupeStep, about: { readonly leaderCallId?: string; readonly fence?: number; readonly ageMs?: number; readonly message?: string } = {}): void {
+    this.#record.emit({ type: 'dedupe', step, keyFingerprint: this.#key.fingerprint, ...about });
+  }
+
+  /** The call has its outcome: `told` gets what the caller gets, once it is recorded or it is known that it cannot be. */
+  settle(outcome: CallOutcome, told: (outcome: CallOutcome) => void): void {
+    const lease = this.#lease;
+    this.#lease = undefined;
+    if (lease === undefined) return told(outcome);
+    const ended = this.#outcome(outcome.result, outcome.error?.kind);
+    if (ended === undefined) {
+      lease.release();
+      this.tell('released');
+      return told(outcome);
+    }
+    lease.settle(ended, (recording) => {
+      this.tell(recording);
+      if (recording === 'superseded') this.#follow(outcome, told);
+      else told(outcome);
+    });
+  }
+
+  /** The call ends without waiting: what the store is told about it, it is told in the background. */
+  leave(result: ToolResultEnvelope | undefined, kind: ToolErrorKind): void {
+    this.#over = true;
+    this.#claiming?.cancel();
+    const lease = this.#lease;
+    this.#lease = undefined;
+    if (lease === undefined) return;
+    const ended = this.#outcome(result, kind);
+    if (ended === undefined) lease.release();
+    else lease.settle(ended, () => undefined);
+    this.tell(ended === undefined ? 'released' : 'recorded');
+  }
+
+  #newClaiming(claimant: Claimant = this): Claiming {
+    return new Claiming(claimOf(this.#record, this.#guarded, this.#key), termsOf(this.#record, this.#guarded, this.#mode), claimant);
+  }
+
+  #outcome(result: ToolResultEnvelope | undefined, kind: ToolErrorKind | undefined): DedupeOutcome | undefined {
+    return outcomeOf(this.#record, this.#guarded.dedupe, result, kind);
+  }
+
+  #replay(reading: DedupeReading, matchedOn: 'inflight' | 'completed'): CallOutcome | ToolExecutionError {
+    try {
+      const outcome = replayOf(reading, matchedOn, this.#key.fingerprint, this.#record.history);
+      this.tell('replayed', { leaderCallId: reading.record.request.requestId, ageMs: outcome.result.cache?.ageMs ?? 0 });
+      return outcome;
+    } catch (error) {
+      return toToolExecutionError(error);
+    }
+  }
+
+  /** Another holds the key: its outcome is everybody's. Where there is none, `own` stands. */
+  #follow(own: CallOutcome, told: (outcome: CallOutcome) => void): void {
+    const keep = (): void => told(own);
+    this.#claiming = this.#newClaiming({
+      claimed: keep,
+      refused: keep,
+      replayed: (reading, matchedOn) => {
+        const outcome = this.#replay(reading, matchedOn);
+        told(isToolExecutionError(outcome) ? own : outcome);
+      },
+      tell: (step, about) => this.tell(step, about),
+    });
+    this.#claiming.follow(keep);
+  }
+
+  /** The claim could not be kept. Without a word of the store `bestEffort` goes on; else the tool stops, and whoever holds the key now is waited for. */
+  #lost(error: ToolExecutionError | undefined): void {
+    this.#lease = undefined;
+    this.tell('lease_lost', error === undefined ? {} : { message: 'the store did not answer' });
+    if (error !== undefined) this.#record.layer.dedupe.heard(error);
+    if (error !== undefined && this.#mode === 'bestEffort') {
+      this.#record.lease = undefined;
+      return this.tell('unprotected');
+    }
+    this.#owner.seatLost();
+    if (this.#over) return;
+    const executed = this.#record.executed;
+    const why = error === undefined ? 'The call lost its idempotency key while it ran' : 'The store was lost while the call ran';
+    const unknown = new ToolExecutionError('store_unavailable', `${why}${executed ? ' and may have taken effect' : ''}; ask again under the same key`, { executed, uncertain: executed });
+    if (error !== undefined) return this.#owner.seatRefused(unknown);
+    this.#claiming = this.#newClaiming();
+    this.#claiming.follow(() => this.#owner.seatRefused(unknown));
+  }
+}

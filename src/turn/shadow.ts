@@ -1,0 +1,113 @@
+import type { ShadowAct } from '../contract/event.ts';
+import type { DedupeReading } from '../contract/store.ts';
+import type { ToolExecutionError } from '../contract/tool-error.ts';
+import type { Admission } from '../operators/breaker.ts';
+import { circuitOpenError } from '../operators/circuit-breaker.ts';
+import { backoffDelayMs } from '../policy/backoff.ts';
+import { breakerOutcome } from '../policy/breaker-outcome.ts';
+import { classify } from '../policy/classify.ts';
+import { decideRecovery } from '../policy/recovery.ts';
+import type { CallRecord } from './call-record.ts';
+import { unattempted } from './decide.ts';
+import { shadowClaim } from './dedupe-seat.ts';
+import type { GuardedTool } from './registry.ts';
+import { readInput } from './request.ts';
+import { outcomeOf } from './replay.ts';
+import type { CallOutcome } from './result.ts';
+import type { Lease } from '../operators/lease.ts';
+import { breakerOf } from './trial.ts';
+
+/**
+ * A call in shadow mode (R-11.2): the tool runs as if there were no layer, and what the layer would have done is told. Breakers and keys are
+ * kept as they would be, the keys in a space of their own, so that nothing of it is ever replayed; neither refuses anything.
+ */
+export class ShadowWatch {
+  readonly #record: CallRecord;
+  readonly #guarded: GuardedTool;
+  readonly #admission: Admission | undefined;
+  #lease: Lease | undefined;
+  #outcome: CallOutcome | undefined;
+
+  constructor(record: CallRecord, guarded: GuardedTool) {
+    this.#record = record;
+    this.#guarded = guarded;
+    const { error } = readInput(guarded.tool.input, record.call.input);
+    if (error !== undefined) this.#tell('reject', error.kind, 'The input does not fit the schema of the tool');
+    this.#admission = breakerOf(record, guarded)?.admit();
+    if (this.#admission?.admitted === false) this.#tell('reject', 'circuit_open', circuitOpenError(this.#admission.retryAfterMs).message);
+    shadowClaim(record, guarded, {
+      claimed: (lease) => this.#claimed(lease),
+      replayed: (reading) => this.#replayed(reading),
+      refused: (refusal) => this.#tell('reject', refusal.kind, refusal.message),
+      tell: (step) => {
+        if (step === 'waiting') this.#tell('wait', 'duplicate_in_flight', 'The same call is running');
+      },
+    });
+  }
+
+  /** How the tool's own call ended. */
+  end(outcome: CallOutcome): void {
+    this.#outcome = outcome;
+    const { error, result } = outcome;
+    const { timeoutMs } = this.#guarded;
+    if (result.durationMs > timeoutMs) this.#tell('time_out', 'timeout', `The attempt took ${Math.round(result.durationMs)} ms of ${timeoutMs}`);
+    if (error !== undefined) this.#failed(error);
+    else if (this.#admission?.admitted === true) this.#admission.success();
+    this.#keep();
+  }
+
+  #failed(error: ToolExecutionError): void {
+    const { call, site, remainingMs, toolName } = this.#record;
+    const { retry, effects, enforcesKey, safetyCritical, classification: overrides } = this.#guarded;
+    const { classification } = classify(error, overrides);
+    if (this.#admission?.admitted === true) {
+      const counts = breakerOutcome(error, classification);
+      if (counts === 'failure') this.#admission.failure(error);
+      else if (counts === 'success') this.#admission.success();
+      else this.#admission.ignore();
+    }
+    const decision = decideRecovery({
+      ...unattempted,
+      toolName,
+      callId: call.callId,
+      turnId: site.turnId,
+      error,
+      classification,
+      breakerState: 'closed',
+      turnRemainingMs: remainingMs,
+      required: call.required,
+      attempt: 1,
+      maxAttempts: retry.maxAttempts,
+      maxTotalTimeMs: retry.maxTotalTimeMs,
+      nextDelayMs: backoffDelayMs(retry, 0, undefined, () => site.runtime.random()),
+      effects,
+      hasIdempotencyKey: enforcesKey,
+      safetyCritical,
+    });
+    if (decision.strategy === 'retry') this.#tell('retry', error.kind, `A retry after ${Math.round(decision.delayMs ?? 0)} ms`);
+  }
+
+  #claimed(lease: Lease | undefined): void {
+    this.#lease = lease;
+    lease?.watch(() => undefined);
+    // A store that answers later than the tool.
+    this.#keep();
+  }
+
+  #replayed({ record }: DedupeReading): void {
+    this.#tell('replay', record.state, `The ${record.state === 'done' ? 'result' : 'failure'} of call ${record.request.requestId}`);
+  }
+
+  /** The record of the key, without the result: it is never given to anyone. */
+  #keep(): void {
+    if (this.#lease === undefined || this.#outcome === undefined) return;
+    const { result, error } = this.#outcome;
+    const { payload: _, ...outcome } = outcomeOf(this.#record, this.#guarded.dedupe, result, error?.kind) ?? {};
+    if ('state' in outcome) this.#lease.settle(outcome, () => undefined);
+    else this.#lease.release();
+  }
+
+  #tell(would: ShadowAct, reason: string, message: string): void {
+    this.#record.emit({ type: 'shadow', would, reason, message });
+  }
+}
