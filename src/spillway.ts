@@ -25,6 +25,7 @@ import type { Plan } from './turn/plan.ts';
 import { createRegistry } from './turn/registry.ts';
 import { readRequest } from './turn/request.ts';
 import { RunningCalls } from './turn/running-calls.ts';
+import { SharedBreakers } from './turn/shared-breakers.ts';
 import { createSwitches } from './turn/switches.ts';
 import { STAMP, createTrace } from './turn/trace.ts';
 import { runTurn, type TurnOptions } from './turn/turn.ts';
@@ -51,6 +52,11 @@ export interface SpillwayOptions extends ErrorHandlerOptions {
    * outlive it.
    */
   readonly store?: DedupeStore;
+  /**
+   * Breakers are shared with all processes of the store: what one opens is open for all, and one of all makes the probe. Costs a question to the
+   * store for each attempt. Default false.
+   */
+  readonly shareBreakers?: boolean;
   /** How long an answer of the store is waited for. Default 5,000. */
   readonly storeTimeoutMs?: number;
   /** The host's say in every call. */
@@ -112,6 +118,7 @@ const OPTION_KEYS = [
   'experience',
   'store',
   'storeTimeoutMs',
+  'shareBreakers',
   'hooks',
   'hookTimeoutMs',
   'mode',
@@ -152,15 +159,17 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
   };
   const breakers = createBreakers((toolName) => registry.get(toolName)?.breaker, runtime, listener, options.maxBreakers);
   const recovery = createRecovery(options, runtime);
+  const dedupe = createDedupe(options, trace, () => memoryStore({ runtime }));
   const layer: Layer = {
     runtime,
     registry,
     breakers,
+    sharedBreakers: options.shareBreakers === true ? new SharedBreakers(dedupe, runtime) : undefined,
     retryBudget: retryBudget === false ? undefined : createRetryBudget(retryBudget),
     trace,
     recovery,
     experience: options.experience,
-    dedupe: createDedupe(options, trace, () => memoryStore({ runtime })),
+    dedupe,
     hooks: options.hooks === undefined ? undefined : new HookRunner(options.hooks, options.hookTimeoutMs),
     switches: createSwitches(mode),
     running: new RunningCalls(),

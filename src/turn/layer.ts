@@ -7,6 +7,7 @@ import type { Recovery } from './error-handler.ts';
 import type { HookRunner } from './hooks.ts';
 import type { Registry } from './registry.ts';
 import type { RunningCalls } from './running-calls.ts';
+import type { SharedBreakers } from './shared-breakers.ts';
 import type { Switches } from './switches.ts';
 import type { Trace } from './trace.ts';
 
@@ -15,6 +16,8 @@ export interface Layer {
   readonly runtime: Runtime;
   readonly registry: Registry;
   readonly breakers: Breakers;
+  /** Where breakers are shared with other processes. */
+  readonly sharedBreakers: SharedBreakers | undefined;
   readonly retryBudget: RetryBudget | undefined;
   readonly trace: Trace;
   /** The error handler: what to do about a failure, now or later. */

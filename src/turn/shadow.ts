@@ -7,6 +7,7 @@ import { backoffDelayMs } from '../policy/backoff.ts';
 import { breakerOutcome } from '../policy/breaker-outcome.ts';
 import { classify } from '../policy/classify.ts';
 import { decideRecovery } from '../policy/recovery.ts';
+import { breakerOf } from './admission.ts';
 import type { CallRecord } from './call-record.ts';
 import { unattempted } from './decide.ts';
 import { shadowClaim } from './dedupe-seat.ts';
@@ -15,7 +16,6 @@ import { readInput } from './request.ts';
 import { outcomeOf } from './replay.ts';
 import type { CallOutcome } from './result.ts';
 import type { Lease } from '../operators/lease.ts';
-import { breakerOf } from './trial.ts';
 
 /**
  * A call in shadow mode (R-11.2): the tool runs as if there were no layer, and what the layer would have done is told. Breakers and keys are

@@ -2,14 +2,14 @@ import type { Subscription } from 'rxjs';
 import type { BreakerStateName, RetryRecord } from '../contract/envelope.ts';
 import type { Classification } from '../contract/error-kind.ts';
 import type { RecoveryDecision } from '../contract/recovery.ts';
-import { ToolExecutionError } from '../contract/tool-error.ts';
+import { ToolExecutionError, isToolExecutionError } from '../contract/tool-error.ts';
 import type { Progress } from '../contract/tool.ts';
 import { toToolExecutionError } from '../entrance/tool.ts';
-import type { Admission, Breaker } from '../operators/breaker.ts';
-import { circuitOpenError } from '../operators/circuit-breaker.ts';
+import type { Breaker } from '../operators/breaker.ts';
 import { backoffDelayMs } from '../policy/backoff.ts';
 import { breakerOutcome } from '../policy/breaker-outcome.ts';
 import { classify, type Classified } from '../policy/classify.ts';
+import { askAdmission, breakerOf, type Permit } from './admission.ts';
 import { Attempt, type AttemptOwner } from './attempt.ts';
 import type { CallRecord } from './call-record.ts';
 import type { HookRunner, HookSubject } from './hooks.ts';
@@ -22,15 +22,6 @@ export interface TrialOwner {
   trialSucceeded(output: unknown): void;
   trialFailed(failure: Failure, decision: RecoveryDecision): void;
 }
-
-/** What the breaker of a call is known by: its tool, or what the caller or the host asked for, and the tenant. */
-export const breakerOf = ({ call, layer }: CallRecord, { tool, breaker, breakerName }: GuardedTool): Breaker | undefined => {
-  const { breakerHint, tenant } = call;
-  if (breaker === undefined) return undefined;
-  if (breakerHint === 'global') return layer.breakers.get('*', tenant);
-  if (breakerHint === 'dependency') return layer.breakers.get(tool.dependency ?? tool.name, tenant, breaker);
-  return layer.breakers.get(breakerHint === 'tool' ? tool.name : breakerName, tenant, breaker);
-};
 
 /** A tool that was not aborted by us and says `AbortError` gave up by itself: nobody canceled the call. */
 const abortedItself = ({ message, code, cause }: ToolExecutionError): ToolExecutionError =>
@@ -59,7 +50,7 @@ export class Trial implements AttemptOwner {
   #attempt: Attempt | undefined;
   #attemptStartedAtMs: number;
   #executedBefore = false;
-  #permit: Extract<Admission, { admitted: true }> | undefined;
+  #permit: Permit | undefined;
   /** A backoff, or an answer of the error handler that comes later. */
   #wait: Subscription | undefined;
   #over = false;
@@ -88,11 +79,17 @@ export class Trial implements AttemptOwner {
     const record = this.#record;
     // No attempt without a valid claim: the loss has just been told, and ended this.
     if (record.lease?.holds() === false) return;
-    const admission = this.#breaker?.admit();
+    const asked = askAdmission(record, this.#guarded, this.#breaker, (answer) => this.#answered(answer));
+    if (asked?.closed === false) this.#wait = asked;
+  }
+
+  #answered(answer: Permit | ToolExecutionError | undefined): void {
+    const record = this.#record;
+    const refused = isToolExecutionError(answer);
     // Whoever heard of the breaker's change may have ended the call.
-    if (this.#over) return admission?.admitted === true ? admission.release() : undefined;
-    if (admission?.admitted === true) this.#permit = admission;
-    else if (admission !== undefined && !record.layer.switches.breakersObserve) return this.#failed(circuitOpenError(admission.retryAfterMs));
+    if (this.#over) return refused ? undefined : answer?.release();
+    if (refused) return this.#failed(answer);
+    this.#permit = answer;
     if (record.layer.hooks === undefined) this.#attemptNow();
     else this.#askHooks(record.layer.hooks);
   }
