@@ -41,7 +41,7 @@ const target = (path: string, from: string): string => (from.startsWith('.') ? p
 const packageOf = (from: string): string => from.split('/', from.startsWith('@') ? 2 : 1).join('/');
 
 const LAYERS = ['contract', 'entrance', 'policy', 'operators', 'turn'];
-const EDGES = ['providers', 'agent', 'stores', 'sinks', 'gateway', 'testing'];
+const EDGES = ['providers', 'adapters', 'agent', 'stores', 'sinks', 'gateway', 'testing'];
 const layerOf = (path: string): string => (path.split('/').length > 2 ? (path.split('/')[1] ?? '') : path === 'src/runtime.ts' ? 'runtime' : 'top');
 const rank = (layer: string): number => (layer === 'runtime' ? 0.5 : LAYERS.includes(layer) ? LAYERS.indexOf(layer) : EDGES.includes(layer) ? LAYERS.length : LAYERS.length + 1);
 
@@ -50,7 +50,7 @@ const mayImport = (from: string, to: string): boolean => {
   // Time and chance are arguments of a policy.
   if (from === 'policy' && to === 'runtime') return false;
   if (from === 'gateway' && ['agent', 'sinks'].includes(to)) return true;
-  return rank(to) < rank(from) || (from === 'cli' && to === 'top');
+  return rank(to) < rank(from) || (['cli', 'adapters'].includes(from) && to === 'top');
 };
 
 describe('layers', () => {

@@ -1,0 +1,59 @@
+import { guardedCalls, valueOf, type GuardOptions, type GuardedCalls } from './guarded-calls.ts';
+import { overridden } from './overridden.ts';
+
+export type { GuardOptions } from './guarded-calls.ts';
+export { ToolFailure } from './tool-failure.ts';
+
+/** What the tool runner gives a tool beside its input, as far as it is used; the rest is handed on. */
+interface RunContext {
+  readonly toolUse?: { readonly id?: string } | undefined;
+  readonly signal?: AbortSignal | null | undefined;
+}
+type Run = (input: unknown, context?: RunContext) => unknown;
+
+/** A tool that the runner calls by its name. Toolsets and the tools that run at Anthropic have no `run` of their own. */
+const runnable = (candidate: object): { readonly name: string; readonly run: Run } | undefined => {
+  const { name, run } = candidate as { readonly name?: unknown; readonly run?: unknown };
+  return typeof name === 'string' && typeof run === 'function' ? { name, run: run as Run } : undefined;
+};
+
+const guard = <Tool extends object>(calls: GuardedCalls, original: Tool, toolName: string, run: Run): Tool => {
+  const guarded: Run = (input, context) => {
+    const inner = (signal: AbortSignal): RunContext => ({ ...context, signal });
+    const call = calls.begin({
+      toolName,
+      input,
+      toolCallId: context?.toolUse?.id,
+      signal: context?.signal,
+      run: (given, { signal }) => Reflect.apply(run, original, [given, inner(signal)]),
+    });
+    return valueOf(call);
+  };
+  return overridden(original, { run: guarded });
+};
+
+/**
+ * Guards the runnable tools of Anthropic's tool runner (`betaTool`, `betaZodTool`, `mcpTool`): each `run` runs under a layer, with its hard
+ * timeout, retries, breaker and trace. A call settles when its timeout passes or the caller's signal fires, whatever the tool does; the
+ * signal the tool is given is one of its attempt's.
+ *
+ * A call that fails throws a `ToolFailure`, of which the runner makes a result with `is_error`: `Error: ` and the text for the model, which has
+ * nothing in it of what the tool threw. Input has been checked by the SDK. Tools without `run`, and toolsets, stay as they are.
+ *
+ * @param tools as for `client.beta.messages.toolRunner`
+ * @param options `spillway` or the options of one, and `policies` by tool name
+ * @returns the guarded tools, in the same order
+ * @throws RangeError for an option that does not exist or is out of its range, or a policy for a tool that is not in the list
+ *
+ * @example
+ * const weather = { name: 'weather', input_schema: { type: 'object' }, run: async () => '21 °C', parse: (input: unknown) => input };
+ * const guarded = guardTools([weather], { policies: { weather: { timeoutMs: 10_000, effects: 'read' } } });
+ */
+export function guardTools<Tool extends object>(tools: readonly Tool[], options: GuardOptions = {}): Tool[] {
+  const names = tools.flatMap((candidate) => runnable(candidate)?.name ?? []);
+  const calls = guardedCalls('guardTools', options, names);
+  return tools.map((original) => {
+    const found = runnable(original);
+    return found === undefined ? original : guard(calls, original, found.name, found.run);
+  });
+}

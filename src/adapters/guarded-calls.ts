@@ -1,0 +1,152 @@
+import { tap, type Observable } from 'rxjs';
+import type { ToolPolicy } from '../contract/policy.ts';
+import type { AnyTool, ToolContext } from '../contract/tool.ts';
+import { fromOutput } from '../operators/output.ts';
+import { checkKeys } from '../policy/check.ts';
+import { createSpillway, type Spillway, type SpillwayOptions } from '../spillway.ts';
+import { plan, type Plan } from '../turn/plan.ts';
+import { createRegistry } from '../turn/registry.ts';
+import { tool } from '../turn/tool.ts';
+import { CallHistory, type ForeignOutcome } from './call-history.ts';
+
+/** How the tools of a framework are guarded. Beside its own two, the options of `createSpillway`, for the layer that is made. */
+export interface GuardOptions extends SpillwayOptions {
+  /**
+   * A layer of your own: to watch its `trace$`, to share its breakers, to close it. Options of a layer cannot be given beside it.
+   * Without one a layer is made, whose tools count as `mutating` where nothing else is said, since nothing is known of them: what may have
+   * taken effect is not tried again. What a tool throws counts as not done, and is tried again where that can help; a tool that can throw
+   * after it has done something needs `retry: { maxAttempts: 1 }`.
+   */
+  readonly spillway?: Spillway;
+  /** Policies by tool name; what one leaves out comes from the layer's defaults. `alternatives` are tools of the layer. */
+  readonly policies?: Readonly<Record<string, ToolPolicy>>;
+}
+
+/** One call of a framework's tool. */
+export interface ForeignCall {
+  readonly toolName: string;
+  /** The framework's arguments, which it has checked. */
+  readonly input: unknown;
+  readonly toolCallId?: string | undefined;
+  /** The caller's. */
+  readonly signal?: AbortSignal | null | undefined;
+  /** Runs the framework's own tool, once an attempt. */
+  readonly run: (input: unknown, context: ToolContext) => unknown;
+  /** Hears each value of an AsyncIterable; without it, one is a value like any other. */
+  readonly stream?: { begun(): void; next(value: unknown): void };
+}
+
+export interface RunningForeignCall {
+  /** Never rejects for a failure. */
+  readonly outcome: Promise<ForeignOutcome>;
+  /** Nobody waits for it any more: everything stops, and no outcome is told. */
+  abandon(): void;
+}
+
+export interface GuardedCalls {
+  /** Begins a call at once. */
+  begin(call: ForeignCall): RunningForeignCall;
+}
+
+/** A call's policy bounds it; this only keeps the turn around it from doing so. Some 34 years. */
+const TURN_TIMEOUT_MS = 2 ** 40;
+const NODE_ID = 'call';
+
+const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> => typeof (value as AsyncIterable<unknown> | null | undefined)?.[Symbol.asyncIterator] === 'function';
+
+/** One attempt: what it gives, with what it throws noted on the way. */
+const attempt = ({ run, stream }: ForeignCall, history: CallHistory, input: unknown, context: ToolContext): Promise<unknown> | Observable<unknown> => {
+  history.attemptBegins();
+  try {
+    const output = run(input, context);
+    if (stream !== undefined && isAsyncIterable(output)) {
+      stream.begun();
+      return fromOutput(output, () => undefined).pipe(
+        tap({
+          next: (value) => {
+            context.progress({});
+            stream.next(value);
+          },
+          error: (thrown: unknown) => history.threw(thrown),
+        }),
+      );
+    }
+    return Promise.resolve(output).catch((thrown: unknown) => {
+      history.threw(thrown);
+      throw thrown;
+    });
+  } catch (thrown) {
+    history.threw(thrown);
+    throw thrown;
+  }
+};
+
+/**
+ * A plan of the one call. The tool is made for it, so that what the framework gives with a call reaches its tool; policy and breaker go by
+ * name. It is optional: the model is told of a failure and goes on, nobody else has to choose.
+ */
+const planOf = (call: ForeignCall, policy: ToolPolicy | undefined, history: CallHistory): Plan => {
+  const { toolName, toolCallId, input } = call;
+  const foreign = tool({
+    name: toolName,
+    ...(policy === undefined ? {} : { policy }),
+    execute: (given: unknown, context) => attempt(call, history, given, context),
+  });
+  const ids = toolCallId === undefined || toolCallId === '' ? {} : { toolCallId };
+  // An input may be a function itself; one of a plan is called.
+  return plan.from([{ id: NODE_ID, tool: foreign, input: () => input, optional: true, ...ids }], { timeoutMs: TURN_TIMEOUT_MS });
+};
+
+const begin = (spillway: Spillway, policy: ToolPolicy | undefined, call: ForeignCall): RunningForeignCall => {
+  const history = new CallHistory();
+  const { promise, resolve, reject } = Promise.withResolvers<ForeignOutcome>();
+  const { signal } = call;
+  const subscription = spillway.turn(planOf(call, policy, history), signal === undefined || signal === null ? {} : { signal }).subscribe({
+    next: (event) => {
+      history.hear(event);
+      if (event.source === 'turn' && event.type === 'settled') resolve(history.outcome(event.result.nodes[0]));
+    },
+    error: reject,
+  });
+  return { outcome: promise, abandon: () => subscription.unsubscribe() };
+};
+
+const GUARD_KEYS = ['spillway', 'policies'];
+
+/** Every policy is checked before any tool is called. */
+const checkPolicies = (policies: Readonly<Record<string, ToolPolicy>>, toolNames: readonly string[] | undefined, layerTools: readonly AnyTool[] | undefined): void => {
+  if (toolNames !== undefined) checkKeys('policies', policies, toolNames);
+  const known = layerTools?.map(({ name }) => name);
+  const tools = Object.entries(policies).map(([name, { alternatives = [], ...policy }]) => {
+    const unknown = alternatives.find((alternative) => known?.includes(alternative) === false);
+    if (unknown !== undefined) throw new RangeError(`policies.${name}: its alternative ${unknown} is no tool of the layer; give it in tools or providers`);
+    return tool({ name, policy, execute: () => undefined });
+  });
+  createRegistry(tools, { profile: 'interactive', defaults: {}, breakerKey: undefined });
+};
+
+const makeLayer = (options: SpillwayOptions): Spillway => createSpillway({ ...options, defaults: { effects: 'mutating', ...options.defaults } });
+
+/**
+ * The calls of a framework's tools under one layer.
+ *
+ * @param of whose options these are, for messages
+ * @param toolNames the framework's tools, where they are known: a policy for any other name is a mistake
+ * @throws RangeError for an option that does not exist or is out of its range
+ */
+export function guardedCalls(of: string, options: GuardOptions, toolNames?: readonly string[]): GuardedCalls {
+  const { spillway, policies = {}, ...layerOptions } = options;
+  if (spillway !== undefined) checkKeys(`${of} with a spillway`, options, GUARD_KEYS);
+  const layer = spillway ?? makeLayer(layerOptions);
+  const layerTools = [...(layerOptions.tools ?? []), ...(layerOptions.providers ?? []).flatMap((provider) => provider.tools)];
+  checkPolicies(policies, toolNames, spillway === undefined ? layerTools : undefined);
+  const policyOf = new Map(Object.entries(policies));
+  return { begin: (call) => begin(layer, policyOf.get(call.toolName), call) };
+}
+
+/** The value of a call that succeeded; throws its `ToolFailure` otherwise. */
+export async function valueOf({ outcome }: RunningForeignCall): Promise<unknown> {
+  const settled = await outcome;
+  if (settled.succeeded) return settled.value;
+  throw settled.failure;
+}

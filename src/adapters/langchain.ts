@@ -1,0 +1,102 @@
+import { ToolExecutionError } from '../contract/tool-error.ts';
+import { read } from '../entrance/structure.ts';
+import { toToolExecutionError } from '../entrance/tool.ts';
+import { guardedCalls, type GuardOptions } from './guarded-calls.ts';
+
+export type { GuardOptions } from './guarded-calls.ts';
+
+/** `ToolMessage` of `langchain` or `@langchain/core/messages`. */
+export type ToolMessageClass<Message> = new (fields: { content: string; tool_call_id: string; name: string; status: 'error' }) => Message;
+
+export interface SpillwayMiddlewareOptions<Message> extends GuardOptions {
+  /** The class itself, which a failure is made of: this package imports nothing of LangChain. */
+  readonly ToolMessage: ToolMessageClass<Message>;
+}
+
+/** What LangChain gives `wrapToolCall`, as far as it is used; the rest is handed on. */
+interface ToolCallRequestLike {
+  readonly toolCall: { readonly name: string; readonly args: unknown; readonly id?: string | undefined };
+  readonly tool?: unknown;
+  readonly runtime?: unknown;
+}
+
+/** What `createMiddleware` takes, and `createAgent` too. */
+export interface SpillwayMiddleware<Message> {
+  readonly name: string;
+  readonly wrapToolCall: <Request extends ToolCallRequestLike, Result>(request: Request, handler: (request: Request) => Result | Promise<Result>) => Promise<Awaited<Result> | Message>;
+}
+
+/** By this mark LangChain knows a middleware. */
+const MIDDLEWARE: unique symbol = Symbol.for('AgentMiddleware') as never;
+
+type Invoke = (call: unknown, config?: object) => unknown;
+
+/** The tool, with a signal of the attempt's for the one of the run: LangChain has no other way to hand one in. */
+const signalled = (original: unknown, signal: AbortSignal): unknown => {
+  const invoke = read(original, 'invoke');
+  if (typeof invoke !== 'function') return original;
+  const guarded: Invoke = (call, config) => Reflect.apply(invoke as Invoke, original, [call, { ...config, signal }]);
+  return Object.create(original as object, { invoke: { value: guarded } });
+};
+
+/** LangChain's words for input that does not fit hold a stack trace; the error inside them says only what did not fit. */
+const typed = (thrown: unknown): unknown => {
+  const inner = read(thrown, 'toolError');
+  if (inner === undefined || read(thrown, 'toolCall') === undefined) return thrown;
+  const { message } = toToolExecutionError(inner);
+  return new ToolExecutionError('invalid_parameters', message, { safeMessage: message, cause: thrown });
+};
+
+/**
+ * A LangChain middleware whose `wrapToolCall` runs every tool call under a layer, with its hard timeout, retries, breaker and trace. A call
+ * settles when its timeout passes, whatever the tool does; the signal the tool is given is one of its attempt's.
+ *
+ * A call that fails gives a `ToolMessage` with the status `error`, so that its siblings' messages are kept: a `safeMessage` verbatim, for input
+ * that does not fit what is wrong with it, else what happened in a sentence and whether the tool ran. Nothing of what the tool threw is in it.
+ * Messages and commands that a tool gives pass unchanged, and so do interrupts and what else is thrown to steer the graph.
+ *
+ * A tool that the agent does not know is left to LangChain. For tools that another middleware adds, put this one after it.
+ *
+ * @param options `ToolMessage`, `spillway` or the options of one, and `policies` by tool name
+ * @returns for `createMiddleware`, whose result `createAgent` takes
+ * @throws RangeError for an option that does not exist or is out of its range
+ *
+ * @example
+ * class ToolMessage {
+ *   readonly fields: object;
+ *   constructor(fields: object) {
+ *     this.fields = fields;
+ *   }
+ * }
+ * const middleware = spillwayMiddleware({ ToolMessage, policies: { weather: { timeoutMs: 10_000, effects: 'read' } } });
+ */
+export function spillwayMiddleware<Message>({ ToolMessage, ...options }: SpillwayMiddlewareOptions<Message>): SpillwayMiddleware<Message> {
+  if (typeof ToolMessage !== 'function') throw new RangeError(`ToolMessage must be LangChain’s class of that name, not ${typeof ToolMessage}`);
+  const calls = guardedCalls('spillwayMiddleware', options);
+  const wrapToolCall = async <Request extends ToolCallRequestLike, Result>(request: Request, handler: (request: Request) => Result | Promise<Result>): Promise<Awaited<Result> | Message> => {
+    const { toolCall, tool, runtime } = request;
+    if (tool === undefined) return await handler(request);
+    const signal = read(runtime, 'signal');
+    let steering: { readonly thrown: unknown } | undefined;
+    const run = async (args: unknown, attempt: AbortSignal): Promise<Awaited<Result> | undefined> => {
+      try {
+        return await handler({ ...request, toolCall: { ...toolCall, args }, tool: signalled(tool, attempt) });
+      } catch (thrown) {
+        if (read(thrown, 'is_bubble_up') !== true) throw typed(thrown);
+        steering = { thrown };
+        return undefined;
+      }
+    };
+    const settled = await calls.begin({
+      toolName: toolCall.name,
+      input: toolCall.args,
+      toolCallId: toolCall.id,
+      signal: signal instanceof AbortSignal ? signal : undefined,
+      run: (args, context) => run(args, context.signal),
+    }).outcome;
+    if (!settled.succeeded) return new ToolMessage({ content: settled.failure.message, tool_call_id: toolCall.id ?? '', name: toolCall.name, status: 'error' });
+    if (steering !== undefined) throw steering.thrown;
+    return settled.value as Awaited<Result>;
+  };
+  return Object.assign({ name: 'spillway', wrapToolCall }, { [MIDDLEWARE]: true });
+}

@@ -1,0 +1,114 @@
+import type { ToolContext } from '../contract/tool.ts';
+import { mcpErrorResult, mcpThrown } from '../entrance/mcp.ts';
+import { read } from '../entrance/structure.ts';
+import { guardedCalls, type GuardOptions } from './guarded-calls.ts';
+
+export type { GuardOptions } from './guarded-calls.ts';
+export { ToolFailure } from './tool-failure.ts';
+
+/** The longest timeout a client's `setTimeout` can hold, about 24.8 days: the layer's timeout decides, theirs never fires. */
+const CLIENT_TIMEOUT_MS = 2 ** 31 - 1;
+
+interface CallParams {
+  readonly name: string;
+  readonly arguments?: Record<string, unknown>;
+}
+interface RequestOptions {
+  readonly signal?: AbortSignal;
+  readonly onprogress?: (progress: ProgressLike) => void;
+}
+interface ProgressLike {
+  readonly progress: number;
+  readonly total?: number | undefined;
+  readonly message?: string | undefined;
+}
+type CallTool = (params: CallParams, ...rest: unknown[]) => Promise<unknown>;
+
+/** The options of one attempt: its own signal, its progress heard by the layer too, and no timeout but what the caller gave. */
+const attemptOptions = (given: RequestOptions | undefined, signal: AbortSignal, context: ToolContext): object => ({
+  timeout: CLIENT_TIMEOUT_MS,
+  ...given,
+  signal,
+  // Without `onprogress` the client asks for no progress, and an idle timeout would not be reset.
+  onprogress: (report: ProgressLike): void => {
+    const { progress, total, message } = report;
+    if (signal.aborted) return;
+    context.progress({ progress, ...(total === undefined ? {} : { total }), ...(message === undefined ? {} : { message }) });
+    given?.onprogress?.(report);
+  },
+});
+
+/**
+ * A client whose `callTool` is `guarded` and which is otherwise the client itself: its methods run on it, since they use private fields that
+ * a proxy has not. The proxy's own target is an empty object, so that nothing about the client binds what may be answered.
+ */
+const proxied = <Client extends object>(client: Client, guarded: CallTool): Client => {
+  const bound = new WeakMap<object, object>();
+  const boundTo = (method: (...args: never[]) => unknown): object => {
+    const known = bound.get(method) ?? method.bind(client);
+    bound.set(method, known);
+    return known;
+  };
+  return new Proxy(Object.create(Object.getPrototypeOf(client) as object | null) as Client, {
+    get: (_target, name) => {
+      if (name === 'callTool') return guarded;
+      const value: unknown = Reflect.get(client, name, client);
+      return typeof value === 'function' && name !== 'constructor' ? boundTo(value as (...args: never[]) => unknown) : value;
+    },
+    set: (_target, name, value) => Reflect.set(client, name, value, client),
+    has: (_target, name) => Reflect.has(client, name),
+  });
+};
+
+/**
+ * Guards an MCP client: its `callTool` runs under a layer, with its hard timeout, retries, breaker and trace; everything else is the client's
+ * own. `Client` of `@modelcontextprotocol/sdk` 1.x and of `@modelcontextprotocol/client` 2.x both are one, and what is built on a client can use
+ * the guarded one. A call settles when its timeout passes or its signal fires; each attempt has a signal of its own.
+ *
+ * A call that fails gives a result with `isError` and one text: what the server says of an unknown tool or of input that does not fit
+ * verbatim, else what happened in a sentence and whether the tool ran. Nothing of what the tool or the client threw is in it, nor of the text
+ * of a result with `isError`, which can hold the same. A call whose signal was aborted throws a `ToolFailure`, as the client would throw.
+ *
+ * `timeout` among a call's own options still bounds each attempt; without it only the layer's policy does.
+ *
+ * @param client a client, connected or not
+ * @param options `spillway` or the options of one, and `policies` by the tool's name at its server
+ * @returns a client of the same type
+ * @throws RangeError for an option that does not exist or is out of its range, or a client without `callTool`
+ *
+ * @example
+ * const client = guardClient(await connectedClient(), { policies: { search: { timeoutMs: 10_000, effects: 'read' } } });
+ * const result = await client.callTool({ name: 'search', arguments: { query: 'spillway' } });
+ */
+export function guardClient<Client extends object>(client: Client, options: GuardOptions = {}): Client {
+  const original = read(client, 'callTool');
+  if (typeof original !== 'function') throw new RangeError(`guardClient takes an MCP client with a callTool method, not one whose callTool is ${typeof original}`);
+  const calls = guardedCalls('guardClient', options);
+  // SDK 1 takes `callTool(params, resultSchema, options)`, SDK 2 `callTool(params, options)`.
+  const place = 'getProtocolEra' in client ? 0 : 1;
+  const callOnce = async (params: CallParams, rest: readonly unknown[], context: ToolContext): Promise<unknown> => {
+    const { signal } = context;
+    const args: unknown[] = place === 1 ? [rest[0]] : [];
+    args[place] = attemptOptions(rest[place] as RequestOptions | undefined, signal, context);
+    // Looked up at each call, as the client itself would: an instrumented client has replaced it.
+    const callTool = read(client, 'callTool') as CallTool;
+    const result = await Promise.resolve(Reflect.apply(callTool, client, [params, ...args])).catch((thrown: unknown) => {
+      throw mcpThrown(thrown, params.name);
+    });
+    if (read(result, 'isError') === true) throw mcpErrorResult(result, params.name);
+    return result;
+  };
+  const guarded: CallTool = async (params, ...rest) => {
+    const { signal } = (rest[place] ?? {}) as RequestOptions;
+    const settled = await calls.begin({
+      toolName: params.name,
+      input: params.arguments,
+      signal,
+      run: (given, context) => callOnce(given === undefined ? params : { ...params, arguments: given as Record<string, unknown> }, rest, context),
+    }).outcome;
+    if (settled.succeeded) return settled.value;
+    if (signal?.aborted === true) throw settled.failure;
+    return { content: [{ type: 'text', text: settled.failure.message }], isError: true };
+  };
+  return proxied(client, guarded);
+}

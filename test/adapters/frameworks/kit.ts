@@ -1,0 +1,68 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ToolPolicy } from '../../../src/contract/policy.ts';
+import { ToolExecutionError } from '../../../src/contract/tool-error.ts';
+
+/** In what tools throw. A model must not see it. */
+export const CANARY = 'sk-canary-5f1d0c77';
+/** How long the slow tool takes, whatever its signal says. */
+export const SLOW_MS = 10_000;
+/** The timeout that each side is given, where it has one. */
+export const TIMEOUT_MS = 200;
+
+export interface ModelCall {
+  readonly id: string;
+  readonly name: string;
+  readonly input: unknown;
+}
+
+export interface Script {
+  /** The calls of the model's first step; its second one is its answer. */
+  readonly calls: readonly ModelCall[];
+  readonly guarded: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** What a run shows while it goes on: a run that hangs shows something too. */
+export interface Seen {
+  /** The texts that the model was given, by the id of its call. */
+  readonly told: Map<string, string>;
+  /** All that the model was sent after its first step, as JSON. */
+  shown: string;
+  /** The tools that ran, in order. */
+  readonly ran: string[];
+  /** Whether each tool's signal was aborted when it was last asked. */
+  readonly signals: AbortSignal[];
+}
+
+export const nothingSeen = (): Seen => ({ told: new Map(), shown: '', ran: [], signals: [] });
+
+/** A framework under test: one run of a scripted model with the tools below. */
+export interface Framework {
+  readonly name: string;
+  /** Settles with the run; rejects as it does. */
+  run(script: Script, seen: Seen): Promise<unknown>;
+}
+
+/** The tools that every framework is given. `strict` takes `{ n: number }`, the others anything. */
+export const BEHAVIOUR: Readonly<Record<string, () => Promise<string>>> = {
+  slow: () => sleep(SLOW_MS, 'late', { ref: false }),
+  good: async () => {
+    await sleep(5);
+    return 'fine';
+  },
+  bad: async () => {
+    await sleep(5);
+    throw new Error(`boom: password is ${CANARY}`);
+  },
+  worded: () => Promise.reject(new ToolExecutionError('execution_error', `no such city, token ${CANARY}`, { status: 404, safeMessage: 'No city is called Atlantis.' })),
+  strict: () => Promise.resolve('counted'),
+};
+
+export const behave = (name: string, seen: Seen, signal: AbortSignal | null | undefined): Promise<string> => {
+  seen.ran.push(name);
+  if (signal !== null && signal !== undefined) seen.signals.push(signal);
+  return BEHAVIOUR[name]?.() ?? Promise.reject(new Error(`no behaviour ${name}`));
+};
+
+/** One attempt, so that a failure is measured once, under a short timeout. */
+export const DEFAULTS: ToolPolicy = { timeoutMs: TIMEOUT_MS, retry: { maxAttempts: 1 } };

@@ -1,0 +1,73 @@
+import { spillwayMiddleware, type SpillwayMiddleware, type ToolMessageClass } from 'spillway/adapters/langchain';
+import { z } from 'zod';
+import { sideInstall } from '../../side-install.ts';
+import { BEHAVIOUR, DEFAULTS, behave, type Framework, type Script, type Seen } from './kit.ts';
+
+/** As much of LangChain's types as is used here: it is not in the main install. */
+interface Message {
+  readonly content: unknown;
+  getType(): string;
+  readonly tool_call_id?: string;
+  readonly status?: string;
+}
+interface ToolConfig {
+  readonly signal?: AbortSignal;
+}
+export interface LangChain {
+  readonly AIMessage: new (fields: object) => Message;
+  readonly ToolMessage: ToolMessageClass<Message>;
+  tool(execute: (input: object, config: ToolConfig) => unknown, fields: object): object;
+  createMiddleware(middleware: SpillwayMiddleware<Message>): object;
+  createAgent(options: object): { invoke(input: object, config?: object): Promise<{ readonly messages: readonly Message[] }> };
+  readonly BaseChatModel: new (fields: object) => object;
+  readonly Command: new (fields: object) => object;
+  readonly interrupt: (value: unknown) => unknown;
+}
+
+export async function loadLangChain(): Promise<LangChain> {
+  const load = await sideInstall('langchain', ['langchain@1.4.0', '@langchain/core@1.2.13', '@langchain/langgraph@1.3.1', '@langchain/langgraph-checkpoint@1.1.5'], ['--legacy-peer-deps']);
+  const [langchain, models, langgraph] = await Promise.all([load('langchain'), load('@langchain/core/language_models/chat_models'), load('@langchain/langgraph')]);
+  return { ...(langchain as object), ...(models as object), ...(langgraph as object) } as LangChain;
+}
+
+const note = (messages: readonly Message[], seen: Seen): void => {
+  const results = messages.filter((message) => message.getType() === 'tool');
+  seen.shown += JSON.stringify(results);
+  for (const { tool_call_id: id = '', content } of results) seen.told.set(id, JSON.stringify(content));
+};
+
+/** A model that makes the script's calls, then answers. */
+export function scriptedModel({ AIMessage, BaseChatModel }: LangChain, { calls }: Script, seen: Seen): object {
+  let step = 0;
+  return new (class extends BaseChatModel {
+    _llmType(): string {
+      return 'scripted';
+    }
+    bindTools(): object {
+      return this;
+    }
+    _generate(messages: readonly Message[]): Promise<object> {
+      if (step++ > 0) note(messages, seen);
+      const toolCalls = step === 1 ? calls.map(({ id, name, input }) => ({ id, name, args: input, type: 'tool_call' })) : [];
+      const message = new AIMessage({ content: step === 1 ? '' : 'done', tool_calls: toolCalls });
+      return Promise.resolve({ generations: [{ text: '', message }] });
+    }
+  })({});
+}
+
+export function langChainTools({ tool }: LangChain, seen: Seen): object[] {
+  return Object.keys(BEHAVIOUR).map((name) =>
+    tool((_input, config) => behave(name, seen, config.signal), { name, description: 'a tool of the test', schema: name === 'strict' ? z.object({ n: z.number() }) : z.object({}) }),
+  );
+}
+
+export function langChainWith(lc: LangChain): Framework {
+  return {
+    name: 'LangChain 1.4 `createAgent`',
+    run: (script, seen) => {
+      const middleware = script.guarded ? [lc.createMiddleware(spillwayMiddleware({ ToolMessage: lc.ToolMessage, defaults: DEFAULTS }))] : [];
+      const agent = lc.createAgent({ model: scriptedModel(lc, script, seen), tools: langChainTools(lc, seen), middleware });
+      return agent.invoke({ messages: [{ role: 'user', content: 'go' }] }, script.signal === undefined ? {} : { signal: script.signal });
+    },
+  };
+}

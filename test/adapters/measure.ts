@@ -1,0 +1,62 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CANARY, nothingSeen, type Framework, type ModelCall, type Seen } from './frameworks/kit.ts';
+
+/** A run that has not settled by now hangs: the slow tool takes 10 s, the timeouts are 200 ms. */
+export const BOUND_MS = 3_000;
+/** When the caller aborts. */
+const ABORT_AFTER_MS = 200;
+
+export interface Scenario {
+  readonly title: string;
+  readonly calls: readonly ModelCall[];
+  /** The call whose failure is looked at. */
+  readonly failing: string;
+  /** A call that succeeds beside it. */
+  readonly sibling?: string;
+  readonly abort?: true;
+}
+
+export const SCENARIOS: readonly Scenario[] = [
+  { title: 'a tool ignores its signal', calls: [{ id: 'c1', name: 'slow', input: {} }, { id: 'c2', name: 'good', input: {} }], failing: 'c1', sibling: 'c2' },
+  { title: 'a tool throws', calls: [{ id: 'c1', name: 'bad', input: {} }, { id: 'c2', name: 'good', input: {} }], failing: 'c1', sibling: 'c2' },
+  { title: 'bad arguments', calls: [{ id: 'c1', name: 'strict', input: { n: 'one' } }, { id: 'c2', name: 'good', input: {} }], failing: 'c1', sibling: 'c2' },
+  { title: 'an unknown tool', calls: [{ id: 'c1', name: 'nope', input: {} }, { id: 'c2', name: 'good', input: {} }], failing: 'c1', sibling: 'c2' },
+  { title: 'the caller aborts', calls: [{ id: 'c1', name: 'slow', input: {} }, { id: 'c2', name: 'good', input: {} }], failing: 'c1', abort: true },
+];
+
+export interface Measured {
+  readonly end: 'answers' | 'throws' | 'hangs';
+  readonly seen: Seen;
+  /** What the run rejected with. */
+  readonly error?: unknown;
+}
+
+export async function measure(framework: Framework, { calls, abort }: Scenario, guarded: boolean): Promise<Measured> {
+  const seen = nothingSeen();
+  const signal = abort === true ? AbortSignal.timeout(ABORT_AFTER_MS) : undefined;
+  const run = framework.run({ calls, guarded, ...(signal === undefined ? {} : { signal }) }, seen).then(
+    (): Measured => ({ end: 'answers', seen }),
+    (error: unknown): Measured => ({ end: 'throws', seen, error }),
+  );
+  return Promise.race([run, sleep(BOUND_MS, { end: 'hangs', seen } as const)]);
+}
+
+/** What the model reads from a text, asked in this order. */
+const MEANINGS: ReadonlyArray<readonly [RegExp, string]> = [
+  [/no tool of this name|unavailable tool|not found|not a valid tool|no tool is named/i, 'there is no such tool'],
+  [/may have/i, 'it may have taken effect'],
+  [/does not fit|invalid input|validation|did not match/i, 'the input does not fit'],
+  [/did not run|not called/i, 'it did not run'],
+  [/ran and failed|it ran/i, 'it ran and failed'],
+];
+
+export const toldOf = (text: string | undefined): string => (text === undefined ? 'nothing' : (MEANINGS.find(([pattern]) => pattern.test(text))?.[1] ?? 'something went wrong'));
+
+/** A run in a cell of the table: classes, no milliseconds. */
+export function worded({ end, seen }: Measured, { failing, sibling, abort }: Scenario): string {
+  if (abort === true || end === 'hangs') return `**${end}**`;
+  const kept = sibling === undefined || seen.told.get(sibling)?.includes('fine') === true;
+  const told = end === 'answers' ? [`the model is told: ${toldOf(seen.told.get(failing))}`] : [];
+  const secret = seen.shown.includes(CANARY) ? ['the secret is shown'] : [];
+  return [`**${end}**`, kept ? 'sibling kept' : 'sibling lost', ...told, ...secret].join('; ');
+}
