@@ -69,6 +69,7 @@ export { liveRuntime } from './runtime.ts';
 export type { BreakerEntry, Breakers } from './turn/breakers.ts';
 export type { ErrorHandler, ErrorHandlerOptions } from './turn/error-handler.ts';
 export type { Flush, LayerReport } from './turn/inspection.ts';
+export { loadExperience, saveExperience } from './turn/kept-experience.ts';
 export { PlanError, plan, type NodeOptions, type Plan, type PlanBuilder, type PlanRule } from './turn/plan.ts';
 export { tool, type ToolDefinition } from './turn/tool.ts';
 export type { TurnOptions } from './turn/turn.ts';

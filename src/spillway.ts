@@ -22,7 +22,7 @@ import { HookRunner } from './turn/hooks.ts';
 import { flushLayer, inspectLayer, type Flush, type LayerReport } from './turn/inspection.ts';
 import type { Layer } from './turn/layer.ts';
 import type { Plan } from './turn/plan.ts';
-import { createRegistry } from './turn/registry.ts';
+import { createRegistry, type GuardedTool } from './turn/registry.ts';
 import { readRequest } from './turn/request.ts';
 import { RunningCalls } from './turn/running-calls.ts';
 import { SharedBreakers } from './turn/shared-breakers.ts';
@@ -72,6 +72,8 @@ export interface SpillwayOptions extends ErrorHandlerOptions {
 export interface CallOptions {
   /** Aborting it ends the call at once with the error `canceled`. */
   readonly signal?: AbortSignal;
+  /** The tool to run, where it is not one that the layer knows by the request's name. */
+  readonly tool?: AnyTool;
 }
 
 type TypedSettled<Values> = Omit<Extract<TurnOwnEvent, { type: 'settled' }>, 'result'> & { readonly result: TurnResult<Values> };
@@ -131,6 +133,8 @@ const siteOf = ({ runtime }: Layer, { signal }: CallOptions, report?: (event: To
   ...(report === undefined ? {} : { report }),
 });
 
+const toolOf = ({ registry }: Layer, { tool }: CallOptions): GuardedTool | undefined => (tool === undefined ? undefined : registry.of(tool));
+
 /**
  * Makes a layer of tools whose calls are retried, timed out, broken off and traced as their policies say.
  *
@@ -188,12 +192,12 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
         const { call, error } = readRequest(request, runtime);
         const guarded = new GuardedCall(layer, siteOf(layer, callOptions, (event) => subscriber.next(event)), call, () => subscriber.complete());
         subscriber.add(() => guarded.abandon());
-        guarded.begin(undefined, error);
+        guarded.begin(toolOf(layer, callOptions), error);
       }),
     execute: (request, callOptions = {}) =>
       new Promise((resolve) => {
         const { call, error } = readRequest(request, runtime);
-        new GuardedCall(layer, siteOf(layer, callOptions), call, ({ result }) => resolve(result)).begin(undefined, error);
+        new GuardedCall(layer, siteOf(layer, callOptions), call, ({ result }) => resolve(result)).begin(toolOf(layer, callOptions), error);
       }),
     // The values are those of the plan's own nodes, which only the plan's type knows.
     turn: <Values>(plan: Plan<Values>, turnOptions: TurnOptions = {}) => runTurn(layer, plan as Plan, turnOptions) as Observable<TypedTurnEvent<Values>>,
