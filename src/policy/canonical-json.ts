@@ -10,7 +10,7 @@ export interface CanonicalJsonOptions {
   readonly unsafeIntegers?: 'refuse' | 'keep';
   /** How many arrays and objects may stand inside each other, 1 to 512. Default 64. */
   readonly maxDepth?: number;
-  /** The longest text, in UTF-16 code units, 1 to 100,000,000; also the most members looked at. Default 1,000,000. */
+  /** The longest text, in UTF-16 code units, 1 to 100,000,000. A member counts as 4 at least, also one left out. Default 1,000,000. */
   readonly maxChars?: number;
 }
 
@@ -23,6 +23,8 @@ const SPECIAL = /[\u0000-\u001f"\\\ud800-\udfff]/;
 const EXPONENT_FROM = 1e21;
 /** Up to as many names, sorting by insertion is the faster way. */
 const FEW_NAMES = 24;
+/** `"":0` */
+const MEMBER_MIN_CHARS = 4;
 const PATH_MAX_CHARS = 160;
 
 /** In the order of UTF-16 code units. May change the list it is given. */
@@ -153,7 +155,7 @@ class Writer {
     const names = Object.keys(value);
     // Those left out cost time too: an object of nothing else, shared by a thousand others, would cost hours for a short text.
     this.#members += names.length;
-    if (this.#members > this.#maxChars) this.#tooLong();
+    if (this.#members * MEMBER_MIN_CHARS > this.#maxChars) this.#tooLong();
     const depth = this.#parents.push(value) - 1;
     this.#text += `${before}{`;
     let separator = '';
