@@ -47,7 +47,7 @@ export const TOOL_ERROR_KIND_MEANINGS: Readonly<Record<ToolErrorKind, ToolErrorK
   deadline_exceeded: { executed: false, classification: 'transient', description: 'The deadline passed before the call could be made.' },
   conflict: { executed: false, classification: 'permanent', description: 'The idempotency key was already used with another input.' },
   duplicate_in_flight: { executed: false, classification: 'transient', description: 'The same call is already running.' },
-  blocked: { executed: false, classification: 'permanent', description: 'A hook blocked the call.' },
+  blocked: { executed: false, classification: 'permanent', description: 'The call was blocked.' },
   retry_budget_exhausted: { executed: false, classification: 'transient', description: 'Too many retries are under way; this one was not made.' },
   store_unavailable: { executed: false, classification: 'transient', description: 'The store that guards against duplicates is unavailable; the call was not made.' },
 };
