@@ -90,8 +90,5 @@ const problemsOf = (issue: Issue, root: unknown): Problem[] => {
 
 /** What a schema found wrong, as rule, value and remedy. */
 export function wordedProblems(error: z.ZodError, root: unknown): Problem[] {
-  const problems = error.issues.flatMap((issue) => problemsOf(issue, root));
-  // A server with a url lacks a command, too: the first is what its writer needs to hear.
-  const urls = problems.filter(({ at }) => at.at(-1) === 'url').map(({ at }) => at.slice(0, -1).join('.'));
-  return problems.filter(({ at }) => !(at.at(-1) === 'command' && urls.includes(at.slice(0, -1).join('.'))));
+  return error.issues.flatMap((issue) => problemsOf(issue, root));
 }

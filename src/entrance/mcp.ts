@@ -177,11 +177,12 @@ export function mcpAborted(signal: AbortSignal, executed: boolean): ToolExecutio
  * @param name the provider's name
  */
 export function mcpNotConnected(thrown: unknown, name: string): ToolExecutionError {
-  const { code, status, classification, message, details } = toToolExecutionError(thrown);
+  const { code, status, classification, message, details, retryAfterMs } = toToolExecutionError(thrown);
   return new ToolExecutionError('transport_error', `The MCP server ${name} could not be connected: ${message}`, {
     executed: false,
     code,
     status,
+    retryAfterMs,
     classification: code === undefined ? undefined : classification,
     details,
     cause: thrown,

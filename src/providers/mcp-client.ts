@@ -1,5 +1,9 @@
+import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { ToolContext } from '../contract/tool.ts';
+import { httpThrown } from '../entrance/http.ts';
 
+/** How spillway introduces itself to servers; the version is the package's. */
+export const CLIENT_INFO = { name: 'spillway', version: '0.1.0' } as const;
 /** The longest timeout a client's `setTimeout` can hold, about 24.8 days: ours decides, theirs never fires. */
 const CLIENT_TIMEOUT_MS = 2 ** 31 - 1;
 /** Pages of `tools/list` that are read; SDK 2's own limit. A server whose cursor never ends is not listened to for ever. */
@@ -39,8 +43,17 @@ interface ClosableClient extends McpClientLike {
   close(): Promise<void>;
 }
 
+/** The code of a call that a server refused because it had forgotten its session. */
+export const SESSION_LOST = 'session_lost';
+
+/** Without a status: a 404 would not be tried again. */
+export function sessionLost(): ToolExecutionError {
+  return new ToolExecutionError('transport_error', 'The MCP server no longer knows the session', { code: SESSION_LOST, executed: false });
+}
+
 /**
- * The connection of a client that has just been connected. It takes the client's `onclose` for itself.
+ * The connection of a client that has just been connected. It takes the client's `onclose` for itself. A call that its server answers with
+ * HTTP 404 fails with `transport_error`, not executed, and ends the connection: over Streamable HTTP the session is gone then.
  *
  * @example
  * const connect = async () => {
@@ -53,7 +66,14 @@ export function mcpConnection(client: ClosableClient): McpConnection {
   const closed = new Promise<void>((resolve) => {
     Object.assign(client, { onclose: resolve });
   });
-  return { client, closed, close: () => client.close() };
+  const callTool = async (...args: Parameters<McpClientLike['callTool']>): Promise<unknown> => {
+    try {
+      return await client.callTool(...args);
+    } catch (error) {
+      throw httpThrown(error).status === 404 ? sessionLost() : error;
+    }
+  };
+  return { client: { listTools: (params) => client.listTools(params), callTool }, closed, close: () => client.close(), sdkMajor: 'getProtocolEra' in client ? 2 : 1 };
 }
 
 /** Every tool of a server. SDK 1 gives a page at a time, SDK 2 all of them at once. */
@@ -72,7 +92,10 @@ const baggageText = (baggage: Readonly<Record<string, string>>): string =>
     .map(([key, value]) => `${encodeURIComponent(key)}=${encodeURIComponent(value)}`)
     .join(',');
 
-const metaOf = ({ traceparent, baggage }: ToolContext): Record<string, string> => ({
+/** The protocol has no idempotency key, so the call's own travels under a name of ours: a server that knows it can refuse to act twice. */
+const metaOf = ({ callKey, fence, traceparent, baggage }: ToolContext): Record<string, string | number> => ({
+  'spillway/callKey': callKey,
+  ...(fence === undefined ? {} : { 'spillway/fence': fence }),
   ...(traceparent === undefined ? {} : { traceparent }),
   ...(baggage === undefined ? {} : { baggage: baggageText(baggage) }),
 });
@@ -89,8 +112,7 @@ interface ProgressLike {
  * @param signal fresh for this call: SDK 1 leaves its listener on it for ever
  */
 export function callTool({ client, sdkMajor }: McpConnection, name: string, input: Record<string, unknown>, context: ToolContext, signal: AbortSignal): Promise<unknown> {
-  const meta = metaOf(context);
-  const params = { name, arguments: input, ...(Object.keys(meta).length === 0 ? {} : { _meta: meta }) };
+  const params = { name, arguments: input, _meta: metaOf(context) };
   const options = {
     signal,
     timeout: CLIENT_TIMEOUT_MS,

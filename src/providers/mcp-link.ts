@@ -26,6 +26,8 @@ export interface McpLink {
    * After failures it refuses until their backoff is over, with `retryAfterMs`: nothing waits on a timer, nothing restarts that nobody calls.
    */
   acquire(): Promise<LiveConnection>;
+  /** A call found that its connection is of no more use: the others on it fail, and the next one connects again. */
+  lose(live: LiveConnection, reason: unknown): void;
   /** A call came back: the server works, and its failures are forgotten. */
   answered(): void;
   /** Ends the connection, and the attempt to make one. Idempotent; nothing connects afterwards. */
@@ -158,6 +160,7 @@ export function createMcpLink({ name, connect, connectTimeoutMs, runtime }: Link
 
   return {
     acquire,
+    lose,
     answered: () => {
       failures = 0;
     },

@@ -4,11 +4,10 @@ import type { Runtime } from '../contract/runtime.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { checkNumber, integer } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
+import { CLIENT_INFO } from './mcp-client.ts';
 import { mcpProvider, type McpConnection, type McpProvider } from './mcp.ts';
 import { StdioTransport } from './stdio-transport.ts';
 
-/** How spillway introduces itself to servers; the version is the package's. */
-const CLIENT_INFO = { name: 'spillway', version: '0.1.0' } as const;
 const STDERR_LINES = 20;
 /** The limit of the SDK's own read buffer. */
 const MESSAGE_BYTES = 10 * 1024 * 1024;
@@ -99,6 +98,7 @@ export async function mcpStdioProvider(options: McpStdioOptions): Promise<McpStd
     name,
     tools: provider.tools,
     leftOut: provider.leftOut,
+    unchecked: provider.unchecked,
     close: () => provider.close(),
     get pid() {
       return current?.pid;

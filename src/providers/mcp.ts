@@ -1,4 +1,4 @@
-import { Observable, catchError, defer, firstValueFrom, from, map, race, switchMap, throwError } from 'rxjs';
+import { Observable, catchError, defer, firstValueFrom, from, map, race, switchMap, tap, throwError } from 'rxjs';
 import type { Effects } from '../contract/policy.ts';
 import type { ToolProvider } from '../contract/provider.ts';
 import type { Runtime } from '../contract/runtime.ts';
@@ -9,7 +9,8 @@ import { read } from '../entrance/structure.ts';
 import { abortable } from '../operators/abortable.ts';
 import { checkNumber, positiveDuration } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
-import { callTool, type McpConnection, type McpToolLike } from './mcp-client.ts';
+import { SESSION_LOST, callTool, type McpConnection, type McpToolLike } from './mcp-client.ts';
+import { mcpInput, type McpInput } from './mcp-input.ts';
 import { createMcpLink, type LiveConnection, type McpLink } from './mcp-link.ts';
 
 export { mcpConnection, type McpClientLike, type McpConnection, type McpToolLike } from './mcp-client.ts';
@@ -34,10 +35,19 @@ export interface LeftOutTool {
   readonly reason: string;
 }
 
+/** A tool whose input is checked by its server alone. */
+export interface UncheckedTool {
+  readonly toolName: string;
+  /** Why its schema cannot be used here. */
+  readonly reason: string;
+}
+
 export interface McpProvider extends ToolProvider {
   readonly tools: readonly Tool[];
   /** What the server lists and the provider does not: tools that only run as tasks, and names listed twice. */
   readonly leftOut: readonly LeftOutTool[];
+  /** Tools whose JSON Schema turned out to be unusable when they were first called: none yet, as long as none was. */
+  readonly unchecked: readonly UncheckedTool[];
 }
 
 /**
@@ -52,11 +62,16 @@ const effectsOf = ({ annotations }: McpToolLike): Effects | undefined => {
 
 const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 
+/** What is wrong with its input is for the model to read. */
+const invalid = (misfit: string): ToolExecutionError => new ToolExecutionError('invalid_parameters', misfit, { safeMessage: misfit });
+
 /** The arguments of a call. MCP has only objects. */
-const argumentsOf = (input: unknown, toolName: string): Record<string, unknown> => {
-  if (input === undefined) return {};
-  if (isRecord(input)) return input;
-  throw new ToolExecutionError('invalid_parameters', `The input of ${toolName} must be an object`);
+const argumentsOf = (input: unknown, toolName: string, check: McpInput): Record<string, unknown> => {
+  const args = input === undefined ? {} : input;
+  if (!isRecord(args)) throw invalid(`The input of ${toolName} must be an object`);
+  const misfit = check.misfit(args);
+  if (misfit !== undefined) throw invalid(misfit);
+  return args;
 };
 
 /** Structured content if there is any, else the text of a result that is one text, else the list of contents. */
@@ -79,17 +94,20 @@ const aborted$ = (signal: AbortSignal, wasSent: () => boolean): Observable<never
   });
 
 /** One call, with the first of: its answer, the caller's abort, the loss of the connection. */
-const execute = (link: McpLink, toolName: string, input: unknown, context: ToolContext): Promise<unknown> => {
+const execute = (link: McpLink, toolName: string, check: McpInput, input: unknown, context: ToolContext): Promise<unknown> => {
   let sent = false;
-  const call$ = ({ connection, lost$ }: LiveConnection, args: Record<string, unknown>): Observable<unknown> => {
+  const call$ = (live: LiveConnection, args: Record<string, unknown>): Observable<unknown> => {
+    const { connection, lost$ } = live;
     const called$ = abortable((signal) => {
       sent = true;
       return callTool(connection, toolName, args, context, signal);
     });
-    return race(called$.pipe(catchError((thrown: unknown) => throwError(() => mcpThrown(thrown, toolName)))), lost$);
+    return race(called$.pipe(catchError((thrown: unknown) => throwError(() => mcpThrown(thrown, toolName)))), lost$).pipe(
+      tap({ error: (error: ToolExecutionError) => error.code === SESSION_LOST && link.lose(live, error) }),
+    );
   };
   const answer$ = defer(() => {
-    const args = argumentsOf(input, toolName);
+    const args = argumentsOf(input, toolName, check);
     return from(link.acquire()).pipe(switchMap((live) => call$(live, args)));
   }).pipe(
     map((result) => {
@@ -100,15 +118,18 @@ const execute = (link: McpLink, toolName: string, input: unknown, context: ToolC
   return firstValueFrom(race(aborted$(context.signal, () => sent), answer$));
 };
 
-const toolOf = (link: McpLink, provider: string, tool: McpToolLike): Tool => {
+const toolOf = (link: McpLink, provider: string, tool: McpToolLike, unchecked: UncheckedTool[]): Tool => {
   const effects = effectsOf(tool);
+  const name = `${provider}.${tool.name}`;
+  const check = mcpInput(tool, (reason) => unchecked.push({ toolName: name, reason }));
   return {
-    name: `${provider}.${tool.name}`,
+    name,
+    input: check.schema,
     ...(tool.description === undefined ? {} : { description: tool.description }),
     ...(tool.inputSchema === undefined ? {} : { inputJsonSchema: tool.inputSchema }),
     ...(effects === undefined ? {} : { policy: { effects } }),
     dependency: provider,
-    execute: (input, context) => execute(link, tool.name, input, context),
+    execute: (input, context) => execute(link, tool.name, check, input, context),
   };
 };
 
@@ -125,8 +146,9 @@ const leftOutReason = (tool: McpToolLike, seen: ReadonlySet<string>): string | u
  * a backoff of 1, 2, 5, 10, 30 and 60 s, forgotten when a call comes back. While connecting, calls wait, each up to its own signal; during
  * a backoff they fail at once with `transport_error`, not executed, whose `retryAfterMs` says when it ends. An aborted signal gives `canceled`.
  *
- * A result is its structured content, else the text of a single text content, else the list of contents; JSON text stays text. Input is
- * checked by the server. Tools that require task support are left out, see `leftOut`.
+ * A result is its structured content, else the text of a single text content, else the list of contents; JSON text stays text. Input that
+ * does not fit the schema a tool is listed with gives `invalid_parameters` and is not sent; a schema that cannot be used, such as one that
+ * refers to another document, leaves the check to the server, see `unchecked`. Tools that require task support are left out, see `leftOut`.
  *
  * @throws RangeError for an option out of its range; `transport_error`, not executed, when the server cannot be connected
  *
@@ -143,13 +165,14 @@ export async function mcpProvider({ name, connect, connectTimeoutMs = CONNECT_TI
     const seen = new Set<string>();
     const tools: Tool[] = [];
     const leftOut: LeftOutTool[] = [];
+    const unchecked: UncheckedTool[] = [];
     for (const tool of listed) {
       const reason = leftOutReason(tool, seen);
       seen.add(tool.name);
-      if (reason === undefined) tools.push(toolOf(link, name, tool));
+      if (reason === undefined) tools.push(toolOf(link, name, tool, unchecked));
       else leftOut.push({ toolName: `${name}.${tool.name}`, reason });
     }
-    return { name, tools, leftOut, close: () => link.close() };
+    return { name, tools, leftOut, unchecked, close: () => link.close() };
   } catch (error) {
     // What a failed attempt started is gone before its error is told.
     await link.close();

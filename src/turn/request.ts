@@ -51,7 +51,11 @@ const worded = (error: z.core.$ZodError): string =>
     .map(({ path, message }) => `${path.length === 0 ? 'the value' : z.core.toDotPath(path)}: ${message}`)
     .join('; ');
 
-const invalid = (what: string, misfit: string): ToolExecutionError => new ToolExecutionError('invalid_parameters', `${what} is malformed: ${misfit}`);
+/** Says path and rule, no value: a model may read it and correct itself. */
+const invalid = (what: string, misfit: string): ToolExecutionError => {
+  const message = `${what} is malformed: ${misfit}`;
+  return new ToolExecutionError('invalid_parameters', message, { safeMessage: message });
+};
 
 /** A key absent rather than undefined, as `exactOptionalPropertyTypes` wants it. */
 const present = <K extends string, V>(key: K, value: V | undefined): { readonly [P in K]?: V } => (value === undefined ? {} : ({ [key]: value } as { readonly [P in K]: V }));
@@ -115,7 +119,7 @@ export function readRequest(request: ToolCallRequest | ToolCallEnvelope, runtime
     if (!parsed.success) return malformed(invalid(envelope ? 'The tool call envelope' : 'The tool call request', worded(parsed.error)));
     return { call: envelope ? fromEnvelope(parsed.data as ToolCallEnvelope, runtime) : fromRequest(parsed.data, runtime) };
   } catch (error) {
-    return malformed(invalid('The tool call request', `reading it failed: ${toToolExecutionError(error).message}`));
+    return malformed(new ToolExecutionError('invalid_parameters', `The tool call request is malformed: reading it failed: ${toToolExecutionError(error).message}`));
   }
 }
 

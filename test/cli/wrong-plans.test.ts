@@ -46,7 +46,7 @@ const WRONG: readonly WrongPlan[] = [
   { what: 'no nodes', plan: `${servers}turn: { nodes: [] }`, says: /turn\.nodes: must have at least 1 entry, not 0/ },
   { what: 'a node without a tool', plan: nodes('{ id: a }'), says: /:5:\d+: turn\.nodes\[0\]\.tool: is missing/ },
   { what: 'an id with a space', plan: nodes('{ id: a b, tool: s.x }'), says: /turn\.nodes\[0\]\.id: must be made of letters/ },
-  { what: 'a server over HTTP', plan: 'servers: { s: { url: "http://localhost" } }\nturn: { nodes: [{ id: a, tool: s.x }] }', says: /servers\.s\.url: cannot be used yet: servers over HTTP come later/ },
+  { what: 'a server over another protocol', plan: 'servers: { s: { url: "ftp://localhost" } }\nturn: { nodes: [{ id: a, tool: s.x }] }', says: /servers\.s\.url: must begin with http: or https:, not ftp:/ },
   { what: 'an environment variable that is a number', plan: 'servers: { s: { command: x, env: { PORT: 80 } } }\nturn: { nodes: [{ id: a, tool: s.x }] }', says: /servers\.s\.env\.PORT: must be a text, not 80; put it in quotes/ },
   { what: 'a reference to a node that is not needed', plan: nodes('{ id: a, tool: s.x }', '{ id: b, tool: s.x, input: { m: "${a}" } }'), says: /turn\.nodes\[1\]\.input\.m: \$\{a\} .* add a to the needs of b/ },
   { what: 'a reference that is none', plan: nodes('{ id: a, tool: s.x, input: { m: "${a b}" } }'), says: /turn\.nodes\[0\]\.input\.m: \$\{a b\} is no reference/ },

@@ -160,7 +160,7 @@ describe('calling', () => {
     expect(seen?.aborted).toBe(true);
   });
 
-  it('trace context travels in _meta; without one there is only the progress token', async () => {
+  it('the call’s key and trace context travel in _meta', async () => {
     const metas: unknown[] = [];
     const server = lowLevel([[listed('a')], []], (_name, { meta }) => {
       metas.push(meta);
@@ -170,7 +170,10 @@ describe('calling', () => {
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
     await run(provider, 'box.a', {}, context(undefined, { traceparent, baggage: { user: 'a b', tier: 'gold' } }));
     await run(provider, 'box.a', {});
-    expect(metas).toEqual([{ traceparent, baggage: 'user=a%20b,tier=gold', progressToken: expect.any(Number) as number }, { progressToken: expect.any(Number) as number }]);
+    expect(metas).toEqual([
+      { 'spillway/callKey': 'key', traceparent, baggage: 'user=a%20b,tier=gold', progressToken: expect.any(Number) as number },
+      { 'spillway/callKey': 'key', progressToken: expect.any(Number) as number },
+    ]);
   });
 
   it('progress resets the idle timeout of the layer, silence does not', async () => {
