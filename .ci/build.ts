@@ -5,6 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { toolCallEnvelopeSchema, toolResultEnvelopeSchema } from '../src/contract/envelope.ts';
 import { planFileSchema } from '../src/contract/plan-file.ts';
+import { restManifestSchema } from '../src/contract/rest-manifest.ts';
 
 const root = resolve(import.meta.dirname, '..');
 const dist = resolve(process.argv[2] ?? join(root, 'dist'));
@@ -13,6 +14,7 @@ const schemas: ReadonlyArray<readonly [name: string, title: string, schema: z.Zo
   ['tool-call', 'A tool call, version 1.1', toolCallEnvelopeSchema],
   ['tool-result', 'The result of a tool call', toolResultEnvelopeSchema],
   ['plan', 'A plan for `spillway run`', planFileSchema],
+  ['rest-manifest', 'The tools of one HTTP API', restManifestSchema],
 ];
 
 rmSync(dist, { recursive: true, force: true });

@@ -1,12 +1,13 @@
 import { open } from 'node:fs/promises';
 import path from 'node:path';
-import { planFileSchema, type BreakerEntry, type NodeEntry, type PlanFile } from '../contract/plan-file.ts';
+import { planFileSchema, type NodeEntry, type PlanFile } from '../contract/plan-file.ts';
+import type { BreakerEntry } from '../contract/policy-entry.ts';
 import type { PlanNode } from '../contract/turn.ts';
 import { breakerSettings } from '../policy/breaker-settings.ts';
+import { breakerOf } from '../policy/policy-entry.ts';
 import { PlanError, plan, type Plan } from '../turn/plan.ts';
 import { inputTemplate, type InputTemplate, type Path } from './references.ts';
 import { choices } from './text.ts';
-import { breakerOf } from './tools.ts';
 import { wordedProblems } from './wording.ts';
 import { readYaml, type Problem, type YamlFile } from './yaml.ts';
 

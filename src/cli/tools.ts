@@ -1,35 +1,13 @@
-import type { BreakerEntry, FaultsEntry, PlanFile, RetryEntry, ToolEntry } from '../contract/plan-file.ts';
-import type { BreakerOptions, RetryPolicy, ToolPolicy } from '../contract/policy.ts';
+import type { FaultsEntry, PlanFile, ToolEntry } from '../contract/plan-file.ts';
+import type { ToolPolicy } from '../contract/policy.ts';
 import type { ToolProvider } from '../contract/provider.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import type { AnyTool } from '../contract/tool.ts';
+import { breakerOf, camelKeys, retryOf } from '../policy/policy-entry.ts';
 import { withFaults } from '../providers/faults.ts';
 import type { Path } from './references.ts';
 import { choices } from './text.ts';
 import type { Problem } from './yaml.ts';
-
-type Camel<S extends string> = S extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : S;
-type CamelKeys<T> = { [K in keyof T as Camel<K & string>]: T[K] };
-
-const camelKeys = <T extends object>(entry: T): CamelKeys<T> =>
-  // Key by key what the type says.
-  Object.fromEntries(Object.entries(entry).map(([key, value]) => [key.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()), value as unknown])) as CamelKeys<T>;
-
-const retryOf = ({ strategy, ...entry }: RetryEntry): Partial<RetryPolicy> => ({
-  ...camelKeys(entry),
-  // The seeds' word for it.
-  ...(strategy === undefined ? {} : { strategy: strategy === 'exponential_backoff' ? 'exponential' : strategy }),
-});
-
-const orInfinity = (value: number | 'off'): number => (value === 'off' ? Infinity : value);
-
-/** The options of a breaker that a plan file spells in the seeds' words. */
-export const breakerOf = ({ timeout_ms, failure_threshold, failure_rate, ...entry }: BreakerEntry): BreakerOptions => ({
-  ...camelKeys(entry),
-  ...(timeout_ms === undefined ? {} : { cooldownMs: timeout_ms }),
-  ...(failure_threshold === undefined ? {} : { failureThreshold: orInfinity(failure_threshold) }),
-  ...(failure_rate === undefined ? {} : { failureRate: orInfinity(failure_rate) }),
-});
 
 const policyOf = ({ id: _, server: _server, tool: _tool, faults: _faults, retry_policy, circuit_breaker, ...entry }: ToolEntry): ToolPolicy => ({
   ...camelKeys(entry),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Classification } from './error-kind.ts';
+import { COUNT_MAX, breakerEntrySchema, count, durationMs, positiveMs, retryEntrySchema, type BreakerEntry, type RetryEntry } from './policy-entry.ts';
 import type { Effects, ProfileName } from './policy.ts';
 
 /** A server of a plan file: one that is started has `command`, one that is reached over HTTP has `url`. */
@@ -11,33 +12,6 @@ export interface ServerEntry {
   url?: string;
   headers?: Record<string, string>;
   start_timeout_ms?: number;
-}
-
-export interface RetryEntry {
-  strategy?: 'exponential' | 'exponential_backoff' | 'full_jitter' | 'decorrelated' | 'constant';
-  initial_delay_ms?: number;
-  max_delay_ms?: number;
-  multiplier?: number;
-  jitter_percent?: number;
-  max_attempts?: number;
-  max_total_time_ms?: number;
-}
-
-export interface BreakerEntry {
-  failure_threshold?: number | 'off';
-  failure_rate?: number | 'off';
-  window_size?: number;
-  window_ms?: number;
-  minimum_calls?: number;
-  timeout_ms?: number;
-  cooldown_multiplier?: number;
-  cooldown_max_ms?: number;
-  probes?: number;
-  success_threshold?: number;
-  half_open_timeout_ms?: number;
-  ramp_ms?: number;
-  slow_call_ms?: number;
-  initial_state?: 'closed' | 'forced_open' | 'disabled';
 }
 
 export interface FaultsEntry {
@@ -90,7 +64,6 @@ export interface PlanFile {
 /** A plan file written by hand has tens of nodes; one that a program wrote, thousands. */
 const NODES_MAX = 10_000;
 const TOOLS_MAX = 1_000;
-const COUNT_MAX = 1_000_000;
 
 const text = (max: number): z.ZodString => z.string().min(1).max(max);
 /** References and the table are made of names, so a name has no space, quote, bracket or brace. */
@@ -98,9 +71,6 @@ const name = (max: number): z.ZodString =>
   z.string().max(max).regex(/^[A-Za-z0-9_-]+$/, { error: 'must be made of letters, digits, _ and - only' });
 const toolName = (): z.ZodString =>
   z.string().max(256).regex(/^[A-Za-z0-9_./:-]+$/, { error: 'must be made of letters, digits and _ - . / : only' });
-const count = (min: number, max: number): z.ZodNumber => z.number().int().min(min).max(max);
-const durationMs: z.ZodNumber = z.number().nonnegative().max(Number.MAX_SAFE_INTEGER);
-const positiveMs: z.ZodNumber = z.number().positive().max(Number.MAX_SAFE_INTEGER);
 
 type Wrong = readonly [key: keyof ServerEntry, message: string];
 
@@ -156,37 +126,6 @@ const server: z.ZodType<ServerEntry> = z
   })
   .meta({ description: 'An MCP server: started over stdio with command, or reached over HTTP at url.', oneOf: [{ required: ['command'] }, { required: ['url'] }] });
 
-const retry: z.ZodType<RetryEntry> = z
-  .strictObject({
-    strategy: z.enum(['exponential', 'exponential_backoff', 'full_jitter', 'decorrelated', 'constant']).exactOptional().describe('How delays grow. exponential_backoff is another spelling of exponential.'),
-    initial_delay_ms: durationMs.exactOptional().describe('The delay before the first retry. Default 100.'),
-    max_delay_ms: durationMs.exactOptional().describe('The cap on a delay, before jitter. Default 800.'),
-    multiplier: z.number().min(1).max(1000).exactOptional().describe('What a delay grows by. Default 2.'),
-    jitter_percent: z.number().min(0).max(100).exactOptional().describe('Spread around a delay: 10 means 90 % to 110 %. Default 10.'),
-    max_attempts: count(1, COUNT_MAX).exactOptional().describe('Attempts in all, the first one included. Default 5.'),
-    max_total_time_ms: durationMs.exactOptional().describe('No attempt starts this long after the first did, or later. Default 2000: below timeout_ms, a timeout is never retried.'),
-  })
-  .describe('How often, and how patiently, a failed call is repeated.');
-
-const orOff = (rule: z.ZodNumber, words: string): z.ZodType<number | 'off'> => z.union([rule, z.literal('off')], { error: `must be ${words}, or off` });
-
-const breaker: z.ZodType<BreakerEntry> = z.strictObject({
-  failure_threshold: orOff(count(1, COUNT_MAX), `an integer from 1 to ${COUNT_MAX}`).exactOptional().describe('Consecutive failures that open it. Default 5.'),
-  failure_rate: orOff(z.number().positive().max(1), 'a number above 0 and up to 1').exactOptional().describe('Share of failures among the last outcomes that opens it. Default 0.5.'),
-  window_size: count(1, COUNT_MAX).exactOptional().describe('How many of the last outcomes the rate looks at. Default 20.'),
-  window_ms: positiveMs.exactOptional().describe('Older outcomes count for neither rule. Default 120000.'),
-  minimum_calls: count(1, COUNT_MAX).exactOptional().describe('Outcomes the rate needs. Default 10, or window_size if that is less.'),
-  timeout_ms: durationMs.exactOptional().describe('How long it stays open. Default 30000.'),
-  cooldown_multiplier: z.number().min(1).max(1000).exactOptional().describe('timeout_ms grows by this each time a probe fails. Default 1.'),
-  cooldown_max_ms: durationMs.exactOptional().describe('The cap on that growth. Default 300000.'),
-  probes: count(1, COUNT_MAX).exactOptional().describe('Calls admitted at a time while half-open. Default 1.'),
-  success_threshold: count(1, COUNT_MAX).exactOptional().describe('Consecutive good probes that close it. Default 2.'),
-  half_open_timeout_ms: positiveMs.exactOptional().describe('How long it waits for its probes. Default the greater of timeout_ms and 60000.'),
-  ramp_ms: durationMs.exactOptional().describe('After closing, admit a growing share over this time. Default 0.'),
-  slow_call_ms: durationMs.exactOptional().describe('Slower successes count as failures for the rate. Default: none.'),
-  initial_state: z.enum(['closed', 'forced_open', 'disabled']).exactOptional().describe('Default closed.'),
-});
-
 const faults: z.ZodType<FaultsEntry> = z
   .strictObject({
     fail_first: count(0, COUNT_MAX).exactOptional().describe('The first this many attempts fail. Default 0.'),
@@ -210,8 +149,8 @@ const tool: z.ZodType<ToolEntry> = z
     tool: text(256).describe('Its name at the server.'),
     timeout_ms: positiveMs.exactOptional().describe('Hard limit on one attempt. Default 30000.'),
     idle_timeout_ms: positiveMs.exactOptional().describe('An attempt that makes no progress for this long times out. Off by default.'),
-    retry_policy: retry.exactOptional(),
-    circuit_breaker: z.union([breaker, z.literal(false)]).exactOptional().describe('When the tool is given a rest. false: never.'),
+    retry_policy: retryEntrySchema.exactOptional(),
+    circuit_breaker: z.union([breakerEntrySchema, z.literal(false)]).exactOptional().describe('When the tool is given a rest. false: never.'),
     classification: z.record(text(128), z.enum(['transient', 'permanent'])).exactOptional().describe('A status, code or error kind and its class here: { "503": permanent }.'),
     alternatives: z.array(toolName()).max(16).exactOptional().describe('Tools to try in order, with the same input, when this one fails for good.'),
     effects: z.enum(['read', 'mutating']).exactOptional().describe('A mutating tool is not repeated when it may have taken effect. Default: what the server says of the tool, else read.'),

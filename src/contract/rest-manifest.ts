@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Classification } from './error-kind.ts';
-import type { BreakerEntry, RetryEntry } from './plan-file.ts';
+import { breakerEntrySchema, positiveMs, retryEntrySchema, type BreakerEntry, type RetryEntry } from './policy-entry.ts';
 import type { Effects } from './policy.ts';
 
 export type RestMethod = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -9,6 +9,7 @@ export type RestMethod = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export interface RestResponseEntry {
   as?: 'json' | 'text';
   at?: string;
+  error_at?: string;
 }
 
 /** A tool of a REST manifest: one request, what fills it, and how its calls are guarded. */
@@ -45,61 +46,27 @@ export interface RestManifest {
 
 const TOOLS_MAX = 1_000;
 const HEADERS_MAX = 64;
-const COUNT_MAX = 1_000_000;
 
 const name = (max: number): z.ZodString =>
   z.string().max(max).regex(/^[A-Za-z0-9_-]+$/, { error: 'must be made of letters, digits, _ and - only' });
-const count = (min: number, max: number): z.ZodNumber => z.number().int().min(min).max(max);
-const durationMs: z.ZodNumber = z.number().nonnegative().max(Number.MAX_SAFE_INTEGER);
-const positiveMs: z.ZodNumber = z.number().positive().max(Number.MAX_SAFE_INTEGER);
 
 const headerName: z.ZodString = z.string().max(256).regex(/^[!#$%&'*+.^`|~\w-]+$/, { error: 'must be the name of a header: letters, digits and - , without spaces or colons' });
 const headers: z.ZodType<Record<string, string>> = z
   .record(headerName, z.string().max(8_192))
   .refine((entry) => Object.keys(entry).length <= HEADERS_MAX, { error: `must have at most ${HEADERS_MAX} entries` });
 
-const retry: z.ZodType<RetryEntry> = z
-  .strictObject({
-    strategy: z.enum(['exponential', 'exponential_backoff', 'full_jitter', 'decorrelated', 'constant']).exactOptional(),
-    initial_delay_ms: durationMs.exactOptional(),
-    max_delay_ms: durationMs.exactOptional(),
-    multiplier: z.number().min(1).max(1000).exactOptional(),
-    jitter_percent: z.number().min(0).max(100).exactOptional(),
-    max_attempts: count(1, COUNT_MAX).exactOptional(),
-    max_total_time_ms: durationMs.exactOptional(),
-  })
-  .describe('How often, and how patiently, a failed call is repeated. The keys are those of a plan file.');
-
-const orOff = (rule: z.ZodNumber, words: string): z.ZodType<number | 'off'> => z.union([rule, z.literal('off')], { error: `must be ${words}, or off` });
-
-const breaker: z.ZodType<BreakerEntry> = z.strictObject({
-  failure_threshold: orOff(count(1, COUNT_MAX), `an integer from 1 to ${COUNT_MAX}`).exactOptional(),
-  failure_rate: orOff(z.number().positive().max(1), 'a number above 0 and up to 1').exactOptional(),
-  window_size: count(1, COUNT_MAX).exactOptional(),
-  window_ms: positiveMs.exactOptional(),
-  minimum_calls: count(1, COUNT_MAX).exactOptional(),
-  timeout_ms: durationMs.exactOptional(),
-  cooldown_multiplier: z.number().min(1).max(1000).exactOptional(),
-  cooldown_max_ms: durationMs.exactOptional(),
-  probes: count(1, COUNT_MAX).exactOptional(),
-  success_threshold: count(1, COUNT_MAX).exactOptional(),
-  half_open_timeout_ms: positiveMs.exactOptional(),
-  ramp_ms: durationMs.exactOptional(),
-  slow_call_ms: durationMs.exactOptional(),
-  initial_state: z.enum(['closed', 'forced_open', 'disabled']).exactOptional(),
-});
-
 const jsonSchema: z.ZodType<Record<string, unknown>> = z.record(z.string(), z.unknown());
+
+const part: z.ZodString = z
+  .string()
+  .max(1_024)
+  .regex(/^(\/.*|[^/.]+(\.[^/.]+)*)?$/s, { error: 'must be a JSON pointer such as /data/items, or a dotted path such as data.items' });
 
 const response: z.ZodType<RestResponseEntry> = z
   .strictObject({
     as: z.enum(['json', 'text']).exactOptional().describe('How the answer is read. Default: JSON where its content type says so or a part of it is asked for, else text.'),
-    at: z
-      .string()
-      .max(1_024)
-      .regex(/^(\/.*|[^/.]+(\.[^/.]+)*)?$/s, { error: 'must be a JSON pointer such as /data/items, or a dotted path such as data.items' })
-      .exactOptional()
-      .describe('The part of a JSON answer that is the output: a JSON pointer (/data/0/name) or a dotted path (data.0.name). Default: all of it.'),
+    at: part.exactOptional().describe('The part of a JSON answer that is the output: a JSON pointer (/data/0/name) or a dotted path (data.0.name). Default: all of it.'),
+    error_at: part.exactOptional().describe('The text in the JSON body of an error answer that a model may read, so that it can correct its call: /error/message. Default: none; it may hold secrets.'),
   })
   .describe('How an answer becomes the output.');
 
@@ -117,8 +84,8 @@ const tool: z.ZodType<RestToolEntry> = z.strictObject({
   idempotency_header: headerName.exactOptional().describe('A header that carries the call’s key, the same in every attempt, for a server that refuses to do a thing twice. Uncertain failures may then be retried.'),
   timeout_ms: positiveMs.exactOptional().describe('Hard limit on one attempt. Default 30000.'),
   idle_timeout_ms: positiveMs.exactOptional().describe('An attempt whose download makes no progress for this long times out. Off by default.'),
-  retry_policy: retry.exactOptional(),
-  circuit_breaker: z.union([breaker, z.literal(false)]).exactOptional().describe('When the tool is given a rest. false: never.'),
+  retry_policy: retryEntrySchema.exactOptional(),
+  circuit_breaker: z.union([breakerEntrySchema, z.literal(false)], { error: 'must be a mapping, or false' }).exactOptional().describe('When the tool is given a rest. false: never.'),
   classification: z.record(z.string().min(1).max(128), z.enum(['transient', 'permanent'])).exactOptional().describe('A status, code or error kind and its class here: { "503": permanent }.'),
   alternatives: z
     .array(z.string().max(256).regex(/^[A-Za-z0-9_./:-]+$/, { error: 'must be made of letters, digits and _ - . / : only' }))

@@ -1,0 +1,131 @@
+import { z } from 'zod';
+import { restManifestSchema, type RestManifest } from '../contract/rest-manifest.ts';
+import { compileManifest, type RestOperation } from './rest-operation.ts';
+import type { Variables } from './rest-reference.ts';
+import { readYamlText, type Path, type Problem } from './rest-yaml.ts';
+
+/** A manifest that cannot be used. Nothing has been sent. */
+export class RestManifestError extends RangeError {
+  override readonly name: string = 'RestManifestError';
+}
+
+type Issue = z.core.$ZodIssue;
+
+const PROBLEMS_SHOWN = 10;
+
+/** zod's names of types, as a writer of YAML knows them. */
+const TYPES: Readonly<Record<string, string>> = { object: 'a mapping', record: 'a mapping', array: 'a list', string: 'a text', number: 'a number', int: 'an integer', boolean: 'true or false' };
+
+const dotted = (at: Path): string => (at.length === 0 ? 'the manifest' : z.core.toDotPath(at));
+
+/** A value as a message shows it. A text is not shown: it may be a secret that stands in the wrong place. */
+const show = (value: unknown): string => {
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  if (value === undefined || value === null) return 'nothing';
+  return typeof value === 'string' ? 'a text' : Array.isArray(value) ? 'a list' : 'a mapping';
+};
+
+const valueAt = (root: unknown, at: Path): unknown => at.reduce<unknown>((value, step) => (typeof value === 'object' && value !== null && Object.hasOwn(value, step) ? (value as Record<string | number, unknown>)[step] : undefined), root);
+
+/** The keys that a place may have, read from the published schema. */
+const keysAt = (at: Path): string[] => {
+  let schema: z.core.JSONSchema.BaseSchema | undefined = z.toJSONSchema(restManifestSchema);
+  for (const step of at) {
+    const next: unknown = typeof step === 'number' ? schema?.items : schema?.properties?.[step];
+    const inner = next as z.core.JSONSchema.BaseSchema | undefined;
+    schema = inner?.anyOf?.find((option) => typeof option === 'object' && 'properties' in option) ?? inner;
+  }
+  return Object.keys(schema?.properties ?? {});
+};
+
+const worded = (issue: Issue, root: unknown): Problem[] => {
+  const at = issue.path as Path;
+  const value = valueAt(root, at);
+  switch (issue.code) {
+    case 'invalid_type': {
+      const wanted = TYPES[issue.expected] ?? issue.expected;
+      const quotes = issue.expected === 'string' && (typeof value === 'number' || typeof value === 'boolean') ? '; put it in quotes' : '';
+      return [{ message: value === undefined ? `is missing; it is ${wanted}` : `must be ${wanted}, not ${show(value)}${quotes}`, at }];
+    }
+    case 'too_small':
+    case 'too_big': {
+      const limit = issue.code === 'too_small' ? `${issue.inclusive === false ? 'above' : 'at least'} ${issue.minimum}` : `at most ${issue.maximum}`;
+      const of = typeof value === 'string' ? ' characters' : Array.isArray(value) ? ' entries' : '';
+      return [{ message: of === '' ? `must be ${limit}, not ${show(value)}` : `must have ${limit}${of}, not ${(value as string | unknown[]).length}`, at }];
+    }
+    case 'invalid_value':
+      return [{ message: `must be one of ${issue.values.map(String).join(', ')}${typeof value === 'string' ? `, not ${JSON.stringify(value.slice(0, 32))}` : ''}`, at }];
+    case 'unrecognized_keys':
+      return issue.keys.slice(0, PROBLEMS_SHOWN).map((key) => ({ message: `there is no such key here; there is ${keysAt(at).join(', ')}`, at: [...at, key.slice(0, 64)] }));
+    case 'invalid_key':
+      return [{ message: `the name ${issue.issues[0]?.message ?? 'cannot be used'}`, at }];
+    case 'invalid_union': {
+      const inner = issue.errors.find((issues) => issues.some(({ path, code }) => path.length > 0 || code === 'unrecognized_keys'));
+      if (inner !== undefined) return inner.flatMap((found) => worded({ ...found, path: [...issue.path, ...found.path] }, root));
+      return [{ message: `${issue.message}, not ${show(value)}`, at }];
+    }
+    default:
+      return [{ message: issue.message, at }];
+  }
+};
+
+const refusal = (problems: readonly Problem[], placeOf?: (problem: Problem) => string): RestManifestError => {
+  const lines = problems.slice(0, PROBLEMS_SHOWN).map((problem) => `${placeOf === undefined ? '' : `${placeOf(problem)}: `}${dotted(problem.at)}: ${problem.message}`);
+  if (problems.length > PROBLEMS_SHOWN) lines.push(`... and ${problems.length - PROBLEMS_SHOWN} more`);
+  return new RestManifestError(lines.join('\n'));
+};
+
+/** A manifest as its schema gives it, or what is wrong with its shape. */
+const shaped = (value: unknown): RestManifest | readonly Problem[] => {
+  const parsed = restManifestSchema.safeParse(value);
+  return parsed.success ? parsed.data : parsed.error.issues.flatMap((issue) => worded(issue, value));
+};
+
+/**
+ * Reads a REST manifest from YAML (JSON is YAML too) and checks all of it but the environment.
+ *
+ * @throws RestManifestError that names line, place, rule and remedy of up to ten problems
+ *
+ * @example
+ * const manifest = readRestManifest(await readFile('github.yaml', 'utf8'));
+ */
+export function readRestManifest(yamlText: string): RestManifest {
+  if (typeof yamlText !== 'string') throw new RestManifestError(`a manifest's text must be a string, not ${typeof yamlText}; restProvider takes a manifest that is an object`);
+  const yaml = readYamlText(yamlText);
+  const refuse = (problems: readonly Problem[]): RestManifestError => refusal(problems, (problem) => yaml.placeOf(problem));
+  if (yaml.problems.length > 0) throw refuse(yaml.problems);
+  if (yaml.value === null || yaml.value === undefined) throw refuse([{ message: 'is empty; it needs name, base_url and tools', at: [] }]);
+  const manifest = shaped(yaml.value);
+  if (!('tools' in manifest)) throw refuse(manifest);
+  const { problems } = compileManifest(manifest, () => 'x');
+  if (problems.length > 0) throw refuse(problems);
+  return manifest;
+}
+
+/** A manifest that can be used. */
+export interface CompiledManifest {
+  readonly manifest: RestManifest;
+  readonly operations: readonly RestOperation[];
+  /** What no message may repeat. */
+  readonly secrets: readonly string[];
+}
+
+/**
+ * Checks and compiles a manifest, with the variables that its headers refer to.
+ * @throws RestManifestError that names place, rule and remedy of up to ten problems
+ */
+export function compiledManifest(value: unknown, env: Readonly<Record<string, string | undefined>>): CompiledManifest {
+  const manifest = shaped(value);
+  if (!('tools' in manifest)) throw refusal(manifest);
+  const secrets = new Set<string>();
+  const variables: Variables = (name) => {
+    const secret = Object.hasOwn(env, name) ? env[name] : undefined;
+    if (typeof secret !== 'string' || secret === '') throw new RangeError(`\${env:${name}} is not set; give it in the option env: { ${name}: ... }`);
+    if (!/^[\t\x20-\x7e]*$/.test(secret)) throw new RangeError(`\${env:${name}} must hold printable ASCII only, no line breaks; is there a line end behind it?`);
+    secrets.add(secret);
+    return secret;
+  };
+  const { operations, problems } = compileManifest(manifest, variables);
+  if (problems.length > 0) throw refusal(problems);
+  return { manifest, operations, secrets: [...secrets] };
+}

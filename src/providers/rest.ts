@@ -1,0 +1,229 @@
+import type { IncomingMessage } from 'node:http';
+import { z } from 'zod';
+import type { ToolProvider } from '../contract/provider.ts';
+import type { RestManifest } from '../contract/rest-manifest.ts';
+import type { Runtime } from '../contract/runtime.ts';
+import { ToolExecutionError } from '../contract/tool-error.ts';
+import type { Tool, ToolContext } from '../contract/tool.ts';
+import { toToolError } from '../entrance/entrance.ts';
+import { mcpAborted } from '../entrance/mcp.ts';
+import { read } from '../entrance/structure.ts';
+import { checkKeys, checkNumber, integer } from '../policy/check.ts';
+import { liveRuntime } from '../runtime.ts';
+import { createConnections, exchange, type Connections, type RestRequest } from './rest-exchange.ts';
+import { contextHeaders, filledHeaders } from './rest-headers.ts';
+import { compiledManifest } from './rest-manifest.ts';
+import type { RestOperation } from './rest-operation.ts';
+import { ENCODINGS, partAt, readBody, unusable, valueOfBody } from './rest-response.ts';
+import { targetGuard, type Resolve, type TargetGuard } from './rest-target.ts';
+import { invalidInput, type RestInput } from './rest-url.ts';
+
+export { restManifestSchema, type RestManifest, type RestMethod, type RestResponseEntry, type RestToolEntry } from '../contract/rest-manifest.ts';
+export { RestManifestError, readRestManifest } from './rest-manifest.ts';
+
+/** What a tool's whole output may be; more is for a file, not for a model. */
+const RESPONSE_BYTES = 8 * 1024 * 1024;
+/** An error's body is read for its code, which stands at the beginning. */
+const ERROR_BYTES = 65_536;
+const ERROR_TEXT_MAX = 4_096;
+const SAFE_TEXT_MAX = 1_024;
+/** A shorter one would also cross out ordinary words. */
+const SECRET_LENGTH_MIN = 4;
+const KEYS = ['env', 'allow', 'lookup', 'ca', 'maxResponseBytes', 'runtime'];
+
+export interface RestProviderOptions {
+  /** The variables that `${env:NAME}` in headers stands for, for example `process.env`. Nothing is read from the environment itself. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Targets that may be reached though they are not public: `host`, `host:port` or a CIDR range. Default: none. */
+  readonly allow?: readonly string[];
+  /** Gives all addresses of a host; every one of them is checked. Default: the system's resolver. */
+  readonly lookup?: Resolve;
+  /** Certificates to trust instead of the machine's own, in PEM. */
+  readonly ca?: string | readonly string[];
+  /** The largest body taken, before and after decoding. Default 8 MiB. */
+  readonly maxResponseBytes?: number;
+  /** Tells the wall time that an HTTP date in `Retry-After` is compared with. */
+  readonly runtime?: Runtime;
+}
+
+/** What the calls of a provider share. */
+interface Shared {
+  readonly guard: TargetGuard;
+  readonly connections: Connections;
+  readonly maxBytes: number;
+  readonly redact: (text: string) => string;
+  readonly runtime: Runtime;
+}
+
+const redactor = (secrets: readonly string[]): ((text: string) => string) => {
+  const long = secrets.filter(({ length }) => length >= SECRET_LENGTH_MIN);
+  return (text) => long.reduce((rest, secret) => rest.replaceAll(secret, '[secret]'), text);
+};
+
+const checkedInput = ({ input: schema }: RestOperation, input: unknown): RestInput => {
+  const parsed = schema.safeParse(input);
+  if (parsed.success) return parsed.data as RestInput;
+  const [first] = parsed.error.issues;
+  throw invalidInput(first === undefined || first.path.length === 0 ? 'the value' : z.core.toDotPath(first.path), parsed.error.issues.map(({ message }) => message).join('; '));
+};
+
+const requestOf = (operation: RestOperation, input: RestInput, context: ToolContext): RestRequest => {
+  const { base, method, forStrangers } = operation;
+  // Put together as text: a URL resolved against another would read //host or ../ in it.
+  const prefix = `${base.origin}${base.pathname.replace(/\/+$/, '')}`;
+  const url = new URL(`${prefix}${operation.url.expand(input)}`);
+  if (url.origin !== base.origin || !url.href.startsWith(`${prefix}/`)) throw invalidInput('the value', 'leads out of the path of this tool');
+  const body = operation.body?.fill(input);
+  const headers = {
+    'accept': operation.as === 'text' ? '*/*' : 'application/json, text/*;q=0.5, */*;q=0.1',
+    'accept-encoding': ENCODINGS,
+    'user-agent': 'spillway',
+    ...(body === undefined ? {} : { 'content-type': body.contentType }),
+    ...filledHeaders(operation.headers, input),
+    ...contextHeaders(context, operation.idempotencyHeader),
+  };
+  return { method, url, headers, forStrangers, body };
+};
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+};
+
+/** The code that an error's body names, as providers of APIs write it. */
+const errorIn = (body: unknown): unknown => {
+  const inner = read(body, 'error');
+  if (typeof inner === 'object' && inner !== null) return inner;
+  // A sentence is no code.
+  return { code: typeof inner === 'string' && /^[\w.:-]{1,64}$/.test(inner) ? inner : read(body, 'code'), type: read(body, 'type') };
+};
+
+/** The error with a text of the server's that the manifest lets a model read. */
+const withSafeMessage = (error: ToolExecutionError, said: unknown): ToolExecutionError => {
+  if (typeof said !== 'string' || said.trim() === '') return error;
+  const { kind, message, code, status, retryAfterMs, uncertain, executed, classification, cause } = error;
+  return new ToolExecutionError(kind, message, { code, status, retryAfterMs, uncertain, executed, classification, cause, safeMessage: said.slice(0, SAFE_TEXT_MAX) });
+};
+
+/** The error that an answer of 300 or more is. */
+const refusal = async ({ errorAt }: RestOperation, response: IncomingMessage, signal: AbortSignal, { redact, runtime }: Shared): Promise<ToolExecutionError> => {
+  const { statusCode: status = 0, statusMessage = '', headers } = response;
+  let text = '';
+  try {
+    text = redact((await readBody(response, ERROR_BYTES, signal, () => undefined)).toString());
+  } catch {
+    // Its status says enough.
+    if (signal.aborted) return mcpAborted(signal, true);
+  }
+  const statusText = redact(statusMessage);
+  const body = parsed(text);
+  const cause = { status, statusText, headers: { ...headers, 'set-cookie': undefined }, error: errorIn(body), body: text.slice(0, ERROR_TEXT_MAX) };
+  if (status < 400) return unusable(`HTTP ${status} ${statusText}: neither an answer nor a redirect`, cause);
+  const error = toToolError(cause, 'http', () => runtime.wallNow());
+  return errorAt === undefined ? error : withSafeMessage(error, partAt(body, errorAt));
+};
+
+const outputOf = async (operation: RestOperation, response: IncomingMessage, signal: AbortSignal, context: ToolContext, shared: Shared): Promise<unknown> => {
+  const { as, at, checkOutput } = operation;
+  const status = response.statusCode ?? 0;
+  if (status < 200 || status >= 300) throw await refusal(operation, response, signal, shared);
+  if (operation.method === 'HEAD') {
+    response.resume();
+    const { 'set-cookie': _, ...headers } = response.headers;
+    return { status, headers };
+  }
+  const body = await readBody(response, shared.maxBytes, signal, (progress) => context.progress(progress));
+  const value = valueOfBody(body, response.headers['content-type'] ?? '', { as, structured: at.length > 0 || checkOutput !== undefined });
+  const output = partAt(value, at);
+  if (output === undefined) throw unusable(`The answer has nothing at /${at.join('/')}`);
+  const misfit = checkOutput?.(output);
+  if (misfit !== undefined) throw unusable(`The answer does not fit response_schema: ${misfit}`);
+  return output;
+};
+
+const execute = async (operation: RestOperation, input: unknown, context: ToolContext, signal: AbortSignal, shared: Shared): Promise<unknown> => {
+  const request = requestOf(operation, checkedInput(operation, input ?? {}), context);
+  const response = await exchange(request, shared.connections, shared.guard, signal);
+  try {
+    return await outputOf(operation, response, signal, context, shared);
+  } catch (error) {
+    if (signal.aborted) throw mcpAborted(signal, true);
+    if (error instanceof ToolExecutionError) throw error;
+    const { message, code } = toToolError(error, 'http');
+    throw new ToolExecutionError('transport_error', message, { code, uncertain: true, cause: error });
+  }
+};
+
+const toolOf = (operation: RestOperation, dependency: string, run: (operation: RestOperation, input: unknown, context: ToolContext) => Promise<unknown>): Tool => ({
+  name: operation.toolName,
+  ...(operation.description === undefined ? {} : { description: operation.description }),
+  // No arguments are an empty object, as over MCP.
+  input: z.preprocess((input) => input ?? {}, operation.input),
+  inputJsonSchema: operation.inputSchema,
+  policy: operation.policy,
+  dependency,
+  execute: (input, context) => run(operation, input, context),
+});
+
+/**
+ * The tools of an HTTP API, as a manifest describes them: `{ name, base_url, headers?, tools }`, an object or what `readRestManifest` makes of YAML.
+ * Each tool is one request: a method, a URL template, headers and a body filled from the input, and a way to read the answer.
+ *
+ * Input is checked against the tool's JSON Schema before anything is sent. An answered status of 400 or more is an error with its status, code and
+ * `Retry-After`; a connection that was never made is `transport_error`, not executed; one lost later is uncertain. An aborted signal ends the
+ * request and its connection at once. The call's `traceparent` and `baggage` are sent along, and its key in the tool's `idempotency_header`.
+ *
+ * Requests go to public addresses only, redirects included, unless `allow` names the target: loopback, private, link-local and the like are refused
+ * with `not_permitted`. Every address of a host is checked, and the connection goes to one that was.
+ *
+ * @throws RangeError for an option out of its range; RestManifestError that names each place, rule and remedy
+ *
+ * @example
+ * const weather = restProvider(
+ *   { name: 'weather', base_url: 'https://api.example.com/v1', headers: { 'x-api-key': '${env:WEATHER_KEY}' }, tools: [{ id: 'forecast', url: '/cities/{city}/forecast{?days}', timeout_ms: 5_000 }] },
+ *   { env: { WEATHER_KEY: 'a secret' } },
+ * );
+ * const spillway = createSpillway({ providers: [weather] });
+ * await spillway.execute({ toolName: 'weather.forecast', input: { city: 'Oslo', days: 3 } });
+ */
+export function restProvider(manifest: RestManifest, options: RestProviderOptions = {}): ToolProvider {
+  checkKeys('restProvider', options, KEYS);
+  const { env = {}, allow, lookup, ca, maxResponseBytes = RESPONSE_BYTES, runtime = liveRuntime } = options;
+  checkNumber('maxResponseBytes', maxResponseBytes, integer(1, 2 ** 30));
+  if (allow !== undefined && !Array.isArray(allow)) throw new RangeError('allow must be a list of hosts and ranges');
+  const { manifest: { name }, operations, secrets } = compiledManifest(manifest, env);
+  const guard = targetGuard({ ...(allow === undefined ? {} : { allow }), ...(lookup === undefined ? {} : { lookup }) });
+  const shared: Shared = { guard, connections: createConnections(ca), maxBytes: maxResponseBytes, redact: redactor(secrets), runtime };
+  const running = new Set<AbortController>();
+  let closed = false;
+
+  const run = async (operation: RestOperation, input: unknown, context: ToolContext): Promise<unknown> => {
+    if (closed) throw new ToolExecutionError('transport_error', `The REST provider ${name} was closed; it is not called any more`, { executed: false, classification: 'permanent' });
+    const controller = new AbortController();
+    const { signal } = context;
+    const abort = (): void => controller.abort(signal.reason);
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort);
+    running.add(controller);
+    try {
+      return await execute(operation, input, context, controller.signal, shared);
+    } finally {
+      running.delete(controller);
+      signal.removeEventListener('abort', abort);
+    }
+  };
+
+  return {
+    name,
+    tools: operations.map((operation) => toolOf(operation, name, run)),
+    close: async () => {
+      closed = true;
+      for (const controller of running) controller.abort(new ToolExecutionError('canceled', `The REST provider ${name} was closed during the call`, { executed: true, uncertain: true }));
+      shared.connections.http.destroy();
+      shared.connections.https.destroy();
+    },
+  };
+}
