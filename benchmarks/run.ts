@@ -1,11 +1,12 @@
 import { benchmarkCall } from './call.ts';
 import { benchmarkKey } from './key.ts';
+import { benchmarkRedis } from './redis.ts';
 import { benchmarkTurn } from './turn.ts';
 import type { Question } from './measure.ts';
 
 /** `npm run bench`: asks every question and prints the answers; `--json` as JSON. */
 const questions: Question[] = [];
-for (const benchmark of [benchmarkCall, benchmarkTurn, benchmarkKey]) questions.push(await benchmark());
+for (const benchmark of [benchmarkCall, benchmarkTurn, benchmarkKey, benchmarkRedis]) questions.push(await benchmark());
 
 if (process.argv.includes('--json')) {
   process.stdout.write(`${JSON.stringify({ node: process.version, questions }, undefined, 2)}\n`);

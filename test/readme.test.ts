@@ -22,6 +22,7 @@ import type { VirtualRuntime } from 'spillway/testing';
 export { Client } from '@modelcontextprotocol/sdk/client/index.js';
 export { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 export { readFile } from 'node:fs/promises';
+export { createClient } from 'redis';
 export { expect } from 'vitest';
 export declare const flights: Tool<{ from: string; to: string }, { id: string }, 'flight_search'>;
 export declare const hotels: Tool<{ city: string }, { name: string }, 'hotel_search'>;

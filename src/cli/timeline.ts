@@ -66,8 +66,11 @@ const addCall = (lane: Lane, event: ToolEvent): void => {
     case 'abandoned':
     case 'call_started':
     case 'decision':
+    case 'dedupe':
     case 'escalated':
+    case 'hook':
     case 'settled':
+    case 'shadow':
       return undefined;
   }
 };

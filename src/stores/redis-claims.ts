@@ -1,0 +1,81 @@
+import type { ToolExecutionError } from '../contract/tool-error.ts';
+import { redisThrown } from '../entrance/redis.ts';
+import type { RedisLink } from './redis-link.ts';
+import { claimedOf, freshVersionOf, headOf, listOf, timeOf, type Claimed, type Wish } from './redis-record.ts';
+import { CLAIM } from './redis-scripts.ts';
+
+/** One script serves so many: it keeps all others waiting for well under a millisecond. */
+const CLAIMS_MAX = 64;
+const DOING = 'The call could not be claimed';
+
+export interface ClaimRequest extends Wish {
+  readonly over: number | undefined;
+  /** Tells a claim that a client sends twice from two claims. */
+  readonly operation: string;
+}
+
+interface Waiting {
+  readonly request: ClaimRequest;
+  readonly resolve: (claimed: Claimed) => void;
+  readonly reject: (error: ToolExecutionError) => void;
+}
+
+export interface RedisClaimsOptions {
+  readonly link: RedisLink;
+  readonly cluster: boolean;
+  readonly fenceOf: (name: string) => string;
+  /** Called before claims are sent. */
+  readonly before: () => void;
+  /** A claim that was granted after it had failed: nobody will act on it. */
+  readonly orphaned: (request: ClaimRequest, version: number) => void;
+}
+
+/** Claims that are made in one turn of the event loop share a script; on a cluster, where they are in different slots, each has its own. */
+export function redisClaims({ link, cluster, fenceOf, before, orphaned }: RedisClaimsOptions): (request: ClaimRequest) => Promise<Claimed> {
+  let waiting: Waiting[] = [];
+
+  const send = async (group: readonly Waiting[]): Promise<void> => {
+    const keys = [fenceOf(group[0]?.request.name ?? '')];
+    const args: string[] = [];
+    for (const { request } of group) {
+      keys.push(request.name);
+      args.push(String(request.leaseMs), String(request.ttlMs), request.over === undefined ? '' : String(request.over), request.operation, headOf(request.claim));
+    }
+    const late = (answers: unknown): void => {
+      for (const [place, { request }] of group.entries()) {
+        const version = freshVersionOf(listOf(answers)[place + 1]);
+        if (version !== undefined) orphaned(request, version);
+      }
+    };
+    const answers = listOf(await link.run(DOING, CLAIM, keys, args, late));
+    const atMs = timeOf(answers[0]);
+    for (const [place, { request, resolve, reject }] of group.entries()) {
+      const answer = answers[place + 1];
+      try {
+        if (typeof answer === 'string' && answer.startsWith('!')) throw redisThrown({ message: answer.slice(1) }, DOING);
+        resolve(claimedOf(answer, atMs, request));
+      } catch (error) {
+        reject(error as ToolExecutionError);
+      }
+    }
+  };
+
+  const flush = (): void => {
+    const all = waiting;
+    waiting = [];
+    before();
+    const size = cluster ? 1 : CLAIMS_MAX;
+    for (let at = 0; at < all.length; at += size) {
+      const group = all.slice(at, at + size);
+      send(group).catch((error: unknown) => {
+        for (const { reject } of group) reject(error as ToolExecutionError);
+      });
+    }
+  };
+
+  return (request) =>
+    new Promise((resolve, reject) => {
+      if (waiting.length === 0) queueMicrotask(flush);
+      waiting.push({ request, resolve, reject });
+    });
+}
