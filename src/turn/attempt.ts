@@ -1,10 +1,11 @@
 import type { Subscription } from 'rxjs';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { Runtime } from '../contract/runtime.ts';
-import type { Progress, ToolContext } from '../contract/tool.ts';
+import type { Progress } from '../contract/tool.ts';
 import { timeoutError } from '../operators/attempt-timeout.ts';
 import { expireAfter, type Expiry } from '../operators/expiry.ts';
 import { fromOutput, isPromiseLike } from '../operators/output.ts';
+import { AttemptContext, type ContextOwner } from './attempt-context.ts';
 import type { GuardedTool } from './registry.ts';
 import type { CallRecord } from './call-record.ts';
 import { fit } from './request.ts';
@@ -20,7 +21,7 @@ export interface AttemptOwner {
  * One physical execution of a tool under its timeouts: what `abortable`, `idleTimeout` and `attemptTimeout` do for a stream, in one object, since
  * a hundred thousand of these can be in flight. A property test holds that both mean the same.
  */
-export class Attempt {
+export class Attempt implements ContextOwner {
   readonly #owner: AttemptOwner;
   readonly #guarded: GuardedTool;
   readonly #runtime: Runtime;
@@ -49,7 +50,7 @@ export class Attempt {
     const startedAtMs = this.#runtime.now();
     try {
       // The registry holds tools of any input; each has just checked its own.
-      this.#follow(tool.execute(input as never, this.#context(record, number)));
+      this.#follow(tool.execute(input as never, new AttemptContext(this, record, number)));
     } catch (error) {
       this.#fail(error);
     }
@@ -70,33 +71,20 @@ export class Attempt {
     this.#abortSignal();
   }
 
-  #context({ call, callKey, lease }: CallRecord, attempt: number): ToolContext {
-    const { traceparent, baggage } = call;
-    const signal = (): AbortSignal => this.#signal();
-    return {
-      // Made when it is first asked for: most of an attempt's memory is its signal.
-      get signal() {
-        return signal();
-      },
-      attempt,
-      callKey,
-      ...(lease === undefined ? {} : { fence: lease.fence }),
-      ...(traceparent === undefined ? {} : { traceparent }),
-      ...(baggage === undefined ? {} : { baggage }),
-      progress: (report) => {
-        if (this.#over) return;
-        this.#watchIdle();
-        this.#owner.attemptProgressed(report);
-      },
-    };
-  }
-
-  #signal(): AbortSignal {
+  /** The attempt's signal, made when it is first asked for. */
+  get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
       if (this.#aborted) this.#controller.abort();
     }
     return this.#controller.signal;
+  }
+
+  /** The tool says how far it has come. */
+  report(progress: Progress): void {
+    if (this.#over) return;
+    this.#watchIdle();
+    this.#owner.attemptProgressed(progress);
   }
 
   #follow(output: unknown): void {

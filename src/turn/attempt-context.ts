@@ -1,0 +1,44 @@
+import type { Progress, ToolContext } from '../contract/tool.ts';
+import type { CallRecord } from './call-record.ts';
+
+/** The attempt behind a context. */
+export interface ContextOwner {
+  /** Made when it is first asked for: most of an attempt's memory is its signal. */
+  readonly signal: AbortSignal;
+  report(progress: Progress): void;
+}
+
+/** What a tool is given beside its input. */
+export class AttemptContext implements ToolContext {
+  declare readonly signal: AbortSignal;
+  declare readonly fence?: number;
+  declare readonly traceparent?: string;
+  declare readonly baggage?: Readonly<Record<string, string>>;
+  readonly attempt: number;
+  readonly callKey: string;
+  readonly progress: (report: Progress) => void;
+  readonly #owner: ContextOwner;
+
+  constructor(owner: ContextOwner, { call: { traceparent, baggage }, callKey, lease }: CallRecord, attempt: number) {
+    this.#owner = owner;
+    // An own property, so that `{ ...context }` has it too.
+    Object.defineProperty(this, 'signal', AttemptContext.#signal);
+    this.attempt = attempt;
+    this.callKey = callKey;
+    this.progress = (report) => owner.report(report);
+    if (lease !== undefined) this.fence = lease.fence;
+    if (traceparent !== undefined) this.traceparent = traceparent;
+    if (baggage !== undefined) this.baggage = baggage;
+  }
+
+  /**
+   * One getter for all contexts. With one of its own, as an object literal makes it, each context costs a hidden class, which lives in V8's old space
+   * and keeps the whole call alive until the next full collection: a chain of 100,000 nodes kept 0.8 KB of every node that way.
+   */
+  static readonly #signal: PropertyDescriptor = {
+    get(this: AttemptContext): AbortSignal {
+      return this.#owner.signal;
+    },
+    enumerable: true,
+  };
+}
