@@ -28,8 +28,9 @@ export function recordOutcome(window: OutcomeWindow, settings: BreakerSettings, 
   const { outcomes, failures, streakMs } = expireOutcomes(window, settings, atMs);
   const failed = outcome === 'failure' || slow;
   const full = outcomes.length >= settings.windowSize;
-  const next = full ? outcomes.slice(1) : outcomes.slice();
-  next.push({ atMs, failed });
+  const latest = { atMs, failed };
+  // Each moves down a place: without the first and then with one more, the list would be made twice, and with room to grow.
+  const next = full ? outcomes.map((_, place) => outcomes[place + 1] ?? latest) : [...outcomes, latest];
   const streakMax = settings.failureThreshold === Infinity ? STREAK_MAX : settings.failureThreshold;
   return {
     outcomes: next,

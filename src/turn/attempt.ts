@@ -88,14 +88,19 @@ export class Attempt implements ContextOwner {
   }
 
   #follow(output: unknown): void {
-    if (isPromiseLike(output)) {
-      output.then(
-        (value) => this.#succeed(value),
-        (error: unknown) => this.#fail(error),
-      );
-      return;
-    }
+    if (isPromiseLike(output)) return this.#await(output);
     if (typeof output !== 'object' || output === null) return this.#succeed(output);
+    this.#subscribe(output);
+  }
+
+  #await(output: PromiseLike<unknown>): void {
+    output.then(
+      (value) => this.#succeed(value),
+      (error: unknown) => this.#fail(error),
+    );
+  }
+
+  #subscribe(output: object): void {
     // Ended while it started: a stream is not even subscribed to.
     if (this.#over) return;
     let last: unknown;

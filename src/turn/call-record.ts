@@ -7,7 +7,7 @@ import type { Lease } from '../operators/lease.ts';
 import type { Layer } from './layer.ts';
 import type { Call } from './request.ts';
 import type { History } from './result.ts';
-import { STAMP } from './trace.ts';
+import type { Unstamped } from './trace.ts';
 
 /** What the calls of one turn have in common; a call of its own has a site of its own. */
 export interface CallSite {
@@ -22,14 +22,6 @@ export interface CallSite {
 
 type WithoutHeader<E> = E extends ToolEvent ? Omit<E, 'seq' | 'atMs' | 'source' | 'callId' | 'toolName' | 'turnId' | 'nodeId' | 'late'> : never;
 type EventBody = WithoutHeader<ToolEvent>;
-
-interface Header {
-  readonly source: 'call';
-  readonly callId: string;
-  readonly toolName: string;
-  readonly turnId?: string;
-  readonly nodeId?: string;
-}
 
 /** Attempts that a record in the store tells of, the last ones. */
 const ATTEMPTS_KEPT = 20;
@@ -63,7 +55,6 @@ export class CallRecord {
   hooked = false;
   #retriedBy: RetryRecord[] | undefined;
   #attempts: Array<DedupeExecution['attempts'][number]> | undefined;
-  #made: Header | undefined;
 
   constructor(layer: Layer, site: CallSite, call: Call) {
     this.layer = layer;
@@ -142,18 +133,16 @@ export class CallRecord {
     const { trace } = this.layer;
     if (this.ended || (report === undefined && !trace.observed)) return;
     // The turn of a late call has ended: only the trace still hears it.
-    if (this.late) trace.publish({ ...STAMP, ...this.#header(), late: true, ...body });
-    else trace.publish({ ...STAMP, ...this.#header(), ...body }, report as ((event: TraceEvent) => void) | undefined);
+    if (this.late) trace.publish(this.#event({ late: true, ...body }));
+    else trace.publish(this.#event(body), report as ((event: TraceEvent) => void) | undefined);
   }
 
-  /** What all events of the call begin with, made once for each tool in use. */
-  #header(): Header {
-    const { call, site, toolName } = this;
-    if (this.#made?.toolName !== toolName) {
-      const { callId, nodeId } = call;
-      const { turnId } = site;
-      this.#made = { source: 'call', callId, toolName, ...(turnId === undefined ? {} : { turnId }), ...(nodeId === undefined ? {} : { nodeId }) };
-    }
-    return this.#made;
+  /** An event of the call. One literal with one spread: each further one would cost as much as all the rest. */
+  #event(body: EventBody & { readonly late?: true }): Unstamped {
+    const { toolName } = this;
+    const { callId, nodeId } = this.call;
+    const { turnId } = this.site;
+    if (turnId === undefined || nodeId === undefined) return { seq: 0, atMs: 0, source: 'call', callId, toolName, ...body };
+    return { seq: 0, atMs: 0, source: 'call', callId, toolName, turnId, nodeId, ...body };
   }
 }

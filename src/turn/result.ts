@@ -47,7 +47,7 @@ const common = ({ requestId, toolName, durationMs, attempts, retriedBy }: Histor
   toolName,
   durationMs,
   attempts,
-  ...(retriedBy.length === 0 ? {} : { retriedBy: [...retriedBy] }),
+  ...(retriedBy.length === 0 ? undefined : { retriedBy: [...retriedBy] }),
 });
 
 export function successResult(history: History, content: unknown, metadata?: Record<string, unknown>): ToolResultEnvelope {

@@ -1,6 +1,6 @@
 import { Observable, type Subscriber } from 'rxjs';
 import type { ToolErrorKind } from '../contract/error-kind.ts';
-import type { ToolEvent, TurnEvent } from '../contract/event.ts';
+import type { TraceEvent, TurnEvent } from '../contract/event.ts';
 import type { NodeResult, PlanNode } from '../contract/turn.ts';
 import { toToolExecutionError } from '../entrance/tool.ts';
 import { expireAfter, type Expiry } from '../operators/expiry.ts';
@@ -36,6 +36,7 @@ class TurnRun {
   readonly #layer: Layer;
   readonly #plan: Plan;
   readonly #subscriber: Subscriber<TurnEvent>;
+  readonly #report: (event: TraceEvent) => void;
   readonly #turnId: string;
   readonly #timeoutMs: number;
   readonly #concurrency: number;
@@ -67,6 +68,7 @@ class TurnRun {
     this.#layer = layer;
     this.#plan = plan;
     this.#subscriber = subscriber;
+    this.#report = (event) => subscriber.next(event as TurnEvent);
     this.#turnId = layer.runtime.id();
     this.#timeoutMs = options.timeoutMs ?? TURN_TIMEOUT_MS;
     this.#site = {
@@ -74,7 +76,7 @@ class TurnRun {
       runtime: layer.runtime.background ?? layer.runtime,
       turnId: this.#turnId,
       deadlineMs: layer.runtime.now() + this.#timeoutMs,
-      report: (event: ToolEvent) => subscriber.next(event),
+      report: this.#report,
     };
     this.#concurrency = options.concurrency ?? Infinity;
     this.#results = nodes.map(() => undefined);
@@ -124,7 +126,7 @@ class TurnRun {
 
   #emit(event: WithoutHeader<OwnEvent>): void {
     if (this.#subscriber.closed) return;
-    this.#layer.trace.publish({ ...STAMP, source: 'turn', turnId: this.#turnId, ...event }, (own) => this.#subscriber.next(own as TurnEvent));
+    this.#layer.trace.publish({ seq: 0, atMs: 0, source: 'turn', turnId: this.#turnId, ...event }, this.#report);
   }
 
   /** Starts what is ready while there are places. Not recursive: what settles meanwhile joins the queue. */
@@ -159,7 +161,7 @@ class TurnRun {
     // What became ready at the deadline itself stays as it is: results of that instant still count, and nothing new starts.
     if (runtime.now() >= this.#site.deadlineMs) return;
     this.#usedDefault[place] = message !== undefined;
-    this.#emit({ type: 'node_started', nodeId: node.id, toolName: nameOf(node), ...(message === undefined ? {} : { message }) });
+    this.#emit({ type: 'node_started', nodeId: node.id, toolName: nameOf(node), ...(message === undefined ? undefined : { message }) });
     // Whoever heard that may have ended the turn.
     if (this.#over) return;
     let input: unknown;
@@ -179,8 +181,8 @@ class TurnRun {
       dedupeMode: node.idempotencyKey === undefined ? 'disabled' : 'enforced',
       deadlineMs: Infinity,
       ...this.#identity,
-      ...(node.toolCallId === undefined ? {} : { toolCallId: node.toolCallId }),
-      ...(node.idempotencyKey === undefined ? {} : { idempotencyKey: node.idempotencyKey }),
+      ...(node.toolCallId === undefined ? undefined : { toolCallId: node.toolCallId }),
+      ...(node.idempotencyKey === undefined ? undefined : { idempotencyKey: node.idempotencyKey }),
     };
     const guarded = new GuardedCall(this.#layer, this.#site, call, (outcome, { executed }) => {
       // Detached calls end here too, after the turn has settled.
@@ -225,7 +227,7 @@ class TurnRun {
     const result: NodeResult = { id: node.id, toolName: nameOf(node), ...how };
     this.#results[place] = result;
     this.#unsettled--;
-    this.#emit({ type: 'node_settled', nodeId: node.id, toolName: result.toolName, state: how.state, ...(message === undefined ? {} : { message }) });
+    this.#emit({ type: 'node_settled', nodeId: node.id, toolName: result.toolName, state: how.state, ...(message === undefined ? undefined : { message }) });
     for (const dependent of this.#plan.dependents[place] ?? []) {
       const left = (this.#waiting[dependent] ?? 0) - 1;
       this.#waiting[dependent] = left;
