@@ -1,4 +1,4 @@
-import { Observable, type Subscriber } from 'rxjs';
+import { Observable, type Subscriber, type Subscription } from 'rxjs';
 import type { ToolErrorKind } from '../contract/error-kind.ts';
 import type { TraceEvent, TurnEvent } from '../contract/event.ts';
 import type { NodeResult, PlanNode } from '../contract/turn.ts';
@@ -26,6 +26,12 @@ export interface TurnOptions {
 
 type OwnEvent = Extract<Unstamped, { source: 'turn' }>;
 type WithoutHeader<E> = E extends OwnEvent ? Omit<E, 'source' | 'turnId' | 'seq' | 'atMs'> : never;
+
+/**
+ * Calls that are started in one go; then the event loop has its turn, and with it deadlines and the results of those that are quick. A fan of
+ * 100,000 would otherwise stall it for a second, with all its calls in memory before the first could settle.
+ */
+const BURST = 1_000;
 
 /**
  * A turn while it runs. Needs are counted down as `forkJoin` would wait for them, but by hand: each of RxJS's joins removes its inner
@@ -58,6 +64,8 @@ class TurnRun {
   /** Calls that got the result of an earlier one. */
   #replayed = 0;
   #draining = false;
+  /** Between two bursts of starts. */
+  #pause: Subscription | undefined;
   #over = false;
   /** Settled, or abandoned. */
   #ended = false;
@@ -111,6 +119,7 @@ class TurnRun {
     this.#ended = true;
     this.#over = true;
     this.#deadline?.cancel();
+    this.#pause?.unsubscribe();
     for (const call of this.#takeRunning()) call?.abandon();
     // Its own stream is closed by now.
     if (this.#layer.trace.observed) this.#layer.trace.publish({ ...STAMP, source: 'turn', turnId: this.#turnId, type: 'abandoned' });
@@ -131,14 +140,24 @@ class TurnRun {
 
   /** Starts what is ready while there are places. Not recursive: what settles meanwhile joins the queue. */
   #drain(): void {
-    if (this.#draining) return;
+    if (this.#draining || this.#pause !== undefined) return;
     this.#draining = true;
-    while (!this.#over && this.#readyHead < this.#ready.length && this.#runningCount < this.#concurrency) {
+    const most = Math.min(this.#concurrency, this.#runningCount + BURST);
+    while (!this.#over && this.#readyHead < this.#ready.length && this.#runningCount < most) {
       const place = this.#ready[this.#readyHead++];
       if (place !== undefined) this.#arrive(place);
     }
     this.#draining = false;
-    if (this.#unsettled === 0 && !this.#over) this.#finish();
+    if (this.#over) return;
+    if (this.#unsettled === 0) this.#finish();
+    else if (this.#readyHead < this.#ready.length && this.#runningCount < this.#concurrency) this.#pauseStarting();
+  }
+
+  #pauseStarting(): void {
+    this.#pause = this.#site.runtime.after(0).subscribe(() => {
+      this.#pause = undefined;
+      this.#drain();
+    });
   }
 
   /** All needs of a node have settled: it runs, or what its needs lack decides. */
@@ -263,6 +282,7 @@ class TurnRun {
   #finish(): void {
     this.#over = true;
     this.#deadline?.cancel();
+    this.#pause?.unsubscribe();
     this.#ended = true;
     this.#emit({ type: 'settled', result: turnResult(this.#plan, this.#results, this.#failures, this.#usedDefault, this.#executedTools, this.#replayed) });
     this.#subscriber.complete();
