@@ -44,12 +44,15 @@ export function createTrace(runtime: Runtime): Trace {
   let seq = 0;
   const untold: TraceEvent[] = [];
   let telling = false;
-  const tell = (): void => {
+  const tell = (first?: TraceEvent): void => {
     if (telling) return;
     telling = true;
-    // Grows while it is walked: what a subscriber causes by what it hears comes after it, for all of them.
-    for (const event of untold) events$.next(discreet(event));
-    untold.length = 0;
+    if (first !== undefined) events$.next(discreet(first));
+    if (untold.length > 0) {
+      // Grows while it is walked: what a subscriber causes by what it hears comes after it, for all of them.
+      for (const event of untold) events$.next(discreet(event));
+      untold.length = 0;
+    }
     telling = false;
   };
   return {
@@ -65,6 +68,11 @@ export function createTrace(runtime: Runtime): Trace {
       event.atMs = runtime.now();
       // The union of the stamped events, member by member.
       const stamped = event as TraceEvent;
+      // Nothing is before it and nobody hears it first: it is told at once, and makes no queue.
+      if (own === undefined && !telling && untold.length === 0) {
+        if (events$.observed) tell(stamped);
+        return;
+      }
       if (events$.observed) untold.push(stamped);
       own?.(stamped);
       if (untold.length > 0) tell();
