@@ -51,6 +51,7 @@ export { createExperience, type Episode, type Experience, type ExperienceMemory,
 export { callKey, type CallKey, type CallKeyParts, type KeyScope } from './policy/key.ts';
 export { RETRY_PROFILES } from './policy/profile.ts';
 export { seededRandom } from './policy/random.ts';
+export { createRedactor, type Capture, type CaptureOptions, type RedactOptions } from './policy/redact.ts';
 export { decideRecovery } from './policy/recovery.ts';
 export { createRetryBudget, type RetryBudget } from './policy/retry-budget.ts';
 
@@ -66,9 +67,11 @@ export { retryBackoff } from './operators/retry-backoff.ts';
 export { withFaults, type FaultOptions } from './providers/faults.ts';
 
 export { liveRuntime } from './runtime.ts';
-export type { BreakerEntry, Breakers } from './turn/breakers.ts';
+export type { BreakerEntry, BreakerOrder, Breakers } from './turn/breakers.ts';
 export type { ErrorHandler, ErrorHandlerOptions } from './turn/error-handler.ts';
-export type { Flush, LayerReport } from './turn/inspection.ts';
+export type { BreakerReport, Flush, LayerReport, ToolReport } from './turn/inspection.ts';
+export type { Around } from './turn/layer.ts';
+export type { BreakerTarget, OrderReport } from './turn/orders.ts';
 export { loadExperience, saveExperience } from './turn/kept-experience.ts';
 export { PlanError, plan, type NodeOptions, type Plan, type PlanBuilder, type PlanRule } from './turn/plan.ts';
 export { tool, type ToolDefinition } from './turn/tool.ts';

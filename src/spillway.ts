@@ -10,17 +10,19 @@ import type { DedupeStore } from './contract/store.ts';
 import type { AnyTool } from './contract/tool.ts';
 import type { TurnResult } from './contract/turn.ts';
 import { checkKeys, checkOneOf } from './policy/check.ts';
+import { createRedactor, type CaptureOptions, type RedactOptions } from './policy/redact.ts';
 import { createRetryBudget } from './policy/retry-budget.ts';
 import { liveRuntime } from './runtime.ts';
 import { memoryStore } from './stores/memory.ts';
-import { createBreakers, type BreakerListener, type Breakers } from './turn/breakers.ts';
+import { createBreakers, type BreakerListener, type BreakerOrder, type Breakers } from './turn/breakers.ts';
 import { GuardedCall } from './turn/call.ts';
 import { createDedupe } from './turn/dedupe-layer.ts';
 import { createRecovery, type ErrorHandlerOptions } from './turn/error-handler.ts';
 import type { CallSite } from './turn/call-record.ts';
 import { HookRunner } from './turn/hooks.ts';
-import { flushLayer, inspectLayer, type Flush, type LayerReport } from './turn/inspection.ts';
-import type { Layer } from './turn/layer.ts';
+import { flushLayer, inspectLayer, toolReports, type Flush, type LayerReport, type ToolReport } from './turn/inspection.ts';
+import type { Around, Layer } from './turn/layer.ts';
+import { orderBreakers, type BreakerTarget, type OrderReport } from './turn/orders.ts';
 import type { Plan } from './turn/plan.ts';
 import { createRegistry, type GuardedTool } from './turn/registry.ts';
 import { readRequest } from './turn/request.ts';
@@ -63,6 +65,15 @@ export interface SpillwayOptions extends ErrorHandlerOptions {
   readonly hooks?: Hooks;
   /** How long a hook may take before it blocks its call. Default 15,000. */
   readonly hookTimeoutMs?: number;
+  /** Secrets that are taken out of everything `trace$` shows, beside what looks like one. */
+  readonly redact?: RedactOptions;
+  /** Parts of inputs and outputs that `trace$` may show, by tool and dotted path. By default none. */
+  readonly capture?: CaptureOptions;
+  /**
+   * Runs each attempt's `execute` in surroundings of the host's: `(callId, attempt, run) => sink.run(callId, run)` makes a tool's own OpenTelemetry spans
+   * children of its attempt. Gives what `run` gives.
+   */
+  readonly around?: Around;
   /** `on` (default). `shadow`: every tool runs as if there were no layer, and the trace tells what the layer would have done. `off`: straight through. */
   readonly mode?: Mode;
   /** Time, chance and ids; by default the machine's own. */
@@ -97,8 +108,16 @@ export interface Spillway {
   readonly breakers: Breakers;
   /** What was noticed while tools were registered: policies that cannot act as they read. */
   readonly warnings: readonly string[];
+  /** The registered tools, as calls of them run now. */
+  readonly tools: readonly ToolReport[];
   /** How it stands now: breakers, store, retries left. */
   inspect(): Promise<LayerReport>;
+  /**
+   * Gives an order to the breakers of a tool, or to all, in every scope, those to come included; it stands until the next one. `force_open`: every call
+   * is refused. `disable`: none is. `reset`: closed, with nothing remembered. Rejects with a `RangeError` for a tool that is not there or has no breaker,
+   * and with `store_unavailable` when shared breakers could not be reset, too.
+   */
+  orderBreakers(order: BreakerOrder, what: BreakerTarget): Promise<OrderReport>;
   /** Forgets what is remembered of a tool, a session, or all registered tools, and gives how many results that were. Calls that run are left alone. */
   flush(what: Flush): Promise<number>;
   /** Cancels what runs, detached calls included, and closes the providers. Idempotent. */
@@ -124,6 +143,9 @@ const OPTION_KEYS = [
   'hooks',
   'hookTimeoutMs',
   'mode',
+  'redact',
+  'capture',
+  'around',
 ];
 
 const siteOf = ({ runtime }: Layer, { signal }: CallOptions, report?: (event: ToolEvent) => void): CallSite => ({
@@ -152,7 +174,7 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
   checkOneOf('mode', mode, ['on', 'shadow', 'off']);
   for (const [name, list] of Object.entries({ tools, providers })) if (!Array.isArray(list)) throw new RangeError(`${name} must be a list, not ${typeof list}`);
   const registry = createRegistry([...tools, ...providers.flatMap((provider) => provider.tools)], { profile, defaults, breakerKey: options.breakerKey });
-  const trace = createTrace(runtime);
+  const trace = createTrace(runtime, createRedactor(options.redact, options.capture));
   const listener: BreakerListener = {
     changed: (toolName, scope, from, to) => {
       if (trace.observed) trace.publish({ ...STAMP, source: 'layer', type: 'breaker_changed', toolName, scope, from, to, message: breakerMessage(toolName, to) });
@@ -176,6 +198,8 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     dedupe,
     hooks: options.hooks === undefined ? undefined : new HookRunner(options.hooks, options.hookTimeoutMs),
     switches: createSwitches(mode),
+    around: options.around,
+    captures: options.capture !== undefined,
     running: new RunningCalls(),
     closed: false,
   };
@@ -208,7 +232,11 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     },
     breakers,
     warnings: registry.warnings,
+    get tools() {
+      return toolReports(layer);
+    },
     inspect: () => inspectLayer(layer),
+    orderBreakers: (order, what) => orderBreakers(layer, order, what),
     flush: (what) => flushLayer(layer, what),
     close: () => (closing ??= close()),
   };

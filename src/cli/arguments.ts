@@ -14,6 +14,8 @@ export type Command =
       readonly color: boolean;
       readonly tracePath?: string;
       readonly seed?: number;
+      /** Where the admin page of the run is served; 0 is a free port. */
+      readonly adminPort?: number;
     };
 
 export type RunCommand = Extract<Command, { name: 'run' }>;
@@ -34,6 +36,8 @@ and in the end everything that completed. Progress goes to stderr, the result to
   --trace FILE    every event, also those after the deadline, to FILE, one JSON object a line
   --seed N        the same jitter and injected faults each time (0 to ${SEED_MAX})
   --strict        exit 3 when the turn is partial
+  --admin PORT    an admin page at this loopback port while it runs (0: a free one); its address
+                  and token go to stderr
   --no-color      no colours (so does NO_COLOR in the environment)
   --ascii         draw with ASCII characters only
   --help          this text
@@ -41,6 +45,8 @@ and in the end everything that completed. Progress goes to stderr, the result to
 
 Exit codes: 0 completed or partial, 1 failed or escalated, 2 usage or bad plan (nothing was called),
 3 partial with --strict, 130 interrupted.
+spillway admin --help says how to ask and order about a running program.
+spillway gateway --help says how to serve tools to Claude clients.
 A plan starts servers, which are programs: run only plans whose commands you would run yourself.
 `;
 
@@ -48,6 +54,7 @@ const OPTIONS = {
   json: { type: 'boolean', default: false },
   trace: { type: 'string' },
   seed: { type: 'string' },
+  admin: { type: 'string' },
   strict: { type: 'boolean', default: false },
   'no-color': { type: 'boolean', default: false },
   ascii: { type: 'boolean', default: false },
@@ -64,6 +71,11 @@ const parse = (args: readonly string[]): ReturnType<typeof parseArgs<{ options: 
     if (code !== 'ERR_PARSE_ARGS_UNKNOWN_OPTION' || option === undefined) throw new UsageError(message, { cause: error });
     throw new UsageError(`there is no option ${option}; ${choices(option, Object.keys(OPTIONS).map((name) => `--${name}`))}`, { cause: error });
   }
+};
+
+const portOf = (text: string): number => {
+  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535) throw new UsageError(`--admin must be a port from 0 to 65535, not ${JSON.stringify(text)}`);
+  return Number(text);
 };
 
 const seedOf = (text: string): number => {
@@ -96,5 +108,6 @@ export function parseCommand(args: readonly string[]): Command {
     color: !values['no-color'],
     ...(values.trace === undefined ? {} : { tracePath: values.trace }),
     ...(values.seed === undefined ? {} : { seed: seedOf(values.seed) }),
+    ...(values.admin === undefined ? {} : { adminPort: portOf(values.admin) }),
   };
 }

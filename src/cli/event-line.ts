@@ -1,4 +1,4 @@
-import type { ErrorReport, ToolEvent, TurnEvent, TurnOwnEvent } from '../contract/event.ts';
+import type { DedupeStep, ErrorReport, ToolEvent, TurnEvent, TurnOwnEvent } from '../contract/event.ts';
 import { duration, plain } from './text.ts';
 
 const said = ({ kind, message, code, status }: ErrorReport): string => {
@@ -8,6 +8,19 @@ const said = ({ kind, message, code, status }: ErrorReport): string => {
 
 const escalation = ({ message, choices }: { readonly message: string; readonly choices: readonly string[] }): string =>
   `escalated: ${plain(message)}${choices.length === 0 ? '' : `; choices: ${choices.map(plain).join(', ')}`}`;
+
+/** The others say nothing that the attempts and the end of the call do not. */
+const DEDUPE_TEXTS: Readonly<Partial<Record<DedupeStep, string>>> = {
+  taken_over: 'takes over from a call that lost its lease',
+  waiting: 'waits for the same call',
+  replayed: 'the result of the same call',
+  conflict: 'its idempotency key was used with another input',
+  busy: 'the same call runs',
+  lease_lost: 'lost its lease',
+  superseded: 'another holds its key; its own outcome is dropped',
+  unrecorded: 'its outcome could not be stored',
+  unprotected: 'runs without protection against duplicates',
+};
 
 const callText = (event: ToolEvent): string | undefined => {
   switch (event.type) {
@@ -24,7 +37,7 @@ const callText = (event: ToolEvent): string | undefined => {
     case 'decision':
       return event.strategy === 'retry' ? `retry in ${duration(event.delayMs ?? 0)}` : `${event.strategy}: ${plain(event.reason)}`;
     case 'alternative_used':
-      return `${event.message}: ${event.toolName} for ${event.from}`;
+      return `${plain(event.message)}: ${event.toolName} for ${event.from}`;
     case 'escalated':
       return escalation(event);
     case 'progress': {
@@ -32,6 +45,14 @@ const callText = (event: ToolEvent): string | undefined => {
       const done = progress === undefined ? '' : ` ${progress}${total === undefined ? '' : ` of ${total}`}`;
       return `progress${done}${message === undefined ? '' : `: ${plain(message)}`}`;
     }
+    case 'dedupe': {
+      const text = DEDUPE_TEXTS[event.step];
+      return text === undefined ? undefined : `${text}${event.ageMs === undefined ? '' : `, ${duration(event.ageMs)} old`}`;
+    }
+    case 'hook':
+      return `${event.hook} ${event.outcome.replace('_', ' ')}${event.message === undefined ? '' : `: ${plain(event.message)}`}`;
+    case 'shadow':
+      return `would ${event.would.replace('_', ' ')}: ${plain(event.message)}`;
     // What its attempts and its node's end say already.
     case 'call_started':
     case 'abandoned':

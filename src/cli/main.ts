@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import type { TurnStatus } from '../contract/turn.ts';
 import { liveRuntime } from '../runtime.ts';
+import { runAdmin } from './admin.ts';
 import { HELP, UsageError, parseCommand, type Command, type RunCommand } from './arguments.ts';
 import { PlanFileError } from './plan-file.ts';
 import { Interrupted, runPlan } from './run.ts';
@@ -54,6 +55,16 @@ const perform = async (command: Command): Promise<number> => {
 
 const main = async (): Promise<number> => {
   try {
+    const [name, ...args] = process.argv.slice(2);
+    if (name === 'admin') {
+      const code = await runAdmin(args, { stdout: process.stdout, stderr: process.stderr, env: process.env, signal: stop.signal });
+      return interrupted ? EXIT.interrupted : code;
+    }
+    if (name === 'gateway') {
+      // It loads a server, which other commands need not.
+      const { runGateway } = await import('./gateway.ts');
+      return await runGateway(args, { stdout: process.stdout, stderr: process.stderr, env: process.env, runtime: liveRuntime, signal: stop.signal });
+    }
     return await perform(parseCommand(process.argv.slice(2)));
   } catch (error) {
     if (error instanceof Interrupted) {

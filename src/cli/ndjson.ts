@@ -1,12 +1,7 @@
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { finished } from 'node:stream/promises';
-
-/** A value as one line of JSON. Control characters that JSON lets through are escaped: a terminal would obey them. */
-export function ndjsonLine(value: unknown): string {
-  const json = JSON.stringify(value).replaceAll(/[\u007f-\u009f\u2028\u2029]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
-  return `${json}\n`;
-}
+import { ndjsonLine } from '../sinks/ndjson.ts';
 
 /** A file that takes a line for each value. */
 export interface NdjsonFile {

@@ -5,10 +5,11 @@ import type { TurnEvent } from '../contract/event.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import type { TurnResult } from '../contract/turn.ts';
 import { seededRandom } from '../policy/random.ts';
+import { ndjsonLine } from '../sinks/ndjson.ts';
 import { createSpillway, type Spillway } from '../spillway.ts';
 import { UsageError, type RunCommand } from './arguments.ts';
 import { drawMarbles } from './marbles.ts';
-import { ndjsonLine, openNdjson, type NdjsonFile } from './ndjson.ts';
+import { openNdjson, type NdjsonFile } from './ndjson.ts';
 import { loadPlan, type LoadedPlan } from './plan-file.ts';
 import { lineProgress, liveProgress, type Progress } from './progress.ts';
 import { nodeTable, sentence } from './report.ts';
@@ -119,6 +120,16 @@ export async function runPlan(command: RunCommand, context: RunContext): Promise
       await spillway.close();
       await servers.close();
     };
+    if (command.adminPort !== undefined) {
+      // A server and its packages, which other runs need not load.
+      const { openAdmin } = await import('./admin-run.ts');
+      const admin = await openAdmin(spillway, command.adminPort, (text) => progress.note(text));
+      const closeLayer = close;
+      close = async () => {
+        await admin.close();
+        await closeLayer();
+      };
+    }
     for (const warning of ownWarnings(spillway, loaded)) progress.note(`warning: ${warning}`);
     if (trace !== undefined) spillway.trace$.subscribe((event) => trace.write(event));
     const turn = followTurn();

@@ -72,6 +72,8 @@ export type ToolEvent = CallHeader &
         readonly tenant?: string;
         /** The W3C trace context that the caller gave. */
         readonly traceparent?: string;
+        /** With `capture`; in the trace, only what it lists. */
+        readonly input?: unknown;
       }
     /** Something about the call's idempotency key. */
     | {

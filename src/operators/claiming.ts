@@ -19,8 +19,8 @@ export interface ClaimingOptions extends LeaseTerms {
 
 /** Who wants to run, and hears once how it stands. */
 export interface Claimant {
-  /** It runs now. Without a lease nothing protects it: the store is lost, and it would rather run than not. */
-  claimed(lease: Lease | undefined): void;
+  /** It runs now. Without a lease nothing protects it: the store is lost, for the reason given, and it would rather run than not. */
+  claimed(lease: Lease | undefined, lost?: ToolExecutionError): void;
   /** It gets what the record holds. */
   replayed(reading: DedupeReading, matchedOn: 'inflight' | 'completed'): void;
   refused(error: ToolExecutionError): void;
@@ -99,7 +99,7 @@ export class Claiming {
     }
     const { store, runtime, storeTimeoutMs } = this.#options;
     const sentAtMs = runtime.now();
-    const lease = ({ record }: DedupeReading): Lease => new Lease(record, sentAtMs, this.#options);
+    const lease = ({ record }: DedupeReading): Lease => new Lease(record, sentAtMs, this.#options, over !== undefined);
     const giveBack = (late: DedupeReading & { readonly created: boolean }): void => {
       if (late.created) lease(late).release();
     };
@@ -173,7 +173,6 @@ export class Claiming {
   }
 
   #claimed(lease: Lease, tookOver: boolean): void {
-    this.#end();
     const { store } = this.#options;
     const held = leasesOf(store);
     held.set(this.#claim.key, lease);
@@ -181,16 +180,23 @@ export class Claiming {
       if (held.get(this.#claim.key) === lease) held.delete(this.#claim.key);
     });
     this.#claimant.tell(tookOver ? 'taken_over' : 'claimed', { fence: lease.fence });
+    // Whoever heard that may have ended the call.
+    if (this.#over) return lease.release();
+    this.#end();
     this.#claimant.claimed(lease);
   }
 
   /** Without the store `enforced` refuses, so that nothing runs twice; `bestEffort` runs and says so. */
   #unanswered(error: ToolExecutionError): void {
     if (this.#over) return;
-    this.#end();
-    if (this.#options.mode === 'enforced' || this.#waited) return this.#claimant.refused(error);
+    if (this.#options.mode === 'enforced' || this.#waited) {
+      this.#end();
+      return this.#claimant.refused(error);
+    }
     this.#claimant.tell('unprotected', { message: error.message });
-    this.#claimant.claimed(undefined);
+    if (this.#over) return;
+    this.#end();
+    this.#claimant.claimed(undefined, error);
   }
 
   #end(): void {

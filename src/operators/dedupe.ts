@@ -120,16 +120,18 @@ class DedupedRun<T> implements Claimant {
       if (this.#left) this.#stop();
     });
     lease?.watch(() => this.#lost());
-    this.#work.add(
-      this.#source.subscribe({
-        next: (value) => {
-          if (lease !== undefined) this.#values.push(value);
-          this.#subscriber.next(value);
-        },
-        error: (thrown: unknown) => this.#record(() => this.#failure(thrown), () => this.#subscriber.error(thrown)),
-        complete: () => this.#record(() => doneOf(this.#values, this.#settings), () => this.#subscriber.complete()),
-      }),
-    );
+    new Observable<T>((own) => {
+      // Held before it is subscribed to: an endless synchronous source hears when its subscriber leaves.
+      this.#work.add(own);
+      return this.#source.subscribe(own);
+    }).subscribe({
+      next: (value) => {
+        if (lease !== undefined) this.#values.push(value);
+        this.#subscriber.next(value);
+      },
+      error: (thrown: unknown) => this.#record(() => this.#failure(thrown), () => this.#subscriber.error(thrown)),
+      complete: () => this.#record(() => doneOf(this.#values, this.#settings), () => this.#subscriber.complete()),
+    });
   }
 
   replayed({ record }: DedupeReading): void {

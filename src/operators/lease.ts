@@ -1,6 +1,6 @@
 import type { Subscription } from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
-import type { DedupeOutcome, DedupeRecord, DedupeStore } from '../contract/store.ts';
+import type { Awaitable, DedupeOutcome, DedupeRecord, DedupeStore } from '../contract/store.ts';
 import type { ToolExecutionError } from '../contract/tool-error.ts';
 import { ask } from './ask.ts';
 import { expireAfter, type Expiry } from './expiry.ts';
@@ -11,6 +11,8 @@ const HEARTBEATS_PER_LEASE = 3;
 const MARGIN = 0.05;
 /** Between two tries to have an outcome recorded. */
 const RECORD_RETRY_MS = 100;
+/** The shortest lease that every store can keep. */
+const AT_ONCE_MS = 1;
 
 export interface LeaseTerms {
   readonly store: DedupeStore;
@@ -29,17 +31,21 @@ export type Recording = 'recorded' | 'superseded' | 'unrecorded';
 export class Lease {
   readonly claimed: DedupeRecord;
   readonly #terms: LeaseTerms;
+  readonly #tookOver: boolean;
   #validUntilMs: number;
   #lost: ((error: ToolExecutionError | undefined) => void) | undefined;
   #timer: Expiry | undefined;
   #asking: Subscription | undefined;
+  /** Why the last renewal is in doubt, if it is. */
+  #unanswered: ToolExecutionError | undefined;
   #waiters = 0;
   /** Told when the last one who waited has gone. */
   #unwaited: (() => void) | undefined;
   #ended: (() => void) | undefined;
 
-  constructor(claimed: DedupeRecord, sentAtMs: number, terms: LeaseTerms) {
+  constructor(claimed: DedupeRecord, sentAtMs: number, terms: LeaseTerms, tookOver = false) {
     this.claimed = claimed;
+    this.#tookOver = tookOver;
     this.#terms = terms;
     this.#validUntilMs = sentAtMs + terms.leaseMs * (1 - MARGIN);
   }
@@ -114,11 +120,16 @@ export class Lease {
     if (waiting) patience = expireAfter(storeTimeoutMs, runtime, () => tell('unrecorded'));
   }
 
-  /** Nothing ran under it: the key is free again. Not waited for; if the store does not hear of it, the lease runs out. */
-  release(): void {
+  /**
+   * Nothing ran under it: the key is free again, or, where it was taken over, as it was: with a lease that has passed, since what ran before may
+   * have taken effect. Not waited for; if the store does not hear of it, the lease runs out.
+   */
+  release(told: () => void = () => undefined): void {
     this.stop();
     const { store, runtime, storeTimeoutMs } = this.#terms;
-    ask(() => store.delete(this.claimed.key, this.claimed.version), storeTimeoutMs, runtime).subscribe({ error: () => undefined });
+    const { key, version } = this.claimed;
+    const question = (): Awaitable<boolean> => (this.#tookOver ? store.renew(key, version, AT_ONCE_MS) : store.delete(key, version));
+    ask(question, storeTimeoutMs, runtime).subscribe({ complete: told, error: told });
   }
 
   #wait(ms: number): void {
@@ -131,16 +142,16 @@ export class Lease {
     const { store, runtime, leaseMs, storeTimeoutMs } = this.#terms;
     const sentAtMs = runtime.now();
     const leftMs = this.#validUntilMs - sentAtMs;
-    if (leftMs <= 0) return this.#lose(undefined);
-    let error: ToolExecutionError | undefined;
+    if (leftMs <= 0) return this.#lose(this.#unanswered);
     this.#asking = ask(() => store.renew(this.claimed.key, this.claimed.version, leaseMs), Math.min(storeTimeoutMs, leftMs), runtime).subscribe({
       next: (renewed) => {
         if (!renewed) return this.#lose(undefined);
+        this.#unanswered = undefined;
         this.#validUntilMs = sentAtMs + leaseMs * (1 - MARGIN);
         this.#wait(leaseMs / HEARTBEATS_PER_LEASE);
       },
-      error: (thrown: ToolExecutionError) => {
-        error = thrown;
+      error: (error: ToolExecutionError) => {
+        this.#unanswered = error;
         if (!this.valid) return this.#lose(error);
         // Sooner than a heartbeat, since there is less time left.
         this.#wait(leaseMs / (HEARTBEATS_PER_LEASE * 4));
@@ -171,10 +182,15 @@ export class Lease {
   }
 
   /** The reply to an earlier write may have been lost: then the record that is there is our own. */
-  #reread({ state }: DedupeOutcome, tell: (recording: Recording) => void): void {
+  #reread({ state, payload }: DedupeOutcome, tell: (recording: Recording) => void): void {
     const { store, runtime, storeTimeoutMs } = this.#terms;
     ask(() => store.get(this.claimed.key), storeTimeoutMs, runtime).subscribe({
-      next: (reading) => tell(reading?.record.request.requestId === this.claimed.request.requestId && reading.record.state === state ? 'recorded' : 'superseded'),
+      next: (reading) => {
+        const { record } = reading ?? {};
+        // A caller may give two calls one request id: its own record says what it wrote.
+        const own = record?.request.requestId === this.claimed.request.requestId && record.state === state && record.payload === payload;
+        tell(own ? 'recorded' : 'superseded');
+      },
       error: () => tell('unrecorded'),
     });
   }

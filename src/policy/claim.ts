@@ -38,7 +38,9 @@ export function decideClaim({ record, atMs }: DedupeReading, { key, tool, mode, 
     case 'done':
       return { act: 'replay' };
     case 'failed':
-      return mode === 'bestEffort' && record.error?.shouldRetriable === true ? { act: 'take_over', version: record.version } : { act: 'replay' };
+      return mode === 'bestEffort' && record.error?.shouldRetriable === true && !(neverTwice && record.error.uncertain === true)
+        ? { act: 'take_over', version: record.version }
+        : { act: 'replay' };
     case 'cancelled':
       return { act: 'refuse', because: 'cancelled' };
     case 'inflight':

@@ -1,5 +1,5 @@
 import { Temporal } from '@js-temporal/polyfill';
-import type { TraceEvent } from '../contract/event.ts';
+import type { DedupeStep, TraceEvent } from '../contract/event.ts';
 
 /** One line of a turn's trace, in the words of the systems that read it (R-7.2). */
 export interface TurnTraceEntry {
@@ -13,6 +13,10 @@ export interface TurnTraceEntry {
     | 'AlternativeTool'
     | 'DefaultValue'
     | 'CircuitBreaker'
+    | 'Deduplication'
+    | 'Hook'
+    | 'Shadow'
+    | 'Store'
     | 'Escalation'
     | 'TurnTimeout'
     | 'TurnSettled';
@@ -31,6 +35,19 @@ export interface TurnTraceEntry {
   /** ISO 8601, UTC. */
   readonly timestamp: string;
 }
+
+/** What a claim's step means for a person. The others change nothing that its attempts and its end do not tell. */
+const DEDUPE_PHRASES: Readonly<Partial<Record<DedupeStep, string>>> = {
+  taken_over: 'Took over from a call that lost its lease',
+  waiting: 'Waits for the same call',
+  replayed: 'Replayed the result of the same call',
+  conflict: 'Idempotency key was used with other parameters',
+  busy: 'Refused, since the same call runs',
+  lease_lost: 'Lost its lease while it ran',
+  superseded: 'Outcome refused, since another holds the key',
+  unrecorded: 'Outcome could not be stored',
+  unprotected: 'Runs without protection against duplicates',
+};
 
 type Entry = Omit<TurnTraceEntry, 'timestamp' | 'turn_id'>;
 
@@ -64,6 +81,17 @@ const ofCall = (event: Extract<TraceEvent, { source: 'call' }>): Entry | undefin
       // A success was told by its attempt.
       return error === undefined ? undefined : { event_type: 'ToolFailed', tool_id, error: error.message, retry_count: retriedBy.length };
     }
+    case 'dedupe': {
+      const phrase = DEDUPE_PHRASES[event.step];
+      return phrase === undefined ? undefined : { event_type: 'Deduplication', tool_id, decision: event.step, message: phrase };
+    }
+    case 'hook': {
+      const { hook, outcome, attempt, message } = event;
+      const said = `${hook} ${outcome.replace('_', ' ')}`;
+      return { event_type: 'Hook', tool_id, retry_count: Math.max(0, attempt - 1), decision: outcome, message: message === undefined ? said : `${said}: ${message}` };
+    }
+    case 'shadow':
+      return { event_type: 'Shadow', tool_id, decision: event.would, message: `Would ${event.would.replace('_', ' ')}: ${event.message}` };
     case 'call_started':
     case 'abandoned':
     case 'attempt_started':
@@ -96,6 +124,7 @@ const entryOf = (event: TraceEvent): Entry | undefined => {
   if (event.source === 'call') return ofCall(event);
   if (event.source === 'turn') return ofTurn(event);
   if (event.type === 'breaker_evicted') return undefined;
+  if (event.type === 'store_changed') return { event_type: 'Store', decision: event.state, message: `Store ${event.state}: ${event.message}` };
   return { event_type: 'CircuitBreaker', tool_id: event.toolName, circuit_breaker_state: event.to, message: event.message };
 };
 

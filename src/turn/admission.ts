@@ -10,10 +10,11 @@ import type { SharedBreaker } from './shared-breakers.ts';
 export type Permit = Extract<Admission, { admitted: true }>;
 
 /** What a call's breaker is known by: its tool, or what the caller or the host asked for. */
-const nameOf = ({ call }: CallRecord, { tool, breakerName }: GuardedTool): string => {
+const nameOf = ({ call, layer }: CallRecord, { tool, breakerName }: GuardedTool): string => {
+  // What a person ordered goes before what a caller asks for.
+  if (call.breakerHint === undefined || layer.breakers.isOrdered(breakerName)) return breakerName;
   if (call.breakerHint === 'global') return '*';
-  if (call.breakerHint === 'dependency') return tool.dependency ?? tool.name;
-  return call.breakerHint === 'tool' ? tool.name : breakerName;
+  return call.breakerHint === 'dependency' ? (tool.dependency ?? tool.name) : tool.name;
 };
 
 /** The breaker that guards a call of a tool; tenants have each their own. */

@@ -49,8 +49,10 @@ export class Attempt implements ContextOwner {
     const { tool, timeoutMs } = this.#guarded;
     const startedAtMs = this.#runtime.now();
     try {
+      const { around } = record.layer;
       // The registry holds tools of any input; each has just checked its own.
-      this.#follow(tool.execute(input as never, new AttemptContext(this, record, number)));
+      const run = (): unknown => tool.execute(input as never, new AttemptContext(this, record, number));
+      this.#follow(around === undefined ? run() : around(record.call.callId, number, run));
     } catch (error) {
       this.#fail(error);
     }
@@ -125,11 +127,11 @@ export class Attempt implements ContextOwner {
 
   #succeed(value: unknown): void {
     if (this.#over) return;
-    const { value: output, misfit } = fit(this.#guarded.tool.output, value);
+    const { value: output, misfit, cause } = fit(this.#guarded.tool.output, value);
     this.#end();
     if (misfit === undefined) return this.#owner.attemptSucceeded(output);
     // It may have had effects, and its output will not fit the next time either.
-    this.#owner.attemptFailed(new ToolExecutionError('execution_error', `The output is malformed: ${misfit}`, { classification: 'permanent', uncertain: true }));
+    this.#owner.attemptFailed(new ToolExecutionError('execution_error', `The output is malformed: ${misfit}`, { classification: 'permanent', uncertain: true, cause }));
   }
 
   /** It failed by itself: its signal is not aborted after the fact. */

@@ -7,6 +7,9 @@ import { createBreaker, type Breaker } from '../operators/breaker.ts';
 /** Breakers kept at a time; the one used longest ago makes room. */
 const BREAKERS_MAX = 10_000;
 
+/** What a person can tell breakers. */
+export type BreakerOrder = 'force_open' | 'reset' | 'disable';
+
 /** The breakers of a layer, one per tool and scope. */
 export interface Breakers {
   /**
@@ -17,6 +20,14 @@ export interface Breakers {
   get(toolName: string, scope?: string, options?: BreakerOptions): Breaker;
   /** Those that were asked for so far. */
   list(): readonly BreakerEntry[];
+  /**
+   * Gives an order to all breakers of these names, in every scope; without names, to all there are. It stands until another one is given: a breaker
+   * that is made later, for the first call of another tenant, begins with it.
+   * @returns those that were there to hear it
+   */
+  order(order: BreakerOrder, names?: readonly string[]): readonly BreakerEntry[];
+  /** Whether an order other than `reset` stands for a name. */
+  isOrdered(name: string): boolean;
 }
 
 export interface BreakerEntry {
@@ -30,12 +41,19 @@ export interface BreakerListener {
   evicted(toolName: string, scope: string): void;
 }
 
+const VERBS = { force_open: 'forceOpen', reset: 'reset', disable: 'disable' } as const;
+
 /** A registry that makes each breaker when it is first asked for, with the options of its tool (R-3.7). */
 export function createBreakers(optionsOf: (toolName: string) => BreakerOptions | undefined, runtime: Runtime, listener: BreakerListener, max: number = BREAKERS_MAX): Breakers {
   checkNumber('maxBreakers', max, integer(1, 1_000_000));
   // Stamped when used, and not moved to a Map's end: a Map that loses and gains an entry with each call is made anew every few calls.
   const entries = new Map<string, BreakerEntry & { usedAt: number }>();
   let uses = 0;
+  // Of names whose order is another one than that of all.
+  const ordered = new Map<string, BreakerOrder>();
+  let orderedAll: BreakerOrder = 'reset';
+  const standingOf = (name: string): BreakerOrder => ordered.get(name) ?? orderedAll;
+  const list = (): BreakerEntry[] => [...entries.values()].map(({ toolName, scope, breaker }) => ({ toolName, scope, breaker }));
   // What a person set stays set (R-3.8), unless nothing else is left.
   const isSet = (breaker: Breaker): boolean => ['forced_open', 'disabled'].includes(breaker.state.type);
   const evictOldest = (): void => {
@@ -64,8 +82,24 @@ export function createBreakers(optionsOf: (toolName: string) => BreakerOptions |
       if (entries.size >= max) evictOldest();
       const breaker = createBreaker(options, runtime, (from, to) => listener.changed(toolName, scope, from, to));
       entries.set(key, { breaker, toolName, scope, usedAt: ++uses });
+      const standing = standingOf(toolName);
+      if (standing !== 'reset') breaker[VERBS[standing]]();
       return breaker;
     },
-    list: () => [...entries.values()].map(({ toolName, scope, breaker }) => ({ toolName, scope, breaker })),
+    list,
+    order: (order, names) => {
+      if (names === undefined) {
+        ordered.clear();
+        orderedAll = order;
+      }
+      for (const name of names ?? []) {
+        if (order === orderedAll) ordered.delete(name);
+        else ordered.set(name, order);
+      }
+      const told = names === undefined ? list() : list().filter(({ toolName }) => names.includes(toolName));
+      for (const { breaker } of told) breaker[VERBS[order]]();
+      return told;
+    },
+    isOrdered: (name) => standingOf(name) !== 'reset',
   };
 }

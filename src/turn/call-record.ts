@@ -114,7 +114,8 @@ export class CallRecord {
   }
 
   emitStart(): void {
-    const { toolCallId, tags, correlationId, fromHook, session, tenant, traceparent } = this.call;
+    if (!this.#heard) return;
+    const { toolCallId, tags, correlationId, fromHook, session, tenant, traceparent, input } = this.call;
     this.emit({
       type: 'call_started',
       ...(toolCallId === undefined ? {} : { toolCallId }),
@@ -124,14 +125,19 @@ export class CallRecord {
       ...(session === undefined ? {} : { session }),
       ...(tenant === undefined ? {} : { tenant }),
       ...(traceparent === undefined ? {} : { traceparent }),
+      ...(this.layer.captures ? { input } : {}),
     });
+  }
+
+  get #heard(): boolean {
+    return this.site.report !== undefined || this.layer.trace.observed;
   }
 
   /** Tells an event to those who listen; without any, nothing is made. */
   emit(body: EventBody): void {
     const { report } = this.site;
     const { trace } = this.layer;
-    if (this.ended || (report === undefined && !trace.observed)) return;
+    if (this.ended || !this.#heard) return;
     // The turn of a late call has ended: only the trace still hears it.
     if (this.late) trace.publish(this.#event({ late: true, ...body }));
     else trace.publish(this.#event(body), report as ((event: TraceEvent) => void) | undefined);

@@ -100,6 +100,8 @@ export class GuardedCall implements TrialOwner, SeatOwner, RunningCall {
 
   /** The turn has settled without it: it goes on, and only the trace hears of it. */
   detach(): void {
+    // One that has not begun to run, since it waits for its key or for a hook, would begin when the turn is over.
+    if (this.#trial === undefined) return this.expire();
     this.#record.late = true;
   }
 
@@ -117,15 +119,15 @@ export class GuardedCall implements TrialOwner, SeatOwner, RunningCall {
   }
 
   seatTaken(): void {
-    if (this.#guarded !== undefined) this.#try(this.#guarded, this.#input, this.#guarded.alternatives);
+    if (this.#guarded !== undefined && !this.#over) this.#try(this.#guarded, this.#input, this.#guarded.alternatives);
   }
 
   seatReplayed(outcome: CallOutcome): void {
-    this.#conclude(outcome);
+    if (!this.#over) this.#conclude(outcome);
   }
 
   seatRefused(error: ToolExecutionError): void {
-    this.#refuse(error, []);
+    if (!this.#over) this.#refuse(error, []);
   }
 
   seatLost(): void {
@@ -212,8 +214,10 @@ export class GuardedCall implements TrialOwner, SeatOwner, RunningCall {
     this.#record.emit({ type: 'rejected', error: reportOf(error), classification, rule, breakerState: 'disabled' });
     if (this.#over) return;
     this.#await(
-      decide(this.#record, failure, { ...unattempted, alternatives }, (decision) => {
-        if (!this.#over) this.trialFailed({ ...failure, code: decision.code }, decision, alternatives);
+      decide(this.#record, failure, { ...unattempted, maxAttempts: 0, alternatives }, (decision) => {
+        if (this.#over) return;
+        // What is refused is no end of a row of retries.
+        this.trialFailed(decision.code === 'attempts_exhausted' ? failure : { ...failure, code: decision.code }, decision, alternatives);
       }),
     );
   }
@@ -221,7 +225,10 @@ export class GuardedCall implements TrialOwner, SeatOwner, RunningCall {
   #endBy(kind: Ending, message: string): void {
     if (this.#over) return;
     // It has ended by itself already.
-    if (this.#outcome !== undefined) return this.#settle(this.#outcome);
+    if (this.#outcome !== undefined) {
+      this.#seat?.leave(undefined, kind);
+      return this.#settle(this.#outcome);
+    }
     const error = new ToolExecutionError(kind, message, { executed: this.executed, uncertain: this.#trial?.attempting === true });
     const failure: Failure = { error, classification: classify(error).classification, breakerState: this.#trial?.breakerState ?? 'disabled' };
     if (this.#keepsOn && !this.#left) {

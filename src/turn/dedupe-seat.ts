@@ -58,14 +58,15 @@ const claimOf = ({ call }: CallRecord, { dedupe }: GuardedTool, { key, idempoten
   ttlMs: Math.max(dedupe.doneTtlMs, dedupe.leaseMs),
 });
 
-const termsOf = ({ call, layer, site }: CallRecord, { dedupe, safetyCritical, enforcesKey }: GuardedTool, mode: Exclude<DedupeMode, 'disabled'>): ClaimingOptions => ({
+const termsOf = ({ call, layer, site }: CallRecord, { dedupe, safetyCritical }: GuardedTool, mode: Exclude<DedupeMode, 'disabled'>): ClaimingOptions => ({
   store: layer.dedupe.store(),
   runtime: site.runtime,
   leaseMs: dedupe.leaseMs,
   storeTimeoutMs: layer.dedupe.storeTimeoutMs,
   mode,
   global: dedupe.scope === 'global',
-  neverTwice: (safetyCritical || call.hints?.safetyCritical === true) && !enforcesKey,
+  // Whatever else allows it (R-2.5).
+  neverTwice: safetyCritical || call.hints?.safetyCritical === true,
 });
 
 /** The seat of a call in the store; none for a call that is not deduped, an error for one whose key cannot be made. */
@@ -127,8 +128,8 @@ export class DedupeSeat implements Claimant {
     this.#claiming.start();
   }
 
-  claimed(lease: Lease | undefined): void {
-    this.#record.layer.dedupe.heard(undefined);
+  claimed(lease: Lease | undefined, lost?: ToolExecutionError): void {
+    this.#record.layer.dedupe.heard(lost);
     this.#lease = lease;
     this.#record.lease = lease;
     lease?.onUnwaited(() => this.#owner.seatDeserted());
@@ -158,12 +159,14 @@ export class DedupeSeat implements Claimant {
     this.#lease = undefined;
     if (lease === undefined) return told(outcome);
     const ended = this.#outcome(outcome.result, outcome.error?.kind);
+    const over = this.#record.layer.dedupe.telling();
     if (ended === undefined) {
-      lease.release();
+      lease.release(over);
       this.tell('released');
       return told(outcome);
     }
     lease.settle(ended, (recording) => {
+      over();
       this.tell(recording);
       if (recording === 'superseded') this.#follow(outcome, told);
       else told(outcome);
@@ -178,9 +181,15 @@ export class DedupeSeat implements Claimant {
     this.#lease = undefined;
     if (lease === undefined) return;
     const ended = this.#outcome(result, kind);
-    if (ended === undefined) lease.release();
-    else lease.settle(ended, () => undefined);
-    this.tell(ended === undefined ? 'released' : 'recorded');
+    const over = this.#record.layer.dedupe.telling();
+    if (ended === undefined) {
+      lease.release(over);
+      return this.tell('released');
+    }
+    lease.settle(ended, (recording) => {
+      over();
+      this.tell(recording);
+    });
   }
 
   #newClaiming(claimant: Claimant = this): Claiming {
@@ -203,6 +212,8 @@ export class DedupeSeat implements Claimant {
 
   /** Another holds the key: its outcome is everybody's. Where there is none, `own` stands. */
   #follow(own: CallOutcome, told: (outcome: CallOutcome) => void): void {
+    // Whoever heard of it may have ended the call.
+    if (this.#over) return;
     const keep = (): void => told(own);
     this.#claiming = this.#newClaiming({
       claimed: keep,
@@ -231,7 +242,13 @@ export class DedupeSeat implements Claimant {
     const why = error === undefined ? 'The call lost its idempotency key while it ran' : 'The store was lost while the call ran';
     const unknown = new ToolExecutionError('store_unavailable', `${why}${executed ? ' and may have taken effect' : ''}; ask again under the same key`, { executed, uncertain: executed });
     if (error !== undefined) return this.#owner.seatRefused(unknown);
-    this.#claiming = this.#newClaiming();
+    this.#claiming = this.#newClaiming({
+      claimed: () => this.#owner.seatRefused(unknown),
+      replayed: (reading, matchedOn) => this.replayed(reading, matchedOn),
+      // Why there is nothing to get says nothing about what its own tool may have done.
+      refused: (refusal) => (executed ? this.#owner.seatRefused(unknown) : this.refused(refusal)),
+      tell: (step, about) => this.tell(step, about),
+    });
     this.#claiming.follow(() => this.#owner.seatRefused(unknown));
   }
 }

@@ -1,13 +1,36 @@
+import { firstValueFrom } from 'rxjs';
 import type { StoreReport } from '../contract/store.ts';
 import type { Mode } from '../contract/policy.ts';
+import { ask } from '../operators/ask.ts';
 import type { BreakerState } from '../operators/breaker.ts';
+import type { BreakerEntry } from './breakers.ts';
 import type { Layer } from './layer.ts';
+import { listed } from './listing.ts';
+
+/** A breaker as it stands. */
+export interface BreakerReport {
+  readonly toolName: string;
+  /** The tenant; empty without one. */
+  readonly scope: string;
+  readonly state: BreakerState;
+}
+
+/** A registered tool as its calls run now. */
+export interface ToolReport {
+  readonly name: string;
+  readonly mode: Mode;
+  /** The name of its breaker; absent when it has none. */
+  readonly breaker?: string;
+}
 
 /** How a layer stands, for a person or a dashboard. */
 export interface LayerReport {
   /** As the switches stand now. */
   readonly mode: Mode;
-  readonly breakers: ReadonlyArray<{ readonly toolName: string; readonly scope: string; readonly state: BreakerState }>;
+  /** `true`: breakers count and refuse nothing, as `TOOL_RELIABILITY_OPEN_MODE` says. */
+  readonly breakersObserve: boolean;
+  readonly tools: readonly ToolReport[];
+  readonly breakers: readonly BreakerReport[];
   /** Absent without a store, or when it would not answer. */
   readonly store?: StoreReport;
   /** Retries that may be made now; absent when there is no limit. */
@@ -17,19 +40,34 @@ export interface LayerReport {
 /** Which remembered results are forgotten. */
 export type Flush = { readonly tool: string } | { readonly session: string } | { readonly all: true };
 
-export async function inspectLayer({ breakers, dedupe, retryBudget, runtime, switches }: Layer): Promise<LayerReport> {
-  const store = await report(dedupe.made);
+export const breakerReport = ({ toolName, scope, breaker }: BreakerEntry): BreakerReport => ({ toolName, scope, state: breaker.state });
+
+export function toolReports({ registry, switches }: Layer): ToolReport[] {
+  const { names } = registry;
+  return names.flatMap((name) => {
+    const guarded = registry.get(name);
+    if (guarded === undefined) return [];
+    return [{ name, mode: switches.modeOf(guarded.mode), ...(guarded.breaker === undefined ? {} : { breaker: guarded.breakerName }) }];
+  });
+}
+
+export async function inspectLayer(layer: Layer): Promise<LayerReport> {
+  const { breakers, retryBudget, runtime, switches } = layer;
+  const store = await report(layer);
   return {
     mode: switches.modeOf(undefined),
-    breakers: breakers.list().map(({ toolName, scope, breaker }) => ({ toolName, scope, state: breaker.state })),
+    breakersObserve: switches.breakersObserve,
+    tools: toolReports(layer),
+    breakers: breakers.list().map(breakerReport),
     ...(store === undefined ? {} : { store }),
     ...(retryBudget === undefined ? {} : { retriesLeft: retryBudget.left(runtime.now()) }),
   };
 }
 
-const report = async (store: Layer['dedupe']['made']): Promise<StoreReport | undefined> => {
+const report = async ({ dedupe, runtime }: Layer): Promise<StoreReport | undefined> => {
+  const store = dedupe.made;
   try {
-    return await store?.report?.();
+    return await firstValueFrom(ask(() => store?.report?.(), dedupe.storeTimeoutMs, runtime));
   } catch {
     // A store that is lost says so in the trace.
     return undefined;
@@ -39,16 +77,16 @@ const report = async (store: Layer['dedupe']['made']): Promise<StoreReport | und
 /**
  * Forgets results, so that their keys run again. Claims that run are left alone: their calls would run twice.
  * @returns how many were forgotten
- * @throws what the store throws
+ * @throws ToolExecutionError `store_unavailable`; what was forgotten until then stays so
  */
-export async function flushLayer({ dedupe, registry }: Layer, what: Flush): Promise<number> {
+export async function flushLayer({ dedupe, registry, runtime }: Layer, what: Flush): Promise<number> {
   const store = dedupe.made;
   if (store === undefined) return 0;
-  const lists = 'session' in what ? [store.bySession(what.session)] : ('tool' in what ? [what.tool] : registry.names).map((tool) => store.byTool(tool));
+  const lists = 'session' in what ? [() => store.bySession(what.session)] : ('tool' in what ? [what.tool] : registry.names).map((tool) => () => store.byTool(tool));
   let flushed = 0;
   for (const list of lists) {
-    for await (const { key, version, state } of list) {
-      if (state !== 'inflight' && (await store.delete(key, version))) flushed++;
+    for await (const { key, version, state } of listed(list, dedupe, runtime)) {
+      if (state !== 'inflight' && (await firstValueFrom(ask(() => store.delete(key, version), dedupe.storeTimeoutMs, runtime)))) flushed++;
     }
   }
   return flushed;

@@ -11,6 +11,9 @@ import type { SharedBreakers } from './shared-breakers.ts';
 import type { Switches } from './switches.ts';
 import type { Trace } from './trace.ts';
 
+/** Surroundings for a tool's `execute`; gives what `run` gives. */
+export type Around = (callId: string, attempt: number, run: () => unknown) => unknown;
+
 /** What all calls of one `createSpillway` share. */
 export interface Layer {
   readonly runtime: Runtime;
@@ -26,6 +29,9 @@ export interface Layer {
   readonly dedupe: DedupeLayer;
   readonly hooks: HookRunner | undefined;
   readonly switches: Switches;
+  readonly around: Around | undefined;
+  /** Whether anything of an input may be told. */
+  readonly captures: boolean;
   /** The calls that are running, for `close()`. */
   readonly running: RunningCalls;
   /** After `close()` nothing begins. */

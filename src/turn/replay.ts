@@ -65,7 +65,9 @@ const keptOf = (payload: string): Partial<Kept> => {
   } catch {
     // Told below.
   }
-  throw new ToolExecutionError('store_unavailable', 'What the store holds under this idempotency key cannot be read; clear the key to run the call again');
+  throw new ToolExecutionError('store_unavailable', 'What the store holds under this idempotency key cannot be read; clear the key to run the call again', {
+    classification: 'permanent',
+  });
 };
 
 /**

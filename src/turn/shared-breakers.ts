@@ -1,4 +1,4 @@
-import type { Subscription } from 'rxjs';
+import { firstValueFrom, type Subscription } from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
 import type { DedupeClaim, DedupeOutcome, DedupeReading, DedupeStore } from '../contract/store.ts';
 import type { ToolExecutionError } from '../contract/tool-error.ts';
@@ -6,6 +6,7 @@ import { ask } from '../operators/ask.ts';
 import type { Admission, Breaker } from '../operators/breaker.ts';
 import type { BreakerSettings } from '../policy/breaker-settings.ts';
 import type { DedupeLayer } from './dedupe-layer.ts';
+import { listed } from './listing.ts';
 
 type Permit = Extract<Admission, { admitted: true }>;
 
@@ -72,6 +73,16 @@ export class SharedBreakers {
     });
   }
 
+  /**
+   * Closes the breakers of these names for all processes, in every scope: each finds so at its next call.
+   * @throws ToolExecutionError `store_unavailable`
+   */
+  async forget(names: readonly string[]): Promise<void> {
+    for (const name of names) {
+      for await (const { key } of listed((store) => store.byTool(`breaker:${name}`), this.#dedupe, this.#runtime)) await firstValueFrom(this.#ask((store) => store.delete(key)));
+    }
+  }
+
   #closed(which: SharedBreaker, own: Breaker): Admission {
     if (this.#notClosed.delete(keyOf(which)) && own.state.type !== 'forced_open' && own.state.type !== 'disabled') own.reset();
     return this.#watched(which, own, own.admit());
@@ -79,6 +90,7 @@ export class SharedBreakers {
 
   #notYetClosed(which: SharedBreaker, own: Breaker, reading: DedupeReading, told: (admission: Admission) => void): void {
     this.#notClosed.add(keyOf(which));
+    if (own.state.type === 'disabled') return told(own.admit());
     const { record, atMs } = reading;
     const state = stateOf(reading);
     const untilMs = record.state === 'inflight' ? (record.lockUntilMs ?? 0) : state.type === 'open' ? record.updatedAtMs + state.cooldownMs : 0;
@@ -121,9 +133,10 @@ export class SharedBreakers {
 
   #open(which: SharedBreaker): void {
     const { cooldownMs } = which.settings;
-    this.#notClosed.add(keyOf(which));
     this.#ask((store) => store.setIfNotExists(claimOf(which, this.#runtime))).subscribe({
       next: ({ created, record }) => {
+        // Not before: until it is there for all, its absence does not mean that it is closed again.
+        this.#notClosed.add(keyOf(which));
         if (created) this.#put(which, record.version, { type: 'open', cooldownMs, successes: 0 });
       },
       // Our own breaker is open all the same.

@@ -1,29 +1,13 @@
 import { Subject, type Observable } from 'rxjs';
-import type { ToolResultEnvelope } from '../contract/envelope.ts';
 import type { TraceEvent } from '../contract/event.ts';
 import type { Runtime } from '../contract/runtime.ts';
-import type { TurnResult } from '../contract/turn.ts';
 import { QuietStream } from '../operators/quiet-stream.ts';
+import { createRedactor } from '../policy/redact.ts';
 
 type Writable<E> = E extends TraceEvent ? Omit<E, 'seq' | 'atMs'> & { seq: number; atMs: number } : never;
 /** An event before it has its number and its time: begin it with `STAMP`, which holds their places, so that it is made once and not copied. */
 export type Unstamped = Writable<TraceEvent>;
 export const STAMP = { seq: 0, atMs: 0 } as const;
-
-const withoutOutput = ({ output: _, ...result }: ToolResultEnvelope): ToolResultEnvelope => result;
-
-const withoutOutputs = (result: TurnResult): TurnResult => ({
-  ...result,
-  values: {},
-  nodes: result.nodes.map((node) => (node.result === undefined ? node : { ...node, result: withoutOutput(node.result) })),
-});
-
-/** What a trace may show: inputs and outputs can hold secrets, so they stay with the caller. */
-const discreet = (event: TraceEvent): TraceEvent => {
-  if (event.source === 'call' && event.type === 'settled') return { ...event, result: withoutOutput(event.result) };
-  if (event.source === 'turn' && event.type === 'settled') return { ...event, result: withoutOutputs(event.result) };
-  return event;
-};
 
 /** Where a layer tells what happens. */
 export interface Trace {
@@ -37,7 +21,8 @@ export interface Trace {
   close(): void;
 }
 
-export function createTrace(runtime: Runtime): Trace {
+/** @param discreet what a trace may show of an event: inputs, outputs and messages can hold secrets, which stay with the caller */
+export function createTrace(runtime: Runtime, discreet: (event: TraceEvent) => TraceEvent = createRedactor()): Trace {
   const events$ = new Subject<TraceEvent>();
   let dropped = 0;
   const stream$ = new QuietStream<TraceEvent>((subscriber) => events$.subscribe(subscriber), () => dropped++);

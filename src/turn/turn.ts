@@ -10,6 +10,7 @@ import { GuardedCall } from './call.ts';
 import type { CallSite } from './call-record.ts';
 import type { Layer } from './layer.ts';
 import type { Plan } from './plan.ts';
+import { canDoWithout, inputOf, nameOf, nodeAt } from './plan-node.ts';
 import type { Call } from './request.ts';
 import type { CallOutcome } from './result.ts';
 import { turnResult } from './turn-result.ts';
@@ -162,12 +163,12 @@ class TurnRun {
 
   /** All needs of a node have settled: it runs, or what its needs lack decides. */
   #arrive(place: number): void {
-    const node = this.#node(place);
+    const node = nodeAt(this.#plan, place);
     const lacking = (this.#plan.needs[place] ?? []).filter((need) => !hasValue(this.#results[need]?.state));
     if (lacking.length === 0) return this.#start(place, node);
     const cascade = decideCascade({ hasDefault: node.default !== undefined, optional: node.optional === true });
     if (cascade === 'use_default') return this.#start(place, node, `Used default value for ${node.id}`);
-    const lackingIds = lacking.map((need) => this.#node(need).id);
+    const lackingIds = lacking.map((need) => nodeAt(this.#plan, need).id);
     const reason = `needs ${lackingIds.join(', ')}`;
     if (cascade === 'skip') return this.#settle(place, { state: 'skipped', reason: `Optional tool skipped: it ${reason}` });
     const message = 'Required tool skipped due to dependency failure';
@@ -185,7 +186,7 @@ class TurnRun {
     if (this.#over) return;
     let input: unknown;
     try {
-      input = this.#inputOf(place, node);
+      input = inputOf(this.#plan, place, this.#results);
     } catch (error) {
       this.#failures[place] = 'invalid_parameters';
       const reason = `The input of ${node.id} could not be made: ${toToolExecutionError(error).message}`;
@@ -196,7 +197,7 @@ class TurnRun {
       toolName: nameOf(node),
       input,
       nodeId: node.id,
-      required: node.optional !== true && !this.#canDoWithout(place),
+      required: node.optional !== true && !canDoWithout(this.#plan, place),
       dedupeMode: node.idempotencyKey === undefined ? 'disabled' : 'enforced',
       deadlineMs: Infinity,
       ...this.#identity,
@@ -215,26 +216,11 @@ class TurnRun {
     guarded.begin(typeof node.tool === 'string' ? undefined : registry.of(node.tool));
   }
 
-  /** Whether every dependent of a node could go on without its value. */
-  #canDoWithout(place: number): boolean {
-    const after = this.#plan.dependents[place] ?? [];
-    return after.length > 0 && after.every((dependent) => this.#node(dependent).optional === true || this.#node(dependent).default !== undefined);
-  }
-
-  #inputOf(place: number, { input, default: fallback }: PlanNode): unknown {
-    if (typeof input !== 'function') return input;
-    const values = (this.#plan.needs[place] ?? []).map((need): [string, unknown] => {
-      const result = this.#results[need];
-      return [this.#node(need).id, hasValue(result?.state) ? result?.result?.output?.content : fallback];
-    });
-    return (input as (values: Readonly<Record<string, unknown>>) => unknown)(Object.fromEntries(values));
-  }
-
   #conclude(place: number, { result, error }: CallOutcome, executed: boolean): void {
     if (executed) this.#executedTools++;
     if (result.fromCache) this.#replayed++;
     if (error === undefined) {
-      const { id } = this.#node(place);
+      const { id } = nodeAt(this.#plan, place);
       return this.#settle(place, this.#usedDefault[place] === true ? { state: 'defaulted', result, reason: `Used default value for ${id}` } : { state: 'succeeded', result });
     }
     if (error.kind !== 'canceled') this.#failures[place] = error.kind;
@@ -242,7 +228,7 @@ class TurnRun {
   }
 
   #settle(place: number, how: Omit<NodeResult, 'id' | 'toolName'>, message?: string): void {
-    const node = this.#node(place);
+    const node = nodeAt(this.#plan, place);
     const result: NodeResult = { id: node.id, toolName: nameOf(node), ...how };
     this.#results[place] = result;
     this.#unsettled--;
@@ -287,15 +273,7 @@ class TurnRun {
     this.#emit({ type: 'settled', result: turnResult(this.#plan, this.#results, this.#failures, this.#usedDefault, this.#executedTools, this.#replayed) });
     this.#subscriber.complete();
   }
-
-  #node(place: number): PlanNode {
-    const node = this.#plan.nodes[place];
-    if (node === undefined) throw new RangeError(`there is no node ${place}`);
-    return node;
-  }
 }
-
-const nameOf = ({ tool }: PlanNode): string => (typeof tool === 'string' ? tool : tool.name);
 
 /**
  * Runs a plan: nodes start as soon as their needs have settled, results are kept whatever else fails, and at its deadline the turn settles

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ndjsonLine } from '../../src/cli/ndjson.ts';
+import { ndjsonLine } from '../../src/sinks/ndjson.ts';
 import { choices, columnsOf, duration, fit, pad, plain } from '../../src/cli/text.ts';
 
 describe('text from a server', () => {

@@ -1,0 +1,40 @@
+import type { ShownAnswer, ShownBreaker } from './admin-answer.ts';
+import { columnsOf, duration, fit, pad, plain } from './text.ts';
+
+const GAP = '  ';
+const COLUMN_MAX = 48;
+
+/** Names come from a server: none may drive the terminal or forge a line. */
+const table = (head: readonly string[], rows: ReadonlyArray<readonly string[]>): string[] => {
+  const cells = [head, ...rows.map((row) => row.map((cell) => fit(plain(cell), COLUMN_MAX, '...')))];
+  const widths = head.map((_, index) => cells.reduce((most, row) => Math.max(most, columnsOf(row[index] ?? '')), 0));
+  return cells.map((row) => row.map((cell, index) => pad(cell, widths[index] ?? 0)).join(GAP).trimEnd());
+};
+
+const breakerRows = (breakers: readonly ShownBreaker[]): string[] =>
+  table(
+    ['breaker', 'scope', 'state', 'in a row', 'failures', 'probe in'],
+    breakers.map(({ toolName, scope, state }) => [toolName, scope, state.type.replaceAll('_', ' '), String(state.consecutiveFailures), `${state.failures} of ${state.measured}`, state.retryAfterMs === undefined ? '' : duration(state.retryAfterMs)]),
+  );
+
+const statusLines = ({ mode = '', breakersObserve, tools = [], breakers = [], store, retriesLeft }: ShownAnswer): string[] => {
+  const unlike = tools.filter((tool) => tool.mode !== mode);
+  return [
+    `mode: ${plain(mode)}${breakersObserve === true ? '; breakers refuse nothing (TOOL_RELIABILITY_OPEN_MODE)' : ''}`,
+    ...unlike.map((tool) => `  ${plain(tool.name)}: ${plain(tool.mode)}`),
+    `tools: ${tools.length}`,
+    `retries left: ${retriesLeft === undefined ? 'no limit' : Math.floor(retriesLeft)}`,
+    `store: ${store === undefined ? 'none yet, or no answer' : `${plain(store.kind)}, ${plain(store.durability)}${store.records === undefined ? '' : `, ${store.records} records`}`}`,
+    ...(store?.warnings ?? []).map((warning) => `  warning: ${plain(warning)}`),
+    ...(breakers.length === 0 ? ['no tool was called yet'] : ['', ...breakerRows(breakers)]),
+  ];
+};
+
+/** An answer of the admin page for a person. */
+export function adminReport(answer: ShownAnswer): string {
+  const { action, changed = [], flushed, warnings = [] } = answer;
+  const warned = warnings.map((warning) => `warning: ${plain(warning)}`);
+  if (action === undefined) return statusLines(answer).join('\n');
+  if (flushed !== undefined) return [`forgotten: ${flushed}`, ...warned].join('\n');
+  return [`${plain(action).replaceAll('_', ' ')}: ${changed.length} ${changed.length === 1 ? 'breaker' : 'breakers'}`, ...(changed.length === 0 ? [] : ['', ...breakerRows(changed)]), ...warned].join('\n');
+}

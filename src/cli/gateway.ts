@@ -1,0 +1,156 @@
+import { readFile } from 'node:fs/promises';
+import type { Runtime } from '../contract/runtime.ts';
+import type { AnyTool } from '../contract/tool.ts';
+import { anthropicGateway, memoryConversationState, type ConversationState, type GatewayLogger } from '../gateway/anthropic.ts';
+import { serveAnthropicGateway, type GatewayServer } from '../gateway/anthropic-server.ts';
+import { redisConversationState, type ConversationRedisLike } from '../gateway/conversation-redis.ts';
+import { createSpillway } from '../spillway.ts';
+import { UsageError } from './arguments.ts';
+import { GATEWAY_HELP, parseGateway, type GatewayCommand } from './gateway-arguments.ts';
+import { loadPlan } from './plan-file.ts';
+import { Interrupted } from './run.ts';
+import { startServers } from './servers.ts';
+import type { Output } from './terminal.ts';
+import { plain } from './text.ts';
+import { bindTools, usedTools } from './tools.ts';
+
+/** Where the command prints, and what ends it. */
+export interface GatewayContext {
+  readonly stdout: Output;
+  readonly stderr: Output;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly runtime: Runtime;
+  readonly signal: AbortSignal;
+}
+
+const EXIT = { done: 0, failed: 1 } as const;
+
+/** Something that ends with the gateway. */
+type Close = () => Promise<unknown>;
+
+interface LoadedTools {
+  readonly tools: readonly AnyTool[];
+  readonly close: Close;
+}
+
+const messageOf = (thrown: unknown): string => plain(thrown instanceof Error ? thrown.message : String(thrown));
+
+const planTools = async (path: string, runtime: Runtime): Promise<LoadedTools> => {
+  const loaded = await loadPlan(path);
+  const { file } = loaded;
+  // All that it lists, beside what its turn uses.
+  const nodes = [...(file.tools ?? []).map(({ id }) => ({ id: `tool:${id}`, tool: id })), ...file.turn.nodes];
+  const used = usedTools({ ...file, turn: { ...file.turn, nodes } });
+  const servers = await startServers([...new Set(used.map(({ server }) => server))], loaded, runtime);
+  const { tools, problems } = bindTools(used, servers.providers, runtime);
+  if (problems.length === 0) return { tools, close: servers.close };
+  await servers.close();
+  throw loaded.refuse(problems);
+};
+
+const manifestTools = async (path: string, text: string, { allow }: GatewayCommand, { env, runtime }: GatewayContext): Promise<LoadedTools> => {
+  // A manifest needs packages that a plan does not.
+  const { readRestManifest, restProvider } = await import('../providers/rest.ts');
+  try {
+    const provider = restProvider(readRestManifest(text), { env, allow, runtime });
+    return { tools: provider.tools, close: () => provider.close() };
+  } catch (error) {
+    if (error instanceof RangeError) throw new UsageError(`${path}: ${messageOf(error)}`, { cause: error });
+    throw error;
+  }
+};
+
+const toolsOf = async (path: string, command: GatewayCommand, context: GatewayContext): Promise<LoadedTools> => {
+  const text = await readFile(path, 'utf8').catch(() => '');
+  // What tells a manifest from a plan; what cannot be read is a plan that cannot.
+  return /^["']?base_url["']?\s*:/m.test(text) || /"base_url"\s*:/.test(text) ? manifestTools(path, text, command, context) : planTools(path, context.runtime);
+};
+
+interface RedisPackage {
+  createClient(options: { readonly url: string }): ConversationRedisLike & { on(event: 'error', listener: () => void): unknown; connect(): Promise<unknown>; close(): Promise<unknown> };
+}
+
+const redisState = async (url: string): Promise<{ readonly state: ConversationState; readonly close: Close }> => {
+  // Not a dependency: only who wants it installs it.
+  const name: string = 'redis';
+  let redis: RedisPackage;
+  try {
+    redis = (await import(name)) as RedisPackage;
+  } catch (error) {
+    throw new UsageError('--state redis://... needs the package redis, which is not installed; run npm install redis', { cause: error });
+  }
+  const client = redis.createClient({ url });
+  // Lost and found again: each operation tells of it.
+  client.on('error', () => undefined);
+  await client.connect();
+  return { state: redisConversationState(client), close: () => client.close() };
+};
+
+const loggerOn = (stderr: Output, runtime: Runtime): GatewayLogger => {
+  const write =
+    (level: string) =>
+    (fields: Readonly<Record<string, unknown>>, message: string): void =>
+      void stderr.write(`${JSON.stringify({ level, time: runtime.wallNow(), ...fields, msg: message })}\n`);
+  return { debug: () => undefined, info: write('info'), warn: write('warn'), error: write('error') };
+};
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+
+const serve = async (command: GatewayCommand, context: GatewayContext, closers: Close[]): Promise<number> => {
+  const { stdout, stderr, runtime, signal } = context;
+  const { upstream, toolPaths, maxTurns, rate, host, port, graceMs } = command;
+  const loaded: LoadedTools[] = [];
+  for (const path of toolPaths) {
+    const one = await toolsOf(path, command, context);
+    loaded.push(one);
+    closers.unshift(one.close);
+    if (signal.aborted) throw new Interrupted('interrupted before the gateway listened');
+  }
+  const tools = loaded.flatMap((one) => one.tools);
+  let state: ConversationState = memoryConversationState({ runtime });
+  if (command.state !== 'memory') {
+    const redis = await redisState(command.state);
+    closers.unshift(redis.close);
+    state = redis.state;
+  }
+  const spillway = createSpillway({ tools, runtime });
+  closers.unshift(() => spillway.close());
+  const logger = loggerOn(stderr, runtime);
+  const limits = { ...(maxTurns === undefined ? {} : { maxTurns }), ...(rate === undefined ? {} : { rate: { requests: rate, windowMs: 60_000 } }) };
+  const server: GatewayServer = await serveAnthropicGateway(anthropicGateway({ upstream, tools, spillway, state, limits, logger, runtime }), { host, port });
+  stdout.write(`${server.url}\n`);
+  logger.info({ event: 'gateway_listening', url: server.url, tools: tools.map(({ name }) => name) }, 'The gateway listens.');
+  await aborted(signal);
+  logger.info({ event: 'gateway_draining', grace_ms: graceMs }, 'The gateway is shut down when what runs has ended.');
+  await server.close(graceMs);
+  return EXIT.done;
+};
+
+/**
+ * Serves a gateway until the signal is aborted; then what runs may end first.
+ *
+ * @param args the command line after `gateway`
+ * @returns the exit code
+ * @throws UsageError, PlanFileError or Interrupted, before it listens
+ */
+export async function runGateway(args: readonly string[], context: GatewayContext): Promise<number> {
+  const command = parseGateway(args);
+  if (command === undefined) {
+    context.stdout.write(GATEWAY_HELP);
+    return EXIT.done;
+  }
+  const closers: Close[] = [];
+  try {
+    return await serve(command, context, closers);
+  } catch (error) {
+    if (error instanceof UsageError || error instanceof Interrupted || (error instanceof Error && error.name === 'PlanFileError')) throw error;
+    context.stderr.write(`spillway: ${messageOf(error)}\n`);
+    return EXIT.failed;
+  } finally {
+    for (const close of closers) await close().catch(() => undefined);
+  }
+}

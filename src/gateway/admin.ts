@@ -1,0 +1,141 @@
+import { Hono } from 'hono';
+import { isToolExecutionError } from '../contract/tool-error.ts';
+import { checkKeys, checkNumber, integer } from '../policy/check.ts';
+import type { BreakerOrder, Breakers } from '../turn/breakers.ts';
+import type { Flush, LayerReport, ToolReport } from '../turn/inspection.ts';
+import type { BreakerTarget, OrderReport } from '../turn/orders.ts';
+import { createAdminGuard, type AdminGuardOptions } from './admin-guard.ts';
+import { readOrder, type AdminOrder } from './admin-order.ts';
+import { AdminRefused, refusalOf, type AdminRefusal } from './admin-refusal.ts';
+
+export { AdminRefused, type AdminRefusal, type AdminRefusalReason } from './admin-refusal.ts';
+export type { AdminGuardOptions } from './admin-guard.ts';
+
+/** What is asked of a layer: any `Spillway` has it. */
+export interface AdminLayer {
+  readonly tools: readonly ToolReport[];
+  readonly breakers: Pick<Breakers, 'list'>;
+  inspect(): Promise<LayerReport>;
+  orderBreakers(order: BreakerOrder, what: BreakerTarget): Promise<OrderReport>;
+  flush(what: Flush): Promise<number>;
+}
+
+/** A text for scrapers: `prometheusSink()` makes one. */
+export interface MetricsSource {
+  readonly contentType: string;
+  text(): string | PromiseLike<string>;
+}
+
+export interface AdminOptions extends AdminGuardOptions {
+  /** Served at `/metrics`, with the same token. By default there is no such path. */
+  readonly metrics?: MetricsSource;
+  /** The longest body that is read. Default 65,536. */
+  readonly maxBodyBytes?: number;
+  /** Told of every request that is refused; what it throws is ignored. */
+  readonly onRefused?: (refusal: AdminRefusal) => void;
+}
+
+/** What a `POST` answers. */
+export interface AdminAnswer {
+  readonly action: AdminOrder['action'];
+  /** The breakers that were told, as they stand now; absent for `flush`. */
+  readonly changed?: OrderReport['breakers'];
+  /** How many results were forgotten. */
+  readonly flushed?: number;
+  readonly warnings?: readonly string[];
+}
+
+export interface AdminHandler {
+  /** Answers a request; never rejects. `from` is who asks, for `onRefused`. */
+  fetch(request: Request, from?: { readonly remoteAddress?: unknown }): Promise<Response>;
+  /** The one given, or the one made: show it to who may ask. */
+  readonly token: string;
+}
+
+export const ADMIN_PATH = '/debug/tool-reliability';
+export const METRICS_PATH = '/metrics';
+
+const BODY_BYTES_MAX = 65_536;
+const OPTION_KEYS = ['token', 'allowedHosts', 'allowedOrigins', 'metrics', 'maxBodyBytes', 'onRefused'];
+/** Nobody keeps an answer, or takes it for something else. No CORS headers: pages of others read nothing. */
+const ANSWER_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const;
+
+const json = (value: unknown, status = 200, headers: Readonly<Record<string, string>> = {}): Response =>
+  new Response(`${JSON.stringify(value)}\n`, { status, headers: { ...ANSWER_HEADERS, 'content-type': 'application/json', ...headers } });
+
+/** Asked before anything is changed. */
+const checkTarget = ({ tools, breakers }: AdminLayer, { action, target }: AdminOrder): void => {
+  if (!('tool' in target)) return;
+  const found = tools.find(({ name }) => name === target.tool);
+  if (found === undefined && !breakers.list().some(({ toolName }) => toolName === target.tool)) throw new AdminRefused('unknown_tool', `there is no tool of that name; GET ${ADMIN_PATH} lists them`);
+  if (action !== 'flush' && found !== undefined && found.breaker === undefined) throw new AdminRefused('no_breaker', 'the tool has no breaker (policy.breaker is false); give it one, or set its mode');
+};
+
+const perform = async (layer: AdminLayer, order: AdminOrder): Promise<AdminAnswer> => {
+  checkTarget(layer, order);
+  if (order.action === 'flush') return { action: order.action, flushed: await layer.flush(order.target) };
+  const { breakers, warnings } = await layer.orderBreakers(order.action, order.target);
+  return { action: order.action, changed: breakers, ...(warnings.length === 0 ? {} : { warnings }) };
+};
+
+const refused = (thrown: Error): AdminRefused => {
+  if (thrown instanceof AdminRefused) return thrown;
+  if (isToolExecutionError(thrown) && thrown.kind === 'store_unavailable') return new AdminRefused('store_unavailable', 'the store did not answer, and what was asked may be done in part; ask again', { cause: thrown });
+  return new AdminRefused('failed', 'it could not be answered: a defect of the layer, of its store or of its metrics', { cause: thrown });
+};
+
+/**
+ * A layer's admin page over HTTP, for any server that speaks `Request` and `Response`. `GET /debug/tool-reliability` answers with `inspect()`, `POST`
+ * with what it changed: `{ "action": "force_open" | "reset" | "disable" | "flush", "tool": "..." }`, or `"session": "..."` (of `flush` only), or
+ * `"all": true`. An order to breakers holds for every scope of this process, those to come included, and stands until the next one or the process'
+ * end; `reset` also closes what processes share. Inputs, results and keys are in no answer; the scopes of breakers are the names of tenants.
+ *
+ * Refused, told to `onRefused`, with nothing changed: a Host that is not ours, a strange Origin, a missing or wrong token, and whatever is not
+ * exactly one order.
+ *
+ * @param layer the layer, from `createSpillway`
+ * @param options the token (by default one is made), further hosts and origins, metrics, limits
+ * @throws RangeError for an option out of its range
+ *
+ * @example
+ * const admin = adminHandler(spillway, { onRefused: ({ reason, status }) => log.push([reason, status]) });
+ * const request = new Request('http://localhost/debug/tool-reliability', { headers: { authorization: `Bearer ${admin.token}` } });
+ * const { breakers } = await (await admin.fetch(request)).json();
+ */
+export function adminHandler(layer: AdminLayer, options: AdminOptions = {}): AdminHandler {
+  checkKeys('adminHandler', options, OPTION_KEYS);
+  const { metrics, maxBodyBytes = BODY_BYTES_MAX, onRefused } = options;
+  checkNumber('maxBodyBytes', maxBodyBytes, integer(256, 16_777_216));
+  if (metrics !== undefined && (typeof metrics.text !== 'function' || typeof metrics.contentType !== 'string')) throw new RangeError('metrics must have a contentType and a function text; prometheusSink() makes one');
+  const guard = createAdminGuard(options);
+
+  // The path as it was sent: two spellings of one path are two paths to a proxy in front.
+  const app = new Hono<{ Bindings: { readonly remoteAddress?: unknown } }>({ strict: true, getPath: ({ url }) => new URL(url).pathname });
+  app.use(async ({ req }, next) => {
+    guard.check(req.raw);
+    await next();
+  });
+  app.get(ADMIN_PATH, async () => json(await layer.inspect()));
+  app.post(ADMIN_PATH, async ({ req }) => json(await perform(layer, await readOrder(req.raw, maxBodyBytes))));
+  const otherMethod = (allow: string) => (): never => {
+    throw new AdminRefused('method', `this path takes ${allow}`, { headers: { allow } });
+  };
+  app.all(ADMIN_PATH, otherMethod('GET, HEAD, POST'));
+  if (metrics !== undefined) {
+    app.get(METRICS_PATH, async () => new Response(await metrics.text(), { headers: { ...ANSWER_HEADERS, 'content-type': metrics.contentType } }));
+    app.all(METRICS_PATH, otherMethod('GET, HEAD'));
+  }
+  app.notFound(() => {
+    throw new AdminRefused('path', `there is nothing here; the path is ${ADMIN_PATH}`);
+  });
+  app.onError((thrown, { req, env }) => {
+    const refusal = refused(thrown);
+    try {
+      onRefused?.(refusalOf(refusal, req.method, env?.remoteAddress));
+    } catch {
+      // A log's failure is its own.
+    }
+    return json({ error: { reason: refusal.reason, message: refusal.message } }, refusal.status, refusal.headers);
+  });
+  return { fetch: async (request, from = {}) => app.fetch(request, { remoteAddress: from.remoteAddress }), token: guard.token };
+}

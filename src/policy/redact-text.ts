@@ -1,0 +1,100 @@
+/** What stands in the place of a secret. */
+export const REDACTED = '[redacted]';
+
+/** Of a longer text the rest is cut off: what an error says is said by then. */
+export const TEXT_MAX = 4096;
+/** Looked at beyond the cut, so that a secret on the edge is seen whole. */
+const SCANNED_MAX = 2 * TEXT_MAX;
+
+/** Texts remembered to hold no secret, and how long they may be. */
+const INNOCENT_MAX = 2000;
+const INNOCENT_LENGTH_MAX = 128;
+
+/** Every text that any pattern below can match has one of these: most texts have none, and cost one look. */
+const SUSPECT =
+  /key|secret|token|pass|pwd|auth|cookie|cred|session|signature|jwt|bearer|basic|connection|:\/\/|[?&#](?:sig|code|jwt)=|[spr]k[-_]|gh[oprsu]_|github_pat_|glpat-|xox|a[ks]ia|aroa|aiza|eyj|npm_|hf_|ya29|sg\.|whsec_|-----begin/i;
+
+/** Names whose values are secrets, wherever they stand in a longer name. `tokens` are counted, not kept. */
+const NAME =
+  '(?:(?:api|access|account|app|application|auth|client|consumer|deploy|encryption|functions|license|master|private|secret|service|shared|signing|ssh|storage|subscription)[-_. ]?key|secret|token(?!s(?![a-z])|iz)|passw(?:or)?d|passphrase|passcode|pwd|credential|session[-_. ]?id|connection[-_. ]?string)[\\w-]{0,16}';
+/** A value in quotes, those of JSON inside JSON as well; one that the text ends in has no end. */
+const QUOTED = `(?:\\\\{1,8}["'][^"'\\\\]*(?:\\\\{1,8}["'])?|"(?:\\\\[\\s\\S]|[^"\\\\])*"?|'(?:\\\\[\\s\\S]|[^'\\\\])*'?)`;
+const LISTED = `\\[\\s{0,4}(?:${QUOTED}\\s{0,4},?\\s{0,4})+\\]?`;
+const ASSIGNED = `(?:\\\\{0,8}["']|%22)?\\s{0,4}(?:[=:]|%3[ad])`;
+/** Without quotes: up to a space or the next parameter, or to a comma or semicolon that the next name follows. */
+const BARE = `(?!\\[redacted\\])(?:(?!%26)[^\\s"'&,;<>]|[,;](?![\\s"']|$|[\\w-]{1,32}\\s?[=:]))+`;
+
+const looksRandom = (text: string): boolean => /\d/.test(text) && /[a-z]/i.test(text);
+/** A word of a sentence, as in `Invalid token: expired`. */
+const isWord = (text: string): boolean => text.length < 16 && /^[a-z]+[.!?)\]]*$/i.test(text) && !/[a-z][A-Z]/.test(text);
+
+const isSpoken = (name: string): boolean => /^(?:secret|token|credential)/i.test(name);
+
+type Replace = (match: string, ...groups: string[]) => string;
+const keepingFirst: Replace = (_, first = '') => `${first}${REDACTED}`;
+const whole: Replace = () => REDACTED;
+
+/**
+ * In the order in which they are asked. Each is linear: what repeats cannot match what follows it, or is bounded, and what was matched is behind.
+ * The shapes are those their issuers document: Slack, GitHub, GitLab, AWS, Google, npm, Hugging Face, SendGrid, Stripe, OpenAI, Anthropic.
+ */
+const RULES: ReadonlyArray<readonly [pattern: RegExp, replace: Replace]> = [
+  [/-----BEGIN [A-Z0-9 ]{0,40}-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,40}-----|$)/gi, whole],
+  // A password may hold an `@`, or a `/` that should not be there; a port is none.
+  [
+    /\b([a-z][a-z0-9+.-]{1,30}:\/\/)(?:[^\s:@/"'<>]{1,256}:(?!\d{1,5}(?:[/?#]|$))(?:[^\s/"'<>]{1,512}|[^\s@"'<>]{1,512})@|[^\s/?#"'<>]{1,2048}@)/gi,
+    (_, scheme = '') => `${scheme}${REDACTED}@`,
+  ],
+  [new RegExp(`((?:authorization|cookie)2?${ASSIGNED}\\s{0,4})(?:${LISTED}|${QUOTED}|[^\\r\\n]+)`, 'gi'), keepingFirst],
+  [/([?&#;](?:sig|signature|auth|code|key|jwt|session|x-amz-[\w-]{1,32}|x-goog-[\w-]{1,32}|awsaccesskeyid)=)[^&#\s"'<>]+/gi, keepingFirst],
+  [new RegExp(`(passw(?:or)?d[\\w-]{0,16}${ASSIGNED}\\s{0,4})(?:${LISTED}|${QUOTED}|${BARE})`, 'gi'), keepingFirst],
+  [new RegExp(`(${NAME}${ASSIGNED}\\s{0,4})(?:${LISTED}|${QUOTED})`, 'gi'), keepingFirst],
+  [new RegExp(`(${NAME}${ASSIGNED})(${BARE})`, 'gi'), keepingFirst],
+  [new RegExp(`(${NAME}${ASSIGNED}\\s{1,4})(${BARE})`, 'gi'), (match, name = '', value = '') => (isWord(value) && isSpoken(name) ? match : `${name}${REDACTED}`)],
+  [/\b((?:bearer|basic)\s{1,4})([\w\-.~+/]{8,}=*)/gi, (match, scheme = '', value = '') => (isWord(value) ? match : `${scheme}${REDACTED}`)],
+  [new RegExp(`(${NAME}\\W{1,3}(?:(?:is|was|of|provided|given|value)\\W{1,3}){0,2})([\\w\\-.~+/]{16,}=*)`, 'gi'), (match, name = '', value = '') => (looksRandom(value) ? `${name}${REDACTED}` : match)],
+  [/(?<![\w-])eyJ[\w-]{5,}\.[\w-]{2,}(?:\.[\w-]*){0,4}/g, whole],
+  [/(?<![A-Za-z0-9])(?:[spr]k[-_][\w-]{10,}|whsec_\w{10,}|xox[abeoprs][-.][\w-]{8,}|(?:gh[oprsu]|hf|npm)_[A-Za-z0-9]{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|(?:AKIA|ASIA|AROA)[A-Z0-9]{12,}|AIza[\w-]{30,}|ya29\.[\w-]{16,}|SG\.[\w-]{16,64}\.[\w-]{16,})/g, whole],
+];
+
+/** The texts that a value of 8-bit characters is in base64 within a longer one, which may begin at any of three places. */
+const base64Forms = (secret: string): string[] => {
+  const bytes = String.fromCodePoint(...new TextEncoder().encode(secret));
+  const forms = [0, 2, 3].map((start, pad) => btoa('\0'.repeat(pad) + bytes).slice(start, Math.floor(((pad + bytes.length) * 4) / 3)));
+  return forms.flatMap((form) => [form, form.replaceAll('+', '-').replaceAll('/', '_')]).filter((form) => form.length >= 8);
+};
+
+const formsOf = (secret: string): string[] => {
+  const whole = secret.toWellFormed();
+  const encoded = encodeURIComponent(whole);
+  const lower = encoded.replaceAll(/%../g, (escape) => escape.toLowerCase());
+  return [secret, encoded, lower, encoded.replaceAll('%20', '+'), JSON.stringify(secret).slice(1, -1), ...base64Forms(whole)];
+};
+
+const literal = (secrets: readonly string[]): RegExp | undefined => {
+  const forms = [...new Set(secrets.flatMap(formsOf))].toSorted((a, b) => b.length - a.length);
+  return forms.length === 0 ? undefined : new RegExp(forms.map((form) => form.replaceAll(/[.*+?^${}()|[\]\\/-]/g, String.raw`\$&`)).join('|'), 'g');
+};
+
+/**
+ * Makes a function that takes secrets out of a text: those given, also URL-encoded and in base64, and what looks like one. A text without any is
+ * given back as it is. Linear in the first 8,192 characters, and cut after 4,096.
+ *
+ * @param secrets values that are always removed
+ */
+export function textRedactor(secrets: readonly string[] = []): (text: string) => string {
+  const known = literal(secrets);
+  // Types, names and ids come again with each event: the look at them is the dear part.
+  const innocent = new Set<string>();
+  return (text) => {
+    if (text.length <= INNOCENT_LENGTH_MAX && innocent.has(text)) return text;
+    const scanned = text.length > SCANNED_MAX ? text.slice(0, SCANNED_MAX) : text;
+    let clean = known === undefined ? scanned : scanned.replace(known, REDACTED);
+    if (SUSPECT.test(clean)) for (const [pattern, replace] of RULES) clean = clean.replace(pattern, replace);
+    if (clean === text && text.length <= INNOCENT_LENGTH_MAX) {
+      if (innocent.size >= INNOCENT_MAX) innocent.clear();
+      innocent.add(text);
+    }
+    return text.length > TEXT_MAX ? `${clean.slice(0, TEXT_MAX)}…` : clean;
+  };
+}

@@ -1,0 +1,111 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { REDACTED, TEXT_MAX, textRedactor } from '../../src/policy/redact-text.ts';
+
+const redact = textRedactor();
+
+/** Texts with a secret in them, the secret, and what must still be readable. */
+const SECRETS: ReadonlyArray<readonly [text: string, secret: string, kept: string]> = [
+  ['Authorization: Bearer abc.def.ghi-jkl\nstatus 401', 'abc.def', 'status 401'],
+  ['proxy-authorization=Basic dXNlcjpwYXNz', 'dXNlcjpwYXNz', 'proxy-authorization'],
+  ['{"authorization":"Digest username=ann","city":"Oulu"}', 'ann', '"city":"Oulu"'],
+  ['Set-Cookie: sid=31d4d96e407aad42; Path=/', '31d4d96e407aad42', 'Set-Cookie'],
+  ['sent bearer 0123456789abcdef there', '0123456789abcdef', 'there'],
+  ['got "api_key": "q w e", "city": "Oulu"', 'q w e', '"city": "Oulu"'],
+  [String.raw`body {\"apiKey\": \"qwe\", \"city\": \"Oulu\"}`, 'qwe', 'Oulu'],
+  ['{"password":"a\\"b","user":"ann"}', 'a\\"b', '"user":"ann"'],
+  ['{"tokens":["x"],"token":["one","two"],"n":1}', 'two', '"n":1'],
+  ["curl -H 'X-Api-Key: letmein' https://a.example", 'letmein', 'https://a.example'],
+  ['password=hunter2,2; user=ann', 'hunter2,2', 'user=ann'],
+  ['Password: correct', 'correct', 'Password'],
+  ['Server=db;User Id=sa;Password=p4;Timeout=3', 'p4', 'Timeout=3'],
+  ['DefaultEndpoints=https;AccountKey=abc/+==;EndpointSuffix=core', 'abc/+==', 'EndpointSuffix=core'],
+  ['client_secret=s3&grant_type=x', 's3', 'grant_type=x'],
+  ['https://ann:p@ss@db.example/x', 'p@ss', 'db.example/x'],
+  ['postgres://ann:pa/ss@db.example:5432/x', 'pa/ss', 'db.example:5432/x'],
+  ['https://ghp@db.example/x', 'ghp', 'db.example/x'],
+  ['GET /x?sig=abc123&city=Oulu', 'abc123', 'city=Oulu'],
+  ['GET https://a.example/x?access_token=abc&city=Oulu', 'token=abc', 'city=Oulu'],
+  ['GET /x?X-Amz-Signature=abc&X-Amz-Expires=60&n=1', 'abc', 'n=1'],
+  ['next=https%3A%2F%2Fa.example%2F%3Ftoken%3Dabc%26city%3DOulu', 'Dabc', 'city%3DOulu'],
+  ['Ocp-Apim-Subscription-Key: 0f0f', '0f0f', 'Subscription-Key'],
+  ['GET /maps?key=abc&n=1', 'key=abc', 'n=1'],
+  ['Incorrect API key provided: sk-proj-abcdefgh1234', 'sk-proj', 'Incorrect API key provided'],
+  ['the token aBcD1234efGH5678 was refused', 'aBcD1234', 'was refused'],
+  ['token: ab12cd34', 'ab12cd34', 'token: '],
+  ['push with ghp_abcdefghijklmnop1234 failed', 'ghp_', 'failed'],
+  ['push with github_pat_11ABCDEFG0abcdefghij failed', 'github_pat_', 'failed'],
+  ['hook xoxb-12345-abcdef failed', 'xoxb', 'failed'],
+  ['as AKIAIOSFODNN7EXAMPLE in eu', 'AKIA', 'in eu'],
+  ['jwt eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abc_def end', 'eyJ', 'end'],
+  ['-----BEGIN RSA PRIVATE KEY-----\nMIIabc\n-----END RSA PRIVATE KEY-----\nend', 'MIIabc', 'end'],
+  ['cut -----BEGIN PRIVATE KEY-----\nMIIabc', 'MIIabc', 'cut'],
+];
+
+const HARMLESS = [
+  'connection reset', 'Circuit breaker opened for flight_search', 'Invalid token: expired', 'Bearer token is missing', 'used 4096 tokens, max_tokens: 512', 'http://localhost:8080/path/@scope', 'key: value', 'the passenger list has 3 authors',
+  'the primary key: 5', '0199f3a2-7b1c-7def-8123-456789abcdef', 'session 42 has ended', 'basic search', 'This idempotency key was used with another input',
+];
+
+describe('R-11.4 secrets inside texts', () => {
+  it.each(SECRETS)('R-11.4 %s', (text, secret, kept) => {
+    const clean = redact(text);
+    expect(clean).not.toContain(secret);
+    expect(clean).toContain(REDACTED);
+    expect(clean).toContain(kept);
+  });
+
+  it.each(HARMLESS)('R-11.4 leaves alone: %s', (text) => {
+    expect(redact(text)).toBe(text);
+  });
+
+  it('R-11.4 removes known values in every form they travel in', () => {
+    const known = textRedactor(['hunter2/!x y', 'ünïcode-sécret', 'S3cr3tCanary']);
+    const forms = ['hunter2/!x y', encodeURIComponent('hunter2/!x y'), 'hunter2%2f!x%20y', 'hunter2%2F!x+y', encodeURIComponent('ünïcode-sécret'), JSON.stringify('hunter2/!x y').slice(1, -1)];
+    for (const form of forms) expect(known(`before ${form} after`)).toBe(`before ${REDACTED} after`);
+    for (const around of ['', 'u', 'us', 'user:']) {
+      for (const after of ['', '!', '!!']) {
+        const bytes = Buffer.from(`${around}S3cr3tCanary${after}`);
+        expect(known(`x ${bytes.toString('base64')}`)).toContain(REDACTED);
+        expect(known(`x ${bytes.toString('base64url')}`)).toContain(REDACTED);
+      }
+    }
+  });
+
+  it('R-11.4 cuts a long text, and sees a secret on the edge whole', () => {
+    const secret = `sk-${'a1'.repeat(40)}`;
+    for (let place = TEXT_MAX - 90; place <= TEXT_MAX + 5; place++) {
+      const clean = redact(`${'.'.repeat(place)} ${secret} ${'.'.repeat(9_000)}`);
+      expect(clean.length).toBeLessThanOrEqual(TEXT_MAX + 1);
+      expect(clean).not.toContain('sk-a1');
+    }
+  });
+
+  const HOSTILE: Readonly<Record<string, string>> = {
+    letters: 'a', jwt: '-eyJ-', token: 'token', list: 'token:["', url: 'a://', login: 'a://b:c', login2: 'a://b@', pem: '-----BEGIN -----', pem2: '-----BEGIN ', spaces: ' ', backslashes: '\\', value: 'password=,', quote: 'token:"', escaped: 'token\\\\"',
+    scheme: 'bearer ', words: 'secret is ', sk: 'sk-', header: 'authorization:', param: '?sig=&', separators: ',;', sendgrid: 'SG.', name: 'api-key-', equals: 'pwd=', scheme2: 'a.', listed: 'token:["a",', dash: '-',
+  };
+  it.each(Object.entries(HOSTILE))('R-11.4 a megabyte of %s takes under 50 ms', (_, part) => {
+    const text = `token ${part.repeat(Math.ceil(2 ** 20 / part.length))}`;
+    redact(text.slice(0, 9_000));
+    // Of the processor, which others may keep busy.
+    const tookMs = Array.from({ length: 3 }, () => {
+      const before = process.cpuUsage();
+      redact(text);
+      return process.cpuUsage(before).user / 1000;
+    });
+    expect(Math.min(...tookMs)).toBeLessThan(50);
+  });
+
+  it('R-11.4 never throws, gives nothing new for what is clean, and leaves no known value', () => {
+    const known = textRedactor(['C4nary-V4lue']);
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 300 }), fc.constantFrom('', 'token=', '"password":"', 'https://u:', '?sig='), fc.string({ maxLength: 50 }), (before, name, after) => {
+        expect(known(`${before}${name}C4nary-V4lue${after}`)).not.toContain('C4nary-V4lue');
+        const clean = redact(before);
+        if (!clean.includes(REDACTED)) expect(clean).toBe(before);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});

@@ -1,0 +1,65 @@
+import * as api from '@opentelemetry/api';
+import { InMemoryMetricExporter, AggregationTemporality, MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
+import { TracerProvider } from '@opentelemetry/sdk-trace';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openTelemetrySink } from 'spillway/sinks/opentelemetry';
+import { fromTraceparent, toTraceparent } from '../../src/sinks/opentelemetry-api.ts';
+import { contextManager, recorder, type Sdk, type SeenMetric } from './otel-kit.ts';
+import { otelSuite } from './otel-suite.ts';
+
+const sdk: Sdk = {
+  api,
+  tracing: () => {
+    const { processor, finished, started } = recorder();
+    const provider = new TracerProvider({ spanProcessors: [processor] });
+    return { getTracer: (name) => provider.getTracer(name), finished, started };
+  },
+  metering: () => {
+    const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
+    const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000, exportTimeoutMillis: 1_000 });
+    const provider = new MeterProvider({ readers: [reader] });
+    const collect = async (): Promise<SeenMetric[]> => {
+      await reader.forceFlush();
+      await reader.shutdown();
+      return exporter.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics.flatMap(({ metrics }) => metrics as unknown as SeenMetric[]));
+    };
+    return { getMeter: (name) => provider.getMeter(name), collect };
+  },
+};
+
+describe('R-7.6 OpenTelemetry, SDK 3', () => {
+  beforeAll(() => {
+    api.context.setGlobalContextManager(contextManager(api.ROOT_CONTEXT) as api.ContextManager);
+  });
+  afterAll(() => api.context.disable());
+  otelSuite(() => sdk);
+});
+
+describe('R-7.6 OpenTelemetry', () => {
+  it('R-7.6 takes the API as it is, and works without an SDK', () => {
+    const sink = openTelemetrySink({ api, tools: ['a'] });
+    sink.next({ source: 'call', type: 'call_started', seq: 1, atMs: 0, callId: 'c', toolName: 'a' });
+    expect(sink.run('c', () => 1)).toBe(1);
+  });
+
+  it.each([
+    ['00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', true],
+    ['cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more', true],
+    ['ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', false],
+    ['00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01', false],
+    ['00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01', false],
+    ['[redacted]', false],
+    ['', false],
+  ])('R-7.6 reads the traceparent %s', (header, good) => {
+    const read = fromTraceparent(header);
+    expect(read !== undefined).toBe(good);
+    if (read !== undefined) expect(toTraceparent(read).slice(2)).toBe(header.slice(2, 55));
+  });
+
+  it('R-2.9 refuses options out of range', () => {
+    expect(() => openTelemetrySink({} as never)).toThrow('api must be the whole module @opentelemetry/api, 1.9.0 or later');
+    expect(() => openTelemetrySink({ api, attemptSpans: 'some' } as never)).toThrow('attemptSpans must be one of always, onRetry, never, not "some"');
+    expect(() => openTelemetrySink({ api, prefix: '' })).toThrow('prefix must be 1 to 64 letters');
+    expect(() => openTelemetrySink({ api, spans: true } as never)).toThrow('openTelemetrySink has no option "spans"');
+  });
+});
