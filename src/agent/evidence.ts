@@ -16,7 +16,8 @@ const graver = (a: Effect, b: Effect): Effect => (GRAVITY[a] >= GRAVITY[b] ? a :
 
 /**
  * Reads from a stored trace what became of calls, by the id that the model gave them: for `repairTranscript` after a crash. A call counts as not
- * run only when the trace saw it refused or ended without an attempt: one that the trace does not know, or does not see ended, may have run.
+ * run only when the trace saw it refused or ended without an attempt: one that the trace does not know, or does not see ended, may have run. So
+ * may one whose id was another call's as well, as in two runs on one layer, unless both came to the same.
  *
  * @param events of `spillway.trace$`, in order; events without a call are passed over
  *
@@ -26,11 +27,10 @@ const graver = (a: Effect, b: Effect): Effect => (GRAVITY[a] >= GRAVITY[b] ? a :
  * repairTranscript([], evidenceFromTrace(seen));
  */
 export function evidenceFromTrace(events: Iterable<TraceEvent>): TranscriptEvidence {
-  const evidence = new Map<string, Effect>();
-  const calls = new Map<string, { readonly toolCallId: string; effect: Effect; running: boolean }>();
+  const calls = new Map<string, { readonly toolCallId: string; effect: Effect; running: boolean; known: Effect }>();
   for (const event of events) {
     if (event.source !== 'call') continue;
-    if (event.type === 'call_started' && event.toolCallId !== undefined) calls.set(event.callId, { toolCallId: event.toolCallId, effect: 'did_not_run', running: false });
+    if (event.type === 'call_started' && event.toolCallId !== undefined) calls.set(event.callId, { toolCallId: event.toolCallId, effect: 'did_not_run', running: false, known: 'may_have_run' });
     const call = calls.get(event.callId);
     if (call === undefined) continue;
     switch (event.type) {
@@ -50,7 +50,9 @@ export function evidenceFromTrace(events: Iterable<TraceEvent>): TranscriptEvide
         break;
     }
     const isOver = event.type === 'settled' || event.type === 'abandoned' || event.type === 'attempt_succeeded' || event.type === 'rejected';
-    evidence.set(call.toolCallId, isOver && !call.running ? call.effect : 'may_have_run');
+    call.known = isOver && !call.running ? call.effect : 'may_have_run';
   }
+  const evidence = new Map<string, Effect>();
+  for (const { toolCallId, known } of calls.values()) evidence.set(toolCallId, (evidence.get(toolCallId) ?? known) === known ? known : 'may_have_run');
   return evidence;
 }

@@ -1,4 +1,4 @@
-import { Observable, catchError, defer, of, throwError } from 'rxjs';
+import { Observable, catchError, defer, of, tap, throwError } from 'rxjs';
 import { LlmError } from '../contract/llm-error.ts';
 import type { RetryPolicy } from '../contract/policy.ts';
 import type { Runtime } from '../contract/runtime.ts';
@@ -9,7 +9,7 @@ import { attemptTimeout } from '../operators/attempt-timeout.ts';
 import { retryBackoff } from '../operators/retry-backoff.ts';
 import { Draft } from './draft.ts';
 import type { AgentMessage } from './message.ts';
-import type { AgentModel, ModelTool } from './model.ts';
+import type { AgentModel, ModelEvent, ModelTool } from './model.ts';
 
 /** What one step of a model gives: pieces to show, failures on the way, and one of `answered` and `gave_up` at the end. */
 export type ModelStepEvent =
@@ -60,11 +60,14 @@ export function modelStep(messages: readonly AgentMessage[], options: ModelStepO
         subscriber.complete();
       };
       const answer$ = abortable((signal) => model(messages, tools, { signal, ...(system === undefined ? {} : { system }) }));
+      const hear = (event: ModelEvent): void => {
+        begun = true;
+        draft.add(event);
+      };
       subscriber.add(
-        answer$.pipe(attemptTimeout(timeoutMs, runtime)).subscribe({
+        // In the stream, not in its subscriber: an event that is none fails the answer, and nothing else.
+        answer$.pipe(attemptTimeout(timeoutMs, runtime), tap(hear)).subscribe({
           next: (event) => {
-            begun = true;
-            draft.add(event);
             if ((event.type === 'text' || event.type === 'thinking') && event.text !== '') subscriber.next({ type: event.type, text: event.text });
           },
           error: fail,

@@ -15,6 +15,8 @@ const refused: Meaning = { kind: 'not_permitted', options: {} };
 /** The tool ran; what it answered cannot be used. */
 const unusableAnswer: Meaning = { kind: 'execution_error', options: { classification: 'permanent', uncertain: true } };
 const permanent: Meaning = { kind: 'execution_error', options: { classification: 'permanent' } };
+/** An answer cut short or of another type, which a client cannot read: the tool may have run, and may answer the next time. */
+const unreadableAnswer: Meaning = { kind: 'execution_error', options: { uncertain: true } };
 const unusableTool: Meaning = { kind: 'execution_error', options: { classification: 'permanent', executed: false } };
 
 /**
@@ -30,6 +32,7 @@ const CODES: ReadonlyMap<string, Meaning> = new Map([
   ['NOT_INITIALIZED', neverSent],
   ['CAPABILITY_NOT_SUPPORTED', refused],
   ['METHOD_NOT_SUPPORTED_BY_PROTOCOL_VERSION', refused],
+  ['CLIENT_HTTP_UNEXPECTED_CONTENT', unreadableAnswer],
   ['INVALID_RESULT', unusableAnswer],
   ['UNSUPPORTED_RESULT_TYPE', unusableAnswer],
   ['INPUT_REQUIRED_ROUNDS_EXCEEDED', unusableAnswer],
@@ -108,7 +111,9 @@ export function mcpThrown(thrown: unknown, toolName?: string, now: () => number 
   if (code === '-32000' && text.includes('connection closed')) return toError(lostMidCall, message, options);
   if (code === undefined && text === 'not connected') return toError(neverSent, message, options);
   // SDK 1 parses the answer with zod, and throws what zod throws.
-  if (links[0]?.names.some((name) => name === 'ZodError' || name === '$ZodError') === true) return toError(unusableAnswer, 'The answer is not a tool result', options);
+  const names = links[0]?.names ?? [];
+  if (names.some((name) => name === 'ZodError' || name === '$ZodError')) return toError(unusableAnswer, 'The answer is not a tool result', options);
+  if (names.includes('SyntaxError') || text.includes('unexpected content type')) return toError(unreadableAnswer, message, options);
   return toToolExecutionError(thrown, now);
 }
 

@@ -14,16 +14,16 @@ const REFILLS = /\bper[ _-]?(?:second|minute|hour|min)\b|(?:retry|try again) (?:
 const UNAUTHORIZED = any(
   /unauthori[sz]ed|not authori[sz]ed|unauthenticated|authentication|authenticate|access[ _]?denied|permission[ _]?denied|forbidden/,
   /(?:invalid|incorrect|missing|bad|wrong|expired|revoked)[ _](?:x-)?(?:api[ _-]?key|credential|(?:access |auth |bearer )?token|access key|password|username|subscription key|signature|jwt)/,
-  /api[ _-]?key (?:is |was |has )?(?:not (?:valid|found)|invalid|missing|required|expired|disabled|revoked)|no api[ _-]?key/,
+  /api[ _-]?key (?:is |was |has )?(?:been )?(?:not (?:valid|found)|invalid|missing|required|expired|disabled|revoked)|no api[ _-]?key/,
   /\b(?:token|session|jwt|credentials?|password|login)(?: (?:provided|included in the request))? (?:is |has |have |was )?(?:been )?(?:expired|revoked|invalid|malformed)|expired.?token/,
-  /(?:log|sign) ?in (?:again|required|first)|login required|not logged in|do(?:es)?(?: not|n't) have (?:permission|access)|no permission|insufficient (?:permission|scope|privilege)/,
+  /(?:log|sign) ?in (?:again|required|first|to continue)|login required|not logged in|do(?:es)?(?: not|n't) have (?:permission|access)|no permission|insufficient (?:permission|scope|privilege)/,
   /could not load credentials|unable to locate credentials|\bnoauth\b|\bwrongpass\b|\bnoperm\b|account (?:is |has been |was )?(?:suspended|deactivated|disabled|banned|locked)/,
 );
 
 const QUOTA = any(
   /insufficient[ _](?:quota|balance|credit|fund)|quota[ _]?exceeded|exceed(?:ed|s|ing)? (?:your |the |its )?(?:[a-z]{1,20} )?quota|quota (?:has been |is )?(?:exhausted|reached|depleted|used up)|out of quota/,
   /payment[ _]required|\bbilling\b(?! (?:service|server|api|address))|out of credits|(?:no|not enough|used all)(?: [a-z]{1,20})? credits|credit balance|credits? (?:exhausted|depleted)/,
-  /(?:usage|spending|spend|monthly|daily) limit (?:has been |was )?(?:reached|exceeded|hit)|subscription (?:has |is )?(?:expired|inactive|canceled)|card (?:was )?declined|\barrearage\b/,
+  /(?:usage|spending|spend|monthly|daily) limit (?:has been |was )?(?:reached|exceeded|hit)|exceed(?:ed|s|ing)? (?:its |your |the )?(?:usage|spending|spend|monthly|daily) limit|subscription (?:has |is )?(?:expired|inactive|canceled)|card (?:was )?declined|\barrearage\b/,
 );
 
 const NAMES_OF_SETTINGS = 'time.?out|deadline|rate.?limit|network|quota|retry|retries|dns|tls|ssl';
@@ -35,7 +35,7 @@ const ABOUT_INPUT = any(
   /(?:invalid|unknown|unsupported|missing|unexpected|unrecogni[sz]ed|illegal)(?: required)? (?:value|option|argument|param|field|property|key|setting|flag|config)/,
   new RegExp(`(?:invalid|unknown|unsupported|missing|unexpected|unrecogni[sz]ed|illegal) ['"\`]?(?:${NAMES_OF_SETTINGS})`),
   new RegExp(`\\b(?:${NAMES_OF_SETTINGS})(?:[^\\n.:;]|\\.\\d){0,40} (?:must|should be|is required|is missing|is invalid|is not (?:a|an|valid|allowed|supported|defined)\\b|cannot be|has to be|out of range|too (?:long|large|small|short|big|high|low))`),
-  /\b(?:network|dns|certificate|rate.?limit|timeout|tls|ssl|quota|queue|connection)\b(?! ?(?:lookup|resol|server|error|query|request|name|refused|reset|closed))[^\n.:]{0,40}(?:not found|does(?: not|n't) exist|already exists|is not defined)/,
+  /\b(?:network|dns|certificate|rate.?limit|timeout|tls|ssl|quota|queue|connection)s?\b(?! ?(?:lookup|resol|server|error|query|request|name|refused|reset|closed))(?:\.\w{1,5}\b)?[^\n.:]{0,40}(?:not found|does(?: not|n't) exist|already exists|is not defined)/,
 );
 
 const UNTRUSTED = any(
@@ -43,7 +43,7 @@ const UNTRUSTED = any(
   /certificate_verify|x509:|self.signed|unable_to_verify|\bcert_|altname/,
 );
 
-const TIMED_OUT = /time.?out|timed.?out|deadline.?(?:exceeded|expired)|etimedout|econnaborted|took too long|(?:execution|running) time exceeded|time limit (?:was )?(?:exceeded|reached)/;
+const TIMED_OUT = /time.?out|timed.?out|deadline.?(?:exceeded|expired)|etimedout|econnaborted|took (?:too long|longer than)|(?:did(?: not|n't)|failed to) respond|no (?:response|answer|reply) (?:from [^\n]{1,40} )?(?:in|within|after)\b|(?:execution|running) time exceeded|time limit (?:was )?(?:exceeded|reached)/;
 
 const UNREACHABLE = any(
   /econnrefused|\benotfound\b|eai_again|eai_fail|ehostunreach|enetunreach|getaddrinfo|gaierror|name resolution|name or service not known|no such host|(?:could not|cannot|failed to|unable to) resolve host|name_not_resolved|\bdns\b/,
@@ -64,9 +64,9 @@ const UNAVAILABLE = any(
 /** Asked last: what speaks of refusal and of nothing that passes. */
 const REJECTED = any(
   /invalid|validation|malformed|\bbad\b|outside|not.?found|no.?such|does(?: not|n't) exist|already|unsupported|not supported|supported only|only [a-z ]{1,30} (?:are|is) (?:supported|allowed|accepted)|not.?implemented|unimplemented|schema|illegal/,
-  /failed.?precondition|out.?of.?range|not.?(?:allowed|permitted|accessible|recogni[sz]ed|eligible|enabled|defined|valid|available|unique|active|configured|installed|registered|verified|in[ _]|part of|a member)|must (?:be|have|not|match|contain|include|start|end|provide|specify)|\brequire[sd]?\b|\bmissing\b|\bexpected\b|\bdid(?: not|n't) match|does(?: not|n't) match/,
+  /failed.?precondition|out.?of.?range|not.?(?:acceptable|allowed|permitted|accessible|recogni[sz]ed|eligible|enabled|defined|valid|available|unique|active|configured|installed|registered|verified|in[ _]|part of|a member)|must (?:be|have|not|match|contain|include|start|end|provide|specify)|\brequire[sd]?\b|\bmissing\b|\bexpected\b|\bdid(?: not|n't) match|does(?: not|n't) match/,
   /cannot be |please (?:provide|specify|enter|select|choose|supply|check|use)|\bover \d+ (?:[kmg]b|bytes|characters)\b|too.?(?:large|long|big|short|small|many|few)|\bexceeds\b|exceeded the|limit exceeded|maximum|minimum|\bdisabled\b|deprecated|un(?:known|recogni[sz]ed|processable|acceptable|parse?able) ?|\b(?:declined|denied|rejected|prohibited|blocked|forbids?|refused|violat(?:es|ed|ion|ions)|mismatch|conflict|conflicting|ambiguous|incompatible|incorrect)\b/,
-  /duplicate|constraint (?:failed|violation)|(?:unique|foreignkey|notnull|check)violation|syntax error|wrong (?:number|type|kind|format|value)|\bwrongtype\b|no module named|\bnot an? (?:valid|git|directory|number|member|file|list|string|integer|boolean|date)|is a directory|content (?:filter|policy|management)|flagged|context.?(?:length|window)|length limit/,
+  /duplicate|constraint (?:failed|violation)|(?:unique|foreignkey|notnull|check)violation|syntax error|wrong (?:number|type|kind|format|value)|cannot exceed|in the past\b|permanently (?:removed|deleted|moved|closed)|trial (?:has )?(?:ended|expired)|\bwrongtype\b|no module named|\bnot an? (?:valid|git|directory|number|member|file|list|string|integer|boolean|date)|is a directory|content (?:filter|policy|management)|flagged|context.?(?:length|window)|length limit/,
   /(?:can(?:not|'t)|could(?: not|n't)|unable to|failed to) (?:be )?(?:pars|find|found|locate|convert|cast|decod|deseriali|interpret|understand|validate)|\b(?:sold out|out of stock|fully booked|occupied|no longer|expired|gone|(?:been|is) taken|in use|unsafe|safety)\b|no [a-z ]{1,40} (?:available|found|match)|no (?:rows|results|matches|records)\b|read.only/,
   /\bzoderror\b|unknown scheme|redirect count|redirects|absolute urls|\b(?:enoent|eacces|eexist|eisdir|eperm|enotdir|einval)\b|\b(?:value|key|index|attribute|assertion|import|zerodivision|unicode[a-z]{0,10}|lookup|type|name)error: (?!fetch|terminated)(?!cannot read prop)/,
 );

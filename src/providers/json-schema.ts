@@ -3,6 +3,7 @@ import { Ajv2019 } from 'ajv/dist/2019.js';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import * as formats from 'ajv-formats';
 import { z } from 'zod';
+import { wirePattern } from './wire-pattern.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -19,7 +20,8 @@ export type JsonSchemaCheck = (value: unknown) => string | undefined;
 export interface JsonSchemaOptions {
   /**
    * Where the schema is from. `author`: a misspelt keyword is an error, and every misfit of a value is told. `wire`: a foreign program's, in which
-   * keywords that are not known are passed over and the first misfit ends the check, so that a large value cannot make a long list. Default `wire`.
+   * keywords that are not known are passed over, the first misfit ends the check, so that a large value cannot make a long list, and a pattern that
+   * may take exponential time makes the schema one that cannot be used. Default `wire`.
    */
   readonly from?: 'author' | 'wire';
 }
@@ -49,7 +51,7 @@ const compilerFor = (schema: JsonSchema, from: 'author' | 'wire'): Ajv => {
   if (known !== undefined) return known;
   const make = DIALECTS[dialect] ?? Ajv2020;
   // A key that every object inherits, such as `constructor`, is not one that the value has.
-  const compiler = new make({ strict: from === 'author', allowUnionTypes: true, allErrors: from === 'author', ownProperties: true, logger: false });
+  const compiler = new make({ strict: from === 'author', allowUnionTypes: true, allErrors: from === 'author', ownProperties: true, logger: false, ...(from === 'wire' ? { code: { regExp: wirePattern } } : {}) });
   formats.default.default(compiler);
   if (shared) compilers.set(`${dialect} ${from}`, compiler);
   return compiler;

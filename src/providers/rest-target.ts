@@ -46,15 +46,18 @@ const METADATA: ReadonlySet<string> = new Set(['168.63.129.16']);
 
 const v4Of = (high = 0, low = 0): ipaddr.IPv4 => new ipaddr.IPv4([high >> 8, high & 255, low >> 8, low & 255]);
 
+/** NAT64's well-known prefix, RFC 6052. That for local use beside it is nobody's public address. */
+const isNat64 = ({ parts: [p0, p1, ...rest] }: ipaddr.IPv6): boolean => p0 === 0x64 && p1 === 0xff9b && rest.slice(0, 4).every((part) => part === 0);
+
 /** IPv4 addresses that an IPv6 address stands for: whoever routes it may end there. */
 const wrapped = (address: ipaddr.IPv6): ipaddr.IPv4[] => {
   const { parts } = address;
   const [p0 = 0, p1 = 0, p2 = 0, p3 = 0, p4 = 0, p5 = 0, p6 = 0, p7 = 0] = parts;
-  // NAT64's well-known prefix, RFC 6052; 6to4, RFC 3056; Teredo, RFC 4380: its server, and its client with all bits turned.
-  if (p0 === 0x64 && p1 === 0xff9b && p2 + p3 + p4 + p5 === 0) return [v4Of(p6, p7)];
+  // 6to4, RFC 3056; Teredo, RFC 4380: its server, and its client with all bits turned.
+  if (isNat64(address)) return [v4Of(p6, p7)];
   if (p0 === 0x2002) return [v4Of(p1, p2)];
   if (p0 === 0x2001 && p1 === 0) return [v4Of(p2, p3), v4Of(p6 ^ 0xffff, p7 ^ 0xffff)];
-  // ISATAP, RFC 5214.
+  // ISATAP, RFC 5214: the last half of an address of any network.
   return (p4 === 0 || p4 === 0x200) && p5 === 0x5efe ? [v4Of(p6, p7)] : [];
 };
 
@@ -73,9 +76,9 @@ const notPublic = (address: Address): string | undefined => {
     if (range !== undefined) return `${range} (${inner.toString()}) in an IPv6 one`;
   }
   const range = address.range();
-  if (inside.length > 0 && range !== 'linkLocal' && range !== 'uniqueLocal') return undefined;
-  // Of IPv6 only 2000::/3 is given out as public, RFC 4291.
-  const isPublic = range === 'unicast' && (address.parts[0] ?? 0) >> 13 === 1;
+  // Of IPv6 only 2000::/3 is given out as public, RFC 4291; beside it, what leads to a public IPv4 address.
+  const leadsOut = range === '6to4' || range === 'teredo' || isNat64(address);
+  const isPublic = leadsOut || (range === 'unicast' && (address.parts[0] ?? 0) >> 13 === 1);
   return isPublic ? undefined : (WORDS[range] ?? 'a reserved address');
 };
 

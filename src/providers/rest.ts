@@ -26,6 +26,8 @@ const RESPONSE_BYTES = 8 * 1024 * 1024;
 /** An error's body is read for its code, which stands at the beginning. */
 const ERROR_BYTES = 65_536;
 const ERROR_TEXT_MAX = 4_096;
+/** How long it may take to come: the status and its `Retry-After` are there, and a body that trickles must not turn them into a timeout. */
+const ERROR_BODY_MS = 1_000;
 const SAFE_TEXT_MAX = 1_024;
 /** A shorter one would also cross out ordinary words. */
 const SECRET_LENGTH_MIN = 4;
@@ -108,20 +110,23 @@ const withSafeMessage = (error: ToolExecutionError, said: unknown): ToolExecutio
   return new ToolExecutionError(kind, message, { code, status, retryAfterMs, uncertain, executed, classification, cause, safeMessage: said.slice(0, SAFE_TEXT_MAX) });
 };
 
-/** The error that an answer of 300 or more is. */
+/** The error that an answer is whose status is not 2xx. */
 const refusal = async ({ errorAt }: RestOperation, response: IncomingMessage, signal: AbortSignal, { redact, runtime }: Shared): Promise<ToolExecutionError> => {
   const { statusCode: status = 0, statusMessage = '', headers } = response;
   let text = '';
+  const late = runtime.after(ERROR_BODY_MS).subscribe(() => response.destroy(new Error('The body is late')));
   try {
     text = redact((await readBody(response, ERROR_BYTES, signal, () => undefined)).toString());
   } catch {
     // Its status says enough.
     if (signal.aborted) return mcpAborted(signal, true);
+  } finally {
+    late.unsubscribe();
   }
   const statusText = redact(statusMessage);
   const body = parsed(text);
   const cause = { status, statusText, headers: { ...headers, 'set-cookie': undefined }, error: errorIn(body), body: text.slice(0, ERROR_TEXT_MAX) };
-  if (status < 400) return unusable(`HTTP ${status} ${statusText}: neither an answer nor a redirect`, cause);
+  if (status < 400 || status > 599) return unusable(`HTTP ${status} ${statusText}: neither an answer nor a redirect`, cause);
   const error = toToolError(cause, 'http', () => runtime.wallNow());
   return errorAt === undefined ? error : withSafeMessage(error, partAt(body, errorAt));
 };

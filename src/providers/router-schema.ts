@@ -16,8 +16,13 @@ const ofZod = (schema: z.ZodType): ParameterRule => ({
   // What cannot be written as JSON Schema may be anything to the model; the schema itself still checks it.
   jsonSchema: z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }),
   fit: (parameters) => {
-    const parsed = schema.safeParse(parameters);
-    return parsed.success ? { value: parsed.data } : { misfit: parsed.error.issues.slice(0, 5).map(({ path, message }) => worded(path, message)).join('; ') };
+    try {
+      const parsed = schema.safeParse(parameters);
+      return parsed.success ? { value: parsed.data } : { misfit: parsed.error.issues.slice(0, 5).map(({ path, message }) => worded(path, message)).join('; ') };
+    } catch {
+      // What it threw may hold secrets, and a model reads this.
+      return { misfit: 'their schema cannot check them: it throws, or can only answer later' };
+    }
   },
 });
 

@@ -25,8 +25,9 @@ const start = async (script: string): Promise<{ pid: number; exited: Promise<unk
 
 describe('a host that ends without closing its server', () => {
   it('process.exit: the server is gone', async () => {
-    const { pid, exited } = await start(`setTimeout(() => process.exit(5), 50);`);
+    const { pid, exited, kill } = await start(`process.on('SIGUSR2', () => process.exit(5));`);
     expect(groupOf(pid)).toEqual([pid]);
+    kill('SIGUSR2');
     expect(await exited).toEqual([5, null]);
     await until(() => groupOf(pid).length === 0);
   });
