@@ -50,7 +50,7 @@ export class Draft {
 
   message(): AssistantMessage {
     this.#endText();
-    return { role: 'assistant', content: [...this.#parts] };
+    return { role: 'assistant', content: [...this.#parts], ...(this.#stop === 'pause' ? { stop: 'pause' } : {}) };
   }
 
   #push(part: Part): void {

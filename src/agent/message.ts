@@ -41,6 +41,8 @@ export interface UserMessage {
 export interface AssistantMessage {
   readonly role: 'assistant';
   readonly content: ReadonlyArray<TextPart | ToolCallPart | ProviderPart>;
+  /** The model only paused: asked again, it goes on. Without it, an answer without tool calls is the end. */
+  readonly stop?: 'pause';
 }
 
 /** The answer to one tool call: the text that the model sees, to the byte. */
@@ -72,7 +74,7 @@ const toolResult = z.strictObject({ callId: z.string(), toolName: z.string(), te
 export const agentMessagesSchema: z.ZodType<readonly AgentMessage[]> = z.array(
   z.discriminatedUnion('role', [
     z.strictObject({ role: z.literal('user'), content: z.union([z.string(), z.array(z.discriminatedUnion('type', [textPart, providerPart]))]) }),
-    z.strictObject({ role: z.literal('assistant'), content: z.array(z.discriminatedUnion('type', [textPart, toolCallPart, providerPart])) }),
+    z.strictObject({ role: z.literal('assistant'), content: z.array(z.discriminatedUnion('type', [textPart, toolCallPart, providerPart])), stop: z.literal('pause').exactOptional() }),
     z.strictObject({ role: z.literal('tool'), results: z.array(toolResult) }),
   ]),
 );

@@ -55,6 +55,7 @@ const byName = (tools: readonly AnyTool[]): Map<string, AnyTool> => {
 };
 
 const checkMessages = (messages: readonly AgentMessage[]): void => {
+  if (Array.isArray(messages) && messages.length === 0) throw new RangeError('messages must hold at least one message, for the model to answer');
   const { error } = agentMessagesSchema.safeParse(messages);
   const [issue] = error?.issues ?? [];
   if (issue !== undefined) throw new RangeError(`messages${issue.path.map((step) => `[${String(step)}]`).join('')} is no message of an agent: ${issue.message}`);

@@ -45,6 +45,9 @@ const endOf = (stop: StopReason): End | undefined => {
   }
 };
 
+const isAnswer = (message: AgentMessage | undefined): message is AssistantMessage =>
+  message?.role === 'assistant' && message.stop !== 'pause' && toolCallsOf(message).length === 0;
+
 /** One run of an agent: model step, tools, model step, until something ends it. Steps that end at once are a loop and not a stack. */
 export class AgentRun {
   readonly #settings: AgentRunSettings;
@@ -91,6 +94,12 @@ export class AgentRun {
     });
     if (repairs.length > 0) this.#emit({ type: 'repaired', repairs });
     if (signal?.aborted === true) return this.#settle({ status: 'canceled' });
+    const last = messages.at(-1);
+    if (isAnswer(last)) {
+      // Stored before a crash kept it from being told: models refuse to be asked after their own answer.
+      this.#lastAnswer = last;
+      return this.#settle({ status: 'completed' });
+    }
     signal?.addEventListener('abort', cancel, { once: true });
     if (timeMs !== Infinity) this.#deadline = expireAfter(timeMs, runtime, () => this.#cutShort({ status: 'limit', reason: 'time' }));
     this.#advance();
