@@ -1,0 +1,84 @@
+import { fieldsOf, type Block } from './anthropic-blocks.ts';
+import { edited, elementsOf, memberEdit, membersOf, startOf, type Edit } from './anthropic-json.ts';
+import { containerOf, type GatewayTurn, type StepEnd } from './anthropic-turn.ts';
+import { clientHeaders } from './anthropic-upstream.ts';
+import { GatewayError } from './error.ts';
+
+/** The header that tells of what may go wrong later. */
+export const WARNING_HEADER = 'x-spillway-warning';
+
+interface Answer extends StepEnd {
+  readonly text: string;
+  readonly id: unknown;
+}
+
+const unreadable = (cause?: unknown): GatewayError => new GatewayError('upstream_broken', 'The upstream’s answer cannot be read; ask again', { cause });
+
+/** Reads a whole answer. Its blocks keep their JSON to the byte. */
+const answerOf = (text: string): Answer => {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw unreadable(error);
+  }
+  const { content, stop_reason: stopReason, usage, container, id } = fieldsOf(value);
+  const span = membersOf(text, startOf(text)).get('content');
+  if (!Array.isArray(content) || span === undefined) throw unreadable();
+  const blocks = elementsOf(text, span.from).map(({ from, to }, place): Block => ({ value: fieldsOf(content[place]), json: text.slice(from, to) }));
+  return { text, blocks, stopReason, usage: fieldsOf(usage), container: containerOf(container), id };
+};
+
+const isJson = (response: Response): boolean => /^application\/json\b/i.test(response.headers.get('content-type') ?? '');
+
+const bytesOf = async (response: Response, turn: GatewayTurn): Promise<Uint8Array<ArrayBuffer>> => {
+  try {
+    return await response.bytes();
+  } catch (error) {
+    throw turn.broken(error);
+  }
+};
+
+/** The client's one answer, made of those of all steps: the blocks it may see, the usage of all. */
+const merged = (last: Answer, turn: GatewayTurn, visible: readonly Block[], firstId: unknown, warning: string | undefined): string => {
+  const { text, stopReason } = last;
+  const members = membersOf(text, startOf(text));
+  const edits: Edit[] = [memberEdit(text, members, 'content', `[${visible.map(({ json }) => json).join(',')}]`)];
+  if (turn.merged) {
+    edits.push(memberEdit(text, members, 'usage', JSON.stringify(turn.usage)));
+    if (typeof firstId === 'string') edits.push(memberEdit(text, members, 'id', JSON.stringify(firstId)));
+  }
+  if (stopReason === 'tool_use' && !visible.some(({ value }) => value['type'] === 'tool_use')) edits.push(memberEdit(text, members, 'stop_reason', '"end_turn"'));
+  if (warning !== undefined) edits.push(memberEdit(text, members, 'spillway_warning', JSON.stringify(warning)));
+  return edited(text, edits);
+};
+
+/**
+ * The answer to a client that does not stream. Where the gateway has no part in it, it is the upstream's, byte for byte.
+ * @throws UpstreamRefusal or GatewayError
+ */
+export async function plainAnswer(turn: GatewayTurn, first: Response): Promise<Response> {
+  const visible: Block[] = [];
+  let firstId: unknown;
+  let response = first;
+  for (;;) {
+    const headers = clientHeaders(response.headers);
+    const { status } = response;
+    if (!response.ok || !isJson(response)) return new Response(response.body, { status, headers });
+    const bytes = await bytesOf(response, turn);
+    const answer = answerOf(new TextDecoder().decode(bytes));
+    firstId ??= answer.id;
+    const hides = answer.blocks.some(({ value }) => turn.isOurs(value));
+    visible.push(...answer.blocks.filter(({ value }) => !turn.isOurs(value)));
+    const outcome = await turn.after(answer);
+    if (outcome.type === 'continued') {
+      response = outcome.response;
+      continue;
+    }
+    const { warning } = outcome;
+    if (warning !== undefined) headers.set(WARNING_HEADER, warning);
+    if (!hides && !turn.merged && warning === undefined) return new Response(bytes, { status, headers });
+    headers.delete('content-length');
+    return new Response(merged(answer, turn, visible, firstId, warning), { status, headers });
+  }
+}

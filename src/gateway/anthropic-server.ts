@@ -1,0 +1,77 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { getRequestListener } from '@hono/node-server';
+import { checkKeys, checkNumber, integer } from '../policy/check.ts';
+import type { AnthropicGateway } from './anthropic.ts';
+
+export interface GatewayServerOptions {
+  /** Default `127.0.0.1`. The gateway asks for no key of its own: on another address, everyone who reaches it can use its tools. */
+  readonly host?: string;
+  /** Default 0: any free one. */
+  readonly port?: number;
+}
+
+/** A gateway that listens. */
+export interface GatewayServer {
+  /** The base URL for clients. */
+  readonly url: string;
+  readonly port: number;
+  /** Stops listening, drains the gateway and closes. Idempotent. */
+  close(graceMs?: number): Promise<void>;
+}
+
+/** Longer than clients and balancers keep a connection: they close it, and no request meets a closed one. */
+const KEEP_ALIVE_MS = 75_000;
+
+const REASONS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another program listens there; choose another port, or 0 for any free one',
+  EACCES: 'this user may not listen there; choose a port above 1023',
+  EADDRNOTAVAIL: 'this machine does not have that address; choose another host',
+  ENOTFOUND: 'the host name is not known; correct it',
+};
+
+const listening = (server: Server, host: string, port: number): Promise<AddressInfo> =>
+  new Promise((resolve, reject) => {
+    server.once('error', ({ code = '' }: NodeJS.ErrnoException) => reject(new Error(`cannot listen on ${host}:${port}: ${REASONS[code] ?? code}`)));
+    server.listen(port, host, () => resolve(server.address() as AddressInfo));
+  });
+
+/**
+ * Serves a gateway on Node.
+ *
+ * @param gateway the gateway, from `anthropicGateway`
+ * @param options where to listen
+ * @throws RangeError for an option out of its range; Error when it cannot listen, with the reason and the remedy
+ *
+ * @example
+ * const server = await serveAnthropicGateway(anthropicGateway({ upstream: 'https://api.anthropic.com' }));
+ * await server.close();
+ */
+export async function serveAnthropicGateway(gateway: AnthropicGateway, options: GatewayServerOptions = {}): Promise<GatewayServer> {
+  checkKeys('serveAnthropicGateway', options, ['host', 'port']);
+  const { host = '127.0.0.1', port = 0 } = options;
+  checkNumber('port', port, integer(0, 65_535));
+  if (typeof host !== 'string' || !/^[\w.:-]{1,253}$/.test(host)) throw new RangeError(`host must be a name or an address without a port, not ${JSON.stringify(String(host).slice(0, 64))}`);
+  const listener = getRequestListener((request) => gateway.fetch(request), { overrideGlobalObjects: false });
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (incoming, outgoing) => void listener(incoming, outgoing));
+  const { port: bound } = await listening(server, host, port);
+  let closing: Promise<void> | undefined;
+  const close = async (graceMs?: number): Promise<void> => {
+    const closed = new Promise<void>((resolve) => {
+      server.close(() => resolve());
+    });
+    await gateway.drain(graceMs);
+    // What was answered last has been handed to the connection; idle ones would stay open.
+    server.closeIdleConnections();
+    await Promise.race([closed, flushed(server)]);
+    server.closeAllConnections();
+    await closed;
+  };
+  return { url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`, port: bound, close: (graceMs) => (closing ??= close(graceMs)) };
+}
+
+/** Resolves once no connection has anything left to send. */
+const flushed = (server: Server): Promise<void> =>
+  new Promise((resolve) => {
+    server.getConnections(() => resolve());
+  });

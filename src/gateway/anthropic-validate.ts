@@ -1,0 +1,159 @@
+import { misshapen } from './anthropic-shapes.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const isObject = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isFilled = (value: unknown): value is string => typeof value === 'string' && value !== '';
+const isTyped = (value: unknown): value is Fields => isObject(value) && isFilled(value['type']);
+
+/** As the API has it. */
+const USE_ID = /^[a-zA-Z0-9_-]+$/;
+const ROLES: readonly unknown[] = ['user', 'assistant', 'system'];
+
+/** Options of the API whose type is known. What is not here passes. */
+const OPTIONS: Readonly<Record<string, (value: unknown) => boolean>> = {
+  metadata: isObject,
+  thinking: isObject,
+  output_config: isObject,
+  context_management: isObject,
+  temperature: (value) => typeof value === 'number',
+  top_p: (value) => typeof value === 'number',
+  top_k: (value) => Number.isInteger(value),
+  service_tier: (value) => typeof value === 'string',
+  stop_sequences: (value) => Array.isArray(value) && value.every((text) => typeof text === 'string'),
+  betas: (value) => Array.isArray(value) && value.every((text) => typeof text === 'string'),
+  mcp_servers: (value) => Array.isArray(value) && value.every(isObject),
+};
+
+/** What a request is checked against. */
+export interface ShapeLimits {
+  /** Blocks in one message. */
+  readonly maxBlocks: number;
+}
+
+const checkTools = (tools: unknown): void => {
+  if (tools === undefined || tools === null) return;
+  if (!Array.isArray(tools)) throw misshapen('tools', 'tools');
+  const names = new Set<string>();
+  tools.forEach((tool: unknown, place) => {
+    const at = `tools.${place}`;
+    if (!isObject(tool)) throw misshapen('tools', at);
+    const { name, type } = tool;
+    // Tools of the provider's own may go without a name.
+    if (name === undefined && isFilled(type) && type !== 'custom') return;
+    if (!isFilled(name)) throw misshapen('tool_name', at);
+    if (names.has(name)) throw misshapen('duplicate_tool', at, name);
+    names.add(name);
+  });
+};
+
+const checkOptions = (body: Fields, counting: boolean): void => {
+  const { model, max_tokens: maxTokens, stream, system, tools, tool_choice: choice } = body;
+  if (!isFilled(model)) throw misshapen('model');
+  if (!counting && !(Number.isInteger(maxTokens) && Number(maxTokens) >= 0)) throw misshapen('max_tokens');
+  if (stream !== undefined && stream !== null && typeof stream !== 'boolean') throw misshapen('stream');
+  if (system !== undefined && system !== null && typeof system !== 'string' && !(Array.isArray(system) && system.every(isTyped))) throw misshapen('system');
+  checkTools(tools);
+  if (choice !== undefined && choice !== null && !isTyped(choice)) throw misshapen('tool_choice');
+  for (const [name, holds] of Object.entries(OPTIONS)) {
+    const value = body[name];
+    if (value !== undefined && value !== null && !holds(value)) throw misshapen('option', name);
+  }
+};
+
+const isEmptyContent = (content: unknown): boolean => {
+  if (content === undefined || content === null) return true;
+  if (typeof content === 'string') return !/\S/.test(content);
+  return Array.isArray(content) && content.every((block) => isObject(block) && block['type'] === 'text' && !/\S/.test(String(block['text'])));
+};
+
+const checkResultShape = (block: Fields, at: string): void => {
+  const { content, is_error: isError } = block;
+  if (content !== undefined && content !== null && typeof content !== 'string') {
+    if (!Array.isArray(content)) throw misshapen('result_content', at);
+    content.forEach((inner: unknown, place) => {
+      if (!isTyped(inner) || (inner['type'] === 'text' && typeof inner['text'] !== 'string')) throw misshapen('result_block', `${at}.content.${place}`);
+    });
+  }
+  if (isError !== undefined && isError !== null && typeof isError !== 'boolean') throw misshapen('result_flag', at);
+  if (isError === true && isEmptyContent(content)) throw misshapen('empty_error', at);
+};
+
+/** Follows calls and results through the messages. Messages of one role in a row are one, as the API has it. */
+class Pairing {
+  /** Every id, and where it was. */
+  readonly #uses = new Set<string>();
+  /** Of the assistant's turn now: ids without a result, and where they stand. */
+  readonly #open = new Map<string, string>();
+  #answered = new Set<string>();
+  #role: unknown;
+
+  /** A message begins. */
+  turnTo(role: unknown): void {
+    if (role === 'system' || role === this.#role) return;
+    if (role === 'assistant') this.settle();
+    this.#role = role;
+  }
+
+  use(block: Fields, at: string): void {
+    const { id, name, input } = block;
+    if (this.#role !== 'assistant') throw misshapen('use_place', at);
+    if (!isFilled(id) || !USE_ID.test(id)) throw misshapen('use_id', at);
+    if (!isFilled(name)) throw misshapen('use_name', at);
+    if (!isObject(input)) throw misshapen('use_input', at);
+    if (this.#uses.has(id)) throw misshapen('duplicate_use', at, id);
+    this.#uses.add(id);
+    this.#open.set(id, at);
+  }
+
+  result(block: Fields, at: string): void {
+    const { tool_use_id: id } = block;
+    if (this.#role !== 'user') throw misshapen('result_place', at);
+    if (!isFilled(id)) throw misshapen('result_id', at);
+    checkResultShape(block, at);
+    if (this.#answered.has(id)) throw misshapen('duplicate_result', at, id);
+    if (!this.#open.delete(id)) throw misshapen('orphan_result', at, id);
+    this.#answered.add(id);
+  }
+
+  /** The user's turn is over: all calls before it have their results. */
+  settle(): void {
+    const [unanswered] = this.#open;
+    if (unanswered !== undefined) throw misshapen('unanswered_use', unanswered[1], unanswered[0]);
+    this.#answered = new Set();
+  }
+}
+
+const checkMessage = (message: unknown, at: string, pairing: Pairing, { maxBlocks }: ShapeLimits): void => {
+  if (!isObject(message)) throw misshapen('message', at);
+  const { role, content } = message;
+  if (!ROLES.includes(role)) throw misshapen('role', at);
+  pairing.turnTo(role);
+  if (typeof content === 'string') return;
+  if (!Array.isArray(content)) throw misshapen('content', at);
+  if (content.length > maxBlocks) throw misshapen('many_blocks', at);
+  content.forEach((block: unknown, place) => {
+    const where = `${at}.content.${place}`;
+    if (!isTyped(block)) throw misshapen('block', where);
+    if (block['type'] === 'text' && typeof block['text'] !== 'string') throw misshapen('text', where);
+    if (block['type'] === 'tool_use') pairing.use(block, where);
+    if (block['type'] === 'tool_result') pairing.result(block, where);
+  });
+};
+
+/**
+ * Checks what a client sends back before anything is done with it (R-13.3). Fields and kinds of blocks that are not known pass.
+ *
+ * @param body a request of `/v1/messages`, parsed
+ * @param counting it is one of `/v1/messages/count_tokens`
+ * @throws GatewayError that names the block, the rule and the remedy
+ */
+export function validateRequest(body: Fields, counting: boolean, limits: ShapeLimits): void {
+  checkOptions(body, counting);
+  const { messages } = body;
+  if (!Array.isArray(messages)) throw misshapen('messages');
+  if (messages.length === 0) throw misshapen('no_messages');
+  const pairing = new Pairing();
+  messages.forEach((message: unknown, place) => checkMessage(message, `messages.${place}`, pairing, limits));
+  pairing.settle();
+}

@@ -1,0 +1,102 @@
+import type { z } from 'zod';
+import { readBody } from './anthropic-body.ts';
+import { readRecord, retrieveBodySchema, storeBodySchema, type ConversationRecord, type RetrieveAnswer } from './conversation.ts';
+import { GatewayError, errorResponse } from './error.ts';
+import { liveRuntime } from '../runtime.ts';
+
+/** What is used of a Durable Object's SQLite storage. */
+export interface SqlStorageLike {
+  exec(query: string, ...values: ReadonlyArray<string | number>): Iterable<Readonly<Record<string, unknown>>>;
+}
+
+/** What is used of a Durable Object's context. */
+export interface DurableObjectContextLike {
+  readonly storage: {
+    readonly sql: SqlStorageLike;
+    getAlarm(): Promise<number | null>;
+    setAlarm(atMs: number): Promise<void>;
+  };
+}
+
+/** A value in SQLite on Durable Objects may have 2 MB; a character takes up to three bytes. */
+const PART_CHARS = 500_000;
+const BODY_LIMITS = { maxBodyBytes: 134_217_728, maxDepth: 16 };
+const ISSUES_MAX = 3;
+
+const partsOf = (text: string): string[] => Array.from({ length: Math.max(1, Math.ceil(text.length / PART_CHARS)) }, (_, part) => text.slice(part * PART_CHARS, (part + 1) * PART_CHARS));
+
+/**
+ * Conversation state as a Durable Object with SQLite storage (R-13.4): `POST /store` puts a record under a key for `ttlMs` milliseconds,
+ * `POST /retrieve` gives those of a list of keys. Bodies that do not fit the schema get 400. An alarm removes what has expired. Export the class
+ * from your worker, bind it with `new_sqlite_classes`, and hand the binding to `durableObjectConversationState`.
+ *
+ * @example
+ * // worker.ts: export { ConversationStateDO } from 'spillway/gateway/conversation-do';
+ * const answer = (state: ConversationStateDO) => state.fetch(new Request('https://state/retrieve', { method: 'POST', body: '{"keys":["k"]}' }));
+ */
+export class ConversationStateDO {
+  readonly #storage: DurableObjectContextLike['storage'];
+
+  constructor(context: DurableObjectContextLike, _env?: unknown) {
+    this.#storage = context.storage;
+    this.#sql('CREATE TABLE IF NOT EXISTS conversation (key TEXT NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, expires_at INTEGER NOT NULL, PRIMARY KEY (key, part)) WITHOUT ROWID');
+    this.#sql('CREATE INDEX IF NOT EXISTS conversation_expiry ON conversation (expires_at)');
+  }
+
+  async fetch(request: Request): Promise<Response> {
+    const requestId = `req_${liveRuntime.id().replaceAll('-', '')}`;
+    try {
+      const { pathname } = new URL(request.url);
+      if (pathname !== '/store' && pathname !== '/retrieve') return Response.json({ error: 'there are /store and /retrieve' }, { status: 404 });
+      if (request.method !== 'POST') return Response.json({ error: 'use POST' }, { status: 405, headers: { allow: 'POST' } });
+      const { value } = await readBody(request, BODY_LIMITS);
+      return pathname === '/store' ? await this.#store(value) : this.#retrieve(value);
+    } catch (error) {
+      return errorResponse(error instanceof GatewayError ? error : new GatewayError('internal_error', 'The conversation state failed', { cause: error }), requestId);
+    }
+  }
+
+  /** Removes what has expired, and comes back for what is next. */
+  async alarm(): Promise<void> {
+    this.#sql('DELETE FROM conversation WHERE expires_at <= ?', liveRuntime.wallNow());
+    const [next] = this.#sql('SELECT MIN(expires_at) AS at FROM conversation');
+    if (typeof next?.['at'] === 'number') await this.#storage.setAlarm(next['at']);
+  }
+
+  async #store(value: unknown): Promise<Response> {
+    const { key, record, ttlMs } = checked(storeBodySchema, value);
+    const expiresAtMs = Math.min(Number.MAX_SAFE_INTEGER, Math.ceil(liveRuntime.wallNow() + ttlMs));
+    // No await between them: all are written, or none.
+    this.#sql('DELETE FROM conversation WHERE key = ?', key);
+    partsOf(JSON.stringify(record)).forEach((text, part) => this.#sql('INSERT INTO conversation (key, part, text, expires_at) VALUES (?, ?, ?, ?)', key, part, text, expiresAtMs));
+    const alarmMs = await this.#storage.getAlarm();
+    if (alarmMs === null || alarmMs > expiresAtMs) await this.#storage.setAlarm(expiresAtMs);
+    return Response.json({ stored: true });
+  }
+
+  #retrieve(value: unknown): Response {
+    const { keys } = checked(retrieveBodySchema, value);
+    const nowMs = liveRuntime.wallNow();
+    const records: Array<[string, ConversationRecord]> = [];
+    const damaged: string[] = [];
+    for (const key of keys) {
+      const parts = this.#sql('SELECT text FROM conversation WHERE key = ? AND expires_at > ? ORDER BY part', key, nowMs);
+      if (parts.length === 0) continue;
+      const record = readRecord(parts.map(({ text }) => String(text)).join(''));
+      if (record === undefined) damaged.push(key);
+      else records.push([key, record]);
+    }
+    return Response.json({ records: Object.fromEntries(records), damaged } satisfies RetrieveAnswer);
+  }
+
+  #sql(query: string, ...values: ReadonlyArray<string | number>): ReadonlyArray<Readonly<Record<string, unknown>>> {
+    return [...this.#storage.sql.exec(query, ...values)];
+  }
+}
+
+const checked = <T>(schema: z.ZodType<T>, value: unknown): T => {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issues = parsed.error.issues.slice(0, ISSUES_MAX).map(({ path, message }) => `${path.map(String).join('.') || 'the body'}: ${message}`);
+  throw new GatewayError('invalid_request', issues.join('; '));
+};

@@ -1,0 +1,86 @@
+import { z } from 'zod';
+import type { Awaitable } from '../contract/store.ts';
+
+/**
+ * What a client does not see of an answer it got: the steps behind it, and the calls and results of the gateway's own tools in it.
+ * All texts are JSON, kept as it was sent.
+ */
+export interface ConversationRecord {
+  /** The client's own calls in the answer, in order. */
+  readonly toolUseIds: readonly string[];
+  /** A list of messages that stand before the answer. */
+  readonly before: string;
+  /** The answer's whole content, a list of blocks; empty: it is as the client has it. */
+  readonly content: string;
+  /** A list of `tool_result` blocks: those of the gateway's calls in the content. */
+  readonly results: string;
+}
+
+/** Where conversation state lives (R-13.4). Failing is told by throwing or rejecting. Records are forgotten after a time of the state's own. */
+export interface ConversationState {
+  /** Puts a record in the place of the one that the key had. */
+  store(key: string, record: ConversationRecord): Awaitable<void>;
+  /** The records of those keys that have one. */
+  retrieve(keys: readonly string[]): Awaitable<ReadonlyMap<string, ConversationRecord>>;
+  /** Ends what the state started itself. Idempotent. */
+  close?(): Awaitable<void>;
+}
+
+/** How long a record is kept, in milliseconds: a day, as the outcomes of calls are (R-10.2). */
+export const CONVERSATION_TTL_MS = 86_400_000;
+
+/** Characters of one record: what does not fit into a request any more need not be kept. */
+const RECORD_CHARS_MAX = 33_554_432;
+const IDS_MAX = 10_000;
+
+const isList = (text: string): boolean => {
+  if (text === '') return true;
+  try {
+    return Array.isArray(JSON.parse(text));
+  } catch {
+    return false;
+  }
+};
+const list: z.ZodType<string> = z.string().max(RECORD_CHARS_MAX).refine(isList, { error: 'must be the JSON of a list, or empty' });
+
+/** For states that read records back from outside: what does not fit is not used. */
+export const conversationRecordSchema: z.ZodType<ConversationRecord> = z.strictObject({
+  toolUseIds: z.array(z.string().min(1).max(512)).max(IDS_MAX),
+  before: list,
+  content: list,
+  results: list,
+});
+
+const key: z.ZodString = z.string().min(1).max(512);
+
+/** The body of `/store`. */
+export interface StoreBody {
+  readonly key: string;
+  readonly record: ConversationRecord;
+  readonly ttlMs: number;
+}
+
+/** The body of `/retrieve`. */
+export interface RetrieveBody {
+  readonly keys: readonly string[];
+}
+
+/** The answer to `/retrieve`. */
+export interface RetrieveAnswer {
+  readonly records: Readonly<Record<string, ConversationRecord>>;
+  /** Keys whose record cannot be read any more. */
+  readonly damaged: readonly string[];
+}
+
+export const storeBodySchema: z.ZodType<StoreBody> = z.strictObject({ key, record: conversationRecordSchema, ttlMs: z.number().positive().max(Number.MAX_SAFE_INTEGER) });
+export const retrieveBodySchema: z.ZodType<RetrieveBody> = z.strictObject({ keys: z.array(key).min(1).max(IDS_MAX) });
+export const retrieveAnswerSchema: z.ZodType<RetrieveAnswer> = z.strictObject({ records: z.record(z.string(), conversationRecordSchema), damaged: z.array(z.string()) });
+
+/** A record read from text that may have been changed; `undefined` for one that cannot be used. */
+export function readRecord(text: string): ConversationRecord | undefined {
+  try {
+    return conversationRecordSchema.parse(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
