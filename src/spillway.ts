@@ -120,7 +120,7 @@ export interface Spillway {
   orderBreakers(order: BreakerOrder, what: BreakerTarget): Promise<OrderReport>;
   /** Forgets what is remembered of a tool, a session, or all registered tools, and gives how many results that were. Calls that run are left alone. */
   flush(what: Flush): Promise<number>;
-  /** Cancels what runs, detached calls included, and closes the providers. Idempotent. */
+  /** Cancels what runs, detached calls included, tells the store, and closes the providers. Idempotent. */
   close(): Promise<void>;
 }
 
@@ -207,7 +207,8 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
   const close = async (): Promise<void> => {
     layer.closed = true;
     layer.running.cancelAll();
-    await Promise.allSettled(providers.map((provider) => provider.close()));
+    // What was canceled is told to the store before its client may be closed.
+    await Promise.allSettled([layer.dedupe.told(), ...providers.map((provider) => provider.close())]);
     trace.close();
   };
   return {

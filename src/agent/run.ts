@@ -45,8 +45,7 @@ const endOf = (stop: StopReason): End | undefined => {
   }
 };
 
-const isAnswer = (message: AgentMessage | undefined): message is AssistantMessage =>
-  message?.role === 'assistant' && message.stop !== 'pause' && toolCallsOf(message).length === 0;
+const isAnswer = (said: AgentMessage | undefined): said is AssistantMessage => said?.role === 'assistant' && said.stop !== 'pause' && toolCallsOf(said).length === 0;
 
 /** One run of an agent: model step, tools, model step, until something ends it. Steps that end at once are a loop and not a stack. */
 export class AgentRun {

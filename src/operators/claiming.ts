@@ -37,7 +37,8 @@ const leasesOf = (store: DedupeStore): Map<string, Lease> => {
 };
 
 const REFUSALS: Readonly<Record<Extract<ClaimDecision, { act: 'refuse' }>['because'], (reading: DedupeReading) => ToolExecutionError>> = {
-  busy: () => new ToolExecutionError('duplicate_in_flight', 'Another call runs under this idempotency key; ask again when it has ended', { status: 409 }),
+  // No status: a 409 that a server answers is permanent, and this is not.
+  busy: () => new ToolExecutionError('duplicate_in_flight', 'Another call runs under this idempotency key; ask again when it has ended'),
   conflict: () =>
     new ToolExecutionError('conflict', 'This idempotency key was used with another input; use a new key for a new input, or the same input to get the earlier result', {
       status: 422,

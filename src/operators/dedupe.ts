@@ -198,7 +198,7 @@ class DedupedRun<T> implements Claimant {
  * @throws RangeError for an option out of its range; errors with `conflict`, `duplicate_in_flight`, `store_unavailable`, or `canceled`
  *
  * @example
- * const ticket$ = defer(() => book()).pipe(dedupe(memoryStore(), 'order-1'));
+ * const ticket$ = defer(() => fetch('https://example.com/book', { method: 'POST' })).pipe(map(({ status }) => status), dedupe(memoryStore(), 'order-1'));
  */
 export function dedupe(store: DedupeStore, key: string, options: DedupeOptions = {}, runtime: Runtime = liveRuntime): <T>(source: Observable<T>) => Observable<T> {
   const settings = readOptions(store, key, options, runtime);

@@ -118,14 +118,14 @@ export class CallRecord {
     const { toolCallId, tags, correlationId, fromHook, session, tenant, traceparent, input } = this.call;
     this.emit({
       type: 'call_started',
-      ...(toolCallId === undefined ? {} : { toolCallId }),
-      ...(tags === undefined ? {} : { tags }),
-      ...(correlationId === undefined ? {} : { correlationId }),
-      ...(fromHook === undefined ? {} : { fromHook }),
-      ...(session === undefined ? {} : { session }),
-      ...(tenant === undefined ? {} : { tenant }),
-      ...(traceparent === undefined ? {} : { traceparent }),
-      ...(this.layer.captures ? { input } : {}),
+      ...(toolCallId === undefined ? undefined : { toolCallId }),
+      ...(tags === undefined ? undefined : { tags }),
+      ...(correlationId === undefined ? undefined : { correlationId }),
+      ...(fromHook === undefined ? undefined : { fromHook }),
+      ...(session === undefined ? undefined : { session }),
+      ...(tenant === undefined ? undefined : { tenant }),
+      ...(traceparent === undefined ? undefined : { traceparent }),
+      ...(this.layer.captures ? { input } : undefined),
     });
   }
 

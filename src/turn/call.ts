@@ -291,6 +291,7 @@ export class GuardedCall implements TrialOwner, SeatOwner, RunningCall {
 
   #release(): void {
     this.#over = true;
+    this.#shadow?.cutShort('canceled');
     this.#trial?.abort();
     this.#wait?.unsubscribe();
     this.#outside?.cancel();

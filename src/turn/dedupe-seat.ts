@@ -197,7 +197,9 @@ export class DedupeSeat implements Claimant {
   }
 
   #outcome(result: ToolResultEnvelope | undefined, kind: ToolErrorKind | undefined): DedupeOutcome | undefined {
-    return outcomeOf(this.#record, this.#guarded.dedupe, result, kind);
+    const { dedupe, safetyCritical } = this.#guarded;
+    // What must never happen twice is not forgotten sooner because it failed.
+    return outcomeOf(this.#record, safetyCritical ? { ...dedupe, failedTtlMs: dedupe.doneTtlMs } : dedupe, result, kind);
   }
 
   #replay(reading: DedupeReading, matchedOn: 'inflight' | 'completed'): CallOutcome | ToolExecutionError {

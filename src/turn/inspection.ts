@@ -1,6 +1,6 @@
 import { firstValueFrom } from 'rxjs';
-import type { StoreReport } from '../contract/store.ts';
 import type { Mode } from '../contract/policy.ts';
+import type { Awaitable, DedupeReading, StoreReport } from '../contract/store.ts';
 import { ask } from '../operators/ask.ts';
 import type { BreakerState } from '../operators/breaker.ts';
 import type { BreakerEntry } from './breakers.ts';
@@ -74,8 +74,10 @@ const report = async ({ dedupe, runtime }: Layer): Promise<StoreReport | undefin
   }
 };
 
+const hasLapsed = (reading: DedupeReading | undefined): boolean => reading !== undefined && (reading.record.lockUntilMs ?? 0) <= reading.atMs;
+
 /**
- * Forgets results, so that their keys run again. Claims that run are left alone: their calls would run twice.
+ * Forgets results, so that their keys run again, and claims whose lease has passed. Claims that run are left alone: their calls would run twice.
  * @returns how many were forgotten
  * @throws ToolExecutionError `store_unavailable`; what was forgotten until then stays so
  */
@@ -86,7 +88,10 @@ export async function flushLayer({ dedupe, registry, runtime }: Layer, what: Flu
   let flushed = 0;
   for (const list of lists) {
     for await (const { key, version, state } of listed(list, dedupe, runtime)) {
-      if (state !== 'inflight' && (await firstValueFrom(ask(() => store.delete(key, version), dedupe.storeTimeoutMs, runtime)))) flushed++;
+      const answerTo = <T>(question: () => Awaitable<T>): Promise<T> => firstValueFrom(ask(question, dedupe.storeTimeoutMs, runtime));
+      // Only the store's clock says whether a claim still holds.
+      const runs = state === 'inflight' && !hasLapsed(await answerTo(() => store.get(key)));
+      if (!runs && (await answerTo(() => store.delete(key, version)))) flushed++;
     }
   }
   return flushed;

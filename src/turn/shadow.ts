@@ -1,3 +1,5 @@
+import type { ToolResultEnvelope } from '../contract/envelope.ts';
+import type { ToolErrorKind } from '../contract/error-kind.ts';
 import type { ShadowAct } from '../contract/event.ts';
 import type { DedupeReading } from '../contract/store.ts';
 import type { ToolExecutionError } from '../contract/tool-error.ts';
@@ -26,7 +28,7 @@ export class ShadowWatch {
   readonly #guarded: GuardedTool;
   readonly #admission: Admission | undefined;
   #lease: Lease | undefined;
-  #outcome: CallOutcome | undefined;
+  #ending: { readonly result: ToolResultEnvelope | undefined; readonly kind: ToolErrorKind | undefined } | undefined;
 
   constructor(record: CallRecord, guarded: GuardedTool) {
     this.#record = record;
@@ -47,12 +49,20 @@ export class ShadowWatch {
 
   /** How the tool's own call ended. */
   end(outcome: CallOutcome): void {
-    this.#outcome = outcome;
     const { error, result } = outcome;
+    this.#ending = { result, kind: error?.kind };
     const { timeoutMs } = this.#guarded;
     if (result.durationMs > timeoutMs) this.#tell('time_out', 'timeout', `The attempt took ${Math.round(result.durationMs)} ms of ${timeoutMs}`);
     if (error !== undefined) this.#failed(error);
     else if (this.#admission?.admitted === true) this.#admission.success();
+    this.#keep();
+  }
+
+  /** The call was cut short, by its caller or its time: nothing is held on to. */
+  cutShort(kind: ToolErrorKind): void {
+    if (this.#ending !== undefined) return;
+    this.#ending = { result: undefined, kind };
+    if (this.#admission?.admitted === true) this.#admission.release();
     this.#keep();
   }
 
@@ -100,9 +110,9 @@ export class ShadowWatch {
 
   /** The record of the key, without the result: it is never given to anyone. */
   #keep(): void {
-    if (this.#lease === undefined || this.#outcome === undefined) return;
-    const { result, error } = this.#outcome;
-    const { payload: _, ...outcome } = outcomeOf(this.#record, this.#guarded.dedupe, result, error?.kind) ?? {};
+    if (this.#lease === undefined || this.#ending === undefined) return;
+    const { result, kind } = this.#ending;
+    const { payload: _, ...outcome } = outcomeOf(this.#record, this.#guarded.dedupe, result, kind) ?? {};
     if ('state' in outcome) this.#lease.settle(outcome, () => undefined);
     else this.#lease.release();
   }

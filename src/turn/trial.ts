@@ -114,6 +114,8 @@ export class Trial implements AttemptOwner {
 
   #attemptNow(): void {
     const record = this.#record;
+    // A hook or a shared breaker may have taken longer than the lease, or than the turn.
+    if (record.lease?.holds() === false || record.remainingMs <= 0) return this.#tooLate();
     if (this.#retrying !== undefined) record.recordRetry(this.#retrying);
     this.#retrying = undefined;
     this.#attemptStartedAtMs = record.site.runtime.now();
@@ -125,6 +127,13 @@ export class Trial implements AttemptOwner {
     record.emit({ type: 'attempt_started', attempt: record.attempts });
     // Whoever heard that may have ended the call.
     if (!this.#over) attempt.start(record, this.#input, this.#ownAttempts);
+  }
+
+  /** No attempt without a valid claim, nor after the deadline. A loss has just been told, and ended this. */
+  #tooLate(): void {
+    this.#permit?.ignore();
+    this.#permit = undefined;
+    if (!this.#over) this.#failed(new ToolExecutionError('deadline_exceeded', 'The deadline passed before the attempt could start'));
   }
 
   /** Ends it from outside: the attempt is aborted, its permit given back, a backoff called off. Nobody is told but the trace. */
