@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { config } from 'rxjs';
-import type { Sometimes, Violation } from './findings.ts';
+import { scenarioOf, type ScenarioName, type Sometimes, type Violation } from './findings.ts';
 import { plantBug } from './plant.ts';
 
 /** Which seeds to run: every `step`-th of `count` from `from` on. */
@@ -8,6 +8,8 @@ export interface BatchOptions {
   readonly from: number;
   readonly count: number;
   readonly step: number;
+  /** One scenario for all; without it each seed says which. */
+  readonly scenario?: ScenarioName;
   /** The name of a bug to plant first. */
   readonly plant?: string;
   /** Stop at the first seed that fails. */
@@ -40,10 +42,11 @@ const idle = (): Promise<void> =>
     setImmediate(resolve);
   });
 
-export async function runBatch({ from, count, step, plant, first = false }: BatchOptions): Promise<BatchReport> {
+export async function runBatch({ from, count, step, scenario, plant, first = false }: BatchOptions): Promise<BatchReport> {
   if (plant !== undefined) plantBug(plant);
   // Only now, so that what is planted is what is loaded.
-  const { simulate } = await import('./simulate.ts');
+  const [{ simulate: simulateLayer }, { simulateKeys }] = await Promise.all([import('./simulate.ts'), import('./idempotency/simulate.ts')]);
+  const simulate = (seed: number): ReturnType<typeof simulateLayer> => ((scenario ?? scenarioOf(seed)) === 'layer' ? simulateLayer(seed) : simulateKeys(seed));
   const stray: string[] = [];
   const record = (error: unknown): void => void stray.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
   process.on('unhandledRejection', record);

@@ -101,6 +101,9 @@ export class CallWatch {
         return this.#check(this.goneSeq < Infinity, 'RSC-1', () => 'abandoned, and nobody gave it up');
       case 'call_started':
       case 'escalated':
+      case 'dedupe':
+      case 'hook':
+      case 'shadow':
         return undefined;
     }
   }

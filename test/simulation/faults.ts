@@ -12,18 +12,22 @@ const ON = 0.25;
 const RATES = [0.25, 0.25, 0.25, 0.5, 0.9] as const;
 
 /** The rate of each point that is on in this run. */
-export type Faults = Readonly<Partial<Record<FaultPoint, number>>>;
+export type Rates<Point extends string> = Readonly<Partial<Record<Point, number>>>;
+export type Faults = Rates<FaultPoint>;
 
-export const drawFaults = (dice: Dice): Faults => {
-  const faults: Partial<Record<FaultPoint, number>> = {};
-  for (const point of FAULT_POINTS) {
+/** @param usual one that is on in half of the runs */
+export function drawRates<Point extends string>(dice: Dice, points: readonly Point[], usual?: Point): Rates<Point> {
+  const rates: Partial<Record<Point, number>> = {};
+  for (const point of points) {
     const rate = dice.pick(RATES);
-    if (dice.chance(point === 'transient' ? 0.5 : ON)) faults[point] = rate;
+    if (dice.chance(point === usual ? 0.5 : ON)) rates[point] = rate;
   }
-  return faults;
-};
+  return rates;
+}
 
-export const fires = (faults: Faults, point: FaultPoint, dice: Dice): boolean => {
+export const drawFaults = (dice: Dice): Faults => drawRates(dice, FAULT_POINTS, 'transient');
+
+export const fires = <Point extends string>(faults: Rates<Point>, point: Point, dice: Dice): boolean => {
   const rate = faults[point];
   return rate !== undefined && dice.chance(rate);
 };

@@ -1,15 +1,32 @@
-/** Rare states. One that is never reached over a whole batch means that the batch proves less than it seems to. */
-export const SOMETIMES = [
-  'deadline in a backoff', 'an old probe alive at the next half-open', 'breaker opens while another call backs off', 'unsubscribed inside next',
-  'synchronous throw', 'empty turn', 'two answers at one instant, in order', 'two answers at one instant, out of order', 'late answer after a timeout',
-  'success on a retry', 'alternative answers', 'detached call settles late', 'half-open rejects', 'half-open revokes its probes', 'breaker closes again',
-  'ramp rejects', 'slow call opens a breaker', 'stall past several timers', 'wall clock jumps in a call', 'Retry-After is the wait', 'uncertain mutation refused',
-  'retry budget refuses', 'node skipped', 'node ran with a default', 'required node skipped', 'ready node waits for a place', 'closed while running',
-  'answer and deadline at one instant', 'idle timeout', 'signal aborted in an attempt', 'decision comes later', 'old generation ends', 'several probes at once', 'permanent answer in half-open',
-] as const;
-export type Sometimes = (typeof SOMETIMES)[number];
+/** What is simulated: calls and turns over their breakers, or calls under keys over their store. */
+export type ScenarioName = 'layer' | 'idempotency';
 
-/** What must hold at every step, once quiet, or after the faults have stopped. The idempotency invariants join with the stores. */
+/** One seed in so many is about keys. */
+const KEYS_EVERY = 4;
+
+/** The scenario of a seed, where nobody names one. */
+export const scenarioOf = (seed: number): ScenarioName => (seed % KEYS_EVERY === 0 ? 'idempotency' : 'layer');
+
+/** Rare states. One that is never reached over a whole batch means that the batch proves less than it seems to. */
+export const SOMETIMES = {
+  layer: [
+    'deadline in a backoff', 'an old probe alive at the next half-open', 'breaker opens while another call backs off', 'unsubscribed inside next',
+    'synchronous throw', 'empty turn', 'two answers at one instant, in order', 'two answers at one instant, out of order', 'late answer after a timeout',
+    'success on a retry', 'alternative answers', 'detached call settles late', 'half-open rejects', 'half-open revokes its probes', 'breaker closes again',
+    'ramp rejects', 'slow call opens a breaker', 'stall past several timers', 'wall clock jumps in a call', 'Retry-After is the wait', 'uncertain mutation refused',
+    'retry budget refuses', 'node skipped', 'node ran with a default', 'required node skipped', 'ready node waits for a place', 'closed while running',
+    'answer and deadline at one instant', 'idle timeout', 'signal aborted in an attempt', 'decision comes later', 'old generation ends', 'several probes at once', 'permanent answer in half-open',
+  ],
+  idempotency: [
+    'deadline in a claim', 'lease lost in an attempt', 'completion reply lost', 'follower waits and leader dies', 'takeover', 'stale writer refused', 'conflict',
+    'cancelled in flight', 'failover forgot a claim', 'store down at claim', 'replay of a failure', 'all calls on one key', 'replay of a result', 'stall longer than the lease',
+    'runs unprotected', 'late claim given back', 'leader goes on for others', 'overtaken call gets the other’s result', 'success that is not recorded', 'resource refuses a stale fence',
+    'detached call is recorded', 'never twice', 'forgotten at its time', 'several effects under one key, and told so', 'busy',
+  ],
+} as const;
+export type Sometimes = (typeof SOMETIMES)[ScenarioName][number];
+
+/** What must hold at every step, once quiet, or after the faults have stopped. */
 export const INVARIANTS = {
   'RES-1': 'a call emits at most one result',
   'RES-2': 'every call and turn that was not given up has exactly one result',
@@ -32,6 +49,14 @@ export const INVARIANTS = {
   'DAG-1': 'a node starts once, after all its needs have settled with a value or a default',
   'DAG-2': 'a node is skipped exactly when a need has no value and nothing stands in for it',
   'DAG-3': 'the concurrency limit holds, and no ready node waits while a place is free',
+  'IDEM-1': 'two attempts of one key with valid leases never run at once',
+  'IDEM-2': 'no attempt starts without a lease that is valid by its holder’s clock, less a margin',
+  'IDEM-3': 'who no longer holds a key cannot write, and the fences of a key only grow',
+  'IDEM-4': 'after an acknowledged completion every later claim within its time gets that value, byte for byte',
+  'IDEM-5': 'one effect under a key, unless a call told of uncertainty, of a lost lease, or of a success that was not recorded',
+  'IDEM-6': 'the store’s history, lost answers left open, is linearizable for each key',
+  'IDEM-7': 'the same key with another input is a conflict, and only that is',
+  'IDEM-8': 'no value crosses scopes or tenants',
   'RSC-1': 'what is given up is over in the same instant: signals aborted, no timer, listener or event left',
   'TRC-1': 'every attempt has one start and one end, nothing of a call follows its result, numbers grow without gaps and time does not go back',
   'TRC-2': 'results, worked out from the trace, equal those given',

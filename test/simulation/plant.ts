@@ -1,11 +1,19 @@
 import { registerHooks } from 'node:module';
-import type { InvariantId } from './findings.ts';
+import type { InvariantId, ScenarioName } from './findings.ts';
+import { KEY_PLANTS } from './idempotency/plants.ts';
 
-/** A bug to be planted: one edit of one source file, made while it is loaded, so that what runs is the real layer and nothing on disk changes. */
-export interface Plant {
+interface Edit {
   readonly file: string;
   readonly find: string;
   readonly replace: string;
+}
+
+/** A bug to be planted: an edit of a source file, made while it is loaded, so that what runs is the real layer and nothing on disk changes. */
+export interface Plant extends Edit {
+  /** Where it takes two. */
+  readonly and?: Edit;
+  /** Which seeds find it. Default `layer`. */
+  readonly scenario?: ScenarioName;
   /** Within how many seeds the harness must find it. */
   readonly seeds: number;
   /** What finds it: any of these. */
@@ -13,7 +21,7 @@ export interface Plant {
 }
 
 /** Every one was a real bug of some library, or of ours. */
-export const PLANTS: Readonly<Record<string, Plant>> = {
+const LAYER_PLANTS: Readonly<Record<string, Plant>> = {
   'half-open floodgate': { file: 'policy/breaker.ts', find: 'return memory.probesOut < settings.probes;', replace: 'return true;', seeds: 500, by: ['BRK-1'] },
   'simultaneous failures cancel the reset timer': {
     file: 'policy/breaker.ts',
@@ -27,7 +35,14 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
   'a timer left behind': { file: 'turn/trial.ts', find: 'this.#wait?.unsubscribe();', replace: 'void 0;', seeds: 500, by: ['RSC-1', 'TRC-1', 'DL-1'] },
   'a timeout left behind': { file: 'turn/attempt.ts', find: 'this.#hard?.cancel();', replace: 'void 0;', seeds: 500, by: ['RSC-1'] },
   'an attempt after the deadline': { file: 'policy/recovery.ts', find: 'if (isAboutTime(code) && retryDelayMs(failure) >= turnRemainingMs) {', replace: 'if (isAboutTime(code) && turnRemainingMs < 0) {', seeds: 500, by: ['DL-1'] },
-  'an attempt behind a stall, after the deadline': { file: 'turn/trial.ts', find: 'if (!late && this.#record.remainingMs > 0) {', replace: 'if (!late) {', seeds: 20_000, by: ['DL-1'] },
+  'an attempt behind a stall, after the deadline': {
+    file: 'turn/trial.ts',
+    find: 'if (!late && this.#record.remainingMs > 0) {',
+    replace: 'if (!late) {',
+    and: { file: 'turn/trial.ts', find: ' || record.remainingMs <= 0) return', replace: ') return' },
+    seeds: 20_000,
+    by: ['DL-1'],
+  },
   'a node at the deadline': { file: 'turn/turn.ts', find: 'if (runtime.now() >= this.#site.deadlineMs) return;', replace: '', seeds: 500, by: ['DL-1'] },
   'maximum plus one': { file: 'policy/recovery.ts', find: 'if (attempt >= maxAttempts) return', replace: 'if (attempt > maxAttempts) return', seeds: 100, by: ['RET-1'] },
   'a permanent failure retried': { file: 'policy/recovery.ts', find: "if (failure.classification === 'permanent') return 'permanent';", replace: '', seeds: 200, by: ['RET-3'] },
@@ -37,7 +52,7 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
   'a late result after a timeout': { file: 'turn/attempt.ts', find: '#succeed(value: unknown): void {\n    if (this.#over) return;', replace: '#succeed(value: unknown): void {', seeds: 500, by: ['RES-1', 'TRC-1', 'RES-3', 'RSC-1'] },
   'a false timeout behind a stall': { file: 'operators/expiry.ts', find: 'if (due.length > 0) void new Batch(due, this.#runtime);', replace: 'for (const entry of due) if (!entry.done) { entry.done = true; entry.expired(); }', seeds: 500, by: ['TO-1', 'TURN-2', 'RSC-1'] },
   'a dependant run on a failed parent': { file: 'turn/turn.ts', find: 'if (lacking.length === 0) return this.#start(place, node);', replace: 'return this.#start(place, node);', seeds: 200, by: ['DAG-1', 'DAG-2'] },
-  'one place too many': { file: 'turn/turn.ts', find: 'this.#runningCount < this.#concurrency', replace: 'this.#runningCount <= this.#concurrency', seeds: 200, by: ['DAG-3'] },
+  'one place too many': { file: 'turn/turn.ts', find: 'Math.min(this.#concurrency, this.#runningCount + BURST)', replace: 'Math.min(this.#concurrency + 1, this.#runningCount + BURST)', seeds: 200, by: ['DAG-3'] },
   'an outcome of an old generation counted': { file: 'policy/breaker.ts', find: "if (permit.generation !== now.generation || outcome === 'ignored') return now;", replace: "if (outcome === 'ignored') return now;", seeds: 1_000, by: ['BRK-3'] },
   'a probe of an earlier half-open period not counted': {
     file: 'policy/breaker.ts',
@@ -46,29 +61,36 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
     seeds: 100_000,
     by: ['BRK-1'],
   },
-  'a listener left on the caller’s signal': { file: 'turn/call.ts', find: "if (this.#onAbort !== undefined) site.signal?.removeEventListener('abort', this.#onAbort);", replace: '', seeds: 500, by: ['RSC-1'] },
+  'a listener left on the caller’s signal': { file: 'turn/outside.ts', find: "signal?.removeEventListener('abort', abort);", replace: '', seeds: 500, by: ['RSC-1'] },
   'a signal that is not aborted': { file: 'turn/attempt.ts', find: 'this.#controller?.abort();', replace: 'void 0;', seeds: 200, by: ['RSC-1'] },
   'a good result downgraded at the deadline': { file: 'turn/turn.ts', find: 'this.#results[place] === undefined ? [{ node, place }] : []', replace: 'true ? [{ node, place }] : []', seeds: 200, by: ['TURN-2', 'RES-1'] },
 };
+
+export const PLANTS: Readonly<Record<string, Plant>> = { ...LAYER_PLANTS, ...KEY_PLANTS };
+
+const urlOf = (file: string): string => new URL(`../../src/${file}`, import.meta.url).href;
 
 /** From now on the modules are loaded with the bug in them. Throws unless its place is found exactly once. */
 export function plantBug(name: string): void {
   const plant = PLANTS[name];
   if (plant === undefined) throw new RangeError(`there is no planted bug ${JSON.stringify(name)}; there are ${Object.keys(PLANTS).join(', ')}`);
-  const url = new URL(`../../src/${plant.file}`, import.meta.url).href;
-  let planted = false;
+  const waiting = new Set<Edit>(plant.and === undefined ? [plant] : [plant, plant.and]);
   registerHooks({
     load: (loaded, context, nextLoad) => {
       const result = nextLoad(loaded, context);
-      if (loaded !== url) return result;
-      const source = typeof result.source === 'string' ? result.source : new TextDecoder().decode(result.source);
-      const places = source.split(plant.find).length - 1;
-      if (places !== 1) throw new Error(`the planted bug "${name}" has ${places} places in ${plant.file}: write it anew for the code as it is`);
-      planted = true;
-      return { ...result, source: source.replace(plant.find, () => plant.replace) };
+      const edits = [...waiting].filter(({ file }) => urlOf(file) === loaded);
+      if (edits.length === 0) return result;
+      let source = typeof result.source === 'string' ? result.source : new TextDecoder().decode(result.source);
+      for (const edit of edits) {
+        const places = source.split(edit.find).length - 1;
+        if (places !== 1) throw new Error(`the planted bug "${name}" has ${places} places in ${edit.file}: write it anew for the code as it is`);
+        waiting.delete(edit);
+        source = source.replace(edit.find, () => edit.replace);
+      }
+      return { ...result, source };
     },
   });
   process.once('exit', () => {
-    if (!planted) process.stderr.write(`the planted bug "${name}" was never loaded\n`);
+    if (waiting.size > 0) process.stderr.write(`the planted bug "${name}" was never loaded\n`);
   });
 }

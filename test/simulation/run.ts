@@ -2,12 +2,12 @@ import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { runBatch, type BatchOptions, type BatchReport } from './batch.ts';
-import { INVARIANTS, SOMETIMES } from './findings.ts';
-import { plantBug } from './plant.ts';
+import { INVARIANTS, SOMETIMES, scenarioOf, type ScenarioName } from './findings.ts';
+import { PLANTS, plantBug } from './plant.ts';
 
 /**
- * `npm run simulate -- --seed 7`: one run with all its events. `--seeds 20000 [--from 1]`: many, on all cores. `--plant <name>`: with a bug of
- * `plant.ts`. Ends with 1 when an invariant was broken, or a rare state never reached by a batch large enough to reach it.
+ * `npm run simulate -- --seed 7`: one run with all its events. `--seeds 20000 [--from 1]`: many, on all cores. `--scenario layer` or `idempotency`:
+ * all seeds on that one; else one in four is about keys and their store. `--plant <name>`: with a bug of `plant.ts`, in its scenario. Ends with 1 when an invariant was broken, or a rare state never reached by a batch large enough to reach it.
  */
 const { values } = parseArgs({
   options: {
@@ -16,6 +16,7 @@ const { values } = parseArgs({
     from: { type: 'string', default: '1' },
     threads: { type: 'string', default: String(availableParallelism()) },
     plant: { type: 'string' },
+    scenario: { type: 'string' },
     /** Stop at the first failure, and print the report as JSON. */
     json: { type: 'boolean', default: false },
   },
@@ -23,13 +24,17 @@ const { values } = parseArgs({
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 const plant = values.plant === undefined ? {} : { plant: values.plant };
+const NAMES = Object.keys(SOMETIMES) as ScenarioName[];
+const isScenario = (name: string): name is ScenarioName => (NAMES as readonly string[]).includes(name);
+if (values.scenario !== undefined && !isScenario(values.scenario)) throw new RangeError(`--scenario must be ${NAMES.join(' or ')}, not ${values.scenario}`);
+const scenario: ScenarioName | undefined = values.scenario ?? (values.plant === undefined ? undefined : (PLANTS[values.plant]?.scenario ?? 'layer'));
 /** Below this a rare state may be missed by chance. */
-const ENOUGH = 5_000;
+const ENOUGH = scenario === undefined ? 20_000 : 5_000;
 
 async function replay(seed: number): Promise<boolean> {
   if (values.plant !== undefined) plantBug(values.plant);
-  const { simulate } = await import('./simulate.ts');
-  const { violations, hash, seen } = await simulate(seed, print);
+  const [{ simulate }, { simulateKeys }] = await Promise.all([import('./simulate.ts'), import('./idempotency/simulate.ts')]);
+  const { violations, hash, seen } = await ((scenario ?? scenarioOf(seed)) === 'layer' ? simulate(seed, print) : simulateKeys(seed, print));
   print(`trace ${(hash >>> 0).toString(16)}; ${[...seen].join(', ')}`);
   for (const { invariant, message, atMs } of violations) print(`${invariant} (${INVARIANTS[invariant]}) is broken at ${atMs} ms: ${message}`);
   return violations.length === 0;
@@ -47,14 +52,15 @@ const inWorker = (workerData: BatchOptions): Promise<BatchReport> =>
 
 async function batch(count: number, from: number, threads: number): Promise<boolean> {
   const startedMs = performance.now();
-  const options = { count, step: threads, ...plant, first: values.json };
+  const options = { count, step: threads, ...plant, ...(scenario === undefined ? {} : { scenario }), first: values.json };
   const reports = threads === 1 ? [await runBatch({ ...options, from })] : await Promise.all(Array.from({ length: threads }, (_, i) => inWorker({ ...options, from: from + i, count: count - i })));
   const seconds = (performance.now() - startedMs) / 1000;
   const seeds = reports.reduce((sum, report) => sum + report.seeds, 0);
   const failed = reports.flatMap((report) => report.failed).toSorted((a, b) => a.seed - b.seed);
   const cpuMs = reports.reduce((sum, report) => sum + report.cpuMs, 0);
   const digest = reports.reduce((sum, report) => (sum + report.digest) | 0, 0);
-  const reached = SOMETIMES.map((what) => [what, reports.reduce((sum, { seen }) => sum + (seen[what] ?? 0), 0)] as const);
+  const rare = scenario === undefined ? NAMES.flatMap((name) => SOMETIMES[name]) : SOMETIMES[scenario];
+  const reached = rare.map((what) => [what, reports.reduce((sum, { seen }) => sum + (seen[what] ?? 0), 0)] as const);
   const missed = seeds < ENOUGH ? [] : reached.filter(([, times]) => times === 0);
   if (values.json) {
     print(JSON.stringify({ seeds, failed, digest }));

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { runBatch, type BatchReport } from './batch.ts';
+import { simulateKeys } from './idempotency/simulate.ts';
 import { simulate } from './simulate.ts';
 
 const run = promisify(execFile);
@@ -16,10 +17,18 @@ describe('simulation', () => {
     expect(failed).toStrictEqual([]);
   }, 120_000);
 
+  it('IDEM-1 to 8 every invariant holds in 300 runs under keys', async () => {
+    const { failed, seeds } = await runBatch({ from: 1, count: 300, step: 1, scenario: 'idempotency' });
+    expect(failed).toStrictEqual([]);
+    expect(seeds).toBe(300);
+  }, 120_000);
+
   it('DET-1 the same seed gives the same trace, twice in a process and across processes', async () => {
     const [once, twice] = [await simulate(77), await simulate(77)];
     expect(twice.hash).toBe(once.hash);
     expect((await simulate(78)).hash).not.toBe(once.hash);
+    expect((await simulateKeys(77)).hash).toBe((await simulateKeys(77)).hash);
+    expect((await simulateKeys(78)).hash).not.toBe((await simulateKeys(77)).hash);
     const [one, other] = await Promise.all([inProcess(100), inProcess(100)]);
     expect(one.digest).toBe(other.digest);
     expect(one.digest).not.toBe(0);

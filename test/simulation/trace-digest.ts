@@ -9,6 +9,7 @@ export class TraceDigest {
     this.#number(event.atMs);
     if ('toolName' in event) this.#text(event.toolName);
     if ('attempt' in event && event.attempt !== undefined) this.#number(event.attempt);
+    if ('step' in event) this.#text(event.step);
     if ('classification' in event) this.#text(event.classification);
     if ('delayMs' in event && event.delayMs !== undefined) this.#number(event.delayMs);
   }

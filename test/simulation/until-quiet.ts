@@ -1,4 +1,15 @@
-import type { World } from './world.ts';
+import type { VirtualScheduler } from '../../src/testing/virtual-scheduler.ts';
+import type { Findings } from './findings.ts';
+
+/** What is run, and looked at between its events. */
+export interface Watched {
+  readonly runtime: { readonly scheduler: VirtualScheduler };
+  readonly findings: Findings;
+  /** Work that was given up is over in the same instant. */
+  checkGivenUp(): void;
+  /** Virtual time is about to go on. */
+  leaving(): void;
+}
 
 /** More events than any run needs: one that gets here will never be quiet. */
 const STEPS_MAX = 50_000;
@@ -10,7 +21,7 @@ const drained = (): Promise<void> =>
   });
 
 /** Runs until no timer waits, with every check between the events. */
-export async function untilQuiet(world: World): Promise<void> {
+export async function untilQuiet(world: Watched): Promise<void> {
   const { scheduler } = world.runtime;
   let overdue = 0;
   for (let steps = 0; world.findings.violations.length === 0; steps++) {

@@ -1,0 +1,39 @@
+import type { Plant } from '../plant.ts';
+
+const scenario = 'idempotency';
+
+/** What goes wrong with keys, in the store of this package or in what asks it. Every one was a real bug of some library, or of ours. */
+export const KEY_PLANTS: Readonly<Record<string, Plant>> = {
+  'reclaim of a live record': { scenario, file: 'stores/record-life.ts', find: 'return record.version === over && !runs(record, atMs);', replace: 'return record.version === over;', seeds: 20_000, by: ['IDEM-1', 'IDEM-2', 'IDEM-6'] },
+  'a claim that looks at no record': { scenario, file: 'stores/record-life.ts', find: 'return record.version === over && !runs(record, atMs);', replace: 'return true;', seeds: 500, by: ['IDEM-1', 'IDEM-2', 'IDEM-4', 'IDEM-6'] },
+  'completion without owner token': { scenario, file: 'stores/memory.ts', find: 'if (entry?.record.version !== of) return undefined;', replace: "if (entry === undefined || (entry.record.version !== of && entry.record.state !== 'inflight')) return undefined;", seeds: 20_000, by: ['IDEM-3', 'IDEM-6'] },
+  'a late completion overwrites a newer one': { scenario, file: 'stores/memory.ts', find: 'if (entry?.record.version !== of) return undefined;', replace: "if (entry === undefined || (entry.record.version !== of && entry.record.state === 'inflight')) return undefined;", seeds: 20_000, by: ['IDEM-3', 'IDEM-4', 'IDEM-6'] },
+  'an attempt outlives its lease': { scenario, file: 'turn/dedupe-seat.ts', find: 'this.#owner.seatLost();', replace: '', seeds: 2_000, by: ['TO-1', 'IDEM-1'] },
+  'a renewal is never sent': { scenario, file: 'operators/lease.ts', find: 'ask(() => store.renew(this.claimed.key, this.claimed.version, leaseMs),', replace: 'ask(() => true,', seeds: 500, by: ['TO-1', 'IDEM-1', 'IDEM-2'] },
+  'a lease counted from its answer': { scenario, file: 'operators/claiming.ts', find: 'new Lease(record, sentAtMs, this.#options', replace: 'new Lease(record, runtime.now(), this.#options', seeds: 5_000, by: ['TO-1', 'IDEM-1', 'IDEM-2'] },
+  'no margin for clocks that run apart': { scenario, file: 'operators/lease.ts', find: 'const MARGIN = 0.05;', replace: 'const MARGIN = 0;', seeds: 5_000, by: ['TO-1', 'IDEM-1', 'IDEM-2'] },
+  'a result crosses tenants': {
+    scenario,
+    file: 'policy/key.ts',
+    find: 'scope, tenantId, namespace,',
+    replace: 'scope, namespace,',
+    and: { file: 'policy/claim.ts', find: 'one.tenantId === other.tenantId && (', replace: '(' },
+    seeds: 500,
+    by: ['IDEM-8'],
+  },
+  'the tenant is no part of the key': { scenario, file: 'policy/key.ts', find: 'scope, tenantId, namespace,', replace: 'scope, namespace,', seeds: 500, by: ['IDEM-7'] },
+  'no look at the input': { scenario, file: 'policy/claim.ts', find: 'if (!own || record.request.paramsDigest !== request.paramsDigest)', replace: 'if (!own)', seeds: 500, by: ['IDEM-7'] },
+  'a rejected duplicate frees the key': { scenario, file: 'operators/claiming.ts', find: 'const error = REFUSALS[decision.because](reading);', replace: "const error = REFUSALS[decision.because](reading); void this.#options.store.delete(this.#claim.key, reading.record.version);", seeds: 500, by: ['IDEM-1', 'IDEM-2', 'IDEM-3', 'IDEM-5', 'IDEM-4'] },
+  'an attempt without a valid lease': {
+    scenario,
+    file: 'turn/trial.ts',
+    find: 'if (record.lease?.holds() === false) return;',
+    replace: '',
+    and: { file: 'turn/trial.ts', find: 'if (record.lease?.holds() === false || ', replace: 'if (' },
+    seeds: 5_000,
+    by: ['IDEM-2'],
+  },
+  'a released takeover leaves no trace': { scenario, file: 'operators/lease.ts', find: 'this.#tookOver ? store.renew(key, version, AT_ONCE_MS) : store.delete(key, version)', replace: 'store.delete(key, version)', seeds: 50_000, by: ['IDEM-5'] },
+  'a canceled call frees its key': { scenario, file: 'turn/replay.ts', find: "if (kind === 'canceled') {", replace: "if (kind === 'canceled') return undefined; if (kind === 'timeout') {", seeds: 5_000, by: ['IDEM-5'] },
+  'a follower gets what is there': { scenario, file: 'policy/claim.ts', find: "return mode === 'enforced' ? { act: 'wait' }", replace: "return mode === 'enforced' ? { act: 'replay' }", seeds: 500, by: ['IDEM-4', 'RES-3', 'TRC-2'] },
+};
