@@ -22,8 +22,11 @@ export interface WorkerTask {
 export type Point = 'before the claim' | 'after the claim' | 'in the attempt' | 'after the effect' | 'before the completion' | 'after the completion';
 
 const task = JSON.parse(process.argv[2] ?? '{}') as WorkerTask;
-// It does not outlive whoever started it, nor its own result.
-process.once('disconnect', () => process.exit());
+let closing = false;
+// It does not outlive whoever started it, nor its own result; but what it closes, it closes first.
+process.once('disconnect', () => {
+  if (!closing) process.exit();
+});
 
 const reach = async (point: Point): Promise<void> => {
   if (task.diesAt !== point) return;
@@ -74,6 +77,7 @@ const spillway = createSpillway({
   store: mortal,
 });
 process.once('SIGTERM', () => {
+  closing = true;
   void spillway.close().then(() => process.exit(0));
 });
 spillway.trace$.subscribe((event) => {
