@@ -26,23 +26,35 @@ const joined = (pieces: readonly Uint8Array[], length: number): Uint8Array<Array
   return bytes;
 };
 
-/** Reads a body up to a limit; what is beyond it is never held. */
-export async function readBytes(request: Request, maxBodyBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+const brokenOff = (cause?: unknown): GatewayError => new GatewayError('client_gone', 'The body broke off; send the request again', { cause });
+
+/** Reads a body up to a limit; what is beyond it is never held. `signal`: when to wait for no more of it. */
+export async function readBytes(request: Request, maxBodyBytes: number, signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
   if (Number(request.headers.get('content-length') ?? 0) > maxBodyBytes) throw tooLarge(maxBodyBytes);
   if (request.body === null) return new Uint8Array(0);
   const pieces: Uint8Array[] = [];
   let length = 0;
   const reader = request.body.getReader();
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return joined(pieces, length);
-    length += value.length;
-    if (length > maxBodyBytes) {
-      // Nobody waits for the rest.
-      void reader.cancel().catch(() => undefined);
-      throw tooLarge(maxBodyBytes);
+  // Nobody waits for the rest.
+  const cancel = (): void => void reader.cancel().catch(() => undefined);
+  signal?.addEventListener('abort', cancel);
+  try {
+    for (;;) {
+      const { done, value } = await reader.read().catch((cause: unknown) => {
+        throw brokenOff(cause);
+      });
+      // What is canceled ends as if it were whole.
+      if (signal?.aborted === true) throw brokenOff();
+      if (done) return joined(pieces, length);
+      length += value.length;
+      if (length > maxBodyBytes) throw tooLarge(maxBodyBytes);
+      pieces.push(value);
     }
-    pieces.push(value);
+  } catch (error) {
+    cancel();
+    throw error;
+  } finally {
+    signal?.removeEventListener('abort', cancel);
   }
 }
 
@@ -57,10 +69,10 @@ const decoded = (bytes: Uint8Array): string => {
 };
 
 /** Reads the body of a request that must be a JSON object. */
-export async function readBody(request: Request, { maxBodyBytes, maxDepth }: BodyLimits): Promise<RequestBody> {
-  const encoding = request.headers.get('content-encoding') ?? 'identity';
+export async function readBody(request: Request, { maxBodyBytes, maxDepth }: BodyLimits, signal?: AbortSignal): Promise<RequestBody> {
+  const encoding = request.headers.get('content-encoding')?.toLowerCase() ?? 'identity';
   if (encoding !== 'identity') throw new GatewayError('invalid_request', `The content-encoding ${JSON.stringify(encoding.slice(0, 64))} is not read here; send the JSON as it is`);
-  const bytes = await readBytes(request, maxBodyBytes);
+  const bytes = await readBytes(request, maxBodyBytes, signal);
   const text = decoded(bytes);
   if (nestsDeeper(text, maxDepth)) throw new GatewayError('too_deep', `The body is nested deeper than ${maxDepth} levels, the most that this gateway takes; flatten it`);
   let value: unknown;

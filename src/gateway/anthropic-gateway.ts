@@ -6,7 +6,7 @@ import { plainAnswer } from './anthropic-plain.ts';
 import { GatewayReport } from './anthropic-report.ts';
 import { ConversationRequest } from './anthropic-request.ts';
 import { bodyOf, chunksOf, isEventStream } from './anthropic-response.ts';
-import { isAbout, keyOf, knownMessages, type KnownMessage } from './anthropic-restore.ts';
+import { isAbout, knownMessages, retryKeys, type KnownMessage } from './anthropic-restore.ts';
 import { piecesOf } from './anthropic-json.ts';
 import { firstAborted } from './anthropic-signal.ts';
 import { errorEvent, passedOn, streamedAnswer } from './anthropic-stream.ts';
@@ -90,9 +90,9 @@ export class Gateway {
     return new Response(response.body, { status: response.status, headers: clientHeaders(response.headers) });
   }
 
-  async #read({ request }: Passage, counting: boolean): Promise<RequestBody> {
+  async #read({ request }: Passage, counting: boolean, signal: AbortSignal): Promise<RequestBody> {
     const { limits } = this.#settings;
-    const body = await readBody(request, limits);
+    const body = await readBody(request, limits, signal);
     validateRequest(body.value, counting, limits);
     return body;
   }
@@ -101,7 +101,7 @@ export class Gateway {
     this.gate.refuseWhileDraining();
     const { tools, upstream } = this.#services;
     const { request, target } = passage;
-    const body = await this.#read(passage, true);
+    const body = await this.#read(passage, true, request.signal);
     const known = tools.size === 0 ? [] : (await this.#restore(body, passage, [])).known;
     const sent = tools.size === 0 ? body.bytes : new ConversationRequest(body, tools.offer(body.value['tools']).definitions, known).text;
     const response = await upstream.send({ method: 'POST', target, headers: upstreamHeaders(request.headers), body: sent, signal: request.signal });
@@ -115,7 +115,7 @@ export class Gateway {
     const signal = firstAborted([passage.request.signal, gone.signal, place.harvest]);
     let streams = false;
     try {
-      const body = await this.#read(passage, false);
+      const body = await this.#read(passage, false, signal);
       const pieces = await this.#answer(passage, body, place, signal);
       if (!('pieces' in pieces)) return pieces.whole;
       streams = true;
@@ -135,6 +135,7 @@ export class Gateway {
     signal: AbortSignal,
   ): Promise<{ readonly whole: Response } | { readonly pieces: AsyncGenerator<Uint8Array, void, undefined>; readonly status: number; readonly headers: Headers }> {
     const { upstream, tools } = this.#services;
+    const { pingMs, runtime } = this.#settings;
     const { request, requestId, target, scope } = passage;
     const send = { method: 'POST', target, headers: upstreamHeaders(request.headers), signal };
     if (tools.size === 0) {
@@ -151,10 +152,10 @@ export class Gateway {
       };
       return { pieces: isEventStream(response) ? passedOn(response.body, (cause) => errorEvent(broken(cause), requestId)) : chunksOf(response.body), status, headers };
     }
-    const { known, resumed } = await this.#restore(body, passage, [keyOf(scope, 'retry', body.text)]);
+    const { known, resumed } = await this.#restore(body, passage, this.#retried(body, passage));
     const offer = tools.offer(body.value['tools']);
     const conversation = new ConversationRequest(body, offer.definitions, known);
-    const turn = new GatewayTurn(this.#services, { requestId, scope, value: body.value, text: body.text, conversation, offer, resumed, upstream: send, harvest: place.harvest });
+    const turn = new GatewayTurn(this.#services, { requestId, scope, value: body.value, retryKey: () => retryKeys(scope, body.text, runtime.wallNow())[0], conversation, offer, resumed, upstream: send, harvest: place.harvest });
     const plain = async (): Promise<{ readonly response: Response; readonly whole?: Response }> => {
       try {
         const response = await upstream.send({ ...send, body: turn.firstBody });
@@ -169,7 +170,6 @@ export class Gateway {
     if (whole !== undefined) return { whole };
     const headers = clientHeaders(response.headers);
     headers.delete('content-length');
-    const { pingMs, runtime } = this.#settings;
     const onError = (error: GatewayError | UpstreamRefusal): void => {
       if (error instanceof GatewayError) this.report.error(error.kind, requestId, {}, error.cause);
       else this.report.error('upstream_broken', requestId, { answered: error.status });
@@ -177,18 +177,20 @@ export class Gateway {
     return { pieces: streamedAnswer(turn, response, { pingMs, runtime, onError }), status: response.status, headers };
   }
 
-  /** Whether the client asks again, by its own word or because it failed here. */
-  #isRetry({ request }: Passage, key: string): boolean {
+  /** What a request may have been kept under that is sent again, by the client's own word or because it failed here. */
+  #retried({ text }: RequestBody, { request, scope }: Passage): readonly string[] {
     const { failed } = this.#services;
-    if (Number(request.headers.get('x-stainless-retry-count') ?? 0) > 0) return true;
-    return !failed.none && failed.take(key);
+    const saysSo = Number(request.headers.get('x-stainless-retry-count') ?? 0) > 0;
+    if (!saysSo && failed.none) return [];
+    const keys = retryKeys(scope, text, this.#settings.runtime.wallNow());
+    const failedHere = keys.filter((key) => failed.take(key));
+    return saysSo ? keys : failedHere;
   }
 
   /** Asks the state for what the client does not see. */
-  async #restore({ value }: RequestBody, passage: Passage, retryKeys: readonly string[]): Promise<{ readonly known: Known; readonly resumed: readonly string[] }> {
+  async #restore({ value }: RequestBody, passage: Passage, retries: readonly string[]): Promise<{ readonly known: Known; readonly resumed: readonly string[] }> {
     const { requestId, scope } = passage;
     const messages = knownMessages(value['messages'] as readonly unknown[], scope);
-    const retries = retryKeys.filter((key) => this.#isRetry(passage, key));
     const keys = [...new Set([...messages.map(({ key }) => key), ...retries])];
     if (keys.length === 0) return { known: [], resumed: [] };
     const pending = messages.find((message) => message.pending);
@@ -200,7 +202,8 @@ export class Gateway {
     if (pending !== undefined && this.#settings.unknownCalls === 'refuse' && !known.some(([message]) => message === pending)) {
       throw new GatewayError('state_unknown', `The tool calls of messages.${pending.place} are not known to this gateway, or no longer; begin the turn again from the message before it`);
     }
-    return { known, resumed: retries.flatMap((key) => piecesOf(records.get(key)?.before ?? '[]')) };
+    const [kept] = retries.flatMap((key) => records.get(key) ?? []);
+    return { known, resumed: piecesOf(kept?.before ?? '[]') };
   }
 
   async #retrieve(keys: readonly string[], pending: KnownMessage | undefined, requestId: string): Promise<ReadonlyMap<string, ConversationRecord>> {

@@ -34,7 +34,8 @@ export class TurnGate {
   /** Of those inside. */
   readonly #harvests = new Set<AbortController>();
   #draining = false;
-  #empty: (() => void) | undefined;
+  /** Who waits until all have left. */
+  readonly #waiting = new Set<() => void>();
 
   constructor(maxTurns: number, rate: RateLimit | undefined, runtime: Runtime) {
     this.#maxTurns = maxTurns;
@@ -60,7 +61,7 @@ export class TurnGate {
     return {
       harvest: harvest.signal,
       leave: () => {
-        if (this.#harvests.delete(harvest) && this.running === 0) this.#empty?.();
+        if (this.#harvests.delete(harvest) && this.running === 0) for (const resolve of this.#waiting) resolve();
       },
     };
   }
@@ -77,7 +78,7 @@ export class TurnGate {
       for (const harvest of this.#harvests) harvest.abort();
     });
     await new Promise<void>((resolve) => {
-      this.#empty = resolve;
+      this.#waiting.add(resolve);
     });
     deadline.cancel();
   }

@@ -18,7 +18,7 @@ export interface GatewayLimits {
   readonly maxBodyBytes: number;
   /** How deep a body may be nested. Default 64, as everywhere (R-9.2). */
   readonly maxDepth: number;
-  /** Blocks of one message. Default 4,096. */
+  /** Blocks of one message, of one tool result, of `system`. Default 4,096. */
   readonly maxBlocks: number;
   /** Turns at a time. Default 1,000. */
   readonly maxTurns: number;

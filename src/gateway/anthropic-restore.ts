@@ -16,6 +16,17 @@ export interface KnownMessage {
 /** A hash that nobody can turn round, nor make collide by where one part ends. */
 export const keyOf = (scope: string, kind: 'use' | 'said' | 'retry', id: string): string => `${scope}:${kind}:${sha256(JSON.stringify([scope, kind, id.toWellFormed()]))}`;
 
+/** For how long a request that is sent again may be known, at least; twice that, at most. */
+const RETRY_WINDOW_MS = 600_000;
+
+/** What a request is kept under for when it is sent again: first that of now, then that of a while ago. */
+export function retryKeys(scope: string, text: string, wallNowMs: number): readonly [now: string, before: string] {
+  const digest = sha256(text.toWellFormed());
+  const window = Math.floor(wallNowMs / RETRY_WINDOW_MS);
+  const key = (number: number): string => keyOf(scope, 'retry', `${number}:${digest}`);
+  return [key(window), key(window - 1)];
+}
+
 const blocksOf = ({ content }: Fields): readonly Fields[] => (typeof content === 'string' ? [{ type: 'text', text: content }] : Array.isArray(content) ? content.map(fieldsOf) : []);
 
 const idsOf = (message: Fields): string[] => blocksOf(message).flatMap(({ type, id }) => (type === 'tool_use' && typeof id === 'string' ? [id] : []));

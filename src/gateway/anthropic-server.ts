@@ -1,7 +1,9 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import { Server as NetServer, type AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
+import { expireAfter } from '../operators/expiry.ts';
 import { checkKeys, checkNumber, integer } from '../policy/check.ts';
+import { liveRuntime } from '../runtime.ts';
 import type { AnthropicGateway } from './anthropic.ts';
 
 export interface GatewayServerOptions {
@@ -20,6 +22,9 @@ export interface GatewayServer {
   close(graceMs?: number): Promise<void>;
 }
 
+/** How long clients may take to read their last answers when the server closes, unless its turns may take less. */
+const READ_MS = 5_000;
+
 /** Longer than clients and balancers keep a connection: they close it, and no request meets a closed one. */
 const KEEP_ALIVE_MS = 75_000;
 
@@ -35,6 +40,32 @@ const listening = (server: Server, host: string, port: number): Promise<AddressI
     server.once('error', ({ code = '' }: NodeJS.ErrnoException) => reject(new Error(`cannot listen on ${host}:${port}: ${REASONS[code] ?? code}`)));
     server.listen(port, host, () => resolve(server.address() as AddressInfo));
   });
+
+/** Answers that are on their way. */
+class Answers {
+  readonly #open = new Set<ServerResponse>();
+  #last: (() => void) | undefined;
+
+  add(answer: ServerResponse): void {
+    this.#open.add(answer);
+    answer.once('close', () => {
+      this.#open.delete(answer);
+      if (this.#open.size === 0) this.#last?.();
+    });
+  }
+
+  /** Resolves when all have been handed to the system, or nobody waits for them any more; after `withinMs` in any case. */
+  async ended(withinMs: number): Promise<void> {
+    if (this.#open.size === 0) return;
+    await new Promise<void>((resolve) => {
+      const deadline = expireAfter(withinMs, liveRuntime, resolve);
+      this.#last = () => {
+        deadline.cancel();
+        resolve();
+      };
+    });
+  }
+}
 
 /**
  * Serves a gateway on Node.
@@ -53,25 +84,24 @@ export async function serveAnthropicGateway(gateway: AnthropicGateway, options: 
   checkNumber('port', port, integer(0, 65_535));
   if (typeof host !== 'string' || !/^[\w.:-]{1,253}$/.test(host)) throw new RangeError(`host must be a name or an address without a port, not ${JSON.stringify(String(host).slice(0, 64))}`);
   const listener = getRequestListener((request) => gateway.fetch(request), { overrideGlobalObjects: false });
-  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (incoming, outgoing) => void listener(incoming, outgoing));
+  const answers = new Answers();
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (incoming, outgoing) => {
+    answers.add(outgoing);
+    void listener(incoming, outgoing);
+  });
   const { port: bound } = await listening(server, host, port);
   let closing: Promise<void> | undefined;
   const close = async (graceMs?: number): Promise<void> => {
     const closed = new Promise<void>((resolve) => {
-      server.close(() => resolve());
+      // That of HTTP would cut answers that are not read yet: to it, their connections are idle.
+      NetServer.prototype.close.call(server, () => resolve());
     });
     await gateway.drain(graceMs);
-    // What was answered last has been handed to the connection; idle ones would stay open.
-    server.closeIdleConnections();
-    await Promise.race([closed, flushed(server)]);
+    // What was answered last may not have been read yet.
+    await answers.ended(Math.min(graceMs ?? READ_MS, READ_MS));
+    server.close();
     server.closeAllConnections();
     await closed;
   };
   return { url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`, port: bound, close: (graceMs) => (closing ??= close(graceMs)) };
 }
-
-/** Resolves once no connection has anything left to send. */
-const flushed = (server: Server): Promise<void> =>
-  new Promise((resolve) => {
-    server.getConnections(() => resolve());
-  });

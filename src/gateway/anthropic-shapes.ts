@@ -38,10 +38,12 @@ export type ShapeRule =
   | 'result_id'
   | 'result_content'
   | 'result_block'
+  | 'nested_block'
   | 'result_flag'
   | 'empty_error'
   | 'orphan_result'
   | 'duplicate_result'
+  | 'late_result'
   | 'unanswered_use';
 
 /** Every malformed shape that is refused before the upstream sees it (R-13.3). */
@@ -60,7 +62,7 @@ const SHAPES: Readonly<Record<ShapeRule, Shape>> = {
   message: request('a message that is no object', '{at}: must be an object with a role and content'),
   role: request('a role that is not `user`, `assistant` or `system`', '{at}.role: must be user, assistant or system'),
   content: request('`content` neither a text nor a list of blocks', '{at}.content: must be a text or a list of blocks'),
-  many_blocks: request('more blocks in a message than the limit', '{at}.content: holds more blocks than this gateway takes in one message; send fewer'),
+  many_blocks: request('more blocks in a message, a result or `system` than the limit', '{at}: holds more blocks than this gateway takes in one list; send fewer'),
   block: request('a block that is no object with a `type`', '{at}: must be a block: an object with a type'),
   text: request('a `text` block without text', '{at}.text: must be a text'),
   use_place: result('`tool_use` outside an assistant message', '{at}: tool_use blocks can only be in assistant messages'),
@@ -72,10 +74,12 @@ const SHAPES: Readonly<Record<ShapeRule, Shape>> = {
   result_id: result('`tool_result` without a `tool_use_id`', '{at}.tool_use_id: a tool_result needs the id of the tool_use that it answers'),
   result_content: result('`tool_result` whose `content` is neither a text nor a list of blocks', '{at}.content: the content of a tool_result must be a text or a list of blocks'),
   result_block: result('a block in a `tool_result` that is no object with a `type`, or a `text` without text', '{at}: must be a block: an object with a type, and with a text if it is of type text'),
+  nested_block: result('`tool_use` or `tool_result` in a `tool_result`', '{at}: a tool_result cannot hold tool_use or tool_result blocks'),
   result_flag: result('`is_error` neither true nor false', '{at}.is_error: must be true or false'),
   empty_error: result('`is_error: true` with nothing in `content`', '{at}.content: cannot be empty when is_error is true; say what failed'),
   orphan_result: result('a result for an id that the assistant message just before does not have', '{at}.tool_use_id: no tool_use of the assistant message just before has the id {id}; each tool_result must answer one of it'),
   duplicate_result: result('two results for one `tool_use`', '{at}.tool_use_id: {id} is answered already; each tool_use takes exactly one tool_result'),
+  late_result: result('`tool_result` after a text or a file in its message', '{at}: tool_result blocks must come first in a message; put texts and files after them'),
   unanswered_use: result('a `tool_use` without a result in the next message', '{at}: the tool_use {id} has no tool_result in the message just after; answer each tool_use exactly once'),
 };
 

@@ -1,3 +1,14 @@
+import { Observable } from 'rxjs';
+
+/** Emits nothing, and errors with `error()` once a signal is aborted: what waits beside it need not know of signals. */
+export const failsOnAbort = (signal: AbortSignal, error: () => unknown): Observable<never> =>
+  new Observable((subscriber) => {
+    const fail = (): void => subscriber.error(error());
+    if (signal.aborted) return fail();
+    signal.addEventListener('abort', fail, { once: true });
+    return () => signal.removeEventListener('abort', fail);
+  });
+
 /**
  * A signal that is aborted with the first of others, which live no longer than it does: its listeners stay on them. `AbortSignal.any` would be
  * kept by Node for as long as someone listens, and what is fetched listens for ever.

@@ -118,11 +118,17 @@ async function* pinging(work: Promise<unknown>, atOnce: boolean, everyMs: number
   while (!(await firstValueFrom(race(done$, runtime.after(everyMs).pipe(map(() => false)))))) yield PING;
 }
 
+const EVENT_END = new TextEncoder().encode('\n\n');
+
 /** The events of one step, as the client may see them. */
 async function* heard(step: StreamStep, body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
   for await (const events of sseEvents(body)) {
-    // Half an event would spoil what comes after it.
-    const out = events.flatMap((event) => (event.whole || parsed(event) !== undefined ? step.hear(event) : []));
+    const out = events.flatMap((event) => {
+      if (event.whole || step.hasStopped) return step.hear(event);
+      // Half an event would spoil what comes after it, and so would one that has no end.
+      const pieces = parsed(event) === undefined ? [] : step.hear(event);
+      return pieces.length === 0 ? [] : [...pieces, EVENT_END];
+    });
     if (out.length > 0) yield joinBytes(out);
   }
 }

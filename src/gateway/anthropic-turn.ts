@@ -71,9 +71,10 @@ export interface TurnRequest {
   readonly requestId: string;
   /** Whose conversation it is. */
   readonly scope: string;
-  /** The client's request, parsed and as text. */
+  /** The client's request. */
   readonly value: Fields;
-  readonly text: string;
+  /** What it is kept under for when it is sent again. */
+  readonly retryKey: () => string;
   readonly conversation: ConversationRequest;
   readonly offer: Offer;
   /** Steps made when the same request was sent before, and failed. */
@@ -83,6 +84,7 @@ export interface TurnRequest {
   readonly harvest: AbortSignal;
 }
 
+const NOTHING: ConversationRecord = { toolUseIds: [], before: '', content: '', results: '' };
 const STORAGE_WARNING = 'The conversation state could not be stored: a request that answers these tool calls may fail.';
 
 /** One request of a client through all its steps: the tools of the gateway run between them, and the client sees one answer. */
@@ -132,19 +134,24 @@ export class GatewayTurn {
     return !this.merged && this.#request.resumed.length === 0 && blocks.every(({ value }) => value['type'] !== 'tool_use');
   }
 
+  /** The model was told to call no tool any more; what it answers is the end. */
+  get #wasLast(): boolean {
+    return this.#steps > 1 && this.#steps >= this.#services.maxSteps;
+  }
+
   /** Decides what comes after a step, and does it. @throws UpstreamRefusal or GatewayError when a further step fails */
   async after(end: StepEnd): Promise<Outcome> {
     this.usage = addUsage(this.usage, end.usage);
     this.#container = end.container ?? this.#container;
     if (this.isPlain(end)) return { type: 'final' };
-    const ours = end.stopReason === 'tool_use' ? end.blocks.filter(({ value }) => this.isOurs(value)) : [];
-    // Calls in an answer that was cut off are not made: the client sees an answer without them.
+    const ours = end.stopReason === 'tool_use' && !this.#wasLast ? end.blocks.filter(({ value }) => this.isOurs(value)) : [];
+    // Calls in an answer that was cut off, or that may have none any more, are not made: the client sees an answer without them.
     const kept = end.blocks.filter((block) => ours.includes(block) || !this.isOurs(block.value));
     const theirs = kept.filter((block) => block.value['type'] === 'tool_use' && !ours.includes(block));
     this.#visible.push(...kept.filter((block) => !ours.includes(block)).map(({ value }) => value));
     const content = [...this.#carried, ...kept];
     if (ours.length > 0) return this.#runTools(ours, theirs, content);
-    if (end.stopReason === 'pause_turn' && this.merged) {
+    if (end.stopReason === 'pause_turn' && this.merged && !this.#wasLast) {
       this.#carried = content;
       return this.#goOn([`{"role":"assistant","content":${contentJson(content)}}`]);
     }
@@ -155,10 +162,9 @@ export class GatewayTurn {
   async keepForRetry(): Promise<void> {
     if (this.#hidden.length === this.#kept) return;
     this.#kept = this.#hidden.length;
-    const { scope, text } = this.#request;
-    const key = keyOf(scope, 'retry', text);
+    const key = this.#request.retryKey();
     this.#services.failed.add(key);
-    await this.#store(key, { toolUseIds: [], before: `[${this.#hidden.join(',')}]`, content: '', results: '' });
+    await this.#store(key, { ...NOTHING, before: `[${this.#hidden.join(',')}]` });
   }
 
   /** The same for what it failed with: where asking again would fail again, there is nothing to go on from. */
@@ -210,7 +216,9 @@ export class GatewayTurn {
 
   /** Remembers what the client does not see, so that its next request can be understood. */
   async #finish(theirs: readonly Block[], content: readonly Block[], results: string): Promise<Outcome> {
-    const { scope, value } = this.#request;
+    const { scope, value, resumed, retryKey } = this.#request;
+    // Asked anew, the same question gets new answers of the tools.
+    if (resumed.length > 0) await this.#store(retryKey(), NOTHING);
     const toolUseIds = theirs.map((block) => String(block.value['id']));
     const [first] = toolUseIds;
     const all = contentJson(content);

@@ -1,4 +1,4 @@
-import { defer, firstValueFrom, type Observable } from 'rxjs';
+import { defer, firstValueFrom, merge, type Observable } from 'rxjs';
 import type { RetryPolicy } from '../contract/policy.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { httpThrown } from '../entrance/http.ts';
@@ -6,7 +6,7 @@ import { abortable } from '../operators/abortable.ts';
 import { attemptTimeout } from '../operators/attempt-timeout.ts';
 import { retryBackoff } from '../operators/retry-backoff.ts';
 import { classify } from '../policy/classify.ts';
-import { firstAborted } from './anthropic-signal.ts';
+import { failsOnAbort, firstAborted } from './anthropic-signal.ts';
 import { GatewayError } from './error.ts';
 
 /** What of the platform's `fetch` is used. */
@@ -66,6 +66,10 @@ export function clientHeaders(given: Headers): Headers {
   return headers;
 }
 
+/** Answers that have no body: `Response` takes none with them. */
+const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
+const STATUS_MAX = 599;
+
 /** An answer that is no success, with its body read, so that it can be given on after all retries. */
 export class UpstreamRefusal extends Error {
   override readonly name: string = 'UpstreamRefusal';
@@ -83,7 +87,8 @@ export class UpstreamRefusal extends Error {
   toResponse(): Response {
     const headers = clientHeaders(this.headers);
     headers.delete('content-length');
-    return new Response(this.body, { status: this.status, headers });
+    // An answer beyond what HTTP has cannot be given on.
+    return new Response(BODILESS.has(this.status) ? null : this.body, { status: this.status <= STATUS_MAX ? this.status : 502, headers });
   }
 }
 
@@ -130,7 +135,9 @@ export class Upstream {
       throw new UpstreamRefusal(response.status, response.headers, await response.text());
     });
     try {
-      return await firstValueFrom(attempt$.pipe(retryBackoff(retry, runtime)));
+      // Nobody waits for a retry once the client is gone, or the gateway shut down.
+      const gone$ = failsOnAbort(request.signal, () => request.signal.reason);
+      return await firstValueFrom(merge(gone$, attempt$.pipe(retryBackoff(retry, runtime))));
     } catch (error) {
       throw error instanceof UpstreamRefusal ? error : this.#unanswered(error, request);
     }

@@ -16,9 +16,10 @@ const OPTIONS: Readonly<Record<string, (value: unknown) => boolean>> = {
   thinking: isObject,
   output_config: isObject,
   context_management: isObject,
-  temperature: (value) => typeof value === 'number',
-  top_p: (value) => typeof value === 'number',
-  top_k: (value) => Number.isInteger(value),
+  // JSON can hold numbers that are read as infinite.
+  temperature: Number.isFinite,
+  top_p: Number.isFinite,
+  top_k: Number.isSafeInteger,
   service_tier: (value) => typeof value === 'string',
   stop_sequences: (value) => Array.isArray(value) && value.every((text) => typeof text === 'string'),
   betas: (value) => Array.isArray(value) && value.every((text) => typeof text === 'string'),
@@ -27,7 +28,7 @@ const OPTIONS: Readonly<Record<string, (value: unknown) => boolean>> = {
 
 /** What a request is checked against. */
 export interface ShapeLimits {
-  /** Blocks in one message. */
+  /** Blocks in one list. */
   readonly maxBlocks: number;
 }
 
@@ -38,7 +39,10 @@ const checkTools = (tools: unknown): void => {
   tools.forEach((tool: unknown, place) => {
     const at = `tools.${place}`;
     if (!isObject(tool)) throw misshapen('tools', at);
-    const { name, type } = tool;
+    const { name, type, description, input_schema: schema } = tool;
+    if (type !== undefined && type !== null && !isFilled(type)) throw misshapen('option', `${at}.type`);
+    if (description !== undefined && description !== null && typeof description !== 'string') throw misshapen('option', `${at}.description`);
+    if (schema !== undefined && !isObject(schema)) throw misshapen('option', `${at}.input_schema`);
     // Tools of the provider's own may go without a name.
     if (name === undefined && isFilled(type) && type !== 'custom') return;
     if (!isFilled(name)) throw misshapen('tool_name', at);
@@ -47,14 +51,25 @@ const checkTools = (tools: unknown): void => {
   });
 };
 
-const checkOptions = (body: Fields, counting: boolean): void => {
+const checkSystem = (system: unknown, { maxBlocks }: ShapeLimits): void => {
+  if (system === undefined || system === null || typeof system === 'string') return;
+  if (!Array.isArray(system)) throw misshapen('system');
+  if (system.length > maxBlocks) throw misshapen('many_blocks', 'system');
+  system.forEach((block: unknown, place) => {
+    if (!isTyped(block)) throw misshapen('system');
+    if (block['type'] === 'text' && typeof block['text'] !== 'string') throw misshapen('text', `system.${place}`);
+  });
+};
+
+const checkOptions = (body: Fields, counting: boolean, limits: ShapeLimits): void => {
   const { model, max_tokens: maxTokens, stream, system, tools, tool_choice: choice } = body;
   if (!isFilled(model)) throw misshapen('model');
-  if (!counting && !(Number.isInteger(maxTokens) && Number(maxTokens) >= 0)) throw misshapen('max_tokens');
+  if (!counting && !(Number.isSafeInteger(maxTokens) && Number(maxTokens) >= 0)) throw misshapen('max_tokens');
   if (stream !== undefined && stream !== null && typeof stream !== 'boolean') throw misshapen('stream');
-  if (system !== undefined && system !== null && typeof system !== 'string' && !(Array.isArray(system) && system.every(isTyped))) throw misshapen('system');
+  checkSystem(system, limits);
   checkTools(tools);
   if (choice !== undefined && choice !== null && !isTyped(choice)) throw misshapen('tool_choice');
+  if (isTyped(choice) && choice['type'] === 'tool' && !isFilled(choice['name'])) throw misshapen('option', 'tool_choice.name');
   for (const [name, holds] of Object.entries(OPTIONS)) {
     const value = body[name];
     if (value !== undefined && value !== null && !holds(value)) throw misshapen('option', name);
@@ -67,12 +82,16 @@ const isEmptyContent = (content: unknown): boolean => {
   return Array.isArray(content) && content.every((block) => isObject(block) && block['type'] === 'text' && !/\S/.test(String(block['text'])));
 };
 
-const checkResultShape = (block: Fields, at: string): void => {
+const CALLS: readonly unknown[] = ['tool_use', 'tool_result'];
+
+const checkResultShape = (block: Fields, at: string, { maxBlocks }: ShapeLimits): void => {
   const { content, is_error: isError } = block;
   if (content !== undefined && content !== null && typeof content !== 'string') {
     if (!Array.isArray(content)) throw misshapen('result_content', at);
+    if (content.length > maxBlocks) throw misshapen('many_blocks', `${at}.content`);
     content.forEach((inner: unknown, place) => {
       if (!isTyped(inner) || (inner['type'] === 'text' && typeof inner['text'] !== 'string')) throw misshapen('result_block', `${at}.content.${place}`);
+      if (CALLS.includes(inner['type'])) throw misshapen('nested_block', `${at}.content.${place}`);
     });
   }
   if (isError !== undefined && isError !== null && typeof isError !== 'boolean') throw misshapen('result_flag', at);
@@ -87,12 +106,22 @@ class Pairing {
   readonly #open = new Map<string, string>();
   #answered = new Set<string>();
   #role: unknown;
+  /** The turn now holds more than results. */
+  #hasSaid = false;
 
   /** A message begins. */
   turnTo(role: unknown): void {
-    if (role === 'system' || role === this.#role) return;
+    // Between calls and their results there is nothing.
+    if (role === 'system') return this.#checkAnswered();
+    if (role === this.#role) return;
     if (role === 'assistant') this.settle();
     this.#role = role;
+    this.#hasSaid = false;
+  }
+
+  /** A block that no result may come after, since the API wants them first. */
+  say(): void {
+    this.#hasSaid = true;
   }
 
   use(block: Fields, at: string): void {
@@ -106,38 +135,46 @@ class Pairing {
     this.#open.set(id, at);
   }
 
-  result(block: Fields, at: string): void {
+  result(block: Fields, at: string, limits: ShapeLimits): void {
     const { tool_use_id: id } = block;
     if (this.#role !== 'user') throw misshapen('result_place', at);
     if (!isFilled(id)) throw misshapen('result_id', at);
-    checkResultShape(block, at);
+    checkResultShape(block, at, limits);
     if (this.#answered.has(id)) throw misshapen('duplicate_result', at, id);
     if (!this.#open.delete(id)) throw misshapen('orphan_result', at, id);
     this.#answered.add(id);
+    if (this.#hasSaid) throw misshapen('late_result', at);
   }
 
   /** The user's turn is over: all calls before it have their results. */
   settle(): void {
+    this.#checkAnswered();
+    this.#answered = new Set();
+  }
+
+  #checkAnswered(): void {
     const [unanswered] = this.#open;
     if (unanswered !== undefined) throw misshapen('unanswered_use', unanswered[1], unanswered[0]);
-    this.#answered = new Set();
   }
 }
 
-const checkMessage = (message: unknown, at: string, pairing: Pairing, { maxBlocks }: ShapeLimits): void => {
+const SAID: readonly unknown[] = ['text', 'image', 'document', 'search_result'];
+
+const checkMessage = (message: unknown, at: string, pairing: Pairing, limits: ShapeLimits): void => {
   if (!isObject(message)) throw misshapen('message', at);
   const { role, content } = message;
   if (!ROLES.includes(role)) throw misshapen('role', at);
   pairing.turnTo(role);
-  if (typeof content === 'string') return;
+  if (typeof content === 'string') return role === 'user' ? pairing.say() : undefined;
   if (!Array.isArray(content)) throw misshapen('content', at);
-  if (content.length > maxBlocks) throw misshapen('many_blocks', at);
+  if (content.length > limits.maxBlocks) throw misshapen('many_blocks', `${at}.content`);
   content.forEach((block: unknown, place) => {
     const where = `${at}.content.${place}`;
     if (!isTyped(block)) throw misshapen('block', where);
     if (block['type'] === 'text' && typeof block['text'] !== 'string') throw misshapen('text', where);
     if (block['type'] === 'tool_use') pairing.use(block, where);
-    if (block['type'] === 'tool_result') pairing.result(block, where);
+    if (block['type'] === 'tool_result') pairing.result(block, where, limits);
+    if (role === 'user' && SAID.includes(block['type'])) pairing.say();
   });
 };
 
@@ -149,7 +186,7 @@ const checkMessage = (message: unknown, at: string, pairing: Pairing, { maxBlock
  * @throws GatewayError that names the block, the rule and the remedy
  */
 export function validateRequest(body: Fields, counting: boolean, limits: ShapeLimits): void {
-  checkOptions(body, counting);
+  checkOptions(body, counting, limits);
   const { messages } = body;
   if (!Array.isArray(messages)) throw misshapen('messages');
   if (messages.length === 0) throw misshapen('no_messages');

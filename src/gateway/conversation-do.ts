@@ -23,7 +23,19 @@ const PART_CHARS = 500_000;
 const BODY_LIMITS = { maxBodyBytes: 134_217_728, maxDepth: 16 };
 const ISSUES_MAX = 3;
 
-const partsOf = (text: string): string[] => Array.from({ length: Math.max(1, Math.ceil(text.length / PART_CHARS)) }, (_, part) => text.slice(part * PART_CHARS, (part + 1) * PART_CHARS));
+const isHighSurrogate = (code: number): boolean => code >= 0xd800 && code <= 0xdbff;
+
+/** Pieces of a text that SQLite takes. Half a character would not come back: none is cut in two. */
+const partsOf = (text: string): string[] => {
+  const parts: string[] = [];
+  for (let from = 0; from < text.length; ) {
+    const end = Math.min(text.length, from + PART_CHARS);
+    const to = end < text.length && isHighSurrogate(text.charCodeAt(end - 1)) ? end - 1 : end;
+    parts.push(text.slice(from, to));
+    from = to;
+  }
+  return parts;
+};
 
 /**
  * Conversation state as a Durable Object with SQLite storage (R-13.4): `POST /store` puts a record under a key for `ttlMs` milliseconds,
