@@ -13,7 +13,22 @@ export interface Question {
   readonly ratios: Readonly<Record<string, number>>;
   /** Memory, worded: kilobytes per unit. */
   readonly kilobytes?: Readonly<Record<string, number>>;
+  /** What these should come to. */
+  readonly targets?: readonly Target[];
 }
+
+/** A value and the limit that it should keep. */
+export interface Target {
+  readonly name: string;
+  readonly value: number;
+  readonly limit: number;
+  /** The limit is a floor; otherwise the value should be at most that. */
+  readonly atLeast?: boolean;
+  /** `us`, `KB`, `ms`; `x` for a ratio of ours over theirs. */
+  readonly unit: string;
+}
+
+export const isMet = ({ value, limit, atLeast = false }: Target): boolean => (atLeast ? value >= limit : value <= limit);
 
 export const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 
@@ -37,4 +52,38 @@ export async function measure(name: string, units: number, runs: number, work: (
   const times: number[] = [];
   for (let run = 0; run < runs; run++) times.push(await timed(units, work));
   return { name, usPerUnit: median(times), runs };
+}
+
+/** Ways of doing the same work, by name: each throws when it was not done. */
+export type Ways = Readonly<Record<string, () => Promise<void>>>;
+
+/** A ratio of two figures, for several rounds: each round's own, so that what else the machine does bears on both. */
+export interface SideBySide {
+  readonly figures: readonly Figure[];
+  readonly us: (name: string) => number;
+  /** The median over the rounds of one way's time over another's. */
+  readonly ratio: (ours: string, theirs: string) => number;
+}
+
+/**
+ * Runs all ways in turn, round after round; two rounds warm up. Nothing is collected in between: a forced collection drops the shapes of objects
+ * of which none lives just then, and with them the code that was compiled for them, which no process in use would see.
+ *
+ * @param units how many units of work one run does
+ */
+export async function sideBySide(ways: Ways, units: number, rounds: number): Promise<SideBySide> {
+  const times = new Map<string, number[]>(Object.keys(ways).map((name) => [name, []]));
+  for (let round = -2; round < rounds; round++) {
+    for (const [name, work] of Object.entries(ways)) {
+      const startedAtMs = performance.now();
+      await work();
+      if (round >= 0) times.get(name)?.push(((performance.now() - startedAtMs) * 1000) / units);
+    }
+  }
+  const of = (name: string): readonly number[] => times.get(name) ?? [];
+  return {
+    figures: [...times].map(([name, all]) => ({ name, usPerUnit: median(all), runs: rounds })),
+    us: (name) => median(of(name)),
+    ratio: (ours, theirs) => median(of(ours).map((us, round) => us / (of(theirs)[round] ?? Number.NaN))),
+  };
 }

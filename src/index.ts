@@ -60,6 +60,8 @@ export { attemptTimeout } from './operators/attempt-timeout.ts';
 export { createBreaker, type Admission, type Breaker, type BreakerState } from './operators/breaker.ts';
 export { circuitBreaker } from './operators/circuit-breaker.ts';
 export { dedupe, type DedupeOptions } from './operators/dedupe.ts';
+export { guard, type Guard, type GuardOptions } from './operators/guard.ts';
+export type { GuardContext } from './operators/guard-attempt.ts';
 export { hedge, type HedgePolicy } from './operators/hedge.ts';
 export { idleTimeout } from './operators/idle-timeout.ts';
 export { retryBackoff } from './operators/retry-backoff.ts';

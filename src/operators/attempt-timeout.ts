@@ -1,10 +1,10 @@
-import { defer, type Observable } from 'rxjs';
+import type { Observable, TeardownLogic } from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { checkNumber, positiveDuration } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
-import { expireAfter } from './expiry.ts';
-import { overtaken } from './overtaken.ts';
+import { expireFrom } from './guard-deadline.ts';
+import { overtaken, type Overtake } from './overtaken.ts';
 
 /** `30s`, `1.5s`, `200ms`. */
 const worded = (ms: number): string => (ms >= 1000 ? `${Number((ms / 1000).toFixed(3))}s` : `${ms}ms`);
@@ -27,14 +27,12 @@ export const timeoutError = (timeoutMs: number, what = 'Tool timeout'): ToolExec
  */
 export function attemptTimeout(timeoutMs: number, runtime: Runtime = liveRuntime): <T>(source: Observable<T>) => Observable<T> {
   checkNumber('timeoutMs', timeoutMs, positiveDuration);
-  return <T>(source: Observable<T>): Observable<T> =>
-    defer(() => {
-      const startedAtMs = runtime.now();
-      return overtaken(source, (overtake) => {
-        // Whole milliseconds only, so that deadlines of one length can share a timer.
-        const startingMs = Math.floor(runtime.now() - startedAtMs);
-        const deadline = expireAfter(Math.max(0, timeoutMs - startingMs), runtime, () => overtake(timeoutError(timeoutMs)));
-        return () => deadline.cancel();
-      });
-    });
+  const begin = (): ((overtake: Overtake) => TeardownLogic) => {
+    const startedAtMs = runtime.now();
+    return (overtake) => {
+      const deadline = expireFrom(startedAtMs, timeoutMs, runtime, () => overtake(timeoutError(timeoutMs)));
+      return () => deadline.cancel();
+    };
+  };
+  return <T>(source: Observable<T>): Observable<T> => overtaken(source, begin);
 }

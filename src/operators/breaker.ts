@@ -1,4 +1,4 @@
-import { EMPTY, Subject, defer, distinctUntilChanged, filter, ignoreElements, map, merge, of, queueScheduler, scan, share, startWith, switchMap, tap, type Observable } from 'rxjs';
+import { EMPTY, Observable, Subject, defer, distinctUntilChanged, filter, ignoreElements, map, merge, of, queueScheduler, scan, share, startWith, switchMap, tap, type Subscriber } from 'rxjs';
 import type { BreakerStateName } from '../contract/envelope.ts';
 import type { BreakerOptions } from '../contract/policy.ts';
 import type { Runtime } from '../contract/runtime.ts';
@@ -34,6 +34,9 @@ export type Admission =
       release(): void;
     }
   | { readonly admitted: false; readonly retryAfterMs: number };
+
+/** An admission that was given. */
+export type GivenPermit = Extract<Admission, { admitted: true }>;
 
 export interface Breaker {
   /** The state now, time that has passed without traffic included. */
@@ -73,6 +76,45 @@ const retryAfterMs = (memory: BreakerMemory, settings: BreakerSettings, atMs: nu
 const hintOf = (error: unknown, runtime: Runtime): number | undefined =>
   error === undefined ? undefined : toToolExecutionError(error, () => runtime.wallNow()).retryAfterMs;
 
+type PermitEnd = (given: Permit, startedAtMs: number, outcome: BreakerOutcome, error?: unknown) => void;
+
+/** Ends once. A class: five functions for each call would cost more than its two decisions. */
+class LivePermit implements GivenPermit {
+  readonly admitted = true;
+  readonly #given: Permit;
+  readonly #startedAtMs: number;
+  readonly #end: PermitEnd;
+  #ended = false;
+
+  constructor(given: Permit, startedAtMs: number, end: PermitEnd) {
+    this.#given = given;
+    this.#startedAtMs = startedAtMs;
+    this.#end = end;
+  }
+
+  success(): void {
+    this.#settle('success');
+  }
+
+  failure(error?: unknown): void {
+    this.#settle('failure', error);
+  }
+
+  ignore(): void {
+    this.#settle('ignored');
+  }
+
+  release(): void {
+    this.#settle('ignored');
+  }
+
+  #settle(outcome: BreakerOutcome, error?: unknown): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#end(this.#given, this.#startedAtMs, outcome, error);
+  }
+}
+
 /**
  * A circuit breaker: it counts outcomes, stops calling what keeps failing, and probes for its recovery.
  * Its state is a `scan` of its inputs over the pure `reduceBreaker`; it opens after 5 consecutive failures or when half of the
@@ -90,12 +132,15 @@ const hintOf = (error: unknown, runtime: Runtime): number | undefined =>
  */
 export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = liveRuntime, onChange?: (from: BreakerStateName, to: BreakerStateName) => void): Breaker {
   const settings = breakerSettings(options);
-  const inputs$ = new Subject<BreakerInput>();
   let memory = initialBreaker(settings);
   let permit: Permit | undefined;
-  inputs$.pipe(scan<BreakerInput, readonly [BreakerMemory, Permit | undefined]>(([before], input) => decideBreaker(before, input, settings), [memory, undefined])).subscribe((step) => {
-    [memory, permit] = step;
-  });
+  // The scan's own subscriber is told, and no Subject in front of it: that costs as much as the decision.
+  let scanned: Subscriber<BreakerInput> | undefined;
+  new Observable<BreakerInput>((subscriber) => void (scanned = subscriber))
+    .pipe(scan<BreakerInput, readonly [BreakerMemory, Permit | undefined]>(([before], input) => decideBreaker(before, input, settings), [memory, undefined]))
+    .subscribe((step) => {
+      [memory, permit] = step;
+    });
 
   const told$ = new Subject<BreakerInput>();
   const changes$ = new Subject<BreakerMemory>();
@@ -114,7 +159,7 @@ export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = l
   };
 
   const tell = (input: BreakerInput): Permit | undefined => {
-    inputs$.next(input);
+    scanned?.next(input);
     // Kept here: an observer that calls back into the breaker replaces both.
     const [now, given, from] = [memory, permit, shownType];
     shownType = now.type;
@@ -136,19 +181,18 @@ export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = l
     share(),
   );
 
+  const end: PermitEnd = (given, startedAtMs, outcome, error) => {
+    const atMs = runtime.now();
+    const hintMs = hintOf(error, runtime);
+    const ended = { type: 'outcome', atMs, permit: given, outcome, durationMs: atMs - startedAtMs } as const;
+    tell(hintMs === undefined ? ended : { ...ended, retryAfterMs: hintMs });
+  };
+
   const admit = (): Admission => {
     const atMs = runtime.now();
     const given = tell(memory.rampFromMs === undefined ? { type: 'admit', atMs } : { type: 'admit', atMs, random: runtime.random() });
     if (given === undefined) return { admitted: false, retryAfterMs: retryAfterMs(memory, settings, atMs) };
-    let ended = false;
-    const end = (outcome: BreakerOutcome, error?: unknown): void => {
-      if (ended) return;
-      ended = true;
-      const endedAtMs = runtime.now();
-      const hintMs = hintOf(error, runtime);
-      tell({ type: 'outcome', atMs: endedAtMs, permit: given, outcome, durationMs: endedAtMs - atMs, ...(hintMs === undefined ? {} : { retryAfterMs: hintMs }) });
-    };
-    return { admitted: true, success: () => end('success'), failure: (error) => end('failure', error), ignore: () => end('ignored'), release: () => end('ignored') };
+    return new LivePermit(given, atMs, end);
   };
 
   const states$ = defer(() => {

@@ -19,7 +19,7 @@ import { overtaken } from './overtaken.ts';
 export function idleTimeout(idleTimeoutMs: number, activity$: Observable<unknown>, runtime: Runtime = liveRuntime): <T>(source: Observable<T>) => Observable<T> {
   checkNumber('idleTimeoutMs', idleTimeoutMs, positiveDuration);
   return <T>(source: Observable<T>): Observable<T> =>
-    overtaken(source, (overtake) => {
+    overtaken(source, () => (overtake) => {
       const silence$ = activity$.pipe(
         // Activity that failed is activity that ended.
         catchError(() => EMPTY),

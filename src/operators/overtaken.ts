@@ -1,26 +1,27 @@
-import { Observable, map, type Subscription, type TeardownLogic } from 'rxjs';
+import { Observable, Subscriber, type TeardownLogic } from 'rxjs';
+
+/** Overtakes a source with an error. */
+export type Overtake = (error: unknown) => void;
 
 /**
- * The source, until `watch` overtakes it with an error. The source is unsubscribed first and the error told after that, so that the signal
+ * The source, until it is overtaken by an error. The source is unsubscribed first and the error told after that, so that the signal
  * of an attempt is aborted before what follows it can start.
  *
- * @param watch called when the source has been subscribed to and has not settled yet; what it gives is torn down with the stream
+ * @param begin called before the source is subscribed to; what it gives is called once that is done, unless the source has settled by then,
+ * and gives what is torn down with the stream
  */
-export const overtaken = <T>(source: Observable<T>, watch: (overtake: (error: unknown) => void) => TeardownLogic): Observable<T> =>
+export const overtaken = <T>(source: Observable<T>, begin: () => (overtake: Overtake) => TeardownLogic): Observable<T> =>
   new Observable((subscriber) => {
-    let attempt: Subscription | undefined;
-    new Observable<T>((own) => {
-      attempt = own;
-      return source.subscribe(own);
-    })
-      // Gives the attempt a subscription of its own.
-      .pipe(map((value) => value))
-      .subscribe(subscriber);
+    const watch = begin();
+    // The attempt has a subscription of its own. RxJS's operators have the same, behind a function that it does not export.
+    // oxlint-disable-next-line typescript/no-deprecated
+    const attempt = new Subscriber<T>(subscriber);
+    source.subscribe(attempt);
     // What settles synchronously needs no timer.
     if (subscriber.closed) return undefined;
     return watch((error) => {
       try {
-        attempt?.unsubscribe();
+        attempt.unsubscribe();
       } finally {
         subscriber.error(error);
       }

@@ -1,11 +1,120 @@
-import { defer, map, retry, throwError, type Observable } from 'rxjs';
+import { Observable, Subscriber, take, type Subscription } from 'rxjs';
+import type { Classification } from '../contract/error-kind.ts';
 import type { RetryPolicy } from '../contract/policy.ts';
 import type { Runtime } from '../contract/runtime.ts';
+import type { ToolExecutionError } from '../contract/tool-error.ts';
 import { toToolExecutionError } from '../entrance/tool.ts';
 import { backoffDelayMs, retryPolicy } from '../policy/backoff.ts';
 import { classify } from '../policy/classify.ts';
 import { decideRecovery } from '../policy/recovery.ts';
 import { liveRuntime } from '../runtime.ts';
+
+/** What the attempts of one subscription have used up, and so what is left. */
+export class AttemptCount {
+  readonly #settings: RetryPolicy;
+  readonly #runtime: Runtime;
+  readonly #startedAtMs: number;
+  #attempts = 0;
+  #previousDelayMs: number | undefined;
+
+  constructor(settings: RetryPolicy, runtime: Runtime, startedAtMs: number) {
+    this.#settings = settings;
+    this.#runtime = runtime;
+    this.#startedAtMs = startedAtMs;
+  }
+
+  /** How long to wait after one more failed attempt; `undefined` when it was the last one. */
+  delayAfterMs(error: ToolExecutionError, classification: Classification): number | undefined {
+    const attempt = ++this.#attempts;
+    const { maxAttempts, maxTotalTimeMs } = this.#settings;
+    const nextDelayMs = backoffDelayMs(this.#settings, attempt - 1, this.#previousDelayMs, () => this.#runtime.random());
+    const decision = decideRecovery({
+      toolName: '',
+      callId: '',
+      error,
+      classification,
+      breakerState: 'closed',
+      attempt,
+      maxAttempts,
+      elapsedMs: this.#elapsedMs,
+      maxTotalTimeMs,
+      nextDelayMs,
+      turnRemainingMs: Infinity,
+      budgetAvailable: true,
+      alternatives: [],
+      required: true,
+      effects: 'read',
+      hasIdempotencyKey: false,
+      retrySafe: true,
+    });
+    if (decision.strategy !== 'retry') return undefined;
+    this.#previousDelayMs = nextDelayMs;
+    return decision.delayMs ?? 0;
+  }
+
+  /** A timer can come late, behind a stalled event loop: no attempt starts once the time is over. */
+  get late(): boolean {
+    return this.#elapsedMs >= this.#settings.maxTotalTimeMs;
+  }
+
+  get #elapsedMs(): number {
+    return this.#runtime.now() - this.#startedAtMs;
+  }
+}
+
+/** One attempt: what it emits goes on, its failure goes to the run. */
+class RetriedSubscriber<T> extends Subscriber<T> {
+  readonly #run: RetryRun<T>;
+
+  constructor(subscriber: Subscriber<T>, run: RetryRun<T>) {
+    // RxJS's operators have subscribers of their own, behind a function that it does not export.
+    // oxlint-disable-next-line typescript/no-deprecated
+    super(subscriber);
+    this.#run = run;
+  }
+
+  protected override _error(thrown: unknown): void {
+    try {
+      this.#run.failed(thrown);
+    } finally {
+      this.unsubscribe();
+    }
+  }
+}
+
+/** The attempts of one subscription, one after the other. RxJS's `retry` would be assembled anew for each subscription, to have a state of its own. */
+class RetryRun<T> {
+  readonly #source: Observable<T>;
+  readonly #subscriber: Subscriber<T>;
+  readonly #runtime: Runtime;
+  readonly #count: AttemptCount;
+  #attempt: Subscription | undefined;
+
+  constructor(source: Observable<T>, subscriber: Subscriber<T>, settings: RetryPolicy, runtime: Runtime) {
+    this.#source = source;
+    this.#subscriber = subscriber;
+    this.#runtime = runtime;
+    this.#count = new AttemptCount(settings, runtime, runtime.now());
+  }
+
+  start(): void {
+    const attempt = new RetriedSubscriber(this.#subscriber, this);
+    this.#attempt = attempt;
+    this.#source.subscribe(attempt);
+  }
+
+  failed(thrown: unknown): void {
+    const error = toToolExecutionError(thrown, () => this.#runtime.wallNow());
+    const delayMs = this.#count.delayAfterMs(error, classify(error).classification);
+    if (delayMs === undefined) return this.#subscriber.error(thrown);
+    const wait = this.#runtime.after(delayMs).pipe(take(1)).subscribe(() => {
+      if (this.#count.late) return this.#subscriber.error(thrown);
+      this.#attempt?.unsubscribe();
+      this.start();
+    });
+    this.#subscriber.add(wait);
+  }
+}
 
 /**
  * Subscribes again after a transient failure, with jittered backoff, until attempts or time are used up.
@@ -23,41 +132,5 @@ import { liveRuntime } from '../runtime.ts';
  */
 export function retryBackoff(policy: Partial<RetryPolicy> = {}, runtime: Runtime = liveRuntime): <T>(source: Observable<T>) => Observable<T> {
   const settings = retryPolicy(policy);
-  return <T>(source: Observable<T>): Observable<T> =>
-    defer(() => {
-      const startedAtMs = runtime.now();
-      let previousDelayMs: number | undefined;
-      const delay = (thrown: unknown, attempt: number): Observable<unknown> => {
-        const error = toToolExecutionError(thrown, () => runtime.wallNow());
-        const nextDelayMs = backoffDelayMs(settings, attempt - 1, previousDelayMs, () => runtime.random());
-        const decision = decideRecovery({
-          toolName: '',
-          callId: '',
-          error,
-          classification: classify(error).classification,
-          breakerState: 'closed',
-          attempt,
-          maxAttempts: settings.maxAttempts,
-          elapsedMs: runtime.now() - startedAtMs,
-          maxTotalTimeMs: settings.maxTotalTimeMs,
-          nextDelayMs,
-          turnRemainingMs: Infinity,
-          budgetAvailable: true,
-          alternatives: [],
-          required: true,
-          effects: 'read',
-          hasIdempotencyKey: false,
-          retrySafe: true,
-        });
-        if (decision.strategy !== 'retry') return throwError(() => thrown);
-        previousDelayMs = nextDelayMs;
-        return runtime.after(decision.delayMs ?? 0).pipe(
-          map(() => {
-            // A timer can come late, behind a stalled event loop: no attempt starts once the time is over.
-            if (runtime.now() - startedAtMs >= settings.maxTotalTimeMs) throw thrown;
-          }),
-        );
-      };
-      return source.pipe(retry({ delay }));
-    });
+  return <T>(source: Observable<T>): Observable<T> => new Observable((subscriber) => new RetryRun(source, subscriber, settings, runtime).start());
 }

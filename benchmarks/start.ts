@@ -1,0 +1,69 @@
+import { build } from 'esbuild';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { median, type Question } from './measure.ts';
+
+const STARTS = 9;
+const ROOT = resolve(import.meta.dirname, '..');
+const PEERS = ['rxjs', 'zod', '@modelcontextprotocol/sdk'];
+
+/** The size in kB (1,000 bytes) of what `contents` needs, minified and gzipped, without the peers. */
+const kilobytesOf = async (contents: string): Promise<number> => {
+  const { outputFiles } = await build({
+    stdin: { contents, resolveDir: ROOT, loader: 'ts' },
+    bundle: true,
+    minify: true,
+    write: false,
+    format: 'esm',
+    platform: 'browser',
+    target: 'es2024',
+    external: [...PEERS, ...PEERS.map((peer) => `${peer}/*`)],
+  });
+  return gzipSync(outputFiles[0]?.contents ?? new Uint8Array()).length / 1000;
+};
+
+/** The median time of an import in a process of its own, in milliseconds. */
+const importMs = (url: string): number =>
+  median(
+    Array.from({ length: STARTS }, () => {
+      const code = `const from = performance.now(); await import(${JSON.stringify(url)}); console.log(performance.now() - from);`;
+      return Number(execFileSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' }));
+    }),
+  );
+
+/** What the root entry costs before the first call. */
+export async function benchmarkStart(): Promise<Question> {
+  const folder = mkdtempSync(join(tmpdir(), 'spillway-bench-'));
+  try {
+    // As it is published: a module for each file, and the dependencies beside it.
+    execFileSync(process.execPath, [join(ROOT, '.ci/build.ts'), join(folder, 'dist')], { stdio: ['ignore', 'ignore', 'inherit'] });
+    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+    const rootMs = importMs(pathToFileURL(join(folder, 'dist/index.js')).href);
+    const peersMs = importMs(`data:text/javascript,${encodeURIComponent(['rxjs', 'zod'].map((peer) => `import ${JSON.stringify(import.meta.resolve(peer))};`).join(''))}`);
+    const [rootKb, operatorsKb, guardKb] = await Promise.all([
+      kilobytesOf(`export * from './src/index.ts';`),
+      kilobytesOf(`export { attemptTimeout, circuitBreaker, createBreaker, retryBackoff } from './src/index.ts';`),
+      kilobytesOf(`export { guard } from './src/operators/guard.ts';`),
+    ]);
+    return {
+      question: 'What does it cost to start?',
+      figures: [
+        { name: 'importing the root entry, peers included', usPerUnit: rootMs * 1000, runs: STARTS },
+        { name: 'importing rxjs and zod alone', usPerUnit: peersMs * 1000, runs: STARTS },
+      ],
+      ratios: {},
+      kilobytes: { 'the root entry, minified and gzipped, without peers': rootKb, 'the three operators': operatorsKb, 'guard alone': guardKb },
+      targets: [
+        { name: 'importing the root entry, cold', value: rootMs, limit: 60, unit: 'ms' },
+        { name: 'the root entry, minified and gzipped, without peers', value: rootKb, limit: 60, unit: 'kB' },
+        { name: 'the three operators alone, minified and gzipped', value: operatorsKb, limit: 6, unit: 'kB' },
+      ],
+    };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
