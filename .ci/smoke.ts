@@ -17,8 +17,7 @@ const start = (...args: string[]): string => {
 
 start();
 
-// npm prints the command it runs, as `> lines` above ours.
-const lines = start('--', '--json').split('\n').filter((line) => line !== '' && !line.startsWith('> '));
+const lines = start('--', '--json').split('\n').filter((line) => line !== '');
 const events = lines.map((line) => JSON.parse(line) as TraceEvent);
 const last = events.at(-1);
 if (last?.source !== 'turn' || last.type !== 'settled') throw new Error(`the last line is not the settled turn: ${lines.at(-1)}`);
