@@ -17,9 +17,9 @@ import { benchmarkTurn } from './turn.ts';
 
 /** Each with the targets that its answers are held against, where it does not state them itself. Those that measure short times come first. */
 const BENCHMARKS: ReadonlyArray<readonly [ask: () => Promise<Question>, targets?: (answer: Question) => readonly Target[]]> = [
+  [benchmarkBreaker],
   [benchmarkGuard],
   [benchmarkFailing],
-  [benchmarkBreaker],
   [benchmarkExecute],
   [benchmarkTrace],
   [benchmarkKey, keyTargets],
