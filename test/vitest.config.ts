@@ -1,11 +1,14 @@
 import { fileURLToPath } from 'node:url';
-import type { ViteUserConfig } from 'vitest/config';
+import { configDefaults, type ViteUserConfig } from 'vitest/config';
+import { leftOut } from './left-out.ts';
 
 const source = (path: string): string => fileURLToPath(new URL(`../src/${path}`, import.meta.url));
 
+const root = fileURLToPath(new URL('..', import.meta.url));
+
 /** Tests import the package as its users do. */
 const config: ViteUserConfig = {
-  root: fileURLToPath(new URL('..', import.meta.url)),
+  root,
   resolve: {
     alias: [
       { find: /^spillway$/, replacement: source('index.ts') },
@@ -14,7 +17,7 @@ const config: ViteUserConfig = {
     ],
   },
   // Generous: real servers and compilers run in some tests, and a machine may be busy.
-  test: { include: ['test/**/*.test.ts'], passWithNoTests: false, testTimeout: 60_000, hookTimeout: 60_000 },
+  test: { include: ['test/**/*.test.ts'], exclude: [...configDefaults.exclude, ...leftOut(root)], passWithNoTests: false, testTimeout: 60_000, hookTimeout: 60_000 },
 };
 // Vite reads the default export.
 // oxlint-disable-next-line import/no-default-export

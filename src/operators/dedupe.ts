@@ -6,7 +6,7 @@ import { ToolExecutionError } from '../contract/tool-error.ts';
 import { toToolExecutionError } from '../entrance/tool.ts';
 import { checkKeys, checkNumber, checkOneOf, positiveDuration } from '../policy/check.ts';
 import { classify } from '../policy/classify.ts';
-import { DEDUPE_DEFAULTS } from '../policy/profile.ts';
+import { DEDUPE_DEFAULTS, PAYLOAD_MAX_CHARS, STORE_TIMEOUT_MS } from '../policy/profile.ts';
 import { liveRuntime } from '../runtime.ts';
 import { Claiming, type Claimant } from './claiming.ts';
 import type { Lease } from './lease.ts';
@@ -29,8 +29,6 @@ export interface DedupeOptions {
 }
 
 const OPTION_KEYS = ['mode', 'fingerprint', 'tool', 'leaseMs', 'doneTtlMs', 'failedTtlMs', 'storeTimeoutMs'];
-const STORE_TIMEOUT_MS = 5_000;
-const PAYLOAD_MAX_CHARS = 4_000_000;
 
 type Settings = Required<DedupeOptions> & { readonly store: DedupeStore; readonly key: string; readonly runtime: Runtime };
 

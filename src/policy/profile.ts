@@ -28,3 +28,8 @@ export const DEDUPE_DEFAULTS: Required<DedupePolicy> = {
   failedTtlMs: 5 * 60_000,
   leaseMs: 2 * 60_000,
 };
+
+/** An answer of the store is waited for this long: longer than a slow store takes, shorter than a person waits. */
+export const STORE_TIMEOUT_MS = 5_000;
+/** The longest result that is kept; what is longer runs once and cannot be replayed. */
+export const PAYLOAD_MAX_CHARS = 4_000_000;

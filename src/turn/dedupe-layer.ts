@@ -1,10 +1,8 @@
 import type { DedupeStore } from '../contract/store.ts';
 import type { ToolExecutionError } from '../contract/tool-error.ts';
 import { checkNumber, positiveDuration } from '../policy/check.ts';
+import { STORE_TIMEOUT_MS } from '../policy/profile.ts';
 import { STAMP, type Trace } from './trace.ts';
-
-/** Longer than a slow store takes, shorter than a person waits. */
-const STORE_TIMEOUT_MS = 5_000;
 
 /** What the calls of a layer share about its store. */
 export interface DedupeLayer {

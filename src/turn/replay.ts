@@ -4,10 +4,8 @@ import type { DedupePolicy } from '../contract/policy.ts';
 import type { DedupeExecution, DedupeFailure, DedupeOutcome, DedupeReading } from '../contract/store.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { toToolExecutionError } from '../entrance/tool.ts';
+import { PAYLOAD_MAX_CHARS } from '../policy/profile.ts';
 import type { CallOutcome, History } from './result.ts';
-
-/** The longest result that is kept; a call whose result is longer runs once and cannot be replayed. */
-const PAYLOAD_MAX_CHARS = 4_000_000;
 
 /** What a record keeps of a result: all that another call of the same key gets to see. */
 type Kept = Pick<ToolResultEnvelope, 'status' | 'toolName' | 'output' | 'error'>;
