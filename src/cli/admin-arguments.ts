@@ -1,5 +1,5 @@
-import { parseArgs } from 'node:util';
 import { UsageError } from './arguments.ts';
+import { parseOptions } from './options.ts';
 import { choices } from './text.ts';
 
 const ACTIONS = { status: undefined, 'force-open': 'force_open', reset: 'reset', disable: 'disable', flush: 'flush' } as const;
@@ -44,17 +44,6 @@ const OPTIONS = {
   help: { type: 'boolean', short: 'h', default: false },
 } as const;
 
-const parse = (args: readonly string[]): ReturnType<typeof parseArgs<{ options: typeof OPTIONS; allowPositionals: true }>> => {
-  try {
-    return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
-  } catch (error) {
-    const { message } = error as Error;
-    const [, option] = /^Unknown option '(--?[^']*)'/.exec(message) ?? [];
-    // Only a message about an option's name: others may hold what was given as a token.
-    throw new UsageError(option === undefined ? message : `there is no option ${option}; ${choices(option, Object.keys(OPTIONS).map((name) => `--${name}`))}`);
-  }
-};
-
 const urlOf = (text: string | undefined): URL => {
   if (text === undefined || text === '') throw new UsageError('the address is missing; give --url, or set SPILLWAY_ADMIN_URL');
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -78,7 +67,7 @@ const tokenOf = (given: string | undefined): string => {
  * @throws UsageError, which never holds the token
  */
 export function parseAdmin(args: readonly string[], env: Readonly<Record<string, string | undefined>>): AdminCommand | undefined {
-  const { values, positionals } = parse(args);
+  const { values, positionals } = parseOptions(args, OPTIONS);
   if (values.help) return undefined;
   const [name, ...rest] = positionals;
   const known = Object.keys(ACTIONS);

@@ -1,5 +1,5 @@
-import { parseArgs } from 'node:util';
 import { UsageError } from './arguments.ts';
+import { parseOptions } from './options.ts';
 import { choices } from './text.ts';
 
 const KINDS = ['anthropic'];
@@ -60,16 +60,6 @@ const OPTIONS = {
   help: { type: 'boolean', short: 'h', default: false },
 } as const;
 
-const parse = (args: readonly string[]): ReturnType<typeof parseArgs<{ options: typeof OPTIONS; allowPositionals: true }>> => {
-  try {
-    return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
-  } catch (error) {
-    const { message } = error as Error;
-    const [, option] = /^Unknown option '(--?[^']*)'/.exec(message) ?? [];
-    throw new UsageError(option === undefined ? message : `there is no option ${option}; ${choices(option, Object.keys(OPTIONS).map((name) => `--${name}`))}`, { cause: error });
-  }
-};
-
 const integerOf = (option: string, text: string | undefined, min: number, max: number): number | undefined => {
   if (text === undefined) return undefined;
   const value = Number(text);
@@ -90,7 +80,7 @@ const checkUrl = (option: string, text: string, schemes: RegExp, example: string
  * @throws UsageError
  */
 export function parseGateway(args: readonly string[]): GatewayCommand | undefined {
-  const { values, positionals } = parse(args);
+  const { values, positionals } = parseOptions(args, OPTIONS);
   if (values.help) return undefined;
   const [kind, ...rest] = positionals;
   if (kind === undefined) throw new UsageError('the kind of gateway is missing; write spillway gateway anthropic --upstream URL');

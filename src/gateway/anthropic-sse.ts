@@ -1,3 +1,5 @@
+import { chunksOf } from './anthropic-response.ts';
+
 const LF = 0x0a;
 const CR = 0x0d;
 const decoder = new TextDecoder();
@@ -107,20 +109,10 @@ export const PING: Uint8Array = sseBytes('ping', '{"type":"ping"}');
  */
 export async function* sseEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<readonly SseEvent[], void, undefined> {
   const splitter = new SseSplitter();
-  const reader = body.getReader();
-  let open = true;
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) break;
-      const events = splitter.push(value);
-      if (events.length > 0) yield events;
-    }
-    open = false;
-    const rest = splitter.rest();
-    if (rest !== undefined) yield [rest];
-  } finally {
-    // Whoever stops reading does not want the rest.
-    if (open) void reader.cancel().catch(() => undefined);
+  for await (const chunk of chunksOf(body)) {
+    const events = splitter.push(chunk);
+    if (events.length > 0) yield events;
   }
+  const rest = splitter.rest();
+  if (rest !== undefined) yield [rest];
 }
