@@ -61,7 +61,7 @@ export { createBreaker, type Admission, type Breaker, type BreakerState } from '
 export { circuitBreaker } from './operators/circuit-breaker.ts';
 export { dedupe, type DedupeOptions } from './operators/dedupe.ts';
 export { guard, type Guard, type GuardOptions } from './operators/guard.ts';
-export type { GuardContext } from './operators/guard-attempt.ts';
+export type { GuardContext } from './operators/guard-run.ts';
 export { hedge, type HedgePolicy } from './operators/hedge.ts';
 export { idleTimeout } from './operators/idle-timeout.ts';
 export { retryBackoff } from './operators/retry-backoff.ts';

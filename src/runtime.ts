@@ -5,24 +5,42 @@ import type { Runtime } from './contract/runtime.ts';
 /** `setTimeout` takes 31 bits; a longer wait is a chain of these. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
-const after = (ms: number, hold: boolean): Observable<0> =>
-  new Observable((subscriber) => {
-    let leftMs = ms;
-    let handle: ReturnType<typeof setTimeout>;
-    const wait = (): void => {
-      const stepMs = Math.min(leftMs, TIMER_MAX_MS);
-      leftMs -= stepMs;
-      // Node drops the fraction, and the timer would come early.
-      handle = setTimeout(leftMs > 0 ? wait : done, Math.ceil(stepMs));
-      if (!hold) (handle as { unref?(): void }).unref?.();
-    };
-    const done = (): void => {
-      subscriber.next(0);
-      subscriber.complete();
-    };
-    wait();
+/** After what is running and what is due; at the very next chance, where the platform has one: `setTimeout` would take a millisecond. */
+const soon = (run: () => void): (() => void) => {
+  if (typeof setImmediate !== 'function') {
+    const handle = setTimeout(run, 0);
     return () => clearTimeout(handle);
-  });
+  }
+  // Held, by background work too: Node may leave one that is not until something else wakes it. It is over at once.
+  const handle = setImmediate(run);
+  return () => clearImmediate(handle);
+};
+
+const wait = (ms: number, hold: boolean, done: () => void): (() => void) => {
+  if (ms <= 0) return soon(done);
+  let leftMs = ms;
+  let handle: ReturnType<typeof setTimeout>;
+  const step = (): void => {
+    const stepMs = Math.min(leftMs, TIMER_MAX_MS);
+    leftMs -= stepMs;
+    // Node drops the fraction, and the timer would come early.
+    handle = setTimeout(leftMs > 0 ? step : done, Math.ceil(stepMs));
+    if (!hold) (handle as { unref?(): void }).unref?.();
+  };
+  step();
+  return () => clearTimeout(handle);
+};
+
+const timers = (hold: boolean): Pick<Runtime, 'after' | 'soon'> => ({
+  after: (ms) =>
+    new Observable((subscriber) =>
+      wait(ms, hold, () => {
+        subscriber.next(0);
+        subscriber.complete();
+      }),
+    ),
+  soon: (run) => void soon(run),
+});
 
 /** Random bytes are drawn for many ids at a time: one draw costs more than the rest of an id. */
 const POOL_BYTES = 4096;
@@ -52,6 +70,6 @@ const clock = {
 /** The machine's own clock, timers and die: the only place that touches them. */
 export const liveRuntime: Runtime = {
   ...clock,
-  after: (ms) => after(ms, true),
-  background: { ...clock, after: (ms) => after(ms, false) },
+  ...timers(true),
+  background: { ...clock, ...timers(false) },
 };

@@ -13,6 +13,10 @@ export interface Runtime {
   wallNow(): number;
   /** Emits `0` once, `ms` milliseconds after it is subscribed to, then completes. `after(0)` yields to what is already due. */
   after(ms: number): Observable<0>;
+  /**
+   * Calls `run` once the event loop has done what it is at. Timers are set then, and those of calls that have ended by then never; without it, at once.
+   */
+  soon?(run: () => void): void;
   /** A number in [0, 1). */
   random(): number;
   /** A new UUIDv7. */

@@ -1,6 +1,44 @@
 import { Observable } from 'rxjs';
 import type { ToolOutput } from '../contract/tool.ts';
-import { fromOutput } from './output.ts';
+import { fromOutput, isPromiseLike } from './output.ts';
+
+type AbortableWork<T> = (signal: AbortSignal) => ToolOutput<T>;
+
+/** A stream of work. It shows the work, so that a guard right behind it can call that itself. */
+export class AbortableStream<T> extends Observable<T> {
+  readonly work: AbortableWork<T>;
+
+  constructor(work: AbortableWork<T>) {
+    super((subscriber) => {
+      const controller = new AbortController();
+      let settled = false;
+      // Added first: the work may be unsubscribed while it starts.
+      subscriber.add(() => {
+        if (!settled) controller.abort();
+      });
+      const settle = (): void => {
+        settled = true;
+      };
+      const fail = (error: unknown): void => {
+        settle();
+        subscriber.error(error);
+      };
+      try {
+        const output = work(controller.signal);
+        // What most work gives needs no stream of its own.
+        if (!isPromiseLike(output)) return void fromOutput(output, settle).subscribe(subscriber);
+        output.then((value) => {
+          settle();
+          subscriber.next(value);
+          subscriber.complete();
+        }, fail);
+      } catch (error) {
+        fail(error);
+      }
+    });
+    this.work = work;
+  }
+}
 
 /**
  * A stream of work that takes an `AbortSignal`: each subscription starts it anew with a signal of its own, and unsubscribing aborts that signal.
@@ -11,22 +49,6 @@ import { fromOutput } from './output.ts';
  * @example
  * abortable((signal) => fetch('https://example.com', { signal })).pipe(attemptTimeout(2_000), retryBackoff());
  */
-export function abortable<T>(start: (signal: AbortSignal) => ToolOutput<T>): Observable<T> {
-  return new Observable((subscriber) => {
-    const controller = new AbortController();
-    let settled = false;
-    // Added first: the work may be unsubscribed while it starts.
-    subscriber.add(() => {
-      if (!settled) controller.abort();
-    });
-    const settle = (): void => {
-      settled = true;
-    };
-    try {
-      fromOutput(start(controller.signal), settle).subscribe(subscriber);
-    } catch (error) {
-      settle();
-      subscriber.error(error);
-    }
-  });
+export function abortable<T>(start: AbortableWork<T>): Observable<T> {
+  return new AbortableStream(start);
 }

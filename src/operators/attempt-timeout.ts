@@ -1,10 +1,10 @@
-import type { Observable, TeardownLogic } from 'rxjs';
+import { Observable } from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { checkNumber, positiveDuration } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
-import { expireFrom } from './guard-deadline.ts';
-import { overtaken, type Overtake } from './overtaken.ts';
+import { queueOf } from './expiry.ts';
+import { LimitedSubscriber } from './limited-subscriber.ts';
 
 /** `30s`, `1.5s`, `200ms`. */
 const worded = (ms: number): string => (ms >= 1000 ? `${Number((ms / 1000).toFixed(3))}s` : `${ms}ms`);
@@ -27,12 +27,12 @@ export const timeoutError = (timeoutMs: number, what = 'Tool timeout'): ToolExec
  */
 export function attemptTimeout(timeoutMs: number, runtime: Runtime = liveRuntime): <T>(source: Observable<T>) => Observable<T> {
   checkNumber('timeoutMs', timeoutMs, positiveDuration);
-  const begin = (): ((overtake: Overtake) => TeardownLogic) => {
-    const startedAtMs = runtime.now();
-    return (overtake) => {
-      const deadline = expireFrom(startedAtMs, timeoutMs, runtime, () => overtake(timeoutError(timeoutMs)));
-      return () => deadline.cancel();
-    };
-  };
-  return <T>(source: Observable<T>): Observable<T> => overtaken(source, begin);
+  const deadlines = queueOf(timeoutMs, runtime);
+  return <T>(source: Observable<T>): Observable<T> =>
+    new Observable((subscriber) => {
+      const startedAtMs = runtime.now();
+      const attempt = new LimitedSubscriber(subscriber);
+      source.subscribe(attempt);
+      if (!attempt.closed) attempt.deadline = deadlines.addFrom(startedAtMs, () => attempt.overtake(timeoutError(timeoutMs)));
+    });
 }

@@ -1,4 +1,4 @@
-import { EMPTY, Observable, Subject, defer, distinctUntilChanged, filter, ignoreElements, map, merge, of, queueScheduler, scan, share, startWith, switchMap, tap, type Subscriber } from 'rxjs';
+import { EMPTY, Observable, Subject, defer, distinctUntilChanged, filter, ignoreElements, map, merge, of, queueScheduler, scan, share, startWith, switchMap, tap, Subscriber } from 'rxjs';
 import type { BreakerStateName } from '../contract/envelope.ts';
 import type { BreakerOptions } from '../contract/policy.ts';
 import type { Runtime } from '../contract/runtime.ts';
@@ -45,7 +45,8 @@ export interface Breaker {
   readonly state$: Observable<BreakerState>;
   /** What the breaker is told: folded with `reduceBreaker` from the start, it gives the breaker's states. */
   readonly inputs$: Observable<BreakerInput>;
-  admit(): Admission;
+  /** @param atMs now, from one who has just read the runtime's clock */
+  admit(atMs?: number): Admission;
   /** Rejects everything until `reset`. */
   forceOpen(): void;
   /** Straight to closed, with nothing remembered. */
@@ -115,6 +116,32 @@ class LivePermit implements GivenPermit {
   }
 }
 
+type Step = readonly [BreakerMemory, Permit | undefined];
+
+/** Holds the last step of the fold. A Subscriber, so that RxJS does not wrap it in one of its own. */
+class Folded extends Subscriber<Step> {
+  step: Step;
+
+  constructor(memory: BreakerMemory) {
+    // RxJS's operators have subscribers of their own, behind a function that it does not export.
+    // oxlint-disable-next-line typescript/no-deprecated
+    super();
+    this.step = [memory, undefined];
+  }
+
+  get memory(): BreakerMemory {
+    return this.step[0];
+  }
+
+  get permit(): Permit | undefined {
+    return this.step[1];
+  }
+
+  override next(step: Step): void {
+    this.step = step;
+  }
+}
+
 /**
  * A circuit breaker: it counts outcomes, stops calling what keeps failing, and probes for its recovery.
  * Its state is a `scan` of its inputs over the pure `reduceBreaker`; it opens after 5 consecutive failures or when half of the
@@ -132,20 +159,15 @@ class LivePermit implements GivenPermit {
  */
 export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = liveRuntime, onChange?: (from: BreakerStateName, to: BreakerStateName) => void): Breaker {
   const settings = breakerSettings(options);
-  let memory = initialBreaker(settings);
-  let permit: Permit | undefined;
+  const folded = new Folded(initialBreaker(settings));
   // The scan's own subscriber is told, and no Subject in front of it: that costs as much as the decision.
   let scanned: Subscriber<BreakerInput> | undefined;
-  new Observable<BreakerInput>((subscriber) => void (scanned = subscriber))
-    .pipe(scan<BreakerInput, readonly [BreakerMemory, Permit | undefined]>(([before], input) => decideBreaker(before, input, settings), [memory, undefined]))
-    .subscribe((step) => {
-      [memory, permit] = step;
-    });
+  new Observable<BreakerInput>((subscriber) => void (scanned = subscriber)).pipe(scan((step: Step, input) => decideBreaker(step[0], input, settings), folded.step)).subscribe(folded);
 
   const told$ = new Subject<BreakerInput>();
   const changes$ = new Subject<BreakerMemory>();
   const dues$ = new Subject<number>();
-  let shownType = memory.type;
+  let shownType = folded.memory.type;
 
   const publish = (input: BreakerInput, from: BreakerStateName, now: BreakerMemory): void => {
     told$.next(input);
@@ -161,7 +183,8 @@ export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = l
   const tell = (input: BreakerInput): Permit | undefined => {
     scanned?.next(input);
     // Kept here: an observer that calls back into the breaker replaces both.
-    const [now, given, from] = [memory, permit, shownType];
+    const { memory: now, permit: given } = folded;
+    const from = shownType;
     shownType = now.type;
     if (dues$.observed) dues$.next(breakerDueMs(now, settings));
     // One queue for all: an observer that calls back cannot make others hear of a later input or change first.
@@ -172,7 +195,7 @@ export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = l
   // Watching a breaker does not keep a process alive.
   const idle = runtime.background ?? runtime;
   // Shared by all who watch: one timer for the moment at which time alone changes the state.
-  const ticks$ = defer(() => dues$.pipe(startWith(breakerDueMs(memory, settings)))).pipe(
+  const ticks$ = defer(() => dues$.pipe(startWith(breakerDueMs(folded.memory, settings)))).pipe(
     distinctUntilChanged(),
     switchMap((dueMs) => (dueMs === Infinity ? EMPTY : idle.after(Math.max(0, dueMs - runtime.now())).pipe(map(() => dueMs)))),
     // Timers may come a fraction of a millisecond early; the tick is of the instant it was set for.
@@ -188,16 +211,15 @@ export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = l
     tell(hintMs === undefined ? ended : { ...ended, retryAfterMs: hintMs });
   };
 
-  const admit = (): Admission => {
-    const atMs = runtime.now();
-    const given = tell(memory.rampFromMs === undefined ? { type: 'admit', atMs } : { type: 'admit', atMs, random: runtime.random() });
-    if (given === undefined) return { admitted: false, retryAfterMs: retryAfterMs(memory, settings, atMs) };
+  const admit = (atMs = runtime.now()): Admission => {
+    const given = tell(folded.memory.rampFromMs === undefined ? { type: 'admit', atMs } : { type: 'admit', atMs, random: runtime.random() });
+    if (given === undefined) return { admitted: false, retryAfterMs: retryAfterMs(folded.memory, settings, atMs) };
     return new LivePermit(given, atMs, end);
   };
 
   const states$ = defer(() => {
     tell({ type: 'tick', atMs: runtime.now() });
-    const seen = memory;
+    const seen = folded.memory;
     // Changes first, for what the watcher does at its first sight; older ones may still be on their way to others.
     return merge(changes$.pipe(filter(({ generation }) => generation > seen.generation)), of(seen), ticks$);
   }).pipe(
@@ -208,7 +230,7 @@ export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = l
 
   return {
     get state() {
-      return show(memory, settings, runtime.now());
+      return show(folded.memory, settings, runtime.now());
     },
     state$: new QuietStream((subscriber) => states$.subscribe(subscriber)),
     inputs$: new QuietStream((subscriber) => told$.subscribe(subscriber)),

@@ -64,25 +64,37 @@ class Batch {
 }
 
 /** The deadlines of one duration: set in order, so due in order, and served by one timer. */
-class ExpiryQueue {
-  readonly #ms: number;
+export class ExpiryQueue {
+  readonly ms: number;
   readonly #runtime: Runtime;
   #head: Entry | undefined;
   #tail: Entry | undefined;
   #timer: Subscription | undefined;
+  /** The timer is about to be set. */
+  #arming = false;
 
   constructor(ms: number, runtime: Runtime) {
-    this.#ms = ms;
+    this.ms = ms;
     this.#runtime = runtime;
   }
 
-  add(expired: () => void): Expiry {
-    const entry = new Entry(this, this.#runtime.now() + this.#ms, expired);
+  /** A deadline for what started a little while ago. */
+  addFrom(startedAtMs: number, expired: () => void): Expiry {
+    // A fraction of a millisecond is nothing to a timer.
+    if (this.#tail === undefined || this.#tail.dueMs - startedAtMs - this.ms < 1) return this.add(startedAtMs, expired);
+    // It is due before one that is set. Whole milliseconds only, so that such deadlines can share a timer, too.
+    const passedMs = Math.floor(this.#runtime.now() - startedAtMs);
+    return expireAfter(Math.max(0, this.ms - passedMs), this.#runtime, expired);
+  }
+
+  add(startedAtMs: number, expired: () => void): Expiry {
+    const dueMs = startedAtMs + this.ms;
+    const entry = new Entry(this, Math.max(dueMs, this.#tail?.dueMs ?? dueMs), expired);
     entry.previous = this.#tail;
     if (this.#tail !== undefined) this.#tail.next = entry;
     this.#tail = entry;
     this.#head ??= entry;
-    if (this.#timer === undefined) this.#arm(this.#ms);
+    if (this.#timer === undefined && !this.#arming) this.#armSoon();
     return entry;
   }
 
@@ -104,8 +116,21 @@ class ExpiryQueue {
     this.#timer = undefined;
   }
 
-  #arm(ms: number): void {
-    this.#timer = this.#runtime.after(ms).subscribe(() => this.#due());
+  /** Most calls of quick tools end in the turn of the event loop that they began in: one look at its end serves them all, and sets no timer. */
+  #armSoon(): void {
+    const { soon } = this.#runtime;
+    if (soon === undefined) return this.#arm();
+    this.#arming = true;
+    soon(() => {
+      this.#arming = false;
+      if (this.#timer === undefined) this.#arm();
+    });
+  }
+
+  #arm(): void {
+    if (this.#head === undefined) return;
+    const leftMs = this.#head.dueMs - this.#runtime.now();
+    this.#timer = this.#runtime.after(Math.max(0, leftMs)).subscribe(() => this.#due());
   }
 
   #due(): void {
@@ -117,7 +142,7 @@ class ExpiryQueue {
       this.remove(entry);
     }
     if (due.length > 0) void new Batch(due, this.#runtime);
-    if (this.#head !== undefined && this.#timer === undefined) this.#arm(Math.max(0, this.#head.dueMs - now));
+    if (this.#timer === undefined) this.#arm();
   }
 }
 
@@ -128,7 +153,8 @@ class ExpiryQueue {
 const QUEUES_MAX = 1000;
 const queues = new WeakMap<Runtime, Map<number, ExpiryQueue>>();
 
-const queueOf = (ms: number, runtime: Runtime): ExpiryQueue => {
+/** Where deadlines of one duration are set, for who sets many. */
+export const queueOf = (ms: number, runtime: Runtime): ExpiryQueue => {
   let byDuration = queues.get(runtime);
   if (byDuration === undefined) queues.set(runtime, (byDuration = new Map<number, ExpiryQueue>()));
   let queue = byDuration.get(ms);
@@ -144,7 +170,12 @@ const queueOf = (ms: number, runtime: Runtime): ExpiryQueue => {
  * that arrived while the event loop was stalled. Deadlines of one duration share one timer; when none is left, so is no timer.
  */
 export function expireAfter(ms: number, runtime: Runtime, expired: () => void): Expiry {
-  return queueOf(ms, runtime).add(expired);
+  return queueOf(ms, runtime).add(runtime.now(), expired);
+}
+
+/** `expireAfter` for what started a little while ago, at `startedAtMs`. */
+export function expireFrom(startedAtMs: number, ms: number, runtime: Runtime, expired: () => void): Expiry {
+  return queueOf(ms, runtime).addFrom(startedAtMs, expired);
 }
 
 /** `expireAfter` as a stream: emits once and completes. */

@@ -1,10 +1,10 @@
-import { EMPTY, catchError, startWith, switchMap, type Observable } from 'rxjs';
+import { EMPTY, Observable, catchError, startWith, switchMap } from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
 import { checkNumber, positiveDuration } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
 import { timeoutError } from './attempt-timeout.ts';
 import { expiry } from './expiry.ts';
-import { overtaken } from './overtaken.ts';
+import { LimitedSubscriber } from './limited-subscriber.ts';
 
 /**
  * A limit on silence (R-4.3): errors when `activity$` has been quiet for `idleTimeoutMs`. It never extends a hard limit: put `attemptTimeout` outside.
@@ -19,13 +19,18 @@ import { overtaken } from './overtaken.ts';
 export function idleTimeout(idleTimeoutMs: number, activity$: Observable<unknown>, runtime: Runtime = liveRuntime): <T>(source: Observable<T>) => Observable<T> {
   checkNumber('idleTimeoutMs', idleTimeoutMs, positiveDuration);
   return <T>(source: Observable<T>): Observable<T> =>
-    overtaken(source, () => (overtake) => {
-      const silence$ = activity$.pipe(
-        // Activity that failed is activity that ended.
-        catchError(() => EMPTY),
-        startWith(undefined),
-        switchMap(() => expiry(idleTimeoutMs, runtime)),
-      );
-      return silence$.subscribe(() => overtake(timeoutError(idleTimeoutMs, 'Tool made no progress, timeout')));
+    new Observable((subscriber) => {
+      const attempt = new LimitedSubscriber(subscriber);
+      source.subscribe(attempt);
+      if (attempt.closed) return;
+      const silence = activity$
+        .pipe(
+          // Activity that failed is activity that ended.
+          catchError(() => EMPTY),
+          startWith(undefined),
+          switchMap(() => expiry(idleTimeoutMs, runtime)),
+        )
+        .subscribe(() => attempt.overtake(timeoutError(idleTimeoutMs, 'Tool made no progress, timeout')));
+      attempt.deadline = { cancel: () => silence.unsubscribe() };
     });
 }

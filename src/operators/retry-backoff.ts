@@ -87,14 +87,17 @@ class RetryRun<T> {
   readonly #source: Observable<T>;
   readonly #subscriber: Subscriber<T>;
   readonly #runtime: Runtime;
-  readonly #count: AttemptCount;
+  readonly #settings: RetryPolicy;
+  readonly #startedAtMs: number;
+  #count: AttemptCount | undefined;
   #attempt: Subscription | undefined;
 
   constructor(source: Observable<T>, subscriber: Subscriber<T>, settings: RetryPolicy, runtime: Runtime) {
     this.#source = source;
     this.#subscriber = subscriber;
     this.#runtime = runtime;
-    this.#count = new AttemptCount(settings, runtime, runtime.now());
+    this.#settings = settings;
+    this.#startedAtMs = runtime.now();
   }
 
   start(): void {
@@ -105,10 +108,11 @@ class RetryRun<T> {
 
   failed(thrown: unknown): void {
     const error = toToolExecutionError(thrown, () => this.#runtime.wallNow());
-    const delayMs = this.#count.delayAfterMs(error, classify(error).classification);
+    const count = (this.#count ??= new AttemptCount(this.#settings, this.#runtime, this.#startedAtMs));
+    const delayMs = count.delayAfterMs(error, classify(error).classification);
     if (delayMs === undefined) return this.#subscriber.error(thrown);
     const wait = this.#runtime.after(delayMs).pipe(take(1)).subscribe(() => {
-      if (this.#count.late) return this.#subscriber.error(thrown);
+      if (count.late) return this.#subscriber.error(thrown);
       this.#attempt?.unsubscribe();
       this.start();
     });

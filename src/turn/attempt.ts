@@ -3,7 +3,7 @@ import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import type { Progress } from '../contract/tool.ts';
 import { timeoutError } from '../operators/attempt-timeout.ts';
-import { expireAfter, type Expiry } from '../operators/expiry.ts';
+import { expireAfter, expireFrom, type Expiry } from '../operators/expiry.ts';
 import { fromOutput, isPromiseLike } from '../operators/output.ts';
 import { AttemptContext, type ContextOwner } from './attempt-context.ts';
 import type { GuardedTool } from './registry.ts';
@@ -60,9 +60,7 @@ export class Attempt implements ContextOwner {
     const limitMs = Math.min(timeoutMs, record.call.hints?.timeoutMs ?? Infinity);
     // A call that goes straight through has none.
     if (limitMs === Infinity) return;
-    // Whole milliseconds only, so that deadlines of one length can share a timer.
-    const startingMs = Math.floor(this.#runtime.now() - startedAtMs);
-    this.#hard = expireAfter(Math.max(0, limitMs - startingMs), this.#runtime, () => this.#overtake(timeoutError(limitMs)));
+    this.#hard = expireFrom(startedAtMs, limitMs, this.#runtime, () => this.#overtake(timeoutError(limitMs)));
     this.#watchIdle();
   }
 

@@ -243,7 +243,7 @@ describe('R-2.9 durations', () => {
 });
 
 describe('R-2.9 the live clock', () => {
-  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] }));
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'clearImmediate', 'Date', 'performance'] }));
   afterEach(() => void vi.useRealTimers());
   const DAY_MS = 24 * 3_600_000;
 
