@@ -1,4 +1,5 @@
 import { readInput } from '../agent/wire-input.ts';
+import type { SseEvent } from './anthropic-sse.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -17,6 +18,8 @@ interface OpenBlock {
   readonly fields: Record<string, unknown>;
   /** Pieces of JSON, of a block that has an input. */
   json: string;
+  /** What came of it, not yet read: most blocks are never asked for. */
+  readonly deltas: SseEvent[];
 }
 
 const grow = (fields: Record<string, unknown>, name: string, piece: unknown): void => {
@@ -40,31 +43,43 @@ const finished = ({ fields, json }: OpenBlock): Block => {
   return { value: { ...rest, input }, json: `${JSON.stringify(rest).slice(0, -1)},"input":${written}}` };
 };
 
+const readDelta = (block: OpenBlock, event: SseEvent): void => {
+  const { type, partial_json: json, citation, ...rest } = fieldsOf(fieldsOf(event.value)['delta']);
+  const { fields } = block;
+  if (type === 'input_json_delta') block.json += typeof json === 'string' ? json : '';
+  else if (type === 'citations_delta') fields['citations'] = [...(Array.isArray(fields['citations']) ? (fields['citations'] as unknown[]) : []), citation];
+  else for (const [name, piece] of Object.entries(rest)) grow(fields, name, piece);
+};
+
 /** Puts the blocks of a streamed answer together. Kinds of blocks and deltas that are not known are kept by their fields. */
 export class BlockAssembler {
   readonly #open = new Map<unknown, OpenBlock>();
+  #finished: readonly Block[] | undefined;
+  #hasCalls = false;
 
-  start(index: unknown, block: unknown): void {
-    this.#open.set(index, { fields: { ...fieldsOf(block) }, json: '' });
+  start(index: unknown, block: Fields): void {
+    this.#open.set(index, { fields: { ...block }, json: '', deltas: [] });
+    this.#hasCalls ||= block['type'] === 'tool_use';
   }
 
-  grow(index: unknown, delta: unknown): void {
-    const block = this.#open.get(index);
-    if (block === undefined) return;
-    const { type, partial_json: json, citation, ...rest } = fieldsOf(delta);
-    const { fields } = block;
-    if (type === 'input_json_delta') block.json += typeof json === 'string' ? json : '';
-    else if (type === 'citations_delta') fields['citations'] = [...(Array.isArray(fields['citations']) ? (fields['citations'] as unknown[]) : []), citation];
-    else for (const [name, piece] of Object.entries(rest)) grow(fields, name, piece);
+  grow(index: unknown, event: SseEvent): void {
+    this.#open.get(index)?.deltas.push(event);
   }
 
   isToolUse(index: unknown): boolean {
     return this.#open.get(index)?.fields['type'] === 'tool_use';
   }
 
-  /** All blocks, in the order in which they began. */
-  finish(): readonly Block[] {
-    return [...this.#open.values()].map(finished);
+  get hasCalls(): boolean {
+    return this.#hasCalls;
+  }
+
+  /** All blocks, in the order in which they began. For when all have come. */
+  get blocks(): readonly Block[] {
+    return (this.#finished ??= [...this.#open.values()].map((block) => {
+      for (const event of block.deltas) readDelta(block, event);
+      return finished(block);
+    }));
   }
 }
 

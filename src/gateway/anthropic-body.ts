@@ -1,5 +1,7 @@
-import { GatewayError } from './error.ts';
+import { BoundBytes, wholeOf } from './anthropic-bytes.ts';
+import type { GatewayRequest } from './anthropic-exchange.ts';
 import { nestsDeeper } from './anthropic-json.ts';
+import { GatewayError } from './error.ts';
 
 /** What a request's body may be. */
 export interface BodyLimits {
@@ -16,45 +18,19 @@ export interface RequestBody {
 
 const tooLarge = (maxBodyBytes: number): GatewayError => new GatewayError('request_too_large', `The body is larger than ${maxBodyBytes} bytes, the most that this gateway takes; send less`);
 
-const joined = (pieces: readonly Uint8Array[], length: number): Uint8Array<ArrayBuffer> => {
-  const bytes = new Uint8Array(length);
-  let at = 0;
-  for (const piece of pieces) {
-    bytes.set(piece, at);
-    at += piece.length;
-  }
-  return bytes;
-};
+const brokenOff = (cause: unknown): GatewayError => new GatewayError('client_gone', 'The body broke off; send the request again', { cause });
 
-const brokenOff = (cause?: unknown): GatewayError => new GatewayError('client_gone', 'The body broke off; send the request again', { cause });
+/** What a body is read from. */
+type Incoming = Pick<GatewayRequest, 'headers' | 'body' | 'signal'>;
 
-/** Reads a body up to a limit; what is beyond it is never held. `signal`: when to wait for no more of it. */
-export async function readBytes(request: Request, maxBodyBytes: number, signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
-  if (Number(request.headers.get('content-length') ?? 0) > maxBodyBytes) throw tooLarge(maxBodyBytes);
-  if (request.body === null) return new Uint8Array(0);
-  const pieces: Uint8Array[] = [];
-  let length = 0;
-  const reader = request.body.getReader();
-  // Nobody waits for the rest.
-  const cancel = (): void => void reader.cancel().catch(() => undefined);
-  signal?.addEventListener('abort', cancel);
+/** Reads a body up to a limit, until `signal` says to wait for no more of it; what is beyond the limit is never held. */
+async function readBytes({ headers, body, signal }: Incoming, maxBodyBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+  if (Number(headers.get('content-length') ?? 0) > maxBodyBytes) throw tooLarge(maxBodyBytes);
+  if (body === null) return new Uint8Array(0);
   try {
-    for (;;) {
-      const { done, value } = await reader.read().catch((cause: unknown) => {
-        throw brokenOff(cause);
-      });
-      // What is canceled ends as if it were whole.
-      if (signal?.aborted === true) throw brokenOff();
-      if (done) return joined(pieces, length);
-      length += value.length;
-      if (length > maxBodyBytes) throw tooLarge(maxBodyBytes);
-      pieces.push(value);
-    }
-  } catch (error) {
-    cancel();
-    throw error;
-  } finally {
-    signal?.removeEventListener('abort', cancel);
+    return await wholeOf(new BoundBytes(body, signal), maxBodyBytes, () => tooLarge(maxBodyBytes));
+  } catch (thrown) {
+    throw thrown instanceof GatewayError ? thrown : brokenOff(thrown);
   }
 }
 
@@ -69,10 +45,10 @@ const decoded = (bytes: Uint8Array): string => {
 };
 
 /** Reads the body of a request that must be a JSON object. */
-export async function readBody(request: Request, { maxBodyBytes, maxDepth }: BodyLimits, signal?: AbortSignal): Promise<RequestBody> {
+export async function readBody(request: Incoming, { maxBodyBytes, maxDepth }: BodyLimits): Promise<RequestBody> {
   const encoding = request.headers.get('content-encoding')?.toLowerCase() ?? 'identity';
   if (encoding !== 'identity') throw new GatewayError('invalid_request', `The content-encoding ${JSON.stringify(encoding.slice(0, 64))} is not read here; send the JSON as it is`);
-  const bytes = await readBytes(request, maxBodyBytes, signal);
+  const bytes = await readBytes(request, maxBodyBytes);
   const text = decoded(bytes);
   if (nestsDeeper(text, maxDepth)) throw new GatewayError('too_deep', `The body is nested deeper than ${maxDepth} levels, the most that this gateway takes; flatten it`);
   let value: unknown;

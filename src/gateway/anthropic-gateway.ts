@@ -1,29 +1,31 @@
 import { sha256 } from '../policy/sha256.ts';
 import { readBody, type RequestBody } from './anthropic-body.ts';
-import { TurnGate, type Place } from './anthropic-limits.ts';
+import { holding } from './anthropic-bytes.ts';
+import { isSource, type GatewayAnswer, type GatewayRequest } from './anthropic-exchange.ts';
+import { clientHeaders, upstreamHeaders } from './anthropic-headers.ts';
+import { piecesOf } from './anthropic-json.ts';
+import { TurnGate } from './anthropic-limits.ts';
 import type { GatewaySettings } from './anthropic-options.ts';
 import { plainAnswer } from './anthropic-plain.ts';
 import { GatewayReport } from './anthropic-report.ts';
 import { ConversationRequest } from './anthropic-request.ts';
-import { bodyOf, chunksOf, isEventStream } from './anthropic-response.ts';
 import { isAbout, knownMessages, retryKeys, type KnownMessage } from './anthropic-restore.ts';
-import { piecesOf } from './anthropic-json.ts';
 import { firstAborted } from './anthropic-signal.ts';
-import { errorEvent, passedOn, streamedAnswer } from './anthropic-stream.ts';
+import { PassedEvents, StreamedAnswer, errorEvent } from './anthropic-stream.ts';
 import { GatewayTools } from './anthropic-tools.ts';
 import { FailedRequests, GatewayTurn, type TurnServices } from './anthropic-turn.ts';
-import { Upstream, UpstreamRefusal, clientHeaders, upstreamHeaders } from './anthropic-upstream.ts';
+import { Upstream, UpstreamRefusal, isEventStream, isOk, type Transport, type UpstreamAnswer } from './anthropic-upstream.ts';
 import { validateRequest } from './anthropic-validate.ts';
 import { conversationClient } from './conversation-client.ts';
 import type { ConversationRecord } from './conversation.ts';
-import { GatewayError, errorResponse } from './error.ts';
+import { GatewayError, errorAnswer } from './error.ts';
 
 /** Of a hash: enough to keep parties apart. */
 const SCOPE_CHARS = 32;
 
 /** A request on its way. */
 interface Passage {
-  readonly request: Request;
+  readonly request: GatewayRequest;
   readonly requestId: string;
   /** Path and query. */
   readonly target: string;
@@ -31,6 +33,16 @@ interface Passage {
 }
 
 type Known = ReadonlyArray<readonly [KnownMessage, ConversationRecord]>;
+
+/** What may end a turn early. */
+interface Ending {
+  /** Aborted by any of it. */
+  readonly signal: AbortSignal;
+  /** Says that the client went away. */
+  readonly abort: () => void;
+  /** Aborted when the gateway is shut down. */
+  readonly harvest: AbortSignal;
+}
 
 /** The endpoint itself: what becomes of each request. */
 export class Gateway {
@@ -40,7 +52,7 @@ export class Gateway {
   readonly #services: TurnServices;
 
   constructor(settings: GatewaySettings) {
-    const { upstream: url, fetch, upstreamTimeoutMs: timeoutMs, upstreamRetry: retry, runtime, limits, tools, spillway, turn, state, statePolicy, logger } = settings;
+    const { upstream: url, transport, upstreamTimeoutMs: timeoutMs, upstreamRetry: retry, runtime, limits, tools, spillway, turn, state, statePolicy, logger } = settings;
     this.#settings = settings;
     this.report = new GatewayReport(logger, runtime);
     this.gate = new TurnGate(limits.maxTurns, limits.rate, runtime);
@@ -48,7 +60,7 @@ export class Gateway {
     // Without tools no layer is asked.
     const layer = spillway ?? ({} as NonNullable<typeof spillway>);
     this.#services = {
-      upstream: new Upstream({ url, fetch, timeoutMs, retry, runtime }),
+      upstream: new Upstream({ url, transport, timeoutMs, retry, runtime }),
       tools: new GatewayTools(tools, layer, turn, limits),
       state: conversationClient(state, { ...statePolicy, runtime }),
       report: this.report,
@@ -57,124 +69,120 @@ export class Gateway {
     };
   }
 
-  async fetch(request: Request): Promise<Response> {
+  /** Asks the upstream in the way of a host that has a better one, unless the gateway was given its own. */
+  offerTransport(transport: Transport): void {
+    if (!this.#settings.ownFetch) this.#services.upstream.use(transport);
+  }
+
+  /** Answers a request; never rejects. */
+  async answer(request: GatewayRequest): Promise<GatewayAnswer> {
     const requestId = `req_${this.#settings.runtime.id().replaceAll('-', '')}`;
     this.report.count('requests');
     try {
-      const { pathname, search } = new URL(request.url);
-      const passage: Passage = { request, requestId, target: `${pathname}${search}`, scope: sha256(this.#settings.scope(request.headers).toWellFormed()).slice(0, SCOPE_CHARS) };
-      if (request.method === 'POST' && pathname === '/v1/messages') return await this.#messages(passage);
-      if (request.method === 'POST' && pathname === '/v1/messages/count_tokens') return await this.#counted(passage);
+      const { method, url, headers } = request;
+      const { pathname, search } = url;
+      const passage: Passage = { request, requestId, target: `${pathname}${search}`, scope: sha256(this.#settings.scope(headers).toWellFormed()).slice(0, SCOPE_CHARS) };
+      if (method === 'POST' && pathname === '/v1/messages') return await this.#messages(passage);
+      if (method === 'POST' && pathname === '/v1/messages/count_tokens') return await this.#counted(passage);
       return await this.#passed(passage);
     } catch (thrown) {
       return this.#refused(thrown, requestId);
     }
   }
 
-  #refused(thrown: unknown, requestId: string): Response {
+  #refused(thrown: unknown, requestId: string): GatewayAnswer {
     if (thrown instanceof UpstreamRefusal) {
       this.report.error('upstream_broken', requestId, { answered: thrown.status });
-      return thrown.toResponse();
+      return thrown.toAnswer();
     }
     const error = thrown instanceof GatewayError ? thrown : new GatewayError('internal_error', 'The gateway failed; ask again', { cause: thrown });
     this.report.error(error.kind, requestId, {}, error.cause);
-    return errorResponse(error, requestId);
+    return errorAnswer(error, requestId);
   }
 
   /** All that is no conversation: models, files, batches. */
-  async #passed({ request, target }: Passage): Promise<Response> {
+  async #passed({ request, target }: Passage): Promise<GatewayAnswer> {
     this.gate.refuseWhileDraining();
-    const { method, body, signal } = request;
-    const headers = upstreamHeaders(request.headers);
-    const response = await this.#services.upstream.send({ method, target, headers, signal, ...(body === null ? {} : { body }) });
-    return new Response(response.body, { status: response.status, headers: clientHeaders(response.headers) });
+    const { method, headers, body, signal } = request;
+    const answer = await this.#services.upstream.send({ method, target, headers: upstreamHeaders(headers), signal, ...(body === null ? {} : { body }) });
+    return { ...answer, headers: clientHeaders(answer.headers) };
   }
 
-  async #read({ request }: Passage, counting: boolean, signal: AbortSignal): Promise<RequestBody> {
+  async #read(request: Pick<GatewayRequest, 'headers' | 'body' | 'signal'>, counting: boolean): Promise<RequestBody> {
     const { limits } = this.#settings;
-    const body = await readBody(request, limits, signal);
+    const body = await readBody(request, limits);
     validateRequest(body.value, counting, limits);
     return body;
   }
 
-  async #counted(passage: Passage): Promise<Response> {
-    this.gate.refuseWhileDraining();
+  async #counted(passage: Passage): Promise<GatewayAnswer> {
+    this.gate.admit(passage.scope);
     const { tools, upstream } = this.#services;
     const { request, target } = passage;
-    const body = await this.#read(passage, true, request.signal);
+    const { headers, signal } = request;
+    const body = await this.#read(request, true);
     const known = tools.size === 0 ? [] : (await this.#restore(body, passage, [])).known;
     const sent = tools.size === 0 ? body.bytes : new ConversationRequest(body, tools.offer(body.value['tools']).definitions, known).text;
-    const response = await upstream.send({ method: 'POST', target, headers: upstreamHeaders(request.headers), body: sent, signal: request.signal });
-    return new Response(response.body, { status: response.status, headers: clientHeaders(response.headers) });
+    const answer = await upstream.send({ method: 'POST', target, headers: upstreamHeaders(headers), body: sent, signal });
+    return { ...answer, headers: clientHeaders(answer.headers) };
   }
 
-  async #messages(passage: Passage): Promise<Response> {
+  /** A turn keeps its place until its answer has ended. */
+  async #messages(passage: Passage): Promise<GatewayAnswer> {
     const place = this.gate.enter(passage.scope);
     this.report.count('turns');
+    const { headers, body, signal: client } = passage.request;
     const gone = new AbortController();
-    const signal = firstAborted([passage.request.signal, gone.signal, place.harvest]);
-    let streams = false;
+    const signal = firstAborted([client, gone.signal, place.harvest]);
     try {
-      const body = await this.#read(passage, false, signal);
-      const pieces = await this.#answer(passage, body, place, signal);
-      if (!('pieces' in pieces)) return pieces.whole;
-      streams = true;
-      return new Response(bodyOf(pieces.pieces, () => gone.abort(), () => place.leave()), { status: pieces.status, headers: pieces.headers });
+      const answer = await this.#answer(passage, await this.#read({ headers, body, signal }, false), { signal, abort: () => gone.abort(), harvest: place.harvest });
+      if (isSource(answer.body)) return { ...answer, body: holding(answer.body, () => place.leave()) };
+      place.leave();
+      return answer;
     } catch (thrown) {
-      if (place.harvest.aborted) throw new GatewayError('draining', 'The gateway is being shut down; ask again', { cause: thrown });
-      throw thrown;
-    } finally {
-      if (!streams) place.leave();
+      place.leave();
+      throw place.harvest.aborted ? new GatewayError('draining', 'The gateway is being shut down; ask again', { cause: thrown }) : thrown;
     }
   }
 
-  async #answer(
-    passage: Passage,
-    body: RequestBody,
-    place: Place,
-    signal: AbortSignal,
-  ): Promise<{ readonly whole: Response } | { readonly pieces: AsyncGenerator<Uint8Array, void, undefined>; readonly status: number; readonly headers: Headers }> {
+  async #answer(passage: Passage, body: RequestBody, ending: Ending): Promise<GatewayAnswer> {
     const { upstream, tools } = this.#services;
     const { pingMs, runtime } = this.#settings;
     const { request, requestId, target, scope } = passage;
+    const { signal, abort, harvest } = ending;
     const send = { method: 'POST', target, headers: upstreamHeaders(request.headers), signal };
-    if (tools.size === 0) {
-      const response = await upstream.send({ ...send, body: body.bytes });
-      const { status } = response;
-      const headers = clientHeaders(response.headers);
-      if (response.body === null) return { whole: new Response(null, { status, headers }) };
-      if (isEventStream(response)) headers.delete('content-length');
-      const broken = (cause: unknown): GatewayError => {
-        const kind = place.harvest.aborted ? 'draining' : signal.aborted ? 'client_gone' : 'upstream_broken';
-        const error = new GatewayError(kind, 'The answer was broken off; ask again', { cause });
-        this.report.error(kind, requestId, {}, cause);
-        return error;
-      };
-      return { pieces: isEventStream(response) ? passedOn(response.body, (cause) => errorEvent(broken(cause), requestId)) : chunksOf(response.body), status, headers };
-    }
+    if (tools.size === 0) return this.#untouched(await upstream.send({ ...send, body: body.bytes }), requestId, ending);
     const { known, resumed } = await this.#restore(body, passage, this.#retried(body, passage));
     const offer = tools.offer(body.value['tools']);
     const conversation = new ConversationRequest(body, offer.definitions, known);
-    const turn = new GatewayTurn(this.#services, { requestId, scope, value: body.value, retryKey: () => retryKeys(scope, body.text, runtime.wallNow())[0], conversation, offer, resumed, upstream: send, harvest: place.harvest });
-    const plain = async (): Promise<{ readonly response: Response; readonly whole?: Response }> => {
-      try {
-        const response = await upstream.send({ ...send, body: turn.firstBody });
-        if (!response.ok) await turn.keepForRetry();
-        return body.value['stream'] === true && isEventStream(response) ? { response } : { response, whole: await plainAnswer(turn, response) };
-      } catch (error) {
-        await turn.keepAfter(error);
-        throw error;
-      }
+    const turn = new GatewayTurn(this.#services, { requestId, scope, value: body.value, retryKey: () => retryKeys(scope, body.text, runtime.wallNow())[0], conversation, offer, resumed, upstream: send, harvest });
+    try {
+      const first = await upstream.send({ ...send, body: turn.firstBody });
+      if (!isOk(first)) await turn.keepForRetry();
+      if (body.value['stream'] !== true || !isEventStream(first)) return await plainAnswer(turn, first);
+      const onError = (error: GatewayError | UpstreamRefusal): void => {
+        if (error instanceof GatewayError) this.report.error(error.kind, requestId, {}, error.cause);
+        else this.report.error('upstream_broken', requestId, { answered: error.status });
+      };
+      return { status: first.status, headers: clientHeaders(first.headers).without('content-length'), body: new StreamedAnswer(turn, first, { pingMs, runtime, abort, onError }) };
+    } catch (error) {
+      await turn.keepAfter(error);
+      throw error;
+    }
+  }
+
+  /** Without tools, what the upstream says is what the client gets. */
+  #untouched(answer: UpstreamAnswer, requestId: string, { signal, abort, harvest }: Ending): GatewayAnswer {
+    const { status, body } = answer;
+    const headers = clientHeaders(answer.headers);
+    if (body === null || !isEventStream(answer)) return { status, headers, body };
+    const toEvent = (cause: unknown): Uint8Array => {
+      const kind = harvest.aborted ? 'draining' : signal.aborted ? 'client_gone' : 'upstream_broken';
+      const error = new GatewayError(kind, 'The answer was broken off; ask again', { cause });
+      this.report.error(kind, requestId, {}, cause);
+      return errorEvent(error, requestId);
     };
-    const { response, whole } = await plain();
-    if (whole !== undefined) return { whole };
-    const headers = clientHeaders(response.headers);
-    headers.delete('content-length');
-    const onError = (error: GatewayError | UpstreamRefusal): void => {
-      if (error instanceof GatewayError) this.report.error(error.kind, requestId, {}, error.cause);
-      else this.report.error('upstream_broken', requestId, { answered: error.status });
-    };
-    return { pieces: streamedAnswer(turn, response, { pingMs, runtime, onError }), status: response.status, headers };
+    return { status, headers: headers.without('content-length'), body: new PassedEvents(body, abort, toEvent) };
   }
 
   /** What a request may have been kept under that is sent again, by the client's own word or because it failed here. */
@@ -219,3 +227,6 @@ export class Gateway {
     }
   }
 }
+
+/** What is behind the gateways of this process: a server of our own need not go by way of `Request` and `Response`. */
+export const inners: WeakMap<object, Gateway> = new WeakMap();

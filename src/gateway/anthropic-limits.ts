@@ -53,8 +53,7 @@ export class TurnGate {
 
   /** @throws GatewayError when there is no place */
   enter(key: string): Place {
-    this.refuseWhileDraining();
-    this.#spend(key);
+    this.admit(key);
     if (this.running >= this.#maxTurns) throw new GatewayError('overloaded', `The gateway runs ${this.#maxTurns} turns, as many as it may; ask again in a moment`);
     const harvest = new AbortController();
     this.#harvests.add(harvest);
@@ -64,6 +63,12 @@ export class TurnGate {
         if (this.#harvests.delete(harvest) && this.running === 0) for (const resolve of this.#waiting) resolve();
       },
     };
+  }
+
+  /** For what takes no place. @throws GatewayError when the key has asked too often, and while the gateway is drained */
+  admit(key: string): void {
+    this.refuseWhileDraining();
+    this.#spend(key);
   }
 
   refuseWhileDraining(): void {

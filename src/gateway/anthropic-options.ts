@@ -6,9 +6,11 @@ import type { PlanOptions } from '../contract/turn.ts';
 import { retryPolicy } from '../policy/backoff.ts';
 import { checkKeys, checkNumber, checkOneOf, integer, integerOrInfinity, positiveDuration } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
+import { fetchTransport, type FetchLike } from './anthropic-fetch.ts';
+import type { HeaderList, HeaderReader } from './anthropic-headers.ts';
 import type { RateLimit } from './anthropic-limits.ts';
 import type { GatewayLogger } from './anthropic-report.ts';
-import { STEP_RETRY, type FetchLike } from './anthropic-upstream.ts';
+import { STEP_RETRY, type Transport } from './anthropic-upstream.ts';
 import type { ConversationClientOptions } from './conversation-client.ts';
 import type { ConversationState } from './conversation.ts';
 import { memoryConversationState } from './conversation-memory.ts';
@@ -60,18 +62,22 @@ export interface AnthropicGatewayOptions {
    */
   readonly scope?: (headers: Headers) => string;
   readonly logger?: GatewayLogger;
-  /** Default: the platform's `fetch`. */
+  /** Default: the platform's `fetch`; where `serveAnthropicGateway` serves the gateway, Node's own HTTP client, which takes far less time for each event. */
   readonly fetch?: FetchLike;
   readonly runtime?: Runtime;
 }
 
 /** Options, checked and whole. */
-export interface GatewaySettings extends Required<Omit<AnthropicGatewayOptions, 'upstream' | 'spillway' | 'logger' | 'limits' | 'upstreamRetry'>> {
+export interface GatewaySettings extends Required<Omit<AnthropicGatewayOptions, 'upstream' | 'spillway' | 'logger' | 'limits' | 'upstreamRetry' | 'scope' | 'fetch'>> {
   readonly upstream: URL;
   readonly spillway: AgentLayer | undefined;
   readonly logger: GatewayLogger | undefined;
   readonly limits: GatewayLimits;
   readonly upstreamRetry: RetryPolicy;
+  readonly scope: (headers: HeaderList) => string;
+  readonly transport: Transport;
+  /** The transport is the caller's `fetch`. */
+  readonly ownFetch: boolean;
 }
 
 const KEYS = ['upstream', 'tools', 'spillway', 'state', 'statePolicy', 'unknownCalls', 'turn', 'limits', 'pingMs', 'upstreamTimeoutMs', 'upstreamRetry', 'scope', 'logger', 'fetch', 'runtime'];
@@ -107,19 +113,19 @@ const limitsOf = (given: Partial<GatewayLimits>): GatewayLimits => {
 };
 
 /** Requests with one key are of one party, whichever header it is in. It is hashed before it goes anywhere. */
-const scopeOfKey = (headers: Headers): string => headers.get('x-api-key') ?? headers.get('authorization')?.replace(/^bearer\s+/i, '') ?? '';
+const scopeOfKey = (headers: HeaderReader): string => headers.get('x-api-key') ?? headers.get('authorization')?.replace(/^bearer\s+/i, '') ?? '';
 
 /** @throws RangeError for an option out of its range */
 export function gatewaySettings(options: AnthropicGatewayOptions): GatewaySettings {
   checkKeys('anthropicGateway', options, KEYS);
-  const { tools = [], spillway, runtime = liveRuntime, pingMs = PING_MS, upstreamTimeoutMs = UPSTREAM_TIMEOUT_MS, unknownCalls = 'refuse', scope = scopeOfKey } = options;
+  const { tools = [], spillway, runtime = liveRuntime, pingMs = PING_MS, upstreamTimeoutMs = UPSTREAM_TIMEOUT_MS, unknownCalls = 'refuse', scope, fetch: ownFetch } = options;
   if (!Array.isArray(tools)) throw new RangeError(`tools must be a list, not ${typeof tools}`);
   if (tools.length > 0 && typeof spillway?.turn !== 'function') throw new RangeError('tools need a layer that runs them; give spillway: createSpillway({ tools })');
   if (new Set(tools.map(({ name }: AnyTool) => name)).size < tools.length) throw new RangeError('tools must have names of their own; two have the same');
   checkNumber('pingMs', pingMs, positiveDuration);
   checkNumber('upstreamTimeoutMs', upstreamTimeoutMs, positiveDuration);
   checkOneOf('unknownCalls', unknownCalls, ['refuse', 'pass']);
-  if (typeof scope !== 'function') throw new RangeError(`scope must be a function of the request's headers, not ${typeof scope}`);
+  if (scope !== undefined && typeof scope !== 'function') throw new RangeError(`scope must be a function of the request's headers, not ${typeof scope}`);
   return {
     upstream: urlOf(options.upstream),
     tools,
@@ -132,9 +138,10 @@ export function gatewaySettings(options: AnthropicGatewayOptions): GatewaySettin
     pingMs,
     upstreamTimeoutMs,
     upstreamRetry: retryPolicy(options.upstreamRetry ?? {}, STEP_RETRY),
-    scope,
+    scope: scope === undefined ? scopeOfKey : (headers) => scope(headers.toHeaders()),
     logger: options.logger,
-    fetch: options.fetch ?? ((url, init) => fetch(url, init)),
+    transport: fetchTransport(ownFetch ?? ((url, init) => fetch(url, init))),
+    ownFetch: ownFetch !== undefined,
     runtime,
   };
 }

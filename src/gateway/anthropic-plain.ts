@@ -1,7 +1,10 @@
 import { fieldsOf, type Block } from './anthropic-blocks.ts';
+import { wholeOf, type ByteSource } from './anthropic-bytes.ts';
+import type { GatewayAnswer } from './anthropic-exchange.ts';
+import { clientHeaders } from './anthropic-headers.ts';
 import { edited, elementsOf, memberEdit, membersOf, startOf, type Edit } from './anthropic-json.ts';
 import { containerOf, type GatewayTurn, type StepEnd } from './anthropic-turn.ts';
-import { clientHeaders } from './anthropic-upstream.ts';
+import { isOk, type UpstreamAnswer } from './anthropic-upstream.ts';
 import { GatewayError } from './error.ts';
 
 /** The header that tells of what may go wrong later. */
@@ -26,14 +29,15 @@ const answerOf = (text: string): Answer => {
   const span = membersOf(text, startOf(text)).get('content');
   if (!Array.isArray(content) || span === undefined) throw unreadable();
   const blocks = elementsOf(text, span.from).map(({ from, to }, place): Block => ({ value: fieldsOf(content[place]), json: text.slice(from, to) }));
-  return { text, blocks, stopReason, usage: fieldsOf(usage), container: containerOf(container), id };
+  const hasCalls = blocks.some((block) => block.value['type'] === 'tool_use');
+  return { text, blocks, hasCalls, stopReason, usage: fieldsOf(usage), container: containerOf(container), id };
 };
 
-const isJson = (response: Response): boolean => /^application\/json\b/i.test(response.headers.get('content-type') ?? '');
+const isJson = ({ headers }: UpstreamAnswer): boolean => /^application\/json\b/i.test(headers.get('content-type') ?? '');
 
-const bytesOf = async (response: Response, turn: GatewayTurn): Promise<Uint8Array<ArrayBuffer>> => {
+const bytesOf = async (body: ByteSource, turn: GatewayTurn): Promise<Uint8Array<ArrayBuffer>> => {
   try {
-    return await response.bytes();
+    return await wholeOf(body);
   } catch (error) {
     throw turn.broken(error);
   }
@@ -57,28 +61,27 @@ const merged = (last: Answer, turn: GatewayTurn, visible: readonly Block[], firs
  * The answer to a client that does not stream. Where the gateway has no part in it, it is the upstream's, byte for byte.
  * @throws UpstreamRefusal or GatewayError
  */
-export async function plainAnswer(turn: GatewayTurn, first: Response): Promise<Response> {
+export async function plainAnswer(turn: GatewayTurn, first: UpstreamAnswer): Promise<GatewayAnswer> {
   const visible: Block[] = [];
   let firstId: unknown;
-  let response = first;
+  let upstream = first;
   for (;;) {
-    const headers = clientHeaders(response.headers);
-    const { status } = response;
-    if (!response.ok || !isJson(response)) return new Response(response.body, { status, headers });
-    const bytes = await bytesOf(response, turn);
+    const headers = clientHeaders(upstream.headers);
+    const { status, body } = upstream;
+    if (body === null || !isOk(upstream) || !isJson(upstream)) return { status, headers, body };
+    const bytes = await bytesOf(body, turn);
     const answer = answerOf(new TextDecoder().decode(bytes));
     firstId ??= answer.id;
     const hides = answer.blocks.some(({ value }) => turn.isOurs(value));
     visible.push(...answer.blocks.filter(({ value }) => !turn.isOurs(value)));
     const outcome = await turn.after(answer);
     if (outcome.type === 'continued') {
-      response = outcome.response;
+      upstream = outcome.answer;
       continue;
     }
     const { warning } = outcome;
-    if (warning !== undefined) headers.set(WARNING_HEADER, warning);
-    if (!hides && !turn.merged && warning === undefined) return new Response(bytes, { status, headers });
-    headers.delete('content-length');
-    return new Response(merged(answer, turn, visible, firstId, warning), { status, headers });
+    const warned = warning === undefined ? headers : headers.with(WARNING_HEADER, warning);
+    if (!hides && !turn.merged && warning === undefined) return { status, headers: warned, body: bytes };
+    return { status, headers: warned.without('content-length'), body: merged(answer, turn, visible, firstId, warning) };
   }
 }

@@ -25,13 +25,13 @@ export class ConversationRequest {
   /**
    * A further step.
    * @param messages what was said since, each message as JSON
-   * @param last the model may call no tool any more
+   * @param choice the `tool_choice` in place of the client's
    * @param container where the upstream runs code, once it has said so
    */
-  next(messages: readonly string[], last: boolean, container: string | undefined): string {
+  next(messages: readonly string[], choice: string | undefined, container: string | undefined): string {
     const at = this.#tail.to - 1;
     const edits: Edit[] = [{ from: at, to: at, text: `,${messages.join(',')}` }];
-    if (last) edits.push(memberEdit(this.text, this.#members, 'tool_choice', '{"type":"none"}'));
+    if (choice !== undefined) edits.push(memberEdit(this.text, this.#members, 'tool_choice', choice));
     if (container !== undefined && !this.#members.has('container')) edits.push(memberEdit(this.text, this.#members, 'container', JSON.stringify(container)));
     return edited(this.text, edits);
   }

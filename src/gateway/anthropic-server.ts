@@ -1,9 +1,11 @@
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Server as NetServer, type AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { expireAfter } from '../operators/expiry.ts';
 import { checkKeys, checkNumber, integer } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
+import { inners } from './anthropic-gateway.ts';
+import { answerOnNode, nodeTransport } from './anthropic-node.ts';
 import type { AnthropicGateway } from './anthropic.ts';
 
 export interface GatewayServerOptions {
@@ -67,8 +69,16 @@ class Answers {
   }
 }
 
+/** Our own gateways answer without a detour; for what stands in front of one, its `fetch` is what it can do. */
+const listenerOf = (gateway: AnthropicGateway): ((incoming: IncomingMessage, outgoing: ServerResponse) => unknown) => {
+  const inner = inners.get(gateway);
+  if (inner === undefined) return getRequestListener((request) => gateway.fetch(request), { overrideGlobalObjects: false });
+  inner.offerTransport(nodeTransport);
+  return (incoming, outgoing) => answerOnNode((request) => inner.answer(request), incoming, outgoing);
+};
+
 /**
- * Serves a gateway on Node.
+ * Serves a gateway on Node. The upstream is asked by Node's own HTTP client, over its global agents, unless the gateway was given a `fetch`.
  *
  * @param gateway the gateway, from `anthropicGateway`
  * @param options where to listen
@@ -83,7 +93,7 @@ export async function serveAnthropicGateway(gateway: AnthropicGateway, options: 
   const { host = '127.0.0.1', port = 0 } = options;
   checkNumber('port', port, integer(0, 65_535));
   if (typeof host !== 'string' || !/^[\w.:-]{1,253}$/.test(host)) throw new RangeError(`host must be a name or an address without a port, not ${JSON.stringify(String(host).slice(0, 64))}`);
-  const listener = getRequestListener((request) => gateway.fetch(request), { overrideGlobalObjects: false });
+  const listener = listenerOf(gateway);
   const answers = new Answers();
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (incoming, outgoing) => {
     answers.add(outgoing);

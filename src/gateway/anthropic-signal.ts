@@ -1,9 +1,9 @@
 import { Observable } from 'rxjs';
 
-/** Emits nothing, and errors with `error()` once a signal is aborted: what waits beside it need not know of signals. */
-export const failsOnAbort = (signal: AbortSignal, error: () => unknown): Observable<never> =>
+/** Emits nothing, and errors with the reason of a signal once it is aborted: what waits beside it need not know of signals. */
+export const failsOnAbort = (signal: AbortSignal): Observable<never> =>
   new Observable((subscriber) => {
-    const fail = (): void => subscriber.error(error());
+    const fail = (): void => subscriber.error(signal.reason);
     if (signal.aborted) return fail();
     signal.addEventListener('abort', fail, { once: true });
     return () => signal.removeEventListener('abort', fail);

@@ -1,9 +1,15 @@
-import { chunksOf } from './anthropic-response.ts';
+import { joinBytes } from './anthropic-bytes.ts';
 
 const LF = 0x0a;
 const CR = 0x0d;
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
+
+/** What most events of an answer begin with, written by a program that writes them all alike. */
+const DELTA = encoder.encode('event: content_block_delta\ndata: {"type":"content_block_delta","index":');
+const ZERO = 0x30;
+const NINE = 0x39;
+const COMMA = 0x2c;
 
 /** One server-sent event as it came, to the byte. */
 export class SseEvent {
@@ -24,20 +30,42 @@ export class SseEvent {
       .map((line) => line.slice(line.charAt(5) === ' ' ? 6 : 5))
       .join('\n');
   }
+
+  /** Its data as JSON; `undefined` for a comment, or for nothing that we know. */
+  get value(): unknown {
+    try {
+      return JSON.parse(this.data) as unknown;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Of a whole `content_block_delta` in the usual spelling: its block's index, found without reading the rest. */
+  get deltaIndex(): number | undefined {
+    const { raw, whole } = this;
+    if (!whole) return undefined;
+    for (let at = 0; at < DELTA.length; at++) if (raw[at] !== DELTA[at]) return undefined;
+    const end = this.#indexEnd();
+    if (end === DELTA.length || raw[end] !== COMMA) return undefined;
+    let index = 0;
+    for (let at = DELTA.length; at < end; at++) index = index * 10 + (raw[at] ?? 0) - ZERO;
+    return index;
+  }
+
+  /** An event that has a `deltaIndex`, with another one. */
+  withDeltaIndex(index: number): Uint8Array {
+    return joinBytes([DELTA, encoder.encode(String(index)), this.raw.subarray(this.#indexEnd())]);
+  }
+
+  #indexEnd(): number {
+    let end = DELTA.length;
+    for (let byte = this.raw[end] ?? 0; byte >= ZERO && byte <= NINE; byte = this.raw[end] ?? 0) end++;
+    return end;
+  }
 }
 
-/** Bytes in one piece. */
-export function joinBytes(pieces: readonly Uint8Array[]): Uint8Array {
-  const [only] = pieces;
-  if (only !== undefined && pieces.length === 1) return only;
-  const bytes = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const piece of pieces) {
-    bytes.set(piece, at);
-    at += piece.length;
-  }
-  return bytes;
-}
+/** Whether bytes end with `\n\n`, which ends an event for sure. */
+const endsEvent = (bytes: Uint8Array): boolean => bytes[bytes.length - 1] === LF && bytes[bytes.length - 2] === LF;
 
 /** Cuts a stream of bytes into events. The bytes of all events joined are the bytes of the stream. */
 export class SseSplitter {
@@ -53,46 +81,60 @@ export class SseSplitter {
   push(chunk: Uint8Array): SseEvent[] {
     const events: SseEvent[] = [];
     let from = 0;
+    let lineFilled = this.#lineFilled;
+    let afterCr = this.#afterCr;
+    let ended = this.#ended;
+    let eventFilled = this.#eventFilled;
     for (let at = 0; at < chunk.length; at++) {
       const byte = chunk[at];
-      const isSecondHalf = byte === LF && this.#afterCr;
-      if (this.#ended && !isSecondHalf) {
+      const isSecondHalf = byte === LF && afterCr;
+      if (ended && !isSecondHalf) {
         events.push(this.#cut(chunk.subarray(from, at), true));
         from = at;
+        lineFilled = false;
+        ended = false;
+        eventFilled = false;
       }
-      this.#afterCr = byte === CR;
+      afterCr = byte === CR;
       if (isSecondHalf) continue;
       if (byte === LF || byte === CR) {
         // Empty lines before an event belong to it.
-        if (!this.#lineFilled && this.#eventFilled) this.#ended = true;
-        this.#lineFilled = false;
+        if (!lineFilled && eventFilled) ended = true;
+        lineFilled = false;
       } else {
-        this.#lineFilled = true;
-        this.#eventFilled = true;
+        lineFilled = true;
+        eventFilled = true;
       }
     }
     // `\n\n` ends it for sure: it need not wait for the next chunk.
-    if (this.#ended && !this.#afterCr) {
+    if (ended && !afterCr) {
       events.push(this.#cut(chunk.subarray(from), true));
       from = chunk.length;
+      ended = false;
+      eventFilled = false;
     }
     if (from < chunk.length) this.#pieces.push(chunk.subarray(from));
+    this.#lineFilled = lineFilled;
+    this.#afterCr = afterCr;
+    this.#ended = ended;
+    this.#eventFilled = eventFilled;
     return events;
+  }
+
+  /** The same as bytes, for who need not know what the events say: those that a chunk completes, in one piece. */
+  pass(chunk: Uint8Array): Uint8Array {
+    // The usual case: what has come is whole.
+    return this.#pieces.length === 0 && endsEvent(chunk) ? chunk : joinBytes(this.push(chunk).map(({ raw }) => raw));
   }
 
   /** What is left when the stream ends. */
   rest(): SseEvent | undefined {
-    if (this.#pieces.length === 0) return undefined;
-    const whole = this.#ended;
-    return this.#cut(new Uint8Array(0), whole);
+    return this.#pieces.length === 0 ? undefined : this.#cut(new Uint8Array(0), this.#ended);
   }
 
   #cut(last: Uint8Array, whole: boolean): SseEvent {
     const raw = joinBytes(last.length === 0 ? this.#pieces : [...this.#pieces, last]);
     this.#pieces = [];
-    this.#ended = false;
-    this.#eventFilled = false;
-    this.#lineFilled = false;
     return new SseEvent(raw, whole);
   }
 }
@@ -102,17 +144,3 @@ export const sseBytes = (type: string, data: string): Uint8Array => encoder.enco
 
 /** Keeps a stream alive while nothing is said; clients pass over it. */
 export const PING: Uint8Array = sseBytes('ping', '{"type":"ping"}');
-
-/**
- * Reads a body, chunk by chunk, as the events that each chunk completes; with backpressure.
- * @throws what the body throws
- */
-export async function* sseEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<readonly SseEvent[], void, undefined> {
-  const splitter = new SseSplitter();
-  for await (const chunk of chunksOf(body)) {
-    const events = splitter.push(chunk);
-    if (events.length > 0) yield events;
-  }
-  const rest = splitter.rest();
-  if (rest !== undefined) yield [rest];
-}

@@ -5,7 +5,7 @@ import type { GatewayReport } from './anthropic-report.ts';
 import type { ConversationRequest } from './anthropic-request.ts';
 import { chainOf, chained, keyOf } from './anthropic-restore.ts';
 import type { GatewayTools, Offer } from './anthropic-tools.ts';
-import { UpstreamRefusal, isTransient, type Upstream, type UpstreamRequest } from './anthropic-upstream.ts';
+import { UpstreamRefusal, isTransient, type Upstream, type UpstreamAnswer, type UpstreamRequest } from './anthropic-upstream.ts';
 import type { ConversationClient } from './conversation-client.ts';
 import type { ConversationRecord } from './conversation.ts';
 import { GatewayError } from './error.ts';
@@ -13,6 +13,8 @@ import { GatewayError } from './error.ts';
 /** How one answer of the upstream ended. */
 export interface StepEnd {
   readonly blocks: readonly Block[];
+  /** Whether one of them is a call. */
+  readonly hasCalls: boolean;
   readonly stopReason: unknown;
   readonly usage: Fields;
   readonly container: string | undefined;
@@ -20,7 +22,7 @@ export interface StepEnd {
 
 /** What comes after a step: a further answer of the upstream, or the end. */
 export type Outcome =
-  | { readonly type: 'continued'; readonly response: Response }
+  | { readonly type: 'continued'; readonly answer: UpstreamAnswer }
   /** `warning`: the state could not be stored. */
   | { readonly type: 'final'; readonly warning?: string };
 
@@ -84,6 +86,8 @@ export interface TurnRequest {
   readonly harvest: AbortSignal;
 }
 
+/** The `tool_choice` of a last step. */
+const NO_TOOL = '{"type":"none"}';
 const NOTHING: ConversationRecord = { toolUseIds: [], before: '', content: '', results: '' };
 const STORAGE_WARNING = 'The conversation state could not be stored: a request that answers these tool calls may fail.';
 
@@ -122,7 +126,7 @@ export class GatewayTurn {
   /** The body of the first step. */
   get firstBody(): string {
     const { conversation, resumed } = this.#request;
-    return resumed.length === 0 ? conversation.text : conversation.next(resumed, false, undefined);
+    return resumed.length === 0 ? conversation.text : conversation.next(resumed, this.#choice(resumed), undefined);
   }
 
   isOurs({ type, name }: Fields): boolean {
@@ -130,13 +134,24 @@ export class GatewayTurn {
   }
 
   /** Nothing of the gateway's is in an answer: it can go on as it is, at once. */
-  isPlain({ blocks }: StepEnd): boolean {
-    return !this.merged && this.#request.resumed.length === 0 && blocks.every(({ value }) => value['type'] !== 'tool_use');
+  isPlain({ hasCalls }: StepEnd): boolean {
+    return !this.merged && this.#request.resumed.length === 0 && !hasCalls;
   }
 
   /** The model was told to call no tool any more; what it answers is the end. */
   get #wasLast(): boolean {
     return this.#steps > 1 && this.#steps >= this.#services.maxSteps;
+  }
+
+  /**
+   * The `tool_choice` of a step that follows others; none where the client's holds on. A call that the client forces is one of the turn: once a tool of
+   * the gateway has been called for it the model is free, or it could never end.
+   */
+  #choice(hidden: readonly string[]): string | undefined {
+    const { name, ...choice } = fieldsOf(this.#request.value['tool_choice']);
+    const { type } = choice;
+    const isForced = type === 'any' || (type === 'tool' && this.#request.offer.toolOf(name) !== undefined);
+    return isForced && hidden.length > 0 ? JSON.stringify({ ...choice, type: 'auto' }) : undefined;
   }
 
   /** Decides what comes after a step, and does it. @throws UpstreamRefusal or GatewayError when a further step fails */
@@ -192,9 +207,9 @@ export class GatewayTurn {
     if (request.signal.aborted) throw this.#ended();
     this.#steps++;
     report.count('steps');
-    const body = conversation.next([...this.#hidden, ...more], this.#steps >= maxSteps, this.#container);
+    const body = conversation.next([...this.#hidden, ...more], this.#steps >= maxSteps ? NO_TOOL : this.#choice(this.#hidden), this.#container);
     try {
-      return { type: 'continued', response: await upstream.sendAgain({ ...request, body }) };
+      return { type: 'continued', answer: await upstream.sendAgain({ ...request, body }) };
     } catch (error) {
       if (!(error instanceof UpstreamRefusal) && request.signal.aborted) throw this.#ended(error);
       throw error;

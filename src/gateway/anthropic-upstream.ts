@@ -6,89 +6,54 @@ import { abortable } from '../operators/abortable.ts';
 import { attemptTimeout } from '../operators/attempt-timeout.ts';
 import { retryBackoff } from '../operators/retry-backoff.ts';
 import { classify } from '../policy/classify.ts';
-import { failsOnAbort, firstAborted } from './anthropic-signal.ts';
+import { BoundBytes, wholeOf, type ByteSource } from './anthropic-bytes.ts';
+import type { GatewayAnswer } from './anthropic-exchange.ts';
+import { clientHeaders, type HeaderList } from './anthropic-headers.ts';
+import { failsOnAbort } from './anthropic-signal.ts';
 import { GatewayError } from './error.ts';
-
-/** What of the platform's `fetch` is used. */
-export type FetchLike = (url: string, init: UpstreamInit) => Promise<Response>;
-
-/** What is sent: bytes, text, or a body that is passed on as it comes. */
-type UpstreamBody = Uint8Array<ArrayBuffer> | string | ReadableStream<Uint8Array<ArrayBuffer>>;
-
-export interface UpstreamInit {
-  readonly method: string;
-  readonly headers: Headers;
-  readonly body?: UpstreamBody;
-  /** Of a body that is passed on. */
-  readonly duplex?: 'half';
-  readonly redirect: 'manual';
-  readonly signal: AbortSignal;
-}
 
 /** One request to the upstream. */
 export interface UpstreamRequest {
   readonly method: string;
   /** Path and query. */
   readonly target: string;
-  readonly headers: Headers;
-  readonly body?: UpstreamBody;
+  readonly headers: HeaderList;
+  /** Bytes, text, or a body that is passed on as it comes. */
+  readonly body?: Uint8Array<ArrayBuffer> | string | ByteSource;
   /** Aborting it ends the request and the answer's body. */
   readonly signal: AbortSignal;
 }
 
-/** Headers that are about one connection, not about the request. */
-const HOP_BY_HOP = ['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'expect'];
-
-const without = (given: Headers, names: readonly string[]): Headers => {
-  const headers = new Headers(given);
-  // The connection's own list of what is about it.
-  const listed = (given.get('connection') ?? '').split(',').map((name) => name.trim());
-  for (const name of [...names, ...listed]) if (/^[!#$%&'*+.^`|~\w-]+$/.test(name)) headers.delete(name);
-  return headers;
-};
-
-/** The client's headers as the upstream gets them: all, but for those of the connection. */
-export function upstreamHeaders(given: Headers): Headers {
-  const headers = without(given, [...HOP_BY_HOP, 'host', 'content-length']);
-  // What comes compressed would not go on byte for byte.
-  headers.set('accept-encoding', 'identity');
-  return headers;
+/** What the upstream answers. A body must be started. */
+export interface UpstreamAnswer {
+  readonly status: number;
+  readonly headers: HeaderList;
+  readonly body: ByteSource | null;
 }
 
-/** The upstream's headers as the client gets them. */
-export function clientHeaders(given: Headers): Headers {
-  const headers = without(given, HOP_BY_HOP);
-  if (headers.has('content-encoding')) {
-    // Decoded on its way here.
-    headers.delete('content-encoding');
-    headers.delete('content-length');
-  }
-  return headers;
-}
+/** How the upstream is asked. `attempt` is aborted when nobody waits for the answer to begin. */
+export type Transport = (url: string, request: UpstreamRequest, attempt: AbortSignal) => Promise<UpstreamAnswer>;
 
-/** Answers that have no body: `Response` takes none with them. */
-const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
-const STATUS_MAX = 599;
+export const isOk = ({ status }: UpstreamAnswer): boolean => status >= 200 && status <= 299;
+
+export const isEventStream = ({ headers }: UpstreamAnswer): boolean => /^text\/event-stream\b/i.test(headers.get('content-type') ?? '');
 
 /** An answer that is no success, with its body read, so that it can be given on after all retries. */
 export class UpstreamRefusal extends Error {
   override readonly name: string = 'UpstreamRefusal';
   readonly status: number;
-  readonly headers: Headers;
+  readonly headers: HeaderList;
   readonly body: string;
 
-  constructor(status: number, headers: Headers, body: string) {
+  constructor(status: number, headers: HeaderList, body: string) {
     super(`the upstream answered ${status}`);
     this.status = status;
     this.headers = headers;
     this.body = body;
   }
 
-  toResponse(): Response {
-    const headers = clientHeaders(this.headers);
-    headers.delete('content-length');
-    // An answer beyond what HTTP has cannot be given on.
-    return new Response(BODILESS.has(this.status) ? null : this.body, { status: this.status <= STATUS_MAX ? this.status : 502, headers });
+  toAnswer(): GatewayAnswer {
+    return { status: this.status, headers: clientHeaders(this.headers).without('content-length'), body: this.body };
   }
 }
 
@@ -100,7 +65,7 @@ export const isTransient = (error: UpstreamRefusal): boolean => classify(httpThr
 
 export interface UpstreamOptions {
   readonly url: URL;
-  readonly fetch: FetchLike;
+  readonly transport: Transport;
   /** How long the upstream may take to begin its answer. */
   readonly timeoutMs: number;
   readonly retry: RetryPolicy;
@@ -111,14 +76,21 @@ export interface UpstreamOptions {
 export class Upstream {
   readonly #options: UpstreamOptions;
   readonly #base: string;
+  #transport: Transport;
 
   constructor(options: UpstreamOptions) {
     this.#options = options;
+    this.#transport = options.transport;
     this.#base = options.url.href.replace(/\/+$/, '');
   }
 
+  /** From now on the upstream is asked in another way. */
+  use(transport: Transport): void {
+    this.#transport = transport;
+  }
+
   /** Sends a request once, and gives whatever is answered. @throws GatewayError when nothing is */
-  async send(request: UpstreamRequest): Promise<Response> {
+  async send(request: UpstreamRequest): Promise<UpstreamAnswer> {
     try {
       return await firstValueFrom(this.#attempt(request));
     } catch (error) {
@@ -127,27 +99,30 @@ export class Upstream {
   }
 
   /** Sends a request of a later step: it is retried, since the client cannot do it without its tools running again. @throws UpstreamRefusal, GatewayError */
-  async sendAgain(request: UpstreamRequest): Promise<Response> {
+  async sendAgain(request: UpstreamRequest): Promise<UpstreamAnswer> {
     const { retry, runtime } = this.#options;
     const attempt$ = defer(async () => {
-      const response = await firstValueFrom(this.#attempt(request));
-      if (response.ok) return response;
-      throw new UpstreamRefusal(response.status, response.headers, await response.text());
+      const answer = await firstValueFrom(this.#attempt(request));
+      if (isOk(answer)) return answer;
+      const bytes = answer.body === null ? new Uint8Array(0) : await wholeOf(answer.body);
+      throw new UpstreamRefusal(answer.status, answer.headers, new TextDecoder().decode(bytes));
     });
     try {
       // Nobody waits for a retry once the client is gone, or the gateway shut down.
-      const gone$ = failsOnAbort(request.signal, () => request.signal.reason);
-      return await firstValueFrom(merge(gone$, attempt$.pipe(retryBackoff(retry, runtime))));
+      return await firstValueFrom(merge(failsOnAbort(request.signal), attempt$.pipe(retryBackoff(retry, runtime))));
     } catch (error) {
       throw error instanceof UpstreamRefusal ? error : this.#unanswered(error, request);
     }
   }
 
-  #attempt({ method, target, headers, body, signal }: UpstreamRequest): Observable<Response> {
-    const { fetch, timeoutMs, runtime } = this.#options;
-    const start = (attempt: AbortSignal): Promise<Response> =>
-      fetch(`${this.#base}${target}`, { method, headers, redirect: 'manual', signal: firstAborted([attempt, signal]), ...(body === undefined ? {} : { body }), ...(body instanceof ReadableStream ? { duplex: 'half' as const } : {}) });
-    return abortable(start).pipe(attemptTimeout(timeoutMs, runtime));
+  /** One request. Its signal holds for what is asked and for what is answered, also where the transport does not heed it. */
+  #attempt(request: UpstreamRequest): Observable<UpstreamAnswer> {
+    const { timeoutMs, runtime } = this.#options;
+    const start = async (attempt: AbortSignal): Promise<UpstreamAnswer> => {
+      const { status, headers, body } = await this.#transport(`${this.#base}${request.target}`, request, attempt);
+      return { status, headers, body: body === null ? null : new BoundBytes(body, request.signal) };
+    };
+    return merge(failsOnAbort(request.signal), abortable(start)).pipe(attemptTimeout(timeoutMs, runtime));
   }
 
   #unanswered(cause: unknown, { signal }: UpstreamRequest): GatewayError {

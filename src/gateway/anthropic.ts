@@ -1,4 +1,5 @@
-import { Gateway } from './anthropic-gateway.ts';
+import { requestOf, responseOf } from './anthropic-exchange.ts';
+import { Gateway, inners } from './anthropic-gateway.ts';
 import { gatewaySettings, type AnthropicGatewayOptions } from './anthropic-options.ts';
 import type { GatewayMetrics } from './anthropic-report.ts';
 
@@ -47,13 +48,15 @@ const GRACE_MS = 30_000;
  * const response = await gateway.fetch(new Request('http://127.0.0.1/v1/models'));
  */
 export function anthropicGateway(options: AnthropicGatewayOptions): AnthropicGateway {
-  const gateway = new Gateway(gatewaySettings(options));
-  return {
-    fetch: (request) => gateway.fetch(request),
-    metrics: gateway.report.metrics,
+  const inner = new Gateway(gatewaySettings(options));
+  const gateway: AnthropicGateway = {
+    fetch: async (request) => responseOf(await inner.answer(requestOf(request))),
+    metrics: inner.report.metrics,
     get running() {
-      return gateway.gate.running;
+      return inner.gate.running;
     },
-    drain: (graceMs = GRACE_MS) => gateway.gate.drain(graceMs),
+    drain: (graceMs = GRACE_MS) => inner.gate.drain(graceMs),
   };
+  inners.set(gateway, inner);
+  return gateway;
 }

@@ -1,7 +1,8 @@
 import type { z } from 'zod';
 import { readBody } from './anthropic-body.ts';
+import { requestOf, responseOf } from './anthropic-exchange.ts';
 import { readRecord, retrieveBodySchema, storeBodySchema, type ConversationRecord, type RetrieveAnswer } from './conversation.ts';
-import { GatewayError, errorResponse } from './error.ts';
+import { GatewayError, errorAnswer } from './error.ts';
 import { liveRuntime } from '../runtime.ts';
 
 /** What is used of a Durable Object's SQLite storage. */
@@ -61,10 +62,10 @@ export class ConversationStateDO {
       const { pathname } = new URL(request.url);
       if (pathname !== '/store' && pathname !== '/retrieve') return Response.json({ error: 'there are /store and /retrieve' }, { status: 404 });
       if (request.method !== 'POST') return Response.json({ error: 'use POST' }, { status: 405, headers: { allow: 'POST' } });
-      const { value } = await readBody(request, BODY_LIMITS);
+      const { value } = await readBody(requestOf(request), BODY_LIMITS);
       return pathname === '/store' ? await this.#store(value) : this.#retrieve(value);
     } catch (error) {
-      return errorResponse(error instanceof GatewayError ? error : new GatewayError('internal_error', 'The conversation state failed', { cause: error }), requestId);
+      return responseOf(errorAnswer(error instanceof GatewayError ? error : new GatewayError('internal_error', 'The conversation state failed', { cause: error }), requestId));
     }
   }
 

@@ -1,3 +1,6 @@
+import type { GatewayAnswer } from './anthropic-exchange.ts';
+import { HeaderList } from './anthropic-headers.ts';
+
 /** How loud an error is in the log. */
 export type GatewayLogLevel = 'debug' | 'info' | 'warn' | 'error';
 
@@ -81,11 +84,11 @@ export function errorBody({ kind, message }: GatewayError, requestId: string): s
 }
 
 /** An error as an answer of the Messages API. */
-export function errorResponse(error: GatewayError, requestId: string): Response {
+export function errorAnswer(error: GatewayError, requestId: string): GatewayAnswer {
   const { status = FALLBACK.status, retryAfter } = GATEWAY_ERROR_MEANINGS[error.kind];
-  const headers = new Headers({ 'content-type': 'application/json', 'request-id': requestId });
-  if (retryAfter === true) headers.set('retry-after', String(Math.max(1, Math.ceil((error.retryAfterMs ?? RETRY_AFTER_MS) / 1_000))));
-  return new Response(errorBody(error, requestId), { status, headers });
+  const headers = new HeaderList([['content-type', 'application/json'], ['request-id', requestId]]);
+  const retryAfterS = Math.max(1, Math.ceil((error.retryAfterMs ?? RETRY_AFTER_MS) / 1_000));
+  return { status, headers: retryAfter === true ? headers.with('retry-after', String(retryAfterS)) : headers, body: errorBody(error, requestId) };
 }
 
 /**

@@ -13,8 +13,11 @@ interface Part {
 }
 interface Measured {
   readonly whole: number;
+  /** From the upstream's sending of an event to the client's reading of it. */
   readonly medianMs: number;
   readonly p99Ms: number;
+  /** From asking to the first byte. */
+  readonly firstMs: number;
 }
 
 const children: ChildProcessWithoutNullStreams[] = [];
@@ -26,43 +29,60 @@ const start = (...args: readonly string[]): Part => {
   return { child, next: async () => JSON.parse(String((await lines.next()).value)) as Readonly<Record<string, unknown>> };
 };
 
+const TURNS = 400;
+const AT_ONCE = 200;
+const TARGET_MS = 3;
+/** Of the processor time that a proxy of 10 lines takes for a turn. Between 1.3 and 1.6 was seen. */
+const SHARE_MAX = 2.5;
+
 describe('R-13.1 under load', () => {
   let upstream = '';
   let gateway: Part;
-  let url = '';
+  let proxy: Part;
+  const urls = new Map<Part, string>();
   beforeAll(async () => {
     upstream = String((await start('upstream').next())['url']);
     gateway = start('gateway', upstream);
-    url = String((await gateway.next())['url']);
+    proxy = start('proxy', upstream);
+    for (const part of [gateway, proxy]) urls.set(part, String((await part.next())['url']));
   });
   afterAll(() => children.forEach((child) => child.kill('SIGKILL')));
 
-  const measured = async (at: string, turns: number, atOnce: number, kind: string): Promise<Measured> => (await start('client', at, String(turns), String(atOnce), kind).next()) as unknown as Measured;
-  const heapUsed = async (): Promise<number> => {
-    gateway.child.stdin.write('\n');
-    const { heapUsed: bytes, running } = await gateway.next();
+  const measured = async (at: string, kind: string): Promise<Measured> => (await start('client', at, String(TURNS), String(AT_ONCE), kind).next()) as unknown as Measured;
+  const state = async (part: Part): Promise<{ readonly heapUsed: number; readonly cpuMs: number }> => {
+    part.child.stdin.write('\n');
+    const { heapUsed, cpuMs, running } = await part.next();
     expect(running).toBe(0);
-    return Number(bytes);
+    return { heapUsed: Number(heapUsed), cpuMs: Number(cpuMs) };
+  };
+  const through = async (part: Part, kind: string): Promise<Measured & { readonly cpuMs: number }> => {
+    const { cpuMs: before } = await state(part);
+    const one = await measured(urls.get(part) ?? '', kind);
+    return { ...one, cpuMs: ((await state(part)).cpuMs - before) / TURNS };
   };
 
-  // Generous where another program may have the processors: what is measured is printed.
+  // Latencies are printed, not asserted: another program may have the processors. Processor time is asserted beside that of a bare proxy.
   it('R-13.1 200 streaming turns at a time lose nothing, with tools and without, and memory stays flat', async () => {
-    const rounds: Array<readonly [string, Measured]> = [];
-    await measured(url, 400, 200, 'plain');
-    const before = await heapUsed();
-    const turns = 400;
-    for (const kind of ['plain', 'tools']) {
-      const direct = kind === 'plain' ? await measured(upstream, turns, 200, kind) : undefined;
-      if (direct !== undefined) rounds.push(['direct', direct]);
-      rounds.push([kind, await measured(url, turns, 200, kind)]);
+    for (const part of [gateway, proxy]) await measured(urls.get(part) ?? '', 'plain');
+    await measured(urls.get(gateway) ?? '', 'tools');
+    const before = await state(gateway);
+    const direct = { ...(await measured(upstream, 'plain')), cpuMs: 0 };
+    const bare = await through(proxy, 'plain');
+    const plain = await through(gateway, 'plain');
+    const tools = await through(gateway, 'tools');
+    const after = await state(gateway);
+    const rounds = Object.entries({ direct, 'bare node:http proxy': bare, 'gateway, text': plain, 'gateway, a tool called': tools });
+    for (const [name, { whole, medianMs, p99Ms, firstMs, cpuMs }] of rounds) {
+      const figures = [`event median ${medianMs.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms`, `first byte ${firstMs.toFixed(2)} ms`, `${cpuMs.toFixed(2)} ms of processor time a turn`];
+      process.stderr.write(`${name}: ${whole} whole, ${figures.join(', ')}\n`);
+      expect(whole).toBe(TURNS);
     }
-    const after = await heapUsed();
-    for (const [kind, { whole, medianMs, p99Ms }] of rounds) {
-      process.stderr.write(`${kind}: ${whole} whole, median ${medianMs.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms\n`);
-      expect(whole).toBe(turns);
-    }
-    process.stderr.write(`heap ${(before / 1e6).toFixed(1)} MB, then ${(after / 1e6).toFixed(1)} MB\n`);
-    expect(after - before).toBeLessThan(20_000_000);
+    const addedMs = plain.medianMs - direct.medianMs;
+    const addedFirstMs = plain.firstMs - direct.firstMs;
+    process.stderr.write(`added at the median: ${addedMs.toFixed(2)} ms an event, ${addedFirstMs.toFixed(2)} ms to the first byte; target ${TARGET_MS} ms: ${Math.max(addedMs, addedFirstMs) < TARGET_MS ? 'met' : 'missed'}\n`);
+    process.stderr.write(`heap ${(before.heapUsed / 1e6).toFixed(1)} MB, then ${(after.heapUsed / 1e6).toFixed(1)} MB\n`);
+    expect(after.heapUsed - before.heapUsed).toBeLessThan(20_000_000);
+    expect(plain.cpuMs / bare.cpuMs).toBeLessThan(SHARE_MAX);
   }, 180_000);
 });
 
