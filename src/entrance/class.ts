@@ -26,12 +26,12 @@ const of = (classification: Classification, rule: StructuralClass['rule'], what:
 
 /**
  * The class that a structured status, code or retry hint gives (R-1.3). Two codes are asked before the status they come with: an exhausted
- * quota is sent as a 429, and waiting does not fill it; AWS sends throttling as a 400.
+ * quota is sent as a 429, and waiting does not fill it; AWS sends throttling and time-outs as a 400.
  */
 export function classOfStructure({ status, code, retryAfterMs }: Structured): StructuralClass | undefined {
   const sense = code === undefined ? undefined : senseOfCode(code);
   if (sense === 'quota_exhausted') return of('permanent', 'code', `${code}`);
-  if (sense === 'rate_limited' && status === 400) return of('transient', 'code', `${code}`);
+  if ((sense === 'rate_limited' || sense === 'timed_out') && status === 400) return of('transient', 'code', `${code}`);
   const listed = status === undefined ? undefined : classOfListedStatus(status);
   if (listed !== undefined) return of(listed, 'status', `status ${status}`);
   if (sense !== undefined) return of(classOfSense(sense), 'code', `${code}`);

@@ -77,12 +77,12 @@ const NAMES: ReadonlyMap<string, Sense> = new Map<string, Sense>([
   ...['AbortError', 'APIUserAbortError', 'CanceledError', 'CancelledError', 'CancelError', 'RequestAbortedError'].map((name) => [name, 'canceled'] as const),
   ...['TimeoutError', 'APIConnectionTimeoutError', 'HeadersTimeoutError', 'BodyTimeoutError', 'RequestTimeoutError', 'ContinuationTimeoutError'].map((name) => [name, 'timed_out'] as const),
   ['ConnectTimeoutError', 'connect_timed_out'],
-  ...['APIConnectionError', 'NetworkError', 'SocketError', 'MongoNetworkError', 'ConnectionError'].map((name) => [name, 'lost'] as const),
+  ...['APIConnectionError', 'NetworkError', 'SocketError', 'MongoNetworkError', 'ConnectionError', 'MaxRetriesPerRequestError'].map((name) => [name, 'lost'] as const),
   ...['AuthenticationError', 'PermissionDeniedError', 'UnauthorizedError', 'AI_LoadAPIKeyError', 'CredentialsProviderError'].map((name) => [name, 'unauthorized'] as const),
   ['RateLimitError', 'rate_limited'],
   ...['InternalServerError', 'AI_EmptyResponseBodyError'].map((name) => [name, 'unavailable'] as const),
   ...[
-    'ZodError', '$ZodError', 'ValidationError', 'AjvError', 'BadRequestError', 'NotFoundError', 'UnprocessableEntityError', 'ConflictError', 'LengthFinishReasonError', 'ContentFilterFinishReasonError', 'PrismaClientValidationError',
+    'FatalError', 'PermanentError', 'UnrecoverableError', 'NonRetriableError', 'NonRetryableError', 'ZodError', '$ZodError', 'ValidationError', 'AjvError', 'BadRequestError', 'NotFoundError', 'UnprocessableEntityError', 'ConflictError', 'LengthFinishReasonError', 'ContentFilterFinishReasonError', 'PrismaClientValidationError',
     'AI_NoSuchModelError', 'AI_NoSuchToolError', 'AI_InvalidToolInputError', 'AI_InvalidPromptError', 'AI_InvalidArgumentError', 'AI_TypeValidationError', 'AI_UnsupportedFunctionalityError', 'AI_LoadSettingError',
   ].map((name) => [name, 'rejected'] as const),
 ]);

@@ -24,7 +24,8 @@ export function httpThrown(thrown: unknown, wallNow: () => number = () => liveRu
   if (isTyped(thrown)) return thrown;
   const reading = readError(thrown, wallNow, 'tool');
   const { structure, status } = reading;
-  const silent = structure.texts.length === 0 && status !== undefined;
+  const own = typeof thrown === 'string' ? thrown : read(thrown, 'message');
+  const silent = status !== undefined && (typeof own !== 'string' || own === '');
   const spoken = silent ? { ...reading, structure: { ...structure, message: saidBy(thrown, status) } } : reading;
   return toTyped(spoken, thrown, { kind: 'execution_error', options: {} });
 }

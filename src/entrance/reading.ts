@@ -4,7 +4,8 @@ import { senseOfCode, senseOfName, senseOfRpc } from './code.ts';
 import { TOOL_MEANINGS, classOfSense, type Meaning, type Sense } from './sense.ts';
 import { classOfStatus, kindOfStatus, senseOfStatus, statusInText } from './status.ts';
 import { readStructure, type ErrorStructure } from './structure.ts';
-import { reasonOfRefusal, senseOfText, senseOfWords, type Speaker } from './text.ts';
+import { reasonOfRefusal, senseOfText, senseOfWords } from './text.ts';
+import type { Speaker } from './words.ts';
 
 /** A thrown value, read once: what its fields say, and what happened. */
 export interface Reading {
@@ -15,13 +16,16 @@ export interface Reading {
   readonly code: string | undefined;
   /** `undefined` where nothing says what happened. */
   readonly sense: Sense | undefined;
+  /** Whether only words say so: then a field that says whether to ask again says more. */
+  readonly worded?: boolean;
 }
 
 /** What says more than the status it comes with. */
 const MORE_THAN_A_STATUS: ReadonlySet<Sense> = new Set<Sense>(['unauthorized', 'quota_exhausted', 'rate_limited']);
 
-/** OpenAI sends an exhausted quota as a 429, Google a wrong key as a 400, AWS throttling as a 400. A 5xx is the server's own failure. */
-const beats = (coded: Sense, status: number): boolean => status < 500 && MORE_THAN_A_STATUS.has(coded) && (coded !== 'rate_limited' || status === 400 || status === 429);
+/** OpenAI sends an exhausted quota as a 429, Google a wrong key as a 400, AWS throttling and a time-out as a 400. A 5xx is the server's own failure. */
+const beats = (coded: Sense, status: number): boolean =>
+  (status < 500 && MORE_THAN_A_STATUS.has(coded) && (coded !== 'rate_limited' || status === 400 || status === 429)) || (coded === 'timed_out' && status === 400);
 
 /** An abort behind an error is often how a time-out was made: the error in front of it is asked first. */
 const hidden = (sense: Sense, depth: number): boolean => sense === 'canceled' && depth > 0;
@@ -43,7 +47,7 @@ const senseOfNames = ({ links }: ErrorStructure): Sense | undefined => {
 };
 
 /** The language's own names say nothing of what failed: a `SyntaxError` may be an answer cut short. */
-const MUTE: ReadonlySet<string> = new Set(['Error', 'TypeError', 'SyntaxError', 'RangeError', 'ReferenceError', 'EvalError', 'URIError', 'AggregateError', 'DOMException', 'Object', 'MongoServerError']);
+const MUTE: ReadonlySet<string> = new Set(['Error', 'TypeError', 'SyntaxError', 'RangeError', 'ReferenceError', 'EvalError', 'URIError', 'AggregateError', 'DOMException', 'Object', 'MongoServerError', 'ERR_BAD_RESPONSE']);
 
 /** A code or name that no table has, as words. */
 const senseOfUnlisted = ({ links }: ErrorStructure, speaker: Speaker): Sense | undefined => {
@@ -86,11 +90,13 @@ export function readError(thrown: unknown, wallNow: () => number, speaker: Speak
   // A text that states a 429 can go on to say that the quota is used up; then its status would say the opposite.
   if (status === 429 && reasonOfRefusal(structure.texts) === 'quota_exhausted') return { structure, status: undefined, code, sense: 'quota_exhausted' };
   if (status !== undefined) return withStatus(structure, status, code, undefined);
-  return { structure, status: undefined, code, sense: senseOfText(structure.texts, speaker) ?? (canceledBehind(structure) ? 'canceled' : undefined) };
+  const said = senseOfText(structure.texts, speaker);
+  return { structure, status: undefined, code, sense: said ?? (canceledBehind(structure) ? 'canceled' : undefined), worded: said !== undefined };
 }
 
 /** The class of what was read, where it says one. */
-export function classOfReading({ status, sense, structure }: Reading): Classification | undefined {
+export function classOfReading({ status, sense, structure, worded }: Reading): Classification | undefined {
+  if (worded === true && structure.retriable !== undefined) return structure.retriable ? 'transient' : 'permanent';
   if (sense !== undefined && (status === undefined || MORE_THAN_A_STATUS.has(sense))) return classOfSense(sense);
   if (status !== undefined) return classOfStatus(status);
   return structure.retriable === undefined ? undefined : structure.retriable ? 'transient' : 'permanent';
@@ -98,7 +104,7 @@ export function classOfReading({ status, sense, structure }: Reading): Classific
 
 const meaningOf = (reading: Reading, unknown: Meaning): Meaning => {
   const { status, sense } = reading;
-  if (status === undefined) return sense === undefined ? unknown : TOOL_MEANINGS[sense];
+  if (status === undefined || (status === 400 && sense === 'timed_out')) return sense === undefined ? unknown : TOOL_MEANINGS[sense];
   const kind = kindOfStatus(status);
   return { kind, options: { uncertain: kind === 'timeout' } };
 };
@@ -119,6 +125,7 @@ export function toTyped(reading: Reading, thrown: unknown, unknown: Meaning): To
     // A sense has a class only where its kind has none.
     classification: status === undefined && sense !== undefined ? undefined : classOfReading(reading),
     ...options,
+    ...(reading.worded === true && structure.retriable !== undefined ? { classification: classOfReading(reading) } : {}),
   };
   return new ToolExecutionError(kind, structure.message, merged);
 }

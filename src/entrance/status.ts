@@ -45,6 +45,7 @@ const STATED = [
   /\(([45]\d\d)\)/,
   /\b(?:http(?:\/\d(?:\.\d)?)?|status(?: code)?|(?:http|error|response) code|http (?:error|status))[ :=]{1,3}([45]\d\d)\b/,
   /^(?:error: )?([45]\d\d)\b/,
+  /\bcode e([45]\d\d)\b/,
   /["'](?:http_?)?(?:status|status_?code|code)["']\s{0,3}:\s{0,3}["']?([45]\d\d)\b/,
   /\b(?:returned|responded with|answered(?: with)?|response:?|error|failed:|failed with|status of)(?: an?| http| status| code| error){0,3}:? ([45]\d\d)\b(?! (?:rows|items|results|records|entries|bytes|ms)\b)/,
 ] as const;

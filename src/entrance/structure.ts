@@ -76,12 +76,25 @@ const ownHeader = (headers: unknown, name: string): unknown => {
 };
 
 const HEADERS = [['headers'], ['responseHeaders'], ['response', 'headers'], ['$response', 'headers'], ['metadata']] as const;
-const STATUSES = [['status'], ['statusCode'], ['status_code'], ['httpStatus'], ['response', 'status'], ['response', 'statusCode'], ['$metadata', 'httpStatusCode'], ['output', 'statusCode'], ['meta', 'statusCode'], ['error', 'status'], ['code'], ['error', 'code']] as const;
-const CODES = [['code'], ['error', 'code'], ['errorCode'], ['type'], ['error', 'type'], ['error', 'error', 'type'], ['error', 'error', 'code'], ['error', 'status'], ['lc_error_code'], ['Code'], ['data', 'error', 'code'], ['data', 'error', 'type'], ['name']] as const;
+const STATUSES = [
+  ['status'], ['statusCode'], ['status_code'], ['httpStatus'], ['http_status'], ['httpStatusCode'], ['httpCode'], ['response', 'status'], ['response', 'statusCode'], ['res', 'status'], ['res', 'statusCode'], ['$metadata', 'httpStatusCode'],
+  ['output', 'statusCode'], ['meta', 'statusCode'], ['data', 'httpStatus'], ['extensions', 'http', 'status'], ['body', 'statusCode'], ['error', 'status'], ['error', 'statusCode'], ['code'], ['error', 'code'],
+] as const;
+const CODES = [
+  ['code'], ['error', 'code'], ['errorCode'], ['error_code'], ['codeName'], ['type'], ['error', 'type'], ['error', 'error', 'type'], ['error', 'error', 'code'], ['error', 'status'], ['lc_error_code'], ['Code'], ['extensions', 'code'],
+  ['data', 'code'], ['data', 'error', 'code'], ['data', 'error', 'type'], ['response', 'data', 'code'], ['response', 'data', 'error', 'code'], ['response', 'data', 'error', 'type'], ['response', 'data', 'error'], ['body', 'error', 'code'], ['body', 'error', 'type'], ['name'],
+] as const;
 
 const NAMES = [['name'], ['constructor', 'name']] as const;
 
-const at = (value: unknown, path: readonly string[]): unknown => path.reduce((inner, key) => (inner === undefined ? undefined : read(inner, key)), value);
+const at = (value: unknown, path: readonly string[]): unknown => {
+  let inner = value;
+  for (const key of path) {
+    inner = read(inner, key);
+    if (inner === undefined) return undefined;
+  }
+  return inner;
+};
 
 const firstOf = <T>(value: unknown, paths: ReadonlyArray<readonly string[]>, read: (value: unknown) => T | undefined): T | undefined => {
   for (const path of paths) {
@@ -116,9 +129,17 @@ const retryAfterOf = (value: unknown, wallNow: () => number): number | undefined
   });
 };
 
+/** What makers of errors call their own word on it. */
+const RETRIABLE = [['isRetryable'], ['retryable'], ['isRetriable'], ['retriable'], ['shouldRetry'], ['isTransient'], ['transient'], ['temporary']] as const;
+
+const asFlag = (value: unknown): boolean | undefined => (typeof value === 'boolean' ? value : undefined);
+
 const retriableOf = (value: unknown): boolean | undefined => {
-  const said = read(value, 'isRetryable') ?? read(value, 'retryable') ?? (read(value, '$retryable') === undefined ? undefined : true);
-  return typeof said === 'boolean' ? said : firstOf(value, HEADERS, (headers) => (header(headers, 'x-should-retry') === 'true' ? true : undefined));
+  const said = firstOf(value, RETRIABLE, asFlag);
+  if (said !== undefined) return said;
+  // AWS has an object here; a wait is a number of seconds or of milliseconds, and says at least that waiting helps.
+  if (read(value, '$retryable') !== undefined || typeof read(value, 'retryAfter') === 'number' || typeof read(value, 'retry_after') === 'number') return true;
+  return firstOf(value, HEADERS, (headers) => (header(headers, 'x-should-retry') === 'true' ? true : undefined));
 };
 
 /** A number is a gRPC code where gRPC's other fields are: a `DOMException` has such numbers too. */
@@ -139,8 +160,12 @@ const describe = (thrown: unknown): string => {
   return `The tool threw ${typeof thrown === 'symbol' || typeof thrown === 'function' ? `a ${typeof thrown}` : String(thrown)}`;
 };
 
+/** Where libraries that are older than `cause` keep it. */
+const OLDER_CAUSES = ['originalError', 'original', 'parent', 'innerError', 'driverError', 'networkError', 'error', 'reason'];
+
 /** The error behind an error: its cause, the last of several tries, the first of several at once. */
-const behind = (value: unknown): unknown => read(value, 'cause') ?? read(value, 'lastError') ?? read(read(value, 'errors'), '0');
+const behind = (value: unknown): unknown =>
+  read(value, 'cause') ?? read(value, 'lastError') ?? read(read(value, 'errors'), '0') ?? OLDER_CAUSES.map((key) => read(value, key)).find((inner) => typeof read(inner, 'message') === 'string');
 
 /** Reads a thrown value and its causes. The outermost code, status and hint win. Never throws. */
 export function readStructure(thrown: unknown, wallNow: () => number): ErrorStructure {
@@ -162,7 +187,7 @@ export function readStructure(thrown: unknown, wallNow: () => number): ErrorStru
     links.push({ codes: codesAt(link, CODES), names: codesAt(link, NAMES) });
     const text = textOf(link).slice(0, room);
     room -= text.length;
-    if (text !== '') texts.push(text.toLowerCase().replaceAll('’', "'"));
+    if (text !== '') texts.push(text.toLowerCase().replaceAll('’', "'").replaceAll(/[“”]/g, '"'));
     link = behind(link);
   }
   return { message: describe(thrown), code, status, retryAfterMs, retriable, rpc, links, texts };
