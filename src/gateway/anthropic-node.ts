@@ -70,7 +70,7 @@ const pump = (source: ByteSource, into: ClientRequest | ServerResponse): void =>
     fail: () => void into.destroy(),
   });
   // The head goes with the first piece where that comes at once, and does not wait for it where it does not.
-  setImmediate(() => {
+  liveRuntime.after(0).subscribe(() => {
     if (!hasBegun && !into.destroyed) into.flushHeaders();
   });
 };
@@ -114,13 +114,13 @@ export const nodeTransport: Transport = (url, request, attempt) =>
     const ask = protocol === 'https:' ? httpsRequest : httpRequest;
     // An IPv6 address has brackets in an address only.
     const at = { hostname: hostname.replaceAll(/^\[|\]$/g, ''), port, path: `${pathname}${search}` };
-    const sent = ask({ ...at, method, headers: ['host', host, ...headers.toRaw(), ...framing(request)] });
+    const sent = ask({ ...at, method, headers: ['host', host, ...headers.toRaw(), ...framing(request)], timeout: SILENT_MS });
     const abort = (): void => void sent.destroy();
     attempt.addEventListener('abort', abort, { once: true });
     sent.on('error', reject);
     sent.on('response', (incoming) => {
       attempt.removeEventListener('abort', abort);
-      incoming.setTimeout(SILENT_MS, () => incoming.destroy(new Error('the upstream fell silent')));
+      sent.on('timeout', () => incoming.destroy(new Error('the upstream fell silent')));
       resolve(answerOf(incoming, method));
     });
     if (typeof body === 'object' && !(body instanceof Uint8Array)) pump(body, sent);
