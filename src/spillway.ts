@@ -24,8 +24,8 @@ import { flushLayer, inspectLayer, toolReports, type Flush, type LayerReport, ty
 import type { Around, Layer } from './turn/layer.ts';
 import { orderBreakers, type BreakerTarget, type OrderReport } from './turn/orders.ts';
 import type { Plan } from './turn/plan.ts';
-import { createRegistry, type GuardedTool } from './turn/registry.ts';
-import { readRequest } from './turn/request.ts';
+import { createRegistry, executedBy, type GuardedTool } from './turn/registry.ts';
+import { readRequest, type Call } from './turn/request.ts';
 import { RunningCalls } from './turn/running-calls.ts';
 import { SharedBreakers } from './turn/shared-breakers.ts';
 import { createSwitches } from './turn/switches.ts';
@@ -34,7 +34,7 @@ import { runTurn, type TurnOptions } from './turn/turn.ts';
 
 export interface SpillwayOptions extends ErrorHandlerOptions {
   readonly tools?: readonly AnyTool[];
-  /** Places where more tools come from; `close()` closes them. */
+  /** Places where more tools come from, each looked up in what its provider lists at the moment; `close()` closes them. */
   readonly providers?: readonly ToolProvider[];
   /** `interactive` (default): 5 attempts within 2 s. `resilient`: 4 attempts with full jitter within 30 s. */
   readonly profile?: ProfileName;
@@ -85,6 +85,10 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /** The tool to run, where it is not one that the layer knows by the request's name. */
   readonly tool?: AnyTool;
+  /** Runs in place of the tool's own `execute`, for this call alone: what only the call knows reaches its tool that way. Needs `tool`. */
+  readonly execute?: AnyTool['execute'];
+  /** The caller can do without it: its failure is `partial`, and nobody is asked to choose. Default false. */
+  readonly optional?: boolean;
 }
 
 type TypedSettled<Values> = Omit<Extract<TurnOwnEvent, { type: 'settled' }>, 'result'> & { readonly result: TurnResult<Values> };
@@ -155,7 +159,12 @@ const siteOf = ({ runtime }: Layer, { signal }: CallOptions, report?: (event: To
   ...(report === undefined ? {} : { report }),
 });
 
-const toolOf = ({ registry }: Layer, { tool }: CallOptions): GuardedTool | undefined => (tool === undefined ? undefined : registry.of(tool));
+const toolOf = ({ registry }: Layer, { tool, execute }: CallOptions): GuardedTool | undefined => {
+  const guarded = tool === undefined ? undefined : registry.of(tool);
+  return guarded === undefined || execute === undefined ? guarded : executedBy(guarded, execute);
+};
+
+const callOf = (call: Call, { optional }: CallOptions): Call => (optional === true ? { ...call, required: false } : call);
 
 /**
  * Makes a layer of tools whose calls are retried, timed out, broken off and traced as their policies say.
@@ -173,7 +182,7 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
   checkOneOf('profile', profile, ['interactive', 'resilient']);
   checkOneOf('mode', mode, ['on', 'shadow', 'off']);
   for (const [name, list] of Object.entries({ tools, providers })) if (!Array.isArray(list)) throw new RangeError(`${name} must be a list, not ${typeof list}`);
-  const registry = createRegistry([...tools, ...providers.flatMap((provider) => provider.tools)], { profile, defaults, breakerKey: options.breakerKey });
+  const registry = createRegistry(tools, { profile, defaults, breakerKey: options.breakerKey }, providers);
   const trace = createTrace(runtime, createRedactor(options.redact, options.capture));
   const listener: BreakerListener = {
     changed: (toolName, scope, from, to) => {
@@ -215,14 +224,14 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     call: (request, callOptions = {}) =>
       new Observable((subscriber) => {
         const { call, error } = readRequest(request, runtime);
-        const guarded = new GuardedCall(layer, siteOf(layer, callOptions, (event) => subscriber.next(event)), call, () => subscriber.complete());
+        const guarded = new GuardedCall(layer, siteOf(layer, callOptions, (event) => subscriber.next(event)), callOf(call, callOptions), () => subscriber.complete());
         subscriber.add(() => guarded.abandon());
         guarded.begin(toolOf(layer, callOptions), error);
       }),
     execute: (request, callOptions = {}) =>
       new Promise((resolve) => {
         const { call, error } = readRequest(request, runtime);
-        new GuardedCall(layer, siteOf(layer, callOptions), call, ({ result }) => resolve(result)).begin(toolOf(layer, callOptions), error);
+        new GuardedCall(layer, siteOf(layer, callOptions), callOf(call, callOptions), ({ result }) => resolve(result)).begin(toolOf(layer, callOptions), error);
       }),
     // The values are those of the plan's own nodes, which only the plan's type knows.
     turn: <Values>(plan: Plan<Values>, turnOptions: TurnOptions = {}) => runTurn(layer, plan as Plan, turnOptions) as Observable<TypedTurnEvent<Values>>,

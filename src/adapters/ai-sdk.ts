@@ -1,14 +1,19 @@
+import type { AiSdkOrigin } from './ai-sdk-resume.ts';
 import { guardedCalls, valueOf, type GuardOptions, type GuardedCalls } from './guarded-calls.ts';
 import { overridden } from './overridden.ts';
 import { createValueQueue } from './value-queue.ts';
 
 export type { GuardOptions } from './guarded-calls.ts';
+export { createHarvest, type Harvest, type HarvestOptions, type KeptCall } from './harvest.ts';
+export { resumeMessages } from './ai-sdk-resume.ts';
 export { ToolFailure } from './tool-failure.ts';
 
 /** What AI SDK gives a tool beside its input, as far as it is used; the rest is handed on. */
 interface ExecuteOptions {
   readonly toolCallId?: string;
   readonly abortSignal?: AbortSignal | undefined;
+  /** What the model was sent before it made the call, without the system prompt. */
+  readonly messages?: readonly unknown[] | undefined;
 }
 type Execute = (input: unknown, options?: ExecuteOptions) => unknown;
 
@@ -26,6 +31,8 @@ const guard = (calls: GuardedCalls, toolName: string, original: object, execute:
     let streaming = false;
     const queue = createValueQueue(() => call.abandon());
     const call = calls.begin({
+      framework: 'ai-sdk',
+      origin: { tool: original, messages: options.messages } satisfies AiSdkOrigin,
       toolName,
       input,
       toolCallId: options.toolCallId,

@@ -2,6 +2,8 @@ import { guardedCalls, valueOf, type GuardOptions, type GuardedCalls } from './g
 import { overridden } from './overridden.ts';
 
 export type { GuardOptions } from './guarded-calls.ts';
+export { createHarvest, type Harvest, type HarvestOptions, type KeptCall } from './harvest.ts';
+export { resumeMessages } from './anthropic-resume.ts';
 export { ToolFailure } from './tool-failure.ts';
 
 /** What the tool runner gives a tool beside its input, as far as it is used; the rest is handed on. */
@@ -21,6 +23,8 @@ const guard = <Tool extends object>(calls: GuardedCalls, original: Tool, toolNam
   const guarded: Run = (input, context) => {
     const inner = (signal: AbortSignal): RunContext => ({ ...context, signal });
     const call = calls.begin({
+      framework: 'anthropic',
+      origin: context?.toolUse,
       toolName,
       input,
       toolCallId: context?.toolUse?.id,

@@ -1,9 +1,10 @@
 import { TOOL_ERROR_KIND_MEANINGS, type ToolErrorKind } from '../contract/error-kind.ts';
-import type { TurnEvent } from '../contract/event.ts';
+import type { ToolResultEnvelope } from '../contract/envelope.ts';
+import type { ToolEvent } from '../contract/event.ts';
 import type { ToolExecutionError } from '../contract/tool-error.ts';
-import type { NodeResult } from '../contract/turn.ts';
 import { toToolExecutionError } from '../entrance/tool.ts';
-import { ToolFailure, failureText, type RunState } from './tool-failure.ts';
+import { failureText, type Effect } from '../policy/model-text.ts';
+import { ToolFailure } from './tool-failure.ts';
 
 /** How a call of a framework's tool ended. */
 export type ForeignOutcome = { readonly succeeded: true; readonly value: unknown } | { readonly succeeded: false; readonly failure: ToolFailure };
@@ -22,7 +23,7 @@ export class CallHistory {
     this.#thrown = toToolExecutionError(thrown);
   }
 
-  hear(event: TurnEvent): void {
+  hear(event: ToolEvent): void {
     if (event.type === 'attempt_canceled') this.#mayHaveRun = true;
     if (event.type !== 'attempt_failed') return;
     const kind = event.error.kind as ToolErrorKind;
@@ -30,12 +31,11 @@ export class CallHistory {
     else if (this.#thrown?.kind === kind ? this.#thrown.executed : TOOL_ERROR_KIND_MEANINGS[kind].executed) this.#ran = true;
   }
 
-  outcome(node: NodeResult | undefined): ForeignOutcome {
-    if (node?.state === 'succeeded') return { succeeded: true, value: node.result?.output?.content };
-    // Cut short, a node has no result.
-    const kind = (node?.result?.error?.code ?? 'canceled') as ToolErrorKind;
-    const state: RunState = this.#mayHaveRun ? 'may_have_run' : this.#ran ? 'ran' : 'did_not_run';
+  outcome({ error, output }: ToolResultEnvelope): ForeignOutcome {
+    if (error === undefined) return { succeeded: true, value: output?.content };
+    const kind = error.code as ToolErrorKind;
+    const effect: Effect = this.#mayHaveRun ? 'may_have_run' : this.#ran ? 'ran' : 'did_not_run';
     const safeMessage = this.#thrown?.kind === kind ? this.#thrown.safeMessage : undefined;
-    return { succeeded: false, failure: new ToolFailure(kind, failureText(kind, state, safeMessage)) };
+    return { succeeded: false, failure: new ToolFailure(kind, failureText(kind, effect, { safeMessage })) };
   }
 }

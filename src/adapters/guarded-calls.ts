@@ -3,11 +3,11 @@ import type { ToolPolicy } from '../contract/policy.ts';
 import type { AnyTool, ToolContext } from '../contract/tool.ts';
 import { fromOutput } from '../operators/output.ts';
 import { checkKeys } from '../policy/check.ts';
-import { createSpillway, type Spillway, type SpillwayOptions } from '../spillway.ts';
-import { plan, type Plan } from '../turn/plan.ts';
+import { createSpillway, type CallOptions, type Spillway, type SpillwayOptions } from '../spillway.ts';
 import { createRegistry } from '../turn/registry.ts';
 import { tool } from '../turn/tool.ts';
 import { CallHistory, type ForeignOutcome } from './call-history.ts';
+import { keep, unkept, type FrameworkName } from './harvest.ts';
 
 /** How the tools of a framework are guarded. Beside its own two, the options of `createSpillway`, for the layer that is made. */
 export interface GuardOptions extends SpillwayOptions {
@@ -24,10 +24,13 @@ export interface GuardOptions extends SpillwayOptions {
 
 /** One call of a framework's tool. */
 export interface ForeignCall {
+  readonly framework: FrameworkName;
   readonly toolName: string;
   /** The framework's arguments, which it has checked. */
   readonly input: unknown;
   readonly toolCallId?: string | undefined;
+  /** What a harvest keeps with the call, to make messages of it. */
+  readonly origin?: unknown;
   /** The caller's. */
   readonly signal?: AbortSignal | null | undefined;
   /** Runs the framework's own tool, once an attempt. */
@@ -48,9 +51,10 @@ export interface GuardedCalls {
   begin(call: ForeignCall): RunningForeignCall;
 }
 
-/** A call's policy bounds it; this only keeps the turn around it from doing so. Some 34 years. */
-const TURN_TIMEOUT_MS = 2 ** 40;
-const NODE_ID = 'call';
+/** Calls of unknown tools that keep what was made for them: a model can make up names without end. */
+const TOOLS_MAX = 1_000;
+/** A longer id is not told to the layer. */
+const ID_LENGTH_MAX = 256;
 
 const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> => typeof (value as AsyncIterable<unknown> | null | undefined)?.[Symbol.asyncIterator] === 'function';
 
@@ -81,34 +85,37 @@ const attempt = ({ run, stream }: ForeignCall, history: CallHistory, input: unkn
   }
 };
 
-/**
- * A plan of the one call. The tool is made for it, so that what the framework gives with a call reaches its tool; policy and breaker go by
- * name. It is optional: the model is told of a failure and goes on, nobody else has to choose.
- */
-const planOf = (call: ForeignCall, policy: ToolPolicy | undefined, history: CallHistory): Plan => {
-  const { toolName, toolCallId, input } = call;
-  const foreign = tool({
-    name: toolName,
-    ...(policy === undefined ? {} : { policy }),
-    execute: (given: unknown, context) => attempt(call, history, given, context),
-  });
-  const ids = toolCallId === undefined || toolCallId === '' ? {} : { toolCallId };
-  // An input may be a function itself; one of a plan is called.
-  return plan.from([{ id: NODE_ID, tool: foreign, input: () => input, optional: true, ...ids }], { timeoutMs: TURN_TIMEOUT_MS });
-};
+/** What a tool's calls have in common, for policy and breaker; each call brings its own `execute`, in which is what its framework gave with it. */
+const toolNamed = (name: string, policy: ToolPolicy | undefined): AnyTool => tool({ name, ...(policy === undefined ? {} : { policy }), execute: () => undefined });
 
-const begin = (spillway: Spillway, policy: ToolPolicy | undefined, call: ForeignCall): RunningForeignCall => {
+const begin = (spillway: Spillway, foreign: AnyTool, call: ForeignCall): RunningForeignCall => {
   const history = new CallHistory();
+  const kept = keep(call);
   const { promise, resolve, reject } = Promise.withResolvers<ForeignOutcome>();
-  const { signal } = call;
-  const subscription = spillway.turn(planOf(call, policy, history), signal === undefined || signal === null ? {} : { signal }).subscribe({
+  const { toolName, input, toolCallId = '', signal } = call;
+  const options: CallOptions = {
+    tool: foreign,
+    execute: (given: unknown, context) => unkept(() => attempt(call, history, given, context)),
+    // The model is told of a failure and goes on; nobody else has to choose.
+    optional: true,
+    ...(signal === undefined || signal === null ? undefined : { signal }),
+  };
+  const named = toolCallId !== '' && toolCallId.length <= ID_LENGTH_MAX;
+  const subscription = spillway.call(named ? { toolName, input, toolCallId } : { toolName, input }, options).subscribe({
     next: (event) => {
       history.hear(event);
-      if (event.source === 'turn' && event.type === 'settled') resolve(history.outcome(event.result.nodes[0]));
+      if (event.type !== 'settled') return;
+      const outcome = history.outcome(event.result);
+      kept?.settle(outcome);
+      resolve(outcome);
     },
     error: reject,
   });
-  return { outcome: promise, abandon: () => subscription.unsubscribe() };
+  const abandon = (): void => {
+    subscription.unsubscribe();
+    kept?.abandon();
+  };
+  return { outcome: promise, abandon };
 };
 
 const GUARD_KEYS = ['spillway', 'policies'];
@@ -120,7 +127,7 @@ const checkPolicies = (policies: Readonly<Record<string, ToolPolicy>>, toolNames
   const tools = Object.entries(policies).map(([name, { alternatives = [], ...policy }]) => {
     const unknown = alternatives.find((alternative) => known?.includes(alternative) === false);
     if (unknown !== undefined) throw new RangeError(`policies.${name}: its alternative ${unknown} is no tool of the layer; give it in tools or providers`);
-    return tool({ name, policy, execute: () => undefined });
+    return toolNamed(name, policy);
   });
   createRegistry(tools, { profile: 'interactive', defaults: {}, breakerKey: undefined });
 };
@@ -141,7 +148,16 @@ export function guardedCalls(of: string, options: GuardOptions, toolNames?: read
   const layerTools = [...(layerOptions.tools ?? []), ...(layerOptions.providers ?? []).flatMap((provider) => provider.tools)];
   checkPolicies(policies, toolNames, spillway === undefined ? layerTools : undefined);
   const policyOf = new Map(Object.entries(policies));
-  return { begin: (call) => begin(layer, policyOf.get(call.toolName), call) };
+  const made = new Map<string, AnyTool>();
+  const toolOf = (name: string): AnyTool => {
+    const known = made.get(name);
+    if (known !== undefined) return known;
+    const foreign = toolNamed(name, policyOf.get(name));
+    if (made.size >= TOOLS_MAX) made.clear();
+    made.set(name, foreign);
+    return foreign;
+  };
+  return { begin: (call) => begin(layer, toolOf(call.toolName), call) };
 }
 
 /** The value of a call that succeeded; throws its `ToolFailure` otherwise. */

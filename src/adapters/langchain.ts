@@ -1,12 +1,13 @@
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { read } from '../entrance/structure.ts';
-import { toToolExecutionError } from '../entrance/tool.ts';
+import { confirmed, unconfirmed } from '../policy/refusal.ts';
 import { guardedCalls, type GuardOptions } from './guarded-calls.ts';
+import type { LangChainOrigin, ToolMessageClass } from './langchain-resume.ts';
+import { misfitOf } from './misfit.ts';
 
 export type { GuardOptions } from './guarded-calls.ts';
-
-/** `ToolMessage` of `langchain` or `@langchain/core/messages`. */
-export type ToolMessageClass<Message> = new (fields: { content: string; tool_call_id: string; name: string; status: 'error' }) => Message;
+export { createHarvest, type Harvest, type HarvestOptions, type KeptCall } from './harvest.ts';
+export { resumeMessages, type ToolMessageClass } from './langchain-resume.ts';
 
 export interface SpillwayMiddlewareOptions<Message> extends GuardOptions {
   /** The class itself, which a failure is made of: this package imports nothing of LangChain. */
@@ -18,6 +19,7 @@ interface ToolCallRequestLike {
   readonly toolCall: { readonly name: string; readonly args: unknown; readonly id?: string | undefined };
   readonly tool?: unknown;
   readonly runtime?: unknown;
+  readonly state?: unknown;
 }
 
 /** What `createMiddleware` takes, and `createAgent` too. */
@@ -39,12 +41,15 @@ const signalled = (original: unknown, signal: AbortSignal): unknown => {
   return Object.create(original as object, { invoke: { value: guarded } });
 };
 
-/** LangChain's words for input that does not fit hold a stack trace; the error inside them says only what did not fit. */
-const typed = (thrown: unknown): unknown => {
-  const inner = read(thrown, 'toolError');
-  if (inner === undefined || read(thrown, 'toolCall') === undefined) return thrown;
-  const { message } = toToolExecutionError(inner);
-  return new ToolExecutionError('invalid_parameters', message, { safeMessage: message, cause: thrown });
+/**
+ * An error with LangChain's fields for input that does not fit. A tool can throw one too, so its words are for nobody: what does not fit is found by
+ * the tool's schema, and without a misfit the tool may have run.
+ */
+const typed = async (thrown: unknown, tool: unknown, args: unknown): Promise<unknown> => {
+  if (read(thrown, 'toolError') === undefined || read(thrown, 'toolCall') === undefined) return thrown;
+  const claim = new ToolExecutionError('invalid_parameters', 'The input does not fit the tool’s schema', { cause: thrown });
+  const misfit = await misfitOf(read(tool, 'schema'), args);
+  return misfit === undefined ? unconfirmed(claim) : confirmed(claim, misfit);
 };
 
 /**
@@ -82,12 +87,14 @@ export function spillwayMiddleware<Message>({ ToolMessage, ...options }: Spillwa
       try {
         return await handler({ ...request, toolCall: { ...toolCall, args }, tool: signalled(tool, attempt) });
       } catch (thrown) {
-        if (read(thrown, 'is_bubble_up') !== true) throw typed(thrown);
+        if (read(thrown, 'is_bubble_up') !== true) throw await typed(thrown, tool, args);
         steering = { thrown };
         return undefined;
       }
     };
     const settled = await calls.begin({
+      framework: 'langchain',
+      origin: { messages: read(request.state, 'messages'), ToolMessage } satisfies LangChainOrigin,
       toolName: toolCall.name,
       input: toolCall.args,
       toolCallId: toolCall.id,

@@ -1,9 +1,12 @@
+import type { ToolExecutionError } from '../contract/tool-error.ts';
 import type { ToolContext } from '../contract/tool.ts';
 import { mcpErrorResult, mcpThrown } from '../entrance/mcp.ts';
 import { read } from '../entrance/structure.ts';
 import { guardedCalls, type GuardOptions } from './guarded-calls.ts';
+import { judged } from './mcp-claim.ts';
 
 export type { GuardOptions } from './guarded-calls.ts';
+export { createHarvest, type Harvest, type HarvestOptions, type KeptCall } from './harvest.ts';
 export { ToolFailure } from './tool-failure.ts';
 
 /** The longest timeout a client's `setTimeout` can hold, about 24.8 days: the layer's timeout decides, theirs never fires. */
@@ -65,9 +68,10 @@ const proxied = <Client extends object>(client: Client, guarded: CallTool): Clie
  * own. `Client` of `@modelcontextprotocol/sdk` 1.x and of `@modelcontextprotocol/client` 2.x both are one, and what is built on a client can use
  * the guarded one. A call settles when its timeout passes or its signal fires; each attempt has a signal of its own.
  *
- * A call that fails gives a result with `isError` and one text: what the server says of an unknown tool or of input that does not fit
- * verbatim, else what happened in a sentence and whether the tool ran. Nothing of what the tool or the client threw is in it, nor of the text
- * of a result with `isError`, which can hold the same. A call whose signal was aborted throws a `ToolFailure`, as the client would throw.
+ * A call that fails gives a result with `isError` and one text: what happened in a sentence and whether the tool ran. Nothing of what the tool,
+ * the server or the client wrote is in it, since a tool can write what a server would. Where a server says that it turned a call away, its tools are
+ * listed once more: one that it does not list did not run, of input that does not fit the listed schema the misfit is named; any other may have run.
+ * A call whose signal was aborted throws a `ToolFailure`, as the client would throw.
  *
  * `timeout` among a call's own options still bounds each attempt; without it only the layer's policy does.
  *
@@ -92,15 +96,17 @@ export function guardClient<Client extends object>(client: Client, options: Guar
     args[place] = attemptOptions(rest[place] as RequestOptions | undefined, signal, context);
     // Looked up at each call, as the client itself would: an instrumented client has replaced it.
     const callTool = read(client, 'callTool') as CallTool;
-    const result = await Promise.resolve(Reflect.apply(callTool, client, [params, ...args])).catch((thrown: unknown) => {
-      throw mcpThrown(thrown, params.name);
+    const judge = (error: ToolExecutionError): Promise<ToolExecutionError> => judged(error, client, params.name, params.arguments, signal);
+    const result = await Promise.resolve(Reflect.apply(callTool, client, [params, ...args])).catch(async (thrown: unknown) => {
+      throw await judge(mcpThrown(thrown, params.name));
     });
-    if (read(result, 'isError') === true) throw mcpErrorResult(result, params.name);
+    if (read(result, 'isError') === true) throw await judge(mcpErrorResult(result, params.name));
     return result;
   };
   const guarded: CallTool = async (params, ...rest) => {
     const { signal } = (rest[place] ?? {}) as RequestOptions;
     const settled = await calls.begin({
+      framework: 'mcp',
       toolName: params.name,
       input: params.arguments,
       signal,

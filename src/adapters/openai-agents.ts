@@ -1,9 +1,12 @@
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { read } from '../entrance/structure.ts';
+import { unconfirmed } from '../policy/refusal.ts';
 import { guardedCalls, type GuardOptions, type GuardedCalls } from './guarded-calls.ts';
 import { overridden } from './overridden.ts';
 
 export type { GuardOptions } from './guarded-calls.ts';
+export { createHarvest, type Harvest, type HarvestOptions, type KeptCall } from './harvest.ts';
+export { resumeMessages } from './openai-agents-resume.ts';
 export { ToolFailure } from './tool-failure.ts';
 
 /** What the runner gives a tool beside its input, as far as it is used; the rest is handed on, symbols included. */
@@ -75,9 +78,11 @@ const invokeOnce = async ({ tool, runContext, input, details }: Invocation, sign
     if (output === SWALLOWED) throw swallowed(attempt.tells ? parsed : isJson(input));
     return output;
   } catch (thrown) {
-    if (read(thrown, 'name') !== 'InvalidToolInputError') throw thrown;
+    // A tool that was given its input can only have thrown this itself.
+    if (read(thrown, 'name') !== 'InvalidToolInputError' || parsed) throw thrown;
     // What does not fit is not in it, unless the SDK is told to log the data of tools.
-    throw new ToolExecutionError('invalid_parameters', 'The input does not fit the tool’s schema', { cause: thrown });
+    const claim = new ToolExecutionError('invalid_parameters', 'The input does not fit the tool’s schema', { cause: thrown });
+    throw attempt.tells || !isJson(input) ? claim : unconfirmed(claim);
   }
 };
 
@@ -92,6 +97,8 @@ interface Invocation {
 const settle = async (calls: GuardedCalls, invocation: Invocation): Promise<unknown> => {
   const { tool, runContext, input, details } = invocation;
   const settled = await calls.begin({
+    framework: 'openai-agents',
+    origin: details.toolCall,
     toolName: tool.name,
     input,
     toolCallId: details.toolCall?.callId,

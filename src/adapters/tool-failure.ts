@@ -1,33 +1,4 @@
-import { TOOL_ERROR_KIND_MEANINGS, type ToolErrorKind } from '../contract/error-kind.ts';
-
-/** Whether a tool ran, as far as is known. */
-export type RunState = 'ran' | 'did_not_run' | 'may_have_run';
-
-const SENTENCES: Readonly<Record<RunState, string>> = {
-  ran: 'It ran.',
-  did_not_run: 'It did not run.',
-  may_have_run: 'It may have run and taken effect.',
-};
-
-/** What the description of a kind says already. */
-const SAID: Readonly<Partial<Record<ToolErrorKind, RunState>>> = {
-  timeout: 'may_have_run',
-  execution_error: 'ran',
-  circuit_open: 'did_not_run',
-  dependency_failed: 'did_not_run',
-  store_unavailable: 'did_not_run',
-};
-
-/**
- * What a model may read of a failed call (R-12.4): a safe message as it is, anything else as its kind's description and whether the tool ran.
- *
- * @param safeMessage a text that its author said a model may see. An empty one is none, and lone surrogates are replaced: APIs refuse both
- */
-export function failureText(kind: ToolErrorKind, state: RunState, safeMessage?: string): string {
-  if (safeMessage !== undefined && safeMessage.trim() !== '') return safeMessage.toWellFormed();
-  const { description } = TOOL_ERROR_KIND_MEANINGS[kind];
-  return SAID[kind] === state ? description : `${description} ${SENTENCES[state]}`;
-}
+import type { ToolErrorKind } from '../contract/error-kind.ts';
 
 /**
  * How a guarded tool fails, for frameworks that take failures as errors. They hand a model its text, its `toString()`, its stack or its fields,

@@ -1,7 +1,7 @@
 import type { ToolEvent, TurnEvent } from '../contract/event.ts';
 import type { FailureNotification } from '../contract/recovery.ts';
 import type { ToolExecutionError } from '../contract/tool-error.ts';
-import type { Effect } from './effect.ts';
+import type { Effect } from '../policy/model-text.ts';
 
 /** What is known of one call. */
 class CallFacts {

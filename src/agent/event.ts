@@ -1,7 +1,7 @@
 import type { Classification, ToolErrorKind } from '../contract/error-kind.ts';
 import type { TurnEvent } from '../contract/event.ts';
 import type { LlmError, LlmErrorKind } from '../contract/llm-error.ts';
-import type { Effect } from './effect.ts';
+import type { Effect } from '../policy/model-text.ts';
 import type { AgentMessage, AssistantMessage, ToolMessage, ToolResult } from './message.ts';
 import type { ModelUsage, StopReason } from './model.ts';
 import type { TranscriptRepair } from './transcript.ts';

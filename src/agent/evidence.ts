@@ -1,6 +1,6 @@
 import { TOOL_ERROR_KIND_MEANINGS, type ToolErrorKind } from '../contract/error-kind.ts';
 import type { ErrorReport, TraceEvent } from '../contract/event.ts';
-import type { Effect } from './effect.ts';
+import type { Effect } from '../policy/model-text.ts';
 import type { TranscriptEvidence } from './transcript.ts';
 
 /** What a failed attempt says about its tool. A lost connection may have been refused before anything was sent: that is not in the report. */

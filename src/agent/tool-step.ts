@@ -5,16 +5,15 @@ import type { TurnEvent } from '../contract/event.ts';
 import type { FailureNotification } from '../contract/recovery.ts';
 import type { AnyTool } from '../contract/tool.ts';
 import type { NodeResult, PlanOptions, TurnResult } from '../contract/turn.ts';
+import { failureText, outputText, type Effect } from '../policy/model-text.ts';
 import { plan, type Plan } from '../turn/plan.ts';
 import type { TurnOptions } from '../turn/turn.ts';
 import { admit, type Admission, type StepCall } from './admission.ts';
 import { CallWatch } from './call-watch.ts';
-import type { Effect } from './effect.ts';
 import { shown, TOOL_OUTPUT, type KeptOutputs } from './kept-outputs.ts';
 import type { AgentLimits } from './limits.ts';
 import type { LoopGuard } from './loop-guard.ts';
 import type { ToolCallPart, ToolResult } from './message.ts';
-import { failureText, outputText } from './tool-text.ts';
 
 /** What a run needs of a layer; `createSpillway` gives one. */
 export interface AgentLayer {

@@ -1,6 +1,5 @@
-import { EFFECT_SENTENCES, type Effect } from './effect.ts';
+import { EFFECT_SENTENCES, NO_OUTPUT, type Effect } from '../policy/model-text.ts';
 import { toolCallsOf, type AgentMessage, type AssistantMessage, type ToolCallPart, type ToolMessage, type ToolResult } from './message.ts';
-import { NO_OUTPUT } from './tool-text.ts';
 
 /** What is known of calls without a result, by call id. `evidenceFromTrace` makes it of a trace. */
 export type TranscriptEvidence = ReadonlyMap<string, Effect>;

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { ToolContext } from '../contract/tool.ts';
 import { httpThrown } from '../entrance/http.ts';
@@ -36,11 +37,22 @@ export interface McpConnection {
   close(): Promise<void>;
   /** The SDK's major version, which decides how `callTool` takes its options. By default 2 for a client that has `getProtocolEra`, else 1. */
   readonly sdkMajor?: 1 | 2;
+  /** Has `heard` called whenever the server says that its tools are others now. Without it the list is read when a connection is made. */
+  readonly toolsChanged?: (heard: () => void) => void;
 }
 
 interface ClosableClient extends McpClientLike {
   onclose?: (() => void) | undefined;
   close(): Promise<void>;
+}
+
+const TOOLS_CHANGED = 'notifications/tools/list_changed';
+
+/** SDK 1 takes a schema that names the notification, SDK 2 its name. A client that takes neither hears of no change. */
+export function hearToolsChanged(client: object, heard: () => void): void {
+  const { setNotificationHandler } = client as { readonly setNotificationHandler?: (what: unknown, handler: () => void) => void };
+  const what = 'getProtocolEra' in client ? TOOLS_CHANGED : z.looseObject({ method: z.literal(TOOLS_CHANGED) });
+  if (typeof setNotificationHandler === 'function') Reflect.apply(setNotificationHandler, client, [what, heard]);
 }
 
 /** The code of a call that a server refused because it had forgotten its session. */
@@ -52,7 +64,7 @@ export function sessionLost(): ToolExecutionError {
 }
 
 /**
- * The connection of a client that has just been connected. It takes the client's `onclose` for itself. A call that its server answers with
+ * The connection of a client that has just been connected. It takes the client's `onclose` and its handler of changed tools for itself. A call that its server answers with
  * HTTP 404 fails with `transport_error`, not executed, and ends the connection: over Streamable HTTP the session is gone then.
  *
  * @example
@@ -73,7 +85,7 @@ export function mcpConnection(client: ClosableClient): McpConnection {
       throw httpThrown(error).status === 404 ? sessionLost() : error;
     }
   };
-  return { client: { listTools: (params) => client.listTools(params), callTool }, closed, close: () => client.close(), sdkMajor: 'getProtocolEra' in client ? 2 : 1 };
+  return { client: { listTools: (params) => client.listTools(params), callTool }, closed, close: () => client.close(), sdkMajor: 'getProtocolEra' in client ? 2 : 1, toolsChanged: (heard) => hearToolsChanged(client, heard) };
 }
 
 /** Every tool of a server. SDK 1 gives a page at a time, SDK 2 all of them at once. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { jsonSchemaMisfits, type Misfit } from './json-schema.ts';
+import { jsonSchemaMisfits, type Misfit } from '../policy/json-schema.ts';
 import type { McpToolLike } from './mcp-client.ts';
 
 /** What a tool's input must be. */

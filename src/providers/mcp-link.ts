@@ -14,7 +14,6 @@ const CLOSE_WAIT_MAX_MS = 10_000;
 /** A connection in use. */
 export interface LiveConnection {
   readonly connection: McpConnection;
-  readonly tools: readonly McpToolLike[];
   /** Errors once the connection is lost or closed; emits nothing. */
   readonly lost$: Observable<never>;
 }
@@ -28,6 +27,8 @@ export interface McpLink {
   acquire(): Promise<LiveConnection>;
   /** A call found that its connection is of no more use: the others on it fail, and the next one connects again. */
   lose(live: LiveConnection, reason: unknown): void;
+  /** Lists the tools of a connection once more, and tells them as those of a new one are told. Rejects when they cannot be listed. */
+  relist(live: LiveConnection): Promise<void>;
   /** A call came back: the server works, and its failures are forgotten. */
   answered(): void;
   /** Ends the connection, and the attempt to make one. Idempotent; nothing connects afterwards. */
@@ -39,6 +40,14 @@ interface LinkOptions {
   readonly connect: (signal: AbortSignal) => Promise<McpConnection>;
   readonly connectTimeoutMs: number;
   readonly runtime: Runtime;
+  /** Told the tools of each connection, before anyone has it, and whenever they have been listed again. */
+  readonly listed: (tools: readonly McpToolLike[]) => void;
+}
+
+/** What was opened, and not in use yet. */
+interface Opened {
+  readonly connection: McpConnection;
+  readonly tools: readonly McpToolLike[];
 }
 
 type LinkState =
@@ -50,7 +59,7 @@ type LinkState =
 
 const failed = (error: ToolExecutionError): Observable<never> => throwError(() => error);
 
-export function createMcpLink({ name, connect, connectTimeoutMs, runtime }: LinkOptions): McpLink {
+export function createMcpLink({ name, connect, connectTimeoutMs, runtime, listed }: LinkOptions): McpLink {
   const background = runtime.background ?? runtime;
   const closing$ = new Subject<ToolExecutionError>();
   let state: LinkState = { type: 'idle' };
@@ -70,7 +79,7 @@ export function createMcpLink({ name, connect, connectTimeoutMs, runtime }: Link
     state = { type: 'down', untilMs: runtime.now() + delayMs, cause };
   };
 
-  const open = async (signal: AbortSignal): Promise<Omit<LiveConnection, 'lost$'>> => {
+  const open = async (signal: AbortSignal): Promise<Opened> => {
     const connection = await connect(signal);
     try {
       signal.throwIfAborted();
@@ -93,10 +102,39 @@ export function createMcpLink({ name, connect, connectTimeoutMs, runtime }: Link
     live.connection.close().catch(() => undefined);
   };
 
-  const up = ({ connection, tools }: Omit<LiveConnection, 'lost$'>): LiveConnection => {
+  const isUp = (live: LiveConnection): boolean => state.type === 'up' && state.live === live;
+
+  const relist = async (live: LiveConnection): Promise<void> => {
+    const tools = await listAllTools(live.connection.client);
+    if (isUp(live)) listed(tools);
+  };
+
+  /** Follows what a server says of its tools, one listing at a time: of all changes during one, the next tells. */
+  const follow = (live: LiveConnection): void => {
+    let listing = false;
+    let changed = false;
+    const heard = (): void => {
+      changed = true;
+      if (!listing) void listAgain();
+    };
+    const listAgain = async (): Promise<void> => {
+      listing = true;
+      while (changed && isUp(live)) {
+        changed = false;
+        // One that fails leaves the list as it was; if the connection is lost, the next one tells.
+        await relist(live).catch(() => undefined);
+      }
+      listing = false;
+    };
+    live.connection.toolsChanged?.(heard);
+  };
+
+  const up = ({ connection, tools }: Opened): LiveConnection => {
     const end$ = new Subject<never>();
-    const live: LiveConnection = { connection, tools, lost$: end$ };
+    const live: LiveConnection = { connection, lost$: end$ };
     state = { type: 'up', live, end$ };
+    listed(tools);
+    follow(live);
     connection.closed.then(
       (reason) => lose(live, reason),
       (reason: unknown) => lose(live, reason),
@@ -161,6 +199,7 @@ export function createMcpLink({ name, connect, connectTimeoutMs, runtime }: Link
   return {
     acquire,
     lose,
+    relist,
     answered: () => {
       failures = 0;
     },

@@ -4,7 +4,7 @@ import type { Runtime } from '../contract/runtime.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { checkNumber, integer } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
-import { CLIENT_INFO } from './mcp-client.ts';
+import { CLIENT_INFO, hearToolsChanged } from './mcp-client.ts';
 import { mcpProvider, type McpConnection, type McpProvider } from './mcp.ts';
 import { StdioTransport } from './stdio-transport.ts';
 
@@ -86,7 +86,7 @@ export async function mcpStdioProvider(options: McpStdioOptions): Promise<McpStd
     try {
       current = transport;
       await client.connect(transport, { signal, timeout: 2 ** 31 - 1 });
-      return { client, closed, close: () => transport.close(), sdkMajor: 1 };
+      return { client, closed, close: () => transport.close(), sdkMajor: 1, toolsChanged: (heard) => hearToolsChanged(client, heard) };
     } catch (error) {
       await transport.close();
       throw neverStarted(error, ended, transport, options);
@@ -96,9 +96,15 @@ export async function mcpStdioProvider(options: McpStdioOptions): Promise<McpStd
   const provider = await mcpProvider({ name, connect, runtime, ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }) });
   return {
     name,
-    tools: provider.tools,
-    leftOut: provider.leftOut,
-    unchecked: provider.unchecked,
+    get tools() {
+      return provider.tools;
+    },
+    get leftOut() {
+      return provider.leftOut;
+    },
+    get unchecked() {
+      return provider.unchecked;
+    },
     close: () => provider.close(),
     get pid() {
       return current?.pid;

@@ -1,5 +1,4 @@
 import { Observable, catchError, defer, firstValueFrom, from, map, race, switchMap, tap, throwError } from 'rxjs';
-import type { Effects } from '../contract/policy.ts';
 import type { ToolProvider } from '../contract/provider.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
@@ -8,12 +7,15 @@ import { mcpAborted, mcpErrorResult, mcpThrown } from '../entrance/mcp.ts';
 import { read } from '../entrance/structure.ts';
 import { abortable } from '../operators/abortable.ts';
 import { checkNumber, positiveDuration } from '../policy/check.ts';
+import { confirmed, isClaim, unconfirmed } from '../policy/refusal.ts';
 import { liveRuntime } from '../runtime.ts';
-import { SESSION_LOST, callTool, type McpConnection, type McpToolLike } from './mcp-client.ts';
-import { mcpInput, type McpInput } from './mcp-input.ts';
+import { SESSION_LOST, callTool, type McpConnection } from './mcp-client.ts';
+import type { McpInput } from './mcp-input.ts';
 import { createMcpLink, type LiveConnection, type McpLink } from './mcp-link.ts';
+import { McpToolList, type LeftOutTool, type ListedTool, type UncheckedTool } from './mcp-tool-list.ts';
 
 export { mcpConnection, type McpClientLike, type McpConnection, type McpToolLike } from './mcp-client.ts';
+export type { LeftOutTool, UncheckedTool } from './mcp-tool-list.ts';
 
 /** How long a connection may take; `npx` may have to fetch the server first. */
 const CONNECT_TIMEOUT_MS = 30_000;
@@ -28,37 +30,14 @@ export interface McpProviderOptions {
   readonly runtime?: Runtime;
 }
 
-/** A tool that a server has and that cannot be called through the provider. */
-export interface LeftOutTool {
-  readonly toolName: string;
-  /** A sentence. */
-  readonly reason: string;
-}
-
-/** A tool whose input is checked by its server alone. */
-export interface UncheckedTool {
-  readonly toolName: string;
-  /** Why its schema cannot be used here. */
-  readonly reason: string;
-}
-
 export interface McpProvider extends ToolProvider {
+  /** As the server lists them now: another list after it said that they have changed, in which a tool that stayed as it was is the same object. */
   readonly tools: readonly Tool[];
   /** What the server lists and the provider does not: tools that only run as tasks, and names listed twice. */
   readonly leftOut: readonly LeftOutTool[];
   /** Tools whose JSON Schema turned out to be unusable when they were first called: none yet, as long as none was. */
   readonly unchecked: readonly UncheckedTool[];
 }
-
-/**
- * What a tool says it does to the world. Hints of a server are not to be trusted, so none makes the layer less careful than its own
- * default, which is `read`: a server that says nothing gets the layer's `defaults.effects`, one that admits to changing or destroying gets `mutating`.
- * `idempotentHint` is not asked: it does not make a writer a reader, and servers leave it out of their read tools.
- */
-const effectsOf = ({ annotations }: McpToolLike): Effects | undefined => {
-  if (annotations?.readOnlyHint === true) return 'read';
-  return annotations?.readOnlyHint === false || annotations?.destructiveHint === true ? 'mutating' : undefined;
-};
 
 const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 
@@ -93,62 +72,68 @@ const aborted$ = (signal: AbortSignal, wasSent: () => boolean): Observable<never
     return () => signal.removeEventListener('abort', fail);
   });
 
+/** What calls of one provider have in common. */
+interface Calls {
+  readonly provider: string;
+  readonly link: McpLink;
+  readonly list: McpToolList;
+}
+
+/**
+ * What a call failed with, where the server may only say that it turned it away: its input was checked before it was sent, so only a tool that the
+ * server does not list is known not to have run.
+ */
+const judged = async (failed: ToolExecutionError, name: string, live: LiveConnection, { link, list }: Calls): Promise<never> => {
+  if (!isClaim(failed)) throw failed;
+  const isListed = await link.relist(live).then(
+    () => list.has(name),
+    () => true,
+  );
+  throw isListed ? unconfirmed(failed) : confirmed(failed);
+};
+
 /** One call, with the first of: its answer, the caller's abort, the loss of the connection. */
-const execute = (link: McpLink, toolName: string, check: McpInput, input: unknown, context: ToolContext): Promise<unknown> => {
+const execute = (calls: Calls, { name, check }: ListedTool, input: unknown, context: ToolContext): Promise<unknown> => {
+  const { link, list, provider } = calls;
   let sent = false;
   const call$ = (live: LiveConnection, args: Record<string, unknown>): Observable<unknown> => {
     const { connection, lost$ } = live;
     const called$ = abortable((signal) => {
       sent = true;
-      return callTool(connection, toolName, args, context, signal);
+      return callTool(connection, name, args, context, signal);
     });
-    return race(called$.pipe(catchError((thrown: unknown) => throwError(() => mcpThrown(thrown, toolName)))), lost$).pipe(
-      tap({ error: (error: ToolExecutionError) => error.code === SESSION_LOST && link.lose(live, error) }),
+    const answered$ = called$.pipe(
+      catchError((thrown: unknown) => throwError(() => mcpThrown(thrown, name))),
+      map((result) => {
+        link.answered();
+        return outputOf(result, name);
+      }),
+      catchError((error: ToolExecutionError) => judged(error, name, live, calls)),
     );
+    return race(answered$, lost$).pipe(tap({ error: (error: ToolExecutionError) => error.code === SESSION_LOST && link.lose(live, error) }));
   };
   const answer$ = defer(() => {
-    const args = argumentsOf(input, toolName, check);
+    const args = argumentsOf(input, name, check);
+    // Whoever still holds a tool that is gone calls it here, and not through the layer.
+    if (!list.has(name)) throw new ToolExecutionError('unknown_tool', `The MCP server ${provider} lists no tool ${name} any more`);
     return from(link.acquire()).pipe(switchMap((live) => call$(live, args)));
-  }).pipe(
-    map((result) => {
-      link.answered();
-      return outputOf(result, toolName);
-    }),
-  );
+  });
   return firstValueFrom(race(aborted$(context.signal, () => sent), answer$));
-};
-
-const toolOf = (link: McpLink, provider: string, tool: McpToolLike, unchecked: UncheckedTool[]): Tool => {
-  const effects = effectsOf(tool);
-  const name = `${provider}.${tool.name}`;
-  const check = mcpInput(tool, (reason) => unchecked.push({ toolName: name, reason }));
-  return {
-    name,
-    input: check.schema,
-    ...(tool.description === undefined ? {} : { description: tool.description }),
-    ...(tool.inputSchema === undefined ? {} : { inputJsonSchema: tool.inputSchema }),
-    ...(effects === undefined ? {} : { policy: { effects } }),
-    dependency: provider,
-    execute: (input, context) => execute(link, tool.name, check, input, context),
-  };
-};
-
-const leftOutReason = (tool: McpToolLike, seen: ReadonlySet<string>): string | undefined => {
-  if (seen.has(tool.name)) return 'the server lists this name more than once; the first one counts';
-  return tool.execution?.taskSupport === 'required' ? 'it only runs as a task, which is not supported' : undefined;
 };
 
 /**
  * The tools of an MCP server, over any transport and with either SDK: `connect` gives the client.
  *
- * Connects and lists the tools once, before it resolves; the list is fixed from then on. A call that the server cannot answer because the
+ * Connects and lists the tools before it resolves, and again after each loss and whenever the server says that they have changed: new ones are
+ * guarded by the layers that have the provider, removed ones fail with `unknown_tool`, not executed. A call that the server cannot answer because the
  * connection is lost fails at once with `transport_error`, uncertain. The next call connects again: at once after the first failure, then with
  * a backoff of 1, 2, 5, 10, 30 and 60 s, forgotten when a call comes back. While connecting, calls wait, each up to its own signal; during
  * a backoff they fail at once with `transport_error`, not executed, whose `retryAfterMs` says when it ends. An aborted signal gives `canceled`.
  *
  * A result is its structured content, else the text of a single text content, else the list of contents; JSON text stays text. Input that
  * does not fit the schema a tool is listed with gives `invalid_parameters` and is not sent; a schema that cannot be used, such as one that
- * refers to another document, leaves the check to the server, see `unchecked`. Tools that require task support are left out, see `leftOut`.
+ * refers to another document, leaves the check to the server, see `unchecked`. That a server turned a call away is believed where it does not list the
+ * tool; else its words are for the host alone, and the tool may have run. Tools that require task support are left out, see `leftOut`.
  *
  * @throws RangeError for an option out of its range; `transport_error`, not executed, when the server cannot be connected
  *
@@ -159,23 +144,26 @@ const leftOutReason = (tool: McpToolLike, seen: ReadonlySet<string>): string | u
 export async function mcpProvider({ name, connect, connectTimeoutMs = CONNECT_TIMEOUT_MS, runtime = liveRuntime }: McpProviderOptions): Promise<McpProvider> {
   if (typeof name !== 'string' || name === '') throw new RangeError('name must be a text of at least one character');
   checkNumber('connectTimeoutMs', connectTimeoutMs, positiveDuration);
-  const link = createMcpLink({ name, connect, connectTimeoutMs, runtime });
+  const list = new McpToolList(name, (tool, input, context) => execute({ provider: name, link, list }, tool, input, context));
+  const link = createMcpLink({ name, connect, connectTimeoutMs, runtime, listed: (tools) => list.update(tools) });
   try {
-    const { tools: listed } = await link.acquire();
-    const seen = new Set<string>();
-    const tools: Tool[] = [];
-    const leftOut: LeftOutTool[] = [];
-    const unchecked: UncheckedTool[] = [];
-    for (const tool of listed) {
-      const reason = leftOutReason(tool, seen);
-      seen.add(tool.name);
-      if (reason === undefined) tools.push(toolOf(link, name, tool, unchecked));
-      else leftOut.push({ toolName: `${name}.${tool.name}`, reason });
-    }
-    return { name, tools, leftOut, unchecked, close: () => link.close() };
+    await link.acquire();
   } catch (error) {
     // What a failed attempt started is gone before its error is told.
     await link.close();
     throw error;
   }
+  return {
+    name,
+    get tools() {
+      return list.tools;
+    },
+    get leftOut() {
+      return list.leftOut;
+    },
+    get unchecked() {
+      return list.unchecked;
+    },
+    close: () => link.close(),
+  };
 }

@@ -1,7 +1,7 @@
 import type { ZodType } from 'zod';
 import type { ToolPolicy } from '../contract/policy.ts';
 import type { RestManifest, RestMethod, RestToolEntry } from '../contract/rest-manifest.ts';
-import { compileJsonSchema, jsonSchemaInput, type JsonSchema, type JsonSchemaCheck } from './json-schema.ts';
+import { compileJsonSchema, jsonSchemaInput, type JsonSchema, type JsonSchemaCheck } from '../policy/json-schema.ts';
 import { bodyTemplate, type BodyTemplate } from './rest-body.ts';
 import { headerRule, headerTemplate, namesForStrangers, type HeaderTemplate } from './rest-headers.ts';
 import { isSafe, policyOf, policyProblems } from './rest-policy.ts';

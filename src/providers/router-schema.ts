@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { jsonSchemaMisfits, type JsonSchema } from './json-schema.ts';
+import { jsonSchemaMisfits, type JsonSchema } from '../policy/json-schema.ts';
 
 /** Parameters that fit, as their schema gives them; or why they do not. */
 export type Fitted = { readonly value: unknown } | { readonly misfit: string };

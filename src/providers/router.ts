@@ -4,7 +4,7 @@ import type { ToolProvider } from '../contract/provider.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { Tool, ToolContext, ToolOutput } from '../contract/tool.ts';
 import { checkKeys, checkNumber, integer } from '../policy/check.ts';
-import type { JsonSchema } from './json-schema.ts';
+import type { JsonSchema } from '../policy/json-schema.ts';
 import { handoffJsonSchema, parameterRule, type OfferedAgent } from './router-schema.ts';
 
 /** A turn that is handed over. */

@@ -1,4 +1,6 @@
-import { check, within, type Bench, type BenchCase } from './provider-conformance-check.ts';
+import { isToolExecutionError } from '../contract/tool-error.ts';
+import { toToolExecutionError } from '../entrance/tool.ts';
+import { check, told, within, type Bench, type BenchCase } from './provider-conformance-check.ts';
 
 /** A sibling that must not be touched answers after this. */
 const SIBLING_MS = 500;
@@ -45,6 +47,26 @@ export const callCases: readonly BenchCase[] = [
       await eventually(async () => (await states(bench)).includes('aborted'), 'the backend should see the abort');
       const { status } = await sibling;
       check(status === 'success', `the sibling of an aborted call should succeed, not ${status}`);
+    },
+  },
+  {
+    name: 'a tool whose signal is aborted says canceled, if it says anything',
+    run: async (bench) => {
+      const { calls, execute } = bench;
+      const controller = new AbortController();
+      const work = execute(calls.hang(), controller.signal).then(
+        (value) => ({ value }),
+        (thrown: unknown) => ({ thrown }),
+      );
+      await reached(bench, 1);
+      controller.abort();
+      // One that ignores its signal is ended by the layer.
+      const end = await within(work, AT_ONCE_MS, 'Settling after the abort').catch(() => undefined);
+      if (end === undefined) return;
+      check('thrown' in end, `an aborted call should not be answered; it gave ${JSON.stringify('value' in end ? end.value : undefined)}`);
+      const error = toToolExecutionError(end.thrown);
+      check(error.kind === 'canceled', `an aborted call should fail with canceled; it was ${told(error)}`);
+      check(!isToolExecutionError(end.thrown) || error.executed, `an aborted call that had reached the backend should be executed; it was ${told(error)}`);
     },
   },
   {

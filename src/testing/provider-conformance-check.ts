@@ -1,11 +1,13 @@
-import { firstValueFrom, map, race, type Observable } from 'rxjs';
+import { firstValueFrom, lastValueFrom, map, race, type Observable } from 'rxjs';
 import type { ToolCallEnvelope, ToolResultEnvelope } from '../contract/envelope.ts';
 import type { TraceEvent } from '../contract/event.ts';
 import type { ToolPolicy } from '../contract/policy.ts';
 import type { ToolProvider } from '../contract/provider.ts';
 import type { FailureNotification } from '../contract/recovery.ts';
 import type { ToolExecutionError } from '../contract/tool-error.ts';
+import type { ToolContext } from '../contract/tool.ts';
 import { abortable } from '../operators/abortable.ts';
+import { fromOutput } from '../operators/output.ts';
 import { liveRuntime } from '../runtime.ts';
 
 type Awaitable<T> = T | Promise<T>;
@@ -54,8 +56,8 @@ export interface ConformanceCalls {
   readonly gone?: () => ConformanceCall;
 }
 
-/** What a backend may lack; the cases about it are left out. */
-export type ProviderCapability = 'progress' | 'retryAfter' | 'gone' | 'kill';
+/** What a backend may lack; the cases about it are left out. `close`: the provider holds nothing, and its calls are ended by the layer alone. */
+export type ProviderCapability = 'progress' | 'retryAfter' | 'gone' | 'kill' | 'close';
 
 /** A provider to be tried, and its backend. */
 export interface ProviderHarness {
@@ -84,6 +86,8 @@ export interface Bench extends ProviderHarness {
   readonly failures: readonly ToolExecutionError[];
   /** Makes a call, once. */
   readonly call: (call: ConformanceCall, options?: { readonly signal?: AbortSignal; readonly timeoutMs?: number; readonly key?: string; readonly trace?: ToolCallEnvelope['trace'] }) => Promise<ToolResultEnvelope>;
+  /** Runs a call's tool by itself, with no layer that would answer in its place. */
+  readonly execute: (call: ConformanceCall, signal: AbortSignal) => Promise<unknown>;
   /** The error that a call fails with. */
   readonly failure: (work: Promise<ToolResultEnvelope>) => Promise<ToolExecutionError>;
   /** Waits until something holds; with a real backend there is no other way. */
@@ -146,6 +150,12 @@ export function bench(harness: ProviderHarness, createSpillway: MakeLayer, patie
         },
         signal === undefined ? {} : { signal },
       ),
+    execute: async ({ toolName, input }, signal) => {
+      const tool = provider.tools.find(({ name }) => name === toolName);
+      check(tool !== undefined, `the provider should have a tool ${toolName}`);
+      const context: ToolContext = { signal, attempt: 1, callKey: liveRuntime.id(), progress: () => undefined };
+      return lastValueFrom(fromOutput(tool.execute(input as never, context), () => undefined), { defaultValue: undefined });
+    },
     failure: async (work) => {
       const { requestId, toolName, status, output } = await within(work, 2 * patienceMs, 'The call');
       const error = byCall.get(requestId);

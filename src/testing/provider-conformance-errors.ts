@@ -1,7 +1,9 @@
-import { check, told, type BenchCase } from './provider-conformance-check.ts';
+import { check, told, within, type BenchCase } from './provider-conformance-check.ts';
 
 const HANG_TIMEOUT_MS = 300;
 const RETRY_AFTER_MS = 7_000;
+/** Far below the calls' own timeout, far above what ending one takes. */
+const CLOSED_MS = 3_000;
 /** Stands in an input that does not fit: an error names the place, not the value. */
 const CANARY = 'canary-in-the-input';
 
@@ -102,6 +104,21 @@ export const errorCases: readonly BenchCase[] = [
       const error = await work;
       check(error.kind === 'canceled', `a call that close() ends should be canceled; it was ${told(error)}`);
       await eventually(async () => ((await backend.held?.()) ?? 0) === 0, 'the backend should be held by nothing');
+    },
+  },
+  {
+    name: 'close() of the provider alone ends what runs, and nothing is called afterwards',
+    about: 'close',
+    run: async ({ call, calls, backend, provider, failure, eventually }) => {
+      const hanging = failure(call(calls.hang()));
+      await eventually(async () => (await backend.calls()).length === 1, 'the call should reach the backend');
+      await provider.close();
+      const error = await within(hanging, CLOSED_MS, 'Settling after close()');
+      check(error.kind === 'canceled' && error.executed, `a call that close() ends should be canceled and executed; it was ${told(error)}`);
+      await eventually(async () => (await backend.calls())[0]?.state === 'aborted', 'the backend should hear that the call was ended');
+      const after = await failure(call(calls.echo('after', 0)));
+      check(!after.executed && !after.uncertain, `a call after close() should not be executed; it was ${told(after)}`);
+      check((await backend.calls()).length === 1, 'no call should reach the backend after close()');
     },
   },
   {

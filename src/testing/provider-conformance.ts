@@ -28,6 +28,7 @@ const MEANS: Readonly<Record<ProviderCapability, (harness: ProviderHarness) => u
   retryAfter: ({ calls }) => calls.busy,
   gone: ({ calls }) => calls.gone,
   kill: ({ backend }) => backend.kill,
+  close: ({ provider }) => provider,
 };
 
 /**
@@ -44,7 +45,7 @@ const MEANS: Readonly<Record<ProviderCapability, (harness: ProviderHarness) => u
  * const fail = tool({ name: 'mine.fail', execute: () => Promise.reject(new Error('broken')) });
  * const cases = providerConformance({
  *   createSpillway,
- *   lacks: ['progress', 'retryAfter', 'gone', 'kill'],
+ *   lacks: ['progress', 'retryAfter', 'gone', 'kill', 'close'],
  *   make: () => ({
  *     provider: { name: 'mine', tools: [echo, hang, fail], close: async () => undefined },
  *     backend: { calls: () => [], close: () => undefined },

@@ -1,4 +1,5 @@
 import type { BreakerOptions, ClassificationOverrides, DedupePolicy, Effects, Mode, ProfileName, RetryPolicy, ToolPolicy } from '../contract/policy.ts';
+import type { ToolProvider } from '../contract/provider.ts';
 import type { AnyTool } from '../contract/tool.ts';
 import { retryPolicy } from '../policy/backoff.ts';
 import { breakerSettings } from '../policy/breaker-settings.ts';
@@ -99,6 +100,12 @@ const bareOf = (guarded: GuardedTool): GuardedTool => {
   };
 };
 
+/** The same tool under the same policy, with another `execute`: for one call. */
+export function executedBy(guarded: GuardedTool, execute: AnyTool['execute']): GuardedTool {
+  const own: GuardedTool = { ...guarded, tool: { ...guarded.tool, execute }, bare: () => bareOf(own) };
+  return own;
+}
+
 const guard = (tool: AnyTool, { profile, defaults, breakerKey }: Surroundings): GuardedTool =>
   about(tool.name, () => {
     if (typeof tool.execute !== 'function') throw new RangeError(`execute must be a function, not ${typeof tool.execute}`);
@@ -140,37 +147,69 @@ const warningsOf = ({ tool, timeoutMs, retry }: GuardedTool): string[] =>
     ? [`tool ${tool.name}: a timeout is never retried, since timeoutMs (${timeoutMs}) is not below retry.maxTotalTimeMs (${retry.maxTotalTimeMs})`]
     : [];
 
+/** A provider's tools by name, for the list that it has now: another list is another object. */
+const listIndex = (): ((tools: readonly AnyTool[]) => ReadonlyMap<string, AnyTool>) => {
+  const known = new WeakMap<readonly AnyTool[], ReadonlyMap<string, AnyTool>>();
+  return (tools) => {
+    const found = known.get(tools);
+    if (found !== undefined) return found;
+    const named = new Map(tools.map((tool) => [tool.name, tool]));
+    known.set(tools, named);
+    return named;
+  };
+};
+
 /**
  * The tools of a layer, each guarded as its policy, the layer's defaults and the profile say.
+ *
+ * @param providers whose lists may change: a tool is looked up in the list of the moment
  * @throws RangeError for a name used twice, an alternative that does not exist, or an option out of its range
  */
-export function createRegistry(tools: readonly AnyTool[], around: Surroundings): Registry {
+export function createRegistry(tools: readonly AnyTool[], around: Surroundings, providers: readonly ToolProvider[] = []): Registry {
   const surroundings = { ...around, defaults: given(around.defaults) };
   checkPolicy(surroundings.defaults);
-  const byName = new Map<string, GuardedTool>();
-  const strangers = new WeakMap<AnyTool, GuardedTool>();
-  for (const tool of tools) {
+  const own = new Map<string, GuardedTool>();
+  const others = new WeakMap<AnyTool, GuardedTool>();
+  const indexOf = listIndex();
+  const of = (tool: AnyTool): GuardedTool => {
+    const registered = own.get(tool.name);
+    const known = registered?.tool === tool ? registered : others.get(tool);
+    if (known !== undefined) return known;
+    const guarded = guard(tool, surroundings);
+    others.set(tool, guarded);
+    return guarded;
+  };
+  const get = (toolName: string): GuardedTool | undefined => {
+    const registered = own.get(toolName);
+    if (registered !== undefined) return registered;
+    for (const provider of providers) {
+      const tool = indexOf(provider.tools).get(toolName);
+      if (tool !== undefined) return of(tool);
+    }
+    return undefined;
+  };
+  const first = new Map<string, GuardedTool>();
+  const register = (tool: AnyTool): GuardedTool => {
     if (typeof tool?.name !== 'string' || tool.name === '') throw new RangeError('each tool must be an object with a name and an execute function; tool() makes one');
-    if (byName.has(tool.name)) throw new RangeError(`tool ${tool.name} is registered twice; give one of them another name`);
-    byName.set(tool.name, guard(tool, surroundings));
-  }
-  for (const { tool, alternatives } of byName.values()) {
+    if (first.has(tool.name)) throw new RangeError(`tool ${tool.name} is registered twice; give one of them another name`);
+    const guarded = of(tool);
+    first.set(tool.name, guarded);
+    return guarded;
+  };
+  for (const guarded of tools.map(register)) own.set(guarded.tool.name, guarded);
+  for (const provider of providers) provider.tools.forEach(register);
+  for (const { tool, alternatives } of first.values()) {
     for (const name of alternatives) {
-      if (!byName.has(name)) throw new RangeError(`tool ${tool.name}: its alternative ${name} is not a registered tool`);
+      if (!first.has(name)) throw new RangeError(`tool ${tool.name}: its alternative ${name} is not a registered tool`);
       if (name === tool.name) throw new RangeError(`tool ${tool.name} cannot be its own alternative`);
     }
   }
   return {
-    warnings: [...byName.values()].flatMap(warningsOf),
-    get: (toolName) => byName.get(toolName),
-    names: [...byName.keys()],
-    of: (tool) => {
-      const registered = byName.get(tool.name);
-      const known = registered?.tool === tool ? registered : strangers.get(tool);
-      if (known !== undefined) return known;
-      const guarded = guard(tool, surroundings);
-      strangers.set(tool, guarded);
-      return guarded;
+    warnings: [...first.values()].flatMap(warningsOf),
+    get,
+    get names() {
+      return [...new Set([...own.keys(), ...providers.flatMap((provider) => provider.tools.map(({ name }) => name))])];
     },
+    of,
   };
 }

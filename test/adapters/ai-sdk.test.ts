@@ -89,9 +89,9 @@ describe('guardTools for AI SDK', () => {
     const { slow } = guardTools({ slow: { execute: (_input: object, _options: { abortSignal: AbortSignal }) => never() } });
     const failed = caught(slow.execute({}, { abortSignal: controller.signal }));
     controller.abort(new Error('the user left'));
-    expect(await failed).toMatchObject({ kind: 'canceled', message: 'The caller canceled the call. It may have run and taken effect.' });
+    expect(await failed).toMatchObject({ kind: 'canceled', message: 'The caller canceled the call. The tool may have run and taken effect.' });
     const before = await caught(slow.execute({}, { abortSignal: controller.signal }));
-    expect(before).toMatchObject({ kind: 'canceled', message: 'The caller canceled the call. It did not run.' });
+    expect(before).toMatchObject({ kind: 'canceled', message: 'The caller canceled the call. The tool did not run.' });
     expect(getEventListeners(controller.signal, 'abort')).toEqual([]);
   });
 

@@ -5,7 +5,7 @@ import { ToolFailure, guardTools } from 'spillway/adapters/ai-sdk';
 import { virtualRuntime } from 'spillway/testing';
 import { describe, expect, it } from 'vitest';
 import { createValueQueue } from '../../src/adapters/value-queue.ts';
-import { failureText } from '../../src/adapters/tool-failure.ts';
+import { failureText } from '../../src/policy/model-text.ts';
 import { CANARY } from './frameworks/kit.ts';
 
 const KINDS = Object.keys(TOOL_ERROR_KIND_MEANINGS) as ToolErrorKind[];
@@ -20,24 +20,25 @@ const failing = async (thrown: unknown, policy: ToolPolicy = once): Promise<Tool
 
 describe('what a failure says', () => {
   it.each(KINDS)('R-12.4 %s: its description, and whether it ran, said once', (kind) => {
-    const { description } = TOOL_ERROR_KIND_MEANINGS[kind];
+    const { description, executed } = TOOL_ERROR_KIND_MEANINGS[kind];
     for (const state of ['ran', 'did_not_run', 'may_have_run'] as const) {
       const text = failureText(kind, state);
       expect(text.startsWith(description)).toBe(true);
-      expect(text).toMatch({ ran: /ran/, did_not_run: /not/, may_have_run: /may have/ }[state]);
-      expect(failureText(kind, state, '')).toBe(text);
-      expect(failureText(kind, state, 'Try Espoo.')).toBe('Try Espoo.');
-      expect(failureText(kind, state, 'cut \ud83d').isWellFormed()).toBe(true);
+      // A kind of calls that were never made says so by itself.
+      if (executed || state !== 'did_not_run') expect(text).toMatch({ ran: /ran/, did_not_run: /not/, may_have_run: /may have/ }[state]);
+      expect(failureText(kind, state, { safeMessage: '' })).toBe(text);
+      expect(failureText(kind, state, { safeMessage: 'Try Espoo.' })).toBe('Try Espoo.');
+      expect(failureText(kind, state, { safeMessage: 'cut \ud83d' }).isWellFormed()).toBe(true);
     }
   });
 
   it.each([
     [new Error('boom'), 'The tool ran and failed.'],
     ['boom', 'The tool ran and failed.'],
-    [Object.assign(new Error('connect'), { code: 'ECONNRESET' }), 'The connection to the tool failed. It may have run and taken effect.'],
-    [new ToolExecutionError('transport_error', 'refused', { executed: false }), 'The connection to the tool failed. It did not run.'],
-    [new ToolExecutionError('not_permitted', 'no'), 'This tool may not be used here. It did not run.'],
-    [new ToolExecutionError('execution_error', 'half done', { uncertain: true }), 'The tool ran and failed. It may have run and taken effect.'],
+    [Object.assign(new Error('connect'), { code: 'ECONNRESET' }), 'The connection to the tool failed. The tool may have run and taken effect.'],
+    [new ToolExecutionError('transport_error', 'refused', { executed: false }), 'The connection to the tool failed. The tool did not run.'],
+    [new ToolExecutionError('not_permitted', 'no'), 'This tool may not be used here.'],
+    [new ToolExecutionError('execution_error', 'half done', { uncertain: true }), 'The tool ran and failed. The tool may have run and taken effect.'],
     [new ToolExecutionError('execution_error', 'no', { safeMessage: 'Sold out.' }), 'Sold out.'],
   ])('R-12.4 %s', async (thrown, text) => {
     expect((await failing(thrown)).message).toBe(text);
@@ -51,7 +52,7 @@ describe('what a failure says', () => {
     const { t } = guardTools({ t: { execute } }, { runtime, profile: 'resilient', defaults: { effects: 'read', timeoutMs: 1_000 } });
     const failed = t.execute().catch((error: unknown) => error);
     await runtime.run();
-    expect(await failed).toMatchObject({ kind: 'transport_error', message: 'The connection to the tool failed. It may have run and taken effect.' });
+    expect(await failed).toMatchObject({ kind: 'transport_error', message: 'The connection to the tool failed. The tool may have run and taken effect.' });
   });
 
   it('R-3.8 an open breaker says that the tool was not called', async () => {

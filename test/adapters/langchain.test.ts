@@ -1,5 +1,5 @@
 import { createSpillway } from 'spillway';
-import { spillwayMiddleware } from 'spillway/adapters/langchain';
+import { createHarvest, resumeMessages, spillwayMiddleware } from 'spillway/adapters/langchain';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { SIDE_INSTALL_TIMEOUT_MS } from '../side-install.ts';
@@ -57,6 +57,26 @@ describe('spillwayMiddleware', () => {
     const command = toolNamed('command', () => new lc.Command({ update: { messages: [new lc.ToolMessage({ content: 'by command', tool_call_id: 'c1', name: 'command', status: 'error' })] } }));
     await agentOf([command], [{ id: 'c1', name: 'command', input: {} }], seen).invoke(GO);
     expect(seen.told.get('c1')).toBe('"by command"');
+  });
+
+  it('R-12.3 an aborted run goes on with the messages that its tools gave, of a command its own', async () => {
+    const seen = nothingSeen();
+    const answer = new lc.ToolMessage({ content: 'by command', tool_call_id: 'c1', name: 'command', status: 'success' });
+    const tools = [toolNamed('command', () => new lc.Command({ update: { messages: [answer] } })), toolNamed('good', () => 'fine'), toolNamed('slow', () => new Promise(() => undefined))];
+    const calls = ['command', 'good', 'slow'].map((name, place) => ({ id: `c${place + 1}`, name, input: {} }));
+    const controller = new AbortController();
+    const harvest = createHarvest();
+    const run = harvest.run(() => agentOf(tools, calls, seen).invoke(GO, { signal: controller.signal }));
+    setTimeout(() => controller.abort(), 300);
+    await expect(run).rejects.toThrow(/abort/i);
+    expect(harvest.calls.map(({ state }) => state)).toEqual(['succeeded', 'succeeded', 'failed']);
+    const messages = resumeMessages<{ readonly tool_call_id?: string; readonly content: unknown }>(harvest, []);
+    expect(messages.slice(2).map(({ tool_call_id, content }) => [tool_call_id, content])).toEqual([
+      ['c1', 'by command'],
+      ['c2', 'fine'],
+      ['c3', 'The caller canceled the call. The tool may have run and taken effect.'],
+    ]);
+    expect(messages[2]).toBe(answer);
   });
 
   it('R-3.3 what steers the graph passes through, and is no failure', async () => {

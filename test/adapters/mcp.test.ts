@@ -37,11 +37,11 @@ describe.each(GENERATIONS)('guardClient with the SDK %s', (_generation, connect)
     expect(JSON.stringify(await client.call('worded'))).not.toContain(CANARY);
   });
 
-  it('R-12.4 what the server says of input that does not fit, and of an unknown tool, is passed on', async () => {
+  it('R-12.4 what does not fit is named, and an unknown tool is said to be none; neither ran', async () => {
     const seen = nothingSeen();
     const client = await connect(seen, once);
-    expect(JSON.stringify(await client.call('strict', { n: 'one' }))).toContain('expected number');
-    expect(JSON.stringify(await client.call('nope'))).toContain('Tool nope not found');
+    expect(JSON.stringify(await client.call('strict', { n: 'one' }))).toContain('The input is malformed: n: must be number');
+    expect(JSON.stringify(await client.call('nope'))).toContain('No tool of this name exists.');
     expect(seen.ran).toEqual([]);
   });
 
@@ -64,7 +64,7 @@ describe.each(GENERATIONS)('guardClient with the SDK %s', (_generation, connect)
   it('R-3.8 a connection that is lost opens the breaker, and nothing ran', async () => {
     const client = await connect(nothingSeen(), { defaults: { retry: { maxAttempts: 1 }, breaker: { failureThreshold: 1 } } });
     await client.close();
-    expect(await client.call('good')).toEqual(failure('The connection to the tool failed. It did not run.'));
+    expect(await client.call('good')).toEqual(failure('The connection to the tool failed. The tool did not run.'));
     expect(await client.call('good')).toEqual(failure('The tool has failed repeatedly and is resting; it was not called.'));
   });
 });

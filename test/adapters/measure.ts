@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createHarvest } from '../../src/adapters/harvest.ts';
 import { CANARY, nothingSeen, type Framework, type ModelCall, type Seen } from './frameworks/kit.ts';
 
 /** A run that has not settled by now hangs: the slow tool takes 10 s, the timeouts are 200 ms. */
 export const BOUND_MS = 3_000;
-/** When the caller aborts. */
-const ABORT_AFTER_MS = 200;
+/** When the caller aborts, after the quick tool has answered and before the slow one's timeout. */
+const ABORT_AFTER_MS = 30;
+const POLL_MS = 5;
 
 export interface Scenario {
   readonly title: string;
@@ -21,7 +23,7 @@ export const SCENARIOS: readonly Scenario[] = [
   { title: 'a tool throws', calls: [{ id: 'c1', name: 'bad', input: {} }, { id: 'c2', name: 'good', input: {} }], failing: 'c1', sibling: 'c2' },
   { title: 'bad arguments', calls: [{ id: 'c1', name: 'strict', input: { n: 'one' } }, { id: 'c2', name: 'good', input: {} }], failing: 'c1', sibling: 'c2' },
   { title: 'an unknown tool', calls: [{ id: 'c1', name: 'nope', input: {} }, { id: 'c2', name: 'good', input: {} }], failing: 'c1', sibling: 'c2' },
-  { title: 'the caller aborts', calls: [{ id: 'c1', name: 'slow', input: {} }, { id: 'c2', name: 'good', input: {} }], failing: 'c1', abort: true },
+  { title: 'the caller aborts', calls: [{ id: 'c1', name: 'slow', input: {} }, { id: 'c2', name: 'good', input: {} }], failing: 'c1', sibling: 'c2', abort: true },
 ];
 
 export interface Measured {
@@ -31,13 +33,31 @@ export interface Measured {
   readonly error?: unknown;
 }
 
+/** The caller's signal, aborted while the slow tool is under way and the other has answered. */
+const abortOnce = ({ ran, answered }: Seen): AbortSignal => {
+  const controller = new AbortController();
+  const watch = async (): Promise<void> => {
+    while (!ran.includes('slow') || !answered.includes('good')) await sleep(POLL_MS);
+    await sleep(ABORT_AFTER_MS);
+    controller.abort();
+  };
+  void watch();
+  return controller.signal;
+};
+
 export async function measure(framework: Framework, { calls, abort }: Scenario, guarded: boolean): Promise<Measured> {
   const seen = nothingSeen();
-  const signal = abort === true ? AbortSignal.timeout(ABORT_AFTER_MS) : undefined;
-  const run = framework.run({ calls, guarded, ...(signal === undefined ? {} : { signal }) }, seen).then(
-    (): Measured => ({ end: 'answers', seen }),
-    (error: unknown): Measured => ({ end: 'throws', seen, error }),
-  );
+  const signal = abort === true ? abortOnce(seen) : undefined;
+  const harvest = createHarvest();
+  const run = harvest
+    .run(() => framework.run({ calls, guarded, ...(signal === undefined ? {} : { signal }) }, seen))
+    .then(
+      (): Measured => ({ end: 'answers', seen }),
+      async (error: unknown): Promise<Measured> => {
+        if (guarded) await framework.resume(seen, harvest);
+        return { end: 'throws', seen, error };
+      },
+    );
   return Promise.race([run, sleep(BOUND_MS, { end: 'hangs', seen } as const)]);
 }
 
@@ -45,7 +65,7 @@ export async function measure(framework: Framework, { calls, abort }: Scenario, 
 const MEANINGS: ReadonlyArray<readonly [RegExp, string]> = [
   [/no tool of this name|unavailable tool|not found|not a valid tool|no tool is named/i, 'there is no such tool'],
   [/may have/i, 'it may have taken effect'],
-  [/does not fit|invalid input|validation|did not match/i, 'the input does not fit'],
+  [/does not fit|malformed|invalid input|validation|did not match/i, 'the input does not fit'],
   [/did not run|not called/i, 'it did not run'],
   [/ran and failed|it ran/i, 'it ran and failed'],
 ];
@@ -53,10 +73,10 @@ const MEANINGS: ReadonlyArray<readonly [RegExp, string]> = [
 export const toldOf = (text: string | undefined): string => (text === undefined ? 'nothing' : (MEANINGS.find(([pattern]) => pattern.test(text))?.[1] ?? 'something went wrong'));
 
 /** A run in a cell of the table: classes, no milliseconds. */
-export function worded({ end, seen }: Measured, { failing, sibling, abort }: Scenario): string {
-  if (abort === true || end === 'hangs') return `**${end}**`;
+export function worded({ end, seen }: Measured, { failing, sibling }: Scenario, resumed: boolean): string {
+  if (end === 'hangs') return '**hangs**';
   const kept = sibling === undefined || seen.told.get(sibling)?.includes('fine') === true;
-  const told = end === 'answers' ? [`the model is told: ${toldOf(seen.told.get(failing))}`] : [];
+  const told = end === 'answers' || resumed ? [`the model is told: ${toldOf(seen.told.get(failing))}`] : [];
   const secret = seen.shown.includes(CANARY) ? ['the secret is shown'] : [];
   return [`**${end}**`, kept ? 'sibling kept' : 'sibling lost', ...told, ...secret].join('; ');
 }

@@ -44,7 +44,7 @@ describe('guardTools for OpenAI Agents', () => {
   it('R-12.1 bad input is known as such, runs nothing and is not tried again', async () => {
     const ran: unknown[] = [];
     const made = (errorFunction?: null): Tool => tool({ ...fields, ...(errorFunction === null ? {} : { errorFunction: undefined as never }), name: 't', execute: (input) => ran.push(input) });
-    const plain = 'The input does not fit the tool’s schema. It did not run.';
+    const plain = 'The input does not fit the tool’s schema.';
     for (const one of [made(null), made()]) {
       const tools = guardTools<Tool>([one], { defaults: fast });
       expect(textOf(await told(tools, { city: 5 }))).toBe(plain);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { compileJsonSchema } from '../../src/providers/json-schema.ts';
+import { compileJsonSchema } from '../../src/policy/json-schema.ts';
 import { mcpInput } from '../../src/providers/mcp-input.ts';
 
 const schemaWith = (pattern: string): Readonly<Record<string, unknown>> => ({ type: 'object', properties: { text: { type: 'string', pattern } } });

@@ -63,7 +63,7 @@ const nothing = z.strictObject({});
 
 const functionCases = providerConformance({
   createSpillway,
-  lacks: ['gone', 'kill'],
+  lacks: ['gone', 'kill', 'close'],
   make: () => {
     const backend = new Functions();
     const call = (name: string, input = {}): ConformanceCall => ({ toolName: `fn.${name}`, input });
@@ -91,7 +91,7 @@ const functionCases = providerConformance({
 
 const routerCases = providerConformance({
   createSpillway,
-  lacks: ['gone', 'kill'],
+  lacks: ['gone', 'kill', 'close'],
   make: () => {
     const backend = new Functions();
     const call = (agent: string, parameters = {}): ConformanceCall => ({ toolName: 'router.handoff-to', input: { agent, parameters } });
@@ -132,7 +132,7 @@ describe('the suite finds', () => {
   const findings = async (wrong: Partial<Record<'echo' | 'hang' | 'fail' | 'busy' | 'steps', (input: { text: string }, context: ToolContext) => unknown>>, schema: z.ZodType = echoInput): Promise<string[]> => {
     const cases = providerConformance({
       createSpillway,
-      lacks: ['gone', 'kill'],
+      lacks: ['gone', 'kill', 'close'],
       patienceMs: 1_000,
       make: () => {
         const backend = new Functions();
@@ -174,9 +174,9 @@ describe('the suite finds', () => {
     const make = (): never => {
       throw new Error('not made');
     };
-    const names = providerConformance({ make, createSpillway, lacks: ['kill', 'gone', 'progress', 'retryAfter'] }).map(({ name }) => name);
-    expect(names.filter((name) => /progress|Retry-After|no more|dead|dies/.test(name))).toEqual([]);
-    expect(providerConformance({ make, createSpillway }).length).toBe(names.length + 5);
+    const names = providerConformance({ make, createSpillway, lacks: ['kill', 'gone', 'progress', 'retryAfter', 'close'] }).map(({ name }) => name);
+    expect(names.filter((name) => /progress|Retry-After|no more|dead|dies|alone/.test(name))).toEqual([]);
+    expect(providerConformance({ make, createSpillway }).length).toBe(names.length + 6);
     await expect(providerConformance({ make, createSpillway })[0]?.run()).rejects.toThrow('not made');
   });
 });

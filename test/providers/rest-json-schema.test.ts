@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compileJsonSchema, jsonSchemaInput, jsonSchemaMisfits } from '../../src/providers/json-schema.ts';
+import { compileJsonSchema, jsonSchemaInput, jsonSchemaMisfits } from '../../src/policy/json-schema.ts';
 
 describe('R-12.2 a JSON Schema', () => {
   it('says where a value does not fit, and what it has to be, never the value', () => {

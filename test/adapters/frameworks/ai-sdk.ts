@@ -1,8 +1,8 @@
-import { dynamicTool, generateText, stepCountIs, tool, type ToolSet } from 'ai';
+import { dynamicTool, generateText, stepCountIs, tool, type ModelMessage, type ToolSet } from 'ai';
 import { MockLanguageModelV4 } from 'ai/test';
-import { guardTools } from 'spillway/adapters/ai-sdk';
+import { guardTools, resumeMessages } from 'spillway/adapters/ai-sdk';
 import { z } from 'zod';
-import { BEHAVIOUR, DEFAULTS, TIMEOUT_MS, behave, type Framework, type Script, type Seen } from './kit.ts';
+import { ANSWER, BEHAVIOUR, DEFAULTS, TIMEOUT_MS, behave, type Framework, type Script, type Seen } from './kit.ts';
 
 type DoGenerate = MockLanguageModelV4['doGenerate'];
 type Generated = Awaited<ReturnType<DoGenerate>>;
@@ -25,7 +25,7 @@ export function scriptedModel({ calls }: Script, seen: Seen): MockLanguageModelV
   return new MockLanguageModelV4({
     doGenerate: ({ prompt, abortSignal }) => {
       abortSignal?.throwIfAborted();
-      if (step++ > 0) {
+      if (step++ > 0 || calls.length === 0) {
         note(prompt, seen);
         return Promise.resolve({ content: [{ type: 'text', text: 'done' }], finishReason: { unified: 'stop', raw: undefined }, usage, warnings: [] });
       }
@@ -57,5 +57,9 @@ export const aiSdk: Framework = {
       ...(script.guarded ? {} : { timeout: { toolMs: TIMEOUT_MS } }),
       ...(script.signal === undefined ? {} : { abortSignal: script.signal }),
     });
+  },
+  resume: async (seen, harvest) => {
+    const messages = await resumeMessages<ModelMessage>(harvest, [{ role: 'user', content: 'go' }]);
+    return generateText({ model: scriptedModel(ANSWER, seen), messages, tools: toolSet(seen) });
   },
 };

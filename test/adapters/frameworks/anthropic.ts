@@ -1,9 +1,9 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { betaZodTool } from '@anthropic-ai/sdk/helpers/beta/zod';
 import type { BetaRunnableTool } from '@anthropic-ai/sdk/lib/tools/BetaRunnableTool';
-import { guardTools } from 'spillway/adapters/anthropic';
+import { guardTools, resumeMessages } from 'spillway/adapters/anthropic';
 import { z } from 'zod';
-import { BEHAVIOUR, DEFAULTS, behave, type Framework, type Script, type Seen } from './kit.ts';
+import { ANSWER, BEHAVIOUR, DEFAULTS, behave, type Framework, type Script, type Seen } from './kit.ts';
 
 interface Request {
   readonly messages: ReadonlyArray<{ readonly content: string | ReadonlyArray<{ readonly type: string; readonly tool_use_id?: string; readonly content?: unknown }> }>;
@@ -26,7 +26,7 @@ export function scriptedClient({ calls }: Script, seen: Seen): Anthropic {
     maxRetries: 0,
     fetch: (_url, init) => {
       init?.signal?.throwIfAborted();
-      if (step++ === 0) return Promise.resolve(message(calls.map(({ id, name, input }) => ({ type: 'tool_use', id, name, input })), 'tool_use'));
+      if (step++ === 0 && calls.length > 0) return Promise.resolve(message(calls.map(({ id, name, input }) => ({ type: 'tool_use', id, name, input })), 'tool_use'));
       note(typeof init?.body === 'string' ? init.body : '{"messages":[]}', seen);
       return Promise.resolve(message([{ type: 'text', text: 'done' }], 'end_turn'));
     },
@@ -48,5 +48,9 @@ export const anthropic: Framework = {
       script.signal === undefined ? {} : { signal: script.signal },
     );
     return runner.runUntilDone();
+  },
+  resume: (seen, harvest) => {
+    const messages = resumeMessages<Anthropic.Beta.BetaMessageParam>(harvest, [{ role: 'user', content: 'go' }]);
+    return scriptedClient(ANSWER, seen).beta.messages.toolRunner({ model: 'scripted', max_tokens: 10, thread: false, messages, tools: runnableTools(seen) }).runUntilDone();
   },
 };

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ToolPolicy } from '../../../src/contract/policy.ts';
 import { ToolExecutionError } from '../../../src/contract/tool-error.ts';
+import type { Harvest } from '../../../src/adapters/harvest.ts';
 
 /** In what tools throw. A model must not see it. */
 export const CANARY = 'sk-canary-5f1d0c77';
@@ -16,11 +17,14 @@ export interface ModelCall {
 }
 
 export interface Script {
-  /** The calls of the model's first step; its second one is its answer. */
+  /** The calls of the model's first step; its second one is its answer. Without any its first one is. */
   readonly calls: readonly ModelCall[];
   readonly guarded: boolean;
   readonly signal?: AbortSignal;
 }
+
+/** A model that only answers. */
+export const ANSWER: Script = { calls: [], guarded: true };
 
 /** What a run shows while it goes on: a run that hangs shows something too. */
 export interface Seen {
@@ -30,17 +34,21 @@ export interface Seen {
   shown: string;
   /** The tools that ran, in order. */
   readonly ran: string[];
+  /** The tools that answered, in order. */
+  readonly answered: string[];
   /** Whether each tool's signal was aborted when it was last asked. */
   readonly signals: AbortSignal[];
 }
 
-export const nothingSeen = (): Seen => ({ told: new Map(), shown: '', ran: [], signals: [] });
+export const nothingSeen = (): Seen => ({ told: new Map(), shown: '', ran: [], answered: [], signals: [] });
 
 /** A framework under test: one run of a scripted model with the tools below. */
 export interface Framework {
   readonly name: string;
   /** Settles with the run; rejects as it does. */
   run(script: Script, seen: Seen): Promise<unknown>;
+  /** Goes on with what was kept of a guarded run that threw, so that the model is told of it. */
+  resume(seen: Seen, harvest: Harvest): Promise<unknown>;
 }
 
 /** The tools that every framework is given. `strict` takes `{ n: number }`, the others anything. */
@@ -58,10 +66,12 @@ export const BEHAVIOUR: Readonly<Record<string, () => Promise<string>>> = {
   strict: () => Promise.resolve('counted'),
 };
 
-export const behave = (name: string, seen: Seen, signal: AbortSignal | null | undefined): Promise<string> => {
+export const behave = async (name: string, seen: Seen, signal: AbortSignal | null | undefined): Promise<string> => {
   seen.ran.push(name);
   if (signal !== null && signal !== undefined) seen.signals.push(signal);
-  return BEHAVIOUR[name]?.() ?? Promise.reject(new Error(`no behaviour ${name}`));
+  const answer = await (BEHAVIOUR[name]?.() ?? Promise.reject(new Error(`no behaviour ${name}`)));
+  seen.answered.push(name);
+  return answer;
 };
 
 /** One attempt, so that a failure is measured once, under a short timeout. */

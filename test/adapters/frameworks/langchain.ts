@@ -1,7 +1,7 @@
-import { spillwayMiddleware, type SpillwayMiddleware, type ToolMessageClass } from 'spillway/adapters/langchain';
+import { resumeMessages, spillwayMiddleware, type SpillwayMiddleware, type ToolMessageClass } from 'spillway/adapters/langchain';
 import { z } from 'zod';
 import { sideInstall } from '../../side-install.ts';
-import { BEHAVIOUR, DEFAULTS, behave, type Framework, type Script, type Seen } from './kit.ts';
+import { ANSWER, BEHAVIOUR, DEFAULTS, behave, type Framework, type Script, type Seen } from './kit.ts';
 
 /** As much of LangChain's types as is used here: it is not in the main install. */
 interface Message {
@@ -47,7 +47,7 @@ export function scriptedModel({ AIMessage, BaseChatModel }: LangChain, { calls }
       return this;
     }
     _generate(messages: readonly Message[]): Promise<object> {
-      if (step++ > 0) note(messages, seen);
+      if (step++ > 0 || calls.length === 0) note(messages, seen);
       const toolCalls = step === 1 ? calls.map(({ id, name, input }) => ({ id, name, args: input, type: 'tool_call' })) : [];
       const message = new AIMessage({ content: step === 1 ? '' : 'done', tool_calls: toolCalls });
       return Promise.resolve({ generations: [{ text: '', message }] });
@@ -68,6 +68,10 @@ export function langChainWith(lc: LangChain): Framework {
       const middleware = script.guarded ? [lc.createMiddleware(spillwayMiddleware({ ToolMessage: lc.ToolMessage, defaults: DEFAULTS }))] : [];
       const agent = lc.createAgent({ model: scriptedModel(lc, script, seen), tools: langChainTools(lc, seen), middleware });
       return agent.invoke({ messages: [{ role: 'user', content: 'go' }] }, script.signal === undefined ? {} : { signal: script.signal });
+    },
+    resume: (seen, harvest) => {
+      const messages = resumeMessages<unknown>(harvest, [{ role: 'user', content: 'go' }]);
+      return lc.createAgent({ model: scriptedModel(lc, ANSWER, seen), tools: langChainTools(lc, seen) }).invoke({ messages });
     },
   };
 }

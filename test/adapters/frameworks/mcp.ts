@@ -48,6 +48,17 @@ const runAll = async (calls: readonly ModelCall[], options: CallOptions, call: C
   await Promise.all(calls.map(one));
 };
 
+/** A host's own way of telling a model: MCP has no messages, and its calls no ids. */
+const resume: Framework['resume'] = (seen, { calls }) => {
+  const ids: Readonly<Record<string, string>> = { slow: 'c1', good: 'c2' };
+  for (const { toolName, output, failure } of calls) {
+    const text = JSON.stringify(output) ?? String(failure);
+    seen.told.set(ids[toolName] ?? '', text);
+    seen.shown += text;
+  }
+  return Promise.resolve();
+};
+
 const optionsOf = (guarded: boolean, signal: AbortSignal | undefined): CallOptions => ({ ...(guarded ? {} : { timeout: TIMEOUT_MS }), ...(signal === undefined ? {} : { signal }) });
 const paramsOf = ({ name, input }: ModelCall): { name: string; arguments: Record<string, unknown> } => ({ name, arguments: input as Record<string, unknown> });
 
@@ -58,6 +69,7 @@ export const mcp: Framework = {
     const client = guarded ? guardClient(plain, { defaults: DEFAULTS }) : plain;
     await runAll(calls, optionsOf(guarded, signal), (call, options) => client.callTool(paramsOf(call), undefined, options), seen);
   },
+  resume,
 };
 
 export const mcp2: Framework = {
@@ -67,4 +79,5 @@ export const mcp2: Framework = {
     const client = guarded ? guardClient(plain, { defaults: DEFAULTS }) : plain;
     await runAll(calls, optionsOf(guarded, signal), (call, options) => client.callTool(paramsOf(call), options), seen);
   },
+  resume,
 };

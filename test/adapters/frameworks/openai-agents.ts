@@ -1,7 +1,7 @@
-import { Agent, Usage, run, setTracingDisabled, tool, type Model, type ModelRequest, type ModelResponse, type Tool } from '@openai/agents-core';
-import { guardTools } from 'spillway/adapters/openai-agents';
+import { Agent, Usage, run, setTracingDisabled, tool, type AgentInputItem, type Model, type ModelRequest, type ModelResponse, type Tool } from '@openai/agents-core';
+import { guardTools, resumeMessages } from 'spillway/adapters/openai-agents';
 import { z } from 'zod';
-import { BEHAVIOUR, DEFAULTS, TIMEOUT_MS, behave, type Framework, type Script, type Seen } from './kit.ts';
+import { ANSWER, BEHAVIOUR, DEFAULTS, TIMEOUT_MS, behave, type Framework, type Script, type Seen } from './kit.ts';
 
 setTracingDisabled(true);
 
@@ -19,7 +19,7 @@ export function scriptedModel({ calls }: Script, seen: Seen): Model {
   return {
     getResponse: (request) => {
       request.signal?.throwIfAborted();
-      if (step++ > 0) {
+      if (step++ > 0 || calls.length === 0) {
         note(request, seen);
         return Promise.resolve(respond([{ type: 'message', role: 'assistant', status: 'completed', content: [{ type: 'output_text', text: 'done' }] }]));
       }
@@ -51,13 +51,17 @@ const runWith = (script: Script, seen: Seen, tools: Tool[]): Promise<unknown> =>
   return run(agent, 'go', { ...notFound, ...(script.signal === undefined ? {} : { signal: script.signal }) });
 };
 
+const resume: Framework['resume'] = (seen, harvest) => run(new Agent({ name: 'test', tools: agentTools(seen), model: scriptedModel(ANSWER, seen) }), resumeMessages<AgentInputItem>(harvest, 'go'));
+
 export const openaiAgents: Framework = {
   name: 'OpenAI Agents 0.20 `run`',
   run: (script, seen) => runWith(script, seen, script.guarded ? guardTools(agentTools(seen, { errorFunction: null }), { defaults: DEFAULTS }) : agentTools(seen, { timeoutMs: TIMEOUT_MS })),
+  resume,
 };
 
 /** Tools made as most are: with the error function that says the same of everything. */
 export const openaiAgentsDefault: Framework = {
   name: 'OpenAI Agents 0.20 `run`, tools made without `errorFunction: null`',
   run: (script, seen) => runWith(script, seen, script.guarded ? guardTools(agentTools(seen), { defaults: DEFAULTS }) : agentTools(seen)),
+  resume,
 };

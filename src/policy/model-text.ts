@@ -1,22 +1,14 @@
 import { TOOL_ERROR_KIND_MEANINGS, type ToolErrorKind } from '../contract/error-kind.ts';
-import { EFFECT_SENTENCES, type Effect } from './effect.ts';
 
-/** What an output without text is told as: no result may be empty. */
-export const NO_OUTPUT = '(no output)';
-const UNREADABLE_OUTPUT = '(the tool succeeded; its output cannot be written as text)';
+/** Whether the tool of a call ran, as far as can be known. */
+export type Effect = 'ran' | 'did_not_run' | 'may_have_run';
 
-const isBlank = (text: string): boolean => !/\S/.test(text);
-
-/** An output as the text that a model reads: a string as it is, else JSON. Never empty, and without lone surrogates, which no provider takes. */
-export function outputText(output: unknown): string {
-  let text: string | undefined;
-  try {
-    text = typeof output === 'string' ? output : JSON.stringify(output);
-  } catch {
-    return UNREADABLE_OUTPUT;
-  }
-  return text === undefined || output === null || isBlank(text) ? NO_OUTPUT : text.toWellFormed();
-}
+/** How a model is told. */
+export const EFFECT_SENTENCES: Readonly<Record<Effect, string>> = {
+  ran: 'The tool ran.',
+  did_not_run: 'The tool did not run.',
+  may_have_run: 'The tool may have run and taken effect.',
+};
 
 /** What the description of a kind says about the tool, by its words or by what the kind is. The others leave it open. */
 const EFFECT_SAID: Readonly<Partial<Record<ToolErrorKind, Effect>>> = {
@@ -43,12 +35,27 @@ export interface FailureWords {
 
 /**
  * A failure as a model reads it (R-12.4): its `safeMessage` to the byte, else what its kind means and, where that leaves it open, whether the
- * tool ran. An error's own message is for the host: it may hold secrets.
+ * tool ran. An error's own message is for the host: it may hold secrets. Never empty, and without lone surrogates, which no provider takes.
  */
 export function failureText(kind: ToolErrorKind, effect: Effect, { safeMessage, detail }: FailureWords = {}): string {
-  if (safeMessage !== undefined && !isBlank(safeMessage)) return safeMessage.toWellFormed();
+  if (safeMessage !== undefined && /\S/.test(safeMessage)) return safeMessage.toWellFormed();
   const sentences = [TOOL_ERROR_KIND_MEANINGS[kind].description];
   if (detail !== undefined) sentences.push(detail.toWellFormed());
   if (EFFECT_SAID[kind] !== effect) sentences.push(EFFECT_SENTENCES[effect]);
   return sentences.join(' ');
+}
+
+/** What an output without text is told as: no result may be empty. */
+export const NO_OUTPUT = '(no output)';
+const UNREADABLE_OUTPUT = '(the tool succeeded; its output cannot be written as text)';
+
+/** An output as the text that a model reads: a string as it is, else JSON. Never empty, and without lone surrogates, which no provider takes. */
+export function outputText(output: unknown): string {
+  let text: string | undefined;
+  try {
+    text = typeof output === 'string' ? output : JSON.stringify(output);
+  } catch {
+    return UNREADABLE_OUTPUT;
+  }
+  return text === undefined || output === null || !/\S/.test(text) ? NO_OUTPUT : text.toWellFormed();
 }

@@ -1,0 +1,38 @@
+import type { ToolExecutionError } from '../contract/tool-error.ts';
+import { read } from '../entrance/structure.ts';
+import { confirmed, isClaim, unconfirmed } from '../policy/refusal.ts';
+import { misfitOf } from './misfit.ts';
+
+/** Pages of a list that are read. */
+const PAGES_MAX = 64;
+
+type ListTools = (params: { cursor?: string } | undefined, options: { signal: AbortSignal }) => unknown;
+
+/** A tool as the server lists it, `null` where it lists none of the name, `undefined` where the list cannot be had. */
+const listed = async (client: object, name: string, signal: AbortSignal): Promise<unknown> => {
+  const listTools = read(client, 'listTools');
+  if (typeof listTools !== 'function') return undefined;
+  let cursor: unknown;
+  for (let page = 0; page < PAGES_MAX; page++) {
+    const answer: unknown = await Reflect.apply(listTools as ListTools, client, [typeof cursor === 'string' ? { cursor } : undefined, { signal }]);
+    const tools = read(answer, 'tools');
+    if (!Array.isArray(tools)) return undefined;
+    const found: unknown = tools.find((tool) => read(tool, 'name') === name);
+    if (found !== undefined) return found;
+    cursor = read(answer, 'nextCursor');
+    if (cursor === undefined) return null;
+  }
+  return undefined;
+};
+
+/**
+ * What a call failed with, where the server may only say that it was turned away: the server's list of tools decides. A tool that it does not list
+ * did not run, nor did one whose listed schema the input does not fit, and what does not fit is said in words of ours. Any other may have run.
+ */
+export async function judged(failed: ToolExecutionError, client: object, name: string, input: unknown, signal: AbortSignal): Promise<ToolExecutionError> {
+  if (!isClaim(failed)) return failed;
+  const tool = await listed(client, name, signal).catch(() => undefined);
+  if (tool === null) return confirmed(failed);
+  const misfit = failed.kind === 'invalid_parameters' ? await misfitOf(read(tool, 'inputSchema'), input ?? {}) : undefined;
+  return misfit === undefined ? unconfirmed(failed) : confirmed(failed, misfit);
+}
