@@ -118,10 +118,9 @@ export class ExpiryQueue {
 
   /** Most calls of quick tools end in the turn of the event loop that they began in: one look at its end serves them all, and sets no timer. */
   #armSoon(): void {
-    const { soon } = this.#runtime;
-    if (soon === undefined) return this.#arm();
+    if (this.#runtime.soon === undefined) return this.#arm();
     this.#arming = true;
-    soon(() => {
+    this.#runtime.soon(() => {
       this.#arming = false;
       if (this.#timer === undefined) this.#arm();
     });

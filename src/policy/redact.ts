@@ -164,9 +164,58 @@ export function createRedactor(redact: RedactOptions = {}, capture: CaptureOptio
     return parts.length === 0 ? undefined : Object.fromEntries(parts);
   };
 
-  const shownResult = ({ output, ...result }: ToolResultEnvelope): ToolResultEnvelope => {
-    const shown = output === undefined ? undefined : captured(output.content, captures.get(result.toolName)?.output);
-    return { ...(walk(result) as ToolResultEnvelope), ...(shown === undefined ? {} : { output: { content: shown } }) };
+  /** Ids and names that were seen last: they come again with each event of a call. */
+  let innocent = '';
+  let innocentTool = '';
+  const isInnocent = (id: string): boolean => {
+    if (id === innocent || id === innocentTool) return true;
+    return text(id) === id;
+  };
+  /** Whether an event, or a result, has nothing but numbers, words of ours, and the ids and names of its call. What else it has is looked at. */
+  const isBare = (event: object): boolean => {
+    for (const name in event) {
+      switch (name) {
+        case 'seq':
+        case 'atMs':
+        case 'attempt':
+        case 'attempts':
+        case 'durationMs':
+        case 'fromCache':
+        case 'source':
+        case 'type':
+        case 'status':
+        // Looked at for itself.
+        case 'result':
+        case 'output':
+          continue;
+        case 'callId':
+        case 'toolName':
+        case 'requestId':
+        case 'turnId':
+        case 'nodeId': {
+          const id = (event as Readonly<Record<string, unknown>>)[name];
+          if (typeof id !== 'string' || !isInnocent(id)) return false;
+          if (name === 'callId') innocent = id;
+          else if (name === 'toolName') innocentTool = id;
+          continue;
+        }
+        default:
+          return false;
+      }
+    }
+    return true;
+  };
+
+  const withoutOutput = (given: ToolResultEnvelope): ToolResultEnvelope => {
+    const { requestId, fromCache, toolName, durationMs, attempts, status } = given;
+    if (isBare(given)) return { requestId, fromCache, toolName, durationMs, attempts, status };
+    const { output: _, ...result } = given;
+    return walk(result) as ToolResultEnvelope;
+  };
+  const shownResult = (given: ToolResultEnvelope): ToolResultEnvelope => {
+    const result = withoutOutput(given);
+    const shown = given.output === undefined ? undefined : captured(given.output.content, captures.get(given.toolName)?.output);
+    return shown === undefined ? result : { ...result, output: { content: shown } };
   };
   const shownTurn = ({ nodes, values: _, ...result }: TurnResult): TurnResult => ({
     ...(walk(result) as TurnResult),
@@ -174,6 +223,10 @@ export function createRedactor(redact: RedactOptions = {}, capture: CaptureOptio
     nodes: nodes.map(({ result: call, ...node }) => ({ ...(walk(node) as typeof node), ...(call === undefined ? {} : { result: shownResult(call) }) })),
   });
   const shown = (event: TraceEvent): TraceEvent => {
+    if (isBare(event)) {
+      if (event.type !== 'settled') return event;
+      if (event.source === 'call') return { ...event, result: shownResult(event.result) };
+    }
     if (event.type === 'settled') {
       const { result, ...rest } = event;
       return { ...(walk(rest) as object), result: event.source === 'call' ? shownResult(event.result) : shownTurn(event.result) } as TraceEvent;

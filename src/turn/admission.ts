@@ -38,7 +38,7 @@ const sharedOf = (record: CallRecord, guarded: GuardedTool): SharedBreaker => ({
  * Asks the breaker of a call for an attempt: tells a permit, none where there is no breaker, or the error of a call that is not admitted.
  * At once, or later where the breaker is shared with other processes.
  */
-export function askAdmission(record: CallRecord, guarded: GuardedTool, breaker: Breaker | undefined, told: (answer: Permit | ToolExecutionError | undefined) => void): Subscription | undefined {
+export function askAdmission(record: CallRecord, guarded: GuardedTool, breaker: Breaker | undefined, atMs: number, told: (answer: Permit | ToolExecutionError | undefined) => void): Subscription | undefined {
   if (breaker === undefined) {
     told(undefined);
     return undefined;
@@ -49,6 +49,6 @@ export function askAdmission(record: CallRecord, guarded: GuardedTool, breaker: 
     else told(switches.breakersObserve ? undefined : circuitOpenError(admission.retryAfterMs));
   };
   if (sharedBreakers !== undefined) return sharedBreakers.admit(sharedOf(record, guarded), breaker, answer);
-  answer(breaker.admit());
+  answer(breaker.admit(atMs));
   return undefined;
 }

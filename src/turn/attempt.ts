@@ -45,9 +45,8 @@ export class Attempt implements ContextOwner {
   }
 
   /** Calls the tool. It may settle before this returns. */
-  start(record: CallRecord, input: unknown, number: number): void {
+  start(record: CallRecord, input: unknown, number: number, startedAtMs: number): void {
     const { tool, timeoutMs } = this.#guarded;
-    const startedAtMs = this.#runtime.now();
     try {
       const { around } = record.layer;
       // The registry holds tools of any input; each has just checked its own.

@@ -67,7 +67,8 @@ export class CallRecord {
 
   /** Until the call's or its turn's deadline. */
   get remainingMs(): number {
-    return Math.min(this.call.deadlineMs, this.site.deadlineMs) - this.site.runtime.now();
+    const deadlineMs = Math.min(this.call.deadlineMs, this.site.deadlineMs);
+    return deadlineMs === Infinity ? Infinity : deadlineMs - this.site.runtime.now();
   }
 
   get history(): History {
@@ -116,31 +117,37 @@ export class CallRecord {
   emitStart(): void {
     if (!this.#heard) return;
     const { toolCallId, tags, correlationId, fromHook, session, tenant, traceparent, input } = this.call;
-    this.emit({
-      type: 'call_started',
-      ...(toolCallId === undefined ? undefined : { toolCallId }),
-      ...(tags === undefined ? undefined : { tags }),
-      ...(correlationId === undefined ? undefined : { correlationId }),
-      ...(fromHook === undefined ? undefined : { fromHook }),
-      ...(session === undefined ? undefined : { session }),
-      ...(tenant === undefined ? undefined : { tenant }),
-      ...(traceparent === undefined ? undefined : { traceparent }),
-      ...(this.layer.captures ? { input } : undefined),
-    });
+    this.emit(
+      {
+        type: 'call_started',
+        ...(toolCallId === undefined ? undefined : { toolCallId }),
+        ...(tags === undefined ? undefined : { tags }),
+        ...(correlationId === undefined ? undefined : { correlationId }),
+        ...(fromHook === undefined ? undefined : { fromHook }),
+        ...(session === undefined ? undefined : { session }),
+        ...(tenant === undefined ? undefined : { tenant }),
+        ...(traceparent === undefined ? undefined : { traceparent }),
+        ...(this.layer.captures ? { input } : undefined),
+      },
+      this.startedAtMs,
+    );
   }
 
   get #heard(): boolean {
     return this.site.report !== undefined || this.layer.trace.observed;
   }
 
-  /** Tells an event to those who listen; without any, nothing is made. */
-  emit(body: EventBody): void {
+  /**
+   * Tells an event to those who listen; without any, nothing is made.
+   * @param atMs now, from one who has just read the clock
+   */
+  emit(body: EventBody, atMs?: number): void {
     const { report } = this.site;
     const { trace } = this.layer;
     if (this.ended || !this.#heard) return;
     // The turn of a late call has ended: only the trace still hears it.
-    if (this.late) trace.publish(this.#event({ late: true, ...body }));
-    else trace.publish(this.#event(body), report as ((event: TraceEvent) => void) | undefined);
+    if (this.late) trace.publish(this.#event({ late: true, ...body }), undefined, atMs);
+    else trace.publish(this.#event(body), report as ((event: TraceEvent) => void) | undefined, atMs);
   }
 
   /** An event of the call. One literal with one spread: each further one would cost as much as all the rest. */

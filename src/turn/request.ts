@@ -57,9 +57,6 @@ const invalid = (what: string, misfit: string, cause?: unknown): ToolExecutionEr
   return new ToolExecutionError('invalid_parameters', message, { safeMessage: message, cause });
 };
 
-/** A key absent rather than undefined, as `exactOptionalPropertyTypes` wants it. */
-const present = <K extends string, V>(key: K, value: V | undefined): { readonly [P in K]?: V } => (value === undefined ? {} : ({ [key]: value } as { readonly [P in K]: V }));
-
 const fromEnvelope = (envelope: ToolCallEnvelope, runtime: Runtime): Call => {
   const { target, payload, transport, control, trace } = envelope;
   return {
@@ -74,16 +71,16 @@ const fromEnvelope = (envelope: ToolCallEnvelope, runtime: Runtime): Call => {
     retryBudget: transport.retryBudget,
     // From the wall clock to the monotonic one, once: a clock that jumps later moves nothing.
     deadlineMs: control.deadlineAtMs === undefined ? Infinity : runtime.now() + (control.deadlineAtMs - runtime.wallNow()),
-    ...present('toolCallId', envelope.toolCallId),
-    ...present('idempotencyKey', payload.idempotencyKey),
-    ...present('tenant', target.tenantId),
-    ...present('correlationId', target.correlationId),
-    ...present('tags', control.requestTags),
-    ...present('fromHook', control.fromHook),
-    ...present('breakerHint', transport.circuitBreakerHint),
-    ...present('hints', payload.callHints),
-    ...present('traceparent', trace.traceparent),
-    ...present('baggage', trace.baggage),
+    ...(envelope.toolCallId === undefined ? undefined : { toolCallId: envelope.toolCallId }),
+    ...(payload.idempotencyKey === undefined ? undefined : { idempotencyKey: payload.idempotencyKey }),
+    ...(target.tenantId === undefined ? undefined : { tenant: target.tenantId }),
+    ...(target.correlationId === undefined ? undefined : { correlationId: target.correlationId }),
+    ...(control.requestTags === undefined ? undefined : { tags: control.requestTags }),
+    ...(control.fromHook === undefined ? undefined : { fromHook: control.fromHook }),
+    ...(transport.circuitBreakerHint === undefined ? undefined : { breakerHint: transport.circuitBreakerHint }),
+    ...(payload.callHints === undefined ? undefined : { hints: payload.callHints }),
+    ...(trace.traceparent === undefined ? undefined : { traceparent: trace.traceparent }),
+    ...(trace.baggage === undefined ? undefined : { baggage: trace.baggage }),
   };
 };
 
@@ -95,11 +92,11 @@ const fromRequest = (request: ToolCallRequest, runtime: Runtime): Call => ({
   // Nobody gets yesterday's answer without asking (R-8.1).
   dedupeMode: request.idempotencyKey === undefined ? 'disabled' : 'enforced',
   deadlineMs: Infinity,
-  ...present('toolCallId', request.toolCallId),
-  ...present('idempotencyKey', request.idempotencyKey),
-  ...present('session', request.session),
-  ...present('actor', request.actor),
-  ...present('tenant', request.tenant),
+  ...(request.toolCallId === undefined ? undefined : { toolCallId: request.toolCallId }),
+  ...(request.idempotencyKey === undefined ? undefined : { idempotencyKey: request.idempotencyKey }),
+  ...(request.session === undefined ? undefined : { session: request.session }),
+  ...(request.actor === undefined ? undefined : { actor: request.actor }),
+  ...(request.tenant === undefined ? undefined : { tenant: request.tenant }),
 });
 
 const isEnvelope = (request: object): request is ToolCallEnvelope => 'contractVersion' in request || 'payload' in request || 'target' in request;

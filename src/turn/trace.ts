@@ -16,8 +16,11 @@ export interface Trace {
   readonly observed: boolean;
   /** Events that a subscriber lost by throwing. */
   readonly dropped: number;
-  /** Numbers and times an event, gives all of it to `own`, and publishes what of it may be shown. */
-  publish(event: Unstamped, own?: (event: TraceEvent) => void): void;
+  /**
+   * Numbers and times an event, gives all of it to `own`, and publishes what of it may be shown.
+   * @param atMs now, from one who has just read the clock
+   */
+  publish(event: Unstamped, own?: (event: TraceEvent) => void, atMs?: number): void;
   close(): void;
 }
 
@@ -27,6 +30,7 @@ export function createTrace(runtime: Runtime, discreet: (event: TraceEvent) => T
   let dropped = 0;
   const stream$ = new QuietStream<TraceEvent>((subscriber) => events$.subscribe(subscriber), () => dropped++);
   let seq = 0;
+  let lastAtMs = 0;
   const untold: TraceEvent[] = [];
   let telling = false;
   const tell = (first?: TraceEvent): void => {
@@ -48,9 +52,10 @@ export function createTrace(runtime: Runtime, discreet: (event: TraceEvent) => T
     get dropped() {
       return dropped;
     },
-    publish: (event, own) => {
+    publish: (event, own, atMs = runtime.now()) => {
       event.seq = ++seq;
-      event.atMs = runtime.now();
+      // Times do not go back, whoever read the clock first.
+      event.atMs = lastAtMs = Math.max(lastAtMs, atMs);
       // The union of the stamped events, member by member.
       const stamped = event as TraceEvent;
       // Nothing is before it and nobody hears it first: it is told at once, and makes no queue.

@@ -48,6 +48,7 @@ export class Trial implements AttemptOwner {
   /** The failure that the present attempt is a retry after. */
   #retried: ToolExecutionError | undefined;
   #attempt: Attempt | undefined;
+  #askedAtMs = 0;
   #attemptStartedAtMs: number;
   #executedBefore = false;
   #permit: Permit | undefined;
@@ -75,11 +76,13 @@ export class Trial implements AttemptOwner {
     return this.#breaker?.state.type ?? 'disabled';
   }
 
-  start(): void {
+  /** @param atMs now: its own start for the first attempt */
+  start(atMs: number = this.#startedAtMs): void {
     const record = this.#record;
+    this.#askedAtMs = atMs;
     // No attempt without a valid claim: the loss has just been told, and ended this.
     if (record.lease?.holds() === false) return;
-    const asked = askAdmission(record, this.#guarded, this.#breaker, (answer) => this.#answered(answer));
+    const asked = askAdmission(record, this.#guarded, this.#breaker, atMs, (answer) => this.#answered(answer));
     if (asked?.closed === false) this.#wait = asked;
   }
 
@@ -114,19 +117,20 @@ export class Trial implements AttemptOwner {
 
   #attemptNow(): void {
     const record = this.#record;
+    const { hooks, sharedBreakers } = record.layer;
     // A hook or a shared breaker may have taken longer than the lease, or than the turn.
     if (record.lease?.holds() === false || record.remainingMs <= 0) return this.#tooLate();
     if (this.#retrying !== undefined) record.recordRetry(this.#retrying);
     this.#retrying = undefined;
-    this.#attemptStartedAtMs = record.site.runtime.now();
+    this.#attemptStartedAtMs = hooks === undefined && sharedBreakers === undefined ? this.#askedAtMs : record.site.runtime.now();
     this.#executedBefore = record.executed;
     record.executed = true;
     record.attempts++;
     const attempt = new Attempt(this, this.#guarded, record.site.runtime);
     this.#attempt = attempt;
-    record.emit({ type: 'attempt_started', attempt: record.attempts });
+    record.emit({ type: 'attempt_started', attempt: record.attempts }, this.#attemptStartedAtMs);
     // Whoever heard that may have ended the call.
-    if (!this.#over) attempt.start(record, this.#input, this.#ownAttempts);
+    if (!this.#over) attempt.start(record, this.#input, this.#ownAttempts, this.#attemptStartedAtMs);
   }
 
   /** No attempt without a valid claim, nor after the deadline. A loss has just been told, and ended this. */
@@ -162,10 +166,12 @@ export class Trial implements AttemptOwner {
     if (this.#over) return;
     this.#over = true;
     this.#attempt = undefined;
-    this.#record.recordAttempt(this.#attemptMs);
-    this.#record.layer.hooks?.after(this.#subject, this.#record.attempts, { durationMs: this.#attemptMs, output });
-    const message = this.#ownAttempts > 1 ? { message: `Tool succeeded on retry ${this.#ownAttempts}` } : {};
-    this.#record.emit({ type: 'attempt_succeeded', attempt: this.#record.attempts, durationMs: this.#attemptMs, ...message });
+    const atMs = this.#record.site.runtime.now();
+    const durationMs = Math.max(0, atMs - this.#attemptStartedAtMs);
+    this.#record.recordAttempt(durationMs);
+    this.#record.layer.hooks?.after(this.#subject, this.#record.attempts, { durationMs, output });
+    const message = this.#ownAttempts > 1 ? { message: `Tool succeeded on retry ${this.#ownAttempts}` } : undefined;
+    this.#record.emit({ type: 'attempt_succeeded', attempt: this.#record.attempts, durationMs, ...message }, atMs);
     this.#owner.trialSucceeded(output);
   }
 
@@ -240,12 +246,13 @@ export class Trial implements AttemptOwner {
     this.#previousDelayMs = nextDelayMs;
     this.#wait = site.runtime.after(delayMs).subscribe(() => {
       // A timer can come late, behind a stalled event loop: no attempt starts once the time is over.
-      const late = site.runtime.now() - this.#startedAtMs >= maxTotalTimeMs;
+      const atMs = site.runtime.now();
+      const late = atMs - this.#startedAtMs >= maxTotalTimeMs;
       if (!late && this.#record.remainingMs > 0) {
         this.#retrying = retry;
         this.#retried = failure.error;
         this.#lastFailure = failure;
-        return this.start();
+        return this.start(atMs);
       }
       this.#end(failure, {
         strategy: call.required ? 'escalate' : 'partial',
