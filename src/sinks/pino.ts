@@ -116,8 +116,13 @@ const ofLayer = (event: LayerEvent): Line | undefined => {
   }
 };
 
-/** Every text on one line, and without what a terminal would obey. */
-const harmless = (fields: object): object => Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, typeof value === 'string' ? oneLine(value) : (value as unknown)]));
+/** Makes every text one line, without what a terminal would obey. */
+const makeHarmless = (fields: Record<string, unknown>): void => {
+  for (const name in fields) {
+    const value = fields[name];
+    if (typeof value === 'string') fields[name] = oneLine(value);
+  }
+};
 
 /**
  * Writes a log line for each start, end, refusal and retry of a call, and each change of a breaker, with CLAW's names of events and fields (R-7.4).
@@ -135,7 +140,9 @@ export function pinoSink(logger: LogTarget): TraceSink {
   const calls = new Kept<KnownCall>();
 
   const known = (event: ToolEvent): KnownCall | undefined => {
-    const { callId } = event;
+    const { callId, type } = event;
+    // Most events are of attempts, which have no lines.
+    if (type === 'attempt_started' || type === 'attempt_succeeded' || type === 'progress') return undefined;
     if (event.type === 'settled' || event.type === 'abandoned') return calls.take(callId);
     if (event.type === 'call_started') {
       const { atMs, session, correlationId } = event;
@@ -147,28 +154,36 @@ export function pinoSink(logger: LogTarget): TraceSink {
     calls.set(callId, keyed);
     return keyed;
   };
-  const headerOf = (event: ToolEvent): object => {
-    const { callId: requestId, toolName, turnId, nodeId } = event;
-    const header = { requestId, toolName, ...(turnId === undefined ? {} : { turnId }), ...(nodeId === undefined ? {} : { nodeId }) };
-    const call = known(event);
-    if (call === undefined) return header;
-    const { startedAtMs, ...rest } = call;
-    return { ...header, ...rest, elapsedMs: Math.max(0, event.atMs - startedAtMs) };
-  };
-  const write = ({ level, event, fields }: Line, header: object): void => {
-    const line = harmless({ event, ...header, ...fields }) as ToolLogFields;
-    logger[level](line, [event, line.toolName, line.reason].filter((part) => part !== undefined).join(' '));
+  const write = ({ level, event: name, fields }: Line, event?: ToolEvent, call?: KnownCall): void => {
+    const line: Record<string, unknown> = { event: name };
+    if (event !== undefined) {
+      line['requestId'] = event.callId;
+      line['toolName'] = event.toolName;
+      if (event.turnId !== undefined) line['turnId'] = event.turnId;
+      if (event.nodeId !== undefined) line['nodeId'] = event.nodeId;
+    }
+    if (call !== undefined) {
+      if (call.sessionKey !== undefined) line['sessionKey'] = call.sessionKey;
+      if (call.correlationId !== undefined) line['correlationId'] = call.correlationId;
+      if (call.idempotencyKeyHash !== undefined) line['idempotencyKeyHash'] = call.idempotencyKeyHash;
+      if (event !== undefined) line['elapsedMs'] = Math.max(0, event.atMs - call.startedAtMs);
+    }
+    Object.assign(line, fields);
+    makeHarmless(line);
+    const { toolName, reason } = line as Partial<ToolLogFields>;
+    logger[level](line, `${name}${toolName === undefined ? '' : ` ${toolName}`}${reason === undefined ? '' : ` ${reason}`}`);
   };
   return {
     next: (event: TraceEvent) => {
+      if (event.source === 'turn') return;
       if (event.source === 'layer') {
         const line = ofLayer(event);
-        if (line !== undefined) write(line, {});
-      } else if (event.source === 'call') {
-        const header = headerOf(event);
-        const line = ofCall(event);
-        if (line !== undefined) write(line, header);
+        if (line !== undefined) write(line);
+        return;
       }
+      const call = known(event);
+      const line = ofCall(event);
+      if (line !== undefined) write(line, event, call);
     },
   };
 }
