@@ -8,6 +8,7 @@ import { median, type Question } from './measure.ts';
 const ROUNDS = 3;
 /** Work of one run, at least: small sizes are run more than once. */
 const UNITS = 5_000;
+const WARM_UP_UNITS = 20_000;
 const FILE = join(import.meta.dirname, 'scaling.svg');
 
 interface Line {
@@ -113,6 +114,9 @@ export async function benchmarkScaling(): Promise<Question> {
   const ratios: Record<string, number> = {};
   for (const { name, sizes, prepare } of lines) {
     const points: Array<readonly [number, number]> = [];
+    // Until the compiler has seen the code: the smallest size comes first.
+    const warmUp = await prepare(sizes[2] ?? 1);
+    for (let units = 0; units < WARM_UP_UNITS; units += await warmUp());
     for (const size of sizes) {
       const run = await prepare(size);
       const times: number[] = [];

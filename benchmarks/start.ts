@@ -43,7 +43,8 @@ export async function benchmarkStart(): Promise<Question> {
     execFileSync(process.execPath, [join(ROOT, '.ci/build.ts'), join(folder, 'dist')], { stdio: ['ignore', 'ignore', 'inherit'] });
     symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
     const rootMs = importMs(pathToFileURL(join(folder, 'dist/index.js')).href);
-    const peersMs = importMs(`data:text/javascript,${encodeURIComponent(['rxjs', 'zod'].map((peer) => `import ${JSON.stringify(import.meta.resolve(peer))};`).join(''))}`);
+    const importing = (...peers: readonly string[]): number => importMs(`data:text/javascript,${encodeURIComponent(peers.map((peer) => `import ${JSON.stringify(import.meta.resolve(peer))};`).join(''))}`);
+    const [rxjsMs, peersMs] = [importing('rxjs'), importing('rxjs', 'zod')];
     const [rootKb, operatorsKb, guardKb] = await Promise.all([
       kilobytesOf(`export * from './src/index.ts';`),
       kilobytesOf(`export { attemptTimeout, circuitBreaker, createBreaker, retryBackoff } from './src/index.ts';`),
@@ -54,6 +55,7 @@ export async function benchmarkStart(): Promise<Question> {
       figures: [
         { name: 'importing the root entry, peers included', usPerUnit: rootMs * 1000, runs: STARTS },
         { name: 'importing rxjs and zod alone', usPerUnit: peersMs * 1000, runs: STARTS },
+        { name: 'importing rxjs alone', usPerUnit: rxjsMs * 1000, runs: STARTS },
       ],
       ratios: {},
       kilobytes: { 'the root entry, minified and gzipped, without peers': rootKb, 'the three operators': operatorsKb, 'guard alone': guardKb },
