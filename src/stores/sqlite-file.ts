@@ -180,7 +180,10 @@ export class SqliteFile {
 
   #open(synchronous: 'normal' | 'full'): void {
     this.exec(`PRAGMA busy_timeout = ${Math.ceil(this.#busyTimeoutMs)}`);
+    // One snapshot: a file that another one begins to use between two looks would seem to be someone else's.
+    this.exec('BEGIN');
     this.#adopt(false);
+    this.exec('COMMIT');
     this.#setJournal();
     // Another one may have made the schema meanwhile; and a file that cannot be written to is found out now.
     this.exec('BEGIN IMMEDIATE');

@@ -26,7 +26,7 @@ describe('R-7.6 surroundings of an attempt', () => {
     const layer = createSpillway({
       tools: [tool({ name: 't', policy: { retry: { maxAttempts: 1 } }, execute: () => 1 })],
       around: () => {
-        throw new Error('no context');
+        throw new Error('the context broke');
       },
     });
     expect((await layer.execute({ toolName: 't' })).status).toBe('retriable_error');
