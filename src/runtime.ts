@@ -16,6 +16,9 @@ const soon = (run: () => void): (() => void) => {
   return () => clearImmediate(handle);
 };
 
+/** The platform's own always comes; a fake one that stands in for it may not. */
+const OWN_IMMEDIATE: unknown = globalThis.setImmediate ?? 'none';
+
 const wait = (ms: number, hold: boolean, done: () => void): (() => void) => {
   if (ms <= 0) return soon(done);
   let leftMs = ms;
@@ -39,7 +42,10 @@ const timers = (hold: boolean): Pick<Runtime, 'after' | 'soon'> => ({
         subscriber.complete();
       }),
     ),
-  soon: (run) => void soon(run),
+  soon: (run) => {
+    const callOff = soon(run);
+    return globalThis.setImmediate === OWN_IMMEDIATE ? undefined : callOff;
+  },
 });
 
 /** Random bytes are drawn for many ids at a time: one draw costs more than the rest of an id. */

@@ -33,6 +33,35 @@ const outputOf = async (kept: KeptCall): Promise<unknown> => {
 
 const resultOf = async (kept: KeptCall): Promise<object> => ({ type: 'tool-result', toolCallId: kept.toolCallId, toolName: kept.toolName, output: await outputOf(kept) });
 
+/** A part of a message, as far as it is read. */
+interface Part {
+  readonly type?: unknown;
+  readonly toolCallId?: unknown;
+}
+interface Message {
+  readonly role?: unknown;
+  readonly content?: unknown;
+}
+
+const partsOf = (message: Message | undefined): readonly Part[] => (Array.isArray(message?.content) ? (message.content as readonly Part[]) : []);
+
+/** The calls that messages make and do not answer: those that a person has just approved. */
+const openIn = (messages: readonly Message[]): ReadonlySet<unknown> => {
+  const open = new Set<unknown>();
+  for (const { type, toolCallId } of messages.flatMap(partsOf)) {
+    if (type === 'tool-call') open.add(toolCallId);
+    if (type === 'tool-result') open.delete(toolCallId);
+  }
+  return open;
+};
+
+/** With the approvals: those that are answered there are done, and AI SDK sees to the others. */
+const answered = (messages: readonly Message[], results: readonly object[]): Message[] => {
+  const last = messages.at(-1);
+  if (results.length === 0) return [...messages];
+  return last?.role === 'tool' ? [...messages.slice(0, -1), { ...last, content: [...partsOf(last), ...results] }] : [...messages, { role: 'tool', content: results }];
+};
+
 /**
  * The messages to go on with after `generateText` or `streamText` threw or was aborted: what the model was sent in its last step, the calls it made
  * of guarded tools, and what each gave, or an honest error. What it wrote beside them, and its other calls, are lost.
@@ -45,16 +74,19 @@ const resultOf = async (kept: KeptCall): Promise<object> => ({ type: 'tool-resul
  * const harvest = createHarvest();
  * const messages = await resumeMessages(harvest, [{ role: 'user' as const, content: 'Compare the weather of Oulu and Espoo' }]);
  */
-export async function resumeMessages<Message>(harvest: Harvest, messages: readonly Message[]): Promise<Message[]> {
+export async function resumeMessages<M>(harvest: Harvest, messages: readonly M[]): Promise<M[]> {
   const calls = harvest.calls.filter(({ framework, toolCallId }) => framework === 'ai-sdk' && toolCallId !== undefined);
   const last = calls.at(-1);
   if (last === undefined) return [...messages];
   const { messages: sent } = originOf(last);
   const step = sent === undefined ? calls : calls.filter((call) => originOf(call).messages === sent);
-  const content = step.map(({ toolCallId, toolName, input }) => ({ type: 'tool-call', toolCallId, toolName, input }));
-  const made = [
-    { role: 'assistant', content },
-    { role: 'tool', content: await Promise.all(step.map(resultOf)) },
-  ];
-  return [...(sent ?? messages), ...made] as Message[];
+  const before = (sent ?? messages) as readonly Message[];
+  const open = openIn(before);
+  const { approved = [], made = [] } = Object.groupBy(step, ({ toolCallId }) => (open.has(toolCallId) ? 'approved' : 'made'));
+  const resumed = answered(before, await Promise.all(approved.map(resultOf)));
+  if (made.length > 0) {
+    const content = made.map(({ toolCallId, toolName, input }) => ({ type: 'tool-call', toolCallId, toolName, input }));
+    resumed.push({ role: 'assistant', content }, { role: 'tool', content: await Promise.all(made.map(resultOf)) });
+  }
+  return resumed as M[];
 }

@@ -1,4 +1,4 @@
-import { tap, type Observable } from 'rxjs';
+import { Observable, tap } from 'rxjs';
 import type { ToolPolicy } from '../contract/policy.ts';
 import type { AnyTool, ToolContext } from '../contract/tool.ts';
 import { fromOutput } from '../operators/output.ts';
@@ -65,7 +65,9 @@ const attempt = ({ run, stream }: ForeignCall, history: CallHistory, input: unkn
     const output = run(input, context);
     if (stream !== undefined && isAsyncIterable(output)) {
       stream.begun();
-      return fromOutput(output, () => undefined).pipe(
+      const values = fromOutput(output, () => undefined);
+      // A stream's work begins when it is subscribed to.
+      return new Observable((subscriber) => unkept(() => values.subscribe(subscriber))).pipe(
         tap({
           next: (value) => {
             context.progress({});
@@ -109,7 +111,10 @@ const begin = (spillway: Spillway, foreign: AnyTool, call: ForeignCall): Running
       kept?.settle(outcome);
       resolve(outcome);
     },
-    error: reject,
+    error: (thrown: unknown) => {
+      kept?.abandon();
+      reject(thrown);
+    },
   });
   const abandon = (): void => {
     subscription.unsubscribe();

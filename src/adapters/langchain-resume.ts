@@ -13,15 +13,32 @@ export interface LangChainOrigin {
   readonly ToolMessage: ToolMessageClass<unknown>;
 }
 
-/** What a tool gave: a message, a command with some, or a value. */
+/** What a tool threw to steer the graph, as by an interrupt: no failure, and no answer. */
+export class Steering {
+  readonly thrown: unknown;
+
+  constructor(thrown: unknown) {
+    this.thrown = thrown;
+  }
+}
+
+/** The messages of a command, whose update is an object or a list of pairs. */
+const messagesOf = (command: unknown): readonly unknown[] => {
+  const update = read(command, 'update');
+  const messages: unknown = Array.isArray(update) ? read(update.find((pair: unknown) => read(pair, '0') === 'messages'), '1') : read(update, 'messages');
+  return Array.isArray(messages) ? messages : [messages];
+};
+
+/** What a tool gave: a message, a command with some, or a value. What else a command does to the state is not for the model. */
 const resultsOf = ({ id, name, kept }: Unanswered, ToolMessage: ToolMessageClass<unknown>): readonly unknown[] => {
-  const failure = failureOf(kept);
+  const failure = failureOf(kept?.output instanceof Steering ? undefined : kept);
   if (failure !== undefined) return [new ToolMessage({ content: failure, tool_call_id: id, name, status: 'error' })];
   const output = kept?.output;
   if (read(output, 'tool_call_id') !== undefined) return [output];
-  const update = read(read(output, 'update'), 'messages');
-  const answers = Array.isArray(update) && update.some((message) => read(message, 'tool_call_id') === id);
-  return answers ? update : [new ToolMessage({ content: outputText(output), tool_call_id: id, name, status: 'success' })];
+  const messages = messagesOf(output);
+  if (messages.some((message) => read(message, 'tool_call_id') === id)) return messages;
+  const shown = read(output, 'lg_name') === 'Command' ? undefined : output;
+  return [new ToolMessage({ content: outputText(shown), tool_call_id: id, name, status: 'success' })];
 };
 
 const dialectOf = (ToolMessage: ToolMessageClass<unknown>): Dialect<unknown> => ({

@@ -2,7 +2,7 @@ import { ToolExecutionError } from '../contract/tool-error.ts';
 import { read } from '../entrance/structure.ts';
 import { confirmed, unconfirmed } from '../policy/refusal.ts';
 import { guardedCalls, type GuardOptions } from './guarded-calls.ts';
-import type { LangChainOrigin, ToolMessageClass } from './langchain-resume.ts';
+import { Steering, type LangChainOrigin, type ToolMessageClass } from './langchain-resume.ts';
 import { misfitOf } from './misfit.ts';
 
 export type { GuardOptions } from './guarded-calls.ts';
@@ -82,14 +82,12 @@ export function spillwayMiddleware<Message>({ ToolMessage, ...options }: Spillwa
     const { toolCall, tool, runtime } = request;
     if (tool === undefined) return await handler(request);
     const signal = read(runtime, 'signal');
-    let steering: { readonly thrown: unknown } | undefined;
-    const run = async (args: unknown, attempt: AbortSignal): Promise<Awaited<Result> | undefined> => {
+    const run = async (args: unknown, attempt: AbortSignal): Promise<Awaited<Result> | Steering> => {
       try {
         return await handler({ ...request, toolCall: { ...toolCall, args }, tool: signalled(tool, attempt) });
       } catch (thrown) {
         if (read(thrown, 'is_bubble_up') !== true) throw await typed(thrown, tool, args);
-        steering = { thrown };
-        return undefined;
+        return new Steering(thrown);
       }
     };
     const settled = await calls.begin({
@@ -102,7 +100,7 @@ export function spillwayMiddleware<Message>({ ToolMessage, ...options }: Spillwa
       run: (args, context) => run(args, context.signal),
     }).outcome;
     if (!settled.succeeded) return new ToolMessage({ content: settled.failure.message, tool_call_id: toolCall.id ?? '', name: toolCall.name, status: 'error' });
-    if (steering !== undefined) throw steering.thrown;
+    if (settled.value instanceof Steering) throw settled.value.thrown;
     return settled.value as Awaited<Result>;
   };
   return Object.assign({ name: 'spillway', wrapToolCall }, { [MIDDLEWARE]: true });

@@ -8,22 +8,49 @@ interface Item {
   readonly type?: string | undefined;
 }
 
-/** What the runner sends as it is; anything else becomes a text. */
-const STRUCTURED: readonly unknown[] = ['text', 'image', 'file'];
+/** A picture or a file as the runner would send it, where it is given by address or id. */
+const referenceOf = (held: unknown, type: 'file' | 'image'): unknown => {
+  if (typeof held === 'string') return held === '' ? undefined : held;
+  const url = read(held, 'url');
+  if (typeof url === 'string') return type === 'image' ? url : { url };
+  const id = read(held, 'fileId') ?? read(held, 'id');
+  return typeof id === 'string' ? { id } : undefined;
+};
+
+/** A structured output, which has what it is made of in a member of its type's name; `undefined` for what the runner, too, sends as a text. */
+const contentOf = (output: unknown): object | undefined => {
+  const type = read(output, 'type');
+  const held = typeof type === 'string' ? read(output, type) : undefined;
+  if (type === 'text') return typeof held === 'string' ? { type: 'input_text', text: held } : undefined;
+  if (type !== 'image' && type !== 'file') return undefined;
+  const reference = referenceOf(held, type);
+  return reference === undefined ? undefined : { type: `input_${type}`, [type]: reference };
+};
+
+const contentsOf = (output: unknown): readonly object[] => {
+  const given: readonly unknown[] = Array.isArray(output) ? output : [output];
+  const contents = given.flatMap((each) => contentOf(each) ?? []);
+  return contents.length === given.length ? contents : [];
+};
+
+/** What a call says of itself beside its name, and its result says again. */
+const belongingOf = (origin: unknown): object => {
+  const belonging = ['namespace', 'caller'].flatMap((name) => {
+    const value = read(origin, name);
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return Object.fromEntries(belonging);
+};
 
 const resultOf = ({ id, name, kept }: Unanswered): object => {
-  const output = kept?.output;
   const text = failureOf(kept);
-  const sent = text === undefined && STRUCTURED.includes(read(output, 'type')) ? output : { type: 'text', text: text ?? outputText(output) };
-  const namespace = read(kept?.origin, 'namespace');
-  return { type: 'function_call_result', name, callId: id, status: 'completed', output: sent, ...(typeof namespace === 'string' ? { namespace } : {}) };
+  const contents = text === undefined ? contentsOf(kept?.output) : [];
+  const output = contents.length > 0 ? contents : { type: 'text', text: text ?? outputText(kept?.output) };
+  return { type: 'function_call_result', name, callId: id, status: 'completed', output, ...belongingOf(kept?.origin) };
 };
 
 /** Without the id of the item: an API that knows it would miss the reasoning that came before it. */
-const callOf = ({ toolCallId, toolName, input, origin }: KeptCall): object => {
-  const namespace = read(origin, 'namespace');
-  return { type: 'function_call', callId: toolCallId, name: toolName, arguments: String(input), status: 'completed', ...(typeof namespace === 'string' ? { namespace } : {}) };
-};
+const callOf = ({ toolCallId, toolName, input, origin }: KeptCall): object => ({ type: 'function_call', callId: toolCallId, name: toolName, arguments: String(input), status: 'completed', ...belongingOf(origin) });
 
 const idOf = (item: Item): string => String(read(item, 'callId'));
 

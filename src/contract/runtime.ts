@@ -15,8 +15,9 @@ export interface Runtime {
   after(ms: number): Observable<0>;
   /**
    * Calls `run` once the event loop has done what it is at. Timers are set then, and those of calls that have ended by then never; without it, at once.
+   * Where it may never come to that, as with fake timers that a test takes away, it gives what calls it off.
    */
-  soon?(run: () => void): void;
+  soon?(run: () => void): (() => void) | undefined;
   /** A number in [0, 1). */
   random(): number;
   /** A new UUIDv7. */

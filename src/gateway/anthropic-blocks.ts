@@ -18,7 +18,7 @@ interface OpenBlock {
   readonly fields: Record<string, unknown>;
   /** Pieces of JSON, of a block that has an input. */
   json: string;
-  /** What came of it, not yet read: most blocks are never asked for. */
+  /** What came of it last, not yet read: most blocks are never asked for. */
   readonly deltas: SseEvent[];
 }
 
@@ -51,6 +51,13 @@ const readDelta = (block: OpenBlock, event: SseEvent): void => {
   else for (const [name, piece] of Object.entries(rest)) grow(fields, name, piece);
 };
 
+/** Deltas that are kept unread: as they come they take ten times what they say, and a long answer has tens of thousands. */
+const UNREAD_MAX = 256;
+
+const readDeltas = (block: OpenBlock): void => {
+  for (const event of block.deltas.splice(0)) readDelta(block, event);
+};
+
 /** Puts the blocks of a streamed answer together. Kinds of blocks and deltas that are not known are kept by their fields. */
 export class BlockAssembler {
   readonly #open = new Map<unknown, OpenBlock>();
@@ -63,7 +70,8 @@ export class BlockAssembler {
   }
 
   grow(index: unknown, event: SseEvent): void {
-    this.#open.get(index)?.deltas.push(event);
+    const block = this.#open.get(index);
+    if (block !== undefined && block.deltas.push(event) >= UNREAD_MAX) readDeltas(block);
   }
 
   isToolUse(index: unknown): boolean {
@@ -77,7 +85,7 @@ export class BlockAssembler {
   /** All blocks, in the order in which they began. For when all have come. */
   get blocks(): readonly Block[] {
     return (this.#finished ??= [...this.#open.values()].map((block) => {
-      for (const event of block.deltas) readDelta(block, event);
+      readDeltas(block);
       return finished(block);
     }));
   }

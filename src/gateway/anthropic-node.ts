@@ -77,14 +77,12 @@ const pump = (source: ByteSource, into: ClientRequest | ServerResponse): void =>
 
 const DECODERS: Readonly<Record<string, () => NodeJS.ReadWriteStream & Readable>> = { gzip: createGunzip, 'x-gzip': createGunzip, deflate: createInflate, br: createBrotliDecompress };
 
-const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
-
 /** What an upstream answers; decoded, where it compresses although it was asked not to. */
 const answerOf = (incoming: IncomingMessage, method: string): UpstreamAnswer => {
   const { statusCode: status = 502 } = incoming;
   const headers = HeaderList.ofRaw(incoming.rawHeaders);
   const discard = (): void => void incoming.destroy();
-  if (method === 'HEAD' || BODILESS.has(status)) {
+  if (method === 'HEAD' || status === 204 || status === 304) {
     incoming.resume();
     return { status, headers, body: null };
   }
@@ -118,6 +116,8 @@ export const nodeTransport: Transport = (url, request, attempt) =>
     const abort = (): void => void sent.destroy();
     attempt.addEventListener('abort', abort, { once: true });
     sent.on('error', reject);
+    // Whatever else it ends by: an answer in another protocol, say.
+    sent.on('close', () => reject(closed()));
     sent.on('response', (incoming) => {
       attempt.removeEventListener('abort', abort);
       sent.on('timeout', () => incoming.destroy(new Error('the upstream fell silent')));

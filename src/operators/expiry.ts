@@ -41,10 +41,12 @@ class Batch {
     this.#entries = entries;
     this.#live = entries.length;
     for (const entry of entries) entry.batch = this;
-    // Two yields: the shared timer may have been set before the timers of results that are due now.
+    // Two yields: the shared timer may have been set before the timers of results that are due now. On a real event loop a millisecond each: answers
+    // that came while it was stalled may have to be unpacked first, by threads of their own.
+    const yieldMs = runtime.soon === undefined ? 0 : 1;
     this.#yield = runtime
-      .after(0)
-      .pipe(concatMap(() => runtime.after(0)))
+      .after(yieldMs)
+      .pipe(concatMap(() => runtime.after(yieldMs)))
       .subscribe(() => this.#expire());
   }
 
@@ -72,6 +74,7 @@ export class ExpiryQueue {
   #timer: Subscription | undefined;
   /** The timer is about to be set. */
   #arming = false;
+  #callOff: (() => void) | undefined;
 
   constructor(ms: number, runtime: Runtime) {
     this.ms = ms;
@@ -114,17 +117,25 @@ export class ExpiryQueue {
     if (this.#head !== undefined) return;
     this.#timer?.unsubscribe();
     this.#timer = undefined;
+    if (this.#callOff === undefined) return;
+    // Left to itself it might never come, and no deadline after it be kept.
+    this.#callOff();
+    this.#callOff = undefined;
+    this.#arming = false;
   }
 
   /** Most calls of quick tools end in the turn of the event loop that they began in: one look at its end serves them all, and sets no timer. */
   #armSoon(): void {
     if (this.#runtime.soon === undefined) return this.#arm();
     this.#arming = true;
-    this.#runtime.soon(() => {
-      this.#arming = false;
-      if (this.#timer === undefined) this.#arm();
-    });
+    this.#callOff = this.#runtime.soon(this.#armNow);
   }
+
+  readonly #armNow = (): void => {
+    this.#arming = false;
+    this.#callOff = undefined;
+    if (this.#timer === undefined) this.#arm();
+  };
 
   #arm(): void {
     if (this.#head === undefined) return;

@@ -166,11 +166,10 @@ export class GuardRun<T> implements Unsubscribable {
   unsubscribe(): void {
     if (this.#closed) return;
     this.#closed = true;
-    const wasLive = this.#live;
     try {
       this.#cutShort();
     } finally {
-      if (wasLive) this.#giveBack();
+      this.#giveBack();
     }
   }
 
@@ -242,8 +241,7 @@ export class GuardRun<T> implements Unsubscribable {
       this.#cutShort();
     } finally {
       // Whoever heard of the abort may have unsubscribed.
-      if (this.#closed) this.#giveBack();
-      else this.#failed(timeoutError(timeoutMs));
+      if (!this.#closed) this.#failed(timeoutError(timeoutMs));
     }
   }
 

@@ -10,6 +10,8 @@ import { listAllTools, type McpConnection, type McpToolLike } from './mcp-client
 const RESTART_DELAYS_MS: readonly number[] = [0, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000];
 /** How long `close()` waits for a connection that does not end. */
 const CLOSE_WAIT_MAX_MS = 10_000;
+/** The pause after a listing, before another change is looked at: a server can say that its tools have changed whenever it is asked for them. */
+const LISTING_PAUSE_MS = 100;
 
 /** A connection in use. */
 export interface LiveConnection {
@@ -48,6 +50,8 @@ interface LinkOptions {
 interface Opened {
   readonly connection: McpConnection;
   readonly tools: readonly McpToolLike[];
+  /** Told once it is in use: from then on what the server says of its tools is followed. */
+  readonly follow: (live: LiveConnection) => void;
 }
 
 type LinkState =
@@ -64,6 +68,9 @@ export function createMcpLink({ name, connect, connectTimeoutMs, runtime, listed
   const closing$ = new Subject<ToolExecutionError>();
   let state: LinkState = { type: 'idle' };
   let failures = 0;
+  /** Listings of tools asked for again, and the latest of them that was answered. */
+  let asked = 0;
+  let answeredLast = 0;
   /** The attempt's own work, which may go on after the attempt was given up. */
   let opening: Promise<unknown> = Promise.resolve();
   let closed: Promise<void> | undefined;
@@ -83,9 +90,10 @@ export function createMcpLink({ name, connect, connectTimeoutMs, runtime, listed
     const connection = await connect(signal);
     try {
       signal.throwIfAborted();
+      const follow = following(connection);
       const tools = await listAllTools(connection.client);
       signal.throwIfAborted();
-      return { connection, tools };
+      return { connection, tools, follow };
     } catch (error) {
       await connection.close().catch(() => undefined);
       throw error;
@@ -105,31 +113,41 @@ export function createMcpLink({ name, connect, connectTimeoutMs, runtime, listed
   const isUp = (live: LiveConnection): boolean => state.type === 'up' && state.live === live;
 
   const relist = async (live: LiveConnection): Promise<void> => {
+    const order = ++asked;
     const tools = await listAllTools(live.connection.client);
-    if (isUp(live)) listed(tools);
+    // An answer that was overtaken by that of a later question is out of date.
+    if (!isUp(live) || order < answeredLast) return;
+    answeredLast = order;
+    listed(tools);
   };
 
-  /** Follows what a server says of its tools, one listing at a time: of all changes during one, the next tells. */
-  const follow = (live: LiveConnection): void => {
-    let listing = false;
+  /** Hears what a server says of its tools, from before they are first listed: what it says meanwhile is looked at once the connection is up. */
+  const following = (connection: McpConnection): Opened['follow'] => {
+    let followed: LiveConnection | undefined;
     let changed = false;
-    const heard = (): void => {
-      changed = true;
-      if (!listing) void listAgain();
-    };
-    const listAgain = async (): Promise<void> => {
+    let listing = false;
+    /** One listing at a time: of all changes during one, and during the pause after it, the next tells. */
+    const listAgain = async (live: LiveConnection): Promise<void> => {
       listing = true;
       while (changed && isUp(live)) {
         changed = false;
         // One that fails leaves the list as it was; if the connection is lost, the next one tells.
         await relist(live).catch(() => undefined);
+        await firstValueFrom(race(background.after(LISTING_PAUSE_MS), live.lost$)).catch(() => undefined);
       }
       listing = false;
     };
-    live.connection.toolsChanged?.(heard);
+    connection.toolsChanged?.(() => {
+      changed = true;
+      if (followed !== undefined && !listing) void listAgain(followed);
+    });
+    return (live) => {
+      followed = live;
+      void listAgain(live);
+    };
   };
 
-  const up = ({ connection, tools }: Opened): LiveConnection => {
+  const up = ({ connection, tools, follow }: Opened): LiveConnection => {
     const end$ = new Subject<never>();
     const live: LiveConnection = { connection, lost$: end$ };
     state = { type: 'up', live, end$ };

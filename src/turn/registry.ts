@@ -15,6 +15,7 @@ export interface GuardedTool {
   readonly breaker: BreakerOptions | undefined;
   /** The name of the breaker that it shares, its own by default. */
   readonly breakerName: string;
+  /** Those that are there at the moment: a provider's can go. */
   readonly alternatives: readonly string[];
   readonly effects: Effects;
   readonly classification: ClassificationOverrides;
@@ -106,12 +107,13 @@ export function executedBy(guarded: GuardedTool, execute: AnyTool['execute']): G
   return own;
 }
 
-const guard = (tool: AnyTool, { profile, defaults, breakerKey }: Surroundings): GuardedTool =>
+const guard = (tool: AnyTool, { profile, defaults, breakerKey }: Surroundings, isThere: (toolName: string) => boolean): GuardedTool =>
   about(tool.name, () => {
     if (typeof tool.execute !== 'function') throw new RangeError(`execute must be a function, not ${typeof tool.execute}`);
     const own = given(tool.policy);
     checkPolicy(own);
     const policy = { ...defaults, ...own };
+    const { alternatives = [] } = policy;
     const { timeoutMs = ATTEMPT_TIMEOUT_MS, idleTimeoutMs } = policy;
     const shared = defaults.breaker === false ? {} : given(defaults.breaker);
     const breaker = policy.breaker === false ? undefined : outlasting({ ...breakerProfile(profile, policy.effects), ...shared, ...given(policy.breaker) }, timeoutMs);
@@ -128,7 +130,9 @@ const guard = (tool: AnyTool, { profile, defaults, breakerKey }: Surroundings): 
       retry: retryPolicy({ ...given(defaults.retry), ...given(own.retry) }, RETRY_PROFILES[profile]),
       breaker,
       breakerName,
-      alternatives: policy.alternatives ?? [],
+      get alternatives() {
+        return alternatives.filter(isThere);
+      },
       effects: policy.effects ?? 'read',
       classification: { ...defaults.classification, ...own.classification },
       enforcesKey: policy.enforcesKey ?? false,
@@ -175,7 +179,7 @@ export function createRegistry(tools: readonly AnyTool[], around: Surroundings, 
     const registered = own.get(tool.name);
     const known = registered?.tool === tool ? registered : others.get(tool);
     if (known !== undefined) return known;
-    const guarded = guard(tool, surroundings);
+    const guarded = guard(tool, surroundings, (toolName) => get(toolName) !== undefined);
     others.set(tool, guarded);
     return guarded;
   };
@@ -184,7 +188,13 @@ export function createRegistry(tools: readonly AnyTool[], around: Surroundings, 
     if (registered !== undefined) return registered;
     for (const provider of providers) {
       const tool = indexOf(provider.tools).get(toolName);
-      if (tool !== undefined) return of(tool);
+      if (tool === undefined) continue;
+      try {
+        return of(tool);
+      } catch {
+        // Listed later, and such as would not have been taken at first: a call may not throw for it.
+        return undefined;
+      }
     }
     return undefined;
   };
@@ -198,8 +208,8 @@ export function createRegistry(tools: readonly AnyTool[], around: Surroundings, 
   };
   for (const guarded of tools.map(register)) own.set(guarded.tool.name, guarded);
   for (const provider of providers) provider.tools.forEach(register);
-  for (const { tool, alternatives } of first.values()) {
-    for (const name of alternatives) {
+  for (const { tool } of first.values()) {
+    for (const name of tool.policy?.alternatives ?? surroundings.defaults.alternatives ?? []) {
       if (!first.has(name)) throw new RangeError(`tool ${tool.name}: its alternative ${name} is not a registered tool`);
       if (name === tool.name) throw new RangeError(`tool ${tool.name} cannot be its own alternative`);
     }
