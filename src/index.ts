@@ -66,8 +66,6 @@ export { hedge, type HedgePolicy } from './operators/hedge.ts';
 export { idleTimeout } from './operators/idle-timeout.ts';
 export { retryBackoff } from './operators/retry-backoff.ts';
 
-export { withFaults, type FaultOptions } from './providers/faults.ts';
-
 export { liveRuntime } from './runtime.ts';
 export type { BreakerEntry, BreakerOrder, Breakers } from './turn/breakers.ts';
 export type { ErrorHandler, ErrorHandlerOptions } from './turn/error-handler.ts';

@@ -63,6 +63,9 @@ const id = (): string => {
   return uuidv7({ random: pool.subarray(drawn - ID_BYTES, drawn) });
 };
 
+/** Bytes that nobody can guess, for keys. No part of a `Runtime`: what can be replayed can be guessed. */
+export const secretBytes = (length: number): Uint8Array => crypto.getRandomValues(new Uint8Array(length));
+
 /** Read once: the property costs as much as the clock. */
 const ORIGIN_MS = performance.timeOrigin;
 

@@ -4,7 +4,7 @@ import type { ToolProvider } from '../contract/provider.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import type { AnyTool } from '../contract/tool.ts';
 import { breakerOf, camelKeys, retryOf } from '../policy/policy-entry.ts';
-import { withFaults } from '../providers/faults.ts';
+import { withFaults } from '../testing/faults.ts';
 import type { Path } from './references.ts';
 import { choices } from './text.ts';
 import type { Problem } from './yaml.ts';

@@ -81,7 +81,7 @@ const UNREACHABLE = any(
 
 const LOST = any(
   /econnreset|epipe|broken pipe|hung up|other side closed|premature (close|end)|disconnected|remote end closed|server closed|closed (unexpectedly|the connection|by (the )?(peer|server|remote))|lost connection|gone away/,
-  /connection[ _](was |is |has been )?(unexpectedly )?(reset|closed|lost|terminated|aborted|dropped|interrupted|ended|broken|cut|failure|failed|died)|connection.?error|connection to stripe|err_(connection|network|internet|http2)/,
+  /connection[ _](was |is |has been )?(unexpectedly )?(reset|closed|lost|terminated|aborted|dropped|interrupted|ended|broken|cut|failure|failed|died)|connection.?error|err_(connection|network|internet|http2)/,
   /socket (hang up|(was )?closed|error|is not open|has been ended)|(stream|channel|session) (was |has been )?(closed|interrupted|reset|aborted|dropped|broken)/,
   /websocket connection|transport (is )?(clos(ed|ing)|error)|^(typeerror: )?terminated$|(request|stream|response) ended (without|before|prematurely|unexpectedly)|load failed/,
   /network.?(error|fail|issue|problem|connection|is down|request|changed|glitch|lost)|(tls|ssl)[ _](handshake|error|connect|negotiation|alert|fail|routines|protocol|exception|socket)|handshake (failed|failure|error)/,

@@ -1,5 +1,5 @@
-import { randomBytes } from '@noble/hashes/utils.js';
 import { sha256 } from '../policy/sha256.ts';
+import { secretBytes } from '../runtime.ts';
 import { AdminRefused } from './admin-refusal.ts';
 
 /** Who may ask. */
@@ -31,7 +31,7 @@ const hexOf = (bytes: Uint8Array): string => [...bytes].map((byte) => byte.toStr
 
 const tokenOf = (given: string | undefined): string => {
   // Never of the `Runtime`: what can be replayed can be guessed.
-  if (given === undefined) return hexOf(randomBytes(TOKEN_BITS / 8));
+  if (given === undefined) return hexOf(secretBytes(TOKEN_BITS / 8));
   if (typeof given !== 'string' || !TOKEN.test(given)) {
     const found = typeof given === 'string' ? `one of ${given.length} characters, or with others than those` : typeof given;
     throw new RangeError(`token must be 16 to 512 visible ASCII characters, not ${found}; leave it out and one is made`);

@@ -129,14 +129,6 @@ class Folded extends Subscriber<Step> {
     this.step = [memory, undefined];
   }
 
-  get memory(): BreakerMemory {
-    return this.step[0];
-  }
-
-  get permit(): Permit | undefined {
-    return this.step[1];
-  }
-
   override next(step: Step): void {
     this.step = step;
   }
@@ -167,7 +159,7 @@ export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = l
   const told$ = new Subject<BreakerInput>();
   const changes$ = new Subject<BreakerMemory>();
   const dues$ = new Subject<number>();
-  let shownType = folded.memory.type;
+  let shownType = folded.step[0].type;
 
   const publish = (input: BreakerInput, from: BreakerStateName, now: BreakerMemory): void => {
     told$.next(input);
@@ -183,7 +175,8 @@ export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = l
   const tell = (input: BreakerInput): Permit | undefined => {
     scanned?.next(input);
     // Kept here: an observer that calls back into the breaker replaces both.
-    const { memory: now, permit: given } = folded;
+    const now = folded.step[0];
+    const given = folded.step[1];
     const from = shownType;
     shownType = now.type;
     if (dues$.observed) dues$.next(breakerDueMs(now, settings));
@@ -195,7 +188,7 @@ export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = l
   // Watching a breaker does not keep a process alive.
   const idle = runtime.background ?? runtime;
   // Shared by all who watch: one timer for the moment at which time alone changes the state.
-  const ticks$ = defer(() => dues$.pipe(startWith(breakerDueMs(folded.memory, settings)))).pipe(
+  const ticks$ = defer(() => dues$.pipe(startWith(breakerDueMs(folded.step[0], settings)))).pipe(
     distinctUntilChanged(),
     switchMap((dueMs) => (dueMs === Infinity ? EMPTY : idle.after(Math.max(0, dueMs - runtime.now())).pipe(map(() => dueMs)))),
     // Timers may come a fraction of a millisecond early; the tick is of the instant it was set for.
@@ -212,14 +205,14 @@ export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = l
   };
 
   const admit = (atMs = runtime.now()): Admission => {
-    const given = tell(folded.memory.rampFromMs === undefined ? { type: 'admit', atMs } : { type: 'admit', atMs, random: runtime.random() });
-    if (given === undefined) return { admitted: false, retryAfterMs: retryAfterMs(folded.memory, settings, atMs) };
+    const given = tell(folded.step[0].rampFromMs === undefined ? { type: 'admit', atMs } : { type: 'admit', atMs, random: runtime.random() });
+    if (given === undefined) return { admitted: false, retryAfterMs: retryAfterMs(folded.step[0], settings, atMs) };
     return new LivePermit(given, atMs, end);
   };
 
   const states$ = defer(() => {
     tell({ type: 'tick', atMs: runtime.now() });
-    const seen = folded.memory;
+    const seen = folded.step[0];
     // Changes first, for what the watcher does at its first sight; older ones may still be on their way to others.
     return merge(changes$.pipe(filter(({ generation }) => generation > seen.generation)), of(seen), ticks$);
   }).pipe(
@@ -230,7 +223,7 @@ export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = l
 
   return {
     get state() {
-      return show(folded.memory, settings, runtime.now());
+      return show(folded.step[0], settings, runtime.now());
     },
     state$: new QuietStream((subscriber) => states$.subscribe(subscriber)),
     inputs$: new QuietStream((subscriber) => told$.subscribe(subscriber)),

@@ -183,11 +183,6 @@ export function expireAfter(ms: number, runtime: Runtime, expired: () => void): 
   return queueOf(ms, runtime).add(runtime.now(), expired);
 }
 
-/** `expireAfter` for what started a little while ago, at `startedAtMs`. */
-export function expireFrom(startedAtMs: number, ms: number, runtime: Runtime, expired: () => void): Expiry {
-  return queueOf(ms, runtime).addFrom(startedAtMs, expired);
-}
-
 /** `expireAfter` as a stream: emits once and completes. */
 export function expiry(ms: number, runtime: Runtime): Observable<0> {
   return new Observable((subscriber) => {

@@ -24,29 +24,21 @@ export class QuietStream<T> extends Observable<T> {
     // RxJS's own subscribers, of a pipe, handle what their consumers throw.
     if (typeof observerOrNext === 'object' && observerOrNext !== null && 'isStopped' in observerOrNext) return super.subscribe(observerOrNext);
     const observer = typeof observerOrNext === 'object' && observerOrNext !== null ? observerOrNext : { next: observerOrNext, error, complete };
+    const guarded = (tell: () => void): void => {
+      try {
+        tell();
+      } catch {
+        this.#drop();
+      }
+    };
     return super.subscribe({
-      next: (event) => {
-        try {
-          observer.next?.(event);
-        } catch {
-          this.#drop();
-        }
-      },
-      error: (thrown: unknown) => {
-        try {
+      next: (event) => guarded(() => observer.next?.(event)),
+      error: (thrown: unknown) =>
+        guarded(() => {
           if (typeof observer.error !== 'function') throw thrown;
           observer.error(thrown);
-        } catch {
-          this.#drop();
-        }
-      },
-      complete: () => {
-        try {
-          observer.complete?.();
-        } catch {
-          this.#drop();
-        }
-      },
+        }),
+      complete: () => guarded(() => observer.complete?.()),
     });
   }
 }

@@ -167,10 +167,7 @@ export function createRedactor(redact: RedactOptions = {}, capture: CaptureOptio
   /** Ids and names that were seen last: they come again with each event of a call. */
   let innocent = '';
   let innocentTool = '';
-  const isInnocent = (id: string): boolean => {
-    if (id === innocent || id === innocentTool) return true;
-    return text(id) === id;
-  };
+  const isInnocent = (id: string): boolean => id === innocent || id === innocentTool || text(id) === id;
   /** Whether an event, or a result, has nothing but numbers, words of ours, and the ids and names of its call. What else it has is looked at. */
   const isBare = (event: object): boolean => {
     for (const name in event) {

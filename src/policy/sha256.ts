@@ -1,5 +1,4 @@
-import { sha256 as noble } from '@noble/hashes/sha2.js';
-import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
+import { hash as digest } from '@stablelib/sha256';
 
 /** SHA-256 of a text's UTF-8 bytes, as 64 hex digits. Lone surrogates have no UTF-8 form: none may be in the text. */
 export type Sha256 = (text: string) => string;
@@ -10,7 +9,7 @@ export interface HashingHost {
 }
 
 /** The one that runs anywhere. */
-export const portableSha256: Sha256 = (text) => bytesToHex(noble(utf8ToBytes(text)));
+export const portableSha256: Sha256 = (text) => Array.from(digest(new TextEncoder().encode(text)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 
 /** The host's own, faster by far, and got without an import: the root entry has none of Node's. `undefined` in a browser, on a worker, and in older Nodes. */
 export function hostSha256(host: HashingHost | undefined = globalThis.process): Sha256 | undefined {

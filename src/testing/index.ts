@@ -1,3 +1,4 @@
+export { withFaults, type FaultOptions } from './faults.ts';
 export { providerConformance, type ProviderCase, type ProviderConformanceOptions } from './provider-conformance.ts';
 export type { BackendCall, ConformanceCall, ConformanceCalls, ConformanceLayer, MakeLayer, ProviderBackend, ProviderCapability, ProviderHarness } from './provider-conformance-check.ts';
 export { runtimeOn } from './runtime-on.ts';

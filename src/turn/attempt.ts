@@ -3,7 +3,7 @@ import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import type { Progress } from '../contract/tool.ts';
 import { timeoutError } from '../operators/attempt-timeout.ts';
-import { expireAfter, expireFrom, type Expiry } from '../operators/expiry.ts';
+import { expireAfter, queueOf, type Expiry } from '../operators/expiry.ts';
 import { fromOutput, isPromiseLike } from '../operators/output.ts';
 import { AttemptContext, type ContextOwner } from './attempt-context.ts';
 import type { GuardedTool } from './registry.ts';
@@ -59,7 +59,7 @@ export class Attempt implements ContextOwner {
     const limitMs = Math.min(timeoutMs, record.call.hints?.timeoutMs ?? Infinity);
     // A call that goes straight through has none.
     if (limitMs === Infinity) return;
-    this.#hard = expireFrom(startedAtMs, limitMs, this.#runtime, () => this.#overtake(timeoutError(limitMs)));
+    this.#hard = queueOf(limitMs, this.#runtime).addFrom(startedAtMs, () => this.#overtake(timeoutError(limitMs)));
     this.#watchIdle();
   }
 

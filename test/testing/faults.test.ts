@@ -4,9 +4,9 @@ import { describe, expect, it } from 'vitest';
 import type { Tool, ToolContext } from '../../src/contract/tool.ts';
 import { toToolExecutionError } from '../../src/entrance/tool.ts';
 import { retryBackoff } from '../../src/operators/retry-backoff.ts';
-import { withFaults, type FaultOptions } from '../../src/providers/faults.ts';
+import { withFaults, type FaultOptions } from '../../src/testing/faults.ts';
 import { runtimeOn } from '../../src/testing/runtime-on.ts';
-import { context } from './support.ts';
+import { context } from '../providers/support.ts';
 
 const echo: Tool<string, string, 'echo'> = { name: 'echo', policy: { effects: 'read' }, execute: (input) => input };
 
