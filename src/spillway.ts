@@ -160,6 +160,7 @@ const siteOf = ({ runtime }: Layer, { signal }: CallOptions, report?: (event: To
 });
 
 const toolOf = ({ registry }: Layer, { tool, execute }: CallOptions): GuardedTool | undefined => {
+  if (execute !== undefined && tool === undefined) throw new RangeError('execute of a call needs the tool that it stands in for; give tool, too');
   const guarded = tool === undefined ? undefined : registry.of(tool);
   return guarded === undefined || execute === undefined ? guarded : executedBy(guarded, execute);
 };

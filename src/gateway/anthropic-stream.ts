@@ -79,6 +79,8 @@ export class StreamedAnswer implements ByteSource, ByteTaker {
   }
 
   fail(thrown: unknown): void {
+    // What becomes of the connection takes nothing from an answer that is whole, and adds nothing to an error that was told.
+    if (this.#step.hasStopped || this.#step.hasFailed) return this.end();
     this.#body = undefined;
     void this.#settled(() => Promise.reject(thrown));
   }
