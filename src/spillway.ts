@@ -160,9 +160,9 @@ const siteOf = ({ runtime }: Layer, { signal }: CallOptions, report?: (event: To
 });
 
 const toolOf = ({ registry }: Layer, { tool, execute }: CallOptions): GuardedTool | undefined => {
-  if (execute !== undefined && tool === undefined) throw new RangeError('execute of a call needs the tool that it stands in for; give tool, too');
-  const guarded = tool === undefined ? undefined : registry.of(tool);
-  return guarded === undefined || execute === undefined ? guarded : executedBy(guarded, execute);
+  if (tool !== undefined) return execute === undefined ? registry.of(tool) : executedBy(registry.of(tool), execute);
+  if (execute !== undefined) throw new RangeError('execute of a call needs the tool it is for; give tool, too');
+  return undefined;
 };
 
 const callOf = (call: Call, { optional }: CallOptions): Call => (optional === true ? { ...call, required: false } : call);

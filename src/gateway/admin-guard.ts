@@ -1,4 +1,4 @@
-import { sha256 } from '../policy/sha256.ts';
+import { hexOf, sha256 } from '../policy/sha256.ts';
 import { secretBytes } from '../runtime.ts';
 import { AdminRefused } from './admin-refusal.ts';
 
@@ -26,8 +26,6 @@ const isLoopbackName = (name: string): boolean => name === 'localhost' || name =
 
 /** The name in a Host header, lower-case; `undefined` for what is none. */
 const nameIn = (host: string): string | undefined => HOST.exec(host)?.[1]?.toLowerCase();
-
-const hexOf = (bytes: Uint8Array): string => [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 
 const tokenOf = (given: string | undefined): string => {
   // Never of the `Runtime`: what can be replayed can be guessed.

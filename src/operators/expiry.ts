@@ -117,10 +117,9 @@ export class ExpiryQueue {
     if (this.#head !== undefined) return;
     this.#timer?.unsubscribe();
     this.#timer = undefined;
-    if (this.#callOff === undefined) return;
+    if (!this.#arming || this.#callOff === undefined) return;
     // Left to itself it might never come, and no deadline after it be kept.
     this.#callOff();
-    this.#callOff = undefined;
     this.#arming = false;
   }
 
@@ -133,7 +132,6 @@ export class ExpiryQueue {
 
   readonly #armNow = (): void => {
     this.#arming = false;
-    this.#callOff = undefined;
     if (this.#timer === undefined) this.#arm();
   };
 

@@ -33,7 +33,7 @@ export interface GuardContext {
 export type Guarded<T> = Observable<T> | ((context: GuardContext) => ToolOutput<T>);
 
 /** The context of one attempt at work. Its signal is made when it is first asked for. */
-class AttemptContext implements GuardContext {
+class WorkContext implements GuardContext {
   readonly attempt: number;
   #controller: AbortController | undefined;
   #aborted = false;
@@ -51,7 +51,7 @@ class AttemptContext implements GuardContext {
   }
 
   /** Static, so that work cannot say it. */
-  static abort(context: AttemptContext): void {
+  static abort(context: WorkContext): void {
     context.#aborted = true;
     context.#controller?.abort();
   }
@@ -112,7 +112,7 @@ export class GuardRun<T> implements Unsubscribable {
   #permit: GivenPermit | undefined;
   #deadline: Expiry | undefined;
   /** Of work that has not settled. */
-  #context: AttemptContext | undefined;
+  #context: WorkContext | undefined;
   /** The attempt's stream, or the wait before the next attempt. */
   #inner: Unsubscribable | undefined;
 
@@ -187,7 +187,7 @@ export class GuardRun<T> implements Unsubscribable {
 
   /** What `abortable` does. */
   #work(work: (context: GuardContext) => ToolOutput<T>, number: number): void {
-    const context = new AttemptContext(number);
+    const context = new WorkContext(number);
     this.#context = context;
     try {
       const output = work(context);
@@ -232,7 +232,7 @@ export class GuardRun<T> implements Unsubscribable {
     const inner = this.#inner;
     const context = this.#context;
     this.#end();
-    if (context !== undefined) AttemptContext.abort(context);
+    if (context !== undefined) WorkContext.abort(context);
     inner?.unsubscribe();
   }
 

@@ -164,20 +164,15 @@ export function createRedactor(redact: RedactOptions = {}, capture: CaptureOptio
     return parts.length === 0 ? undefined : Object.fromEntries(parts);
   };
 
-  /** Ids and names that were seen last: they come again with each event of a call. */
-  let innocent = '';
-  let innocentTool = '';
-  const isInnocent = (id: string): boolean => id === innocent || id === innocentTool || text(id) === id;
+  /** The call and the tool that were seen last: they come again with each event. */
+  let lastCall: unknown;
+  let lastTool: unknown;
   /** Whether an event, or a result, has nothing but numbers, words of ours, and the ids and names of its call. What else it has is looked at. */
   const isBare = (event: object): boolean => {
     for (const name in event) {
+      const value = (event as Readonly<Record<string, unknown>>)[name];
+      if (typeof value === 'number' || typeof value === 'boolean') continue;
       switch (name) {
-        case 'seq':
-        case 'atMs':
-        case 'attempt':
-        case 'attempts':
-        case 'durationMs':
-        case 'fromCache':
         case 'source':
         case 'type':
         case 'status':
@@ -189,13 +184,12 @@ export function createRedactor(redact: RedactOptions = {}, capture: CaptureOptio
         case 'toolName':
         case 'requestId':
         case 'turnId':
-        case 'nodeId': {
-          const id = (event as Readonly<Record<string, unknown>>)[name];
-          if (typeof id !== 'string' || !isInnocent(id)) return false;
-          if (name === 'callId') innocent = id;
-          else if (name === 'toolName') innocentTool = id;
+        case 'nodeId':
+          if (value === lastCall || value === lastTool) continue;
+          if (typeof value !== 'string' || text(value) !== value) return false;
+          if (name === 'toolName') lastTool = value;
+          else lastCall = value;
           continue;
-        }
         default:
           return false;
       }

@@ -8,8 +8,11 @@ export interface HashingHost {
   getBuiltinModule?(id: 'node:crypto'): { readonly hash?: (algorithm: 'sha256', text: string, encoding: 'hex') => string } | undefined;
 }
 
+/** Two digits a byte. */
+export const hexOf = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+
 /** The one that runs anywhere. */
-export const portableSha256: Sha256 = (text) => Array.from(digest(new TextEncoder().encode(text)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+export const portableSha256: Sha256 = (text) => hexOf(digest(new TextEncoder().encode(text)));
 
 /** The host's own, faster by far, and got without an import: the root entry has none of Node's. `undefined` in a browser, on a worker, and in older Nodes. */
 export function hostSha256(host: HashingHost | undefined = globalThis.process): Sha256 | undefined {
