@@ -10,7 +10,7 @@ import type { DedupeStore } from './contract/store.ts';
 import type { AnyTool } from './contract/tool.ts';
 import type { TurnResult } from './contract/turn.ts';
 import { checkKeys, checkOneOf } from './policy/check.ts';
-import { createRedactor, type CaptureOptions, type RedactOptions } from './policy/redact.ts';
+import { createDiscretion, type CaptureOptions, type RedactOptions } from './policy/redact.ts';
 import { createRetryBudget } from './policy/retry-budget.ts';
 import { liveRuntime } from './runtime.ts';
 import { memoryStore } from './stores/memory.ts';
@@ -184,7 +184,7 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
   checkOneOf('mode', mode, ['on', 'shadow', 'off']);
   for (const [name, list] of Object.entries({ tools, providers })) if (!Array.isArray(list)) throw new RangeError(`${name} must be a list, not ${typeof list}`);
   const registry = createRegistry(tools, { profile, defaults, breakerKey: options.breakerKey }, providers);
-  const trace = createTrace(runtime, createRedactor(options.redact, options.capture));
+  const trace = createTrace(runtime, createDiscretion(options.redact, options.capture));
   const listener: BreakerListener = {
     changed: (toolName, scope, from, to) => {
       if (trace.observed) trace.publish({ ...STAMP, source: 'layer', type: 'breaker_changed', toolName, scope, from, to, message: breakerMessage(toolName, to) });

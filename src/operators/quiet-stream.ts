@@ -1,4 +1,40 @@
-import { Observable, type Observer, type Operator, type Subscriber, type Subscription } from 'rxjs';
+import { Observable, type Observer, type Operator, type Subscriber, type Subscription, type TeardownLogic } from 'rxjs';
+
+/** One who watches: what it throws is dropped. */
+class Guarded<T> implements Observer<T> {
+  readonly #observer: Partial<Observer<T>>;
+  readonly #drop: () => void;
+
+  constructor(observer: Partial<Observer<T>>, drop: () => void) {
+    this.#observer = observer;
+    this.#drop = drop;
+  }
+
+  next(value: T): void {
+    try {
+      this.#observer.next?.(value);
+    } catch {
+      this.#drop();
+    }
+  }
+
+  error(thrown: unknown): void {
+    try {
+      if (typeof this.#observer.error !== 'function') throw thrown;
+      this.#observer.error(thrown);
+    } catch {
+      this.#drop();
+    }
+  }
+
+  complete(): void {
+    try {
+      this.#observer.complete?.();
+    } catch {
+      this.#drop();
+    }
+  }
+}
 
 /**
  * A stream for those who only watch, and what is piped from it. A subscriber that throws loses that value and nothing else happens: RxJS would
@@ -7,7 +43,7 @@ import { Observable, type Observer, type Operator, type Subscriber, type Subscri
 export class QuietStream<T> extends Observable<T> {
   readonly #drop: () => void;
 
-  constructor(subscribe: (subscriber: Subscriber<T>) => Subscription, drop: () => void = () => undefined) {
+  constructor(subscribe: (subscriber: Subscriber<T>) => TeardownLogic, drop: () => void = () => undefined) {
     super(subscribe);
     this.#drop = drop;
   }
@@ -23,22 +59,40 @@ export class QuietStream<T> extends Observable<T> {
   override subscribe(observerOrNext?: Partial<Observer<T>> | ((value: T) => void) | null, error?: ((error: unknown) => void) | null, complete?: (() => void) | null): Subscription {
     // RxJS's own subscribers, of a pipe, handle what their consumers throw.
     if (typeof observerOrNext === 'object' && observerOrNext !== null && 'isStopped' in observerOrNext) return super.subscribe(observerOrNext);
-    const observer = typeof observerOrNext === 'object' && observerOrNext !== null ? observerOrNext : { next: observerOrNext, error, complete };
-    const guarded = (tell: () => void): void => {
-      try {
-        tell();
-      } catch {
-        this.#drop();
-      }
-    };
-    return super.subscribe({
-      next: (event) => guarded(() => observer.next?.(event)),
-      error: (thrown: unknown) =>
-        guarded(() => {
-          if (typeof observer.error !== 'function') throw thrown;
-          observer.error(thrown);
-        }),
-      complete: () => guarded(() => observer.complete?.()),
+    const observer = typeof observerOrNext === 'object' && observerOrNext !== null ? observerOrNext : ({ next: observerOrNext, error, complete } as Partial<Observer<T>>);
+    return super.subscribe(new Guarded(observer, this.#drop));
+  }
+}
+
+/** Where such a stream comes from. As a `Subject`, whose `next` makes a closure and an iterator for each value. */
+export class QuietSource<T> {
+  /** Never changed but replaced: who comes or goes while a value is told does so for the next one. */
+  #subscribers: ReadonlyArray<Subscriber<T>> = [];
+  #completed = false;
+
+  get observed(): boolean {
+    return this.#subscribers.length > 0;
+  }
+
+  add(subscriber: Subscriber<T>): void {
+    if (this.#completed) return subscriber.complete();
+    this.#subscribers = [...this.#subscribers, subscriber];
+    subscriber.add(() => {
+      this.#subscribers = this.#subscribers.filter((other) => other !== subscriber);
     });
+  }
+
+  next(value: T): void {
+    const subscribers = this.#subscribers;
+    // No iterator: it is asked for each event of each call.
+    // oxlint-disable-next-line unicorn/no-for-loop
+    for (let place = 0; place < subscribers.length; place++) subscribers[place]?.next(value);
+  }
+
+  complete(): void {
+    const subscribers = this.#subscribers;
+    this.#completed = true;
+    this.#subscribers = [];
+    for (const subscriber of subscribers) subscriber.complete();
   }
 }

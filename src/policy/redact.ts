@@ -85,6 +85,24 @@ const progressOf = (report: Progress): Progress => {
  * spillway.call({ toolName: 'flight_search' }).pipe(map(redact)).subscribe((event) => log.push(event));
  */
 export function createRedactor(redact: RedactOptions = {}, capture: CaptureOptions = {}): (event: TraceEvent) => TraceEvent {
+  return createDiscretion(redact, capture).show;
+}
+
+/** What may be shown of events, also for one who makes them and knows what is in them. */
+export interface Discretion {
+  /** What `createRedactor` makes. */
+  readonly show: (event: TraceEvent) => TraceEvent;
+  /** Whether nothing in a random id can be a secret: the host named none, and has no say about texts. */
+  readonly trustsIds: boolean;
+  /** Whether an id or a name may stand in an event as it is. */
+  innocent(name: string): boolean;
+}
+
+/** The names of an event and of a result that have texts whatever happened. */
+const HEADER = ['source', 'type', 'callId', 'toolName', 'turnId', 'nodeId', 'requestId', 'status'];
+
+/** As `createRedactor`. */
+export function createDiscretion(redact: RedactOptions = {}, capture: CaptureOptions = {}): Discretion {
   checked(redact, capture);
   const { secrets, keys = [], also } = redact;
   const ownNames = keys.map(normal);
@@ -164,48 +182,9 @@ export function createRedactor(redact: RedactOptions = {}, capture: CaptureOptio
     return parts.length === 0 ? undefined : Object.fromEntries(parts);
   };
 
-  /** The call and the tool that were seen last: they come again with each event. */
-  let lastCall: unknown;
-  let lastTool: unknown;
-  /** Whether an event, or a result, has nothing but numbers, words of ours, and the ids and names of its call. What else it has is looked at. */
-  const isBare = (event: object): boolean => {
-    for (const name in event) {
-      const value = (event as Readonly<Record<string, unknown>>)[name];
-      if (typeof value === 'number' || typeof value === 'boolean') continue;
-      switch (name) {
-        case 'source':
-        case 'type':
-        case 'status':
-        // Looked at for itself.
-        case 'result':
-        case 'output':
-          continue;
-        case 'callId':
-        case 'toolName':
-        case 'requestId':
-        case 'turnId':
-        case 'nodeId':
-          if (value === lastCall || value === lastTool) continue;
-          if (typeof value !== 'string' || text(value) !== value) return false;
-          if (name === 'toolName') lastTool = value;
-          else lastCall = value;
-          continue;
-        default:
-          return false;
-      }
-    }
-    return true;
-  };
-
-  const withoutOutput = (given: ToolResultEnvelope): ToolResultEnvelope => {
-    const { requestId, fromCache, toolName, durationMs, attempts, status } = given;
-    if (isBare(given)) return { requestId, fromCache, toolName, durationMs, attempts, status };
-    const { output: _, ...result } = given;
-    return walk(result) as ToolResultEnvelope;
-  };
-  const shownResult = (given: ToolResultEnvelope): ToolResultEnvelope => {
-    const result = withoutOutput(given);
-    const shown = given.output === undefined ? undefined : captured(given.output.content, captures.get(given.toolName)?.output);
+  const shownResult = ({ output, ...given }: ToolResultEnvelope): ToolResultEnvelope => {
+    const result = walk(given) as ToolResultEnvelope;
+    const shown = output === undefined ? undefined : captured(output.content, captures.get(given.toolName)?.output);
     return shown === undefined ? result : { ...result, output: { content: shown } };
   };
   const shownTurn = ({ nodes, values: _, ...result }: TurnResult): TurnResult => ({
@@ -214,10 +193,6 @@ export function createRedactor(redact: RedactOptions = {}, capture: CaptureOptio
     nodes: nodes.map(({ result: call, ...node }) => ({ ...(walk(node) as typeof node), ...(call === undefined ? {} : { result: shownResult(call) }) })),
   });
   const shown = (event: TraceEvent): TraceEvent => {
-    if (isBare(event)) {
-      if (event.type !== 'settled') return event;
-      if (event.source === 'call') return { ...event, result: shownResult(event.result) };
-    }
     if (event.type === 'settled') {
       const { result, ...rest } = event;
       return { ...(walk(rest) as object), result: event.source === 'call' ? shownResult(event.result) : shownTurn(event.result) } as TraceEvent;
@@ -228,5 +203,17 @@ export function createRedactor(redact: RedactOptions = {}, capture: CaptureOptio
     const part = captured(input, captures.get(rest.toolName ?? '')?.input);
     return { ...(walk(rest) as TraceEvent), ...(part === undefined ? {} : { input: part }) };
   };
-  return shown;
+  const headerIsSecret = HEADER.some(isSecret);
+  /** What was asked about last: one call's events have the same names. */
+  let lastInnocent: string | undefined;
+  return {
+    show: shown,
+    trustsIds: also === undefined && (secrets ?? []).length === 0,
+    innocent: (name) => {
+      if (name === lastInnocent) return true;
+      if (headerIsSecret || text(name) !== name) return false;
+      lastInnocent = name;
+      return true;
+    },
+  };
 }

@@ -1,13 +1,14 @@
-import type { RetryRecord } from '../contract/envelope.ts';
+import type { RetryRecord, ToolResultEnvelope } from '../contract/envelope.ts';
 import type { ToolEvent, TraceEvent } from '../contract/event.ts';
 import type { Preparation } from '../contract/hooks.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import type { DedupeExecution } from '../contract/store.ts';
+import type { Discretion } from '../policy/redact.ts';
 import type { Lease } from '../operators/lease.ts';
 import type { Layer } from './layer.ts';
 import type { Call } from './request.ts';
 import type { History } from './result.ts';
-import type { Unstamped } from './trace.ts';
+import type { Shown, Unstamped } from './trace.ts';
 
 /** What the calls of one turn have in common; a call of its own has a site of its own. */
 export interface CallSite {
@@ -22,6 +23,24 @@ export interface CallSite {
 
 type WithoutHeader<E> = E extends ToolEvent ? Omit<E, 'seq' | 'atMs' | 'source' | 'callId' | 'toolName' | 'turnId' | 'nodeId' | 'late'> : never;
 type EventBody = WithoutHeader<ToolEvent>;
+
+/** An event of a call while it is made, in the order of its fields. */
+interface CallEvent {
+  seq: number;
+  atMs: number;
+  source: 'call';
+  callId: string;
+  toolName: string;
+  turnId?: string;
+  nodeId?: string;
+  late?: true;
+  type?: ToolEvent['type'];
+  attempt?: number;
+  durationMs?: number;
+  result?: ToolResultEnvelope;
+}
+
+const asItIs: Shown = (event) => event;
 
 /** Attempts that a record in the store tells of, the last ones. */
 const ATTEMPTS_KEPT = 20;
@@ -117,6 +136,9 @@ export class CallRecord {
   emitStart(): void {
     if (!this.#heard) return;
     const { toolCallId, tags, correlationId, fromHook, session, tenant, traceparent, input } = this.call;
+    const { captures } = this.layer;
+    const named = toolCallId ?? tags ?? correlationId ?? fromHook ?? session ?? tenant ?? traceparent;
+    if (named === undefined && !captures) return this.#tell(this.#event('call_started'), this.startedAtMs);
     this.emit(
       {
         type: 'call_started',
@@ -127,14 +149,50 @@ export class CallRecord {
         ...(session === undefined ? undefined : { session }),
         ...(tenant === undefined ? undefined : { tenant }),
         ...(traceparent === undefined ? undefined : { traceparent }),
-        ...(this.layer.captures ? { input } : undefined),
+        ...(captures ? { input } : undefined),
       },
       this.startedAtMs,
     );
   }
 
+  emitAttemptStarted(atMs: number): void {
+    if (this.ended || !this.#heard) return;
+    const event = this.#event('attempt_started');
+    event.attempt = this.attempts;
+    this.#tell(event, atMs);
+  }
+
+  /** @param own how many attempts at the tool in use that took */
+  emitAttemptSucceeded(durationMs: number, own: number, atMs: number): void {
+    if (this.ended || !this.#heard) return;
+    if (own > 1) return this.emit({ type: 'attempt_succeeded', attempt: this.attempts, durationMs, message: `Tool succeeded on retry ${own}` }, atMs);
+    const event = this.#event('attempt_succeeded');
+    event.attempt = this.attempts;
+    event.durationMs = durationMs;
+    this.#tell(event, atMs);
+  }
+
+  emitSettled(result: ToolResultEnvelope): void {
+    if (this.ended || !this.#heard) return;
+    const { error, fromCache, retriedBy } = result;
+    if (error !== undefined || fromCache || retriedBy !== undefined || this.layer.captures) return this.emit({ type: 'settled', result });
+    const { callId: requestId } = this.call;
+    const { toolName } = this;
+    const { durationMs, attempts, status } = result;
+    const withoutOutput: ToolResultEnvelope = { requestId, fromCache, toolName, durationMs, attempts, status };
+    const event = this.#event('settled');
+    const owned = this.#report !== undefined;
+    event.result = owned ? result : withoutOutput;
+    this.#tell(event, undefined, owned ? (whole) => ({ ...whole, result: withoutOutput }) as TraceEvent : asItIs);
+  }
+
   get #heard(): boolean {
     return this.site.report !== undefined || this.layer.trace.observed;
+  }
+
+  /** Who hears of it beside the trace: nobody once the turn has settled without this call. */
+  get #report(): ((event: TraceEvent) => void) | undefined {
+    return this.late ? undefined : (this.site.report as ((event: TraceEvent) => void) | undefined);
   }
 
   /**
@@ -142,20 +200,33 @@ export class CallRecord {
    * @param atMs now, from one who has just read the clock
    */
   emit(body: EventBody, atMs?: number): void {
-    const { report } = this.site;
-    const { trace } = this.layer;
     if (this.ended || !this.#heard) return;
-    // The turn of a late call has ended: only the trace still hears it.
-    if (this.late) trace.publish(this.#event({ late: true, ...body }), undefined, atMs);
-    else trace.publish(this.#event(body), report as ((event: TraceEvent) => void) | undefined, atMs);
+    this.layer.trace.publish(Object.assign(this.#event(body.type), body) as unknown as Unstamped, this.#report, atMs);
   }
 
-  /** An event of the call. One literal with one spread: each further one would cost as much as all the rest. */
-  #event(body: EventBody & { readonly late?: true }): Unstamped {
-    const { toolName } = this;
-    const { callId, nodeId } = this.call;
+  /** Tells what has only numbers, words of ours and the names of the call: where these are no secrets, nothing is. */
+  #tell(event: CallEvent, atMs?: number, shown: Shown = asItIs): void {
+    const { trace } = this.layer;
+    trace.publish(event as unknown as Unstamped, this.#report, atMs, trace.observed && this.#isInnocent(trace.discretion) ? shown : undefined);
+  }
+
+  #isInnocent(discretion: Discretion): boolean {
+    const { callId, foreignId, nodeId } = this.call;
+    if (!discretion.innocent(this.toolName) || (nodeId !== undefined && !discretion.innocent(nodeId))) return false;
+    return (discretion.trustsIds && foreignId === undefined) || discretion.innocent(callId);
+  }
+
+  /** Begins an event of the call. The places of its number and its time are there: it is made once, and not copied. */
+  #event(type: ToolEvent['type']): CallEvent {
+    const { nodeId } = this.call;
     const { turnId } = this.site;
-    if (turnId === undefined || nodeId === undefined) return { seq: 0, atMs: 0, source: 'call', callId, toolName, ...body };
-    return { seq: 0, atMs: 0, source: 'call', callId, toolName, turnId, nodeId, ...body };
+    const event: CallEvent = { seq: 0, atMs: 0, source: 'call', callId: this.call.callId, toolName: this.toolName };
+    if (turnId !== undefined && nodeId !== undefined) {
+      event.turnId = turnId;
+      event.nodeId = nodeId;
+    }
+    if (this.late) event.late = true;
+    event.type = type;
+    return event;
   }
 }

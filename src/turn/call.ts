@@ -234,7 +234,7 @@ export class GuardedCall implements TrialOwner, SeatOwner, RunningCall {
     if (this.#keepsOn && !this.#left) {
       const outcome = { result: failureResult(this.#record.history, conclude(this.#record, failure, this.#record.attempts)), error };
       return this.#leave(() => {
-        this.#record.emit({ type: 'settled', result: outcome.result });
+        this.#record.emitSettled(outcome.result);
         this.#settled(outcome, this);
       });
     }
@@ -279,7 +279,7 @@ export class GuardedCall implements TrialOwner, SeatOwner, RunningCall {
   #settle(outcome: CallOutcome): void {
     if (this.#over) return;
     this.#release();
-    if (!this.#left) this.#record.emit({ type: 'settled', result: outcome.result });
+    if (!this.#left) this.#record.emitSettled(outcome.result);
     this.#record.ended = true;
     if (!this.#left) this.#settled(outcome, this);
   }

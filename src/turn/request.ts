@@ -9,6 +9,8 @@ import type { DedupeMode } from '../policy/claim.ts';
 /** A call as the layer runs it, from either form of a request. */
 export interface Call {
   readonly callId: string;
+  /** The id is the caller's own: it can be anything. */
+  readonly foreignId?: true;
   readonly toolCallId?: string;
   readonly toolName: string;
   readonly input: unknown;
@@ -61,6 +63,7 @@ const fromEnvelope = (envelope: ToolCallEnvelope, runtime: Runtime): Call => {
   const { target, payload, transport, control, trace } = envelope;
   return {
     callId: envelope.requestId,
+    foreignId: true,
     toolName: envelope.toolName,
     input: payload.params,
     required: true,
@@ -107,7 +110,7 @@ const text = (value: unknown, fallback: string): string => (typeof value === 'st
 /** A request read and checked: the call, or the error and what it can still be called by (TR-1). Never throws, whatever a getter does. */
 export function readRequest(request: ToolCallRequest | ToolCallEnvelope, runtime: Runtime): { readonly call: Call; readonly error?: ToolExecutionError } {
   const malformed = (error: ToolExecutionError): { readonly call: Call; readonly error: ToolExecutionError } => ({
-    call: { callId: text(read(request, 'requestId'), runtime.id()), toolName: text(read(request, 'toolName'), 'unknown'), input: undefined, required: true, dedupeMode: 'disabled', deadlineMs: Infinity },
+    call: { callId: text(read(request, 'requestId'), runtime.id()), foreignId: true, toolName: text(read(request, 'toolName'), 'unknown'), input: undefined, required: true, dedupeMode: 'disabled', deadlineMs: Infinity },
     error,
   });
   try {

@@ -128,7 +128,7 @@ export class Trial implements AttemptOwner {
     record.attempts++;
     const attempt = new Attempt(this, this.#guarded, record.site.runtime);
     this.#attempt = attempt;
-    record.emit({ type: 'attempt_started', attempt: record.attempts }, this.#attemptStartedAtMs);
+    record.emitAttemptStarted(this.#attemptStartedAtMs);
     // Whoever heard that may have ended the call.
     if (!this.#over) attempt.start(record, this.#input, this.#ownAttempts, this.#attemptStartedAtMs);
   }
@@ -170,8 +170,7 @@ export class Trial implements AttemptOwner {
     const durationMs = Math.max(0, atMs - this.#attemptStartedAtMs);
     this.#record.recordAttempt(durationMs);
     this.#record.layer.hooks?.after(this.#subject, this.#record.attempts, { durationMs, output });
-    const message = this.#ownAttempts > 1 ? { message: `Tool succeeded on retry ${this.#ownAttempts}` } : undefined;
-    this.#record.emit({ type: 'attempt_succeeded', attempt: this.#record.attempts, durationMs, ...message }, atMs);
+    this.#record.emitAttemptSucceeded(durationMs, this.#ownAttempts, atMs);
     this.#owner.trialSucceeded(output);
   }
 

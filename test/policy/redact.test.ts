@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createSpillway, tool, type ToolEvent, type TraceEvent } from 'spillway';
 import { virtualRuntime } from 'spillway/testing';
-import { createRedactor } from '../../src/policy/redact.ts';
+import { createDiscretion, createRedactor } from '../../src/policy/redact.ts';
 import { createTrace, STAMP } from '../../src/turn/trace.ts';
 
 const settled = (content: unknown, toolName = 'search'): TraceEvent => ({
@@ -28,10 +28,11 @@ describe('R-11.4 events', () => {
 
   it('R-11.4 nothing is looked at while nobody watches', () => {
     let looked = 0;
-    const trace = createTrace(virtualRuntime(), (event) => {
+    const show = (event: TraceEvent): TraceEvent => {
       looked++;
       return event;
-    });
+    };
+    const trace = createTrace(virtualRuntime(), { ...createDiscretion(), show });
     const tell = (): void => trace.publish({ ...STAMP, source: 'layer', type: 'breaker_evicted', toolName: 't', scope: '' });
     tell();
     expect(looked).toBe(0);
