@@ -1,4 +1,4 @@
-import type { BreakerStateName } from '../contract/envelope.ts';
+import type { BreakerStateName, ToolResultEnvelope } from '../contract/envelope.ts';
 import type { DedupeStep, LayerEvent, ToolEvent, TraceEvent } from '../contract/event.ts';
 import { Kept, oneLine, type TraceSink } from './sink.ts';
 
@@ -7,6 +7,8 @@ export interface LogTarget {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
+  /** Asked before a line is made, where there is one. */
+  isLevelEnabled?(level: Level): boolean;
 }
 
 /** What happened, in CLAW's words, and two more for what nobody should miss. */
@@ -38,20 +40,20 @@ export interface ToolLogFields {
   readonly reason?: string;
 }
 
-type Level = keyof LogTarget;
+type Level = 'info' | 'warn' | 'error';
+type Fields = { -readonly [Name in keyof ToolLogFields]: ToolLogFields[Name] };
 interface Line {
   readonly level: Level;
   readonly event: ToolLogEvent;
   readonly fields: Partial<ToolLogFields>;
 }
-type Settled = Extract<ToolEvent, { type: 'settled' }>;
-
-/** What a line says of its call beside its event. */
+/** What a line says of its call beside its event, as one line. */
 interface KnownCall {
   readonly startedAtMs: number;
-  readonly sessionKey?: string;
-  readonly correlationId?: string;
-  readonly idempotencyKeyHash?: string;
+  readonly requestId: string;
+  readonly sessionKey: string | undefined;
+  readonly correlationId: string | undefined;
+  readonly idempotencyKeyHash: string | undefined;
 }
 
 /** The key protects no longer, or did not: someone should look. */
@@ -59,20 +61,15 @@ const ALARMS: Readonly<Partial<Record<DedupeStep, Level>>> = { conflict: 'error'
 /** The layer or its host is at fault, not the tool. */
 const OWN_FAULTS: readonly string[] = ['internal_error', 'store_unavailable', 'conflict'];
 
-const endOf = ({ result }: Settled): Line => {
-  const { status, fromCache, attempts, error } = result;
-  const common = { status, fromCache, attempt: attempts };
-  if (error === undefined) return { level: 'info', event: 'tool_call_end', fields: { ...common, state: 'done' } };
-  const { code, retriable, breakerState, message } = error;
+const failed = ({ status, fromCache, attempts }: ToolResultEnvelope, { code, retriable, breakerState, message }: NonNullable<ToolResultEnvelope['error']>): Line => {
   const canceled = code === 'canceled';
-  const failed = { ...common, state: canceled ? 'cancelled' : 'failed', errorCode: code, retriable, reason: message, ...(breakerState === undefined ? {} : { breakerState }) };
-  return { level: canceled ? 'info' : OWN_FAULTS.includes(code) ? 'error' : 'warn', event: 'tool_call_end', fields: failed };
+  const fields = { status, fromCache, attempt: attempts, state: canceled ? 'cancelled' : 'failed', errorCode: code, retriable, reason: message, ...(breakerState === undefined ? {} : { breakerState }) };
+  return { level: canceled ? 'info' : OWN_FAULTS.includes(code) ? 'error' : 'warn', event: 'tool_call_end', fields };
 };
 
+/** The lines of what happens to a call beside its start and its good end. */
 const ofCall = (event: ToolEvent): Line | undefined => {
   switch (event.type) {
-    case 'call_started':
-      return { level: 'info', event: 'tool_call_start', fields: { state: 'inflight' } };
     case 'rejected': {
       const { error, classification, breakerState } = event;
       return { level: 'warn', event: 'tool_call_blocked', fields: { errorCode: error.kind, retriable: classification === 'transient', breakerState, reason: error.message } };
@@ -92,7 +89,8 @@ const ofCall = (event: ToolEvent): Line | undefined => {
     case 'abandoned':
       return { level: 'info', event: 'tool_call_end', fields: { state: 'cancelled' } };
     case 'settled':
-      return endOf(event);
+      return event.result.error === undefined ? undefined : failed(event.result, event.result.error);
+    case 'call_started':
     case 'shadow':
     case 'attempt_started':
     case 'progress':
@@ -116,12 +114,22 @@ const ofLayer = (event: LayerEvent): Line | undefined => {
   }
 };
 
-/** Makes every text one line, without what a terminal would obey. */
-const makeHarmless = (fields: Record<string, unknown>): void => {
-  for (const name in fields) {
-    const value = fields[name];
-    if (typeof value === 'string') fields[name] = oneLine(value);
-  }
+/** Adds fields to a line, each text as one line, without what a terminal would obey. */
+const add = (line: Fields, fields: Line['fields']): void => {
+  for (const [name, value] of Object.entries(fields)) (line as Record<string, unknown>)[name] = typeof value === 'string' ? oneLine(value) : value;
+};
+
+/** A line of a call, up to what only its event knows. */
+const begin = (name: ToolLogEvent, { callId, toolName, turnId, nodeId, atMs }: ToolEvent, call: KnownCall | undefined): Fields => {
+  const line: Fields = { event: name, requestId: call?.requestId ?? oneLine(callId), toolName: oneLine(toolName) };
+  if (turnId !== undefined) line.turnId = oneLine(turnId);
+  if (nodeId !== undefined) line.nodeId = oneLine(nodeId);
+  if (call === undefined) return line;
+  if (call.sessionKey !== undefined) line.sessionKey = call.sessionKey;
+  if (call.correlationId !== undefined) line.correlationId = call.correlationId;
+  if (call.idempotencyKeyHash !== undefined) line.idempotencyKeyHash = call.idempotencyKeyHash;
+  line.elapsedMs = Math.max(0, atMs - call.startedAtMs);
+  return line;
 };
 
 /**
@@ -140,50 +148,66 @@ export function pinoSink(logger: LogTarget): TraceSink {
   const calls = new Kept<KnownCall>();
 
   const known = (event: ToolEvent): KnownCall | undefined => {
-    const { callId, type } = event;
-    // Most events are of attempts, which have no lines.
-    if (type === 'attempt_started' || type === 'attempt_succeeded' || type === 'progress') return undefined;
+    const { callId } = event;
     if (event.type === 'settled' || event.type === 'abandoned') return calls.take(callId);
     if (event.type === 'call_started') {
       const { atMs, session, correlationId } = event;
-      calls.set(callId, { startedAtMs: atMs, ...(session === undefined ? {} : { sessionKey: session }), ...(correlationId === undefined ? {} : { correlationId }) });
+      const call: KnownCall = {
+        startedAtMs: atMs,
+        requestId: oneLine(callId),
+        sessionKey: session === undefined ? undefined : oneLine(session),
+        correlationId: correlationId === undefined ? undefined : oneLine(correlationId),
+        idempotencyKeyHash: undefined,
+      };
+      calls.set(callId, call);
+      return call;
     }
     const call = calls.get(callId);
     if (event.type !== 'dedupe' || call === undefined || call.idempotencyKeyHash !== undefined) return call;
-    const keyed = { ...call, idempotencyKeyHash: event.keyFingerprint };
+    const keyed = { ...call, idempotencyKeyHash: oneLine(event.keyFingerprint) };
     calls.set(callId, keyed);
     return keyed;
   };
-  const write = ({ level, event: name, fields }: Line, event?: ToolEvent, call?: KnownCall): void => {
-    const line: Record<string, unknown> = { event: name };
-    if (event !== undefined) {
-      line['requestId'] = event.callId;
-      line['toolName'] = event.toolName;
-      if (event.turnId !== undefined) line['turnId'] = event.turnId;
-      if (event.nodeId !== undefined) line['nodeId'] = event.nodeId;
-    }
-    if (call !== undefined) {
-      if (call.sessionKey !== undefined) line['sessionKey'] = call.sessionKey;
-      if (call.correlationId !== undefined) line['correlationId'] = call.correlationId;
-      if (call.idempotencyKeyHash !== undefined) line['idempotencyKeyHash'] = call.idempotencyKeyHash;
-      if (event !== undefined) line['elapsedMs'] = Math.max(0, event.atMs - call.startedAtMs);
-    }
-    Object.assign(line, fields);
-    makeHarmless(line);
-    const { toolName, reason } = line as Partial<ToolLogFields>;
-    logger[level](line, `${name}${toolName === undefined ? '' : ` ${toolName}`}${reason === undefined ? '' : ` ${reason}`}`);
+  const hears = (level: Level): boolean => logger.isLevelEnabled === undefined || logger.isLevelEnabled(level);
+  const write = (level: Level, line: Fields): void => {
+    const { event, toolName, reason } = line;
+    logger[level](line, `${event}${toolName === undefined ? '' : ` ${toolName}`}${reason === undefined ? '' : ` ${reason}`}`);
   };
   return {
     next: (event: TraceEvent) => {
-      if (event.source === 'turn') return;
-      if (event.source === 'layer') {
-        const line = ofLayer(event);
-        if (line !== undefined) write(line);
-        return;
+      const { source, type } = event;
+      // Most events are of attempts, which have no lines.
+      if (source === 'turn' || type === 'attempt_started' || type === 'attempt_succeeded' || type === 'progress') return;
+      if (source === 'layer') {
+        const told = ofLayer(event);
+        if (told === undefined || !hears(told.level)) return;
+        const line: Fields = { event: told.event };
+        add(line, told.fields);
+        return write(told.level, line);
       }
       const call = known(event);
-      const line = ofCall(event);
-      if (line !== undefined) write(line, event, call);
+      // The two lines of a call that goes well have nothing that must be looked at.
+      if (type === 'call_started') {
+        if (!hears('info')) return;
+        const line = begin('tool_call_start', event, call);
+        line.state = 'inflight';
+        return write('info', line);
+      }
+      if (event.type === 'settled' && event.result.error === undefined) {
+        if (!hears('info')) return;
+        const { status, fromCache, attempts } = event.result;
+        const line = begin('tool_call_end', event, call);
+        line.status = status;
+        line.fromCache = fromCache;
+        line.attempt = attempts;
+        line.state = 'done';
+        return write('info', line);
+      }
+      const told = ofCall(event);
+      if (told === undefined || !hears(told.level)) return;
+      const line = begin(told.event, event, call);
+      add(line, told.fields);
+      write(told.level, line);
     },
   };
 }
