@@ -13,7 +13,9 @@ export const CALLS_MAX = 10_000;
 
 /** A map of bounded size: what was put in first makes room. */
 export class Kept<V> {
+  /** All but the newest. A call at a time never comes here: a map that is emptied again and again is made anew each time. */
   readonly #values = new Map<string, V>();
+  #newest: { readonly key: string; value: V } | undefined;
   readonly #max: number;
   readonly #evicted: (value: V) => void;
 
@@ -23,33 +25,41 @@ export class Kept<V> {
   }
 
   get size(): number {
-    return this.#values.size;
+    return this.#values.size + (this.#newest === undefined ? 0 : 1);
   }
 
   get(key: string): V | undefined {
-    return this.#values.get(key);
+    return this.#newest?.key === key ? this.#newest.value : this.#values.get(key);
   }
 
   set(key: string, value: V): void {
-    if (!this.#values.has(key) && this.#values.size >= this.#max) {
-      const [oldest] = this.#values.entries();
-      if (oldest !== undefined) {
-        this.#values.delete(oldest[0]);
-        this.#evicted(oldest[1]);
-      }
-    }
-    this.#values.set(key, value);
+    if (this.#newest?.key === key) this.#newest.value = value;
+    else if (this.#values.has(key)) this.#values.set(key, value);
+    else this.#add(key, value);
+  }
+
+  #add(key: string, value: V): void {
+    const before = this.#newest;
+    this.#newest = { key, value };
+    if (before === undefined) return;
+    this.#values.set(before.key, before.value);
+    if (this.#values.size < this.#max) return;
+    const [oldest] = this.#values.entries();
+    if (oldest === undefined) return;
+    this.#values.delete(oldest[0]);
+    this.#evicted(oldest[1]);
   }
 
   /** Takes it out, and gives it back. */
   take(key: string): V | undefined {
+    if (this.#newest?.key === key) {
+      const { value } = this.#newest;
+      this.#newest = undefined;
+      return value;
+    }
     const value = this.#values.get(key);
     if (value !== undefined) this.#values.delete(key);
     return value;
-  }
-
-  values(): IterableIterator<V> {
-    return this.#values.values();
   }
 }
 

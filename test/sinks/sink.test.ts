@@ -33,7 +33,36 @@ describe('R-11.4 a line of text', () => {
     const kept = new Kept<number>(3, (value) => evicted.push(value));
     for (let n = 0; n < 5; n++) kept.set(`k${n}`, n);
     kept.set('k4', 40);
-    expect([kept.size, evicted, kept.get('k1'), kept.take('k4'), kept.take('k4'), [...kept.values()]]).toEqual([3, [0, 1], undefined, 40, undefined, [2, 3]]);
+    expect([kept.size, evicted, kept.get('k1'), kept.take('k4'), kept.take('k4'), kept.size, kept.take('k2'), kept.get('k3')]).toEqual([3, [0, 1], undefined, 40, undefined, 2, 2, 3]);
+  });
+
+  it('R-7.1 it keeps what a plain map of that size would', () => {
+    const step = fc.record({ act: fc.constantFrom('set', 'set', 'take', 'get'), key: fc.constantFrom('a', 'b', 'c', 'd', 'e') });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 40 }), fc.integer({ min: 1, max: 4 }), (steps, max) => {
+        const evicted: number[] = [];
+        const gone: number[] = [];
+        const kept = new Kept<number>(max, (value) => evicted.push(value));
+        const plain = new Map<string, number>();
+        for (const [n, { act, key }] of steps.entries()) {
+          const before = plain.get(key);
+          if (act === 'set') {
+            const [oldest] = plain;
+            if (before === undefined && plain.size === max && oldest !== undefined) {
+              plain.delete(oldest[0]);
+              gone.push(oldest[1]);
+            }
+            plain.set(key, n);
+            kept.set(key, n);
+          } else {
+            if (act === 'take') plain.delete(key);
+            expect(act === 'take' ? kept.take(key) : kept.get(key)).toBe(before);
+          }
+          expect([kept.size, evicted]).toEqual([plain.size, gone]);
+        }
+      }),
+      { numRuns: 500 },
+    );
   });
 });
 
