@@ -85,7 +85,6 @@ export class QuietSource<T> {
   next(value: T): void {
     const subscribers = this.#subscribers;
     // No iterator: it is asked for each event of each call.
-    // oxlint-disable-next-line unicorn/no-for-loop
     for (let place = 0; place < subscribers.length; place++) subscribers[place]?.next(value);
   }
 

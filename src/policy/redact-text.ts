@@ -90,8 +90,8 @@ export function textRedactor(secrets: readonly string[] = []): (text: string) =>
   // Types, names and ids come again with each event: the look at them is the dear part.
   const innocent = new Set<string>();
   return (text) => {
-    if (known === undefined && HEX.test(text)) return text;
     if (text.length <= INNOCENT_LENGTH_MAX && innocent.has(text)) return text;
+    if (known === undefined && HEX.test(text)) return text;
     const scanned = text.length > SCANNED_MAX ? text.slice(0, SCANNED_MAX) : text;
     let clean = known === undefined ? scanned : scanned.replace(known, REDACTED);
     if (SUSPECT.test(clean)) for (const [pattern, replace] of RULES) clean = clean.replace(pattern, replace);

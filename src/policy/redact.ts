@@ -98,8 +98,8 @@ export interface Discretion {
   innocent(name: string): boolean;
 }
 
-/** The names of an event and of a result that have texts whatever happened. */
-const HEADER = ['source', 'type', 'callId', 'toolName', 'turnId', 'nodeId', 'requestId', 'status'];
+/** The names of the texts that one who makes an event may ask about, or leave to be ours. */
+const ASKED = ['source', 'type', 'callId', 'toolName', 'turnId', 'nodeId', 'requestId', 'status', 'toolCallId', 'correlationId', 'fromHook', 'session', 'tenant', 'traceparent'];
 
 /** As `createRedactor`. */
 export function createDiscretion(redact: RedactOptions = {}, capture: CaptureOptions = {}): Discretion {
@@ -137,6 +137,8 @@ export function createDiscretion(redact: RedactOptions = {}, capture: CaptureOpt
     let copy: Record<string, unknown> | undefined;
     const given = value as Record<string, unknown>;
     for (const key of Object.keys(given)) {
+      // Words of ours.
+      if (key === 'type' || key === 'source') continue;
       const before = given[key];
       const after = typeof before !== 'number' && isSecret(key) ? REDACTED : walk(before);
       if (after === before) continue;
@@ -203,7 +205,7 @@ export function createDiscretion(redact: RedactOptions = {}, capture: CaptureOpt
     const part = captured(input, captures.get(rest.toolName ?? '')?.input);
     return { ...(walk(rest) as TraceEvent), ...(part === undefined ? {} : { input: part }) };
   };
-  const headerIsSecret = HEADER.some(isSecret);
+  const asksInVain = ASKED.some(isSecret);
   /** What was asked about last: one call's events have the same names. */
   let lastInnocent: string | undefined;
   return {
@@ -211,7 +213,7 @@ export function createDiscretion(redact: RedactOptions = {}, capture: CaptureOpt
     trustsIds: also === undefined && (secrets ?? []).length === 0,
     innocent: (name) => {
       if (name === lastInnocent) return true;
-      if (headerIsSecret || text(name) !== name) return false;
+      if (asksInVain || text(name) !== name) return false;
       lastInnocent = name;
       return true;
     },

@@ -38,9 +38,27 @@ interface CallEvent {
   attempt?: number;
   durationMs?: number;
   result?: ToolResultEnvelope;
+  toolCallId?: string;
+  tags?: readonly string[];
+  correlationId?: string;
+  fromHook?: string;
+  session?: string;
+  tenant?: string;
+  traceparent?: string;
+  input?: unknown;
 }
 
 const asItIs: Shown = (event) => event;
+/** Of a success. */
+const withoutOutput = ({ callId, toolName }: { readonly callId: string; readonly toolName: string }, { durationMs, attempts, status }: ToolResultEnvelope): ToolResultEnvelope => ({
+  requestId: callId,
+  fromCache: false,
+  toolName,
+  durationMs,
+  attempts,
+  status,
+});
+const settledWithoutOutput: Shown = (event) => (event.source === 'call' && event.type === 'settled' ? { ...event, result: withoutOutput(event, event.result) } : event);
 
 /** Attempts that a record in the store tells of, the last ones. */
 const ATTEMPTS_KEPT = 20;
@@ -136,30 +154,26 @@ export class CallRecord {
   emitStart(): void {
     if (!this.#heard) return;
     const { toolCallId, tags, correlationId, fromHook, session, tenant, traceparent, input } = this.call;
-    const { captures } = this.layer;
-    const named = toolCallId ?? tags ?? correlationId ?? fromHook ?? session ?? tenant ?? traceparent;
-    if (named === undefined && !captures) return this.#tell(this.#event('call_started'), this.startedAtMs);
-    this.emit(
-      {
-        type: 'call_started',
-        ...(toolCallId === undefined ? undefined : { toolCallId }),
-        ...(tags === undefined ? undefined : { tags }),
-        ...(correlationId === undefined ? undefined : { correlationId }),
-        ...(fromHook === undefined ? undefined : { fromHook }),
-        ...(session === undefined ? undefined : { session }),
-        ...(tenant === undefined ? undefined : { tenant }),
-        ...(traceparent === undefined ? undefined : { traceparent }),
-        ...(captures ? { input } : undefined),
-      },
-      this.startedAtMs,
-    );
+    const { captures, trace } = this.layer;
+    const event = this.#event('call_started');
+    if (toolCallId !== undefined) event.toolCallId = toolCallId;
+    if (tags !== undefined) event.tags = tags;
+    if (correlationId !== undefined) event.correlationId = correlationId;
+    if (fromHook !== undefined) event.fromHook = fromHook;
+    if (session !== undefined) event.session = session;
+    if (tenant !== undefined) event.tenant = tenant;
+    if (traceparent !== undefined) event.traceparent = traceparent;
+    if (captures) event.input = input;
+    const innocent = (text: string | undefined): boolean => text === undefined || trace.discretion.innocent(text);
+    if (captures || tags !== undefined || (trace.observed && ![toolCallId, correlationId, fromHook, session, tenant, traceparent].every(innocent))) this.#publish(event, this.startedAtMs);
+    else this.#tell(event, this.startedAtMs, asItIs);
   }
 
   emitAttemptStarted(atMs: number): void {
     if (this.ended || !this.#heard) return;
     const event = this.#event('attempt_started');
     event.attempt = this.attempts;
-    this.#tell(event, atMs);
+    this.#tell(event, atMs, asItIs);
   }
 
   /** @param own how many attempts at the tool in use that took */
@@ -169,21 +183,17 @@ export class CallRecord {
     const event = this.#event('attempt_succeeded');
     event.attempt = this.attempts;
     event.durationMs = durationMs;
-    this.#tell(event, atMs);
+    this.#tell(event, atMs, asItIs);
   }
 
   emitSettled(result: ToolResultEnvelope): void {
     if (this.ended || !this.#heard) return;
     const { error, fromCache, retriedBy } = result;
     if (error !== undefined || fromCache || retriedBy !== undefined || this.layer.captures) return this.emit({ type: 'settled', result });
-    const { callId: requestId } = this.call;
-    const { toolName } = this;
-    const { durationMs, attempts, status } = result;
-    const withoutOutput: ToolResultEnvelope = { requestId, fromCache, toolName, durationMs, attempts, status };
     const event = this.#event('settled');
     const owned = this.#report !== undefined;
-    event.result = owned ? result : withoutOutput;
-    this.#tell(event, undefined, owned ? (whole) => ({ ...whole, result: withoutOutput }) as TraceEvent : asItIs);
+    event.result = owned ? result : withoutOutput(event, result);
+    this.#tell(event, undefined, owned ? settledWithoutOutput : asItIs);
   }
 
   get #heard(): boolean {
@@ -201,13 +211,17 @@ export class CallRecord {
    */
   emit(body: EventBody, atMs?: number): void {
     if (this.ended || !this.#heard) return;
-    this.layer.trace.publish(Object.assign(this.#event(body.type), body) as unknown as Unstamped, this.#report, atMs);
+    this.#publish(Object.assign(this.#event(body.type), body), atMs);
   }
 
   /** Tells what has only numbers, words of ours and the names of the call: where these are no secrets, nothing is. */
-  #tell(event: CallEvent, atMs?: number, shown: Shown = asItIs): void {
-    const { trace } = this.layer;
-    trace.publish(event as unknown as Unstamped, this.#report, atMs, trace.observed && this.#isInnocent(trace.discretion) ? shown : undefined);
+  #tell(event: CallEvent, atMs: number | undefined, shown: Shown): void {
+    const { observed, discretion } = this.layer.trace;
+    this.#publish(event, atMs, observed && this.#isInnocent(discretion) ? shown : undefined);
+  }
+
+  #publish(event: object, atMs?: number, shown?: Shown): void {
+    this.layer.trace.publish(event as Unstamped, this.#report, atMs, shown);
   }
 
   #isInnocent(discretion: Discretion): boolean {

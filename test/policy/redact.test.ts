@@ -82,6 +82,8 @@ describe('R-11.4 events', () => {
     expect(outputOf(redact(settled({ guest: { name: 'Ann', loyaltyNumber: '42' } })))).toEqual({ content: { guest: { name: 'A.', loyaltyNumber: '[redacted]' } } });
     const failing = createRedactor({ also: () => { throw new Error('no'); } });
     expect(failing({ source: 'layer', type: 'store_changed', seq: 1, atMs: 0, state: 'lost', message: 'm' })).toMatchObject({ message: '[redacted]' });
+    const shouting = createRedactor({ also: (text) => text.toUpperCase() });
+    expect(shouting({ source: 'layer', type: 'store_changed', seq: 1, atMs: 0, state: 'lost', message: 'm' })).toMatchObject({ source: 'layer', type: 'store_changed', message: 'M' });
     const silent = createRedactor({ also: (() => undefined) as unknown as (text: string) => string });
     expect(silent({ source: 'layer', type: 'store_changed', seq: 1, atMs: 0, state: 'lost', message: 'm' })).toMatchObject({ message: '[redacted]' });
   });

@@ -107,6 +107,19 @@ describe('R-7.4 logs', () => {
     expect(lines().at(-1)).toMatchObject({ sessionKey: 'a b', reason: 'boom {"level":30,"event":"tool_call_end","state":"done"}31m' });
   });
 
+  it('R-7.4 no line is made for a level that the logger does not write, and what follows knows its call', async () => {
+    const quiet = logger();
+    quiet.log.level = 'warn';
+    const { run, spillway } = layerOf([stepped('shaky', [() => { throw reset(); }, () => 'ok'])]);
+    spillway.trace$.subscribe(pinoSink(quiet.log));
+    const made: object[] = [];
+    const write = (fields: object): void => void made.push(fields);
+    spillway.trace$.subscribe(pinoSink({ info: write, warn: write, error: write, isLevelEnabled: (level) => level !== 'info' }));
+    await run({ toolName: 'shaky', session: 's' });
+    expect(quiet.lines()).toMatchObject([{ event: 'tool_call_retry', sessionKey: 's', elapsedMs: 0 }]);
+    expect(made).toMatchObject([{ event: 'tool_call_retry', sessionKey: 's' }]);
+  });
+
   it('R-7.1 a logger that throws changes no outcome, and its state stays right', async () => {
     const layer = layerOf([stepped('shaky', [() => { throw reset(); }, () => 'ok'])]);
     let asked = 0;
