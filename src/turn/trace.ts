@@ -31,49 +31,65 @@ export interface Trace {
 }
 
 export function createTrace(runtime: Runtime, discretion: Discretion = createDiscretion()): Trace {
-  const events$ = new QuietSource<TraceEvent>();
-  let dropped = 0;
-  const stream$ = new QuietStream<TraceEvent>((subscriber) => events$.add(subscriber), () => dropped++);
-  let seq = 0;
-  let lastAtMs = 0;
-  const untold: Array<{ readonly event: TraceEvent; readonly shown: Shown }> = [];
-  let telling = false;
-  const tell = (): void => {
-    if (telling) return;
-    telling = true;
+  return new LayerTrace(runtime, discretion);
+}
+
+/** A class: functions of its own for each layer would not be compiled into those that call them. */
+class LayerTrace implements Trace {
+  readonly events$: Observable<TraceEvent>;
+  readonly discretion: Discretion;
+  readonly #runtime: Runtime;
+  readonly #source = new QuietSource<TraceEvent>();
+  #dropped = 0;
+  #seq = 0;
+  #lastAtMs = 0;
+  readonly #untold: Array<{ readonly event: TraceEvent; readonly shown: Shown }> = [];
+  #telling = false;
+
+  constructor(runtime: Runtime, discretion: Discretion) {
+    this.#runtime = runtime;
+    this.discretion = discretion;
+    this.events$ = new QuietStream<TraceEvent>((subscriber) => this.#source.add(subscriber), () => this.#dropped++);
+  }
+
+  get observed(): boolean {
+    return this.#source.observed;
+  }
+
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  publish(event: Unstamped, own?: (event: TraceEvent) => void, atMs: number = this.#runtime.now(), shown: Shown = this.discretion.show): void {
+    event.seq = ++this.#seq;
+    // Times do not go back, whoever read the clock first.
+    if (atMs > this.#lastAtMs) this.#lastAtMs = atMs;
+    event.atMs = this.#lastAtMs;
+    // The union of the stamped events, member by member.
+    const stamped = event as TraceEvent;
+    if (!this.#source.observed) return own?.(stamped);
+    if (own !== undefined || this.#telling || this.#untold.length > 0) {
+      this.#untold.push({ event: stamped, shown });
+      own?.(stamped);
+      return this.#tell();
+    }
+    // Nothing is before it and nobody hears it first: it makes no queue, unless a subscriber causes one.
+    this.#telling = true;
+    this.#source.next(shown(stamped));
+    this.#telling = false;
+    if (this.#untold.length > 0) this.#tell();
+  }
+
+  close(): void {
+    this.#source.complete();
+  }
+
+  #tell(): void {
+    if (this.#telling) return;
+    this.#telling = true;
     // Grows while it is walked: what a subscriber causes by what it hears comes after it, for all of them.
-    for (const { event, shown } of untold) events$.next(shown(event));
-    untold.length = 0;
-    telling = false;
-  };
-  return {
-    events$: stream$,
-    discretion,
-    get observed() {
-      return events$.observed;
-    },
-    get dropped() {
-      return dropped;
-    },
-    publish: (event, own, atMs = runtime.now(), shown = discretion.show) => {
-      event.seq = ++seq;
-      // Times do not go back, whoever read the clock first.
-      if (atMs > lastAtMs) lastAtMs = atMs;
-      event.atMs = lastAtMs;
-      // The union of the stamped events, member by member.
-      const stamped = event as TraceEvent;
-      if (!events$.observed) return own?.(stamped);
-      if (own !== undefined || telling || untold.length > 0) {
-        untold.push({ event: stamped, shown });
-        own?.(stamped);
-        return tell();
-      }
-      // Nothing is before it and nobody hears it first: it makes no queue, unless a subscriber causes one.
-      telling = true;
-      events$.next(shown(stamped));
-      telling = false;
-      if (untold.length > 0) tell();
-    },
-    close: () => events$.complete(),
-  };
+    for (const { event, shown } of this.#untold) this.#source.next(shown(event));
+    this.#untold.length = 0;
+    this.#telling = false;
+  }
 }
