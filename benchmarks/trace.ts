@@ -49,10 +49,9 @@ export async function benchmarkTrace(): Promise<Question> {
     pino: 'pino alone, the two lines of a call',
     ready: 'pino’s destination alone, two lines that are ready',
   } as const;
-  const ways: Ways = {
+  const watching: Ways = { [names.alone]: calls(alone), [names.watched]: calls(watched), [names.made]: calls(made) };
+  const writing: Ways = {
     [names.alone]: calls(alone),
-    [names.watched]: calls(watched),
-    [names.made]: calls(made),
     [names.logged]: written(ofSink, calls(logged)),
     // What the sink writes for a call: less than that no sink can cost.
     [names.pino]: written(ofPino, async () => {
@@ -66,20 +65,22 @@ export async function benchmarkTrace(): Promise<Question> {
       for (let line = 0; line < 2 * CALLS; line++) ofNobody.write(READY);
     }),
   };
-  const { figures, us, ratio } = await sideBySide(ways, CALLS, ROUNDS);
+  // Apart: the lines that wait to be written are old by the time they are, and collecting them goes on beside whatever is measured next.
+  const inMemory = await sideBySide(watching, CALLS, ROUNDS);
+  const { figures, us, ratio } = await sideBySide(writing, CALLS, ROUNDS);
   const lines = readFileSync(fileOf('sink'), 'utf8').trimEnd().split('\n').length;
   for (const destination of [ofSink, ofPino, ofNobody]) destination.end();
   rmSync(folder, { recursive: true, force: true });
   if (seen < CALLS * ROUNDS || lines < 2 * CALLS * ROUNDS) throw new Error('the trace was not told');
   return {
     question: 'What does watching a call cost?',
-    figures,
+    figures: [...inMemory.figures, ...figures.filter(({ name }) => name !== names.alone)],
     ratios: {
       'pino’s two lines alone / a call that nobody watches': ratio(names.pino, names.alone),
       'what pino to a file adds to a call / pino’s two lines alone': (us(names.logged) - us(names.alone)) / us(names.pino),
     },
     targets: [
-      { name: 'with a subscriber that ignores events / without', value: ratio(names.watched, names.alone), limit: 1.15, unit: 'x' },
+      { name: 'with a subscriber that ignores events / without', value: inMemory.ratio(names.watched, names.alone), limit: 1.15, unit: 'x' },
       { name: 'with pino to a file / without', value: ratio(names.logged, names.alone), limit: 1.4, unit: 'x' },
     ],
   };
