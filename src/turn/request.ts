@@ -36,15 +36,23 @@ export interface Call {
   readonly baggage?: Readonly<Record<string, string>>;
 }
 
-const requestSchema: z.ZodType<ToolCallRequest> = z.strictObject({
-  toolName: z.string().min(1).max(256),
+const NAME_MAX = 256;
+const KEY_MAX = 512;
+
+/** The short form, by its rules. */
+export const requestSchema: z.ZodType<ToolCallRequest> = z.strictObject({
+  toolName: z.string().min(1).max(NAME_MAX),
   input: z.unknown().optional(),
-  toolCallId: z.string().min(1).max(256).exactOptional(),
-  idempotencyKey: z.string().min(1).max(512).exactOptional(),
-  session: z.string().min(1).max(512).exactOptional(),
-  actor: z.string().min(1).max(512).exactOptional(),
-  tenant: z.string().min(1).max(512).exactOptional(),
+  toolCallId: z.string().min(1).max(NAME_MAX).exactOptional(),
+  idempotencyKey: z.string().min(1).max(KEY_MAX).exactOptional(),
+  session: z.string().min(1).max(KEY_MAX).exactOptional(),
+  actor: z.string().min(1).max(KEY_MAX).exactOptional(),
+  tenant: z.string().min(1).max(KEY_MAX).exactOptional(),
 });
+
+const REQUEST_KEYS: ReadonlySet<string> = new Set(['toolName', 'input', 'toolCallId', 'idempotencyKey', 'session', 'actor', 'tenant']);
+
+const isText = (value: unknown, max: number): boolean => typeof value === 'string' && value !== '' && value.length <= max;
 
 /** The first issues of a failed parse, each with its path. */
 const worded = (error: z.core.$ZodError): string =>
@@ -87,20 +95,35 @@ const fromEnvelope = (envelope: ToolCallEnvelope, runtime: Runtime): Call => {
   };
 };
 
-const fromRequest = (request: ToolCallRequest, runtime: Runtime): Call => ({
-  callId: runtime.id(),
-  toolName: request.toolName,
-  input: request.input,
-  required: true,
+const fromRequest = ({ toolName, input, toolCallId, idempotencyKey, session, actor, tenant }: ToolCallRequest, runtime: Runtime): Call => {
   // Nobody gets yesterday's answer without asking.
-  dedupeMode: request.idempotencyKey === undefined ? 'disabled' : 'enforced',
-  deadlineMs: Infinity,
-  ...(request.toolCallId === undefined ? undefined : { toolCallId: request.toolCallId }),
-  ...(request.idempotencyKey === undefined ? undefined : { idempotencyKey: request.idempotencyKey }),
-  ...(request.session === undefined ? undefined : { session: request.session }),
-  ...(request.actor === undefined ? undefined : { actor: request.actor }),
-  ...(request.tenant === undefined ? undefined : { tenant: request.tenant }),
-});
+  const dedupeMode = idempotencyKey === undefined ? 'disabled' : 'enforced';
+  const call: { -readonly [Key in keyof Call]: Call[Key] } = { callId: runtime.id(), toolName, input, required: true, dedupeMode, deadlineMs: Infinity };
+  if (toolCallId !== undefined) call.toolCallId = toolCallId;
+  if (idempotencyKey !== undefined) call.idempotencyKey = idempotencyKey;
+  if (session !== undefined) call.session = session;
+  if (actor !== undefined) call.actor = actor;
+  if (tenant !== undefined) call.tenant = tenant;
+  return call;
+};
+
+/**
+ * The short form, if it is well as it is; else the schema is to judge it. The schema's own judgement of it costs as much as the rest of a plain call.
+ * Each field is read once: a getter may give another value the next time.
+ */
+const wellFormed = (request: ToolCallRequest): ToolCallRequest | undefined => {
+  for (const key in request) if (!REQUEST_KEYS.has(key)) return undefined;
+  const { toolName, input, toolCallId, idempotencyKey, session, actor, tenant } = request;
+  const well =
+    isText(toolName, NAME_MAX) &&
+    (isText(toolCallId, NAME_MAX) || (toolCallId === undefined && !('toolCallId' in request))) &&
+    (isText(idempotencyKey, KEY_MAX) || (idempotencyKey === undefined && !('idempotencyKey' in request))) &&
+    (isText(session, KEY_MAX) || (session === undefined && !('session' in request))) &&
+    (isText(actor, KEY_MAX) || (actor === undefined && !('actor' in request))) &&
+    (isText(tenant, KEY_MAX) || (tenant === undefined && !('tenant' in request))) &&
+    !Array.isArray(request);
+  return well ? { toolName, input, toolCallId, idempotencyKey, session, actor, tenant } as ToolCallRequest : undefined;
+};
 
 const isEnvelope = (request: object): request is ToolCallEnvelope => 'contractVersion' in request || 'payload' in request || 'target' in request;
 
@@ -114,7 +137,10 @@ export function readRequest(request: ToolCallRequest | ToolCallEnvelope, runtime
     error,
   });
   try {
-    const envelope = typeof request === 'object' && request !== null && isEnvelope(request);
+    const isObject = typeof request === 'object' && request !== null;
+    const envelope = isObject && isEnvelope(request);
+    const well = isObject && !envelope ? wellFormed(request) : undefined;
+    if (well !== undefined) return { call: fromRequest(well, runtime) };
     const parsed = (envelope ? toolCallEnvelopeSchema : requestSchema).safeParse(request);
     if (!parsed.success) return malformed(invalid(envelope ? 'The tool call envelope' : 'The tool call request', worded(parsed.error)));
     return { call: envelope ? fromEnvelope(parsed.data as ToolCallEnvelope, runtime) : fromRequest(parsed.data, runtime) };
