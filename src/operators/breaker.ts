@@ -25,7 +25,8 @@ export interface BreakerState {
 export type Admission =
   | {
       readonly admitted: true;
-      success(): void;
+      /** @param atMs now, from one who has just read the runtime's clock */
+      success(atMs?: number): void;
       /** The error's `retryAfterMs` is a floor under the cooldown. */
       failure(error?: unknown): void;
       /** It ended, and says nothing about the dependency. */
@@ -77,7 +78,7 @@ const retryAfterMs = (memory: BreakerMemory, settings: BreakerSettings, atMs: nu
 const hintOf = (error: unknown, runtime: Runtime): number | undefined =>
   error === undefined ? undefined : toToolExecutionError(error, () => runtime.wallNow()).retryAfterMs;
 
-type PermitEnd = (given: Permit, startedAtMs: number, outcome: BreakerOutcome, error?: unknown) => void;
+type PermitEnd = (given: Permit, startedAtMs: number, outcome: BreakerOutcome, error?: unknown, atMs?: number) => void;
 
 /** Ends once. A class: five functions for each call would cost more than its two decisions. */
 class LivePermit implements GivenPermit {
@@ -93,8 +94,8 @@ class LivePermit implements GivenPermit {
     this.#end = end;
   }
 
-  success(): void {
-    this.#settle('success');
+  success(atMs?: number): void {
+    this.#settle('success', undefined, atMs);
   }
 
   failure(error?: unknown): void {
@@ -109,10 +110,10 @@ class LivePermit implements GivenPermit {
     this.#settle('ignored');
   }
 
-  #settle(outcome: BreakerOutcome, error?: unknown): void {
+  #settle(outcome: BreakerOutcome, error?: unknown, atMs?: number): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#end(this.#given, this.#startedAtMs, outcome, error);
+    this.#end(this.#given, this.#startedAtMs, outcome, error, atMs);
   }
 }
 
@@ -197,8 +198,7 @@ export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = l
     share(),
   );
 
-  const end: PermitEnd = (given, startedAtMs, outcome, error) => {
-    const atMs = runtime.now();
+  const end: PermitEnd = (given, startedAtMs, outcome, error, atMs = runtime.now()) => {
     const hintMs = hintOf(error, runtime);
     const ended = { type: 'outcome', atMs, permit: given, outcome, durationMs: atMs - startedAtMs } as const;
     tell(hintMs === undefined ? ended : { ...ended, retryAfterMs: hintMs });

@@ -109,10 +109,14 @@ export class CallRecord {
   }
 
   get history(): History {
+    return this.historyAt(this.site.runtime.now());
+  }
+
+  historyAt(atMs: number): History {
     return {
       requestId: this.call.callId,
       toolName: this.toolName,
-      durationMs: Math.max(0, this.site.runtime.now() - this.startedAtMs),
+      durationMs: Math.max(0, atMs - this.startedAtMs),
       attempts: this.attempts,
       retriedBy: this.#retriedBy ?? NO_RETRIES,
     };

@@ -105,11 +105,11 @@ export class GuardedCall implements TrialOwner, SeatOwner, RunningCall {
     this.#record.late = true;
   }
 
-  trialSucceeded(output: unknown): void {
+  trialSucceeded(output: unknown, atMs: number): void {
     this.#learn(true);
-    const { toolName, call, history } = this.#record;
+    const { toolName, call } = this.#record;
     const metadata = toolName === call.toolName ? undefined : { alternativeFor: call.toolName };
-    this.#conclude({ result: successResult(history, output, metadata) });
+    this.#conclude({ result: successResult(this.#record.historyAt(atMs), output, metadata) });
   }
 
   trialFailed(failure: Failure, { strategy, toolName }: RecoveryDecision, untried: readonly string[] = this.#untried): void {

@@ -19,7 +19,8 @@ import { reportOf, type Failure } from './result.ts';
 
 /** Who made a trial and hears its end. */
 export interface TrialOwner {
-  trialSucceeded(output: unknown): void;
+  /** @param atMs when, as just read */
+  trialSucceeded(output: unknown, atMs: number): void;
   trialFailed(failure: Failure, decision: RecoveryDecision): void;
 }
 
@@ -160,18 +161,18 @@ export class Trial implements AttemptOwner {
   }
 
   attemptSucceeded(output: unknown): void {
-    this.#permit?.success();
+    const atMs = this.#record.site.runtime.now();
+    this.#permit?.success(atMs);
     this.#learn(true);
     // Whoever heard of the breaker's change may have ended the call.
     if (this.#over) return;
     this.#over = true;
     this.#attempt = undefined;
-    const atMs = this.#record.site.runtime.now();
     const durationMs = Math.max(0, atMs - this.#attemptStartedAtMs);
     this.#record.recordAttempt(durationMs);
     this.#record.layer.hooks?.after(this.#subject, this.#record.attempts, { durationMs, output });
     this.#record.emitAttemptSucceeded(durationMs, this.#ownAttempts, atMs);
-    this.#owner.trialSucceeded(output);
+    this.#owner.trialSucceeded(output, atMs);
   }
 
   attemptFailed(thrown: unknown): void {
