@@ -152,12 +152,11 @@ const OPTION_KEYS = [
   'around',
 ];
 
-const siteOf = ({ runtime }: Layer, { signal }: CallOptions, report?: (event: ToolEvent) => void): CallSite => ({
-  runtime,
-  deadlineMs: Infinity,
-  ...(signal === undefined ? {} : { signal }),
-  ...(report === undefined ? {} : { report }),
-});
+/** Most promises' calls have nothing of their own, and one site for all of them. */
+const siteOf = (site: CallSite, { signal }: CallOptions, report?: (event: ToolEvent) => void): CallSite => {
+  if (signal === undefined && report === undefined) return site;
+  return { ...site, ...(signal === undefined ? {} : { signal }), ...(report === undefined ? {} : { report }) };
+};
 
 const toolOf = ({ registry }: Layer, { tool, execute }: CallOptions): GuardedTool | undefined => {
   if (tool !== undefined) return execute === undefined ? registry.of(tool) : executedBy(registry.of(tool), execute);
@@ -213,6 +212,7 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     running: new RunningCalls(),
     closed: false,
   };
+  const site: CallSite = { runtime, deadlineMs: Infinity };
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     layer.closed = true;
@@ -225,14 +225,14 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     call: (request, callOptions = {}) =>
       new Observable((subscriber) => {
         const { call, error } = readRequest(request, runtime);
-        const guarded = new GuardedCall(layer, siteOf(layer, callOptions, (event) => subscriber.next(event)), callOf(call, callOptions), () => subscriber.complete());
+        const guarded = new GuardedCall(layer, siteOf(site, callOptions, (event) => subscriber.next(event)), callOf(call, callOptions), () => subscriber.complete());
         subscriber.add(() => guarded.abandon());
         guarded.begin(toolOf(layer, callOptions), error);
       }),
     execute: (request, callOptions = {}) =>
       new Promise((resolve) => {
         const { call, error } = readRequest(request, runtime);
-        new GuardedCall(layer, siteOf(layer, callOptions), callOf(call, callOptions), ({ result }) => resolve(result)).begin(toolOf(layer, callOptions), error);
+        new GuardedCall(layer, siteOf(site, callOptions), callOf(call, callOptions), ({ result }) => resolve(result)).begin(toolOf(layer, callOptions), error);
       }),
     // The values are those of the plan's own nodes, which only the plan's type knows.
     turn: <Values>(plan: Plan<Values>, turnOptions: TurnOptions = {}) => runTurn(layer, plan as Plan, turnOptions) as Observable<TypedTurnEvent<Values>>,

@@ -49,9 +49,9 @@ export class Attempt implements ContextOwner {
     const { tool, timeoutMs } = this.#guarded;
     try {
       const { around } = record.layer;
+      const context = new AttemptContext(this, record, number);
       // The registry holds tools of any input; each has just checked its own.
-      const run = (): unknown => tool.execute(input as never, new AttemptContext(this, record, number));
-      this.#follow(around === undefined ? run() : around(record.call.callId, number, run));
+      this.#follow(around === undefined ? tool.execute(input as never, context) : around(record.call.callId, number, () => tool.execute(input as never, context)));
     } catch (error) {
       this.#fail(error);
     }

@@ -43,11 +43,16 @@ export interface BreakerListener {
 
 const VERBS = { force_open: 'forceOpen', reset: 'reset', disable: 'disable' } as const;
 
+/** The length keeps two different pairs from giving one key. */
+const keyOf = (toolName: string, scope: string): string => `${scope.length}:${scope}${toolName}`;
+
 /** A registry that makes each breaker when it is first asked for, with the options of its tool (R-3.7). */
 export function createBreakers(optionsOf: (toolName: string) => BreakerOptions | undefined, runtime: Runtime, listener: BreakerListener, max: number = BREAKERS_MAX): Breakers {
   checkNumber('maxBreakers', max, integer(1, 1_000_000));
   // Stamped when used, and not moved to a Map's end: a Map that loses and gains an entry with each call is made anew every few calls.
   const entries = new Map<string, BreakerEntry & { usedAt: number }>();
+  // Those of no scope once more, by their tools: most calls find theirs without making a key.
+  const unscoped = new Map<string, BreakerEntry & { usedAt: number }>();
   let uses = 0;
   // Of names whose order is another one than that of all.
   const ordered = new Map<string, BreakerOrder>();
@@ -68,20 +73,21 @@ export function createBreakers(optionsOf: (toolName: string) => BreakerOptions |
     const evicted = oldest === undefined ? undefined : entries.get(oldest);
     if (oldest === undefined || evicted === undefined) return;
     entries.delete(oldest);
+    if (evicted.scope === '') unscoped.delete(evicted.toolName);
     listener.evicted(evicted.toolName, evicted.scope);
   };
   return {
     get: (toolName, scope = '', options = optionsOf(toolName)) => {
-      // The length keeps two different pairs from giving one key.
-      const key = `${scope.length}:${scope}${toolName}`;
-      const found = entries.get(key);
+      const found = scope === '' ? unscoped.get(toolName) : entries.get(keyOf(toolName, scope));
       if (found !== undefined) {
         found.usedAt = ++uses;
         return found.breaker;
       }
       if (entries.size >= max) evictOldest();
       const breaker = createBreaker(options, runtime, (from, to) => listener.changed(toolName, scope, from, to));
-      entries.set(key, { breaker, toolName, scope, usedAt: ++uses });
+      const entry = { breaker, toolName, scope, usedAt: ++uses };
+      entries.set(keyOf(toolName, scope), entry);
+      if (scope === '') unscoped.set(toolName, entry);
       const standing = standingOf(toolName);
       if (standing !== 'reset') breaker[VERBS[standing]]();
       return breaker;

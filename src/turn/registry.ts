@@ -131,7 +131,7 @@ const guard = (tool: AnyTool, { profile, defaults, breakerKey }: Surroundings, i
       breaker,
       breakerName,
       get alternatives() {
-        return alternatives.filter(isThere);
+        return alternatives.length === 0 ? alternatives : alternatives.filter(isThere);
       },
       effects: policy.effects ?? 'read',
       classification: { ...defaults.classification, ...own.classification },
