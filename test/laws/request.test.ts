@@ -23,7 +23,7 @@ const kind = fc.oneof({ weight: 6, arbitrary: fc.constant('plain') }, fc.constan
 
 const built = (fields: readonly Field[], of: string): ToolCallRequest => {
   const parent: object = {};
-  const request: object = of === 'array' ? [] : Object.create(of === 'bare' ? null : parent);
+  const request = of === 'array' ? [] : (Object.create(of === 'bare' ? null : parent) as object);
   for (const { key: where, value: what, standing: how } of fields) {
     const place = how.startsWith('inherited') ? parent : request;
     const enumerable = !how.endsWith('hidden');
