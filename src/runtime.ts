@@ -1,5 +1,4 @@
 import { Observable } from 'rxjs';
-import { v7 as uuidv7 } from 'uuid';
 import type { Runtime } from './contract/runtime.ts';
 
 /** `setTimeout` takes 31 bits; a longer wait is a chain of these. */
@@ -49,33 +48,32 @@ const timers = (hold: boolean): Pick<Runtime, 'after' | 'soon'> => ({
 });
 
 /** Random bytes are drawn for many stems at a time: one draw costs more than the rest of a stem. */
-const POOL_BYTES = 4096;
-const ID_BYTES = 16;
-const pool = new Uint8Array(POOL_BYTES);
-let drawn = POOL_BYTES;
+const pool = new Uint8Array(4096);
+const STEM_BYTES = 16;
+let drawn = pool.length;
 
-/** The last byte of an id, as it is written. */
-const LAST_BYTES: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
-const STEM_LENGTH = 34;
+const BYTES: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 /** A stem's first id ends below this, so that it always has enough of them. */
 const FIRST_MAX = 128;
 
 /** All of an id but its last byte: for one millisecond, and at most 256 ids. */
 let stem = '';
 let stemMs = Number.NaN;
-let stemSequence = 0;
-let last = LAST_BYTES.length;
+/** The 12 bits behind the time. */
+let stemOrder = 0;
+let last = BYTES.length;
 
 const renewStem = (ms: number): void => {
-  if (drawn === POOL_BYTES) {
+  if (drawn === pool.length) {
     crypto.getRandomValues(pool);
     drawn = 0;
   }
-  const random = pool.subarray(drawn, (drawn += ID_BYTES));
-  // Further stems of a millisecond count on, so that ids stay in order. The bytes up to 6 are the sequence's and the time's, and unused otherwise.
-  const [first = 0, a = 0, b = 0, c = 0, d = 0] = random;
-  stemSequence = ms === stemMs ? stemSequence + 1 : ((a & 0x7f) << 24) | (b << 16) | (c << 8) | d;
-  stem = uuidv7({ random, msecs: ms, seq: stemSequence }).slice(0, STEM_LENGTH);
+  const [first = 0, order = 0, more = 0, variant = 0, ...rest] = pool.subarray(drawn, (drawn += STEM_BYTES));
+  // Further stems of a millisecond count on, so that ids stay in order: from below the middle, so that there is room.
+  stemOrder = ms === stemMs ? (stemOrder + 1) % 4096 : (order * 256 + more) % 2048;
+  const time = ms.toString(16).padStart(12, '0');
+  const [a, b, c, d, e, f] = rest.map((byte) => BYTES[byte]);
+  stem = `${time.slice(0, 8)}-${time.slice(8)}-7${stemOrder.toString(16).padStart(3, '0')}-${BYTES[128 + (variant % 64)]}${a}-${b}${c}${d}${e}${f}`;
   stemMs = ms;
   last = first % FIRST_MAX;
 };
@@ -83,8 +81,8 @@ const renewStem = (ms: number): void => {
 /** A UUIDv7. Those of a millisecond differ in their ends and are in order: to write all of one anew would cost five times as much. */
 const id = (): string => {
   const ms = Date.now();
-  if (ms !== stemMs || last === LAST_BYTES.length) renewStem(ms);
-  return stem + LAST_BYTES[last++];
+  if (ms !== stemMs || last === BYTES.length) renewStem(ms);
+  return stem + BYTES[last++];
 };
 
 /** Bytes that nobody can guess, for keys. No part of a `Runtime`: what can be replayed can be guessed. */
