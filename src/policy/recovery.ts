@@ -1,39 +1,14 @@
-import type { FailureNotification, RecoveryCode, RecoveryDecision, RecoveryStrategy } from '../contract/recovery.ts';
+import type { FailureNotification, RecoveryDecision, RecoveryStrategy } from '../contract/recovery.ts';
 import { experienced } from './experience.ts';
 import { guided } from './guidance.ts';
+import { mayHaveTakenEffect, retryDelayMs, retryRefusal, type RetryRefusal } from './retry-refusal.ts';
 
 /** Codes that no alternative may get round: a no is a no, and nothing is done twice (R-6.1). */
 const WITHOUT_ALTERNATIVE: ReadonlySet<string> = new Set(['blocked', 'not_permitted', 'conflict']);
 
 const seconds = (ms: number): string => `${Number((ms / 1000).toFixed(3))} s`;
 
-type Refusal = Exclude<RecoveryCode, 'canceled' | 'turn_deadline' | 'transient' | 'guidance' | 'experience'>;
-
-/** The wait before a retry: the backoff, and no less than the server asked for, if that can be read (R-2.4). */
-const retryDelayMs = ({ nextDelayMs, error: { retryAfterMs = 0 } }: FailureNotification): number => (retryAfterMs > nextDelayMs ? retryAfterMs : nextDelayMs);
-
-/** Whether doing it again can do no harm, although the failed attempt may have taken effect. */
-const mayRepeatEffects = ({ effects, safetyCritical, hasIdempotencyKey, retrySafe }: FailureNotification): boolean =>
-  effects === 'read' || (safetyCritical !== true && (hasIdempotencyKey || retrySafe));
-
-const mayHaveTakenEffect = (failure: FailureNotification): boolean => failure.error.uncertain && !mayRepeatEffects(failure);
-
-/** Why a failure may not be retried, the first reason that holds; `undefined` when it may (R-2.5). */
-function retryRefusal(failure: FailureNotification): Refusal | undefined {
-  const { error, attempt, maxAttempts, elapsedMs, maxTotalTimeMs, nextDelayMs } = failure;
-  const hintMs = error.retryAfterMs;
-  const unreadableHint = hintMs !== undefined && !(hintMs >= 0);
-  if (failure.classification === 'permanent') return 'permanent';
-  if (attempt >= maxAttempts) return 'attempts_exhausted';
-  if (elapsedMs + nextDelayMs >= maxTotalTimeMs) return 'time_exhausted';
-  if (!failure.budgetAvailable || error.kind === 'retry_budget_exhausted') return 'budget_exhausted';
-  if (error.kind === 'circuit_open' || failure.breakerState === 'open' || failure.breakerState === 'forced_open') return 'circuit_open';
-  if (mayHaveTakenEffect(failure)) return 'uncertain_mutation';
-  if (!unreadableHint && elapsedMs + retryDelayMs(failure) >= maxTotalTimeMs) return 'retry_after_too_long';
-  return unreadableHint ? 'no_retry_hint' : undefined;
-}
-
-const reasonOf = (failure: FailureNotification, code: Refusal): string => {
+const reasonOf = (failure: FailureNotification, code: RetryRefusal): string => {
   const { error, attempt, maxAttempts, maxTotalTimeMs } = failure;
   switch (code) {
     case 'permanent':
@@ -56,10 +31,10 @@ const reasonOf = (failure: FailureNotification, code: Refusal): string => {
 };
 
 /** Refusals by time alone: the turn's end outranks them, since it would have ended the wait as well. */
-const isAboutTime = (code: Refusal | undefined): boolean => code === undefined || code === 'time_exhausted' || code === 'retry_after_too_long';
+const isAboutTime = (code: RetryRefusal | undefined): boolean => code === undefined || code === 'time_exhausted' || code === 'retry_after_too_long';
 
 /** Every decision that is possible, the one to take first. */
-const options = (failure: FailureNotification, code: Refusal | undefined): RecoveryDecision[] => {
+const options = (failure: FailureNotification, code: RetryRefusal | undefined): RecoveryDecision[] => {
   const { error, alternatives, required } = failure;
   const reason = code === undefined ? `${error.kind} is temporary, and attempts and time are left` : reasonOf(failure, code);
   const why = { code: code ?? ('transient' as const), reason };
