@@ -51,16 +51,15 @@ class Model {
 
   /** What has become ready starts in the order in which it did, while there are places. */
   #advance(): void {
-    for (let changed = true; changed; ) {
-      changed = false;
+    for (;;) {
       this.shape.nodes.forEach((_, place) => {
         const settled = needsOf(this.shape, place).every((need) => this.states[need] !== undefined && this.states[need] !== 'running');
         if (settled && this.states[place] === undefined && !this.ready.includes(place)) this.ready.push(place);
       });
-      while (this.ready.length > 0 && this.running.length < this.shape.concurrency) {
-        this.#arrives(this.ready.shift() ?? 0);
-        changed = true;
-      }
+      // One at a time: a skip makes others ready before the next one is looked at.
+      const next = this.running.length < this.shape.concurrency ? this.ready.shift() : undefined;
+      if (next === undefined) return;
+      this.#arrives(next);
     }
   }
 
