@@ -1,10 +1,11 @@
-import { Observable, Subscriber } from 'rxjs';
+import { Subscriber, type Observable } from 'rxjs';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { toToolExecutionError } from '../entrance/tool.ts';
 import { breakerOutcome } from '../policy/breaker-outcome.ts';
 import type { BreakerOutcome } from '../policy/breaker.ts';
 import { classify } from '../policy/classify.ts';
 import type { Breaker, GivenPermit } from './breaker.ts';
+import { DirectStream } from './direct-stream.ts';
 
 /** The error of a call that was not admitted. */
 export const circuitOpenError = (retryAfterMs: number): ToolExecutionError =>
@@ -87,6 +88,29 @@ class PermittedSubscriber<T> extends Subscriber<T> {
   }
 }
 
+class BrokenStream<T> extends DirectStream<T> {
+  readonly #source: Observable<T>;
+  readonly #breaker: Breaker;
+  readonly #outcome: Outcome | undefined;
+
+  constructor(source: Observable<T>, breaker: Breaker, outcome: Outcome | undefined) {
+    super();
+    this.#source = source;
+    this.#breaker = breaker;
+    this.#outcome = outcome;
+  }
+
+  begin(subscriber: Subscriber<T>): void {
+    const permit = this.#breaker.admit();
+    if (!permit.admitted) return subscriber.error(circuitOpenError(permit.retryAfterMs));
+    // Whoever heard of the breaker's change may have unsubscribed.
+    if (subscriber.closed) return permit.release();
+    const permitted = new PermittedSubscriber(subscriber, permit, this.#outcome);
+    subscriber.add(permitted);
+    this.#source.subscribe(permitted);
+  }
+}
+
 /**
  * Guards a stream with a breaker: each subscription asks for admission, and tells how it ended.
  *
@@ -102,14 +126,5 @@ class PermittedSubscriber<T> extends Subscriber<T> {
  * fromFetch('https://example.com').pipe(circuitBreaker(breaker), retryBackoff());
  */
 export function circuitBreaker(breaker: Breaker, outcome?: (error: unknown) => BreakerOutcome): <T>(source: Observable<T>) => Observable<T> {
-  return <T>(source: Observable<T>): Observable<T> =>
-    new Observable((subscriber) => {
-      const permit = breaker.admit();
-      if (!permit.admitted) return subscriber.error(circuitOpenError(permit.retryAfterMs));
-      // Whoever heard of the breaker's change may have unsubscribed.
-      if (subscriber.closed) return permit.release();
-      const permitted = new PermittedSubscriber(subscriber, permit, outcome);
-      subscriber.add(permitted);
-      source.subscribe(permitted);
-    });
+  return <T>(source: Observable<T>): Observable<T> => new BrokenStream(source, breaker, outcome);
 }

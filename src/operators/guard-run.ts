@@ -5,9 +5,11 @@ import type { ToolOutput } from '../contract/tool.ts';
 import { toToolExecutionError } from '../entrance/tool.ts';
 import { breakerOutcome } from '../policy/breaker-outcome.ts';
 import { classify } from '../policy/classify.ts';
+import { AbortableStream } from './abortable.ts';
 import { timeoutError } from './attempt-timeout.ts';
 import type { Breaker, GivenPermit } from './breaker.ts';
 import { circuitOpenError, settlePermit } from './circuit-breaker.ts';
+import { endWith } from './consumer.ts';
 import type { Expiry, ExpiryQueue } from './expiry.ts';
 import { fromOutput, isPromiseLike } from './output.ts';
 import { AttemptCount } from './retry-backoff.ts';
@@ -120,7 +122,7 @@ export class GuardRun<T> implements Unsubscribable {
     this.#terms = terms;
     this.#guarded = guarded;
     this.#subscriber = subscriber;
-    subscriber.add(this);
+    endWith(subscriber, this);
   }
 
   /** Begins the next attempt. */
@@ -159,6 +161,7 @@ export class GuardRun<T> implements Unsubscribable {
     if (!this.#isLive(number)) return;
     this.#end();
     this.#permit?.success();
+    this.#closed = true;
     this.#subscriber.complete();
   }
 
@@ -179,18 +182,19 @@ export class GuardRun<T> implements Unsubscribable {
 
   #begin(number: number): void {
     const guarded = this.#guarded;
-    if (typeof guarded === 'function') return this.#work(guarded, number);
+    // Right behind `abortable` it is the same as `from`, and one subscriber less.
+    if (typeof guarded === 'function' || guarded instanceof AbortableStream) return this.#work(guarded, number);
     const attempt = new StreamAttempt(this, number);
     this.#inner = attempt;
     guarded.subscribe(attempt);
   }
 
   /** What `abortable` does. */
-  #work(work: (context: GuardContext) => ToolOutput<T>, number: number): void {
+  #work(work: ((context: GuardContext) => ToolOutput<T>) | AbortableStream<T>, number: number): void {
     const context = new WorkContext(number);
     this.#context = context;
     try {
-      const output = work(context);
+      const output = typeof work === 'function' ? work(context) : work.work(context.signal);
       if (isPromiseLike(output)) {
         output.then(
           (value) => this.#give(number, value),

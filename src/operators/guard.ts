@@ -1,12 +1,12 @@
-import { Observable } from 'rxjs';
+import type { Observable, Subscriber } from 'rxjs';
 import type { BreakerOptions, RetryPolicy } from '../contract/policy.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import type { ToolOutput } from '../contract/tool.ts';
 import { retryPolicy } from '../policy/backoff.ts';
 import { checkKeys, checkNumber, positiveDuration } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
-import { AbortableStream } from './abortable.ts';
 import { createBreaker, type Breaker } from './breaker.ts';
+import { DirectStream } from './direct-stream.ts';
 import { queueOf } from './expiry.ts';
 import { GuardRun, type GuardContext, type GuardTerms, type Guarded } from './guard-run.ts';
 
@@ -37,12 +37,20 @@ export interface Guard {
 
 const isBreaker = (breaker: Breaker | BreakerOptions): breaker is Breaker => typeof (breaker as Partial<Breaker>).admit === 'function';
 
-/** Right behind `abortable` it is the same as `from`, and one subscriber less. */
-const workOf = <T>(source: Observable<T>): Guarded<T> => {
-  if (!(source instanceof AbortableStream)) return source;
-  const { work } = source as AbortableStream<T>;
-  return ({ signal }) => work(signal);
-};
+class GuardedStream<T> extends DirectStream<T> {
+  readonly #terms: GuardTerms;
+  readonly #guarded: Guarded<T>;
+
+  constructor(terms: GuardTerms, guarded: Guarded<T>) {
+    super();
+    this.#terms = terms;
+    this.#guarded = guarded;
+  }
+
+  begin(subscriber: Subscriber<T>): void {
+    new GuardRun(this.#terms, this.#guarded, subscriber).start();
+  }
+}
 
 /**
  * Retries, a circuit breaker and a hard timeout as one operator: the same as `attemptTimeout(timeoutMs)`, `circuitBreaker(breaker)` and
@@ -66,8 +74,8 @@ export function guard(options: GuardOptions, runtime: Runtime = liveRuntime): Gu
   if (timeoutMs !== undefined) checkNumber('timeoutMs', timeoutMs, positiveDuration);
   const breaker = given === undefined || isBreaker(given) ? given : createBreaker(given, runtime);
   const terms: GuardTerms = { timeouts: timeoutMs === undefined ? undefined : queueOf(timeoutMs, runtime), breaker, retry: retry === undefined ? undefined : retryPolicy(retry), runtime };
-  const guarded = <T>(what: Guarded<T>): Observable<T> => new Observable((subscriber) => new GuardRun(terms, what, subscriber).start());
-  return Object.assign(<T>(source: Observable<T>): Observable<T> => guarded(workOf(source)), {
+  const guarded = <T>(what: Guarded<T>): Observable<T> => new GuardedStream(terms, what);
+  return Object.assign(<T>(source: Observable<T>): Observable<T> => guarded(source), {
     from: <T>(work: (context: GuardContext) => ToolOutput<T>): Observable<T> => guarded(work),
     breaker,
   });

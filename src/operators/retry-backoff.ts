@@ -1,4 +1,4 @@
-import { Observable, Subscriber, take, type Subscription } from 'rxjs';
+import { Subscriber, take, type Observable, type Subscription } from 'rxjs';
 import type { Classification } from '../contract/error-kind.ts';
 import type { RetryPolicy } from '../contract/policy.ts';
 import type { Runtime } from '../contract/runtime.ts';
@@ -6,8 +6,12 @@ import type { ToolExecutionError } from '../contract/tool-error.ts';
 import { toToolExecutionError } from '../entrance/tool.ts';
 import { backoffDelayMs, retryPolicy } from '../policy/backoff.ts';
 import { classify } from '../policy/classify.ts';
-import { decideRecovery } from '../policy/recovery.ts';
+import { retryDelayMs, retryRefusal, type RetryQuestion } from '../policy/retry-refusal.ts';
 import { liveRuntime } from '../runtime.ts';
+import { DirectStream } from './direct-stream.ts';
+
+/** A stream shares no budget, and whoever retries it says that doing it twice does no harm. An open breaker is an error of its own. */
+const ALONE = { breakerState: 'closed', budgetAvailable: true, effects: 'read', hasIdempotencyKey: false, retrySafe: true } as const;
 
 /** What the attempts of one subscription have used up, and so what is left. */
 export class AttemptCount {
@@ -28,28 +32,10 @@ export class AttemptCount {
     const attempt = ++this.#attempts;
     const { maxAttempts, maxTotalTimeMs } = this.#settings;
     const nextDelayMs = backoffDelayMs(this.#settings, attempt - 1, this.#previousDelayMs, () => this.#runtime.random());
-    const decision = decideRecovery({
-      toolName: '',
-      callId: '',
-      error,
-      classification,
-      breakerState: 'closed',
-      attempt,
-      maxAttempts,
-      elapsedMs: this.#elapsedMs,
-      maxTotalTimeMs,
-      nextDelayMs,
-      turnRemainingMs: Infinity,
-      budgetAvailable: true,
-      alternatives: [],
-      required: true,
-      effects: 'read',
-      hasIdempotencyKey: false,
-      retrySafe: true,
-    });
-    if (decision.strategy !== 'retry') return undefined;
+    const failure: RetryQuestion = { error, classification, attempt, maxAttempts, maxTotalTimeMs, nextDelayMs, elapsedMs: this.#elapsedMs, ...ALONE };
+    if (error.kind === 'canceled' || retryRefusal(failure) !== undefined) return undefined;
     this.#previousDelayMs = nextDelayMs;
-    return decision.delayMs ?? 0;
+    return retryDelayMs(failure);
   }
 
   /** A timer can come late, behind a stalled event loop: no attempt starts once the time is over. */
@@ -120,6 +106,23 @@ class RetryRun<T> {
   }
 }
 
+class RetriedStream<T> extends DirectStream<T> {
+  readonly #source: Observable<T>;
+  readonly #settings: RetryPolicy;
+  readonly #runtime: Runtime;
+
+  constructor(source: Observable<T>, settings: RetryPolicy, runtime: Runtime) {
+    super();
+    this.#source = source;
+    this.#settings = settings;
+    this.#runtime = runtime;
+  }
+
+  begin(subscriber: Subscriber<T>): void {
+    new RetryRun(this.#source, subscriber, this.#settings, this.#runtime).start();
+  }
+}
+
 /**
  * Subscribes again after a transient failure, with jittered backoff, until attempts or time are used up.
  *
@@ -136,5 +139,5 @@ class RetryRun<T> {
  */
 export function retryBackoff(policy: Partial<RetryPolicy> = {}, runtime: Runtime = liveRuntime): <T>(source: Observable<T>) => Observable<T> {
   const settings = retryPolicy(policy);
-  return <T>(source: Observable<T>): Observable<T> => new Observable((subscriber) => new RetryRun(source, subscriber, settings, runtime).start());
+  return <T>(source: Observable<T>): Observable<T> => new RetriedStream(source, settings, runtime);
 }
