@@ -1,11 +1,8 @@
-import { defer, firstValueFrom, map } from 'rxjs';
+import { firstValueFrom, map } from 'rxjs';
 import type { BreakerOptions, RetryPolicy } from '../contract/policy.ts';
 import type { Runtime } from '../contract/runtime.ts';
-import { abortable } from '../operators/abortable.ts';
-import { attemptTimeout } from '../operators/attempt-timeout.ts';
 import { createBreaker } from '../operators/breaker.ts';
-import { circuitBreaker } from '../operators/circuit-breaker.ts';
-import { retryBackoff } from '../operators/retry-backoff.ts';
+import { guard } from '../operators/guard.ts';
 import { retryPolicy } from '../policy/backoff.ts';
 import { checkKeys, checkNumber, positiveDuration } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
@@ -41,7 +38,7 @@ export interface ConversationClient {
 }
 
 /**
- * Guards a conversation state with the operators that guard tools: a timeout for each attempt, a retry with backoff, on request a breaker.
+ * Guards a conversation state with what guards any work: a timeout for each attempt, a retry with backoff, on request a breaker.
  *
  * @param state the state
  * @param options policies
@@ -54,17 +51,13 @@ export interface ConversationClient {
 export function conversationClient(state: ConversationState, options: ConversationClientOptions = {}): ConversationClient {
   checkKeys('conversationClient', options, ['retrieve', 'store', 'breaker', 'runtime']);
   const { runtime = liveRuntime, breaker = false } = options;
-  const guard = breaker === false ? undefined : createBreaker(breaker, runtime);
+  const shared = breaker === false ? undefined : { breaker: createBreaker(breaker, runtime) };
   const guarded = (name: string, { timeoutMs = TIMEOUT_MS, retry = {}, ...rest }: StatePolicy, base: RetryPolicy): (<T>(start: () => T | PromiseLike<T>) => Promise<T>) => {
     checkKeys(name, rest, ['timeoutMs', 'retry']);
     checkNumber(`${name}.timeoutMs`, timeoutMs, positiveDuration);
-    const policy = retryPolicy(retry, base);
-    return <T>(start: () => T | PromiseLike<T>): Promise<T> => {
-      // In a box: an answer that is a list would be taken for a stream.
-      const attempt$ = abortable(async () => ({ answer: await start() })).pipe(attemptTimeout(timeoutMs, runtime));
-      const calm$ = guard === undefined ? attempt$ : attempt$.pipe(circuitBreaker(guard));
-      return firstValueFrom(defer(() => calm$).pipe(retryBackoff(policy, runtime), map(({ answer }) => answer)));
-    };
+    const attempts = guard({ timeoutMs, ...shared, retry: retryPolicy(retry, base) }, runtime);
+    // In a box: an answer that is a list would be taken for a stream.
+    return <T>(start: () => T | PromiseLike<T>): Promise<T> => firstValueFrom(attempts.from(async () => ({ answer: await start() })).pipe(map(({ answer }) => answer)));
   };
   const retrieve = guarded('retrieve', options.retrieve ?? {}, RETRIEVE);
   const store = guarded('store', options.store ?? {}, STORE);
