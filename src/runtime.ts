@@ -48,8 +48,8 @@ const timers = (hold: boolean): Pick<Runtime, 'after' | 'soon'> => ({
 });
 
 /** Random bytes are drawn for many stems at a time: one draw costs more than the rest of a stem. */
-const pool = new Uint8Array(4096);
-const STEM_BYTES = 16;
+const STEM_BYTES = 10;
+const pool = new Uint8Array(400 * STEM_BYTES);
 let drawn = pool.length;
 
 const BYTES: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
