@@ -19,19 +19,20 @@ export abstract class DirectStream<T> extends Observable<T> {
   abstract begin(subscriber: Subscriber<T>): void;
 
   override subscribe(observerOrNext?: Partial<Observer<T>> | ((value: T) => void) | null, error?: ((error: unknown) => void) | null, complete?: (() => void) | null): Subscription {
-    if (observerOrNext instanceof Subscriber) return this.#into(observerOrNext as Subscriber<T>);
-    if (typeof observerOrNext !== 'object' || observerOrNext === null) return this.#into(new Consumer({ next: observerOrNext, error, complete }));
+    if (observerOrNext instanceof Subscriber) return into(this, observerOrNext as Subscriber<T>);
+    if (typeof observerOrNext !== 'object' || observerOrNext === null) return into(this, new Consumer({ next: observerOrNext, error, complete }));
     // A Subject, or a subscriber of another copy of RxJS.
     if ('isStopped' in observerOrNext) return super.subscribe(observerOrNext);
-    return this.#into(new Consumer(observerOrNext));
-  }
-
-  #into(subscriber: Subscriber<T>): Subscription {
-    try {
-      this.begin(subscriber);
-    } catch (thrown) {
-      subscriber.error(thrown);
-    }
-    return subscriber;
+    return into(this, new Consumer(observerOrNext));
   }
 }
+
+/** No method of its own: a private one would be noted on each stream that is made. */
+const into = <T>(stream: DirectStream<T>, subscriber: Subscriber<T>): Subscription => {
+  try {
+    stream.begin(subscriber);
+  } catch (thrown) {
+    subscriber.error(thrown);
+  }
+  return subscriber;
+};
