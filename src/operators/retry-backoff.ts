@@ -1,4 +1,4 @@
-import { Subscriber, take, type Observable, type Subscription } from 'rxjs';
+import { Subscriber, take, type Observable, type Subscription, type Unsubscribable } from 'rxjs';
 import type { Classification } from '../contract/error-kind.ts';
 import type { RetryPolicy } from '../contract/policy.ts';
 import type { Runtime } from '../contract/runtime.ts';
@@ -8,6 +8,7 @@ import { backoffDelayMs, retryPolicy } from '../policy/backoff.ts';
 import { classify } from '../policy/classify.ts';
 import { retryDelayMs, retryRefusal, type RetryQuestion } from '../policy/retry-refusal.ts';
 import { liveRuntime } from '../runtime.ts';
+import { endWith } from './consumer.ts';
 import { DirectStream } from './direct-stream.ts';
 
 /** A stream shares no budget, and whoever retries it says that doing it twice does no harm. An open breaker is an error of its own. */
@@ -50,13 +51,20 @@ export class AttemptCount {
 
 /** One attempt: what it emits goes on, its failure goes to the run. */
 class RetriedSubscriber<T> extends Subscriber<T> {
+  readonly #subscriber: Subscriber<T>;
   readonly #run: RetryRun<T>;
 
   constructor(subscriber: Subscriber<T>, run: RetryRun<T>) {
+    // Not chained to it: the run ends its attempt.
     // RxJS's operators have subscribers of their own, behind a function that it does not export.
     // oxlint-disable-next-line typescript/no-deprecated
-    super(subscriber);
+    super();
+    this.#subscriber = subscriber;
     this.#run = run;
+  }
+
+  protected override _next(value: T): void {
+    this.#subscriber.next(value);
   }
 
   protected override _error(thrown: unknown): void {
@@ -66,10 +74,18 @@ class RetriedSubscriber<T> extends Subscriber<T> {
       this.unsubscribe();
     }
   }
+
+  protected override _complete(): void {
+    try {
+      this.#subscriber.complete();
+    } finally {
+      this.unsubscribe();
+    }
+  }
 }
 
 /** The attempts of one subscription, one after the other. RxJS's `retry` would be assembled anew for each subscription, to have a state of its own. */
-class RetryRun<T> {
+class RetryRun<T> implements Unsubscribable {
   readonly #source: Observable<T>;
   readonly #subscriber: Subscriber<T>;
   readonly #runtime: Runtime;
@@ -77,6 +93,8 @@ class RetryRun<T> {
   readonly #startedAtMs: number;
   #count: AttemptCount | undefined;
   #attempt: Subscription | undefined;
+  #wait: Subscription | undefined;
+  #over = false;
 
   constructor(source: Observable<T>, subscriber: Subscriber<T>, settings: RetryPolicy, runtime: Runtime) {
     this.#source = source;
@@ -84,9 +102,11 @@ class RetryRun<T> {
     this.#runtime = runtime;
     this.#settings = settings;
     this.#startedAtMs = runtime.now();
+    endWith(subscriber, this);
   }
 
   start(): void {
+    if (this.#over) return;
     const attempt = new RetriedSubscriber(this.#subscriber, this);
     this.#attempt = attempt;
     this.#source.subscribe(attempt);
@@ -102,7 +122,16 @@ class RetryRun<T> {
       this.#attempt?.unsubscribe();
       this.start();
     });
-    this.#subscriber.add(wait);
+    // One that was over at once has made way for the next attempt's.
+    if (this.#over) wait.unsubscribe();
+    else if (!wait.closed) this.#wait = wait;
+  }
+
+  /** Whoever listened has gone. */
+  unsubscribe(): void {
+    this.#over = true;
+    this.#wait?.unsubscribe();
+    this.#attempt?.unsubscribe();
   }
 }
 
