@@ -15,22 +15,22 @@ export const timeoutError = (timeoutMs: number, what = 'Tool timeout'): ToolExec
   new ToolExecutionError('timeout', `${what} after ${worded(timeoutMs)}`, { uncertain: true, details: { timeoutMs } });
 
 class LimitedStream<T> extends DirectStream<T> {
-  readonly #source: Observable<T>;
-  readonly #deadlines: ExpiryQueue;
-  readonly #runtime: Runtime;
+  readonly upstream: Observable<T>;
+  readonly deadlines: ExpiryQueue;
+  readonly runtime: Runtime;
 
   constructor(source: Observable<T>, deadlines: ExpiryQueue, runtime: Runtime) {
     super();
-    this.#source = source;
-    this.#deadlines = deadlines;
-    this.#runtime = runtime;
+    this.upstream = source;
+    this.deadlines = deadlines;
+    this.runtime = runtime;
   }
 
   begin(subscriber: Subscriber<T>): void {
-    const startedAtMs = this.#runtime.now();
+    const startedAtMs = this.runtime.now();
     const attempt = new LimitedSubscriber(subscriber);
-    this.#source.subscribe(attempt);
-    if (!attempt.closed) attempt.deadline = this.#deadlines.addFrom(startedAtMs, () => attempt.overtake(timeoutError(this.#deadlines.ms)));
+    this.upstream.subscribe(attempt);
+    if (!attempt.closed) attempt.deadline = this.deadlines.addFrom(startedAtMs, () => attempt.overtake(timeoutError(this.deadlines.ms)));
   }
 }
 

@@ -89,25 +89,25 @@ class PermittedSubscriber<T> extends Subscriber<T> {
 }
 
 class BrokenStream<T> extends DirectStream<T> {
-  readonly #source: Observable<T>;
-  readonly #breaker: Breaker;
-  readonly #outcome: Outcome | undefined;
+  readonly upstream: Observable<T>;
+  readonly breaker: Breaker;
+  readonly outcome: Outcome | undefined;
 
   constructor(source: Observable<T>, breaker: Breaker, outcome: Outcome | undefined) {
     super();
-    this.#source = source;
-    this.#breaker = breaker;
-    this.#outcome = outcome;
+    this.upstream = source;
+    this.breaker = breaker;
+    this.outcome = outcome;
   }
 
   begin(subscriber: Subscriber<T>): void {
-    const permit = this.#breaker.admit();
+    const permit = this.breaker.admit();
     if (!permit.admitted) return subscriber.error(circuitOpenError(permit.retryAfterMs));
     // Whoever heard of the breaker's change may have unsubscribed.
     if (subscriber.closed) return permit.release();
-    const permitted = new PermittedSubscriber(subscriber, permit, this.#outcome);
+    const permitted = new PermittedSubscriber(subscriber, permit, this.outcome);
     subscriber.add(permitted);
-    this.#source.subscribe(permitted);
+    this.upstream.subscribe(permitted);
   }
 }
 

@@ -1,4 +1,4 @@
-import { Subscriber, throwError, type Unsubscribable } from 'rxjs';
+import { Subscriber, throwError, type TeardownLogic, type Unsubscribable } from 'rxjs';
 
 /** RxJS's own way with what nobody handles: it throws on a timer, or as its `config` says. */
 const report = (thrown: unknown): void => void throwError(() => thrown).subscribe();
@@ -10,12 +10,15 @@ interface Told<T> {
   complete?: (() => void) | null | undefined;
 }
 
+/** Whoever has gone is not kept by what goes on without him. */
+const NOBODY: Told<unknown> = {};
+
 /**
  * Tells an observer that is no subscriber, as RxJS's own would: what it throws is nobody's but its own. One object and not two, and what ends with
  * it is in a field: RxJS's list for that is made, and walked by an iterator, for each subscription.
  */
 export class Consumer<T> extends Subscriber<T> {
-  readonly #observer: Told<T>;
+  #observer: Told<T>;
   /** What is unsubscribed with it. */
   inner: Unsubscribable | undefined;
 
@@ -28,7 +31,9 @@ export class Consumer<T> extends Subscriber<T> {
 
   protected override _next(value: T): void {
     try {
-      this.#observer.next?.(value);
+      const observer = this.#observer;
+      // As RxJS asks: callers without types give `false` for none.
+      if (observer.next) observer.next(value);
     } catch (thrown) {
       report(thrown);
     }
@@ -36,7 +41,8 @@ export class Consumer<T> extends Subscriber<T> {
 
   protected override _error(error: unknown): void {
     try {
-      if (typeof this.#observer.error === 'function') this.#observer.error(error);
+      const observer = this.#observer;
+      if (observer.error) observer.error(error);
       else report(error);
     } catch (thrown) {
       report(thrown);
@@ -47,7 +53,8 @@ export class Consumer<T> extends Subscriber<T> {
 
   protected override _complete(): void {
     try {
-      this.#observer.complete?.();
+      const observer = this.#observer;
+      if (observer.complete) observer.complete();
     } catch (thrown) {
       report(thrown);
     } finally {
@@ -55,11 +62,20 @@ export class Consumer<T> extends Subscriber<T> {
     }
   }
 
+  /** From the second on it is RxJS's list after all: it knows their order, and what becomes of those that throw. */
+  override add(teardown: TeardownLogic): void {
+    const { inner } = this;
+    this.inner = undefined;
+    if (inner !== undefined) super.add(inner);
+    super.add(teardown);
+  }
+
   override unsubscribe(): void {
     const { inner } = this;
+    this.#observer = NOBODY;
     if (this.closed || inner === undefined) return super.unsubscribe();
     this.inner = undefined;
-    // What was begun ends before what was added after it, and finds this closed.
+    // Finds this closed, as it would from the list.
     this.closed = true;
     // Nothing else stops it before its teardowns run.
     // oxlint-disable-next-line typescript/no-deprecated

@@ -1,4 +1,4 @@
-import { Observable, Subscriber, type Observer, type Subscription } from 'rxjs';
+import { Observable, Subscriber, config, type Observer, type Subscription } from 'rxjs';
 import { Consumer } from './consumer.ts';
 
 /** One function for all, which RxJS calls on the stream: a function for each stream would be made with each. */
@@ -20,14 +20,17 @@ export abstract class DirectStream<T> extends Observable<T> {
 
   override subscribe(observerOrNext?: Partial<Observer<T>> | ((value: T) => void) | null, error?: ((error: unknown) => void) | null, complete?: (() => void) | null): Subscription {
     if (observerOrNext instanceof Subscriber) return into(this, observerOrNext as Subscriber<T>);
+    // Older ways of RxJS, for those who switched them on.
+    // oxlint-disable-next-line typescript/no-deprecated
+    if (config.useDeprecatedNextContext || config.useDeprecatedSynchronousErrorHandling) return super.subscribe(observerOrNext as (value: T) => void, error, complete);
     if (typeof observerOrNext !== 'object' || observerOrNext === null) return into(this, new Consumer({ next: observerOrNext, error, complete }));
-    // A Subject, or a subscriber of another copy of RxJS.
-    if ('isStopped' in observerOrNext) return super.subscribe(observerOrNext);
+    // A Subject, a subscriber of another copy of RxJS, or one like it.
+    if ('isStopped' in observerOrNext || 'add' in observerOrNext) return super.subscribe(observerOrNext);
     return into(this, new Consumer(observerOrNext));
   }
 }
 
-/** No method of its own: a private one would be noted on each stream that is made. */
+/** No method of the stream: a private one would be noted on each that is made, and be none of a Proxy's. */
 const into = <T>(stream: DirectStream<T>, subscriber: Subscriber<T>): Subscription => {
   try {
     stream.begin(subscriber);

@@ -32,7 +32,9 @@ export interface GuardContext {
 }
 
 /** What is guarded: work that is given a signal, or a stream. */
-export type Guarded<T> = Observable<T> | ((context: GuardContext) => ToolOutput<T>);
+export type Guarded<T> = Observable<T> | Work<T>;
+
+type Work<T> = (context: GuardContext) => ToolOutput<T>;
 
 /** The context of one attempt at work. Its signal is made when it is first asked for. */
 class WorkContext implements GuardContext {
@@ -161,7 +163,6 @@ export class GuardRun<T> implements Unsubscribable {
     if (!this.#isLive(number)) return;
     this.#end();
     this.#permit?.success();
-    this.#closed = true;
     this.#subscriber.complete();
   }
 
@@ -190,11 +191,16 @@ export class GuardRun<T> implements Unsubscribable {
   }
 
   /** What `abortable` does. */
-  #work(work: ((context: GuardContext) => ToolOutput<T>) | AbortableStream<T>, number: number): void {
+  #work(guarded: Work<T> | AbortableStream<T>, number: number): void {
     const context = new WorkContext(number);
     this.#context = context;
     try {
-      const output = typeof work === 'function' ? work(context) : work.work(context.signal);
+      let output: ToolOutput<T>;
+      if (typeof guarded === 'function') output = guarded(context);
+      else {
+        const { work } = guarded;
+        output = work(context.signal);
+      }
       if (isPromiseLike(output)) {
         output.then(
           (value) => this.#give(number, value),
@@ -222,11 +228,10 @@ export class GuardRun<T> implements Unsubscribable {
     this.complete(number);
   }
 
-  /** The attempt has ended by itself. */
+  /** The attempt has ended by itself; what gave it is taken down after those who hear it, but before what comes after them. */
   #end(): void {
     this.#live = false;
     this.#context = undefined;
-    this.#inner = undefined;
     this.#deadline?.cancel();
     this.#deadline = undefined;
   }
@@ -236,6 +241,7 @@ export class GuardRun<T> implements Unsubscribable {
     const inner = this.#inner;
     const context = this.#context;
     this.#end();
+    this.#inner = undefined;
     if (context !== undefined) WorkContext.abort(context);
     inner?.unsubscribe();
   }

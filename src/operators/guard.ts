@@ -38,17 +38,17 @@ export interface Guard {
 const isBreaker = (breaker: Breaker | BreakerOptions): breaker is Breaker => typeof (breaker as Partial<Breaker>).admit === 'function';
 
 class GuardedStream<T> extends DirectStream<T> {
-  readonly #terms: GuardTerms;
-  readonly #guarded: Guarded<T>;
+  readonly terms: GuardTerms;
+  readonly guarded: Guarded<T>;
 
   constructor(terms: GuardTerms, guarded: Guarded<T>) {
     super();
-    this.#terms = terms;
-    this.#guarded = guarded;
+    this.terms = terms;
+    this.guarded = guarded;
   }
 
   begin(subscriber: Subscriber<T>): void {
-    new GuardRun(this.#terms, this.#guarded, subscriber).start();
+    new GuardRun(this.terms, this.guarded, subscriber).start();
   }
 }
 

@@ -136,19 +136,19 @@ class RetryRun<T> implements Unsubscribable {
 }
 
 class RetriedStream<T> extends DirectStream<T> {
-  readonly #source: Observable<T>;
-  readonly #settings: RetryPolicy;
-  readonly #runtime: Runtime;
+  readonly upstream: Observable<T>;
+  readonly settings: RetryPolicy;
+  readonly runtime: Runtime;
 
   constructor(source: Observable<T>, settings: RetryPolicy, runtime: Runtime) {
     super();
-    this.#source = source;
-    this.#settings = settings;
-    this.#runtime = runtime;
+    this.upstream = source;
+    this.settings = settings;
+    this.runtime = runtime;
   }
 
   begin(subscriber: Subscriber<T>): void {
-    new RetryRun(this.#source, subscriber, this.#settings, this.#runtime).start();
+    new RetryRun(this.upstream, subscriber, this.settings, this.runtime).start();
   }
 }
 
