@@ -1,7 +1,7 @@
 import { Subscriber, throwError, type TeardownLogic, type Unsubscribable } from 'rxjs';
 
 /** RxJS's own way with what nobody handles: it throws on a timer, or as its `config` says. */
-const report = (thrown: unknown): void => void throwError(() => thrown).subscribe();
+const unhandled = (thrown: unknown): void => void throwError(() => thrown).subscribe();
 
 /** What may be told: an observer, or the functions that `subscribe` was given. */
 interface Told<T> {
@@ -19,14 +19,17 @@ const NOBODY: Told<unknown> = {};
  */
 export class Consumer<T> extends Subscriber<T> {
   #observer: Told<T>;
+  readonly #report: (thrown: unknown) => void;
   /** What is unsubscribed with it. */
   inner: Unsubscribable | undefined;
 
-  constructor(observer: Told<T>) {
+  /** @param report hears what the observer throws, and of an error that it has no function for */
+  constructor(observer: Told<T>, report: (thrown: unknown) => void = unhandled) {
     // RxJS's operators have subscribers of their own, behind a function that it does not export.
     // oxlint-disable-next-line typescript/no-deprecated
     super();
     this.#observer = observer;
+    this.#report = report;
   }
 
   protected override _next(value: T): void {
@@ -35,7 +38,7 @@ export class Consumer<T> extends Subscriber<T> {
       // As RxJS asks: callers without types give `false` for none.
       if (observer.next) observer.next(value);
     } catch (thrown) {
-      report(thrown);
+      this.#report(thrown);
     }
   }
 
@@ -43,9 +46,9 @@ export class Consumer<T> extends Subscriber<T> {
     try {
       const observer = this.#observer;
       if (observer.error) observer.error(error);
-      else report(error);
+      else this.#report(error);
     } catch (thrown) {
-      report(thrown);
+      this.#report(thrown);
     } finally {
       this.unsubscribe();
     }
@@ -56,7 +59,7 @@ export class Consumer<T> extends Subscriber<T> {
       const observer = this.#observer;
       if (observer.complete) observer.complete();
     } catch (thrown) {
-      report(thrown);
+      this.#report(thrown);
     } finally {
       this.unsubscribe();
     }

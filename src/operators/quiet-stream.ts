@@ -1,40 +1,5 @@
 import { Observable, type Observer, type Operator, type Subscriber, type Subscription, type TeardownLogic } from 'rxjs';
-
-/** One who watches: what it throws is dropped. */
-class Guarded<T> implements Observer<T> {
-  readonly #observer: Partial<Observer<T>>;
-  readonly #drop: () => void;
-
-  constructor(observer: Partial<Observer<T>>, drop: () => void) {
-    this.#observer = observer;
-    this.#drop = drop;
-  }
-
-  next(value: T): void {
-    try {
-      this.#observer.next?.(value);
-    } catch {
-      this.#drop();
-    }
-  }
-
-  error(thrown: unknown): void {
-    try {
-      if (typeof this.#observer.error !== 'function') throw thrown;
-      this.#observer.error(thrown);
-    } catch {
-      this.#drop();
-    }
-  }
-
-  complete(): void {
-    try {
-      this.#observer.complete?.();
-    } catch {
-      this.#drop();
-    }
-  }
-}
+import { Consumer } from './consumer.ts';
 
 /**
  * A stream for those who only watch, and what is piped from it. A subscriber that throws loses that value and nothing else happens: RxJS would
@@ -57,10 +22,9 @@ export class QuietStream<T> extends Observable<T> {
   }
 
   override subscribe(observerOrNext?: Partial<Observer<T>> | ((value: T) => void) | null, error?: ((error: unknown) => void) | null, complete?: (() => void) | null): Subscription {
+    if (typeof observerOrNext !== 'object' || observerOrNext === null) return super.subscribe(new Consumer({ next: observerOrNext, error, complete }, this.#drop));
     // RxJS's own subscribers, of a pipe, handle what their consumers throw.
-    if (typeof observerOrNext === 'object' && observerOrNext !== null && 'isStopped' in observerOrNext) return super.subscribe(observerOrNext);
-    const observer = typeof observerOrNext === 'object' && observerOrNext !== null ? observerOrNext : ({ next: observerOrNext, error, complete } as Partial<Observer<T>>);
-    return super.subscribe(new Guarded(observer, this.#drop));
+    return super.subscribe('isStopped' in observerOrNext ? observerOrNext : new Consumer(observerOrNext, this.#drop));
   }
 }
 
