@@ -120,6 +120,12 @@ describe('SHA-256', () => {
     );
   });
 
+  it('R-9.1 the portable one, at every length up to three blocks and at a million', () => {
+    for (let length = 0; length <= 192; length++) expect(portableSha256('a'.repeat(length))).toBe(createHash('sha256').update('a'.repeat(length)).digest('hex'));
+    // FIPS 180-4's own long example.
+    expect(portableSha256('a'.repeat(1_000_000))).toBe('cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0');
+  });
+
   it('R-9.1 a host without one leaves it to the portable one', () => {
     expect(hostSha256({})).toBeUndefined();
     expect(hostSha256({ getBuiltinModule: () => undefined })).toBeUndefined();
