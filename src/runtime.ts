@@ -47,42 +47,44 @@ const timers = (hold: boolean): Pick<Runtime, 'after' | 'soon'> => ({
   },
 });
 
-/** Random bytes are drawn for many stems at a time: one draw costs more than the rest of a stem. */
-const STEM_BYTES = 10;
-const pool = new Uint8Array(400 * STEM_BYTES);
+/** Random bytes are drawn for many ids at a time: one draw costs more than the rest of an id. */
+const pool = new Uint8Array(4096);
 let drawn = pool.length;
 
-const BYTES: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
-/** A stem's first id ends below this, so that it always has enough of them. */
-const FIRST_MAX = 128;
-
-/** All of an id but its last byte: for one millisecond, and at most 256 ids. */
-let stem = '';
-let stemMs = Number.NaN;
-/** The 12 bits behind the time. */
-let stemOrder = 0;
-let last = BYTES.length;
-
-const renewStem = (ms: number): void => {
+const draw = (): number => {
   if (drawn === pool.length) {
     crypto.getRandomValues(pool);
     drawn = 0;
   }
-  const [first = 0, order = 0, more = 0, variant = 0, ...rest] = pool.subarray(drawn, (drawn += STEM_BYTES));
-  // Further stems of a millisecond count on, so that ids stay in order: from below the middle, so that there is room.
-  stemOrder = ms === stemMs ? (stemOrder + 1) % 4096 : (order * 256 + more) % 2048;
-  const time = ms.toString(16).padStart(12, '0');
-  const [a, b, c, d, e, f] = rest.map((byte) => BYTES[byte]);
-  stem = `${time.slice(0, 8)}-${time.slice(8)}-7${stemOrder.toString(16).padStart(3, '0')}-${BYTES[128 + (variant % 64)]}${a}-${b}${c}${d}${e}${f}`;
-  stemMs = ms;
-  last = first % FIRST_MAX;
+  return pool[drawn++] as number;
 };
 
-/** A UUIDv7. Those of a millisecond differ in their ends and are in order: to write all of one anew would cost five times as much. */
+const BYTES: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
+const drawHex = (): string => BYTES[draw()] as string;
+/** A stem's first id is counted from below this, so that it always has enough of them. */
+const FIRST_MAX = 128;
+
+/** The first eleven bytes of an id: for one millisecond, and at most 256 ids. */
+let stem = '';
+let stemMs = Number.NaN;
+/** The 12 bits behind the time. */
+let stemOrder = 0;
+let count = BYTES.length;
+
+const renewStem = (ms: number): void => {
+  // Further stems of a millisecond count on, so that ids stay in order: from below the middle, so that there is room.
+  stemOrder = ms === stemMs ? (stemOrder + 1) % 4096 : (draw() * 256 + draw()) % 2048;
+  const time = ms.toString(16).padStart(12, '0');
+  stem = `${time.slice(0, 8)}-${time.slice(8)}-7${stemOrder.toString(16).padStart(3, '0')}-${BYTES[128 + (draw() % 64)]}${drawHex()}-${drawHex()}`;
+  stemMs = ms;
+  count = draw() % FIRST_MAX;
+};
+
+/** A UUIDv7. Those of a millisecond share a stem, are counted, and end in four random bytes: to write all of one anew would cost five times as much. */
 const id = (): string => {
   const ms = Date.now();
-  if (ms !== stemMs || last === BYTES.length) renewStem(ms);
-  return stem + BYTES[last++];
+  if (ms !== stemMs || count === BYTES.length) renewStem(ms);
+  return stem + BYTES[count++] + drawHex() + drawHex() + drawHex() + drawHex();
 };
 
 /** Bytes that nobody can guess, for keys. No part of a `Runtime`: what can be replayed can be guessed. */

@@ -131,16 +131,16 @@ export function createDiscretion(redact: RedactOptions = {}, capture: CaptureOpt
   };
 
   /** The event's own parts: plain objects of ours. Copied only where something is replaced. */
-  const walk = (value: unknown): unknown => {
+  const walk = (value: unknown, outermost = false): unknown => {
     if (typeof value === 'string') return text(value);
     if (typeof value !== 'object' || value === null) return value;
     let copy: Record<string, unknown> | undefined;
     const given = value as Record<string, unknown>;
     for (const key of Object.keys(given)) {
-      // Words of ours.
-      if (key === 'type' || key === 'source') continue;
       const before = given[key];
-      const after = typeof before !== 'number' && isSecret(key) ? REDACTED : walk(before);
+      // Words of ours, and what can be none.
+      if (typeof before === 'number' || typeof before === 'boolean' || (outermost && (key === 'type' || key === 'source'))) continue;
+      const after = isSecret(key) ? REDACTED : walk(before);
       if (after === before) continue;
       copy ??= (Array.isArray(given) ? [...(given as unknown[])] : { ...given }) as Record<string, unknown>;
       copy[key] = after;
@@ -197,13 +197,13 @@ export function createDiscretion(redact: RedactOptions = {}, capture: CaptureOpt
   const shown = (event: TraceEvent): TraceEvent => {
     if (event.type === 'settled') {
       const { result, ...rest } = event;
-      return { ...(walk(rest) as object), result: event.source === 'call' ? shownResult(event.result) : shownTurn(event.result) } as TraceEvent;
+      return { ...(walk(rest, true) as object), result: event.source === 'call' ? shownResult(event.result) : shownTurn(event.result) } as TraceEvent;
     }
-    if (event.type === 'progress') return walk({ ...event, report: progressOf(event.report) }) as TraceEvent;
-    if (!('input' in event)) return walk(event) as TraceEvent;
+    if (event.type === 'progress') return walk({ ...event, report: progressOf(event.report) }, true) as TraceEvent;
+    if (!('input' in event)) return walk(event, true) as TraceEvent;
     const { input, ...rest } = event as TraceEvent & { readonly input?: unknown; readonly toolName?: string };
     const part = captured(input, captures.get(rest.toolName ?? '')?.input);
-    return { ...(walk(rest) as TraceEvent), ...(part === undefined ? {} : { input: part }) };
+    return { ...(walk(rest, true) as TraceEvent), ...(part === undefined ? {} : { input: part }) };
   };
   const asksInVain = ASKED.some(isSecret);
   /** What was asked about last: one call's events have the same names. */

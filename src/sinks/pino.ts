@@ -168,7 +168,15 @@ export function pinoSink(logger: LogTarget): TraceSink {
     calls.set(callId, keyed);
     return keyed;
   };
-  const hears = (level: Level): boolean => logger.isLevelEnabled === undefined || logger.isLevelEnabled(level);
+  const hears = (level: Level): boolean => {
+    if (typeof logger.isLevelEnabled !== 'function') return true;
+    try {
+      return logger.isLevelEnabled(level);
+    } catch {
+      // Who cannot say is told.
+      return true;
+    }
+  };
   const write = (level: Level, line: Fields): void => {
     const { event, toolName, reason } = line;
     logger[level](line, `${event}${toolName === undefined ? '' : ` ${toolName}`}${reason === undefined ? '' : ` ${reason}`}`);

@@ -49,9 +49,9 @@ export class Attempt implements ContextOwner {
     const { tool, timeoutMs } = this.#guarded;
     try {
       const { around } = record.layer;
-      const context = new AttemptContext(this, record, number);
       // The registry holds tools of any input; each has just checked its own.
-      this.#follow(around === undefined ? tool.execute(input as never, context) : around(record.call.callId, number, () => tool.execute(input as never, context)));
+      if (around === undefined) this.#follow(tool.execute(input as never, new AttemptContext(this, record, number)));
+      else this.#follow(around(record.call.callId, number, () => tool.execute(input as never, new AttemptContext(this, record, number))));
     } catch (error) {
       this.#fail(error);
     }

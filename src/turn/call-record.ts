@@ -3,12 +3,11 @@ import type { ToolEvent, TraceEvent } from '../contract/event.ts';
 import type { Preparation } from '../contract/hooks.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import type { DedupeExecution } from '../contract/store.ts';
-import type { Discretion } from '../policy/redact.ts';
 import type { Lease } from '../operators/lease.ts';
 import type { Layer } from './layer.ts';
 import type { Call } from './request.ts';
 import type { History } from './result.ts';
-import type { Shown, Unstamped } from './trace.ts';
+import type { Shown, Trace, Unstamped } from './trace.ts';
 
 /** What the calls of one turn have in common; a call of its own has a site of its own. */
 export interface CallSite {
@@ -58,7 +57,6 @@ const withoutOutput = ({ callId, toolName }: { readonly callId: string; readonly
   attempts,
   status,
 });
-const settledWithoutOutput: Shown = (event) => (event.source === 'call' && event.type === 'settled' ? { ...event, result: withoutOutput(event, event.result) } : event);
 
 /** Attempts that a record in the store tells of, the last ones. */
 const ATTEMPTS_KEPT = 20;
@@ -156,7 +154,7 @@ export class CallRecord {
   }
 
   emitStart(): void {
-    if (!this.#heard) return;
+    if (!this.heard) return;
     const { toolCallId, tags, correlationId, fromHook, session, tenant, traceparent, input } = this.call;
     const { captures, trace } = this.layer;
     const event = this.#event('call_started');
@@ -170,37 +168,37 @@ export class CallRecord {
     if (captures) event.input = input;
     const innocent = (text: string | undefined): boolean => text === undefined || trace.discretion.innocent(text);
     if (captures || tags !== undefined || (trace.observed && ![toolCallId, correlationId, fromHook, session, tenant, traceparent].every(innocent))) this.#publish(event, this.startedAtMs);
-    else this.#tell(event, this.startedAtMs, asItIs);
+    else this.#tell(event, this.startedAtMs);
   }
 
   emitAttemptStarted(atMs: number): void {
-    if (this.ended || !this.#heard) return;
+    if (this.ended || !this.heard) return;
     const event = this.#event('attempt_started');
     event.attempt = this.attempts;
-    this.#tell(event, atMs, asItIs);
+    this.#tell(event, atMs);
   }
 
   /** @param own how many attempts at the tool in use that took */
   emitAttemptSucceeded(durationMs: number, own: number, atMs: number): void {
-    if (this.ended || !this.#heard) return;
+    if (this.ended || !this.heard) return;
     if (own > 1) return this.emit({ type: 'attempt_succeeded', attempt: this.attempts, durationMs, message: `Tool succeeded on retry ${own}` }, atMs);
     const event = this.#event('attempt_succeeded');
     event.attempt = this.attempts;
     event.durationMs = durationMs;
-    this.#tell(event, atMs, asItIs);
+    this.#tell(event, atMs);
   }
 
   emitSettled(result: ToolResultEnvelope): void {
-    if (this.ended || !this.#heard) return;
+    if (this.ended || !this.heard) return;
     const { error, fromCache, retriedBy } = result;
-    if (error !== undefined || fromCache || retriedBy !== undefined || this.layer.captures) return this.emit({ type: 'settled', result });
+    if (error !== undefined || fromCache || retriedBy !== undefined || this.layer.captures || this.#report !== undefined) return this.emit({ type: 'settled', result });
     const event = this.#event('settled');
-    const owned = this.#report !== undefined;
-    event.result = owned ? result : withoutOutput(event, result);
-    this.#tell(event, undefined, owned ? settledWithoutOutput : asItIs);
+    event.result = withoutOutput(event, result);
+    this.#tell(event);
   }
 
-  get #heard(): boolean {
+  /** Whether anyone hears what it tells. */
+  get heard(): boolean {
     return this.site.report !== undefined || this.layer.trace.observed;
   }
 
@@ -214,24 +212,26 @@ export class CallRecord {
    * @param atMs now, from one who has just read the clock
    */
   emit(body: EventBody, atMs?: number): void {
-    if (this.ended || !this.#heard) return;
+    if (this.ended || !this.heard) return;
     this.#publish(Object.assign(this.#event(body.type), body), atMs);
   }
 
   /** Tells what has only numbers, words of ours and the names of the call: where these are no secrets, nothing is. */
-  #tell(event: CallEvent, atMs: number | undefined, shown: Shown): void {
-    const { observed, discretion } = this.layer.trace;
-    this.#publish(event, atMs, observed && this.#isInnocent(discretion) ? shown : undefined);
+  #tell(event: CallEvent, atMs?: number): void {
+    const { trace } = this.layer;
+    this.#publish(event, atMs, trace.observed && this.#isInnocent(trace) ? asItIs : undefined);
   }
 
   #publish(event: object, atMs?: number, shown?: Shown): void {
     this.layer.trace.publish(event as Unstamped, this.#report, atMs, shown);
   }
 
-  #isInnocent(discretion: Discretion): boolean {
+  #isInnocent({ discretion, trustsIds }: Trace): boolean {
     const { callId, foreignId, nodeId } = this.call;
+    const { turnId } = this.site;
     if (!discretion.innocent(this.toolName) || (nodeId !== undefined && !discretion.innocent(nodeId))) return false;
-    return (discretion.trustsIds && foreignId === undefined) || discretion.innocent(callId);
+    if (turnId !== undefined && !trustsIds && !discretion.innocent(turnId)) return false;
+    return (trustsIds && foreignId === undefined) || discretion.innocent(callId);
   }
 
   /** Begins an event of the call. The places of its number and its time are there: it is made once, and not copied. */

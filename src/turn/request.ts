@@ -120,8 +120,7 @@ const wellFormed = (request: ToolCallRequest): ToolCallRequest | undefined => {
     (isText(idempotencyKey, KEY_MAX) || (idempotencyKey === undefined && !('idempotencyKey' in request))) &&
     (isText(session, KEY_MAX) || (session === undefined && !('session' in request))) &&
     (isText(actor, KEY_MAX) || (actor === undefined && !('actor' in request))) &&
-    (isText(tenant, KEY_MAX) || (tenant === undefined && !('tenant' in request))) &&
-    !Array.isArray(request);
+    (isText(tenant, KEY_MAX) || (tenant === undefined && !('tenant' in request)));
   return well ? { toolName, input, toolCallId, idempotencyKey, session, actor, tenant } as ToolCallRequest : undefined;
 };
 
@@ -137,7 +136,7 @@ export function readRequest(request: ToolCallRequest | ToolCallEnvelope, runtime
     error,
   });
   try {
-    const isObject = typeof request === 'object' && request !== null;
+    const isObject = typeof request === 'object' && request !== null && !Array.isArray(request);
     const envelope = isObject && isEnvelope(request);
     const well = isObject && !envelope ? wellFormed(request) : undefined;
     if (well !== undefined) return { call: fromRequest(well, runtime) };

@@ -3,6 +3,7 @@ import type { TraceEvent } from '../contract/event.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { QuietSource, QuietStream } from '../operators/quiet-stream.ts';
 import { createDiscretion, type Discretion } from '../policy/redact.ts';
+import { liveRuntime } from '../runtime.ts';
 
 type Writable<E> = E extends TraceEvent ? Omit<E, 'seq' | 'atMs'> & { seq: number; atMs: number } : never;
 /** An event before it has its number and its time: begin it with `STAMP`, which holds their places, so that it is made once and not copied. */
@@ -21,10 +22,12 @@ export interface Trace {
   readonly dropped: number;
   /** Inputs, outputs and messages can hold secrets, which stay with the caller. */
   readonly discretion: Discretion;
+  /** Whether the ids that the layer makes need no look: nothing was named that could be in them, and they are of the live runtime. */
+  readonly trustsIds: boolean;
   /**
    * Numbers and times an event, gives all of it to `own`, and publishes what of it may be shown.
    * @param atMs now, from one who has just read the clock
-   * @param shown for an event that is known to need no look, or less of one
+   * @param shown for an event that is known to need no look as it is
    */
   publish(event: Unstamped, own?: (event: TraceEvent) => void, atMs?: number, shown?: Shown): void;
   close(): void;
@@ -38,6 +41,7 @@ export function createTrace(runtime: Runtime, discretion: Discretion = createDis
 class LayerTrace implements Trace {
   readonly events$: Observable<TraceEvent>;
   readonly discretion: Discretion;
+  readonly trustsIds: boolean;
   readonly #runtime: Runtime;
   readonly #source = new QuietSource<TraceEvent>();
   #dropped = 0;
@@ -49,6 +53,7 @@ class LayerTrace implements Trace {
   constructor(runtime: Runtime, discretion: Discretion) {
     this.#runtime = runtime;
     this.discretion = discretion;
+    this.trustsIds = discretion.trustsIds && runtime === liveRuntime;
     this.events$ = new QuietStream<TraceEvent>((subscriber) => this.#source.add(subscriber), () => this.#dropped++);
   }
 
@@ -69,7 +74,9 @@ class LayerTrace implements Trace {
     const stamped = event as TraceEvent;
     if (!this.#source.observed) return own?.(stamped);
     if (own !== undefined || this.#telling || this.#untold.length > 0) {
-      this.#untold.push({ event: stamped, shown });
+      // Whoever has it first may do something to it: what needs no look is set apart before that.
+      const apart = own !== undefined && shown !== this.discretion.show;
+      this.#untold.push({ event: apart ? { ...stamped } : stamped, shown });
       own?.(stamped);
       return this.#tell();
     }

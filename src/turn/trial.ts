@@ -172,7 +172,9 @@ export class Trial implements AttemptOwner {
     this.#record.recordAttempt(durationMs);
     this.#record.layer.hooks?.after(this.#subject, this.#record.attempts, { durationMs, output });
     this.#record.emitAttemptSucceeded(durationMs, this.#ownAttempts, atMs);
-    this.#owner.trialSucceeded(output, atMs);
+    // A hook, or one who hears, may have taken its time.
+    const { layer, heard, site } = this.#record;
+    this.#owner.trialSucceeded(output, layer.hooks === undefined && !heard ? atMs : site.runtime.now());
   }
 
   attemptFailed(thrown: unknown): void {

@@ -11,7 +11,7 @@ const settled = (content: unknown, toolName = 'search'): TraceEvent => ({
 const outputOf = (event: TraceEvent): unknown => (event.source === 'call' && event.type === 'settled' ? event.result.output : 'no result');
 
 describe('R-11.4 events', () => {
-  it('R-11.4 the trace has redacted messages, the caller the whole ones, and one event serves both where there is nothing to hide', async () => {
+  it('R-11.4 the trace has redacted messages, the caller the whole ones, and both the same where there is nothing to hide', async () => {
     const runtime = virtualRuntime();
     const down = tool({ name: 'down', policy: { retry: { maxAttempts: 1 } }, execute: () => { throw new Error('login failed, password=hunter2'); } });
     const layer = createSpillway({ tools: [down], runtime });
@@ -23,7 +23,7 @@ describe('R-11.4 events', () => {
     expect(JSON.stringify(trace)).not.toContain('hunter2');
     expect(JSON.stringify(trace)).toContain('password=[redacted]');
     expect(own.at(-1)).toMatchObject({ type: 'settled', result: { error: { message: 'login failed, password=hunter2' } } });
-    expect(trace.find(({ type }) => type === 'attempt_started')).toBe(own.find(({ type }) => type === 'attempt_started'));
+    expect(trace.find(({ type }) => type === 'attempt_started')).toStrictEqual(own.find(({ type }) => type === 'attempt_started'));
   });
 
   it('R-11.4 nothing is looked at while nobody watches', () => {
