@@ -88,6 +88,8 @@ export class CallRecord {
   callKey: string;
   /** Its hooks have had their say about an attempt. */
   hooked = false;
+  /** The tool by whose name its events were found to hold no secret. */
+  #innocentAs: string | undefined;
   #retriedBy: RetryRecord[] | undefined;
   #attempts: Array<DedupeExecution['attempts'][number]> | undefined;
 
@@ -194,7 +196,9 @@ export class CallRecord {
     if (error !== undefined || fromCache || retriedBy !== undefined || this.layer.captures || this.#report !== undefined) return this.emit({ type: 'settled', result });
     const event = this.#event('settled');
     event.result = withoutOutput(event, result);
-    this.#tell(event);
+    // Nothing came between, neither a hook nor a store: its time was just taken.
+    const atOnce = this.layer.hooks === undefined && this.call.dedupeMode === 'disabled';
+    this.#tell(event, atOnce ? this.startedAtMs + result.durationMs : undefined);
   }
 
   /** Whether anyone hears what it tells. */
@@ -227,11 +231,14 @@ export class CallRecord {
   }
 
   #isInnocent({ discretion, trustsIds }: Trace): boolean {
+    if (this.#innocentAs === this.toolName) return true;
     const { callId, foreignId, nodeId } = this.call;
     const { turnId } = this.site;
     if (!discretion.innocent(this.toolName) || (nodeId !== undefined && !discretion.innocent(nodeId))) return false;
     if (turnId !== undefined && !trustsIds && !discretion.innocent(turnId)) return false;
-    return (trustsIds && foreignId === undefined) || discretion.innocent(callId);
+    const innocent = (trustsIds && foreignId === undefined) || discretion.innocent(callId);
+    if (innocent) this.#innocentAs = this.toolName;
+    return innocent;
   }
 
   /** Begins an event of the call. The places of its number and its time are there: it is made once, and not copied. */
