@@ -168,8 +168,10 @@ export class CallRecord {
     if (tenant !== undefined) event.tenant = tenant;
     if (traceparent !== undefined) event.traceparent = traceparent;
     if (captures) event.input = input;
+    const named = toolCallId ?? correlationId ?? fromHook ?? session ?? tenant ?? traceparent;
     const innocent = (text: string | undefined): boolean => text === undefined || trace.discretion.innocent(text);
-    if (captures || tags !== undefined || (trace.observed && ![toolCallId, correlationId, fromHook, session, tenant, traceparent].every(innocent))) this.#publish(event, this.startedAtMs);
+    const wellKnown = named === undefined || [toolCallId, correlationId, fromHook, session, tenant, traceparent].every(innocent);
+    if (captures || tags !== undefined || !wellKnown) this.#publish(event, this.startedAtMs);
     else this.#tell(event, this.startedAtMs);
   }
 
