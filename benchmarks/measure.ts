@@ -1,3 +1,6 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
 /** One measured figure: the median of several runs, in microseconds per unit. */
 export interface Figure {
   readonly name: string;
@@ -87,3 +90,9 @@ export async function sideBySide(ways: Ways, units: number, rounds: number): Pro
     ratio: (ours, theirs) => median(of(ours).map((us, round) => us / (of(theirs)[round] ?? Number.NaN))),
   };
 }
+
+/** Asks a question in a process of its own: what other benchmarks have taught V8 counts in one that they share. The file prints its answer as JSON. */
+export const askedApart = async (file: string): Promise<Question> => {
+  const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', file]);
+  return JSON.parse(stdout) as Question;
+};

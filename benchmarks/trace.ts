@@ -1,15 +1,13 @@
-import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { pino } from 'pino';
 import { z } from 'zod';
 import { createSpillway, tool, type Spillway } from '../src/index.ts';
 import { pinoSink } from '../src/sinks/pino.ts';
 import { added } from './guard.ts';
-import { sideBySide, type Question, type Ways } from './measure.ts';
+import { askedApart, sideBySide, type Question, type Ways } from './measure.ts';
 
 /** So many that each run has its share of collections. */
 const CALLS = 20_000;
@@ -21,10 +19,7 @@ const WATCHING_ROUNDS = 41;
 const READY = `${JSON.stringify({ level: 30, time: 1_785_000_000_000, pid: 12_345, hostname: 'localhost', event: 'tool_call_start', requestId: '0199c1f2-3c4d-7e5f-8a6b-123456789abc', toolName: 'echo', elapsedMs: 0, state: 'inflight', msg: 'tool_call_start echo' })}\n`;
 
 /** What those who watch a layer cost its calls. In a process of its own: no peer takes part, so nothing that peers taught V8 need bear on it. */
-export async function benchmarkTrace(): Promise<Question> {
-  const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', import.meta.filename]);
-  return JSON.parse(stdout) as Question;
-}
+export const benchmarkTrace = (): Promise<Question> => askedApart(import.meta.filename);
 
 async function askTrace(): Promise<Question> {
   const folder = mkdtempSync(join(tmpdir(), 'spillway-bench-'));

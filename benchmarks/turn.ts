@@ -1,9 +1,7 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import { getHeapSpaceStatistics } from 'node:v8';
 import { lastValueFrom } from 'rxjs';
 import { createSpillway, plan, tool, type Plan, type PlanNode, type TurnEvent } from '../src/index.ts';
-import { collect, median, timed, type Figure, type Question } from './measure.ts';
+import { askedApart, collect, median, timed, type Figure, type Question } from './measure.ts';
 
 /** What a node costs as plans grow: the shapes that are quadratic when joins are made of nested subscriptions. */
 const SMALL = 1_000;
@@ -42,10 +40,7 @@ const oldSpaceBytes = (): number => getHeapSpaceStatistics().find(({ space_name 
  * In a process of its own: V8 puts what it has seen live long into the old space at once, and what other benchmarks have done counts. Behind them
  * more of each node seemed to be promoted, though nothing kept it alive.
  */
-export async function benchmarkTurn(): Promise<Question> {
-  const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', import.meta.filename]);
-  return JSON.parse(stdout) as Question;
-}
+export const benchmarkTurn = (): Promise<Question> => askedApart(import.meta.filename);
 
 async function askTurn(): Promise<Question> {
   const spillway = createSpillway({ tools: [echo] });

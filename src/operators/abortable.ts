@@ -5,42 +5,41 @@ import { fromOutput, isPromiseLike } from './output.ts';
 
 type AbortableWork<T> = (signal: AbortSignal) => ToolOutput<T>;
 
+const begin = <T>(work: AbortableWork<T>, subscriber: Subscriber<T>): void => {
+  const controller = new AbortController();
+  let settled = false;
+  // Added first: the work may be unsubscribed while it starts.
+  subscriber.add(() => {
+    if (!settled) controller.abort();
+  });
+  const settle = (): void => {
+    settled = true;
+  };
+  const fail = (error: unknown): void => {
+    settle();
+    subscriber.error(error);
+  };
+  try {
+    const output = work(controller.signal);
+    // What most work gives needs no stream of its own.
+    if (!isPromiseLike(output)) return void fromOutput(output, settle).subscribe(subscriber);
+    output.then((value) => {
+      settle();
+      subscriber.next(value);
+      subscriber.complete();
+    }, fail);
+  } catch (error) {
+    fail(error);
+  }
+};
+
 /** A stream of work. It shows the work, so that a guard right behind it can call that itself. */
 export class AbortableStream<T> extends DirectStream<T> {
   readonly work: AbortableWork<T>;
 
   constructor(work: AbortableWork<T>) {
-    super();
+    super((subscriber) => begin(work, subscriber));
     this.work = work;
-  }
-
-  begin(subscriber: Subscriber<T>): void {
-    const { work } = this;
-    const controller = new AbortController();
-    let settled = false;
-    // Added first: the work may be unsubscribed while it starts.
-    subscriber.add(() => {
-      if (!settled) controller.abort();
-    });
-    const settle = (): void => {
-      settled = true;
-    };
-    const fail = (error: unknown): void => {
-      settle();
-      subscriber.error(error);
-    };
-    try {
-      const output = work(controller.signal);
-      // What most work gives needs no stream of its own.
-      if (!isPromiseLike(output)) return void fromOutput(output, settle).subscribe(subscriber);
-      output.then((value) => {
-        settle();
-        subscriber.next(value);
-        subscriber.complete();
-      }, fail);
-    } catch (error) {
-      fail(error);
-    }
   }
 }
 

@@ -1,10 +1,10 @@
-import type { Observable, Subscriber } from 'rxjs';
+import type { Observable } from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { checkNumber, positiveDuration } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
 import { DirectStream } from './direct-stream.ts';
-import { queueOf, type ExpiryQueue } from './expiry.ts';
+import { queueOf } from './expiry.ts';
 import { LimitedSubscriber } from './limited-subscriber.ts';
 
 /** `30s`, `1.5s`, `200ms`. */
@@ -13,26 +13,6 @@ const worded = (ms: number): string => (ms >= 1000 ? `${Number((ms / 1000).toFix
 /** The error of an attempt that took too long. It may have taken effect (R-4.1). */
 export const timeoutError = (timeoutMs: number, what = 'Tool timeout'): ToolExecutionError =>
   new ToolExecutionError('timeout', `${what} after ${worded(timeoutMs)}`, { uncertain: true, details: { timeoutMs } });
-
-class LimitedStream<T> extends DirectStream<T> {
-  readonly upstream: Observable<T>;
-  readonly deadlines: ExpiryQueue;
-  readonly runtime: Runtime;
-
-  constructor(source: Observable<T>, deadlines: ExpiryQueue, runtime: Runtime) {
-    super();
-    this.upstream = source;
-    this.deadlines = deadlines;
-    this.runtime = runtime;
-  }
-
-  begin(subscriber: Subscriber<T>): void {
-    const startedAtMs = this.runtime.now();
-    const attempt = new LimitedSubscriber(subscriber);
-    this.upstream.subscribe(attempt);
-    if (!attempt.closed) attempt.deadline = this.deadlines.addFrom(startedAtMs, () => attempt.overtake(timeoutError(this.deadlines.ms)));
-  }
-}
 
 /**
  * A hard limit on a stream, from subscription to completion: at `timeoutMs` it errors, whether or not the source reacts to being unsubscribed.
@@ -49,5 +29,11 @@ class LimitedStream<T> extends DirectStream<T> {
 export function attemptTimeout(timeoutMs: number, runtime: Runtime = liveRuntime): <T>(source: Observable<T>) => Observable<T> {
   checkNumber('timeoutMs', timeoutMs, positiveDuration);
   const deadlines = queueOf(timeoutMs, runtime);
-  return <T>(source: Observable<T>): Observable<T> => new LimitedStream(source, deadlines, runtime);
+  return <T>(source: Observable<T>): Observable<T> =>
+    new DirectStream((subscriber) => {
+      const startedAtMs = runtime.now();
+      const attempt = new LimitedSubscriber(subscriber);
+      source.subscribe(attempt);
+      if (!attempt.closed) attempt.deadline = deadlines.addFrom(startedAtMs, () => attempt.overtake(timeoutError(timeoutMs)));
+    });
 }

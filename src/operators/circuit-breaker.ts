@@ -88,29 +88,6 @@ class PermittedSubscriber<T> extends Subscriber<T> {
   }
 }
 
-class BrokenStream<T> extends DirectStream<T> {
-  readonly upstream: Observable<T>;
-  readonly breaker: Breaker;
-  readonly outcome: Outcome | undefined;
-
-  constructor(source: Observable<T>, breaker: Breaker, outcome: Outcome | undefined) {
-    super();
-    this.upstream = source;
-    this.breaker = breaker;
-    this.outcome = outcome;
-  }
-
-  begin(subscriber: Subscriber<T>): void {
-    const permit = this.breaker.admit();
-    if (!permit.admitted) return subscriber.error(circuitOpenError(permit.retryAfterMs));
-    // Whoever heard of the breaker's change may have unsubscribed.
-    if (subscriber.closed) return permit.release();
-    const permitted = new PermittedSubscriber(subscriber, permit, this.outcome);
-    subscriber.add(permitted);
-    this.upstream.subscribe(permitted);
-  }
-}
-
 /**
  * Guards a stream with a breaker: each subscription asks for admission, and tells how it ended.
  *
@@ -126,5 +103,14 @@ class BrokenStream<T> extends DirectStream<T> {
  * fromFetch('https://example.com').pipe(circuitBreaker(breaker), retryBackoff());
  */
 export function circuitBreaker(breaker: Breaker, outcome?: (error: unknown) => BreakerOutcome): <T>(source: Observable<T>) => Observable<T> {
-  return <T>(source: Observable<T>): Observable<T> => new BrokenStream(source, breaker, outcome);
+  return <T>(source: Observable<T>): Observable<T> =>
+    new DirectStream((subscriber) => {
+      const permit = breaker.admit();
+      if (!permit.admitted) return subscriber.error(circuitOpenError(permit.retryAfterMs));
+      // Whoever heard of the breaker's change may have unsubscribed.
+      if (subscriber.closed) return permit.release();
+      const permitted = new PermittedSubscriber(subscriber, permit, outcome);
+      subscriber.add(permitted);
+      source.subscribe(permitted);
+    });
 }

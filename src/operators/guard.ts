@@ -1,4 +1,4 @@
-import type { Observable, Subscriber } from 'rxjs';
+import type { Observable } from 'rxjs';
 import type { BreakerOptions, RetryPolicy } from '../contract/policy.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import type { ToolOutput } from '../contract/tool.ts';
@@ -37,21 +37,6 @@ export interface Guard {
 
 const isBreaker = (breaker: Breaker | BreakerOptions): breaker is Breaker => typeof (breaker as Partial<Breaker>).admit === 'function';
 
-class GuardedStream<T> extends DirectStream<T> {
-  readonly terms: GuardTerms;
-  readonly guarded: Guarded<T>;
-
-  constructor(terms: GuardTerms, guarded: Guarded<T>) {
-    super();
-    this.terms = terms;
-    this.guarded = guarded;
-  }
-
-  begin(subscriber: Subscriber<T>): void {
-    new GuardRun(this.terms, this.guarded, subscriber).start();
-  }
-}
-
 /**
  * Retries, a circuit breaker and a hard timeout as one operator: the same as `attemptTimeout(timeoutMs)`, `circuitBreaker(breaker)` and
  * `retryBackoff(retry)` in one pipe, with one subscriber for an attempt.
@@ -74,7 +59,7 @@ export function guard(options: GuardOptions, runtime: Runtime = liveRuntime): Gu
   if (timeoutMs !== undefined) checkNumber('timeoutMs', timeoutMs, positiveDuration);
   const breaker = given === undefined || isBreaker(given) ? given : createBreaker(given, runtime);
   const terms: GuardTerms = { timeouts: timeoutMs === undefined ? undefined : queueOf(timeoutMs, runtime), breaker, retry: retry === undefined ? undefined : retryPolicy(retry), runtime };
-  const guarded = <T>(what: Guarded<T>): Observable<T> => new GuardedStream(terms, what);
+  const guarded = <T>(what: Guarded<T>): Observable<T> => new DirectStream((subscriber) => new GuardRun(terms, what, subscriber).start());
   return Object.assign(<T>(source: Observable<T>): Observable<T> => guarded(source), {
     from: <T>(work: (context: GuardContext) => ToolOutput<T>): Observable<T> => guarded(work),
     breaker,

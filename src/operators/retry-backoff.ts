@@ -135,23 +135,6 @@ class RetryRun<T> implements Unsubscribable {
   }
 }
 
-class RetriedStream<T> extends DirectStream<T> {
-  readonly upstream: Observable<T>;
-  readonly settings: RetryPolicy;
-  readonly runtime: Runtime;
-
-  constructor(source: Observable<T>, settings: RetryPolicy, runtime: Runtime) {
-    super();
-    this.upstream = source;
-    this.settings = settings;
-    this.runtime = runtime;
-  }
-
-  begin(subscriber: Subscriber<T>): void {
-    new RetryRun(this.upstream, subscriber, this.settings, this.runtime).start();
-  }
-}
-
 /**
  * Subscribes again after a transient failure, with jittered backoff, until attempts or time are used up.
  *
@@ -168,5 +151,5 @@ class RetriedStream<T> extends DirectStream<T> {
  */
 export function retryBackoff(policy: Partial<RetryPolicy> = {}, runtime: Runtime = liveRuntime): <T>(source: Observable<T>) => Observable<T> {
   const settings = retryPolicy(policy);
-  return <T>(source: Observable<T>): Observable<T> => new RetriedStream(source, settings, runtime);
+  return <T>(source: Observable<T>): Observable<T> => new DirectStream((subscriber) => new RetryRun(source, subscriber, settings, runtime).start());
 }

@@ -98,8 +98,8 @@ export interface Discretion {
   innocent(name: string): boolean;
 }
 
-/** The names of the texts that one who makes an event may ask about, or leave to be ours. */
-const ASKED = ['source', 'type', 'callId', 'toolName', 'turnId', 'nodeId', 'requestId', 'status', 'toolCallId', 'correlationId', 'fromHook', 'session', 'tenant', 'traceparent'];
+/** The fields of such ids and names, and the word of ours that a host may have named. */
+const ASKED = ['callId', 'toolName', 'turnId', 'nodeId', 'requestId', 'status', 'toolCallId', 'correlationId', 'fromHook', 'session', 'tenant', 'traceparent'];
 
 /** As `createRedactor`. */
 export function createDiscretion(redact: RedactOptions = {}, capture: CaptureOptions = {}): Discretion {

@@ -39,8 +39,7 @@ export interface Call {
 const NAME_MAX = 256;
 const KEY_MAX = 512;
 
-/** The short form, by its rules. */
-export const requestSchema: z.ZodType<ToolCallRequest> = z.strictObject({
+const shortForm = z.strictObject({
   toolName: z.string().min(1).max(NAME_MAX),
   input: z.unknown().optional(),
   toolCallId: z.string().min(1).max(NAME_MAX).exactOptional(),
@@ -49,8 +48,10 @@ export const requestSchema: z.ZodType<ToolCallRequest> = z.strictObject({
   actor: z.string().min(1).max(KEY_MAX).exactOptional(),
   tenant: z.string().min(1).max(KEY_MAX).exactOptional(),
 });
+const REQUEST_KEYS: ReadonlySet<string> = new Set(Object.keys(shortForm.shape));
 
-const REQUEST_KEYS: ReadonlySet<string> = new Set(['toolName', 'input', 'toolCallId', 'idempotencyKey', 'session', 'actor', 'tenant']);
+/** The short form, by its rules. */
+export const requestSchema: z.ZodType<ToolCallRequest> = shortForm;
 
 const isText = (value: unknown, max: number): boolean => typeof value === 'string' && value !== '' && value.length <= max;
 
@@ -114,13 +115,15 @@ const fromRequest = ({ toolName, input, toolCallId, idempotencyKey, session, act
 const wellFormed = (request: ToolCallRequest): ToolCallRequest | undefined => {
   for (const key in request) if (!REQUEST_KEYS.has(key)) return undefined;
   const { toolName, input, toolCallId, idempotencyKey, session, actor, tenant } = request;
+  /** A text, or not there at all. */
+  const may = (name: string, value: unknown, max: number): boolean => (value === undefined ? !(name in request) : isText(value, max));
   const well =
     isText(toolName, NAME_MAX) &&
-    (isText(toolCallId, NAME_MAX) || (toolCallId === undefined && !('toolCallId' in request))) &&
-    (isText(idempotencyKey, KEY_MAX) || (idempotencyKey === undefined && !('idempotencyKey' in request))) &&
-    (isText(session, KEY_MAX) || (session === undefined && !('session' in request))) &&
-    (isText(actor, KEY_MAX) || (actor === undefined && !('actor' in request))) &&
-    (isText(tenant, KEY_MAX) || (tenant === undefined && !('tenant' in request)));
+    may('toolCallId', toolCallId, NAME_MAX) &&
+    may('idempotencyKey', idempotencyKey, KEY_MAX) &&
+    may('session', session, KEY_MAX) &&
+    may('actor', actor, KEY_MAX) &&
+    may('tenant', tenant, KEY_MAX);
   return well ? { toolName, input, toolCallId, idempotencyKey, session, actor, tenant } as ToolCallRequest : undefined;
 };
 

@@ -19,19 +19,6 @@ const play = (steps: readonly Step[], seen: unknown[]) => (subscriber: Subscribe
   }
 };
 
-class Played extends DirectStream<number> {
-  readonly #play: (subscriber: Subscriber<number>) => void;
-
-  constructor(begin: (subscriber: Subscriber<number>) => void) {
-    super();
-    this.#play = begin;
-  }
-
-  begin(subscriber: Subscriber<number>): void {
-    this.#play(subscriber);
-  }
-}
-
 interface Manners {
   /** Which callbacks there are, and whether they throw. */
   readonly next?: boolean;
@@ -87,7 +74,7 @@ describe('DirectStream', () => {
           vi.runAllTimers();
           return [...seen, 'unhandled', ...unhandled];
         };
-        expect(heard((begin) => new Played(begin))).toEqual(heard((begin) => new Observable(begin)));
+        expect(heard((begin) => new DirectStream(begin))).toEqual(heard((begin) => new Observable(begin)));
       }),
       { numRuns: 2_000 },
     );
@@ -96,7 +83,7 @@ describe('DirectStream', () => {
   it('ends what was begun when it is unsubscribed, once, in order, and also what is added after that', () => {
     const seen: string[] = [];
     let given: Subscriber<number> | undefined;
-    const subscription = new Played((subscriber) => {
+    const subscription = new DirectStream((subscriber) => {
       given = subscriber;
       endWith(subscriber, { unsubscribe: () => seen.push('first') });
     }).subscribe({ next: () => seen.push('next') });
@@ -108,6 +95,6 @@ describe('DirectStream', () => {
   });
 
   it('gives its value to a Promise', async () => {
-    await expect(lastValueFrom(new Played((subscriber) => { subscriber.next(7); subscriber.complete(); }))).resolves.toBe(7);
+    await expect(lastValueFrom(new DirectStream<number>((subscriber) => { subscriber.next(7); subscriber.complete(); }))).resolves.toBe(7);
   });
 });
