@@ -22,12 +22,14 @@ const begin = <T>(work: AbortableWork<T>, subscriber: Subscriber<T>): void => {
   try {
     const output = work(controller.signal);
     // What most work gives needs no stream of its own.
-    if (!isPromiseLike(output)) return void fromOutput(output, settle).subscribe(subscriber);
-    output.then((value) => {
-      settle();
-      subscriber.next(value);
-      subscriber.complete();
-    }, fail);
+    if (isPromiseLike(output)) {
+      output.then((value) => {
+        settle();
+        subscriber.next(value);
+        subscriber.complete();
+      }, fail);
+      // Unsubscribed while it started: a stream is not even subscribed to.
+    } else if (!subscriber.closed) fromOutput(output, settle).subscribe(subscriber);
   } catch (error) {
     fail(error);
   }

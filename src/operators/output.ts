@@ -39,10 +39,16 @@ const fromAsyncIterable = <T>(iterable: AsyncIterable<T>): Observable<T> =>
     };
   });
 
-/** A value, Promise, Observable or AsyncIterable as a stream. Strings and arrays are values. `settled` is called before the last notification. */
+/** What gives values one by one, an Observable or an AsyncIterable, as a stream. Strings and arrays are values. */
+export const streamIn = (output: unknown): Observable<unknown> | undefined => {
+  if (isObservable(output)) return output;
+  return isAsyncIterable(output) ? fromAsyncIterable(output) : undefined;
+};
+
+/** A value, Promise, Observable or AsyncIterable as a stream. `settled` is called before the last notification. */
 export const fromOutput = <T>(output: ToolOutput<T>, settled: () => void): Observable<T> => {
-  if (isObservable(output)) return output.pipe(tap({ error: settled, complete: settled }));
-  if (isAsyncIterable(output)) return fromAsyncIterable(output as AsyncIterable<T>).pipe(tap({ error: settled, complete: settled }));
+  const stream = streamIn(output) as Observable<T> | undefined;
+  if (stream !== undefined) return stream.pipe(tap({ error: settled, complete: settled }));
   return new Observable((subscriber) => {
     const give = (value: T): void => {
       settled();
@@ -54,6 +60,6 @@ export const fromOutput = <T>(output: ToolOutput<T>, settled: () => void): Obser
       subscriber.error(error);
     };
     if (isPromiseLike(output)) output.then(give, fail);
-    else give(output);
+    else give(output as T);
   });
 };

@@ -1,15 +1,9 @@
 import type { Progress, ToolContext } from '../contract/tool.ts';
+import { AttemptSignal } from '../operators/attempts.ts';
 import type { CallRecord } from './call-record.ts';
 
-/** The attempt behind a context. */
-export interface ContextOwner {
-  /** Made when it is first asked for: most of an attempt's memory is its signal. */
-  readonly signal: AbortSignal;
-  report(progress: Progress): void;
-}
-
 /** What a tool is given beside its input. */
-export class AttemptContext implements ToolContext {
+export class AttemptContext extends AttemptSignal implements ToolContext {
   declare readonly signal: AbortSignal;
   declare readonly fence?: number;
   declare readonly traceparent?: string;
@@ -17,15 +11,14 @@ export class AttemptContext implements ToolContext {
   readonly attempt: number;
   readonly callKey: string;
   readonly progress: (report: Progress) => void;
-  readonly #owner: ContextOwner;
 
-  constructor(owner: ContextOwner, { call: { traceparent, baggage }, callKey, lease }: CallRecord, attempt: number) {
-    this.#owner = owner;
+  constructor({ call: { traceparent, baggage }, callKey, lease }: CallRecord, attempt: number, progress: (report: Progress) => void) {
+    super();
     // An own property, so that `{ ...context }` has it too.
     Object.defineProperty(this, 'signal', AttemptContext.#signal);
     this.attempt = attempt;
     this.callKey = callKey;
-    this.progress = (report) => owner.report(report);
+    this.progress = progress;
     if (lease !== undefined) this.fence = lease.fence;
     if (traceparent !== undefined) this.traceparent = traceparent;
     if (baggage !== undefined) this.baggage = baggage;
@@ -37,7 +30,7 @@ export class AttemptContext implements ToolContext {
    */
   static readonly #signal: PropertyDescriptor = {
     get(this: AttemptContext): AbortSignal {
-      return this.#owner.signal;
+      return AttemptSignal.signalOf(this);
     },
     enumerable: true,
   };

@@ -131,7 +131,7 @@ export class GuardedCall implements TrialOwner, SeatOwner, RunningCall {
   }
 
   seatLost(): void {
-    this.#trial?.abort();
+    this.#trial?.unsubscribe();
     this.#wait?.unsubscribe();
   }
 
@@ -238,7 +238,7 @@ export class GuardedCall implements TrialOwner, SeatOwner, RunningCall {
         this.#settled(outcome, this);
       });
     }
-    this.#trial?.abort();
+    this.#trial?.unsubscribe();
     const concluded = conclude(this.#record, failure, this.#record.attempts);
     const outcome = { result: failureResult(this.#record.history, concluded), error };
     this.#seat?.leave(outcome.result, kind);
@@ -292,7 +292,7 @@ export class GuardedCall implements TrialOwner, SeatOwner, RunningCall {
   #release(): void {
     this.#over = true;
     this.#shadow?.cutShort('canceled');
-    this.#trial?.abort();
+    this.#trial?.unsubscribe();
     this.#wait?.unsubscribe();
     this.#outside?.cancel();
     this.#record.layer.running.delete(this);

@@ -7,15 +7,14 @@ import type { Progress } from '../contract/tool.ts';
 import { toToolExecutionError } from '../entrance/tool.ts';
 import type { Breaker } from '../operators/breaker.ts';
 import { backoffDelayMs } from '../policy/backoff.ts';
-import { breakerOutcome } from '../policy/breaker-outcome.ts';
 import { classify, type Classified } from '../policy/classify.ts';
 import { askAdmission, breakerOf, type Permit } from './admission.ts';
-import { Attempt, type AttemptOwner } from './attempt.ts';
 import type { CallRecord } from './call-record.ts';
 import type { HookRunner, HookSubject } from './hooks.ts';
 import { decide, type Circumstances } from './decide.ts';
 import type { GuardedTool } from './registry.ts';
 import { reportOf, type Failure } from './result.ts';
+import { ToolAttempts } from './tool-attempts.ts';
 
 /** Who made a trial and hears its end. */
 export interface TrialOwner {
@@ -29,14 +28,11 @@ const abortedItself = ({ message, code, cause }: ToolExecutionError): ToolExecut
   new ToolExecutionError('execution_error', `The tool aborted itself: ${message}`, { code, cause, uncertain: true });
 
 /**
- * All attempts at one tool: `retry(breaker(attempt))`, as `retryBackoff` and `circuitBreaker` do for a stream and by the same pure policies,
- * in one object and not a pipe. A property test holds that both mean the same.
+ * All attempts at one tool: `retry(breaker(attemptTimeout(tool)))`, as `guard` does for a stream and on the same engine. What differs is who is
+ * asked: the breaker may be shared with other processes, the host's hooks and error handler have their say, and all of it is told to the trace.
  */
-export class Trial implements AttemptOwner {
-  readonly #record: CallRecord;
+export class Trial extends ToolAttempts {
   readonly #owner: TrialOwner;
-  readonly #guarded: GuardedTool;
-  readonly #input: unknown;
   readonly #alternatives: readonly string[];
   readonly #breaker: Breaker | undefined;
   readonly #startedAtMs: number;
@@ -48,29 +44,24 @@ export class Trial implements AttemptOwner {
   #lastFailure: Failure | undefined;
   /** The failure that the present attempt is a retry after. */
   #retried: ToolExecutionError | undefined;
-  #attempt: Attempt | undefined;
+  /** An attempt was told of whose end was not. */
+  #attempting = false;
   #askedAtMs = 0;
   #attemptStartedAtMs: number;
   #executedBefore = false;
-  #permit: Permit | undefined;
-  /** A backoff, or an answer of the error handler that comes later. */
-  #wait: Subscription | undefined;
-  #over = false;
 
   constructor(record: CallRecord, owner: TrialOwner, guarded: GuardedTool, input: unknown, alternatives: readonly string[]) {
-    this.#record = record;
+    super(record, guarded, input);
     this.#owner = owner;
-    this.#guarded = guarded;
-    this.#input = input;
     this.#alternatives = alternatives;
     this.#breaker = breakerOf(record, guarded);
-    this.#startedAtMs = record.site.runtime.now();
+    this.#startedAtMs = this.runtime.now();
     this.#attemptStartedAtMs = this.#startedAtMs;
     this.#attemptsBefore = record.attempts;
   }
 
   get attempting(): boolean {
-    return this.#attempt !== undefined;
+    return this.#attempting;
   }
 
   get breakerState(): BreakerStateName {
@@ -79,138 +70,123 @@ export class Trial implements AttemptOwner {
 
   /** @param atMs now: its own start for the first attempt */
   start(atMs: number = this.#startedAtMs): void {
-    const record = this.#record;
+    const record = this.record;
     this.#askedAtMs = atMs;
     // No attempt without a valid claim: the loss has just been told, and ended this.
     if (record.lease?.holds() === false) return;
-    const asked = askAdmission(record, this.#guarded, this.#breaker, atMs, (answer) => this.#answered(answer));
-    if (asked?.closed === false) this.#wait = asked;
+    this.#await(askAdmission(record, this.guarded, this.#breaker, atMs, (answer) => this.#answered(answer)));
   }
 
   #answered(answer: Permit | ToolExecutionError | undefined): void {
-    const record = this.#record;
+    const record = this.record;
     const refused = isToolExecutionError(answer);
     // Whoever heard of the breaker's change may have ended the call.
-    if (this.#over) return refused ? undefined : answer?.release();
-    if (refused) return this.#failed(answer);
-    this.#permit = answer;
+    if (!this.hold(refused ? undefined : answer)) return;
+    if (refused) return this.#decide(answer);
     if (record.layer.hooks === undefined) this.#attemptNow();
     else this.#askHooks(record.layer.hooks);
   }
 
   /** The host's hooks can block each attempt. That is no word about the tool, nor is it an attempt. */
   #askHooks(hooks: HookRunner): void {
-    const record = this.#record;
+    const record = this.record;
     const asked = hooks.before(this.#subject, record.attempts + 1, (error) => {
-      if (this.#over) return;
+      if (this.closed) return;
       if (error === undefined) return this.#attemptNow();
-      this.#permit?.ignore();
-      this.#permit = undefined;
+      this.takePermit()?.ignore();
       hooks.after(this.#subject, record.attempts + 1, { durationMs: 0, error });
-      this.#failed(error);
+      this.#decide(error);
     });
-    if (asked?.closed === false) this.#wait = asked;
+    this.#await(asked);
   }
 
   get #subject(): HookSubject {
-    return { record: this.#record, guarded: this.#guarded, input: this.#input };
+    return { record: this.record, guarded: this.guarded, input: this.input };
   }
 
   #attemptNow(): void {
-    const record = this.#record;
+    const record = this.record;
     const { hooks, sharedBreakers } = record.layer;
     // A hook or a shared breaker may have taken longer than the lease, or than the turn.
     if (record.lease?.holds() === false || record.remainingMs <= 0) return this.#tooLate();
     if (this.#retrying !== undefined) record.recordRetry(this.#retrying);
     this.#retrying = undefined;
-    this.#attemptStartedAtMs = hooks === undefined && sharedBreakers === undefined ? this.#askedAtMs : record.site.runtime.now();
+    this.#attemptStartedAtMs = hooks === undefined && sharedBreakers === undefined ? this.#askedAtMs : this.runtime.now();
     this.#executedBefore = record.executed;
     record.executed = true;
     record.attempts++;
-    const attempt = new Attempt(this, this.#guarded, record.site.runtime);
-    this.#attempt = attempt;
+    this.#attempting = true;
     record.emitAttemptStarted(this.#attemptStartedAtMs);
     // Whoever heard that may have ended the call.
-    if (!this.#over) attempt.start(record, this.#input, this.#ownAttempts, this.#attemptStartedAtMs);
+    if (!this.closed) this.attempt(this.#attemptStartedAtMs);
   }
 
   /** No attempt without a valid claim, nor after the deadline. A loss has just been told, and ended this. */
   #tooLate(): void {
-    this.#permit?.ignore();
-    this.#permit = undefined;
-    if (!this.#over) this.#failed(new ToolExecutionError('deadline_exceeded', 'The deadline passed before the attempt could start'));
+    this.takePermit()?.ignore();
+    if (!this.closed) this.#decide(new ToolExecutionError('deadline_exceeded', 'The deadline passed before the attempt could start'));
   }
 
   /** Ends it from outside: the attempt is aborted, its permit given back, a backoff called off. Nobody is told but the trace. */
-  abort(): void {
-    if (this.#over) return;
-    this.#over = true;
-    this.#wait?.unsubscribe();
-    const attempt = this.#attempt;
-    attempt?.abort();
-    // As with `firstValueFrom`: who unsubscribes after a value has had an answer (R-3.6).
-    if (attempt?.gaveValue === true) this.#permit?.success();
-    else this.#permit?.release();
-    if (attempt === undefined) return;
+  override unsubscribe(): void {
+    if (this.closed) return;
+    super.unsubscribe();
+    if (!this.#attempting) return;
     this.#ended(new ToolExecutionError('canceled', 'The attempt was aborted', { executed: true, uncertain: true }));
-    this.#record.emit({ type: 'attempt_canceled', attempt: this.#record.attempts, durationMs: this.#attemptMs });
+    this.record.emit({ type: 'attempt_canceled', attempt: this.record.attempts, durationMs: this.#attemptMs });
   }
 
-  attemptProgressed(report: Progress): void {
-    this.#record.emit({ type: 'progress', attempt: this.#record.attempts, report });
+  protected override progressed(report: Progress): void {
+    this.record.emit({ type: 'progress', attempt: this.record.attempts, report });
   }
 
-  attemptSucceeded(output: unknown): void {
-    const atMs = this.#record.site.runtime.now();
-    this.#permit?.success(atMs);
+  protected override gaveOutput(output: unknown): void {
+    const { record, runtime } = this;
+    const atMs = runtime.now();
+    this.takePermit()?.success(atMs);
     this.#learn(true);
     // Whoever heard of the breaker's change may have ended the call.
-    if (this.#over) return;
-    this.#over = true;
-    this.#attempt = undefined;
+    if (this.closed) return;
+    this.closed = true;
+    this.#attempting = false;
     const durationMs = Math.max(0, atMs - this.#attemptStartedAtMs);
-    this.#record.recordAttempt(durationMs);
-    this.#record.layer.hooks?.after(this.#subject, this.#record.attempts, { durationMs, output });
-    this.#record.emitAttemptSucceeded(durationMs, this.#ownAttempts, atMs);
+    record.recordAttempt(durationMs);
+    record.layer.hooks?.after(this.#subject, record.attempts, { durationMs, output });
+    record.emitAttemptSucceeded(durationMs, this.#ownAttempts, atMs);
     // A hook, or one who hears, may have taken its time.
-    const { layer, heard, site } = this.#record;
-    this.#owner.trialSucceeded(output, layer.hooks === undefined && !heard ? atMs : site.runtime.now());
+    this.#owner.trialSucceeded(output, record.layer.hooks === undefined && !record.heard ? atMs : runtime.now());
   }
 
-  attemptFailed(thrown: unknown): void {
-    const entered = toToolExecutionError(thrown, () => this.#record.site.runtime.wallNow());
+  protected override failed(thrown: unknown): void {
+    const entered = toToolExecutionError(thrown, () => this.runtime.wallNow());
     const error = entered.kind === 'canceled' && entered !== thrown ? abortedItself(entered) : entered;
-    const classified = classify(error, this.#guarded.classification);
-    const outcome = breakerOutcome(error, classified.classification);
-    if (outcome === 'failure') this.#permit?.failure(error);
-    else if (outcome === 'success') this.#permit?.success();
-    else this.#permit?.ignore();
-    this.#permit = undefined;
+    const classified = classify(error, this.guarded.classification);
+    this.settleFailure(error, classified.classification);
     this.#learn(false);
-    this.#failed(error, classified);
+    this.#decide(error, classified);
   }
 
   /** Attempts at this tool so far. */
   get #ownAttempts(): number {
-    return this.#record.attempts - this.#attemptsBefore;
+    return this.record.attempts - this.#attemptsBefore;
   }
 
   get #attemptMs(): number {
-    return Math.max(0, this.#record.site.runtime.now() - this.#attemptStartedAtMs);
+    return Math.max(0, this.runtime.now() - this.#attemptStartedAtMs);
   }
 
   /** Tells of a failure, asks what to do, and does it. */
-  #failed(error: ToolExecutionError, { classification, rule }: Classified = classify(error, this.#guarded.classification)): void {
-    const { site, layer, call } = this.#record;
-    const { retry, effects, enforcesKey, safetyCritical, cost } = this.#guarded;
+  #decide(error: ToolExecutionError, { classification, rule }: Classified = classify(error, this.guarded.classification)): void {
+    const { layer, call } = this.record;
+    const { retry, effects, enforcesKey, safetyCritical, cost } = this.guarded;
     const failure: Failure = { error, classification, breakerState: this.breakerState };
-    const now = site.runtime.now();
+    const now = this.runtime.now();
     const latencyMs = this.#attemptMs;
     this.#tell(failure, rule);
-    if (this.#over) return;
-    if (this.#record.bare) return this.#end(failure, { strategy: 'fail', code: 'attempts_exhausted', reason: 'the layer decides nothing about it' });
+    if (this.closed) return;
+    if (this.record.bare) return this.#end(failure, { strategy: 'fail', code: 'attempts_exhausted', reason: 'the layer decides nothing about it' });
     const attempt = this.#ownAttempts;
-    const nextDelayMs = backoffDelayMs(retry, Math.max(0, attempt - 1), this.#previousDelayMs, () => site.runtime.random());
+    const nextDelayMs = backoffDelayMs(retry, Math.max(0, attempt - 1), this.#previousDelayMs, () => this.runtime.random());
     const circumstances: Circumstances = {
       attempt,
       maxAttempts: call.retryBudget?.maxAttempts ?? retry.maxAttempts,
@@ -225,32 +201,31 @@ export class Trial implements AttemptOwner {
       safetyCritical: safetyCritical || call.hints?.safetyCritical === true,
       cost,
     };
-    const later = decide(this.#record, failure, circumstances, (decision) => {
-      if (this.#over) return;
+    const later = decide(this.record, failure, circumstances, (decision) => {
+      if (this.closed) return;
       if (decision.strategy === 'retry') this.#retry(failure, circumstances, decision.delayMs ?? 0, latencyMs);
       else this.#end(failure, decision);
     });
-    // One that answered at once has already set a wait of its own.
-    if (later?.closed === false) this.#wait = later;
+    this.#await(later);
   }
 
   #end(failure: Failure, decision: RecoveryDecision): void {
-    this.#over = true;
+    this.closed = true;
     // A retry that was not admitted was not made: the failure is still the one before it.
     const last = failure.error.kind === 'circuit_open' ? (this.#lastFailure ?? failure) : failure;
     this.#owner.trialFailed({ ...last, breakerState: failure.breakerState, code: decision.code }, decision);
   }
 
   #retry(failure: Failure, { nextDelayMs, maxTotalTimeMs }: Circumstances, delayMs: number, latencyMs: number): void {
-    const { site, layer, attempts, call } = this.#record;
+    const { layer, attempts, call } = this.record;
     const retry = { attempt: attempts, delayMs, reasonCode: failure.error.kind, latencyMs };
-    layer.retryBudget?.recordRetry(site.runtime.now());
+    layer.retryBudget?.recordRetry(this.runtime.now());
     this.#previousDelayMs = nextDelayMs;
-    this.#wait = site.runtime.after(delayMs).subscribe(() => {
+    const wait = this.runtime.after(delayMs).subscribe(() => {
       // A timer can come late, behind a stalled event loop: no attempt starts once the time is over.
-      const atMs = site.runtime.now();
+      const atMs = this.runtime.now();
       const late = atMs - this.#startedAtMs >= maxTotalTimeMs;
-      if (!late && this.#record.remainingMs > 0) {
+      if (!late && this.record.remainingMs > 0) {
         this.#retrying = retry;
         this.#retried = failure.error;
         this.#lastFailure = failure;
@@ -262,27 +237,33 @@ export class Trial implements AttemptOwner {
         reason: 'the time was over when the wait ended',
       });
     });
+    this.#await(wait);
+  }
+
+  /** Keeps hold of what is waited for; what was there at once may have made way for something else. */
+  #await(later: Subscription | undefined): void {
+    if (later?.closed === false) this.inner = later;
   }
 
   /** Remembers what became of a retry. */
   #learn(recovered: boolean): void {
-    const { layer, site, toolName } = this.#record;
-    if (this.#retried !== undefined) layer.experience?.record({ toolName, error: this.#retried, tried: { strategy: 'retry' }, recovered }, site.runtime.now());
+    const { layer, toolName } = this.record;
+    if (this.#retried !== undefined) layer.experience?.record({ toolName, error: this.#retried, tried: { strategy: 'retry' }, recovered }, this.runtime.now());
     this.#retried = undefined;
   }
 
   /** An attempt failed: for the store and for the hooks. */
   #ended(error: ToolExecutionError, classification?: Classification): void {
-    const record = this.#record;
+    const record = this.record;
     record.recordAttempt(this.#attemptMs, { retriable: classification === 'transient', errorCode: error.kind });
     record.layer.hooks?.after(this.#subject, record.attempts, { durationMs: this.#attemptMs, error });
   }
 
   #tell({ error, classification, breakerState }: Failure, rule: string): void {
-    const record = this.#record;
+    const record = this.record;
     const report = { error: reportOf(error), classification, rule, breakerState };
-    if (this.#attempt === undefined) return record.emit({ type: 'rejected', ...report });
-    this.#attempt = undefined;
+    if (!this.#attempting) return record.emit({ type: 'rejected', ...report });
+    this.#attempting = false;
     this.#ended(error, classification);
     if (!error.executed) record.executed = this.#executedBefore;
     const { timeoutMs } = (error.details ?? {}) as { readonly timeoutMs?: number };
