@@ -45,10 +45,14 @@ export async function benchmarkStart(): Promise<Question> {
     const rootMs = importMs(pathToFileURL(join(folder, 'dist/index.js')).href);
     const importing = (...peers: readonly string[]): number => importMs(`data:text/javascript,${encodeURIComponent(peers.map((peer) => `import ${JSON.stringify(import.meta.resolve(peer))};`).join(''))}`);
     const [rxjsMs, peersMs] = [importing('rxjs'), importing('rxjs', 'zod')];
-    const [rootKb, operatorsKb, guardKb] = await Promise.all([
+    const three = 'attemptTimeout, circuitBreaker, retryBackoff';
+    const [rootKb, miniKb, miniBreakerKb, wordedKb, wordedBreakerKb, guardKb] = await Promise.all([
       kilobytesOf(`export * from './src/index.ts';`),
-      kilobytesOf(`export { attemptTimeout, circuitBreaker, createBreaker, retryBackoff } from './src/index.ts';`),
-      kilobytesOf(`export { guard } from './src/operators/guard.ts';`),
+      kilobytesOf(`export { ${three} } from './src/mini.ts';`),
+      kilobytesOf(`export { ${three}, createBreaker } from './src/mini.ts';`),
+      kilobytesOf(`export { ${three} } from './src/index.ts';`),
+      kilobytesOf(`export { ${three}, createBreaker } from './src/index.ts';`),
+      kilobytesOf(`export { guard } from './src/index.ts';`),
     ]);
     return {
       question: 'What does it cost to start?',
@@ -58,11 +62,18 @@ export async function benchmarkStart(): Promise<Question> {
         { name: 'importing rxjs alone', usPerUnit: rxjsMs * 1000, runs: STARTS },
       ],
       ratios: {},
-      kilobytes: { 'the root entry, minified and gzipped, without peers': rootKb, 'the three operators': operatorsKb, 'guard alone': guardKb },
+      kilobytes: {
+        'the root entry, minified and gzipped, without peers': rootKb,
+        'the three operators of spillway/mini': miniKb,
+        'the same and createBreaker': miniBreakerKb,
+        'the three operators of spillway, which know codes and words': wordedKb,
+        'the same with createBreaker': wordedBreakerKb,
+        'guard alone': guardKb,
+      },
       targets: [
         { name: 'importing the root entry, cold', value: rootMs, limit: 60, unit: 'ms' },
         { name: 'the root entry, minified and gzipped, without peers', value: rootKb, limit: 60, unit: 'kB' },
-        { name: 'the three operators alone, minified and gzipped', value: operatorsKb, limit: 6, unit: 'kB' },
+        { name: 'the three operators alone, of spillway/mini, minified and gzipped', value: miniKb, limit: 6, unit: 'kB' },
       ],
     };
   } finally {

@@ -1,4 +1,4 @@
-import { TOOL_ERROR_KIND_MEANINGS, type Classification, type ToolErrorKind } from './error-kind.ts';
+import { TOOL_ERROR_KIND_TRAITS, type Classification, type ToolErrorKind } from './error-kind.ts';
 
 /** Shared by every copy of this package in a process, so that errors are recognised across duplicate installs. */
 const BRAND = Symbol.for('spillway.ToolExecutionError');
@@ -48,13 +48,22 @@ export class ToolExecutionError extends Error {
     this.status = options.status;
     this.retryAfterMs = options.retryAfterMs;
     this.uncertain = options.uncertain ?? false;
-    this.executed = options.executed ?? TOOL_ERROR_KIND_MEANINGS[kind].executed;
+    this.executed = options.executed ?? TOOL_ERROR_KIND_TRAITS[kind].executed;
     this.classification = options.classification;
     this.details = options.details;
     this.safeMessage = options.safeMessage;
     Object.defineProperty(this, BRAND, { value: true });
   }
 }
+
+/** An error that was read: what it is, and whether it may be tried again. */
+export interface ClassifiedError {
+  readonly error: ToolExecutionError;
+  readonly classification: Classification;
+}
+
+/** Makes that of whatever was thrown, and never throws itself. `wallNow` is what an HTTP date in `Retry-After` is compared with. */
+export type ErrorReader = (thrown: unknown, wallNow: () => number) => ClassifiedError;
 
 /** True for a `ToolExecutionError` of this or any other installed copy of the package. Never throws. */
 export function isToolExecutionError(value: unknown): value is ToolExecutionError {

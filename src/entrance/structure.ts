@@ -1,5 +1,5 @@
 /** How far a chain of causes is followed. */
-const CAUSE_DEPTH_MAX = 8;
+export const CAUSE_DEPTH_MAX = 8;
 /** Text is matched on this many of its first characters. */
 export const TEXT_LENGTH_MAX = 4096;
 /** Longer than this, a field holds no code and no name. */
@@ -76,7 +76,7 @@ const ownHeader = (headers: unknown, name: string): unknown => {
 };
 
 const HEADERS = [['headers'], ['responseHeaders'], ['response', 'headers'], ['$response', 'headers'], ['metadata']] as const;
-const STATUSES = [
+export const STATUSES = [
   ['status'], ['statusCode'], ['status_code'], ['httpStatus'], ['http_status'], ['httpStatusCode'], ['httpCode'], ['response', 'status'], ['response', 'statusCode'], ['res', 'status'], ['res', 'statusCode'], ['$metadata', 'httpStatusCode'],
   ['output', 'statusCode'], ['meta', 'statusCode'], ['data', 'httpStatus'], ['extensions', 'http', 'status'], ['body', 'statusCode'], ['error', 'status'], ['error', 'statusCode'], ['code'], ['error', 'code'],
 ] as const;
@@ -96,7 +96,7 @@ const at = (value: unknown, path: readonly string[]): unknown => {
   return inner;
 };
 
-const firstOf = <T>(value: unknown, paths: ReadonlyArray<readonly string[]>, read: (value: unknown) => T | undefined): T | undefined => {
+export const firstOf = <T>(value: unknown, paths: ReadonlyArray<readonly string[]>, read: (value: unknown) => T | undefined): T | undefined => {
   for (const path of paths) {
     const found = read(at(value, path));
     if (found !== undefined) return found;
@@ -104,7 +104,7 @@ const firstOf = <T>(value: unknown, paths: ReadonlyArray<readonly string[]>, rea
   return undefined;
 };
 
-const asStatus = (value: unknown): number | undefined => {
+export const asStatus = (value: unknown): number | undefined => {
   const status = typeof value === 'string' && /^\d{3}$/.test(value) ? Number(value) : value;
   return typeof status === 'number' && Number.isInteger(status) && status >= 400 && status <= 599 ? status : undefined;
 };
@@ -116,7 +116,7 @@ const asCode = (value: unknown): string | undefined => {
 
 const codesAt = (value: unknown, paths: ReadonlyArray<readonly string[]>): string[] => paths.map((path) => asCode(at(value, path))).filter((code) => code !== undefined);
 
-const retryAfterOf = (value: unknown, wallNow: () => number): number | undefined => {
+export const retryAfterOf = (value: unknown, wallNow: () => number): number | undefined => {
   const own = read(value, 'retryAfterMs');
   if (own !== undefined) return parseRetryAfter(own, wallNow, 1);
   return firstOf(value, HEADERS, (headers) => {
@@ -134,7 +134,7 @@ const RETRIABLE = [['isRetryable'], ['retryable'], ['isRetriable'], ['retriable'
 
 const asFlag = (value: unknown): boolean | undefined => (typeof value === 'boolean' ? value : undefined);
 
-const retriableOf = (value: unknown): boolean | undefined => {
+export const retriableOf = (value: unknown): boolean | undefined => {
   const said = firstOf(value, RETRIABLE, asFlag);
   if (said !== undefined) return said;
   // AWS has an object here; a wait is a number of seconds or of milliseconds, and says at least that waiting helps.

@@ -1,4 +1,4 @@
-import { TOOL_ERROR_KIND_MEANINGS, type ToolErrorKind } from '../contract/error-kind.ts';
+import { TOOL_ERROR_KIND_MEANINGS, TOOL_ERROR_KIND_TRAITS, type ToolErrorKind } from '../contract/error-kind.ts';
 import { isLlmError } from '../contract/llm-error.ts';
 import { ToolExecutionError, isToolExecutionError } from '../contract/tool-error.ts';
 import { liveRuntime } from '../runtime.ts';
@@ -7,7 +7,7 @@ import { readError, toTyped } from './reading.ts';
 import type { Meaning } from './sense.ts';
 import { read } from './structure.ts';
 
-const isToolErrorKind = (kind: unknown): kind is ToolErrorKind => typeof kind === 'string' && Object.hasOwn(TOOL_ERROR_KIND_MEANINGS, kind);
+const isToolErrorKind = (kind: unknown): kind is ToolErrorKind => typeof kind === 'string' && Object.hasOwn(TOOL_ERROR_KIND_TRAITS, kind);
 
 /** What the fields of a typed error are, besides its kind. */
 const FIELD_TYPES: Readonly<Record<string, readonly string[]>> = {

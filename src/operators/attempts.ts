@@ -1,7 +1,6 @@
 import type { Observable, Unsubscribable } from 'rxjs';
-import type { Classification } from '../contract/error-kind.ts';
 import type { Runtime } from '../contract/runtime.ts';
-import type { ToolExecutionError } from '../contract/tool-error.ts';
+import type { ClassifiedError, ToolExecutionError } from '../contract/tool-error.ts';
 import { breakerOutcome } from '../policy/breaker-outcome.ts';
 import { timeoutError } from './attempt-timeout.ts';
 import type { GivenPermit } from './breaker.ts';
@@ -96,7 +95,7 @@ export abstract class Attempts implements Unsubscribable {
   }
 
   /** Tells the permit what a failure means to the breaker. */
-  protected settleFailure(error: ToolExecutionError, classification: Classification): void {
+  protected settleFailure({ error, classification }: ClassifiedError): void {
     settlePermit(this.takePermit(), breakerOutcome(error, classification), error);
   }
 

@@ -2,10 +2,11 @@ import { EMPTY, Observable, Subject, defer, distinctUntilChanged, filter, ignore
 import type { BreakerStateName } from '../contract/envelope.ts';
 import type { BreakerOptions } from '../contract/policy.ts';
 import type { Runtime } from '../contract/runtime.ts';
-import { toToolExecutionError } from '../entrance/tool.ts';
+import type { ErrorReader } from '../contract/tool-error.ts';
 import { breakerSettings, type BreakerSettings } from '../policy/breaker-settings.ts';
 import { expireOutcomes } from '../policy/breaker-window.ts';
 import { advanceBreaker, breakerDueMs, decideBreaker, initialBreaker, type BreakerInput, type BreakerMemory, type BreakerOutcome, type Permit } from '../policy/breaker.ts';
+import { readAsCall } from '../policy/classify.ts';
 import { liveRuntime } from '../runtime.ts';
 import { QuietStream } from './quiet-stream.ts';
 
@@ -56,6 +57,9 @@ export interface Breaker {
   disable(): void;
 }
 
+/** Hears of a change of state. */
+type BreakerChange = (from: BreakerStateName, to: BreakerStateName) => void;
+
 const show = (memory: BreakerMemory, settings: BreakerSettings, atMs: number): BreakerState => {
   const now = advanceBreaker(memory, settings, atMs);
   const window = now.type === 'closed' ? expireOutcomes(now.window, settings, atMs) : now.window;
@@ -74,9 +78,6 @@ const retryAfterMs = (memory: BreakerMemory, settings: BreakerSettings, atMs: nu
   const dueMs = breakerDueMs(memory, settings);
   return dueMs === Infinity ? settings.cooldownMs : dueMs - atMs;
 };
-
-const hintOf = (error: unknown, runtime: Runtime): number | undefined =>
-  error === undefined ? undefined : toToolExecutionError(error, () => runtime.wallNow()).retryAfterMs;
 
 type PermitEnd = (given: Permit, startedAtMs: number, outcome: BreakerOutcome, error?: unknown, atMs?: number) => void;
 
@@ -150,7 +151,12 @@ class Folded extends Subscriber<Step> {
  * const guarded$ = search$.pipe(circuitBreaker(breaker));
  * breaker.state$.subscribe(({ type }) => console.log(type)); // 'closed', later perhaps 'open'
  */
-export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = liveRuntime, onChange?: (from: BreakerStateName, to: BreakerStateName) => void): Breaker {
+export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = liveRuntime, onChange?: BreakerChange): Breaker {
+  return breakerReading(readAsCall, options, runtime, onChange);
+}
+
+/** The same, for who reads errors in another way. */
+export function breakerReading(read: ErrorReader, options: BreakerOptions, runtime: Runtime, onChange?: BreakerChange): Breaker {
   const settings = breakerSettings(options);
   const folded = new Folded(initialBreaker(settings));
   // The scan's own subscriber is told, and no Subject in front of it: that costs as much as the decision.
@@ -199,7 +205,7 @@ export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = l
   );
 
   const end: PermitEnd = (given, startedAtMs, outcome, error, atMs = runtime.now()) => {
-    const hintMs = hintOf(error, runtime);
+    const hintMs = error === undefined ? undefined : read(error, () => runtime.wallNow()).error.retryAfterMs;
     const ended = { type: 'outcome', atMs, permit: given, outcome, durationMs: atMs - startedAtMs } as const;
     tell(hintMs === undefined ? ended : { ...ended, retryAfterMs: hintMs });
   };

@@ -1,26 +1,15 @@
 import { Subscriber, type Observable } from 'rxjs';
-import { ToolExecutionError } from '../contract/tool-error.ts';
-import { toToolExecutionError } from '../entrance/tool.ts';
+import { ToolExecutionError, type ErrorReader } from '../contract/tool-error.ts';
 import { breakerOutcome } from '../policy/breaker-outcome.ts';
 import type { BreakerOutcome } from '../policy/breaker.ts';
-import { classify } from '../policy/classify.ts';
+import { readAsCall } from '../policy/classify.ts';
+import { liveRuntime } from '../runtime.ts';
 import type { Breaker, GivenPermit } from './breaker.ts';
 import { DirectStream } from './direct-stream.ts';
 
 /** The error of a call that was not admitted. */
 export const circuitOpenError = (retryAfterMs: number): ToolExecutionError =>
   new ToolExecutionError('circuit_open', 'The circuit breaker is open; the call was not made', { retryAfterMs });
-
-type Outcome = (error: unknown) => BreakerOutcome;
-
-/** A classifier that throws says nothing about the dependency. */
-const meaningOf = (error: unknown, outcome: Outcome): BreakerOutcome => {
-  try {
-    return outcome(error);
-  } catch {
-    return 'ignored';
-  }
-};
 
 /** Tells a permit how its attempt failed. */
 export const settlePermit = (permit: GivenPermit | undefined, outcome: BreakerOutcome, error: unknown): void => {
@@ -29,28 +18,43 @@ export const settlePermit = (permit: GivenPermit | undefined, outcome: BreakerOu
   else permit?.ignore();
 };
 
-const settle = (permit: GivenPermit, error: unknown, outcome: Outcome | undefined): void => {
-  if (outcome !== undefined) return settlePermit(permit, meaningOf(error, outcome), error);
-  const typed = toToolExecutionError(error);
-  // An error without a hint need not be read once more for one.
-  settlePermit(permit, breakerOutcome(typed, classify(typed).classification), typed.retryAfterMs === undefined ? undefined : error);
+/** Tells a permit of the error that its attempt failed with. */
+type Settle = (permit: GivenPermit, thrown: unknown) => void;
+
+const wallNow = (): number => liveRuntime.wallNow();
+
+const settleAsRead = (read: ErrorReader): Settle => (permit, thrown) => {
+  const { error, classification } = read(thrown, wallNow);
+  // One without a hint need not be read once more for it, by the breaker's own clock.
+  settlePermit(permit, breakerOutcome(error, classification), error.retryAfterMs === undefined ? undefined : thrown);
+};
+
+const settleBy = (outcome: (error: unknown) => BreakerOutcome): Settle => (permit, thrown) => {
+  let meaning: BreakerOutcome;
+  try {
+    meaning = outcome(thrown);
+  } catch {
+    // A classifier that throws says nothing about the dependency.
+    meaning = 'ignored';
+  }
+  settlePermit(permit, meaning, thrown);
 };
 
 /** Tells a permit how its attempt ended. */
 class PermittedSubscriber<T> extends Subscriber<T> {
   readonly #subscriber: Subscriber<T>;
   readonly #permit: GivenPermit;
-  readonly #outcome: Outcome | undefined;
+  readonly #settle: Settle;
   #gaveValue = false;
 
-  constructor(subscriber: Subscriber<T>, permit: GivenPermit, outcome: Outcome | undefined) {
+  constructor(subscriber: Subscriber<T>, permit: GivenPermit, settle: Settle) {
     // Not chained to it here: where the subscriber has gone, this would be unsubscribed before it is made.
     // RxJS's operators have subscribers of their own, behind a function that it does not export.
     // oxlint-disable-next-line typescript/no-deprecated
     super();
     this.#subscriber = subscriber;
     this.#permit = permit;
-    this.#outcome = outcome;
+    this.#settle = settle;
   }
 
   protected override _next(value: T): void {
@@ -59,7 +63,7 @@ class PermittedSubscriber<T> extends Subscriber<T> {
   }
 
   protected override _error(error: unknown): void {
-    settle(this.#permit, error, this.#outcome);
+    this.#settle(this.#permit, error);
     try {
       this.#subscriber.error(error);
     } finally {
@@ -103,13 +107,19 @@ class PermittedSubscriber<T> extends Subscriber<T> {
  * fromFetch('https://example.com').pipe(circuitBreaker(breaker), retryBackoff());
  */
 export function circuitBreaker(breaker: Breaker, outcome?: (error: unknown) => BreakerOutcome): <T>(source: Observable<T>) => Observable<T> {
+  return breaking(breaker, outcome, readAsCall);
+}
+
+/** The same, for who reads errors in another way. */
+export function breaking(breaker: Breaker, outcome: ((error: unknown) => BreakerOutcome) | undefined, read: ErrorReader): <T>(source: Observable<T>) => Observable<T> {
+  const settle = outcome === undefined ? settleAsRead(read) : settleBy(outcome);
   return <T>(source: Observable<T>): Observable<T> =>
     new DirectStream((subscriber) => {
       const permit = breaker.admit();
       if (!permit.admitted) return subscriber.error(circuitOpenError(permit.retryAfterMs));
       // Whoever heard of the breaker's change may have unsubscribed.
       if (subscriber.closed) return permit.release();
-      const permitted = new PermittedSubscriber(subscriber, permit, outcome);
+      const permitted = new PermittedSubscriber(subscriber, permit, settle);
       subscriber.add(permitted);
       source.subscribe(permitted);
     });

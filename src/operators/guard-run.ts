@@ -2,8 +2,7 @@ import { Subscriber, take, type Observable } from 'rxjs';
 import type { RetryPolicy } from '../contract/policy.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import type { ToolOutput } from '../contract/tool.ts';
-import { toToolExecutionError } from '../entrance/tool.ts';
-import { classify } from '../policy/classify.ts';
+import { readAsCall } from '../policy/classify.ts';
 import { AbortableStream } from './abortable.ts';
 import { AttemptSignal, Attempts } from './attempts.ts';
 import type { Breaker } from './breaker.ts';
@@ -148,14 +147,13 @@ export class GuardRun<T> extends Attempts {
   protected override failed(thrown: unknown): void {
     const { runtime } = this;
     const { retry } = this.#terms;
-    const error = toToolExecutionError(thrown, () => runtime.wallNow());
-    const { classification } = classify(error);
-    this.settleFailure(error, classification);
+    const failure = readAsCall(thrown, () => runtime.wallNow());
+    this.settleFailure(failure);
     // Whoever heard of the breaker's change may have unsubscribed.
     if (this.closed) return;
     if (retry === undefined) return this.#subscriber.error(thrown);
     const count = (this.#count ??= new AttemptCount(retry, runtime, this.#startedAtMs));
-    const delayMs = count.delayAfterMs(error, classification);
+    const delayMs = count.delayAfterMs(failure);
     if (delayMs === undefined) return this.#subscriber.error(thrown);
     const wait = runtime
       .after(delayMs)

@@ -1,11 +1,9 @@
 import { Subscriber, take, type Observable, type Subscription, type Unsubscribable } from 'rxjs';
-import type { Classification } from '../contract/error-kind.ts';
 import type { RetryPolicy } from '../contract/policy.ts';
 import type { Runtime } from '../contract/runtime.ts';
-import type { ToolExecutionError } from '../contract/tool-error.ts';
-import { toToolExecutionError } from '../entrance/tool.ts';
+import type { ClassifiedError, ErrorReader } from '../contract/tool-error.ts';
 import { backoffDelayMs, retryPolicy } from '../policy/backoff.ts';
-import { classify } from '../policy/classify.ts';
+import { readAsCall } from '../policy/classify.ts';
 import { retryDelayMs, retryRefusal, type RetryQuestion } from '../policy/retry-refusal.ts';
 import { liveRuntime } from '../runtime.ts';
 import { endWith } from './consumer.ts';
@@ -29,7 +27,7 @@ export class AttemptCount {
   }
 
   /** How long to wait after one more failed attempt; `undefined` when it was the last one. */
-  delayAfterMs(error: ToolExecutionError, classification: Classification): number | undefined {
+  delayAfterMs({ error, classification }: ClassifiedError): number | undefined {
     const attempt = ++this.#attempts;
     const { maxAttempts, maxTotalTimeMs } = this.#settings;
     const nextDelayMs = backoffDelayMs(this.#settings, attempt - 1, this.#previousDelayMs, () => this.#runtime.random());
@@ -90,17 +88,19 @@ class RetryRun<T> implements Unsubscribable {
   readonly #subscriber: Subscriber<T>;
   readonly #runtime: Runtime;
   readonly #settings: RetryPolicy;
+  readonly #read: ErrorReader;
   readonly #startedAtMs: number;
   #count: AttemptCount | undefined;
   #attempt: Subscription | undefined;
   #wait: Subscription | undefined;
   #over = false;
 
-  constructor(source: Observable<T>, subscriber: Subscriber<T>, settings: RetryPolicy, runtime: Runtime) {
+  constructor(source: Observable<T>, subscriber: Subscriber<T>, settings: RetryPolicy, runtime: Runtime, read: ErrorReader) {
     this.#source = source;
     this.#subscriber = subscriber;
     this.#runtime = runtime;
     this.#settings = settings;
+    this.#read = read;
     this.#startedAtMs = runtime.now();
     endWith(subscriber, this);
   }
@@ -113,9 +113,8 @@ class RetryRun<T> implements Unsubscribable {
   }
 
   failed(thrown: unknown): void {
-    const error = toToolExecutionError(thrown, () => this.#runtime.wallNow());
     const count = (this.#count ??= new AttemptCount(this.#settings, this.#runtime, this.#startedAtMs));
-    const delayMs = count.delayAfterMs(error, classify(error).classification);
+    const delayMs = count.delayAfterMs(this.#read(thrown, () => this.#runtime.wallNow()));
     if (delayMs === undefined) return this.#subscriber.error(thrown);
     const wait = this.#runtime.after(delayMs).pipe(take(1)).subscribe(() => {
       if (count.late) return this.#subscriber.error(thrown);
@@ -150,6 +149,11 @@ class RetryRun<T> implements Unsubscribable {
  * search$.pipe(attemptTimeout(2_000), circuitBreaker(breaker), retryBackoff({ maxAttempts: 4 }));
  */
 export function retryBackoff(policy: Partial<RetryPolicy> = {}, runtime: Runtime = liveRuntime): <T>(source: Observable<T>) => Observable<T> {
+  return retrying(policy, runtime, readAsCall);
+}
+
+/** The same, for who reads errors in another way. */
+export function retrying(policy: Partial<RetryPolicy>, runtime: Runtime, read: ErrorReader): <T>(source: Observable<T>) => Observable<T> {
   const settings = retryPolicy(policy);
-  return <T>(source: Observable<T>): Observable<T> => new DirectStream((subscriber) => new RetryRun(source, subscriber, settings, runtime).start());
+  return <T>(source: Observable<T>): Observable<T> => new DirectStream((subscriber) => new RetryRun(source, subscriber, settings, runtime, read).start());
 }

@@ -1,5 +1,6 @@
 import { TOOL_ERROR_KIND_MEANINGS, type Classification } from '../contract/error-kind.ts';
 import type { ClassificationOverrides } from '../contract/policy.ts';
+import type { ErrorReader } from '../contract/tool-error.ts';
 import { classOfStructure } from '../entrance/class.ts';
 import { toToolExecutionError } from '../entrance/tool.ts';
 
@@ -37,3 +38,9 @@ export function classify(error: unknown, overrides: ClassificationOverrides = {}
   if (own !== undefined) return of(own, 'kind', `${kind} is ${own}`);
   return of('transient', 'default', `nothing says that ${kind} is permanent`);
 }
+
+/** Reads an error as a call does: its fields, its codes, its words. */
+export const readAsCall: ErrorReader = (thrown, wallNow) => {
+  const error = toToolExecutionError(thrown, wallNow);
+  return { error, classification: classify(error).classification };
+};

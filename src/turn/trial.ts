@@ -161,7 +161,7 @@ export class Trial extends ToolAttempts {
     const entered = toToolExecutionError(thrown, () => this.runtime.wallNow());
     const error = entered.kind === 'canceled' && entered !== thrown ? abortedItself(entered) : entered;
     const classified = classify(error, this.guarded.classification);
-    this.settleFailure(error, classified.classification);
+    this.settleFailure({ error, classification: classified.classification });
     this.#learn(false);
     this.#decide(error, classified);
   }

@@ -4,6 +4,7 @@ import { TOOL_ERROR_KIND_MEANINGS } from '../../src/contract/error-kind.ts';
 import { LLM_ERROR_KIND_MEANINGS } from '../../src/contract/llm-error.ts';
 import { isToolExecutionError } from '../../src/contract/tool-error.ts';
 import { toToolError, type Entrance } from '../../src/entrance/entrance.ts';
+import { readFields } from '../../src/entrance/fields.ts';
 import { toLlmError } from '../../src/entrance/llm.ts';
 import { classify } from '../../src/policy/classify.ts';
 
@@ -29,6 +30,9 @@ const survives = (thrown: unknown): void => {
     expect(typeof error.message).toBe('string');
     expect(['transient', 'permanent']).toContain(classify(error).classification);
   }
+  const { error: read, classification } = readFields(thrown, () => 0);
+  expect(Object.keys(TOOL_ERROR_KIND_MEANINGS)).toContain(read.kind);
+  expect(['transient', 'permanent']).toContain(classification);
   const error = toLlmError(thrown);
   expect(Object.keys(LLM_ERROR_KIND_MEANINGS)).toContain(error.kind);
   expect(['transient', 'permanent']).toContain(error.classification);

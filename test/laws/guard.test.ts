@@ -3,6 +3,7 @@ import { NEVER, Observable, Subscription, concat, concatMap, defer, delay, ident
 import { TestScheduler } from 'rxjs/testing';
 import { abortable, attemptTimeout, circuitBreaker, createBreaker, retryBackoff, type Breaker, type BreakerOptions, type RetryPolicy, type Runtime } from 'spillway';
 import { runtimeOn } from 'spillway/testing';
+import * as mini from 'spillway/mini';
 import { expect, it } from 'vitest';
 import { guard, type GuardOptions } from '../../src/operators/guard.ts';
 import { counting, permanent, transient, type CountingRuntime } from '../support.ts';
@@ -85,6 +86,17 @@ const fused: Way = ({ guards: { timeoutMs, retry } }, runtime, breaker) => {
   return { source: (source) => source.pipe(guarded), work: (work) => guarded.from(({ signal }) => work(signal)) };
 };
 
+/** The three of `spillway/mini`: what these errors mean is in their fields. */
+const small: Way = ({ guards: { timeoutMs, retry } }, runtime, breaker) => {
+  const steps = [
+    ...(timeoutMs === undefined ? [] : [mini.attemptTimeout(timeoutMs, runtime)]),
+    ...(breaker === undefined ? [] : [mini.circuitBreaker(breaker)]),
+    ...(retry === undefined ? [] : [mini.retryBackoff(retry, runtime)]),
+  ];
+  const source = (guarded: Observable<unknown>): Observable<unknown> => steps.reduce((stream, step) => step(stream), guarded);
+  return { source, work: (work) => source(mini.abortable(work)) };
+};
+
 /** Runs a scenario in virtual time; gives what can be seen of it, as `instant what`. */
 const observe = (given: Scenario, way: Way, as: 'work' | 'source'): readonly string[] => {
   const seen: string[] = [];
@@ -148,13 +160,14 @@ const observe = (given: Scenario, way: Way, as: 'work' | 'source'): readonly str
   return seen;
 };
 
-it.each(['work', 'source'] as const)('R-8.2 guard means the same as attemptTimeout, circuitBreaker and retryBackoff composed, on %s', (as) => {
+it.each(['work', 'source'] as const)('R-8.2 guard and spillway/mini mean the same as attemptTimeout, circuitBreaker and retryBackoff composed, on %s', (as) => {
   const reached = new Map<string, number>();
   const needed = [...(as === 'work' ? ['is aborted'] : []), 'is torn down', 'breaker open', 'breaker half_open', 'breaker closed', 'fails with Tool timeout', 'fails with The circuit breaker is open', 'fails with it broke of the very error', 'has value', ' ends'];
   fc.assert(
     fc.property(scenario, (given) => {
       const expected = observe(given, composed, as);
       expect(observe(given, fused, as)).toStrictEqual(expected);
+      expect(observe(given, small, as)).toStrictEqual(expected);
       for (const what of needed) if (expected.some((line) => line.includes(what))) reached.set(what, (reached.get(what) ?? 0) + 1);
     }),
     { numRuns: 1_500 },

@@ -4,6 +4,7 @@ import { isBuiltin } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { runInNewContext } from 'node:vm';
+import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
@@ -84,6 +85,14 @@ describe('the package', { timeout: 60_000 }, () => {
       runInNewContext(outputFiles[0]?.text ?? '', { ...web, done });
     });
     expect(answer).toBe(42);
+  });
+
+  it('R-1.3 spillway/mini has its three operators in 6 kB, without zod', async () => {
+    writeFileSync(join(consumer, 'mini.js'), `export { attemptTimeout, circuitBreaker, retryBackoff } from 'spillway/mini';`);
+    const { metafile, outputFiles } = await build({ absWorkingDir: consumer, entryPoints: ['mini.js'], bundle: true, minify: true, write: false, metafile: true, platform: 'browser', format: 'esm', target: 'es2024', external: ['rxjs'] });
+    expect(gzipSync(outputFiles[0]?.contents ?? '').length).toBeLessThanOrEqual(6_000);
+    const imported = Object.values(metafile.outputs).flatMap(({ imports }) => imports.map(({ path }) => path));
+    expect(new Set(imported)).toStrictEqual(new Set(['rxjs']));
   });
 
   it('satisfies publint', async () => {

@@ -1,0 +1,68 @@
+/**
+ * The operators for where bytes count, without the tables of codes, names and words that say what an error means: `spillway/mini`. Errors are read by
+ * their fields alone; see `retryBackoff`.
+ */
+import type { Observable } from 'rxjs';
+import type { BreakerOptions, RetryPolicy } from './contract/policy.ts';
+import type { Runtime } from './contract/runtime.ts';
+import { readFields } from './entrance/fields.ts';
+import { breakerReading, type Breaker } from './operators/breaker.ts';
+import { breaking } from './operators/circuit-breaker.ts';
+import { retrying } from './operators/retry-backoff.ts';
+import type { BreakerOutcome } from './policy/breaker.ts';
+import { liveRuntime } from './runtime.ts';
+
+export type { Classification, ToolErrorKind } from './contract/error-kind.ts';
+export type { BreakerOptions, RetryPolicy } from './contract/policy.ts';
+export type { Runtime } from './contract/runtime.ts';
+export { ToolExecutionError, isToolExecutionError, type ToolExecutionErrorOptions } from './contract/tool-error.ts';
+export { abortable } from './operators/abortable.ts';
+export { attemptTimeout } from './operators/attempt-timeout.ts';
+export type { Admission, Breaker, BreakerState } from './operators/breaker.ts';
+export type { BreakerOutcome } from './policy/breaker.ts';
+export { liveRuntime } from './runtime.ts';
+
+/**
+ * The `retryBackoff` of `spillway`, which reads an error by its fields and those of its causes: the status (400, 401, 404 and their like are not tried
+ * again), `Retry-After`, an abort, and its maker's own word (`isRetryable`, `retryable`, `x-should-retry`). What says only by a code or in words that
+ * it will fail again is tried again; throw a `ToolExecutionError` where that matters.
+ *
+ * @param policy what differs from the interactive profile: exponential, 100 ms doubling to 800 ms, +-10 %, 5 attempts, 2 s in all (SI 2.1)
+ * @param runtime where time and chance come from
+ * @throws RangeError for an option out of its range; (as the stream's error) the last failure
+ *
+ * @example
+ * search$.pipe(attemptTimeout(2_000), circuitBreaker(breaker), retryBackoff({ maxAttempts: 4 }));
+ */
+export function retryBackoff(policy: Partial<RetryPolicy> = {}, runtime: Runtime = liveRuntime): <T>(source: Observable<T>) => Observable<T> {
+  return retrying(policy, runtime, readFields);
+}
+
+/**
+ * The `circuitBreaker` of `spillway`, which reads an error as this module's `retryBackoff` does.
+ *
+ * @param breaker of `createBreaker`; share one among the calls to one dependency
+ * @param outcome what an error means to the breaker, when the default does not fit
+ * @throws (as the stream's error) `circuit_open` with `retryAfterMs`, at once and without subscribing to the source, when not admitted
+ *
+ * @example
+ * fromFetch('https://example.com').pipe(circuitBreaker(breaker), retryBackoff());
+ */
+export function circuitBreaker(breaker: Breaker, outcome?: (error: unknown) => BreakerOutcome): <T>(source: Observable<T>) => Observable<T> {
+  return breaking(breaker, outcome, readFields);
+}
+
+/**
+ * The `createBreaker` of `spillway`, which reads the `Retry-After` of an error as this module's `retryBackoff` does.
+ *
+ * @param options when it opens and how it recovers; see `BreakerOptions` for each default
+ * @param runtime where time and chance come from
+ * @throws RangeError for an option out of its range
+ *
+ * @example
+ * const breaker = createBreaker({ failureThreshold: 3, cooldownMs: 10_000 });
+ * breaker.state$.subscribe(({ type }) => console.log(type)); // 'closed', later perhaps 'open'
+ */
+export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = liveRuntime): Breaker {
+  return breakerReading(readFields, options, runtime);
+}
