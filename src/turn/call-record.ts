@@ -7,7 +7,7 @@ import type { Lease } from '../operators/lease.ts';
 import type { Layer } from './layer.ts';
 import type { Call } from './request.ts';
 import type { History } from './result.ts';
-import type { Shown, Trace, Unstamped } from './trace.ts';
+import type { Trace, Unstamped } from './trace.ts';
 
 /** What the calls of one turn have in common; a call of its own has a site of its own. */
 export interface CallSite {
@@ -47,7 +47,6 @@ interface CallEvent {
   input?: unknown;
 }
 
-const asItIs: Shown = (event) => event;
 /** Of a success. */
 const withoutOutput = ({ callId, toolName }: { readonly callId: string; readonly toolName: string }, { durationMs, attempts, status }: ToolResultEnvelope): ToolResultEnvelope => ({
   requestId: callId,
@@ -225,11 +224,11 @@ export class CallRecord {
   /** Tells what has only numbers, words of ours and the names of the call: where these are no secrets, nothing is. */
   #tell(event: CallEvent, atMs?: number): void {
     const { trace } = this.layer;
-    this.#publish(event, atMs, trace.observed && this.#isInnocent(trace) ? asItIs : undefined);
+    this.#publish(event, atMs, trace.observed && this.#isInnocent(trace));
   }
 
-  #publish(event: object, atMs?: number, shown?: Shown): void {
-    this.layer.trace.publish(event as Unstamped, this.#report, atMs, shown);
+  #publish(event: object, atMs?: number, innocent?: boolean): void {
+    this.layer.trace.publish(event as Unstamped, this.#report, atMs, innocent);
   }
 
   #isInnocent({ discretion, trustsIds }: Trace): boolean {

@@ -10,9 +10,6 @@ type Writable<E> = E extends TraceEvent ? Omit<E, 'seq' | 'atMs'> & { seq: numbe
 export type Unstamped = Writable<TraceEvent>;
 export const STAMP = { seq: 0, atMs: 0 } as const;
 
-/** What of an event may be shown: the event itself, where all of it may. */
-export type Shown = (event: TraceEvent) => TraceEvent;
-
 /** Where a layer tells what happens. */
 export interface Trace {
   readonly events$: Observable<TraceEvent>;
@@ -27,9 +24,9 @@ export interface Trace {
   /**
    * Numbers and times an event, gives all of it to `own`, and publishes what of it may be shown.
    * @param atMs now, from one who has just read the clock
-   * @param shown for an event that is known to need no look as it is
+   * @param innocent whether it is known that all of it may be shown
    */
-  publish(event: Unstamped, own?: (event: TraceEvent) => void, atMs?: number, shown?: Shown): void;
+  publish(event: Unstamped, own?: (event: TraceEvent) => void, atMs?: number, innocent?: boolean): void;
   close(): void;
 }
 
@@ -47,7 +44,7 @@ class LayerTrace implements Trace {
   #dropped = 0;
   #seq = 0;
   #lastAtMs = 0;
-  readonly #untold: Array<{ readonly event: TraceEvent; readonly shown: Shown }> = [];
+  readonly #untold: Array<{ readonly event: TraceEvent; readonly innocent: boolean }> = [];
   #telling = false;
 
   constructor(runtime: Runtime, discretion: Discretion) {
@@ -65,7 +62,7 @@ class LayerTrace implements Trace {
     return this.#dropped;
   }
 
-  publish(event: Unstamped, own?: (event: TraceEvent) => void, atMs: number = this.#runtime.now(), shown: Shown = this.discretion.show): void {
+  publish(event: Unstamped, own?: (event: TraceEvent) => void, atMs: number = this.#runtime.now(), innocent = false): void {
     event.seq = ++this.#seq;
     // Times do not go back, whoever read the clock first.
     if (atMs > this.#lastAtMs) this.#lastAtMs = atMs;
@@ -75,14 +72,13 @@ class LayerTrace implements Trace {
     if (!this.#source.observed) return own?.(stamped);
     if (own !== undefined || this.#telling || this.#untold.length > 0) {
       // Whoever has it first may do something to it: what needs no look is set apart before that.
-      const apart = own !== undefined && shown !== this.discretion.show;
-      this.#untold.push({ event: apart ? { ...stamped } : stamped, shown });
+      this.#untold.push({ event: innocent && own !== undefined ? { ...stamped } : stamped, innocent });
       own?.(stamped);
       return this.#tell();
     }
     // Nothing is before it and nobody hears it first: it makes no queue, unless a subscriber causes one.
     this.#telling = true;
-    this.#source.next(shown(stamped));
+    this.#source.next(innocent ? stamped : this.discretion.show(stamped));
     this.#telling = false;
     if (this.#untold.length > 0) this.#tell();
   }
@@ -95,7 +91,7 @@ class LayerTrace implements Trace {
     if (this.#telling) return;
     this.#telling = true;
     // Grows while it is walked: what a subscriber causes by what it hears comes after it, for all of them.
-    for (const { event, shown } of this.#untold) this.#source.next(shown(event));
+    for (const { event, innocent } of this.#untold) this.#source.next(innocent ? event : this.discretion.show(event));
     this.#untold.length = 0;
     this.#telling = false;
   }
