@@ -16,26 +16,26 @@ export abstract class AttemptSignal {
   abstract readonly signal: AbortSignal;
   #controller: AbortController | undefined;
   #aborted = false;
-  /** Another one of the same attempt, whose work was started twice. */
-  #other: AttemptSignal | undefined;
+  /** Whose signal this is, where the work of an attempt was started more than once. */
+  #first: AttemptSignal | undefined;
 
   protected static signalOf(attempt: AttemptSignal): AbortSignal {
-    if (attempt.#controller === undefined) {
-      attempt.#controller = new AbortController();
-      if (attempt.#aborted) attempt.#controller.abort();
+    const first = attempt.#first ?? attempt;
+    if (first.#controller === undefined) {
+      first.#controller = new AbortController();
+      if (first.#aborted) first.#controller.abort();
     }
-    return attempt.#controller.signal;
+    return first.#controller.signal;
   }
 
-  static join(attempt: AttemptSignal, other: AttemptSignal): void {
-    attempt.#other = other;
+  /** Static, so that work cannot say these. */
+  static share(attempt: AttemptSignal, first: AttemptSignal): void {
+    attempt.#first = first;
   }
 
-  /** Static, so that work cannot say it. */
   static abort(attempt: AttemptSignal): void {
     attempt.#aborted = true;
     attempt.#controller?.abort();
-    if (attempt.#other !== undefined) AttemptSignal.abort(attempt.#other);
   }
 }
 
@@ -55,6 +55,8 @@ export abstract class Attempts implements Unsubscribable {
   /** It has neither ended nor been overtaken. */
   #live = false;
   #gaveValue = false;
+  /** Its end was not its own. */
+  #wasCutShort = false;
   #permit: GivenPermit | undefined;
   #deadline: Expiry | undefined;
   /** Of work that has not settled. */
@@ -72,7 +74,7 @@ export abstract class Attempts implements Unsubscribable {
   protected abstract listen(stream: Observable<unknown>, number: number): void;
   /** The attempt gave a value. */
   protected abstract gave(value: unknown): void;
-  /** The attempt has ended by itself. Its permit is still there. */
+  /** The attempt has given all there is; it is to be ended now. */
   protected abstract succeeded(): void;
   /** The attempt failed by itself, or its deadline has passed. Its permit is still there. */
   protected abstract failed(thrown: unknown): void;
@@ -103,6 +105,7 @@ export abstract class Attempts implements Unsubscribable {
   protected attempt(startedAtMs: number): void {
     const number = ++this.#number;
     this.#live = true;
+    this.#wasCutShort = false;
     try {
       this.begin(number);
     } catch (error) {
@@ -114,11 +117,12 @@ export abstract class Attempts implements Unsubscribable {
     if (deadlines !== undefined) this.#deadline = deadlines.addFrom(startedAtMs, () => this.overtake(timeoutError(deadlines.ms)));
   }
 
-  /** A signal to abort when the attempt is over before its work is; at once, if its work starts only then. */
+  /** A signal to abort when the attempt is over before its work is; work that starts after that finds it aborted. */
   protected abortWith(signal: AttemptSignal, number: number): void {
-    if (!this.isLive(number)) return AttemptSignal.abort(signal);
-    if (this.#signal !== undefined) AttemptSignal.join(signal, this.#signal);
-    this.#signal = signal;
+    if (!this.isLive(number)) {
+      if (this.#wasCutShort || this.#number !== number) AttemptSignal.abort(signal);
+    } else if (this.#signal === undefined) this.#signal = signal;
+    else AttemptSignal.share(signal, this.#signal);
   }
 
   /** Hears what the work of an attempt gave: a value, a Promise, an Observable or an AsyncIterable. */
@@ -143,18 +147,14 @@ export abstract class Attempts implements Unsubscribable {
   }
 
   fail(number: number, thrown: unknown): void {
-    if (!this.isLive(number)) return;
-    this.#end();
-    this.failed(thrown);
+    if (this.isLive(number) && this.end()) this.failed(thrown);
   }
 
   complete(number: number): void {
-    if (!this.isLive(number)) return;
-    this.#end();
-    this.succeeded();
+    if (this.isLive(number)) this.succeeded();
   }
 
-  protected isLive(number: number): boolean {
+  protected isLive(number: number = this.#number): boolean {
     return this.#live && this.#number === number;
   }
 
@@ -190,6 +190,13 @@ export abstract class Attempts implements Unsubscribable {
     this.complete(number);
   }
 
+  /** The present attempt has ended by itself. False when that is not so any more, or when whoever heard of it has ended this. */
+  protected end(): boolean {
+    if (!this.#live) return false;
+    this.#end();
+    return !this.closed;
+  }
+
   #end(): void {
     this.#live = false;
     this.#signal = undefined;
@@ -201,6 +208,7 @@ export abstract class Attempts implements Unsubscribable {
   /** Ends whatever goes on. */
   #cutShort(): void {
     const signal = this.#signal;
+    this.#wasCutShort = true;
     this.#end();
     const { inner } = this;
     this.inner = undefined;

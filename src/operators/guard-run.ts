@@ -139,6 +139,7 @@ export class GuardRun<T> extends Attempts {
   }
 
   protected override succeeded(): void {
+    if (!this.end()) return;
     this.takePermit()?.success();
     this.#subscriber.complete();
   }

@@ -41,7 +41,9 @@ const fromAsyncIterable = <T>(iterable: AsyncIterable<T>): Observable<T> =>
 
 /** What gives values one by one, an Observable or an AsyncIterable, as a stream. Strings and arrays are values. */
 export const streamIn = (output: unknown): Observable<unknown> | undefined => {
-  if (isObservable(output)) return output;
+  if (output instanceof Observable) return output;
+  // Of another copy of RxJS, which may be an older one: it knows no subscriber of ours, but any observer.
+  if (isObservable(output)) return new Observable((subscriber) => output.subscribe({ next: (value) => subscriber.next(value), error: (error) => subscriber.error(error), complete: () => subscriber.complete() }));
   return isAsyncIterable(output) ? fromAsyncIterable(output) : undefined;
 };
 

@@ -21,7 +21,8 @@ export interface CallSite {
 }
 
 type WithoutHeader<E> = E extends ToolEvent ? Omit<E, 'seq' | 'atMs' | 'source' | 'callId' | 'toolName' | 'turnId' | 'nodeId' | 'late'> : never;
-type EventBody = WithoutHeader<ToolEvent>;
+/** What an event of a call says beside whose it is. */
+export type EventBody = WithoutHeader<ToolEvent>;
 
 /** An event of a call while it is made, in the order of its fields. */
 interface CallEvent {

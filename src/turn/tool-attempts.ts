@@ -15,7 +15,7 @@ export abstract class ToolAttempts extends Attempts {
   protected readonly guarded: GuardedTool;
   protected readonly input: unknown;
   #idle: Expiry | undefined;
-  /** What the tool gave last. */
+  /** What the tool gave last, until the attempt is over. */
   #output: unknown;
 
   constructor(record: CallRecord, guarded: GuardedTool, input: unknown) {
@@ -38,10 +38,13 @@ export abstract class ToolAttempts extends Attempts {
 
   protected override begin(number: number): void {
     const { call, layer } = this.record;
-    this.#output = undefined;
     const { around } = layer;
     this.follow(around === undefined ? this.#execute(number) : around(call.callId, number, () => this.#execute(number)), number);
-    if (this.isLive(number)) this.#watchIdle();
+  }
+
+  protected override attempt(startedAtMs: number): void {
+    super.attempt(startedAtMs);
+    if (this.isLive()) this.#watchIdle();
   }
 
   protected override listen(stream: Observable<unknown>, number: number): void {
@@ -59,13 +62,18 @@ export abstract class ToolAttempts extends Attempts {
   }
 
   protected override succeeded(): void {
-    const { value: output, misfit, cause } = fit(this.guarded.tool.output, this.#output);
+    const given = this.#output;
+    this.#output = undefined;
+    // Before the tool is taken down: what it gave may be read only now.
+    const { value: output, misfit, cause } = fit(this.guarded.tool.output, given);
+    if (!this.end()) return;
     if (misfit === undefined) return this.gaveOutput(output);
     // It may have had effects, and its output will not fit the next time either.
     this.failed(new ToolExecutionError('execution_error', `The output is malformed: ${misfit}`, { classification: 'permanent', uncertain: true, cause }));
   }
 
   protected override ended(): void {
+    this.#output = undefined;
     this.#idle?.cancel();
     this.#idle = undefined;
     try {

@@ -1,4 +1,4 @@
-import type { Subscription } from 'rxjs';
+import { take, type Subscription } from 'rxjs';
 import type { BreakerStateName, RetryRecord } from '../contract/envelope.ts';
 import type { Classification } from '../contract/error-kind.ts';
 import type { RecoveryDecision } from '../contract/recovery.ts';
@@ -9,7 +9,7 @@ import type { Breaker } from '../operators/breaker.ts';
 import { backoffDelayMs } from '../policy/backoff.ts';
 import { classify, type Classified } from '../policy/classify.ts';
 import { askAdmission, breakerOf, type Permit } from './admission.ts';
-import type { CallRecord } from './call-record.ts';
+import type { CallRecord, EventBody } from './call-record.ts';
 import type { HookRunner, HookSubject } from './hooks.ts';
 import { decide, type Circumstances } from './decide.ts';
 import type { GuardedTool } from './registry.ts';
@@ -132,8 +132,9 @@ export class Trial extends ToolAttempts {
     if (this.closed) return;
     super.unsubscribe();
     if (!this.#attempting) return;
-    this.#ended(new ToolExecutionError('canceled', 'The attempt was aborted', { executed: true, uncertain: true }));
-    this.record.emit({ type: 'attempt_canceled', attempt: this.record.attempts, durationMs: this.#attemptMs });
+    this.#attempting = false;
+    const { attempts } = this.record;
+    this.#ended(new ToolExecutionError('canceled', 'The attempt was aborted', { executed: true, uncertain: true }), { type: 'attempt_canceled', attempt: attempts, durationMs: this.#attemptMs });
   }
 
   protected override progressed(report: Progress): void {
@@ -151,8 +152,8 @@ export class Trial extends ToolAttempts {
     this.#attempting = false;
     const durationMs = Math.max(0, atMs - this.#attemptStartedAtMs);
     record.recordAttempt(durationMs);
-    record.layer.hooks?.after(this.#subject, record.attempts, { durationMs, output });
     record.emitAttemptSucceeded(durationMs, this.#ownAttempts, atMs);
+    record.layer.hooks?.after(this.#subject, record.attempts, { durationMs, output });
     // A hook, or one who hears, may have taken its time.
     this.#owner.trialSucceeded(output, record.layer.hooks === undefined && !record.heard ? atMs : runtime.now());
   }
@@ -163,7 +164,8 @@ export class Trial extends ToolAttempts {
     const classified = classify(error, this.guarded.classification);
     this.settleFailure({ error, classification: classified.classification });
     this.#learn(false);
-    this.#decide(error, classified);
+    // Whoever heard of the breaker's change may have ended the call.
+    if (!this.closed) this.#decide(error, classified);
   }
 
   /** Attempts at this tool so far. */
@@ -221,7 +223,7 @@ export class Trial extends ToolAttempts {
     const retry = { attempt: attempts, delayMs, reasonCode: failure.error.kind, latencyMs };
     layer.retryBudget?.recordRetry(this.runtime.now());
     this.#previousDelayMs = nextDelayMs;
-    const wait = this.runtime.after(delayMs).subscribe(() => {
+    const wait = this.runtime.after(delayMs).pipe(take(1)).subscribe(() => {
       // A timer can come late, behind a stalled event loop: no attempt starts once the time is over.
       const atMs = this.runtime.now();
       const late = atMs - this.#startedAtMs >= maxTotalTimeMs;
@@ -252,11 +254,13 @@ export class Trial extends ToolAttempts {
     this.#retried = undefined;
   }
 
-  /** An attempt failed: for the store and for the hooks. */
-  #ended(error: ToolExecutionError, classification?: Classification): void {
-    const record = this.record;
-    record.recordAttempt(this.#attemptMs, { retriable: classification === 'transient', errorCode: error.kind });
-    record.layer.hooks?.after(this.#subject, record.attempts, { durationMs: this.#attemptMs, error });
+  /** An attempt failed: for the store, the trace and the hooks, which may end the call. */
+  #ended(error: ToolExecutionError, event: EventBody & { readonly durationMs: number }, classification?: Classification): void {
+    const { record } = this;
+    const { durationMs } = event;
+    record.recordAttempt(durationMs, { retriable: classification === 'transient', errorCode: error.kind });
+    record.emit(event);
+    record.layer.hooks?.after(this.#subject, record.attempts, { durationMs, error });
   }
 
   #tell({ error, classification, breakerState }: Failure, rule: string): void {
@@ -264,10 +268,9 @@ export class Trial extends ToolAttempts {
     const report = { error: reportOf(error), classification, rule, breakerState };
     if (!this.#attempting) return record.emit({ type: 'rejected', ...report });
     this.#attempting = false;
-    this.#ended(error, classification);
     if (!error.executed) record.executed = this.#executedBefore;
     const { timeoutMs } = (error.details ?? {}) as { readonly timeoutMs?: number };
     const limit = error.kind === 'timeout' && timeoutMs !== undefined ? { timeoutMs } : {};
-    record.emit({ type: 'attempt_failed', attempt: record.attempts, durationMs: this.#attemptMs, ...report, ...limit });
+    this.#ended(error, { type: 'attempt_failed', attempt: record.attempts, durationMs: this.#attemptMs, ...report, ...limit }, classification);
   }
 }
