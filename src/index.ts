@@ -1,10 +1,10 @@
+export type { BreakerStateName } from './contract/breaker-state.ts';
 export { TOOL_ERROR_KIND_MEANINGS, type Classification, type ToolErrorKind, type ToolErrorKindMeaning } from './contract/error-kind.ts';
 export { LLM_ERROR_KIND_MEANINGS, LlmError, isLlmError, type LlmErrorKind, type LlmErrorKindMeaning, type LlmErrorOptions } from './contract/llm-error.ts';
 export { ToolExecutionError, isToolExecutionError, type ToolExecutionErrorOptions } from './contract/tool-error.ts';
 export {
   toolCallEnvelopeSchema,
   toolResultEnvelopeSchema,
-  type BreakerStateName,
   type RetryRecord,
   type ToolCallEnvelope,
   type ToolCallRequest,
@@ -31,7 +31,8 @@ export {
   type DedupeStore,
   type StoreReport,
 } from './contract/store.ts';
-export type { AnyTool, InputOf, OutputOf, Progress, Tool, ToolContext, ToolOutput } from './contract/tool.ts';
+export type { ToolOutput } from './contract/output.ts';
+export type { AnyTool, InputOf, OutputOf, Progress, Tool, ToolContext } from './contract/tool.ts';
 export type { NodeResult, NodeState, PlanNode, PlanOptions, TurnResult, TurnStatus } from './contract/turn.ts';
 
 export { toToolError, type Entrance } from './entrance/entrance.ts';
@@ -57,7 +58,7 @@ export { createRetryBudget, type RetryBudget } from './policy/retry-budget.ts';
 
 export { abortable } from './operators/abortable.ts';
 export { attemptTimeout } from './operators/attempt-timeout.ts';
-export { createBreaker, type Admission, type Breaker, type BreakerState } from './operators/breaker.ts';
+export { createBreaker, type Admission, type Breaker, type BreakerChange, type BreakerState } from './operators/breaker.ts';
 export { circuitBreaker } from './operators/circuit-breaker.ts';
 export { dedupe, type DedupeOptions } from './operators/dedupe.ts';
 export { guard, type Guard, type GuardOptions } from './operators/guard.ts';

@@ -1,31 +1,34 @@
 /**
- * The operators for where bytes count, without the tables of codes, names and words that say what an error means: `spillway/mini`. Errors are read by
- * their fields alone; see `retryBackoff`.
+ * The three operators for where bytes count, without the tables of codes, names and words that say what an error means: `spillway/mini`. Errors are
+ * read by their fields alone; see `retryBackoff`.
  */
 import type { Observable } from 'rxjs';
 import type { BreakerOptions, RetryPolicy } from './contract/policy.ts';
 import type { Runtime } from './contract/runtime.ts';
 import { readFields } from './entrance/fields.ts';
-import { breakerReading, type Breaker } from './operators/breaker.ts';
+import { breakerReading, type Breaker, type BreakerChange } from './operators/breaker.ts';
 import { breaking } from './operators/circuit-breaker.ts';
 import { retrying } from './operators/retry-backoff.ts';
 import type { BreakerOutcome } from './policy/breaker.ts';
 import { liveRuntime } from './runtime.ts';
 
+export type { BreakerStateName } from './contract/breaker-state.ts';
 export type { Classification, ToolErrorKind } from './contract/error-kind.ts';
 export type { BreakerOptions, RetryPolicy } from './contract/policy.ts';
+export type { ToolOutput } from './contract/output.ts';
 export type { Runtime } from './contract/runtime.ts';
 export { ToolExecutionError, isToolExecutionError, type ToolExecutionErrorOptions } from './contract/tool-error.ts';
 export { abortable } from './operators/abortable.ts';
 export { attemptTimeout } from './operators/attempt-timeout.ts';
-export type { Admission, Breaker, BreakerState } from './operators/breaker.ts';
-export type { BreakerOutcome } from './policy/breaker.ts';
+export type { Admission, Breaker, BreakerChange, BreakerState } from './operators/breaker.ts';
+export type { BreakerInput, BreakerOutcome } from './policy/breaker.ts';
 export { liveRuntime } from './runtime.ts';
 
 /**
- * The `retryBackoff` of `spillway`, which reads an error by its fields and those of its causes: the status (400, 401, 404 and their like are not tried
- * again), `Retry-After`, an abort, and its maker's own word (`isRetryable`, `retryable`, `x-should-retry`). What says only by a code or in words that
- * it will fail again is tried again; throw a `ToolExecutionError` where that matters.
+ * The `retryBackoff` of `spillway`, which reads an error by its fields and those of its `cause`s: the status (400, 401, 404 and their like are not tried
+ * again), `Retry-After`, an `AbortError`, and its maker's own word (`isRetryable`, `retryable`, `x-should-retry`). It knows no codes, no other names and no
+ * words: what says only by them that it will fail again is tried again, and throttling that AWS sends as a 400 is not. Where that matters, throw a
+ * `ToolExecutionError` with a `classification`.
  *
  * @param policy what differs from the interactive profile: exponential, 100 ms doubling to 800 ms, +-10 %, 5 attempts, 2 s in all (SI 2.1)
  * @param runtime where time and chance come from
@@ -57,12 +60,13 @@ export function circuitBreaker(breaker: Breaker, outcome?: (error: unknown) => B
  *
  * @param options when it opens and how it recovers; see `BreakerOptions` for each default
  * @param runtime where time and chance come from
+ * @param onChange told of each change of state once the new state stands, in order and before those who watch `state$`; what it throws is ignored
  * @throws RangeError for an option out of its range
  *
  * @example
  * const breaker = createBreaker({ failureThreshold: 3, cooldownMs: 10_000 });
  * breaker.state$.subscribe(({ type }) => console.log(type)); // 'closed', later perhaps 'open'
  */
-export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = liveRuntime): Breaker {
-  return breakerReading(readFields, options, runtime);
+export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = liveRuntime, onChange?: BreakerChange): Breaker {
+  return breakerReading(readFields, options, runtime, onChange);
 }

@@ -1,7 +1,5 @@
 import { z } from 'zod';
-
-/** What the breaker of a tool can be in. */
-export type BreakerStateName = 'closed' | 'open' | 'half_open' | 'forced_open' | 'disabled';
+import type { BreakerStateName } from './breaker-state.ts';
 
 /** A request to run a tool, version 1.1. Every field acts. */
 export interface ToolCallEnvelope {

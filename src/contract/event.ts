@@ -1,4 +1,5 @@
-import type { BreakerStateName, ToolResultEnvelope } from './envelope.ts';
+import type { BreakerStateName } from './breaker-state.ts';
+import type { ToolResultEnvelope } from './envelope.ts';
 import type { Classification } from './error-kind.ts';
 import type { RecoveryCode, RecoveryStrategy } from './recovery.ts';
 import type { Progress } from './tool.ts';

@@ -1,5 +1,5 @@
-import type { Observable } from 'rxjs';
 import type { ZodType } from 'zod';
+import type { ToolOutput } from './output.ts';
 import type { ToolPolicy } from './policy.ts';
 
 /** How far an attempt has come. Each report resets the idle timeout, never the hard one. */
@@ -27,9 +27,6 @@ export interface ToolContext {
   readonly baggage?: Readonly<Record<string, string>>;
   progress(report: Progress): void;
 }
-
-/** What `execute` may give: its last value is the call's output. */
-export type ToolOutput<O> = O | PromiseLike<O> | Observable<O> | AsyncIterable<O>;
 
 /** A tool as the layer runs it. Make one with `tool()`. */
 export interface Tool<I = unknown, O = unknown, Name extends string = string> {

@@ -7,7 +7,7 @@ import { readError, toTyped } from './reading.ts';
 import type { Meaning } from './sense.ts';
 import { read } from './structure.ts';
 
-const isToolErrorKind = (kind: unknown): kind is ToolErrorKind => typeof kind === 'string' && Object.hasOwn(TOOL_ERROR_KIND_TRAITS, kind);
+export const isToolErrorKind = (kind: unknown): kind is ToolErrorKind => typeof kind === 'string' && Object.hasOwn(TOOL_ERROR_KIND_TRAITS, kind);
 
 /** What the fields of a typed error are, besides its kind. */
 const FIELD_TYPES: Readonly<Record<string, readonly string[]>> = {
@@ -43,7 +43,7 @@ const numberOf = (thrown: unknown, name: string): number | undefined => {
   const value = read(thrown, name);
   return typeof value === 'number' ? value : undefined;
 };
-const flagOf = (thrown: unknown, name: string): boolean | undefined => {
+export const flagOf = (thrown: unknown, name: string): boolean | undefined => {
   const value = read(thrown, name);
   return typeof value === 'boolean' ? value : undefined;
 };

@@ -1,5 +1,5 @@
 import type { Observable, Subscriber } from 'rxjs';
-import type { ToolOutput } from '../contract/tool.ts';
+import type { ToolOutput } from '../contract/output.ts';
 import { DirectStream } from './direct-stream.ts';
 import { fromOutput, isPromiseLike } from './output.ts';
 

@@ -55,8 +55,8 @@ export abstract class Attempts implements Unsubscribable {
   /** It has neither ended nor been overtaken. */
   #live = false;
   #gaveValue = false;
-  /** Its end was not its own. */
-  #wasCutShort = false;
+  /** It has given all there is: nothing else that its work does counts. */
+  #answered = false;
   #permit: GivenPermit | undefined;
   #deadline: Expiry | undefined;
   /** Of work that has not settled. */
@@ -105,7 +105,7 @@ export abstract class Attempts implements Unsubscribable {
   protected attempt(startedAtMs: number): void {
     const number = ++this.#number;
     this.#live = true;
-    this.#wasCutShort = false;
+    this.#answered = false;
     try {
       this.begin(number);
     } catch (error) {
@@ -117,10 +117,10 @@ export abstract class Attempts implements Unsubscribable {
     if (deadlines !== undefined) this.#deadline = deadlines.addFrom(startedAtMs, () => this.overtake(timeoutError(deadlines.ms)));
   }
 
-  /** A signal to abort when the attempt is over before its work is; work that starts after that finds it aborted. */
+  /** A signal to abort when the attempt is over before its work is. Work that starts after that finds it aborted, unless the attempt went well. */
   protected abortWith(signal: AttemptSignal, number: number): void {
     if (!this.isLive(number)) {
-      if (this.#wasCutShort || this.#number !== number) AttemptSignal.abort(signal);
+      if (!this.#answered || this.#number !== number) AttemptSignal.abort(signal);
     } else if (this.#signal === undefined) this.#signal = signal;
     else AttemptSignal.share(signal, this.#signal);
   }
@@ -151,11 +151,15 @@ export abstract class Attempts implements Unsubscribable {
   }
 
   complete(number: number): void {
-    if (this.isLive(number)) this.succeeded();
+    if (!this.isLive(number)) return;
+    this.#answered = true;
+    // Work that has settled is not aborted after the fact.
+    this.#signal = undefined;
+    this.succeeded();
   }
 
   protected isLive(number: number = this.#number): boolean {
-    return this.#live && this.#number === number;
+    return this.#live && this.#number === number && !this.#answered;
   }
 
   /** A limit has passed: the work is aborted first, so that nothing of it overlaps with what follows. */
@@ -182,9 +186,9 @@ export abstract class Attempts implements Unsubscribable {
     }
   }
 
-  /** Work that has settled is not aborted after the fact. */
   #settle(number: number, value: unknown): void {
     if (!this.isLive(number)) return;
+    // Whoever hears the value may unsubscribe.
     this.#signal = undefined;
     this.next(number, value);
     this.complete(number);
@@ -208,7 +212,7 @@ export abstract class Attempts implements Unsubscribable {
   /** Ends whatever goes on. */
   #cutShort(): void {
     const signal = this.#signal;
-    this.#wasCutShort = true;
+    this.#answered = false;
     this.#end();
     const { inner } = this;
     this.inner = undefined;

@@ -1,5 +1,5 @@
 import { EMPTY, Observable, Subject, defer, distinctUntilChanged, filter, ignoreElements, map, merge, of, queueScheduler, scan, share, startWith, switchMap, tap, Subscriber } from 'rxjs';
-import type { BreakerStateName } from '../contract/envelope.ts';
+import type { BreakerStateName } from '../contract/breaker-state.ts';
 import type { BreakerOptions } from '../contract/policy.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import type { ErrorReader } from '../contract/tool-error.ts';
@@ -57,8 +57,8 @@ export interface Breaker {
   disable(): void;
 }
 
-/** Hears of a change of state. */
-type BreakerChange = (from: BreakerStateName, to: BreakerStateName) => void;
+/** Hears of a breaker's change of state. */
+export type BreakerChange = (from: BreakerStateName, to: BreakerStateName) => void;
 
 const show = (memory: BreakerMemory, settings: BreakerSettings, atMs: number): BreakerState => {
   const now = advanceBreaker(memory, settings, atMs);

@@ -1,7 +1,7 @@
 import { Subscriber, take, type Observable } from 'rxjs';
 import type { RetryPolicy } from '../contract/policy.ts';
 import type { Runtime } from '../contract/runtime.ts';
-import type { ToolOutput } from '../contract/tool.ts';
+import type { ToolOutput } from '../contract/output.ts';
 import { readAsCall } from '../policy/classify.ts';
 import { AbortableStream } from './abortable.ts';
 import { AttemptSignal, Attempts } from './attempts.ts';

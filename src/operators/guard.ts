@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs';
 import type { BreakerOptions, RetryPolicy } from '../contract/policy.ts';
 import type { Runtime } from '../contract/runtime.ts';
-import type { ToolOutput } from '../contract/tool.ts';
+import type { ToolOutput } from '../contract/output.ts';
 import { retryPolicy } from '../policy/backoff.ts';
 import { checkKeys, checkNumber, positiveDuration } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';

@@ -1,5 +1,5 @@
-import { Observable, isObservable, tap } from 'rxjs';
-import type { ToolOutput } from '../contract/tool.ts';
+import { Observable, isObservable, map, tap } from 'rxjs';
+import type { ToolOutput } from '../contract/output.ts';
 
 export const isPromiseLike = (value: unknown): value is PromiseLike<unknown> => typeof (value as PromiseLike<unknown> | null)?.then === 'function';
 
@@ -42,8 +42,8 @@ const fromAsyncIterable = <T>(iterable: AsyncIterable<T>): Observable<T> =>
 /** What gives values one by one, an Observable or an AsyncIterable, as a stream. Strings and arrays are values. */
 export const streamIn = (output: unknown): Observable<unknown> | undefined => {
   if (output instanceof Observable) return output;
-  // Of another copy of RxJS, which may be an older one: it knows no subscriber of ours, but any observer.
-  if (isObservable(output)) return new Observable((subscriber) => output.subscribe({ next: (value) => subscriber.next(value), error: (error) => subscriber.error(error), complete: () => subscriber.complete() }));
+  // Of another copy of RxJS, which may be an older one: it tells an observer through an object of its own, which no subscriber of ours bears.
+  if (isObservable(output)) return new Observable((subscriber) => output.subscribe(subscriber)).pipe(map((value) => value));
   return isAsyncIterable(output) ? fromAsyncIterable(output) : undefined;
 };
 

@@ -1,4 +1,4 @@
-import type { BreakerStateName } from '../contract/envelope.ts';
+import type { BreakerStateName } from '../contract/breaker-state.ts';
 import type { BreakerSettings } from './breaker-settings.ts';
 import { emptyWindow, expireOutcomes, recordOutcome, tripped, type OutcomeWindow } from './breaker-window.ts';
 

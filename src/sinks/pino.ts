@@ -1,4 +1,5 @@
-import type { BreakerStateName, ToolResultEnvelope } from '../contract/envelope.ts';
+import type { BreakerStateName } from '../contract/breaker-state.ts';
+import type { ToolResultEnvelope } from '../contract/envelope.ts';
 import type { DedupeStep, LayerEvent, ToolEvent, TraceEvent } from '../contract/event.ts';
 import { Kept, oneLine, type TraceSink } from './sink.ts';
 

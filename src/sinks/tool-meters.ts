@@ -1,4 +1,4 @@
-import type { BreakerStateName } from '../contract/envelope.ts';
+import type { BreakerStateName } from '../contract/breaker-state.ts';
 import { TOOL_ERROR_KIND_MEANINGS } from '../contract/error-kind.ts';
 import type { DedupeStep, ShadowAct, ToolEvent } from '../contract/event.ts';
 import type { BreakerOptions, DedupePolicy, Effects } from '../contract/policy.ts';

@@ -1,6 +1,7 @@
 import { Observable } from 'rxjs';
 import type { ToolPolicy } from '../contract/policy.ts';
-import type { Tool, ToolContext, ToolOutput } from '../contract/tool.ts';
+import type { ToolOutput } from '../contract/output.ts';
+import type { Tool, ToolContext } from '../contract/tool.ts';
 import type { VirtualScheduler, VirtualTask } from './virtual-scheduler.ts';
 
 /** What one execution of a scripted tool does. */

@@ -1,4 +1,4 @@
-import type { BreakerStateName } from '../contract/envelope.ts';
+import type { BreakerStateName } from '../contract/breaker-state.ts';
 import type { BreakerOptions } from '../contract/policy.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { checkNumber, integer } from '../policy/check.ts';

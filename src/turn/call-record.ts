@@ -74,6 +74,8 @@ export class CallRecord {
   attempts = 0;
   /** Its tool ran. */
   executed = false;
+  /** It may have taken effect already, whatever becomes of it. */
+  uncertain = false;
   /** Set by the turn when it has settled without this call. */
   late = false;
   /** It has settled or was abandoned: nothing more is told of it. */

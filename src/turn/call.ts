@@ -229,7 +229,7 @@ export class GuardedCall implements TrialOwner, SeatOwner, RunningCall {
       this.#seat?.leave(undefined, kind);
       return this.#settle(this.#outcome);
     }
-    const error = new ToolExecutionError(kind, message, { executed: this.executed, uncertain: this.#trial?.attempting === true });
+    const error = new ToolExecutionError(kind, message, { executed: this.executed, uncertain: this.#record.uncertain || this.#trial?.attempting === true });
     const failure: Failure = { error, classification: classify(error).classification, breakerState: this.#trial?.breakerState ?? 'disabled' };
     if (this.#keepsOn && !this.#left) {
       const outcome = { result: failureResult(this.#record.history, conclude(this.#record, failure, this.#record.attempts)), error };

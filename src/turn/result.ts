@@ -1,4 +1,5 @@
-import type { BreakerStateName, RetryRecord, ToolResultEnvelope, ToolResultStatus } from '../contract/envelope.ts';
+import type { BreakerStateName } from '../contract/breaker-state.ts';
+import type { RetryRecord, ToolResultEnvelope, ToolResultStatus } from '../contract/envelope.ts';
 import type { ErrorReport } from '../contract/event.ts';
 import type { Classification } from '../contract/error-kind.ts';
 import type { RecoveryCode } from '../contract/recovery.ts';

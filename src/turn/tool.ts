@@ -1,6 +1,7 @@
 import type { ZodType, input as InputOfSchema, output as OutputOfSchema } from 'zod';
 import type { ToolPolicy } from '../contract/policy.ts';
-import type { Tool, ToolContext, ToolOutput } from '../contract/tool.ts';
+import type { ToolOutput } from '../contract/output.ts';
+import type { Tool, ToolContext } from '../contract/tool.ts';
 
 /** A tool as its author writes it. `execute` is given what the schema makes of the input: defaults filled in, transforms applied. */
 export interface ToolDefinition<Schema extends ZodType, O, Name extends string> {

@@ -1,5 +1,6 @@
 import { take, type Subscription } from 'rxjs';
-import type { BreakerStateName, RetryRecord } from '../contract/envelope.ts';
+import type { BreakerStateName } from '../contract/breaker-state.ts';
+import type { RetryRecord } from '../contract/envelope.ts';
 import type { Classification } from '../contract/error-kind.ts';
 import type { RecoveryDecision } from '../contract/recovery.ts';
 import { ToolExecutionError, isToolExecutionError } from '../contract/tool-error.ts';
@@ -132,7 +133,6 @@ export class Trial extends ToolAttempts {
     if (this.closed) return;
     super.unsubscribe();
     if (!this.#attempting) return;
-    this.#attempting = false;
     const { attempts } = this.record;
     this.#ended(new ToolExecutionError('canceled', 'The attempt was aborted', { executed: true, uncertain: true }), { type: 'attempt_canceled', attempt: attempts, durationMs: this.#attemptMs });
   }
@@ -150,6 +150,7 @@ export class Trial extends ToolAttempts {
     if (this.closed) return;
     this.closed = true;
     this.#attempting = false;
+    record.uncertain = true;
     const durationMs = Math.max(0, atMs - this.#attemptStartedAtMs);
     record.recordAttempt(durationMs);
     record.emitAttemptSucceeded(durationMs, this.#ownAttempts, atMs);
@@ -162,6 +163,7 @@ export class Trial extends ToolAttempts {
     const entered = toToolExecutionError(thrown, () => this.runtime.wallNow());
     const error = entered.kind === 'canceled' && entered !== thrown ? abortedItself(entered) : entered;
     const classified = classify(error, this.guarded.classification);
+    if (error.uncertain) this.record.uncertain = true;
     this.settleFailure({ error, classification: classified.classification });
     this.#learn(false);
     // Whoever heard of the breaker's change may have ended the call.

@@ -1,4 +1,4 @@
-import type { BreakerStateName } from '../../src/contract/envelope.ts';
+import type { BreakerStateName } from '../../src/contract/breaker-state.ts';
 import type { BreakerSettings } from '../../src/policy/breaker-settings.ts';
 
 /** A permit as the naive breaker sees it. */

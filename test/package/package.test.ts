@@ -91,6 +91,12 @@ describe('the package', { timeout: 60_000 }, () => {
     writeFileSync(join(consumer, 'mini.js'), `export { attemptTimeout, circuitBreaker, retryBackoff } from 'spillway/mini';`);
     const { metafile, outputFiles } = await build({ absWorkingDir: consumer, entryPoints: ['mini.js'], bundle: true, minify: true, write: false, metafile: true, platform: 'browser', format: 'esm', target: 'es2024', external: ['rxjs'] });
     expect(gzipSync(outputFiles[0]?.contents ?? '').length).toBeLessThanOrEqual(6_000);
+    // Nor for its types.
+    const reached = new Set([join(installed, 'dist/mini.d.ts')]);
+    for (const file of reached) for (const [, from = ''] of readFileSync(file, 'utf8').matchAll(/from ['"]([^'"]+)['"]/g)) {
+      if (from.startsWith('.')) reached.add(join(dirname(file), from.replace(/\.[jt]s$/, '.d.ts')));
+      else expect([file, from]).toStrictEqual([file, 'rxjs']);
+    }
     const imported = Object.values(metafile.outputs).flatMap(({ imports }) => imports.map(({ path }) => path));
     expect(new Set(imported)).toStrictEqual(new Set(['rxjs']));
   });

@@ -1,4 +1,4 @@
-import type { BreakerStateName } from '../../src/contract/envelope.ts';
+import type { BreakerStateName } from '../../src/contract/breaker-state.ts';
 import type { LayerEvent } from '../../src/contract/event.ts';
 import type { Breaker } from '../../src/operators/breaker.ts';
 import { breakerSettings, type BreakerSettings } from '../../src/policy/breaker-settings.ts';
