@@ -2,11 +2,11 @@ import { redisStore } from '../src/stores/redis.ts';
 import { redisCommands } from '../src/stores/redis-client.ts';
 import { CLIENTS, at } from '../test/stores/redis-clients.ts';
 import { requireRedis, startRedis } from '../test/stores/redis-server.ts';
-import { measure, type Figure, type Question } from './measure.ts';
+import { sideBySide, type Figure, type Question } from './measure.ts';
 
 const CLAIMS = 10_000;
 const IN_FLIGHT = 200;
-const RUNS = 5;
+const ROUNDS = 7;
 const LONG_MS = 600_000;
 
 const QUESTION = 'What does a claim in Redis cost beside a bare SET NX, 200 in flight on one connection?';
@@ -40,19 +40,24 @@ export async function benchmarkRedis(): Promise<Question> {
       let round = 0;
       const request = { sessionKey: 'session-1', actorId: 'actor-1', requestId: '00000000-0000-7000-8000-000000000001', paramsDigest: '0'.repeat(64) };
       const keyOf = (n: number): string => `sw1:${round}:${String(n).padStart(60, '0')}`;
-      const bare = await measure(`${name}: SET NX PX`, CLAIMS, RUNS, async () => {
-        round++;
-        await pipelined((n) => commands.send(['SET', `${name}:bare:${keyOf(n)}`, 'held', 'NX', 'PX', String(LONG_MS)], undefined));
-      });
-      const claim = await measure(`${name}: claim`, CLAIMS, RUNS, async () => {
-        round++;
-        await pipelined(async (n) => {
-          const { created } = await store.setIfNotExists({ key: keyOf(n), tool: 'search', idempotencyKey: 'of the caller', request, leaseMs: LONG_MS, ttlMs: LONG_MS });
-          if (!created) throw new Error('a new key was refused');
-        });
-      });
-      figures.push(bare, claim);
-      ratios[`${name}: claims / bare SET NX, a second`] = bare.usPerUnit / claim.usPerUnit;
+      const [bare, claim] = [`${name}: SET NX PX`, `${name}: claim`];
+      const measured = await sideBySide(
+        {
+          [bare]: () => {
+            round++;
+            return pipelined((n) => commands.send(['SET', `${name}:bare:${keyOf(n)}`, 'held', 'NX', 'PX', String(LONG_MS)], undefined));
+          },
+          [claim]: () =>
+            pipelined(async (n) => {
+              const { created } = await store.setIfNotExists({ key: keyOf(n), tool: 'search', idempotencyKey: 'of the caller', request, leaseMs: LONG_MS, ttlMs: LONG_MS });
+              if (!created) throw new Error('a new key was refused');
+            }),
+        },
+        CLAIMS,
+        ROUNDS,
+      );
+      figures.push(...measured.figures);
+      ratios[`${name}: claims / bare SET NX, a second`] = measured.ratio(bare, claim);
       await store.close?.();
       await opened.close();
     }

@@ -30,16 +30,18 @@ export interface RedisClaimsOptions {
   readonly orphaned: (request: ClaimRequest, version: number) => void;
 }
 
-/** Claims that are made in one turn of the event loop share a script; on a cluster, where they are in different slots, each has its own. */
+/** Claims of one lease and time to live that are made in one turn of the event loop share a script; on a cluster, where they are in different slots, each has its own. */
 export function redisClaims({ link, cluster, fenceOf, before, orphaned }: RedisClaimsOptions): (request: ClaimRequest) => Promise<Claimed> {
   let waiting: Waiting[] = [];
 
-  const send = async (group: readonly Waiting[]): Promise<void> => {
-    const keys = [fenceOf(group[0]?.request.name ?? '')];
-    const args: string[] = [];
+  /** Of claims that have their lease and their time to live in common. */
+  const send = async (group: readonly [Waiting, ...Waiting[]]): Promise<void> => {
+    const { name, leaseMs, ttlMs } = group[0].request;
+    const keys = [fenceOf(name)];
+    const args = [String(leaseMs), String(ttlMs)];
     for (const { request } of group) {
       keys.push(request.name);
-      args.push(String(request.leaseMs), String(request.ttlMs), request.over === undefined ? '' : String(request.over), request.operation, headOf(request.claim));
+      args.push(request.over === undefined ? '' : String(request.over), `${request.operation}\n${headOf(request.claim)}`);
     }
     const late = (answers: unknown): void => {
       for (const [place, { request }] of group.entries()) {
@@ -65,11 +67,13 @@ export function redisClaims({ link, cluster, fenceOf, before, orphaned }: RedisC
     waiting = [];
     before();
     const size = cluster ? 1 : CLAIMS_MAX;
-    for (let at = 0; at < all.length; at += size) {
-      const group = all.slice(at, at + size);
-      send(group).catch((error: unknown) => {
-        for (const { reject } of group) reject(error as ToolExecutionError);
-      });
+    for (const alike of Map.groupBy(all, ({ request: { leaseMs, ttlMs } }) => `${leaseMs} ${ttlMs}`).values()) {
+      for (let at = 0; at < alike.length; at += size) {
+        const group = alike.slice(at, at + size) as [Waiting, ...Waiting[]];
+        send(group).catch((error: unknown) => {
+          for (const { reject } of group) reject(error as ToolExecutionError);
+        });
+      }
     }
   };
 

@@ -88,6 +88,20 @@ describe.each(CLIENTS)('%s', (name, connect) => {
     expect(Number(calls)).toBeLessThan(30);
     expect((await firstOf(store.bySession('s7'))).key).toBe('k7');
   });
+
+  it('R-10.2 claims of several leases made together have each its own', async () => {
+    const { client, close } = await connect(at(server));
+    onTestFinished(close);
+    const store = redisStore(client, { prefix: `leases ${name}:` });
+    const leases = [10_000, 20_000, 10_000, 30_000];
+    const claim = async (round: number): Promise<unknown> => {
+      const answers = await Promise.all(leases.map(async (leaseMs, i) => store.setIfNotExists({ ...claimOf(`k${i}`, { requestId: `${round}` }), leaseMs, ttlMs: leaseMs + 1_000 })));
+      return answers.map(({ created, record: { key, request, createdAtMs, lockUntilMs = 0, expiresAtMs } }) => [created, key, request.requestId, lockUntilMs - createdAtMs, expiresAtMs - createdAtMs]);
+    };
+    const first = leases.map((leaseMs, i) => [`k${i}`, '1', leaseMs, leaseMs + 1_000]);
+    expect(await claim(1)).toStrictEqual(first.map((record) => [true, ...record]));
+    expect(await claim(2)).toStrictEqual(first.map((record) => [false, ...record]));
+  });
 });
 
 async function firstOf<T>(list: AsyncIterable<T>): Promise<T> {
