@@ -155,8 +155,8 @@ export class Trial extends ToolAttempts {
     record.recordAttempt(durationMs);
     record.emitAttemptSucceeded(durationMs, this.#ownAttempts, atMs);
     record.layer.hooks?.after(this.#subject, record.attempts, { durationMs, output });
-    // A hook, or one who hears, may have taken its time.
-    this.#owner.trialSucceeded(output, record.layer.hooks === undefined && !record.heard ? atMs : runtime.now());
+    // A hook may have taken its time.
+    this.#owner.trialSucceeded(output, record.layer.hooks === undefined ? atMs : runtime.now());
   }
 
   protected override failed(thrown: unknown): void {
