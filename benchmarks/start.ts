@@ -65,9 +65,9 @@ export async function benchmarkStart(): Promise<Question> {
       kilobytes: {
         'the root entry, minified and gzipped, without peers': rootKb,
         'the three operators of spillway/mini': miniKb,
-        'the same and createBreaker': miniBreakerKb,
-        'the three operators of spillway, which know codes and words': wordedKb,
-        'the same with createBreaker': wordedBreakerKb,
+        'the three and createBreaker of spillway/mini': miniBreakerKb,
+        'the three operators of spillway': wordedKb,
+        'the three and createBreaker of spillway': wordedBreakerKb,
         'guard alone': guardKb,
       },
       targets: [

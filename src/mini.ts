@@ -6,9 +6,9 @@ import type { Observable } from 'rxjs';
 import type { BreakerOptions, RetryPolicy } from './contract/policy.ts';
 import type { Runtime } from './contract/runtime.ts';
 import { readFields } from './entrance/fields.ts';
-import { breakerReading, type Breaker, type BreakerChange } from './operators/breaker.ts';
-import { breaking } from './operators/circuit-breaker.ts';
-import { retrying } from './operators/retry-backoff.ts';
+import { createBreakerReading, type Breaker, type BreakerChange } from './operators/breaker.ts';
+import { circuitBreakerReading } from './operators/circuit-breaker.ts';
+import { retryBackoffReading } from './operators/retry-backoff.ts';
 import type { BreakerOutcome } from './policy/breaker.ts';
 import { liveRuntime } from './runtime.ts';
 
@@ -38,7 +38,7 @@ export { liveRuntime } from './runtime.ts';
  * search$.pipe(attemptTimeout(2_000), circuitBreaker(breaker), retryBackoff({ maxAttempts: 4 }));
  */
 export function retryBackoff(policy: Partial<RetryPolicy> = {}, runtime: Runtime = liveRuntime): <T>(source: Observable<T>) => Observable<T> {
-  return retrying(policy, runtime, readFields);
+  return retryBackoffReading(readFields, policy, runtime);
 }
 
 /**
@@ -52,7 +52,7 @@ export function retryBackoff(policy: Partial<RetryPolicy> = {}, runtime: Runtime
  * fromFetch('https://example.com').pipe(circuitBreaker(breaker), retryBackoff());
  */
 export function circuitBreaker(breaker: Breaker, outcome?: (error: unknown) => BreakerOutcome): <T>(source: Observable<T>) => Observable<T> {
-  return breaking(breaker, outcome, readFields);
+  return circuitBreakerReading(readFields, breaker, outcome);
 }
 
 /**
@@ -68,5 +68,5 @@ export function circuitBreaker(breaker: Breaker, outcome?: (error: unknown) => B
  * breaker.state$.subscribe(({ type }) => console.log(type)); // 'closed', later perhaps 'open'
  */
 export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = liveRuntime, onChange?: BreakerChange): Breaker {
-  return breakerReading(readFields, options, runtime, onChange);
+  return createBreakerReading(readFields, options, runtime, onChange);
 }

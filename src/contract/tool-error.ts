@@ -56,9 +56,12 @@ export class ToolExecutionError extends Error {
   }
 }
 
+/** What of an error decides whether it is tried again, and what it means to a breaker. */
+export type DecisiveError = Pick<ToolExecutionError, 'kind' | 'executed' | 'uncertain' | 'retryAfterMs'>;
+
 /** An error that was read: what it is, and whether it may be tried again. */
 export interface ClassifiedError {
-  readonly error: ToolExecutionError;
+  readonly error: DecisiveError;
   readonly classification: Classification;
 }
 

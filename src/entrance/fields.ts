@@ -1,8 +1,46 @@
-import { TOOL_ERROR_KIND_TRAITS } from '../contract/error-kind.ts';
-import { ToolExecutionError, isToolExecutionError, type ErrorReader } from '../contract/tool-error.ts';
+import { TOOL_ERROR_KIND_TRAITS, type Classification, type ToolErrorKind } from '../contract/error-kind.ts';
+import { isToolExecutionError, type ClassifiedError, type DecisiveError, type ErrorReader } from '../contract/tool-error.ts';
 import { classOfListedStatus, classOfStatus, kindOfStatus } from './status.ts';
 import { CAUSE_DEPTH_MAX, STATUSES, asStatus, firstOf, read, retriableOf, retryAfterOf } from './structure.ts';
 import { flagOf, isToolErrorKind } from './tool.ts';
+
+/** The class by R-1.3, but for codes: a listed status, a hint, what else its maker says, the kind's own. */
+const classified = (error: DecisiveError, status: number | undefined, said: Classification | undefined): ClassifiedError => {
+  const listed = status === undefined ? undefined : classOfListedStatus(status);
+  const hinted = error.retryAfterMs !== undefined && error.retryAfterMs >= 0 ? 'transient' : undefined;
+  return { error, classification: listed ?? hinted ?? said ?? TOOL_ERROR_KIND_TRAITS[error.kind].classification ?? 'transient' };
+};
+
+const classIn = (thrown: unknown): Classification | undefined => {
+  const said = read(thrown, 'classification');
+  return said === 'transient' || said === 'permanent' ? said : undefined;
+};
+
+/** An error of ours, of whichever version. */
+const ours = (thrown: unknown, kind: ToolErrorKind, wallNow: () => number): ClassifiedError => {
+  const executed = flagOf(thrown, 'executed') ?? TOOL_ERROR_KIND_TRAITS[kind].executed;
+  const error = { kind, executed, uncertain: flagOf(thrown, 'uncertain') ?? false, retryAfterMs: retryAfterOf(thrown, wallNow) };
+  return classified(error, firstOf(thrown, STATUSES, asStatus), classIn(thrown));
+};
+
+const foreign = (thrown: unknown, wallNow: () => number): ClassifiedError => {
+  let status: number | undefined;
+  let retryAfterMs: number | undefined;
+  let retriable: boolean | undefined;
+  let aborted = false;
+  for (let depth = 0, link = thrown; depth < CAUSE_DEPTH_MAX && link !== undefined; depth++, link = read(link, 'cause')) {
+    status ??= firstOf(link, STATUSES, asStatus);
+    retryAfterMs ??= retryAfterOf(link, wallNow);
+    retriable ??= retriableOf(link);
+    aborted ||= read(link, 'name') === 'AbortError';
+  }
+  if (status !== undefined) {
+    const kind = kindOfStatus(status);
+    return classified({ kind, executed: true, uncertain: kind === 'timeout', retryAfterMs }, status, classOfStatus(status));
+  }
+  const flagged = retriable === undefined ? undefined : retriable ? 'transient' : 'permanent';
+  return classified({ kind: aborted ? 'canceled' : 'execution_error', executed: true, uncertain: aborted, retryAfterMs }, status, classIn(thrown) ?? flagged);
+};
 
 /**
  * Reads an error by its fields and those of its causes, the outermost first, without a table of codes, names or words: its status, `Retry-After`,
@@ -10,27 +48,6 @@ import { flagOf, isToolErrorKind } from './tool.ts';
  * what it says. Never throws.
  */
 export const readFields: ErrorReader = (thrown, wallNow) => {
-  const said = isToolExecutionError(thrown) ? read(thrown, 'kind') : undefined;
-  const own = isToolErrorKind(said) ? said : undefined;
-  let status: number | undefined;
-  let retryAfterMs: number | undefined;
-  let retriable: boolean | undefined;
-  let aborted = false;
-  for (let depth = 0, link = thrown; depth < (own === undefined ? CAUSE_DEPTH_MAX : 1) && link !== undefined; depth++, link = read(link, 'cause')) {
-    status ??= firstOf(link, STATUSES, asStatus);
-    retryAfterMs ??= retryAfterOf(link, wallNow);
-    retriable ??= retriableOf(link);
-    aborted ||= read(link, 'name') === 'AbortError';
-  }
-  aborted &&= status === undefined;
-  const kind = own ?? (aborted ? 'canceled' : status === undefined ? 'execution_error' : kindOfStatus(status));
-  const uncertain = own === undefined ? aborted || kind === 'timeout' : flagOf(thrown, 'uncertain');
-  const error = new ToolExecutionError(kind, 'read for what it decides', { status, retryAfterMs, executed: own === undefined ? true : flagOf(thrown, 'executed'), uncertain });
-  // The order is that of R-1.3.
-  const listed = status === undefined ? undefined : classOfListedStatus(status);
-  const hinted = retryAfterMs !== undefined && retryAfterMs >= 0 ? 'transient' : undefined;
-  const makers = read(thrown, 'classification') ?? (retriable === undefined ? undefined : retriable ? 'transient' : 'permanent');
-  const classification = makers === 'transient' || makers === 'permanent' ? makers : undefined;
-  const unlisted = status === undefined || own !== undefined ? undefined : classOfStatus(status);
-  return { error, classification: listed ?? hinted ?? unlisted ?? classification ?? TOOL_ERROR_KIND_TRAITS[kind].classification ?? 'transient' };
+  const kind = isToolExecutionError(thrown) ? read(thrown, 'kind') : undefined;
+  return isToolErrorKind(kind) ? ours(thrown, kind, wallNow) : foreign(thrown, wallNow);
 };

@@ -56,7 +56,7 @@ export abstract class Attempts implements Unsubscribable {
   #live = false;
   #gaveValue = false;
   /** It has given all there is: nothing else that its work does counts. */
-  #answered = false;
+  #hasAnswered = false;
   #permit: GivenPermit | undefined;
   #deadline: Expiry | undefined;
   /** Of work that has not settled. */
@@ -105,7 +105,7 @@ export abstract class Attempts implements Unsubscribable {
   protected attempt(startedAtMs: number): void {
     const number = ++this.#number;
     this.#live = true;
-    this.#answered = false;
+    this.#hasAnswered = false;
     try {
       this.begin(number);
     } catch (error) {
@@ -120,7 +120,7 @@ export abstract class Attempts implements Unsubscribable {
   /** A signal to abort when the attempt is over before its work is. Work that starts after that finds it aborted, unless the attempt went well. */
   protected abortWith(signal: AttemptSignal, number: number): void {
     if (!this.isLive(number)) {
-      if (!this.#answered || this.#number !== number) AttemptSignal.abort(signal);
+      if (!this.#hasAnswered || this.#number !== number) AttemptSignal.abort(signal);
     } else if (this.#signal === undefined) this.#signal = signal;
     else AttemptSignal.share(signal, this.#signal);
   }
@@ -152,14 +152,14 @@ export abstract class Attempts implements Unsubscribable {
 
   complete(number: number): void {
     if (!this.isLive(number)) return;
-    this.#answered = true;
+    this.#hasAnswered = true;
     // Work that has settled is not aborted after the fact.
     this.#signal = undefined;
     this.succeeded();
   }
 
   protected isLive(number: number = this.#number): boolean {
-    return this.#live && this.#number === number && !this.#answered;
+    return this.#live && this.#number === number && !this.#hasAnswered;
   }
 
   /** A limit has passed: the work is aborted first, so that nothing of it overlaps with what follows. */
@@ -197,11 +197,11 @@ export abstract class Attempts implements Unsubscribable {
   /** The present attempt has ended by itself. False when that is not so any more, or when whoever heard of it has ended this. */
   protected end(): boolean {
     if (!this.#live) return false;
-    this.#end();
+    this.#takeDown();
     return !this.closed;
   }
 
-  #end(): void {
+  #takeDown(): void {
     this.#live = false;
     this.#signal = undefined;
     this.#deadline?.cancel();
@@ -212,8 +212,8 @@ export abstract class Attempts implements Unsubscribable {
   /** Ends whatever goes on. */
   #cutShort(): void {
     const signal = this.#signal;
-    this.#answered = false;
-    this.#end();
+    this.#hasAnswered = false;
+    this.#takeDown();
     const { inner } = this;
     this.inner = undefined;
     if (signal !== undefined) AttemptSignal.abort(signal);

@@ -152,11 +152,11 @@ class Folded extends Subscriber<Step> {
  * breaker.state$.subscribe(({ type }) => console.log(type)); // 'closed', later perhaps 'open'
  */
 export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = liveRuntime, onChange?: BreakerChange): Breaker {
-  return breakerReading(readAsCall, options, runtime, onChange);
+  return createBreakerReading(readAsCall, options, runtime, onChange);
 }
 
 /** The same, for who reads errors in another way. */
-export function breakerReading(read: ErrorReader, options: BreakerOptions, runtime: Runtime, onChange?: BreakerChange): Breaker {
+export function createBreakerReading(read: ErrorReader, options: BreakerOptions, runtime: Runtime, onChange?: BreakerChange): Breaker {
   const settings = breakerSettings(options);
   const folded = new Folded(initialBreaker(settings));
   // The scan's own subscriber is told, and no Subject in front of it: that costs as much as the decision.

@@ -107,11 +107,11 @@ class PermittedSubscriber<T> extends Subscriber<T> {
  * fromFetch('https://example.com').pipe(circuitBreaker(breaker), retryBackoff());
  */
 export function circuitBreaker(breaker: Breaker, outcome?: (error: unknown) => BreakerOutcome): <T>(source: Observable<T>) => Observable<T> {
-  return breaking(breaker, outcome, readAsCall);
+  return circuitBreakerReading(readAsCall, breaker, outcome);
 }
 
 /** The same, for who reads errors in another way. */
-export function breaking(breaker: Breaker, outcome: ((error: unknown) => BreakerOutcome) | undefined, read: ErrorReader): <T>(source: Observable<T>) => Observable<T> {
+export function circuitBreakerReading(read: ErrorReader, breaker: Breaker, outcome?: (error: unknown) => BreakerOutcome): <T>(source: Observable<T>) => Observable<T> {
   const settle = outcome === undefined ? settleAsRead(read) : settleBy(outcome);
   return <T>(source: Observable<T>): Observable<T> =>
     new DirectStream((subscriber) => {

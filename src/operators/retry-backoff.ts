@@ -149,11 +149,11 @@ class RetryRun<T> implements Unsubscribable {
  * search$.pipe(attemptTimeout(2_000), circuitBreaker(breaker), retryBackoff({ maxAttempts: 4 }));
  */
 export function retryBackoff(policy: Partial<RetryPolicy> = {}, runtime: Runtime = liveRuntime): <T>(source: Observable<T>) => Observable<T> {
-  return retrying(policy, runtime, readAsCall);
+  return retryBackoffReading(readAsCall, policy, runtime);
 }
 
 /** The same, for who reads errors in another way. */
-export function retrying(policy: Partial<RetryPolicy>, runtime: Runtime, read: ErrorReader): <T>(source: Observable<T>) => Observable<T> {
+export function retryBackoffReading(read: ErrorReader, policy: Partial<RetryPolicy>, runtime: Runtime): <T>(source: Observable<T>) => Observable<T> {
   const settings = retryPolicy(policy);
   return <T>(source: Observable<T>): Observable<T> => new DirectStream((subscriber) => new RetryRun(source, subscriber, settings, runtime, read).start());
 }

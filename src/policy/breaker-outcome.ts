@@ -1,5 +1,5 @@
 import type { Classification, ToolErrorKind } from '../contract/error-kind.ts';
-import type { ToolExecutionError } from '../contract/tool-error.ts';
+import type { DecisiveError } from '../contract/tool-error.ts';
 import type { BreakerOutcome } from './breaker.ts';
 
 /** What the layer or the caller said, not the dependency: neutral, whatever its class (R-3.3). */
@@ -14,7 +14,7 @@ const UNANSWERED: ReadonlySet<ToolErrorKind> = new Set(['timeout', 'transport_er
  * What a failure tells a breaker (R-3.3). A permanent failure that the tool itself answered proves that the dependency is reachable,
  * so it counts as a success; one that never reached it says nothing.
  */
-export function breakerOutcome(error: ToolExecutionError, classification: Classification): BreakerOutcome {
+export function breakerOutcome(error: DecisiveError, classification: Classification): BreakerOutcome {
   if (NEUTRAL.has(error.kind)) return 'ignored';
   if (classification === 'transient') return 'failure';
   return error.executed && !UNANSWERED.has(error.kind) ? 'success' : 'ignored';

@@ -1,12 +1,13 @@
 import type { FailureNotification, RecoveryCode } from '../contract/recovery.ts';
+import type { DecisiveError } from '../contract/tool-error.ts';
 
 /** Why a failure may not be retried. */
 export type RetryRefusal = Exclude<RecoveryCode, 'canceled' | 'turn_deadline' | 'transient' | 'guidance' | 'experience'>;
 
 /** What of a failure says whether it may be retried. */
-export type RetryQuestion = Pick<
+export type RetryQuestion = { readonly error: DecisiveError } & Pick<
   FailureNotification,
-  'error' | 'classification' | 'breakerState' | 'attempt' | 'maxAttempts' | 'elapsedMs' | 'maxTotalTimeMs' | 'nextDelayMs' | 'budgetAvailable' | 'effects' | 'safetyCritical' | 'hasIdempotencyKey' | 'retrySafe'
+  'classification' | 'breakerState' | 'attempt' | 'maxAttempts' | 'elapsedMs' | 'maxTotalTimeMs' | 'nextDelayMs' | 'budgetAvailable' | 'effects' | 'safetyCritical' | 'hasIdempotencyKey' | 'retrySafe'
 >;
 
 /** The wait before a retry: the backoff, and no less than the server asked for, if that can be read. */

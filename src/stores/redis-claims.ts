@@ -35,10 +35,11 @@ export function redisClaims({ link, cluster, fenceOf, before, orphaned }: RedisC
   let waiting: Waiting[] = [];
 
   /** Of claims that have their lease and their time to live in common. */
-  const send = async (group: readonly [Waiting, ...Waiting[]]): Promise<void> => {
-    const { name, leaseMs, ttlMs } = group[0].request;
-    const keys = [fenceOf(name)];
-    const args = [String(leaseMs), String(ttlMs)];
+  const send = async (group: readonly Waiting[]): Promise<void> => {
+    const [first] = group;
+    if (first === undefined) return;
+    const keys = [fenceOf(first.request.name)];
+    const args = [String(first.request.leaseMs), String(first.request.ttlMs)];
     for (const { request } of group) {
       keys.push(request.name);
       args.push(request.over === undefined ? '' : String(request.over), `${request.operation}\n${headOf(request.claim)}`);
@@ -69,7 +70,7 @@ export function redisClaims({ link, cluster, fenceOf, before, orphaned }: RedisC
     const size = cluster ? 1 : CLAIMS_MAX;
     for (const alike of Map.groupBy(all, ({ request: { leaseMs, ttlMs } }) => `${leaseMs} ${ttlMs}`).values()) {
       for (let at = 0; at < alike.length; at += size) {
-        const group = alike.slice(at, at + size) as [Waiting, ...Waiting[]];
+        const group = alike.slice(at, at + size);
         send(group).catch((error: unknown) => {
           for (const { reject } of group) reject(error as ToolExecutionError);
         });

@@ -1,13 +1,11 @@
 import type { Subscription } from 'rxjs';
 import type { ToolExecutionError } from '../contract/tool-error.ts';
-import type { Admission, Breaker } from '../operators/breaker.ts';
+import type { Admission, Breaker, GivenPermit } from '../operators/breaker.ts';
 import { circuitOpenError } from '../operators/circuit-breaker.ts';
 import { breakerSettings } from '../policy/breaker-settings.ts';
 import type { CallRecord } from './call-record.ts';
 import type { GuardedTool } from './registry.ts';
 import type { SharedBreaker } from './shared-breakers.ts';
-
-export type Permit = Extract<Admission, { admitted: true }>;
 
 /** What a call's breaker is known by: its tool, or what the caller or the host asked for. */
 const nameOf = ({ call, layer }: CallRecord, { tool, breakerName }: GuardedTool): string => {
@@ -38,7 +36,7 @@ const sharedOf = (record: CallRecord, guarded: GuardedTool): SharedBreaker => ({
  * Asks the breaker of a call for an attempt: tells a permit, none where there is no breaker, or the error of a call that is not admitted.
  * At once, or later where the breaker is shared with other processes.
  */
-export function askAdmission(record: CallRecord, guarded: GuardedTool, breaker: Breaker | undefined, atMs: number, told: (answer: Permit | ToolExecutionError | undefined) => void): Subscription | undefined {
+export function askAdmission(record: CallRecord, guarded: GuardedTool, breaker: Breaker | undefined, atMs: number, told: (answer: GivenPermit | ToolExecutionError | undefined) => void): Subscription | undefined {
   if (breaker === undefined) {
     told(undefined);
     return undefined;

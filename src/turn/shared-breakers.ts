@@ -3,12 +3,10 @@ import type { Runtime } from '../contract/runtime.ts';
 import type { DedupeClaim, DedupeOutcome, DedupeReading, DedupeStore } from '../contract/store.ts';
 import type { ToolExecutionError } from '../contract/tool-error.ts';
 import { ask } from '../operators/ask.ts';
-import type { Admission, Breaker } from '../operators/breaker.ts';
+import type { Admission, Breaker, GivenPermit } from '../operators/breaker.ts';
 import type { BreakerSettings } from '../policy/breaker-settings.ts';
 import type { DedupeLayer } from './dedupe-layer.ts';
 import { listed } from './listing.ts';
-
-type Permit = Extract<Admission, { admitted: true }>;
 
 /** What the store holds of a breaker that is not closed. A probe that runs is a claim in its place. */
 interface SharedState {
@@ -174,7 +172,7 @@ const claimOf = (which: SharedBreaker, runtime: Runtime): DedupeClaim => ({
 });
 
 /** One permit that tells two of its end; given up, it says nothing to either. */
-const both = (own: Permit, others: { readonly success?: () => void; readonly failure?: () => void; readonly ignore?: () => void }): Permit => ({
+const both = (own: GivenPermit, others: { readonly success?: () => void; readonly failure?: () => void; readonly ignore?: () => void }): GivenPermit => ({
   admitted: true,
   success: () => {
     own.success();

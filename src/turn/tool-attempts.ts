@@ -62,10 +62,8 @@ export abstract class ToolAttempts extends Attempts {
   }
 
   protected override succeeded(): void {
-    const given = this.#output;
-    this.#output = undefined;
     // Before the tool is taken down: what it gave may be read only now.
-    const { value: output, misfit, cause } = fit(this.guarded.tool.output, given);
+    const { value: output, misfit, cause } = fit(this.guarded.tool.output, this.#output);
     if (!this.end()) return;
     if (misfit === undefined) return this.gaveOutput(output);
     // It may have had effects, and its output will not fit the next time either.

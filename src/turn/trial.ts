@@ -6,10 +6,10 @@ import type { RecoveryDecision } from '../contract/recovery.ts';
 import { ToolExecutionError, isToolExecutionError } from '../contract/tool-error.ts';
 import type { Progress } from '../contract/tool.ts';
 import { toToolExecutionError } from '../entrance/tool.ts';
-import type { Breaker } from '../operators/breaker.ts';
+import type { Breaker, GivenPermit } from '../operators/breaker.ts';
 import { backoffDelayMs } from '../policy/backoff.ts';
 import { classify, type Classified } from '../policy/classify.ts';
-import { askAdmission, breakerOf, type Permit } from './admission.ts';
+import { askAdmission, breakerOf } from './admission.ts';
 import type { CallRecord, EventBody } from './call-record.ts';
 import type { HookRunner, HookSubject } from './hooks.ts';
 import { decide, type Circumstances } from './decide.ts';
@@ -78,7 +78,7 @@ export class Trial extends ToolAttempts {
     this.#await(askAdmission(record, this.guarded, this.#breaker, atMs, (answer) => this.#answered(answer)));
   }
 
-  #answered(answer: Permit | ToolExecutionError | undefined): void {
+  #answered(answer: GivenPermit | ToolExecutionError | undefined): void {
     const record = this.record;
     const refused = isToolExecutionError(answer);
     // Whoever heard of the breaker's change may have ended the call.
