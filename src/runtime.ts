@@ -93,6 +93,15 @@ export const secretBytes = (length: number): Uint8Array => crypto.getRandomValue
 /** Read once: the property costs as much as the clock. */
 const ORIGIN_MS = performance.timeOrigin;
 
+/** Read once: a fake one that a test puts in its place would be this process's alone. */
+const HRTIME: { bigint(): bigint } | undefined = globalThis.process?.hrtime;
+
+/**
+ * Milliseconds since the machine was started, the same for all its processes: Node counts by the system's monotonic clock, which nobody can set. Not by
+ * `Runtime.now`, whose beginning is each process's own. In Node only.
+ */
+export const machineNow = (): number => Number(HRTIME?.bigint() ?? 0n) / 1e6;
+
 const clock = {
   now: (): number => ORIGIN_MS + performance.now(),
   wallNow: (): number => Date.now(),

@@ -1,4 +1,4 @@
-import { Observable } from 'rxjs';
+import { Observable, ignoreElements } from 'rxjs';
 import type { ToolCallEnvelope, ToolCallRequest, ToolResultEnvelope } from './contract/envelope.ts';
 import type { ToolEvent, TraceEvent, TurnOwnEvent } from './contract/event.ts';
 import type { Hooks } from './contract/hooks.ts';
@@ -15,10 +15,10 @@ import { createRetryBudget } from './policy/retry-budget.ts';
 import { liveRuntime } from './runtime.ts';
 import { memoryStore } from './stores/memory.ts';
 import { createBreakers, type BreakerListener, type BreakerOrder, type Breakers } from './turn/breakers.ts';
-import { GuardedCall } from './turn/call.ts';
+import { callOutcome } from './turn/call.ts';
 import { createDedupe } from './turn/dedupe-layer.ts';
 import { createRecovery, type ErrorHandlerOptions } from './turn/error-handler.ts';
-import type { CallSite } from './turn/call-record.ts';
+import { CallContext, type CallSite } from './turn/call-context.ts';
 import { HookRunner } from './turn/hooks.ts';
 import { flushLayer, inspectLayer, toolReports, type Flush, type LayerReport, type ToolReport } from './turn/inspection.ts';
 import type { Around, Layer } from './turn/layer.ts';
@@ -55,8 +55,8 @@ export interface SpillwayOptions extends ErrorHandlerOptions {
    */
   readonly store?: DedupeStore;
   /**
-   * Breakers are shared with all processes of the store: what one opens is open for all, and one of all makes the probe. Costs a question to the
-   * store for each attempt. Default false.
+   * Breakers are shared with all processes of the store: what one opens is open for all, for as long, and all together make the probes. Costs a question
+   * to the store for each attempt. While the store gives no answer each process goes by its own. Default false.
    */
   readonly shareBreakers?: boolean;
   /** How long an answer of the store is waited for. Default 5,000. */
@@ -110,7 +110,7 @@ export interface Spillway {
   /** Trace events that a subscriber lost by throwing. */
   readonly droppedEvents: number;
   readonly breakers: Breakers;
-  /** What was noticed while tools were registered: policies that cannot act as they read. */
+  /** What was noticed while tools were registered: policies that cannot act as they read. And, once the store has said so, settings of it that lose what it acknowledged. */
   readonly warnings: readonly string[];
   /** The registered tools, as calls of them run now. */
   readonly tools: readonly ToolReport[];
@@ -192,14 +192,16 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
       if (trace.observed) trace.publish({ ...STAMP, source: 'layer', type: 'breaker_evicted', toolName, scope });
     },
   };
-  const breakers = createBreakers((toolName) => registry.get(toolName)?.breaker, runtime, listener, options.maxBreakers);
   const recovery = createRecovery(options, runtime);
-  const dedupe = createDedupe(options, trace, () => memoryStore({ runtime }));
+  const warnings: string[] = [...registry.warnings];
+  const dedupe = createDedupe(options, { trace, runtime, fallback: () => memoryStore({ runtime }), warn: (line) => warnings.push(line) });
+  const sharedBreakers = options.shareBreakers === true ? new SharedBreakers(dedupe, runtime) : undefined;
+  const breakers = createBreakers((toolName) => registry.get(toolName)?.breaker, runtime, listener, options.maxBreakers, sharedBreakers);
   const layer: Layer = {
     runtime,
     registry,
     breakers,
-    sharedBreakers: options.shareBreakers === true ? new SharedBreakers(dedupe, runtime) : undefined,
+    sharedBreakers,
     retryBudget: retryBudget === false ? undefined : createRetryBudget(retryBudget),
     trace,
     recovery,
@@ -217,6 +219,7 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
   const close = async (): Promise<void> => {
     layer.closed = true;
     layer.running.cancelAll();
+    sharedBreakers?.close();
     // What was canceled is told to the store before its client may be closed.
     await Promise.allSettled([layer.dedupe.told(), ...providers.map((provider) => provider.close())]);
     trace.close();
@@ -225,14 +228,14 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     call: (request, callOptions = {}) =>
       new Observable((subscriber) => {
         const { call, error } = readRequest(request, runtime);
-        const guarded = new GuardedCall(layer, siteOf(site, callOptions, (event) => subscriber.next(event)), callOf(call, callOptions), () => subscriber.complete());
-        subscriber.add(() => guarded.abandon());
-        guarded.begin(toolOf(layer, callOptions), error);
+        const context = new CallContext(layer, siteOf(site, callOptions, (event) => subscriber.next(event)), callOf(call, callOptions));
+        callOutcome(context, toolOf(layer, callOptions), error).pipe(ignoreElements()).subscribe(subscriber);
       }),
     execute: (request, callOptions = {}) =>
-      new Promise((resolve) => {
+      new Promise((resolve, reject) => {
         const { call, error } = readRequest(request, runtime);
-        new GuardedCall(layer, siteOf(site, callOptions), callOf(call, callOptions), ({ result }) => resolve(result)).begin(toolOf(layer, callOptions), error);
+        const context = new CallContext(layer, siteOf(site, callOptions), callOf(call, callOptions));
+        callOutcome(context, toolOf(layer, callOptions), error).subscribe({ next: ({ result }) => resolve(result), error: reject });
       }),
     // The values are those of the plan's own nodes, which only the plan's type knows.
     turn: <Values>(plan: Plan<Values>, turnOptions: TurnOptions = {}) => runTurn(layer, plan as Plan, turnOptions) as Observable<TypedTurnEvent<Values>>,
@@ -242,7 +245,7 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
       return trace.dropped;
     },
     breakers,
-    warnings: registry.warnings,
+    warnings,
     get tools() {
       return toolReports(layer);
     },

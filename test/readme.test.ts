@@ -142,3 +142,34 @@ it('the README and the examples of docstrings compile', () => {
     rmSync(folder, { recursive: true, force: true });
   }
 });
+
+/** What a snippet of the README cannot do without: a network, a model, a file or a name of the reader's own, or an end. */
+const NOT_RUN = /https?:|new Anthropic|github\.yaml|\bsearch\b|serveAdmin/;
+
+it('the README’s snippets that need no network run as printed', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'spillway-run-'));
+  try {
+    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'), 'junction');
+    writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
+    const fileOf = new Map<string, string>(entryFiles.map(([entry, file]) => [entry, join(root, file)]));
+    const above = new Map<string, string>();
+    const ran = fences.filter(({ code }, index) => {
+      if (NOT_RUN.test(code)) return false;
+      const declared = [...topLevel(withoutText(code)), ...imported(code)];
+      const used = new Set(matches(withoutText(code), /(?<![\w$.])([A-Za-z_][\w$]*)/g));
+      const header = [...above].filter(([name]) => used.has(name) && !declared.includes(name)).map(([name, module]) => `import { ${name} } from '${module}';`);
+      const resolved = code.replaceAll(/from '(spillway[\w/-]*)'/g, (_, entry: string) => `from '${fileOf.get(entry) ?? entry}'`);
+      const own = topLevel(withoutText(code)).filter((name) => !header.includes(name));
+      writeFileSync(join(folder, `${index}.ts`), `${header.join(' ')}\n${resolved}\nexport { ${own.join(', ')} };\n`);
+      for (const name of own) above.set(name, `./${index}.ts`);
+      return true;
+    });
+    for (const { code, line } of ran) {
+      const { status, stdout, stderr } = spawnSync(process.execPath, [join(folder, `${fences.findIndex((fence) => fence.line === line)}.ts`)], { cwd: root, encoding: 'utf8', timeout: 120_000 });
+      expect({ line, status, stdout, stderr: stderr.replaceAll(/^.*(?:Warning|--trace-).*\n/gm, '') }, code).toEqual({ line, status: 0, stdout: '', stderr: '' });
+    }
+    expect(ran.map(({ code }) => /TestScheduler|mcpStdioProvider|guardTools|createHarvest/.exec(code)?.[0])).toEqual(['TestScheduler', 'mcpStdioProvider', 'guardTools', 'createHarvest']);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});

@@ -80,7 +80,7 @@ const guard = (calls: GuardedCalls, toolName: string, original: object, execute:
  * const guarded = guardTools(toolSet, { policies: { weather: { timeoutMs: 10_000, effects: 'read' } } });
  */
 export function guardTools<Tools extends object>(tools: Tools, options: GuardOptions = {}): Tools {
-  const calls = guardedCalls('guardTools', options, Object.keys(tools));
+  const calls = guardedCalls('guardTools', options, { toolNames: Object.keys(tools) });
   const guarded = Object.entries(tools).map(([name, original]: [string, object]) => {
     const execute = executeOf(original);
     return [name, execute === undefined ? original : guard(calls, name, original, execute)];

@@ -55,7 +55,7 @@ const guard = <Tool extends object>(calls: GuardedCalls, original: Tool, toolNam
  */
 export function guardTools<Tool extends object>(tools: readonly Tool[], options: GuardOptions = {}): Tool[] {
   const names = tools.flatMap((candidate) => runnable(candidate)?.name ?? []);
-  const calls = guardedCalls('guardTools', options, names);
+  const calls = guardedCalls('guardTools', options, { toolNames: names });
   return tools.map((original) => {
     const found = runnable(original);
     return found === undefined ? original : guard(calls, original, found.name, found.run);

@@ -1,21 +1,24 @@
-import { Observable, tap } from 'rxjs';
-import type { ToolPolicy } from '../contract/policy.ts';
+import { Observable, catchError, tap } from 'rxjs';
+import type { Effects, ToolPolicy } from '../contract/policy.ts';
 import type { AnyTool, ToolContext } from '../contract/tool.ts';
 import { fromOutput } from '../operators/output.ts';
 import { checkKeys } from '../policy/check.ts';
 import { createSpillway, type CallOptions, type Spillway, type SpillwayOptions } from '../spillway.ts';
+import { foreign } from '../turn/foreign.ts';
 import { createRegistry } from '../turn/registry.ts';
 import { tool } from '../turn/tool.ts';
 import { CallHistory, type ForeignOutcome } from './call-history.ts';
+import { doubtedThrown } from './doubted.ts';
 import { keep, unkept, type FrameworkName } from './harvest.ts';
 
 /** How the tools of a framework are guarded. Beside its own two, the options of `createSpillway`, for the layer that is made. */
 export interface GuardOptions extends SpillwayOptions {
   /**
    * A layer of your own: to watch its `trace$`, to share its breakers, to close it. Options of a layer cannot be given beside it.
-   * Without one a layer is made, whose tools count as `mutating` where nothing else is said, since nothing is known of them: what may have
-   * taken effect is not tried again. What a tool throws counts as not done, and is tried again where that can help; a tool that can throw
-   * after it has done something needs `retry: { maxAttempts: 1 }`.
+   * Without one a layer is made. On either a framework's tool counts as `mutating` where neither its policy nor the layer's defaults say
+   * otherwise, since nothing is known of it: what may have taken effect is not tried again. That is a timeout, a lost connection, and what a
+   * tool throws without a status or a code that tells (a bare error, a shell's exit): it proves nothing (R-2.5). A tool that knows better
+   * throws a `ToolExecutionError` with `executed: false`, or says `effects: 'read'` in its policy.
    */
   readonly spillway?: Spillway;
   /** Policies by tool name; what one leaves out comes from the layer's defaults. `alternatives` are tools of the layer. */
@@ -29,6 +32,8 @@ export interface ForeignCall {
   /** The framework's arguments, which it has checked. */
   readonly input: unknown;
   readonly toolCallId?: string | undefined;
+  /** What the tool says of itself, where it can; a policy goes before that. */
+  readonly effects?: Effects;
   /** What a harvest keeps with the call, to make messages of it. */
   readonly origin?: unknown;
   /** The caller's. */
@@ -49,6 +54,13 @@ export interface RunningForeignCall {
 export interface GuardedCalls {
   /** Begins a call at once. */
   begin(call: ForeignCall): RunningForeignCall;
+  /** Whether a tool was said to only read: then it is not asked what a failure of it may have done. */
+  reads(toolName: string): boolean;
+  /**
+   * Whether the tools that policies name are there, once the framework's are known.
+   * @throws RangeError for one that is not
+   */
+  readonly checkNames: (toolNames: readonly string[]) => void;
 }
 
 /** Calls of unknown tools that keep what was made for them: a model can make up names without end. */
@@ -58,46 +70,57 @@ const ID_LENGTH_MAX = 256;
 
 const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> => typeof (value as AsyncIterable<unknown> | null | undefined)?.[Symbol.asyncIterator] === 'function';
 
-/** One attempt: what it gives, with what it throws noted on the way. */
-const attempt = ({ run, stream }: ForeignCall, history: CallHistory, input: unknown, context: ToolContext): Promise<unknown> | Observable<unknown> => {
+/**
+ * One attempt: what it gives, with what it throws noted on the way.
+ * @param failureOf what a failure is made of what was thrown
+ */
+const attempt = (
+  { run, stream }: ForeignCall,
+  failureOf: (thrown: unknown) => unknown,
+  history: CallHistory,
+  input: unknown,
+  context: ToolContext,
+): Promise<unknown> | Observable<unknown> => {
   history.attemptBegins();
+  const fail = (thrown: unknown): never => {
+    const failure = failureOf(thrown);
+    history.threw(failure);
+    throw failure;
+  };
   try {
     const output = run(input, context);
     if (stream !== undefined && isAsyncIterable(output)) {
       stream.begun();
-      const values = fromOutput(output, () => undefined);
+      const values = fromOutput(output);
       // A stream's work begins when it is subscribed to.
       return new Observable((subscriber) => unkept(() => values.subscribe(subscriber))).pipe(
-        tap({
-          next: (value) => {
-            context.progress({});
-            stream.next(value);
-          },
-          error: (thrown: unknown) => history.threw(thrown),
+        tap((value) => {
+          context.progress({});
+          stream.next(value);
         }),
+        catchError(fail),
       );
     }
-    return Promise.resolve(output).catch((thrown: unknown) => {
-      history.threw(thrown);
-      throw thrown;
-    });
+    return Promise.resolve(output).catch(fail);
   } catch (thrown) {
-    history.threw(thrown);
-    throw thrown;
+    return fail(thrown);
   }
 };
 
 /** What a tool's calls have in common, for policy and breaker; each call brings its own `execute`, in which is what its framework gave with it. */
-const toolNamed = (name: string, policy: ToolPolicy | undefined): AnyTool => tool({ name, ...(policy === undefined ? {} : { policy }), execute: () => undefined });
+const toolNamed = (name: string, policy: ToolPolicy | undefined): AnyTool =>
+  foreign(tool({ name, ...(policy === undefined ? {} : { policy }), execute: () => undefined }));
 
-const begin = (spillway: Spillway, foreign: AnyTool, call: ForeignCall): RunningForeignCall => {
+const asThrown = (thrown: unknown): unknown => thrown;
+
+const begin = (spillway: Spillway, toolCalled: AnyTool, reads: boolean, call: ForeignCall): RunningForeignCall => {
   const history = new CallHistory();
   const kept = keep(call);
   const { promise, resolve, reject } = Promise.withResolvers<ForeignOutcome>();
   const { toolName, input, toolCallId = '', signal } = call;
   const options: CallOptions = {
-    tool: foreign,
-    execute: (given: unknown, context) => unkept(() => attempt(call, history, given, context)),
+    tool: toolCalled,
+    execute: (given: unknown, context) => unkept(() => attempt(call, reads ? asThrown : doubtedThrown, history, given, context)),
     // The model is told of a failure and goes on; nobody else has to choose.
     optional: true,
     ...(signal === undefined || signal === null ? undefined : { signal }),
@@ -123,13 +146,28 @@ const begin = (spillway: Spillway, foreign: AnyTool, call: ForeignCall): Running
   return { outcome: promise, abandon };
 };
 
+/** What an adapter knows of its framework's tools before one is called. */
+export interface ForeignTools {
+  /** Their names, where these are known: a policy for any other name is a mistake. */
+  readonly toolNames?: readonly string[];
+  /** The policy of all that have none of their own. */
+  readonly policy?: ToolPolicy | undefined;
+}
+
+/** How messages name the policy that all tools have. */
+const COMMON = 'policy';
 const GUARD_KEYS = ['spillway', 'policies'];
 
 /** Every policy is checked before any tool is called. */
-const checkPolicies = (policies: Readonly<Record<string, ToolPolicy>>, toolNames: readonly string[] | undefined, layerTools: readonly AnyTool[] | undefined): void => {
+const checkPolicies = (
+  policies: Readonly<Record<string, ToolPolicy>>,
+  { toolNames, policy: common }: ForeignTools,
+  layerTools: readonly AnyTool[] | undefined,
+): void => {
   if (toolNames !== undefined) checkKeys('policies', policies, toolNames);
   const known = layerTools?.map(({ name }) => name);
-  const tools = Object.entries(policies).map(([name, { alternatives = [], ...policy }]) => {
+  const named = common === undefined ? policies : { ...policies, [COMMON]: common };
+  const tools = Object.entries(named).map(([name, { alternatives = [], ...policy }]) => {
     const unknown = alternatives.find((alternative) => known?.includes(alternative) === false);
     if (unknown !== undefined) throw new RangeError(`policies.${name}: its alternative ${unknown} is no tool of the layer; give it in tools or providers`);
     return toolNamed(name, policy);
@@ -143,26 +181,35 @@ const makeLayer = (options: SpillwayOptions): Spillway => createSpillway({ ...op
  * The calls of a framework's tools under one layer.
  *
  * @param of whose options these are, for messages
- * @param toolNames the framework's tools, where they are known: a policy for any other name is a mistake
+ * @param foreignTools what is known of the framework's tools
  * @throws RangeError for an option that does not exist or is out of its range
  */
-export function guardedCalls(of: string, options: GuardOptions, toolNames?: readonly string[]): GuardedCalls {
+export function guardedCalls(of: string, options: GuardOptions, foreignTools: ForeignTools = {}): GuardedCalls {
   const { spillway, policies = {}, ...layerOptions } = options;
   if (spillway !== undefined) checkKeys(`${of} with a spillway`, options, GUARD_KEYS);
   const layer = spillway ?? makeLayer(layerOptions);
   const layerTools = [...(layerOptions.tools ?? []), ...(layerOptions.providers ?? []).flatMap((provider) => provider.tools)];
-  checkPolicies(policies, toolNames, spillway === undefined ? layerTools : undefined);
-  const policyOf = new Map(Object.entries(policies));
+  checkPolicies(policies, foreignTools, spillway === undefined ? layerTools : undefined);
+  const named = new Map(Object.entries(policies));
+  const policyOf = (name: string): ToolPolicy | undefined => named.get(name) ?? foreignTools.policy;
   const made = new Map<string, AnyTool>();
-  const toolOf = (name: string): AnyTool => {
+  const toolOf = ({ toolName: name, effects }: ForeignCall): AnyTool => {
     const known = made.get(name);
-    if (known !== undefined) return known;
-    const foreign = toolNamed(name, policyOf.get(name));
+    const own = policyOf(name);
+    // A tool can say of itself what it had not said before.
+    const isSame = effects === undefined || known?.policy?.effects === (own?.effects ?? effects);
+    if (known !== undefined && isSame) return known;
+    const created = toolNamed(name, effects === undefined ? own : { effects, ...own });
     if (made.size >= TOOLS_MAX) made.clear();
-    made.set(name, foreign);
-    return foreign;
+    made.set(name, created);
+    return created;
   };
-  return { begin: (call) => begin(layer, toolOf(call.toolName), call) };
+  const reads = (name: string): boolean => (policyOf(name)?.effects ?? layerOptions.defaults?.effects) === 'read';
+  return {
+    begin: (call) => begin(layer, toolOf(call), call.effects === 'read' || reads(call.toolName), call),
+    reads,
+    checkNames: (toolNames) => checkKeys(`policies of ${of}`, policies, toolNames),
+  };
 }
 
 /** The value of a call that succeeded; throws its `ToolFailure` otherwise. */

@@ -1,7 +1,7 @@
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { read } from '../entrance/structure.ts';
 import { confirmed, unconfirmed } from '../policy/refusal.ts';
-import { guardedCalls, type GuardOptions } from './guarded-calls.ts';
+import { guardedCalls, type GuardOptions, type GuardedCalls } from './guarded-calls.ts';
 import { Steering, type LangChainOrigin, type ToolMessageClass } from './langchain-resume.ts';
 import { misfitOf } from './misfit.ts';
 
@@ -22,9 +22,15 @@ interface ToolCallRequestLike {
   readonly state?: unknown;
 }
 
+interface ModelRequestLike {
+  readonly tools?: readonly unknown[] | undefined;
+}
+
 /** What `createMiddleware` takes, and `createAgent` too. */
 export interface SpillwayMiddleware<Message> {
   readonly name: string;
+  /** Only with `policies`: the first call of a model shows which tools there are. */
+  readonly wrapModelCall?: <Request extends ModelRequestLike, Result>(request: Request, handler: (request: Request) => Result) => Result;
   readonly wrapToolCall: <Request extends ToolCallRequestLike, Result>(request: Request, handler: (request: Request) => Result | Promise<Result>) => Promise<Awaited<Result> | Message>;
 }
 
@@ -52,6 +58,18 @@ const typed = async (thrown: unknown, tool: unknown, args: unknown): Promise<unk
   return misfit === undefined ? unconfirmed(claim) : confirmed(claim, misfit);
 };
 
+const nameOf = (tool: unknown): string => String(read(tool, 'name') ?? read(read(tool, 'function'), 'name'));
+
+/** A hook that looks at the tools of the first model call, and otherwise does nothing. */
+const checkedOnce = (calls: GuardedCalls): NonNullable<SpillwayMiddleware<never>['wrapModelCall']> => {
+  let checked = false;
+  return (request, handler) => {
+    if (!checked) calls.checkNames((request.tools ?? []).map(nameOf));
+    checked = true;
+    return handler(request);
+  };
+};
+
 /**
  * A LangChain middleware whose `wrapToolCall` runs every tool call under a layer, with its hard timeout, retries, breaker and trace. A call
  * settles when its timeout passes, whatever the tool does; the signal the tool is given is one of its attempt's.
@@ -60,7 +78,8 @@ const typed = async (thrown: unknown, tool: unknown, args: unknown): Promise<unk
  * that does not fit what is wrong with it, else what happened in a sentence and whether the tool ran. Nothing of what the tool threw is in it.
  * Messages and commands that a tool gives pass unchanged, and so do interrupts and what else is thrown to steer the graph.
  *
- * A tool that the agent does not know is left to LangChain. For tools that another middleware adds, put this one after it.
+ * A tool that the agent does not know is left to LangChain. For tools that another middleware adds, put this one after it; one that leaves tools
+ * out, as a selector does, must come after this one, since a policy for a tool that is not there ends the run at its first model call.
  *
  * @param options `ToolMessage`, `spillway` or the options of one, and `policies` by tool name
  * @returns for `createMiddleware`, whose result `createAgent` takes
@@ -103,5 +122,6 @@ export function spillwayMiddleware<Message>({ ToolMessage, ...options }: Spillwa
     if (settled.value instanceof Steering) throw settled.value.thrown;
     return settled.value as Awaited<Result>;
   };
-  return Object.assign({ name: 'spillway', wrapToolCall }, { [MIDDLEWARE]: true });
+  const names = options.policies === undefined ? {} : { wrapModelCall: checkedOnce(calls) };
+  return Object.assign({ name: 'spillway', wrapToolCall, ...names }, { [MIDDLEWARE]: true });
 }

@@ -1,28 +1,17 @@
 import type { ToolExecutionError } from '../contract/tool-error.ts';
 import { read } from '../entrance/structure.ts';
 import { confirmed, isClaim, unconfirmed } from '../policy/refusal.ts';
+import { readList } from './mcp-list.ts';
 import { misfitOf } from './misfit.ts';
-
-/** Pages of a list that are read. */
-const PAGES_MAX = 64;
-
-type ListTools = (params: { cursor?: string } | undefined, options: { signal: AbortSignal }) => unknown;
 
 /** A tool as the server lists it, `null` where it lists none of the name, `undefined` where the list cannot be had. */
 const listed = async (client: object, name: string, signal: AbortSignal): Promise<unknown> => {
-  const listTools = read(client, 'listTools');
-  if (typeof listTools !== 'function') return undefined;
-  let cursor: unknown;
-  for (let page = 0; page < PAGES_MAX; page++) {
-    const answer: unknown = await Reflect.apply(listTools as ListTools, client, [typeof cursor === 'string' ? { cursor } : undefined, { signal }]);
-    const tools = read(answer, 'tools');
-    if (!Array.isArray(tools)) return undefined;
-    const found: unknown = tools.find((tool) => read(tool, 'name') === name);
-    if (found !== undefined) return found;
-    cursor = read(answer, 'nextCursor');
-    if (cursor === undefined) return null;
-  }
-  return undefined;
+  let tool: unknown;
+  const toTheEnd = await readList(client, signal, (tools) => {
+    tool = tools.find((each) => read(each, 'name') === name);
+    return tool !== undefined;
+  });
+  return toTheEnd ? null : tool;
 };
 
 /**

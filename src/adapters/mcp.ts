@@ -1,9 +1,13 @@
-import type { ToolExecutionError } from '../contract/tool-error.ts';
+import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { ToolContext } from '../contract/tool.ts';
 import { mcpErrorResult, mcpThrown } from '../entrance/mcp.ts';
+import type { Effects } from '../contract/policy.ts';
 import { read } from '../entrance/structure.ts';
+import { effectsOfHints, type McpHints } from '../policy/mcp-hints.ts';
+import { doubted } from './doubted.ts';
 import { guardedCalls, type GuardOptions } from './guarded-calls.ts';
 import { judged } from './mcp-claim.ts';
+import { PolicyNames } from './mcp-policy-names.ts';
 
 export type { GuardOptions } from './guarded-calls.ts';
 export { createHarvest, type Harvest, type HarvestOptions, type KeptCall } from './harvest.ts';
@@ -41,11 +45,35 @@ const attemptOptions = (given: RequestOptions | undefined, signal: AbortSignal, 
   },
 });
 
+/** Tools whose hints are kept: a server can list names without end. */
+const HINTS_MAX = 10_000;
+
+/** What the server has said of its tools, as the host lists them. */
+class SaidEffects {
+  readonly #said = new Map<string, Effects>();
+
+  /** A tool that was never listed has said nothing of itself. */
+  of(toolName: string): Effects {
+    return this.#said.get(toolName) ?? effectsOfHints(undefined);
+  }
+
+  hear(list: unknown): void {
+    const tools = read(list, 'tools');
+    for (const tool of Array.isArray(tools) ? (tools as readonly unknown[]) : []) {
+      const name = read(tool, 'name');
+      if (this.#said.size >= HINTS_MAX) this.#said.clear();
+      const hints = read(tool, 'annotations') as McpHints | undefined;
+      if (typeof name === 'string') this.#said.set(name, effectsOfHints(hints));
+    }
+  }
+}
+
 /**
- * A client whose `callTool` is `guarded` and which is otherwise the client itself: its methods run on it, since they use private fields that
- * a proxy has not. The proxy's own target is an empty object, so that nothing about the client binds what may be answered.
+ * A client with some methods of our `own`, and which is otherwise the client itself: its methods run on it, since they
+ * use private fields that a proxy has not. The proxy's own target is an empty object, so that nothing about the client
+ * binds what may be answered.
  */
-const proxied = <Client extends object>(client: Client, guarded: CallTool): Client => {
+const proxied = <Client extends object>(client: Client, own: Readonly<Record<string, unknown>>): Client => {
   const bound = new WeakMap<object, object>();
   const boundTo = (method: (...args: never[]) => unknown): object => {
     const known = bound.get(method) ?? method.bind(client);
@@ -54,7 +82,7 @@ const proxied = <Client extends object>(client: Client, guarded: CallTool): Clie
   };
   return new Proxy(Object.create(Object.getPrototypeOf(client) as object | null) as Client, {
     get: (_target, name) => {
-      if (name === 'callTool') return guarded;
+      if (typeof name === 'string' && Object.hasOwn(own, name)) return own[name];
       const value: unknown = Reflect.get(client, name, client);
       return typeof value === 'function' && name !== 'constructor' ? boundTo(value as (...args: never[]) => unknown) : value;
     },
@@ -63,10 +91,26 @@ const proxied = <Client extends object>(client: Client, guarded: CallTool): Clie
   });
 };
 
+/** `listTools` of a client that has one, with an ear on what is listed. */
+const listing = (client: object, names: PolicyNames, said: SaidEffects): Readonly<Record<string, unknown>> => {
+  if (typeof read(client, 'listTools') !== 'function') return {};
+  const listTools = async (...args: readonly unknown[]): Promise<unknown> => {
+    // Looked up at each call, as the client itself would.
+    const page: unknown = await Reflect.apply(read(client, 'listTools') as (...given: readonly unknown[]) => unknown, client, args);
+    said.hear(page);
+    names.hear(read(args[0], 'cursor'), page);
+    return page;
+  };
+  return { listTools };
+};
+
 /**
  * Guards an MCP client: its `callTool` runs under a layer, with its hard timeout, retries, breaker and trace; everything else is the client's
  * own. `Client` of `@modelcontextprotocol/sdk` 1.x and of `@modelcontextprotocol/client` 2.x both are one, and what is built on a client can use
  * the guarded one. A call settles when its timeout passes or its signal fires; each attempt has a signal of its own.
+ *
+ * A tool is what its server says of it, where the host lists the tools through the guarded client: `read` with
+ * `readOnlyHint`, else `mutating`, as is one that was not listed. `policies` and `defaults.effects` go before that.
  *
  * A call that fails gives a result with `isError` and one text: what happened in a sentence and whether the tool ran. Nothing of what the tool,
  * the server or the client wrote is in it, since a tool can write what a server would. Where a server says that it turned a call away, its tools are
@@ -78,7 +122,8 @@ const proxied = <Client extends object>(client: Client, guarded: CallTool): Clie
  * @param client a client, connected or not
  * @param options `spillway` or the options of one, and `policies` by the tool's name at its server
  * @returns a client of the same type
- * @throws RangeError for an option that does not exist or is out of its range, or a client without `callTool`
+ * @throws RangeError for an option that does not exist or is out of its range, or a client without `callTool`. A policy for a tool that the server
+ *   does not have makes `listTools` reject with one, once the list is read to its end, or the first call
  *
  * @example
  * const client = guardClient(await connectedClient(), { policies: { search: { timeoutMs: 10_000, effects: 'read' } } });
@@ -88,15 +133,26 @@ export function guardClient<Client extends object>(client: Client, options: Guar
   const original = read(client, 'callTool');
   if (typeof original !== 'function') throw new RangeError(`guardClient takes an MCP client with a callTool method, not one whose callTool is ${typeof original}`);
   const calls = guardedCalls('guardClient', options);
+  const said = new SaidEffects();
+  // Given for the tools of this client, and so about them.
+  const hostSays = options.defaults?.effects !== undefined;
+  const names = new PolicyNames(calls.checkNames, Object.keys(options.policies ?? {}).length > 0);
   // SDK 1 takes `callTool(params, resultSchema, options)`, SDK 2 `callTool(params, options)`.
   const place = 'getProtocolEra' in client ? 0 : 1;
   const callOnce = async (params: CallParams, rest: readonly unknown[], context: ToolContext): Promise<unknown> => {
     const { signal } = context;
+    await names.ask(client, signal).catch((error: unknown) => {
+      throw new ToolExecutionError('invalid_parameters', 'A policy names a tool that the server does not list', { cause: error });
+    });
     const args: unknown[] = place === 1 ? [rest[0]] : [];
     args[place] = attemptOptions(rest[place] as RequestOptions | undefined, signal, context);
     // Looked up at each call, as the client itself would: an instrumented client has replaced it.
     const callTool = read(client, 'callTool') as CallTool;
-    const judge = (error: ToolExecutionError): Promise<ToolExecutionError> => judged(error, client, params.name, params.arguments, signal);
+    const judge = async (error: ToolExecutionError): Promise<ToolExecutionError> => {
+      const verdict = await judged(error, client, params.name, params.arguments, signal);
+      const reads = calls.reads(params.name) || (!hostSays && said.of(params.name) === 'read');
+      return reads ? verdict : doubted(verdict);
+    };
     const result = await Promise.resolve(Reflect.apply(callTool, client, [params, ...args])).catch(async (thrown: unknown) => {
       throw await judge(mcpThrown(thrown, params.name));
     });
@@ -108,13 +164,15 @@ export function guardClient<Client extends object>(client: Client, options: Guar
     const settled = await calls.begin({
       framework: 'mcp',
       toolName: params.name,
+      ...(hostSays ? {} : { effects: said.of(params.name) }),
       input: params.arguments,
       signal,
       run: (given, context) => callOnce(given === undefined ? params : { ...params, arguments: given as Record<string, unknown> }, rest, context),
     }).outcome;
     if (settled.succeeded) return settled.value;
+    if (names.mistake !== undefined) throw names.mistake;
     if (signal?.aborted === true) throw settled.failure;
     return { content: [{ type: 'text', text: settled.failure.message }], isError: true };
   };
-  return proxied(client, guarded);
+  return proxied(client, { callTool: guarded, ...listing(client, names, said) });
 }

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as core from 'zod/v4/core';
 import { read } from '../entrance/structure.ts';
 import { compileJsonSchema } from '../policy/json-schema.ts';
 
@@ -9,7 +9,7 @@ const ISSUES_SHOWN = 5;
 const worded = (issue: unknown): string => {
   const path = read(issue, 'path');
   const steps = Array.isArray(path) ? path.map((step: unknown) => (typeof step === 'object' ? read(step, 'key') : step) as PropertyKey) : [];
-  return `${steps.length === 0 ? 'the value' : z.core.toDotPath(steps)}: ${String(read(issue, 'message'))}`;
+  return `${steps.length === 0 ? 'the value' : core.toDotPath(steps)}: ${String(read(issue, 'message'))}`;
 };
 
 /** What a Standard Schema (zod, Valibot, ArkType) says of a value. */

@@ -49,8 +49,21 @@ const resultOf = ({ id, name, kept }: Unanswered): object => {
   return { type: 'function_call_result', name, callId: id, status: 'completed', output, ...belongingOf(kept?.origin) };
 };
 
+/** As the model wrote them, also where the tool was given what was read of them. */
+const argumentsOf = ({ input, origin }: KeptCall): string => {
+  const written = read(origin, 'arguments');
+  return typeof written === 'string' ? written : typeof input === 'string' ? input : JSON.stringify(input);
+};
+
 /** Without the id of the item: an API that knows it would miss the reasoning that came before it. */
-const callOf = ({ toolCallId, toolName, input, origin }: KeptCall): object => ({ type: 'function_call', callId: toolCallId, name: toolName, arguments: String(input), status: 'completed', ...belongingOf(origin) });
+const callOf = (call: KeptCall): object => ({
+  type: 'function_call',
+  callId: call.toolCallId,
+  name: call.toolName,
+  arguments: argumentsOf(call),
+  status: 'completed',
+  ...belongingOf(call.origin),
+});
 
 const idOf = (item: Item): string => String(read(item, 'callId'));
 

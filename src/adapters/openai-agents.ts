@@ -1,8 +1,12 @@
+import type { ToolPolicy } from '../contract/policy.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { read } from '../entrance/structure.ts';
+import { failureText } from '../policy/model-text.ts';
 import { unconfirmed } from '../policy/refusal.ts';
-import { guardedCalls, type GuardOptions, type GuardedCalls } from './guarded-calls.ts';
+import type { ForeignOutcome } from './call-history.ts';
+import { guardedCalls, type ForeignCall, type GuardOptions, type GuardedCalls } from './guarded-calls.ts';
 import { overridden } from './overridden.ts';
+import { ToolFailure } from './tool-failure.ts';
 
 export type { GuardOptions } from './guarded-calls.ts';
 export { createHarvest, type Harvest, type HarvestOptions, type KeptCall } from './harvest.ts';
@@ -24,6 +28,7 @@ interface FunctionTool {
   /** Only there on a tool with an output schema, whose output cannot be a sentence. */
   readonly outputSchema?: unknown;
   readonly errorFunction?: ErrorFunction | null;
+  readonly needsApproval?: unknown;
 }
 
 const isFunctionTool = (candidate: object): candidate is FunctionTool => {
@@ -62,9 +67,10 @@ const isJson = (text: string): boolean => {
   }
 };
 
+/** Of what was swallowed nothing is left: a tool that was given its input may have failed before its effect or after it. */
 const swallowed = (read: boolean): ToolExecutionError =>
   read
-    ? new ToolExecutionError('execution_error', 'The tool failed; its errorFunction did not say how')
+    ? new ToolExecutionError('execution_error', 'The tool failed; its errorFunction did not say how', { uncertain: true })
     : new ToolExecutionError('invalid_parameters', 'The input could not be read by the tool');
 
 /** One attempt. What a tool made with `errorFunction: null` throws is seen; the fixed text of one made without is known for what it is. */
@@ -93,56 +99,152 @@ interface Invocation {
   readonly details: InvokeDetails;
 }
 
-/** What the model sees: this framework has no mark for a failure, only text. An aborted call ends as the runner's own do: with the signal's reason. */
+/** A call of the runner's, whose input the tool reads itself, or is given as it was read. */
+interface RunnersCall {
+  readonly toolName: string;
+  readonly input: unknown;
+  readonly details: InvokeDetails;
+  readonly run: ForeignCall['run'];
+}
+
+/** How it ended; an aborted call ends as the runner's own do: with the signal's reason. */
+const outcomeOf = async (calls: GuardedCalls, { toolName, input, details, run }: RunnersCall): Promise<ForeignOutcome> => {
+  const { toolCall, signal } = details;
+  const call = { framework: 'openai-agents', origin: toolCall, toolName, input, toolCallId: toolCall?.callId, signal, run } as const;
+  const settled = await calls.begin(call).outcome;
+  if (!settled.succeeded && signal?.aborted === true) throw signal.reason;
+  return settled;
+};
+
+/** What the model sees: this framework has no mark for a failure, only text. */
 const settle = async (calls: GuardedCalls, invocation: Invocation): Promise<unknown> => {
   const { tool, runContext, input, details } = invocation;
-  const settled = await calls.begin({
-    framework: 'openai-agents',
-    origin: details.toolCall,
-    toolName: tool.name,
-    input,
-    toolCallId: details.toolCall?.callId,
-    signal: details.signal,
-    run: (given, { signal }) => invokeOnce({ ...invocation, input: String(given) }, signal),
-  }).outcome;
+  const run: ForeignCall['run'] = (given, { signal }) => invokeOnce({ ...invocation, input: String(given) }, signal);
+  const settled = await outcomeOf(calls, { toolName: tool.name, input, details, run });
   if (settled.succeeded) return settled.value;
-  if (details.signal?.aborted === true) throw details.signal.reason;
   if (tool.outputSchema === undefined) return settled.failure.message;
   if (typeof tool.errorFunction !== 'function') throw settled.failure;
   return tool.errorFunction(runContext, settled.failure, details);
+};
+
+/** An arrow function without parameters has no way to see what it is called with; the SDK's own for a yes or a no is one. */
+const SEES_NOTHING = /^(async\s*)?\(\s*\)\s*=>/;
+
+const seesInput = (needsApproval: unknown): boolean =>
+  typeof needsApproval === 'function' && !SEES_NOTHING.test(Function.prototype.toString.call(needsApproval));
+
+/** Fails closed: a policy that is asked about another input than the tool is given could wave through what a person should have seen. */
+const checkApproval = ({ name, needsApproval }: FunctionTool): void => {
+  if (!seesInput(needsApproval)) return;
+  throw new RangeError(
+    `guardTools: needsApproval of the tool ${name} is a function, and the SDK would ask it about another input than the tool is given ` +
+      '(without the schema’s defaults and transforms); ' +
+      `make the tool with guardTool(tool, options)({ name: ${JSON.stringify(name)}, ... }), which keeps both as they are, or give needsApproval: true`,
+  );
 };
 
 /**
  * Guards the function tools of OpenAI Agents: each `invoke` runs under a layer, with its hard timeout, retries, breaker and trace. A call
  * settles when its timeout passes or the run's signal fires, whatever the tool does; the signal the tool is given is one of its attempt's.
  *
+ * For tools that you make yourself take `guardTool`, which sees more. These here are finished: what the SDK knows of one by the identity of its
+ * `invoke` is lost, so one whose `needsApproval` looks at its input is refused.
+ *
  * A failure becomes the text that the model reads, since this framework has no other mark for one: a `safeMessage` verbatim, else what happened
  * in a sentence and whether the tool ran. Nothing of what the tool threw is in it. A tool with an output schema gives what its `errorFunction`
  * makes of the failure, or throws it. An aborted call throws its signal's reason, as the runner's own do.
  *
  * Make the tools with `errorFunction: null`: then what they throw reaches the layer, which can tell failures apart. One made without it says
- * the same fixed sentence of every failure; it is known as a failure, and whether it can be retried is not. One with an `errorFunction` of
- * your own never fails as far as can be seen.
+ * the same fixed sentence of every failure; it is known as a failure that may have come after the effect, so that one which may write is not
+ * tried again. One with an `errorFunction` of your own never fails as far as can be seen.
  *
- * Other members stay as they are, and so do hosted tools. A `needsApproval` function is given the input as JSON, without what the schema makes
- * of it: the runner keeps that by the identity of `invoke`. A call of an unknown tool never reaches a tool, and ends the whole run unless the
- * run has `toolNotFoundBehavior: 'return_error_to_model'`.
+ * Other members stay as they are, guardrails and `isEnabled` among them, and so do hosted tools. A call of an unknown tool never reaches a tool,
+ * and ends the whole run unless the run has `toolNotFoundBehavior: 'return_error_to_model'`.
  *
  * @param tools as for `new Agent({ tools })`
  * @param options `spillway` or the options of one, and `policies` by tool name
  * @returns the guarded tools, in the same order
- * @throws RangeError for an option that does not exist or is out of its range, or a policy for a tool that is not in the list
+ * @throws RangeError for an option that does not exist or is out of its range, a policy for a tool that is not in the list, or a tool whose
+ *   `needsApproval` looks at its input
  *
  * @example
  * const weather = { type: 'function' as const, name: 'weather', invoke: async () => '21 °C' };
  * const guarded = guardTools([weather], { policies: { weather: { timeoutMs: 10_000, effects: 'read' } } });
  */
 export function guardTools<Tool extends object>(tools: readonly Tool[], options: GuardOptions = {}): Tool[] {
-  const names = tools.flatMap((candidate) => (isFunctionTool(candidate) ? [candidate.name] : []));
-  const calls = guardedCalls('guardTools', options, names);
+  const functions = (tools as readonly object[]).filter(isFunctionTool);
+  const calls = guardedCalls('guardTools', options, { toolNames: functions.map(({ name }) => name) });
+  functions.forEach(checkApproval);
   return tools.map((original) => {
     if (!isFunctionTool(original)) return original;
     const invoke: Invoke = (runContext, input, details = {}) => settle(calls, { tool: original, runContext, input, details });
     return overridden(original, { invoke });
   });
+}
+
+/** How the tools of one `guardTool` are guarded: all have one policy. */
+export interface GuardToolOptions extends Omit<GuardOptions, 'policies'> {
+  /** What it leaves out comes from the layer's defaults. */
+  readonly policy?: ToolPolicy;
+}
+
+type Execute = (input: unknown, runContext?: unknown, details?: InvokeDetails) => unknown;
+
+/** What `tool` is given, as far as it is used; the rest is handed on. */
+interface Definition {
+  readonly name?: string;
+  readonly execute: Execute;
+  readonly errorFunction?: ErrorFunction | null;
+  readonly outputSchema?: unknown;
+}
+
+/** In place of the SDK's own, which says the same of everything. */
+const worded: ErrorFunction = (_runContext, error) =>
+  (error instanceof ToolFailure ? error.message : failureText('invalid_parameters', 'did_not_run'));
+
+/** The text of a failure, unless the definition says what becomes of one, or has an output schema that no text fits. */
+const errorFunctionOf = ({ errorFunction, outputSchema }: Definition): object =>
+  (errorFunction === undefined && outputSchema === undefined ? { errorFunction: worded } : {});
+
+/**
+ * Guards what OpenAI Agents' own `tool` makes: gives a function like it, whose tools run their `execute` under a layer, with its hard timeout,
+ * retries, breaker and trace. All else is the SDK's own: it reads the input once, asks `needsApproval` about what it read, runs guardrails, and
+ * gives `execute` the same input.
+ *
+ * A call that fails becomes the text that the model reads: a `safeMessage` verbatim, else what happened in a sentence and whether the tool ran. An
+ * `errorFunction` of your own is given the `ToolFailure` instead; with `null`, or with an output schema and none, it is thrown. An aborted call
+ * ends with its signal's reason.
+ *
+ * @param make `tool` of `@openai/agents`
+ * @param options `spillway` or the options of one, and the `policy` of the tools that are made
+ * @returns a function like `make`
+ * @throws RangeError for an option that does not exist or is out of its range, or a `make` that is no function; what is returned, for a tool without
+ *   `execute`
+ *
+ * @example
+ * const made = (definition: { name: string; execute: (input: { amount: number }) => string }) => definition;
+ * const pay = guardTool(made, { policy: { timeoutMs: 10_000 } })({ name: 'pay', execute: ({ amount }) => `paid ${amount}` });
+ */
+export function guardTool<Make extends (definition: never) => object>(make: Make, { policy, ...options }: GuardToolOptions = {}): Make {
+  if (typeof make !== 'function') {
+    throw new RangeError(`guardTool takes the function tool of the SDK, not ${typeof make}; guardTools takes finished tools`);
+  }
+  const calls = guardedCalls('guardTool', options, { policy });
+  const guarded = (definition: Definition): object => {
+    const { execute } = definition;
+    if (typeof execute !== 'function') throw new RangeError(`guardTool: execute of a tool must be a function, not ${typeof execute}`);
+    let toolName = definition.name ?? execute.name;
+    const guardedExecute: Execute = async (input, runContext, details = {}) => {
+      const run: ForeignCall['run'] = (given, { signal }) => Reflect.apply(execute, definition, [given, runContext, overridden(details, { signal })]);
+      const settled = await outcomeOf(calls, { toolName, input, details, run });
+      if (settled.succeeded) return settled.value;
+      throw settled.failure;
+    };
+    // The SDK takes it for a tool without a name.
+    Object.defineProperty(guardedExecute, 'name', { value: execute.name });
+    const made = make({ ...definition, ...errorFunctionOf(definition), execute: guardedExecute } as never);
+    toolName = (made as { readonly name?: string }).name ?? toolName;
+    return made;
+  };
+  return guarded as unknown as Make;
 }

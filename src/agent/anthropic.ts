@@ -76,7 +76,7 @@ export function anthropicModel(client: AnthropicClientLike, params: AnthropicMod
       };
       const reader = new AnthropicReader(names);
       return from(client.messages.create(body, { signal, maxRetries: 0 })).pipe(
-        switchMap((stream) => fromOutput(stream as AsyncIterable<unknown>, () => undefined)),
+        switchMap((stream) => fromOutput(stream as AsyncIterable<unknown>)),
         concatMap((event) => reader.read(event)),
       );
     });

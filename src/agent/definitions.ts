@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { AnyTool } from '../contract/tool.ts';
 import type { ModelTool } from './model.ts';
 

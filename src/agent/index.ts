@@ -3,7 +3,13 @@ export type { AgentEvent, AgentReason, AgentResult, AgentStatus, ModelErrorRepor
 export { agentMessagesSchema, type AgentMessage, type AssistantMessage, type ProviderData, type ProviderPart, type TextPart, type ToolCallPart, type ToolMessage, type ToolResult, type UserMessage } from './message.ts';
 export type { AgentModel, ModelEvent, ModelOptions, ModelTool, ModelUsage, StopReason } from './model.ts';
 export type { AgentLimitOptions, AgentLimits, LoopLimits } from './limits.ts';
-export { repairTranscript, type RepairedTranscript, type TranscriptEvidence, type TranscriptRepair } from './transcript.ts';
+export {
+  repairTranscript,
+  type KnownAnswer,
+  type RepairedTranscript,
+  type TranscriptEvidence,
+  type TranscriptRepair,
+} from './transcript.ts';
 export { evidenceFromTrace } from './evidence.ts';
 export { failureText, outputText, type Effect, type FailureWords } from '../policy/model-text.ts';
 export { keptOutputs, type KeptOutputs } from './kept-outputs.ts';

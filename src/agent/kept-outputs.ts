@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { AnyTool } from '../contract/tool.ts';
 import { tool } from '../turn/tool.ts';

@@ -1,6 +1,6 @@
 import type { RetryPolicy } from '../contract/policy.ts';
 import { retryPolicy } from '../policy/backoff.ts';
-import { checkKeys, checkNumber, integer, integerOrInfinity, positiveDuration } from '../policy/check.ts';
+import { checkKeys, checkNumber, given, integer, integerOrInfinity, positiveDuration } from '../policy/check.ts';
 
 const COUNT_MAX = 1_000_000;
 const CHARS_MAX = 1_000_000_000;
@@ -33,10 +33,13 @@ export interface AgentLimits {
 /** Limits as they are given. */
 export type AgentLimitOptions = Partial<Omit<AgentLimits, 'loop'>> & { readonly loop?: Partial<LoopLimits> | false };
 
+/** Characters of one result that a model is shown by default. */
+export const OUTPUT_CHARS = 20_000;
+
 const DEFAULTS: AgentLimits = {
   toolCallsPerTurn: 10,
   turns: 25,
-  outputChars: 20_000,
+  outputChars: OUTPUT_CHARS,
   keptChars: 10_000_000,
   loop: { warnAt: 3, blockAt: 5 },
   timeMs: Infinity,
@@ -49,10 +52,10 @@ const MODEL_RETRY: RetryPolicy = { strategy: 'exponential', initialDelayMs: 500,
 /** @throws RangeError for a limit out of its range */
 export function agentLimits(options: AgentLimitOptions = {}): AgentLimits {
   checkKeys('limits', options, Object.keys(DEFAULTS));
-  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as AgentLimitOptions;
-  if (typeof given.loop === 'object') checkKeys('limits.loop', given.loop, ['warnAt', 'blockAt']);
-  const loop = given.loop === false ? (false as const) : { ...(DEFAULTS.loop as LoopLimits), ...given.loop };
-  const limits = { ...DEFAULTS, ...given, loop };
+  const chosen = given(options);
+  if (typeof chosen.loop === 'object') checkKeys('limits.loop', chosen.loop, ['warnAt', 'blockAt']);
+  const loop = chosen.loop === false ? (false as const) : { ...(DEFAULTS.loop as LoopLimits), ...given(chosen.loop) };
+  const limits = { ...DEFAULTS, ...chosen, loop };
   checkNumber('limits.toolCallsPerTurn', limits.toolCallsPerTurn, integer(1, COUNT_MAX));
   checkNumber('limits.turns', limits.turns, integer(1, COUNT_MAX));
   checkNumber('limits.outputChars', limits.outputChars, integerOrInfinity(1, CHARS_MAX));

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** What only the provider it came from can read. It is stored as it came, and given back untouched. */
 export interface ProviderData {

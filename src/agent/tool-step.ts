@@ -1,5 +1,5 @@
 import { Observable } from 'rxjs';
-import { z } from 'zod';
+import * as core from 'zod/v4/core';
 import type { ToolErrorKind } from '../contract/error-kind.ts';
 import type { TurnEvent } from '../contract/event.ts';
 import type { FailureNotification } from '../contract/recovery.ts';
@@ -55,7 +55,7 @@ const misfit = (tool: AnyTool | undefined, input: unknown): string | undefined =
   try {
     const parsed = tool?.input?.safeParse(input);
     if (parsed === undefined || parsed.success) return undefined;
-    const issues = parsed.error.issues.slice(0, ISSUES_MAX).map(({ path, message }) => `${path.length === 0 ? 'the input' : z.core.toDotPath(path)}: ${message}`);
+    const issues = parsed.error.issues.slice(0, ISSUES_MAX).map(({ path, message }) => `${path.length === 0 ? 'the input' : core.toDotPath(path)}: ${message}`);
     return `${issues.join('; ').slice(0, DETAIL_MAX_CHARS)}.`;
   } catch {
     return undefined;

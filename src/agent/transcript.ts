@@ -1,13 +1,23 @@
 import { EFFECT_SENTENCES, NO_OUTPUT, type Effect } from '../policy/model-text.ts';
 import { toolCallsOf, type AgentMessage, type AssistantMessage, type ToolCallPart, type ToolMessage, type ToolResult } from './message.ts';
 
-/** What is known of calls without a result, by call id. `evidenceFromTrace` makes it of a trace. */
-export type TranscriptEvidence = ReadonlyMap<string, Effect>;
+/** The answer that a call had before it was lost. */
+export interface KnownAnswer {
+  readonly effect: Effect;
+  readonly result: ToolResult;
+}
 
 /**
- * One thing that was mended. `answered`: a call had no result and got one that says whether its tool ran. `renamed`: an id was empty, or that of
- * another call of the message. `dropped_result`: a result without its call in the message before. `dropped_duplicate`: a second result for one call.
- * `filled`: a result without text. `reordered`: results out of call order, or in several messages.
+ * What is known of calls without a result, by call id: whether its tool ran, or its answer itself. `evidenceFromTrace`
+ * makes it of stored events.
+ */
+export type TranscriptEvidence = ReadonlyMap<string, Effect | KnownAnswer>;
+
+/**
+ * One thing that was mended. `answered`: a call had no result and got its own, where that is known, or one that says
+ * whether its tool ran. `renamed`: an id was empty, or that of another call of the message. `dropped_result`: a result
+ * without its call in the message before. `dropped_duplicate`: a second result for one call. `filled`: a result without
+ * text. `reordered`: results out of call order, or in several messages.
  */
 export interface TranscriptRepair {
   readonly type: 'answered' | 'renamed' | 'dropped_result' | 'dropped_duplicate' | 'filled' | 'reordered';
@@ -98,9 +108,11 @@ class Mender {
 
   #resultOf(call: ToolCallPart, found: ToolResult | undefined, at: number): ToolResult {
     if (found === undefined) {
-      const effect = this.#evidence.get(call.id) ?? 'may_have_run';
+      const known = this.#evidence.get(call.id) ?? 'may_have_run';
+      const effect = typeof known === 'string' ? known : known.effect;
       this.#repair({ type: 'answered', callId: call.id, at, effect });
-      return lostResult(call, effect);
+      if (typeof known === 'string') return lostResult(call, effect);
+      return { ...known.result, callId: call.id, toolName: call.name };
     }
     const isEmpty = !/\S/.test(found.text);
     if (isEmpty) this.#repair({ type: 'filled', callId: call.id, at });
@@ -128,8 +140,9 @@ class Mender {
 /**
  * Makes a transcript one that can be sent: each tool call is answered exactly once, in call order, in the message right after it.
  *
- * A call without a result gets one that says whether its tool ran, did not run, or may have run: by the evidence, else that it may have. Results
- * without a call are dropped, of two for one call the first is kept. All else stays as it is, to the byte. Pure; mending twice changes nothing more.
+ * A call without a result gets its own where the evidence has it, else one that says whether its tool ran, did not run,
+ * or may have run. Results without a call are dropped, of two for one call the first is kept. All else stays as it is,
+ * to the byte. Pure; mending twice changes nothing more.
  *
  * @param messages the transcript; it may stop anywhere
  * @param evidence what is known of calls without a result, by call id

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** A breaker, as far as it is shown. */
 export interface ShownBreaker {

@@ -1,5 +1,5 @@
 import type { ShownAnswer, ShownBreaker } from './admin-answer.ts';
-import { columnsOf, duration, fit, pad, plain } from './text.ts';
+import { columnsOf, duration, fit, messageLine, pad, plain, shownName } from './text.ts';
 
 const GAP = '  ';
 const COLUMN_MAX = 48;
@@ -20,12 +20,12 @@ const breakerRows = (breakers: readonly ShownBreaker[]): string[] =>
 const statusLines = ({ mode = '', breakersObserve, tools = [], breakers = [], store, retriesLeft }: ShownAnswer): string[] => {
   const unlike = tools.filter((tool) => tool.mode !== mode);
   return [
-    `mode: ${plain(mode)}${breakersObserve === true ? '; breakers refuse nothing (TOOL_RELIABILITY_OPEN_MODE)' : ''}`,
-    ...unlike.map((tool) => `  ${plain(tool.name)}: ${plain(tool.mode)}`),
+    `mode: ${shownName(mode)}${breakersObserve === true ? '; breakers refuse nothing (TOOL_RELIABILITY_OPEN_MODE)' : ''}`,
+    ...unlike.map((tool) => `  ${shownName(tool.name)}: ${shownName(tool.mode)}`),
     `tools: ${tools.length}`,
     `retries left: ${retriesLeft === undefined ? 'no limit' : Math.floor(retriesLeft)}`,
-    `store: ${store === undefined ? 'none yet, or no answer' : `${plain(store.kind)}, ${plain(store.durability)}${store.records === undefined ? '' : `, ${store.records} records`}`}`,
-    ...(store?.warnings ?? []).map((warning) => `  warning: ${plain(warning)}`),
+    `store: ${store === undefined ? 'none yet, or no answer' : `${shownName(store.kind)}, ${shownName(store.durability)}${store.records === undefined ? '' : `, ${store.records} records`}`}`,
+    ...(store?.warnings ?? []).map((warning) => `  warning: ${messageLine(warning)}`),
     ...(breakers.length === 0 ? ['no tool was called yet'] : ['', ...breakerRows(breakers)]),
   ];
 };
@@ -33,8 +33,8 @@ const statusLines = ({ mode = '', breakersObserve, tools = [], breakers = [], st
 /** An answer of the admin page for a person. */
 export function adminReport(answer: ShownAnswer): string {
   const { action, changed = [], flushed, warnings = [] } = answer;
-  const warned = warnings.map((warning) => `warning: ${plain(warning)}`);
+  const warned = warnings.map((warning) => `warning: ${messageLine(warning)}`);
   if (action === undefined) return statusLines(answer).join('\n');
   if (flushed !== undefined) return [`forgotten: ${flushed}`, ...warned].join('\n');
-  return [`${plain(action).replaceAll('_', ' ')}: ${changed.length} ${changed.length === 1 ? 'breaker' : 'breakers'}`, ...(changed.length === 0 ? [] : ['', ...breakerRows(changed)]), ...warned].join('\n');
+  return [`${shownName(action).replaceAll('_', ' ')}: ${changed.length} ${changed.length === 1 ? 'breaker' : 'breakers'}`, ...(changed.length === 0 ? [] : ['', ...breakerRows(changed)]), ...warned].join('\n');
 }

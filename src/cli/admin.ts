@@ -3,7 +3,7 @@ import { ADMIN_HELP, parseAdmin, type AdminCommand } from './admin-arguments.ts'
 import { readAnswer } from './admin-answer.ts';
 import { adminReport } from './admin-report.ts';
 import type { Output } from './terminal.ts';
-import { plain } from './text.ts';
+import { messageLine, plain } from './text.ts';
 
 /** Where the command prints, what it reads beside its arguments, and what ends it early. */
 export interface AdminContext {
@@ -53,7 +53,7 @@ export async function runAdmin(args: readonly string[], { stdout, stderr, env, s
   }
   const { url } = command;
   const refused = (why: string): number => {
-    stderr.write(`spillway: ${why}\n`);
+    stderr.write(`spillway: ${messageLine(why)}\n`);
     return EXIT.refused;
   };
   if (url.protocol === 'http:' && !LOOPBACK.test(url.hostname)) stderr.write(`spillway: warning: the token goes to ${url.host} over plain HTTP; put TLS in front of it\n`);

@@ -4,6 +4,7 @@ import type { AnyTool } from '../contract/tool.ts';
 import { anthropicGateway, memoryConversationState, type ConversationState, type GatewayLogger } from '../gateway/anthropic.ts';
 import { serveAnthropicGateway, type GatewayServer } from '../gateway/anthropic-server.ts';
 import { redisConversationState, type ConversationRedisLike } from '../gateway/conversation-redis.ts';
+import { ndjsonLine } from '../sinks/ndjson.ts';
 import { createSpillway } from '../spillway.ts';
 import { UsageError } from './arguments.ts';
 import { GATEWAY_HELP, parseGateway, type GatewayCommand } from './gateway-arguments.ts';
@@ -11,7 +12,7 @@ import { loadPlan } from './plan-file.ts';
 import { Interrupted } from './run.ts';
 import { startServers } from './servers.ts';
 import type { Output } from './terminal.ts';
-import { plain } from './text.ts';
+import { messageLine, plain } from './text.ts';
 import { bindTools, usedTools } from './tools.ts';
 
 /** Where the command prints, and what ends it. */
@@ -90,7 +91,7 @@ const loggerOn = (stderr: Output, runtime: Runtime): GatewayLogger => {
   const write =
     (level: string) =>
     (fields: Readonly<Record<string, unknown>>, message: string): void =>
-      void stderr.write(`${JSON.stringify({ level, time: runtime.wallNow(), ...fields, msg: message })}\n`);
+      void stderr.write(ndjsonLine({ level, time: runtime.wallNow(), ...fields, msg: message }));
   return { debug: () => undefined, info: write('info'), warn: write('warn'), error: write('error') };
 };
 
@@ -148,7 +149,7 @@ export async function runGateway(args: readonly string[], context: GatewayContex
     return await serve(command, context, closers);
   } catch (error) {
     if (error instanceof UsageError || error instanceof Interrupted || (error instanceof Error && error.name === 'PlanFileError')) throw error;
-    context.stderr.write(`spillway: ${messageOf(error)}\n`);
+    context.stderr.write(`spillway: ${messageLine(messageOf(error))}\n`);
     return EXIT.failed;
   } finally {
     for (const close of closers) await close().catch(() => undefined);

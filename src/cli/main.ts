@@ -6,6 +6,7 @@ import { runAdmin } from './admin.ts';
 import { HELP, UsageError, parseCommand, type Command, type RunCommand } from './arguments.ts';
 import { PlanFileError } from './plan-file.ts';
 import { Interrupted, runPlan } from './run.ts';
+import { messageLines } from './text.ts';
 
 /** What the process ends with; nothing else decides it. */
 const EXIT = { fine: 0, failed: 1, refused: 2, partial: 3, interrupted: 130 } as const;
@@ -16,7 +17,7 @@ const stop = new AbortController();
 let unread = false;
 let interrupted = false;
 
-const say = (text: string): void => void process.stderr.write(`${text}\n`);
+const say = (text: string): void => void process.stderr.write(`${messageLines(text)}\n`);
 
 const onSignal = (): void => {
   // The servers of a process that exits are killed with it.
@@ -73,7 +74,11 @@ const main = async (): Promise<number> => {
     }
     if (error instanceof UsageError) say(`spillway: ${error.message}\nspillway --help says more.`);
     else if (error instanceof PlanFileError) say(error.message);
-    else throw error;
+    else {
+      // A defect. Node would print it as it is, with whatever a server has put into it.
+      say(`spillway: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+      return EXIT.failed;
+    }
     return EXIT.refused;
   }
 };

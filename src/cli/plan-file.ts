@@ -7,7 +7,7 @@ import { breakerSettings } from '../policy/breaker-settings.ts';
 import { breakerOf } from '../policy/policy-entry.ts';
 import { PlanError, plan, type Plan } from '../turn/plan.ts';
 import { inputTemplate, type InputTemplate, type Path } from './references.ts';
-import { choices } from './text.ts';
+import { choices, messageLine, shownName } from './text.ts';
 import { wordedProblems } from './wording.ts';
 import { readYaml, type Problem, type YamlFile } from './yaml.ts';
 
@@ -30,13 +30,13 @@ export interface LoadedPlan {
   readonly refuse: (problems: readonly Problem[]) => PlanFileError;
 }
 
-const dotted = (at: Path): string => at.reduce<string>((text, step) => (typeof step === 'number' ? `${text}[${step}]` : text === '' ? step : `${text}.${step}`), '');
+const dotted = (at: Path): string => at.reduce<string>((text, step) => (typeof step === 'number' ? `${text}[${step}]` : text === '' ? shownName(step) : `${text}.${shownName(step)}`), '');
 
 /** One line a problem: `plan.yaml:12:5: turn.nodes[1].needs: rule, value, remedy`. */
 const refusal = (planPath: string, yaml: YamlFile, problems: readonly Problem[]): PlanFileError => {
   const lines = problems.slice(0, PROBLEMS_SHOWN).map((problem) => {
     const { line, column } = yaml.positionOf(problem);
-    return `${planPath}:${line}:${column}: ${problem.at.length === 0 ? 'the plan' : dotted(problem.at)}: ${problem.message}`;
+    return messageLine(`${planPath}:${line}:${column}: ${problem.at.length === 0 ? 'the plan' : dotted(problem.at)}: ${problem.message}`);
   });
   if (problems.length > PROBLEMS_SHOWN) lines.push(`... and ${problems.length - PROBLEMS_SHOWN} more`);
   return new PlanFileError(lines.join('\n'));
@@ -151,12 +151,13 @@ const planNode = ({ id, tool, needs, optional, ...entry }: NodeEntry, { referenc
 
 /** Where a plan's rule was broken: at the node, and there at what the rule is about. */
 const placeOf = ({ rule, nodes: [first, second] }: PlanError, nodes: readonly NodeEntry[]): Path => {
-  const at = (index: number, key: 'id' | 'needs', other?: string): Path => {
+  const at = (index: number, key: 'id' | 'needs' | 'default', other?: string): Path => {
     const place = other === undefined ? -1 : (nodes[index]?.needs ?? []).indexOf(other);
     return ['turn', 'nodes', index, key, ...(place === -1 ? [] : [place])];
   };
   if (rule === 'duplicate_id') return at(nodes.findLastIndex(({ id }) => id === first), 'id');
   const index = nodes.findIndex(({ id }) => id === first);
+  if (rule === 'default_without_needs') return at(index, 'default');
   return index === -1 ? ['turn', 'nodes'] : at(index, 'needs', second ?? first);
 };
 

@@ -3,7 +3,7 @@ import type { TurnEvent } from '../contract/event.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { eventLine } from './event-line.ts';
 import type { Output, Style } from './terminal.ts';
-import { columnsOf, duration, fit, pad, plain } from './text.ts';
+import { columnsOf, duration, fit, messageLine, pad, plain } from './text.ts';
 import { followTurn, type Lane } from './timeline.ts';
 
 /** What is shown on stderr while a turn runs. */
@@ -25,9 +25,9 @@ export function lineProgress(output: Output): Progress {
     event: (event) => {
       startMs ??= event.atMs;
       const line = eventLine(event);
-      if (line !== undefined) output.write(`${`${((event.atMs - startMs) / 1000).toFixed(3)}s`.padStart(8)}  ${line}\n`);
+      if (line !== undefined) output.write(`${`${((event.atMs - startMs) / 1000).toFixed(3)}s`.padStart(8)}  ${messageLine(line)}\n`);
     },
-    note: (text) => void output.write(`${text}\n`),
+    note: (text) => void output.write(`${messageLine(text)}\n`),
     end: () => undefined,
   };
 }
@@ -68,7 +68,7 @@ export function liveProgress(output: Output, style: Style, runtime: Runtime): Pr
       frames ??= (runtime.background ?? runtime).after(FRAME_MS).pipe(repeat()).subscribe(draw);
     },
     note: (text) => {
-      output.write(`${erased()}${text}\n`);
+      output.write(`${erased()}${messageLine(text)}\n`);
       drawn = 0;
     },
     end: () => {

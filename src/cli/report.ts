@@ -14,8 +14,8 @@ const resultText = ({ id, state, reason = '', result }: NodeResult, values: Turn
 };
 
 const cells = (node: NodeResult, values: TurnResult['values']): string[] => [
-  node.id,
-  node.result?.toolName ?? node.toolName,
+  plain(node.id),
+  plain(node.result?.toolName ?? node.toolName),
   node.state.replaceAll('_', ' '),
   node.result === undefined ? '' : String(node.result.attempts),
   node.result === undefined ? '' : duration(node.result.durationMs),

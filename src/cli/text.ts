@@ -1,4 +1,4 @@
-import { stripVTControlCharacters } from 'node:util';
+import { visible } from '../policy/invisible.ts';
 
 /** Of a longer text nothing after this is looked at. */
 const TEXT_LENGTH_MAX = 4096;
@@ -8,10 +8,30 @@ const TEXT_LENGTH_MAX = 4096;
  * What a server says could otherwise forge lines of a log or drive the terminal.
  */
 export function plain(text: string): string {
-  return stripVTControlCharacters(text.slice(0, TEXT_LENGTH_MAX).toWellFormed())
-    .replaceAll(/\s+/gu, ' ')
-    .replaceAll(/\p{C}/gu, '')
+  return visible(text.slice(0, TEXT_LENGTH_MAX).toWellFormed())
+    .replaceAll(/[\s\u0085]+/gu, ' ')
     .trim();
+}
+
+/** Columns of a message on stderr: a rule, a value and a remedy fit; a name of 5,000 characters does not. */
+const MESSAGE_COLUMNS_MAX = 600;
+/** Of a name inside a message. */
+const NAME_COLUMNS_MAX = 64;
+
+/** A name from elsewhere as a message shows it. */
+export function shownName(name: string): string {
+  // Most names are such, and a file can have many thousands of them.
+  return /^[!-~]{1,64}$/.test(name) ? name : fit(plain(name), NAME_COLUMNS_MAX, '...');
+}
+
+/** One line for a terminal (R-15.2): printable, and cut. */
+export function messageLine(text: string): string {
+  return fit(plain(text), MESSAGE_COLUMNS_MAX, '...');
+}
+
+/** A message of ours that may have several lines, each as `messageLine`. */
+export function messageLines(text: string): string {
+  return text.split('\n').map((line) => /^\s*/.exec(line.slice(0, 8))?.[0] + messageLine(line)).join('\n');
 }
 
 const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
@@ -71,10 +91,10 @@ export function choices(name: string, known: readonly string[]): string {
   const near = known
     .slice(0, 1000)
     .map((candidate) => ({ candidate, edits: distance(name.slice(0, 64), candidate.slice(0, 64)) }))
-    .filter(({ candidate, edits }) => candidate.length > 2 && edits <= Math.max(1, Math.floor(candidate.length / 3)))
+    .filter(({ candidate, edits }) => candidate.length > 2 && edits <= Math.max(1, Math.floor(Math.min(candidate.length, 64) / 3)))
     .toSorted((a, b) => a.edits - b.edits)[0];
-  if (near !== undefined) return `did you mean ${near.candidate}?`;
+  if (near !== undefined) return `did you mean ${shownName(near.candidate)}?`;
   if (known.length === 0) return 'there is none';
   const more = known.length > LISTED_MAX ? ` and ${known.length - LISTED_MAX} more` : '';
-  return `there is ${known.slice(0, LISTED_MAX).join(', ')}${more}`;
+  return `there is ${known.slice(0, LISTED_MAX).map(shownName).join(', ')}${more}`;
 }

@@ -1,6 +1,7 @@
 import type { ToolEvent, TurnEvent, TurnOwnEvent } from '../contract/event.ts';
 import type { NodeState } from '../contract/turn.ts';
 import type { MarkKind } from './glyphs.ts';
+import { plain } from './text.ts';
 
 export interface Mark {
   readonly kind: MarkKind;
@@ -41,7 +42,7 @@ const mark = (lane: Lane, kind: MarkKind, atMs: number): void => {
 };
 
 const addCall = (lane: Lane, event: ToolEvent): void => {
-  lane.toolName = event.toolName;
+  lane.toolName = plain(event.toolName);
   switch (event.type) {
     case 'attempt_started':
       lane.attempts++;
@@ -95,7 +96,7 @@ export function followTurn(): { readonly timeline: Timeline; readonly add: (even
         timeline.startMs = event.atMs;
         timeline.timeoutMs = event.timeoutMs;
         for (const { id, toolName } of event.nodes) {
-          const lane: Lane = { nodeId: id, toolName, marks: [], attempts: 0, note: '', usedAlternative: false };
+          const lane: Lane = { nodeId: plain(id), toolName: plain(toolName), marks: [], attempts: 0, note: '', usedAlternative: false };
           lanes.push(lane);
           byId.set(id, lane);
         }

@@ -1,11 +1,12 @@
-import { z } from 'zod';
+import * as z from 'zod';
+import type * as core from 'zod/v4/core';
 import { planFileSchema } from '../contract/plan-file.ts';
 import type { Path } from './references.ts';
 import { choices, plain } from './text.ts';
 import type { Problem } from './yaml.ts';
 
-type Issue = z.core.$ZodIssue;
-type Schema = z.core.JSONSchema.BaseSchema;
+type Issue = core.$ZodIssue;
+type Schema = core.JSONSchema.BaseSchema;
 
 /** JSON Schema's and zod's names of types, as a writer of YAML knows them. */
 const TYPES: Readonly<Record<string, string>> = {

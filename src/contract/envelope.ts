@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { BreakerStateName } from './breaker-state.ts';
 
 /** A request to run a tool, version 1.1. Every field acts: R-8.3. */
@@ -76,6 +76,12 @@ export interface ToolResultEnvelope {
   status: ToolResultStatus;
   fromCache: boolean;
   cache?: { matchedOn: 'inflight' | 'completed'; ageMs: number; keyFingerprint: string };
+  /**
+   * Of a success under an idempotency key whose own run left no record, so that another may run as well: `superseded`,
+   * another took the key over, and its result is given where there is one; `unrecorded`, the store did not get it. An
+   * error is `uncertain` then (R-10.3).
+   */
+  recorded?: 'superseded' | 'unrecorded';
   /** The tool that gave this result: an alternative's name when it answered. */
   toolName: string;
   durationMs: number;
@@ -140,6 +146,7 @@ export const toolResultEnvelopeSchema: z.ZodType<ToolResultEnvelope> = z.strictO
   status: z.enum(['success', 'error', 'retriable_error', 'retry_exhausted', 'circuit_open', 'timeout']),
   fromCache: z.boolean(),
   cache: z.strictObject({ matchedOn: z.enum(['inflight', 'completed']), ageMs: ms, keyFingerprint: text(256) }).exactOptional(),
+  recorded: z.enum(['superseded', 'unrecorded']).exactOptional(),
   toolName: text(256),
   durationMs: ms,
   attempts: z.number().int().nonnegative(),

@@ -56,6 +56,9 @@ export const TOOL_ERROR_KIND_TRAITS: Readonly<Record<ToolErrorKind, ToolErrorKin
   store_unavailable: { executed: false, classification: 'transient' },
 };
 
+/** Every kind there is. */
+export const TOOL_ERROR_KINDS: readonly ToolErrorKind[] = /* @__PURE__ */ Object.keys(TOOL_ERROR_KIND_TRAITS) as ToolErrorKind[];
+
 const described = (descriptions: Readonly<Record<ToolErrorKind, string>>): Record<ToolErrorKind, ToolErrorKindMeaning> => {
   const meaning = ([kind, traits]: [string, ToolErrorKindTraits]): [string, ToolErrorKindMeaning] => [kind, { ...traits, description: descriptions[kind as ToolErrorKind] }];
   return Object.fromEntries(Object.entries(TOOL_ERROR_KIND_TRAITS).map(meaning)) as Record<ToolErrorKind, ToolErrorKindMeaning>;

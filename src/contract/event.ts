@@ -111,15 +111,24 @@ export type ToolEvent = CallHeader &
       }
     /** The unsubscribed or overtaken attempt was aborted. */
     | { readonly type: 'attempt_canceled'; readonly attempt: number; readonly durationMs: number }
-    /** The call was refused without an attempt: a breaker, invalid input, an unknown tool. */
-    | { readonly type: 'rejected'; readonly error: ErrorReport; readonly classification: Classification; readonly rule: string; readonly breakerState: BreakerStateName }
+    /**
+     * The call was refused without an attempt: a breaker, invalid input, an unknown tool. `breakerState` is there, here
+     * and below, if a breaker saw it.
+     */
+    | {
+        readonly type: 'rejected';
+        readonly error: ErrorReport;
+        readonly classification: Classification;
+        readonly rule: string;
+        readonly breakerState?: BreakerStateName;
+      }
     | {
         readonly type: 'decision';
         readonly strategy: RecoveryStrategy;
         readonly code: RecoveryCode;
         readonly reason: string;
         readonly classification: Classification;
-        readonly breakerState: BreakerStateName;
+        readonly breakerState?: BreakerStateName;
         /** What was decided about. */
         readonly error: ErrorReport;
         /** The attempt that failed; 0 when none was made. */
@@ -134,7 +143,7 @@ export type ToolEvent = CallHeader &
         readonly choices: readonly string[];
         readonly error: ErrorReport;
         readonly classification: Classification;
-        readonly breakerState: BreakerStateName;
+        readonly breakerState?: BreakerStateName;
         readonly attempt: number;
       }
     | { readonly type: 'alternative_used'; readonly from: string; readonly message: string }
@@ -155,7 +164,12 @@ export type TurnOwnEvent = TurnHeader &
     | {
         readonly type: 'turn_started';
         readonly timeoutMs: number;
-        readonly nodes: ReadonlyArray<{ readonly id: string; readonly toolName: string; readonly needs: readonly string[] }>;
+        readonly nodes: ReadonlyArray<{
+          readonly id: string;
+          readonly toolName: string;
+          readonly needs: readonly string[];
+          readonly toolCallId?: string;
+        }>;
       }
     | { readonly type: 'node_started'; readonly nodeId: string; readonly toolName: string; readonly message?: string }
     | { readonly type: 'node_settled'; readonly nodeId: string; readonly toolName: string; readonly state: NodeState; readonly message?: string }

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Classification } from './error-kind.ts';
 import { COUNT_MAX, breakerEntrySchema, count, durationMs, positiveMs, retryEntrySchema, type BreakerEntry, type RetryEntry } from './policy-entry.ts';
 import type { Effects, ProfileName } from './policy.ts';
@@ -153,7 +153,10 @@ const tool: z.ZodType<ToolEntry> = z
     circuit_breaker: z.union([breakerEntrySchema, z.literal(false)]).exactOptional().describe('When the tool is given a rest. false: never.'),
     classification: z.record(text(128), z.enum(['transient', 'permanent'])).exactOptional().describe('A status, code or error kind and its class here: { "503": permanent }.'),
     alternatives: z.array(toolName()).max(16).exactOptional().describe('Tools to try in order, with the same input, when this one fails for good.'),
-    effects: z.enum(['read', 'mutating']).exactOptional().describe('A mutating tool is not repeated when it may have taken effect. Default: what the server says of the tool, else read.'),
+    effects: z
+      .enum(['read', 'mutating'])
+      .exactOptional()
+      .describe('A mutating tool is not repeated when it may have taken effect. Default: read where its server says so, else mutating.'),
     faults: faults.exactOptional(),
   })
   .describe('A tool of a server that has a policy or another name. Others need no entry: a node names them <server>.<tool>.');

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** How a file spells a retry policy: the seeds' words. */
 export interface RetryEntry {

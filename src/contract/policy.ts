@@ -30,17 +30,20 @@ export interface BreakerOptions {
   readonly cooldownMs?: number;
   /** The cooldown grows by this each time a probe fails. Default 1. */
   readonly cooldownMultiplier?: number;
-  /** Default 300,000, or `cooldownMs` if that is more. */
+  /** The longest that it stays open, a server's `Retry-After` included. Default 300,000, or `cooldownMs` if that is more. */
   readonly cooldownMaxMs?: number;
   /** Calls admitted at a time while half-open. Default 1. */
   readonly probes?: number;
   /** Consecutive good probes that close it. Default 2. */
   readonly successThreshold?: number;
-  /** How long a half-open breaker waits for its probes before it revokes them and opens. Default the greater of `cooldownMs` and 60,000. */
+  /**
+   * How long a half-open breaker waits for its probes before it revokes them and opens: since the last one was admitted, or gave a value. Default the
+   * greater of `cooldownMs` and 60,000.
+   */
   readonly halfOpenTimeoutMs?: number;
   /** After closing, admit a growing share over this time. Default 0: all at once. */
   readonly rampMs?: number;
-  /** Successes slower than this count as failures for the rate. Default `Infinity`: none. */
+  /** Successes slower than this count as failures for the rate, and as bad probes. Default `Infinity`: none. */
   readonly slowCallMs?: number;
   readonly initialState?: 'closed' | 'forced_open' | 'disabled';
 }
@@ -55,7 +58,12 @@ export interface RetryBudgetOptions {
 /** `{ "503": "permanent" }`: a status, code or kind, and the class it gets for this tool (R-1.4). */
 export type ClassificationOverrides = Readonly<Record<string, Classification>>;
 
-/** What a tool does to the world. A mutating tool is not retried when it may have taken effect (R-2.5). */
+/**
+ * What a tool does to the world. A mutating tool is not retried, nor replaced by another, when it may have taken
+ * effect: after a timeout, a lost connection, a bare throw, a status of 500, 502 or 504 (R-2.5). What proves that
+ * nothing was done is a status below 500 or a 503, a code that says so, or a `ToolExecutionError` of the tool's own,
+ * with `executed: false` where its kind does not say it.
+ */
 export type Effects = 'read' | 'mutating';
 
 /** How the results of a tool are remembered under their keys (R-9.2, R-9.3, R-10.2). */
@@ -88,13 +96,17 @@ export interface ToolPolicy {
   readonly breaker?: BreakerOptions | false;
   /** Tools to try, in order, when this one fails for good. They get the same input. */
   readonly alternatives?: readonly string[];
+  /**
+   * Default: `read` for a `tool()`, which `spillway.warnings` says; `mutating` for a foreign tool, of MCP or a
+   * framework; by its method for one of REST.
+   */
   readonly effects?: Effects;
   readonly classification?: ClassificationOverrides;
   /** The resource checks the call's key, so that a repeated effect is refused there: uncertain failures may be retried. */
   readonly enforcesKey?: boolean;
   /** What one call costs, in the host's own unit; guidance can ask for it. Default 0. */
   readonly cost?: number;
-  /** Never retry an uncertain failure of a mutating tool, whatever else allows it. */
+  /** Never retry an uncertain failure of a mutating tool, whatever else allows it, an `errorHandler` included. */
   readonly safetyCritical?: boolean;
   readonly dedupe?: DedupePolicy;
   /** Per-tool staging of a rollout (R-11.2). By default the layer's own mode; the more cautious of both counts. */

@@ -66,8 +66,8 @@ export interface FailureNotification {
   readonly error: ToolExecutionError;
   /** `transient` or `permanent`. */
   readonly classification: string;
-  /** The breaker's state after this failure was counted. */
-  readonly breakerState: string;
+  /** The breaker's state after this failure was counted; absent where no breaker saw the call. */
+  readonly breakerState?: string | undefined;
   /** The attempt that failed, counted from 1; 0 when none was made. */
   readonly attempt: number;
   readonly maxAttempts: number;

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Classification } from './error-kind.ts';
 import { breakerEntrySchema, positiveMs, retryEntrySchema, type BreakerEntry, type RetryEntry } from './policy-entry.ts';
 import type { Effects } from './policy.ts';

@@ -1,5 +1,5 @@
 import type { Observable } from 'rxjs';
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** What a store may answer: at once, as memory does, or later. */
 export type Awaitable<T> = T | PromiseLike<T>;
@@ -94,6 +94,8 @@ export interface StoreReport {
   readonly durability: 'process' | 'memory' | 'disk' | 'replicated' | 'unknown';
   /** Whether several processes can share it. */
   readonly shared: boolean;
+  /** It may lose what it acknowledged by less than the loss of its disk: by a kill, by eviction, by a failover. Default: when its durability is `memory` or `unknown`. */
+  readonly weak?: boolean;
   /** Sentences: settings that lose what was acknowledged. */
   readonly warnings: readonly string[];
   readonly records?: number;
@@ -112,9 +114,15 @@ export interface DedupeStore {
    * @throws `store_unavailable` when the store is full of claims that run
    */
   setIfNotExists(claim: DedupeClaim, over?: number): Awaitable<DedupeReading & { readonly created: boolean }>;
-  /** Ends a claim, if the record still has this version; gives the new record, or `undefined` when it was refused. A lease that passed unnoticed does not matter. */
+  /**
+   * Ends a claim, or replaces an outcome, if the record still has this version; gives the new record, or `undefined` when it was refused. A lease that
+   * passed unnoticed does not matter.
+   */
   compareAndSet(key: string, version: number, outcome: DedupeOutcome): Awaitable<DedupeRecord | undefined>;
-  /** Makes the lease of a claim with this version end `leaseMs` from now; `false` when the claim is no longer there. The version stays. */
+  /**
+   * Makes the lease of a claim with this version end `leaseMs` from now; `false` when the claim is no longer there. The version stays.
+   * @throws `store_unavailable` with the code `store_moved` when others no longer see what this store holds: the claim is lost at once
+   */
   renew(key: string, version: number, leaseMs: number): Awaitable<boolean>;
   /** Removes a record, with `version` only that one; gives whether it did. */
   delete(key: string, version?: number): Awaitable<boolean>;

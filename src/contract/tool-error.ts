@@ -1,7 +1,10 @@
-import { TOOL_ERROR_KIND_TRAITS, type Classification, type ToolErrorKind } from './error-kind.ts';
+import { TOOL_ERROR_KINDS, TOOL_ERROR_KIND_TRAITS, type Classification, type ToolErrorKind } from './error-kind.ts';
 
 /** Shared by every copy of this package in a process, so that errors are recognised across duplicate installs. */
 const BRAND = Symbol.for('spillway.ToolExecutionError');
+
+/** What this copy of the package has made: a brand can be worn by anyone, and a proxy of one of these is not one of them. */
+const MADE = new WeakSet<object>();
 
 export interface ToolExecutionErrorOptions {
   /** The failing party's own code: `ECONNRESET`, `insufficient_quota`, `-32602`. */
@@ -16,6 +19,8 @@ export interface ToolExecutionErrorOptions {
   readonly executed?: boolean | undefined;
   /** The class, only where the entrance could decide it from the failure itself. */
   readonly classification?: Classification | undefined;
+  /** The class was read from words alone: it decides about a retry, and proves nothing about the dependency (R-1.3). Default false. */
+  readonly worded?: boolean | undefined;
   readonly cause?: unknown;
   /** Facts for the host's logs. Never shown to a model. */
   readonly details?: unknown;
@@ -23,8 +28,17 @@ export interface ToolExecutionErrorOptions {
   readonly safeMessage?: string | undefined;
 }
 
+/** A caller without types can name any kind: it is told which there are. */
+const executedBy = (kind: ToolErrorKind): boolean => {
+  if (Object.hasOwn(TOOL_ERROR_KIND_TRAITS, kind)) return TOOL_ERROR_KIND_TRAITS[kind].executed;
+  const shown = typeof kind === 'string' ? JSON.stringify((kind as string).slice(0, 64)) : typeof kind;
+  throw new RangeError(`The kind of a ToolExecutionError must be one of ${TOOL_ERROR_KINDS.join(', ')}, not ${shown}; put a word of your own in \`code\``);
+};
+
 /**
  * The one error a tool call fails with: a kind from a closed list, and what was known when it entered.
+ *
+ * @throws RangeError for a kind that is not in the list
  *
  * @example
  * throw new ToolExecutionError('execution_error', 'Invalid airport code: XYZ', { status: 400 });
@@ -38,21 +52,25 @@ export class ToolExecutionError extends Error {
   readonly uncertain: boolean;
   readonly executed: boolean;
   readonly classification: Classification | undefined;
+  readonly worded: boolean;
   readonly details: unknown;
   readonly safeMessage: string | undefined;
 
   constructor(kind: ToolErrorKind, message: string, options: ToolExecutionErrorOptions = {}) {
+    const executed = executedBy(kind);
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.kind = kind;
     this.code = options.code;
     this.status = options.status;
     this.retryAfterMs = options.retryAfterMs;
     this.uncertain = options.uncertain ?? false;
-    this.executed = options.executed ?? TOOL_ERROR_KIND_TRAITS[kind].executed;
+    this.executed = options.executed ?? executed;
     this.classification = options.classification;
+    this.worded = options.worded ?? false;
     this.details = options.details;
     this.safeMessage = options.safeMessage;
     Object.defineProperty(this, BRAND, { value: true });
+    MADE.add(this);
   }
 }
 
@@ -63,10 +81,17 @@ export type DecisiveError = Pick<ToolExecutionError, 'kind' | 'executed' | 'unce
 export interface ClassifiedError {
   readonly error: DecisiveError;
   readonly classification: Classification;
+  /** The rule that gave the class, where the reader has a name for it: `words` means to a breaker that nothing is proved. */
+  readonly rule?: string;
 }
 
 /** Makes that of whatever was thrown, and never throws itself. `wallNow` is what an HTTP date in `Retry-After` is compared with. */
 export type ErrorReader = (thrown: unknown, wallNow: () => number) => ClassifiedError;
+
+/** True for what this copy of the package has made, and for nothing that stands in for it. */
+export function isOwnToolError(value: unknown): value is ToolExecutionError {
+  return typeof value === 'object' && value !== null && MADE.has(value);
+}
 
 /** True for a `ToolExecutionError` of this or any other installed copy of the package. Never throws. */
 export function isToolExecutionError(value: unknown): value is ToolExecutionError {

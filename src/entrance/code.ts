@@ -24,10 +24,10 @@ const CODES_OF: Partial<Readonly<Record<Sense, readonly string[]>>> = {
   ],
   timed_out: ['timeout_error', 'DEADLINE_EXCEEDED', 'RequestTimeout', 'RequestTimeoutException', 'ModelTimeoutException', 'request-timeout', 'body-timeout', 'PROTOCOL_SEQUENCE_TIMEOUT', 'P1002', 'P1008', 'P2024'],
   unreachable: ['P1001', 'ERR_CONNECTION_REFUSED', 'ERR_NAME_NOT_RESOLVED', 'ERR_INTERNET_DISCONNECTED', 'ERR_ADDRESS_UNREACHABLE'],
-  lost: ['UNAVAILABLE', 'ERR_NETWORK', 'ERR_READING_RESPONSE_STREAM', 'ERR_CONNECTION_RESET', 'ERR_CONNECTION_CLOSED', 'PROTOCOL_CONNECTION_LOST', 'P1017', 'NR_CLOSED', 'StripeConnectionError', 'api_connection_error'],
+  lost: ['UNAVAILABLE', 'ERR_NETWORK', 'ERR_READING_RESPONSE_STREAM', 'ERR_CONNECTION_RESET', 'ERR_CONNECTION_CLOSED', 'PROTOCOL_CONNECTION_LOST', 'ER_SERVER_SHUTDOWN', 'P1017', 'NR_CLOSED', 'StripeConnectionError', 'api_connection_error'],
   unavailable: [
     'api_error', 'server_error', 'internal_error', 'internal_server_error', 'service_unavailable', 'INTERNAL', 'InternalServerException', 'InternalServerError', 'InternalFailure', 'InternalError', 'ServiceUnavailable', 'ServiceUnavailableException',
-    'ModelStreamErrorException', 'ER_LOCK_DEADLOCK', 'ER_LOCK_WAIT_TIMEOUT', 'ER_CON_COUNT_ERROR', 'ER_TOO_MANY_USER_CONNECTIONS', 'ER_SERVER_SHUTDOWN', 'SQLITE_BUSY', 'SQLITE_LOCKED', 'P2034', 'LOADING', 'BUSY', 'CLUSTERDOWN',
+    'ModelStreamErrorException', 'ER_LOCK_DEADLOCK', 'ER_LOCK_WAIT_TIMEOUT', 'ER_CON_COUNT_ERROR', 'ER_TOO_MANY_USER_CONNECTIONS', 'SQLITE_BUSY', 'SQLITE_LOCKED', 'P2034', 'LOADING', 'BUSY', 'CLUSTERDOWN', 'MASTERDOWN', 'TRYAGAIN', 'READONLY', 'NOREPLICAS', 'MISCONF',
   ],
   rejected: [
     'invalid_request_error', 'invalid_request', 'not_found_error', 'model_not_found', 'unsupported_model', 'unsupported_operation', 'unsupported_parameter', 'unsupported_value', 'invalid_prompt', 'context_length_exceeded', 'string_above_max_length',
@@ -65,6 +65,28 @@ export function senseOfCode(code: string): Sense | undefined {
   if (group !== undefined) return (['unreachable', 'rejected', 'rejected', 'unauthorized'] as const)[Number(group)];
   if (code.startsWith('SQLITE_')) return CODES.get(code.split('_', 2).join('_'));
   return /^[\dA-Z]{5}$/.test(code) ? (SQL_STATES.get(code) ?? SQL_STATES.get(code.slice(0, 2))) : undefined;
+}
+
+/**
+ * By which a service says that it failed, and not whether it had done what it was asked. SQLSTATE: completion unknown,
+ * system and internal errors.
+ */
+const OWN_FAULTS =
+  /^(?:internal|server|api)_?(?:server)?_?(?:error|exception|failure|fault)?$|^ModelStreamErrorException$|^40003$|^(?:58|XX)[\dA-Z]{3}$/i;
+const RPC_INTERNAL = 13;
+
+/** Whether a code, or a number of gRPC, is as much as a status of 500. */
+export function isOwnFault(code: string | number | undefined): boolean {
+  return typeof code === 'number' ? code === RPC_INTERNAL : code !== undefined && OWN_FAULTS.test(code);
+}
+
+/** A code at the head of a sentence: `ENOENT: no such file`, `NOAUTH Authentication required`. */
+const AT_THE_HEAD = /^(?:Error: )?-?([A-Z][A-Z\d_]{3,40})(?=[: ])/;
+
+/** What the code says that a text begins with, if it is one that is known: the words behind it are its own explanation. */
+export function senseOfCodeInText(text: string): Sense | undefined {
+  const code = AT_THE_HEAD.exec(text)?.[1];
+  return code === undefined ? undefined : CODES.get(code);
 }
 
 /** What a gRPC status code means. */

@@ -5,10 +5,11 @@ import { CAUSE_DEPTH_MAX, STATUSES, asStatus, firstOf, read, retriableOf, retryA
 import { flagOf, isToolErrorKind } from './tool.ts';
 
 /** The class by, but for codes: a listed status, a hint, what else its maker says, the kind's own. */
-const classified = (error: DecisiveError, status: number | undefined, said: Classification | undefined): ClassifiedError => {
+const classified = (error: DecisiveError, status: number | undefined, said: Classification | undefined, worded = false): ClassifiedError => {
   const listed = status === undefined ? undefined : classOfListedStatus(status);
   const hinted = error.retryAfterMs !== undefined && error.retryAfterMs >= 0 ? 'transient' : undefined;
-  return { error, classification: listed ?? hinted ?? said ?? TOOL_ERROR_KIND_TRAITS[error.kind].classification ?? 'transient' };
+  const rule = worded && listed === undefined && hinted === undefined && said !== undefined ? { rule: 'words' } : {};
+  return { error, ...rule, classification: listed ?? hinted ?? said ?? TOOL_ERROR_KIND_TRAITS[error.kind].classification ?? 'transient' };
 };
 
 const classIn = (thrown: unknown): Classification | undefined => {
@@ -20,7 +21,7 @@ const classIn = (thrown: unknown): Classification | undefined => {
 const ours = (thrown: unknown, kind: ToolErrorKind, wallNow: () => number): ClassifiedError => {
   const executed = flagOf(thrown, 'executed') ?? TOOL_ERROR_KIND_TRAITS[kind].executed;
   const error = { kind, executed, uncertain: flagOf(thrown, 'uncertain') ?? false, retryAfterMs: retryAfterOf(thrown, wallNow) };
-  return classified(error, firstOf(thrown, STATUSES, asStatus), classIn(thrown));
+  return classified(error, firstOf(thrown, STATUSES, asStatus), classIn(thrown), flagOf(thrown, 'worded'));
 };
 
 const foreign = (thrown: unknown, wallNow: () => number): ClassifiedError => {

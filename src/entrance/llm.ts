@@ -56,7 +56,9 @@ export function llmThrown(thrown: unknown, now: () => number = wallNow): ToolExe
 
 const fromReading = (thrown: unknown, now: () => number): ToolExecutionError => {
   const reading = readError(thrown, now, 'llm');
-  const unknown: Meaning = { kind: 'execution_error', options: { classification: classOf(reading) } };
+  // Nothing explains it: that the model's failures are permanent is a rule of ours, and proves no more than words do.
+  const unexplained = reading.status === undefined && reading.structure.retriable === undefined;
+  const unknown: Meaning = { kind: 'execution_error', options: { classification: classOf(reading), worded: unexplained } };
   return toTyped(reading, thrown, unknown);
 };
 

@@ -1,5 +1,7 @@
-import { ToolExecutionError, isToolExecutionError, type ToolExecutionErrorOptions } from '../contract/tool-error.ts';
+import { ToolExecutionError, type ToolExecutionErrorOptions } from '../contract/tool-error.ts';
 import { liveRuntime } from '../runtime.ts';
+import { abortKind } from './abort-kind.ts';
+import { asHearsay } from './hearsay.ts';
 import type { Meaning } from './sense.ts';
 import { TEXT_LENGTH_MAX, read, readStructure } from './structure.ts';
 import { isTyped, toToolExecutionError } from './tool.ts';
@@ -148,18 +150,22 @@ export function mcpErrorResult(result: unknown, toolName?: string): ToolExecutio
   const message = text.trim() === '' ? 'The tool failed without saying why' : text;
   const lower = text.toLowerCase();
   const options: ToolExecutionErrorOptions = { code: CODE_IN_TEXT.exec(lower)?.[1], details: read(result, 'structuredContent') };
-  const worded = serverMeaning(withoutCode(lower), toolName, options.code !== undefined);
-  if (worded !== undefined) return toError(worded, message, options);
-  const { kind, status, uncertain, classification } = toToolExecutionError(text);
+  const ofServer = serverMeaning(withoutCode(lower), toolName, options.code !== undefined);
+  if (ofServer !== undefined) return toError(ofServer, message, options);
+  const { kind, status, uncertain, classification, worded } = toToolExecutionError(text);
   // The server was reached and the tool ran: a connection the text complains of is one that the tool made.
   const lostElsewhere = kind === 'transport_error';
-  return new ToolExecutionError(kind === 'timeout' ? 'timeout' : 'execution_error', message, {
+  const error = new ToolExecutionError(kind === 'timeout' ? 'timeout' : 'execution_error', message, {
     ...options,
     status,
     uncertain,
     executed: true,
-    classification: lostElsewhere ? (classification ?? 'transient') : classification,
+    // A refusal by the person at the other end is a result here: it has lost the class of its kind.
+    classification: kind === 'canceled' ? 'permanent' : lostElsewhere ? (classification ?? 'transient') : classification,
+    worded,
   });
+  // A text is all that there is.
+  return asHearsay(error);
 }
 
 /**
@@ -169,9 +175,9 @@ export function mcpErrorResult(result: unknown, toolName?: string): ToolExecutio
  */
 export function mcpAborted(signal: AbortSignal, executed: boolean): ToolExecutionError {
   const reason: unknown = signal.reason;
-  if (isToolExecutionError(reason)) return reason;
+  if (isTyped(reason)) return reason;
   const options = { executed, uncertain: executed, cause: reason };
-  return readStructure(reason, wallNow).links[0]?.names.includes('TimeoutError') === true
+  return abortKind(reason) === 'timeout'
     ? new ToolExecutionError('timeout', 'The call took too long', options)
     : new ToolExecutionError('canceled', 'The call was canceled', options);
 }

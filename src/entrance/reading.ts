@@ -1,6 +1,7 @@
 import type { Classification } from '../contract/error-kind.ts';
 import { ToolExecutionError, type ToolExecutionErrorOptions } from '../contract/tool-error.ts';
-import { senseOfCode, senseOfName, senseOfRpc } from './code.ts';
+import { isOwnFault, senseOfCode, senseOfCodeInText, senseOfName, senseOfRpc } from './code.ts';
+import { asHearsay } from './hearsay.ts';
 import { TOOL_MEANINGS, classOfSense, type Meaning, type Sense } from './sense.ts';
 import { classOfStatus, kindOfStatus, senseOfStatus, statusInText } from './status.ts';
 import { readStructure, type ErrorStructure } from './structure.ts';
@@ -18,6 +19,8 @@ export interface Reading {
   readonly sense: Sense | undefined;
   /** Whether only words say so: then a field that says whether to ask again says more. */
   readonly worded?: boolean;
+  /** A field says what became of the request, and not only that whoever did it failed. */
+  readonly isProof?: boolean;
 }
 
 /** What says more than the status it comes with. */
@@ -30,11 +33,11 @@ const beats = (coded: Sense, status: number): boolean =>
 /** An abort behind an error is often how a time-out was made: the error in front of it is asked first. */
 const hidden = (sense: Sense, depth: number): boolean => sense === 'canceled' && depth > 0;
 
-const knownCode = ({ links }: ErrorStructure): readonly [string, Sense] | undefined => {
+const knownCode = ({ links }: ErrorStructure): readonly [code: string, sense: Sense, depth: number] | undefined => {
   for (const [depth, { codes }] of links.entries()) {
     for (const code of codes) {
       const sense = senseOfCode(code);
-      if (sense !== undefined && !hidden(sense, depth)) return [code, sense];
+      if (sense !== undefined && !hidden(sense, depth)) return [code, sense, depth];
     }
   }
   return undefined;
@@ -80,17 +83,21 @@ const stated = (structure: ErrorStructure): number | undefined => {
 /** Structure first: status, code, name. Text only where no structure said anything. Never throws. */
 export function readError(thrown: unknown, wallNow: () => number, speaker: Speaker): Reading {
   const structure = readStructure(thrown, wallNow);
-  const [known, coded] = knownCode(structure) ?? [];
+  const [known, coded, codedDepth = Infinity] = knownCode(structure) ?? [];
   const decisive = coded !== undefined && MORE_THAN_A_STATUS.has(coded);
   const code = decisive ? known : (structure.code ?? known);
-  if (structure.status !== undefined) return withStatus(structure, structure.status, code, coded);
-  const sense = (structure.rpc === undefined ? undefined : senseOfRpc(structure.rpc)) ?? coded ?? senseOfNames(structure) ?? senseOfUnlisted(structure, speaker);
-  if (sense !== undefined) return { structure, status: undefined, code, sense };
+  // A code in front of a status is the outer error's own word, as a status in front of a code is.
+  if (structure.status !== undefined && structure.statusDepth <= codedDepth) return { ...withStatus(structure, structure.status, code, coded), isProof: true };
+  const listed = (structure.rpc === undefined ? undefined : senseOfRpc(structure.rpc)) ?? coded;
+  const isProof = !isOwnFault(structure.rpc ?? known);
+  if (listed !== undefined) return { structure, status: undefined, code, sense: listed, isProof };
+  const sense = senseOfNames(structure) ?? senseOfUnlisted(structure, speaker);
+  if (sense !== undefined) return { structure, status: undefined, code, sense, isProof: sense !== 'unavailable' };
   const status = stated(structure);
   // A text that states a 429 can go on to say that the quota is used up; then its status would say the opposite.
   if (status === 429 && reasonOfRefusal(structure.texts) === 'quota_exhausted') return { structure, status: undefined, code, sense: 'quota_exhausted' };
   if (status !== undefined) return withStatus(structure, status, code, undefined);
-  const said = senseOfText(structure.texts, speaker);
+  const said = senseOfCodeInText(structure.message) ?? senseOfText(structure.texts, speaker);
   return { structure, status: undefined, code, sense: said ?? (canceledBehind(structure) ? 'canceled' : undefined), worded: said !== undefined };
 }
 
@@ -124,8 +131,10 @@ export function toTyped(reading: Reading, thrown: unknown, unknown: Meaning): To
     cause: thrown,
     // A sense has a class only where its kind has none.
     classification: status === undefined && sense !== undefined ? undefined : classOfReading(reading),
+    worded: reading.worded === true && structure.retriable === undefined,
     ...options,
     ...(reading.worded === true && structure.retriable !== undefined ? { classification: classOfReading(reading) } : {}),
   };
-  return new ToolExecutionError(kind, structure.message, merged);
+  const error = new ToolExecutionError(kind, structure.message, merged);
+  return reading.isProof === true ? error : asHearsay(error);
 }

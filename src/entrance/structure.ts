@@ -1,3 +1,5 @@
+import { parseHttpDate } from './http-date.ts';
+
 /** How far a chain of causes is followed. */
 export const CAUSE_DEPTH_MAX = 8;
 /** Text is matched on this many of its first characters. */
@@ -21,6 +23,8 @@ export interface ErrorStructure {
   /** The outermost `code`. */
   readonly code: string | undefined;
   readonly status: number | undefined;
+  /** Which error of the chain has the status: 0 is the outermost. */
+  readonly statusDepth: number;
   readonly retryAfterMs: number | undefined;
   /** Whether its maker says that asking again can help. */
   readonly retriable: boolean | undefined;
@@ -43,7 +47,8 @@ export function read(value: unknown, key: string): unknown {
 }
 
 /**
- * `Retry-After` in any of its forms as milliseconds: a number of seconds, an HTTP date, or, with `unitMs` 1, milliseconds.
+ * `Retry-After` in any of its forms as milliseconds: a number of seconds, one of the three forms of an HTTP date, or, with `unitMs` 1, a number
+ * of milliseconds and nothing else.
  * `NaN` for a hint that cannot be read, which means: do not retry (R-2.4).
  */
 export function parseRetryAfter(value: unknown, wallNow: () => number, unitMs = 1000): number | undefined {
@@ -51,10 +56,11 @@ export function parseRetryAfter(value: unknown, wallNow: () => number, unitMs = 
   if (typeof value === 'number') return value * unitMs;
   if (typeof value !== 'string' || value.length > HINT_LENGTH_MAX) return Number.NaN;
   const text = value.trim();
-  if (/^[+-]?\d{1,15}(\.\d{1,9})?$/.test(text)) return Number(text) * unitMs;
+  if (/^-?\d{1,15}(\.\d{1,9})?$/.test(text)) return Number(text) * unitMs;
+  if (unitMs !== 1000) return Number.NaN;
+  const nowMs = wallNow();
   // An HTTP date in the past is a wait that is over.
-  const dateMs = /[a-z]{3}/i.test(text) ? Date.parse(text) : Number.NaN;
-  return Math.max(0, dateMs - wallNow());
+  return Math.max(0, parseHttpDate(text, nowMs) - nowMs);
 }
 
 /** A header of a `Headers`, a plain object, a list of pairs, or what `undici` makes of one. */
@@ -163,14 +169,27 @@ const describe = (thrown: unknown): string => {
 /** Where libraries that are older than `cause` keep it. */
 const OLDER_CAUSES = ['originalError', 'original', 'parent', 'innerError', 'driverError', 'networkError', 'error', 'reason'];
 
-/** The error behind an error: its cause, the last of several tries, the first of several at once. */
-const behind = (value: unknown): unknown =>
-  read(value, 'cause') ?? read(value, 'lastError') ?? read(read(value, 'errors'), '0') ?? OLDER_CAUSES.map((key) => read(value, key)).find((inner) => typeof read(inner, 'message') === 'string');
+/** By which a connection was never there. */
+const NOT_CONNECTED: ReadonlySet<unknown> = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
 
-/** Reads a thrown value and its causes. The outermost code, status and hint win. Never throws. */
+/** Of several errors at once the first that may have followed an effect, since one that was never sent proves nothing about the others. */
+const gravest = (errors: unknown): unknown => {
+  const several = Array.isArray(errors) ? (errors.slice(0, CAUSE_DEPTH_MAX) as readonly unknown[]) : [];
+  return several.find((error) => !NOT_CONNECTED.has(read(error, 'code'))) ?? several[0];
+};
+
+/** The error behind an error: its cause, the last of several tries, the gravest of several at once. */
+const behind = (value: unknown): unknown =>
+  read(value, 'cause') ?? read(value, 'lastError') ?? gravest(read(value, 'errors')) ?? OLDER_CAUSES.map((key) => read(value, key)).find((inner) => typeof read(inner, 'message') === 'string');
+
+/**
+ * Reads a thrown value and its causes. The outermost code, status and hint win, and behind a status no code is looked for: what a server answered
+ * is not undone by what went wrong on its side of the answer (R-1.3). Never throws.
+ */
 export function readStructure(thrown: unknown, wallNow: () => number): ErrorStructure {
   let code: string | undefined;
   let status: number | undefined;
+  let statusDepth = Infinity;
   let retryAfterMs: number | undefined;
   let retriable: boolean | undefined;
   let rpc: number | undefined;
@@ -179,16 +198,20 @@ export function readStructure(thrown: unknown, wallNow: () => number): ErrorStru
   let room = TEXT_LENGTH_MAX;
   let link: unknown = thrown;
   for (let depth = 0; depth < CAUSE_DEPTH_MAX && link !== undefined && link !== null; depth++) {
-    code ??= asCode(read(link, 'code') ?? at(link, ['error', 'code']));
-    status ??= firstOf(link, STATUSES, asStatus);
+    const answered = status !== undefined;
+    if (!answered) {
+      code ??= asCode(read(link, 'code') ?? at(link, ['error', 'code']));
+      status = firstOf(link, STATUSES, asStatus);
+      if (status !== undefined) statusDepth = depth;
+      rpc ??= rpcOf(link);
+    }
     retryAfterMs ??= retryAfterOf(link, wallNow);
     retriable ??= retriableOf(link);
-    rpc ??= rpcOf(link);
-    links.push({ codes: codesAt(link, CODES), names: codesAt(link, NAMES) });
+    links.push({ codes: answered ? [] : codesAt(link, CODES), names: codesAt(link, NAMES) });
     const text = textOf(link).slice(0, room);
     room -= text.length;
     if (text !== '') texts.push(text.toLowerCase().replaceAll('’', "'").replaceAll(/[“”]/g, '"'));
     link = behind(link);
   }
-  return { message: describe(thrown), code, status, retryAfterMs, retriable, rpc, links, texts };
+  return { message: describe(thrown), code, status, statusDepth, retryAfterMs, retriable, rpc, links, texts };
 }

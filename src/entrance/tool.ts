@@ -1,7 +1,8 @@
 import { TOOL_ERROR_KIND_MEANINGS, TOOL_ERROR_KIND_TRAITS, type ToolErrorKind } from '../contract/error-kind.ts';
 import { isLlmError } from '../contract/llm-error.ts';
-import { ToolExecutionError, isToolExecutionError } from '../contract/tool-error.ts';
+import { ToolExecutionError, isOwnToolError, isToolExecutionError } from '../contract/tool-error.ts';
 import { liveRuntime } from '../runtime.ts';
+import { asHearsay, isHearsay } from './hearsay.ts';
 import { llmThrown } from './llm.ts';
 import { readError, toTyped } from './reading.ts';
 import type { Meaning } from './sense.ts';
@@ -9,8 +10,9 @@ import { read } from './structure.ts';
 
 export const isToolErrorKind = (kind: unknown): kind is ToolErrorKind => typeof kind === 'string' && Object.hasOwn(TOOL_ERROR_KIND_TRAITS, kind);
 
-/** What the fields of a typed error are, besides its kind. */
+/** What the fields of a typed error are. */
 const FIELD_TYPES: Readonly<Record<string, readonly string[]>> = {
+  kind: ['string'],
   message: ['string'],
   code: ['string', 'undefined'],
   status: ['number', 'undefined'],
@@ -18,21 +20,24 @@ const FIELD_TYPES: Readonly<Record<string, readonly string[]>> = {
   uncertain: ['boolean'],
   executed: ['boolean'],
   classification: ['string', 'undefined'],
+  worded: ['boolean'],
   safeMessage: ['string', 'undefined'],
 };
 
+const FIELDS = /* @__PURE__ */ Object.entries(FIELD_TYPES);
+
 /**
- * True for an error of ours whose kind this copy of the package knows: another copy may know others. The brand is no proof, since anyone can
- * wear it: every field is read once, and one that throws or is of another type makes it a stranger.
+ * True for an error that this copy of the package made and whose fields are values still. The brand is no proof, since anyone can wear it; and
+ * what was read once proves nothing of the next time, since a getter or a proxy may give something else then, or throw.
  */
 export function isTyped(thrown: unknown): thrown is ToolExecutionError {
-  if (!isToolExecutionError(thrown)) return false;
-  try {
-    const fields = thrown as unknown as Readonly<Record<string, unknown>>;
-    return isToolErrorKind(thrown.kind) && Object.entries(FIELD_TYPES).every(([field, types]) => types.includes(typeof fields[field]));
-  } catch {
-    return false;
-  }
+  if (!isOwnToolError(thrown)) return false;
+  const holds = ([field, types]: readonly [string, readonly string[]]): boolean => {
+    const property = Object.getOwnPropertyDescriptor(thrown, field);
+    // An error that was made without a message inherits the empty one.
+    return property === undefined ? field === 'message' : 'value' in property && types.includes(typeof property.value);
+  };
+  return FIELDS.every(holds) && isToolErrorKind(thrown.kind);
 }
 
 const textOf = (thrown: unknown, name: string): string | undefined => {
@@ -53,16 +58,19 @@ const adopted = (thrown: unknown): ToolExecutionError | undefined => {
   const kind = isToolExecutionError(thrown) ? textOf(thrown, 'kind') : undefined;
   if (!isToolErrorKind(kind)) return undefined;
   const classification = textOf(thrown, 'classification');
-  return new ToolExecutionError(kind, textOf(thrown, 'message') ?? TOOL_ERROR_KIND_MEANINGS[kind].description, {
+  const error = new ToolExecutionError(kind, textOf(thrown, 'message') ?? TOOL_ERROR_KIND_MEANINGS[kind].description, {
     code: textOf(thrown, 'code'),
     status: numberOf(thrown, 'status'),
     retryAfterMs: numberOf(thrown, 'retryAfterMs'),
     uncertain: flagOf(thrown, 'uncertain'),
     executed: flagOf(thrown, 'executed'),
     classification: classification === 'transient' || classification === 'permanent' ? classification : undefined,
+    worded: flagOf(thrown, 'worded'),
     safeMessage: textOf(thrown, 'safeMessage'),
+    details: read(thrown, 'details'),
     cause: thrown,
   });
+  return isHearsay(thrown as ToolExecutionError) ? asHearsay(error) : error;
 };
 
 /** A tool threw it, so the tool ran. */

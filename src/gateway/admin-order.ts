@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { BreakerOrder } from '../turn/breakers.ts';
 import { AdminRefused } from './admin-refusal.ts';
 

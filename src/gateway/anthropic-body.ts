@@ -1,6 +1,9 @@
+import type { Runtime } from '../contract/runtime.ts';
+import { expireAfter } from '../operators/expiry.ts';
 import { BoundBytes, wholeOf } from './anthropic-bytes.ts';
 import type { GatewayRequest } from './anthropic-exchange.ts';
-import { nestsDeeper } from './anthropic-json.ts';
+import { doubledMember, nestsDeeper } from './anthropic-json.ts';
+import { misshapen } from './anthropic-shapes.ts';
 import { GatewayError } from './error.ts';
 
 /** What a request's body may be. */
@@ -57,6 +60,34 @@ export async function readBody(request: Incoming, { maxBodyBytes, maxDepth }: Bo
   } catch {
     throw new GatewayError('invalid_request', 'The body is not valid JSON');
   }
+  const doubled = doubledMember(text);
+  if (doubled !== undefined) throw misshapen('doubled_member', '', doubled);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new GatewayError('invalid_request', 'The body must be a JSON object');
   return { bytes, text, value: value as Readonly<Record<string, unknown>> };
+}
+
+interface TimedBodyLimits extends BodyLimits {
+  readonly bodyTimeoutMs: number;
+}
+
+const tooLate = (bodyTimeoutMs: number): GatewayError =>
+  new GatewayError('body_timeout', `The body did not come whole within ${bodyTimeoutMs / 1_000}s, the most that this gateway waits; send the request again`);
+
+/** Reads a body for no longer than it may take, and not beyond `closing`, whose reason is what the client is told then. */
+export async function readBodyInTime(request: Incoming, limits: TimedBodyLimits, closing: AbortSignal, runtime: Runtime): Promise<RequestBody> {
+  const { headers, body, signal: client } = request;
+  const over = new AbortController();
+  const listening = [client, closing].map((signal) => ({ signal, end: () => over.abort(signal.reason) }));
+  for (const { signal, end } of listening) {
+    if (signal.aborted) end();
+    else signal.addEventListener('abort', end, { once: true });
+  }
+  const deadline = expireAfter(limits.bodyTimeoutMs, runtime, () => over.abort(tooLate(limits.bodyTimeoutMs)));
+  try {
+    return await readBody({ headers, body, signal: over.signal }, limits);
+  } finally {
+    deadline.cancel();
+    // The gateway outlives its requests: what listens to it must not stay.
+    for (const { signal, end } of listening) signal.removeEventListener('abort', end);
+  }
 }

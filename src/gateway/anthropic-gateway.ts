@@ -1,11 +1,12 @@
 import { sha256 } from '../policy/sha256.ts';
-import { readBody, type RequestBody } from './anthropic-body.ts';
+import { readBodyInTime, type RequestBody } from './anthropic-body.ts';
 import { holding } from './anthropic-bytes.ts';
 import { isSource, type GatewayAnswer, type GatewayRequest } from './anthropic-exchange.ts';
 import { clientHeaders, upstreamHeaders } from './anthropic-headers.ts';
 import { piecesOf } from './anthropic-json.ts';
 import { TurnGate } from './anthropic-limits.ts';
 import type { GatewaySettings } from './anthropic-options.ts';
+import { conversationPath } from './anthropic-path.ts';
 import { plainAnswer } from './anthropic-plain.ts';
 import { GatewayReport } from './anthropic-report.ts';
 import { ConversationRequest } from './anthropic-request.ts';
@@ -15,13 +16,15 @@ import { PassedEvents, StreamedAnswer, errorEvent } from './anthropic-stream.ts'
 import { GatewayTools } from './anthropic-tools.ts';
 import { FailedRequests, GatewayTurn, type TurnServices } from './anthropic-turn.ts';
 import { Upstream, UpstreamRefusal, isEventStream, isOk, type Transport, type UpstreamAnswer } from './anthropic-upstream.ts';
-import { validateRequest } from './anthropic-validate.ts';
+import { hasThread, validateRequest } from './anthropic-validate.ts';
 import { conversationClient } from './conversation-client.ts';
 import type { ConversationRecord } from './conversation.ts';
 import { GatewayError, errorAnswer } from './error.ts';
 
 /** Of a hash: enough to keep parties apart. */
 const SCOPE_CHARS = 32;
+
+const digestOf = (key: string): string => sha256(key.toWellFormed()).slice(0, SCOPE_CHARS);
 
 /** A request on its way. */
 interface Passage {
@@ -30,9 +33,19 @@ interface Passage {
   /** Path and query. */
   readonly target: string;
   readonly scope: string;
+  /** Whose requests it is counted with. */
+  readonly rateScopes: readonly string[];
 }
 
 type Known = ReadonlyArray<readonly [KnownMessage, ConversationRecord]>;
+
+/** What the state has of a request. */
+interface Restored {
+  readonly known: Known;
+  /** Steps that were made before the same request failed, and who made them. */
+  readonly resumed: readonly string[];
+  readonly author: string;
+}
 
 /** What may end a turn early. */
 interface Ending {
@@ -43,6 +56,12 @@ interface Ending {
   /** Aborted when the gateway is shut down. */
   readonly harvest: AbortSignal;
 }
+
+/** The SDK's tool runner knows this answer: it sends the whole conversation instead. */
+const threadUnsupported = (): GatewayError =>
+  new GatewayError('thread_unsupported', 'thread: this gateway adds tools of its own to a conversation, and cannot to one that the API holds; send the whole conversation without thread', {
+    details: { error_code: 'thread_unsupported_request', unsupported: ['tools'] },
+  });
 
 /** The endpoint itself: what becomes of each request. */
 export class Gateway {
@@ -81,9 +100,11 @@ export class Gateway {
     try {
       const { method, url, headers } = request;
       const { pathname, search } = url;
-      const passage: Passage = { request, requestId, target: `${pathname}${search}`, scope: sha256(this.#settings.scope(headers).toWellFormed()).slice(0, SCOPE_CHARS) };
-      if (method === 'POST' && pathname === '/v1/messages') return await this.#messages(passage);
-      if (method === 'POST' && pathname === '/v1/messages/count_tokens') return await this.#counted(passage);
+      const { scope, rateScopes } = this.#settings;
+      const passage: Passage = { request, requestId, target: `${pathname}${search}`, scope: digestOf(scope(headers)), rateScopes: rateScopes(headers).map(digestOf) };
+      const path = method === 'POST' ? conversationPath(pathname) : undefined;
+      if (path === '/v1/messages') return await this.#messages(passage);
+      if (path === '/v1/messages/count_tokens') return await this.#counted(passage);
       return await this.#passed(passage);
     } catch (thrown) {
       return this.#refused(thrown, requestId);
@@ -108,34 +129,38 @@ export class Gateway {
     return { ...answer, headers: clientHeaders(answer.headers) };
   }
 
-  async #read(request: Pick<GatewayRequest, 'headers' | 'body' | 'signal'>, counting: boolean): Promise<RequestBody> {
-    const { limits } = this.#settings;
-    const body = await readBody(request, limits);
+  async #read(request: GatewayRequest, counting: boolean): Promise<RequestBody> {
+    const { limits, runtime } = this.#settings;
+    const body = await readBodyInTime(request, limits, this.gate.closing, runtime);
     validateRequest(body.value, counting, limits);
+    if (this.#services.tools.size > 0 && hasThread(body.value)) throw threadUnsupported();
     return body;
   }
 
   async #counted(passage: Passage): Promise<GatewayAnswer> {
-    this.gate.admit(passage.scope);
+    this.gate.admit(passage.rateScopes);
     const { tools, upstream } = this.#services;
     const { request, target } = passage;
     const { headers, signal } = request;
     const body = await this.#read(request, true);
-    const known = tools.size === 0 ? [] : (await this.#restore(body, passage, [])).known;
-    const sent = tools.size === 0 ? body.bytes : new ConversationRequest(body, tools.offer(body.value['tools']).definitions, known).text;
+    const known = tools.size === 0 ? [] : (await this.#restore(body, passage, [], true)).known;
+    const sent = tools.size === 0 ? body.bytes : new ConversationRequest(body, tools.offer(body.value).definitions, known).text;
     const answer = await upstream.send({ method: 'POST', target, headers: upstreamHeaders(headers), body: sent, signal });
     return { ...answer, headers: clientHeaders(answer.headers) };
   }
 
-  /** A turn keeps its place until its answer has ended. */
+  /** A turn has its place from when its body is there until its answer has ended: who sends slowly keeps nobody out. */
   async #messages(passage: Passage): Promise<GatewayAnswer> {
-    const place = this.gate.enter(passage.scope);
+    this.gate.admit(passage.rateScopes);
+    this.gate.refuseWhileFull();
+    const { signal: client } = passage.request;
+    const body = await this.#read(passage.request, false);
+    const place = this.gate.enter();
     this.report.count('turns');
-    const { headers, body, signal: client } = passage.request;
     const gone = new AbortController();
     const signal = firstAborted([client, gone.signal, place.harvest]);
     try {
-      const answer = await this.#answer(passage, await this.#read({ headers, body, signal }, false), { signal, abort: () => gone.abort(), harvest: place.harvest });
+      const answer = await this.#answer(passage, body, { signal, abort: () => gone.abort(), harvest: place.harvest });
       if (isSource(answer.body)) return { ...answer, body: holding(answer.body, () => place.leave()) };
       place.leave();
       return answer;
@@ -152,10 +177,10 @@ export class Gateway {
     const { signal, abort, harvest } = ending;
     const send = { method: 'POST', target, headers: upstreamHeaders(request.headers), signal };
     if (tools.size === 0) return this.#untouched(await upstream.send({ ...send, body: body.bytes }), requestId, ending);
-    const { known, resumed } = await this.#restore(body, passage, this.#retried(body, passage));
-    const offer = tools.offer(body.value['tools']);
+    const { known, resumed, author } = await this.#restore(body, passage, this.#retried(body, passage));
+    const offer = tools.offer(body.value);
     const conversation = new ConversationRequest(body, offer.definitions, known);
-    const turn = new GatewayTurn(this.#services, { requestId, scope, value: body.value, retryKey: () => retryKeys(scope, body.text, runtime.wallNow())[0], conversation, offer, resumed, upstream: send, harvest });
+    const turn = new GatewayTurn(this.#services, { requestId, scope, value: body.value, retryKey: () => retryKeys(scope, body.text, runtime.wallNow())[0], conversation, offer, resumed, author, upstream: send, harvest });
     try {
       const first = await upstream.send({ ...send, body: turn.firstBody });
       if (!isOk(first)) await turn.keepForRetry();
@@ -196,22 +221,24 @@ export class Gateway {
   }
 
   /** Asks the state for what the client does not see. */
-  async #restore({ value }: RequestBody, passage: Passage, retries: readonly string[]): Promise<{ readonly known: Known; readonly resumed: readonly string[] }> {
+  async #restore({ value }: RequestBody, passage: Passage, retries: readonly string[], counting = false): Promise<Restored> {
     const { requestId, scope } = passage;
-    const messages = knownMessages(value['messages'] as readonly unknown[], scope);
+    const messages = knownMessages(value, scope);
     const keys = [...new Set([...messages.map(({ key }) => key), ...retries])];
-    if (keys.length === 0) return { known: [], resumed: [] };
+    if (keys.length === 0) return { known: [], resumed: [], author: requestId };
     const pending = messages.find((message) => message.pending);
     const records = await this.#retrieve(keys, pending, requestId);
     const known = messages.flatMap((one): Known => {
       const record = records.get(one.key);
       return record === undefined || !isAbout(record, one) ? [] : [[one, record]];
     });
-    if (pending !== undefined && this.#settings.unknownCalls === 'refuse' && !known.some(([message]) => message === pending)) {
+    // A count has no `metadata`, so that what is kept for a user is not found; it need not be exact.
+    const refuses = this.#settings.unknownCalls === 'refuse' && !counting;
+    if (pending !== undefined && refuses && !known.some(([message]) => message === pending)) {
       throw new GatewayError('state_unknown', `The tool calls of messages.${pending.place} are not known to this gateway, or no longer; begin the turn again from the message before it`);
     }
     const [kept] = retries.flatMap((key) => records.get(key) ?? []);
-    return { known, resumed: piecesOf(kept?.before ?? '[]') };
+    return { known, resumed: piecesOf(kept === undefined || kept.before === '' ? '[]' : kept.before), author: kept?.author ?? requestId };
   }
 
   async #retrieve(keys: readonly string[], pending: KnownMessage | undefined, requestId: string): Promise<ReadonlyMap<string, ConversationRecord>> {

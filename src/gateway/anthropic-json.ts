@@ -41,6 +41,34 @@ export function nestsDeeper(text: string, max: number): boolean {
   return false;
 }
 
+/** A name as it is read, however it is spelled. */
+const nameOf = (spelled: string): string => (spelled.includes('\\') ? String(JSON.parse(spelled)) : spelled.slice(1, -1));
+
+/**
+ * The name of a member that an object of a text that is JSON has twice; `undefined` for none. Parsers differ in which of the two they take: what
+ * was checked here would not be what the upstream reads. Linear, without recursion.
+ */
+export function doubledMember(text: string): string | undefined {
+  /** Of each object that is open, its names; none for a list. */
+  const open: Array<Set<string> | undefined> = [];
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) {
+      const end = afterString(text, at);
+      const names = open.at(-1);
+      if (names !== undefined && text.charCodeAt(skipSpace(text, end)) === COLON) {
+        const name = nameOf(text.slice(at, end));
+        if (names.has(name)) return name;
+        names.add(name);
+      }
+      at = end - 1;
+    } else if (code === OPEN_OBJECT) open.push(new Set());
+    else if (code === OPEN_LIST) open.push(undefined);
+    else if (code === CLOSE_LIST || code === CLOSE_OBJECT) open.pop();
+  }
+  return undefined;
+}
+
 const skipSpace = (text: string, from: number): number => {
   let at = from;
   while (text.charCodeAt(at) <= 0x20) at++;

@@ -4,7 +4,7 @@ import type { Runtime } from '../contract/runtime.ts';
 import type { AnyTool } from '../contract/tool.ts';
 import type { PlanOptions } from '../contract/turn.ts';
 import { retryPolicy } from '../policy/backoff.ts';
-import { checkKeys, checkNumber, checkOneOf, integer, integerOrInfinity, positiveDuration } from '../policy/check.ts';
+import { checkKeys, checkNumber, checkOneOf, given, integer, integerOrInfinity, positiveDuration } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
 import { fetchTransport, type FetchLike } from './anthropic-fetch.ts';
 import type { HeaderList, HeaderReader } from './anthropic-headers.ts';
@@ -18,13 +18,15 @@ import { memoryConversationState } from './conversation-memory.ts';
 export interface GatewayLimits {
   /** Bytes of a request's body. Default 33,554,432: 32 MB, Anthropic's own limit. */
   readonly maxBodyBytes: number;
+  /** How long a body may take to come. Default 60,000. */
+  readonly bodyTimeoutMs: number;
   /** How deep a body may be nested. Default 64, as everywhere (R-9.2). */
   readonly maxDepth: number;
   /** Blocks of one message, of one tool result, of `system`. Default 4,096. */
   readonly maxBlocks: number;
   /** Turns at a time. Default 1,000. */
   readonly maxTurns: number;
-  /** How often one API key may ask. Default: no limit. */
+  /** How often one API key may ask; of a request that shows several, each has asked. Default: no limit. */
   readonly rate?: RateLimit;
   /** Calls of the gateway's tools in one step; those beyond are answered `limit_exceeded`. Default 32. */
   readonly toolCallsPerStep: number;
@@ -58,7 +60,9 @@ export interface AnthropicGatewayOptions {
   readonly upstreamRetry?: Partial<RetryPolicy>;
   /**
    * Whose conversation a request is part of: state and rates never cross scopes. Default: a hash of its API key or bearer token; one scope for all
-   * requests without either. Where tokens are renewed within a conversation, name its owner by something that stays.
+   * requests without either. Where one key stands for many people it has to name the end user, by a header that your own server sets: what two of
+   * them say is told apart only by `system`, `metadata.user_id`, the model and the messages. Where tokens are renewed within a conversation, name
+   * its owner by something that stays.
    */
   readonly scope?: (headers: Headers) => string;
   readonly logger?: GatewayLogger;
@@ -75,13 +79,15 @@ export interface GatewaySettings extends Required<Omit<AnthropicGatewayOptions, 
   readonly limits: GatewayLimits;
   readonly upstreamRetry: RetryPolicy;
   readonly scope: (headers: HeaderList) => string;
+  /** Whose requests are counted together: all that a request is counted for. */
+  readonly rateScopes: (headers: HeaderList) => readonly string[];
   readonly transport: Transport;
   /** The transport is the caller's `fetch`. */
   readonly ownFetch: boolean;
 }
 
 const KEYS = ['upstream', 'tools', 'spillway', 'state', 'statePolicy', 'unknownCalls', 'turn', 'limits', 'pingMs', 'upstreamTimeoutMs', 'upstreamRetry', 'scope', 'logger', 'fetch', 'runtime'];
-const LIMITS: GatewayLimits = { maxBodyBytes: 33_554_432, maxDepth: 64, maxBlocks: 4_096, maxTurns: 1_000, toolCallsPerStep: 32, steps: 25, outputChars: 200_000 };
+const LIMITS: GatewayLimits = { maxBodyBytes: 33_554_432, bodyTimeoutMs: 60_000, maxDepth: 64, maxBlocks: 4_096, maxTurns: 1_000, toolCallsPerStep: 32, steps: 25, outputChars: 200_000 };
 const PING_MS = 2_000;
 const UPSTREAM_TIMEOUT_MS = 600_000;
 const COUNT_MAX = 1_000_000_000;
@@ -98,10 +104,11 @@ const urlOf = (upstream: string | URL): URL => {
   return url;
 };
 
-const limitsOf = (given: Partial<GatewayLimits>): GatewayLimits => {
-  checkKeys('limits', given, [...Object.keys(LIMITS), 'rate']);
-  const limits = { ...LIMITS, ...given };
+const limitsOf = (options: Partial<GatewayLimits>): GatewayLimits => {
+  checkKeys('limits', options, [...Object.keys(LIMITS), 'rate']);
+  const limits = { ...LIMITS, ...given(options) };
   for (const name of ['maxBodyBytes', 'maxBlocks', 'maxTurns', 'toolCallsPerStep', 'steps'] as const) checkNumber(`limits.${name}`, limits[name], integer(1, COUNT_MAX));
+  checkNumber('limits.bodyTimeoutMs', limits.bodyTimeoutMs, positiveDuration);
   checkNumber('limits.maxDepth', limits.maxDepth, integer(8, 512));
   checkNumber('limits.outputChars', limits.outputChars, integerOrInfinity(1, COUNT_MAX));
   if (limits.rate !== undefined) {
@@ -112,8 +119,24 @@ const limitsOf = (given: Partial<GatewayLimits>): GatewayLimits => {
   return limits;
 };
 
-/** Requests with one key are of one party, whichever header it is in. It is hashed before it goes anywhere. */
-const scopeOfKey = (headers: HeaderReader): string => headers.get('x-api-key') ?? headers.get('authorization')?.replace(/^bearer\s+/i, '') ?? '';
+/**
+ * The keys that a request shows, whichever headers they are in, each once: no key gets another scope by being sent twice, or beside a made-up one
+ * that the upstream passes over. They are hashed before they go anywhere.
+ */
+const keysOf = (headers: HeaderReader): readonly string[] => {
+  const listed = (name: string): readonly string[] => headers.get(name)?.split(',') ?? [];
+  const tokens = listed('authorization').map((value) => value.trim().replace(/^bearer\s+/i, ''));
+  return [...new Set([...listed('x-api-key'), ...tokens].map((key) => key.trim()).filter((key) => key !== ''))].toSorted();
+};
+
+const scopesOf = (scope: AnthropicGatewayOptions['scope']): Pick<GatewaySettings, 'scope' | 'rateScopes'> => {
+  if (scope !== undefined) return { scope: (headers) => scope(headers.toHeaders()), rateScopes: (headers) => [scope(headers.toHeaders())] };
+  const rateScopes = (headers: HeaderReader): readonly string[] => {
+    const keys = keysOf(headers);
+    return keys.length === 0 ? [''] : keys;
+  };
+  return { scope: (headers) => keysOf(headers).join('\n'), rateScopes };
+};
 
 /** @throws RangeError for an option out of its range */
 export function gatewaySettings(options: AnthropicGatewayOptions): GatewaySettings {
@@ -138,7 +161,7 @@ export function gatewaySettings(options: AnthropicGatewayOptions): GatewaySettin
     pingMs,
     upstreamTimeoutMs,
     upstreamRetry: retryPolicy(options.upstreamRetry ?? {}, STEP_RETRY),
-    scope: scope === undefined ? scopeOfKey : (headers) => scope(headers.toHeaders()),
+    ...scopesOf(scope),
     logger: options.logger,
     transport: fetchTransport(ownFetch ?? ((url, init) => fetch(url, init))),
     ownFetch: ownFetch !== undefined,

@@ -14,7 +14,7 @@ export interface KnownMessage {
 }
 
 /** A hash that nobody can turn round, nor make collide by where one part ends. */
-export const keyOf = (scope: string, kind: 'use' | 'said' | 'retry', id: string): string => `${scope}:${kind}:${sha256(JSON.stringify([scope, kind, id.toWellFormed()]))}`;
+const keyOf = (scope: string, kind: 'use' | 'said' | 'retry', id: string): string => `${scope}:${kind}:${sha256(JSON.stringify([scope, kind, id.toWellFormed()]))}`;
 
 /** For how long a request that is sent again may be known, at least; twice that, at most. */
 const RETRY_WINDOW_MS = 600_000;
@@ -31,39 +31,78 @@ const blocksOf = ({ content }: Fields): readonly Fields[] => (typeof content ===
 
 const idsOf = (message: Fields): string[] => blocksOf(message).flatMap(({ type, id }) => (type === 'tool_use' && typeof id === 'string' ? [id] : []));
 
+/** What a text says, however a client lays it out: clients trim and join texts. */
+const bare = (text: unknown): string => String(text).replaceAll(/\s+/g, '').toWellFormed();
+
 /** What of a message stays the same however a client stores it: clients move cache marks, drop thinking, join texts and trim them. */
 const essence = (message: Fields): string => {
   const texts: string[] = [];
   const ids: unknown[] = [];
   for (const { type, text, id, tool_use_id: answered } of blocksOf(message)) {
-    if (type === 'text') texts.push(String(text).replaceAll(/\s+/g, ''));
+    if (type === 'text') texts.push(bare(text));
     else if (type === 'tool_use') ids.push(id);
     else if (type === 'tool_result') ids.push(answered);
   }
-  return JSON.stringify([message['role'], texts.join('').toWellFormed(), ids.map((id) => String(id).toWellFormed())]);
+  return JSON.stringify([message['role'], texts.join(''), ids.map((id) => String(id).toWellFormed())]);
 };
 
-/** Identifies a conversation up to a message, by what it says. */
-export const chained = (before: string, message: Fields): string => sha256(before + essence(message));
+/** Without cache marks, at any depth: clients move them. */
+const unmarked = (name: string, value: unknown): unknown => (name === 'cache_control' ? undefined : typeof value === 'string' ? value.toWellFormed() : value);
 
-/** The end of the chain over all messages. */
-export const chainOf = (messages: readonly unknown[]): string => messages.reduce<string>((chain, message) => chained(chain, fieldsOf(message)), '');
+/** What a user shows beside texts: files, and what tools gave. Two who say the same of different pictures have different conversations. */
+const shown = (message: Fields): string => (message['role'] === 'user' ? JSON.stringify(blocksOf(message).filter(({ type }) => type !== 'text'), unmarked) : '');
+
+/** What names a conversation up to a message. */
+export interface Chain {
+  /** By what is said, and by the ids of calls: those are the API's own, and no two conversations have the same but by one going on from the other. */
+  readonly ids: string;
+  /** By what is shown, too: what stands for an answer without calls. */
+  readonly whole: string;
+}
+
+/** The block that Claude Code puts before a system prompt: it differs from request to request, and says nothing to the model. */
+const ATTRIBUTION = /^x-anthropic-billing-header:/;
+
+const systemOf = (system: unknown): string => {
+  const texts = typeof system === 'string' ? [system] : Array.isArray(system) ? system.map((block) => fieldsOf(block)['text']) : [];
+  return texts.filter((text) => !ATTRIBUTION.test(String(text))).map(bare).join('');
+};
+
+/** Where a conversation begins: for whom it is held, and by what model (R-13.6). */
+const beginningOf = ({ system, metadata, model }: Fields): Chain => {
+  const user = fieldsOf(metadata)['user_id'] ?? null;
+  const digest = sha256(JSON.stringify([systemOf(system), user, model], (_, value: unknown) => (typeof value === 'string' ? value.toWellFormed() : value)));
+  return { ids: digest, whole: digest };
+};
+
+/** A conversation with one message more. */
+export const chained = ({ ids, whole }: Chain, message: Fields): Chain => {
+  const said = essence(message);
+  return { ids: sha256(ids + said), whole: sha256(JSON.stringify([whole, said, shown(message)])) };
+};
+
+/** The end of the chain over all messages of a request. */
+export const chainOf = (body: Fields): Chain => (body['messages'] as readonly unknown[]).reduce<Chain>((chain, message) => chained(chain, fieldsOf(message)), beginningOf(body));
+
+/** What an answer is kept under, the chain ending with it: by the first of the client's own calls in it, or by what it says. */
+export const answerKey = (scope: string, chain: Chain, firstId: string | undefined): string =>
+  firstId === undefined ? keyOf(scope, 'said', chain.whole) : keyOf(scope, 'use', JSON.stringify([chain.ids, firstId]));
 
 /** Messages looked up in one request; older ones stay as the client has them. */
 const LOOKED_UP_MAX = 200;
 
 /** The assistant messages that something may be known of. */
-export function knownMessages(messages: readonly unknown[], scope: string): KnownMessage[] {
+export function knownMessages(body: Fields, scope: string): KnownMessage[] {
+  const messages = body['messages'] as readonly unknown[];
   const lastAssistant = messages.findLastIndex((message) => fieldsOf(message)['role'] === 'assistant');
-  let chain = '';
+  let chain = beginningOf(body);
   const found = messages.flatMap((given, place): KnownMessage[] => {
     const message = fieldsOf(given);
     chain = chained(chain, message);
     if (message['role'] !== 'assistant') return [];
     const toolUseIds = idsOf(message);
     const [first] = toolUseIds;
-    const key = first === undefined ? keyOf(scope, 'said', chain) : keyOf(scope, 'use', first);
-    return [{ place, key, toolUseIds, pending: first !== undefined && place === lastAssistant }];
+    return [{ place, key: answerKey(scope, chain, first), toolUseIds, pending: first !== undefined && place === lastAssistant }];
   });
   return found.slice(-LOOKED_UP_MAX);
 }

@@ -12,6 +12,7 @@ const result = (shape: string, says: string): Shape => ({ kind: 'malformed_tool_
 
 /** What can be wrong with a request's shape. */
 export type ShapeRule =
+  | 'doubled_member'
   | 'model'
   | 'max_tokens'
   | 'stream'
@@ -29,6 +30,8 @@ export type ShapeRule =
   | 'many_blocks'
   | 'block'
   | 'text'
+  | 'source'
+  | 'thread'
   | 'use_place'
   | 'use_id'
   | 'use_name'
@@ -39,6 +42,7 @@ export type ShapeRule =
   | 'result_content'
   | 'result_block'
   | 'nested_block'
+  | 'result_source'
   | 'result_flag'
   | 'empty_error'
   | 'orphan_result'
@@ -48,6 +52,7 @@ export type ShapeRule =
 
 /** Every malformed shape that is refused before the upstream sees it (R-13.3). */
 const SHAPES: Readonly<Record<ShapeRule, Shape>> = {
+  doubled_member: request('two members of one name in an object', 'The body has an object with two members of the name {id}; give each name once'),
   model: request('`model` absent, empty, or no text', 'model: must be the name of a model'),
   max_tokens: request('`max_tokens` absent, or no integer from 0', 'max_tokens: must be an integer from 0'),
   stream: request('`stream` neither true nor false', 'stream: must be true or false'),
@@ -65,6 +70,8 @@ const SHAPES: Readonly<Record<ShapeRule, Shape>> = {
   many_blocks: request('more blocks in a message, a result or `system` than the limit', '{at}: holds more blocks than this gateway takes in one list; send fewer'),
   block: request('a block that is no object with a `type`', '{at}: must be a block: an object with a type'),
   text: request('a `text` block without text', '{at}.text: must be a text'),
+  source: request('an `image` or `document` block without a `source`', '{at}.source: an image or a document needs its source, an object'),
+  thread: request('`thread` no object with a `type`', 'thread: must be an object with a type'),
   use_place: result('`tool_use` outside an assistant message', '{at}: tool_use blocks can only be in assistant messages'),
   use_id: result('`tool_use` whose `id` is absent, or not letters, digits, `_` and `-`', '{at}.id: a tool_use needs an id of letters, digits, _ and -'),
   use_name: result('`tool_use` without a `name`', '{at}.name: a tool_use needs the name of its tool'),
@@ -74,6 +81,7 @@ const SHAPES: Readonly<Record<ShapeRule, Shape>> = {
   result_id: result('`tool_result` without a `tool_use_id`', '{at}.tool_use_id: a tool_result needs the id of the tool_use that it answers'),
   result_content: result('`tool_result` whose `content` is neither a text nor a list of blocks', '{at}.content: the content of a tool_result must be a text or a list of blocks'),
   result_block: result('a block in a `tool_result` that is no object with a `type`, or a `text` without text', '{at}: must be a block: an object with a type, and with a text if it is of type text'),
+  result_source: result('an `image` or `document` block in a `tool_result` without a `source`', '{at}.source: an image or a document needs its source, an object'),
   nested_block: result('`tool_use` or `tool_result` in a `tool_result`', '{at}: a tool_result cannot hold tool_use or tool_result blocks'),
   result_flag: result('`is_error` neither true nor false', '{at}.is_error: must be true or false'),
   empty_error: result('`is_error: true` with nothing in `content`', '{at}.content: cannot be empty when is_error is true; say what failed'),

@@ -10,6 +10,7 @@ import type { ToolErrorKind } from '../contract/error-kind.ts';
 import type { AnyTool } from '../contract/tool.ts';
 import type { PlanOptions } from '../contract/turn.ts';
 import type { Block, Fields } from './anthropic-blocks.ts';
+import { clientNames } from './anthropic-client-tools.ts';
 
 /** Anthropic's own limit. */
 const NAME_MAX = 128;
@@ -42,6 +43,21 @@ export interface GatewayToolLimits {
 
 const isText = (value: unknown): value is string => typeof value === 'string';
 
+/** What a tool is offered by, beside its name. */
+const described = (tool: AnyTool): Fields => {
+  const { description, inputSchema } = definitionOf(tool);
+  return { ...(description === undefined || description === '' ? {} : { description }), input_schema: inputSchema };
+};
+
+/** A worker makes a gateway for each request, out of the same tools: their schemas are written once. */
+const descriptions = new WeakMap<AnyTool, Fields>();
+
+const describedOnce = (tool: AnyTool): Fields => {
+  const known = descriptions.get(tool) ?? described(tool);
+  descriptions.set(tool, known);
+  return known;
+};
+
 /** The gateway's own tools: how they are offered, and how their calls run. */
 export class GatewayTools {
   readonly #tools: ReadonlyMap<string, AnyTool>;
@@ -53,10 +69,7 @@ export class GatewayTools {
 
   constructor(tools: readonly AnyTool[], layer: AgentLayer, planOptions: PlanOptions, limits: GatewayToolLimits) {
     this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
-    this.#definitions = tools.map((tool) => {
-      const { name, description, inputSchema } = definitionOf(tool);
-      return [name, { ...(description === undefined || description === '' ? {} : { description }), input_schema: inputSchema }];
-    });
+    this.#definitions = tools.map((tool) => [tool.name, describedOnce(tool)]);
     this.#layer = layer;
     this.#planOptions = planOptions;
     this.#limits = agentLimits({ toolCallsPerTurn: limits.toolCallsPerStep, turns: limits.steps, outputChars: limits.outputChars, keptChars: 0 });
@@ -67,9 +80,9 @@ export class GatewayTools {
     return this.#tools.size;
   }
 
-  /** @param clientTools the `tools` of the request */
-  offer(clientTools: unknown): Offer {
-    const names = Array.isArray(clientTools) ? clientTools.map((tool: Fields) => tool['name']).filter(isText) : [];
+  /** @param body the client's request */
+  offer(body: Fields): Offer {
+    const names = clientNames(body);
     return names.some((name) => this.#usual.toolOf(name) !== undefined) ? this.#offered(names) : this.#usual;
   }
 

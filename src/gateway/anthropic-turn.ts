@@ -3,7 +3,7 @@ import type { Runtime } from '../contract/runtime.ts';
 import { addUsage, contentJson, fieldsOf, type Block, type Fields } from './anthropic-blocks.ts';
 import type { GatewayReport } from './anthropic-report.ts';
 import type { ConversationRequest } from './anthropic-request.ts';
-import { chainOf, chained, keyOf } from './anthropic-restore.ts';
+import { answerKey, chainOf, chained } from './anthropic-restore.ts';
 import type { GatewayTools, Offer } from './anthropic-tools.ts';
 import { UpstreamRefusal, isTransient, type Upstream, type UpstreamAnswer, type UpstreamRequest } from './anthropic-upstream.ts';
 import type { ConversationClient } from './conversation-client.ts';
@@ -81,6 +81,8 @@ export interface TurnRequest {
   readonly offer: Offer;
   /** Steps made when the same request was sent before, and failed. */
   readonly resumed: readonly string[];
+  /** Who kept them; else whoever makes this turn. */
+  readonly author: string;
   readonly upstream: Omit<UpstreamRequest, 'body'>;
   /** Aborted when the gateway is shut down. */
   readonly harvest: AbortSignal;
@@ -88,7 +90,7 @@ export interface TurnRequest {
 
 /** The `tool_choice` of a last step. */
 const NO_TOOL = '{"type":"none"}';
-const NOTHING: ConversationRecord = { toolUseIds: [], before: '', content: '', results: '' };
+const NOTHING: Omit<ConversationRecord, 'author'> = { toolUseIds: [], before: '', content: '', results: '' };
 const STORAGE_WARNING = 'The conversation state could not be stored: a request that answers these tool calls may fail.';
 
 /** One request of a client through all its steps: the tools of the gateway run between them, and the client sees one answer. */
@@ -129,8 +131,9 @@ export class GatewayTurn {
     return resumed.length === 0 ? conversation.text : conversation.next(resumed, this.#choice(resumed), undefined);
   }
 
-  isOurs({ type, name }: Fields): boolean {
-    return type === 'tool_use' && this.#request.offer.toolOf(name) !== undefined;
+  /** A call of a toolset is the client's, whatever its name. */
+  isOurs({ type, name, toolset_name: toolset }: Fields): boolean {
+    return type === 'tool_use' && (toolset === undefined || toolset === null) && this.#request.offer.toolOf(name) !== undefined;
   }
 
   /** Nothing of the gateway's is in an answer: it can go on as it is, at once. */
@@ -158,7 +161,11 @@ export class GatewayTurn {
   async after(end: StepEnd): Promise<Outcome> {
     this.usage = addUsage(this.usage, end.usage);
     this.#container = end.container ?? this.#container;
-    if (this.isPlain(end)) return { type: 'final' };
+    if (this.isPlain(end)) {
+      this.#visible.push(...end.blocks.map(({ value }) => value));
+      await this.#noteSaid(end.blocks);
+      return { type: 'final' };
+    }
     const ours = end.stopReason === 'tool_use' && !this.#wasLast ? end.blocks.filter(({ value }) => this.isOurs(value)) : [];
     // Calls in an answer that was cut off, or that may have none any more, are not made: the client sees an answer without them.
     const kept = end.blocks.filter((block) => ours.includes(block) || !this.isOurs(block.value));
@@ -238,19 +245,32 @@ export class GatewayTurn {
     const [first] = toolUseIds;
     const all = contentJson(content);
     const hasHidden = this.#hidden.length > 0 || results !== '';
-    if (first === undefined && (!hasHidden || all === '[]')) return { type: 'final' };
-    const said = chained(chainOf(value['messages'] as readonly unknown[]), { role: 'assistant', content: this.#visible });
-    const key = first === undefined ? keyOf(scope, 'said', said) : keyOf(scope, 'use', first);
+    if (first === undefined && (!hasHidden || all === '[]')) {
+      await this.#noteSaid(content);
+      return { type: 'final' };
+    }
+    const key = answerKey(scope, chained(chainOf(value), { role: 'assistant', content: this.#visible }), first);
     const stored = await this.#store(key, { toolUseIds, before: hasHidden ? `[${this.#hidden.join(',')}]` : '', content: hasHidden ? all : '', results });
     // Without calls to answer, what is lost is not missed by the API.
     return stored || first === undefined ? { type: 'final' } : { type: 'final', warning: STORAGE_WARNING };
   }
 
-  async #store(key: string, record: ConversationRecord): Promise<boolean> {
+  /**
+   * Remembers that an answer in words is as the client has it. Another conversation may come to the same words by steps that its client does not see:
+   * the key that stands for both is then a tombstone, and nothing of one is put back into the other (R-13.6).
+   */
+  async #noteSaid(content: readonly Block[]): Promise<void> {
+    if (this.#visible.length === 0 || content.some((block) => block.value['type'] === 'tool_use')) return;
+    const { scope, value } = this.#request;
+    const key = answerKey(scope, chained(chainOf(value), { role: 'assistant', content: this.#visible }), undefined);
+    await this.#store(key, { ...NOTHING, before: '[]' });
+  }
+
+  async #store(key: string, record: Omit<ConversationRecord, 'author'>): Promise<boolean> {
     const { state, report } = this.#services;
     report.count('stateStores');
     try {
-      await state.store(key, record);
+      await state.store(key, { author: this.#request.author, ...record });
       return true;
     } catch (error) {
       report.count('stateStoreFailures');

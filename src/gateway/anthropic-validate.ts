@@ -82,6 +82,20 @@ const isEmptyContent = (content: unknown): boolean => {
   return Array.isArray(content) && content.every((block) => isObject(block) && block['type'] === 'text' && !/\S/.test(String(block['text'])));
 };
 
+const FILES: readonly unknown[] = ['image', 'document'];
+
+/** Images and documents in blocks need a source; a document's source may hold blocks of its own. */
+const checkSource = (block: Fields, at: string, rule: 'source' | 'result_source'): void => {
+  if (!FILES.includes(block['type'])) return;
+  const { source } = block;
+  if (!isObject(source)) throw misshapen(rule, at);
+  const { content } = source;
+  if (!Array.isArray(content)) return;
+  content.forEach((inner: unknown, place) => {
+    if (isObject(inner)) checkSource(inner, `${at}.source.content.${place}`, rule);
+  });
+};
+
 const CALLS: readonly unknown[] = ['tool_use', 'tool_result'];
 
 const checkResultShape = (block: Fields, at: string, { maxBlocks }: ShapeLimits): void => {
@@ -92,6 +106,7 @@ const checkResultShape = (block: Fields, at: string, { maxBlocks }: ShapeLimits)
     content.forEach((inner: unknown, place) => {
       if (!isTyped(inner) || (inner['type'] === 'text' && typeof inner['text'] !== 'string')) throw misshapen('result_block', `${at}.content.${place}`);
       if (CALLS.includes(inner['type'])) throw misshapen('nested_block', `${at}.content.${place}`);
+      checkSource(inner, `${at}.content.${place}`, 'result_source');
     });
   }
   if (isError !== undefined && isError !== null && typeof isError !== 'boolean') throw misshapen('result_flag', at);
@@ -105,16 +120,25 @@ class Pairing {
   /** Of the assistant's turn now: ids without a result, and where they stand. */
   readonly #open = new Map<string, string>();
   #answered = new Set<string>();
+  /** The upstream holds the messages before these: it knows what the first results answer. */
+  #followsHeld: boolean;
   #role: unknown;
   /** The turn now holds more than results. */
   #hasSaid = false;
+
+  constructor(followsHeld: boolean) {
+    this.#followsHeld = followsHeld;
+  }
 
   /** A message begins. */
   turnTo(role: unknown): void {
     // Between calls and their results there is nothing.
     if (role === 'system') return this.#checkAnswered();
     if (role === this.#role) return;
-    if (role === 'assistant') this.settle();
+    if (role === 'assistant') {
+      this.settle();
+      this.#followsHeld = false;
+    }
     this.#role = role;
     this.#hasSaid = false;
   }
@@ -141,7 +165,7 @@ class Pairing {
     if (!isFilled(id)) throw misshapen('result_id', at);
     checkResultShape(block, at, limits);
     if (this.#answered.has(id)) throw misshapen('duplicate_result', at, id);
-    if (!this.#open.delete(id)) throw misshapen('orphan_result', at, id);
+    if (!this.#open.delete(id) && !this.#followsHeld) throw misshapen('orphan_result', at, id);
     this.#answered.add(id);
     if (this.#hasSaid) throw misshapen('late_result', at);
   }
@@ -172,11 +196,18 @@ const checkMessage = (message: unknown, at: string, pairing: Pairing, limits: Sh
     const where = `${at}.content.${place}`;
     if (!isTyped(block)) throw misshapen('block', where);
     if (block['type'] === 'text' && typeof block['text'] !== 'string') throw misshapen('text', where);
+    checkSource(block, where, 'source');
     if (block['type'] === 'tool_use') pairing.use(block, where);
     if (block['type'] === 'tool_result') pairing.result(block, where, limits);
     if (role === 'user' && SAID.includes(block['type'])) pairing.say();
   });
 };
+
+/** Whether the API is to hold the conversation, so that later requests bring only what is new. */
+export const hasThread = ({ thread }: Fields): boolean => thread !== undefined && thread !== null;
+
+/** Whether it holds the messages before those of this request: all that a thread is but the beginning of one. */
+const followsHeld = (body: Fields): boolean => hasThread(body) && !(isObject(body['thread']) && body['thread']['type'] === 'create');
 
 /**
  * Checks what a client sends back before anything is done with it (R-13.3). Fields and kinds of blocks that are not known pass.
@@ -189,8 +220,11 @@ export function validateRequest(body: Fields, counting: boolean, limits: ShapeLi
   checkOptions(body, counting, limits);
   const { messages } = body;
   if (!Array.isArray(messages)) throw misshapen('messages');
-  if (messages.length === 0) throw misshapen('no_messages');
-  const pairing = new Pairing();
+  if (hasThread(body) && !isTyped(body['thread'])) throw misshapen('thread');
+  const isFollowing = followsHeld(body);
+  // An answer that paused goes on by itself.
+  if (messages.length === 0 && !isFollowing) throw misshapen('no_messages');
+  const pairing = new Pairing(isFollowing);
   messages.forEach((message: unknown, place) => checkMessage(message, `messages.${place}`, pairing, limits));
   pairing.settle();
 }

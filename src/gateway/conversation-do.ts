@@ -1,7 +1,7 @@
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { readBody } from './anthropic-body.ts';
 import { requestOf, responseOf } from './anthropic-exchange.ts';
-import { readRecord, retrieveBodySchema, storeBodySchema, type ConversationRecord, type RetrieveAnswer } from './conversation.ts';
+import { TOMBSTONE, keptAfter, keptTextOf, recordOf, retrieveBodySchema, storeBodySchema, type ConversationRecord, type RetrieveAnswer } from './conversation.ts';
 import { GatewayError, errorAnswer } from './error.ts';
 import { liveRuntime } from '../runtime.ts';
 
@@ -78,10 +78,12 @@ export class ConversationStateDO {
 
   async #store(value: unknown): Promise<Response> {
     const { key, record, ttlMs } = checked(storeBodySchema, value);
-    const expiresAtMs = Math.min(Number.MAX_SAFE_INTEGER, Math.ceil(liveRuntime.wallNow() + ttlMs));
-    // No await between them: all are written, or none.
+    const nowMs = liveRuntime.wallNow();
+    const expiresAtMs = Math.min(Number.MAX_SAFE_INTEGER, Math.ceil(nowMs + ttlMs));
+    // No await from here to the last row: of two that store at once each sees what the other wrote, and all is written, or nothing.
+    const text = keptAfter(this.#kept(key, nowMs), keptTextOf(record));
     this.#sql('DELETE FROM conversation WHERE key = ?', key);
-    partsOf(JSON.stringify(record)).forEach((text, part) => this.#sql('INSERT INTO conversation (key, part, text, expires_at) VALUES (?, ?, ?, ?)', key, part, text, expiresAtMs));
+    partsOf(text).forEach((piece, part) => this.#sql('INSERT INTO conversation (key, part, text, expires_at) VALUES (?, ?, ?, ?)', key, part, piece, expiresAtMs));
     const alarmMs = await this.#storage.getAlarm();
     if (alarmMs === null || alarmMs > expiresAtMs) await this.#storage.setAlarm(expiresAtMs);
     return Response.json({ stored: true });
@@ -93,13 +95,18 @@ export class ConversationStateDO {
     const records: Array<[string, ConversationRecord]> = [];
     const damaged: string[] = [];
     for (const key of keys) {
-      const parts = this.#sql('SELECT text FROM conversation WHERE key = ? AND expires_at > ? ORDER BY part', key, nowMs);
-      if (parts.length === 0) continue;
-      const record = readRecord(parts.map(({ text }) => String(text)).join(''));
+      const kept = this.#kept(key, nowMs);
+      if (kept === undefined || kept === TOMBSTONE) continue;
+      const record = recordOf(kept);
       if (record === undefined) damaged.push(key);
       else records.push([key, record]);
     }
     return Response.json({ records: Object.fromEntries(records), damaged } satisfies RetrieveAnswer);
+  }
+
+  #kept(key: string, nowMs: number): string | undefined {
+    const parts = this.#sql('SELECT text FROM conversation WHERE key = ? AND expires_at > ? ORDER BY part', key, nowMs);
+    return parts.length === 0 ? undefined : parts.map(({ text }) => String(text)).join('');
   }
 
   #sql(query: string, ...values: ReadonlyArray<string | number>): ReadonlyArray<Readonly<Record<string, unknown>>> {

@@ -1,7 +1,7 @@
 import type { Runtime } from '../contract/runtime.ts';
 import { checkKeys, checkNumber, integer, positiveDuration } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
-import { CONVERSATION_TTL_MS, type ConversationRecord, type ConversationState } from './conversation.ts';
+import { CONVERSATION_TTL_MS, TOMBSTONE, keptAfter, keptTextOf, recordOf, type ConversationRecord, type ConversationState } from './conversation.ts';
 
 export interface MemoryConversationOptions {
   /** How long a record is kept. Default 86,400,000: a day. */
@@ -17,12 +17,15 @@ const MAX_RECORDS = 25_000;
 const MAX_CHARS = 100_000_000;
 
 interface Kept {
-  readonly record: ConversationRecord;
+  readonly text: string;
   readonly chars: number;
   readonly expiresAtMs: number;
 }
 
 const charsOf = ({ toolUseIds, before, content, results }: ConversationRecord): number => toolUseIds.join('').length + before.length + content.length + results.length;
+
+/** Keys of records that made room, for each record: they are remembered, since another content may come to stand there. */
+const FORGOTTEN_PER_RECORD = 4;
 
 /**
  * Conversation state in the memory of this process: gone with it, and not shared with others.
@@ -41,27 +44,51 @@ export function memoryConversationState(options: MemoryConversationOptions = {})
   checkNumber('maxChars', maxChars, integer(1, Number.MAX_SAFE_INTEGER));
   // A Map holds its keys in the order in which they came: with one lifetime for all, the first is the first to expire.
   const kept = new Map<string, Kept>();
+  /** Keys that made room, until they would have expired: what is stored there next could be another's. */
+  const forgotten = new Map<string, number>();
   let chars = 0;
   const drop = (key: string): void => {
     chars -= kept.get(key)?.chars ?? 0;
     kept.delete(key);
   };
+  const forget = (key: string, expiresAtMs: number): void => {
+    drop(key);
+    forgotten.set(key, expiresAtMs);
+    const [oldest] = forgotten.keys();
+    if (forgotten.size > maxRecords * FORGOTTEN_PER_RECORD && oldest !== undefined) forgotten.delete(oldest);
+  };
+  const keptUnder = (key: string, nowMs: number): string | undefined => {
+    const entry = kept.get(key);
+    if (entry !== undefined && entry.expiresAtMs > nowMs) return entry.text;
+    return (forgotten.get(key) ?? -Infinity) > nowMs ? TOMBSTONE : undefined;
+  };
+  const makeRoom = (nowMs: number): void => {
+    for (const [oldest, { expiresAtMs }] of kept) {
+      const isFull = kept.size > maxRecords || (chars > maxChars && kept.size > 1);
+      if (expiresAtMs <= nowMs) drop(oldest);
+      else if (isFull) forget(oldest, expiresAtMs);
+      else break;
+    }
+  };
   return {
     store: (key, record) => {
+      const nowMs = runtime.now();
+      const text = keptAfter(keptUnder(key, nowMs), keptTextOf(record));
       drop(key);
-      const entry: Kept = { record, chars: charsOf(record), expiresAtMs: runtime.now() + ttlMs };
+      forgotten.delete(key);
+      const entry: Kept = { text, chars: text === TOMBSTONE ? 0 : charsOf(record), expiresAtMs: nowMs + ttlMs };
       kept.set(key, entry);
       chars += entry.chars;
-      for (const [oldest, { expiresAtMs }] of kept) {
-        const isFull = kept.size > maxRecords || (chars > maxChars && kept.size > 1);
-        if (!isFull && expiresAtMs > runtime.now()) break;
-        drop(oldest);
-      }
+      makeRoom(nowMs);
     },
     retrieve: (keys) => {
-      const now = runtime.now();
-      const found = keys.map((key) => [key, kept.get(key)] as const);
-      return new Map(found.flatMap(([key, entry]) => (entry === undefined || entry.expiresAtMs <= now ? [] : [[key, entry.record] as const])));
+      const nowMs = runtime.now();
+      return new Map(
+        keys.flatMap((key): Array<[string, ConversationRecord]> => {
+          const record = recordOf(keptUnder(key, nowMs) ?? TOMBSTONE);
+          return record === undefined ? [] : [[key, record]];
+        }),
+      );
     },
   };
 }

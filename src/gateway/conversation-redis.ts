@@ -1,7 +1,7 @@
 import { redisThrown } from '../entrance/redis.ts';
 import { read } from '../entrance/structure.ts';
 import { checkKeys, checkNumber, positiveDuration } from '../policy/check.ts';
-import { CONVERSATION_TTL_MS, readRecord, type ConversationRecord, type ConversationState } from './conversation.ts';
+import { CONVERSATION_TTL_MS, NOTHING_SAID, TOMBSTONE, keptTextOf, recordOf, type ConversationRecord, type ConversationState } from './conversation.ts';
 
 /** What is used of a client of the packages `redis` (also a cluster's) or `ioredis`. */
 export type ConversationRedisLike =
@@ -15,6 +15,22 @@ export interface RedisConversationOptions {
   /** How long a record is kept. Default 86,400,000: a day. */
   readonly ttlMs?: number;
 }
+
+/**
+ * What `keptAfter` decides, where it lies: of gateways that store at once none may overwrite what it has not seen. KEYS[1] the key; ARGV the author,
+ * what the record says, the lifetime in milliseconds, what an empty record says, the tombstone.
+ */
+const STORE = `
+local text = ARGV[1] .. '\\n' .. ARGV[2]
+local kept = redis.call('GET', KEYS[1])
+if kept then
+  local stop = string.find(kept, '\\n', 1, true)
+  local said = stop and string.sub(kept, stop + 1)
+  local own = stop and string.sub(kept, 1, stop - 1) == ARGV[1]
+  if not (own or said == ARGV[2] or said == ARGV[4]) then text = ARGV[5] end
+end
+redis.call('SET', KEYS[1], text, 'PX', ARGV[3])
+return 1`;
 
 type Send = (key: string, command: string, ...args: string[]) => Promise<unknown>;
 
@@ -48,7 +64,8 @@ export function redisConversationState(client: ConversationRedisLike, options: R
     store: async (key, record) => {
       const name = prefix + key;
       try {
-        await send(name, 'SET', name, JSON.stringify(record), 'PX', lifetime);
+        const { author, said } = keptTextOf(record);
+        await send(name, 'EVAL', STORE, '1', name, author, said, lifetime, NOTHING_SAID, TOMBSTONE);
       } catch (thrown) {
         throw redisThrown(thrown, 'storing a conversation');
       }
@@ -59,7 +76,7 @@ export function redisConversationState(client: ConversationRedisLike, options: R
         const found = await Promise.all(keys.map(async (key) => [key, await send(prefix + key, 'GET', prefix + key)] as const));
         return new Map(
           found.flatMap(([key, text]): Array<[string, ConversationRecord]> => {
-            const record = typeof text === 'string' ? readRecord(text) : undefined;
+            const record = typeof text === 'string' ? recordOf(text) : undefined;
             return record === undefined ? [] : [[key, record]];
           }),
         );

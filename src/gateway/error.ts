@@ -10,6 +10,8 @@ export type GatewayErrorKind =
   | 'malformed_tool_result'
   | 'too_deep'
   | 'request_too_large'
+  | 'body_timeout'
+  | 'thread_unsupported'
   | 'rate_limited'
   | 'overloaded'
   | 'draining'
@@ -41,6 +43,13 @@ export const GATEWAY_ERROR_MEANINGS: Readonly<Record<GatewayErrorKind, GatewayEr
   malformed_tool_result: { status: 400, type: 'invalid_request_error', level: 'warn', description: 'A `tool_result` or `tool_use` block is malformed, or calls and results do not match.' },
   too_deep: { status: 400, type: 'invalid_request_error', level: 'warn', description: 'The body is nested too deeply.' },
   request_too_large: { status: 413, type: 'request_too_large', level: 'warn', description: 'The body is larger than the limit.' },
+  body_timeout: { status: 408, type: 'timeout_error', level: 'warn', description: 'The body did not come whole within its time.' },
+  thread_unsupported: {
+    status: 400,
+    type: 'invalid_request_error',
+    level: 'info',
+    description: '`thread` beside tools of the gateway: `error.details.error_code` is `thread_unsupported_request`, at which the SDK’s tool runner goes on without a thread.',
+  },
   rate_limited: { status: 429, type: 'rate_limit_error', retryAfter: true, level: 'warn', description: 'This key has asked too often.' },
   overloaded: { status: 529, type: 'overloaded_error', retryAfter: true, level: 'warn', description: 'The gateway runs as many turns as it may.' },
   draining: { status: 503, type: 'overloaded_error', retryAfter: true, level: 'info', description: 'The gateway is being shut down.' },
@@ -58,6 +67,8 @@ export const GATEWAY_ERROR_MEANINGS: Readonly<Record<GatewayErrorKind, GatewayEr
 export interface GatewayErrorOptions {
   /** When to ask again. Default 1,000, for kinds that say so. */
   readonly retryAfterMs?: number;
+  /** `error.details` of the answer, as the API has them. */
+  readonly details?: Readonly<Record<string, unknown>>;
   readonly cause?: unknown;
 }
 
@@ -66,11 +77,13 @@ export class GatewayError extends Error {
   override readonly name: string = 'GatewayError';
   readonly kind: GatewayErrorKind;
   readonly retryAfterMs: number | undefined;
+  readonly details: Readonly<Record<string, unknown>> | undefined;
 
-  constructor(kind: GatewayErrorKind, message: string, { retryAfterMs, cause }: GatewayErrorOptions = {}) {
+  constructor(kind: GatewayErrorKind, message: string, { retryAfterMs, details, cause }: GatewayErrorOptions = {}) {
     super(message, cause === undefined ? undefined : { cause });
     this.kind = kind;
     this.retryAfterMs = retryAfterMs;
+    this.details = details;
   }
 }
 
@@ -78,9 +91,9 @@ const RETRY_AFTER_MS = 1_000;
 const FALLBACK = { status: 500, type: 'api_error' } as const;
 
 /** An error body of the Messages API, as JSON text. */
-export function errorBody({ kind, message }: GatewayError, requestId: string): string {
+export function errorBody({ kind, message, details }: GatewayError, requestId: string): string {
   const { type = FALLBACK.type } = GATEWAY_ERROR_MEANINGS[kind];
-  return JSON.stringify({ type: 'error', error: { type, message: message.toWellFormed() }, request_id: requestId });
+  return JSON.stringify({ type: 'error', error: { type, message: message.toWellFormed(), details }, request_id: requestId });
 }
 
 /** An error as an answer of the Messages API. */

@@ -2,38 +2,45 @@ import type { Observable } from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { checkNumber, positiveDuration } from '../policy/check.ts';
+import { ATTEMPT_TIMEOUT_MS } from '../policy/profile.ts';
 import { liveRuntime } from '../runtime.ts';
-import { DirectStream } from './direct-stream.ts';
-import { queueOf } from './expiry.ts';
-import { LimitedSubscriber } from './limited-subscriber.ts';
+import { overdue } from './expiry.ts';
+import { limitedBy } from './limited-by.ts';
 
 /** `30s`, `1.5s`, `200ms`. */
 const worded = (ms: number): string => (ms >= 1000 ? `${Number((ms / 1000).toFixed(3))}s` : `${ms}ms`);
 
+const limits = new WeakMap<ToolExecutionError, number>();
+
 /** The error of an attempt that took too long. It may have taken effect (R-4.1). */
-export const timeoutError = (timeoutMs: number, what = 'Tool timeout'): ToolExecutionError =>
-  new ToolExecutionError('timeout', `${what} after ${worded(timeoutMs)}`, { uncertain: true, details: { timeoutMs } });
+export const timeoutError = (timeoutMs: number, what = 'Tool timeout'): ToolExecutionError => {
+  const error = new ToolExecutionError('timeout', `${what} after ${worded(timeoutMs)}`, { uncertain: true, details: { timeoutMs } });
+  limits.set(error, timeoutMs);
+  return error;
+};
+
+/** The limit that passed, where an error is a timeout of ours: what anyone else throws can hold any number as one. */
+export const limitOf = (error: ToolExecutionError): number | undefined => limits.get(error);
 
 /**
  * A hard limit on a stream, from subscription to completion: at `timeoutMs` it errors, whether or not the source reacts to being unsubscribed.
  *
- * Emits what the source emits until then. A completion at the very instant of the deadline beats it.
+ * ```
+ * source              --a-------------b|
+ * attemptTimeout(8)   --a-----#
+ * ```
  *
- * @param timeoutMs the limit in milliseconds, above 0
+ * Emits what the source emits until then. A completion at the very instant of the deadline beats it (R-4.6). The source is unsubscribed before the
+ * error is told, so that nothing of it overlaps with what follows.
+ *
+ * @param timeoutMs the limit in milliseconds, above 0; 30,000 by default (SI 4.1)
  * @param runtime where time comes from
  * @throws RangeError for a limit out of range; (as the stream's error) `timeout`, transient and uncertain
  *
  * @example
  * search$.pipe(attemptTimeout(2_000));
  */
-export function attemptTimeout(timeoutMs: number, runtime: Runtime = liveRuntime): <T>(source: Observable<T>) => Observable<T> {
+export function attemptTimeout(timeoutMs: number = ATTEMPT_TIMEOUT_MS, runtime: Runtime = liveRuntime): <T>(source: Observable<T>) => Observable<T> {
   checkNumber('timeoutMs', timeoutMs, positiveDuration);
-  const deadlines = queueOf(timeoutMs, runtime);
-  return <T>(source: Observable<T>): Observable<T> =>
-    new DirectStream((subscriber) => {
-      const startedAtMs = runtime.now();
-      const attempt = new LimitedSubscriber(subscriber);
-      source.subscribe(attempt);
-      if (!attempt.closed) attempt.deadline = deadlines.addFrom(startedAtMs, () => attempt.overtake(timeoutError(timeoutMs)));
-    });
+  return limitedBy(() => overdue(timeoutMs, runtime, () => timeoutError(timeoutMs), runtime.now()));
 }

@@ -1,14 +1,16 @@
-import { EMPTY, Observable, Subject, defer, distinctUntilChanged, filter, ignoreElements, map, merge, of, queueScheduler, scan, share, startWith, switchMap, tap, Subscriber } from 'rxjs';
+import { EMPTY, Observable, Subject, defer, distinctUntilChanged, filter, ignoreElements, map, merge, of, scan, share, startWith, switchMap, tap, type Subscriber } from 'rxjs';
 import type { BreakerStateName } from '../contract/breaker-state.ts';
 import type { BreakerOptions } from '../contract/policy.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import type { ErrorReader } from '../contract/tool-error.ts';
+import { rejectionHintMs } from '../policy/breaker-hint.ts';
 import { breakerSettings, type BreakerSettings } from '../policy/breaker-settings.ts';
 import { expireOutcomes } from '../policy/breaker-window.ts';
 import { advanceBreaker, breakerDueMs, decideBreaker, initialBreaker, type BreakerInput, type BreakerMemory, type BreakerOutcome, type Permit } from '../policy/breaker.ts';
 import { readAsCall } from '../policy/classify.ts';
 import { liveRuntime } from '../runtime.ts';
 import { QuietStream } from './quiet-stream.ts';
+import { tellInOrder } from './telling.ts';
 
 /** What a breaker shows of itself. */
 export interface BreakerState {
@@ -30,8 +32,15 @@ export type Admission =
       success(atMs?: number): void;
       /** The error's `retryAfterMs` is a floor under the cooldown. */
       failure(error?: unknown): void;
-      /** It ended, and says nothing about the dependency. */
-      ignore(): void;
+      /** It was refused in words alone, by whomever: a row of failures ends, and nothing else is known of the dependency. */
+      answered(): void;
+      /**
+       * It ended, and says nothing about the dependency.
+       * @param error with which; a refusal by this very breaker tells it that the call needed a second place
+       */
+      ignore(error?: unknown): void;
+      /** It gave a value, and is not done: half-open’s deadline is counted from the last one. A breaker of your own may leave it out. */
+      progress?(): void;
       /** It was given up before it ended. */
       release(): void;
     }
@@ -72,27 +81,23 @@ const show = (memory: BreakerMemory, settings: BreakerSettings, atMs: number): B
   };
 };
 
-/** A hint for one who was rejected. A forced-open breaker has no end of its own, so its cooldown stands in. */
-const retryAfterMs = (memory: BreakerMemory, settings: BreakerSettings, atMs: number): number => {
-  if (memory.rampFromMs !== undefined) return memory.rampFromMs + settings.rampMs - atMs;
-  const dueMs = breakerDueMs(memory, settings);
-  return dueMs === Infinity ? settings.cooldownMs : dueMs - atMs;
-};
-
-type PermitEnd = (given: Permit, startedAtMs: number, outcome: BreakerOutcome, error?: unknown, atMs?: number) => void;
+interface PermitOwner {
+  ended(given: Permit, startedAtMs: number, outcome: BreakerOutcome, error?: unknown, atMs?: number): void;
+  progressed(given: Permit): void;
+}
 
 /** Ends once. A class: five functions for each call would cost more than its two decisions. */
 class LivePermit implements GivenPermit {
   readonly admitted = true;
   readonly #given: Permit;
   readonly #startedAtMs: number;
-  readonly #end: PermitEnd;
+  readonly #owner: PermitOwner;
   #ended = false;
 
-  constructor(given: Permit, startedAtMs: number, end: PermitEnd) {
+  constructor(given: Permit, startedAtMs: number, owner: PermitOwner) {
     this.#given = given;
     this.#startedAtMs = startedAtMs;
-    this.#end = end;
+    this.#owner = owner;
   }
 
   success(atMs?: number): void {
@@ -103,8 +108,16 @@ class LivePermit implements GivenPermit {
     this.#settle('failure', error);
   }
 
-  ignore(): void {
-    this.#settle('ignored');
+  answered(): void {
+    this.#settle('answered');
+  }
+
+  ignore(error?: unknown): void {
+    this.#settle('ignored', error);
+  }
+
+  progress(): void {
+    if (!this.#ended && this.#given.probeEpoch !== undefined) this.#owner.progressed(this.#given);
   }
 
   release(): void {
@@ -114,27 +127,20 @@ class LivePermit implements GivenPermit {
   #settle(outcome: BreakerOutcome, error?: unknown, atMs?: number): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#end(this.#given, this.#startedAtMs, outcome, error, atMs);
+    this.#owner.ended(this.#given, this.#startedAtMs, outcome, error, atMs);
   }
+}
+
+/** The errors of refusals, each with the breaker that refused. */
+const refusals = new WeakMap<object, Breaker>();
+
+/** Remembers whose refusal an error is, so that a probe that ends with it can tell its breaker that it needed a second place. */
+export function refusedBy<E extends object>(breaker: Breaker, refusal: E): E {
+  refusals.set(refusal, breaker);
+  return refusal;
 }
 
 type Step = readonly [BreakerMemory, Permit | undefined];
-
-/** Holds the last step of the fold. A Subscriber, so that RxJS does not wrap it in one of its own. */
-class Folded extends Subscriber<Step> {
-  step: Step;
-
-  constructor(memory: BreakerMemory) {
-    // RxJS's operators have subscribers of their own, behind a function that it does not export.
-    // oxlint-disable-next-line typescript/no-deprecated
-    super();
-    this.step = [memory, undefined];
-  }
-
-  override next(step: Step): void {
-    this.step = step;
-  }
-}
 
 /**
  * A circuit breaker: it counts outcomes, stops calling what keeps failing, and probes for its recovery.
@@ -157,22 +163,48 @@ export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = l
 
 /** The same, for who reads errors in another way. */
 export function createBreakerReading(read: ErrorReader, options: BreakerOptions, runtime: Runtime, onChange?: BreakerChange): Breaker {
+  return createOpenBreaker(read, options, runtime, onChange === undefined ? {} : { changed: onChange }).breaker;
+}
+
+/** A breaker, and what it knows. */
+export interface OpenBreaker {
+  readonly breaker: Breaker;
+  readonly settings: BreakerSettings;
+  /** All that it knows, as it was last told something. */
+  readonly memory: BreakerMemory;
+  /** Tells it something; gives the permit where that asked for admission. */
+  tell(input: BreakerInput): Permit | undefined;
+  /** What the end of an attempt is to be told as. */
+  outcomeOf(given: Permit, startedAtMs: number, outcome: BreakerOutcome, error: unknown, atMs?: number): Extract<BreakerInput, { type: 'outcome' }>;
+}
+
+/** Who made a breaker, and hears of it. */
+export interface BreakerKeeper {
+  readonly changed?: BreakerChange;
+  /** Somebody begins to watch `state$`; what it gives is called when they stop. */
+  readonly watched?: () => () => void;
+}
+
+/** A breaker for who has to see and to replace what it knows: one that several processes share. */
+export function createOpenBreaker(read: ErrorReader, options: BreakerOptions, runtime: Runtime, keeper: BreakerKeeper = {}): OpenBreaker {
   const settings = breakerSettings(options);
-  const folded = new Folded(initialBreaker(settings));
+  let step: Step = [initialBreaker(settings), undefined];
   // The scan's own subscriber is told, and no Subject in front of it: that costs as much as the decision.
-  let scanned: Subscriber<BreakerInput> | undefined;
-  new Observable<BreakerInput>((subscriber) => void (scanned = subscriber)).pipe(scan((step: Step, input) => decideBreaker(step[0], input, settings), folded.step)).subscribe(folded);
+  let inputs: Subscriber<BreakerInput> | undefined;
+  new Observable<BreakerInput>((subscriber) => void (inputs = subscriber))
+    .pipe(scan((before: Step, input) => decideBreaker(before[0], input, settings), step))
+    .subscribe((next) => (step = next));
 
   const told$ = new Subject<BreakerInput>();
   const changes$ = new Subject<BreakerMemory>();
   const dues$ = new Subject<number>();
-  let shownType = folded.step[0].type;
+  let shownType = step[0].type;
 
   const publish = (input: BreakerInput, from: BreakerStateName, now: BreakerMemory): void => {
     told$.next(input);
     if (now.type === from) return;
     try {
-      onChange?.(from, now.type);
+      keeper.changed?.(from, now.type);
     } catch {
       // A listener's failure is its own.
     }
@@ -180,22 +212,22 @@ export function createBreakerReading(read: ErrorReader, options: BreakerOptions,
   };
 
   const tell = (input: BreakerInput): Permit | undefined => {
-    scanned?.next(input);
+    inputs?.next(input);
     // Kept here: an observer that calls back into the breaker replaces both.
-    const now = folded.step[0];
-    const given = folded.step[1];
+    const now = step[0];
+    const given = step[1];
     const from = shownType;
     shownType = now.type;
     if (dues$.observed) dues$.next(breakerDueMs(now, settings));
     // One queue for all: an observer that calls back cannot make others hear of a later input or change first.
-    if (now.type !== from || told$.observed) queueScheduler.schedule(() => publish(input, from, now));
+    if (now.type !== from || told$.observed) tellInOrder(() => publish(input, from, now));
     return given;
   };
 
   // Watching a breaker does not keep a process alive.
   const idle = runtime.background ?? runtime;
   // Shared by all who watch: one timer for the moment at which time alone changes the state.
-  const ticks$ = defer(() => dues$.pipe(startWith(breakerDueMs(folded.step[0], settings)))).pipe(
+  const ticks$ = defer(() => dues$.pipe(startWith(breakerDueMs(step[0], settings)))).pipe(
     distinctUntilChanged(),
     switchMap((dueMs) => (dueMs === Infinity ? EMPTY : idle.after(Math.max(0, dueMs - runtime.now())).pipe(map(() => dueMs)))),
     // Timers may come a fraction of a millisecond early; the tick is of the instant it was set for.
@@ -204,21 +236,27 @@ export function createBreakerReading(read: ErrorReader, options: BreakerOptions,
     share(),
   );
 
-  const end: PermitEnd = (given, startedAtMs, outcome, error, atMs = runtime.now()) => {
-    const hintMs = error === undefined ? undefined : read(error, () => runtime.wallNow()).error.retryAfterMs;
-    const ended = { type: 'outcome', atMs, permit: given, outcome, durationMs: atMs - startedAtMs } as const;
-    tell(hintMs === undefined ? ended : { ...ended, retryAfterMs: hintMs });
+  const outcomeOf: OpenBreaker['outcomeOf'] = (permit, startedAtMs, outcome, error, atMs = runtime.now()) => {
+    const ended = { type: 'outcome', atMs, permit, outcome, durationMs: atMs - startedAtMs } as const;
+    if (error === undefined) return ended;
+    if (outcome === 'ignored') return refusals.get(error as object) === breaker ? { ...ended, starved: true } : ended;
+    const hintMs = read(error, () => runtime.wallNow()).error.retryAfterMs;
+    return hintMs === undefined ? ended : { ...ended, retryAfterMs: hintMs };
+  };
+  const owner: PermitOwner = {
+    ended: (given, startedAtMs, outcome, error, atMs) => void tell(outcomeOf(given, startedAtMs, outcome, error, atMs)),
+    progressed: (given) => void tell({ type: 'progress', atMs: runtime.now(), permit: given }),
   };
 
   const admit = (atMs = runtime.now()): Admission => {
-    const given = tell(folded.step[0].rampFromMs === undefined ? { type: 'admit', atMs } : { type: 'admit', atMs, random: runtime.random() });
-    if (given === undefined) return { admitted: false, retryAfterMs: retryAfterMs(folded.step[0], settings, atMs) };
-    return new LivePermit(given, atMs, end);
+    const given = tell(step[0].rampFromMs === undefined ? { type: 'admit', atMs } : { type: 'admit', atMs, random: runtime.random() });
+    if (given === undefined) return { admitted: false, retryAfterMs: rejectionHintMs(step[0], settings, atMs) };
+    return new LivePermit(given, atMs, owner);
   };
 
   const states$ = defer(() => {
     tell({ type: 'tick', atMs: runtime.now() });
-    const seen = folded.step[0];
+    const seen = step[0];
     // Changes first, for what the watcher does at its first sight; older ones may still be on their way to others.
     return merge(changes$.pipe(filter(({ generation }) => generation > seen.generation)), of(seen), ticks$);
   }).pipe(
@@ -226,16 +264,27 @@ export function createBreakerReading(read: ErrorReader, options: BreakerOptions,
     distinctUntilChanged((a, b) => a.type === b.type),
   );
 
-
-  return {
+  const breaker: Breaker = {
     get state() {
-      return show(folded.step[0], settings, runtime.now());
+      return show(step[0], settings, runtime.now());
     },
-    state$: new QuietStream((subscriber) => states$.subscribe(subscriber)),
+    state$: new QuietStream((subscriber) => {
+      subscriber.add(keeper.watched?.());
+      return states$.subscribe(subscriber);
+    }),
     inputs$: new QuietStream((subscriber) => told$.subscribe(subscriber)),
     admit,
     forceOpen: () => void tell({ type: 'force_open', atMs: runtime.now() }),
     reset: () => void tell({ type: 'reset', atMs: runtime.now() }),
     disable: () => void tell({ type: 'disable', atMs: runtime.now() }),
+  };
+  return {
+    breaker,
+    settings,
+    get memory() {
+      return step[0];
+    },
+    tell,
+    outcomeOf,
   };
 }

@@ -1,21 +1,21 @@
-import { Subscriber, type Observable } from 'rxjs';
+import { Observable, tap } from 'rxjs';
 import { ToolExecutionError, type ErrorReader } from '../contract/tool-error.ts';
 import { breakerOutcome } from '../policy/breaker-outcome.ts';
 import type { BreakerOutcome } from '../policy/breaker.ts';
 import { readAsCall } from '../policy/classify.ts';
 import { liveRuntime } from '../runtime.ts';
-import type { Breaker, GivenPermit } from './breaker.ts';
-import { DirectStream } from './direct-stream.ts';
+import { refusedBy, type Breaker, type GivenPermit } from './breaker.ts';
 
-/** The error of a call that was not admitted. */
-export const circuitOpenError = (retryAfterMs: number): ToolExecutionError =>
-  new ToolExecutionError('circuit_open', 'The circuit breaker is open; the call was not made', { retryAfterMs });
+/** The error of a call that a breaker did not admit. */
+export const circuitOpenError = (breaker: Breaker, retryAfterMs: number): ToolExecutionError =>
+  refusedBy(breaker, new ToolExecutionError('circuit_open', 'The circuit breaker is open; the call was not made', { retryAfterMs }));
 
 /** Tells a permit how its attempt failed. */
 export const settlePermit = (permit: GivenPermit | undefined, outcome: BreakerOutcome, error: unknown): void => {
   if (outcome === 'failure') permit?.failure(error);
   else if (outcome === 'success') permit?.success();
-  else permit?.ignore();
+  else if (outcome === 'answered') permit?.answered();
+  else permit?.ignore(error);
 };
 
 /** Tells a permit of the error that its attempt failed with. */
@@ -24,9 +24,9 @@ type Settle = (permit: GivenPermit, thrown: unknown) => void;
 const wallNow = (): number => liveRuntime.wallNow();
 
 const settleAsRead = (read: ErrorReader): Settle => (permit, thrown) => {
-  const { error, classification } = read(thrown, wallNow);
-  // One without a hint need not be read once more for it, by the breaker's own clock.
-  settlePermit(permit, breakerOutcome(error, classification), error.retryAfterMs === undefined ? undefined : thrown);
+  const { error, classification, rule } = read(thrown, wallNow);
+  // One without a hint need not be read once more for it, by the breaker's own clock. A refusal has one.
+  settlePermit(permit, breakerOutcome(error, classification, rule), error.retryAfterMs === undefined ? undefined : thrown);
 };
 
 const settleBy = (outcome: (error: unknown) => BreakerOutcome): Settle => (permit, thrown) => {
@@ -40,60 +40,14 @@ const settleBy = (outcome: (error: unknown) => BreakerOutcome): Settle => (permi
   settlePermit(permit, meaning, thrown);
 };
 
-/** Tells a permit how its attempt ended. */
-class PermittedSubscriber<T> extends Subscriber<T> {
-  readonly #subscriber: Subscriber<T>;
-  readonly #permit: GivenPermit;
-  readonly #settle: Settle;
-  #gaveValue = false;
-
-  constructor(subscriber: Subscriber<T>, permit: GivenPermit, settle: Settle) {
-    // Not chained to it here: where the subscriber has gone, this would be unsubscribed before it is made.
-    // RxJS's operators have subscribers of their own, behind a function that it does not export.
-    // oxlint-disable-next-line typescript/no-deprecated
-    super();
-    this.#subscriber = subscriber;
-    this.#permit = permit;
-    this.#settle = settle;
-  }
-
-  protected override _next(value: T): void {
-    this.#gaveValue = true;
-    this.#subscriber.next(value);
-  }
-
-  protected override _error(error: unknown): void {
-    this.#settle(this.#permit, error);
-    try {
-      this.#subscriber.error(error);
-    } finally {
-      this.unsubscribe();
-    }
-  }
-
-  protected override _complete(): void {
-    this.#permit.success();
-    try {
-      this.#subscriber.complete();
-    } finally {
-      this.unsubscribe();
-    }
-  }
-
-  override unsubscribe(): void {
-    if (this.closed) return;
-    try {
-      super.unsubscribe();
-    } finally {
-      // Says nothing where the permit has ended.
-      if (this.#gaveValue) this.#permit.success();
-      else this.#permit.release();
-    }
-  }
-}
-
 /**
  * Guards a stream with a breaker: each subscription asks for admission, and tells how it ended.
+ *
+ * ```
+ * source                   --#        (transient, the fifth in a row)
+ * circuitBreaker(breaker)  --#        the breaker opens at that instant
+ * the next subscription    #          `circuit_open`; the source is not subscribed to
+ * ```
  *
  * Emits what the source emits. An error of the source passes through, once it is counted: transient is a failure, permanent but answered by
  * the dependency a success, and what never reached it says nothing. Completion is a success. Unsubscribing gives the permit back uncounted,
@@ -110,17 +64,36 @@ export function circuitBreaker(breaker: Breaker, outcome?: (error: unknown) => B
   return circuitBreakerReading(readAsCall, breaker, outcome);
 }
 
-/** The same, for who reads errors in another way. */
+/** `circuitBreaker` for those who read errors in another way. */
 export function circuitBreakerReading(read: ErrorReader, breaker: Breaker, outcome?: (error: unknown) => BreakerOutcome): <T>(source: Observable<T>) => Observable<T> {
   const settle = outcome === undefined ? settleAsRead(read) : settleBy(outcome);
   return <T>(source: Observable<T>): Observable<T> =>
-    new DirectStream((subscriber) => {
+    new Observable((subscriber) => {
       const permit = breaker.admit();
-      if (!permit.admitted) return subscriber.error(circuitOpenError(permit.retryAfterMs));
+      if (!permit.admitted) return subscriber.error(circuitOpenError(breaker, permit.retryAfterMs));
       // Whoever heard of the breaker's change may have unsubscribed.
       if (subscriber.closed) return permit.release();
-      const permitted = new PermittedSubscriber(subscriber, permit, settle);
-      subscriber.add(permitted);
-      source.subscribe(permitted);
+      let standing: 'silent' | 'answered' | 'settled' = 'silent';
+      const settling = (tell: () => void): void => {
+        standing = 'settled';
+        tell();
+      };
+      source
+        .pipe(
+          tap({
+            next: () => {
+              standing = 'answered';
+              permit.progress?.();
+            },
+            error: (error: unknown) => settling(() => settle(permit, error)),
+            complete: () => settling(() => permit.success()),
+          }),
+        )
+        .subscribe(subscriber);
+      // After the source's own teardown, and also when that throws.
+      return () => {
+        if (standing === 'answered') permit.success();
+        else if (standing === 'silent') permit.release();
+      };
     });
 }

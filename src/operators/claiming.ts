@@ -109,10 +109,24 @@ export class Claiming {
         if (!answer.created) return this.#consider(answer);
         const claimed = lease(answer);
         if (this.#over) return claimed.release();
-        this.#claimed(claimed, over !== undefined);
+        if (claimed.valid) this.#claimed(claimed, over !== undefined);
+        else this.#confirm(claimed, over !== undefined);
       },
       error: (error: ToolExecutionError) => this.#unanswered(error),
     });
+  }
+
+  /** The store took so long that the lease has passed by our own clock: nothing is run before it says that the claim still stands. */
+  #confirm(claimed: Lease, tookOver: boolean): void {
+    this.#asking = new Subscription();
+    this.#asking.add(
+      claimed.confirm((held) => {
+        if (held === true) return this.#claimed(claimed, tookOver);
+        if (held === false) return this.#ask();
+        claimed.release();
+        this.#unanswered(held);
+      }),
+    );
   }
 
   #look(): void {
@@ -157,7 +171,7 @@ export class Claiming {
     const waitMs = Math.min(leaseMs, this.#pollMs * (0.5 + runtime.random()));
     this.#pollMs = Math.min(POLL_MAX_MS, this.#pollMs * 2);
     const changed$ = store.changes?.(record.key) ?? new Observable<never>();
-    this.#await(merge(changed$, runtime.after(waitMs)).pipe(take(1)), { next: () => this.#look() });
+    this.#await(merge(changed$, runtime.after(waitMs)).pipe(take(1)), { next: () => this.#look(), error: (error: ToolExecutionError) => this.#unanswered(error) });
   }
 
   /** Held before it is subscribed to, since what answers at once may already have led to the next one. */

@@ -4,10 +4,11 @@ import type { Runtime } from '../contract/runtime.ts';
 import type { DedupeClaim, DedupeOutcome, DedupeReading, DedupeRecord, DedupeStore } from '../contract/store.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { toToolExecutionError } from '../entrance/tool.ts';
-import { checkKeys, checkNumber, checkOneOf, positiveDuration } from '../policy/check.ts';
+import { checkKeys, checkNumber, checkOneOf, given, positiveDuration } from '../policy/check.ts';
 import { classify } from '../policy/classify.ts';
 import { DEDUPE_DEFAULTS, PAYLOAD_MAX_CHARS, STORE_TIMEOUT_MS } from '../policy/profile.ts';
 import { liveRuntime } from '../runtime.ts';
+import { checkedStore } from './checked-store.ts';
 import { Claiming, type Claimant } from './claiming.ts';
 import type { Lease } from './lease.ts';
 
@@ -18,7 +19,7 @@ export interface DedupeOptions {
   readonly fingerprint?: string;
   /** Under which name the records are listed. Default `dedupe`. */
   readonly tool?: string;
-  /** Default 120,000. It is renewed every third of it. */
+  /** Default 120,000. It is renewed every third of it, or sooner where the store is slow. */
   readonly leaseMs?: number;
   /** How long values are kept. Default 24 h. */
   readonly doneTtlMs?: number;
@@ -36,10 +37,10 @@ const readOptions = (store: DedupeStore, key: string, options: DedupeOptions, ru
   checkKeys('dedupe', options, OPTION_KEYS);
   if (typeof key !== 'string' || key === '') throw new RangeError(`the key of dedupe must be a string that is not empty, not ${typeof key}`);
   const { leaseMs, doneTtlMs, failedTtlMs } = DEDUPE_DEFAULTS;
-  const settings = { mode: 'enforced' as const, fingerprint: '', tool: 'dedupe', leaseMs, doneTtlMs, failedTtlMs, storeTimeoutMs: STORE_TIMEOUT_MS, ...options };
+  const settings = { mode: 'enforced' as const, fingerprint: '', tool: 'dedupe', leaseMs, doneTtlMs, failedTtlMs, storeTimeoutMs: STORE_TIMEOUT_MS, ...given(options) };
   checkOneOf('mode', settings.mode, ['enforced', 'bestEffort']);
   for (const name of ['leaseMs', 'doneTtlMs', 'failedTtlMs', 'storeTimeoutMs'] as const) checkNumber(name, settings[name], positiveDuration);
-  return { ...settings, store, key, runtime };
+  return { ...settings, store: checkedStore(store), key, runtime };
 };
 
 const failed = (error: ToolExecutionError, ttlMs: number, terminal: boolean): DedupeOutcome => ({

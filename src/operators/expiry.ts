@@ -191,3 +191,14 @@ export function expiry(ms: number, runtime: Runtime): Observable<0> {
     return () => deadline.cancel();
   });
 }
+
+/**
+ * A limit on what started at `startedAtMs`: errors with what `late` makes once `ms` have passed since, as `expireAfter` counts them. Limits of one duration
+ * share a timer.
+ */
+export function overdue(ms: number, runtime: Runtime, late: () => unknown, startedAtMs: number = runtime.now()): Observable<never> {
+  return new Observable((subscriber) => {
+    const deadline = queueOf(ms, runtime).addFrom(startedAtMs, () => subscriber.error(late()));
+    return () => deadline.cancel();
+  });
+}

@@ -1,14 +1,23 @@
-import type { Observable } from 'rxjs';
+import { Observable, defer } from 'rxjs';
 import type { BreakerOptions, RetryPolicy } from '../contract/policy.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import type { ToolOutput } from '../contract/output.ts';
-import { retryPolicy } from '../policy/backoff.ts';
-import { checkKeys, checkNumber, positiveDuration } from '../policy/check.ts';
+import { checkKeys } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
+import { AttemptSignal } from './attempt-signal.ts';
+import { attemptTimeout } from './attempt-timeout.ts';
 import { createBreaker, type Breaker } from './breaker.ts';
-import { DirectStream } from './direct-stream.ts';
-import { queueOf } from './expiry.ts';
-import { GuardRun, type GuardContext, type GuardTerms, type Guarded } from './guard-run.ts';
+import { circuitBreaker } from './circuit-breaker.ts';
+import { startWork } from './output.ts';
+import { retryBackoff } from './retry-backoff.ts';
+
+/** What guarded work is given. */
+export interface GuardContext {
+  /** Fresh for each attempt, and aborted when the attempt is over before the work is. */
+  readonly signal: AbortSignal;
+  /** Counted from 1. */
+  readonly attempt: number;
+}
 
 /** Which guards there are. One that is left out is not there; at least one is needed. */
 export interface GuardOptions {
@@ -24,7 +33,7 @@ export interface GuardOptions {
 export interface Guard {
   <T>(source: Observable<T>): Observable<T>;
   /**
-   * Guards work that takes an `AbortSignal`, as `abortable(work).pipe(guard)` would, but makes the signal only if the work asks for it.
+   * Guards work that takes an `AbortSignal`, as `abortable(work).pipe(guard)` would, but makes the signal only if the work asks for it, and counts the attempts.
    *
    * @param work gives a value, a Promise, an Observable or an AsyncIterable; called once for each attempt
    * @example
@@ -35,11 +44,43 @@ export interface Guard {
   readonly breaker: Breaker | undefined;
 }
 
+/** What one attempt at guarded work is given. The signal is made only if the work asks for it. */
+class WorkContext implements GuardContext {
+  readonly attempt: number;
+  readonly #own: AttemptSignal;
+
+  constructor(attempt: number, own: AttemptSignal) {
+    this.attempt = attempt;
+    this.#own = own;
+  }
+
+  get signal(): AbortSignal {
+    return this.#own.signal;
+  }
+}
+
+/** The attempts of one subscription at work: each subscription to what this gives is one more. */
+const attemptsAt = <T>(work: (context: GuardContext) => ToolOutput<T>): Observable<T> => {
+  let attempts = 0;
+  return new Observable((subscriber) => {
+    const own = new AttemptSignal();
+    const context = new WorkContext(++attempts, own);
+    startWork(subscriber, () => work(context), own);
+  });
+};
+
 const isBreaker = (breaker: Breaker | BreakerOptions): breaker is Breaker => typeof (breaker as Partial<Breaker>).admit === 'function';
 
 /**
- * Retries, a circuit breaker and a hard timeout as one operator: the same as `attemptTimeout(timeoutMs)`, `circuitBreaker(breaker)` and
- * `retryBackoff(retry)` in one pipe, with one subscriber for an attempt.
+ * Retries, a circuit breaker and a hard timeout as one operator: `pipe(attemptTimeout(timeoutMs), circuitBreaker(breaker), retryBackoff(retry))`, each
+ * where it was asked for.
+ *
+ * ```
+ * first attempt hangs                       --------
+ * second attempt fails                            -#
+ * third attempt succeeds                             -a-|
+ * guard({ timeoutMs: 4, breaker, retry })   ----------a-|    with backoffs of 2 ms
+ * ```
  *
  * Emits what each attempt emits. Attempts that fail count for the breaker one by one, and a retry that the breaker does not admit ends it.
  *
@@ -55,13 +96,16 @@ const isBreaker = (breaker: Breaker | BreakerOptions): breaker is Breaker => typ
 export function guard(options: GuardOptions, runtime: Runtime = liveRuntime): Guard {
   checkKeys('a guard', options, ['timeoutMs', 'breaker', 'retry']);
   const { timeoutMs, breaker: given, retry } = options;
-  if (timeoutMs === undefined && given === undefined && retry === undefined) throw new RangeError('a guard must have timeoutMs, breaker or retry, and has none of them');
-  if (timeoutMs !== undefined) checkNumber('timeoutMs', timeoutMs, positiveDuration);
+  if (timeoutMs === undefined && given === undefined && retry === undefined) {
+    throw new RangeError('a guard must have timeoutMs, breaker or retry, and has none of them');
+  }
   const breaker = given === undefined || isBreaker(given) ? given : createBreaker(given, runtime);
-  const terms: GuardTerms = { timeouts: timeoutMs === undefined ? undefined : queueOf(timeoutMs, runtime), breaker, retry: retry === undefined ? undefined : retryPolicy(retry), runtime };
-  const guarded = <T>(what: Guarded<T>): Observable<T> => new DirectStream((subscriber) => new GuardRun(terms, what, subscriber).start());
-  return Object.assign(<T>(source: Observable<T>): Observable<T> => guarded(source), {
-    from: <T>(work: (context: GuardContext) => ToolOutput<T>): Observable<T> => guarded(work),
-    breaker,
-  });
+  const guards = [
+    ...(timeoutMs === undefined ? [] : [attemptTimeout(timeoutMs, runtime)]),
+    ...(breaker === undefined ? [] : [circuitBreaker(breaker)]),
+    ...(retry === undefined ? [] : [retryBackoff(retry, runtime)]),
+  ];
+  const guarded = <T>(source: Observable<T>): Observable<T> => guards.reduce((stream, guardOne) => guardOne(stream), source);
+  const from = <T>(work: (context: GuardContext) => ToolOutput<T>): Observable<T> => defer(() => guarded(attemptsAt(work)));
+  return Object.assign(guarded, { from, breaker });
 }

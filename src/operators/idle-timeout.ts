@@ -1,16 +1,23 @@
-import { EMPTY, Observable, catchError, startWith, switchMap } from 'rxjs';
+import { EMPTY, catchError, startWith, switchMap, type Observable } from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
 import { checkNumber, positiveDuration } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
 import { timeoutError } from './attempt-timeout.ts';
-import { expiry } from './expiry.ts';
-import { LimitedSubscriber } from './limited-subscriber.ts';
+import { overdue } from './expiry.ts';
+import { limitedBy } from './limited-by.ts';
 
 /**
  * A limit on silence (R-4.3): errors when `activity$` has been quiet for `idleTimeoutMs`. It never extends a hard limit: put `attemptTimeout` outside.
  *
+ * ```
+ * source                      -----------------b|
+ * activity$                   --a---a---------a--
+ * idleTimeout(6, activity$)   ------------#
+ * ```
+ *
  * @param idleTimeoutMs the longest silence in milliseconds, above 0
- * @param activity$ what resets it
+ * @param activity$ what resets it; its end and its errors reset nothing
+ * @param runtime where time comes from
  * @throws RangeError for a limit out of range; (as the stream's error) `timeout`, transient and uncertain
  *
  * @example
@@ -18,19 +25,11 @@ import { LimitedSubscriber } from './limited-subscriber.ts';
  */
 export function idleTimeout(idleTimeoutMs: number, activity$: Observable<unknown>, runtime: Runtime = liveRuntime): <T>(source: Observable<T>) => Observable<T> {
   checkNumber('idleTimeoutMs', idleTimeoutMs, positiveDuration);
-  return <T>(source: Observable<T>): Observable<T> =>
-    new Observable((subscriber) => {
-      const attempt = new LimitedSubscriber(subscriber);
-      source.subscribe(attempt);
-      if (attempt.closed) return;
-      const silence = activity$
-        .pipe(
-          // Activity that failed is activity that ended.
-          catchError(() => EMPTY),
-          startWith(undefined),
-          switchMap(() => expiry(idleTimeoutMs, runtime)),
-        )
-        .subscribe(() => attempt.overtake(timeoutError(idleTimeoutMs, 'Tool made no progress, timeout')));
-      attempt.deadline = { cancel: () => silence.unsubscribe() };
-    });
+  const silence$ = activity$.pipe(
+    // Activity that failed is activity that ended.
+    catchError(() => EMPTY),
+    startWith(undefined),
+    switchMap(() => overdue(idleTimeoutMs, runtime, () => timeoutError(idleTimeoutMs, 'Tool made no progress, timeout'))),
+  );
+  return limitedBy(() => silence$);
 }

@@ -1,12 +1,16 @@
-import type { Subscription } from 'rxjs';
+import { Subscription } from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
 import type { Awaitable, DedupeOutcome, DedupeRecord, DedupeStore } from '../contract/store.ts';
-import type { ToolExecutionError } from '../contract/tool-error.ts';
+import { ToolExecutionError } from '../contract/tool-error.ts';
 import { ask } from './ask.ts';
 import { expireAfter, type Expiry } from './expiry.ts';
 
-/** A lease is renewed every third of it, so that two renewals may fail. */
+/** A renewal is asked for every third of a lease, so that two may fail; sooner where less is left (R-9.6). */
 const HEARTBEATS_PER_LEASE = 3;
+/** After a renewal that failed the next is asked for sooner, since there is less time left. */
+const RETRIES_PER_LEASE = 12;
+/** Of what is left half is waited for, down to this. */
+const LAST_MS = 1;
 /** The last part of a lease does not count: clocks of two machines do not run alike. */
 const MARGIN = 0.05;
 /** Between two tries to have an outcome recorded. */
@@ -24,9 +28,18 @@ export interface LeaseTerms {
 /** What became of an outcome: recorded, refused since another holds the key, or not stored. */
 export type Recording = 'recorded' | 'superseded' | 'unrecorded';
 
+/** Hears what became of an outcome; with the reason when the store said why it was not stored. */
+export type RecordingTold = (recording: Recording, why?: ToolExecutionError) => void;
+
+/** Others no longer see what this store holds, and may claim the key where they look: nothing is gained by asking it again. */
+const MOVED = 'store_moved';
+
+const tooSlow = (leaseMs: number): ToolExecutionError =>
+  new ToolExecutionError('store_unavailable', `The store takes longer to answer than a lease of ${leaseMs} ms lasts, so that nothing would protect the call; raise leaseMs`);
+
 /**
  * A claimed key, for as long as it is held. The lease ends by this machine's monotonic clock, counted from before the claim was sent; it is renewed
- * while it is watched. Others in this process can wait for it, which keeps its work alive when its own caller leaves.
+ * while it is watched and while its outcome is recorded. Others in this process can wait for it, which keeps its work alive when its own caller leaves.
  */
 export class Lease {
   readonly claimed: DedupeRecord;
@@ -35,9 +48,18 @@ export class Lease {
   #validUntilMs: number;
   #lost: ((error: ToolExecutionError | undefined) => void) | undefined;
   #timer: Expiry | undefined;
-  #asking: Subscription | undefined;
+  /** Renewals that were asked for and not answered yet. */
+  readonly #asking = new Subscription();
+  /** When the claim or a renewal was asked for last. */
+  #askedAtMs: number;
+  /** When the renewal was asked for that was granted last. */
+  #renewedAtMs = -Infinity;
   /** Why the last renewal is in doubt, if it is. */
   #unanswered: ToolExecutionError | undefined;
+  /** No longer renewed. */
+  #over = false;
+  /** Set while an outcome is recorded: it is renewed until then at the latest. */
+  #recordUntilMs: number | undefined;
   #waiters = 0;
   /** Told when the last one who waited has gone. */
   #unwaited: (() => void) | undefined;
@@ -47,6 +69,7 @@ export class Lease {
     this.claimed = claimed;
     this.#tookOver = tookOver;
     this.#terms = terms;
+    this.#askedAtMs = sentAtMs;
     this.#validUntilMs = sentAtMs + terms.leaseMs * (1 - MARGIN);
   }
 
@@ -81,10 +104,28 @@ export class Lease {
     this.#unwaited = unwaited;
   }
 
+  /**
+   * Asks for a renewal of a claim whose answer took longer than its lease: another may have taken it over meanwhile. Tells whether it holds; an error
+   * when the store did not say, or is so slow that it never will in time.
+   */
+  confirm(told: (held: boolean | ToolExecutionError) => void): Subscription {
+    const { store, runtime, leaseMs, storeTimeoutMs } = this.#terms;
+    const sentAtMs = runtime.now();
+    this.#askedAtMs = sentAtMs;
+    const question = (): Awaitable<boolean> => store.renew(this.claimed.key, this.claimed.version, leaseMs);
+    return ask(question, storeTimeoutMs, runtime, (renewed) => renewed && this.release()).subscribe({
+      next: (renewed) => {
+        if (renewed) this.#extend(sentAtMs);
+        told(renewed && !this.valid ? tooSlow(leaseMs) : renewed);
+      },
+      error: told,
+    });
+  }
+
   /** Keeps it renewed. `lost` is told once when that fails: with an error when the store did not answer in time, without when another may hold the key. */
   watch(lost: (error: ToolExecutionError | undefined) => void): void {
     this.#lost = lost;
-    this.#wait(this.#terms.leaseMs / HEARTBEATS_PER_LEASE);
+    this.#schedule();
   }
 
   /** Told when the claim is over, however it ends. */
@@ -94,29 +135,33 @@ export class Lease {
 
   /** No longer renewed. */
   stop(): void {
-    this.#lost = undefined;
+    this.#over = true;
     this.#timer?.cancel();
-    this.#asking?.unsubscribe();
-    this.#ended?.();
-    this.#ended = undefined;
+    this.#asking.unsubscribe();
+    this.#finish();
   }
 
   /**
    * Puts the outcome in the record's place and tells what became of it, once. When the store does not answer it is `unrecorded` after
-   * `storeTimeoutMs`, and tried on until the lease has passed.
+   * `storeTimeoutMs`, and tried on for as long as a lease. It is renewed all the while: a slow write must not let another run what has run.
    */
-  settle(outcome: DedupeOutcome, told: (recording: Recording) => void): void {
-    this.stop();
-    const { runtime, storeTimeoutMs } = this.#terms;
+  settle(outcome: DedupeOutcome, told: RecordingTold): void {
+    this.#finish();
+    const { runtime, leaseMs, storeTimeoutMs } = this.#terms;
+    this.#recordUntilMs = runtime.now() + Math.max(leaseMs, storeTimeoutMs);
     let patience: Expiry | undefined;
     let waiting = true;
-    const tell = (recording: Recording): void => {
+    const tell: RecordingTold = (recording, why) => {
       if (!waiting) return;
       waiting = false;
       patience?.cancel();
-      told(recording);
+      told(recording, why);
     };
-    this.#write(outcome, tell, false);
+    const ended: RecordingTold = (recording, why) => {
+      this.stop();
+      tell(recording, why);
+    };
+    this.#write(outcome, ended, false);
     if (waiting) patience = expireAfter(storeTimeoutMs, runtime, () => tell('unrecorded'));
   }
 
@@ -132,10 +177,19 @@ export class Lease {
     ask(question, storeTimeoutMs, runtime).subscribe({ complete: told, error: told });
   }
 
-  #wait(ms: number): void {
+  /** The claim is over for those who wait for it in this process, and can no longer be lost. */
+  #finish(): void {
+    this.#lost = undefined;
+    this.#ended?.();
+    this.#ended = undefined;
+  }
+
+  /** The next renewal: a third of the lease after the last was asked for, or sooner. Half of what is left is waited for at most; at the very end, for the loss. */
+  #schedule(ms: number = this.#askedAtMs + this.#terms.leaseMs / HEARTBEATS_PER_LEASE - this.#terms.runtime.now()): void {
     const { runtime } = this.#terms;
-    const leftMs = Math.max(0, Math.min(ms, this.#validUntilMs - runtime.now()));
-    this.#timer = expireAfter(leftMs, runtime, () => this.#beat());
+    const leftMs = Math.max(0, this.#validUntilMs - runtime.now());
+    this.#timer?.cancel();
+    this.#timer = expireAfter(leftMs > LAST_MS ? Math.max(0, Math.min(ms, leftMs / 2)) : leftMs, runtime, () => this.#beat());
   }
 
   #beat(): void {
@@ -143,29 +197,46 @@ export class Lease {
     const sentAtMs = runtime.now();
     const leftMs = this.#validUntilMs - sentAtMs;
     if (leftMs <= 0) return this.#lose(this.#unanswered);
-    this.#asking = ask(() => store.renew(this.claimed.key, this.claimed.version, leaseMs), Math.min(storeTimeoutMs, leftMs), runtime).subscribe({
-      next: (renewed) => {
-        if (!renewed) return this.#lose(undefined);
-        this.#unanswered = undefined;
-        this.#validUntilMs = sentAtMs + leaseMs * (1 - MARGIN);
-        this.#wait(leaseMs / HEARTBEATS_PER_LEASE);
-      },
-      error: (error: ToolExecutionError) => {
-        this.#unanswered = error;
-        if (!this.valid) return this.#lose(error);
-        // Sooner than a heartbeat, since there is less time left.
-        this.#wait(leaseMs / (HEARTBEATS_PER_LEASE * 4));
-      },
-    });
+    if (this.#recordUntilMs !== undefined && sentAtMs >= this.#recordUntilMs) return;
+    // Also when this one gets no answer: a later one may, and an answer that comes late counts as long as the lease does.
+    this.#askedAtMs = sentAtMs;
+    this.#schedule();
+    const answered = (renewed: boolean): void => this.#renewed(renewed, sentAtMs);
+    const question = (): Awaitable<boolean> => store.renew(this.claimed.key, this.claimed.version, leaseMs);
+    this.#asking.add(ask(question, Math.min(storeTimeoutMs, leftMs), runtime, answered).subscribe({ next: answered, error: (error: ToolExecutionError) => this.#refused(error, sentAtMs) }));
   }
 
+  #renewed(renewed: boolean, sentAtMs: number): void {
+    if (this.#over) return;
+    if (!renewed) return this.#lose(undefined);
+    this.#extend(sentAtMs);
+    this.#schedule();
+  }
+
+  #extend(sentAtMs: number): void {
+    if (sentAtMs < this.#renewedAtMs) return;
+    this.#renewedAtMs = sentAtMs;
+    this.#unanswered = undefined;
+    this.#validUntilMs = sentAtMs + this.#terms.leaseMs * (1 - MARGIN);
+  }
+
+  /** A renewal failed: whether it took place is not known. */
+  #refused(error: ToolExecutionError, sentAtMs: number): void {
+    // A later one was granted.
+    if (this.#over || sentAtMs < this.#renewedAtMs) return;
+    this.#unanswered = error;
+    if (!this.valid || error.code === MOVED) return this.#lose(error);
+    this.#schedule(this.#terms.leaseMs / RETRIES_PER_LEASE);
+  }
+
+  /** While an outcome is recorded nobody is told: the record may be refused a renewal since it has its outcome, and the write says what became of that. */
   #lose(error: ToolExecutionError | undefined): void {
     const lost = this.#lost;
     this.stop();
     lost?.(error);
   }
 
-  #write(outcome: DedupeOutcome, tell: (recording: Recording) => void, again: boolean): void {
+  #write(outcome: DedupeOutcome, tell: RecordingTold, again: boolean): void {
     const { store, runtime, storeTimeoutMs } = this.#terms;
     const { key, version } = this.claimed;
     ask(() => store.compareAndSet(key, version, outcome), storeTimeoutMs, runtime).subscribe({
@@ -174,15 +245,16 @@ export class Lease {
         else if (again) this.#reread(outcome, tell);
         else tell('superseded');
       },
-      error: () => {
-        if (this.valid) runtime.after(RECORD_RETRY_MS).subscribe(() => this.#write(outcome, tell, true));
-        else tell('unrecorded');
+      error: (error: ToolExecutionError) => {
+        // What the store refuses for good it refuses again.
+        if (this.valid && error.classification !== 'permanent') runtime.after(RECORD_RETRY_MS).subscribe(() => this.#write(outcome, tell, true));
+        else tell('unrecorded', error);
       },
     });
   }
 
   /** The reply to an earlier write may have been lost: then the record that is there is our own. */
-  #reread({ state, payload }: DedupeOutcome, tell: (recording: Recording) => void): void {
+  #reread({ state, payload }: DedupeOutcome, tell: RecordingTold): void {
     const { store, runtime, storeTimeoutMs } = this.#terms;
     ask(() => store.get(this.claimed.key), storeTimeoutMs, runtime).subscribe({
       next: (reading) => {
@@ -191,7 +263,7 @@ export class Lease {
         const own = record?.request.requestId === this.claimed.request.requestId && record.state === state && record.payload === payload;
         tell(own ? 'recorded' : 'superseded');
       },
-      error: () => tell('unrecorded'),
+      error: (error: ToolExecutionError) => tell('unrecorded', error),
     });
   }
 }

@@ -1,5 +1,6 @@
-import { Observable, isObservable, map, tap } from 'rxjs';
+import { Observable, identity, isObservable, map, tap, type Subscriber } from 'rxjs';
 import type { ToolOutput } from '../contract/output.ts';
+import { AttemptSignal } from './attempt-signal.ts';
 
 export const isPromiseLike = (value: unknown): value is PromiseLike<unknown> => typeof (value as PromiseLike<unknown> | null)?.then === 'function';
 
@@ -47,21 +48,42 @@ export const streamIn = (output: unknown): Observable<unknown> | undefined => {
   return isAsyncIterable(output) ? fromAsyncIterable(output) : undefined;
 };
 
-/** A value, Promise, Observable or AsyncIterable as a stream. `settled` is called before the last notification. */
-export const fromOutput = <T>(output: ToolOutput<T>, settled: () => void): Observable<T> => {
-  const stream = streamIn(output) as Observable<T> | undefined;
-  if (stream !== undefined) return stream.pipe(tap({ error: settled, complete: settled }));
-  return new Observable((subscriber) => {
-    const give = (value: T): void => {
-      settled();
-      subscriber.next(value);
-      subscriber.complete();
-    };
-    const fail = (error: unknown): void => {
-      settled();
-      subscriber.error(error);
-    };
-    if (isPromiseLike(output)) output.then(give, fail);
-    else give(output as T);
-  });
-};
+/**
+ * Starts work for a subscriber, who hears what it gives: a value, a Promise, an Observable or an AsyncIterable. When the subscriber leaves before the
+ * work has settled, its signal is aborted; work that has settled is not aborted after the fact, and settles once.
+ *
+ * @param heard how a stream is listened to
+ */
+export function startWork<T>(
+  subscriber: Subscriber<T>,
+  start: () => ToolOutput<T>,
+  own: AttemptSignal,
+  heard: (stream: Observable<T>) => Observable<T> = identity,
+): void {
+  // Added first: the work may be unsubscribed while it starts.
+  subscriber.add(() => own.abort());
+  const give = (value: T): void => {
+    if (own.isOver) return;
+    own.answer();
+    subscriber.next(value);
+    subscriber.complete();
+  };
+  const fail = (error: unknown): void => {
+    if (own.isOver) return;
+    own.fail();
+    subscriber.error(error);
+  };
+  try {
+    const output = start();
+    if (isPromiseLike(output)) return void output.then(give, fail);
+    const stream = streamIn(output) as Observable<T> | undefined;
+    if (stream === undefined) give(output as T);
+    // Unsubscribed while it started: a stream is not even subscribed to.
+    else if (!subscriber.closed) heard(stream.pipe(tap({ error: () => own.fail(), complete: () => own.answer() }))).subscribe(subscriber);
+  } catch (error) {
+    fail(error);
+  }
+}
+
+/** A value, Promise, Observable or AsyncIterable as a stream. */
+export const fromOutput = <T>(output: ToolOutput<T>): Observable<T> => new Observable((subscriber) => startWork(subscriber, () => output, new AttemptSignal()));

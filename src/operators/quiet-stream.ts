@@ -1,5 +1,19 @@
 import { Observable, type Observer, type Operator, type Subscriber, type Subscription, type TeardownLogic } from 'rxjs';
-import { Consumer } from './consumer.ts';
+
+/** An observer whose own failures reach `drop` and nobody else. */
+const isolated = <T>({ next, error, complete }: Partial<Observer<T>>, drop: () => void): Observer<T> => {
+  const quietly = <A extends unknown[]>(tell: ((...told: A) => void) | null | undefined) => (...told: A): void => {
+    try {
+      tell?.(...told);
+    } catch {
+      drop();
+    }
+  };
+  return { next: quietly(next), error: error ? quietly(error) : drop, complete: quietly(complete) };
+};
+
+/** RxJS's own subscribers, of a pipe, handle what their consumers throw. */
+const isSubscriber = (observer: object): boolean => 'isStopped' in observer;
 
 /**
  * A stream for those who only watch, and what is piped from it. A subscriber that throws loses that value and nothing else happens: RxJS would
@@ -21,10 +35,19 @@ export class QuietStream<T> extends Observable<T> {
     return new QuietStream<R>((subscriber) => lifted.subscribe(subscriber), this.#drop);
   }
 
-  override subscribe(observerOrNext?: Partial<Observer<T>> | ((value: T) => void) | null, error?: ((error: unknown) => void) | null, complete?: (() => void) | null): Subscription {
-    if (typeof observerOrNext !== 'object' || observerOrNext === null) return super.subscribe(new Consumer({ next: observerOrNext, error, complete }, this.#drop));
-    // RxJS's own subscribers, of a pipe, handle what their consumers throw.
-    return super.subscribe('isStopped' in observerOrNext ? observerOrNext : new Consumer(observerOrNext, this.#drop));
+  override subscribe(
+    observerOrNext?: Partial<Observer<T>> | ((value: T) => void) | null,
+    error?: ((error: unknown) => void) | null,
+    complete?: (() => void) | null,
+  ): Subscription {
+    if (typeof observerOrNext === 'object' && observerOrNext !== null) {
+      if (isSubscriber(observerOrNext)) return super.subscribe(observerOrNext);
+      // Methods of the observer are called on it.
+      const observer = observerOrNext;
+      const bound = { next: observer.next?.bind(observer), error: observer.error?.bind(observer), complete: observer.complete?.bind(observer) };
+      return super.subscribe(isolated(bound as Partial<Observer<T>>, this.#drop));
+    }
+    return super.subscribe(isolated({ next: observerOrNext, error, complete } as Partial<Observer<T>>, this.#drop));
   }
 }
 

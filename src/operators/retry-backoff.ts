@@ -1,141 +1,24 @@
-import { Subscriber, take, type Observable, type Subscription, type Unsubscribable } from 'rxjs';
+import { defer, retry, tap, throwError, type Observable } from 'rxjs';
 import type { RetryPolicy } from '../contract/policy.ts';
 import type { Runtime } from '../contract/runtime.ts';
-import type { ClassifiedError, ErrorReader } from '../contract/tool-error.ts';
+import type { ErrorReader } from '../contract/tool-error.ts';
 import { backoffDelayMs, retryPolicy } from '../policy/backoff.ts';
 import { readAsCall } from '../policy/classify.ts';
 import { retryDelayMs, retryRefusal, type RetryQuestion } from '../policy/retry-refusal.ts';
 import { liveRuntime } from '../runtime.ts';
-import { endWith } from './consumer.ts';
-import { DirectStream } from './direct-stream.ts';
 
 /** A stream shares no budget, and whoever retries it says that doing it twice does no harm. An open breaker is an error of its own. */
 const ALONE = { breakerState: 'closed', budgetAvailable: true, effects: 'read', hasIdempotencyKey: false, retrySafe: true } as const;
 
-/** What the attempts of one subscription have used up, and so what is left. */
-export class AttemptCount {
-  readonly #settings: RetryPolicy;
-  readonly #runtime: Runtime;
-  readonly #startedAtMs: number;
-  #attempts = 0;
-  #previousDelayMs: number | undefined;
-
-  constructor(settings: RetryPolicy, runtime: Runtime, startedAtMs: number) {
-    this.#settings = settings;
-    this.#runtime = runtime;
-    this.#startedAtMs = startedAtMs;
-  }
-
-  /** How long to wait after one more failed attempt; `undefined` when it was the last one. */
-  delayAfterMs({ error, classification }: ClassifiedError): number | undefined {
-    const attempt = ++this.#attempts;
-    const { maxAttempts, maxTotalTimeMs } = this.#settings;
-    const nextDelayMs = backoffDelayMs(this.#settings, attempt - 1, this.#previousDelayMs, () => this.#runtime.random());
-    const failure: RetryQuestion = { error, classification, attempt, maxAttempts, maxTotalTimeMs, nextDelayMs, elapsedMs: this.#elapsedMs, ...ALONE };
-    if (error.kind === 'canceled' || retryRefusal(failure) !== undefined) return undefined;
-    this.#previousDelayMs = nextDelayMs;
-    return retryDelayMs(failure);
-  }
-
-  /** A timer can come late, behind a stalled event loop: no attempt starts once the time is over. */
-  get late(): boolean {
-    return this.#elapsedMs >= this.#settings.maxTotalTimeMs;
-  }
-
-  get #elapsedMs(): number {
-    return this.#runtime.now() - this.#startedAtMs;
-  }
-}
-
-/** One attempt: what it emits goes on, its failure goes to the run. */
-class RetriedSubscriber<T> extends Subscriber<T> {
-  readonly #subscriber: Subscriber<T>;
-  readonly #run: RetryRun<T>;
-
-  constructor(subscriber: Subscriber<T>, run: RetryRun<T>) {
-    // Not chained to it: the run ends its attempt.
-    // RxJS's operators have subscribers of their own, behind a function that it does not export.
-    // oxlint-disable-next-line typescript/no-deprecated
-    super();
-    this.#subscriber = subscriber;
-    this.#run = run;
-  }
-
-  protected override _next(value: T): void {
-    this.#subscriber.next(value);
-  }
-
-  protected override _error(thrown: unknown): void {
-    try {
-      this.#run.failed(thrown);
-    } finally {
-      this.unsubscribe();
-    }
-  }
-
-  protected override _complete(): void {
-    try {
-      this.#subscriber.complete();
-    } finally {
-      this.unsubscribe();
-    }
-  }
-}
-
-/** The attempts of one subscription, one after the other. RxJS's `retry` would be assembled anew for each subscription, to have a state of its own. */
-class RetryRun<T> implements Unsubscribable {
-  readonly #source: Observable<T>;
-  readonly #subscriber: Subscriber<T>;
-  readonly #runtime: Runtime;
-  readonly #settings: RetryPolicy;
-  readonly #read: ErrorReader;
-  readonly #startedAtMs: number;
-  #count: AttemptCount | undefined;
-  #attempt: Subscription | undefined;
-  #wait: Subscription | undefined;
-  #over = false;
-
-  constructor(source: Observable<T>, subscriber: Subscriber<T>, settings: RetryPolicy, runtime: Runtime, read: ErrorReader) {
-    this.#source = source;
-    this.#subscriber = subscriber;
-    this.#runtime = runtime;
-    this.#settings = settings;
-    this.#read = read;
-    this.#startedAtMs = runtime.now();
-    endWith(subscriber, this);
-  }
-
-  start(): void {
-    if (this.#over) return;
-    const attempt = new RetriedSubscriber(this.#subscriber, this);
-    this.#attempt = attempt;
-    this.#source.subscribe(attempt);
-  }
-
-  failed(thrown: unknown): void {
-    const count = (this.#count ??= new AttemptCount(this.#settings, this.#runtime, this.#startedAtMs));
-    const delayMs = count.delayAfterMs(this.#read(thrown, () => this.#runtime.wallNow()));
-    if (delayMs === undefined) return this.#subscriber.error(thrown);
-    const wait = this.#runtime.after(delayMs).pipe(take(1)).subscribe(() => {
-      if (count.late) return this.#subscriber.error(thrown);
-      this.#attempt?.unsubscribe();
-      this.start();
-    });
-    // One that was over at once has made way for the next attempt's.
-    if (this.#over) wait.unsubscribe();
-    else if (!wait.closed) this.#wait = wait;
-  }
-
-  /** Whoever listened has gone. */
-  unsubscribe(): void {
-    this.#over = true;
-    this.#wait?.unsubscribe();
-    this.#attempt?.unsubscribe();
-  }
-}
-
 /**
  * Subscribes again after a transient failure, with jittered backoff, until attempts or time are used up.
+ *
+ * ```
+ * first attempt       --#
+ * backoff of 4 ms       ----
+ * second attempt            --a|
+ * retryBackoff(...)   --------a|
+ * ```
  *
  * Emits what each attempt emits; values from before a failure stay emitted, as with RxJS's own `retry`. A permanent failure, an open
  * circuit breaker and a server that asked not to be asked again end it at once; `Retry-After` is a floor under each delay.
@@ -152,8 +35,30 @@ export function retryBackoff(policy: Partial<RetryPolicy> = {}, runtime: Runtime
   return retryBackoffReading(readAsCall, policy, runtime);
 }
 
-/** The same, for who reads errors in another way. */
+/** `retryBackoff` for those who read errors in another way. */
 export function retryBackoffReading(read: ErrorReader, policy: Partial<RetryPolicy>, runtime: Runtime): <T>(source: Observable<T>) => Observable<T> {
   const settings = retryPolicy(policy);
-  return <T>(source: Observable<T>): Observable<T> => new DirectStream((subscriber) => new RetryRun(source, subscriber, settings, runtime, read).start());
+  return <T>(source: Observable<T>): Observable<T> =>
+    defer(() => source.pipe(retry({ delay: backoff(read, settings, runtime) })));
 }
+
+/** What follows a failed attempt: the wait before the next one, or the failure when it was the last. It remembers what one subscription has used up. */
+const backoff = (read: ErrorReader, settings: RetryPolicy, runtime: Runtime): ((thrown: unknown, attempt: number) => Observable<unknown>) => {
+  const { maxAttempts, maxTotalTimeMs } = settings;
+  const startedAtMs = runtime.now();
+  let previousDelayMs: number | undefined;
+  return (thrown, attempt) => {
+    const { error, classification } = read(thrown, () => runtime.wallNow());
+    const nextDelayMs = backoffDelayMs(settings, attempt - 1, previousDelayMs, () => runtime.random());
+    const elapsedMs = runtime.now() - startedAtMs;
+    const failure: RetryQuestion = { error, classification, attempt, maxAttempts, maxTotalTimeMs, nextDelayMs, elapsedMs, ...ALONE };
+    if (error.kind === 'canceled' || retryRefusal(failure) !== undefined) return throwError(() => thrown);
+    previousDelayMs = nextDelayMs;
+    return runtime.after(retryDelayMs(failure)).pipe(
+      tap(() => {
+        // A timer can come late, behind a stalled event loop: no attempt starts once the time is over.
+        if (runtime.now() - startedAtMs >= maxTotalTimeMs) throw thrown;
+      }),
+    );
+  };
+};

@@ -1,6 +1,6 @@
 import type { RetryPolicy } from '../contract/policy.ts';
 import { RETRY_PROFILES } from './profile.ts';
-import { checkKeys, checkNumber, checkOneOf, duration, integer, number } from './check.ts';
+import { checkKeys, checkNumber, checkOneOf, duration, given, integer, number } from './check.ts';
 
 const MAX_ATTEMPTS_MAX = 1_000_000;
 const RETRY_KEYS = Object.keys(RETRY_PROFILES.interactive);
@@ -11,7 +11,7 @@ const RETRY_KEYS = Object.keys(RETRY_PROFILES.interactive);
  */
 export function retryPolicy(part: Partial<RetryPolicy> = {}, base: RetryPolicy = RETRY_PROFILES.interactive): RetryPolicy {
   checkKeys('a retry policy', part, RETRY_KEYS);
-  const policy = { ...base, ...part };
+  const policy = { ...base, ...given(part) };
   checkOneOf('strategy', policy.strategy, ['exponential', 'full_jitter', 'decorrelated', 'constant']);
   checkNumber('initialDelayMs', policy.initialDelayMs, duration);
   checkNumber('maxDelayMs', policy.maxDelayMs, duration);

@@ -12,10 +12,14 @@ const UNANSWERED: ReadonlySet<ToolErrorKind> = new Set(['timeout', 'transport_er
 
 /**
  * What a failure tells a breaker (R-3.3). A permanent failure that the tool itself answered proves that the dependency is reachable,
- * so it counts as a success; one that never reached it says nothing.
+ * so it counts as a success; one that never reached it says nothing. Where words alone say that it is permanent (R-1.3), somebody answered and no
+ * more is known: a proxy's `not found` must not close a breaker.
+ *
+ * @param rule the rule that gave the class, as `classify` names it
  */
-export function breakerOutcome(error: DecisiveError, classification: Classification): BreakerOutcome {
+export function breakerOutcome(error: DecisiveError, classification: Classification, rule?: string): BreakerOutcome {
   if (NEUTRAL.has(error.kind)) return 'ignored';
   if (classification === 'transient') return 'failure';
-  return error.executed && !UNANSWERED.has(error.kind) ? 'success' : 'ignored';
+  if (!error.executed || UNANSWERED.has(error.kind)) return 'ignored';
+  return rule === 'words' ? 'answered' : 'success';
 }

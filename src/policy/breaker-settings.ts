@@ -1,5 +1,5 @@
 import type { BreakerOptions } from '../contract/policy.ts';
-import { checkKeys, checkNumber, checkOneOf, duration, durationOrInfinity, integer, integerOrInfinity, number, positiveDuration } from './check.ts';
+import { checkKeys, checkNumber, checkOneOf, duration, durationOrInfinity, given, integer, integerOrInfinity, number, positiveDuration } from './check.ts';
 
 /** Every option of a breaker, decided. */
 export type BreakerSettings = Required<BreakerOptions>;
@@ -32,12 +32,12 @@ const KEYS = [...Object.keys(DEFAULTS), 'minimumCalls', 'cooldownMaxMs', 'halfOp
  */
 export function breakerSettings(options: BreakerOptions = {}): BreakerSettings {
   checkKeys('a circuit breaker', options, KEYS);
-  const given = { ...DEFAULTS, ...options };
+  const chosen = { ...DEFAULTS, ...given(options) };
   const settings: BreakerSettings = {
-    minimumCalls: Math.min(10, given.windowSize),
-    cooldownMaxMs: Math.max(COOLDOWN_MAX_MS, given.cooldownMs),
-    halfOpenTimeoutMs: Math.max(HALF_OPEN_TIMEOUT_MS, given.cooldownMs),
-    ...given,
+    minimumCalls: Math.min(10, chosen.windowSize),
+    cooldownMaxMs: Math.max(COOLDOWN_MAX_MS, chosen.cooldownMs),
+    halfOpenTimeoutMs: Math.max(HALF_OPEN_TIMEOUT_MS, chosen.cooldownMs),
+    ...chosen,
   };
   checkNumber('failureThreshold', settings.failureThreshold, integerOrInfinity(1, COUNT_MAX));
   if (settings.failureRate !== Infinity) {

@@ -50,6 +50,11 @@ export function recordOutcome(window: OutcomeWindow, settings: BreakerSettings, 
   };
 }
 
+/** The window after an answer that ends a row of failures and is no outcome itself. */
+export function endStreak(window: OutcomeWindow): OutcomeWindow {
+  return window.streakMs.length === 0 ? window : { ...window, streakMs: NO_STREAK };
+}
+
 /** Whether either rule says to open. To be asked after a failure only: a success never opens. */
 export function tripped(window: OutcomeWindow, settings: BreakerSettings): boolean {
   if (window.streakMs.length >= settings.failureThreshold) return true;

@@ -1,6 +1,6 @@
 import type { BreakerStateName } from '../contract/breaker-state.ts';
 import type { BreakerSettings } from './breaker-settings.ts';
-import { emptyWindow, expireOutcomes, recordOutcome, tripped, type OutcomeWindow } from './breaker-window.ts';
+import { emptyWindow, endStreak, expireOutcomes, recordOutcome, tripped, type OutcomeWindow } from './breaker-window.ts';
 
 /** The right to make one call. A permit of an older generation changes nothing (R-3.6). */
 export interface Permit {
@@ -9,8 +9,11 @@ export interface Permit {
   readonly probeEpoch?: number;
 }
 
-/** `ignored` says nothing about the dependency: a cancelled call, a hook's error (R-3.3). */
-export type BreakerOutcome = 'success' | 'failure' | 'ignored';
+/**
+ * `answered` ends a row of failures and is neutral in the window and as a probe: words alone called the failure permanent (R-1.3).
+ * `ignored` says nothing about the dependency: a cancelled call, a hook's error (R-3.3).
+ */
+export type BreakerOutcome = 'success' | 'failure' | 'answered' | 'ignored';
 
 /** What a breaker is told. Recorded inputs, replayed, give the same states. Times are monotonic milliseconds. */
 export type BreakerInput =
@@ -24,7 +27,13 @@ export type BreakerInput =
       readonly durationMs: number;
       /** With `failure`: the server's hint, a floor under the cooldown. */
       readonly retryAfterMs?: number;
+      /** With `ignored`: this very breaker refused a call that the probe needed; see `extraProbes`. */
+      readonly starved?: true;
     }
+  /** A probe gave a value, and is not done. */
+  | { readonly type: 'progress'; readonly atMs: number; readonly permit: Permit }
+  /** Takes the place of all that it knows: what a breaker shared with other processes has become there. Its times are by our clock. */
+  | { readonly type: 'adopt'; readonly atMs: number; readonly memory: BreakerMemory }
   | { readonly type: 'tick' | 'force_open' | 'reset' | 'disable'; readonly atMs: number };
 
 /** Everything a breaker knows: a fold of its inputs, and JSON. */
@@ -45,8 +54,13 @@ export interface BreakerMemory {
   /** Probes that are running, those of earlier half-open periods included. */
   readonly probesOut: number;
   readonly probeEpoch: number;
-  /** When the last probe was admitted. */
+  /** When the last probe was admitted, or a probe last gave a value. */
   readonly lastProbeAtMs: number;
+  /**
+   * Places beside `probes`. A guarded call within a guarded call, under one breaker, would be refused by the very probe that it is a part of, for
+   * ever: each probe that ended so makes room for one more (R-3.5: half-open cannot wedge).
+   */
+  readonly extraProbes: number;
   /** When a recovery began to ramp; absent when it does not. */
   readonly rampFromMs?: number;
 }
@@ -68,19 +82,21 @@ export function initialBreaker(settings: BreakerSettings): BreakerMemory {
     probesOut: 0,
     probeEpoch: 0,
     lastProbeAtMs: 0,
+    extraProbes: 0,
   };
 }
 
 const become = (memory: BreakerMemory, type: BreakerStateName, sinceMs: number): BreakerMemory => {
   const { rampFromMs: _, ...rest } = memory;
-  return { ...rest, type, sinceMs, generation: memory.generation + 1, goodProbes: 0 };
+  return { ...rest, type, sinceMs, generation: memory.generation + 1, goodProbes: 0, extraProbes: 0 };
 };
 
 const open = (memory: BreakerMemory, settings: BreakerSettings, atMs: number, retryAfterMs = 0): BreakerMemory => {
   // Bounded: nothing times infinity would be no number, and a cooldown without end.
   const growth = Math.min(settings.cooldownMultiplier ** memory.openings, Number.MAX_VALUE);
   const grownMs = Math.min(settings.cooldownMs * growth, settings.cooldownMaxMs);
-  const askedMs = retryAfterMs > 0 ? Math.min(retryAfterMs, RETRY_AFTER_MAX_MS) : 0;
+  // A floor under the cooldown, and no way round its cap (R-3.8).
+  const askedMs = retryAfterMs > 0 ? Math.min(retryAfterMs, RETRY_AFTER_MAX_MS, settings.cooldownMaxMs) : 0;
   return { ...become(memory, 'open', atMs), cooldownMs: Math.max(grownMs, askedMs), openings: memory.openings + 1 };
 };
 
@@ -109,7 +125,7 @@ export function advanceBreaker(memory: BreakerMemory, settings: BreakerSettings,
 }
 
 const admits = (memory: BreakerMemory, settings: BreakerSettings, atMs: number, random: number): boolean => {
-  if (memory.type === 'half_open') return memory.probesOut < settings.probes;
+  if (memory.type === 'half_open') return memory.probesOut < settings.probes + memory.extraProbes;
   if (memory.rampFromMs === undefined) return memory.type === 'closed' || memory.type === 'disabled';
   return random < Math.max(RAMP_SHARE_MIN, (atMs - memory.rampFromMs) / settings.rampMs);
 };
@@ -121,22 +137,41 @@ const admit = (memory: BreakerMemory, settings: BreakerSettings, atMs: number, r
   return [{ ...memory, probesOut: memory.probesOut + 1, lastProbeAtMs: atMs }, permit];
 };
 
-const settle = (memory: BreakerMemory, settings: BreakerSettings, input: Extract<BreakerInput, { type: 'outcome' }>): BreakerMemory => {
+type Outcome = Extract<BreakerInput, { type: 'outcome' }>;
+
+const isSlow = ({ durationMs }: Outcome, { slowCallMs }: BreakerSettings): boolean => durationMs > slowCallMs;
+
+const settleProbe = (memory: BreakerMemory, settings: BreakerSettings, input: Outcome): BreakerMemory => {
+  // Slow is bad here: closed by slow probes, it would be opened again by the next slow calls (R-3.9).
+  if (input.outcome === 'failure' || isSlow(input, settings)) return open(memory, settings, input.atMs, input.retryAfterMs);
+  const goodProbes = memory.goodProbes + 1;
+  return goodProbes >= settings.successThreshold ? recover(memory, settings, input.atMs) : { ...memory, goodProbes };
+};
+
+/** A probe gives its place back whatever has happened since, unless it was revoked. */
+const placeBack = (memory: BreakerMemory, { permit, starved }: Outcome): BreakerMemory => {
+  if (permit.probeEpoch !== memory.probeEpoch) return memory;
+  const needsMore = starved === true && memory.type === 'half_open' && permit.generation === memory.generation;
+  return { ...memory, probesOut: memory.probesOut - 1, extraProbes: memory.extraProbes + (needsMore ? 1 : 0) };
+};
+
+const settle = (memory: BreakerMemory, settings: BreakerSettings, input: Outcome): BreakerMemory => {
   const { permit, outcome, atMs } = input;
-  // A probe gives its place back whatever has happened since, unless it was revoked.
-  const now = permit.probeEpoch === memory.probeEpoch ? { ...memory, probesOut: memory.probesOut - 1 } : memory;
+  const now = placeBack(memory, input);
   if (permit.generation !== now.generation || outcome === 'ignored') return now;
-  if (now.type === 'half_open') {
-    if (outcome === 'failure') return open(now, settings, atMs, input.retryAfterMs);
-    const goodProbes = now.goodProbes + 1;
-    return goodProbes >= settings.successThreshold ? recover(now, settings, atMs) : { ...now, goodProbes };
-  }
+  // Words alone do not prove that a dependency is well: neutral as a probe, and in the window (R-1.3).
+  if (outcome === 'answered') return now.type === 'closed' ? { ...now, window: endStreak(now.window) } : now;
+  if (now.type === 'half_open') return settleProbe(now, settings, input);
   if (now.type !== 'closed') return now;
-  const slow = input.durationMs > settings.slowCallMs;
+  const slow = isSlow(input, settings);
   const window = recordOutcome(now.window, settings, atMs, outcome, slow);
   const counted = { ...now, window };
   return (outcome === 'failure' || slow) && tripped(window, settings) ? open(counted, settings, atMs, input.retryAfterMs) : counted;
 };
+
+/** A stream that flows is no stuck probe: half-open's deadline is counted from its last value (R-3.5). */
+const progress = (memory: BreakerMemory, { probeEpoch }: Permit, atMs: number): BreakerMemory =>
+  memory.type === 'half_open' && probeEpoch === memory.probeEpoch ? { ...memory, lastProbeAtMs: atMs } : memory;
 
 /** What leaves closed keeps the outcomes that still count, and no others. */
 const fresh = (memory: BreakerMemory, settings: BreakerSettings, atMs: number): BreakerMemory =>
@@ -151,6 +186,10 @@ export function decideBreaker(memory: BreakerMemory, input: BreakerInput, settin
       return admit(now, settings, atMs, input.random ?? 0);
     case 'outcome':
       return [settle(now, settings, input), undefined];
+    case 'progress':
+      return [progress(now, input.permit, atMs), undefined];
+    case 'adopt':
+      return [input.memory, undefined];
     case 'tick':
       return [now, undefined];
     case 'force_open':

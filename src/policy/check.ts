@@ -9,7 +9,7 @@ const DURATION_MAX_MS = Number.MAX_SAFE_INTEGER;
 /** A finite duration, zero included. */
 export const duration: NumberRule = { holds: (value) => value >= 0 && value <= DURATION_MAX_MS, rule: 'a duration from 0 to Number.MAX_SAFE_INTEGER milliseconds' };
 export const positiveDuration: NumberRule = { holds: (value) => value > 0 && value <= DURATION_MAX_MS, rule: 'a duration above 0 and up to Number.MAX_SAFE_INTEGER milliseconds' };
-export const durationOrInfinity: NumberRule = { holds: (value) => duration.holds(value) || value === Infinity, rule: `${duration.rule}, or Infinity` };
+export const durationOrInfinity: NumberRule = { holds: (value) => duration.holds(value) || value === Infinity, rule: 'a duration from 0 to Number.MAX_SAFE_INTEGER milliseconds, or Infinity' };
 
 export const integer = (min: number, max: number): NumberRule => ({
   holds: (value) => Number.isInteger(value) && value >= min && value <= max,
@@ -25,6 +25,9 @@ export const number = (min: number, max: number): NumberRule => ({
   holds: (value) => value >= min && value <= max,
   rule: `a number from ${min} to ${max}`,
 });
+
+/** Options without those that are `undefined`: one that was passed on without a value must not hide a default. */
+export const given = <T extends object>(options: T | undefined): T => Object.fromEntries(Object.entries(options ?? {}).filter(([, value]) => value !== undefined)) as T;
 
 /** A value as an error message shows it. */
 const show = (value: unknown): string => {

@@ -9,7 +9,7 @@ export interface Classified {
   readonly classification: Classification;
   /** A sentence. */
   readonly reason: string;
-  /** The rule that fired: `override`, `status`, `code`, `retry_hint`, `entrance`, `kind` or `default`. */
+  /** The rule that fired: `override`, `status`, `code`, `retry_hint`, `entrance`, `words`, `kind` or `default`. `words`: nothing but them said so. */
   readonly rule: string;
 }
 
@@ -17,7 +17,7 @@ const of = (classification: Classification, rule: string, reason: string): Class
 
 /**
  * Says whether a failure may be retried, and by which rule (R-1.3): the tool's overrides; a structured status, code or retry hint;
- * the class the entrance gave it; its kind's meaning; else transient, the safe default.
+ * the class the entrance gave it, by structure or by words alone; its kind's meaning; else transient, the safe default.
  *
  * @param error anything thrown; what is no `ToolExecutionError` yet goes through the entrance first
  * @param overrides a status, code or kind and the class it gets: `{ "503": "permanent" }`
@@ -26,13 +26,14 @@ const of = (classification: Classification, rule: string, reason: string): Class
  * classify(new Error('Authentication failed (401)')); // { classification: 'permanent', rule: 'status', reason: ... }
  */
 export function classify(error: unknown, overrides: ClassificationOverrides = {}): Classified {
-  const { kind, code, status, retryAfterMs, classification } = toToolExecutionError(error);
+  const { kind, code, status, retryAfterMs, classification, worded } = toToolExecutionError(error);
   for (const key of [status === undefined ? undefined : String(status), code, kind]) {
     const override = key !== undefined && Object.hasOwn(overrides, key) ? overrides[key] : undefined;
     if (override !== undefined) return of(override, 'override', `the tool says that ${key} is ${override}`);
   }
   const structural = classOfStructure({ status, code, retryAfterMs });
   if (structural !== undefined) return structural;
+  if (classification !== undefined && worded) return of(classification, 'words', `its words sound ${classification}`);
   if (classification !== undefined) return of(classification, 'entrance', `it is ${classification} by what entered`);
   const own = TOOL_ERROR_KIND_MEANINGS[kind].classification;
   if (own !== undefined) return of(own, 'kind', `${kind} is ${own}`);
@@ -42,5 +43,6 @@ export function classify(error: unknown, overrides: ClassificationOverrides = {}
 /** Reads an error as a call does: its fields, its codes, its words. */
 export const readAsCall: ErrorReader = (thrown, wallNow) => {
   const error = toToolExecutionError(thrown, wallNow);
-  return { error, classification: classify(error).classification };
+  const { classification, rule } = classify(error);
+  return { error, classification, rule };
 };

@@ -41,7 +41,10 @@ export function failureText(kind: ToolErrorKind, effect: Effect, { safeMessage, 
   if (safeMessage !== undefined && /\S/.test(safeMessage)) return safeMessage.toWellFormed();
   const sentences = [TOOL_ERROR_KIND_MEANINGS[kind].description];
   if (detail !== undefined) sentences.push(detail.toWellFormed());
-  if (EFFECT_SAID[kind] !== effect) sentences.push(EFFECT_SENTENCES[effect]);
+  const said = EFFECT_SAID[kind];
+  // Not twice that it ran, and the second time with a doubt.
+  if (said === 'ran' && effect === 'may_have_run') sentences.push('It may have taken effect.');
+  else if (said !== effect) sentences.push(EFFECT_SENTENCES[effect]);
   return sentences.join(' ');
 }
 

@@ -1,14 +1,15 @@
 import type { FailureNotification, RecoveryDecision, RecoveryStrategy } from '../contract/recovery.ts';
 import { experienced } from './experience.ts';
 import { guided } from './guidance.ts';
-import { mayHaveTakenEffect, retryDelayMs, retryRefusal, type RetryRefusal } from './retry-refusal.ts';
+import { mayBeDoneElsewhere, retryDelayMs, retryRefusal, type RetryRefusal } from './retry-refusal.ts';
 
-/** Codes that no alternative may get round: a no is a no, and nothing is done twice (R-6.1). */
-const WITHOUT_ALTERNATIVE: ReadonlySet<string> = new Set(['blocked', 'not_permitted', 'conflict']);
+/** Kinds that no alternative may get round: a no is a no (R-6.1). */
+export const WITHOUT_ALTERNATIVE: ReadonlySet<string> = new Set(['blocked', 'not_permitted', 'conflict']);
 
 const seconds = (ms: number): string => `${Number((ms / 1000).toFixed(3))} s`;
 
-const reasonOf = (failure: FailureNotification, code: RetryRefusal): string => {
+/** Why a failure may not be retried, as a sentence. */
+export const reasonOf = (failure: FailureNotification, code: RetryRefusal): string => {
   const { error, attempt, maxAttempts, maxTotalTimeMs } = failure;
   switch (code) {
     case 'permanent':
@@ -39,7 +40,7 @@ const options = (failure: FailureNotification, code: RetryRefusal | undefined): 
   const reason = code === undefined ? `${error.kind} is temporary, and attempts and time are left` : reasonOf(failure, code);
   const why = { code: code ?? ('transient' as const), reason };
   const [alternative] = alternatives;
-  const mayUseAlternative = !mayHaveTakenEffect(failure) && !WITHOUT_ALTERNATIVE.has(error.kind);
+  const mayUseAlternative = !mayBeDoneElsewhere(failure) && !WITHOUT_ALTERNATIVE.has(error.kind);
   const last: readonly RecoveryStrategy[] = required ? ['escalate', 'partial', 'fail'] : ['partial', 'escalate', 'fail'];
   return [
     ...(code === undefined ? [{ strategy: 'retry' as const, ...why, delayMs: retryDelayMs(failure) }] : []),

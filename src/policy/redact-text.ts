@@ -1,3 +1,5 @@
+import { visible } from './invisible.ts';
+
 /** What stands in the place of a secret. */
 export const REDACTED = '[redacted]';
 
@@ -5,6 +7,8 @@ export const REDACTED = '[redacted]';
 export const TEXT_MAX = 4096;
 /** Looked at beyond the cut, so that a secret on the edge is seen whole. */
 const SCANNED_MAX = 2 * TEXT_MAX;
+/** Of what may be invisible for the most part. */
+const READ_MAX = 4 * SCANNED_MAX;
 
 /** Texts remembered to hold no secret, and how long they may be. */
 const INNOCENT_MAX = 2000;
@@ -79,9 +83,31 @@ const literal = (secrets: readonly string[]): RegExp | undefined => {
   return forms.length === 0 ? undefined : new RegExp(forms.map((form) => form.replaceAll(/[.*+?^${}()|[\]\\/-]/g, String.raw`\$&`)).join('|'), 'g');
 };
 
+/** What a token is made of, as far as it can be told without knowing whose it is. */
+const TOKEN = /[\w.~%+-]/;
+
+/** Replaces each known value with the token that it stands in: of `ghp_<value><rest>` nothing may stay. Linear: it goes on after each token. */
+const withoutKnown = (text: string, known: RegExp): string => {
+  let clean = '';
+  let done = 0;
+  const isToken = (at: number): boolean => TOKEN.test(text.charAt(at));
+  for (const match of text.matchAll(known)) {
+    let start = match.index;
+    let end = start + match[0].length;
+    // It stands in a token that is gone already.
+    if (end <= done) continue;
+    while (start > done && isToken(start - 1)) start--;
+    while (end < text.length && isToken(end)) end++;
+    if (start >= done) clean += text.slice(done, start) + REDACTED;
+    done = end;
+  }
+  return done === 0 ? text : clean + text.slice(done);
+};
+
 /**
- * Makes a function that takes secrets out of a text: those given, also URL-encoded and in base64, and what looks like one. A text without any is
- * given back as it is. Linear in the first 8,192 characters, and cut after 4,096.
+ * Makes a function that takes secrets out of a text: those given, also URL-encoded and in base64, with the token they stand in, and what looks
+ * like one. Terminal sequences and invisible characters are taken out first: they would cut a secret, and whoever takes them out later would put
+ * it together again. A text without any of these is given back as it is. Linear in the first 32,768 characters, and cut after 4,096.
  *
  * @param secrets values that are always removed
  */
@@ -92,13 +118,15 @@ export function textRedactor(secrets: readonly string[] = []): (text: string) =>
   return (text) => {
     if (text.length <= INNOCENT_LENGTH_MAX && innocent.has(text)) return text;
     if (known === undefined && HEX.test(text)) return text;
-    const scanned = text.length > SCANNED_MAX ? text.slice(0, SCANNED_MAX) : text;
-    let clean = known === undefined ? scanned : scanned.replace(known, REDACTED);
+    const seen = visible(text.length > READ_MAX ? text.slice(0, READ_MAX) : text);
+    const scanned = seen.length > SCANNED_MAX ? seen.slice(0, SCANNED_MAX) : seen;
+    let clean = known === undefined ? scanned : withoutKnown(scanned, known);
     if (SUSPECT.test(clean)) for (const [pattern, replace] of RULES) clean = clean.replace(pattern, replace);
     if (clean === text && text.length <= INNOCENT_LENGTH_MAX) {
       if (innocent.size >= INNOCENT_MAX) innocent.clear();
       innocent.add(text);
     }
-    return text.length > TEXT_MAX ? `${clean.slice(0, TEXT_MAX)}…` : clean;
+    if (text.length > READ_MAX) return `${clean.slice(0, Math.min(TEXT_MAX, Math.max(0, scanned.length - TEXT_MAX)))}…`;
+    return seen.length > TEXT_MAX ? `${clean.slice(0, TEXT_MAX)}…` : clean;
   };
 }

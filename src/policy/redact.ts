@@ -94,6 +94,8 @@ export interface Discretion {
   readonly show: (event: TraceEvent) => TraceEvent;
   /** Whether nothing in a random id can be a secret: the host named none, and has no say about texts. */
   readonly trustsIds: boolean;
+  /** A text without secrets; a name, before it is put into words. */
+  readonly text: (given: string) => string;
   /** Whether an id or a name may stand in an event as it is. */
   innocent(name: string): boolean;
 }
@@ -210,6 +212,7 @@ export function createDiscretion(redact: RedactOptions = {}, capture: CaptureOpt
   let lastInnocent: string | undefined;
   return {
     show: shown,
+    text,
     trustsIds: also === undefined && (secrets ?? []).length === 0,
     innocent: (name) => {
       if (name === lastInnocent) return true;

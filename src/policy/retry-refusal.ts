@@ -17,7 +17,13 @@ export const retryDelayMs = ({ nextDelayMs, error: { retryAfterMs = 0 } }: Pick<
 const mayRepeatEffects = ({ effects, safetyCritical, hasIdempotencyKey, retrySafe }: RetryQuestion): boolean =>
   effects === 'read' || (safetyCritical !== true && (hasIdempotencyKey || retrySafe));
 
-export const mayHaveTakenEffect = (failure: RetryQuestion): boolean => failure.error.uncertain && !mayRepeatEffects(failure);
+const mayHaveTakenEffect = (failure: RetryQuestion): boolean => failure.error.uncertain && !mayRepeatEffects(failure);
+
+/**
+ * Whether an alternative could do again what the failed tool may have done (R-6.1). A key that the tool's own resource
+ * checks, or a caller's leave to repeat that very call, says nothing of another resource.
+ */
+export const mayBeDoneElsewhere = ({ error, effects }: Pick<RetryQuestion, 'error' | 'effects'>): boolean => error.uncertain && effects !== 'read';
 
 /** Why a failure may not be retried, the first reason that holds; `undefined` when it may (R-2.5). */
 export function retryRefusal(failure: RetryQuestion): RetryRefusal | undefined {

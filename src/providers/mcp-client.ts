@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { ToolContext } from '../contract/tool.ts';
 import { httpThrown } from '../entrance/http.ts';
@@ -15,7 +15,7 @@ export interface McpToolLike {
   readonly name: string;
   readonly description?: string | undefined;
   readonly inputSchema?: Readonly<Record<string, unknown>> | undefined;
-  readonly annotations?: { readonly readOnlyHint?: boolean | undefined; readonly destructiveHint?: boolean | undefined } | undefined;
+  readonly annotations?: { readonly readOnlyHint?: boolean | undefined } | undefined;
   readonly execution?: { readonly taskSupport?: string | undefined } | undefined;
 }
 

@@ -5,6 +5,7 @@ import { checkKeys } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
 import { CLIENT_INFO, mcpConnection } from './mcp-client.ts';
 import { HttpTransport } from './mcp-http-transport.ts';
+import { mcpOutputValidator } from './mcp-output.ts';
 import { mcpProvider, type McpConnection, type McpProvider } from './mcp.ts';
 
 export interface McpHttpOptions {
@@ -69,7 +70,7 @@ export async function mcpHttpProvider(options: McpHttpOptions): Promise<McpProvi
     const end = (): Promise<void> => transport.end();
     // Given up while it lists its tools: nothing else would end that request.
     signal.addEventListener('abort', () => void end(), { once: true });
-    const client = new Client(CLIENT_INFO);
+    const client = new Client(CLIENT_INFO, { jsonSchemaValidator: mcpOutputValidator });
     try {
       await client.connect(transport, { signal, timeout: 2 ** 31 - 1 });
       return { ...mcpConnection(client), close: end };

@@ -2,9 +2,10 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js';
 import type { Runtime } from '../contract/runtime.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
-import { checkNumber, integer } from '../policy/check.ts';
+import { checkKeys, checkNumber, integer } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
 import { CLIENT_INFO, hearToolsChanged } from './mcp-client.ts';
+import { mcpOutputValidator } from './mcp-output.ts';
 import { mcpProvider, type McpConnection, type McpProvider } from './mcp.ts';
 import { StdioTransport } from './stdio-transport.ts';
 
@@ -29,6 +30,9 @@ export interface McpStdioOptions {
   readonly connectTimeoutMs?: number;
   readonly runtime?: Runtime;
 }
+
+const OF_PROCESSES = ['command', 'args', 'env', 'cwd', 'stderrLines', 'maxMessageBytes'];
+const OPTION_KEYS = ['name', ...OF_PROCESSES, 'connectTimeoutMs', 'runtime'];
 
 export interface McpStdioProvider extends McpProvider {
   /** The process that was started for the server, while there is one. */
@@ -59,7 +63,8 @@ const neverStarted = (thrown: unknown, ended: Error | undefined, transport: Stdi
  * The server and all that it starts form a process group of their own. `close()` ends its input, sends SIGTERM a second later and SIGKILL
  * another second later; a process that exits without `close()` kills it.
  *
- * @throws RangeError for an option out of its range; `transport_error`, not executed, when the server does not start
+ * @throws RangeError for an option that does not exist or is out of its range; `transport_error`, not executed, when
+ *   the server does not start
  *
  * @example
  * const files = await mcpStdioProvider({ name: 'files', command: 'npx', args: ['mcp-server-filesystem', '/tmp'] });
@@ -68,6 +73,7 @@ const neverStarted = (thrown: unknown, ended: Error | undefined, transport: Stdi
  * await spillway.close();
  */
 export async function mcpStdioProvider(options: McpStdioOptions): Promise<McpStdioProvider> {
+  checkKeys('mcpStdioProvider', options, OPTION_KEYS);
   const { name, command, args = [], env, cwd, stderrLines = STDERR_LINES, maxMessageBytes = MESSAGE_BYTES, connectTimeoutMs, runtime = liveRuntime } = options;
   if (typeof command !== 'string' || command === '') throw new RangeError('command must be a text of at least one character');
   checkNumber('stderrLines', stderrLines, integer(0, 1_000));
@@ -82,7 +88,7 @@ export async function mcpStdioProvider(options: McpStdioOptions): Promise<McpStd
       if (current === transport) current = undefined;
       return withStderr(how, transport);
     });
-    const client = new Client(CLIENT_INFO);
+    const client = new Client(CLIENT_INFO, { jsonSchemaValidator: mcpOutputValidator });
     try {
       current = transport;
       await client.connect(transport, { signal, timeout: 2 ** 31 - 1 });

@@ -1,5 +1,5 @@
-import type { Effects } from '../contract/policy.ts';
 import type { Tool, ToolContext } from '../contract/tool.ts';
+import { effectsOfHints } from '../policy/mcp-hints.ts';
 import type { McpToolLike } from './mcp-client.ts';
 import { mcpInput, type McpInput } from './mcp-input.ts';
 
@@ -25,16 +25,6 @@ export interface ListedTool {
 }
 
 type Execute = (tool: ListedTool, input: unknown, context: ToolContext) => Promise<unknown>;
-
-/**
- * What a tool says it does to the world. Hints of a server are not to be trusted, so none makes the layer less careful than its own
- * default, which is `read`: a server that says nothing gets the layer's `defaults.effects`, one that admits to changing or destroying gets `mutating`.
- * `idempotentHint` is not asked: it does not make a writer a reader, and servers leave it out of their read tools.
- */
-const effectsOf = ({ annotations }: McpToolLike): Effects | undefined => {
-  if (annotations?.readOnlyHint === true) return 'read';
-  return annotations?.readOnlyHint === false || annotations?.destructiveHint === true ? 'mutating' : undefined;
-};
 
 const leftOutReason = (tool: McpToolLike, seen: ReadonlySet<string>): string | undefined => {
   if (seen.has(tool.name)) return 'the server lists this name more than once; the first one counts';
@@ -99,7 +89,6 @@ export class McpToolList {
   }
 
   #make(listed: McpToolLike): MadeTool {
-    const effects = effectsOf(listed);
     const name = this.#nameOf(listed);
     const check = mcpInput(listed, (reason) => this.#unchecked.set(tool, { toolName: name, reason }));
     const tool: Tool = {
@@ -107,10 +96,11 @@ export class McpToolList {
       input: check.schema,
       ...(listed.description === undefined ? {} : { description: listed.description }),
       ...(listed.inputSchema === undefined ? {} : { inputJsonSchema: listed.inputSchema }),
-      ...(effects === undefined ? {} : { policy: { effects } }),
+      policy: { effects: effectsOfHints(listed.annotations) },
       dependency: this.#provider,
       execute: (input, context) => this.#execute({ name: listed.name, check }, input, context),
     };
+    if (check.refused !== undefined) this.#unchecked.set(tool, { toolName: name, reason: check.refused });
     return { said: saidOf(listed), tool };
   }
 }

@@ -6,7 +6,7 @@ import type { Tool, ToolContext } from '../contract/tool.ts';
 import { mcpAborted, mcpErrorResult, mcpThrown } from '../entrance/mcp.ts';
 import { read } from '../entrance/structure.ts';
 import { abortable } from '../operators/abortable.ts';
-import { checkNumber, positiveDuration } from '../policy/check.ts';
+import { checkKeys, checkNumber, positiveDuration } from '../policy/check.ts';
 import { confirmed, isClaim, unconfirmed } from '../policy/refusal.ts';
 import { liveRuntime } from '../runtime.ts';
 import { SESSION_LOST, callTool, type McpConnection } from './mcp-client.ts';
@@ -35,9 +35,22 @@ export interface McpProvider extends ToolProvider {
   readonly tools: readonly Tool[];
   /** What the server lists and the provider does not: tools that only run as tasks, and names listed twice. */
   readonly leftOut: readonly LeftOutTool[];
-  /** Tools whose JSON Schema turned out to be unusable when they were first called: none yet, as long as none was. */
+  /** Tools whose JSON Schema cannot be used: for a pattern told when they are listed, for the rest when they are first called. */
   readonly unchecked: readonly UncheckedTool[];
 }
+
+const OPTION_KEYS = ['name', 'connect', 'connectTimeoutMs', 'runtime'];
+
+/** A client is easily given for its connection, which is not told apart until its first use. */
+const checkedConnection = (given: McpConnection): McpConnection => {
+  const client = read(given, 'client');
+  const methods = [read(client, 'listTools'), read(client, 'callTool'), read(given, 'close'), read(read(given, 'closed'), 'then')];
+  if (methods.every((method) => typeof method === 'function')) return given;
+  const rule = 'connect must give a connection: wrap the client, as in async () => mcpConnection(client)';
+  // The code says that it will be no other the next time.
+  const misfit = new TypeError(`${rule}; what it gave lacks client, closed or close`);
+  throw Object.assign(misfit, { code: 'ERR_INVALID_ARG_TYPE' });
+};
 
 const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 
@@ -135,17 +148,29 @@ const execute = (calls: Calls, { name, check }: ListedTool, input: unknown, cont
  * refers to another document, leaves the check to the server, see `unchecked`. That a server turned a call away is believed where it does not list the
  * tool; else its words are for the host alone, and the tool may have run. Tools that require task support are left out, see `leftOut`.
  *
- * @throws RangeError for an option out of its range; `transport_error`, not executed, when the server cannot be connected
+ * A tool whose server says that it only reads (`readOnlyHint`) is `read`, any other is `mutating`: also one that says
+ * nothing, and whatever the layer's `defaults` say. Where you know better, give the layer `{ ...tool, name, policy: {
+ * effects: 'read' } }`.
+ *
+ * @throws RangeError for an option that does not exist or is out of its range; `transport_error`, not executed, when
+ *   the server cannot be connected
  *
  * @example
  * const provider = await mcpProvider({ name: 'files', connect: async () => mcpConnection(await connectedClient()) });
  * const spillway = createSpillway({ providers: [provider] });
  */
-export async function mcpProvider({ name, connect, connectTimeoutMs = CONNECT_TIMEOUT_MS, runtime = liveRuntime }: McpProviderOptions): Promise<McpProvider> {
+export async function mcpProvider(options: McpProviderOptions): Promise<McpProvider> {
+  checkKeys('mcpProvider', options, OPTION_KEYS);
+  const { name, connect, connectTimeoutMs = CONNECT_TIMEOUT_MS, runtime = liveRuntime } = options;
   if (typeof name !== 'string' || name === '') throw new RangeError('name must be a text of at least one character');
+  if (typeof connect !== 'function') {
+    const rule = 'connect must be a function that gives a connection, such as async () => mcpConnection(client)';
+    throw new RangeError(`${rule}, not ${typeof connect}`);
+  }
   checkNumber('connectTimeoutMs', connectTimeoutMs, positiveDuration);
   const list = new McpToolList(name, (tool, input, context) => execute({ provider: name, link, list }, tool, input, context));
-  const link = createMcpLink({ name, connect, connectTimeoutMs, runtime, listed: (tools) => list.update(tools) });
+  const dial = async (signal: AbortSignal): Promise<McpConnection> => checkedConnection(await connect(signal));
+  const link = createMcpLink({ name, connect: dial, connectTimeoutMs, runtime, listed: (tools) => list.update(tools) });
   try {
     await link.acquire();
   } catch (error) {

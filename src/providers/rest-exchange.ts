@@ -126,8 +126,8 @@ const redirected = (request: RestRequest, { statusCode: status = 0, headers }: I
 /** What fails behind a redirect of a request that changes something leaves that request's own effects in doubt. */
 const behindChange = (thrown: unknown): unknown => {
   if (!(thrown instanceof ToolExecutionError)) return thrown;
-  const { kind, message, code, status, classification, cause } = thrown;
-  return new ToolExecutionError(kind, message, { code, status, classification, cause, executed: true, uncertain: true });
+  const { kind, message, code, status, classification, worded, cause } = thrown;
+  return new ToolExecutionError(kind, message, { code, status, classification, worded, cause, executed: true, uncertain: true });
 };
 
 /**

@@ -1,4 +1,5 @@
-import { z } from 'zod';
+import * as z from 'zod';
+import * as core from 'zod/v4/core';
 import { restManifestSchema, type RestManifest } from '../contract/rest-manifest.ts';
 import { compileManifest, type RestOperation } from './rest-operation.ts';
 import type { Variables } from './rest-reference.ts';
@@ -9,14 +10,14 @@ export class RestManifestError extends RangeError {
   override readonly name: string = 'RestManifestError';
 }
 
-type Issue = z.core.$ZodIssue;
+type Issue = core.$ZodIssue;
 
 const PROBLEMS_SHOWN = 10;
 
 /** zod's names of types, as a writer of YAML knows them. */
 const TYPES: Readonly<Record<string, string>> = { object: 'a mapping', record: 'a mapping', array: 'a list', string: 'a text', number: 'a number', int: 'an integer', boolean: 'true or false' };
 
-const dotted = (at: Path): string => (at.length === 0 ? 'the manifest' : z.core.toDotPath(at));
+const dotted = (at: Path): string => (at.length === 0 ? 'the manifest' : core.toDotPath(at));
 
 /** A value as a message shows it. A text is not shown: it may be a secret that stands in the wrong place. */
 const show = (value: unknown): string => {
@@ -29,10 +30,10 @@ const valueAt = (root: unknown, at: Path): unknown => at.reduce<unknown>((value,
 
 /** The keys that a place may have, read from the published schema. */
 const keysAt = (at: Path): string[] => {
-  let schema: z.core.JSONSchema.BaseSchema | undefined = z.toJSONSchema(restManifestSchema);
+  let schema: core.JSONSchema.BaseSchema | undefined = z.toJSONSchema(restManifestSchema);
   for (const step of at) {
     const next: unknown = typeof step === 'number' ? schema?.items : schema?.properties?.[step];
-    const inner = next as z.core.JSONSchema.BaseSchema | undefined;
+    const inner = next as core.JSONSchema.BaseSchema | undefined;
     schema = inner?.anyOf?.find((option) => typeof option === 'object' && 'properties' in option) ?? inner;
   }
   return Object.keys(schema?.properties ?? {});

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { z } from 'zod';
+import * as z from 'zod';
+import * as core from 'zod/v4/core';
 import type { ToolProvider } from '../contract/provider.ts';
 import type { RestManifest } from '../contract/rest-manifest.ts';
 import type { Runtime } from '../contract/runtime.ts';
@@ -66,7 +67,7 @@ const checkedInput = ({ input: schema }: RestOperation, input: unknown): RestInp
   const parsed = schema.safeParse(input);
   if (parsed.success) return parsed.data as RestInput;
   const [first] = parsed.error.issues;
-  throw invalidInput(first === undefined || first.path.length === 0 ? 'the value' : z.core.toDotPath(first.path), parsed.error.issues.map(({ message }) => message).join('; '));
+  throw invalidInput(first === undefined || first.path.length === 0 ? 'the value' : core.toDotPath(first.path), parsed.error.issues.map(({ message }) => message).join('; '));
 };
 
 const requestOf = (operation: RestOperation, input: RestInput, context: ToolContext): RestRequest => {
@@ -106,8 +107,8 @@ const errorIn = (body: unknown): unknown => {
 /** The error with a text of the server's that the manifest lets a model read. */
 const withSafeMessage = (error: ToolExecutionError, said: unknown): ToolExecutionError => {
   if (typeof said !== 'string' || said.trim() === '') return error;
-  const { kind, message, code, status, retryAfterMs, uncertain, executed, classification, cause } = error;
-  return new ToolExecutionError(kind, message, { code, status, retryAfterMs, uncertain, executed, classification, cause, safeMessage: said.slice(0, SAFE_TEXT_MAX) });
+  const { kind, message, code, status, retryAfterMs, uncertain, executed, classification, worded, cause } = error;
+  return new ToolExecutionError(kind, message, { code, status, retryAfterMs, uncertain, executed, classification, worded, cause, safeMessage: said.slice(0, SAFE_TEXT_MAX) });
 };
 
 /** The error that an answer is whose status is not 2xx. */

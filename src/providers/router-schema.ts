@@ -1,4 +1,5 @@
-import { z } from 'zod';
+import * as z from 'zod';
+import * as core from 'zod/v4/core';
 import { jsonSchemaMisfits, type JsonSchema } from '../policy/json-schema.ts';
 
 /** Parameters that fit, as their schema gives them; or why they do not. */
@@ -10,7 +11,7 @@ export interface ParameterRule {
   fit(parameters: unknown): Fitted;
 }
 
-const worded = (path: readonly PropertyKey[], message: string): string => `${path.length === 0 ? 'parameters' : z.core.toDotPath(['parameters', ...path])}: ${message}`;
+const worded = (path: readonly PropertyKey[], message: string): string => `${path.length === 0 ? 'parameters' : core.toDotPath(['parameters', ...path])}: ${message}`;
 
 const ofZod = (schema: z.ZodType): ParameterRule => ({
   // What cannot be written as JSON Schema may be anything to the model; the schema itself still checks it.

@@ -36,10 +36,13 @@ export interface NdjsonSink extends TraceSink {
 
 const NEWLINE = 10;
 
-/** A value as one line of JSON. Control characters that JSON lets through are escaped: a terminal would obey them. */
+const escaped = (character: string): string => Array.from({ length: character.length }, (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`).join('');
+
+/** A value as one line of JSON. What JSON lets through and a terminal would obey, or not show, is escaped: control, direction and invisible characters. */
 export function ndjsonLine(value: unknown): string {
-  const json = JSON.stringify(value).replaceAll(/[\u007f-\u009f\u2028\u2029]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
-  return `${json}\n`;
+  const json = JSON.stringify(value);
+  // Most lines are printable ASCII.
+  return `${/[^ -~]/.test(json) ? json.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, escaped) : json}\n`;
 }
 
 /** Whether the file ends within a line, as after a kill. */

@@ -123,7 +123,8 @@ export class CallSpan {
     if (!this.#over) this.#span.setAttributes(attributes);
   }
 
-  #breaker(state: string): OtelAttributes {
+  #breaker(state: string | undefined): OtelAttributes {
+    if (state === undefined) return {};
     return { 'spillway.breaker.state': state, ...(this.#terms.claw ? { 'breaker.state': state } : {}) };
   }
 

@@ -62,9 +62,15 @@ const ALARMS: Readonly<Partial<Record<DedupeStep, Level>>> = { conflict: 'error'
 /** The layer or its host is at fault, not the tool. */
 const OWN_FAULTS: readonly string[] = ['internal_error', 'store_unavailable', 'conflict'];
 
+/** A call that was refused before its breaker was asked has no state of one. */
+const seenBy = (breakerState: BreakerStateName | undefined): Pick<ToolLogFields, 'breakerState'> =>
+  breakerState === undefined ? {} : { breakerState };
+
 const failed = ({ status, fromCache, attempts }: ToolResultEnvelope, { code, retriable, breakerState, message }: NonNullable<ToolResultEnvelope['error']>): Line => {
   const canceled = code === 'canceled';
-  const fields = { status, fromCache, attempt: attempts, state: canceled ? 'cancelled' : 'failed', errorCode: code, retriable, reason: message, ...(breakerState === undefined ? {} : { breakerState }) };
+  const state = canceled ? 'cancelled' : 'failed';
+  const told = { errorCode: code, retriable, reason: message, ...seenBy(breakerState) };
+  const fields = { status, fromCache, attempt: attempts, state, ...told };
   return { level: canceled ? 'info' : OWN_FAULTS.includes(code) ? 'error' : 'warn', event: 'tool_call_end', fields };
 };
 
@@ -73,12 +79,15 @@ const ofCall = (event: ToolEvent): Line | undefined => {
   switch (event.type) {
     case 'rejected': {
       const { error, classification, breakerState } = event;
-      return { level: 'warn', event: 'tool_call_blocked', fields: { errorCode: error.kind, retriable: classification === 'transient', breakerState, reason: error.message } };
+      const retriable = classification === 'transient';
+      const fields = { errorCode: error.kind, retriable, ...seenBy(breakerState), reason: error.message };
+      return { level: 'warn', event: 'tool_call_blocked', fields };
     }
     case 'decision': {
       if (event.strategy !== 'retry') return undefined;
       const { attempt, delayMs = 0, error, breakerState } = event;
-      return { level: 'warn', event: 'tool_call_retry', fields: { state: 'inflight', attempt, delayMs, errorCode: error.kind, retriable: true, breakerState, reason: error.message } };
+      const told = { errorCode: error.kind, retriable: true, ...seenBy(breakerState), reason: error.message };
+      return { level: 'warn', event: 'tool_call_retry', fields: { state: 'inflight', attempt, delayMs, ...told } };
     }
     case 'dedupe': {
       const level = ALARMS[event.step];
@@ -109,7 +118,7 @@ const ofLayer = (event: LayerEvent): Line | undefined => {
     case 'breaker_changed':
       return { level: event.to === 'open' || event.to === 'forced_open' ? 'warn' : 'info', event: 'tool_call_circuit_state', fields: { toolName: event.toolName, state: event.to, breakerState: event.to, reason: event.message } };
     case 'store_changed':
-      return { level: event.state === 'back' ? 'info' : 'error', event: 'tool_call_store_state', fields: { state: event.state, reason: event.message } };
+      return { level: event.state === 'back' ? 'info' : event.state === 'weak' ? 'warn' : 'error', event: 'tool_call_store_state', fields: { state: event.state, reason: event.message } };
     case 'breaker_evicted':
       return undefined;
   }

@@ -58,7 +58,8 @@ const ofCall = (event: Extract<TraceEvent, { source: 'call' }>): Entry | undefin
   switch (event.type) {
     case 'decision': {
       const { error, classification, breakerState, attempt, strategy, reason } = event;
-      const failure = { error: error.message, classification, circuit_breaker_state: breakerState, retry_count: Math.max(0, attempt - 1) };
+      const seen = breakerState === undefined ? {} : { circuit_breaker_state: breakerState };
+      const failure = { error: error.message, classification, ...seen, retry_count: Math.max(0, attempt - 1) };
       return { event_type: 'ToolError', tool_id, ...failure, decision: strategy, message: reason };
     }
     case 'attempt_failed': {

@@ -7,6 +7,11 @@ import { CLAIM } from './redis-scripts.ts';
 /** One script serves so many: it keeps all others waiting for well under a millisecond. */
 const CLAIMS_MAX = 64;
 const DOING = 'The call could not be claimed';
+/** What fails before it is sent, and what the server refuses: nothing was claimed. */
+const REFUSALS: ReadonlySet<string> = new Set(
+  ('OOM READONLY LOADING MASTERDOWN BUSY MISCONF NOREPLICAS MOVED ASK TRYAGAIN CLUSTERDOWN CROSSSLOT NOAUTH WRONGPASS NOPERM NOPROTO ' +
+    'ClientClosedError ClientOfflineError ECONNREFUSED ENOTFOUND').split(' '),
+);
 
 export interface ClaimRequest extends Wish {
   readonly over: number | undefined;
@@ -28,10 +33,12 @@ export interface RedisClaimsOptions {
   readonly before: () => void;
   /** A claim that was granted after it had failed: nobody will act on it. */
   readonly orphaned: (request: ClaimRequest, version: number) => void;
+  /** A claim that failed without a word of the server: whether it was granted is not known, and nobody will act on it. */
+  readonly unanswered: (request: ClaimRequest) => void;
 }
 
 /** Claims of one lease and time to live that are made in one turn of the event loop share a script; on a cluster, where they are in different slots, each has its own. */
-export function redisClaims({ link, cluster, fenceOf, before, orphaned }: RedisClaimsOptions): (request: ClaimRequest) => Promise<Claimed> {
+export function redisClaims({ link, cluster, fenceOf, before, orphaned, unanswered }: RedisClaimsOptions): (request: ClaimRequest) => Promise<Claimed> {
   let waiting: Waiting[] = [];
 
   /** Of claims that have their lease and their time to live in common. */
@@ -72,7 +79,12 @@ export function redisClaims({ link, cluster, fenceOf, before, orphaned }: RedisC
       for (let at = 0; at < alike.length; at += size) {
         const group = alike.slice(at, at + size);
         send(group).catch((error: unknown) => {
-          for (const { reject } of group) reject(error as ToolExecutionError);
+          const failed = error as ToolExecutionError;
+          const refused = REFUSALS.has(failed.code ?? '');
+          for (const { request, reject } of group) {
+            reject(failed);
+            if (!refused) unanswered(request);
+          }
         });
       }
     }

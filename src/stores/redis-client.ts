@@ -11,13 +11,18 @@ export interface NodeRedisClusterLike {
   sendCommand(firstKey: string | undefined, isReadonly: boolean | undefined, args: string[]): Promise<unknown>;
 }
 
+/** What is used of a Sentinel client of the official `redis` package: what `createSentinel` gives, and what its `use` and `acquire` lend. */
+export interface NodeRedisSentinelLike {
+  sendCommand(isReadonly: boolean | undefined, args: string[]): Promise<unknown>;
+}
+
 /** What is used of a client or a cluster client of `ioredis` (5 and 6). */
 export interface IoRedisLike {
   readonly isCluster?: boolean;
   call(command: string, ...args: string[]): Promise<unknown>;
 }
 
-export type RedisClientLike = NodeRedisLike | NodeRedisClusterLike | IoRedisLike;
+export type RedisClientLike = NodeRedisLike | NodeRedisClusterLike | NodeRedisSentinelLike | IoRedisLike;
 
 /** A second connection of the official `redis` package, for messages. */
 export interface NodeRedisSubscriberLike {
@@ -40,6 +45,8 @@ export type RedisSubscriberLike = NodeRedisSubscriberLike | IoRedisSubscriberLik
 /** One client, whichever library it is of. */
 export interface RedisCommands {
   readonly cluster: boolean;
+  /** Whether commands go over several connections, each over any of them. */
+  readonly pooled: boolean;
   /** What the client puts before each key itself: `keyPrefix` of ioredis. Channels do not get it. */
   readonly ownPrefix: string;
   /** @param key the key by which a cluster finds the node */
@@ -57,12 +64,18 @@ const has = (value: unknown, name: string): boolean => typeof read(value, name) 
 
 const isIoRedis = (client: unknown): client is IoRedisLike => has(client, 'call');
 
+const isNodeCluster = (client: RedisClientLike): client is NodeRedisClusterLike => 'masters' in client;
+
+/** The one that `createSentinel` gives knows its nodes; one that it lends has to be given back, and cannot connect. */
+const isNodeSentinel = (client: RedisClientLike): client is NodeRedisSentinelLike => has(client, 'getSentinelNode') || (has(client, 'release') && !has(client, 'connect'));
+
 /** `call` is ioredis; `sendCommand` without it is node-redis, and `masters` is its cluster. Both have more methods of the same names that differ. */
 export function redisCommands(client: RedisClientLike): RedisCommands {
   if (isIoRedis(client)) {
     const ownPrefix = read(read(client, 'options'), 'keyPrefix');
     return {
       cluster: client.isCluster === true,
+      pooled: false,
       ownPrefix: typeof ownPrefix === 'string' ? ownPrefix : '',
       send: ([command = '', ...args]) => client.call(command, ...args),
     };
@@ -70,8 +83,11 @@ export function redisCommands(client: RedisClientLike): RedisCommands {
   if (!has(client, 'sendCommand')) {
     throw new RangeError('client must be a client of the package redis (with sendCommand) or of ioredis (with call): pass what createClient(...) or new Redis(...) gave');
   }
-  if ('masters' in client) return { cluster: true, ownPrefix: '', send: (args, key) => client.sendCommand(key, false, args) };
-  return { cluster: false, ownPrefix: '', send: (args) => client.sendCommand(args) };
+  if (isNodeCluster(client)) return { cluster: true, pooled: true, ownPrefix: '', send: (args, key) => client.sendCommand(key, false, args) };
+  // Never as a read, which may go to a replica.
+  if (isNodeSentinel(client)) return { cluster: false, pooled: true, ownPrefix: '', send: (args) => client.sendCommand(false, args) };
+  // What `createClientPool` gives.
+  return { cluster: false, pooled: typeof read(client, 'totalClients') === 'number', ownPrefix: '', send: (args) => client.sendCommand(args) };
 }
 
 const isIoSubscriber = (client: RedisSubscriberLike): client is IoRedisSubscriberLike => has(client, 'call');

@@ -19,11 +19,30 @@ export const numberOf = (value: unknown): number => Number(textOf(value) ?? Numb
 /** The code of a record that cannot be read. */
 export const DAMAGED = 'damaged_record';
 
+const shown = (value: unknown): string => {
+  if (typeof value === 'number' || value === undefined || value === null) return String(value);
+  return Array.isArray(value) ? `a list of ${value.length}` : `a value of type ${typeof value}`;
+};
+
+/** Of its content nothing is said: an answer of something else may be secret. */
+const badAnswer = (value: unknown, expected: string): ToolExecutionError =>
+  new ToolExecutionError('store_unavailable', `Redis answered ${shown(value)} instead of ${expected}: look at what stands between it and the client, and at the client's reply mappings`, {
+    code: 'bad_answer',
+    classification: 'permanent',
+  });
+
 /** Redis' clock at the head of an answer. */
 export function timeOf(value: unknown): number {
   const atMs = numberOf(value);
   if (Number.isSafeInteger(atMs) && atMs > 0) return atMs;
-  throw new ToolExecutionError('store_unavailable', "Redis gave an answer that is none: look at what stands between it and the client, and at the client's reply mappings", { code: 'bad_answer' });
+  throw badAnswer(value, 'its time');
+}
+
+/** What a script did, or did not do. */
+export function flagOf(value: unknown): boolean {
+  const flag = numberOf(value);
+  if (flag === 0 || flag === 1) return flag === 1;
+  throw badAnswer(value, '0 or 1');
 }
 
 const damaged = (name: string): ToolExecutionError =>

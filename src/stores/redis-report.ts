@@ -52,7 +52,8 @@ export async function redisReport(link: RedisLink, { cluster, replicas, indexLos
   const log = told('aof_enabled') === '1';
 
   if (told('role') === 'slave') warnings.push('This Redis is a replica: it refuses every claim. Connect to the primary.');
-  if (told('maxmemory') !== '0' && told('maxmemory_policy') !== '' && told('maxmemory_policy') !== 'noeviction') {
+  const evicts = told('maxmemory') !== '0' && told('maxmemory_policy') !== '' && told('maxmemory_policy') !== 'noeviction';
+  if (evicts) {
     warnings.push(`Redis may evict records (maxmemory-policy ${told('maxmemory_policy')}): a call whose record is evicted runs twice. Set maxmemory-policy noeviction.`);
   }
   if (info !== undefined && !log) {
@@ -70,5 +71,6 @@ export async function redisReport(link: RedisLink, { cluster, replicas, indexLos
   if (indexLost > 0) warnings.push(`${indexLost} writes to the lists by tool and session failed: these lists may lack records.`);
 
   const kept = replicas > 0 && connected >= replicas ? 'replicated' : config === undefined ? 'unknown' : log ? 'disk' : 'memory';
-  return { kind: cluster ? 'redis cluster' : 'redis', durability: kept, shared: true, warnings };
+  const weak = evicts || told('role') === 'slave' || kept === 'unknown' || kept === 'memory';
+  return { kind: cluster ? 'redis cluster' : 'redis', durability: kept, shared: true, weak, warnings };
 }

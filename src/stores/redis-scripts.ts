@@ -99,12 +99,16 @@ redis.call('SET', KEYS[2], string.format('1 %s %d 0 %s %s %d %s %s\\n', ARGV[2],
 ${TELL('KEYS[2]')}
 return { head, last, tonumber(record.created), now, expires }`);
 
-/** KEYS record; ARGV version lease. A claim that is renewed is not forgotten while it runs. */
+/**
+ * KEYS record; ARGV version lease. A claim that is renewed is not forgotten while it runs. Redis without memory refuses a script's first write if it may
+ * take more: a new time to live takes none, and what follows it is allowed. What runs must not be lost to that; what is written is as long as it was.
+ */
 export const RENEW: Script = script(`${READ}
 local record = read(KEYS[1])
 if not record or record.state ~= 'inflight' or record.version ~= ARGV[1] then return 0 end
 local lock = now + ARGV[2]
 local expires = string.format('%d', math.max(lock, record.expires))
+redis.call('PEXPIREAT', KEYS[1], expires)
 local renewed = string.gsub(record.value, '^1 inflight %d+ %d+ %d+', string.format('1 inflight %s %d %s', ARGV[1], lock, expires), 1)
 redis.call('SET', KEYS[1], renewed, 'PXAT', expires)
 return 1`);
@@ -118,6 +122,19 @@ end
 local gone = redis.call('DEL', KEYS[1])
 if gone == 1 then ${TELL('KEYS[1]')} end
 return gone`);
+
+/** KEYS record; ARGV operation over. Undoes a claim by its operation, if it was granted; what it took over stays as something that may have run. */
+export const ABANDON: Script = script(`${READ}
+local record = read(KEYS[1])
+if not record or record.state ~= 'inflight' or record.operation ~= ARGV[1] then return 0 end
+if ARGV[2] == '' then
+  redis.call('DEL', KEYS[1])
+else
+  redis.call('PEXPIREAT', KEYS[1], string.format('%d', record.expires))
+  redis.call('SET', KEYS[1], (string.gsub(record.value, '^1 inflight (%d+) %d+', string.format('1 inflight %%1 %d', now), 1)), 'KEEPTTL')
+end
+${TELL('KEYS[1]')}
+return 1`);
 
 /** KEYS sets; ARGV keep, then for each set a count and so many members. */
 export const INDEX: Script = script(`

@@ -1,27 +1,28 @@
+import { firstValueFrom } from 'rxjs';
 import type { DedupeRecord, DedupeStore } from '../contract/store.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { checkKeys, checkNumber, checkOneOf, integer } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
 import { redisChanges } from './redis-changes.ts';
 import { redisClaims, type ClaimRequest } from './redis-claims.ts';
-import { redisCommands, type RedisClientLike, type RedisSubscriberLike } from './redis-client.ts';
+import { redisCommands, type RedisClientLike, type RedisCommands, type RedisSubscriberLike } from './redis-client.ts';
 import { LOOK_BACK_MS, SPAN_MS, redisIndex } from './redis-index.ts';
 import { redisLink } from './redis-link.ts';
 import { listed } from './redis-listing.ts';
 import { digestOf, redisNames } from './redis-names.ts';
-import { listOf, numberOf, outcomeOf, recordOf, settledOf, timeOf } from './redis-record.ts';
+import { flagOf, listOf, outcomeOf, recordOf, settledOf, timeOf } from './redis-record.ts';
 import { redisReplicas } from './redis-replicas.ts';
 import { redisReport } from './redis-report.ts';
-import { DELETE, GET, RENEW, SETTLE } from './redis-scripts.ts';
+import { ABANDON, DELETE, GET, RENEW, SETTLE } from './redis-scripts.ts';
 
-export type { IoRedisLike, IoRedisSubscriberLike, NodeRedisClusterLike, NodeRedisLike, NodeRedisSubscriberLike, RedisClientLike, RedisSubscriberLike } from './redis-client.ts';
+export type { IoRedisLike, IoRedisSubscriberLike, NodeRedisClusterLike, NodeRedisLike, NodeRedisSentinelLike, NodeRedisSubscriberLike, RedisClientLike, RedisSubscriberLike } from './redis-client.ts';
 
 export interface RedisStoreOptions {
   /** Begins the name of every key of the store. No braces. Default `spillway:`. */
   readonly prefix?: string;
   /** How long a command may take before the operation fails; its answer is dropped when it comes. Default 5,000. */
   readonly commandTimeoutMs?: number;
-  /** `replicated` waits after each claim and outcome until replicas have it. Not with a cluster client. Default `default`: what the server's own settings give. */
+  /** `replicated` waits after each claim and outcome until replicas have it. Not with a client that sends over several connections: a cluster's, `createSentinel`'s, `createClientPool`'s. Default `default`: what the server's own settings give. */
   readonly durability?: 'default' | 'replicated';
   /** How many replicas must have it. Default 1. */
   readonly replicas?: number;
@@ -39,10 +40,13 @@ const REPLICAS_MAX = 100;
 /** Records die with a year of this length at the latest: Redis refuses times that do not fit. */
 const KEEP_MAX_MS = 100 * 365 * 24 * 3_600_000;
 
+/** Between two tries to undo a claim whose answer was lost: until the connection is back. */
+const ABANDON_RETRY_MS = 500;
+
 /** Redis counts whole milliseconds. */
 const wholeMs = (ms: number): number => Math.min(Math.max(0, Math.ceil(ms)), KEEP_MAX_MS);
 
-const checkOptions = ({ prefix = '', commandTimeoutMs = 5_000, durability = 'default', replicas = 1, replicaTimeoutMs = 1_000 }: RedisStoreOptions, cluster: boolean): void => {
+const checkOptions = ({ prefix = '', commandTimeoutMs = 5_000, durability = 'default', replicas = 1, replicaTimeoutMs = 1_000 }: RedisStoreOptions, { cluster, pooled }: RedisCommands): void => {
   if (typeof prefix !== 'string' || /[{}]/.test(prefix)) throw new RangeError(`prefix must be a text without braces, which mean a slot to Redis, not ${JSON.stringify(prefix)}`);
   checkNumber('commandTimeoutMs', commandTimeoutMs, integer(1, WAIT_MAX_MS));
   checkOneOf('durability', durability, ['default', 'replicated']);
@@ -51,11 +55,14 @@ const checkOptions = ({ prefix = '', commandTimeoutMs = 5_000, durability = 'def
   if (durability !== 'replicated') return;
   if (replicaTimeoutMs >= commandTimeoutMs) throw new RangeError(`replicaTimeoutMs must be below commandTimeoutMs (${commandTimeoutMs}), not ${replicaTimeoutMs}`);
   if (cluster) throw new RangeError("durability 'replicated' must not be used with a cluster client, which sends WAIT to any node: use min-replicas-to-write on the nodes");
+  if (!pooled) return;
+  const remedy = 'give the store a client of one connection (createClient, or ioredis with sentinels), or set min-replicas-to-write on the primary';
+  throw new RangeError(`durability 'replicated' must not be used with a client of createSentinel or createClientPool, which sends WAIT over any connection: ${remedy}`);
 };
 
 /**
  * Records in Redis 6.2 or later, or Valkey, shared by all processes that use the same server and prefix. `client` is a connected client of the
- * official `redis` package or of `ioredis`, or a cluster client of either; it stays its maker's to close.
+ * official `redis` package or of `ioredis`, or a cluster or Sentinel client of either; it stays its maker's to close.
  *
  * Each operation is one Lua script by Redis' own clock. A record and its fence share a slot; one process' claims of one moment share a script. The promise is: a call runs at most once while Redis
  * keeps what it acknowledged, and with its default settings Redis keeps nothing over a kill: `report()` says so, and what to set.
@@ -73,7 +80,7 @@ export function redisStore(client: RedisClientLike, options: RedisStoreOptions =
   checkKeys('redisStore', options, OPTION_KEYS);
   const { prefix = 'spillway:', commandTimeoutMs = 5_000, durability = 'default', replicas = 1, replicaTimeoutMs = 1_000, subscriber, runtime = liveRuntime } = options;
   const commands = redisCommands(client);
-  checkOptions(options, commands.cluster);
+  checkOptions(options, commands);
   const link = redisLink(commands, commandTimeoutMs, runtime);
   const index = redisIndex(link, commands.cluster);
   const copies = durability === 'replicated' ? redisReplicas(link, { replicas, replicaTimeoutMs }) : undefined;
@@ -89,9 +96,9 @@ export function redisStore(client: RedisClientLike, options: RedisStoreOptions =
   let operations = 0;
   const operation = (): string => `${store}.${++operations}`;
 
-  const remove = async (name: string, version: string): Promise<boolean> => numberOf(await link.run('The record could not be deleted', DELETE, [name], [version])) === 1;
+  const remove = async (name: string, version: string): Promise<boolean> => flagOf(await link.run('The record could not be deleted', DELETE, [name], [version]));
   const extend = async (name: string, version: number, leaseMs: number): Promise<boolean> =>
-    numberOf(await link.run('The lease could not be renewed', RENEW, [name], [String(version), String(wholeMs(leaseMs))])) === 1;
+    flagOf(await link.run('The lease could not be renewed', RENEW, [name], [String(version), String(wholeMs(leaseMs))]));
 
   /** A claim that nobody will act on: its key is free again at once. What it took over is left as something that may have run. */
   const undo = async ({ name, over }: ClaimRequest, version: number): Promise<void> => {
@@ -103,7 +110,28 @@ export function redisStore(client: RedisClientLike, options: RedisStoreOptions =
     }
   };
 
-  const ask = redisClaims({ link, cluster: commands.cluster, fenceOf: (name) => names.fence(name), before: () => index.flush(), orphaned: (request, version) => void undo(request, version) });
+  /** A claim that failed, and may have been granted all the same when its answer was lost with the connection. Tried for as long as it would stand in the way. */
+  const abandon = async ({ name, over, operation: claimed, leaseMs }: ClaimRequest): Promise<void> => {
+    const untilMs = runtime.now() + leaseMs;
+    const timers = runtime.background ?? runtime;
+    while (runtime.now() < untilMs) {
+      try {
+        await link.run('The claim could not be undone', ABANDON, [name], [claimed, over === undefined ? '' : '1']);
+        return;
+      } catch {
+        await firstValueFrom(timers.after(ABANDON_RETRY_MS));
+      }
+    }
+  };
+
+  const ask = redisClaims({
+    link,
+    cluster: commands.cluster,
+    fenceOf: (name) => names.fence(name),
+    before: () => index.flush(),
+    orphaned: (request, version) => void undo(request, version),
+    unanswered: (request) => void abandon(request),
+  });
 
   async function* list(setOf: (span: number) => string, belongs: (record: DedupeRecord) => boolean): AsyncGenerator<DedupeRecord> {
     const nowMs = runtime.now() + aheadMs;

@@ -7,6 +7,8 @@ import type { Runtime } from '../contract/runtime.ts';
 import type { Awaitable } from '../contract/store.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { closedFault, isBusy, sqliteFault } from './sqlite-fault.ts';
+import { SqliteQueue } from './sqlite-queue.ts';
+import { SCHEMA, SCHEMA_VERSION, UPGRADES, APPLICATION_ID } from './sqlite-schema.ts';
 
 export interface SqliteFileSettings {
   readonly runtime: Runtime;
@@ -21,27 +23,6 @@ interface Host {
   getBuiltinModule?(id: 'node:sqlite'): Sqlite | undefined;
 }
 
-/** 'splw': a file that holds something else is not touched. */
-const APPLICATION_ID = 0x73_70_6c_77;
-const SCHEMA_VERSION = 1;
-/** Times are REAL, which holds a whole number up to 2^53 exactly, and the fraction that a lease may have. Text is JSON: it keeps NUL and lone surrogates. */
-const SCHEMA = `
-  CREATE TABLE records (
-    key TEXT NOT NULL PRIMARY KEY, tool TEXT NOT NULL, session TEXT NOT NULL,
-    version INTEGER NOT NULL, lock_until REAL NOT NULL, expires_at REAL NOT NULL, record TEXT NOT NULL
-  ) STRICT;
-  CREATE INDEX records_by_expiry ON records (expires_at);
-  CREATE INDEX records_by_tool ON records (tool);
-  CREATE INDEX records_by_session ON records (session);
-  CREATE TABLE counters (one INTEGER PRIMARY KEY CHECK (one = 1), version INTEGER NOT NULL, records INTEGER NOT NULL) STRICT;
-  INSERT INTO counters VALUES (1, CAST(unixepoch('subsec') * 1000000 AS INTEGER), 0);
-  CREATE TRIGGER records_added AFTER INSERT ON records BEGIN UPDATE counters SET records = records + 1; END;
-  CREATE TRIGGER records_removed AFTER DELETE ON records BEGIN UPDATE counters SET records = records - 1; END;
-  PRAGMA application_id = ${APPLICATION_ID};
-  PRAGMA user_version = ${SCHEMA_VERSION};
-`;
-/** SQLite waits this long by blocking the thread; the rest of `busyTimeoutMs` is waited for on timers. */
-const BLOCKING_MS = 5;
 const WAIT_MAX_MS = 50;
 /** Whoever turns a new file's journal to WAL at the same moment makes the others try again. */
 const JOURNAL_TRIES = 100;
@@ -66,6 +47,7 @@ export class SqliteFile {
   readonly #runtime: Runtime;
   readonly #busyTimeoutMs: number;
   readonly #place: string;
+  readonly #queue: SqliteQueue;
   #closed = false;
   readonly #statements = new Map<string, StatementSync>();
 
@@ -75,6 +57,7 @@ export class SqliteFile {
     this.path = resolve(path);
     this.#runtime = runtime;
     this.#busyTimeoutMs = busyTimeoutMs;
+    this.#queue = new SqliteQueue(runtime, busyTimeoutMs, (work) => this.#immediate(work));
     let db: DatabaseSync | undefined;
     try {
       db = new DatabaseSync(path);
@@ -110,8 +93,8 @@ export class SqliteFile {
     return Number(this.#statement(sql).run(...values).changes);
   }
 
-  /** Runs `work`, at once if the lock is free, else again from time to time without blocking the process. It must be safe to run again after SQLITE_BUSY. */
-  perform<T>(work: () => T): Awaitable<T> {
+  /** Runs what only reads: at once, and again from time to time in the rare moments when SQLite lets nobody read. */
+  perform<T>(work: () => Awaitable<T>): Awaitable<T> {
     if (!this.isOpen) throw closedFault(this.path);
     try {
       return work();
@@ -121,16 +104,37 @@ export class SqliteFile {
     }
   }
 
+  /**
+   * Runs `work` as one transaction that has the lock from its start: at once if it is free, else in its turn, without blocking the process.
+   *
+   * @param urgent it goes before others that wait: whoever holds a lease loses it by waiting
+   */
+  write<T>(work: () => T, urgent = false): Awaitable<T> {
+    if (!this.isOpen) throw closedFault(this.path);
+    try {
+      const result = this.#queue.run(work, urgent);
+      return result instanceof Promise ? result.catch((error: unknown) => this.#fail(error)) : result;
+    } catch (error) {
+      return this.#fail(error);
+    }
+  }
+
   /** Throws when the path no longer leads to this file: others would use the new one, and a key would have two owners. */
   checkPlace(): void {
     if (placeOf(this.path) === this.#place) return;
     throw new ToolExecutionError('store_unavailable', `${this.path}: the file was moved, deleted or replaced while it was in use; close the store and make another one`, { code: 'store_moved' });
   }
 
-  /** Within `perform`: runs `work` as one transaction that has the lock from its start. It waits at the start or not at all. */
-  immediate<T>(work: () => T): T {
+  #fail(error: unknown): never {
+    throw sqliteFault(error, this.path);
+  }
+
+  /** It waits at the start or not at all. */
+  #immediate<T>(work: () => T): T {
     this.change('BEGIN IMMEDIATE');
     try {
+      // Whatever it would write, nobody else would see it.
+      this.checkPlace();
       const result = work();
       this.change('COMMIT');
       return result;
@@ -143,6 +147,7 @@ export class SqliteFile {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#queue.close(() => closedFault(this.path));
     this.#statements.clear();
     this.#db.close();
   }
@@ -155,13 +160,13 @@ export class SqliteFile {
     }
   }
 
-  async #later<T>(work: () => T): Promise<T> {
+  async #later<T>(work: () => Awaitable<T>): Promise<T> {
     const untilMs = this.#runtime.now() + this.#busyTimeoutMs;
     for (let waitMs = 1; ; waitMs = Math.min(2 * waitMs, WAIT_MAX_MS)) {
       await firstValueFrom(this.#runtime.after(waitMs * (0.5 + this.#runtime.random())));
       if (!this.isOpen) throw closedFault(this.path);
       try {
-        return work();
+        return await work();
       } catch (error) {
         if (!isBusy(error) || this.#runtime.now() >= untilMs) throw sqliteFault(error, this.path);
       }
@@ -189,7 +194,7 @@ export class SqliteFile {
     this.exec('BEGIN IMMEDIATE');
     this.#adopt(true);
     this.exec('COMMIT');
-    this.exec(`PRAGMA synchronous = ${synchronous}; PRAGMA busy_timeout = ${Math.min(BLOCKING_MS, Math.ceil(this.#busyTimeoutMs))}`);
+    this.exec(`PRAGMA synchronous = ${synchronous}; PRAGMA busy_timeout = 0`);
   }
 
   /** Makes the schema in an empty file, when it is `ours` by lock; refuses another program's file, and one of a later release. */
@@ -200,6 +205,8 @@ export class SqliteFile {
     const empty = this.#db.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined;
     if (empty && (id === 0 || id === APPLICATION_ID)) {
       if (ours) this.exec(SCHEMA);
+    } else if (id === APPLICATION_ID && UPGRADES.has(version)) {
+      if (ours) this.exec(UPGRADES.get(version) ?? '');
     } else if (id !== APPLICATION_ID) throw refuse('the file holds another program’s database; give a path of its own');
     else if (version !== SCHEMA_VERSION) throw refuse(`the file has schema version ${version}, and this release of spillway knows ${SCHEMA_VERSION}; use the release that made it, or another file`);
   }

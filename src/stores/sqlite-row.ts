@@ -25,5 +25,8 @@ export function recordOf(row: Readonly<Record<string, unknown>>, path: string): 
   const sound = success && written(data.key) === row['key'] && data.version === row['version'] && data.expiresAtMs === row['expires_at'] && (data.lockUntilMs ?? 0) === row['lock_until'];
   if (sound) return data;
   const fingerprint = sha256(String(parsed(row['key']) ?? row['key'])).slice(0, FINGERPRINT_LENGTH);
-  throw new ToolExecutionError('store_unavailable', `${path}: the record of the key with SHA-256 ${fingerprint}... is damaged; delete it by its key`, { code: 'store_damaged' });
+  throw new ToolExecutionError('store_unavailable', `${path}: the record of the key with SHA-256 ${fingerprint}... is damaged; delete it by its key`, {
+    code: 'store_damaged',
+    classification: 'permanent',
+  });
 }

@@ -6,10 +6,10 @@ import { SqliteFile } from './sqlite-file.ts';
 import { createSqliteStore } from './sqlite-records.ts';
 
 export interface SqliteStoreOptions {
-  /** For waiting and polling; leases are measured by the machine's clock. Default the machine's. */
+  /** For waiting and polling; leases are measured by the machine's own clock since its start. Default the machine's. */
   readonly runtime?: Runtime;
   /**
-   * How long an operation waits for another process's lock on the file, in milliseconds; it blocks this process for a few of them at most. Making the
+   * How long an operation waits for another process's lock on the file, in milliseconds; it does not block this process. Writes wait in order, and share a transaction. Making the
    * store waits as long, and blocks. Default 5,000.
    */
   readonly busyTimeoutMs?: number;
@@ -31,7 +31,7 @@ const BUSY_TIMEOUT_MAX_MS = 2 ** 31 - 1;
  * Records in a SQLite file, through Node's own `node:sqlite`: durable, without a server, and shared by the processes of one machine that open the
  * same path. Not for network file systems. Answers at once unless another process holds the lock.
  *
- * Leases go by the machine's clock as SQLite reads it, so all processes agree on it. Expired records are removed as new ones come, and by `sweep`.
+ * Leases go by the monotonic clock of the machine, which its processes share and nobody can set; what has expired goes by the wall clock as SQLite reads it. Expired records are removed as new ones come, and by `sweep`.
  *
  * @param path the file, made if it is missing; its folder must exist
  * @param options waiting, size and durability

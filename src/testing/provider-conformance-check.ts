@@ -154,7 +154,7 @@ export function bench(harness: ProviderHarness, createSpillway: MakeLayer, patie
       const tool = provider.tools.find(({ name }) => name === toolName);
       check(tool !== undefined, `the provider should have a tool ${toolName}`);
       const context: ToolContext = { signal, attempt: 1, callKey: liveRuntime.id(), progress: () => undefined };
-      return lastValueFrom(fromOutput(tool.execute(input as never, context), () => undefined), { defaultValue: undefined });
+      return lastValueFrom(fromOutput(tool.execute(input as never, context)), { defaultValue: undefined });
     },
     failure: async (work) => {
       const { requestId, toolName, status, output } = await within(work, 2 * patienceMs, 'The call');

@@ -50,10 +50,14 @@ export const errorCases: readonly BenchCase[] = [
     },
   },
   {
-    name: 'a tool that fails: execution_error, executed, not uncertain',
-    run: async ({ call, calls, failure }) => {
-      const error = await failure(call(calls.fail()));
-      check(error.kind === 'execution_error' && error.executed && !error.uncertain, `it should be execution_error, executed, not uncertain; it was ${told(error)}`);
+    name: 'a tool that fails: execution_error, executed, and certain if it only reads',
+    run: async ({ call, calls, provider, failure }) => {
+      const failing = calls.fail();
+      const error = await failure(call(failing));
+      const mayWrite = provider.tools.find(({ name }) => name === failing.toolName)?.policy?.effects === 'mutating';
+      const rule = `it should be execution_error, executed${mayWrite ? '' : ', not uncertain'}`;
+      const isHonest = error.executed && (mayWrite || !error.uncertain);
+      check(error.kind === 'execution_error' && isHonest, `${rule}; it was ${told(error)}`);
     },
   },
   {

@@ -57,6 +57,16 @@ export const outcomeCases: readonly HarnessCase[] = [
     },
   },
   {
+    name: 'an outcome is replaced by one for its own version, once',
+    run: async ({ store }) => {
+      const settled = await finish(store, await own(store, claimOf('k')));
+      const replaced = await store.compareAndSet('k', settled.version, failed);
+      check(replaced?.state === 'failed' && replaced.version > settled.version, 'the outcome that replaced another');
+      same(await store.compareAndSet('k', settled.version, done), undefined, 'a second one for the version that was replaced');
+      same((await found(store, 'k')).record, replaced, 'the outcome that replaced another');
+    },
+  },
+  {
     name: 'an outcome after a lapse that nobody noticed is accepted',
     run: async ({ store, pass }) => {
       const claim = await own(store, claimOf('k', { leaseMs: SHORT_MS }));

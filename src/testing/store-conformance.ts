@@ -1,4 +1,5 @@
 import type { Awaitable } from '../contract/store.ts';
+import { checkedStore } from '../operators/checked-store.ts';
 import { checkNumber, integer } from '../policy/check.ts';
 import type { HarnessCase, StoreHarness } from './store-conformance-check.ts';
 import { claimCases } from './store-conformance-claims.ts';
@@ -43,7 +44,9 @@ export function storeConformance(makeStore: () => Awaitable<StoreHarness>, { see
     run: async () => {
       const harness = await makeStore();
       try {
-        await run(harness);
+        const { open } = harness;
+        // Each answer is looked at as calls look at it: what they would refuse fails the case.
+        await run({ ...harness, store: checkedStore(harness.store), ...(open === undefined ? {} : { open: async () => checkedStore(await open()) }) });
       } finally {
         await harness.close();
       }

@@ -1,9 +1,9 @@
 import type { Progress, ToolContext } from '../contract/tool.ts';
-import { AttemptSignal } from '../operators/attempts.ts';
-import type { CallRecord } from './call-record.ts';
+import type { AttemptSignal } from '../operators/attempt-signal.ts';
+import type { CallContext } from './call-context.ts';
 
 /** What a tool is given beside its input. */
-export class AttemptContext extends AttemptSignal implements ToolContext {
+export class AttemptContext implements ToolContext {
   declare readonly signal: AbortSignal;
   declare readonly fence?: number;
   declare readonly traceparent?: string;
@@ -11,9 +11,10 @@ export class AttemptContext extends AttemptSignal implements ToolContext {
   readonly attempt: number;
   readonly callKey: string;
   readonly progress: (report: Progress) => void;
+  readonly #own: AttemptSignal;
 
-  constructor({ call: { traceparent, baggage }, callKey, lease }: CallRecord, attempt: number, progress: (report: Progress) => void) {
-    super();
+  constructor({ call: { traceparent, baggage }, callKey, lease }: CallContext, attempt: number, own: AttemptSignal, progress: (report: Progress) => void) {
+    this.#own = own;
     // An own property, so that `{ ...context }` has it too.
     Object.defineProperty(this, 'signal', AttemptContext.#signal);
     this.attempt = attempt;
@@ -30,7 +31,7 @@ export class AttemptContext extends AttemptSignal implements ToolContext {
    */
   static readonly #signal: PropertyDescriptor = {
     get(this: AttemptContext): AbortSignal {
-      return AttemptSignal.signalOf(this);
+      return this.#own.signal;
     },
     enumerable: true,
   };

@@ -2,7 +2,7 @@ import type { BreakerStateName } from '../contract/breaker-state.ts';
 import type { BreakerOptions } from '../contract/policy.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { checkNumber, integer } from '../policy/check.ts';
-import { createBreaker, type Breaker } from '../operators/breaker.ts';
+import { createBreaker, type Breaker, type BreakerChange } from '../operators/breaker.ts';
 
 /** Breakers kept at a time; the one used longest ago makes room. */
 const BREAKERS_MAX = 10_000;
@@ -41,13 +41,26 @@ export interface BreakerListener {
   evicted(toolName: string, scope: string): void;
 }
 
+/** Who makes the breakers of a layer. */
+export interface BreakerMaker {
+  make(toolName: string, scope: string, options: BreakerOptions | undefined, changed: BreakerChange): Breaker;
+  /** It made room for another one. */
+  evicted(breaker: Breaker): void;
+}
+
+/** Of breakers that are this process's own. */
+const ownBreakers = (runtime: Runtime): BreakerMaker => ({
+  make: (_, __, options, changed) => createBreaker(options, runtime, changed),
+  evicted: () => undefined,
+});
+
 const VERBS = { force_open: 'forceOpen', reset: 'reset', disable: 'disable' } as const;
 
 /** The length keeps two different pairs from giving one key. */
 const keyOf = (toolName: string, scope: string): string => `${scope.length}:${scope}${toolName}`;
 
 /** A registry that makes each breaker when it is first asked for, with the options of its tool (R-3.7). */
-export function createBreakers(optionsOf: (toolName: string) => BreakerOptions | undefined, runtime: Runtime, listener: BreakerListener, max: number = BREAKERS_MAX): Breakers {
+export function createBreakers(optionsOf: (toolName: string) => BreakerOptions | undefined, runtime: Runtime, listener: BreakerListener, max: number = BREAKERS_MAX, maker: BreakerMaker = ownBreakers(runtime)): Breakers {
   checkNumber('maxBreakers', max, integer(1, 1_000_000));
   // Stamped when used, and not moved to a Map's end: a Map that loses and gains an entry with each call is made anew every few calls.
   const entries = new Map<string, BreakerEntry & { usedAt: number }>();
@@ -74,6 +87,7 @@ export function createBreakers(optionsOf: (toolName: string) => BreakerOptions |
     if (oldest === undefined || evicted === undefined) return;
     entries.delete(oldest);
     if (evicted.scope === '') unscoped.delete(evicted.toolName);
+    maker.evicted(evicted.breaker);
     listener.evicted(evicted.toolName, evicted.scope);
   };
   return {
@@ -84,7 +98,7 @@ export function createBreakers(optionsOf: (toolName: string) => BreakerOptions |
         return found.breaker;
       }
       if (entries.size >= max) evictOldest();
-      const breaker = createBreaker(options, runtime, (from, to) => listener.changed(toolName, scope, from, to));
+      const breaker = maker.make(toolName, scope, options, (from, to) => listener.changed(toolName, scope, from, to));
       const entry = { breaker, toolName, scope, usedAt: ++uses };
       entries.set(keyOf(toolName, scope), entry);
       if (scope === '') unscoped.set(toolName, entry);

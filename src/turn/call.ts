@@ -1,300 +1,198 @@
-import type { Subscription } from 'rxjs';
-import type { RecoveryDecision } from '../contract/recovery.ts';
-import { ToolExecutionError } from '../contract/tool-error.ts';
-import { classify } from '../policy/classify.ts';
-import { CallRecord, type CallSite } from './call-record.ts';
-import { conclude, decide, unattempted } from './decide.ts';
-import { dedupeSeat, type DedupeSeat, type SeatOwner } from './dedupe-seat.ts';
-import type { Layer } from './layer.ts';
-import { listenOutside, obstacleTo, type Ending, type Outside } from './outside.ts';
+import { NEVER, Observable, Subscription, catchError, defer, isObservable, map, mergeMap, of, switchMap, take, takeUntil, tap } from 'rxjs';
+import type { ToolExecutionError } from '../contract/tool-error.ts';
+import { held } from '../operators/held.ts';
+import { withAlternatives } from './alternatives.ts';
+import type { CallContext } from './call-context.ts';
+import { SETTLED } from './call-state.ts';
+import { callSteps, type CallStep } from './call-steps.ts';
+import { endedBy } from './decide.ts';
+import { asOutcome, refused } from './failed-call.ts';
+import type { HookRunner } from './hooks.ts';
+import { listenOutside } from './outside.ts';
 import type { GuardedTool } from './registry.ts';
-import { readInput, type Call } from './request.ts';
-import type { RunningCall } from './running-calls.ts';
-import { failureResult, reportOf, successResult, type CallOutcome, type Failure } from './result.ts';
-import { ShadowWatch } from './shadow.ts';
-import { Trial, type TrialOwner } from './trial.ts';
+import type { CallOutcome } from './result.ts';
+import { attemptsAt } from './tool-attempts.ts';
 
 /**
  * One call under the whole order, outermost first:
  * `traced(switches(prepareCall(validate(dedupe(alternatives(retry(breaker(attemptHooks(attemptTimeout(provider))))))))))`.
- * `DedupeSeat` is dedupe; `Trial` is retry and what is inside it.
+ * Emits exactly one outcome; a tool's failure is a value in it. Unsubscribing cancels it.
  *
- * It is a few objects and not a pipe of operators, which would hold 16 KB for each call in flight, and collecting that garbage would make a fan of
- * 100,000 nodes three times as dear per node as one of 1,000. Tells exactly one outcome; a tool's failure is a value in it.
+ * ```
+ * first attempt    --#
+ * second attempt       ----a|
+ * call             --------o|      one outcome, recorded where it has a key
+ * canceled         ----!c|         or how it was ended from outside
+ * ```
  */
-export class GuardedCall implements TrialOwner, SeatOwner, RunningCall {
-  next: RunningCall | undefined;
-  previous: RunningCall | undefined;
-  readonly #record: CallRecord;
-  readonly #settled: (outcome: CallOutcome, call: GuardedCall) => void;
-  #guarded: GuardedTool | undefined;
-  #seat: DedupeSeat | undefined;
-  #shadow: ShadowWatch | undefined;
-  /** The input as the tool's schema gives it. */
-  #input: unknown;
-  #trial: Trial | undefined;
-  /** Alternatives that the present trial may still be followed by. */
-  #untried: readonly string[] = [];
-  /** The failure that the present trial is an alternative after. */
-  #fallen: { readonly toolName: string; readonly error: ToolExecutionError } | undefined;
-  /** An answer that comes later, of the error handler about a refusal or of a hook. */
-  #wait: Subscription | undefined;
-  #outside: Outside | undefined;
-  /** How it ends, while that is being recorded. */
-  #outcome: CallOutcome | undefined;
-  /** Its caller has gone; it goes on for others that wait for the same key. */
-  #left = false;
-  #over = false;
-
-  constructor(layer: Layer, site: CallSite, call: Call, settled: (outcome: CallOutcome, call: GuardedCall) => void) {
-    this.#record = new CallRecord(layer, site, call);
-    this.#settled = settled;
-  }
-
-  /** Whether its tool ran. */
-  get executed(): boolean {
-    return this.#record.executed;
-  }
-
-  /**
-   * Begins. The outcome may be told before this returns.
-   * @param tool the tool, when the plan brought it along; else it is looked up by the call's name
-   * @param malformed what was wrong with the request, if anything
-   */
-  begin(tool?: GuardedTool, malformed?: ToolExecutionError): void {
-    const { layer, call, startedAtMs } = this.#record;
-    layer.retryBudget?.recordCall(startedAtMs);
-    layer.running.add(this);
-    this.#record.emitStart();
-    if (this.#over) return;
-    const guarded = tool ?? layer.registry.get(call.toolName);
-    this.#guarded = guarded;
-    const obstacle = malformed ?? obstacleTo(this.#record);
-    // Before anything that may take time, as an error handler or a hook does that answers later.
-    this.#outside = listenOutside(this.#record, (kind, message) => this.#endBy(kind, message));
-    if (obstacle !== undefined) return this.#refuse(obstacle, []);
-    if (guarded === undefined) return this.#refuse(new ToolExecutionError('unknown_tool', `No tool is named ${call.toolName}`), []);
-    if (layer.hooks === undefined) this.#pass(guarded);
-    else this.#prepare(guarded);
-  }
-
-  /** Ends it with the error `canceled`. */
-  cancel(): void {
-    this.#endBy('canceled', 'The caller canceled the call');
-  }
-
-  /** Ends it with the error `deadline_exceeded`. */
-  expire(): void {
-    this.#endBy('deadline_exceeded', 'The deadline of the turn passed');
-  }
-
-  /** Nobody waits for it any more: everything stops, and no outcome is told. */
-  abandon(): void {
-    if (this.#over || this.#left) return;
-    if (this.#keepsOn) return this.#leave(() => this.#record.emit({ type: 'abandoned' }));
-    this.#release();
-    this.#seat?.leave(undefined, 'canceled');
-    this.#record.emit({ type: 'abandoned' });
-    this.#record.ended = true;
-  }
-
-  /** The turn has settled without it: it goes on, and only the trace hears of it. */
-  detach(): void {
-    // One that has not begun to run, since it waits for its key or for a hook, would begin when the turn is over.
-    if (this.#trial === undefined) return this.expire();
-    this.#record.late = true;
-  }
-
-  trialSucceeded(output: unknown, atMs: number): void {
-    this.#learn(true);
-    const { toolName, call } = this.#record;
-    const metadata = toolName === call.toolName ? undefined : { alternativeFor: call.toolName };
-    this.#conclude({ result: successResult(this.#record.historyAt(atMs), output, metadata) });
-  }
-
-  trialFailed(failure: Failure, { strategy, toolName }: RecoveryDecision, untried: readonly string[] = this.#untried): void {
-    this.#learn(false);
-    if (strategy === 'alternative' && toolName !== undefined) return this.#tryAlternative(toolName, untried.slice(untried.indexOf(toolName) + 1), failure.error);
-    this.#conclude({ result: failureResult(this.#record.history, failure), error: failure.error });
-  }
-
-  seatTaken(): void {
-    if (this.#guarded !== undefined && !this.#over) this.#try(this.#guarded, this.#input, this.#guarded.alternatives);
-  }
-
-  seatReplayed(outcome: CallOutcome): void {
-    if (!this.#over) this.#conclude(outcome);
-  }
-
-  seatRefused(error: ToolExecutionError): void {
-    if (!this.#over) this.#refuse(error, []);
-  }
-
-  seatLost(): void {
-    this.#trial?.unsubscribe();
-    this.#wait?.unsubscribe();
-  }
-
-  seatDeserted(): void {
-    if (this.#left && this.#outcome === undefined) this.#endBy('canceled', 'Nobody waits for the call any more');
-  }
-
-  /** Whether others wait for what it finds, so that it outlives its caller. Not beyond the layer's own end. */
-  get #keepsOn(): boolean {
-    return this.#seat?.waitedFor === true && !this.#record.layer.closed;
-  }
-
-  /** Remembers what became of using an alternative. */
-  #learn(recovered: boolean): void {
-    const { layer, site, toolName } = this.#record;
-    if (this.#fallen !== undefined) layer.experience?.record({ ...this.#fallen, tried: { strategy: 'alternative', toolName }, recovered }, site.runtime.now());
-    this.#fallen = undefined;
-  }
-
-  /** Asks the host's hook, which may change the call. */
-  #prepare(guarded: GuardedTool): void {
-    const record = this.#record;
-    this.#await(
-      record.layer.hooks?.prepare({ record, guarded, input: record.call.input }, (preparation, error) => {
-        if (this.#over) return;
-        if (error !== undefined) return this.#refuse(error, []);
-        record.prepare(preparation);
-        this.#pass(guarded);
+export const callOutcome = (context: CallContext, tool?: GuardedTool, malformed?: ToolExecutionError): Observable<CallOutcome> =>
+  new Observable((subscriber) => {
+    let work: Subscription | undefined;
+    subscriber.add(() => {
+      context.leave();
+      work?.unsubscribe();
+      abandon(context);
+    });
+    const outcome$ = defer(() => {
+      begin(context);
+      // Whoever heard that may have ended the call.
+      return context.isOver ? NEVER : outcomeOf(context, tool, malformed);
+    }).pipe(held((own) => (work = own)));
+    const ended$ = endings(context).pipe(
+      tap((ending) => {
+        work?.unsubscribe();
+        subscriber.next(told(context, endedOutcome(context, ending)));
+        subscriber.complete();
       }),
     );
-  }
+    outcome$
+      .pipe(
+        takeUntil(ended$),
+        map((outcome) => told(context, outcome)),
+      )
+      .subscribe(subscriber);
+  });
 
-  /** Through the switches, and then on in the order. */
-  #pass(guarded: GuardedTool): void {
-    const { layer, call } = this.#record;
-    const mode = layer.switches.modeOf(guarded.mode);
-    if (mode !== 'on') return this.#passBy(guarded, mode === 'shadow');
-    const { input, error } = readInput(guarded.tool.input, call.input);
-    if (error !== undefined) return this.#refuse(error, []);
-    this.#input = input;
-    if (call.dedupeMode === 'disabled') return this.#try(guarded, input, guarded.alternatives);
-    const seat = dedupeSeat(this.#record, this, guarded);
-    if (seat instanceof ToolExecutionError) return this.#refuse(seat, []);
-    this.#seat = seat;
-    if (seat === undefined) this.#try(guarded, input, guarded.alternatives);
-    else seat.start();
-  }
+const begin = (context: CallContext): void => {
+  const { layer, startedAtMs } = context;
+  layer.retryBudget?.recordCall(startedAtMs);
+  layer.running.add(context);
+  context.events.started();
+};
 
-  /** Straight through to the tool; in shadow mode with a note of what the layer would have done. */
-  #passBy(guarded: GuardedTool, shadow: boolean): void {
-    this.#record.goBare();
-    if (shadow) this.#shadow = new ShadowWatch(this.#record, guarded);
-    this.#try(guarded.bare(), this.#record.call.input, []);
-  }
+/** How it ends by itself. */
+const outcomeOf = (context: CallContext, tool: GuardedTool | undefined, malformed: ToolExecutionError | undefined): Observable<CallOutcome> => {
+  const steps = callSteps(context, tool, malformed);
+  const outcome$ = isObservable(steps) ? steps.pipe(switchMap((step) => acting(context, step)), take(1)) : acting(context, steps);
+  const { hooks } = context.layer;
+  const concluded$ = hooks === undefined ? outcome$ : outcome$.pipe(mergeMap((outcome) => heardByHooks(hooks, context, outcome)));
+  return isObservable(steps)
+    ? concluded$.pipe(
+        mergeMap((outcome) => recorded(context, outcome)),
+        outliving(context),
+      )
+    : concluded$;
+};
 
-  #try(guarded: GuardedTool, input: unknown, alternatives: readonly string[]): void {
-    this.#untried = alternatives;
-    this.#trial = new Trial(this.#record, this, guarded, input, alternatives);
-    this.#trial.start();
-  }
+/** One step; where it fails, the failure becomes a value here. */
+const acting = (context: CallContext, step: CallStep): Observable<CallOutcome> => {
+  if (step.act === 'stop') return NEVER;
+  if (step.act === 'end') return of(step.outcome);
+  const acting$ =
+    step.act === 'refuse' ? refused(context, step.error) : attemptsAt(context, step.guarded, step.input, step.alternatives).pipe(withAlternatives(context));
+  return acting$.pipe(catchError((thrown: unknown) => of(asOutcome(context, thrown))));
+};
 
-  /** Each alternative has its own policy and breaker (R-6.2). */
-  #tryAlternative(toolName: string, rest: readonly string[], error: ToolExecutionError): void {
-    const guarded = this.#record.layer.registry.get(toolName);
-    if (guarded === undefined) return this.#refuse(new ToolExecutionError('unknown_tool', `No tool is named ${toolName}`), rest);
-    const from = this.#record.toolName;
-    this.#fallen = { toolName: from, error };
-    this.#record.toolName = toolName;
-    this.#record.emit({ type: 'alternative_used', from, message: 'Used alternative tool' });
-    if (this.#over) return;
-    const { input, error: misfit } = readInput(guarded.tool.input, this.#record.call.input);
-    if (misfit === undefined) this.#try(guarded, input, rest);
-    else this.#refuse(misfit, rest);
-  }
+/** Hooks that have not been asked about an attempt hear of the call as attempt 0, and can still block what it would replay. */
+const heardByHooks = (hooks: HookRunner, context: CallContext, outcome: CallOutcome): Observable<CallOutcome> => {
+  if (context.hooked) return of(outcome);
+  const subject = { record: context, guarded: context.resolved, input: context.input ?? context.call.input };
+  return new Observable<ToolExecutionError | undefined>((subscriber) =>
+    hooks.before(subject, 0, (blocked) => {
+      if (context.isOver) return;
+      subscriber.next(blocked);
+      subscriber.complete();
+    }),
+  ).pipe(
+    mergeMap((blocked) => {
+      if (blocked !== undefined && outcome.error === undefined) return acting(context, { act: 'refuse', error: blocked });
+      hooks.after(subject, 0, { durationMs: outcome.result.durationMs, result: outcome.result });
+      return of(outcome);
+    }),
+  );
+};
 
-  /** A failure before any attempt at a tool: decided like any other, but never tried again. */
-  #refuse(error: ToolExecutionError, alternatives: readonly string[]): void {
-    const { classification, rule } = classify(error);
-    const failure: Failure = { error, classification, breakerState: 'disabled' };
-    this.#record.emit({ type: 'rejected', error: reportOf(error), classification, rule, breakerState: 'disabled' });
-    if (this.#over) return;
-    this.#await(
-      decide(this.#record, failure, { ...unattempted, maxAttempts: 0, alternatives }, (decision) => {
-        if (this.#over) return;
-        // What is refused is no end of a row of retries.
-        this.trialFailed(decision.code === 'attempts_exhausted' ? failure : { ...failure, code: decision.code }, decision, alternatives);
-      }),
-    );
-  }
+/** The store remembers it, and then its caller is told: what it found, or what stands in its place. */
+const recorded = (context: CallContext, outcome: CallOutcome): Observable<CallOutcome> => {
+  const { seat } = context;
+  if (seat === undefined) return of(outcome);
+  return new Observable((subscriber) => {
+    context.advance({ phase: 'concluding', outcome });
+    seat.settle(outcome, (final) => {
+      subscriber.next(final);
+      subscriber.complete();
+    });
+  });
+};
 
-  #endBy(kind: Ending, message: string): void {
-    if (this.#over) return;
-    // It has ended by itself already.
-    if (this.#outcome !== undefined) {
-      this.#seat?.leave(undefined, kind);
-      return this.#settle(this.#outcome);
-    }
-    const error = new ToolExecutionError(kind, message, { executed: this.executed, uncertain: this.#record.uncertain || this.#trial?.attempting === true });
-    const failure: Failure = { error, classification: classify(error).classification, breakerState: this.#trial?.breakerState ?? 'disabled' };
-    if (this.#keepsOn && !this.#left) {
-      const outcome = { result: failureResult(this.#record.history, conclude(this.#record, failure, this.#record.attempts)), error };
-      return this.#leave(() => {
-        this.#record.emitSettled(outcome.result);
-        this.#settled(outcome, this);
+/** What ends it from outside: its caller, its turn, its layer, its deadline. */
+const endings = (context: CallContext): Observable<ToolExecutionError> =>
+  new Observable((subscriber) => {
+    const outside = listenOutside(context, (ending) => context.end(ending));
+    context.onEnd((ending) => subscriber.next(ending));
+    return outside === undefined ? undefined : () => outside.cancel();
+  });
+
+/** Its outcome where that was there already; else what it was ended with. The store is told in the background. */
+const endedOutcome = (context: CallContext, ending: ToolExecutionError): CallOutcome => {
+  const { seat, state } = context;
+  if (state.phase === 'concluding') {
+    seat?.leave(undefined, ending.kind);
+    return seat?.saying(state.outcome) ?? state.outcome;
+  }
+  const outcome = concludedBy(context, ending);
+  // A time that is over is an outcome like any other, which is told below.
+  if (ending.kind !== 'timeout') context.shadow?.cutShort('canceled');
+  if (!context.hasLeft) seat?.leave(outcome.result, ending.kind);
+  return outcome;
+};
+
+const concludedBy = (context: CallContext, error: ToolExecutionError): Required<CallOutcome> => {
+  const { toolInUse } = context;
+  return endedBy(context, error, toolInUse === undefined ? {} : { breakerState: toolInUse.breakerState });
+};
+
+/** Tells the trace how it ended for its caller. */
+const told = (context: CallContext, outcome: CallOutcome): CallOutcome => {
+  context.isTold = true;
+  context.shadow?.end(outcome);
+  context.advance(context.hasLeft ? context.state : SETTLED);
+  context.events.settled(outcome.result);
+  if (context.hasLeft) context.late = true;
+  else close(context);
+  return outcome;
+};
+
+/** Nobody waits for it any more, and no outcome is told. */
+const abandon = (context: CallContext): void => {
+  if (context.isTold) return;
+  context.isTold = true;
+  context.shadow?.cutShort('canceled');
+  if (!context.hasLeft) context.seat?.leave(undefined, 'canceled');
+  context.emit({ type: 'abandoned' });
+  if (context.hasLeft) context.late = true;
+  else close(context);
+};
+
+const close = (context: CallContext): void => {
+  context.layer.running.delete(context);
+  context.advance(SETTLED);
+  context.ended = true;
+};
+
+/** A call that others of this process wait for, since they have its key, goes on without its caller; not beyond the layer's own end. */
+const outliving =
+  (context: CallContext) =>
+  (source: Observable<CallOutcome>): Observable<CallOutcome> =>
+    new Observable((subscriber) => {
+      const work = new Subscription();
+      const stop = (ending: ToolExecutionError): void => {
+        if (context.state.phase === 'concluding') return;
+        work.unsubscribe();
+        context.seat?.leave(concludedBy(context, ending).result, ending.kind);
+        close(context);
+      };
+      subscriber.add(() => {
+        const goesOn = context.seat?.waitedFor === true && !context.layer.closed && context.state.phase !== 'concluding';
+        if (goesOn) context.goOn(stop);
+        else work.unsubscribe();
       });
-    }
-    this.#trial?.unsubscribe();
-    const concluded = conclude(this.#record, failure, this.#record.attempts);
-    const outcome = { result: failureResult(this.#record.history, concluded), error };
-    this.#seat?.leave(outcome.result, kind);
-    this.#settle(outcome);
-  }
-
-  /** Its caller goes, told or not; it runs on for those who wait for the same key. */
-  #leave(tell: () => void): void {
-    this.#left = true;
-    this.#outside?.cancel();
-    tell();
-    this.#record.late = true;
-  }
-
-  /** It has its outcome: hooks that have not been asked hear of it, the store remembers it, and then its caller is told. */
-  #conclude(outcome: CallOutcome): void {
-    const record = this.#record;
-    const { hooks } = record.layer;
-    if (hooks === undefined || record.hooked) return this.#keep(outcome);
-    const subject = { record, guarded: this.#guarded, input: this.#input ?? record.call.input };
-    this.#await(
-      hooks.before(subject, 0, (blocked) => {
-        if (this.#over) return;
-        if (blocked !== undefined && outcome.error === undefined) return this.#refuse(blocked, []);
-        hooks.after(subject, 0, { durationMs: outcome.result.durationMs, result: outcome.result });
-        this.#keep(outcome);
-      }),
-    );
-  }
-
-  #keep(outcome: CallOutcome): void {
-    this.#shadow?.end(outcome);
-    if (this.#seat === undefined) return this.#settle(outcome);
-    this.#outcome = outcome;
-    this.#seat.settle(outcome, (final) => this.#settle(final));
-  }
-
-  #settle(outcome: CallOutcome): void {
-    if (this.#over) return;
-    this.#release();
-    if (!this.#left) this.#record.emitSettled(outcome.result);
-    this.#record.ended = true;
-    if (!this.#left) this.#settled(outcome, this);
-  }
-
-  /** Keeps hold of an answer that comes later; one that was there at once may have set a wait of its own. */
-  #await(later: Subscription | undefined): void {
-    if (later?.closed === false) this.#wait = later;
-  }
-
-  #release(): void {
-    this.#over = true;
-    this.#shadow?.cutShort('canceled');
-    this.#trial?.unsubscribe();
-    this.#wait?.unsubscribe();
-    this.#outside?.cancel();
-    this.#record.layer.running.delete(this);
-  }
-}
+      source.pipe(held((own) => work.add(own))).subscribe({
+        next: (outcome) => {
+          if (context.hasLeft) close(context);
+          else subscriber.next(outcome);
+        },
+        error: (error: unknown) => subscriber.error(error),
+        complete: () => subscriber.complete(),
+      });
+    });

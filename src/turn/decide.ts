@@ -1,9 +1,11 @@
-import { Observable, take, type Subscription } from 'rxjs';
+import { Observable, of, take, tap } from 'rxjs';
 import type { FailureNotification, RecoveryDecision } from '../contract/recovery.ts';
+import type { ToolExecutionError } from '../contract/tool-error.ts';
+import { classify } from '../policy/classify.ts';
 import { escalationOf } from '../policy/escalation.ts';
 import { decideRecovery } from '../policy/recovery.ts';
-import type { CallRecord } from './call-record.ts';
-import { reportOf, type Failure } from './result.ts';
+import type { CallContext } from './call-context.ts';
+import { failureResult, reportOf, type CallOutcome, type Failure } from './result.ts';
 
 /** What a decision rests on beside the failure itself and the call. */
 export type Circumstances = Omit<FailureNotification, 'toolName' | 'callId' | 'turnId' | 'error' | 'classification' | 'breakerState' | 'turnRemainingMs' | 'required'>;
@@ -22,7 +24,7 @@ export const unattempted: Circumstances = {
   retrySafe: false,
 };
 
-const notificationOf = ({ call, site, toolName, remainingMs }: CallRecord, { error, classification, breakerState }: Failure, circumstances: Circumstances): FailureNotification => ({
+const notificationOf = ({ call, site, toolName, remainingMs }: CallContext, { error, classification, breakerState }: Failure, circumstances: Circumstances): FailureNotification => ({
   toolName,
   callId: call.callId,
   turnId: site.turnId,
@@ -34,21 +36,18 @@ const notificationOf = ({ call, site, toolName, remainingMs }: CallRecord, { err
   ...circumstances,
 });
 
-const tellDecision = (record: CallRecord, notification: FailureNotification, { error, classification, breakerState }: Failure, decision: RecoveryDecision): void => {
+const tellDecision = (record: CallContext, notification: FailureNotification, { error, classification, breakerState }: Failure, decision: RecoveryDecision): void => {
   const { strategy, code, reason, delayMs = 0 } = decision;
-  const report = { error: reportOf(error), classification, breakerState, attempt: notification.attempt };
+  const seen = breakerState === undefined ? {} : { breakerState };
+  const report = { error: reportOf(error), classification, ...seen, attempt: notification.attempt };
   record.emit({ type: 'decision', strategy, code, reason, ...report, ...(strategy === 'retry' ? { delayMs } : {}) });
-  if (strategy === 'escalate') record.emit({ type: 'escalated', ...escalationOf(notification), ...report });
+  if (strategy === 'escalate') record.emit({ type: 'escalated', ...escalationOf(notification, record.layer.trace.discretion.text), ...report });
 };
 
-/** Asks the layer's error handler about a failure, tells its decision, and hands it over: at once, or when an answer that comes later is there. */
-export function decide(record: CallRecord, failure: Failure, circumstances: Circumstances, act: (decision: RecoveryDecision) => void): Subscription | undefined {
+/** Asks the layer's error handler about a failure, and tells its decision: at once, or when an answer that comes later is there. */
+export function decide(record: CallContext, failure: Failure, circumstances: Circumstances): Observable<RecoveryDecision> {
   const { site, layer } = record;
   const notification = notificationOf(record, failure, circumstances);
-  const tell = (decision: RecoveryDecision): void => {
-    tellDecision(record, notification, failure, decision);
-    act(decision);
-  };
   const askedMs = site.runtime.now();
   /** Time goes on while an answer is waited for, and other calls retry meanwhile. */
   const renewed = (): FailureNotification => {
@@ -57,16 +56,15 @@ export function decide(record: CallRecord, failure: Failure, circumstances: Circ
     return { ...notification, elapsedMs: circumstances.elapsedMs + (now - askedMs), turnRemainingMs: record.remainingMs, budgetAvailable };
   };
   const decided = layer.recovery.recover(notification, renewed, site.runtime);
-  if (decided instanceof Observable) return decided.pipe(take(1)).subscribe(tell);
-  tell(decided);
-  return undefined;
+  return (decided instanceof Observable ? decided.pipe(take(1)) : of(decided)).pipe(tap((decision) => tellDecision(record, notification, failure, decision)));
 }
 
-/** A failure that came from outside, the caller's cancel or a deadline: told like any other, and there is nothing to ask. */
-export function conclude(record: CallRecord, failure: Failure, attempt: number): Failure {
-  const notification = notificationOf(record, failure, { ...unattempted, attempt });
+/** How a call ended that was ended from outside, by its caller or a time: told like any other failure, and there is nothing to ask. */
+export function endedBy(record: CallContext, error: ToolExecutionError, seen: Pick<Failure, 'breakerState'> = {}): Required<CallOutcome> {
+  const failure: Failure = { error, classification: classify(error).classification, ...seen };
+  const notification = notificationOf(record, failure, { ...unattempted, attempt: record.attempts });
   record.layer.recovery.tell(notification);
-  const decision = decideRecovery({ ...notification, turnRemainingMs: failure.error.kind === 'deadline_exceeded' ? 0 : notification.turnRemainingMs });
+  const decision = decideRecovery({ ...notification, turnRemainingMs: 0 });
   tellDecision(record, notification, failure, decision);
-  return { ...failure, code: decision.code };
+  return { result: failureResult(record.history, { ...failure, code: decision.code }), error };
 }

@@ -1,5 +1,8 @@
-import type { DedupeStore } from '../contract/store.ts';
+import type { Runtime } from '../contract/runtime.ts';
+import type { DedupeStore, StoreReport } from '../contract/store.ts';
 import type { ToolExecutionError } from '../contract/tool-error.ts';
+import { ask } from '../operators/ask.ts';
+import { BAD_ANSWER, checkedStore } from '../operators/checked-store.ts';
 import { checkNumber, positiveDuration } from '../policy/check.ts';
 import { STORE_TIMEOUT_MS } from '../policy/profile.ts';
 import { STAMP, type Trace } from './trace.ts';
@@ -24,21 +27,67 @@ export interface DedupeOptions {
   readonly storeTimeoutMs?: number;
 }
 
-const METHODS: ReadonlyArray<keyof DedupeStore> = ['get', 'setIfNotExists', 'compareAndSet', 'renew', 'delete', 'byTool', 'bySession', 'sweep'];
-
-/** A store that refuses for good says something of a record, not of itself: it answers. */
+/** A store that refuses for good says something of a record, not of itself: it answers. Unless what it answers is rubbish. */
 const standOf = (error: ToolExecutionError | undefined): 'lost' | 'full' | 'back' => {
+  if (error?.code === BAD_ANSWER) return 'lost';
   if (error === undefined || error.classification === 'permanent') return 'back';
   return error.code === 'store_full' ? 'full' : 'lost';
 };
 
+/** A store that would not say how durable it is asked again when it answers something else; so often at most. */
+const REPORT_TRIES = 3;
+
+const isWeak = ({ weak, durability }: StoreReport): boolean => weak ?? (durability === 'memory' || durability === 'unknown');
+
+/**
+ * Asks a store how durable it is, without being asked to: what it says is told once (R-10.3). The first time before anyone could have listened is over.
+ *
+ * @returns asks again unless it has answered
+ */
+const askReport = (store: DedupeStore, timeoutMs: number, runtime: Runtime, told: (report: StoreReport) => void): (() => void) => {
+  let left = store.report === undefined ? 0 : REPORT_TRIES;
+  let asking = false;
+  const again = (): void => {
+    if (left === 0 || asking) return;
+    left--;
+    asking = true;
+    ask(() => store.report?.(), timeoutMs, runtime.background ?? runtime).subscribe({
+      next: (report) => {
+        left = 0;
+        if (report !== undefined) told(report);
+      },
+      error: () => {
+        asking = false;
+      },
+    });
+  };
+  queueMicrotask(again);
+  return again;
+};
+
+/** What a layer gives to its store's keeper. */
+export interface DedupeSite {
+  readonly trace: Trace;
+  readonly runtime: Runtime;
+  /** Makes a store where the host gave none. */
+  readonly fallback: () => DedupeStore;
+  /** Takes a line for the layer's warnings. */
+  readonly warn: (line: string) => void;
+}
+
 /** @throws RangeError for a store that lacks a method, or a time out of range */
-export function createDedupe({ store: given, storeTimeoutMs = STORE_TIMEOUT_MS }: DedupeOptions, trace: Trace, fallback: () => DedupeStore): DedupeLayer {
+export function createDedupe({ store: given, storeTimeoutMs = STORE_TIMEOUT_MS }: DedupeOptions, { trace, runtime, fallback, warn }: DedupeSite): DedupeLayer {
   checkNumber('storeTimeoutMs', storeTimeoutMs, positiveDuration);
-  for (const method of given === undefined ? [] : METHODS) {
-    if (typeof given?.[method] !== 'function') throw new RangeError(`store must have a method ${method}; memoryStore(), sqliteStore() and redisStore() make one`);
-  }
-  let store = given;
+  let store = given === undefined ? undefined : checkedStore(given);
+  const publish = (state: 'lost' | 'full' | 'back' | 'weak', message: string): void => {
+    if (trace.observed) trace.publish({ ...STAMP, source: 'layer', type: 'store_changed', state, message });
+  };
+  const reported = (report: StoreReport): void => {
+    if (!isWeak(report)) return;
+    for (const warning of report.warnings) warn(`store: ${warning}`);
+    publish('weak', report.warnings.join(' '));
+  };
+  const report = store === undefined ? undefined : askReport(store, storeTimeoutMs, runtime, reported);
   let untold = 0;
   let waiting: Array<() => void> = [];
   let stood: 'lost' | 'full' | 'back' = 'back';
@@ -65,10 +114,10 @@ export function createDedupe({ store: given, storeTimeoutMs = STORE_TIMEOUT_MS }
       }),
     heard: (error) => {
       const stands = standOf(error);
+      if (stands === 'back') report?.();
       if (stood === stands) return;
       stood = stands;
-      if (!trace.observed) return;
-      trace.publish({ ...STAMP, source: 'layer', type: 'store_changed', state: stands, message: error?.message ?? 'The store answers again' });
+      publish(stands, error?.message ?? 'The store answers again');
     },
   };
 }

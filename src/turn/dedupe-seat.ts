@@ -7,8 +7,9 @@ import { Claiming, type Claimant, type ClaimingOptions } from '../operators/clai
 import type { Lease } from '../operators/lease.ts';
 import type { DedupeStep } from '../contract/event.ts';
 import type { DedupeMode } from '../policy/claim.ts';
-import type { CallRecord } from './call-record.ts';
+import type { CallContext } from './call-context.ts';
 import { callKey, type CallKey } from '../policy/key.ts';
+import { withRecording, type FailedRecording } from '../policy/recording.ts';
 import type { GuardedTool } from './registry.ts';
 import { outcomeOf, replayOf } from './replay.ts';
 import type { CallOutcome } from './result.ts';
@@ -30,7 +31,7 @@ export interface SeatOwner {
 const NAMESPACE = 'tools';
 
 /** The key of a call that is to be deduped, if it has one; an error when its input is no JSON, which no key can be made of. */
-const keyOf = ({ call, layer }: CallRecord, { dedupe }: GuardedTool): CallKey | ToolExecutionError | undefined => {
+const keyOf = ({ call, layer }: CallContext, { dedupe }: GuardedTool): CallKey | ToolExecutionError | undefined => {
   if (call.dedupeMode === 'disabled' || (call.idempotencyKey === undefined && !layer.switches.deriveKeys)) return undefined;
   const { toolNamespace: namespace = NAMESPACE, toolName, input: params, session: sessionKey, actor: actorId, tenant: tenantId, idempotencyKey } = call;
   const { scope, volatile, whitespace } = dedupe;
@@ -41,7 +42,7 @@ const keyOf = ({ call, layer }: CallRecord, { dedupe }: GuardedTool): CallKey | 
   }
 };
 
-const claimOf = ({ call }: CallRecord, { dedupe }: GuardedTool, { key, idempotencyKey, paramsDigest }: CallKey): DedupeClaim => ({
+const claimOf = ({ call }: CallContext, { dedupe }: GuardedTool, { key, idempotencyKey, paramsDigest }: CallKey): DedupeClaim => ({
   key,
   tool: call.toolName,
   idempotencyKey,
@@ -58,19 +59,22 @@ const claimOf = ({ call }: CallRecord, { dedupe }: GuardedTool, { key, idempoten
   ttlMs: Math.max(dedupe.doneTtlMs, dedupe.leaseMs),
 });
 
-const termsOf = ({ call, layer, site }: CallRecord, { dedupe, safetyCritical }: GuardedTool, mode: Exclude<DedupeMode, 'disabled'>): ClaimingOptions => ({
-  store: layer.dedupe.store(),
-  runtime: site.runtime,
-  leaseMs: dedupe.leaseMs,
-  storeTimeoutMs: layer.dedupe.storeTimeoutMs,
+/** Whether a call must not be done twice, whatever else allows it (R-2.5). */
+const isSafetyCritical = ({ call }: CallContext, { safetyCritical }: GuardedTool): boolean =>
+  safetyCritical || call.hints?.safetyCritical === true;
+
+const termsOf = (record: CallContext, guarded: GuardedTool, mode: Exclude<DedupeMode, 'disabled'>): ClaimingOptions => ({
+  store: record.layer.dedupe.store(),
+  runtime: record.site.runtime,
+  leaseMs: guarded.dedupe.leaseMs,
+  storeTimeoutMs: record.layer.dedupe.storeTimeoutMs,
   mode,
-  global: dedupe.scope === 'global',
-  // Whatever else allows it (R-2.5).
-  neverTwice: safetyCritical || call.hints?.safetyCritical === true,
+  global: guarded.dedupe.scope === 'global',
+  neverTwice: isSafetyCritical(record, guarded),
 });
 
 /** The seat of a call in the store; none for a call that is not deduped, an error for one whose key cannot be made. */
-export function dedupeSeat(record: CallRecord, owner: SeatOwner, guarded: GuardedTool): DedupeSeat | ToolExecutionError | undefined {
+export function dedupeSeat(record: CallContext, owner: SeatOwner, guarded: GuardedTool): DedupeSeat | ToolExecutionError | undefined {
   const key = keyOf(record, guarded);
   const { dedupeMode } = record.call;
   if (key === undefined || dedupeMode === 'disabled' || isToolExecutionError(key)) return key as ToolExecutionError | undefined;
@@ -79,7 +83,7 @@ export function dedupeSeat(record: CallRecord, owner: SeatOwner, guarded: Guarde
 }
 
 /** What a call in shadow mode would have met, in a space of keys of its own. It never waits. */
-export function shadowClaim(record: CallRecord, guarded: GuardedTool, claimant: Claimant): void {
+export function shadowClaim(record: CallContext, guarded: GuardedTool, claimant: Claimant): void {
   const key = keyOf(record, guarded);
   const { dedupeMode } = record.call;
   if (key === undefined || dedupeMode === 'disabled') return;
@@ -101,16 +105,18 @@ export function shadowClaim(record: CallRecord, guarded: GuardedTool, claimant: 
  * A call's seat in the store: its key, its claim, and what is recorded when it ends (R-9.4, R-9.6). Around all its attempts and alternatives.
  */
 export class DedupeSeat implements Claimant {
-  readonly #record: CallRecord;
+  readonly #record: CallContext;
   readonly #owner: SeatOwner;
   readonly #guarded: GuardedTool;
   readonly #key: CallKey;
   readonly #mode: Exclude<DedupeMode, 'disabled'>;
   #claiming: Claiming | undefined;
   #lease: Lease | undefined;
+  /** Why what its own tool does leaves no record, once that is known. */
+  #unkept: FailedRecording | undefined;
   #over = false;
 
-  constructor(record: CallRecord, owner: SeatOwner, guarded: GuardedTool, key: CallKey, mode: Exclude<DedupeMode, 'disabled'>) {
+  constructor(record: CallContext, owner: SeatOwner, guarded: GuardedTool, key: CallKey, mode: Exclude<DedupeMode, 'disabled'>) {
     this.#record = record;
     this.#owner = owner;
     this.#guarded = guarded;
@@ -132,6 +138,7 @@ export class DedupeSeat implements Claimant {
     this.#record.layer.dedupe.heard(lost);
     this.#lease = lease;
     this.#record.lease = lease;
+    if (lease === undefined) this.#unkept = 'unrecorded';
     lease?.onUnwaited(() => this.#owner.seatDeserted());
     lease?.watch((error) => this.#lost(error));
     this.#owner.seatTaken();
@@ -157,7 +164,7 @@ export class DedupeSeat implements Claimant {
   settle(outcome: CallOutcome, told: (outcome: CallOutcome) => void): void {
     const lease = this.#lease;
     this.#lease = undefined;
-    if (lease === undefined) return told(outcome);
+    if (lease === undefined) return told(this.saying(outcome));
     const ended = this.#outcome(outcome.result, outcome.error?.kind);
     const over = this.#record.layer.dedupe.telling();
     if (ended === undefined) {
@@ -165,12 +172,21 @@ export class DedupeSeat implements Claimant {
       this.tell('released');
       return told(outcome);
     }
-    lease.settle(ended, (recording) => {
+    // Until the store has answered, nobody knows better.
+    this.#unkept = 'unrecorded';
+    lease.settle(ended, (recording, why) => {
       over();
-      this.tell(recording);
+      this.#unkept = recording === 'recorded' ? undefined : recording;
+      this.tell(recording, why && { message: why.message });
       if (recording === 'superseded') this.#follow(outcome, told);
-      else told(outcome);
+      else told(this.saying(outcome));
     });
+  }
+
+  /** An outcome that says itself what became of the record of this call's own run, as far as that is known (R-10.3). */
+  saying(outcome: CallOutcome): CallOutcome {
+    if (this.#unkept === undefined || !this.#record.executed) return outcome;
+    return { ...outcome, result: withRecording(outcome.result, this.#unkept) };
   }
 
   /** The call ends without waiting: what the store is told about it, it is told in the background. */
@@ -186,9 +202,9 @@ export class DedupeSeat implements Claimant {
       lease.release(over);
       return this.tell('released');
     }
-    lease.settle(ended, (recording) => {
+    lease.settle(ended, (recording, why) => {
       over();
-      this.tell(recording);
+      this.tell(recording, why && { message: why.message });
     });
   }
 
@@ -197,9 +213,10 @@ export class DedupeSeat implements Claimant {
   }
 
   #outcome(result: ToolResultEnvelope | undefined, kind: ToolErrorKind | undefined): DedupeOutcome | undefined {
-    const { dedupe, safetyCritical } = this.#guarded;
+    const { dedupe } = this.#guarded;
     // What must never happen twice is not forgotten sooner because it failed.
-    return outcomeOf(this.#record, safetyCritical ? { ...dedupe, failedTtlMs: dedupe.doneTtlMs } : dedupe, result, kind);
+    const failedTtlMs = isSafetyCritical(this.#record, this.#guarded) ? dedupe.doneTtlMs : dedupe.failedTtlMs;
+    return outcomeOf(this.#record, { ...dedupe, failedTtlMs }, result, kind);
   }
 
   #replay(reading: DedupeReading, matchedOn: 'inflight' | 'completed'): CallOutcome | ToolExecutionError {
@@ -216,13 +233,13 @@ export class DedupeSeat implements Claimant {
   #follow(own: CallOutcome, told: (outcome: CallOutcome) => void): void {
     // Whoever heard of it may have ended the call.
     if (this.#over) return;
-    const keep = (): void => told(own);
+    const keep = (): void => told(this.saying(own));
     this.#claiming = this.#newClaiming({
       claimed: keep,
       refused: keep,
       replayed: (reading, matchedOn) => {
         const outcome = this.#replay(reading, matchedOn);
-        told(isToolExecutionError(outcome) ? own : outcome);
+        told(this.saying(isToolExecutionError(outcome) ? own : outcome));
       },
       tell: (step, about) => this.tell(step, about),
     });
@@ -232,17 +249,21 @@ export class DedupeSeat implements Claimant {
   /** The claim could not be kept. Without a word of the store `bestEffort` goes on; else the tool stops, and whoever holds the key now is waited for. */
   #lost(error: ToolExecutionError | undefined): void {
     this.#lease = undefined;
-    this.tell('lease_lost', error === undefined ? {} : { message: 'the store did not answer' });
+    this.tell('lease_lost', error === undefined ? {} : { message: error.classification === 'permanent' ? error.message : 'the store did not answer' });
     if (error !== undefined) this.#record.layer.dedupe.heard(error);
     if (error !== undefined && this.#mode === 'bestEffort') {
       this.#record.lease = undefined;
+      this.#unkept = 'unrecorded';
       return this.tell('unprotected');
     }
+    this.#unkept = 'superseded';
     this.#owner.seatLost();
     if (this.#over) return;
     const executed = this.#record.executed;
     const why = error === undefined ? 'The call lost its idempotency key while it ran' : 'The store was lost while the call ran';
-    const unknown = new ToolExecutionError('store_unavailable', `${why}${executed ? ' and may have taken effect' : ''}; ask again under the same key`, { executed, uncertain: executed });
+    const forGood = error?.classification === 'permanent';
+    const what = `${why}${executed ? ' and may have taken effect' : ''}; ${forGood ? error.message : 'ask again under the same key'}`;
+    const unknown = new ToolExecutionError('store_unavailable', what, { executed, uncertain: executed, ...(forGood ? { classification: 'permanent' } : {}) });
     if (error !== undefined) return this.#owner.seatRefused(unknown);
     this.#claiming = this.#newClaiming({
       claimed: () => this.#owner.seatRefused(unknown),

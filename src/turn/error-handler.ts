@@ -6,9 +6,14 @@ import { isPromiseLike } from '../operators/output.ts';
 import { QuietStream } from '../operators/quiet-stream.ts';
 import { checkNumber, positiveDuration } from '../policy/check.ts';
 import type { Experience } from '../policy/experience.ts';
+import { objection, type Objection } from '../policy/objection.ts';
 import { decideRecovery } from '../policy/recovery.ts';
 
-/** Decides about a failure, at once or later. What it cannot decide, the default decides. */
+/**
+ * Decides about a failure, at once or later. It can refuse more than the rules do, and never less: what it cannot order
+ * (a retry that R-2.5 or `safetyCritical` forbids, an alternative round a no or for what may have been done), and what
+ * it does not decide, the default decides.
+ */
 export type ErrorHandler = (failure: FailureNotification) => RecoveryDecision | Observable<RecoveryDecision> | PromiseLike<RecoveryDecision>;
 
 export interface ErrorHandlerOptions {
@@ -21,29 +26,6 @@ export interface ErrorHandlerOptions {
 
 const ANSWER_TIMEOUT_MS = 5_000;
 
-/** Why a decision of the host cannot be followed. Its limits are those that keep a call from running for ever, and all calls from multiplying an outage. */
-const objection = (failure: FailureNotification, decision: RecoveryDecision): string | undefined => {
-  const { attempt, maxAttempts, elapsedMs, maxTotalTimeMs, turnRemainingMs, budgetAvailable, alternatives, error } = failure;
-  const { strategy, delayMs = 0, toolName } = decision ?? {};
-  switch (strategy) {
-    case 'retry':
-      if (error.kind === 'canceled') return 'the call was canceled';
-      if (attempt >= maxAttempts) return 'no attempts are left';
-      if (!budgetAvailable) return 'the retries that all calls share are used up';
-      if (typeof delayMs !== 'number' || !(delayMs >= 0 && delayMs < turnRemainingMs && elapsedMs + delayMs < maxTotalTimeMs)) return 'its delay does not fit the time left';
-      return undefined;
-    case 'alternative':
-      if (turnRemainingMs <= 0) return 'the time is over';
-      return toolName !== undefined && alternatives.includes(toolName) ? undefined : 'it names no alternative that is left';
-    case 'partial':
-    case 'escalate':
-    case 'fail':
-      return undefined;
-    default:
-      return 'it is no decision';
-  }
-};
-
 /** What turns failures into decisions (R-6.1). */
 export interface Recovery {
   readonly failures$: Observable<FailureNotification>;
@@ -53,32 +35,53 @@ export interface Recovery {
   recover(failure: FailureNotification, renewed: () => FailureNotification, timer: Runtime): RecoveryDecision | Observable<RecoveryDecision>;
 }
 
+/** What of an error the rules are asked about. */
+const DECISIVE = ['kind', 'executed', 'uncertain', 'retryAfterMs'] as const;
+
+/**
+ * A failure as a host is shown it. What the host wrote into it would otherwise be what the rules are asked about
+ * afterwards: a handler could so order what they forbid (R-2.5).
+ */
+const sealed = (failure: FailureNotification): FailureNotification => {
+  const { error } = failure;
+  try {
+    for (const name of DECISIVE) Object.defineProperty(error, name, { value: error[name], writable: false, enumerable: true });
+  } catch {
+    // It lets nobody write into it already, or is made by who could say anything anyway.
+  }
+  return Object.freeze({ ...failure, alternatives: Object.freeze([...failure.alternatives]) });
+};
+
 /**
  * The error handler of a layer: tells each failure to those who listen, and asks the host, or the pure default, what to do.
- * A host's handler that throws, answers nothing, too late or what cannot be done is overruled by the default, which says so in its reason.
+ * A host's handler that throws, answers nothing, too late or what it cannot order is overruled by the default, which
+ * says so in its reason, and by which rule.
  */
 export function createRecovery(options: ErrorHandlerOptions, runtime: Runtime): Recovery {
   const { errorHandler, errorHandlerTimeoutMs = ANSWER_TIMEOUT_MS, guidance, experience } = options;
   checkNumber('errorHandlerTimeoutMs', errorHandlerTimeoutMs, positiveDuration);
   const failures$ = new Subject<FailureNotification>();
 
-  const overruled = (failure: FailureNotification, because: string): RecoveryDecision => {
+  const overruled = (failure: FailureNotification, { rule, because }: Objection): RecoveryDecision => {
     const decision = decideRecovery(failure);
-    return { ...decision, reason: `${decision.reason} (the error handler was overruled: ${because})` };
+    const by = rule === undefined ? '' : ` by ${rule}`;
+    return { ...decision, reason: `${decision.reason} (the error handler was overruled${by}: ${because})` };
   };
   const checked = (failure: FailureNotification, decision: RecoveryDecision): RecoveryDecision => {
-    const because = objection(failure, decision);
+    const objected = objection(failure, decision);
+    if (objected !== undefined) return overruled(failure, objected);
     // The host may leave out the code; it decided.
-    return because === undefined ? { ...decision, code: decision.code ?? 'guidance', reason: decision.reason ?? '' } : overruled(failure, because);
+    return { ...decision, code: decision.code ?? 'guidance', reason: decision.reason ?? '' };
   };
   const later = (renewed: () => FailureNotification, answer$: Observable<RecoveryDecision>, timer: Runtime): Observable<RecoveryDecision> => {
     const answered$ = answer$.pipe(take(1), materialize());
     return merge(answered$, expiry(errorHandlerTimeoutMs, timer).pipe(map(() => undefined))).pipe(
       take(1),
       map((answer) => {
-        if (answer === undefined) return overruled(renewed(), `it did not answer within ${errorHandlerTimeoutMs} ms`);
+        const silence = `it did not answer within ${errorHandlerTimeoutMs} ms`;
+        if (answer === undefined) return overruled(renewed(), { because: silence });
         if (answer.kind === 'N') return checked(renewed(), answer.value);
-        return overruled(renewed(), answer.kind === 'E' ? 'it threw' : 'it answered nothing');
+        return overruled(renewed(), { because: answer.kind === 'E' ? 'it threw' : 'it answered nothing' });
       }),
     );
   };
@@ -88,7 +91,7 @@ export function createRecovery(options: ErrorHandlerOptions, runtime: Runtime): 
     recover: (told, renewed, timer) => {
       const evidence = experience?.evidence(told.toolName, told.error, runtime.now(), () => runtime.random());
       const known = { ...(guidance === undefined ? {} : { guidance }), ...(evidence === undefined ? {} : { experience: evidence }) };
-      const failure = { ...told, ...known };
+      const failure = sealed({ ...told, ...known });
       if (failures$.observed) failures$.next(failure);
       if (errorHandler === undefined) return decideRecovery(failure);
       try {
@@ -96,7 +99,7 @@ export function createRecovery(options: ErrorHandlerOptions, runtime: Runtime): 
         if (!isObservable(answer) && !isPromiseLike(answer)) return checked(failure, answer);
         return later(() => ({ ...renewed(), ...known }), from(answer), timer);
       } catch {
-        return overruled(failure, 'it threw');
+        return overruled(failure, { because: 'it threw' });
       }
     },
   };

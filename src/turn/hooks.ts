@@ -8,7 +8,7 @@ import { toToolExecutionError } from '../entrance/tool.ts';
 import { expiry } from '../operators/expiry.ts';
 import { isPromiseLike } from '../operators/output.ts';
 import { checkKeys, checkNumber, positiveDuration } from '../policy/check.ts';
-import type { CallRecord } from './call-record.ts';
+import type { CallContext } from './call-context.ts';
 import type { GuardedTool } from './registry.ts';
 
 /** CLAW's hosts give a hook this long. */
@@ -18,7 +18,7 @@ type Answer = { readonly value: unknown } | { readonly problem: 'failed' | 'time
 
 /** Whom a hook is asked about. */
 export interface HookSubject {
-  readonly record: CallRecord;
+  readonly record: CallContext;
   readonly guarded: GuardedTool | undefined;
   readonly input: unknown;
 }
@@ -129,7 +129,7 @@ export class HookRunner {
     });
   }
 
-  #ask(hook: HookName, { site }: CallRecord, asked: () => unknown, told: (answer: Answer) => void): Subscription | undefined {
+  #ask(hook: HookName, { site }: CallContext, asked: () => unknown, told: (answer: Answer) => void): Subscription | undefined {
     let answer: unknown;
     try {
       answer = asked();
@@ -153,7 +153,7 @@ export class HookRunner {
   }
 
   /** The error of an answer that blocks, told in the trace. */
-  #refusal(hook: HookName, record: CallRecord, attempt: number, answer: Answer): ToolExecutionError | undefined {
+  #refusal(hook: HookName, record: CallContext, attempt: number, answer: Answer): ToolExecutionError | undefined {
     if ('problem' in answer) {
       record.emit({ type: 'hook', hook, outcome: answer.problem, attempt, message: answer.message });
       return new ToolExecutionError('blocked', `The call is blocked, since ${answer.message}`);

@@ -52,8 +52,8 @@ export function toolReports({ registry, switches }: Layer): ToolReport[] {
 }
 
 export async function inspectLayer(layer: Layer): Promise<LayerReport> {
-  const { breakers, retryBudget, runtime, switches } = layer;
-  const store = await report(layer);
+  const { breakers, retryBudget, runtime, sharedBreakers, switches } = layer;
+  const [store] = await Promise.all([report(layer), sharedBreakers?.refresh()]);
   return {
     mode: switches.modeOf(undefined),
     breakersObserve: switches.breakersObserve,

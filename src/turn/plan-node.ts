@@ -18,14 +18,13 @@ export function canDoWithout(plan: Plan, place: number): boolean {
 
 /**
  * A node's input, made of the values of its needs where it is a function.
+ *
+ * @param settled how its needs settled, in their order
  * @throws what that function throws
  */
-export function inputOf(plan: Plan, place: number, results: ReadonlyArray<NodeResult | undefined>): unknown {
-  const { input, default: fallback } = nodeAt(plan, place);
+export function inputOf(plan: Plan, index: number, settled: readonly NodeResult[]): unknown {
+  const { input, default: fallback } = nodeAt(plan, index);
   if (typeof input !== 'function') return input;
-  const values = (plan.needs[place] ?? []).map((need): [string, unknown] => {
-    const result = results[need];
-    return [nodeAt(plan, need).id, hasValue(result?.state) ? result?.result?.output?.content : fallback];
-  });
+  const values = settled.map(({ id, state, result }): [string, unknown] => [id, hasValue(state) ? result?.output?.content : fallback]);
   return (input as (values: Readonly<Record<string, unknown>>) => unknown)(Object.fromEntries(values));
 }

@@ -7,7 +7,7 @@ const NODES_MAX = 200_000;
 /** Names that an error lists before it says how many more there are. */
 const NAMES_MAX = 10;
 
-export type PlanRule = 'cycle' | 'unknown_need' | 'duplicate_id' | 'too_large' | 'malformed';
+export type PlanRule = 'cycle' | 'unknown_need' | 'duplicate_id' | 'default_without_needs' | 'too_large' | 'malformed';
 
 /** A plan that cannot run. Thrown before anything does, and names the nodes. */
 export class PlanError extends Error {
@@ -51,7 +51,7 @@ export interface PlanBuilder<Values> extends Plan<Values> {
    * @param id the node's name
    * @param tool the tool to call
    * @param input its input, or a function that makes it of the values of `needs`
-   * @throws PlanError for an id used twice or a need that is not there
+   * @throws PlanError for an id used twice, a need that is not there, or a default without needs
    */
   call<const Id extends string, T extends AnyTool, Needs extends keyof Values = never>(
     id: Id,
@@ -115,6 +115,14 @@ const checkShape = (node: PlanNode, place: number): void => {
     throw new PlanError('malformed', [id], `The idempotencyKey of node ${id} must be a string of 1 to 512 characters.`);
   }
   if (needs !== undefined && !Array.isArray(needs)) throw new PlanError('malformed', [id], `The needs of node ${id} must be a list of ids, not ${typeof needs}.`);
+  checkDefault(node);
+};
+
+/** A default belongs to the dependent (R-5.3): on a node that needs nothing its author meant something else. */
+const checkDefault = ({ id, needs = [], default: fallback }: PlanNode): void => {
+  if (fallback === undefined || needs.length > 0) return;
+  const why = `Node ${id} has a default and needs nothing, so its default could never stand in for anything.`;
+  throw new PlanError('default_without_needs', [id], `${why} Put the default on a node that needs ${id}, or remove it.`);
 };
 
 const compile = <Values>(nodes: readonly PlanNode[], options: PlanOptions): Plan<Values> => {
@@ -149,7 +157,8 @@ interface PlanFactory {
   (options?: PlanOptions): PlanBuilder<Readonly<Record<never, never>>>;
   /**
    * A plan of nodes made elsewhere: in a loop, from a file.
-   * @throws PlanError for a circle, an unknown need, an id used twice, or more than 200,000 nodes
+   * @throws PlanError for a circle, an unknown need, an id used twice, a default without needs, or more than 200,000
+   *   nodes
    */
   from(nodes: readonly PlanNode[], options?: PlanOptions): Plan;
 }

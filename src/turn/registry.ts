@@ -3,8 +3,9 @@ import type { ToolProvider } from '../contract/provider.ts';
 import type { AnyTool } from '../contract/tool.ts';
 import { retryPolicy } from '../policy/backoff.ts';
 import { breakerSettings } from '../policy/breaker-settings.ts';
-import { checkKeys, checkNumber, checkOneOf, number, positiveDuration } from '../policy/check.ts';
+import { checkKeys, checkNumber, checkOneOf, given, number, positiveDuration } from '../policy/check.ts';
 import { ATTEMPT_TIMEOUT_MS, DEDUPE_DEFAULTS, RETRY_PROFILES, breakerProfile } from '../policy/profile.ts';
+import { presumedOf } from './foreign.ts';
 
 /** A tool with every part of its policy decided. */
 export interface GuardedTool {
@@ -48,9 +49,6 @@ const about = <T>(toolName: string, check: () => T): T => {
     throw error instanceof RangeError ? new RangeError(`tool ${toolName}: ${error.message}`) : error;
   }
 };
-
-/** Options without those that are `undefined`, which must not hide a default. */
-const given = <T extends object>(options: T | undefined): T => Object.fromEntries(Object.entries(options ?? {}).filter(([, value]) => value !== undefined)) as T;
 
 const checkDedupe = (dedupe: DedupePolicy): void => {
   checkKeys('dedupe', dedupe, DEDUPE_KEYS);
@@ -112,7 +110,7 @@ const guard = (tool: AnyTool, { profile, defaults, breakerKey }: Surroundings, i
     if (typeof tool.execute !== 'function') throw new RangeError(`execute must be a function, not ${typeof tool.execute}`);
     const own = given(tool.policy);
     checkPolicy(own);
-    const policy = { ...defaults, ...own };
+    const policy = { ...presumedOf(tool), ...given(defaults), ...own };
     const { alternatives = [] } = policy;
     const { timeoutMs = ATTEMPT_TIMEOUT_MS, idleTimeoutMs } = policy;
     const shared = defaults.breaker === false ? {} : given(defaults.breaker);
@@ -146,10 +144,27 @@ const guard = (tool: AnyTool, { profile, defaults, breakerKey }: Surroundings, i
     return guarded;
   });
 
-const warningsOf = ({ tool, timeoutMs, retry }: GuardedTool): string[] =>
+const timeoutWarnings = ({ tool, timeoutMs, retry }: GuardedTool): string[] =>
   retry.maxAttempts > 1 && timeoutMs >= retry.maxTotalTimeMs
     ? [`tool ${tool.name}: a timeout is never retried, since timeoutMs (${timeoutMs}) is not below retry.maxTotalTimeMs (${retry.maxTotalTimeMs})`]
     : [];
+
+/**
+ * A tool that says nothing of itself counts as one that only reads, which is not so of every tool that says nothing
+ * (R-2.5).
+ */
+const effectsWarnings = ({ tool }: GuardedTool, defaults: ToolPolicy): string[] => {
+  if ((tool.policy?.effects ?? defaults.effects) !== undefined) return [];
+  const counts = 'it declares no effects and counts as read';
+  const so = 'so it is run again after a failure even if it may have taken effect';
+  return [`tool ${tool.name}: ${counts}, ${so}; give its policy effects: 'read' or effects: 'mutating'`];
+};
+
+/** What to tell of a tool, a sentence each. */
+const warningsOf = (guarded: GuardedTool, defaults: ToolPolicy): string[] => [
+  ...timeoutWarnings(guarded),
+  ...effectsWarnings(guarded, defaults),
+];
 
 /** A provider's tools by name, for the list that it has now: another list is another object. */
 const listIndex = (): ((tools: readonly AnyTool[]) => ReadonlyMap<string, AnyTool>) => {
@@ -215,7 +230,7 @@ export function createRegistry(tools: readonly AnyTool[], around: Surroundings, 
     }
   }
   return {
-    warnings: [...first.values()].flatMap(warningsOf),
+    warnings: [...first.values()].flatMap((guarded) => warningsOf(guarded, surroundings.defaults)),
     get,
     get names() {
       return [...new Set([...own.keys(), ...providers.flatMap((provider) => provider.tools.map(({ name }) => name))])];

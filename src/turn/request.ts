@@ -1,4 +1,5 @@
-import { z } from 'zod';
+import * as z from 'zod';
+import * as core from 'zod/v4/core';
 import { toolCallEnvelopeSchema, type ToolCallEnvelope, type ToolCallRequest } from '../contract/envelope.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { Runtime } from '../contract/runtime.ts';
@@ -56,10 +57,10 @@ export const requestSchema: z.ZodType<ToolCallRequest> = shortForm;
 const isText = (value: unknown, max: number): boolean => typeof value === 'string' && value !== '' && value.length <= max;
 
 /** The first issues of a failed parse, each with its path. */
-const worded = (error: z.core.$ZodError): string =>
+const worded = (error: core.$ZodError): string =>
   error.issues
     .slice(0, 5)
-    .map(({ path, message }) => `${path.length === 0 ? 'the value' : z.core.toDotPath(path)}: ${message}`)
+    .map(({ path, message }) => `${path.length === 0 ? 'the value' : core.toDotPath(path)}: ${message}`)
     .join('; ');
 
 /** Says path and rule, no value: a model may read it and correct itself. */

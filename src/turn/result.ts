@@ -9,11 +9,14 @@ import type { ToolExecutionError } from '../contract/tool-error.ts';
 export interface Failure {
   readonly error: ToolExecutionError;
   readonly classification: Classification;
-  /** The breaker's state after it was counted. */
-  readonly breakerState: BreakerStateName;
+  /** The breaker's state after it was counted; absent where no breaker saw the call. */
+  readonly breakerState?: BreakerStateName;
   /** Why it was not retried, once that is decided. */
   readonly code?: RecoveryCode;
 }
+
+/** A failure at a tool, which its breaker has seen. */
+export type SeenFailure = Failure & { readonly breakerState: BreakerStateName };
 
 /** How a call ended, for the turn it is part of. */
 export interface CallOutcome {
@@ -61,7 +64,14 @@ export function failureResult(history: History, failure: Failure): ToolResultEnv
   return {
     ...common(history),
     status: statusOf(failure, history),
-    error: { code: error.kind, message: error.message, retriable: !terminal, terminal, breakerState, ...(error.uncertain ? { uncertain: true as const } : {}) },
+    error: {
+      code: error.kind,
+      message: error.message,
+      retriable: !terminal,
+      terminal,
+      ...(breakerState === undefined ? {} : { breakerState }),
+      ...(error.uncertain ? { uncertain: true as const } : {}),
+    },
   };
 }
 

@@ -10,7 +10,7 @@ import { breakerOutcome } from '../policy/breaker-outcome.ts';
 import { classify } from '../policy/classify.ts';
 import { decideRecovery } from '../policy/recovery.ts';
 import { breakerOf } from './admission.ts';
-import type { CallRecord } from './call-record.ts';
+import type { CallContext } from './call-context.ts';
 import { unattempted } from './decide.ts';
 import { shadowClaim } from './dedupe-seat.ts';
 import type { GuardedTool } from './registry.ts';
@@ -24,19 +24,20 @@ import type { Lease } from '../operators/lease.ts';
  * kept as they would be, the keys in a space of their own, so that nothing of it is ever replayed; neither refuses anything.
  */
 export class ShadowWatch {
-  readonly #record: CallRecord;
+  readonly #record: CallContext;
   readonly #guarded: GuardedTool;
   readonly #admission: Admission | undefined;
   #lease: Lease | undefined;
   #ending: { readonly result: ToolResultEnvelope | undefined; readonly kind: ToolErrorKind | undefined } | undefined;
 
-  constructor(record: CallRecord, guarded: GuardedTool) {
+  constructor(record: CallContext, guarded: GuardedTool) {
     this.#record = record;
     this.#guarded = guarded;
     const { error } = readInput(guarded.tool.input, record.call.input);
     if (error !== undefined) this.#tell('reject', error.kind, 'The input does not fit the schema of the tool');
-    this.#admission = breakerOf(record, guarded)?.admit();
-    if (this.#admission?.admitted === false) this.#tell('reject', 'circuit_open', circuitOpenError(this.#admission.retryAfterMs).message);
+    const breaker = breakerOf(record, guarded);
+    this.#admission = breaker?.admit();
+    if (breaker !== undefined && this.#admission?.admitted === false) this.#tell('reject', 'circuit_open', circuitOpenError(breaker, this.#admission.retryAfterMs).message);
     shadowClaim(record, guarded, {
       claimed: (lease) => this.#claimed(lease),
       replayed: (reading) => this.#replayed(reading),
@@ -69,11 +70,12 @@ export class ShadowWatch {
   #failed(error: ToolExecutionError): void {
     const { call, site, remainingMs, toolName } = this.#record;
     const { retry, effects, enforcesKey, safetyCritical, classification: overrides } = this.#guarded;
-    const { classification } = classify(error, overrides);
+    const { classification, rule } = classify(error, overrides);
     if (this.#admission?.admitted === true) {
-      const counts = breakerOutcome(error, classification);
+      const counts = breakerOutcome(error, classification, rule);
       if (counts === 'failure') this.#admission.failure(error);
       else if (counts === 'success') this.#admission.success();
+      else if (counts === 'answered') this.#admission.answered();
       else this.#admission.ignore();
     }
     const decision = decideRecovery({

@@ -15,6 +15,15 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** Where there is a process there is an environment; elsewhere the options alone decide. */
 const environment = (): Environment => (globalThis as { readonly process?: { readonly env?: Environment } }).process?.env ?? {};
 
+/** A switch that may not be read is one that nobody has thrown: Deno without `--allow-env` throws at the look, or already at `env`. */
+const readSwitch = (env: () => Environment, name: string): string | undefined => {
+  try {
+    return env()[name];
+  } catch {
+    return undefined;
+  }
+};
+
 const OFF: ReadonlySet<string> = new Set(['false', 'off', '0', 'no']);
 const isOff = (value: string | undefined): boolean => value !== undefined && OFF.has(value.trim().toLowerCase());
 
@@ -27,15 +36,14 @@ const CAUTION: Readonly<Record<Mode, number>> = { on: 0, shadow: 1, off: 2 };
 export function createSwitches(mode: Mode, env: () => Environment = environment): Switches {
   return {
     modeOf: (tool = 'on') => {
-      if (isOff(env()['TOOL_RELIABILITY_ENABLED'])) return 'off';
+      if (isOff(readSwitch(env, 'TOOL_RELIABILITY_ENABLED'))) return 'off';
       return CAUTION[tool] > CAUTION[mode] ? tool : mode;
     },
     get breakersObserve() {
-      return isOff(env()['TOOL_RELIABILITY_OPEN_MODE']);
+      return isOff(readSwitch(env, 'TOOL_RELIABILITY_OPEN_MODE'));
     },
     get deriveKeys() {
-      const { TOOL_RELIABLE_DERIVE_IDEMPOTENCY: named, TOOL_RELIABILITY_DERIVE_IDEMPOTENCY: spelled } = env();
-      return !isOff(named) && !isOff(spelled);
+      return !isOff(readSwitch(env, 'TOOL_RELIABLE_DERIVE_IDEMPOTENCY')) && !isOff(readSwitch(env, 'TOOL_RELIABILITY_DERIVE_IDEMPOTENCY'));
     },
   };
 }

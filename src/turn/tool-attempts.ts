@@ -1,105 +1,180 @@
-import type { Observable } from 'rxjs';
-import { ToolExecutionError } from '../contract/tool-error.ts';
-import type { Progress } from '../contract/tool.ts';
-import { timeoutError } from '../operators/attempt-timeout.ts';
-import { Attempts } from '../operators/attempts.ts';
-import { expireAfter, queueOf, type Expiry, type ExpiryQueue } from '../operators/expiry.ts';
-import { AttemptContext } from './attempt-context.ts';
-import type { CallRecord } from './call-record.ts';
+import { NEVER, Observable, defer, map, of, retry, switchMap, throwError } from 'rxjs';
+import type { RecoveryDecision } from '../contract/recovery.ts';
+import { ToolExecutionError, isToolExecutionError } from '../contract/tool-error.ts';
+import { backoffDelayMs } from '../policy/backoff.ts';
+import { askAdmission } from './admission.ts';
+import type { CallContext } from './call-context.ts';
+import { BACKING_OFF, TRYING } from './call-state.ts';
+import { decide, type Circumstances } from './decide.ts';
+import { FailedCall } from './failed-call.ts';
+import type { HookRunner } from './hooks.ts';
 import type { GuardedTool } from './registry.ts';
-import { fit } from './request.ts';
+import type { CallOutcome, SeenFailure } from './result.ts';
+import { ToolExecution } from './tool-execution.ts';
+import { toolOutput } from './tool-output.ts';
 
-/** Attempts at a tool: how it is called, how long it may be silent, and what of all that it gives is its output. */
-export abstract class ToolAttempts extends Attempts {
-  protected readonly record: CallRecord;
-  protected readonly guarded: GuardedTool;
-  protected readonly input: unknown;
-  #idle: Expiry | undefined;
-  /** What the tool gave last, until the attempt is over. */
-  #output: unknown;
+/**
+ * All attempts at one tool: `retry(breaker(attemptHooks(attemptTimeout(tool))))`. Emits the outcome of the one that succeeds; errors with a `FailedCall`.
+ *
+ * ```
+ * first attempt     ---#
+ * backoff              ----
+ * second attempt           --a|
+ * attempts          ---------a|
+ * ```
+ */
+export const attemptsAt = (context: CallContext, guarded: GuardedTool, input: unknown, alternatives: readonly string[]): Observable<CallOutcome> =>
+  defer(() => {
+    const execution = new ToolExecution(context, guarded, input, alternatives);
+    return attempt(execution).pipe(retry({ delay: (thrown) => recover(execution, thrown) }));
+  });
 
-  constructor(record: CallRecord, guarded: GuardedTool, input: unknown) {
-    super(record.site.runtime);
-    this.record = record;
-    this.guarded = guarded;
-    this.input = input;
-  }
-
-  /** The tool gave an output that fits its schema. */
-  protected abstract gaveOutput(output: unknown): void;
-  /** The tool says how far it has come. */
-  protected abstract progressed(report: Progress): void;
-
-  protected override get deadlines(): ExpiryQueue | undefined {
-    const limitMs = Math.min(this.guarded.timeoutMs, this.record.call.hints?.timeoutMs ?? Infinity);
-    // A call that goes straight through has none.
-    return limitMs === Infinity ? undefined : queueOf(limitMs, this.runtime);
-  }
-
-  protected override begin(number: number): void {
-    const { call, layer } = this.record;
-    const { around } = layer;
-    this.follow(around === undefined ? this.#execute(number) : around(call.callId, number, () => this.#execute(number)), number);
-  }
-
-  protected override attempt(startedAtMs: number): void {
-    super.attempt(startedAtMs);
-    if (this.isLive()) this.#watchIdle();
-  }
-
-  protected override listen(stream: Observable<unknown>, number: number): void {
-    const work = stream.subscribe({
-      next: (value) => this.next(number, value),
-      error: (error: unknown) => this.fail(number, error),
-      complete: () => this.complete(number),
+/** One attempt, from its admission to its end. */
+const attempt = (execution: ToolExecution): Observable<CallOutcome> =>
+  new Observable((subscriber) => {
+    let isStarting = true;
+    subscriber.add(() => {
+      // Left while it starts, there is nothing to take down yet.
+      if (isStarting) execution.left();
     });
-    if (this.isLive(number)) this.inner = work;
-    else work.unsubscribe();
-  }
+    started(execution).subscribe(subscriber);
+    isStarting = false;
+    return () => execution.left();
+  });
 
-  protected override gave(value: unknown): void {
-    this.#output = value;
+/** @throws ToolExecutionError of an attempt that is not admitted, or too late */
+const started = (execution: ToolExecution): Observable<CallOutcome> => {
+  const { context } = execution;
+  // No attempt without a valid claim: the loss has just been told, and what runs is stopped.
+  if (context.isOver || context.lease?.holds() === false) return NEVER;
+  context.advance(TRYING);
+  const { hooks, sharedBreakers } = context.layer;
+  const askedAtMs = execution.ownAttempts === 0 ? execution.startedAtMs : context.site.runtime.now();
+  if (sharedBreakers === undefined && hooks === undefined) {
+    admitAtOnce(execution, askedAtMs);
+    return run(execution, askedAtMs);
   }
+  return admitted(execution, askedAtMs).pipe(
+    switchMap(() => (hooks === undefined ? of(undefined) : approvedBy(hooks, execution))),
+    switchMap(() => run(execution, context.site.runtime.now())),
+  );
+};
 
-  protected override succeeded(): void {
-    // Before the tool is taken down: what it gave may be read only now.
-    const { value: output, misfit, cause } = fit(this.guarded.tool.output, this.#output);
-    if (!this.end()) return;
-    if (misfit === undefined) return this.gaveOutput(output);
-    // It may have had effects, and its output will not fit the next time either.
-    this.failed(new ToolExecutionError('execution_error', `The output is malformed: ${misfit}`, { classification: 'permanent', uncertain: true, cause }));
-  }
+/** @throws ToolExecutionError of an attempt that is not admitted */
+const admitAtOnce = (execution: ToolExecution, atMs: number): void => {
+  const { context, breaker } = execution;
+  askAdmission(context, breaker, atMs, (answer) => {
+    if (isToolExecutionError(answer)) throw answer;
+    execution.permit = answer;
+  });
+};
 
-  protected override ended(): void {
-    this.#output = undefined;
-    this.#idle?.cancel();
-    this.#idle = undefined;
-    try {
-      this.inner?.unsubscribe();
-    } catch {
-      // What a tool throws while it is torn down is its own: the call goes on.
-    }
-    this.inner = undefined;
-  }
+/** Admission that may be asked of other processes. A permit that comes when nobody waits any more is given back. */
+const admitted = (execution: ToolExecution, atMs: number): Observable<void> =>
+  new Observable((subscriber) =>
+    askAdmission(execution.context, execution.breaker, atMs, (answer) => {
+      if (isToolExecutionError(answer)) return subscriber.error(answer);
+      if (subscriber.closed) return answer?.release();
+      execution.permit = answer;
+      subscriber.next();
+    }),
+  );
 
-  #execute(number: number): unknown {
-    const context = new AttemptContext(this.record, number, (report) => this.#hear(number, report));
-    this.abortWith(context, number);
-    // The registry holds tools of any input; each has just checked its own.
-    return this.guarded.tool.execute(this.input as never, context);
-  }
+/** The host's hooks can block each attempt. That says nothing about the tool, nor is it an attempt. */
+const approvedBy = (hooks: HookRunner, execution: ToolExecution): Observable<void> =>
+  new Observable<void>((subscriber) => {
+    const { context, subject } = execution;
+    // Whoever heard of the breaker's change may have ended the call.
+    if (context.isOver) return undefined;
+    const number = context.attempts + 1;
+    return hooks.before(subject, number, (error) => {
+      if (subscriber.closed || context.isOver) return;
+      if (error === undefined) return subscriber.next();
+      execution.takePermit()?.ignore();
+      hooks.after(subject, number, { durationMs: 0, error });
+      subscriber.error(error);
+    });
+  });
 
-  #hear(number: number, report: Progress): void {
-    if (!this.isLive(number)) return;
-    this.#watchIdle();
-    this.progressed(report);
+/** @throws ToolExecutionError when it is too late for the attempt */
+const run = (execution: ToolExecution, atMs: number): Observable<CallOutcome> => {
+  const { context } = execution;
+  if (context.isOver) return NEVER;
+  // A hook or a shared breaker may have taken longer than the lease, or than the turn.
+  if (context.lease?.holds() === false || context.remainingMs <= 0) {
+    execution.takePermit()?.ignore();
+    if (context.isOver || context.remainingMs > 0) return NEVER;
+    throw new ToolExecutionError('deadline_exceeded', 'The deadline passed before the attempt could start');
   }
+  execution.begin(atMs);
+  // Whoever heard that may have ended the call.
+  if (context.isOver) return NEVER;
+  return toolOutput(execution, execution.ownAttempts).pipe(map((output) => execution.succeed(output)));
+};
 
-  /** Starts the silence that may last until the next progress. */
-  #watchIdle(): void {
-    const { idleTimeoutMs } = this.guarded;
-    if (idleTimeoutMs === undefined) return;
-    this.#idle?.cancel();
-    this.#idle = expireAfter(idleTimeoutMs, this.runtime, () => this.overtake(timeoutError(idleTimeoutMs, 'Tool made no progress, timeout')));
-  }
-}
+/** What follows a failed attempt: the wait before the next one, or a `FailedCall`. */
+const recover = (execution: ToolExecution, thrown: unknown): Observable<unknown> => {
+  const { context } = execution;
+  if (thrown instanceof FailedCall) return throwError(() => thrown);
+  const nowMs = context.site.runtime.now();
+  const latencyMs = execution.attemptMs;
+  const failure = execution.fail(thrown);
+  if (context.isOver) return NEVER;
+  if (context.bare) return failedFor(execution, failure, { strategy: 'fail', code: 'attempts_exhausted', reason: 'the layer decides nothing about it' });
+  const circumstances = circumstancesOf(execution, nowMs);
+  return decide(context, failure, circumstances).pipe(
+    switchMap((decision) => {
+      if (context.isOver) return NEVER;
+      return decision.strategy === 'retry' ? backoff(execution, failure, circumstances, decision.delayMs ?? 0, latencyMs) : failedFor(execution, failure, decision);
+    }),
+  );
+};
+
+const circumstancesOf = (execution: ToolExecution, nowMs: number): Circumstances => {
+  const { context, guarded, ownAttempts } = execution;
+  const { layer, call, site } = context;
+  const { retry: policy, effects, enforcesKey, safetyCritical, cost } = guarded;
+  return {
+    attempt: ownAttempts,
+    maxAttempts: call.retryBudget?.maxAttempts ?? policy.maxAttempts,
+    elapsedMs: nowMs - execution.startedAtMs,
+    maxTotalTimeMs: call.retryBudget?.maxElapsedMs ?? policy.maxTotalTimeMs,
+    nextDelayMs: backoffDelayMs(policy, Math.max(0, ownAttempts - 1), execution.previousDelayMs, () => site.runtime.random()),
+    budgetAvailable: layer.retryBudget?.available(nowMs) ?? true,
+    alternatives: execution.alternatives,
+    effects,
+    hasIdempotencyKey: enforcesKey,
+    retrySafe: call.hints?.expectedRetrySafe ?? false,
+    safetyCritical: safetyCritical || call.hints?.safetyCritical === true,
+    cost,
+  };
+};
+
+const failedFor = (execution: ToolExecution, failure: SeenFailure, decision: RecoveryDecision): Observable<never> =>
+  throwError(() => {
+    // A retry that was not admitted was not made: the failure is still the one before it.
+    const last = failure.error.kind === 'circuit_open' ? (execution.retried ?? failure) : failure;
+    return new FailedCall({ ...last, breakerState: failure.breakerState, code: decision.code }, decision, execution.alternatives);
+  });
+
+const backoff = (execution: ToolExecution, failure: SeenFailure, { nextDelayMs, maxTotalTimeMs }: Circumstances, delayMs: number, latencyMs: number): Observable<unknown> => {
+  const { context } = execution;
+  const { layer, attempts, call, site } = context;
+  const { runtime } = site;
+  layer.retryBudget?.recordRetry(runtime.now());
+  execution.previousDelayMs = nextDelayMs;
+  context.advance(BACKING_OFF);
+  return runtime.after(delayMs).pipe(
+    switchMap(() => {
+      // A timer can come late, behind a stalled event loop: no attempt starts once the time is over.
+      const late = runtime.now() - execution.startedAtMs >= maxTotalTimeMs;
+      if (late || context.remainingMs <= 0) {
+        const decision = { strategy: call.required ? 'escalate' : 'partial', code: late ? 'time_exhausted' : 'turn_deadline', reason: 'the time was over when the wait ended' } as const;
+        return failedFor(execution, failure, decision);
+      }
+      execution.retrying = { attempt: attempts, delayMs, reasonCode: failure.error.kind, latencyMs };
+      execution.retried = failure;
+      return [true];
+    }),
+  );
+};

@@ -11,6 +11,10 @@ export interface ToolDefinition<Schema extends ZodType, O, Name extends string> 
   readonly input?: Schema;
   /** Checks the output. */
   readonly output?: ZodType<O>;
+  /**
+   * How its calls are guarded. Say at least its `effects`: without them it counts as `read`, is retried as such, and
+   * `spillway.warnings` names it.
+   */
   readonly policy?: ToolPolicy;
   /** What the tool depends on, by name: calls can share a breaker with other tools of the same dependency. */
   readonly dependency?: string;
@@ -20,6 +24,10 @@ export interface ToolDefinition<Schema extends ZodType, O, Name extends string> 
 
 /**
  * Defines a tool. Its input's type comes from its schema, its output's from `execute`.
+ *
+ * Its `policy.effects` decide whether it is run again when it may have taken effect: `mutating` is not, `read` is. Left
+ * out they are `read`, and `spillway.warnings` says so for each such tool. (A tool that comes from elsewhere, over MCP
+ * or from a framework, is `mutating` where it says nothing.)
  *
  * @throws RangeError for a name that is empty or longer than 256 characters
  *

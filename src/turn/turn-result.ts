@@ -23,6 +23,7 @@ const valuesOf = (nodes: readonly NodeResult[]): Record<string, unknown> => {
  * @param usedDefault whether a node ran with its default
  * @param executedTools how many calls' tools ran
  * @param replayed how many got the result of an earlier call
+ * @param redact takes secrets out of a name, before it is put into words
  */
 export function turnResult(
   { nodes: planned, dependents }: Plan,
@@ -31,6 +32,7 @@ export function turnResult(
   usedDefault: readonly boolean[],
   executedTools: number,
   replayed: number,
+  redact: (name: string) => string,
 ): TurnResult {
   const nodes = results.flatMap((result) => result ?? []);
   const isCovered = (place: number): boolean => {
@@ -47,6 +49,6 @@ export function turnResult(
     executedTools,
     hadToolFailure: kinds.length > 0,
     toolFailureKinds: [...new Set(kinds)],
-    summary: summarize(nodes),
+    summary: summarize(nodes, redact),
   };
 }

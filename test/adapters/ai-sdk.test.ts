@@ -163,8 +163,7 @@ describe('guardTools for AI SDK, streaming', () => {
       }
     };
     for await (const n of guardTools({ t: { execute } }).t.execute()) if (n === 2) break;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(returned).toBe(true);
+    await expect.poll(() => returned).toBe(true);
   });
 
   it('R-4.3 preliminary results arrive through `streamText`', async () => {

@@ -24,7 +24,7 @@ describe('guardTools for Anthropic’s tool runner', () => {
     const seen = nothingSeen();
     await anthropic.run({ guarded: true, calls: [{ id: 'c1', name: 'bad', input: {} }, { id: 'c2', name: 'worded', input: {} }, { id: 'c3', name: 'good', input: {} }] }, seen);
     expect(JSON.parse(seen.shown)).toEqual([
-      { type: 'tool_result', tool_use_id: 'c1', content: 'Error: The tool ran and failed.', is_error: true },
+      { type: 'tool_result', tool_use_id: 'c1', content: 'Error: The tool ran and failed. It may have taken effect.', is_error: true },
       { type: 'tool_result', tool_use_id: 'c2', content: 'Error: No city is called Atlantis.', is_error: true },
       { type: 'tool_result', tool_use_id: 'c3', content: 'fine' },
     ]);

@@ -33,12 +33,13 @@ describe('what a failure says', () => {
   });
 
   it.each([
-    [new Error('boom'), 'The tool ran and failed.'],
-    ['boom', 'The tool ran and failed.'],
+    [new Error('boom'), 'The tool ran and failed. It may have taken effect.'],
+    ['boom', 'The tool ran and failed. It may have taken effect.'],
+    [Object.assign(new Error('gone'), { status: 404 }), 'The tool ran and failed.'],
     [Object.assign(new Error('connect'), { code: 'ECONNRESET' }), 'The connection to the tool failed. The tool may have run and taken effect.'],
     [new ToolExecutionError('transport_error', 'refused', { executed: false }), 'The connection to the tool failed. The tool did not run.'],
     [new ToolExecutionError('not_permitted', 'no'), 'This tool may not be used here.'],
-    [new ToolExecutionError('execution_error', 'half done', { uncertain: true }), 'The tool ran and failed. The tool may have run and taken effect.'],
+    [new ToolExecutionError('execution_error', 'half done', { uncertain: true }), 'The tool ran and failed. It may have taken effect.'],
     [new ToolExecutionError('execution_error', 'no', { safeMessage: 'Sold out.' }), 'Sold out.'],
   ])('R-12.4 %s', async (thrown, text) => {
     expect((await failing(thrown)).message).toBe(text);
@@ -100,7 +101,7 @@ describe('the layer of guarded calls', () => {
 
   it('R-6.2 an alternative of the layer answers', async () => {
     const backup = tool({ name: 'backup', execute: (input) => ['from the backup', input] });
-    const { t } = guardTools({ t: { execute: (_input: string) => Promise.reject(new Error('down')) } }, { tools: [backup], policies: { t: { ...once, alternatives: ['backup'] } } });
+    const { t } = guardTools({ t: { execute: (_input: string) => Promise.reject(new Error('down')) } }, { tools: [backup], policies: { t: { ...once, effects: 'read', alternatives: ['backup'] } } });
     await expect(t.execute('x')).resolves.toEqual(['from the backup', 'x']);
   });
 

@@ -3,7 +3,7 @@ import { createHarvest, resumeMessages, spillwayMiddleware } from 'spillway/adap
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { SIDE_INSTALL_TIMEOUT_MS } from '../side-install.ts';
-import { CANARY, nothingSeen, type ModelCall, type Seen } from './frameworks/kit.ts';
+import { CANARY, abortLate, nothingSeen, type ModelCall, type Seen } from './frameworks/kit.ts';
 import { langChainTools, langChainWith, loadLangChain, scriptedModel, type LangChain } from './frameworks/langchain.ts';
 import type { GuardOptions } from '../../src/adapters/guarded-calls.ts';
 
@@ -26,7 +26,7 @@ describe('spillwayMiddleware', () => {
     const { messages } = await agentOf(langChainTools(lc, seen), calls, seen, { defaults: { retry: { maxAttempts: 1 } } }).invoke(GO);
     const results = messages.filter((message) => message.getType() === 'tool');
     expect(results.map(({ tool_call_id, status }) => [tool_call_id, status])).toEqual([['c0', 'error'], ['c1', 'error'], ['c2', 'success'], ['c3', 'error']]);
-    expect(results.map(({ content }) => content).slice(0, 3)).toEqual(['The tool ran and failed.', 'No city is called Atlantis.', 'fine']);
+    expect(results.map(({ content }) => content).slice(0, 3)).toEqual(['The tool ran and failed. It may have taken effect.', 'No city is called Atlantis.', 'fine']);
     expect(results.every((message) => message instanceof lc.ToolMessage)).toBe(true);
     expect(seen.shown).not.toContain(CANARY);
   });
@@ -67,8 +67,7 @@ describe('spillwayMiddleware', () => {
     const controller = new AbortController();
     const harvest = createHarvest();
     const run = harvest.run(() => agentOf(tools, calls, seen).invoke(GO, { signal: controller.signal }));
-    setTimeout(() => controller.abort(), 300);
-    await expect(run).rejects.toThrow(/abort/i);
+    await Promise.all([expect(run).rejects.toThrow(/abort/i), abortLate(controller, harvest, calls.length)]);
     expect(harvest.calls.map(({ state }) => state)).toEqual(['succeeded', 'succeeded', 'failed']);
     const messages = resumeMessages<{ readonly tool_call_id?: string; readonly content: unknown }>(harvest, []);
     expect(messages.slice(2).map(({ tool_call_id, content }) => [tool_call_id, content])).toEqual([
@@ -104,6 +103,6 @@ describe('spillwayMiddleware', () => {
     const middleware = [spillwayMiddleware({ ToolMessage: lc.ToolMessage, defaults: { retry: { maxAttempts: 1 } } })];
     const agent = lc.createAgent({ model: scriptedModel(lc, { guarded: true, calls: [{ id: 'c1', name: 'bad', input: {} }] }, seen), tools: langChainTools(lc, seen), middleware });
     await agent.invoke(GO);
-    expect(seen.told.get('c1')).toBe('"The tool ran and failed."');
+    expect(seen.told.get('c1')).toBe('"The tool ran and failed. It may have taken effect."');
   });
 });

@@ -1,5 +1,4 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { createSpillway, type ToolEvent } from 'spillway';
 import { guardClient } from 'spillway/adapters/mcp';
 import { describe, expect, it } from 'vitest';
@@ -33,7 +32,7 @@ describe.each(GENERATIONS)('guardClient with the SDK %s', (_generation, connect)
 
   it('R-12.4 a failed tool is a result with `isError` and nothing of what it threw', async () => {
     const client = await connect(nothingSeen(), once);
-    expect(await client.call('bad')).toEqual(failure('The tool ran and failed.'));
+    expect(await client.call('bad')).toEqual(failure('The tool ran and failed. It may have taken effect.'));
     expect(JSON.stringify(await client.call('worded'))).not.toContain(CANARY);
   });
 
@@ -49,11 +48,14 @@ describe.each(GENERATIONS)('guardClient with the SDK %s', (_generation, connect)
     const seen = nothingSeen();
     const client = await connect(seen, { defaults: { timeoutMs: 100 } });
     expect(await client.call('slow')).toEqual(failure('The tool did not answer in time; it may have taken effect.'));
+    await expect.poll(() => seen.signals.map(({ aborted }) => aborted)).toEqual([true]);
+    const patient = await connect(seen, { defaults: { timeoutMs: 60_000 } });
     const controller = new AbortController();
-    setTimeout(() => controller.abort(), 30);
-    await expect(client.call('slow', {}, { signal: controller.signal })).rejects.toMatchObject({ name: 'ToolFailure', kind: 'canceled' });
-    await sleep(50);
-    expect(seen.signals.map(({ aborted }) => aborted)).toEqual([true, true]);
+    const canceled = patient.call('slow', {}, { signal: controller.signal }).catch((error: unknown) => error);
+    await expect.poll(() => seen.signals.length).toBe(2);
+    controller.abort();
+    expect(await canceled).toMatchObject({ name: 'ToolFailure', kind: 'canceled' });
+    await expect.poll(() => seen.signals.map(({ aborted }) => aborted)).toEqual([true, true]);
   });
 
   it('R-4.1 a timeout of the call’s own bounds each attempt', async () => {

@@ -1,6 +1,6 @@
 import { Agent, run, tool, toolNamespace, type Tool } from '@openai/agents-core';
 import { ToolFailure, guardTools } from 'spillway/adapters/openai-agents';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { CANARY, nothingSeen, type Seen } from './frameworks/kit.ts';
 import { openaiAgents, scriptedModel } from './frameworks/openai-agents.ts';
@@ -57,7 +57,7 @@ describe('guardTools for OpenAI Agents', () => {
   it('R-12.1 a tool made without it is known to fail, and one that says so itself is believed', async () => {
     const { errorFunction: _none, ...without } = fields;
     const swallowing = tool({ ...without, name: 't', execute: () => Promise.reject(new Error(CANARY)) });
-    expect(textOf(await told(guardTools<Tool>([swallowing], { defaults: fast })))).toBe('The tool ran and failed.');
+    expect(textOf(await told(guardTools<Tool>([swallowing], { defaults: fast })))).toBe('The tool ran and failed. It may have taken effect.');
     const worded = tool({ ...without, name: 't', errorFunction: () => 'sold out', execute: () => Promise.reject(new Error(CANARY)) });
     expect(textOf(await told(guardTools<Tool>([worded], { defaults: fast })))).toBe('sold out');
   });
@@ -93,8 +93,11 @@ describe('guardTools for OpenAI Agents', () => {
     const controller = new AbortController();
     const script = { guarded: true, calls: [CALL] };
     const running = run(new Agent({ name: 'test', tools: guardTools<Tool>([hung]), model: scriptedModel(script, nothingSeen()) }), 'go', { signal: controller.signal });
-    setTimeout(() => controller.abort(new Error('the user left')), 50);
-    await expect(running).rejects.toThrow('the user left');
+    const leave = async (): Promise<void> => {
+      await vi.waitUntil(() => signals.length === 1, { timeout: 30_000 });
+      controller.abort(new Error('the user left'));
+    };
+    await Promise.all([expect(running).rejects.toThrow('the user left'), leave()]);
     expect(signals.map((signal) => signal?.aborted)).toEqual([true]);
   });
 

@@ -71,7 +71,7 @@ describe('frameworks, guarded', () => {
   it('R-12.4 the model sees an honest error', () => {
     const expected: Readonly<Record<string, string>> = {
       'a tool ignores its signal': 'it may have taken effect',
-      'a tool throws': 'it ran and failed',
+      'a tool throws': 'it may have taken effect',
       'bad arguments': 'the input does not fit',
       'an unknown tool': 'there is no such tool',
       'the caller aborts': 'it may have taken effect',

@@ -180,10 +180,7 @@ describe('R-13.5 drain', () => {
     const gate = await kit();
     gate.upstream.answer(script({ blocks: [use('toolu_1', 'mine'), use('toolu_2', 'slow')], stop: 'tool_use' }));
     const turn = gate.post({ ...asked, tools: [mine] }).then((response) => response.json());
-    await until(() => gate.upstream.asked.length === 1);
-    await new Promise((resolve) => {
-      setTimeout(resolve, 100);
-    });
+    await until(() => calls.begun.includes('slow'));
     await gate.drain(0);
     expect(await turn).toMatchObject({ stop_reason: 'tool_use', content: [use('toolu_1', 'mine')] });
     await gate.close();

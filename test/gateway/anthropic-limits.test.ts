@@ -19,26 +19,46 @@ describe('R-13.5 limits', () => {
   it('R-13.5 a key may ask so often, and again as the window goes on', () => {
     const clock = handClock();
     const gate = new TurnGate(100, { requests: 2, windowMs: 1_000 }, clock.runtime);
-    const enter = (key: string): unknown => kindOf(() => gate.enter(key));
+    const enter = (key: string): unknown => kindOf(() => gate.admit([key]));
     expect([enter('a'), enter('a'), enter('a'), enter('b')]).toStrictEqual(['in', 'in', 'rate_limited', 'in']);
     clock.pass(499);
     expect(enter('a')).toBe('rate_limited');
     clock.pass(1);
     expect([enter('a'), enter('a')]).toStrictEqual(['in', 'rate_limited']);
     try {
-      gate.enter('a');
+      gate.admit(['a']);
     } catch (error) {
       expect(error).toMatchObject({ retryAfterMs: 500 });
     }
   });
 
+  it('R-13.5 a key that was idle for long may ask no more often at once than the limit says', () => {
+    const clock = handClock();
+    const gate = new TurnGate(100, { requests: 2, windowMs: 1_000 }, clock.runtime);
+    const ask = (): unknown => kindOf(() => gate.admit(['a']));
+    ask();
+    clock.pass(10_000);
+    expect([ask(), ask(), ask()]).toStrictEqual(['in', 'in', 'rate_limited']);
+  });
+
+  it('R-13.5 drain: a gateway whose turns have ended in time leaves no timer that would hold the process', async () => {
+    const clock = handClock();
+    const gate = new TurnGate(100, undefined, clock.runtime);
+    const place = gate.enter();
+    const done = gate.drain(30_000);
+    expect(clock.runtime.timers).toBe(1);
+    place.leave();
+    await done;
+    expect([gate.running, clock.runtime.timers, place.harvest.aborted]).toStrictEqual([0, 0, false]);
+  });
+
   it('R-13.5 drain: waits for those inside, and no longer than it may', async () => {
     const clock = handClock();
     const gate = new TurnGate(100, undefined, clock.runtime);
-    const place = gate.enter('a');
+    const place = gate.enter();
     let drained = false;
     const done = gate.drain(1_000).then(() => (drained = true));
-    expect(kindOf(() => gate.enter('a'))).toBe('draining');
+    expect(kindOf(() => gate.enter())).toBe('draining');
     clock.pass(999);
     expect(place.harvest.aborted).toBe(false);
     clock.pass(2);

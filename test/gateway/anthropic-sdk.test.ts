@@ -118,7 +118,7 @@ describe('R-13.1 the real @anthropic-ai/sdk', () => {
       return { blocks: [said('Sunny, and 3')] };
     });
     const weather = betaZodTool({ name: 'weather', description: 'Weather', inputSchema: z.object({ city: z.string() }), run: ({ city }) => `sunny in ${city}` });
-    const runner = gate.client.beta.messages.toolRunner({ ...asked, messages: [...asked.messages], thread: false, tools: [weather] });
+    const runner = gate.client.beta.messages.toolRunner({ ...asked, messages: [...asked.messages], tools: [weather] });
     expect(await runner.runUntilDone()).toMatchObject({ content: [said('Sunny, and 3')] });
     expect(gate.upstream.asked[1]?.body.messages.at(-1)?.content).toStrictEqual([
       { type: 'tool_result', tool_use_id: 'toolu_1', content: 'sunny in Helsinki' },

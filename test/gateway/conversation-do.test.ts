@@ -1,55 +1,32 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SIDE_INSTALL_TIMEOUT_MS, sideInstall } from '../side-install.ts';
+import { SIDE_INSTALL_TIMEOUT_MS } from '../side-install.ts';
 import { asked, mine } from './kit.ts';
 import { said, testUpstream, use, type TestUpstream } from './upstream.ts';
+import { workerIn, type RunningWorker } from './workerd.ts';
 
-interface Miniflare {
-  readonly ready: Promise<URL>;
-  dispose(): Promise<void>;
-}
-interface MiniflarePackage {
-  readonly Miniflare: new (options: object) => Miniflare;
-}
-
-const record = (id: string): object => ({ toolUseIds: [id], before: '[]', content: '[{"type":"text","text":"ä"}]', results: '[]' });
+const record = (id: string): object => ({ author: 'a turn', toolUseIds: [id], before: '[]', content: '[{"type":"text","text":"ä"}]', results: '[]' });
 
 /** The deployed shape: the bundle in real workerd, with its storage on a disk. */
 describe('R-13.4 ConversationStateDO in workerd', () => {
   const folder = mkdtempSync(join(tmpdir(), 'spillway-do-'));
-  let miniflare: MiniflarePackage;
+  let begin: (upstream: string) => Promise<RunningWorker>;
   let upstream: TestUpstream;
-  let running: Miniflare;
+  let running: RunningWorker;
   let url = '';
 
   const start = async (): Promise<void> => {
-    running = new miniflare.Miniflare({
-      modules: true,
-      modulesRoot: folder,
-      scriptPath: join(folder, 'worker.js'),
-      compatibilityDate: '2026-06-01',
-      cf: false,
-      port: 0,
-      durableObjects: { STATE: { className: 'ConversationStateDO', useSQLite: true } },
-      durableObjectsPersist: join(folder, 'storage'),
-      bindings: { UPSTREAM: upstream.url },
-    });
-    url = (await running.ready).href.replace(/\/$/, '');
+    running = await begin(upstream.url);
+    ({ url } = running);
   };
   const post = (path: string, body: unknown): Promise<Response> => fetch(`${url}${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: typeof body === 'string' ? body : JSON.stringify(body) });
   const json = async (path: string, body: unknown): Promise<unknown> => (await post(path, body)).json();
 
   beforeAll(async () => {
-    const load = await sideInstall('miniflare', ['miniflare@4.20260730.0']);
-    miniflare = (await load('miniflare')) as MiniflarePackage;
+    begin = await workerIn(folder);
     upstream = await testUpstream();
-    const source = (path: string): string => join(import.meta.dirname, '../../src', path);
-    const alias = Object.fromEntries(['anthropic', 'conversation-do', 'conversation-remote'].map((name) => [`spillway/gateway/${name}`, source(`gateway/${name}.ts`)]));
-    const entry = "export { ConversationStateDO, worker as default } from './worker.ts';";
-    await build({ stdin: { contents: entry, resolveDir: import.meta.dirname }, outfile: join(folder, 'worker.js'), bundle: true, format: 'esm', target: 'es2024', conditions: ['workerd', 'worker', 'browser'], alias: { ...alias, spillway: source('index.ts') } });
     await start();
   }, SIDE_INSTALL_TIMEOUT_MS);
   afterAll(async () => {
@@ -68,6 +45,25 @@ describe('R-13.4 ConversationStateDO in workerd', () => {
     const long = { ...record('toolu_1'), before: JSON.stringify(['ä€😀'.repeat(600_000)]) };
     expect((await post('/state/long/store', { key: 'k', record: long, ttlMs: 60_000 })).status).toBe(200);
     expect(await json('/state/long/retrieve', { keys: ['k'] })).toStrictEqual({ records: { k: long }, damaged: [] });
+  });
+
+  it('R-13.6 a key that two authors stored different contents under gives neither, and nothing that comes after', async () => {
+    const store = (author: string, id: string): Promise<unknown> => json('/state/crossed/store', { key: 'k', record: { ...record(id), author }, ttlMs: 60_000 });
+    const kept = (): Promise<unknown> => json('/state/crossed/retrieve', { keys: ['k'] });
+    await store('alice', 'toolu_1');
+    await store('alice', 'toolu_2');
+    expect(await kept()).toStrictEqual({ records: { k: { ...record('toolu_2'), author: 'alice' } }, damaged: [] });
+    await store('bob', 'toolu_3');
+    expect(await kept()).toStrictEqual({ records: {}, damaged: [] });
+    await store('alice', 'toolu_2');
+    expect(await kept()).toStrictEqual({ records: {}, damaged: [] });
+  });
+
+  it('R-13.6 of many that store at once under one key, none is given', async () => {
+    const one = (n: number): object => ({ key: 'k', record: { ...record(`toolu_${n}`), author: `author ${n}` }, ttlMs: 60_000 });
+    const stored = await Promise.all(Array.from({ length: 50 }, async (_, n) => (await post('/state/raced/store', one(n))).status));
+    expect(new Set(stored)).toStrictEqual(new Set([200]));
+    expect(await json('/state/raced/retrieve', { keys: ['k'] })).toStrictEqual({ records: {}, damaged: [] });
   });
 
   it('R-13.4 forgets by alarm', async () => {

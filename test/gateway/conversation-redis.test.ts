@@ -7,7 +7,7 @@ import { startRedis, type RedisServer } from '../stores/redis-server.ts';
 import { asked, kit, mine } from './kit.ts';
 import { said, use } from './upstream.ts';
 
-const record = (id: string): ConversationRecord => ({ toolUseIds: [id], before: '[]', content: '[{"type":"text","text":"ä😀"}]', results: '' });
+const record = (id: string): ConversationRecord => ({ author: 'a turn', toolUseIds: [id], before: '[]', content: '[{"type":"text","text":"ä😀"}]', results: '' });
 
 describe.each(['redis', 'ioredis'])('R-13.4 state in a real Redis, with %s', (library) => {
   let server: RedisServer;

@@ -26,13 +26,16 @@ export interface Kit {
 /** What the tools of a test have seen. */
 export interface ToolCalls {
   readonly inputs: unknown[];
+  /** Those that never end by themselves. */
+  readonly begun: string[];
   readonly aborted: string[];
 }
 
-export const calls: ToolCalls = { inputs: [], aborted: [] };
+export const calls: ToolCalls = { inputs: [], begun: [], aborted: [] };
 
 const hang = (name: string, signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => {
+    calls.begun.push(name);
     signal.addEventListener('abort', () => {
       calls.aborted.push(name);
       reject(signal.reason as Error);
@@ -61,6 +64,7 @@ export const asked: { model: string; max_tokens: number; messages: Array<{ role:
 /** A gateway on a port of its own, between a real client and a scripted upstream. */
 export async function kit(options: Partial<AnthropicGatewayOptions> = {}): Promise<Kit> {
   calls.inputs.length = 0;
+  calls.begun.length = 0;
   calls.aborted.length = 0;
   const upstream = await testUpstream();
   const log: LogLine[] = [];

@@ -7,7 +7,7 @@ it.each([0, 1, 2, 3])('R-13.4 063 a long record keeps its characters wherever it
   const exec = (query: string, ...values: ReadonlyArray<string | number>): Iterable<Readonly<Record<string, unknown>>> => database.prepare(query).all(...values);
   const state = new ConversationStateDO({ storage: { sql: { exec }, getAlarm: () => Promise.resolve(null), setAlarm: () => Promise.resolve() } });
   const post = (path: string, body: unknown): Promise<Response> => state.fetch(new Request(`https://state${path}`, { method: 'POST', body: JSON.stringify(body) }));
-  const record = { toolUseIds: ['toolu_1'], before: JSON.stringify(['x'.repeat(shift), '😀'.repeat(600_000)]), content: '', results: '' };
+  const record = { author: 'a turn', toolUseIds: ['toolu_1'], before: JSON.stringify(['x'.repeat(shift), '😀'.repeat(600_000)]), content: '', results: '' };
   expect((await post('/store', { key: 'k', record, ttlMs: 60_000 })).status).toBe(200);
   expect(await (await post('/retrieve', { keys: ['k'] })).json()).toStrictEqual({ records: { k: record }, damaged: [] });
   database.close();

@@ -63,8 +63,7 @@ describe('issue 090: tools that change while they are listed', () => {
       change();
       return Promise.resolve(listing(`t${listings}`));
     });
-    await sleep(350);
-    expect(listings).toBeGreaterThan(1);
+    await until(() => listings > 2);
     expect(listings).toBeLessThan(10);
     await provider.close();
     const then = listings;

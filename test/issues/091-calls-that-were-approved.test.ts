@@ -3,7 +3,7 @@ import type { MockLanguageModelV4 } from 'ai/test';
 import { createHarvest, guardTools, resumeMessages, type Harvest } from 'spillway/adapters/ai-sdk';
 import { describe, expect, it } from 'vitest';
 import { scriptedModel, toolSet } from '../adapters/frameworks/ai-sdk.ts';
-import { ANSWER, nothingSeen } from '../adapters/frameworks/kit.ts';
+import { ANSWER, abortLate, nothingSeen } from '../adapters/frameworks/kit.ts';
 
 const call = (toolCallId: string, toolName: string): { type: 'tool-call'; toolCallId: string; toolName: string; input: object } => ({ type: 'tool-call', toolCallId, toolName, input: {} });
 const APPROVED: ModelMessage[] = [
@@ -19,9 +19,9 @@ const APPROVED: ModelMessage[] = [
 const aborted = async (run: (options: { model: MockLanguageModelV4; messages: ModelMessage[]; abortSignal: AbortSignal; tools: ReturnType<typeof toolSet> }) => PromiseLike<unknown>): Promise<Harvest> => {
   const harvest = createHarvest();
   const controller = new AbortController();
-  setTimeout(() => controller.abort(), 100);
-  const tools = guardTools(toolSet(nothingSeen()), { defaults: { timeoutMs: 5_000 } });
-  await harvest.run(async () => run({ model: scriptedModel(ANSWER, nothingSeen()), messages: APPROVED, abortSignal: controller.signal, tools })).then(undefined, () => undefined);
+  const tools = guardTools(toolSet(nothingSeen()), { defaults: { timeoutMs: 60_000 } });
+  const ran = harvest.run(async () => run({ model: scriptedModel(ANSWER, nothingSeen()), messages: APPROVED, abortSignal: controller.signal, tools }));
+  await Promise.all([ran.then(undefined, () => undefined), abortLate(controller, harvest, 2)]);
   return harvest;
 };
 

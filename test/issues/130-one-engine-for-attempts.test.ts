@@ -35,7 +35,7 @@ describe('130 what a guard and a call have in common, they do in the same way', 
       subscription.unsubscribe();
     };
     const own = createBreaker();
-    const breaker: Breaker = { ...own, state: own.state, admit: () => ({ admitted: true, success: say('success'), failure: say('failure'), ignore: say('ignore'), release: say('release') }) };
+    const breaker: Breaker = { ...own, state: own.state, admit: () => ({ admitted: true, success: say('success'), failure: say('failure'), answered: say('answered'), ignore: say('ignore'), release: say('release') }) };
     const source = new Subject<never>();
     subscription.add(source.pipe(guard({ breaker })).subscribe({ error: () => undefined }));
     end(source);

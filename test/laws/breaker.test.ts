@@ -14,9 +14,9 @@ type Permit = Extract<Admission, { admitted: true }>;
 type Command =
   | { readonly do: 'pass'; readonly ms: number }
   | { readonly do: 'admit' | 'forceOpen' | 'reset' | 'disable' | 'look' }
-  | { readonly do: 'end'; readonly which: number; readonly verb: 'success' | 'failure' | 'ignore' | 'release'; readonly retryAfterMs: number | undefined };
+  | { readonly do: 'end'; readonly which: number; readonly verb: 'success' | 'failure' | 'answered' | 'ignore' | 'release'; readonly retryAfterMs: number | undefined };
 
-const OUTCOMES = { success: 'success', failure: 'failure', ignore: 'ignored', release: 'ignored' } as const;
+const OUTCOMES = { success: 'success', failure: 'failure', answered: 'answered', ignore: 'ignored', release: 'ignored' } as const;
 
 const options: fc.Arbitrary<BreakerOptions> = fc
   .record({
@@ -44,7 +44,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant('end' as const),
       which: fc.nat({ max: 12 }),
-      verb: fc.constantFrom('success' as const, 'failure' as const, 'failure' as const, 'failure' as const, 'ignore' as const, 'release' as const),
+      verb: fc.constantFrom('success' as const, 'failure' as const, 'failure' as const, 'failure' as const, 'answered' as const, 'ignore' as const, 'release' as const),
       retryAfterMs: fc.constantFrom(undefined, undefined, undefined, 0, 20, 100, -1),
     }),
   },

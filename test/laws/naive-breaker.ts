@@ -10,7 +10,7 @@ export interface NaivePermit {
 
 interface Outcome {
   readonly atMs: number;
-  readonly outcome: 'success' | 'failure';
+  readonly outcome: 'success' | 'failure' | 'answered';
   readonly slow: boolean;
 }
 
@@ -67,19 +67,22 @@ export class NaiveBreaker {
     return permit;
   }
 
-  end(permit: NaivePermit, outcome: 'success' | 'failure' | 'ignored', nowMs: number, retryAfterMs = 0): void {
+  end(permit: NaivePermit, outcome: 'success' | 'failure' | 'answered' | 'ignored', nowMs: number, retryAfterMs = 0): void {
     this.at(nowMs);
     this.#probes.delete(permit);
     if (permit.generation !== this.generation || outcome === 'ignored') return;
+    // Neutral as a probe.
+    if (this.type === 'half_open' && outcome === 'answered') return;
+    const slow = nowMs - permit.startedMs > this.#settings.slowCallMs;
     if (this.type === 'half_open') {
-      if (outcome === 'failure') return this.#open(nowMs, retryAfterMs);
+      if (outcome === 'failure' || slow) return this.#open(nowMs, retryAfterMs);
       this.#goodProbes++;
       if (this.#goodProbes >= this.#settings.successThreshold) this.#close();
       return;
     }
     if (this.type !== 'closed') return;
-    const slow = nowMs - permit.startedMs > this.#settings.slowCallMs;
     this.#outcomes.push({ atMs: nowMs, outcome, slow });
+    if (outcome === 'answered') return;
     if (outcome === 'success' && !slow) return;
     const { measured, failures, consecutiveFailures } = this.counts(nowMs);
     const byRow = consecutiveFailures >= this.#settings.failureThreshold;
@@ -108,8 +111,9 @@ export class NaiveBreaker {
   counts(nowMs: number): { readonly consecutiveFailures: number; readonly measured: number; readonly failures: number } {
     const fromMs = (this.#frozenMs ?? nowMs) - this.#settings.windowMs;
     const fresh = this.#outcomes.filter(({ atMs }) => atMs >= fromMs);
-    const last = fresh.slice(-this.#settings.windowSize);
-    const lastSuccess = fresh.findLastIndex(({ outcome }) => outcome === 'success');
+    // An answer in words ends a row and is in no window.
+    const last = fresh.filter(({ outcome }) => outcome !== 'answered').slice(-this.#settings.windowSize);
+    const lastSuccess = fresh.findLastIndex(({ outcome }) => outcome !== 'failure');
     return {
       consecutiveFailures: fresh.length - 1 - lastSuccess,
       measured: last.length,
@@ -133,7 +137,7 @@ export class NaiveBreaker {
     const grownMs = Math.min(cooldownMaxMs, cooldownMs * cooldownMultiplier ** this.#openings);
     this.#openings++;
     this.#become('open');
-    this.#openUntilMs = atMs + Math.max(grownMs, retryAfterMs);
+    this.#openUntilMs = atMs + Math.max(grownMs, Math.min(retryAfterMs, cooldownMaxMs));
   }
 
   #close(): void {

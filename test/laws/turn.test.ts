@@ -90,7 +90,11 @@ class Real {
         return answer;
       },
     });
-    const nodes = shape.nodes.map(({ optional, hasDefault }, place): PlanNode => ({ id: idOf(place), tool: 'work', input: place, needs: needsOf(shape, place).map(idOf), optional, ...(hasDefault ? { default: 'none' } : {}) }));
+    const nodes = shape.nodes.map(({ optional, hasDefault }, place): PlanNode => {
+      const needs = needsOf(shape, place).map(idOf);
+      // A default on a node without needs is refused.
+      return { id: idOf(place), tool: 'work', input: place, needs, optional, ...(hasDefault && needs.length > 0 ? { default: 'none' } : {}) };
+    });
     createSpillway({ tools: [work], runtime: this.runtime })
       .turn(plan.from(nodes, { timeoutMs: DEADLINE_MS, concurrency: shape.concurrency, onDeadline: 'abort' }), { signal: this.caller.signal })
       .subscribe((event) => {

@@ -117,7 +117,8 @@ describe('R-3.3 what an error means', () => {
   const errors: ReadonlyArray<readonly [string, unknown, object]> = [
     ['an answered 404', permanent, { measured: 1, failures: 0 }],
     ['an answered 401 in a text', new Error('Authentication failed (401)'), { measured: 1, failures: 0 }],
-    ['an answered validation error', new Error('Invalid airport code: XYZ'), { measured: 1, failures: 0 }],
+    ['a validation error known by its words alone, which prove nothing', new Error('Invalid airport code: XYZ'), { measured: 0 }],
+    ['an answered validation error', Object.assign(new Error('Invalid airport code: XYZ'), { status: 422 }), { measured: 1, failures: 0 }],
     ['our own validation: it never reached the tool', new ToolExecutionError('invalid_parameters', 'no'), { measured: 0 }],
     ['an unknown tool', new ToolExecutionError('unknown_tool', 'no'), { measured: 0 }],
     ['a tool that is not permitted', new ToolExecutionError('not_permitted', 'no'), { measured: 0 }],

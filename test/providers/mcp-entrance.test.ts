@@ -90,9 +90,15 @@ describe('a result with isError', () => {
   });
 
   it('megabytes of text: 4 KB are read, in no time', () => {
-    const startMs = performance.now();
-    const error = mcpErrorResult(result('a'.repeat(20_000_000), 'timed out'), 'x');
-    expect(performance.now() - startMs).toBeLessThan(200);
+    const long = result('a'.repeat(20_000_000), 'timed out');
+    const error = mcpErrorResult(long, 'x');
+    // The least of a few: the machine may be busy with something else.
+    const tookMs = Array.from({ length: 5 }, () => {
+      const startMs = performance.now();
+      mcpErrorResult(long, 'x');
+      return performance.now() - startMs;
+    });
+    expect(Math.min(...tookMs)).toBeLessThan(200);
     expect(error.message).toHaveLength(4096);
     expect(error.kind).toBe('execution_error');
   });

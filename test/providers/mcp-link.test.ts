@@ -20,7 +20,7 @@ const scripted = (answer: () => Promise<unknown>): McpConnection & { lose(reason
     lose = resolve;
   });
   return {
-    client: { listTools: () => Promise.resolve({ tools: [{ name: 'a' }] }), callTool: answer },
+    client: { listTools: () => Promise.resolve({ tools: [{ name: 'a', annotations: { readOnlyHint: true } }] }), callTool: answer },
     closed,
     lose,
     closes: 0,

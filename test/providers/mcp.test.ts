@@ -70,9 +70,10 @@ describe('listing', () => {
   });
 
   it.each<[ListedTool['annotations'], unknown]>([
-    [undefined, undefined],
-    [{}, undefined],
-    [{ idempotentHint: true }, undefined],
+    [undefined, { effects: 'mutating' }],
+    [{}, { effects: 'mutating' }],
+    [{ idempotentHint: true }, { effects: 'mutating' }],
+    [{ destructiveHint: false }, { effects: 'mutating' }],
     [{ readOnlyHint: true }, { effects: 'read' }],
     [{ readOnlyHint: true, destructiveHint: true }, { effects: 'read' }],
     [{ readOnlyHint: false }, { effects: 'mutating' }],
@@ -153,11 +154,10 @@ describe('calling', () => {
     const provider = await provide(() => connected(server));
     const controller = new AbortController();
     const work = failure(run(provider, 'box.wait', {}, context(controller.signal)));
-    await sleep(20);
+    await until(() => seen !== undefined);
     controller.abort();
     expect(await work).toMatchObject({ kind: 'canceled', executed: true, uncertain: true });
-    await sleep(20);
-    expect(seen?.aborted).toBe(true);
+    await until(() => seen?.aborted === true);
   });
 
   it('the call’s key and trace context travel in _meta', async () => {
@@ -180,7 +180,7 @@ describe('calling', () => {
     const server = new McpServer({ name: 'steps', version: '0' });
     for (const name of ['reports', 'silent']) {
       server.registerTool(name, {}, async ({ _meta, sendNotification }) => {
-        for (let progress = 1; progress <= 5; progress++) {
+        for (let progress = 1; progress <= 15; progress++) {
           await sleep(100);
           if (name === 'reports' && _meta?.progressToken !== undefined) await sendNotification({ method: 'notifications/progress', params: { progressToken: _meta.progressToken, progress } });
         }
@@ -188,7 +188,7 @@ describe('calling', () => {
       });
     }
     const provider = await provide(() => connected(server));
-    const spillway = createSpillway({ providers: [provider], defaults: { idleTimeoutMs: 300, retry: { maxAttempts: 1 } } });
+    const spillway = createSpillway({ providers: [provider], defaults: { idleTimeoutMs: 1_000, retry: { maxAttempts: 1 } } });
     expect(await spillway.execute({ toolName: 'box.reports', input: {} })).toMatchObject({ status: 'success', output: { content: 'done' } });
     expect(await spillway.execute({ toolName: 'box.silent', input: {} })).toMatchObject({ status: 'timeout' });
     await spillway.close();

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { config } from 'rxjs';
-import { scenarioOf, type ScenarioName, type Sometimes, type Violation } from './findings.ts';
+import { runsTwice, scenarioOf, type ScenarioName, type Sometimes, type Violation } from './findings.ts';
 import { plantBug } from './plant.ts';
 
 /** Which seeds to run: every `step`-th of `count` from `from` on. */
@@ -33,8 +33,6 @@ export interface BatchReport {
 
 /** Failures that are kept; the rest is only more of the same. */
 const FAILED_MAX = 20;
-/** Every so many seeds run twice, to see that they give the same trace. */
-const TWICE_EVERY = 100;
 
 /** Node tells of unhandled rejections once it has nothing else to do. */
 const idle = (): Promise<void> =>
@@ -62,7 +60,7 @@ export async function runBatch({ from, count, step, scenario, plant, first = fal
     await idle();
     const violations = [...outcome.violations];
     for (const error of stray.splice(0)) violations.push({ invariant: 'ERR-1', message: `nobody caught ${error}`, atMs: 0 });
-    if (seed % TWICE_EVERY === 0 && (await simulate(seed)).hash !== outcome.hash) violations.push({ invariant: 'DET-1', message: 'a second run gave another trace', atMs: 0 });
+    if (runsTwice(seed) && (await simulate(seed)).hash !== outcome.hash) violations.push({ invariant: 'DET-1', message: 'a second run gave another trace', atMs: 0 });
     for (const what of outcome.seen) seen[what] = (seen[what] ?? 0) + 1;
     seeds++;
     digest = (digest + Math.imul(outcome.hash, seed | 1)) | 0;

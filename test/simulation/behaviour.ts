@@ -15,6 +15,8 @@ export interface Answer {
 /** What one attempt will do, and what the layer must make of it. */
 export interface Behaviour extends ScriptedStep {
   readonly expected?: Classification;
+  /** Its answer is none that the tool's schema allows. */
+  readonly spoilt?: true;
 }
 
 type ErrorMaker = () => unknown;
@@ -72,3 +74,7 @@ export function behave(seed: number, faults: Faults, tool: ToolSpec, n: number, 
 
 /** What every tool does once the faults have stopped. */
 export const healthy = (tool: ToolSpec, n: number, attempt: number): Behaviour => ({ afterMs: 5, value: { n, tool: tool.name, attempt } satisfies Answer });
+
+/** The same, with an answer that does not fit the tool's schema: it ran, and asking again would not help. */
+export const spoilt = (behaviour: Behaviour): Behaviour =>
+  'error' in behaviour || behaviour.hangs === true ? behaviour : { ...behaviour, value: { ...(behaviour.value as Answer), misfit: true }, spoilt: true, expected: 'permanent' };

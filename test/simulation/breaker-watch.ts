@@ -33,10 +33,14 @@ export class BreakerWatch {
   readonly #inputs: BreakerInput[] = [];
   #generation = 0;
   #openings = 0;
+  /** When it opened, at the earliest: a change that time alone made is told only when somebody looks. */
   #openedMs = -Infinity;
+  /** And at the latest. */
+  #openedByMs = -Infinity;
   #closedMs = -Infinity;
   #lastProbeMs = -Infinity;
   #halfOpenMs = 0;
+  #halfOpenByMs = 0;
   #probeEndedMs = -Infinity;
   #longestHintMs = 0;
   /** A change that an attempt's end must explain: with the very next event. */
@@ -55,7 +59,7 @@ export class BreakerWatch {
   /** The longest that it may stay open, whatever has happened so far. */
   get cooldownBoundMs(): number {
     const { cooldownMs, cooldownMultiplier, cooldownMaxMs } = this.settings;
-    return Math.max(Math.min(cooldownMs * cooldownMultiplier ** this.#openings, cooldownMaxMs), Math.min(this.#longestHintMs, 3_600_000));
+    return Math.max(Math.min(cooldownMs * cooldownMultiplier ** this.#openings, cooldownMaxMs), Math.min(this.#longestHintMs, 3_600_000, cooldownMaxMs));
   }
 
   /** Probes that run, with or without those that may have been revoked. */
@@ -63,6 +67,11 @@ export class BreakerWatch {
     let count = 0;
     for (const { probe, mayBeRevoked } of this.#out) if (probe && (all || !mayBeRevoked)) count++;
     return count;
+  }
+
+  /** When half-open's own deadline opens it again: counted from its last probe, though never from before it became half-open. */
+  #timesOutMs(sinceMs: number): number {
+    return Math.max(sinceMs, this.#lastProbeMs) + this.settings.halfOpenTimeoutMs;
   }
 
   /** An old probe was out long enough for half-open's deadline to come. */
@@ -75,7 +84,7 @@ export class BreakerWatch {
     const now = this.#now();
     const generation = this.#generation++;
     this.#findings.check(from === this.type, 'BRK-3', () => `${this.key} says it went from ${from} but was ${this.type}`);
-    const timedOut = from === 'half_open' && to === 'open' && now + SLACK_MS >= this.#lastProbeMs + settings.halfOpenTimeoutMs;
+    const timedOut = from === 'half_open' && to === 'open' && now + SLACK_MS >= this.#timesOutMs(this.#halfOpenMs);
     if (from === 'open' && to === 'half_open') {
       this.#findings.check(now + SLACK_MS >= this.#openedMs + settings.cooldownMs, 'BRK-3', () => `${this.key} is half-open ${now - this.#openedMs} ms after it opened`);
       if (this.#probesOut(false) > 0) this.#findings.saw('an old probe alive at the next half-open');
@@ -86,11 +95,15 @@ export class BreakerWatch {
     // While nobody looks it may have opened and become half-open again, any number of times.
     if (from === 'half_open') this.#openings += Math.floor((now - this.#halfOpenMs) / settings.halfOpenTimeoutMs);
     if (from === 'open') this.#openings += Math.max(0, Math.floor((now - this.#openedMs - settings.cooldownMs) / settings.halfOpenTimeoutMs));
-    if (to === 'half_open') this.#halfOpenMs = Math.min(now, this.#openedMs + settings.cooldownMs);
+    if (to === 'half_open') {
+      this.#halfOpenMs = Math.min(now, this.#openedMs + settings.cooldownMs);
+      this.#halfOpenByMs = Math.min(now, this.#openedByMs + this.cooldownBoundMs);
+    }
     if (to === 'open') {
       this.#openings++;
       // A timeout that nobody looked at is told late: it opened some time since then.
-      this.#openedMs = timedOut ? this.#lastProbeMs + settings.halfOpenTimeoutMs : now;
+      this.#openedMs = timedOut ? this.#timesOutMs(this.#halfOpenMs) : now;
+      this.#openedByMs = timedOut ? Math.min(now, this.#timesOutMs(this.#halfOpenByMs)) : now;
     }
     if (to === 'closed') {
       this.#openings = 0;
@@ -129,7 +142,7 @@ export class BreakerWatch {
     }
     if (this.type === 'open') {
       // With an old probe out it may have been half-open, timed out and opened again, while nobody looked.
-      this.#findings.check(now <= this.#openedMs + this.cooldownBoundMs + SLACK_MS || this.#mayHaveReopened, 'BRK-3', () => `${this.key} is still open ${now - this.#openedMs} ms after it opened`);
+      this.#findings.check(now <= this.#openedByMs + this.cooldownBoundMs + SLACK_MS || this.#mayHaveReopened, 'BRK-3', () => `${this.key} is still open ${now - this.#openedByMs} ms after it opened`);
     }
   }
 
@@ -144,7 +157,7 @@ export class BreakerWatch {
     const slow = this.#now() - attempt.startedMs > this.settings.slowCallMs;
     if (slow && how === 'success' && change.to === 'open') this.#findings.saw('slow call opens a breaker');
     this.#findings.check(attempt.generation === change.generation, 'BRK-3', () => `${this.key} went from ${change.from} to ${change.to} by an outcome of an older generation`);
-    const explains = change.to === 'open' ? how === 'failure' || (slow && how === 'success' && change.from === 'closed') : change.to === 'closed' && how === 'success' && change.from === 'half_open';
+    const explains = change.to === 'open' ? how === 'failure' || (slow && how === 'success') : change.to === 'closed' && how === 'success' && change.from === 'half_open';
     this.#findings.check(explains, 'BRK-3', () => `${this.key} went from ${change.from} to ${change.to} by a ${how}`);
   }
 

@@ -36,4 +36,6 @@ export interface CallSurroundings {
   toolNamed(name: string): ToolSpec | undefined;
   breakerOf(tool: ToolSpec, place: CallPlace): BreakerWatch | undefined;
   retried(atMs: number): void;
+  /** When a deadline was found to have passed: at its instant, or at the end of the stall that it fell into. */
+  foundPassedMs(deadlineMs: number): number;
 }

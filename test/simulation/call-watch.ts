@@ -1,11 +1,12 @@
 import type { RetryRecord } from '../../src/contract/envelope.ts';
 import type { ToolEvent } from '../../src/contract/event.ts';
 import type { Behaviour } from './behaviour.ts';
-import type { Ended } from './breaker-watch.ts';
+import type { Admitted, BreakerWatch, Ended } from './breaker-watch.ts';
 import type { CallPlace, CallSurroundings, Running } from './call-place.ts';
 import type { InvariantId } from './findings.ts';
-import { delayInterval, sameRecords } from './retries.ts';
+import { delayInterval, isRetrySafe, sameRecords } from './retries.ts';
 import type { ToolSpec } from './scenario.ts';
+import { wentSilent, whyUntimely } from './timeouts.ts';
 
 type Of<T extends ToolEvent['type']> = Extract<ToolEvent, { type: T }>;
 
@@ -33,6 +34,10 @@ export class CallWatch {
   backsOffUntilMs: number | undefined;
   lastKind = '';
   physical = 0;
+  /** Its first tool's turn has come. Until then a deadline ends it; it is not detached. */
+  begun = false;
+  /** Its place at a breaker while a hook is asked about the attempt. */
+  #admitted: { readonly breaker: BreakerWatch; readonly place: Admitted } | undefined;
   readonly #around: CallSurroundings;
   readonly #records: RetryRecord[] = [];
   /** The retry that was decided and has not begun. */
@@ -58,12 +63,6 @@ export class CallWatch {
 
   get deadlineMs(): number {
     return Math.min(this.place.ownDeadlineMs, this.late ? Infinity : this.place.turnDeadlineMs);
-  }
-
-  get #retrySafe(): boolean {
-    const { effects, enforcesKey, safetyCritical } = this.tool;
-    const hints = this.place.envelope;
-    return effects === 'read' || (!safetyCritical && hints?.safetyCritical !== true && (enforcesKey || hints?.retrySafe === true));
   }
 
   #check(holds: boolean, invariant: InvariantId, message: () => string): void {
@@ -98,12 +97,9 @@ export class CallWatch {
         if (this.running !== undefined) this.running.heardMs = this.#around.now();
         return undefined;
       case 'abandoned':
+        this.givesBack();
         return this.#check(this.goneSeq < Infinity, 'RSC-1', () => 'abandoned, and nobody gave it up');
-      case 'call_started':
-      case 'escalated':
-      case 'dedupe':
-      case 'hook':
-      case 'shadow':
+      default:
         return undefined;
     }
   }
@@ -120,6 +116,19 @@ export class CallWatch {
     if (signal !== undefined) running.signal = signal;
   }
 
+  /** A hook is asked about the next attempt: the breaker has let it through. */
+  admits(): void {
+    this.begun = true;
+    const breaker = this.#around.breakerOf(this.tool, this.place);
+    this.#admitted = breaker === undefined ? undefined : { breaker, place: breaker.admitted() };
+  }
+
+  /** What was let through and is no attempt gives its place back. */
+  givesBack(): void {
+    this.#admitted?.breaker.ended(this.#admitted.place, 'neutral', undefined);
+    this.#admitted = undefined;
+  }
+
   /** Virtual time is about to go on: what had to end by now has ended. */
   leaving(now: number): void {
     const { running, tool } = this;
@@ -130,13 +139,9 @@ export class CallWatch {
     this.#check(this.settled || this.gone || now < this.deadlineMs, 'DL-1', () => 'it has not settled by its deadline');
   }
 
-  #retries(): void {
+  #started({ attempt }: Of<'attempt_started'>): void {
     if (this.#next !== undefined) this.#records.push(this.#next);
     this.#next = undefined;
-  }
-
-  #started({ attempt }: Of<'attempt_started'>): void {
-    this.#retries();
     const now = this.#around.now();
     const { envelope } = this.place;
     const { tool } = this;
@@ -155,8 +160,11 @@ export class CallWatch {
     }
     this.backsOffUntilMs = undefined;
     const breaker = this.#around.breakerOf(tool, this.place);
+    if (this.attempts === 1) this.#trialMs = now;
+    this.begun = true;
     const limitMs = Math.min(tool.timeoutMs, envelope?.timeoutMs ?? Infinity);
-    this.running = { number: attempt, own: this.own, startedMs: now, endsByMs: now + limitMs, breaker, admitted: breaker?.admitted(), heardMs: now, executed: false };
+    this.running = { number: attempt, own: this.own, startedMs: now, endsByMs: now + limitMs, breaker, admitted: this.#admitted?.place ?? breaker?.admitted(), heardMs: now, executed: false };
+    this.#admitted = undefined;
   }
 
   #ends(durationMs: number, number: number, how: Ended, hintMs?: number): Running | undefined {
@@ -171,7 +179,7 @@ export class CallWatch {
 
   #succeeded({ attempt, durationMs }: Of<'attempt_succeeded'>): void {
     const running = this.#ends(durationMs, attempt, 'success');
-    this.#check(running?.behaviour !== undefined && !('error' in running.behaviour) && running.behaviour.hangs !== true, 'RES-3', () => `attempt ${attempt} succeeded, but its tool did not`);
+    this.#check(running?.behaviour !== undefined && running.behaviour.spoilt !== true && !('error' in running.behaviour) && running.behaviour.hangs !== true, 'RES-3', () => `attempt ${attempt} succeeded, but its tool did not`);
     this.#check(running?.signal?.aborted !== true, 'RSC-1', () => `the signal of attempt ${attempt} is aborted although it succeeded`);
     if (this.own > 1) this.#around.findings.saw('success on a retry');
     this.succeeded = { n: this.place.n, tool: this.tool.name, attempt: this.own };
@@ -187,11 +195,13 @@ export class CallWatch {
     if (wasProbe && answered) findings.saw('permanent answer in half-open');
     if (timeoutMs !== undefined) {
       this.#check(running?.signal === undefined || running.signal.aborted, 'RSC-1', () => `attempt ${attempt} timed out and its signal is not aborted`);
-      if (timeoutMs === this.tool.idleTimeoutMs && error.message.includes('no progress')) findings.saw('idle timeout');
-      const dueMs = running === undefined || running.behaviour?.hangs === true ? Infinity : running.startedMs + (running.behaviour?.afterMs ?? 0);
-      this.#check(dueMs > this.#around.now() + SLACK_MS, 'TO-1', () => `attempt ${attempt} timed out, though its answer was due by then`);
+      if (wentSilent(this.tool, event)) findings.saw('idle timeout');
+      const untimely = running && whyUntimely(running, this.tool, event, this.#around);
+      this.#check(untimely === undefined, 'TO-1', () => `attempt ${attempt} timed out, though ${untimely}`);
     } else {
-      const { expected } = running?.behaviour ?? {};
+      const { expected, spoilt } = running?.behaviour ?? {};
+      if (spoilt === true) findings.saw('an output does not fit');
+      this.#check(spoilt !== true || error.uncertain === true, 'SCH-1', () => `attempt ${attempt} ran, gave what does not fit, and is said to be without effect`);
       this.#check(expected === classification, 'CLS-1', () => `attempt ${attempt} failed as ${classification} (${error.kind}: ${error.message}), expected ${expected}`);
     }
     this.lastKind = error.kind;
@@ -210,6 +220,8 @@ export class CallWatch {
   #rejected(event: Of<'rejected'>): void {
     // A retry that is not admitted was not made.
     this.#next = undefined;
+    if (event.error.kind === 'invalid_parameters') this.#around.findings.saw('an input does not fit');
+    this.begun ||= event.error.kind === 'circuit_open';
     if (event.error.kind === 'circuit_open') this.#around.breakerOf(this.tool, this.place)?.rejected();
     this.lastKind = event.error.kind;
     this.#failure = { event, durationMs: 0 };
@@ -223,12 +235,14 @@ export class CallWatch {
     const failure = this.#failure;
     // A cancel or a deadline from outside is decided about without a failure of an attempt.
     const { kind } = event.error;
-    if (kind === 'canceled' || kind === 'deadline_exceeded') return this.#check(this.running === undefined && OUTER_CODES.has(code), 'RET-2', () => `${kind} was decided as ${code}`);
+    // A host that is asked about a call whose time is over can only give up.
+    const decided = OUTER_CODES.has(code) || (code === 'guidance' && strategy === 'fail');
+    if (kind === 'canceled' || kind === 'deadline_exceeded') return this.#check(this.running === undefined && decided, 'RET-2', () => `${kind} was decided as ${strategy} (${code})`);
     this.#decision = event;
     this.#check(this.running === undefined && failure !== undefined, 'RET-2', () => `a decision (${strategy}) without a failure`);
     if (failure === undefined) return;
     const { classification, error } = failure.event;
-    const mayRepeat = error.uncertain !== true || this.#retrySafe;
+    const mayRepeat = error.uncertain !== true || isRetrySafe(this.tool, this.place.envelope);
     if (code === 'turn_deadline' && event.attempt > 0 && now < this.deadlineMs) findings.saw('deadline in a backoff');
     if (code === 'uncertain_mutation') findings.saw('uncertain mutation refused');
     if (code === 'budget_exhausted') findings.saw('retry budget refuses');
@@ -243,7 +257,8 @@ export class CallWatch {
     const [low, high] = delayInterval(this.tool.retry, this.own - 1, this.#previousTopMs);
     this.#previousTopMs = high;
     const topMs = Math.max(high, error.retryAfterMs ?? 0);
-    this.#check(delayMs >= low - SLACK_MS && delayMs <= topMs + SLACK_MS, 'RET-2', () => `waits ${delayMs} ms, the policy says ${low} to ${high}`);
+    // A host's own wait is the host's.
+    this.#check(code === 'guidance' || (delayMs >= low - SLACK_MS && delayMs <= topMs + SLACK_MS), 'RET-2', () => `waits ${delayMs} ms, the policy says ${low} to ${high}`);
     this.#check(now + delayMs < this.deadlineMs, 'DL-1', () => `a wait of ${delayMs} ms begins ${this.deadlineMs - now} ms before the deadline`);
     const maxTotalMs = this.place.envelope?.maxElapsedMs ?? this.tool.retry.maxTotalTimeMs;
     this.#check(now + delayMs < this.#trialMs + maxTotalMs, 'DL-1', () => `a wait of ${delayMs} ms begins at ${now - this.#trialMs} of ${maxTotalMs} ms`);
@@ -268,6 +283,7 @@ export class CallWatch {
   #settled({ result, toolName }: Of<'settled'>): void {
     const now = this.#around.now();
     this.settled = true;
+    this.givesBack();
     this.backsOffUntilMs = undefined;
     this.#check(this.running === undefined, 'TRC-1', () => 'it settled while an attempt runs');
     this.#check((result.status === 'success') === (this.succeeded !== undefined), 'RES-3', () => `its status is ${result.status}`);

@@ -12,7 +12,7 @@ import type { World } from './world.ts';
 
 const requestOf = ({ n, tool, tenant, envelope }: CallOperation, world: World): ToolCallRequest | ToolCallEnvelope => {
   const toolName = `t${tool}`;
-  if (envelope === undefined) return { toolName, input: { n }, ...(tenant === undefined ? {} : { tenant }) };
+  if (envelope === undefined) return { toolName, input: world.inputOf(n), ...(tenant === undefined ? {} : { tenant }) };
   const { deadlineInMs, maxAttempts, maxElapsedMs, timeoutMs, retrySafe, safetyCritical, breakerHint } = envelope;
   return {
     contractVersion: '1.1',
@@ -22,7 +22,7 @@ const requestOf = ({ n, tool, tenant, envelope }: CallOperation, world: World): 
     target: { sessionKey: 's', actorId: 'a', ...(tenant === undefined ? {} : { tenantId: tenant }) },
     payload: {
       version: '1.0',
-      params: { n },
+      params: world.inputOf(n),
       callHints: {
         ...(timeoutMs === undefined ? {} : { timeoutMs }),
         ...(retrySafe === undefined ? {} : { expectedRetrySafe: retrySafe }),
@@ -166,10 +166,10 @@ export function startTurn(world: World, operation: TurnOperation): Client {
     (node): PlanNode => ({
       id: node.id,
       tool: `t${node.tool}`,
-      input: node.computesInput ? () => ({ n: node.n }) : { n: node.n },
+      input: node.computesInput ? () => world.inputOf(node.n) : world.inputOf(node.n),
       needs: node.needs,
       optional: node.optional,
-      ...(node.hasDefault ? { default: 'a default' } : {}),
+      ...(node.hasDefault && node.needs.length > 0 ? { default: 'a default' } : {}),
     }),
   );
   let events = 0;

@@ -7,6 +7,10 @@ const KEYS_EVERY = 4;
 /** The scenario of a seed, where nobody names one. */
 export const scenarioOf = (seed: number): ScenarioName => (seed % KEYS_EVERY === 0 ? 'idempotency' : 'layer');
 
+/** Every so many seeds run twice, to see that they give the same trace: no multiple of `KEYS_EVERY`, which would leave one scenario out. */
+const TWICE_EVERY = 101;
+export const runsTwice = (seed: number): boolean => seed % TWICE_EVERY === 0;
+
 /** Rare states. One that is never reached over a whole batch means that the batch proves less than it seems to. */
 export const SOMETIMES = {
   layer: [
@@ -16,12 +20,15 @@ export const SOMETIMES = {
     'ramp rejects', 'slow call opens a breaker', 'stall past several timers', 'wall clock jumps in a call', 'Retry-After is the wait', 'uncertain mutation refused',
     'retry budget refuses', 'node skipped', 'node ran with a default', 'required node skipped', 'ready node waits for a place', 'closed while running',
     'answer and deadline at one instant', 'idle timeout', 'signal aborted in an attempt', 'decision comes later', 'old generation ends', 'several probes at once', 'permanent answer in half-open',
+    'a hook changes a call', 'a hook blocks a call', 'a hook blocks an attempt', 'a hook fails', 'a hook never answers', 'a hook answers later', 'an input does not fit', 'an output does not fit',
+    'the error handler gives up', 'the error handler orders something else', 'the error handler is overruled by a rule',
   ],
   idempotency: [
     'deadline in a claim', 'lease lost in an attempt', 'completion reply lost', 'follower waits and leader dies', 'takeover', 'stale writer refused', 'conflict',
     'cancelled in flight', 'failover forgot a claim', 'store down at claim', 'replay of a failure', 'all calls on one key', 'replay of a result', 'stall longer than the lease',
     'runs unprotected', 'late claim given back', 'leader goes on for others', 'overtaken call gets the other’s result', 'success that is not recorded', 'resource refuses a stale fence',
     'detached call is recorded', 'never twice', 'forgotten at its time', 'several effects under one key, and told so', 'busy',
+    'breaker refuses a call that holds its key', 'budget refuses a retry under a key', 'alternative under a key', 'alternative is replayed', 'call that needed another, under a key',
   ],
 } as const;
 export type Sometimes = (typeof SOMETIMES)[ScenarioName][number];
@@ -38,6 +45,7 @@ export const INVARIANTS = {
   'RET-3': 'what is permanent is not tried again',
   'RET-4': 'the retries of a window stay within the budget that all calls share',
   'RET-5': 'a mutation that may have taken effect is not done again',
+  'RET-6': 'the host’s error handler can refuse more than the rules do, and what it refuses is not done',
   'DL-1': 'nothing starts at or after a deadline, and no wait begins that ends after it',
   'TO-1': 'an attempt ends by its timeout, and not before if its answer was there',
   'BRK-1': 'half-open runs at most so many probes, those of earlier half-open periods included',
@@ -64,6 +72,8 @@ export const INVARIANTS = {
   'DET-1': 'the same seed gives the same trace',
   'ERR-1': 'no public stream errors, nothing is thrown out of subscribe, no rejection is left unhandled',
   'FB-1': 'an alternative runs only after the final failure of what it stands in for, before the deadline, and the result names it',
+  'HOOK-1': 'the hooks are asked once about each call and attempt, before it; what they block does not run, what they change is what runs, and they hear how it ended',
+  'SCH-1': 'a tool gets what its schema gives; what does not fit does not run, and an answer that does not fit is a failure that may have had effects',
   'CLS-1': 'a failure has the class that its structure says',
 } as const;
 export type InvariantId = keyof typeof INVARIANTS;

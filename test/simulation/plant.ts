@@ -12,8 +12,8 @@ interface Edit {
 export interface Plant extends Edit {
   /** Where it takes two. */
   readonly and?: Edit;
-  /** Which seeds find it. Default `layer`. */
-  readonly scenario?: ScenarioName;
+  /** Which seeds find it: of one scenario, or of each its own. Default `layer`. */
+  readonly scenario?: ScenarioName | 'each its own';
   /** Within how many seeds the harness must find it. */
   readonly seeds: number;
   /** What finds it: any of these. */
@@ -22,7 +22,7 @@ export interface Plant extends Edit {
 
 /** Every one was a real bug of some library, or of ours. */
 const LAYER_PLANTS: Readonly<Record<string, Plant>> = {
-  'half-open floodgate': { file: 'policy/breaker.ts', find: 'return memory.probesOut < settings.probes;', replace: 'return true;', seeds: 500, by: ['BRK-1'] },
+  'half-open floodgate': { file: 'policy/breaker.ts', find: 'return memory.probesOut < settings.probes + memory.extraProbes;', replace: 'return true;', seeds: 500, by: ['BRK-1'] },
   'simultaneous failures cancel the reset timer': {
     file: 'policy/breaker.ts',
     find: "if (permit.generation !== now.generation || outcome === 'ignored') return now;",
@@ -30,29 +30,51 @@ const LAYER_PLANTS: Readonly<Record<string, Plant>> = {
     seeds: 10_000,
     by: ['BRK-3', 'BRK-5'],
   },
-  'an ignored error keeps its permit': { file: 'operators/circuit-breaker.ts', find: 'else permit?.ignore();', replace: 'else void 0;', seeds: 10_000, by: ['BRK-4', 'BRK-5'] },
-  'a cancelled probe keeps its permit': { file: 'operators/attempts.ts', find: 'this.takePermit()?.release();', replace: 'void 0;', seeds: 5_000, by: ['BRK-4', 'BRK-5'] },
-  'a timer left behind': { file: 'turn/tool-attempts.ts', find: 'this.inner?.unsubscribe();', replace: 'void 0;', seeds: 500, by: ['RSC-1', 'TRC-1', 'DL-1'] },
-  'a timeout left behind': { file: 'operators/attempts.ts', find: 'this.#deadline?.cancel();', replace: 'void 0;', seeds: 500, by: ['RSC-1'] },
+  'an ignored error keeps its permit': { file: 'operators/circuit-breaker.ts', find: 'else permit?.ignore(error);', replace: 'else void 0;', seeds: 10_000, by: ['BRK-4', 'BRK-5'] },
+  'a cancelled probe keeps its permit': { file: 'turn/tool-execution.ts', find: 'else permit?.release();', replace: 'else void 0;', seeds: 5_000, by: ['BRK-4', 'BRK-5'] },
+  'a timer left behind': {
+    file: 'turn/tool-attempts.ts',
+    find: 'return runtime.after(delayMs).pipe(',
+    replace: 'return new Observable((waiting) => void runtime.after(delayMs).subscribe(() => waiting.next(0))).pipe(',
+    seeds: 500,
+    by: ['RSC-1', 'TRC-1', 'DL-1'],
+  },
+  'a timeout left behind': {
+    file: 'operators/expiry.ts',
+    find: 'subscriber.error(late()));\n    return () => deadline.cancel();',
+    replace: 'subscriber.error(late()));',
+    seeds: 500,
+    by: ['RSC-1'],
+  },
   'an attempt after the deadline': { file: 'policy/recovery.ts', find: 'if (isAboutTime(code) && retryDelayMs(failure) >= turnRemainingMs) {', replace: 'if (isAboutTime(code) && turnRemainingMs < 0) {', seeds: 500, by: ['DL-1'] },
   'an attempt behind a stall, after the deadline': {
-    file: 'turn/trial.ts',
-    find: 'if (!late && this.record.remainingMs > 0) {',
-    replace: 'if (!late) {',
-    and: { file: 'turn/trial.ts', find: ' || record.remainingMs <= 0) return', replace: ') return' },
+    file: 'turn/tool-attempts.ts',
+    find: 'if (late || context.remainingMs <= 0) {',
+    replace: 'if (late) {',
+    and: { file: 'turn/tool-attempts.ts', find: 'context.lease?.holds() === false || context.remainingMs <= 0) {', replace: 'context.lease?.holds() === false) {' },
     seeds: 20_000,
     by: ['DL-1'],
   },
-  'a node at the deadline': { file: 'turn/turn.ts', find: 'if (runtime.now() >= this.#site.deadlineMs) return;', replace: '', seeds: 500, by: ['DL-1'] },
+  'a node at the deadline': { file: 'turn/node.ts', find: 'if (turn.layer.runtime.now() >= turn.site.deadlineMs) return NEVER;', replace: '', seeds: 500, by: ['DL-1'] },
   'maximum plus one': { file: 'policy/retry-refusal.ts', find: 'if (attempt >= maxAttempts) return', replace: 'if (attempt > maxAttempts) return', seeds: 100, by: ['RET-1'] },
   'a permanent failure retried': { file: 'policy/retry-refusal.ts', find: "if (failure.classification === 'permanent') return 'permanent';", replace: '', seeds: 200, by: ['RET-3'] },
   'an uncertain mutation retried': { file: 'policy/retry-refusal.ts', find: "if (mayHaveTakenEffect(failure)) return 'uncertain_mutation';", replace: '', seeds: 500, by: ['RET-5'] },
   'Retry-After not respected': { file: 'policy/retry-refusal.ts', find: '(retryAfterMs > nextDelayMs ? retryAfterMs : nextDelayMs)', replace: '(retryAfterMs > nextDelayMs ? nextDelayMs : nextDelayMs)', seeds: 2_000, by: ['RET-2'] },
-  'a retry that the budget does not know of': { file: 'turn/trial.ts', find: 'layer.retryBudget?.recordRetry(this.runtime.now());', replace: '', seeds: 1_000, by: ['RET-4'] },
-  'a late result after a timeout': { file: 'operators/attempts.ts', find: 'return this.#live && this.#number === number && !this.#hasAnswered;', replace: 'return true;', seeds: 500, by: ['RES-1', 'TRC-1', 'RES-3', 'RSC-1'] },
+  'a retry that the budget does not know of': { file: 'turn/tool-attempts.ts', find: 'layer.retryBudget?.recordRetry(runtime.now());', replace: '', seeds: 1_000, by: ['RET-4'] },
+  'a late result after a timeout': {
+    file: 'turn/tool-output.ts',
+    find: 'startWork(subscriber, start, own, lastOf(execution));',
+    replace: `startWork(subscriber, () => {
+      const given = start();
+      given?.then?.((value) => own.isOver && execution.succeed(value), () => undefined);
+      return given;
+    }, own, lastOf(execution));`,
+    seeds: 500,
+    by: ['RES-1', 'TRC-1', 'RES-3', 'RSC-1'],
+  },
   'a false timeout behind a stall': { file: 'operators/expiry.ts', find: 'if (due.length > 0) void new Batch(due, this.#runtime);', replace: 'for (const entry of due) if (!entry.done) { entry.done = true; entry.expired(); }', seeds: 500, by: ['TO-1', 'TURN-2', 'RSC-1'] },
-  'a dependant run on a failed parent': { file: 'turn/turn.ts', find: 'if (lacking.length === 0) return this.#start(place, node);', replace: 'return this.#start(place, node);', seeds: 200, by: ['DAG-1', 'DAG-2'] },
-  'one place too many': { file: 'turn/turn.ts', find: 'Math.min(this.#concurrency, this.#runningCount + BURST)', replace: 'Math.min(this.#concurrency + 1, this.#runningCount + BURST)', seeds: 200, by: ['DAG-3'] },
+  'a dependant run on a failed parent': { file: 'turn/node.ts', find: 'if (lacking.length === 0) return callOf', replace: 'return callOf', seeds: 200, by: ['DAG-1', 'DAG-2'] },
+  'one place too many': { file: 'turn/turn.ts', find: 'mergeMap(outcomeOf, plan.options.concurrency ?? Infinity)', replace: 'mergeMap(outcomeOf, (plan.options.concurrency ?? Infinity) + 1)', seeds: 200, by: ['DAG-3'] },
   'an outcome of an old generation counted': { file: 'policy/breaker.ts', find: "if (permit.generation !== now.generation || outcome === 'ignored') return now;", replace: "if (outcome === 'ignored') return now;", seeds: 1_000, by: ['BRK-3'] },
   'a probe of an earlier half-open period not counted': {
     file: 'policy/breaker.ts',
@@ -62,8 +84,26 @@ const LAYER_PLANTS: Readonly<Record<string, Plant>> = {
     by: ['BRK-1'],
   },
   'a listener left on the caller’s signal': { file: 'turn/outside.ts', find: "signal?.removeEventListener('abort', abort);", replace: '', seeds: 500, by: ['RSC-1'] },
-  'a signal that is not aborted': { file: 'operators/attempts.ts', find: 'attempt.#controller?.abort();', replace: 'void 0;', seeds: 200, by: ['RSC-1'] },
-  'a good result downgraded at the deadline': { file: 'turn/turn.ts', find: 'this.#results[place] === undefined ? [{ node, place }] : []', replace: 'true ? [{ node, place }] : []', seeds: 200, by: ['TURN-2', 'RES-1'] },
+  'a signal that is not aborted': { file: 'operators/attempt-signal.ts', find: 'this.#controller?.abort();', replace: 'void 0;', seeds: 200, by: ['RSC-1'] },
+  'an attempt that a hook blocked': { file: 'turn/hooks.ts', find: 'const reason = blockOf(answer.value);', replace: "const reason = hook === 'beforeToolCall' ? undefined : blockOf(answer.value);", seeds: 1_000, by: ['HOOK-1'] },
+  'a hook that fails lets the call pass': { file: 'turn/hooks.ts', find: "return new ToolExecutionError('blocked', `The call is blocked, since ${answer.message}`);", replace: 'return undefined;', seeds: 1_000, by: ['HOOK-1'] },
+  'what a hook changed is not what runs': { file: 'turn/hooks.ts', find: "{ input: read(value, 'input') }", replace: '{}', seeds: 1_000, by: ['HOOK-1'] },
+  'a hook’s timer left behind': { file: 'turn/hooks.ts', find: 'return merge(answered$, expiry(this.#timeoutMs, site.runtime))', replace: 'expiry(this.#timeoutMs * 100, site.runtime).subscribe(); return merge(answered$, expiry(this.#timeoutMs, site.runtime))', seeds: 1_000, by: ['RSC-1'] },
+  'an input checked and passed on as it was': { file: 'turn/request.ts', find: 'return misfit === undefined ? { input: value }', replace: 'return misfit === undefined ? { input }', seeds: 1_000, by: ['SCH-1'] },
+  'an input that does not fit': { file: 'turn/request.ts', find: "{ input, error: invalid('The input', misfit, cause) }", replace: '{ input }', seeds: 1_000, by: ['SCH-1'] },
+  'a host orders a retry that the rules forbid': { file: 'policy/objection.ts', find: 'if (code !== undefined) return {', replace: 'if (code === undefined && false) return {', seeds: 1_000, by: ['RET-1', 'RET-3', 'RET-5'] },
+  'a host orders an alternative for an uncertain mutation': { file: 'policy/objection.ts', find: 'if (mayBeDoneElsewhere(failure)) {', replace: 'if (false) {', seeds: 20_000, by: ['RET-5'] },
+  'a host that gives up is overruled': { file: 'turn/error-handler.ts', find: 'if (objected !== undefined) return overruled(failure, objected);', replace: "if (objected !== undefined || decision.strategy === 'fail') return overruled(failure, objected ?? { because: 'it gave up' });", seeds: 1_000, by: ['RET-6'] },
+  // As `npm run simulate` runs them: a seed of each scenario must be run twice.
+  'a wait that the seed does not decide': {
+    scenario: 'each its own',
+    file: 'policy/backoff.ts',
+    find: '(jitterPercent / 100) * (2 * random() - 1)',
+    replace: '(jitterPercent / 100) * (2 * Math.random() - 1)',
+    seeds: 5_000,
+    by: ['DET-1'],
+  },
+  'a good result downgraded at the deadline': { file: 'turn/turn.ts', find: 'found.results[index] === undefined ? [{ node, index }] : []', replace: 'true ? [{ node, index }] : []', seeds: 200, by: ['TURN-2', 'RES-1'] },
 };
 
 export const PLANTS: Readonly<Record<string, Plant>> = { ...LAYER_PLANTS, ...KEY_PLANTS };

@@ -1,5 +1,6 @@
 import type { RetryRecord } from '../../src/contract/envelope.ts';
 import type { RetryPolicy } from '../../src/contract/policy.ts';
+import type { CallOperation, ToolSpec } from './scenario.ts';
 
 /** Times are added up in floating point. */
 const SLACK_MS = 1e-6;
@@ -34,3 +35,7 @@ export const sameRecords = (told: readonly RetryRecord[], traced: readonly Retry
     const other = traced[index];
     return other !== undefined && record.attempt === other.attempt && near(record.delayMs, other.delayMs) && record.reasonCode === other.reasonCode && near(record.latencyMs, other.latencyMs);
   });
+
+/** Whether doing it again does no harm, by what its author and its caller say. */
+export const isRetrySafe = ({ effects, enforcesKey, safetyCritical }: ToolSpec, hints: CallOperation['envelope']): boolean =>
+  effects === 'read' || (!safetyCritical && hints?.safetyCritical !== true && (enforcesKey || hints?.retrySafe === true));

@@ -27,7 +27,8 @@ const plant = values.plant === undefined ? {} : { plant: values.plant };
 const NAMES = Object.keys(SOMETIMES) as ScenarioName[];
 const isScenario = (name: string): name is ScenarioName => (NAMES as readonly string[]).includes(name);
 if (values.scenario !== undefined && !isScenario(values.scenario)) throw new RangeError(`--scenario must be ${NAMES.join(' or ')}, not ${values.scenario}`);
-const scenario: ScenarioName | undefined = values.scenario ?? (values.plant === undefined ? undefined : (PLANTS[values.plant]?.scenario ?? 'layer'));
+const planted = values.plant === undefined ? 'each its own' : (PLANTS[values.plant]?.scenario ?? 'layer');
+const scenario: ScenarioName | undefined = values.scenario ?? (planted === 'each its own' ? undefined : planted);
 /** Below this a rare state may be missed by chance. */
 const ENOUGH = scenario === undefined ? 20_000 : 5_000;
 

@@ -25,7 +25,7 @@ function perform(world: World, operation: Operation, clients: Client[]): void {
       clients.push(startTurn(world, operation));
       return;
     case 'stall':
-      return runtime.stall(operation.ms);
+      return world.stall(operation.atMs, operation.ms);
     case 'wall_jump':
       if (world.active.size > 0) findings.saw('wall clock jumps in a call');
       return runtime.jumpWall(operation.ms);
@@ -66,6 +66,7 @@ export async function simulate(seed: number, log?: (line: string) => void): Prom
     for (const client of clients) client.review();
     findings.check(world.active.size === 0 && (world.closed || world.turns.size === 0), 'RES-2', () => `${world.active.size} calls and ${world.turns.size} turns never end`);
     for (const breaker of world.breakers.values()) breaker.replay();
+    world.hookWatch?.review();
     findings.check(spillway.droppedEvents === world.dropsExpected, 'TRC-3', () => `${spillway.droppedEvents} events counted as dropped, ${world.dropsExpected} were`);
     if (findings.violations.length === 0) await converge(world);
   }

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { runBatch, type BatchReport } from './batch.ts';
+import { runsTwice, scenarioOf } from './findings.ts';
 import { simulateKeys } from './idempotency/simulate.ts';
 import { simulate } from './simulate.ts';
 
@@ -17,11 +18,30 @@ describe('simulation', () => {
     expect(failed).toStrictEqual([]);
   }, 120_000);
 
+  it.each([
+    [23_670, 'R-4.6 an answer that came between two stalls, after its deadline was found to have passed, is late'],
+    [77_790, 'R-4.6 an answer that came between two stalls, without an earlier one, is late'],
+    [178_435, 'R-4.6 an answer that came between two stalls, as a probe, is late'],
+    [45_871, 'R-3.5 half-open’s deadline is counted from its beginning where its last probe is older'],
+  ])('seed %i: %s', async (seed) => {
+    expect((await simulate(seed)).violations).toStrictEqual([]);
+  });
+
   it('IDEM-1 to 8 every invariant holds in 300 runs under keys', async () => {
     const { failed, seeds } = await runBatch({ from: 1, count: 300, step: 1, scenario: 'idempotency' });
     expect(failed).toStrictEqual([]);
     expect(seeds).toBe(300);
   }, 120_000);
+
+  it('DET-1 seeds of each scenario run twice, one in a hundred', () => {
+    const seeds = Array.from({ length: 20_000 }, (_, index) => index + 1);
+    for (const scenario of ['layer', 'idempotency'] as const) {
+      const own = seeds.filter((seed) => scenarioOf(seed) === scenario);
+      const share = own.filter(runsTwice).length / own.length;
+      expect(share, scenario).toBeGreaterThan(0.009);
+      expect(share, scenario).toBeLessThan(0.011);
+    }
+  });
 
   it('DET-1 the same seed gives the same trace, twice in a process and across processes', async () => {
     const [once, twice] = [await simulate(77), await simulate(77)];

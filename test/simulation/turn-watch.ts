@@ -80,7 +80,7 @@ export class TurnWatch {
       case 'deadline':
         this.#deadlineTold = true;
         // Whoever leaves later leaves detached work behind.
-        if (event.onDeadline === 'detach' && this.goneSeq === Infinity) for (const call of this.calls) call.late ||= !call.settled;
+        if (event.onDeadline === 'detach' && this.goneSeq === Infinity) for (const call of this.calls) call.late ||= !call.settled && call.begun;
         return this.#check(this.#now() >= this.deadlineMs, 'TURN-1', () => 'its deadline comes too early');
       case 'abandoned':
         return undefined;

@@ -1,19 +1,20 @@
-import { Observable, delay, of } from 'rxjs';
+import { Observable } from 'rxjs';
 import type { TraceEvent } from '../../src/contract/event.ts';
 import type { AnyTool, ToolContext } from '../../src/contract/tool.ts';
-import { decideRecovery } from '../../src/policy/recovery.ts';
 import { createSpillway, type Spillway } from '../../src/spillway.ts';
-import type { ErrorHandler } from '../../src/turn/error-handler.ts';
 import { scriptedTool } from '../../src/testing/scripted-tool.ts';
 import { virtualRuntime, type VirtualRuntime } from '../../src/testing/virtual-runtime.ts';
-import { behave, healthy, type Behaviour } from './behaviour.ts';
+import { behave, healthy, spoilt, type Behaviour } from './behaviour.ts';
 import { BreakerWatch } from './breaker-watch.ts';
 import type { CallPlace, CallSurroundings } from './call-place.ts';
 import { CallWatch } from './call-watch.ts';
-import { Dice } from './dice.ts';
-import { fires } from './faults.ts';
+import { drawExtras, type Extras } from './extras.ts';
 import { Findings } from './findings.ts';
+import { HOOK_TIMEOUT_MS, HookWatch } from './hook-watch.ts';
+import { hostHandler } from './host-handler.ts';
 import { drawScenario, policyOf, type Scenario, type ToolSpec } from './scenario.ts';
+import { inputOf, spoils, withSchemas, type Input } from './schemas.ts';
+import { Stalls } from './stalls.ts';
 import { TraceDigest, line } from './trace-digest.ts';
 import { TurnWatch } from './turn-watch.ts';
 
@@ -26,6 +27,8 @@ export interface Beginning {
 /** A layer under virtual time with everything that watches it. It drives nothing; `simulate` does. */
 export class World implements CallSurroundings {
   readonly scenario: Scenario;
+  readonly extras: Extras;
+  readonly hookWatch: HookWatch | undefined;
   readonly runtime: VirtualRuntime;
   readonly findings: Findings;
   readonly spillway: Spillway;
@@ -47,7 +50,10 @@ export class World implements CallSurroundings {
   readonly #turnsById = new Map<string, TurnWatch>();
   readonly #startMs: number;
   readonly #callStarts: number[] = [];
+  /** Calls whose failure the error handler has just said no more is to be done about. */
+  readonly #givenUp = new Set<string>();
   readonly #retryStarts: number[] = [];
+  readonly #stalls = new Stalls();
   /** Calls whose subscriber has gone before the trace told of their start. */
   readonly #left = new Map<string, number>();
   seq = 0;
@@ -60,6 +66,8 @@ export class World implements CallSurroundings {
   constructor(seed: number, log?: (line: string) => void) {
     this.log = log;
     this.scenario = drawScenario(seed);
+    this.extras = drawExtras(seed);
+    if (this.extras.hooks !== undefined) this.hookWatch = new HookWatch(this, this.extras.hooks);
     this.runtime = virtualRuntime({ seed, shuffle: true });
     this.#startMs = this.runtime.now();
     this.findings = new Findings(() => this.elapsedMs);
@@ -69,7 +77,8 @@ export class World implements CallSurroundings {
       tools: this.scenario.tools.map((spec) => this.#toolOf(spec)),
       runtime: this.#countedRuntime(),
       retryBudget,
-      ...(faults.slow_handler === undefined ? {} : { errorHandler: this.#slowHandler(), errorHandlerTimeoutMs: 30 }),
+      ...(this.hookWatch === undefined ? {} : { hooks: this.hookWatch.hooks, hookTimeoutMs: HOOK_TIMEOUT_MS }),
+      ...(faults.slow_handler === undefined && this.extras.handler === undefined ? {} : { errorHandler: hostHandler(this, this.#givenUp), errorHandlerTimeoutMs: 30 }),
     });
     this.spillway.trace$.subscribe((event) => this.#hear(event));
     if (faults.bad_subscriber !== undefined) {
@@ -99,6 +108,19 @@ export class World implements CallSurroundings {
     const hint = envelope?.breakerHint;
     if (hint === 'global') return this.#breaker('*', tenant, undefined);
     return this.#breaker(hint === 'dependency' ? (tool.dependency ?? tool.name) : tool.name, tenant, tool);
+  }
+
+  stall(dueMs: number, ms: number): void {
+    this.runtime.stall(ms);
+    this.#stalls.add(this.#startMs + dueMs, this.now());
+  }
+
+  foundPassedMs(deadlineMs: number): number {
+    return this.#stalls.foundPassedMs(deadlineMs);
+  }
+
+  inputOf(n: number): Input {
+    return this.calm ? { n } : inputOf(this.scenario.seed, this.extras, n);
   }
 
   retried(atMs: number): void {
@@ -158,23 +180,28 @@ export class World implements CallSurroundings {
   }
 
   #toolOf(spec: ToolSpec): AnyTool {
-    return scriptedTool(
+    const tool = scriptedTool(
       {
         name: spec.name,
         policy: policyOf(spec),
         ...(spec.dependency === undefined ? {} : { dependency: spec.dependency }),
-        script: (input, context) => this.#perform(spec, input as { readonly n: number }, context),
-        answered: (_, input) => this.#answered((input as { readonly n: number }).n),
+        script: (input, context) => this.#perform(spec, input as Input, context),
+        answered: (_, input) => this.#answered((input as Input).n),
       },
       this.runtime.scheduler,
     );
+    return withSchemas(tool, this.extras);
   }
 
-  #perform(spec: ToolSpec, { n }: { readonly n: number }, context: ToolContext): Behaviour {
+  #perform(spec: ToolSpec, input: Input, context: ToolContext): Behaviour {
+    const { n } = input;
     const { seed, faults } = this.scenario;
-    const behaviour = this.calm ? healthy(spec, n, context.attempt) : behave(seed, faults, spec, n, context.attempt, this.elapsedMs);
+    const drawn = this.calm ? healthy(spec, n, context.attempt) : behave(seed, faults, spec, n, context.attempt, this.elapsedMs);
+    const behaviour = !this.calm && spoils(seed, this.extras, n, spec.index, context.attempt) ? spoilt(drawn) : drawn;
+    if (this.extras.schemas !== undefined) this.findings.check(input.checked === true && input.misfit === undefined, 'SCH-1', () => `${spec.name} gets ${JSON.stringify(input)}, which its schema did not give`);
     const call = this.calls.get(context.callKey);
     this.findings.check(call?.place.n === n, 'TRC-1', () => `${spec.name} runs for call ${n}, which nobody began`);
+    if (call !== undefined) this.hookWatch?.executes(call, input);
     call?.executes(context.attempt, behaviour, behaviour.ignoresSignal === true ? undefined : context.signal);
     if (behaviour.throws === true) this.findings.saw('synchronous throw');
     this.log?.(`      ${spec.name} runs for ${n}: ${JSON.stringify(behaviour)}`);
@@ -207,19 +234,6 @@ export class World implements CallSurroundings {
     }) as VirtualRuntime;
   }
 
-  #slowHandler(): ErrorHandler {
-    const { seed, faults } = this.scenario;
-    return (failure) => {
-      const dice = new Dice(seed, 2, this.calls.get(failure.callId)?.place.n ?? 0, failure.attempt);
-      const decision = decideRecovery(failure);
-      if (this.calm || !fires(faults, 'slow_handler', dice)) return decision;
-      this.findings.saw('decision comes later');
-      const ms = dice.pick([0, 5, 10, 25, 30, 40]);
-      // Not the layer's timer: the host's own.
-      return of(decision).pipe(delay(ms, this.runtime.scheduler));
-    };
-  }
-
   #hear(event: TraceEvent): void {
     this.log?.(`${(this.elapsedMs).toFixed(1).padStart(8)} ${line(event)}`);
     this.findings.check(event.seq === this.seq + 1, 'TRC-1', () => `event ${event.seq} follows ${this.seq}`);
@@ -243,6 +257,8 @@ export class World implements CallSurroundings {
     }
     const call = event.type === 'call_started' ? this.#callStarted(event) : this.calls.get(event.callId);
     this.findings.check(call !== undefined, 'TRC-1', () => `${event.type} of a call that never started`);
+    if (event.type === 'decision' && this.#givenUp.delete(event.callId)) this.findings.check(event.strategy === 'fail', 'RET-6', () => `the error handler gave up ${event.callId}, the layer decides ${event.strategy}`);
+    if (event.type === 'decision' && event.reason.includes('was overruled by')) this.findings.saw('the error handler is overruled by a rule');
     call?.event(event);
     if (call?.settled === true) this.active.delete(call);
   }

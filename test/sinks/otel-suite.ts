@@ -130,7 +130,8 @@ export function otelSuite(sdk: () => Sdk): void {
   });
 
   it('R-7.6 every span ends: of calls that are abandoned, canceled, or still run when their turn has settled', async () => {
-    const slow = tool({ name: 'slow', execute: async () => { await ms(30); return 1; } });
+    let answer = (): void => undefined;
+    const slow = tool({ name: 'slow', execute: () => new Promise<number>((resolve) => { answer = () => resolve(1); }) });
     const seen = observed(sdk(), [slow, shaky()]);
     seen.spillway.call({ toolName: 'slow' }).subscribe().unsubscribe();
     const stop = new AbortController();
@@ -138,9 +139,11 @@ export function otelSuite(sdk: () => Sdk): void {
     stop.abort();
     await canceled;
     await new Promise<void>((done) => {
-      seen.spillway.turn(plan({ timeoutMs: 5 }).call('a', slow, undefined)).subscribe({ complete: done });
+      seen.spillway.turn(plan({ timeoutMs: 1_000 }).call('a', slow, undefined)).subscribe({ complete: done });
     });
-    await ms(60);
+    // The turn has settled without it; now it ends.
+    answer();
+    await expect.poll(() => named(seen.spans(), 'execute_tool slow').length).toBe(3);
     const spans = seen.spans();
     expect(seen.started()).toBe(spans.length);
     expect(named(spans, 'execute_tool slow').map(({ attributes }) => attributes['spillway.status'])).toEqual(['abandoned', 'error', 'success']);

@@ -104,7 +104,7 @@ describe('R-7.4 logs', () => {
     await run({ toolName: 'evil', session: 'a\nb' });
     expect(lines().map(({ event }) => event)).toEqual(['tool_call_start', 'tool_call_retry', 'tool_call_end']);
     expect(raw().replaceAll('\n', '')).not.toMatch(/\p{C}|\\u00[019]|\\n/u);
-    expect(lines().at(-1)).toMatchObject({ sessionKey: 'a b', reason: 'boom {"level":30,"event":"tool_call_end","state":"done"}31m' });
+    expect(lines().at(-1)).toMatchObject({ sessionKey: 'a b', reason: 'boom {"level":30,"event":"tool_call_end","state":"done"}' });
   });
 
   it('R-7.4 no line is made for a level that the logger does not write, and what follows knows its call', async () => {

@@ -23,9 +23,12 @@ describe('R-11.4 a line of text', () => {
 
   it('R-11.4 has no control character, whatever comes, and takes linear time', () => {
     fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => !/[\p{C}\u2028\u2029]/u.test(oneLine(text))), { numRuns: 1_000 });
-    const before = process.cpuUsage();
-    for (const part of ['\u001b[', '\u001b[0;', '\n', ' ']) oneLine(part.repeat(500_000));
-    expect(process.cpuUsage(before).user / 1000).toBeLessThan(200);
+    const tookMs = Array.from({ length: 3 }, () => {
+      const before = process.cpuUsage();
+      for (const part of ['\u001b[', '\u001b[0;', '\n', ' ']) oneLine(part.repeat(500_000));
+      return process.cpuUsage(before).user / 1000;
+    });
+    expect(Math.min(...tookMs)).toBeLessThan(200);
   });
 
   it('R-7.1 what a sink keeps is bounded, and what makes room is told', () => {

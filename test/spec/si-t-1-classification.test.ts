@@ -14,7 +14,7 @@ interface Condition {
 }
 const CONDITIONS: readonly Condition[] = [
   { id: '1.1', name: 'network timeout is transient', toolName: 'flight_search', message: 'Connection timeout after 30s', expected: 'transient', rule: 'kind' },
-  { id: '1.2', name: 'invalid input is permanent', toolName: 'flight_search', message: 'Invalid airport code: XYZ', expected: 'permanent', rule: 'entrance' },
+  { id: '1.2', name: 'invalid input is permanent', toolName: 'flight_search', message: 'Invalid airport code: XYZ', expected: 'permanent', rule: 'words' },
   { id: '1.3', name: 'rate limit is transient', toolName: 'flight_search', message: 'Rate limit exceeded (429)', expected: 'transient', rule: 'status' },
   { id: '1.4', name: 'authentication failure is permanent', toolName: 'flight_search', message: 'Authentication failed (401)', expected: 'permanent', rule: 'status' },
   { id: '1.5', name: 'the manifest can override', toolName: 'custom_api', message: 'Service unavailable (503)', overrides: { '503': 'permanent' }, expected: 'permanent', rule: 'override' },

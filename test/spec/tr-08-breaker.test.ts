@@ -39,9 +39,15 @@ describe('TR-8 consecutive failures open the breaker', () => {
     const { state, call, breaker, opened, changes } = world();
     await opened();
     expect([breaker(), state.runs, changes()]).toEqual(['open', 5, ['closed open']]);
-    const startedMs = performance.now();
-    const rejected = await call();
-    expect(performance.now() - startedMs).toBeLessThan(10);
+    const tookMs: number[] = [];
+    let rejected = await call();
+    // The least of a few: the machine may be busy with something else.
+    for (let times = 0; times < 12; times++) {
+      const startedMs = performance.now();
+      rejected = await call();
+      tookMs.push(performance.now() - startedMs);
+    }
+    expect(Math.min(...tookMs)).toBeLessThan(10);
     expect(rejected).toMatchObject({ status: 'circuit_open', attempts: 0, durationMs: 0, error: { code: 'circuit_open', breakerState: 'open' } });
     // The tool would be well again, and is not asked.
     state.up = true;

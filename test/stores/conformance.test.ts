@@ -63,6 +63,7 @@ const PLANTED: readonly (readonly [what: string, wrap: Wrap])[] = [
   ['a late outcome is accepted', (store) => ({ ...store, compareAndSet: async (key, version, outcome) => store.compareAndSet(key, (await store.get(key))?.record.version ?? version, outcome) })],
   ['a late failure deletes the claim of the next', (store) => ({ ...store, delete: (key) => store.delete(key) })],
   ['a lost claim is renewed', (store) => ({ ...store, renew: async (key, _version, leaseMs) => store.renew(key, (await store.get(key))?.record.version ?? 0, leaseMs) })],
+  ['a renewal tells nothing where it did nothing', (store) => ({ ...store, renew: async (key, version, leaseMs) => ((await store.renew(key, version, leaseMs)) || undefined) as boolean })],
   ['an empty result is none', (store) => ({ ...store, compareAndSet: (key, version, { payload, ...outcome }) => store.compareAndSet(key, version, payload === undefined || payload === '' ? outcome : { ...outcome, payload }) })],
   ['names are compared without their case', (store) => ({ ...store, byTool: (tool) => store.byTool(tool.toLowerCase()) })],
   [

@@ -64,9 +64,9 @@ describe('R-10.3 sqlite: a file that cannot be used', () => {
   it('R-10.3 it was written by a later release', async () => {
     await open().close?.();
     const db = new DatabaseSync(path);
-    db.exec('PRAGMA user_version = 2');
+    db.exec('PRAGMA user_version = 3');
     db.close();
-    expect(await failureOf(() => open())).toEqual(unavailable('store_schema', 'schema version 2, and this release of spillway knows 1'));
+    expect(await failureOf(() => open())).toEqual(unavailable('store_schema', 'schema version 3, and this release of spillway knows 2'));
   });
 
   it('R-10.3 it may not be written to', async () => {
@@ -109,6 +109,7 @@ describe('R-10.3 sqlite: trouble while in use', () => {
       for (const work of [() => store.get('secret key'), () => store.setIfNotExists(claimOf('secret key')), () => store.compareAndSet('secret key', 1, { state: 'done', ttlMs: LONG_MS }), () => store.renew('secret key', 1, LONG_MS)]) {
         const error = await failureOf(work);
         expect(error).toEqual(unavailable('store_damaged', 'damaged; delete it by its key'));
+        expect(error).toMatchObject({ classification: 'permanent' });
         expect((error as Error).message).not.toContain('secret');
       }
     }
@@ -189,7 +190,7 @@ describe('R-10.3 sqlite: trouble while in use', () => {
     holder.close();
   });
 
-  it('R-10.3 the file is replaced under a store in use: it grants no claim that others cannot see, and its owners may finish', async () => {
+  it('R-10.3 the file is replaced under a store in use: all that is asked of it says so, its owners hear of it, too', async () => {
     const store = open();
     const claim = await own(store, claimOf('k'));
     for (const suffix of ['', '-wal', '-shm']) rmSync(`${path}${suffix}`, { force: true });
@@ -197,6 +198,9 @@ describe('R-10.3 sqlite: trouble while in use', () => {
     const later = await own(open(), claimOf('new'));
     expect(later.version).toBeGreaterThan(claim.version);
     expect(await failureOf(() => store.setIfNotExists(claimOf('new')))).toEqual(unavailable('store_moved', 'make another one'));
-    await finish(store, claim);
+    expect(await failureOf(() => store.renew('k', claim.version, LONG_MS))).toEqual(unavailable('store_moved', 'make another one'));
+    expect(await failureOf(() => store.compareAndSet('k', claim.version, { state: 'done', ttlMs: LONG_MS, payload: '1' }))).toEqual(unavailable('store_moved', 'make another one'));
+    expect(await failureOf(() => store.get('k'))).toEqual(unavailable('store_moved', 'make another one'));
+    expect(await failureOf(() => store.delete('k'))).toEqual(unavailable('store_moved', 'make another one'));
   });
 });

@@ -137,13 +137,13 @@ describe('R-2.6 the retry budget', () => {
   it('R-2.3 a tool whose timeout is never retried leaves a warning, once', marbles((m) => {
     const world = new World(m);
     const layer = world.layer([
-      world.scripted('usual', [answers(0)]),
-      world.scripted('short', [answers(0)], { timeoutMs: 500 }),
-      world.scripted('once', [answers(0)], { retry: once }),
-      world.scripted('patient', [answers(0)], { retry: { maxTotalTimeMs: 120_000 } }),
+      world.scripted('usual', [answers(0)], { effects: 'read' }),
+      world.scripted('short', [answers(0)], { effects: 'read', timeoutMs: 500 }),
+      world.scripted('once', [answers(0)], { effects: 'read', retry: once }),
+      world.scripted('patient', [answers(0)], { effects: 'read', retry: { maxTotalTimeMs: 120_000 } }),
     ]);
     expect(layer.warnings).toHaveLength(1);
     expect(layer.warnings[0]).toContain('tool usual: a timeout is never retried');
-    expect(world.layer([], { profile: 'resilient', tools: [world.scripted('usual', [answers(0)]).tool] }).warnings).toHaveLength(1);
+    expect(world.layer([], { profile: 'resilient', tools: [world.scripted('usual', [answers(0)], { effects: 'read' }).tool] }).warnings).toHaveLength(1);
   }));
 });

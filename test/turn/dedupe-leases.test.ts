@@ -8,7 +8,7 @@ import { gate, places, watched, type Execute, type Watched } from '../spec/tr-02
 const LEASE_MS = 500;
 
 /** A layer whose own time stands still while the store's goes on: a worker that was stopped, and does not know. */
-const frozen = (store: DedupeStore, execute: Execute): Watched => watched(store, execute, { dedupe: { leaseMs: LEASE_MS } }, { runtime: virtualRuntime() });
+const frozen = (store: DedupeStore, execute: Execute, leaseMs = LEASE_MS): Watched => watched(store, execute, { dedupe: { leaseMs } }, { runtime: virtualRuntime() });
 
 const lapsed = (): Promise<void> => sleep(LEASE_MS + 50);
 
@@ -118,10 +118,11 @@ describe.each(places())('leases on %s', (_name, placeOf) => {
   it('R-9.6 N3 P6 a worker that is gone blocks its key for its lease, neither less nor a day', async () => {
     const place = await placeOf();
     let runs = 0;
+    // Long enough to be asked while it is valid.
     const dead = frozen(await place.open(), () => {
       runs++;
       return new Promise(() => undefined);
-    });
+    }, 3_000);
     void dead.call();
     await expect.poll(() => runs).toBe(1);
     const next = watched(await place.open(), () => ++runs);
@@ -167,10 +168,11 @@ describe.each(places())('leases on %s', (_name, placeOf) => {
   it('R-2.5 a safety-critical tool is not run where another may have been: uncertain, and then it is cleared by hand', async () => {
     const place = await placeOf();
     let runs = 0;
+    // Long enough to be asked while it is valid.
     const dead = frozen(await place.open(), () => {
       runs++;
       return new Promise(() => undefined);
-    });
+    }, 3_000);
     void dead.call();
     await expect.poll(() => runs).toBe(1);
     await lapsed();

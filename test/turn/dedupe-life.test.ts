@@ -47,10 +47,10 @@ describe.each(places())('records on %s', (_name, placeOf) => {
       await sleep(20);
       return ++runs;
     };
-    const brief: ToolPolicy = { dedupe: { doneTtlMs: 300 } };
+    const brief: ToolPolicy = { dedupe: { doneTtlMs: 1_500 } };
     const layers = [watched(await place.open(), execute, brief), watched(await place.open(), execute, brief)];
     await layers[0]?.call();
-    await sleep(350);
+    await sleep(1_550);
     const results = await Promise.all([0, 1, 0].map(async (n) => layers[n]?.call()));
     expect(results.map((result) => result?.output?.content)).toEqual([2, 2, 2]);
     expect(runs).toBe(2);

@@ -37,7 +37,8 @@ const counted = (store: DedupeStore, work?: () => Promise<unknown>, leaseMs = 3_
   return { ...seen, runs: () => runs };
 };
 
-const changes = (events: readonly TraceEvent[]): string[] => events.flatMap((event) => (event.type === 'store_changed' ? [event.state] : []));
+/** But that these servers keep nothing, which is told as soon as they say so. */
+const changes = (events: readonly TraceEvent[]): string[] => events.flatMap((event) => (event.type === 'store_changed' && event.state !== 'weak' ? [event.state] : []));
 
 /** What `enforced` and `bestEffort` promise of a store that gives no answer (R-10.3). */
 const promised = async ({ call, runs, steps }: ReturnType<typeof counted>, key: string): Promise<void> => {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSpillway, tool, type Spillway } from 'spillway';
 import { redisStore } from 'spillway/stores/redis';
 import { CLIENTS, at, type TestClient } from '../stores/redis-clients.ts';
+import { gate } from '../spec/tr-02-stores.ts';
 import { startRedis, type RedisServer } from '../stores/redis-server.ts';
 
 const COOLDOWN_MS = 1_000;
@@ -12,7 +13,7 @@ describe.each(CLIENTS)('R-3.10 breakers shared over Redis, by %s', (_, connect) 
   let server: RedisServer;
   const clients: TestClient[] = [];
   const layers: Spillway[] = [];
-  const state = { up: false, runs: 0 };
+  const state = { up: false, runs: 0, asked: Promise.resolve() };
 
   beforeAll(async () => {
     server = await startRedis();
@@ -24,8 +25,8 @@ describe.each(CLIENTS)('R-3.10 breakers shared over Redis, by %s', (_, connect) 
         policy: { retry: { maxAttempts: 1 }, breaker: { cooldownMs: COOLDOWN_MS, successThreshold: 1 } },
         execute: async () => {
           state.runs++;
-          // Long enough for all the others to ask meanwhile.
-          if (state.up) await sleep(300);
+          // Until all the others have asked.
+          if (state.up) await state.asked;
           if (!state.up) throw new Error('ECONNRESET');
           return 'ok';
         },
@@ -49,7 +50,15 @@ describe.each(CLIENTS)('R-3.10 breakers shared over Redis, by %s', (_, connect) 
     expect(state.runs).toBe(5);
     await sleep(COOLDOWN_MS + 100);
     state.up = true;
-    const statuses = await Promise.all(layers.map(status));
+    const others = gate();
+    state.asked = others.opened;
+    let rejected = 0;
+    const asking = layers.map(async (layer) => {
+      const one = await status(layer);
+      if (one === 'circuit_open' && ++rejected === SIZE - 1) others.open();
+      return one;
+    });
+    const statuses = await Promise.all(asking);
     expect(statuses.filter((one) => one === 'success')).toHaveLength(1);
     expect(statuses.filter((one) => one === 'circuit_open')).toHaveLength(SIZE - 1);
     expect(state.runs).toBe(6);

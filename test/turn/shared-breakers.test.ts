@@ -38,7 +38,7 @@ describe('R-3.10 breakers of several processes', () => {
     expect(flaky.runs).toBe(5);
   });
 
-  it('R-3.10 after the cooldown eight that ask at once make exactly one probe, and two good ones close it for all', async () => {
+  it('R-3.10 after the cooldown eight that ask at once make exactly one probe, and after a second good one each is admitted', async () => {
     const { layers, tool: flaky, runtime } = cluster(8);
     for (let failure = 0; failure < 5; failure++) await call(layers[0], runtime);
     await runtime.advance(30_000);
@@ -65,18 +65,23 @@ describe('R-3.10 breakers of several processes', () => {
     expect(await call(layers[0], runtime)).toBe('success');
   });
 
-  it('R-3.10 a probe holder that dies gives its place up after its lease', async () => {
+  it('R-3.10 R-3.5 a probe holder that dies gives its place up at half-open’s deadline: open again, and probed after the cooldown', async () => {
     const { layers, tool: flaky, runtime, store } = cluster(2);
+    let alive = true;
+    const gone: DedupeStore['compareAndSet'] = (key, version, outcome) => (alive ? store.compareAndSet(key, version, outcome) : new Promise(() => undefined));
+    const hanging = tool({ name: 'flaky', policy: { retry: { maxAttempts: 1 }, timeoutMs: 5_000 }, execute: () => new Promise(() => undefined) });
+    const mortal = createSpillway({ tools: [hanging], store: { ...store, compareAndSet: gone }, runtime, shareBreakers: true });
     for (let failure = 0; failure < 5; failure++) await call(layers[0], runtime);
     await runtime.advance(30_000);
-    // A process that took the probe and is gone.
-    const held = await store.get('breaker:0:flaky');
-    const dead = { key: 'breaker:0:flaky', tool: 'breaker:flaky', idempotencyKey: 'x', request: { sessionKey: '', actorId: '', requestId: 'dead', paramsDigest: '' }, leaseMs: 6_000, ttlMs: 60_000 };
-    expect((await store.setIfNotExists(dead, held?.record.version)).created).toBe(true);
+    void mortal.execute({ toolName: 'flaky' });
+    await runtime.advance(0);
+    alive = false;
     flaky.up = true;
-    expect(await call(layers[1], runtime)).toBe('circuit_open');
-    await runtime.advance(6_000);
-    expect(await call(layers[1], runtime)).toBe('success');
+    for (const [ms, status] of [[0, 'circuit_open'], [59_999, 'circuit_open'], [1, 'circuit_open'], [29_999, 'circuit_open'], [1, 'success']] as const) {
+      await runtime.advance(ms);
+      expect(await call(layers[1], runtime)).toBe(status);
+    }
+    expect(flaky.runs).toBe(6);
   });
 
   it('R-3.10 a caller that leaves in the middle of a probe gives it back', async () => {

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { vi } from 'vitest';
 import type { ToolPolicy } from '../../../src/contract/policy.ts';
 import { ToolExecutionError } from '../../../src/contract/tool-error.ts';
 import type { Harvest } from '../../../src/adapters/harvest.ts';
@@ -72,6 +73,13 @@ export const behave = async (name: string, seen: Seen, signal: AbortSignal | nul
   const answer = await (BEHAVIOUR[name]?.() ?? Promise.reject(new Error(`no behaviour ${name}`)));
   seen.answered.push(name);
   return answer;
+};
+
+/** Aborts once all calls of a run have begun, and all but the last of the slow ones have ended: however long the framework takes until then. */
+export const abortLate = async (controller: AbortController, harvest: Pick<Harvest, 'calls'>, count: number): Promise<void> => {
+  const ended = (): number => harvest.calls.filter(({ state }) => state !== 'running').length;
+  await vi.waitUntil(() => harvest.calls.length === count && ended() === count - 1, { timeout: 30_000, interval: 5 });
+  controller.abort();
 };
 
 /** One attempt, so that a failure is measured once, under a short timeout. */

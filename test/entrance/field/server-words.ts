@@ -26,7 +26,7 @@ export const serverWords: readonly Item[] = [
     failed('Authentication failed: Bad credentials'), failed('Not Found: Repository does not exist'), failed('GitHub API error: 404 Not Found'), failed('401 Unauthorized'),
     failed('GitHub token lacks the repo scope'), failed('Path is outside of the workspace'), failed('Issue #503 is closed and cannot be edited'),
     failed('Error: old_string appears 3 times in the file, must be unique'), failed('String to replace not found in file.'),
-    failed('File has not been read yet. Read it first before writing to it.'),
+    
     failed('Notion API error: Could not find database with ID: 429. Make sure the relevant pages are shared with your integration.'), failed('Slack API error: channel_not_found'),
     failed('missing_scope'), failed('Command exited with a usage error: unrecognized arguments: --timeout-seconds'), failed('HTTP 403: Resource not accessible by integration'),
     failed('You are not a member of this channel'), failed('jq: error: syntax error, unexpected INVALID_CHARACTER'),
@@ -86,4 +86,6 @@ export const serverWords: readonly Item[] = [
   ...of('mcp', ['canceled', 'execution_error', 'not_permitted'], 'permanent',
     failed('The user rejected this action'),
   ),
+  // What only sounds final.
+  ...of('mcp', ['execution_error'], 'transient', failed('File has not been read yet. Read it first before writing to it.')),
 ];

@@ -2,7 +2,7 @@ import type { ToolResultEnvelope } from '../../../src/contract/envelope.ts';
 import type { ToolEvent } from '../../../src/contract/event.ts';
 import type { DedupeRecord } from '../../../src/contract/store.ts';
 import type { Findings, InvariantId } from '../findings.ts';
-import { contentOf, failureName, type Completion, type KeyWatch } from './key-watch.ts';
+import { contentOf, failureName, type Completion, type Excuse, type KeyWatch } from './key-watch.ts';
 import type { Process } from './process.ts';
 import type { KeyedCall, KeyedTool } from './scenario.ts';
 
@@ -49,7 +49,8 @@ export class CallWatch {
   readonly process: Process;
   readonly deadlineMs: number;
   hold: Hold | undefined;
-  running: { readonly attempt: number; readonly startedMs: number } | undefined;
+  /** `own` counts the attempts at the present tool. */
+  running: { readonly attempt: number; readonly own: number; readonly startedMs: number } | undefined;
   attempts = 0;
   settled = false;
   abandoned = false;
@@ -62,6 +63,9 @@ export class CallWatch {
   /** It said that nothing protects it. */
   unprotected = false;
   succeeded: Answer | undefined;
+  /** The tool that is tried: its own, or an alternative. */
+  #acting: KeyedTool;
+  #attemptsBefore = 0;
   readonly #around: Around;
   readonly #promised: Completion | undefined;
   readonly #startedMs: number;
@@ -70,6 +74,7 @@ export class CallWatch {
     this.callId = callId;
     this.call = call;
     this.tool = tool;
+    this.#acting = tool;
     this.key = key;
     this.process = process;
     this.#around = around;
@@ -112,6 +117,12 @@ export class CallWatch {
         return undefined;
       case 'dedupe':
         return this.#keyed(event);
+      case 'rejected':
+        if (event.error.kind === 'circuit_open') findings.saw('breaker refuses a call that holds its key');
+        return undefined;
+      case 'decision':
+        if (event.code === 'budget_exhausted') findings.saw('budget refuses a retry under a key');
+        return undefined;
       case 'settled':
         this.#check(!this.settled, 'RES-1', () => 'it settles twice');
         // Whose caller goes may run on for others that wait, and has settled.
@@ -127,11 +138,20 @@ export class CallWatch {
     }
   }
 
+  /** An alternative is tried, under the same key. */
+  passesTo(tool: KeyedTool | undefined): void {
+    this.#check(this.running === undefined, 'FB-1', () => `${tool?.name} is tried while ${this.#acting.name} runs`);
+    this.#around.findings.saw('alternative under a key');
+    if (tool !== undefined) this.#acting = tool;
+    this.#attemptsBefore = this.attempts;
+  }
+
   #started(attempt: number): void {
     const { key, process, hold } = this;
     this.attempts++;
+    if (this.call.needs !== undefined) this.#around.findings.saw('call that needed another, under a key');
     this.#check(attempt === this.attempts && this.running === undefined, 'TRC-1', () => `attempt ${attempt} starts as the ${this.attempts}th`);
-    this.running = { attempt, startedMs: process.now() };
+    this.running = { attempt, own: attempt - this.#attemptsBefore, startedMs: process.now() };
     if (this.unprotected) return;
     this.#check(this.holds(DRIFT), 'IDEM-2', () => (hold === undefined ? `attempt ${attempt} starts without a lease` : `attempt ${attempt} starts ${process.now() - hold.sentMs} ms into a lease of ${this.tool.leaseMs}`));
     this.#holdsInStore('IDEM-2', () => `attempt ${attempt} starts`);
@@ -168,17 +188,22 @@ export class CallWatch {
       findings.saw('runs unprotected');
       this.unprotected = true;
     }
-    if (step === 'lease_lost' || step === 'superseded' || step === 'taken_over' || step === 'unrecorded' || step === 'unprotected') this.key.excuses.add(step);
+    if (step === 'lease_lost' || step === 'superseded' || step === 'taken_over' || step === 'unrecorded' || step === 'unprotected') this.#excuse(step);
+  }
+
+  #excuse(why: Excuse['why']): void {
+    this.key.excuses.push({ why, n: this.call.n, fence: this.unprotected ? 0 : (this.hold?.version ?? 0) });
   }
 
   /** As the trace has it: without its output. */
-  #result({ error, fromCache, attempts, status, durationMs }: ToolResultEnvelope): void {
+  #result({ error, fromCache, attempts, status, durationMs, toolName }: ToolResultEnvelope): void {
     const { findings } = this.#around;
     this.#check(attempts === this.attempts, 'TRC-2', () => `its result counts ${attempts} attempts of ${this.attempts}`);
     // Having it recorded is not counted.
     this.#check(durationMs >= 0 && durationMs <= this.process.now() - this.#startedMs + SLACK_MS, 'TRC-2', () => `its result says it took ${durationMs} ms`);
     this.#check((error === undefined) === (status === 'success'), 'RES-3', () => `status ${status} with error ${error?.code}`);
-    if (error?.uncertain === true) this.key.excuses.add('uncertain');
+    if (error?.uncertain === true) this.#excuse('uncertain');
+    if (fromCache && toolName !== this.tool.name) findings.saw('alternative is replayed');
     if (fromCache) findings.saw(attempts > 0 ? 'overtaken call gets the other’s result' : error === undefined ? 'replay of a result' : 'replay of a failure');
     if (error?.code === 'deadline_exceeded' && !this.claimed) findings.saw('deadline in a claim');
     if (error?.code === 'duplicate_in_flight' && error.terminal) findings.saw('never twice');
@@ -211,9 +236,10 @@ export class CallWatch {
   /** Virtual time is about to go on, and its process is awake: what had to end by now has ended. */
   leaving(): void {
     const { running, process, tool, hold } = this;
+    const { timeoutMs } = this.#acting;
     const now = process.now() - SLACK_MS;
     if (running !== undefined) {
-      this.#check(now < running.startedMs + tool.timeoutMs, 'TO-1', () => `attempt ${running.attempt} runs ${now - running.startedMs} of ${tool.timeoutMs} ms`);
+      this.#check(now < running.startedMs + timeoutMs, 'TO-1', () => `attempt ${running.attempt} runs ${now - running.startedMs} of ${timeoutMs} ms`);
       if (!this.unprotected) {
         this.#check(hold !== undefined && now < hold.sentMs + tool.leaseMs, 'TO-1', () => `attempt ${running.attempt} outlives its lease, which was asked for ${now - (hold?.sentMs ?? 0)} ms ago`);
         this.#holdsInStore('TO-1', () => `attempt ${running.attempt} runs on`);

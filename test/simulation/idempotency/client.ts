@@ -120,7 +120,7 @@ export function startKeyedTurn(world: KeyWorld, worker: Worker, { calls, timeout
   const controller = new AbortController();
   const nodes = calls.map((call): PlanNode => {
     const { n, tool, params, key } = call;
-    return { id: `n${n}`, tool: `t${tool}`, input: { n, params }, toolCallId: world.announce(call), ...(key === undefined ? {} : { idempotencyKey: key }) };
+    return { id: `n${n}`, tool: `t${tool}`, input: { n, params }, toolCallId: world.announce(call), ...(call.needs === undefined ? {} : { needs: call.needs.map((need) => `n${need}`) }), ...(key === undefined ? {} : { idempotencyKey: key }) };
   });
   const [first] = calls;
   const options = { session: first?.session ?? 's1', ...(first?.tenant === undefined ? {} : { tenant: first.tenant }), ...(leaving.how === 'abort' ? { signal: controller.signal } : {}) };

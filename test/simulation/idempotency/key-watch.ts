@@ -17,6 +17,17 @@ export interface Effect {
   readonly fence: number;
 }
 
+/** A call told that what ran under a claim may not be all that runs: what it is believed for is of that claim, and of no other. */
+export interface Excuse {
+  readonly why: 'lease_lost' | 'superseded' | 'taken_over' | 'unrecorded' | 'unprotected' | 'uncertain';
+  readonly n: number;
+  /** Of the call's claim; 0 without one. */
+  readonly fence: number;
+}
+
+/** What leaves room for another effect after it. */
+const IN_DOUBT = ['lease_lost', 'superseded', 'unrecorded', 'unprotected', 'uncertain'] as const;
+
 /** One key: what the store really does with it, who runs under it, and what it has done to the world. */
 export class KeyWatch {
   readonly name: string;
@@ -24,7 +35,7 @@ export class KeyWatch {
   readonly calls: CallWatch[] = [];
   readonly effects: Effect[] = [];
   /** Why more than one effect was told of. */
-  readonly excuses: Set<string> = new Set();
+  readonly excuses: Excuse[] = [];
   /** Results that were written under it. */
   readonly contents: Set<string> = new Set();
   readonly failures: Set<string> = new Set();
@@ -83,7 +94,6 @@ export class KeyWatch {
     this.current = record;
     this.completed = undefined;
     this.forgottenUpTo = this.#fence;
-    this.excuses.add('the store forgot');
   }
 
   /** Once quiet. */
@@ -96,9 +106,25 @@ export class KeyWatch {
     }
     for (const effects of periods.values()) {
       if (effects.length < 2) continue;
-      this.#findings.check(this.excuses.size > 0, 'IDEM-5', () => `${this.name} took effect ${effects.length} times, by calls ${effects.map(({ n }) => n).join(' and ')}, and nobody told of it`);
+      const names = effects.map(({ n, fence }) => `${n} (fence ${fence})`).join(' and ');
+      const untold = effects.find((effect, index) => effects.slice(0, index).some((earlier) => !this.#mayFollow(earlier, effect)));
+      this.#findings.check(untold === undefined, 'IDEM-5', () => `${this.name} took effect ${effects.length} times, by calls ${names}, and nobody told of that by ${untold?.n}; told was ${JSON.stringify(this.excuses)}`);
       this.#findings.saw('several effects under one key, and told so');
     }
+  }
+
+  /**
+   * Whether somebody told of two effects: who made the one of the lower fence may have told that its record is in doubt, who made the other that it
+   * took over, and the store may have forgotten. What was told of another claim says nothing of these.
+   */
+  #mayFollow(one: Effect, other: Effect): boolean {
+    const [earlier, later] = one.fence <= other.fence ? [one, other] : [other, one];
+    if (earlier.fence > 0 && earlier.fence <= this.forgottenUpTo) return true;
+    return this.#told(later, 'taken_over') || this.#told(later, 'unprotected') || IN_DOUBT.some((why) => this.#told(earlier, why));
+  }
+
+  #told({ n, fence }: Effect, why: Excuse['why']): boolean {
+    return this.excuses.some((excuse) => excuse.why === why && excuse.n === n && excuse.fence === fence);
   }
 
   #grows(version: number): void {
@@ -133,6 +159,7 @@ export class KeyWatch {
     if (record.state === 'cancelled') this.#findings.saw('cancelled in flight');
     const writer = this.calls.find(({ callId }) => callId === record.request.requestId);
     if (writer !== undefined) writer.wrote = true;
+    this.#check(writer === undefined || writer.attempts > 0, 'IDEM-4', () => `call ${writer?.call.n} ends it as ${record.state} and has tried nothing`);
     if (record.payload !== undefined) this.contents.add(contentOf(record.payload));
     if (record.error !== undefined) this.failures.add(failureName(record.error));
     this.current = record;

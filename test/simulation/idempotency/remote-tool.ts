@@ -43,7 +43,7 @@ export const remoteTool = (spec: KeyedTool, process: Process, world: KeyWorld): 
     world.log?.(`      p${process.index} ${spec.name} runs for ${n}: ${fate} after ${afterMs}, effect at ${effectMs}`);
     const mayTakeEffect = fate === 'answers' || fate === 'hangs' || (fate === 'uncertain' && n % 2 === 0);
     return new Promise<Answer>((resolve, reject) => {
-      const takesEffect = (): void => world.takesEffect(watch, context.fence ?? 0);
+      const takesEffect = (): void => world.takesEffect(watch, spec, context.fence ?? 0);
       const effect = mayTakeEffect && effectMs < Infinity ? scheduler.after(effectMs, () => (remote ? takesEffect() : process.deliver(takesEffect))) : undefined;
       const answers = (): void => {
         if (fate !== 'answers') return reject(failure(fate, answer));
@@ -66,5 +66,5 @@ export const remoteTool = (spec: KeyedTool, process: Process, world: KeyWorld): 
 
 /** Only while the attempt runs: what comes later is nobody's result. */
 const succeeded = (watch: CallWatch, answer: Answer): void => {
-  if (watch.running?.attempt === answer.attempt) watch.succeeded = answer;
+  if (watch.running?.own === answer.attempt) watch.succeeded = answer;
 };

@@ -1,4 +1,4 @@
-import type { ToolPolicy } from '../../../src/contract/policy.ts';
+import type { BreakerOptions, RetryBudgetOptions, ToolPolicy } from '../../../src/contract/policy.ts';
 import { Dice } from '../dice.ts';
 import { drawRates, fires, type Rates } from '../faults.ts';
 import type { ProcessSpec } from './process.ts';
@@ -27,6 +27,15 @@ export interface KeyedTool {
   readonly failedTtlMs: number;
   /** The resource refuses a fence below one that it has seen. */
   readonly checksFence: boolean;
+  readonly breaker?: BreakerOptions;
+  readonly alternatives?: readonly string[];
+}
+
+/** What else stands round the calls of some runs: a breaker, an alternative, needs, a budget. */
+export interface Company {
+  readonly retryBudget: RetryBudgetOptions | false;
+  /** How often a node of a turn needs the one before it. */
+  readonly needs: number;
 }
 
 export type Leaving = { readonly how: 'stay' } | { readonly how: 'unsubscribe' | 'abort'; readonly afterMs: number };
@@ -43,6 +52,8 @@ export interface KeyedCall {
   readonly session: string;
   readonly mode: 'enforced' | 'bestEffort';
   readonly deadlineInMs?: number;
+  /** In a turn: the calls whose values it needs. */
+  readonly needs?: readonly number[];
 }
 
 export type KeyOperation = { readonly atMs: number } & (
@@ -61,6 +72,7 @@ export interface KeyScenario {
   readonly faults: KeyFaults;
   readonly processes: readonly ProcessSpec[];
   readonly tools: readonly KeyedTool[];
+  readonly company: Company;
   readonly operations: readonly KeyOperation[];
   /** The records are in this package's memory store, behind the same network; else in the model. */
   readonly inMemory: boolean;
@@ -94,6 +106,37 @@ const drawTool = (dice: Dice, index: number, faults: KeyFaults): KeyedTool => {
   };
 };
 
+/** Off in most runs; drawn from a stream of its own, so that those stay what they were. */
+const ACCOMPANIED = 0.3;
+
+const drawBreaker = (dice: Dice): BreakerOptions => ({
+  failureThreshold: dice.int(1, 3),
+  windowSize: 4,
+  windowMs: 1_000,
+  minimumCalls: 2,
+  failureRate: dice.pick([0.5, 1]),
+  cooldownMs: dice.pick([10, 40, 200]),
+  probes: 1,
+  successThreshold: 1,
+  halfOpenTimeoutMs: 100,
+});
+
+/** The same tools with breakers, and the last one standing in for the others. */
+const accompanied = (dice: Dice, tools: readonly KeyedTool[], faults: KeyFaults): readonly KeyedTool[] => {
+  const more = tools.length > 1 ? tools : [...tools, drawTool(dice, tools.length, faults)];
+  return more.map((tool, index) => ({
+    ...tool,
+    ...(dice.chance(0.6) ? { breaker: drawBreaker(dice) } : {}),
+    ...(index < more.length - 1 && dice.chance(0.7) ? { alternatives: more.slice(index + 1).map(({ name }) => name) } : {}),
+  }));
+};
+
+const drawCompany = (dice: Dice): Company => ({
+  retryBudget: dice.chance(0.5) ? { ratio: dice.pick([0, 0.2]), minPerSecond: dice.pick([0, 5]), windowMs: 1_000 } : false,
+  needs: dice.pick([0, 0.5, 0.9]),
+});
+const ALONE: Company = { retryBudget: false, needs: 0 };
+
 const drawLeaving = (dice: Dice, faults: KeyFaults): Leaving => {
   if (fires(faults, 'unsubscribe', dice)) return { how: 'unsubscribe', afterMs: dice.int(0, 24) * 5 };
   return fires(faults, 'abort', dice) ? { how: 'abort', afterMs: dice.int(0, 24) * 5 } : { how: 'stay' };
@@ -120,6 +163,13 @@ const drawCall = (dice: Dice, n: number, spread: Spread, faults: KeyFaults): Key
   mode: dice.chance(spread.bestEffort) ? 'bestEffort' : 'enforced',
   ...(fires(faults, 'deadline', dice) ? { deadlineInMs: dice.int(1, 30) * 5 } : {}),
 });
+
+/** Each node may need the one before it. */
+const withNeeds = (dice: Dice, calls: readonly KeyedCall[], { needs }: Company): readonly KeyedCall[] =>
+  calls.map((call, index) => {
+    const before = calls[index - 1];
+    return before !== undefined && needs > 0 && dice.chance(needs) ? { ...call, needs: [before.n] } : call;
+  });
 
 /** Room for the calls of a turn between the numbers of two operations. */
 const NUMBERS_PER_OPERATION = 10;
@@ -176,12 +226,16 @@ export function drawKeyScenario(seed: number): KeyScenario {
     if (fires(faults, 'close', dice) && dice.chance(0.3)) operations.push({ kind: 'close', atMs: atMs(), process });
   }
   const drifts = fires(faults, 'drift', dice);
+  const beside = new Dice(seed, 34);
+  const inCompany = beside.chance(ACCOMPANIED);
+  const company = inCompany ? drawCompany(beside) : ALONE;
   return {
     seed,
     faults,
     processes: Array.from({ length: count }, (_, index) => ({ index, rate: drifts ? dice.pick([1, 0.985, 1.015]) : 1, wallAheadMs: dice.pick([0, 0, -MINUTES_MS, MINUTES_MS]) })),
-    tools,
-    operations,
+    tools: inCompany ? accompanied(beside, tools, faults) : tools,
+    company,
+    operations: operations.map((operation) => (operation.kind === 'turn' ? { ...operation, calls: withNeeds(beside, operation.calls, company) } : operation)),
     inMemory: dice.chance(0.4),
     direct: count === 1 && dice.chance(0.3),
     notifies: dice.chance(0.7),
@@ -190,11 +244,12 @@ export function drawKeyScenario(seed: number): KeyScenario {
 }
 
 /** A tool's policy, as its author would write it. */
-export const policyOf = ({ effects, scope, safetyCritical, timeoutMs, maxAttempts, backoffMs, leaseMs, doneTtlMs, failedTtlMs }: KeyedTool): ToolPolicy => ({
+export const policyOf = ({ effects, scope, safetyCritical, timeoutMs, maxAttempts, backoffMs, leaseMs, doneTtlMs, failedTtlMs, breaker, alternatives }: KeyedTool): ToolPolicy => ({
   timeoutMs,
   effects,
   safetyCritical,
-  breaker: false,
+  breaker: breaker ?? false,
+  ...(alternatives === undefined ? {} : { alternatives }),
   retry: { strategy: 'constant', initialDelayMs: backoffMs, maxDelayMs: Math.max(1, backoffMs), jitterPercent: 0, maxAttempts, maxTotalTimeMs: 1_000 },
   // The call's number says whose execution it is, and nothing of what is asked.
   dedupe: { scope, leaseMs, doneTtlMs, failedTtlMs, volatile: ['n'] },

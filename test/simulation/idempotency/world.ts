@@ -13,7 +13,7 @@ import { KeyWatch } from './key-watch.ts';
 import { whyNotLinearizable } from './linearizable.ts';
 import { Process } from './process.ts';
 import { remoteTool } from './remote-tool.ts';
-import { drawKeyScenario, identityOf, type KeyedCall, type KeyScenario } from './scenario.ts';
+import { drawKeyScenario, identityOf, type KeyedCall, type KeyedTool, type KeyScenario } from './scenario.ts';
 import { storeLink, type LinkTerms } from './store-link.ts';
 import type { Kept, StoreAnswer, StoreQuestion } from './store-model.ts';
 import { StoreServer, type StoreObserver } from './store-server.ts';
@@ -88,7 +88,7 @@ export class KeyWorld implements Around, StoreObserver {
         runtime: this.#counted(process.runtime, () => worker),
         store: storeLink(process, this.#terms()),
         storeTimeoutMs: scenario.storeTimeoutMs,
-        retryBudget: false,
+        retryBudget: scenario.company.retryBudget,
       }),
     };
     this.workers.push(worker);
@@ -118,18 +118,19 @@ export class KeyWorld implements Around, StoreObserver {
   executing(process: Process, n: number, { attempt, fence }: ToolContext): CallWatch {
     const watch = this.#byNumber.get(n);
     if (watch === undefined) throw new Error(`a tool runs for call ${n}, which nobody began`);
-    this.findings.check(watch.process === process && watch.running?.attempt === attempt, 'TRC-1', () => `the tool runs for attempt ${attempt} of call ${n}, and no start was told`);
+    this.findings.check(watch.process === process && watch.running?.own === attempt, 'TRC-1', () => `the tool runs for attempt ${attempt} of call ${n}, and no start was told`);
     this.findings.check(watch.unprotected || fence === watch.hold?.version, 'IDEM-2', () => `attempt ${attempt} of call ${n} has fence ${fence}, its lease ${watch.hold?.version}`);
     return watch;
   }
 
-  takesEffect({ call, key, tool }: CallWatch, fence: number): void {
-    if (tool.checksFence && fence > 0) {
+  /** @param acting the tool that does it: the call's own, or an alternative */
+  takesEffect({ call, key }: CallWatch, acting: KeyedTool, fence: number): void {
+    if (acting.checksFence && fence > 0) {
       if (fence < key.highestFence) return this.findings.saw('resource refuses a stale fence');
       key.highestFence = fence;
     }
     this.log?.(`${this.#time()}      ${key.name} takes effect for ${call.n} under ${fence}`);
-    key.effects.push({ n: call.n, fence });
+    if (acting.effects === 'mutating') key.effects.push({ n: call.n, fence });
   }
 
   kill({ process }: Worker): void {
@@ -228,6 +229,7 @@ export class KeyWorld implements Around, StoreObserver {
     const watch = event.type === 'call_started' ? this.#begin(worker, event) : this.calls.get(event.callId);
     this.findings.check(watch !== undefined, 'TRC-1', () => `${event.type} of a call that never started`);
     watch?.event(event);
+    if (event.type === 'alternative_used') watch?.passesTo(this.scenario.tools.find(({ name }) => name === event.toolName));
   }
 
   #begin({ process }: Worker, { callId, toolName, toolCallId = '' }: Extract<TraceEvent, { type: 'call_started' }>): CallWatch | undefined {

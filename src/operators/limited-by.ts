@@ -1,0 +1,37 @@
+import { Observable, catchError, takeUntil, throwError } from 'rxjs';
+
+/**
+ * `takeUntil` a limit that errors, with three things added that R-4.1 and R-4.6 ask for.
+ *
+ * The limit is subscribed to once the source has started: what settles at once needs no timer, and a result of the limit's own instant still counts when
+ * it takes some steps more. The source is unsubscribed before the error is told: `takeUntil` has it the other way round, and whoever hears of a timeout
+ * could start the next attempt while the last one has not been aborted. And a teardown that throws costs nobody the limit's error: it is reported as
+ * RxJS reports what nobody handles.
+ *
+ * @param makeLimit called when the source is about to start; what it gives never emits, and errors when time is over
+ */
+export const limitedBy =
+  (makeLimit: () => Observable<never>) =>
+  <T>(source: Observable<T>): Observable<T> =>
+    new Observable((subscriber) => {
+      const limit$ = makeLimit();
+      let first: { readonly error: unknown } | undefined;
+      let arm = (): void => undefined;
+      const armed$ = new Observable<never>((limit) => {
+        arm = () => limit$.subscribe(limit);
+      });
+      source
+        .pipe(
+          takeUntil(armed$),
+          catchError((error: unknown) => {
+            first = { error };
+            return throwError(() => error);
+          }),
+          catchError((thrown: unknown) => {
+            if (first !== undefined && thrown !== first.error) throwError(() => thrown).subscribe();
+            return throwError(() => (first === undefined ? thrown : first.error));
+          }),
+        )
+        .subscribe(subscriber);
+      if (!subscriber.closed) arm();
+    });

@@ -1,0 +1,35 @@
+import { NEVER, catchError, defer, tap, throwError, type Observable } from 'rxjs';
+import { ToolExecutionError } from '../contract/tool-error.ts';
+import type { CallContext } from './call-context.ts';
+import { FailedCall, refused } from './failed-call.ts';
+import { readInput } from './request.ts';
+import type { CallOutcome } from './result.ts';
+import { attemptsAt } from './tool-attempts.ts';
+
+/** After a failure that is to be followed by another tool: that tool, under its own policy and breaker, and so on (R-6.2). */
+export const withAlternatives =
+  (context: CallContext) =>
+  (source: Observable<CallOutcome>): Observable<CallOutcome> =>
+    source.pipe(
+      catchError((failed: unknown) => {
+        if (!(failed instanceof FailedCall) || failed.decision.strategy !== 'alternative') return throwError(() => failed);
+        const { toolName } = failed.decision;
+        return toolName === undefined ? throwError(() => failed) : defer(() => alternative(context, failed, toolName)).pipe(withAlternatives(context));
+      }),
+    );
+
+const alternative = (context: CallContext, { failure, untried }: FailedCall, toolName: string): Observable<CallOutcome> => {
+  const { layer, site, call } = context;
+  const rest = untried.slice(untried.indexOf(toolName) + 1);
+  const guarded = layer.registry.get(toolName);
+  if (guarded === undefined) return refused(context, new ToolExecutionError('unknown_tool', `No tool is named ${toolName}`), rest);
+  const from = context.toolName;
+  context.toolName = toolName;
+  context.emit({ type: 'alternative_used', from, message: 'Used alternative tool' });
+  if (context.isOver) return NEVER;
+  const { input, error: misfit } = readInput(guarded.tool.input, call.input);
+  const outcome$ = misfit === undefined ? attemptsAt(context, guarded, input, rest) : refused(context, misfit, rest);
+  const learn = (recovered: boolean): void =>
+    layer.experience?.record({ toolName: from, error: failure.error, tried: { strategy: 'alternative', toolName }, recovered }, site.runtime.now());
+  return outcome$.pipe(tap({ next: () => learn(true), error: () => learn(false) }));
+};

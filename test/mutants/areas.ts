@@ -1,0 +1,57 @@
+/** Where the tests of a part of the source are: those that should notice first, and those beside them. Paths as Vitest filters them. */
+export interface Area {
+  readonly near: readonly string[];
+  readonly far: readonly string[];
+  /** Whether the simulation goes through it. */
+  readonly simulated: boolean;
+}
+
+/** By the folder of the source. */
+const AREAS: Readonly<Record<string, Area>> = {
+  policy: { near: ['test/policy', 'test/laws', 'test/operators'], far: ['test/spec', 'test/turn', 'test/issues', 'test/regressions', 'test/agent'], simulated: true },
+  entrance: { near: ['test/entrance', 'test/policy'], far: ['test/providers', 'test/operators', 'test/spec', 'test/issues', 'test/regressions', 'test/agent'], simulated: false },
+  operators: { near: ['test/operators', 'test/laws'], far: ['test/turn', 'test/spec', 'test/issues', 'test/regressions'], simulated: true },
+  turn: { near: ['test/turn', 'test/laws'], far: ['test/spec', 'test/issues', 'test/regressions', 'test/agent'], simulated: true },
+  stores: { near: ['test/stores'], far: ['test/turn/dedupe', 'test/spec', 'test/issues', 'test/regressions'], simulated: true },
+  agent: { near: ['test/agent'], far: ['test/issues', 'test/regressions', 'test/adapters'], simulated: false },
+  gateway: { near: ['test/gateway'], far: ['test/issues', 'test/regressions', 'test/cli'], simulated: false },
+};
+
+/** Tests of load, of processes that are killed and of whole frameworks: minutes each, and no mutant is theirs alone to notice. */
+export const LEFT_OUT: readonly string[] = [
+  'test/turn/dedupe-killed.test.ts', 'test/turn/dedupe-redis-faults.test.ts', 'test/turn/scale.test.ts', 'test/gateway/anthropic-load.test.ts', 'test/simulation/**', 'test/soak/**',
+];
+
+/** Properties over thousands of cases, and whole worlds: asked when the quick ones have noticed nothing. */
+export const SLOW: readonly string[] = [
+  'test/laws/breaker.test.ts', 'test/laws/guard.test.ts', 'test/laws/retry-budget.test.ts', 'test/policy/key-property.test.ts', 'test/entrance/hostile.test.ts',
+];
+
+/** Of files whose tests have a place of their own: where, instead of the area's. */
+const OWN: Readonly<Record<string, readonly string[]>> = {
+  'policy/retry-budget.ts': ['test/laws/retry-budget'],
+  'policy/breaker-outcome.ts': ['test/turn/breaker-outcome', 'test/operators'],
+  'policy/model-text.ts': ['test/agent/results', 'test/agent/transcript'],
+  'policy/escalation.ts': ['test/turn/error-handler'],
+  'policy/profile.ts': ['test/policy', 'test/turn/profile', 'test/turn/dedupe-ttl'],
+  'stores/memory-deadlines.ts': ['test/stores/memory'],
+  'stores/memory-records.ts': ['test/stores/memory', 'test/stores/conformance'],
+  'stores/memory.ts': ['test/stores/memory', 'test/stores/conformance'],
+  'stores/record-life.ts': ['test/stores/memory', 'test/stores/conformance'],
+  'stores/redis-scripts.ts': ['test/stores/redis-conformance', 'test/stores/redis-failures', 'test/stores/redis-resent'],
+  'stores/redis-replicas.ts': ['test/stores/redis-failures', 'test/stores/redis-report'],
+  'stores/redis-names.ts': ['test/stores/redis-conformance', 'test/stores/redis-cluster'],
+  'stores/sqlite-records.ts': ['test/stores/conformance', 'test/stores/sqlite'],
+};
+const withOwn = new Map<string, Area>();
+
+/** @param file a path under `src/` */
+export function areaOf(file: string): Area {
+  const area = AREAS[file.split('/', 1)[0] ?? ''];
+  if (area === undefined) throw new RangeError(`no tests are known for src/${file}; add its folder to AREAS`);
+  const own = OWN[file];
+  if (own === undefined) return area;
+  const known = withOwn.get(file) ?? { ...area, near: own, far: [...area.near, ...area.far] };
+  withOwn.set(file, known);
+  return known;
+}

@@ -1,0 +1,51 @@
+import type { MutatedFile } from '../mutant.ts';
+
+/** The operators, where they decide something. */
+export const OPERATORS: readonly MutatedFile[] = [
+  {
+    file: 'operators/hedge.ts',
+    mutants: [
+      ['R-2.6 a hedge is charged once', 'budget?.recordRetry(now);', 'budget?.recordRetry(now);\n            budget?.recordRetry(now);'],
+      ['a loser is measured as far as it came', 'winner !== undefined && measure()', 'undefined'],
+      ['so many hedges beside the first', 'started > maxHedges', 'started >= maxHedges'],
+      ['a hedge that the budget does not allow is not made', 'if (budget?.available(now) === false) return;', ''],
+    ],
+  },
+  {
+    file: 'operators/expiry.ts',
+    mutants: [
+      ['R-4.1 a deadline set out of order is kept to the millisecond', 'this.#tail.dueMs - startedAtMs - this.ms < 1)', 'this.#tail.dueMs - startedAtMs - this.ms < 1000)'],
+      ['R-4.6 on a real event loop a deadline waits for answers behind a stall', 'runtime.soon === undefined ? 0 : 1', 'runtime.soon === undefined ? 0 : 0'],
+    ],
+  },
+  {
+    file: 'operators/retry-backoff.ts',
+    mutants: [
+      ['R-2.3 no attempt starts after maxTotalTimeMs, behind a stall either', 'if (runtime.now() - startedAtMs >= maxTotalTimeMs) throw thrown;', ''],
+      ['R-4.2 a cancellation is not retried', "error.kind === 'canceled' || retryRefusal(failure) !== undefined", 'retryRefusal(failure) !== undefined'],
+    ],
+  },
+  {
+    file: 'operators/lease.ts',
+    mutants: [
+      ['R-9.6 a takeover that is given up leaves what may have run', 'this.#tookOver ? store.renew(key, version, AT_ONCE_MS) : store.delete(key, version)', 'store.delete(key, version)'],
+      ['R-9.6 a renewal counts from before it was sent', 'this.#validUntilMs = sentAtMs + this.#terms.leaseMs', 'this.#validUntilMs = this.#terms.runtime.now() + this.#terms.leaseMs'],
+    ],
+  },
+  {
+    file: 'operators/breaker.ts',
+    mutants: [['R-3.6 a permit ends once', 'if (this.#ended) return;', '']],
+  },
+  {
+    file: 'operators/circuit-breaker.ts',
+    mutants: [['R-3.6 who leaves after a value has had an answer', "if (standing === 'answered') permit.success();\n        else if (standing === 'silent') permit", "if (standing !== 'settled') permit"]],
+  },
+  {
+    file: 'operators/limited-by.ts',
+    mutants: [['R-4.6 a limit is armed once its source has started', 'arm = () => limit$.subscribe(limit);', 'limit$.subscribe(limit);']],
+  },
+  {
+    file: 'operators/paced.ts',
+    mutants: [['what comes while the event loop has its turn waits as well', 'if (busy || pause !== undefined) return;', 'if (busy) return;']],
+  },
+];
