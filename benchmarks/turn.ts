@@ -5,7 +5,7 @@ import { askedApart, collect, median, timed, type Figure, type Question } from '
 
 /** What a node costs as plans grow: the shapes that are quadratic when joins are made of nested subscriptions. */
 const SMALL = 1_000;
-const LARGE = 100_000;
+const LARGE = 10_000;
 /** Both sizes are measured in turn, so that what else the machine does bears on both. */
 const ROUNDS = 7;
 const SMALL_TURNS = 50;
