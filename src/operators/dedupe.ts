@@ -1,7 +1,7 @@
-import { Observable, Subscription, type Subscriber } from 'rxjs';
+import { defer, from, map, throwError, type Observable } from 'rxjs';
 import type { ToolErrorKind } from '../contract/error-kind.ts';
 import type { Runtime } from '../contract/runtime.ts';
-import type { DedupeClaim, DedupeOutcome, DedupeReading, DedupeRecord, DedupeStore } from '../contract/store.ts';
+import type { DedupeOutcome, DedupeRecord, DedupeStore } from '../contract/store.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { toToolExecutionError } from '../entrance/tool.ts';
 import { checkKeys, checkNumber, checkOneOf, given, positiveDuration } from '../policy/check.ts';
@@ -9,8 +9,7 @@ import { classify } from '../policy/classify.ts';
 import { DEDUPE_DEFAULTS, PAYLOAD_MAX_CHARS, STORE_TIMEOUT_MS } from '../policy/profile.ts';
 import { liveRuntime } from '../runtime.ts';
 import { checkedStore } from './checked-store.ts';
-import { Claiming, type Claimant } from './claiming.ts';
-import type { Lease } from './lease.ts';
+import { idempotent, type IdempotentRun, type RunEnd } from './dedupe/idempotent.ts';
 
 export interface DedupeOptions {
   /** `enforced` (default): waits for the one that runs, refuses without the store. `bestEffort`: errors at once while another runs, runs without the store. */
@@ -65,123 +64,51 @@ const doneOf = (values: readonly unknown[], { doneTtlMs }: Settings): DedupeOutc
   }
 };
 
-const replay = <T>({ state, payload, error }: DedupeRecord, subscriber: Subscriber<T>): void => {
+const replayOf = <T>({ state, payload, error }: DedupeRecord): Observable<T> => {
   if (state !== 'done') {
     const { code = 'internal_error', message = 'The earlier one failed', terminal = true, uncertain = false } = error ?? {};
-    return subscriber.error(new ToolExecutionError(code as ToolErrorKind, message, { classification: terminal ? 'permanent' : 'transient', executed: false, uncertain }));
+    const classification = terminal ? 'permanent' : 'transient';
+    return throwError(() => new ToolExecutionError(code as ToolErrorKind, message, { classification, executed: false, uncertain }));
   }
-  try {
-    // Written by this operator, of values of the same stream.
-    for (const { value } of JSON.parse(payload ?? '[]') as ReadonlyArray<{ value: T }>) subscriber.next(value);
-    subscriber.complete();
-  } catch (thrown) {
-    subscriber.error(new ToolExecutionError('store_unavailable', 'What the store holds under this key cannot be read; clear the key to run it again', { cause: thrown }));
-  }
+  return defer(() => {
+    try {
+      // Written by this operator, of values of the same stream.
+      return from(JSON.parse(payload ?? '[]') as ReadonlyArray<{ readonly value: T }>).pipe(map(({ value }) => value));
+    } catch (thrown) {
+      throw new ToolExecutionError('store_unavailable', 'What the store holds under this key cannot be read; clear the key to run it again', { cause: thrown });
+    }
+  });
 };
 
+/** What is remembered: the values and how they ended. As with a breaker, who leaves after a value has had an answer, as `firstValueFrom` does (R-3.6). */
+const outcomeOf = (settings: Settings, values: readonly unknown[], end: RunEnd): DedupeOutcome => {
+  const { runtime, failedTtlMs, doneTtlMs } = settings;
+  if (end.kind === 'E') {
+    const error = toToolExecutionError(end.error, () => runtime.wallNow());
+    return failed(error, failedTtlMs, classify(error).classification === 'permanent');
+  }
+  if (end.kind === 'C' || values.length > 0) return doneOf(values, settings);
+  const error = new ToolExecutionError('canceled', 'Its subscriber left while it ran', { uncertain: true });
+  return { ...failed(error, doneTtlMs, true), state: 'cancelled' };
+};
+
+const LOST = 'The idempotency key was lost while this ran, and it may have taken effect; ask again under the same key';
+
 /** One subscription to a deduped stream. */
-class DedupedRun<T> implements Claimant {
-  readonly #source: Observable<T>;
-  readonly #settings: Settings;
-  readonly #subscriber: Subscriber<T>;
-  readonly #claiming: Claiming;
-  readonly #work = new Subscription();
-  /** What it has emitted, to be replayed. */
-  readonly #values: T[] = [];
-  #lease: Lease | undefined;
-  #left = false;
-  #ended = false;
-
-  constructor(source: Observable<T>, settings: Settings, subscriber: Subscriber<T>) {
-    this.#source = source;
-    this.#settings = settings;
-    this.#subscriber = subscriber;
-    const { store, key, mode, tool, fingerprint, leaseMs, doneTtlMs, storeTimeoutMs, runtime } = settings;
-    const request = { sessionKey: '', actorId: '', requestId: runtime.id(), paramsDigest: fingerprint };
-    const claim: DedupeClaim = { key, tool, idempotencyKey: key, request, leaseMs, ttlMs: Math.max(doneTtlMs, leaseMs) };
-    this.#claiming = new Claiming(claim, { store, runtime, leaseMs, storeTimeoutMs, mode, global: true, neverTwice: false }, this);
-  }
-
-  start(): void {
-    this.#claiming.start();
-  }
-
-  /** Its subscriber has gone: it stops, unless others wait for what it finds. */
-  leave(): void {
-    if (this.#ended) return;
-    this.#left = true;
-    if (this.#lease?.waitedFor !== true) this.#stop();
-  }
-
-  claimed(lease: Lease | undefined): void {
-    this.#lease = lease;
-    lease?.onUnwaited(() => {
-      if (this.#left) this.#stop();
-    });
-    lease?.watch(() => this.#lost());
-    new Observable<T>((own) => {
-      // Held before it is subscribed to: an endless synchronous source hears when its subscriber leaves.
-      this.#work.add(own);
-      return this.#source.subscribe(own);
-    }).subscribe({
-      next: (value) => {
-        if (lease !== undefined) this.#values.push(value);
-        this.#subscriber.next(value);
-      },
-      error: (thrown: unknown) => this.#record(() => this.#failure(thrown), () => this.#subscriber.error(thrown)),
-      complete: () => this.#record(() => doneOf(this.#values, this.#settings), () => this.#subscriber.complete()),
-    });
-  }
-
-  replayed({ record }: DedupeReading): void {
-    this.#ended = true;
-    replay(record, this.#subscriber);
-  }
-
-  refused(error: ToolExecutionError): void {
-    this.#ended = true;
-    this.#subscriber.error(error);
-  }
-
-  tell(): void {
+const runOf = <T>(settings: Settings): IdempotentRun<T> => {
+  const { store, key, mode, tool, fingerprint, leaseMs, doneTtlMs, storeTimeoutMs, runtime } = settings;
+  const request = { sessionKey: '', actorId: '', requestId: runtime.id(), paramsDigest: fingerprint };
+  return {
+    claim: { key, tool, idempotencyKey: key, request, leaseMs, ttlMs: Math.max(doneTtlMs, leaseMs) },
+    terms: { store, runtime, leaseMs, storeTimeoutMs, mode, global: true, neverTwice: false },
     // An operator has no trace.
-  }
-
-  #failure(thrown: unknown): DedupeOutcome {
-    const error = toToolExecutionError(thrown, () => this.#settings.runtime.wallNow());
-    return failed(error, this.#settings.failedTtlMs, classify(error).classification === 'permanent');
-  }
-
-  /** The subscriber hears of the end once it is recorded, or it is known that it cannot be. */
-  #record(outcome: () => DedupeOutcome, told: () => void): void {
-    this.#ended = true;
-    const lease = this.#lease;
-    this.#lease = undefined;
-    if (lease === undefined) told();
-    else lease.settle(outcome(), told);
-  }
-
-  #lost(): void {
-    this.#ended = true;
-    this.#lease = undefined;
-    this.#work.unsubscribe();
-    const message = 'The idempotency key was lost while this ran, and it may have taken effect; ask again under the same key';
-    this.#subscriber.error(new ToolExecutionError('store_unavailable', message, { executed: true, uncertain: true }));
-  }
-
-  /** As with a breaker: who leaves after a value has had an answer, as `firstValueFrom` does (R-3.6). */
-  #stop(): void {
-    this.#ended = true;
-    this.#claiming.cancel();
-    this.#work.unsubscribe();
-    this.#lease?.settle(this.#values.length > 0 ? doneOf(this.#values, this.#settings) : this.#canceled(), () => undefined);
-  }
-
-  #canceled(): DedupeOutcome {
-    const error = new ToolExecutionError('canceled', 'Its subscriber left while it ran', { uncertain: true });
-    return { ...failed(error, this.#settings.doneTtlMs, true), state: 'cancelled' };
-  }
-}
+    tell: () => undefined,
+    begins: () => undefined,
+    replay: ({ record }) => replayOf(record),
+    outcome: (values, end) => outcomeOf(settings, values, end),
+    lost: () => throwError(() => new ToolExecutionError('store_unavailable', LOST, { executed: true, uncertain: true })),
+  };
+};
 
 /**
  * Runs a stream once per key, whoever subscribes and in whichever process: a second subscriber waits for the first and gets its values, and so
@@ -201,10 +128,5 @@ class DedupedRun<T> implements Claimant {
  */
 export function dedupe(store: DedupeStore, key: string, options: DedupeOptions = {}, runtime: Runtime = liveRuntime): <T>(source: Observable<T>) => Observable<T> {
   const settings = readOptions(store, key, options, runtime);
-  return (source) =>
-    new Observable((subscriber) => {
-      const run = new DedupedRun(source, settings, subscriber);
-      subscriber.add(() => run.leave());
-      run.start();
-    });
+  return (source) => defer(() => source.pipe(idempotent(runOf(settings))));
 }

@@ -5,17 +5,17 @@ import type { Preparation } from '../contract/hooks.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import type { DedupeExecution } from '../contract/store.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
-import type { Lease } from '../operators/lease.ts';
+import type { Lease } from '../operators/dedupe/lease.ts';
+import type { FailedRecording } from '../policy/recording.ts';
 import { CallEvents, type EventBody } from './call-events.ts';
-import { PREPARING, reduceCall, type CallState } from './call-state.ts';
-import type { DedupeSeat } from './dedupe-seat.ts';
+import { PREPARING, SETTLED, reduceCall, type CallState } from './call-state.ts';
 import type { Layer } from './layer.ts';
 import type { Ending } from './outside.ts';
 import type { GuardedTool } from './registry.ts';
 import type { RunningCall } from './running-calls.ts';
 import type { ShadowWatch } from './shadow.ts';
 import type { Call } from './request.ts';
-import type { History } from './result.ts';
+import type { CallOutcome, History } from './result.ts';
 
 /** What the calls of one turn have in common; a call of its own has a site of its own. */
 export interface CallSite {
@@ -62,8 +62,10 @@ export class CallContext implements RunningCall {
   callKey: string;
   /** Its hooks have had their say about an attempt. */
   hooked = false;
-  /** What its key stands for in the store, where it has one. */
-  seat: DedupeSeat | undefined;
+  /** Why what its own tool did has no record under its key, once that is known. */
+  unkept: FailedRecording | undefined;
+  /** How it was ended from outside, once that was told. */
+  concluded: CallOutcome | undefined;
   /** In shadow mode: what the layer would have done. */
   shadow: ShadowWatch | undefined;
   /** The tool that was asked for, once it is found. */
@@ -127,6 +129,13 @@ export class CallContext implements RunningCall {
     this.#isGone = false;
     this.#ending = undefined;
     this.#endedBy = ended;
+  }
+
+  /** It is over, for its caller and for those who waited for its key. */
+  close(): void {
+    this.layer.running.delete(this);
+    this.advance(SETTLED);
+    this.ended = true;
   }
 
   /** Nobody waits for its key any more. */

@@ -1,4 +1,4 @@
-import { NEVER, Observable, Subscription, catchError, defer, isObservable, map, mergeMap, of, switchMap, take, takeUntil, tap } from 'rxjs';
+import { NEVER, Observable, defer, isObservable, map, mergeMap, of, switchMap, take, takeUntil, tap, type Subscription } from 'rxjs';
 import type { ToolExecutionError } from '../contract/tool-error.ts';
 import { held } from '../operators/held.ts';
 import { withAlternatives } from './alternatives.ts';
@@ -6,8 +6,9 @@ import type { CallContext } from './call-context.ts';
 import { SETTLED } from './call-state.ts';
 import { callSteps, type CallStep } from './call-steps.ts';
 import { endedBy } from './decide.ts';
-import { asOutcome, refused } from './failed-call.ts';
+import { asValue, refusedCall } from './failed-call.ts';
 import type { HookRunner } from './hooks.ts';
+import { idempotentCall, sayingRecord } from './idempotent-call.ts';
 import { listenOutside } from './outside.ts';
 import type { GuardedTool } from './registry.ts';
 import type { CallOutcome } from './result.ts';
@@ -62,26 +63,21 @@ const begin = (context: CallContext): void => {
 
 /** How it ends by itself. */
 const outcomeOf = (context: CallContext, tool: GuardedTool | undefined, malformed: ToolExecutionError | undefined): Observable<CallOutcome> => {
-  const steps = callSteps(context, tool, malformed);
-  const outcome$ = isObservable(steps) ? steps.pipe(switchMap((step) => acting(context, step)), take(1)) : acting(context, steps);
+  const step = callSteps(context, tool, malformed);
+  const outcome$ = isObservable(step) ? step.pipe(switchMap((known) => acting(context, known)), take(1)) : acting(context, step);
   const { hooks } = context.layer;
-  const concluded$ = hooks === undefined ? outcome$ : outcome$.pipe(mergeMap((outcome) => heardByHooks(hooks, context, outcome)));
-  return isObservable(steps)
-    ? concluded$.pipe(
-        mergeMap((outcome) => recorded(context, outcome)),
-        outliving(context),
-      )
-    : concluded$;
+  return hooks === undefined ? outcome$ : outcome$.pipe(mergeMap((outcome) => heardByHooks(hooks, context, outcome)));
 };
 
-/** One step; where it fails, the failure becomes a value here. */
-const acting = (context: CallContext, step: CallStep): Observable<CallOutcome> => {
-  if (step.act === 'stop') return NEVER;
-  if (step.act === 'end') return of(step.outcome);
-  const acting$ =
-    step.act === 'refuse' ? refused(context, step.error) : attemptsAt(context, step.guarded, step.input, step.alternatives).pipe(withAlternatives(context));
-  return acting$.pipe(catchError((thrown: unknown) => of(asOutcome(context, thrown))));
-};
+/** `dedupe(alternatives(retry(...)))`; failures travel in the error channel up to `asValue`. */
+const acting = (context: CallContext, step: CallStep): Observable<CallOutcome> =>
+  step.act === 'refuse'
+    ? refusedCall(context, step.error)
+    : attemptsAt(context, step.guarded, step.input, step.alternatives).pipe(
+        withAlternatives(context),
+        asValue(context),
+        idempotentCall(context, step.guarded, step.key),
+      );
 
 /** Hooks that have not been asked about an attempt hear of the call as attempt 0, and can still block what it would replay. */
 const heardByHooks = (hooks: HookRunner, context: CallContext, outcome: CallOutcome): Observable<CallOutcome> => {
@@ -95,24 +91,11 @@ const heardByHooks = (hooks: HookRunner, context: CallContext, outcome: CallOutc
     }),
   ).pipe(
     mergeMap((blocked) => {
-      if (blocked !== undefined && outcome.error === undefined) return acting(context, { act: 'refuse', error: blocked });
+      if (blocked !== undefined && outcome.error === undefined) return refusedCall(context, blocked);
       hooks.after(subject, 0, { durationMs: outcome.result.durationMs, result: outcome.result });
       return of(outcome);
     }),
   );
-};
-
-/** The store remembers it, and then its caller is told: what it found, or what stands in its place. */
-const recorded = (context: CallContext, outcome: CallOutcome): Observable<CallOutcome> => {
-  const { seat } = context;
-  if (seat === undefined) return of(outcome);
-  return new Observable((subscriber) => {
-    context.advance({ phase: 'concluding', outcome });
-    seat.settle(outcome, (final) => {
-      subscriber.next(final);
-      subscriber.complete();
-    });
-  });
 };
 
 /** What ends it from outside: its caller, its turn, its layer, its deadline. */
@@ -123,23 +106,14 @@ const endings = (context: CallContext): Observable<ToolExecutionError> =>
     return outside === undefined ? undefined : () => outside.cancel();
   });
 
-/** Its outcome where that was there already; else what it was ended with. The store is told in the background. */
+/** Its outcome where that was there already; else what it was ended with. */
 const endedOutcome = (context: CallContext, ending: ToolExecutionError): CallOutcome => {
-  const { seat, state } = context;
-  if (state.phase === 'concluding') {
-    seat?.leave(undefined, ending.kind);
-    return seat?.saying(state.outcome) ?? state.outcome;
-  }
-  const outcome = concludedBy(context, ending);
+  const { state } = context;
+  if (state.phase === 'concluding') return sayingRecord(context, state.outcome);
+  const outcome = endedBy(context, ending);
   // A time that is over is an outcome like any other, which is told below.
   if (ending.kind !== 'timeout') context.shadow?.cutShort('canceled');
-  if (!context.hasLeft) seat?.leave(outcome.result, ending.kind);
   return outcome;
-};
-
-const concludedBy = (context: CallContext, error: ToolExecutionError): Required<CallOutcome> => {
-  const { toolInUse } = context;
-  return endedBy(context, error, toolInUse === undefined ? {} : { breakerState: toolInUse.breakerState });
 };
 
 /** Tells the trace how it ended for its caller. */
@@ -149,7 +123,7 @@ const told = (context: CallContext, outcome: CallOutcome): CallOutcome => {
   context.advance(context.hasLeft ? context.state : SETTLED);
   context.events.settled(outcome.result);
   if (context.hasLeft) context.late = true;
-  else close(context);
+  else context.close();
   return outcome;
 };
 
@@ -158,41 +132,7 @@ const abandon = (context: CallContext): void => {
   if (context.isTold) return;
   context.isTold = true;
   context.shadow?.cutShort('canceled');
-  if (!context.hasLeft) context.seat?.leave(undefined, 'canceled');
   context.emit({ type: 'abandoned' });
   if (context.hasLeft) context.late = true;
-  else close(context);
+  else context.close();
 };
-
-const close = (context: CallContext): void => {
-  context.layer.running.delete(context);
-  context.advance(SETTLED);
-  context.ended = true;
-};
-
-/** A call that others of this process wait for, since they have its key, goes on without its caller; not beyond the layer's own end. */
-const outliving =
-  (context: CallContext) =>
-  (source: Observable<CallOutcome>): Observable<CallOutcome> =>
-    new Observable((subscriber) => {
-      const work = new Subscription();
-      const stop = (ending: ToolExecutionError): void => {
-        if (context.state.phase === 'concluding') return;
-        work.unsubscribe();
-        context.seat?.leave(concludedBy(context, ending).result, ending.kind);
-        close(context);
-      };
-      subscriber.add(() => {
-        const goesOn = context.seat?.waitedFor === true && !context.layer.closed && context.state.phase !== 'concluding';
-        if (goesOn) context.goOn(stop);
-        else work.unsubscribe();
-      });
-      source.pipe(held((own) => work.add(own))).subscribe({
-        next: (outcome) => {
-          if (context.hasLeft) close(context);
-          else subscriber.next(outcome);
-        },
-        error: (error: unknown) => subscriber.error(error),
-        complete: () => subscriber.complete(),
-      });
-    });

@@ -59,12 +59,15 @@ export function decide(record: CallContext, failure: Failure, circumstances: Cir
   return (decided instanceof Observable ? decided.pipe(take(1)) : of(decided)).pipe(tap((decision) => tellDecision(record, notification, failure, decision)));
 }
 
-/** How a call ended that was ended from outside, by its caller or a time: told like any other failure, and there is nothing to ask. */
-export function endedBy(record: CallContext, error: ToolExecutionError, seen: Pick<Failure, 'breakerState'> = {}): Required<CallOutcome> {
+/** How a call ended that was ended from outside, by its caller or a time: told once like any other failure, and there is nothing to ask. */
+export function endedBy(context: CallContext, error: ToolExecutionError): CallOutcome {
+  if (context.concluded?.error === error) return context.concluded;
+  const { toolInUse, layer, attempts } = context;
+  const seen = toolInUse === undefined ? {} : { breakerState: toolInUse.breakerState };
   const failure: Failure = { error, classification: classify(error).classification, ...seen };
-  const notification = notificationOf(record, failure, { ...unattempted, attempt: record.attempts });
-  record.layer.recovery.tell(notification);
+  const notification = notificationOf(context, failure, { ...unattempted, attempt: attempts });
+  layer.recovery.tell(notification);
   const decision = decideRecovery({ ...notification, turnRemainingMs: 0 });
-  tellDecision(record, notification, failure, decision);
-  return { result: failureResult(record.history, { ...failure, code: decision.code }), error };
+  tellDecision(context, notification, failure, decision);
+  return (context.concluded = { result: failureResult(context.history, { ...failure, code: decision.code }), error });
 }

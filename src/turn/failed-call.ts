@@ -1,4 +1,4 @@
-import { NEVER, defer, switchMap, throwError, type Observable } from 'rxjs';
+import { NEVER, catchError, defer, of, switchMap, throwError, type Observable } from 'rxjs';
 import type { RecoveryDecision } from '../contract/recovery.ts';
 import type { ToolExecutionError } from '../contract/tool-error.ts';
 import { classify } from '../policy/classify.ts';
@@ -21,7 +21,7 @@ export class FailedCall {
 }
 
 /** The failure as a value: the only place where the error channel ends. */
-export const asOutcome = (context: CallContext, thrown: unknown): CallOutcome => {
+const asOutcome = (context: CallContext, thrown: unknown): CallOutcome => {
   // Anything else is a defect of ours, which is not to be told as a tool's failure.
   if (!(thrown instanceof FailedCall)) throw thrown;
   return { result: failureResult(context.history, thrown.failure), error: thrown.failure.error };
@@ -42,3 +42,12 @@ export const refused = (context: CallContext, error: ToolExecutionError, alterna
       }),
     );
   });
+
+/** A call that is refused, as the outcome that its caller gets. */
+export const refusedCall = (context: CallContext, error: ToolExecutionError): Observable<CallOutcome> => refused(context, error).pipe(asValue(context));
+
+/** The boundary: a failure becomes a value. */
+export const asValue =
+  (context: CallContext) =>
+  (source: Observable<CallOutcome>): Observable<CallOutcome> =>
+    source.pipe(catchError((thrown: unknown) => of(asOutcome(context, thrown))));

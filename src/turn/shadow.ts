@@ -1,9 +1,13 @@
+import { Subject, takeUntil } from 'rxjs';
 import type { ToolResultEnvelope } from '../contract/envelope.ts';
 import type { ToolErrorKind } from '../contract/error-kind.ts';
 import type { ShadowAct } from '../contract/event.ts';
 import type { DedupeReading } from '../contract/store.ts';
 import type { ToolExecutionError } from '../contract/tool-error.ts';
+import { toToolExecutionError } from '../entrance/tool.ts';
 import type { Admission } from '../operators/breaker.ts';
+import { acquireKey, type KeyAnswer, type TellKeyStep } from '../operators/dedupe/key-acquisition.ts';
+import type { Lease } from '../operators/dedupe/lease.ts';
 import { circuitOpenError } from '../operators/circuit-breaker.ts';
 import { backoffDelayMs } from '../policy/backoff.ts';
 import { breakerOutcome } from '../policy/breaker-outcome.ts';
@@ -12,12 +16,11 @@ import { decideRecovery } from '../policy/recovery.ts';
 import { breakerOf } from './admission.ts';
 import type { CallContext } from './call-context.ts';
 import { unattempted } from './decide.ts';
-import { shadowClaim } from './dedupe-seat.ts';
+import { claimOf, keyOf, termsOf } from './idempotent-call.ts';
 import type { GuardedTool } from './registry.ts';
 import { readInput } from './request.ts';
 import { outcomeOf } from './replay.ts';
 import type { CallOutcome } from './result.ts';
-import type { Lease } from '../operators/lease.ts';
 
 /**
  * A call in shadow mode (R-11.2): the tool runs as if there were no layer, and what the layer would have done is told. Breakers and keys are
@@ -38,14 +41,7 @@ export class ShadowWatch {
     const breaker = breakerOf(record, guarded);
     this.#admission = breaker?.admit();
     if (breaker !== undefined && this.#admission?.admitted === false) this.#tell('reject', 'circuit_open', circuitOpenError(breaker, this.#admission.retryAfterMs).message);
-    shadowClaim(record, guarded, {
-      claimed: (lease) => this.#claimed(lease),
-      replayed: (reading) => this.#replayed(reading),
-      refused: (refusal) => this.#tell('reject', refusal.kind, refusal.message),
-      tell: (step) => {
-        if (step === 'waiting') this.#tell('wait', 'duplicate_in_flight', 'The same call is running');
-      },
-    });
+    this.#claim();
   }
 
   /** How the tool's own call ended. */
@@ -99,11 +95,37 @@ export class ShadowWatch {
     if (decision.strategy === 'retry') this.#tell('retry', error.kind, `A retry after ${Math.round(decision.delayMs ?? 0)} ms`);
   }
 
-  #claimed(lease: Lease | undefined): void {
-    this.#lease = lease;
-    lease?.watch(() => undefined);
+  /** What the call would have met under its key, in a space of keys of its own. It never waits. */
+  #claim(): void {
+    try {
+      const key = keyOf(this.#record, this.#guarded);
+      if (key === undefined) return;
+      const claim = claimOf(this.#record, this.#guarded, { ...key, key: `shadow:${key.key}` });
+      const waits$ = new Subject<void>();
+      const tell: TellKeyStep = (step) => {
+        if (step !== 'waiting') return;
+        this.#tell('wait', 'duplicate_in_flight', 'The same call is running');
+        waits$.next();
+      };
+      acquireKey(claim, termsOf(this.#record, this.#guarded), tell)
+        .pipe(takeUntil(waits$))
+        .subscribe((answer) => this.#answered(answer));
+    } catch (error) {
+      this.#refused(toToolExecutionError(error));
+    }
+  }
+
+  #answered(answer: KeyAnswer): void {
+    if (answer.act === 'refuse') return this.#refused(answer.error);
+    if (answer.act === 'replay') return this.#replayed(answer.reading);
+    this.#lease = answer.lease;
+    answer.lease?.lost$.subscribe();
     // A store that answers later than the tool.
     this.#keep();
+  }
+
+  #refused(error: ToolExecutionError): void {
+    this.#tell('reject', error.kind, error.message);
   }
 
   #replayed({ record }: DedupeReading): void {
@@ -115,7 +137,7 @@ export class ShadowWatch {
     if (this.#lease === undefined || this.#ending === undefined) return;
     const { result, kind } = this.#ending;
     const { payload: _, ...outcome } = outcomeOf(this.#record, this.#guarded.dedupe, result, kind) ?? {};
-    if ('state' in outcome) this.#lease.settle(outcome, () => undefined);
+    if ('state' in outcome) this.#lease.settled(outcome).subscribe();
     else this.#lease.release();
   }
 

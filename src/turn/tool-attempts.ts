@@ -77,6 +77,7 @@ const admitted = (execution: ToolExecution, atMs: number): Observable<void> =>
       if (subscriber.closed) return answer?.release();
       execution.permit = answer;
       subscriber.next();
+      subscriber.complete();
     }),
   );
 
@@ -89,7 +90,10 @@ const approvedBy = (hooks: HookRunner, execution: ToolExecution): Observable<voi
     const number = context.attempts + 1;
     return hooks.before(subject, number, (error) => {
       if (subscriber.closed || context.isOver) return;
-      if (error === undefined) return subscriber.next();
+      if (error === undefined) {
+        subscriber.next();
+        return subscriber.complete();
+      }
       execution.takePermit()?.ignore();
       hooks.after(subject, number, { durationMs: 0, error });
       subscriber.error(error);

@@ -26,9 +26,9 @@ export const OPERATORS: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'operators/lease.ts',
+    file: 'operators/dedupe/lease.ts',
     mutants: [
-      ['R-9.6 a takeover that is given up leaves what may have run', 'this.#tookOver ? store.renew(key, version, AT_ONCE_MS) : store.delete(key, version)', 'store.delete(key, version)'],
+      ['R-9.6 a takeover that is given up leaves what may have run', 'this.tookOver ? store.renew(key, version, AT_ONCE_MS) : store.delete(key, version)', 'store.delete(key, version)'],
       ['R-9.6 a renewal counts from before it was sent', 'this.#validUntilMs = sentAtMs + this.#terms.leaseMs', 'this.#validUntilMs = this.#terms.runtime.now() + this.#terms.leaseMs'],
     ],
   },

@@ -34,8 +34,8 @@ export const TURN: readonly MutatedFile[] = [
     mutants: [['R-6.1 time goes on while an answer is waited for', 'circumstances.elapsedMs + (now - askedMs)', 'circumstances.elapsedMs']],
   },
   {
-    file: 'turn/call.ts',
-    mutants: [['a call that others of this process wait for goes on without its caller', 'const goesOn = context.seat?.waitedFor === true &&', 'const goesOn = false &&']],
+    file: 'operators/dedupe/idempotent.ts',
+    mutants: [['a call that others of this process wait for goes on without its caller', 'isAlone = lease.isHeld && lease.waitedFor &&', 'isAlone = false &&']],
   },
   {
     file: 'turn/turn.ts',

@@ -1,9 +1,10 @@
-import { Subscription } from 'rxjs';
-import type { Runtime } from '../contract/runtime.ts';
-import type { Awaitable, DedupeOutcome, DedupeRecord, DedupeStore } from '../contract/store.ts';
-import { ToolExecutionError } from '../contract/tool-error.ts';
-import { ask } from './ask.ts';
-import { expireAfter, type Expiry } from './expiry.ts';
+import { AsyncSubject, Observable, Subscription, defer, finalize, map, merge, noop, take, type Subscriber } from 'rxjs';
+import type { Runtime } from '../../contract/runtime.ts';
+import type { Awaitable, DedupeOutcome, DedupeRecord, DedupeStore } from '../../contract/store.ts';
+import { ToolExecutionError } from '../../contract/tool-error.ts';
+import { ask } from '../ask.ts';
+import { expireAfter, expiry, type Expiry } from '../expiry.ts';
+import { UNRECORDED, outcomeWritten, type Recorded } from './outcome-record.ts';
 
 /** A renewal is asked for every third of a lease, so that two may fail; sooner where less is left (R-9.6). */
 const HEARTBEATS_PER_LEASE = 3;
@@ -13,8 +14,6 @@ const RETRIES_PER_LEASE = 12;
 const LAST_MS = 1;
 /** The last part of a lease does not count: clocks of two machines do not run alike. */
 const MARGIN = 0.05;
-/** Between two tries to have an outcome recorded. */
-const RECORD_RETRY_MS = 100;
 /** The shortest lease that every store can keep. */
 const AT_ONCE_MS = 1;
 
@@ -23,13 +22,9 @@ export interface LeaseTerms {
   readonly runtime: Runtime;
   readonly leaseMs: number;
   readonly storeTimeoutMs: number;
+  /** Called when the end of a lease is told to the store; what it gives is called once the store has answered, or will not. */
+  readonly telling?: () => () => void;
 }
-
-/** What became of an outcome: recorded, refused since another holds the key, or not stored. */
-export type Recording = 'recorded' | 'superseded' | 'unrecorded';
-
-/** Hears what became of an outcome; with the reason when the store said why it was not stored. */
-export type RecordingTold = (recording: Recording, why?: ToolExecutionError) => void;
 
 /** Others no longer see what this store holds, and may claim the key where they look: nothing is gained by asking it again. */
 const MOVED = 'store_moved';
@@ -44,9 +39,10 @@ const tooSlow = (leaseMs: number): ToolExecutionError =>
 export class Lease {
   readonly claimed: DedupeRecord;
   readonly #terms: LeaseTerms;
-  readonly #tookOver: boolean;
+  /** Another's lease had passed, whose work may have taken effect. */
+  readonly tookOver: boolean;
   #validUntilMs: number;
-  #lost: ((error: ToolExecutionError | undefined) => void) | undefined;
+  #watcher: Subscriber<ToolExecutionError | undefined> | undefined;
   #timer: Expiry | undefined;
   /** Renewals that were asked for and not answered yet. */
   readonly #asking = new Subscription();
@@ -67,7 +63,7 @@ export class Lease {
 
   constructor(claimed: DedupeRecord, sentAtMs: number, terms: LeaseTerms, tookOver = false) {
     this.claimed = claimed;
-    this.#tookOver = tookOver;
+    this.tookOver = tookOver;
     this.#terms = terms;
     this.#askedAtMs = sentAtMs;
     this.#validUntilMs = sentAtMs + terms.leaseMs * (1 - MARGIN);
@@ -79,6 +75,11 @@ export class Lease {
 
   get valid(): boolean {
     return this.#terms.runtime.now() < this.#validUntilMs;
+  }
+
+  /** Whether its outcome is still to be recorded: it is neither lost nor over. */
+  get isHeld(): boolean {
+    return !this.#over && this.#recordUntilMs === undefined;
   }
 
   /** Whether it still holds by this machine's clock; if not, that is told as a loss, since a process that slept may not know yet. */
@@ -105,28 +106,32 @@ export class Lease {
   }
 
   /**
-   * Asks for a renewal of a claim whose answer took longer than its lease: another may have taken it over meanwhile. Tells whether it holds; an error
+   * Asks for a renewal of a claim whose answer took longer than its lease: another may have taken it over meanwhile. Emits whether it holds; errors
    * when the store did not say, or is so slow that it never will in time.
    */
-  confirm(told: (held: boolean | ToolExecutionError) => void): Subscription {
+  confirmed(): Observable<boolean> {
     const { store, runtime, leaseMs, storeTimeoutMs } = this.#terms;
     const sentAtMs = runtime.now();
     this.#askedAtMs = sentAtMs;
     const question = (): Awaitable<boolean> => store.renew(this.claimed.key, this.claimed.version, leaseMs);
-    return ask(question, storeTimeoutMs, runtime, (renewed) => renewed && this.release()).subscribe({
-      next: (renewed) => {
+    return ask(question, storeTimeoutMs, runtime, (renewed) => renewed && this.release()).pipe(
+      map((renewed) => {
         if (renewed) this.#extend(sentAtMs);
-        told(renewed && !this.valid ? tooSlow(leaseMs) : renewed);
-      },
-      error: told,
-    });
+        if (renewed && !this.valid) throw tooSlow(leaseMs);
+        return renewed;
+      }),
+    );
   }
 
-  /** Keeps it renewed. `lost` is told once when that fails: with an error when the store did not answer in time, without when another may hold the key. */
-  watch(lost: (error: ToolExecutionError | undefined) => void): void {
-    this.#lost = lost;
+  /**
+   * Keeps it renewed while it is subscribed to. Emits once when that fails: an error when the store did not answer in time, `undefined` when another may
+   * hold the key. Completes when the work is over.
+   */
+  readonly lost$: Observable<ToolExecutionError | undefined> = new Observable((subscriber) => {
+    if (!this.isHeld) return subscriber.complete();
+    this.#watcher = subscriber;
     this.#schedule();
-  }
+  });
 
   /** Told when the claim is over, however it ends. */
   onEnd(ended: () => void): void {
@@ -142,44 +147,44 @@ export class Lease {
   }
 
   /**
-   * Puts the outcome in the record's place and tells what became of it, once. When the store does not answer it is `unrecorded` after
-   * `storeTimeoutMs`, and tried on for as long as a lease. It is renewed all the while: a slow write must not let another run what has run.
+   * Puts the outcome in the record's place and emits what became of it. When the store does not answer it is `unrecorded` after `storeTimeoutMs`, and
+   * tried on for as long as a lease, whoever listens. It is renewed all the while: a slow write must not let another run what has run.
    */
-  settle(outcome: DedupeOutcome, told: RecordingTold): void {
-    this.#finish();
-    const { runtime, leaseMs, storeTimeoutMs } = this.#terms;
-    this.#recordUntilMs = runtime.now() + Math.max(leaseMs, storeTimeoutMs);
-    let patience: Expiry | undefined;
-    let waiting = true;
-    const tell: RecordingTold = (recording, why) => {
-      if (!waiting) return;
-      waiting = false;
-      patience?.cancel();
-      told(recording, why);
-    };
-    const ended: RecordingTold = (recording, why) => {
-      this.stop();
-      tell(recording, why);
-    };
-    this.#write(outcome, ended, false);
-    if (waiting) patience = expireAfter(storeTimeoutMs, runtime, () => tell('unrecorded'));
+  settled(outcome: DedupeOutcome): Observable<Recorded> {
+    return defer(() => {
+      this.#finish();
+      const { runtime, leaseMs, storeTimeoutMs, telling } = this.#terms;
+      this.#recordUntilMs = runtime.now() + Math.max(leaseMs, storeTimeoutMs);
+      const written$ = new AsyncSubject<Recorded>();
+      const told$ = new AsyncSubject<Recorded>();
+      written$.subscribe(() => this.stop());
+      merge(written$, expiry(storeTimeoutMs, runtime).pipe(map(() => UNRECORDED)))
+        .pipe(take(1), finalize(telling?.() ?? noop))
+        .subscribe(told$);
+      outcomeWritten(this.claimed, outcome, this.#terms, () => this.valid).subscribe(written$);
+      // Work that ended at once was not watched.
+      if (!this.#over && this.#timer === undefined) this.#schedule();
+      return told$;
+    });
   }
 
   /**
    * Nothing ran under it: the key is free again, or, where it was taken over, as it was: with a lease that has passed, since what ran before may
    * have taken effect. Not waited for; if the store does not hear of it, the lease runs out.
    */
-  release(told: () => void = () => undefined): void {
+  release(): void {
     this.stop();
-    const { store, runtime, storeTimeoutMs } = this.#terms;
+    const { store, runtime, storeTimeoutMs, telling } = this.#terms;
     const { key, version } = this.claimed;
-    const question = (): Awaitable<boolean> => (this.#tookOver ? store.renew(key, version, AT_ONCE_MS) : store.delete(key, version));
-    ask(question, storeTimeoutMs, runtime).subscribe({ complete: told, error: told });
+    const over = telling?.() ?? noop;
+    const question = (): Awaitable<boolean> => (this.tookOver ? store.renew(key, version, AT_ONCE_MS) : store.delete(key, version));
+    ask(question, storeTimeoutMs, runtime).subscribe({ complete: over, error: over });
   }
 
   /** The claim is over for those who wait for it in this process, and can no longer be lost. */
   #finish(): void {
-    this.#lost = undefined;
+    this.#watcher?.complete();
+    this.#watcher = undefined;
     this.#ended?.();
     this.#ended = undefined;
   }
@@ -231,39 +236,10 @@ export class Lease {
 
   /** While an outcome is recorded nobody is told: the record may be refused a renewal since it has its outcome, and the write says what became of that. */
   #lose(error: ToolExecutionError | undefined): void {
-    const lost = this.#lost;
+    const watcher = this.#watcher;
+    this.#watcher = undefined;
     this.stop();
-    lost?.(error);
-  }
-
-  #write(outcome: DedupeOutcome, tell: RecordingTold, again: boolean): void {
-    const { store, runtime, storeTimeoutMs } = this.#terms;
-    const { key, version } = this.claimed;
-    ask(() => store.compareAndSet(key, version, outcome), storeTimeoutMs, runtime).subscribe({
-      next: (written) => {
-        if (written !== undefined) tell('recorded');
-        else if (again) this.#reread(outcome, tell);
-        else tell('superseded');
-      },
-      error: (error: ToolExecutionError) => {
-        // What the store refuses for good it refuses again.
-        if (this.valid && error.classification !== 'permanent') runtime.after(RECORD_RETRY_MS).subscribe(() => this.#write(outcome, tell, true));
-        else tell('unrecorded', error);
-      },
-    });
-  }
-
-  /** The reply to an earlier write may have been lost: then the record that is there is our own. */
-  #reread({ state, payload }: DedupeOutcome, tell: RecordingTold): void {
-    const { store, runtime, storeTimeoutMs } = this.#terms;
-    ask(() => store.get(this.claimed.key), storeTimeoutMs, runtime).subscribe({
-      next: (reading) => {
-        const { record } = reading ?? {};
-        // A caller may give two calls one request id: its own record says what it wrote.
-        const own = record?.request.requestId === this.claimed.request.requestId && record.state === state && record.payload === payload;
-        tell(own ? 'recorded' : 'superseded');
-      },
-      error: (error: ToolExecutionError) => tell('unrecorded', error),
-    });
+    watcher?.next(error);
+    watcher?.complete();
   }
 }

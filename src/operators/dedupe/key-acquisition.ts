@@ -1,0 +1,223 @@
+import { EMPTY, NEVER, Observable, catchError, defer, finalize, merge, mergeMap, of, repeat, take } from 'rxjs';
+import type { DedupeStep } from '../../contract/event.ts';
+import type { DedupeClaim, DedupeReading, DedupeStore } from '../../contract/store.ts';
+import { ToolExecutionError } from '../../contract/tool-error.ts';
+import { decideClaim, type ClaimDecision, type DedupeMode } from '../../policy/claim.ts';
+import { ask } from '../ask.ts';
+import { Lease, type LeaseTerms } from './lease.ts';
+
+/** Between two looks at a record that another holds: at first, and at most. Notifications of the store come before that. */
+const POLL_FIRST_MS = 50;
+const POLL_MAX_MS = 1_000;
+
+/** On which terms a key is asked for. */
+export interface KeyTerms extends LeaseTerms {
+  readonly mode: Exclude<DedupeMode, 'disabled'>;
+  /** The key is shared by all sessions of a tenant. */
+  readonly global: boolean;
+  /** It must not run where another may have taken effect under its key. */
+  readonly neverTwice: boolean;
+}
+
+/** Hears how a key stands while it is asked for, and while it is held. */
+export type TellKeyStep = (
+  step: DedupeStep,
+  about?: { readonly leaderCallId?: string; readonly fence?: number; readonly ageMs?: number; readonly message?: string },
+) => void;
+
+/** What comes of asking for a key. */
+export type KeyAnswer =
+  /** It runs. Without a lease nothing protects it: the store is lost, for the reason given, and it would rather run than not. */
+  | { readonly act: 'run'; readonly lease: Lease }
+  | { readonly act: 'run'; readonly lease: undefined; readonly lost: ToolExecutionError }
+  /** It gets what the record holds. */
+  | { readonly act: 'replay'; readonly reading: DedupeReading; readonly matchedOn: 'inflight' | 'completed' }
+  | { readonly act: 'refuse'; readonly error: ToolExecutionError };
+
+/** The leases that are held in this process, so that those who wait for one can keep its work alive. */
+const leases = new WeakMap<DedupeStore, Map<string, Lease>>();
+
+const leasesOf = (store: DedupeStore): Map<string, Lease> => {
+  let held = leases.get(store);
+  if (held === undefined) leases.set(store, (held = new Map<string, Lease>()));
+  return held;
+};
+
+const REFUSALS: Readonly<Record<Extract<ClaimDecision, { act: 'refuse' }>['because'], (reading: DedupeReading) => ToolExecutionError>> = {
+  // No status: a 409 that a server answers is permanent, and this is not (R-1.1).
+  busy: () => new ToolExecutionError('duplicate_in_flight', 'Another call runs under this idempotency key; ask again when it has ended'),
+  conflict: () =>
+    new ToolExecutionError(
+      'conflict',
+      'This idempotency key was used with another input; use a new key for a new input, or the same input to get the earlier result',
+      { status: 422 },
+    ),
+  cancelled: ({ record }) =>
+    new ToolExecutionError(
+      'canceled',
+      'The earlier call under this idempotency key was canceled while it ran and may have taken effect; clear the key to run it again',
+      { uncertain: record.error?.uncertain === true },
+    ),
+  uncertain: () =>
+    new ToolExecutionError(
+      'duplicate_in_flight',
+      'An earlier call under this idempotency key lost its lease and may have taken effect; a safety-critical tool is not run again: find out, then clear the key',
+      { classification: 'permanent', uncertain: true },
+    ),
+};
+
+/** Where one inquiry stands between two questions to the store. */
+interface Inquiry {
+  readonly claim: DedupeClaim;
+  readonly terms: KeyTerms;
+  readonly tell: TellKeyStep;
+  /** Only waits for the outcome of whoever holds the key. */
+  readonly follows: boolean;
+  /** What the store is asked next. */
+  next: 'claim' | 'look';
+  /** The version that the next claim takes over from. */
+  over: number | undefined;
+  /** When it is asked. */
+  pause$: Observable<unknown>;
+  pollMs: number;
+  waited: boolean;
+  /** The lease of this process that it waits for. */
+  leader: Lease | undefined;
+}
+
+/** Asks at once. */
+const NO_PAUSE = of(undefined);
+
+/**
+ * Gets a key, or what is remembered under it: asks the store, decides by `decideClaim`, and looks again when the record may have changed.
+ * Emits one answer. Unsubscribing gives up; a claim that the store grants all the same is given back.
+ */
+export const acquireKey = (claim: DedupeClaim, terms: KeyTerms, tell: TellKeyStep): Observable<KeyAnswer> =>
+  inquire({ claim, terms, tell, follows: false, next: 'claim', waited: false });
+
+/** Waits for the outcome of whoever holds the key now, after its own lease was lost; completes without an answer when nobody does. */
+export const followKey = (claim: DedupeClaim, terms: KeyTerms, tell: TellKeyStep): Observable<KeyAnswer> =>
+  inquire({ claim, terms, tell, follows: true, next: 'look', waited: true });
+
+const inquire = (begun: Omit<Inquiry, 'over' | 'pause$' | 'pollMs' | 'leader'>): Observable<KeyAnswer> =>
+  defer(() => {
+    const inquiry: Inquiry = { ...begun, over: undefined, pause$: NO_PAUSE, pollMs: POLL_FIRST_MS, leader: undefined };
+    return defer(() => (inquiry.next === 'claim' ? claimed(inquiry) : looked(inquiry))).pipe(
+      repeat({ delay: () => inquiry.pause$ }),
+      take(1),
+      mergeMap((answer) => (answer === NOBODY ? EMPTY : of(answer))),
+      catchError((error: ToolExecutionError) => unanswered(inquiry, error)),
+      finalize(() => stayWith(inquiry, undefined)),
+    );
+  });
+
+/** Nobody holds the key that was followed. */
+const NOBODY = Symbol('nobody');
+
+/** An answer, or nothing yet: then `next` and `pause$` say how it goes on. */
+type Found = Observable<KeyAnswer | typeof NOBODY>;
+
+const claimed = (inquiry: Inquiry): Found => {
+  if (inquiry.follows) return of(NOBODY);
+  const { claim, terms, over } = inquiry;
+  const { store, runtime, storeTimeoutMs } = terms;
+  const sentAtMs = runtime.now();
+  const leaseOf = ({ record }: DedupeReading): Lease => new Lease(record, sentAtMs, terms, over !== undefined);
+  const giveBack = (late: DedupeReading & { readonly created: boolean }): void => {
+    if (late.created) leaseOf(late).release();
+  };
+  return ask(() => store.setIfNotExists(claim, over), storeTimeoutMs, runtime, giveBack).pipe(
+    mergeMap((answer) => {
+      if (!answer.created) return considered(inquiry, answer);
+      const lease = leaseOf(answer);
+      return lease.valid ? granted(inquiry, lease) : confirmed(inquiry, lease);
+    }),
+  );
+};
+
+/** The store took so long that the lease has passed by our own clock: nothing is run before it says that the claim still stands. */
+const confirmed = (inquiry: Inquiry, lease: Lease): Found =>
+  lease.confirmed().pipe(
+    mergeMap((held) => (held ? granted(inquiry, lease) : later(inquiry, 'claim', NO_PAUSE))),
+    catchError((error: unknown) => {
+      lease.release();
+      throw error;
+    }),
+  );
+
+const looked = (inquiry: Inquiry): Found => {
+  const { store, runtime, storeTimeoutMs } = inquiry.terms;
+  return ask(() => store.get(inquiry.claim.key), storeTimeoutMs, runtime).pipe(
+    mergeMap((reading) => (reading === undefined ? later(inquiry, 'claim', NO_PAUSE) : considered(inquiry, reading))),
+  );
+};
+
+/** Nothing yet: the store is asked again after a pause. */
+const later = (inquiry: Inquiry, next: Inquiry['next'], pause$: Observable<unknown>, over?: number): Found => {
+  Object.assign(inquiry, { next, pause$, over });
+  return EMPTY;
+};
+
+const considered = (inquiry: Inquiry, reading: DedupeReading): Found => {
+  const { claim, terms, tell, waited } = inquiry;
+  const { mode, global, neverTwice } = terms;
+  const { key, tool, request } = claim;
+  const leaderCallId = reading.record.request.requestId;
+  const decision = decideClaim(reading, { key, tool, mode, request, neverTwice }, global);
+  switch (decision.act) {
+    case 'take_over':
+      return later(inquiry, 'claim', NO_PAUSE, decision.version);
+    case 'wait':
+      if (!waited) tell('waiting', { leaderCallId });
+      inquiry.waited = true;
+      return later(inquiry, 'look', changeOf(inquiry, reading));
+    case 'replay':
+      return of({ act: 'replay', reading, matchedOn: waited ? 'inflight' : 'completed' });
+    case 'refuse': {
+      const error = REFUSALS[decision.because](reading);
+      const { message } = error;
+      if (decision.because !== 'cancelled') tell(decision.because === 'conflict' ? 'conflict' : 'busy', { leaderCallId, message });
+      return of({ act: 'refuse', error });
+    }
+  }
+};
+
+/** When a record may have changed: the store says so, its lease ends, or it is time to look again. */
+const changeOf = (inquiry: Inquiry, { record, atMs }: DedupeReading): Observable<unknown> => {
+  const { store, runtime } = inquiry.terms;
+  const leaseMs = Math.max(0, (record.lockUntilMs ?? 0) - atMs);
+  const waitMs = Math.min(leaseMs, inquiry.pollMs * (0.5 + runtime.random()));
+  inquiry.pollMs = Math.min(POLL_MAX_MS, inquiry.pollMs * 2);
+  return defer(() => {
+    stayWith(inquiry, leasesOf(store).get(record.key));
+    return merge(store.changes?.(record.key) ?? NEVER, runtime.after(waitMs)).pipe(take(1));
+  });
+};
+
+const stayWith = (inquiry: Inquiry, leader: Lease | undefined): void => {
+  if (leader === inquiry.leader) return;
+  inquiry.leader?.leave();
+  inquiry.leader = leader;
+  leader?.wait();
+};
+
+/** The key is held from now on. Whoever hears of it may have ended the call: then it is given back. */
+const granted = ({ claim: { key }, terms: { store }, tell }: Inquiry, lease: Lease): Observable<KeyAnswer> =>
+  new Observable((subscriber) => {
+    const held = leasesOf(store);
+    held.set(key, lease);
+    lease.onEnd(() => {
+      if (held.get(key) === lease) held.delete(key);
+    });
+    tell(lease.tookOver ? 'taken_over' : 'claimed', { fence: lease.fence });
+    if (subscriber.closed) return lease.release();
+    subscriber.next({ act: 'run', lease });
+    subscriber.complete();
+  });
+
+/** Without the store `enforced` refuses, so that nothing runs twice; `bestEffort` runs and says so. */
+const unanswered = ({ terms: { mode }, waited, tell }: Inquiry, error: ToolExecutionError): Observable<KeyAnswer> => {
+  if (mode === 'enforced' || waited) return of({ act: 'refuse', error });
+  tell('unprotected', { message: error.message });
+  return of({ act: 'run', lease: undefined, lost: error });
+};
