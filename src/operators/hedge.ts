@@ -1,4 +1,4 @@
-import { Observable, Subscription } from 'rxjs';
+import { BehaviorSubject, EMPTY, catchError, defer, expand, filter, map, mergeMap, of, takeUntil, tap, throwError, type Observable } from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
 import { checkKeys, checkNumber, duration, integer, number } from '../policy/check.ts';
 import { latencyWindow } from '../policy/latency.ts';
@@ -44,69 +44,39 @@ export function hedge(policy: HedgePolicy = {}, runtime: Runtime = liveRuntime):
   checkNumber('minimumSamples', minimumSamples, integer(1, WINDOW));
   checkNumber('maxHedges', maxHedges, integer(1, 10));
   const latencies = latencyWindow(WINDOW);
+  /** When the next attempt starts, after the one of this number has; a hedge that the budget does not allow is not made. */
+  const nextAfter = (number: number): Observable<number> => {
+    const waitMs = delayMs ?? latencies.quantile(quantile, minimumSamples);
+    if (waitMs === undefined || number >= maxHedges) return EMPTY;
+    return runtime.after(waitMs).pipe(
+      filter(() => budget?.available(runtime.now()) !== false),
+      tap(() => budget?.recordRetry(runtime.now())),
+      map(() => number + 1),
+    );
+  };
   return <T>(source: Observable<T>): Observable<T> =>
-    new Observable<T>((subscriber) => {
-      const attempts = new Set<Subscription>();
-      const timer = new Subscription();
-      subscriber.add(timer);
-      let started = 0;
-      let winner: Subscription | undefined;
-
-      const win = (attempt: Subscription): void => {
-        winner = attempt;
-        timer.unsubscribe();
-        for (const other of attempts) if (other !== attempt) other.unsubscribe();
-      };
-      const start = (): void => {
-        const startedAtMs = runtime.now();
-        let attempt: Subscription | undefined;
-        let measured = false;
+    defer(() => {
+      const winner$ = new BehaviorSubject<number | undefined>(undefined);
+      const won$ = winner$.pipe(filter((winner) => winner !== undefined));
+      /** When the attempts that run have started, by their numbers. */
+      const startedAtMs = new Map<number, number>();
+      const win = (number: number): void => {
+        if (winner$.value !== undefined) return;
         // Of the losers too, as far as they came: of winners alone the quantile would sink, and ever more would be hedged.
-        const measure = (): void => {
-          if (!measured) latencies.record(runtime.now() - startedAtMs);
-          measured = true;
-        };
-        started++;
-        new Observable<T>((own) => {
-          attempt = own;
-          attempts.add(own);
-          subscriber.add(own);
-          own.add(() => winner !== undefined && measure());
-          return source.subscribe(own);
-        }).subscribe({
-          next: (value) => {
-            if (winner === undefined && attempt !== undefined) {
-              measure();
-              win(attempt);
-            }
-            subscriber.next(value);
-          },
-          error: (error: unknown) => {
-            if (attempt !== undefined) attempts.delete(attempt);
-            if (attempts.size === 0 || winner === attempt) subscriber.error(error);
-          },
-          complete: () => {
-            if (winner === undefined && attempt !== undefined) {
-              measure();
-              win(attempt);
-            }
-            subscriber.complete();
-          },
-        });
-        armNext();
+        for (const atMs of startedAtMs.values()) latencies.record(runtime.now() - atMs);
+        winner$.next(number);
       };
-      const armNext = (): void => {
-        const waitMs = delayMs ?? latencies.quantile(quantile, minimumSamples);
-        if (waitMs === undefined || winner !== undefined || started > maxHedges || subscriber.closed) return;
-        timer.add(
-          runtime.after(waitMs).subscribe(() => {
-            const now = runtime.now();
-            if (budget?.available(now) === false) return;
-            budget?.recordRetry(now);
-            start();
+      const attempt = (number: number): Observable<T> => {
+        startedAtMs.set(number, runtime.now());
+        return source.pipe(
+          tap({ next: () => win(number), complete: () => win(number) }),
+          takeUntil(won$.pipe(filter((winner) => winner !== number))),
+          catchError((error: unknown) => {
+            startedAtMs.delete(number);
+            return startedAtMs.size === 0 || winner$.value === number ? throwError(() => error) : EMPTY;
           }),
         );
       };
-      start();
+      return of(0).pipe(expand(nextAfter), takeUntil(won$), mergeMap(attempt));
     });
 }

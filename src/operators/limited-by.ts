@@ -1,4 +1,5 @@
-import { Observable, catchError, takeUntil, throwError } from 'rxjs';
+import { Observable, catchError, takeUntil, throwError, type Subscription } from 'rxjs';
+import { held } from './held.ts';
 
 /**
  * `takeUntil` a limit that errors, with three things added that R-4.1 and R-4.6 ask for.
@@ -15,23 +16,28 @@ export const limitedBy =
   <T>(source: Observable<T>): Observable<T> =>
     new Observable((subscriber) => {
       const limit$ = makeLimit();
-      let first: { readonly error: unknown } | undefined;
+      let work: Subscription | undefined;
       let arm = (): void => undefined;
       const armed$ = new Observable<never>((limit) => {
         arm = () => limit$.subscribe(limit);
       });
       source
         .pipe(
+          held((own) => (work = own)),
           takeUntil(armed$),
           catchError((error: unknown) => {
-            first = { error };
+            tornDown(work);
             return throwError(() => error);
-          }),
-          catchError((thrown: unknown) => {
-            if (first !== undefined && thrown !== first.error) throwError(() => thrown).subscribe();
-            return throwError(() => (first === undefined ? thrown : first.error));
           }),
         )
         .subscribe(subscriber);
       if (!subscriber.closed) arm();
     });
+
+const tornDown = (work: Subscription | undefined): void => {
+  try {
+    work?.unsubscribe();
+  } catch (thrown) {
+    throwError(() => thrown).subscribe();
+  }
+};

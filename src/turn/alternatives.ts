@@ -1,22 +1,28 @@
-import { NEVER, catchError, defer, tap, throwError, type Observable } from 'rxjs';
+import { NEVER, catchError, defer, of, tap, type Observable } from 'rxjs';
+import type { RecoveryDecision } from '../contract/recovery.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { CallContext } from './call-context.ts';
-import { FailedCall, refused } from './failed-call.ts';
+import { FailedCall, asOutcome, refused } from './failed-call.ts';
 import { readInput } from './request.ts';
 import type { CallOutcome } from './result.ts';
 import { attemptsAt } from './tool-attempts.ts';
 
-/** After a failure that is to be followed by another tool: that tool, under its own policy and breaker, and so on. */
+/**
+ * After a failure that is to be followed by another tool: that tool, under its own policy and breaker, and so on (R-6.2). After any other the failure
+ * becomes a value: the boundary of the call.
+ */
 export const withAlternatives =
   (context: CallContext) =>
   (source: Observable<CallOutcome>): Observable<CallOutcome> =>
     source.pipe(
-      catchError((failed: unknown) => {
-        if (!(failed instanceof FailedCall) || failed.decision.strategy !== 'alternative') return throwError(() => failed);
-        const { toolName } = failed.decision;
-        return toolName === undefined ? throwError(() => failed) : defer(() => alternative(context, failed, toolName)).pipe(withAlternatives(context));
+      catchError((thrown: unknown) => {
+        const { strategy, toolName } = thrown instanceof FailedCall ? thrown.decision : NOTHING_DECIDED;
+        if (strategy !== 'alternative' || toolName === undefined) return of(asOutcome(context, thrown));
+        return defer(() => alternative(context, thrown as FailedCall, toolName)).pipe(withAlternatives(context));
       }),
     );
+
+const NOTHING_DECIDED: Partial<RecoveryDecision> = {};
 
 const alternative = (context: CallContext, { failure, untried }: FailedCall, toolName: string): Observable<CallOutcome> => {
   const { layer, site, call } = context;

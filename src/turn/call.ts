@@ -1,4 +1,4 @@
-import { NEVER, Observable, defer, isObservable, map, mergeMap, of, switchMap, take, takeUntil, tap, type Subscription } from 'rxjs';
+import { NEVER, Observable, defer, isObservable, map, mergeMap, of, switchMap, take, takeUntil, type Subscription } from 'rxjs';
 import type { ToolExecutionError } from '../contract/tool-error.ts';
 import { held } from '../operators/held.ts';
 import { withAlternatives } from './alternatives.ts';
@@ -6,7 +6,7 @@ import type { CallContext } from './call-context.ts';
 import { SETTLED } from './call-state.ts';
 import { callSteps, type CallStep } from './call-steps.ts';
 import { endedBy } from './decide.ts';
-import { asValue, refusedCall } from './failed-call.ts';
+import { refusedCall } from './failed-call.ts';
 import type { HookRunner } from './hooks.ts';
 import { idempotentCall, sayingRecord } from './idempotent-call.ts';
 import { listenOutside } from './outside.ts';
@@ -39,13 +39,11 @@ export const callOutcome = (context: CallContext, tool?: GuardedTool, malformed?
       // Whoever heard that may have ended the call.
       return context.isOver ? NEVER : outcomeOf(context, tool, malformed);
     }).pipe(held((own) => (work = own)));
-    const ended$ = endings(context).pipe(
-      tap((ending) => {
-        work?.unsubscribe();
-        subscriber.next(told(context, endedOutcome(context, ending)));
-        subscriber.complete();
-      }),
-    );
+    const ended$ = endings(context, (ending) => {
+      work?.unsubscribe();
+      subscriber.next(told(context, endedOutcome(context, ending)));
+      subscriber.complete();
+    });
     outcome$
       .pipe(
         takeUntil(ended$),
@@ -69,13 +67,12 @@ const outcomeOf = (context: CallContext, tool: GuardedTool | undefined, malforme
   return hooks === undefined ? outcome$ : outcome$.pipe(mergeMap((outcome) => heardByHooks(hooks, context, outcome)));
 };
 
-/** `dedupe(alternatives(retry(...)))`; failures travel in the error channel up to `asValue`. */
+/** `dedupe(alternatives(retry(...)))`; failures travel in the error channel up to `withAlternatives`. */
 const acting = (context: CallContext, step: CallStep): Observable<CallOutcome> =>
   step.act === 'refuse'
     ? refusedCall(context, step.error)
     : attemptsAt(context, step.guarded, step.input, step.alternatives).pipe(
         withAlternatives(context),
-        asValue(context),
         idempotentCall(context, step.guarded, step.key),
       );
 
@@ -98,11 +95,14 @@ const heardByHooks = (hooks: HookRunner, context: CallContext, outcome: CallOutc
   );
 };
 
-/** What ends it from outside: its caller, its turn, its layer, its deadline. */
-const endings = (context: CallContext): Observable<ToolExecutionError> =>
+/** What ends it from outside, told before it is emitted: its caller, its turn, its layer, its deadline. */
+const endings = (context: CallContext, ended: (ending: ToolExecutionError) => void): Observable<void> =>
   new Observable((subscriber) => {
     const outside = listenOutside(context, (ending) => context.end(ending));
-    context.onEnd((ending) => subscriber.next(ending));
+    context.onEnd((ending) => {
+      ended(ending);
+      subscriber.next();
+    });
     return outside === undefined ? undefined : () => outside.cancel();
   });
 

@@ -20,8 +20,8 @@ export class FailedCall {
   }
 }
 
-/** The failure as a value: the only place where the error channel ends. */
-const asOutcome = (context: CallContext, thrown: unknown): CallOutcome => {
+/** A failure as a value: where the error channel ends. */
+export const asOutcome = (context: CallContext, thrown: unknown): CallOutcome => {
   // Anything else is a defect of ours, which is not to be told as a tool's failure.
   if (!(thrown instanceof FailedCall)) throw thrown;
   return { result: failureResult(context.history, thrown.failure), error: thrown.failure.error };
@@ -44,10 +44,5 @@ export const refused = (context: CallContext, error: ToolExecutionError, alterna
   });
 
 /** A call that is refused, as the outcome that its caller gets. */
-export const refusedCall = (context: CallContext, error: ToolExecutionError): Observable<CallOutcome> => refused(context, error).pipe(asValue(context));
-
-/** The boundary: a failure becomes a value. */
-export const asValue =
-  (context: CallContext) =>
-  (source: Observable<CallOutcome>): Observable<CallOutcome> =>
-    source.pipe(catchError((thrown: unknown) => of(asOutcome(context, thrown))));
+export const refusedCall = (context: CallContext, error: ToolExecutionError): Observable<CallOutcome> =>
+  refused(context, error).pipe(catchError((thrown: unknown) => of(asOutcome(context, thrown))));

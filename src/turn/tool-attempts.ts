@@ -32,14 +32,10 @@ export const attemptsAt = (context: CallContext, guarded: GuardedTool, input: un
 /** One attempt, from its admission to its end. */
 const attempt = (execution: ToolExecution): Observable<CallOutcome> =>
   new Observable((subscriber) => {
-    let isStarting = true;
-    subscriber.add(() => {
-      // Left while it starts, there is nothing to take down yet.
-      if (isStarting) execution.left();
-    });
+    // Added first: it may be left while it starts, and get a permit all the same.
+    subscriber.add(() => execution.left());
     started(execution).subscribe(subscriber);
-    isStarting = false;
-    return () => execution.left();
+    if (subscriber.closed) execution.left();
   });
 
 /** @throws ToolExecutionError of an attempt that is not admitted, or too late */

@@ -5,10 +5,10 @@ export const OPERATORS: readonly MutatedFile[] = [
   {
     file: 'operators/hedge.ts',
     mutants: [
-      ['R-2.6 a hedge is charged once', 'budget?.recordRetry(now);', 'budget?.recordRetry(now);\n            budget?.recordRetry(now);'],
-      ['a loser is measured as far as it came', 'winner !== undefined && measure()', 'undefined'],
-      ['so many hedges beside the first', 'started > maxHedges', 'started >= maxHedges'],
-      ['a hedge that the budget does not allow is not made', 'if (budget?.available(now) === false) return;', ''],
+      ['R-2.6 a hedge is charged once', 'tap(() => budget?.recordRetry(runtime.now())),', 'tap(() => budget?.recordRetry(runtime.now())), tap(() => budget?.recordRetry(runtime.now())),'],
+      ['a loser is measured as far as it came', 'for (const atMs of startedAtMs.values()) latencies', 'for (const atMs of [startedAtMs.get(number) ?? 0]) latencies'],
+      ['so many hedges beside the first', 'number >= maxHedges', 'number + 1 >= maxHedges'],
+      ['a hedge that the budget does not allow is not made', 'filter(() => budget?.available(runtime.now()) !== false),', ''],
     ],
   },
   {
