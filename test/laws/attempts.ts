@@ -77,9 +77,9 @@ export const scenarioOf = (guarded: fc.Arbitrary<Scenario['guards']>): fc.Arbitr
   fc
     .record({
       attempts: fc.array(behaviour, { minLength: 1, maxLength: 8 }),
-      calls: fc.array(call, { minLength: 1, maxLength: 4 }),
+      calls: fc.oneof(fc.array(call, { minLength: 1, maxLength: 4 }), fc.tuple(call)),
       canceledBy: fc.constantFrom(undefined, undefined, 'open' as const, 'half_open' as const, 'closed' as const, 'abort' as const),
-      lateMs: fc.constantFrom(0, 0, 0, 120),
+      lateMs: fc.constantFrom(0, 120),
       guards: guarded,
       seed: fc.nat(),
     })

@@ -1,8 +1,11 @@
 import fc from 'fast-check';
 import { Observable, filter, map } from 'rxjs';
 import { createSpillway, type ToolEvent } from 'spillway';
-import { expect, it } from 'vitest';
-import { guards, meaningOf, nameOf, nameOfMessage, observe, scenarioOf, watchedBreaker, watchedReference, type Way, type Work } from './attempts.ts';
+import { it } from 'vitest';
+import { guards, meaningOf, nameOf, nameOfMessage, observe, scenarioOf, watchedBreaker, watchedReference, type Scenario, type Way, type Work } from './attempts.ts';
+import { expectToBeSeen, expectToHold, type Law } from './law.ts';
+import { plantedIn } from './planted.ts';
+import { IN_CALL } from './plants.ts';
 import { call, type Outcome } from './reference/call.ts';
 import { createBreaker } from './reference/operators.ts';
 
@@ -19,10 +22,10 @@ const byReference: Way = ({ guards: { timeoutMs = 0, retry = {}, breaker: option
 type Settled = Extract<ToolEvent, { type: 'settled' }>;
 const worded = ({ result: { status, attempts, output, error } }: Settled): string => `${status} after ${attempts}: ${error === undefined ? String(output?.content) : nameOfMessage(error.message, error.code)}`;
 
-const byLayer: Way = ({ guards: { timeoutMs = 0, retry = {}, breaker = {} } }, runtime) => {
+const byLayer = (create: typeof createSpillway): Way => ({ guards: { timeoutMs = 0, retry = {}, breaker = {} } }, runtime) => {
   let work: Work;
   const tried = { name: 'tried', policy: { timeoutMs, retry, breaker }, execute: (_: unknown, { signal }: { readonly signal: AbortSignal }) => work(signal) };
-  const layer = createSpillway({ runtime, retryBudget: false, tools: [tried] });
+  const layer = create({ runtime, retryBudget: false, tools: [tried] });
   return {
     breaker: watchedBreaker(layer.breakers.get('tried')),
     takesSignals: true,
@@ -37,11 +40,17 @@ const byLayer: Way = ({ guards: { timeoutMs = 0, retry = {}, breaker = {} } }, r
   };
 };
 
-it('R-8.2 a call', () => {
-  fc.assert(
-    fc.property(scenarioOf(fc.record(guards)), (given) => {
-      expect(observe(given, byLayer)).toStrictEqual(observe(given, byReference));
-    }),
-    { numRuns: Number(process.env.RUNS ?? 5_000) },
-  );
-}, 600_000);
+const scenario = scenarioOf(fc.record(guards));
+const law =
+  (create: typeof createSpillway): Law<Scenario> =>
+  (given) => ({ actual: { call: observe(given, byLayer(create)) }, expected: observe(given, byReference) });
+const ENDS = ['is aborted', 'breaker open', 'breaker half_open', 'success after 2', 'circuit_open after 0', 'retry_exhausted', 'timeout after 1', 'retriable_error after 1', 'error after 1: permanent', 'error after 1: canceled', 'error after 0: canceled'];
+
+it('R-8.2 R-2.8 a call of a layer is its attempts guarded, in status, output, instants, states and signals', () => {
+  expectToHold(scenario, law(createSpillway), ENDS);
+});
+
+it.each(IN_CALL)('R-8.2 the law of calls sees a mistake: $mistake', async (plant) => {
+  const planted = (await import(/* @vite-ignore */ plantedIn('spillway.ts', plant))) as { readonly createSpillway: typeof createSpillway };
+  expectToBeSeen(scenario, law(planted.createSpillway));
+});

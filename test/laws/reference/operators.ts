@@ -13,7 +13,7 @@ export type Operator = (source: Observable<unknown>) => Observable<unknown>;
 /** The two errors that are made here. */
 export const TIMEOUT: Error = new Error('timeout');
 export const CIRCUIT_OPEN: Error = new Error('circuit_open');
-const untilDue = (ms: number, { after }: Runtime): Observable<unknown> => after(ms).pipe(concatMap(() => after(0)), concatMap(() => after(0)));
+export const untilDue = (ms: number, { after }: Runtime): Observable<unknown> => after(ms).pipe(concatMap(() => after(0)), concatMap(() => after(0)));
 
 /** a fresh signal for each attempt, aborted when the attempt is left before its end. */
 export const abortable = (work: (signal: AbortSignal) => Observable<unknown>): Observable<unknown> =>
