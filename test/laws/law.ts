@@ -6,10 +6,17 @@ const SCENARIOS = Number(process.env['LAW_SCENARIOS'] ?? 5_000);
 /** What fewer scenarios reach proves nothing. */
 const REACHED_MIN = 20;
 
-/** What can be seen of a scenario, `instant what` by line: of the ways that are compared, by name, and of the reference. */
-export type Law<Scenario> = (given: Scenario) => { readonly actual: Readonly<Record<string, readonly string[]>>; readonly expected: readonly string[] };
+/** What can be seen of a scenario, a line each: of the ways that are compared, by name, and of the reference. */
+export type Law<Scenario> = (given: Scenario) => {
+  readonly actual: Readonly<Record<string, readonly string[]>>;
+  readonly expected: readonly string[];
+};
 
-const property = <Scenario>(scenario: fc.Arbitrary<Scenario>, law: Law<Scenario>, seen?: (expected: readonly string[]) => void): fc.IProperty<[Scenario]> =>
+const property = <Scenario>(
+  scenario: fc.Arbitrary<Scenario>,
+  law: Law<Scenario>,
+  seen?: (expected: readonly string[]) => void,
+): fc.IProperty<[Scenario]> =>
   fc.property(scenario, (given) => {
     const { actual, expected } = law(given);
     for (const [name, lines] of Object.entries(actual)) expect(lines, name).toStrictEqual(expected);
@@ -21,7 +28,11 @@ const property = <Scenario>(scenario: fc.Arbitrary<Scenario>, law: Law<Scenario>
  *
  * @param needed what has to be seen in some scenarios, or they would be the wrong ones
  */
-export const expectToHold = <Scenario>(scenario: fc.Arbitrary<Scenario>, law: Law<Scenario>, needed: readonly string[]): void => {
+export const expectToHold = <Scenario>(
+  scenario: fc.Arbitrary<Scenario>,
+  law: Law<Scenario>,
+  needed: readonly string[],
+): void => {
   const reached = new Map(needed.map((what) => [what, 0]));
   const seen = (expected: readonly string[]): void => {
     for (const [what, times] of reached) if (expected.some((line) => line.includes(what))) reached.set(what, times + 1);

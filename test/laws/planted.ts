@@ -17,7 +17,8 @@ const src = fileURLToPath(new URL('../../src/', import.meta.url));
 const QUERY = '?planted=';
 
 /** The address of a module of `src` as it is with a mistake planted in it or beneath it. */
-export const plantedIn = (path: string, plant: Plant): string => `${src}${path}${QUERY}${encodeURIComponent(JSON.stringify(plant))}`;
+export const plantedIn = (path: string, plant: Plant): string =>
+  `${src}${path}${QUERY}${encodeURIComponent(JSON.stringify(plant))}`;
 
 interface Planted {
   readonly file: string;
@@ -36,7 +37,9 @@ const imports = new Map<string, readonly string[]>();
 const importsOf = (file: string): readonly string[] => {
   const known = imports.get(file);
   if (known !== undefined) return known;
-  const statements = readFileSync(`${src}${file}`, 'utf8').matchAll(/^(?:import|export)\s+(?!type\b)[^'";]*?from\s+'(\.[^']+)'/gm);
+  const statements = readFileSync(`${src}${file}`, 'utf8').matchAll(
+    /^(?:import|export)\s+(?!type\b)[^'";]*?from\s+'(\.[^']+)'/gm,
+  );
   const found = [...statements].map(([, from = '']) => posix.join(posix.dirname(file), from));
   imports.set(file, found);
   return found;
@@ -50,7 +53,10 @@ const reaches = (file: string, planted: string, seen: Set<string> = new Set()): 
   return importsOf(file).some((imported) => reaches(imported, planted, seen));
 };
 
-/** Makes such copies as they are imported. Of what a copy imports, that is copied which leads to the mistake; all else is shared with the engine. */
+/**
+ * Makes such copies as they are imported. A copy's imports are copies where they lead to the mistake; all else it
+ * shares with the engine.
+ */
 export const plants = (): Plugin => ({
   name: 'planted',
   enforce: 'pre',
@@ -64,7 +70,8 @@ export const plants = (): Plugin => ({
     const here = plantOf(id);
     if (here === undefined || here.file !== here.plant.file) return undefined;
     const { mistake, file, text, instead } = here.plant;
-    if (code.split(text).length !== 2) throw new Error(`${file} does not say "${text}" once any more: plant "${mistake}" in another place`);
+    if (code.split(text).length !== 2)
+      throw new Error(`${file} does not say "${text}" once any more: plant "${mistake}" in another place`);
     return { code: code.replace(text, () => instead), map: null };
   },
 });

@@ -133,7 +133,7 @@ export const IN_TURN: readonly Plant[] = [
   {
     mistake: 'R-5.5 a failed node is covered by dependents that did without it, though they are required',
     file: 'turn/turn-result.ts',
-    text: "usedDefault[dependent] === true || planned[dependent]?.optional === true",
+    text: 'usedDefault[dependent] === true || planned[dependent]?.optional === true',
     instead: 'true',
   },
 ];

@@ -1,22 +1,4 @@
-import type { NodeState } from '../../../src/contract/turn.ts';
-import type { Outcome } from './call.ts';
-
-export interface Settled {
-  readonly index: number;
-  readonly state: NodeState;
-  readonly outcome?: Outcome;
-}
-/** A node as a turn's result looks at it. */
-interface Planned {
-  readonly needs: readonly number[];
-  readonly optional: boolean;
-  readonly hasRun: () => boolean;
-}
-export interface Turn {
-  readonly nodes: readonly Settled[];
-  readonly status: string;
-  readonly executedTools: number;
-}
+import type { Planned, Settled, Turn } from './shapes.ts';
 
 export const hasValue = ({ state }: Settled): boolean => state === 'succeeded' || state === 'defaulted';
 
@@ -24,7 +6,11 @@ export const hasValue = ({ state }: Settled): boolean => state === 'succeeded' |
  * R-5.5.
  * @param withDefault the places of the nodes that ran with their default
  */
-export const turnResult = (planned: readonly Planned[], nodes: readonly Settled[], withDefault: ReadonlySet<number>): Turn => {
+export const turnResult = (
+  planned: readonly Planned[],
+  nodes: readonly Settled[],
+  withDefault: ReadonlySet<number>,
+): Turn => {
   const executedTools = planned.filter(({ hasRun }) => hasRun()).length;
   const isCovered = (index: number): boolean => {
     const dependents = planned.flatMap((node, place) => (node.needs.includes(index) ? [{ ...node, place }] : []));
