@@ -16,6 +16,8 @@ export interface Question {
   readonly ratios: Readonly<Record<string, number>>;
   /** Memory, worded: kilobytes per unit. */
   readonly kilobytes?: Readonly<Record<string, number>>;
+  /** The same as a table, by line, where that is easier to read. */
+  readonly table?: readonly string[];
   /** What these should come to. */
   readonly targets?: readonly Target[];
 }

@@ -7,6 +7,7 @@ import { benchmarkKey } from './key.ts';
 import { benchmarkLangGraph } from './langgraph.ts';
 import { isMet, type Question, type Target } from './measure.ts';
 import { benchmarkMemory } from './memory.ts';
+import { benchmarkOperatorCosts } from './operator-costs.ts';
 import { benchmarkPending } from './pending.ts';
 import { benchmarkRedis } from './redis.ts';
 import { benchmarkScaling } from './scaling.ts';
@@ -20,6 +21,7 @@ const BENCHMARKS: ReadonlyArray<readonly [ask: () => Promise<Question>, targets?
   [benchmarkBreaker],
   [benchmarkGuard],
   [benchmarkFailing],
+  [benchmarkOperatorCosts],
   [benchmarkExecute],
   [benchmarkTrace],
   [benchmarkKey, keyTargets],
@@ -38,8 +40,9 @@ const date = new Date().toISOString().slice(0, 10);
 const short = (value: number): string => (value >= 100 ? value.toFixed(0) : value.toPrecision(3));
 const limitOf = ({ limit, atLeast, unit }: Target): string => `${atLeast === true ? '>=' : '<='} ${limit} ${unit}`;
 
-const print = ({ question, figures, ratios, kilobytes = {}, targets = [] }: Question): void => {
+const print = ({ question, figures, ratios, kilobytes = {}, table: lines, targets = [] }: Question): void => {
   process.stdout.write(`\n${question}\n`);
+  if (lines !== undefined) return void process.stdout.write(`${lines.join('\n')}\n`);
   for (const { name, usPerUnit } of figures) process.stdout.write(`  ${usPerUnit.toFixed(2).padStart(9)} us  ${name}\n`);
   for (const [name, ratio] of Object.entries(ratios)) process.stdout.write(`  ${ratio.toFixed(2).padStart(9)} x   ${name}\n`);
   for (const [name, size] of Object.entries(kilobytes)) process.stdout.write(`  ${size.toFixed(2).padStart(9)} KB  ${name}\n`);

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { configDefaults, type ViteUserConfig } from 'vitest/config';
+import { plants } from './laws/planted.ts';
 import { leftOut } from './left-out.ts';
 
 const source = (path: string): string => fileURLToPath(new URL(`../src/${path}`, import.meta.url));
@@ -9,6 +10,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 /** Tests import the package as its users do. */
 const config: ViteUserConfig = {
   root,
+  plugins: [plants()],
   resolve: {
     alias: [
       { find: /^spillway$/, replacement: source('index.ts') },

@@ -8,8 +8,9 @@ import { startWork } from './output.ts';
  * Work that has settled is not aborted after the fact.
  *
  * ```
- * abortable(work)            ----(a|)
- * unsubscribed               --!       the signal is aborted at that instant
+ * work              ----(a|)
+ * abortable(work)   ----(a|)
+ * unsubscribed      --!          the signal is aborted at that instant
  * ```
  *
  * @param start gives a value, a Promise, an Observable or an AsyncIterable; a synchronous throw becomes the stream's error

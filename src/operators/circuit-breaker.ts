@@ -44,9 +44,10 @@ const settleBy = (outcome: (error: unknown) => BreakerOutcome): Settle => (permi
  * Guards a stream with a breaker: each subscription asks for admission, and tells how it ended.
  *
  * ```
- * source                   --#        (transient, the fifth in a row)
- * circuitBreaker(breaker)  --#        the breaker opens at that instant
- * the next subscription    #          `circuit_open`; the source is not subscribed to
+ * source                   --#      a transient failure, the fifth in a row
+ * circuitBreaker(breaker)  --#
+ * breaker.state$           c-o      closed, and open from that instant on
+ * the next subscription       #     `circuit_open` at once; the source is not subscribed to
  * ```
  *
  * Emits what the source emits. An error of the source passes through, once it is counted: transient is a failure, permanent but answered by

@@ -114,6 +114,13 @@ const runOf = <T>(settings: Settings): IdempotentRun<T> => {
  * Runs a stream once per key, whoever subscribes and in whichever process: a second subscriber waits for the first and gets its values, and so
  * does everyone after it for as long as they are kept (R-9.4). Values pass as they come; the end is told once it is recorded.
  *
+ * ```
+ * source                -a-b-|              is subscribed to once
+ * dedupe(store, key)    -a-b-|
+ * one that waits          ---(ab|)          gets its values once they are recorded
+ * one that comes late            (ab|)
+ * ```
+ *
  * Without the outcome of the first there is none: one that fails replays its error (a `ToolExecutionError`), and one whose subscriber left before
  * its first value leaves the key blocked until it is cleared with `store.delete(key)`, since it may have taken effect. When others of this process wait, it
  * runs on without its subscriber. Exactly-once effects need the key checked at the resource: a worker that is killed runs again.

@@ -76,9 +76,9 @@ const isBreaker = (breaker: Breaker | BreakerOptions): breaker is Breaker => typ
  * where it was asked for.
  *
  * ```
- * first attempt hangs                       --------
- * second attempt fails                            -#
- * third attempt succeeds                             -a-|
+ * first attempt                             --------         hangs
+ * second attempt                                  -#         fails
+ * third attempt                                      -a-|    succeeds
  * guard({ timeoutMs: 4, breaker, retry })   ----------a-|    with backoffs of 2 ms
  * ```
  *

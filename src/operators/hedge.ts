@@ -25,6 +25,12 @@ const WINDOW = 100;
  * Starts a second attempt when the first is slower than usual: the first to emit wins, and the loser is unsubscribed.
  * For sources without effects: both attempts may run.
  *
+ * ```
+ * first attempt           --------a|
+ * second attempt             --b|
+ * hedge({ delayMs: 3 })   -----b|       the first attempt is unsubscribed when b is there
+ * ```
+ *
  * An attempt that fails while another runs drops out of the race; the error of the last one is the stream's. An early failure is not hedged:
  * that is what `retryBackoff` is for. What all subscriptions of one `hedge()` measure is shared, so make it once per tool.
  *

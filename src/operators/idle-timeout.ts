@@ -12,7 +12,7 @@ import { limitedBy } from './limited-by.ts';
  * ```
  * source                      -----------------b|
  * activity$                   --a---a---------a--
- * idleTimeout(6, activity$)   ------------#
+ * idleTimeout(6, activity$)   ------------#          six milliseconds after the second activity
  * ```
  *
  * @param idleTimeoutMs the longest silence in milliseconds, above 0

@@ -20,10 +20,17 @@ import { attemptsAt } from './tool-attempts.ts';
  * Emits exactly one outcome; a tool's failure is a value in it. Unsubscribing cancels it.
  *
  * ```
- * first attempt    --#
- * second attempt       ----a|
- * call             --------o|      one outcome, recorded where it has a key
- * canceled         ----!c|         or how it was ended from outside
+ * first attempt      --#
+ * backoff of 2 ms      --
+ * second attempt         ----(a|)
+ * call               --------(s|)     one outcome: success, with the output of the second attempt
+ * ```
+ *
+ * ```
+ * first attempt      --#
+ * second attempt         ----(a|)
+ * caller aborts      ------!
+ * call               ------(c|)       canceled, and the second attempt was aborted before that was told
  * ```
  */
 export const callOutcome = (context: CallContext, tool?: GuardedTool, malformed?: ToolExecutionError): Observable<CallOutcome> =>

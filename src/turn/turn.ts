@@ -63,12 +63,23 @@ const aborted = (signal: AbortSignal | undefined): Observable<CutShort> => {
  * Runs a plan: nodes start as soon as their needs have settled, results are kept whatever else fails, and at its deadline the turn settles
  * with what it has. Emits the turn's events and those of its calls; the last one is `settled`. Unsubscribing cancels everything.
  *
+ * A node is joined of its needs:
+ *
  * ```
- * flights             ----a|
- * hotels              --------b|
- * book (needs both)           ----c|
+ * flights             ----(a|)
+ * hotels              --------(b|)
+ * book (needs both)           ----(c|)
  * deadline            ----------------!
- * turn                ------------s|      settled; had the deadline come first, with what was there by then
+ * turn                ------------(s|)     settled, with three values
+ * ```
+ *
+ * The deadline harvests:
+ *
+ * ```
+ * flights             ----(a|)
+ * hotels              --------------(b|)   goes on where `onDeadline` is `detach`, and nobody here hears of it
+ * deadline            ----------!
+ * turn                ----------(s|)       settled: flights succeeded, the other two timed out; book never started
  * ```
  */
 export function runTurn(layer: Layer, plan: Plan, options: TurnOptions = {}): Observable<TurnEvent> {

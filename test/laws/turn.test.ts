@@ -1,158 +1,242 @@
 import fc from 'fast-check';
-import { Subject } from 'rxjs';
-import { expect, it } from 'vitest';
-import { createSpillway, plan, tool, type NodeState, type PlanNode, type TurnResult } from '../../src/index.ts';
-import { virtualRuntime, type VirtualRuntime } from '../../src/testing/index.ts';
+import { NEVER, Observable, type Subscription } from 'rxjs';
+import { TestScheduler } from 'rxjs/testing';
+import {
+  createSpillway,
+  plan,
+  type BreakerOptions,
+  type PlanNode,
+  type RetryPolicy,
+  type Runtime,
+  type TurnEvent,
+  type TurnResult,
+} from 'spillway';
+import { runtimeOn } from 'spillway/testing';
+import { it } from 'vitest';
+import { counting } from '../support.ts';
+import { behaviour, guards, meaningOf, nameOf, nameOfMessage, working, type Behaviour } from './attempts.ts';
+import { call } from './reference/call.ts';
+import { createBreaker } from './reference/breaker.ts';
+import type { Node, Settled } from './reference/shapes.ts';
+import { turn } from './reference/turn.ts';
+import { expectToBeSeen, expectToHold, type Law } from './law.ts';
+import { plantedIn } from './planted.ts';
+import { IN_TURN } from './plants.ts';
 
-/** A turn against a model of a page: which nodes run and how each ends, whatever order their tools answer in. */
-const DEADLINE_MS = 100;
-
-interface Shape {
+interface Planned {
+  /** Which of the nodes before it it needs. */
+  readonly needs: readonly boolean[];
+  readonly optional: boolean;
+  readonly hasDefault: boolean;
+  readonly tool: 'search' | 'book';
+  /** Its attempts, over and over. */
+  readonly attempts: readonly Behaviour[];
+}
+interface Scenario {
+  readonly nodes: readonly Planned[];
+  readonly timeoutMs: number;
   readonly concurrency: number;
-  /** By node: which of the nodes before it it needs, and what becomes of it when one of them has no value. */
-  readonly nodes: ReadonlyArray<{ readonly needs: readonly boolean[]; readonly optional: boolean; readonly hasDefault: boolean }>;
+  readonly onDeadline: 'detach' | 'abort';
+  readonly cancelMs: number | undefined;
+  readonly by: 'leaving' | 'signal';
+  readonly policy: {
+    readonly timeoutMs: number;
+    readonly retry: Partial<RetryPolicy>;
+    readonly breaker: BreakerOptions;
+  };
+  readonly seed: number;
 }
 
-const idOf = (place: number): string => `n${place}`;
-const needsOf = ({ nodes }: Shape, place: number): number[] => Array.from({ length: place }, (_, need) => need).filter((need) => nodes[place]?.needs[need] === true);
-
-class Model {
-  readonly shape: Shape;
-  readonly states: Array<NodeState | 'running' | undefined>;
-  readonly stoodIn: boolean[];
-  readonly ready: number[] = [];
-  nowMs = 0;
-
-  constructor(shape: Shape) {
-    this.shape = shape;
-    this.states = shape.nodes.map(() => undefined);
-    this.stoodIn = shape.nodes.map(() => false);
-    this.#advance();
-  }
-
-  get running(): number[] {
-    return this.states.flatMap((state, place) => (state === 'running' ? [place] : []));
-  }
-
-  get over(): boolean {
-    return this.states.every((state) => state !== undefined && state !== 'running');
-  }
-
-  answers(place: number, good: boolean): void {
-    this.states[place] = good ? (this.stoodIn[place] === true ? 'defaulted' : 'succeeded') : 'failed';
-    this.#advance();
-  }
-
-  cut(state: 'timed_out' | 'canceled'): void {
-    this.states.forEach((now, place) => {
-      if (now === undefined || now === 'running') this.states[place] = state;
-    });
-  }
-
-  /** What has become ready starts in the order in which it did, while there are places. */
-  #advance(): void {
-    for (;;) {
-      this.shape.nodes.forEach((_, place) => {
-        const settled = needsOf(this.shape, place).every((need) => this.states[need] !== undefined && this.states[need] !== 'running');
-        if (settled && this.states[place] === undefined && !this.ready.includes(place)) this.ready.push(place);
-      });
-      // One at a time: a skip makes others ready before the next one is looked at.
-      const next = this.running.length < this.shape.concurrency ? this.ready.shift() : undefined;
-      if (next === undefined) return;
-      this.#arrives(next);
-    }
-  }
-
-  #arrives(place: number): void {
-    const node = this.shape.nodes[place];
-    const lacks = needsOf(this.shape, place).some((need) => this.states[need] !== 'succeeded' && this.states[need] !== 'defaulted');
-    if (lacks && node?.hasDefault !== true) this.states[place] = 'skipped';
-    else {
-      this.stoodIn[place] = lacks;
-      this.states[place] = 'running';
-    }
-  }
-}
-
-class Real {
-  readonly runtime: VirtualRuntime = virtualRuntime();
-  readonly caller: AbortController = new AbortController();
-  readonly answers = new Map<number, Subject<string>>();
-  result: TurnResult | undefined;
-
-  constructor(shape: Shape) {
-    const work = tool({
-      name: 'work',
-      policy: { breaker: false, retry: { maxAttempts: 1 } },
-      execute: (place: unknown) => {
-        const answer = new Subject<string>();
-        this.answers.set(Number(place), answer);
-        return answer;
-      },
-    });
-    const nodes = shape.nodes.map(({ optional, hasDefault }, place): PlanNode => {
-      const needs = needsOf(shape, place).map(idOf);
-      // A default on a node without needs is refused.
-      return { id: idOf(place), tool: 'work', input: place, needs, optional, ...(hasDefault && needs.length > 0 ? { default: 'none' } : {}) };
-    });
-    createSpillway({ tools: [work], runtime: this.runtime })
-      .turn(plan.from(nodes, { timeoutMs: DEADLINE_MS, concurrency: shape.concurrency, onDeadline: 'abort' }), { signal: this.caller.signal })
-      .subscribe((event) => {
-        if (event.source === 'turn' && event.type === 'settled') this.result = event.result;
-      });
-  }
-
-  agrees(model: Model): void {
-    const started = [...this.answers.keys()];
-    expect(started.filter((place) => model.states[place] === 'running').toSorted((a, b) => a - b)).toStrictEqual(model.running);
-    expect(started.filter((place) => model.states[place] === undefined || model.states[place] === 'skipped')).toStrictEqual([]);
-    expect(this.result?.nodes.map(({ state }) => state)).toStrictEqual(model.over ? model.states : undefined);
-    if (model.over) expect(this.runtime.pending).toBe(0);
-  }
-}
-
-type Command = fc.AsyncCommand<Model, Real>;
-const command = (name: string, run: (model: Model, real: Real) => Promise<void> | void): Command => ({
-  check: ({ over }) => !over,
-  run: async (model, real) => {
-    await run(model, real);
-    real.agrees(model);
-  },
-  toString: () => name,
+const NODES_MAX = 7;
+const node: fc.Arbitrary<Planned> = fc.record({
+  needs: fc.array(fc.constantFrom(true, false, false), { minLength: NODES_MAX, maxLength: NODES_MAX }),
+  optional: fc.boolean(),
+  hasDefault: fc.boolean(),
+  tool: fc.constantFrom('search', 'book'),
+  attempts: fc.array(behaviour, { minLength: 1, maxLength: 3 }),
 });
-const settles = (pick: number, good: boolean): Command =>
-  command(`${good ? 'succeed' : 'fail'} ${pick}`, (model, real) => {
-    const place = model.running[pick % Math.max(1, model.running.length)];
-    if (place === undefined) return;
-    const pending = real.answers.get(place);
-    model.answers(place, good);
-    if (good) {
-      pending?.next('done');
-      pending?.complete();
-    } else pending?.error(Object.assign(new Error('no'), { status: 404 }));
-  });
-const pass = (ms: number): Command =>
-  command(`pass ${ms}`, async (model, real) => {
-    model.nowMs += ms;
-    if (model.nowMs >= DEADLINE_MS) model.cut('timed_out');
-    await real.runtime.advance(ms);
-  });
-const cancel = command('cancel', (model, real) => {
-  model.cut('canceled');
-  real.caller.abort();
-});
-
-const shape: fc.Arbitrary<Shape> = fc.record({
+const scenario: fc.Arbitrary<Scenario> = fc.record({
+  nodes: fc.array(node, { minLength: 1, maxLength: NODES_MAX, size: 'max' }),
+  timeoutMs: fc.constantFrom(50, 100, 150, 400, 10_000),
   concurrency: fc.constantFrom(1, 2, 100),
-  nodes: fc.array(fc.record({ needs: fc.array(fc.boolean(), { minLength: 6, maxLength: 6 }), optional: fc.boolean(), hasDefault: fc.boolean() }), { minLength: 1, maxLength: 6 }),
+  onDeadline: fc.constantFrom('detach', 'abort'),
+  cancelMs: fc.option(fc.constantFrom(0, 20, 100, 150), { nil: undefined, freq: 4 }),
+  by: fc.constantFrom('leaving', 'signal'),
+  policy: fc.record(guards),
+  seed: fc.nat(),
 });
-const answered = fc.tuple(fc.nat({ max: 5 }), fc.boolean()).map(([pick, good]) => settles(pick, good));
-const commands = fc.commands([answered, answered, answered, answered, fc.constantFrom(0, 20, 50).map(pass), fc.constant(cancel)], { maxCommands: 16 });
 
-it('R-5 a turn does what its model does', async () => {
-  const law = fc.asyncProperty(shape, commands, async (given, run) => {
-    const setup = (): { model: Model; real: Real } => ({ model: new Model(given), real: new Real(given) });
-    await fc.asyncModelRun(setup, run);
+const needsOf = ({ nodes }: Scenario, place: number): number[] =>
+  Array.from({ length: place }, (_, need) => need).filter((need) => nodes[place]?.needs[need] === true);
+const idOf = (place: number): string => `n${place}`;
+const DEFAULT = 'a default';
+
+/** What can be seen of a run, told to a log as `instant what`. */
+interface World {
+  readonly runtime: Runtime;
+  readonly log: (what: string) => void;
+  /** What a node's tool does, attempt by attempt. */
+  readonly work: (place: number, input: unknown, signal: AbortSignal) => Observable<unknown>;
+  readonly hasRun: (place: number) => boolean;
+  readonly aborted$: Observable<unknown>;
+}
+type Way = (given: Scenario, world: World) => Observable<unknown>;
+
+const byReference: Way = (given, { runtime, log, work, hasRun, aborted$ }) => {
+  const { timeoutMs, concurrency, onDeadline, policy } = given;
+  const breakers = { search: createBreaker(policy.breaker, runtime), book: createBreaker(policy.breaker, runtime) };
+  for (const [name, { type$ }] of Object.entries(breakers)) type$.subscribe((type) => log(`${name} is ${type}`));
+  const nodes = given.nodes.map(({ optional, hasDefault, tool }, place): Node => {
+    const needs = needsOf(given, place);
+    return {
+      needs,
+      optional,
+      default: hasDefault && needs.length > 0 ? DEFAULT : undefined,
+      hasRun: () => hasRun(place),
+      call: (values, deadlineMs) => {
+        const input = { place, values: Object.fromEntries(needs.map((need, index) => [idOf(need), values[index]])) };
+        return call(
+          (signal) => work(place, input, signal),
+          { ...policy, breaker: breakers[tool], read: meaningOf, deadlineMs },
+          runtime,
+        );
+      },
+    };
   });
-  await fc.assert(law, { numRuns: 400 });
-}, 60_000);
+  const told = ({ index, state }: Settled): void => log(`${idOf(index)} ${state}`);
+  return new Observable((subscriber) => {
+    const worded = ({
+      status,
+      executedTools,
+      nodes: settled,
+    }: {
+      readonly status: string;
+      readonly executedTools: number;
+      readonly nodes: readonly Settled[];
+    }): string =>
+      JSON.stringify([
+        status,
+        executedTools,
+        settled.map(({ state, outcome }) => [
+          state,
+          outcome && (outcome.error === undefined ? [outcome.value] : nameOf(outcome.error)),
+        ]),
+      ]);
+    return turn(nodes, { timeoutMs, concurrency, onDeadline, aborted$, told }, runtime).subscribe((result) =>
+      subscriber.next(worded(result)),
+    );
+  });
+};
+
+const byLayer =
+  (create: typeof createSpillway): Way =>
+  (given, { runtime, log, work, aborted$ }) => {
+    const { timeoutMs, concurrency, onDeadline, policy } = given;
+    const execute = (
+      { place, ...input }: { readonly place: number },
+      { signal }: { readonly signal: AbortSignal },
+    ): Observable<unknown> => work(place, { place, ...input }, signal);
+    const layer = create({
+      runtime,
+      retryBudget: false,
+      tools: ['search', 'book'].map((name) => ({ name, policy, execute: execute as never })),
+    });
+    for (const name of ['search', 'book'])
+      layer.breakers.get(name).state$.subscribe(({ type }) => log(`${name} is ${type}`));
+    const nodes = given.nodes.map(({ optional, hasDefault, tool }, place): PlanNode => {
+      const needs = needsOf(given, place).map(idOf);
+      // A default on a node without needs is refused.
+      return {
+        id: idOf(place),
+        tool,
+        needs,
+        optional,
+        input: (values: unknown) => ({ place, values }),
+        ...(hasDefault && needs.length > 0 ? { default: DEFAULT } : {}),
+      };
+    });
+    const worded = ({ status, executedTools, nodes: settled }: TurnResult): string =>
+      JSON.stringify([
+        status,
+        executedTools,
+        settled.map(({ state, result }) => [
+          state,
+          result &&
+            (result.error === undefined
+              ? [result.output?.content]
+              : nameOfMessage(result.error.message, result.error.code)),
+        ]),
+      ]);
+    return new Observable((subscriber) => {
+      const caller = new AbortController();
+      subscriber.add(aborted$.subscribe(() => caller.abort()));
+      const hear = (event: TurnEvent): void => {
+        if (event.source !== 'turn') return;
+        if (event.type === 'node_settled') log(`${event.nodeId} ${event.state}`);
+        if (event.type === 'settled') subscriber.next(worded(event.result));
+      };
+      subscriber.add(
+        layer.turn(plan.from(nodes, { timeoutMs, concurrency, onDeadline }), { signal: caller.signal }).subscribe(hear),
+      );
+    });
+  };
+
+const observe = (given: Scenario, way: Way): readonly string[] => {
+  const seen: string[] = [];
+  const scheduler = new TestScheduler(() => undefined);
+  scheduler.run(({ flush }) => {
+    const runtime = counting(runtimeOn(scheduler, given.seed));
+    const log = (what: string): void => void seen.push(`${runtime.now()} ${what}`);
+    const attempts = new Map<number, number>();
+    const work = (place: number, input: unknown, signal: AbortSignal): Observable<unknown> => {
+      const attempt = attempts.get(place) ?? 0;
+      attempts.set(place, attempt + 1);
+      const name = `${idOf(place)}.${attempt}`;
+      log(`attempt ${name} starts with ${JSON.stringify(input)}`);
+      signal.addEventListener('abort', () => log(`attempt ${name} is aborted`));
+      const all = given.nodes[place]?.attempts ?? [];
+      return working(all[attempt % all.length] as Behaviour, name, { runtime, log });
+    };
+    const canceled$ = given.cancelMs === undefined ? NEVER : runtime.after(given.cancelMs);
+    const bySignal = given.by === 'signal';
+    const world: World = {
+      runtime,
+      log,
+      work,
+      hasRun: (place) => attempts.has(place),
+      aborted$: bySignal ? canceled$ : NEVER,
+    };
+    const subscription: Subscription = way(given, world).subscribe((result) => log(`settled: ${String(result)}`));
+    if (!bySignal) canceled$.subscribe(() => subscription.unsubscribe());
+    flush();
+    seen.push(`${runtime.timers} timers left, next die ${runtime.random()}`);
+  });
+  return seen;
+};
+
+const law =
+  (create: typeof createSpillway): Law<Scenario> =>
+  (given) => ({ actual: { turn: observe(given, byLayer(create)) }, expected: observe(given, byReference) });
+const ENDS = [
+  'timed_out',
+  'canceled',
+  'skipped',
+  'defaulted',
+  'is aborted',
+  'is open',
+  '"completed"',
+  '"partial"',
+  '"escalated"',
+  '"failed"',
+];
+
+it('R-5 R-4.4 a turn is the join of its nodes until its deadline, in states, values, instants and result', () => {
+  expectToHold(scenario, law(createSpillway), ENDS);
+}, 240_000);
+
+it.each(IN_TURN)('R-5 the law of turns sees a mistake: $mistake', async (plant) => {
+  const planted = (await import(/* @vite-ignore */ plantedIn('spillway.ts', plant))) as {
+    readonly createSpillway: typeof createSpillway;
+  };
+  expectToBeSeen(scenario, law(planted.createSpillway));
+});

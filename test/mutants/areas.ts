@@ -24,7 +24,7 @@ export const LEFT_OUT: readonly string[] = [
 
 /** Properties over thousands of cases, and whole worlds: asked when the quick ones have noticed nothing. */
 export const SLOW: readonly string[] = [
-  'test/laws/breaker.test.ts', 'test/laws/guard.test.ts', 'test/laws/retry-budget.test.ts', 'test/policy/key-property.test.ts', 'test/entrance/hostile.test.ts',
+  'test/laws/breaker.test.ts', 'test/laws/call.test.ts', 'test/laws/operators.test.ts', 'test/laws/turn.test.ts', 'test/laws/retry-budget.test.ts', 'test/policy/key-property.test.ts', 'test/entrance/hostile.test.ts',
 ];
 
 /** Of files whose tests have a place of their own: where, instead of the area's. */
