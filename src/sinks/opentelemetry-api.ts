@@ -1,3 +1,5 @@
+import { PACKAGE_VERSION } from './version.ts';
+
 /**
  * What of `@opentelemetry/api` is used, from 1.9.0 on. The host hands its own copy in, so that this package needs none and there are not two.
  */
@@ -25,6 +27,7 @@ export interface OtelSpan {
   spanContext(): OtelSpanContext;
   setAttributes(attributes: OtelAttributes): unknown;
   addLink(link: OtelLink): unknown;
+  addEvent(name: string, attributes?: OtelAttributes, time?: number): unknown;
   setStatus(status: { code: number; message?: string }): unknown;
   end(endTime?: number): void;
 }
@@ -47,15 +50,41 @@ export interface OtelObservable {
   addCallback(callback: (observer: OtelObserver) => void | Promise<void>): void;
 }
 
+export interface OtelCounter {
+  add(value: number, attributes?: OtelAttributes): void;
+}
+
+export interface OtelHistogram {
+  record(value: number, attributes?: OtelAttributes): void;
+}
+
 export interface OtelMeter {
-  createCounter(name: string, options?: OtelInstrumentOptions): { add(value: number, attributes?: OtelAttributes): void };
-  createHistogram(name: string, options?: OtelInstrumentOptions): { record(value: number, attributes?: OtelAttributes): void };
+  createCounter(name: string, options?: OtelInstrumentOptions): OtelCounter;
+  createHistogram(name: string, options?: OtelInstrumentOptions): OtelHistogram;
+  createObservableCounter(name: string, options?: OtelInstrumentOptions): OtelObservable;
   createObservableGauge(name: string, options?: OtelInstrumentOptions): OtelObservable;
+}
+
+export interface OtelLogRecord {
+  eventName?: string;
+  severityNumber?: number;
+  severityText?: string;
+  body?: string;
+  attributes?: OtelAttributes;
+}
+
+export interface OtelLogger {
+  emit(record: OtelLogRecord): void;
+}
+
+/** Of what a tracer, a meter or a logger is made: whose telemetry it is, and by which names. */
+export interface OtelScopeOptions {
+  schemaUrl?: string;
 }
 
 export interface OtelApi {
   readonly trace: {
-    getTracer(name: string): OtelTracer;
+    getTracer(name: string, version?: string, options?: OtelScopeOptions): OtelTracer;
     setSpan(context: OtelContext, span: OtelSpan): OtelContext;
     setSpanContext(context: OtelContext, spanContext: OtelSpanContext): OtelContext;
   };
@@ -63,11 +92,21 @@ export interface OtelApi {
     active(): OtelContext;
     with(context: OtelContext, work: () => unknown): unknown;
   };
-  readonly metrics: { getMeter(name: string): OtelMeter };
+  readonly metrics: { getMeter(name: string, version?: string, options?: OtelScopeOptions): OtelMeter };
+  /** Part of the API from 1.10 on; before, `logs` of `@opentelemetry/api-logs`. */
+  readonly logs?: { getLogger(name: string, version?: string, options?: OtelScopeOptions): OtelLogger };
 }
 
 /** `SpanStatusCode.ERROR`. */
 export const STATUS_ERROR = 2;
+/** `SeverityNumber.INFO` and `SeverityNumber.WARN`. */
+export const SEVERITY = { INFO: 9, WARN: 13 } as const;
+
+/**
+ * Whose telemetry it is, and by which names: those of the GenAI semantic conventions v0.1.0, which build on version 1.45.0 of the general ones. The schema
+ * is that of the latter: the former's is of a family that no backend knows how to fetch yet.
+ */
+export const SCOPE: readonly [name: string, version: string, options: OtelScopeOptions] = ['spillway', PACKAGE_VERSION, { schemaUrl: 'https://opentelemetry.io/schemas/1.45.0' }];
 
 const TRACEPARENT = /^[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(?:-|$)/;
 

@@ -1,4 +1,4 @@
-import type { DedupeStep, ToolEvent } from '../contract/event.ts';
+import type { DedupeStep, LayerEvent, ToolEvent } from '../contract/event.ts';
 import { STATUS_ERROR, type OtelApi, type OtelAttributes, type OtelContext, type OtelLink, type OtelSpan, type OtelTracer } from './opentelemetry-api.ts';
 
 /** How spans are made and named. */
@@ -13,14 +13,39 @@ export interface SpanTerms {
 type Started = Extract<ToolEvent, { type: 'call_started' }>;
 type Of<T extends ToolEvent['type']> = Extract<ToolEvent, { type: T }>;
 
+export type BreakerChange = Extract<LayerEvent, { type: 'breaker_changed' }>;
+
+/** The event that spans and logs have of it. */
+export const BREAKER_CHANGED = 'spillway.circuit_breaker.changed';
+
+export const breakerAttributes = ({ toolName, scope, from, to }: Pick<BreakerChange, 'toolName' | 'scope' | 'from' | 'to'>): OtelAttributes => ({
+  'spillway.breaker.name': toolName,
+  ...(scope === '' ? {} : { 'spillway.breaker.scope': scope }),
+  'spillway.breaker.from_state': from,
+  'spillway.breaker.to_state': to,
+});
+
 /** Steps that change how the call ends; the others repeat what its attempts say. */
 const STEPS: readonly DedupeStep[] = ['taken_over', 'waiting', 'replayed', 'conflict', 'busy', 'lease_lost', 'superseded', 'unrecorded', 'unprotected'];
 
+/** Where a call belongs, and what its tool is. */
+export interface CallPlace {
+  readonly parent: OtelContext;
+  readonly links: OtelLink[];
+  /** The nodes of its plan that it needed. */
+  readonly needs: readonly string[];
+  /** Of the tool, and of who runs the turn. */
+  readonly attributes: OtelAttributes;
+}
+
 /** What is known when a call begins: a sampler decides by it. */
-const attributesOf = ({ toolName, callId, toolCallId, turnId, nodeId, correlationId, tags, fromHook }: Started, needs: readonly string[]): OtelAttributes => ({
+const attributesOf = (
+  { toolName, callId, toolCallId, turnId, nodeId, correlationId, tags, fromHook }: Started,
+  { needs, attributes }: CallPlace,
+): OtelAttributes => ({
   'gen_ai.operation.name': 'execute_tool',
   'gen_ai.tool.name': toolName,
-  'gen_ai.tool.type': 'function',
+  ...attributes,
   'spillway.call.id': callId,
   ...(toolCallId === undefined ? {} : { 'gen_ai.tool.call.id': toolCallId }),
   ...(turnId === undefined ? {} : { 'spillway.turn.id': turnId }),
@@ -41,11 +66,16 @@ export class CallSpan {
   #attempt: { readonly startedAtMs: number; readonly number: number; readonly attributes: OtelAttributes; span?: OtelSpan } | undefined;
   #retry: Of<'decision'> | undefined;
   #over = false;
+  readonly #toolName: string;
+  readonly #tenant: string;
 
-  constructor(terms: SpanTerms, event: Started, parent: OtelContext, links: OtelLink[], needs: readonly string[]) {
+  constructor(terms: SpanTerms, event: Started, place: CallPlace) {
+    const { parent, links } = place;
     this.#terms = terms;
+    this.#toolName = event.toolName;
+    this.#tenant = event.tenant ?? '';
     const name = terms.claw ? 'tool_execution' : `execute_tool ${event.toolName}`;
-    const attributes = { ...attributesOf(event, needs), ...(terms.claw ? { 'tool.name': event.toolName } : {}) };
+    const attributes = { ...attributesOf(event, place), ...(terms.claw ? { 'tool.name': event.toolName } : {}) };
     this.#span = terms.tracer.startSpan(name, { startTime: event.atMs, attributes, links }, parent);
     this.#context = terms.api.trace.setSpan(parent, this.#span);
   }
@@ -103,6 +133,12 @@ export class CallSpan {
       case 'progress':
         return undefined;
     }
+  }
+
+  /** A breaker has changed: of interest to a call that it guards. */
+  breakerChanged({ toolName, scope, from, to, atMs }: BreakerChange): void {
+    if (this.#over || toolName !== this.#toolName || scope !== this.#tenant) return;
+    this.#span.addEvent(BREAKER_CHANGED, breakerAttributes({ toolName, scope, from, to }), atMs);
   }
 
   /** Ends what has not ended. */

@@ -1,118 +1,79 @@
 import { catchError, defer, firstValueFrom, map, merge, of, take, type Observable } from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
-import { checkKeys, checkNumber, positiveDuration } from '../policy/check.ts';
+import { checkKeys, checkNumber, integer, positiveDuration } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
-import { OTHER_TOOL, type TraceSink } from './sink.ts';
-import { BREAKER_STATES, METERS, meteredTools, storeSizes, timesToLive, toolMeasures, type Meter, type MeteredTool, type MeterName, type Inspect, type LayerState } from './tool-meters.ts';
+import { PER_BREATH, breath } from '../operators/breath.ts';
+import { CONTENT_TYPES, exposition, formatFor, type Format, type Lines, type MetricFamily } from './exposition.ts';
+import { gauges, type Standing } from './gauges.ts';
+import { measuresOf, type Measurement, type Measures } from './measures.ts';
+import { fromTraceparent } from './opentelemetry-api.ts';
+import { Layouts, Tally, labelled, type Exemplar, type Layout, type Wording } from './series.ts';
+import { type TraceSink } from './sink.ts';
+import { TOOL_METERS, TURN_METERS, meteredTools, type Inspect, type LayerState, type ListedBreaker, type MeteredTool } from './tool-meters.ts';
 
-export type { Inspect, LayerState, MeteredTool, StoreFill } from './tool-meters.ts';
+export type { Inspect, LayerState, ListedBreaker, MeteredTool, StoreFill } from './tool-meters.ts';
 
 export interface PrometheusSinkOptions {
   /**
-   * The tools that have series of their own, from the start: tools, or names. Breakers that tools share are listed by their names too. Whatever
-   * else is called counts as `__other__`.
+   * The tools that have series of their own: tools, or names. Breakers that tools share are listed by their names too. Whatever else is called counts
+   * as `__other__`.
    */
   readonly tools: ReadonlyArray<string | MeteredTool>;
+  /**
+   * How many of `tools`, in their order, have their series from the start, so that a first failure is seen to rise from 0. Each of the others gets its
+   * series when it is first called. A tool has about 260 lines. Default 200.
+   */
+  readonly toolsFromStart?: number;
   /** What names begin with. Default `spillway`. */
   readonly prefix?: string;
   /** Gives the duration in milliseconds as well, as CLAW names it; Prometheus' own linter wants seconds. Default false. */
   readonly durationMs?: boolean;
   /**
-   * Asked with each scrape, for the size of the store and the states of breakers: `() => spillway.inspect()`. Without it, or when it fails or does
-   * not answer, there is no size, and a breaker whose cooldown passed without traffic still shows as open.
+   * Asked with each scrape, for the size of the store, the states of breakers, the retries left and the events lost: `() => spillway.inspect()`. Without
+   * it, or when it fails or does not answer, these are left out, and a breaker whose cooldown passed without traffic still shows as open.
    */
   readonly inspect?: Inspect;
   /** How long that may take. Default 1,000. */
   readonly inspectTimeoutMs?: number;
+  /**
+   * The W3C trace context of a call that begins, for the exemplars of OpenMetrics: `(callId) => openTelemetry.traceparent(callId)`, where that sink was
+   * subscribed first. By default the one that the caller gave. Of traces that are not sampled there are no exemplars.
+   */
+  readonly traceparent?: (callId: string) => string | undefined;
   readonly runtime?: Runtime;
 }
 
-export interface PrometheusSink extends TraceSink {
-  /** Of an HTTP answer with the text. */
+/** An answer to a scrape. */
+export interface Scrape {
+  /** Of the HTTP answer. */
   readonly contentType: string;
-  /** All series in Prometheus' text format. */
+  /** The text, in pieces that are made as they are read: the event loop gets its turn after each. To be read once. */
+  readonly chunks: AsyncIterable<string>;
+}
+
+export interface PrometheusSink extends TraceSink {
+  /** Of an HTTP answer with `text()`. */
+  readonly contentType: string;
+  /** All series in Prometheus' text format, as one string; for many tools `scrape` is kinder. */
   text(): Promise<string>;
+  /**
+   * All series in the format that an `Accept` header asks for: OpenMetrics with exemplars, or Prometheus' text.
+   * @param accept the header; without one it is Prometheus' text
+   */
+  scrape(accept?: string | null): Scrape;
 }
 
-/** Seconds. 2.5 is CLAW's alert threshold: a quantile is only exact on a bucket's edge. */
-const BUCKETS: readonly number[] = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+const OPTION_KEYS = ['tools', 'toolsFromStart', 'prefix', 'durationMs', 'inspect', 'inspectTimeoutMs', 'traceparent', 'runtime'];
 const MS = 1000;
+const TOOLS_FROM_START = 200;
 
-const escaped = (text: string): string => text.replaceAll('\\', String.raw`\\`).replaceAll('"', String.raw`\"`).replaceAll('\n', String.raw`\n`);
-const escapedHelp = (text: string): string => text.replaceAll('\\', String.raw`\\`).replaceAll('\n', String.raw`\n`);
-const labelled = (labels: Readonly<Record<string, string>>): string => Object.entries(labels).map(([name, value]) => `${name}="${escaped(value)}"`).join(',');
-
-/** All combinations of values, of a breaker's states only those that are a change. */
-const combinations = (labels: Meter['labels']): string[][] =>
-  Object.values(labels)
-    .reduce<string[][]>((rows, values) => rows.flatMap((row) => values.map((value) => [...row, value])), [[]])
-    .filter((row) => !('from_state' in labels) || row[0] !== row[1]);
-
-class Series {
-  readonly #labels: string;
-  readonly #counts: number[] | undefined;
-  #sum = 0;
-
-  constructor(labels: string, kind: Meter['kind']) {
-    this.#labels = labels;
-    if (kind === 'histogram') this.#counts = Array.from({ length: BUCKETS.length + 1 }, () => 0);
-  }
-
-  add(value: number): void {
-    this.#sum += value;
-    if (this.#counts === undefined) return;
-    const found = BUCKETS.findIndex((bound) => value <= bound);
-    const place = found === -1 ? BUCKETS.length : found;
-    this.#counts[place] = (this.#counts[place] ?? 0) + 1;
-  }
-
-  /** @param scale of the values, and of the edges of the buckets */
-  lines(name: string, scale = 1): string[] {
-    if (this.#counts === undefined) return [`${name}{${this.#labels}} ${this.#sum}`];
-    let below = 0;
-    const buckets = this.#counts.map((count, place) => {
-      below += count;
-      const bound = BUCKETS[place];
-      return `${name}_bucket{${this.#labels},le="${bound === undefined ? '+Inf' : bound * scale}"} ${below}`;
-    });
-    return [...buckets, `${name}_sum{${this.#labels}} ${this.#sum * scale}`, `${name}_count{${this.#labels}} ${below}`];
-  }
-}
-
-/** The series of one meter, those of its tools there from the start. */
-class Family {
-  readonly meter: Meter;
-  readonly #series = new Map<string, Series>();
-
-  constructor(meter: Meter, tools: Iterable<string>) {
-    this.meter = meter;
-    for (const tool of tools) for (const values of combinations(meter.labels)) this.#at(tool, values);
-  }
-
-  add(tool: string, values: readonly string[], value: number): void {
-    this.#at(tool, values).add(value);
-  }
-
-  lines(name: string, scale?: number): string[] {
-    return [...this.#series.values()].flatMap((series) => series.lines(name, scale));
-  }
-
-  #at(tool: string, values: readonly string[]): Series {
-    const key = `${values.join(' ')} ${tool}`;
-    const found = this.#series.get(key);
-    if (found !== undefined) return found;
-    const labels = Object.fromEntries(Object.keys(this.meter.labels).map((label, place) => [label, values[place] ?? '']));
-    const made = new Series(labelled({ tool, ...labels }), this.meter.kind);
-    this.#series.set(key, made);
-    return made;
-  }
-}
-
-const headed = (name: string, kind: string, help: string, lines: readonly string[]): string[] => [`# HELP ${name} ${escapedHelp(help)}`, `# TYPE ${name} ${kind}`, ...lines];
+/** Every tool has the same meters: their places are worked out once for all sinks. */
+const TOOL_LAYOUTS = /* @__PURE__ */ new Layouts(TOOL_METERS);
+const TURN_LAYOUTS = /* @__PURE__ */ new Layouts(TURN_METERS);
 
 /**
- * Counts what a trace tells and gives it as Prometheus text, with CLAW's names of metrics and labels (R-7.5). The number of series is fixed by
- * `tools`, whatever names are called. Serve `text()` under `/metrics`.
+ * Counts what a trace tells and gives it as Prometheus text or OpenMetrics, with CLAW's names of metrics and labels (R-7.5). The number of series is
+ * bounded by `tools`, whatever names are called. Serve it under `/metrics`.
  *
  * @param options the tools, names and what else to give
  * @throws RangeError for an option out of range
@@ -123,45 +84,134 @@ const headed = (name: string, kind: string, help: string, lines: readonly string
  * const body = await metrics.text();
  */
 export function prometheusSink(options: PrometheusSinkOptions): PrometheusSink {
-  checkKeys('prometheusSink', options, ['tools', 'prefix', 'durationMs', 'inspect', 'inspectTimeoutMs', 'runtime']);
-  const { prefix = 'spillway', durationMs = false, inspect, inspectTimeoutMs = 1_000, runtime = liveRuntime } = options;
+  checkKeys('prometheusSink', options, OPTION_KEYS);
+  const { prefix = 'spillway', inspectTimeoutMs = 1_000, toolsFromStart = TOOLS_FROM_START } = options;
   checkNumber('inspectTimeoutMs', inspectTimeoutMs, positiveDuration);
-  if (typeof prefix !== 'string' || !/^[a-zA-Z_][a-zA-Z0-9_]{0,63}$/.test(prefix)) throw new RangeError(`prefix must be 1 to 64 letters, digits and _, not first a digit, not ${JSON.stringify(prefix)}`);
-  const tools = meteredTools(options.tools);
-  const families = new Map(Object.entries(METERS).map(([name, meter]) => [name, new Family(meter, tools.keys())]));
-  const measures = toolMeasures(tools, (meter: MeterName, tool, values, value) => families.get(meter)?.add(tool, values, value));
-
-  const gauges = (told: LayerState | undefined): string[] => {
-    const listed = [...tools.values()];
-    const info = listed.map(({ name, policy }) => `${prefix}_tool_info{${labelled({ tool: name, effects: policy?.effects ?? 'read' })}} 1`);
-    const lives = listed.flatMap((tool) => Object.entries(timesToLive(tool)).map(([state, seconds]) => `${prefix}_tool_dedupe_ttl_seconds{${labelled({ tool: tool.name, state })}} ${seconds}`));
-    const states = [...tools.keys(), OTHER_TOOL].flatMap((tool) => {
-      const now = measures.breakers.stateOf(tool, told?.breakers);
-      return BREAKER_STATES.map((state) => `${prefix}_tool_circuit_breaker_state{${labelled({ tool, state })}} ${state === now ? 1 : 0}`);
-    });
-    return [
-      ...headed(`${prefix}_tool_info`, 'gauge', 'Always 1: what is known of a tool.', info),
-      ...headed(`${prefix}_tool_dedupe_ttl_seconds`, 'gauge', 'How long what the store knows of a call is kept, by its state.', lives),
-      ...headed(`${prefix}_tool_circuit_breaker_state`, 'gauge', 'Which state the circuit breaker is in: 1 for that one. Of several, for tenants, the worst.', states),
-      ...headed(`${prefix}_store_available`, 'gauge', '0 while the store of idempotency keys does not answer.', [`${prefix}_store_available ${measures.storeAvailable ? 1 : 0}`]),
-    ];
-  };
-  const asked$: Observable<LayerState | undefined> = defer(async () => inspect?.()).pipe(catchError(() => of(undefined)));
-  const ask = async (): Promise<LayerState | undefined> =>
-    inspect === undefined ? undefined : firstValueFrom(merge(asked$, runtime.after(inspectTimeoutMs).pipe(map(() => undefined))).pipe(take(1)));
-  const sizes = (told: LayerState | undefined): string[] => {
-    const lines = storeSizes(told?.store, tools).map(({ labels, records }) => `${prefix}_tool_dedupe_cache_size{${labelled(labels)}} ${records}`);
-    return lines.length === 0 ? [] : headed(`${prefix}_tool_dedupe_cache_size`, 'gauge', 'Records in the store of idempotency keys.', lines);
-  };
+  checkNumber('toolsFromStart', toolsFromStart, integer(0, 1_000_000));
+  if (typeof prefix !== 'string' || !/^[a-zA-Z_][a-zA-Z0-9_]{0,63}$/.test(prefix)) {
+    throw new RangeError(`prefix must be 1 to 64 letters, digits and _, not first a digit, not ${JSON.stringify(prefix)}`);
+  }
+  const registry = new Registry(options, prefix, toolsFromStart, inspectTimeoutMs);
   return {
-    contentType: 'text/plain; version=0.0.4; charset=utf-8',
-    next: (event) => measures.next(event),
+    contentType: CONTENT_TYPES.text,
+    next: (event) => registry.measures.next(event),
     text: async () => {
-      const told = await ask();
-      const counted = [...families].flatMap(([name, family]) => headed(`${prefix}_${name}`, family.meter.kind, family.meter.help, family.lines(`${prefix}_${name}`)));
-      const ms = durationMs ? families.get('tool_call_duration_seconds') : undefined;
-      const inMs = ms === undefined ? [] : headed(`${prefix}_tool_call_duration_ms`, 'histogram', 'How long calls took, in milliseconds.', ms.lines(`${prefix}_tool_call_duration_ms`, MS));
-      return `${[...counted, ...inMs, ...gauges(told), ...sizes(told)].join('\n')}\n`;
+      let text = '';
+      for await (const chunk of registry.chunks('text')) text += chunk;
+      return text;
+    },
+    scrape: (accept) => {
+      const format = formatFor(accept);
+      return { contentType: CONTENT_TYPES[format], chunks: registry.chunks(format) };
     },
   };
+}
+
+/** What one sink has counted. */
+class Registry {
+  readonly measures: Measures;
+  readonly #tools: ReadonlyMap<string, MeteredTool>;
+  readonly #tallies = new Map<string, Tally>();
+  readonly #turns = new Tally('', TURN_LAYOUTS.size);
+  readonly #prefix: string;
+  readonly #durationMs: boolean;
+  readonly #runtime: Runtime;
+  readonly #inspect: Inspect | undefined;
+  readonly #inspectTimeoutMs: number;
+
+  constructor(options: PrometheusSinkOptions, prefix: string, toolsFromStart: number, inspectTimeoutMs: number) {
+    this.#tools = meteredTools(options.tools);
+    this.#prefix = prefix;
+    this.#durationMs = options.durationMs ?? false;
+    this.#runtime = options.runtime ?? liveRuntime;
+    this.#inspect = options.inspect;
+    this.#inspectTimeoutMs = inspectTimeoutMs;
+    this.measures = measuresOf({
+      tools: this.#tools,
+      traceparent: options.traceparent,
+      measure: (measurement) => this.#add(measurement),
+      running: (tool, change) => void (this.#tallyOf(tool).running += change),
+    });
+    for (const tool of [...this.#tools.keys()].slice(0, toolsFromStart)) this.#tallyOf(tool);
+  }
+
+  async *chunks(format: Format): AsyncGenerator<string> {
+    const told = await this.#ask();
+    const { breakers, storeAvailable } = this.measures;
+    await this.#called(told?.breakers);
+    const states = await breakers.states(told?.breakers);
+    yield* exposition(
+      this.#families(format, {
+        prefix: this.#prefix,
+        tools: this.#tools,
+        tallies: this.#tallies,
+        states,
+        initialState: (tool) => breakers.initial(tool),
+        storeAvailable,
+        told,
+      }),
+      format,
+    );
+  }
+
+  #tallyOf(tool: string): Tally {
+    const found = this.#tallies.get(tool);
+    if (found !== undefined) return found;
+    const made = new Tally(labelled({ tool }), TOOL_LAYOUTS.size);
+    this.#tallies.set(tool, made);
+    return made;
+  }
+
+  #add({ meter, tool, labels, value, traceparent }: Measurement): void {
+    const [tally, layout] = tool === undefined ? [this.#turns, TURN_LAYOUTS.get(meter)] : [this.#tallyOf(tool), TOOL_LAYOUTS.get(meter)];
+    layout?.add(tally, labels, value, traceparent === undefined ? undefined : this.#exemplar(traceparent, value));
+  }
+
+  #exemplar(traceparent: string, value: number): Exemplar | undefined {
+    const span = fromTraceparent(traceparent);
+    if (span === undefined || (span.traceFlags & 1) === 0) return undefined;
+    return { traceId: span.traceId, spanId: span.spanId, value, wallMs: this.#runtime.wallNow() };
+  }
+
+  /** A tool that has a breaker was called, also before the sink listened. */
+  async #called(listed: readonly ListedBreaker[] = []): Promise<void> {
+    let seen = 0;
+    for (const { toolName } of listed) {
+      if (this.#tools.has(toolName)) this.#tallyOf(toolName);
+      if (++seen % PER_BREATH === 0) await breath();
+    }
+  }
+
+  *#families(format: Format, standing: Standing): Generator<MetricFamily> {
+    const wording = { exemplars: format === 'openmetrics' };
+    for (const layout of TOOL_LAYOUTS.all) yield this.#family(layout, this.#tallies.values(), wording);
+    const ms = this.#durationMs ? TOOL_LAYOUTS.get('tool_call_duration_seconds') : undefined;
+    if (ms !== undefined) {
+      const name = `${this.#prefix}_tool_call_duration_ms`;
+      const lines = linesOf(ms, this.#tallies.values(), name, { ...wording, scale: MS });
+      yield { name, kind: 'histogram', help: 'How long calls took, in milliseconds.', lines };
+    }
+    for (const layout of TURN_LAYOUTS.all) yield this.#family(layout, [this.#turns], wording);
+    yield* gauges(standing);
+  }
+
+  #family(layout: Layout, tallies: Iterable<Tally>, wording: Wording): MetricFamily {
+    const { kind, help } = layout.meter;
+    const name = `${this.#prefix}_${layout.name}`;
+    const unit = /_(seconds|ratio)$/.exec(name)?.[1] as MetricFamily['unit'];
+    return { name, kind, help, ...(unit === undefined ? {} : { unit }), lines: linesOf(layout, tallies, name, wording) };
+  }
+
+  async #ask(): Promise<LayerState | undefined> {
+    const inspect = this.#inspect;
+    if (inspect === undefined) return undefined;
+    const asked$: Observable<LayerState | undefined> = defer(async () => inspect()).pipe(catchError(() => of(undefined)));
+    const late$ = this.#runtime.after(this.#inspectTimeoutMs).pipe(map(() => undefined));
+    return firstValueFrom(merge(asked$, late$).pipe(take(1)));
+  }
+}
+
+/** One tally at a time: what is due in between may change the next ones, never a histogram that is half written. */
+function* linesOf(layout: Layout, tallies: Iterable<Tally>, name: string, wording: Wording): Generator<Lines> {
+  for (const tally of tallies) yield { text: layout.lines(tally, name, wording), count: layout.lineCount };
 }

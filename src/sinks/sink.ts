@@ -28,6 +28,11 @@ export class Kept<V> {
     return this.#values.size + (this.#newest === undefined ? 0 : 1);
   }
 
+  *values(): Generator<V> {
+    yield* this.#values.values();
+    if (this.#newest !== undefined) yield this.#newest.value;
+  }
+
   get(key: string): V | undefined {
     return this.#newest?.key === key ? this.#newest.value : this.#values.get(key);
   }

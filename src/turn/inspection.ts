@@ -2,6 +2,7 @@ import { firstValueFrom } from 'rxjs';
 import type { Mode } from '../contract/policy.ts';
 import type { Awaitable, DedupeReading, StoreReport } from '../contract/store.ts';
 import { ask } from '../operators/ask.ts';
+import { mapped } from '../operators/breath.ts';
 import type { BreakerState } from '../operators/breaker.ts';
 import type { BreakerEntry } from './breakers.ts';
 import type { Layer } from './layer.ts';
@@ -35,6 +36,8 @@ export interface LayerReport {
   readonly store?: StoreReport;
   /** Retries that may be made now; absent when there is no limit. */
   readonly retriesLeft?: number;
+  /** Trace events that a subscriber lost by throwing. */
+  readonly droppedEvents: number;
 }
 
 /** Which remembered results are forgotten. */
@@ -42,25 +45,28 @@ export type Flush = { readonly tool: string } | { readonly session: string } | {
 
 export const breakerReport = ({ toolName, scope, breaker }: BreakerEntry): BreakerReport => ({ toolName, scope, state: breaker.state });
 
-export function toolReports({ registry, switches }: Layer): ToolReport[] {
-  const { names } = registry;
-  return names.flatMap((name) => {
-    const guarded = registry.get(name);
-    if (guarded === undefined) return [];
-    return [{ name, mode: switches.modeOf(guarded.mode), ...(guarded.breaker === undefined ? {} : { breaker: guarded.breakerName }) }];
-  });
+const toolReport = ({ registry, switches }: Layer, name: string): readonly ToolReport[] => {
+  const guarded = registry.get(name);
+  if (guarded === undefined) return [];
+  return [{ name, mode: switches.modeOf(guarded.mode), ...(guarded.breaker === undefined ? {} : { breaker: guarded.breakerName }) }];
+};
+
+export function toolReports(layer: Layer): ToolReport[] {
+  return layer.registry.names.flatMap((name) => toolReport(layer, name));
 }
 
 export async function inspectLayer(layer: Layer): Promise<LayerReport> {
-  const { breakers, retryBudget, runtime, sharedBreakers, switches } = layer;
+  const { breakers, retryBudget, runtime, sharedBreakers, switches, trace } = layer;
   const [store] = await Promise.all([report(layer), sharedBreakers?.refresh()]);
   return {
     mode: switches.modeOf(undefined),
     breakersObserve: switches.breakersObserve,
-    tools: toolReports(layer),
-    breakers: breakers.list().map(breakerReport),
+    // There may be ten thousand tools, and a breaker for each of them and each tenant.
+    tools: (await mapped(layer.registry.names, (name) => toolReport(layer, name))).flat(),
+    breakers: await mapped(breakers.list(), breakerReport),
     ...(store === undefined ? {} : { store }),
     ...(retryBudget === undefined ? {} : { retriesLeft: retryBudget.left(runtime.now()) }),
+    droppedEvents: trace.dropped,
   };
 }
 

@@ -64,9 +64,9 @@ export function observed(sdk: Sdk, tools: readonly AnyTool[], options: Omit<Open
   const tracing = sdk.tracing();
   const metering = sdk.metering();
   const api: OtelApi = {
-    trace: { getTracer: (name) => tracing.getTracer(name), setSpan: (context, span) => sdk.api.trace.setSpan(context, span), setSpanContext: (context, span) => sdk.api.trace.setSpanContext(context, span) },
+    trace: { getTracer: (...scope) => tracing.getTracer(...scope), setSpan: (context, span) => sdk.api.trace.setSpan(context, span), setSpanContext: (context, span) => sdk.api.trace.setSpanContext(context, span) },
     context: { active: () => sdk.api.context.active(), with: (context, work) => sdk.api.context.with(context, work) },
-    metrics: { getMeter: (name) => metering.getMeter(name) },
+    metrics: { getMeter: (...scope) => metering.getMeter(...scope) },
   };
   const spillway = createSpillway({ tools });
   const sink = openTelemetrySink({ api, ...options });
