@@ -7,6 +7,7 @@ import type { BreakerTarget, OrderReport } from '../turn/orders.ts';
 import { createAdminGuard, type AdminGuardOptions } from './admin-guard.ts';
 import { readOrder, type AdminOrder } from './admin-order.ts';
 import { AdminRefused, refusalOf, type AdminRefusal } from './admin-refusal.ts';
+import { streamOf } from './chunk-stream.ts';
 
 export { AdminRefused, type AdminRefusal, type AdminRefusalReason } from './admin-refusal.ts';
 export type { AdminGuardOptions } from './admin-guard.ts';
@@ -24,6 +25,8 @@ export interface AdminLayer {
 export interface MetricsSource {
   readonly contentType: string;
   text(): string | PromiseLike<string>;
+  /** The text in pieces, in the format that the `Accept` header asks for; by default it is `text()`, whoever asks. */
+  scrape?(accept?: string | null): { readonly contentType: string; readonly chunks: AsyncIterable<string> };
 }
 
 export interface AdminOptions extends AdminGuardOptions {
@@ -122,7 +125,12 @@ export function adminHandler(layer: AdminLayer, options: AdminOptions = {}): Adm
   };
   app.all(ADMIN_PATH, otherMethod('GET, HEAD, POST'));
   if (metrics !== undefined) {
-    app.get(METRICS_PATH, async () => new Response(await metrics.text(), { headers: { ...ANSWER_HEADERS, 'content-type': metrics.contentType } }));
+    app.get(METRICS_PATH, async ({ req }) => {
+      const scrape = metrics.scrape?.(req.header('accept'));
+      const body = scrape === undefined ? await metrics.text() : await streamOf(scrape.chunks);
+      const { contentType } = scrape ?? metrics;
+      return new Response(body, { headers: { ...ANSWER_HEADERS, 'content-type': contentType, vary: 'accept' } });
+    });
     app.all(METRICS_PATH, otherMethod('GET, HEAD'));
   }
   app.notFound(() => {

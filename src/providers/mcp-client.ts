@@ -28,6 +28,14 @@ export interface McpClientLike {
   callTool(params: { name: string; arguments?: Record<string, unknown> }, ...rest: unknown[]): Promise<unknown>;
 }
 
+/** How a server is spoken to, as OpenTelemetry's conventions for MCP tell it. */
+export interface McpSession {
+  /** `pipe` over stdio, `tcp` over HTTP. */
+  readonly transport?: 'pipe' | 'tcp';
+  /** The session's id, where the server gave one. */
+  readonly id?: string;
+}
+
 /** A client that is connected to its server. */
 export interface McpConnection {
   readonly client: McpClientLike;
@@ -39,6 +47,8 @@ export interface McpConnection {
   readonly sdkMajor?: 1 | 2;
   /** Has `heard` called whenever the server says that its tools are others now. Without it the list is read when a connection is made. */
   readonly toolsChanged?: (heard: () => void) => void;
+  /** Asked whenever somebody wants to know. */
+  readonly session?: () => McpSession;
 }
 
 interface ClosableClient extends McpClientLike {

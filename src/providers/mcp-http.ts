@@ -3,7 +3,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import type { Runtime } from '../contract/runtime.ts';
 import { checkKeys } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
-import { CLIENT_INFO, mcpConnection } from './mcp-client.ts';
+import { CLIENT_INFO, mcpConnection, type McpSession } from './mcp-client.ts';
 import { HttpTransport } from './mcp-http-transport.ts';
 import { mcpOutputValidator } from './mcp-output.ts';
 import { mcpProvider, type McpConnection, type McpProvider } from './mcp.ts';
@@ -73,7 +73,8 @@ export async function mcpHttpProvider(options: McpHttpOptions): Promise<McpProvi
     const client = new Client(CLIENT_INFO, { jsonSchemaValidator: mcpOutputValidator });
     try {
       await client.connect(transport, { signal, timeout: 2 ** 31 - 1 });
-      return { ...mcpConnection(client), close: end };
+      const session = (): McpSession => ({ transport: 'tcp', ...(transport.sessionId === undefined ? {} : { id: transport.sessionId }) });
+      return { ...mcpConnection(client), close: end, session };
     } catch (error) {
       await end();
       throw error;

@@ -92,7 +92,14 @@ export async function mcpStdioProvider(options: McpStdioOptions): Promise<McpStd
     try {
       current = transport;
       await client.connect(transport, { signal, timeout: 2 ** 31 - 1 });
-      return { client, closed, close: () => transport.close(), sdkMajor: 1, toolsChanged: (heard) => hearToolsChanged(client, heard) };
+      return {
+        client,
+        closed,
+        close: () => transport.close(),
+        sdkMajor: 1,
+        toolsChanged: (heard) => hearToolsChanged(client, heard),
+        session: () => ({ transport: 'pipe' }),
+      };
     } catch (error) {
       await transport.close();
       throw neverStarted(error, ended, transport, options);
@@ -110,6 +117,9 @@ export async function mcpStdioProvider(options: McpStdioOptions): Promise<McpStd
     },
     get unchecked() {
       return provider.unchecked;
+    },
+    get mcp() {
+      return provider.mcp;
     },
     close: () => provider.close(),
     get pid() {

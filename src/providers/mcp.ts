@@ -9,12 +9,12 @@ import { abortable } from '../operators/abortable.ts';
 import { checkKeys, checkNumber, positiveDuration } from '../policy/check.ts';
 import { confirmed, isClaim, unconfirmed } from '../policy/refusal.ts';
 import { liveRuntime } from '../runtime.ts';
-import { SESSION_LOST, callTool, type McpConnection } from './mcp-client.ts';
+import { SESSION_LOST, callTool, type McpConnection, type McpSession } from './mcp-client.ts';
 import type { McpInput } from './mcp-input.ts';
 import { createMcpLink, type LiveConnection, type McpLink } from './mcp-link.ts';
 import { McpToolList, type LeftOutTool, type ListedTool, type UncheckedTool } from './mcp-tool-list.ts';
 
-export { mcpConnection, type McpClientLike, type McpConnection, type McpToolLike } from './mcp-client.ts';
+export { mcpConnection, type McpClientLike, type McpConnection, type McpSession, type McpToolLike } from './mcp-client.ts';
 export type { LeftOutTool, UncheckedTool } from './mcp-tool-list.ts';
 
 /** How long a connection may take; `npx` may have to fetch the server first. */
@@ -37,6 +37,8 @@ export interface McpProvider extends ToolProvider {
   readonly leftOut: readonly LeftOutTool[];
   /** Tools whose JSON Schema cannot be used: for a pattern told when they are listed, for the rest when they are first called. */
   readonly unchecked: readonly UncheckedTool[];
+  /** How its server is spoken to, over the last connection that was made; for traces. */
+  readonly mcp: McpSession;
 }
 
 const OPTION_KEYS = ['name', 'connect', 'connectTimeoutMs', 'runtime'];
@@ -169,7 +171,8 @@ export async function mcpProvider(options: McpProviderOptions): Promise<McpProvi
   }
   checkNumber('connectTimeoutMs', connectTimeoutMs, positiveDuration);
   const list = new McpToolList(name, (tool, input, context) => execute({ provider: name, link, list }, tool, input, context));
-  const dial = async (signal: AbortSignal): Promise<McpConnection> => checkedConnection(await connect(signal));
+  let last: McpConnection | undefined;
+  const dial = async (signal: AbortSignal): Promise<McpConnection> => (last = checkedConnection(await connect(signal)));
   const link = createMcpLink({ name, connect: dial, connectTimeoutMs, runtime, listed: (tools) => list.update(tools) });
   try {
     await link.acquire();
@@ -188,6 +191,9 @@ export async function mcpProvider(options: McpProviderOptions): Promise<McpProvi
     },
     get unchecked() {
       return list.unchecked;
+    },
+    get mcp() {
+      return last?.session?.() ?? {};
     },
     close: () => link.close(),
   };

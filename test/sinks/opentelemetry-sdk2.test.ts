@@ -1,15 +1,19 @@
 import { afterAll, beforeAll, describe } from 'vitest';
-import type { OtelContext, OtelMeter, OtelTracer } from 'spillway/sinks/opentelemetry';
+import type { OtelApi, OtelContext } from 'spillway/sinks/opentelemetry';
 import { SIDE_INSTALL_TIMEOUT_MS, sideInstall } from '../side-install.ts';
-import { contextManager, recorder, type Sdk, type SeenMetric } from './otel-kit.ts';
+import { contextManager, logRecorder, recorder, type Sdk, type SeenMetric } from './otel-kit.ts';
+import { otelNamesSuite } from './otel-names-suite.ts';
 import { otelSuite } from './otel-suite.ts';
 
 /** What of SDK 2 is used; its own types want the API that does not fit beside the other line's. */
 interface TraceBase {
-  readonly BasicTracerProvider: new (options: object) => { getTracer(name: string): OtelTracer };
+  readonly BasicTracerProvider: new (options: object) => Pick<OtelApi['trace'], 'getTracer'>;
+}
+interface Logs {
+  readonly LoggerProvider: new (options: object) => NonNullable<OtelApi['logs']>;
 }
 interface Metrics {
-  readonly MeterProvider: new (options: object) => { getMeter(name: string): OtelMeter };
+  readonly MeterProvider: new (options: object) => OtelApi['metrics'];
   readonly PeriodicExportingMetricReader: new (options: object) => { forceFlush(): Promise<void>; shutdown(): Promise<void> };
   readonly InMemoryMetricExporter: new (temporality: number) => { getMetrics(): ReadonlyArray<{ readonly scopeMetrics: ReadonlyArray<{ readonly metrics: readonly SeenMetric[] }> }> };
 }
@@ -21,17 +25,18 @@ const CUMULATIVE = 1;
 describe('R-7.6 OpenTelemetry, SDK 2', () => {
   let sdk: Sdk;
   beforeAll(async () => {
-    const load = await sideInstall('otel2', ['@opentelemetry/api@1.9.0', '@opentelemetry/sdk-trace-base@2.12.1', '@opentelemetry/sdk-metrics@2.12.1']);
+    const load = await sideInstall('otel2', ['@opentelemetry/api@1.9.0', '@opentelemetry/sdk-trace-base@2.12.1', '@opentelemetry/sdk-metrics@2.12.1', '@opentelemetry/sdk-logs@0.223.1']);
     const api = (await load('@opentelemetry/api')) as Api;
     const { BasicTracerProvider } = (await load('@opentelemetry/sdk-trace-base')) as TraceBase;
     const { MeterProvider, PeriodicExportingMetricReader, InMemoryMetricExporter } = (await load('@opentelemetry/sdk-metrics')) as Metrics;
+    const { LoggerProvider } = (await load('@opentelemetry/sdk-logs')) as Logs;
     api.context.setGlobalContextManager(contextManager(api.ROOT_CONTEXT) as never);
     sdk = {
       api,
       tracing: () => {
         const { processor, finished, started } = recorder();
         const provider = new BasicTracerProvider({ spanProcessors: [processor] });
-        return { getTracer: (name) => provider.getTracer(name), finished, started };
+        return { getTracer: (...scope) => provider.getTracer(...scope), finished, started };
       },
       metering: () => {
         const exporter = new InMemoryMetricExporter(CUMULATIVE);
@@ -42,10 +47,16 @@ describe('R-7.6 OpenTelemetry, SDK 2', () => {
           await reader.shutdown();
           return exporter.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics.flatMap(({ metrics }) => metrics));
         };
-        return { getMeter: (name) => provider.getMeter(name), collect };
+        return { getMeter: (...scope) => provider.getMeter(...scope), collect };
+      },
+      logging: () => {
+        const { processor, emitted } = logRecorder();
+        const provider = new LoggerProvider({ processors: [processor] });
+        return { getLogger: (...scope) => provider.getLogger(...scope), emitted };
       },
     };
   }, SIDE_INSTALL_TIMEOUT_MS);
   afterAll(() => sdk?.api.context.disable());
   otelSuite(() => sdk);
+  otelNamesSuite(() => sdk);
 });

@@ -1,10 +1,12 @@
 import * as api from '@opentelemetry/api';
+import { LoggerProvider } from '@opentelemetry/sdk-logs';
 import { InMemoryMetricExporter, AggregationTemporality, MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
 import { TracerProvider } from '@opentelemetry/sdk-trace';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openTelemetrySink } from 'spillway/sinks/opentelemetry';
 import { fromTraceparent, toTraceparent } from '../../src/sinks/opentelemetry-api.ts';
-import { contextManager, recorder, type Sdk, type SeenMetric } from './otel-kit.ts';
+import { contextManager, logRecorder, recorder, type Sdk, type SeenMetric } from './otel-kit.ts';
+import { otelNamesSuite } from './otel-names-suite.ts';
 import { otelSuite } from './otel-suite.ts';
 
 const sdk: Sdk = {
@@ -12,7 +14,7 @@ const sdk: Sdk = {
   tracing: () => {
     const { processor, finished, started } = recorder();
     const provider = new TracerProvider({ spanProcessors: [processor] });
-    return { getTracer: (name) => provider.getTracer(name), finished, started };
+    return { getTracer: (...scope) => provider.getTracer(...scope), finished, started };
   },
   metering: () => {
     const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
@@ -23,7 +25,12 @@ const sdk: Sdk = {
       await reader.shutdown();
       return exporter.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics.flatMap(({ metrics }) => metrics as unknown as SeenMetric[]));
     };
-    return { getMeter: (name) => provider.getMeter(name), collect };
+    return { getMeter: (...scope) => provider.getMeter(...scope), collect };
+  },
+  logging: () => {
+    const { processor, emitted } = logRecorder();
+    const provider = new LoggerProvider({ processors: [processor] });
+    return { getLogger: (...scope) => provider.getLogger(...scope), emitted };
   },
 };
 
@@ -33,6 +40,7 @@ describe('R-7.6 OpenTelemetry, SDK 3', () => {
   });
   afterAll(() => api.context.disable());
   otelSuite(() => sdk);
+  otelNamesSuite(() => sdk);
 });
 
 describe('R-7.6 OpenTelemetry', () => {

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createSpillway, type AnyTool, type Spillway } from 'spillway';
-import { openTelemetrySink, type OpenTelemetrySink, type OpenTelemetrySinkOptions, type OtelApi, type OtelContext, type OtelMeter, type OtelSpan, type OtelTracer } from 'spillway/sinks/opentelemetry';
+import { openTelemetrySink, type OpenTelemetrySink, type OpenTelemetrySinkOptions, type OtelApi, type OtelContext, type OtelSpan, type OtelTracer } from 'spillway/sinks/opentelemetry';
 
 /** A finished span as both lines of the SDK have it; the parent's id went by another name in the first. */
 export interface SeenSpan {
@@ -11,7 +11,24 @@ export interface SeenSpan {
   readonly parentSpanContext?: { readonly spanId: string; readonly traceId: string };
   readonly startTime: readonly [number, number];
   readonly endTime: readonly [number, number];
+  readonly events: ReadonlyArray<{ readonly name: string; readonly attributes?: Readonly<Record<string, unknown>> }>;
+  readonly instrumentationScope: SeenScope;
   spanContext(): { readonly spanId: string; readonly traceId: string };
+}
+
+export interface SeenLog {
+  readonly eventName?: string | undefined;
+  readonly severityNumber?: number | undefined;
+  readonly body?: unknown;
+  readonly attributes: Readonly<Record<string, unknown>>;
+  readonly instrumentationScope: SeenScope;
+}
+
+/** Whose telemetry it is. */
+export interface SeenScope {
+  readonly name: string;
+  readonly version?: string | undefined;
+  readonly schemaUrl?: string | undefined;
 }
 
 export interface SeenMetric {
@@ -23,8 +40,10 @@ export interface SeenMetric {
 export interface Sdk {
   readonly api: OtelApi & { readonly context: { setGlobalContextManager(manager: never): boolean; disable(): void } };
   /** A provider of tracers, and what it has seen. */
-  tracing(): { getTracer(name: string): OtelTracer; finished(): SeenSpan[]; started(): number };
-  metering(): { getMeter(name: string): OtelMeter; collect(): Promise<SeenMetric[]> };
+  tracing(): Pick<OtelApi['trace'], 'getTracer'> & { finished(): SeenSpan[]; started(): number };
+  metering(): OtelApi['metrics'] & { collect(): Promise<SeenMetric[]> };
+  /** A provider of loggers, and what was told to them. */
+  logging(): NonNullable<OtelApi['logs']> & { emitted(): SeenLog[] };
 }
 
 /** A processor of spans, as both lines of the SDK take it, and what came to it. */
@@ -34,6 +53,13 @@ export function recorder(): { readonly processor: Readonly<Record<'onStart' | 'o
   const done = (): Promise<void> => Promise.resolve();
   const processor = { onStart: () => void started++, onEnd: (span: unknown) => void ended.push(span as SeenSpan), forceFlush: done, shutdown: done };
   return { processor, finished: () => ended, started: () => started };
+}
+
+/** A processor of log records, likewise. */
+export function logRecorder(): { readonly processor: Readonly<Record<'onEmit', (record: unknown) => void> & Record<'forceFlush' | 'shutdown', () => Promise<void>>>; emitted(): SeenLog[] } {
+  const records: SeenLog[] = [];
+  const done = (): Promise<void> => Promise.resolve();
+  return { processor: { onEmit: (record) => void records.push(record as SeenLog), forceFlush: done, shutdown: done }, emitted: () => records };
 }
 
 /** What `@opentelemetry/context-async-hooks` does, on Node's own storage. */
@@ -58,21 +84,32 @@ export interface Observed {
   spans(): SeenSpan[];
   started(): number;
   metrics(): Promise<SeenMetric[]>;
+  logs(): SeenLog[];
+  /** What the meter was asked for. */
+  meterScope(): unknown;
 }
 
 export function observed(sdk: Sdk, tools: readonly AnyTool[], options: Omit<OpenTelemetrySinkOptions, 'api'> = {}): Observed {
   const tracing = sdk.tracing();
   const metering = sdk.metering();
+  const logging = sdk.logging();
+  let meterScope: unknown;
   const api: OtelApi = {
     trace: { getTracer: (...scope) => tracing.getTracer(...scope), setSpan: (context, span) => sdk.api.trace.setSpan(context, span), setSpanContext: (context, span) => sdk.api.trace.setSpanContext(context, span) },
     context: { active: () => sdk.api.context.active(), with: (context, work) => sdk.api.context.with(context, work) },
-    metrics: { getMeter: (...scope) => metering.getMeter(...scope) },
+    metrics: {
+      getMeter: (...scope) => {
+        meterScope = scope;
+        return metering.getMeter(...scope);
+      },
+    },
+    logs: { getLogger: (...scope) => logging.getLogger(...scope) },
   };
   const spillway = createSpillway({ tools });
   const sink = openTelemetrySink({ api, ...options });
   spillway.trace$.subscribe(sink);
   const at = ({ startTime: [seconds, nanos] }: SeenSpan): number => seconds * 1e3 + nanos / 1e6;
-  return { spillway, sink, api, tracer: tracing.getTracer('host'), spans: () => tracing.finished().toSorted((a, b) => at(a) - at(b)), started: () => tracing.started(), metrics: () => metering.collect() };
+  return { spillway, sink, api, tracer: tracing.getTracer('host'), spans: () => tracing.finished().toSorted((a, b) => at(a) - at(b)), started: () => tracing.started(), metrics: () => metering.collect(), logs: () => logging.emitted(), meterScope: () => meterScope };
 }
 
 export const parentOf = (span: SeenSpan | undefined, spans: readonly SeenSpan[]): string | undefined => spans.find((other) => other.spanContext().spanId === span?.parentSpanContext?.spanId)?.name;

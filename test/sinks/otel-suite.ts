@@ -78,9 +78,10 @@ export function otelSuite(sdk: () => Sdk): void {
     const spans = seen.spans();
     const [turn] = named(spans, 'invoke_workflow trip');
     const [rank] = named(spans, 'execute_tool rank');
-    expect(turn).toMatchObject({ status: { code: 0 }, attributes: { 'gen_ai.operation.name': 'invoke_workflow', 'gen_ai.workflow.name': 'trip', 'spillway.turn.status': 'completed', 'spillway.turn.nodes': 2 } });
+    expect(turn).toMatchObject({ status: { code: 0 }, attributes: { 'gen_ai.operation.name': 'invoke_workflow', 'gen_ai.agent.name': 'trip', 'spillway.turn.status': 'completed', 'spillway.turn.nodes': 2 } });
     expect(['execute_tool rank', 'execute_tool shaky'].map((name) => parentOf(named(spans, name)[0], spans))).toEqual(['invoke_workflow trip', 'invoke_workflow trip']);
-    expect(rank?.attributes).toMatchObject({ 'spillway.node.id': 'b', 'spillway.call.depends_on': ['a'] });
+    expect(turn?.attributes).not.toHaveProperty('gen_ai.workflow.name');
+    expect(rank?.attributes).toMatchObject({ 'gen_ai.agent.name': 'trip', 'spillway.node.id': 'b', 'spillway.call.depends_on': ['a'] });
     expect(rank?.links.map(({ context }) => context.spanId)).toEqual(ids(named(spans, 'execute_tool shaky')));
     expect(seen.started()).toBe(spans.length);
   });
@@ -164,9 +165,9 @@ export function otelSuite(sdk: () => Sdk): void {
     ]);
     expect(of('spillway.tool_retry_attempts')).toEqual([{ tool: 'shaky', reason: 'transport_error', value: 2 }]);
     expect(of('gen_ai.execute_tool.duration')).toEqual([
-      { 'gen_ai.tool.name': 'shaky', value: 1 },
-      { 'gen_ai.tool.name': '__other__', 'error.type': 'execution_error', value: 1 },
-      { 'gen_ai.tool.name': '__other__', 'error.type': 'unknown_tool', value: 50 },
+      { 'gen_ai.tool.name': 'shaky', 'gen_ai.tool.type': 'function', value: 1 },
+      { 'gen_ai.tool.name': '__other__', 'gen_ai.tool.type': 'function', 'error.type': 'execution_error', value: 1 },
+      { 'gen_ai.tool.name': '__other__', 'gen_ai.tool.type': 'function', 'error.type': 'unknown_tool', value: 50 },
     ]);
     expect(of('spillway.tool_call_duration')).toHaveLength(2);
     expect(of('spillway.tool_circuit_breaker_state')).toContainEqual({ tool: 'shaky', state: 'closed', value: 1 });

@@ -42,7 +42,7 @@ describe('R-7.5 Prometheus text', () => {
     expect(after.get('spillway_tool_call_duration_ms_sum{tool="search",status="success"}')).toBeCloseTo(100);
     expect(after.get('spillway_tool_call_duration_seconds_bucket{tool="search",status="success",le="0.05"}')).toBe(0);
     expect(after.get('spillway_tool_call_duration_seconds_bucket{tool="search",status="success",le="0.25"}')).toBe(1);
-    expect(after.has('spillway_tool_call_duration_ms_bucket{tool="search",status="success",le="2500"}')).toBe(true);
+    expect(after.has('spillway_tool_call_duration_ms_bucket{tool="search",status="success",le="2500.0"}')).toBe(true);
   });
 
   it('R-7.5 is clean for promtool but for the milliseconds that CLAW asks for', async () => {
