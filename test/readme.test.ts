@@ -65,7 +65,9 @@ const cut = (file: string, pattern: RegExp, clean: (code: string) => string = (c
   }));
 };
 
-const fences = cut('README.md', /^```ts\n([\s\S]*?)^```$/gm);
+/** Pages with snippets; those of each go on from the ones above on the same page. */
+const PAGES = ['README.md', 'src/sinks/README.md'];
+const fences = PAGES.flatMap((page) => cut(page, /^```ts\n([\s\S]*?)^```$/gm));
 const examples = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
   .filter((path) => path.endsWith('.ts'))
   .flatMap((path) => cut(join('src', path), /@example\n([\s\S]*?)(?=^\s*\*\/|^\s*\* @)/gm, (code) => code.replaceAll(/^\s*\* ?(?:```\w*)?/gm, '')));
@@ -94,7 +96,7 @@ const entryFiles = Object.entries(entries).flatMap(([entry, to]) =>
   typeof to === 'string' ? [] : [[`spillway${entry.slice(1)}`, to.default.replace('./dist/', './src/').replace(/\.js$/, '.ts')] as const],
 );
 
-it('the README and the examples of docstrings compile', () => {
+it('the README, the pages beside the code and the examples of docstrings compile', () => {
   const folder = mkdtempSync(join(tmpdir(), 'spillway-snippets-'));
   try {
     symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'), 'junction');
@@ -106,17 +108,18 @@ it('the README and the examples of docstrings compile', () => {
       ...names('rxjs', [...Object.keys(rxjs), 'Subscription', 'Observer', 'OperatorFunction']),
       ...entryFiles.toReversed().flatMap(([entry, file]) => names(entry, exportsOf(join(root, file)))),
     ];
-    const above = new Map<string, string>();
+    const above = new Map(PAGES.map((page) => [page, new Map<string, string>()]));
 
     const snippets = [...fences, ...examples];
     snippets.forEach(({ file, code }, index) => {
-      const known = file === 'README.md' ? new Map([...standIns, ...above]) : new Map([...standIns, ...libraries, ...names(join(root, file), exportsOf(join(root, file)))]);
+      const earlier = above.get(file);
+      const known = earlier !== undefined ? new Map([...standIns, ...earlier]) : new Map([...standIns, ...libraries, ...names(join(root, file), exportsOf(join(root, file)))]);
       const bare = withoutText(code);
       const declared = [...topLevel(bare), ...imported(code)];
       const used = new Set(matches(bare, /(?<![\w$])(?<!(?<!\.)\.)([A-Za-z_][\w$]*)(?!\s*:(?!:))/g));
       const header = [...used].filter((name) => known.has(name) && !declared.includes(name)).map((name) => `import { ${name} } from '${known.get(name)}';`);
       writeFileSync(join(folder, `${index}.ts`), `${header.join(' ')}\n${code}\nexport { ${[...new Set(topLevel(bare.replaceAll(/^export .*/gm, '')))].join(', ')} };\n`);
-      for (const name of file === 'README.md' ? topLevel(bare) : []) above.set(name, `./${index}.ts`);
+      for (const name of topLevel(bare)) earlier?.set(name, `./${index}.ts`);
     });
 
     const paths = Object.fromEntries(entryFiles.map(([entry, to]) => [entry, [join(root, to)]]));
@@ -146,29 +149,32 @@ it('the README and the examples of docstrings compile', () => {
 /** What a snippet of the README cannot do without: a network, a model, a file or a name of the reader's own, or an end. */
 const NOT_RUN = /https?:|new Anthropic|github\.yaml|\bsearch\b|serveAdmin/;
 
-it('the README’s snippets that need no network run as printed', () => {
+it('the snippets of all pages that need no network run as printed', () => {
   const folder = mkdtempSync(join(tmpdir(), 'spillway-run-'));
   try {
     symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'), 'junction');
     writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
     const fileOf = new Map<string, string>(entryFiles.map(([entry, file]) => [entry, join(root, file)]));
-    const above = new Map<string, string>();
-    const ran = fences.filter(({ code }, index) => {
+    const above = new Map(PAGES.map((page) => [page, new Map<string, string>()]));
+    const ran = fences.filter(({ file, code }, index) => {
       if (NOT_RUN.test(code)) return false;
+      const earlier = above.get(file) ?? new Map<string, string>();
       const declared = [...topLevel(withoutText(code)), ...imported(code)];
       const used = new Set(matches(withoutText(code), /(?<![\w$.])([A-Za-z_][\w$]*)/g));
-      const header = [...above].filter(([name]) => used.has(name) && !declared.includes(name)).map(([name, module]) => `import { ${name} } from '${module}';`);
+      const header = [...earlier].filter(([name]) => used.has(name) && !declared.includes(name)).map(([name, module]) => `import { ${name} } from '${module}';`);
       const resolved = code.replaceAll(/from '(spillway[\w/-]*)'/g, (_, entry: string) => `from '${fileOf.get(entry) ?? entry}'`);
       const own = topLevel(withoutText(code)).filter((name) => !header.includes(name));
       writeFileSync(join(folder, `${index}.ts`), `${header.join(' ')}\n${resolved}\nexport { ${own.join(', ')} };\n`);
-      for (const name of own) above.set(name, `./${index}.ts`);
+      for (const name of own) earlier.set(name, `./${index}.ts`);
       return true;
     });
-    for (const { code, line } of ran) {
-      const { status, stdout, stderr } = spawnSync(process.execPath, [join(folder, `${fences.findIndex((fence) => fence.line === line)}.ts`)], { cwd: root, encoding: 'utf8', timeout: 120_000 });
+    for (const fence of ran) {
+      const { code, line } = fence;
+      const { status, stdout, stderr } = spawnSync(process.execPath, [join(folder, `${fences.indexOf(fence)}.ts`)], { cwd: root, encoding: 'utf8', timeout: 120_000 });
       expect({ line, status, stdout, stderr: stderr.replaceAll(/^.*(?:Warning|--trace-).*\n/gm, '') }, code).toEqual({ line, status: 0, stdout: '', stderr: '' });
     }
-    expect(ran.map(({ code }) => /TestScheduler|mcpStdioProvider|guardTools|createHarvest/.exec(code)?.[0])).toEqual(['TestScheduler', 'mcpStdioProvider', 'guardTools', 'createHarvest']);
+    expect(fences.filter((fence) => fence.file !== 'README.md' && !ran.includes(fence))).toEqual([]);
+    expect(ran.filter(({ file }) => file === 'README.md').map(({ code }) => /TestScheduler|mcpStdioProvider|guardTools|createHarvest/.exec(code)?.[0])).toEqual(['TestScheduler', 'mcpStdioProvider', 'guardTools', 'createHarvest']);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -44,7 +44,7 @@ const dashboard = JSON.parse(readFileSync(join(sinks, 'grafana-dashboard.json'),
 
 /** Every name of a series that the sink gives, with its labels' names and the values of each. */
 const ours = async (): Promise<Map<string, Map<string, Set<string>>>> => {
-  const text = await prometheusSink({ tools: ['search'], inspect: () => ({ store: { records: 1 } }) }).text();
+  const text = await prometheusSink({ tools: ['search'], inspect: () => ({ store: { records: 1 }, retriesLeft: 1, droppedEvents: 0 }) }).text();
   const names = new Map<string, Map<string, Set<string>>>();
   for (const [, name = '', labels = ''] of text.matchAll(/^(\w+)(?:\{(.*)\})? \S+$/gm)) {
     const known = names.get(name) ?? new Map<string, Set<string>>();
@@ -56,12 +56,14 @@ const ours = async (): Promise<Map<string, Map<string, Set<string>>>> => {
 
 /** What of an expression the sink does not give: a name, a label, or a label's value. */
 const strange = (expr: string, names: Map<string, Map<string, Set<string>>>): string[] =>
-  [...expr.matchAll(/((?:tool:)?spillway_[\w:]+)(?:\{([^}]*)\})?/g)].flatMap(([, name = '', labels = '']) => {
+  [...expr.matchAll(/((?:tool:|job:)?spillway_[\w:]+)(?:\{([^}]*)\})?/g)].flatMap(([, name = '', labels = '']) => {
     if (recorded.has(name)) return [];
     const known = names.get(name);
     if (known === undefined) return [name];
     return [...labels.matchAll(/(\w+)(=~|!~|!=|=)"([^"]*)"/g)].flatMap(([, label = '', operator, value = '']) => {
       const values = known.get(label);
+      // Prometheus itself gives this one.
+      if (label === 'instance') return [];
       if (values === undefined) return [`${name}{${label}}`];
       if (label === 'tool' || label === 'effects') return [];
       return (operator?.includes('~') === true ? value.split('|') : [value]).filter((one) => !values.has(one)).map((one) => `${name}{${label}="${one}"}`);
@@ -96,17 +98,48 @@ describe('R-7.5 alert rules', () => {
     expect(strange('spillway_tool_calls_total{status="gone"} + spillway_nothing + spillway_tool_info{x="1"}', names)).toEqual(['spillway_tool_calls_total{status="gone"}', 'spillway_nothing', 'spillway_tool_info{x}']);
     for (const { alert, labels, annotations } of rules) {
       if (alert === undefined) continue;
-      expect(Object.keys(annotations ?? {})).toEqual(['summary', 'description', 'runbook']);
+      expect(Object.keys(annotations ?? {})).toEqual(['summary', 'description', 'runbook', 'runbook_url']);
       expect(['warning', 'critical']).toContain(labels?.severity);
     }
   });
+});
+
+/** A heading as GitHub links to it. */
+const slug = (heading: string): string => heading.toLowerCase().replaceAll(/[^\w\s-]/g, '').trim().replaceAll(/\s/g, '-');
+
+it('R-7.5 each alert links to a heading of its own, under which stands what to do', () => {
+  const page = 'src/sinks/README.md';
+  const text = readFileSync(join(import.meta.dirname, '../..', page), 'utf8');
+  const sections = new Map(text.split(/^#{1,6} /m).slice(1).map((section) => [slug(section.split('\n')[0] ?? ''), section.split('\n').slice(1).join('\n').trim()]));
+  const alerts = rules.filter(({ alert }) => alert !== undefined);
+  for (const { alert = '', annotations } of alerts) {
+    const [path, anchor = ''] = (annotations?.['runbook_url'] ?? '').split('#');
+    expect([path, anchor]).toEqual([page, slug(alert)]);
+    expect(sections.get(anchor)?.length, `${page}#${anchor}`).toBeGreaterThan(100);
+  }
+  expect(new Set(alerts.map(({ annotations }) => annotations?.['runbook_url'])).size).toBe(alerts.length);
+});
+
+it('R-7.5 the page lists every metric that the sink gives, with its kind and labels, and no other', async () => {
+  const text = readFileSync(join(sinks, 'README.md'), 'utf8');
+  const listed = [...text.matchAll(/^\| `(spillway_\w+)` \| (\w+) \| ([^|]*)\|/gm)].map(([, name, kind, labels = '']) => [name, kind, [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label)]);
+  const inspect = { store: { records: 1 }, retriesLeft: 1, droppedEvents: 0 };
+  const given = await prometheusSink({ tools: ['search'], durationMs: true, inspect: () => inspect }).scrape('application/openmetrics-text').chunks[Symbol.asyncIterator]().next();
+  const told = String(given.value);
+  const kinds = [...told.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name = '', kind = '']) => {
+    const full = kind === 'counter' ? `${name}_total` : kind === 'info' ? `${name}_info` : name;
+    const [, labels = ''] = new RegExp(`^${full}(?:_count)?(?:\\{([^}]*)\\})? `, 'm').exec(told) ?? [];
+    return [full, kind, [...labels.matchAll(/(\w+)="/g)].map(([, label]) => label)];
+  });
+  const byName = (rows: unknown[][]): unknown[][] => rows.toSorted((a, b) => String(a[0]).localeCompare(String(b[0])));
+  expect(byName(listed)).toEqual(byName(kinds));
 });
 
 describe('R-7.5 the Grafana dashboard', () => {
   const expressions = dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
 
   it('R-7.5 every expression is PromQL', () => {
-    const filled = expressions.map((expr) => expr.replaceAll('$__rate_interval', '5m').replaceAll('$tool', '.*'));
+    const filled = expressions.map((expr) => expr.replaceAll('$__rate_interval', '5m').replaceAll('$tool', '.*').replaceAll('$instance', '.*'));
     const asRules = JSON.stringify({ groups: [{ name: 'panels', rules: filled.map((expr, place) => ({ record: `panel:${place}`, expr })) }] });
     const { status, said } = promtool(['check', 'rules', written('panels.json', asRules)]);
     expect(said).toContain(`SUCCESS: ${expressions.length} rules found`);
@@ -124,7 +157,7 @@ describe('R-7.5 the Grafana dashboard', () => {
 
   it('R-7.5 it is one that every Grafana imports', () => {
     expect(dashboard).toMatchObject({ uid: 'spillway-tools', schemaVersion: 41 });
-    expect(dashboard.templating.list.map(({ name }) => name)).toEqual(['datasource', 'tool']);
+    expect(dashboard.templating.list.map(({ name }) => name)).toEqual(['datasource', 'tool', 'instance']);
     expect(new Set(dashboard.panels.map(({ id }) => id)).size).toBe(dashboard.panels.length);
     expect(dashboard.panels.filter(({ gridPos: { x, w } }) => x + w > 24)).toEqual([]);
     expect(dashboard.panels.flatMap(({ targets }) => targets).filter(({ datasource }) => datasource.uid !== '${datasource}')).toEqual([]);
