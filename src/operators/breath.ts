@@ -15,8 +15,8 @@ export async function mapped<T, R>(all: Iterable<T>, made: (one: T) => R): Promi
 }
 
 /**
- * Lets the event loop do what is due, and goes on. It is the machine's own loop also where a test has a clock of its own: what is being waited for is not a
- * time, and a virtual clock that nobody moves would hold up the answer for ever.
+ * Lets the event loop do what is due, and goes on. It is the machine's own loop also where a test has a clock of its
+ * own: what is being waited for is not a time, and a virtual clock that nobody moves would hold up the answer for ever.
  */
 export async function breath(): Promise<void> {
   await firstValueFrom(liveRuntime.after(0));

@@ -6,7 +6,13 @@ import type { ListedBreaker, MeteredTool } from './tool-meters.ts';
 /** Breakers that are not as they began, at a time and beyond what anyone looks at. */
 const SCOPES_MAX = 10_000;
 /** How bad a state is: a tool is in the worst state of its breakers. */
-const RANK: Readonly<Record<BreakerStateName, number>> = { closed: 0, disabled: 1, half_open: 2, open: 3, forced_open: 4 };
+const RANK: Readonly<Record<BreakerStateName, number>> = {
+  closed: 0,
+  disabled: 1,
+  half_open: 2,
+  open: 3,
+  forced_open: 4,
+};
 
 const worse = (a: BreakerStateName | undefined, b: BreakerStateName): BreakerStateName =>
   a === undefined || RANK[b] > RANK[a] ? b : a;
@@ -44,10 +50,11 @@ export class BreakerWatch {
   }
 
   /**
-   * The worst state of each tool that has one other than its first; of the rest, `initial`. Each breaker is looked at once, and the event loop gets its
-   * turn in between.
+   * The worst state of each tool that has one other than its first; of the rest, `initial`. Each breaker is looked at
+   * once, and the event loop gets its turn in between.
    *
-   * @param listed how the breakers stand now, where that is known: of one whose cooldown passes without traffic no event tells
+   * @param listed how the breakers stand now, where that is known: of one whose cooldown passes without traffic no
+   * event tells
    */
   async states(listed: readonly ListedBreaker[] | undefined): Promise<ReadonlyMap<string, BreakerStateName>> {
     const states = new Map<string, BreakerStateName>();

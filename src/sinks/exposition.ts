@@ -27,7 +27,10 @@ export interface MetricFamily {
 const TEXT = 'text/plain';
 const OPEN_METRICS = 'application/openmetrics-text';
 
-/** How much a media type is wanted, 0 to 1. Of several ranges that name it the greatest counts, which is what scrapers mean. */
+/**
+ * How much a media type is wanted, 0 to 1. Of several ranges that name it the greatest counts, which is what scrapers
+ * mean.
+ */
 const wanted = (accept: string, type: string): number => {
   const weights = accept.split(',').map((range) => {
     const [name = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
@@ -39,7 +42,9 @@ const wanted = (accept: string, type: string): number => {
   return Math.max(0, ...weights);
 };
 
-/** OpenMetrics for who names it and wants nothing else more; Prometheus' text for everyone else, a browser among them. */
+/**
+ * OpenMetrics for who names it and wants nothing else more; Prometheus' text for everyone else, a browser among them.
+ */
 export function formatFor(accept: string | null | undefined): Format {
   const weight = wanted(accept ?? '', OPEN_METRICS);
   return weight > 0 && weight >= wanted(accept ?? '', TEXT) ? 'openmetrics' : 'text';

@@ -35,11 +35,17 @@ function* each<T>(all: Iterable<T>, told: (one: T) => readonly Told[]): Generato
   for (const one of all) yield told(one);
 }
 
-const single = (value: number | undefined): ReadonlyArray<readonly Told[]> => (value === undefined || !Number.isFinite(value) ? [] : [[[{}, value]]]);
+const single = (value: number | undefined): ReadonlyArray<readonly Told[]> =>
+  value === undefined || !Number.isFinite(value) ? [] : [[[{}, value]]];
 
 /** What is of tools: nothing is told of one without series. */
 function* ofTools({ prefix, tools, tallies, states, initialState }: Standing): Generator<MetricFamily> {
-  const family = (name: string, kind: 'gauge' | 'info', help: string, told: Iterable<readonly Told[]>): MetricFamily => ({
+  const family = (
+    name: string,
+    kind: 'gauge' | 'info',
+    help: string,
+    told: Iterable<readonly Told[]>,
+  ): MetricFamily => ({
     name: `${prefix}_${name}`,
     kind,
     help,
@@ -53,9 +59,16 @@ function* ofTools({ prefix, tools, tallies, states, initialState }: Standing): G
   };
   const info = each(known(), ({ name, policy }) => [[{ tool: name, effects: policy?.effects ?? 'read' }, 1]]);
   yield family('tool_info', 'info', 'Always 1: what is known of a tool.', info);
-  const lives = each(known(), (tool) => Object.entries(timesToLive(tool)).map(([state, seconds]): Told => [{ tool: tool.name, state }, seconds]));
+  const lives = each(known(), (tool) =>
+    Object.entries(timesToLive(tool)).map(([state, seconds]): Told => [{ tool: tool.name, state }, seconds]),
+  );
   yield {
-    ...family('tool_dedupe_ttl_seconds', 'gauge', 'How long what the store knows of a call is kept, by its state.', lives),
+    ...family(
+      'tool_dedupe_ttl_seconds',
+      'gauge',
+      'How long what the store knows of a call is kept, by its state.',
+      lives,
+    ),
     unit: 'seconds',
   };
   const named = new Set([...tallies.keys(), OTHER_TOOL]);
@@ -71,21 +84,35 @@ function* ofTools({ prefix, tools, tallies, states, initialState }: Standing): G
 
 /** What is of the whole layer, and of the store. What nobody told is left out. */
 function* ofLayer({ prefix, tools, storeAvailable, told }: Standing): Generator<MetricFamily> {
-  const family = (name: string, kind: MetricFamily['kind'], help: string, lines: Iterable<readonly Told[]>): MetricFamily => ({
+  const family = (
+    name: string,
+    kind: MetricFamily['kind'],
+    help: string,
+    lines: Iterable<readonly Told[]>,
+  ): MetricFamily => ({
     name: `${prefix}_${name}`,
     kind,
     help,
     lines: linesOf(`${prefix}_${name}`, lines),
   });
-  yield family('store_available', 'gauge', '0 while the store of idempotency keys does not answer.', single(storeAvailable ? 1 : 0));
+  yield family(
+    'store_available',
+    'gauge',
+    '0 while the store of idempotency keys does not answer.',
+    single(storeAvailable ? 1 : 0),
+  );
   const sizes = storeSizes(told?.store, tools).map(({ labels, records }): readonly Told[] => [[labels, records]]);
-  if (sizes.length > 0) yield family('tool_dedupe_cache_size', 'gauge', 'Records in the store of idempotency keys.', sizes);
+  if (sizes.length > 0)
+    yield family('tool_dedupe_cache_size', 'gauge', 'Records in the store of idempotency keys.', sizes);
   const left = single(told?.retriesLeft);
-  if (left.length > 0) yield family('retry_budget_left', 'gauge', 'Retries that all calls together may make now.', left);
+  if (left.length > 0)
+    yield family('retry_budget_left', 'gauge', 'Retries that all calls together may make now.', left);
   const dropped = single(told?.droppedEvents);
   const lost = 'Trace events that a subscriber lost, since it threw or was too slow.';
   if (dropped.length > 0) yield family('trace_events_dropped_total', 'counter', lost, dropped);
-  yield family('build_info', 'info', 'Always 1: which version of spillway runs.', [[[{ version: PACKAGE_VERSION }, 1]]]);
+  yield family('build_info', 'info', 'Always 1: which version of spillway runs.', [
+    [[{ version: PACKAGE_VERSION }, 1]],
+  ]);
 }
 
 /** Everything that is not counted but stands: of tools, of the layer, of its store. */

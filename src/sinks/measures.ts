@@ -35,7 +35,10 @@ interface KnownCall {
   readonly traceparent: string | undefined;
 }
 
-/** Calls in flight that are counted at a time: ten times as many as a sink keeps for anything else, since they are few words each. */
+/**
+ * Calls in flight that are counted at a time: ten times as many as a sink keeps for anything else, since they are few
+ * words each.
+ */
 const IN_FLIGHT_MAX = 100_000;
 const TURNS_MAX = 10_000;
 

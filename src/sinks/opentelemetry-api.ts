@@ -1,7 +1,8 @@
 import { PACKAGE_VERSION } from './version.ts';
 
 /**
- * What of `@opentelemetry/api` is used, from 1.9.0 on. The host hands its own copy in, so that this package needs none and there are not two.
+ * What of `@opentelemetry/api` is used, from 1.9.0 on. The host hands its own copy in, so that this package needs none
+ * and there are not two.
  */
 export interface OtelContext {
   getValue(key: symbol): unknown;
@@ -33,7 +34,11 @@ export interface OtelSpan {
 }
 
 export interface OtelTracer {
-  startSpan(name: string, options: { startTime?: number; attributes?: OtelAttributes; links?: OtelLink[] }, context: OtelContext): OtelSpan;
+  startSpan(
+    name: string,
+    options: { startTime?: number; attributes?: OtelAttributes; links?: OtelLink[] },
+    context: OtelContext,
+  ): OtelSpan;
 }
 
 export interface OtelInstrumentOptions {
@@ -103,10 +108,15 @@ export const STATUS_ERROR = 2;
 export const SEVERITY = { INFO: 9, WARN: 13 } as const;
 
 /**
- * Whose telemetry it is, and by which names: those of the GenAI semantic conventions v0.1.0, which build on version 1.45.0 of the general ones. The schema
- * is that of the latter: the former's is of a family that no backend knows how to fetch yet.
+ * Whose telemetry it is, and by which names: those of the GenAI semantic conventions v0.1.0, which build on version
+ * 1.45.0 of the general ones. The schema is that of the latter: the former's is of a family that no backend knows how
+ * to fetch yet.
  */
-export const SCOPE: readonly [name: string, version: string, options: OtelScopeOptions] = ['spillway', PACKAGE_VERSION, { schemaUrl: 'https://opentelemetry.io/schemas/1.45.0' }];
+export const SCOPE: readonly [name: string, version: string, options: OtelScopeOptions] = [
+  'spillway',
+  PACKAGE_VERSION,
+  { schemaUrl: 'https://opentelemetry.io/schemas/1.45.0' },
+];
 
 const TRACEPARENT = /^[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(?:-|$)/;
 

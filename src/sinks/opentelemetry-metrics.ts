@@ -1,6 +1,13 @@
 import type { ToolEvent, TraceEvent, TurnOwnEvent } from '../contract/event.ts';
 import { measuresOf, type Measures } from './measures.ts';
-import { SCOPE, type OtelApi, type OtelAttributes, type OtelHistogram, type OtelMeter, type OtelObserver } from './opentelemetry-api.ts';
+import {
+  SCOPE,
+  type OtelApi,
+  type OtelAttributes,
+  type OtelHistogram,
+  type OtelMeter,
+  type OtelObserver,
+} from './opentelemetry-api.ts';
 import type { ToolFacts } from './opentelemetry-tools.ts';
 import { Kept, OTHER_TOOL, type TraceSink } from './sink.ts';
 import {
@@ -22,7 +29,10 @@ const TOOL_BUCKETS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12
 const AGENT_BUCKETS = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4, 204.8, 409.6];
 /** As they advise for `gen_ai.invoke_agent.tool_calls`. */
 const CALLS_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128];
-/** Tools whose gauges are told before they are called, as in the Prometheus sink. The SDK keeps 2,000 series of a metric by default. */
+/**
+ * Tools whose gauges are told before they are called, as in the Prometheus sink. The SDK keeps 2,000 series of a metric
+ * by default.
+ */
 const TOOLS_FROM_START = 200;
 
 const METERS: Readonly<Record<MeterName, Meter>> = { ...TOOL_METERS, ...TURN_METERS };
@@ -38,7 +48,8 @@ export interface OtelMetricsOptions {
 }
 
 /** OpenTelemetry writes neither unit nor `total` in a name: exporters to Prometheus add them. */
-const instrumentName = (prefix: string, meter: string): string => `${prefix}.${meter.replace(/_(?:total|seconds|ratio)$/, '')}`;
+const instrumentName = (prefix: string, meter: string): string =>
+  `${prefix}.${meter.replace(/_(?:total|seconds|ratio)$/, '')}`;
 
 type Recorder = (value: number, attributes: OtelAttributes) => void;
 
@@ -96,15 +107,30 @@ class Standing {
   }
 
   observe(otel: OtelMeter, measures: Measures): void {
-    const gauge = (name: string, description: string, unit: string | undefined, told: (observer: OtelObserver) => void | Promise<void>): void =>
-      otel.createObservableGauge(`${this.#options.prefix}.${name}`, { description, ...(unit === undefined ? {} : { unit }) }).addCallback(told);
-    gauge('tool_circuit_breaker_state', '1 for the state that the circuit breaker is in.', undefined, async (observer) => {
-      const states = await measures.breakers.states((await this.#ask())?.breakers);
-      for (const tool of new Set([...this.#running.keys(), OTHER_TOOL])) {
-        const now = states.get(tool) ?? measures.breakers.initial(tool);
-        for (const state of BREAKER_STATES) observer.observe(state === now ? 1 : 0, { tool, state });
-      }
-    });
+    const gauge = (
+      name: string,
+      description: string,
+      unit: string | undefined,
+      told: (observer: OtelObserver) => void | Promise<void>,
+    ): void =>
+      otel
+        .createObservableGauge(`${this.#options.prefix}.${name}`, {
+          description,
+          ...(unit === undefined ? {} : { unit }),
+        })
+        .addCallback(told);
+    gauge(
+      'tool_circuit_breaker_state',
+      '1 for the state that the circuit breaker is in.',
+      undefined,
+      async (observer) => {
+        const states = await measures.breakers.states((await this.#ask())?.breakers);
+        for (const tool of new Set([...this.#running.keys(), OTHER_TOOL])) {
+          const now = states.get(tool) ?? measures.breakers.initial(tool);
+          for (const state of BREAKER_STATES) observer.observe(state === now ? 1 : 0, { tool, state });
+        }
+      },
+    );
     gauge('tool_dedupe_ttl', 'How long what the store knows of a call is kept, by its state.', 's', (observer) => {
       for (const name of this.#running.keys()) {
         const tool = this.#options.tools.get(name);
@@ -115,7 +141,9 @@ class Standing {
     gauge('tool_calls_in_flight', 'Calls that have begun and not ended.', '{call}', (observer) => {
       for (const [tool, count] of this.#running) observer.observe(count, { tool });
     });
-    gauge('store_available', '0 while the store of idempotency keys does not answer.', undefined, (observer) => observer.observe(measures.storeAvailable ? 1 : 0));
+    gauge('store_available', '0 while the store of idempotency keys does not answer.', undefined, (observer) =>
+      observer.observe(measures.storeAvailable ? 1 : 0),
+    );
     if (this.#options.inspect !== undefined) this.#observeInspected(otel);
   }
 
@@ -123,14 +151,18 @@ class Standing {
     const { prefix, tools } = this.#options;
     const size = { description: 'Records in the store of idempotency keys.', unit: '{record}' };
     otel.createObservableGauge(`${prefix}.tool_dedupe_cache_size`, size).addCallback(async (observer) => {
-      for (const { labels, records } of storeSizes((await this.#ask())?.store, tools)) observer.observe(records, labels);
+      for (const { labels, records } of storeSizes((await this.#ask())?.store, tools))
+        observer.observe(records, labels);
     });
     const left = { description: 'Retries that all calls together may make now.', unit: '{retry}' };
     otel.createObservableGauge(`${prefix}.retry_budget_left`, left).addCallback(async (observer) => {
       const retriesLeft = (await this.#ask())?.retriesLeft;
       if (retriesLeft !== undefined) observer.observe(retriesLeft);
     });
-    const dropped = { description: 'Trace events that a subscriber lost, since it threw or was too slow.', unit: '{event}' };
+    const dropped = {
+      description: 'Trace events that a subscriber lost, since it threw or was too slow.',
+      unit: '{event}',
+    };
     otel.createObservableCounter(`${prefix}.trace_events_dropped`, dropped).addCallback(async (observer) => {
       const droppedEvents = (await this.#ask())?.droppedEvents;
       if (droppedEvents !== undefined) observer.observe(droppedEvents);

@@ -1,10 +1,10 @@
-import type { LayerEvent, ToolEvent, TraceEvent, TurnOwnEvent } from '../contract/event.ts';
+import type { TraceEvent } from '../contract/event.ts';
 import { checkKeys, checkOneOf } from '../policy/check.ts';
-import { SCOPE, SEVERITY, STATUS_ERROR, fromTraceparent, toTraceparent, type OtelApi, type OtelAttributes, type OtelContext, type OtelLink, type OtelSpan, type OtelSpanContext } from './opentelemetry-api.ts';
-import { BREAKER_CHANGED, CallSpan, breakerAttributes, type SpanTerms } from './opentelemetry-call.ts';
+import { SCOPE, toTraceparent, type OtelApi } from './opentelemetry-api.ts';
 import { otelMetrics } from './opentelemetry-metrics.ts';
+import { Spans } from './opentelemetry-spans.ts';
 import { ToolFacts, type ToolSource, type ToolType } from './opentelemetry-tools.ts';
-import { Kept, type TraceSink } from './sink.ts';
+import type { TraceSink } from './sink.ts';
 import { meteredTools, type Inspect, type MeteredTool } from './tool-meters.ts';
 
 export type { OtelApi, OtelAttributes, OtelContext, OtelCounter, OtelHistogram, OtelInstrumentOptions, OtelLink, OtelLogRecord, OtelLogger, OtelMeter, OtelObservable, OtelObserver, OtelScopeOptions, OtelSpan, OtelSpanContext, OtelTracer } from './opentelemetry-api.ts';
@@ -45,17 +45,6 @@ export interface OpenTelemetrySink extends TraceSink {
   traceparent(callId: string): string | undefined;
 }
 
-interface TurnSpan {
-  readonly span: OtelSpan;
-  readonly context: OtelContext;
-  readonly needs: ReadonlyMap<string, readonly string[]>;
-  /** The spans of its calls, by node. */
-  readonly calls: Map<string, OtelSpanContext>;
-}
-
-/** Turns at a time. */
-const TURNS_MAX = 1_000;
-
 const OPTION_KEYS = ['api', 'tools', 'providers', 'toolType', 'inspect', 'attemptSpans', 'claw', 'workflowName', 'prefix'];
 
 /**
@@ -75,100 +64,33 @@ const OPTION_KEYS = ['api', 'tools', 'providers', 'toolType', 'inspect', 'attemp
  */
 export function openTelemetrySink(options: OpenTelemetrySinkOptions): OpenTelemetrySink {
   checkKeys('openTelemetrySink', options, OPTION_KEYS);
-  const { api, attemptSpans = 'always', claw = false, workflowName, prefix = 'spillway' } = options;
+  const { api, attemptSpans = 'always', claw = false, workflowName, prefix = 'spillway', inspect } = options;
   checkOneOf('attemptSpans', attemptSpans, ['always', 'onRetry', 'never']);
-  if (typeof api?.trace?.getTracer !== 'function') throw new RangeError('api must be the whole module @opentelemetry/api, 1.9.0 or later: import it as one object, `* as api`, and hand that in');
-  if (!/^[a-z][\w.-]{0,63}$/i.test(prefix)) throw new RangeError(`prefix must be 1 to 64 letters, digits, _, . and -, first a letter, not ${JSON.stringify(prefix)}`);
-  const terms: SpanTerms = { api, tracer: api.trace.getTracer(...SCOPE), attempts: attemptSpans, claw };
-  const logger = api.logs?.getLogger(...SCOPE);
+  if (typeof api?.trace?.getTracer !== 'function') {
+    const rule = 'api must be the whole module @opentelemetry/api, 1.9.0 or later';
+    throw new RangeError(`${rule}: import it as one object, \`* as api\`, and hand that in`);
+  }
+  if (!/^[a-z][\w.-]{0,63}$/i.test(prefix)) {
+    const rule = 'prefix must be 1 to 64 letters, digits, _, . and -, first a letter';
+    throw new RangeError(`${rule}, not ${JSON.stringify(prefix)}`);
+  }
   const tools = options.tools === undefined ? undefined : meteredTools(options.tools);
   const facts = new ToolFacts(tools, options.providers, options.toolType);
-  const metrics = tools === undefined ? undefined : otelMetrics({ api, prefix, tools, facts, inspect: options.inspect, agentName: workflowName });
-  const agent: OtelAttributes = workflowName === undefined ? {} : { 'gen_ai.agent.name': workflowName };
-  const calls = new Kept<CallSpan>(undefined, (call) => call.forget());
-  const turns = new Kept<TurnSpan>(TURNS_MAX, ({ span }) => span.end());
-  /** The spans of calls that others may have to be linked to, also after they ended. */
-  const leaders = new Kept<OtelSpanContext>();
-
-  const parentOf = (traceparent: string | undefined): OtelContext => {
-    const active = api.context.active();
-    const remote = traceparent === undefined ? undefined : fromTraceparent(traceparent);
-    return remote === undefined ? active : api.trace.setSpanContext(active, remote);
-  };
-  const begin = (event: Extract<ToolEvent, { type: 'call_started' }>): void => {
-    const { callId, nodeId, turnId, traceparent } = event;
-    const turn = turnId === undefined ? undefined : turns.get(turnId);
-    const needs = (nodeId === undefined ? undefined : turn?.needs.get(nodeId)) ?? [];
-    const links = needs.flatMap((need): OtelLink[] => {
-      const context = turn?.calls.get(need);
-      return context === undefined ? [] : [{ context, attributes: { 'spillway.link': 'needs', 'spillway.node.id': need } }];
-    });
-    const attributes = { ...facts.of(event.toolName), ...(turn === undefined ? {} : agent) };
-    const call = new CallSpan(terms, event, { parent: turn?.context ?? parentOf(traceparent), links, needs, attributes });
-    calls.take(callId)?.forget();
-    calls.set(callId, call);
-    leaders.set(callId, call.span.spanContext());
-    if (nodeId !== undefined) turn?.calls.set(nodeId, call.span.spanContext());
-  };
-  const ofCall = (event: ToolEvent): void => {
-    if (event.type === 'call_started') return begin(event);
-    const call = calls.get(event.callId);
-    if (call === undefined) return;
-    const leader = event.type === 'dedupe' && event.leaderCallId !== undefined ? leaders.get(event.leaderCallId) : undefined;
-    call.next(event, leader === undefined ? undefined : { context: leader, attributes: { 'spillway.link': 'dedupe_leader' } });
-    if (call.over) calls.take(event.callId);
-  };
-  const endTurn = (turnId: string, atMs: number, status: string, failed?: string): void => {
-    const turn = turns.take(turnId);
-    turn?.span.setAttributes({ 'spillway.turn.status': status, ...(failed === undefined ? {} : { 'error.type': status }) });
-    if (failed !== undefined) turn?.span.setStatus({ code: STATUS_ERROR, message: failed });
-    turn?.span.end(atMs);
-  };
-  const ofTurn = (event: TurnOwnEvent): void => {
-    const { turnId, atMs } = event;
-    switch (event.type) {
-      case 'turn_started': {
-        turns.take(turnId)?.span.end(atMs);
-        const context = api.context.active();
-        const attributes = { 'gen_ai.operation.name': 'invoke_workflow', ...agent, 'spillway.turn.id': turnId, 'spillway.turn.nodes': event.nodes.length };
-        const span = terms.tracer.startSpan(workflowName === undefined ? 'invoke_workflow' : `invoke_workflow ${workflowName}`, { startTime: atMs, attributes }, context);
-        return turns.set(turnId, { span, context: api.trace.setSpan(context, span), needs: new Map(event.nodes.map(({ id, needs }) => [id, needs])), calls: new Map() });
-      }
-      case 'deadline':
-        turns.get(turnId)?.span.setAttributes({ 'spillway.turn.unfinished': event.unfinished.slice(0, 100) });
-        return undefined;
-      case 'abandoned':
-        return endTurn(turnId, atMs, 'abandoned');
-      case 'settled': {
-        const { status, summary } = event.result;
-        return endTurn(turnId, atMs, status, status === 'failed' || status === 'escalated' ? summary : undefined);
-      }
-      case 'node_started':
-      case 'node_settled':
-      case 'escalated':
-        return undefined;
-    }
-  };
-  const ofLayer = (event: LayerEvent): void => {
-    if (event.type !== 'breaker_changed') return;
-    for (const call of calls.values()) call.breakerChanged(event);
-    const severityText = event.to === 'open' || event.to === 'forced_open' ? 'WARN' : 'INFO';
-    const attributes = breakerAttributes(event);
-    logger?.emit({ eventName: BREAKER_CHANGED, severityNumber: SEVERITY[severityText], severityText, body: event.message, attributes });
-  };
+  const terms = { api, tracer: api.trace.getTracer(...SCOPE), attempts: attemptSpans, claw };
+  const spans = new Spans({ terms, facts, agentName: workflowName, logger: api.logs?.getLogger(...SCOPE) });
+  const metrics =
+    tools === undefined ? undefined : otelMetrics({ api, prefix, tools, facts, inspect, agentName: workflowName });
   return {
     next: (event: TraceEvent) => {
-      if (event.source === 'call') ofCall(event);
-      else if (event.source === 'turn') ofTurn(event);
-      else ofLayer(event);
+      spans.next(event);
       metrics?.next(event);
     },
     run: <T>(callId: string, work: () => T): T => {
-      const context = calls.get(callId)?.context;
+      const context = spans.call(callId)?.context;
       return context === undefined ? work() : (api.context.with(context, work) as T);
     },
     traceparent: (callId) => {
-      const span = calls.get(callId)?.currentSpan;
+      const span = spans.call(callId)?.currentSpan;
       return span === undefined ? undefined : toTraceparent(span.spanContext());
     },
   };

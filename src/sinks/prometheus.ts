@@ -8,36 +8,48 @@ import { gauges, type Standing } from './gauges.ts';
 import { measuresOf, type Measurement, type Measures } from './measures.ts';
 import { fromTraceparent } from './opentelemetry-api.ts';
 import { Layouts, Tally, labelled, type Exemplar, type Layout, type Wording } from './series.ts';
-import { type TraceSink } from './sink.ts';
-import { TOOL_METERS, TURN_METERS, meteredTools, type Inspect, type LayerState, type ListedBreaker, type MeteredTool } from './tool-meters.ts';
+import type { TraceSink } from './sink.ts';
+import {
+  TOOL_METERS,
+  TURN_METERS,
+  meteredTools,
+  type Inspect,
+  type LayerState,
+  type ListedBreaker,
+  type MeteredTool,
+} from './tool-meters.ts';
 
 export type { Inspect, LayerState, ListedBreaker, MeteredTool, StoreFill } from './tool-meters.ts';
 
 export interface PrometheusSinkOptions {
   /**
-   * The tools that have series of their own: tools, or names. Breakers that tools share are listed by their names too. Whatever else is called counts
-   * as `__other__`.
+   * The tools that have series of their own: tools, or names. Breakers that tools share are listed by their names too.
+   * Whatever else is called counts as `__other__`.
    */
   readonly tools: ReadonlyArray<string | MeteredTool>;
   /**
-   * How many of `tools`, in their order, have their series from the start, so that a first failure is seen to rise from 0. Each of the others gets its
-   * series when it is first called. A tool has about 260 lines. Default 200.
+   * How many of `tools`, in their order, have their series from the start, so that a first failure is seen to rise from
+   * 0. Each of the others gets its series when it is first called. A tool has about 200 lines. Default 200.
    */
   readonly toolsFromStart?: number;
   /** What names begin with. Default `spillway`. */
   readonly prefix?: string;
-  /** Gives the duration in milliseconds as well, as CLAW names it; Prometheus' own linter wants seconds. Default false. */
+  /**
+   * Gives the duration in milliseconds as well, as CLAW names it; Prometheus' own linter wants seconds. Default false.
+   */
   readonly durationMs?: boolean;
   /**
-   * Asked with each scrape, for the size of the store, the states of breakers, the retries left and the events lost: `() => spillway.inspect()`. Without
-   * it, or when it fails or does not answer, these are left out, and a breaker whose cooldown passed without traffic still shows as open.
+   * Asked with each scrape, for the size of the store, the states of breakers, the retries left and the events lost:
+   * `() => spillway.inspect()`. Without it, or when it fails or does not answer, these are left out, and a breaker
+   * whose cooldown passed without traffic still shows as open.
    */
   readonly inspect?: Inspect;
   /** How long that may take. Default 1,000. */
   readonly inspectTimeoutMs?: number;
   /**
-   * The W3C trace context of a call that begins, for the exemplars of OpenMetrics: `(callId) => openTelemetry.traceparent(callId)`, where that sink was
-   * subscribed first. By default the one that the caller gave. Of traces that are not sampled there are no exemplars.
+   * The W3C trace context of a call that begins, for the exemplars of OpenMetrics: `(callId) =>
+   * openTelemetry.traceparent(callId)`, where that sink was subscribed first. By default the one that the caller gave.
+   * Of traces that are not sampled there are no exemplars.
    */
   readonly traceparent?: (callId: string) => string | undefined;
   readonly runtime?: Runtime;
@@ -63,7 +75,16 @@ export interface PrometheusSink extends TraceSink {
   scrape(accept?: string | null): Scrape;
 }
 
-const OPTION_KEYS = ['tools', 'toolsFromStart', 'prefix', 'durationMs', 'inspect', 'inspectTimeoutMs', 'traceparent', 'runtime'];
+const OPTION_KEYS = [
+  'tools',
+  'toolsFromStart',
+  'prefix',
+  'durationMs',
+  'inspect',
+  'inspectTimeoutMs',
+  'traceparent',
+  'runtime',
+];
 const MS = 1000;
 const TOOLS_FROM_START = 200;
 
@@ -72,8 +93,8 @@ const TOOL_LAYOUTS = /* @__PURE__ */ new Layouts(TOOL_METERS);
 const TURN_LAYOUTS = /* @__PURE__ */ new Layouts(TURN_METERS);
 
 /**
- * Counts what a trace tells and gives it as Prometheus text or OpenMetrics, with CLAW's names of metrics and labels (R-7.5). The number of series is
- * bounded by `tools`, whatever names are called. Serve it under `/metrics`.
+ * Counts what a trace tells and gives it as Prometheus text or OpenMetrics, with CLAW's names of metrics and labels
+ * (R-7.5). The number of series is bounded by `tools`, whatever names are called. Serve it under `/metrics`.
  *
  * @param options the tools, names and what else to give
  * @throws RangeError for an option out of range
@@ -89,26 +110,28 @@ export function prometheusSink(options: PrometheusSinkOptions): PrometheusSink {
   checkNumber('inspectTimeoutMs', inspectTimeoutMs, positiveDuration);
   checkNumber('toolsFromStart', toolsFromStart, integer(0, 1_000_000));
   if (typeof prefix !== 'string' || !/^[a-zA-Z_][a-zA-Z0-9_]{0,63}$/.test(prefix)) {
-    throw new RangeError(`prefix must be 1 to 64 letters, digits and _, not first a digit, not ${JSON.stringify(prefix)}`);
+    throw new RangeError(
+      `prefix must be 1 to 64 letters, digits and _, not first a digit, not ${JSON.stringify(prefix)}`,
+    );
   }
-  const registry = new Registry(options, prefix, toolsFromStart, inspectTimeoutMs);
+  const counts = new Counts(options, prefix, toolsFromStart, inspectTimeoutMs);
   return {
     contentType: CONTENT_TYPES.text,
-    next: (event) => registry.measures.next(event),
+    next: (event) => counts.measures.next(event),
     text: async () => {
       let text = '';
-      for await (const chunk of registry.chunks('text')) text += chunk;
+      for await (const chunk of counts.chunks('text')) text += chunk;
       return text;
     },
     scrape: (accept) => {
       const format = formatFor(accept);
-      return { contentType: CONTENT_TYPES[format], chunks: registry.chunks(format) };
+      return { contentType: CONTENT_TYPES[format], chunks: counts.chunks(format) };
     },
   };
 }
 
 /** What one sink has counted. */
-class Registry {
+class Counts {
   readonly measures: Measures;
   readonly #tools: ReadonlyMap<string, MeteredTool>;
   readonly #tallies = new Map<string, Tally>();
@@ -163,7 +186,8 @@ class Registry {
   }
 
   #add({ meter, tool, labels, value, traceparent }: Measurement): void {
-    const [tally, layout] = tool === undefined ? [this.#turns, TURN_LAYOUTS.get(meter)] : [this.#tallyOf(tool), TOOL_LAYOUTS.get(meter)];
+    const [tally, layout] =
+      tool === undefined ? [this.#turns, TURN_LAYOUTS.get(meter)] : [this.#tallyOf(tool), TOOL_LAYOUTS.get(meter)];
     layout?.add(tally, labels, value, traceparent === undefined ? undefined : this.#exemplar(traceparent, value));
   }
 
@@ -199,13 +223,21 @@ class Registry {
     const { kind, help } = layout.meter;
     const name = `${this.#prefix}_${layout.name}`;
     const unit = /_(seconds|ratio)$/.exec(name)?.[1] as MetricFamily['unit'];
-    return { name, kind, help, ...(unit === undefined ? {} : { unit }), lines: linesOf(layout, tallies, name, wording) };
+    return {
+      name,
+      kind,
+      help,
+      ...(unit === undefined ? {} : { unit }),
+      lines: linesOf(layout, tallies, name, wording),
+    };
   }
 
   async #ask(): Promise<LayerState | undefined> {
     const inspect = this.#inspect;
     if (inspect === undefined) return undefined;
-    const asked$: Observable<LayerState | undefined> = defer(async () => inspect()).pipe(catchError(() => of(undefined)));
+    const asked$: Observable<LayerState | undefined> = defer(async () => inspect()).pipe(
+      catchError(() => of(undefined)),
+    );
     const late$ = this.#runtime.after(this.#inspectTimeoutMs).pipe(map(() => undefined));
     return firstValueFrom(merge(asked$, late$).pipe(take(1)));
   }

@@ -10,8 +10,8 @@ export interface Exemplar {
 }
 
 /**
- * The numbers of one tool, or of all turns: those of all its meters in one array, since ten thousand tools have two million of them. Where each stands is
- * the layouts' to know.
+ * The numbers of one tool, or of all turns: those of all its meters in one array, since ten thousand tools have two
+ * million of them. Where each stands is the layouts' to know.
  */
 export class Tally {
   /** Its own label, as it is written; empty for turns. */
@@ -36,14 +36,20 @@ export interface Wording {
 }
 
 export const escaped = (text: string): string =>
-  text.replaceAll('\\', String.raw`\\`).replaceAll('"', String.raw`\"`).replaceAll('\n', String.raw`\n`);
+  text
+    .replaceAll('\\', String.raw`\\`)
+    .replaceAll('"', String.raw`\"`)
+    .replaceAll('\n', String.raw`\n`);
 
 export const labelled = (labels: Readonly<Record<string, string>>): string =>
   Object.entries(labels)
     .map(([name, value]) => `${name}="${escaped(value)}"`)
     .join(',');
 
-/** As OpenMetrics wants the edge of a bucket to be written. In both formats: a series must not change its name with the format. */
+/**
+ * As OpenMetrics wants the edge of a bucket to be written. In both formats: a series must not change its name with the
+ * format.
+ */
 const edge = (bound: number): string => (Number.isInteger(bound) ? `${bound}.0` : `${bound}`);
 
 const braced = (...labels: readonly string[]): string => {
@@ -82,7 +88,9 @@ export class Layout {
     const rows = combinations(meter.labels);
     const names = Object.keys(meter.labels);
     rows.forEach((row, place) => this.#places.set(row.join(' '), place));
-    this.#labels = rows.map((row) => labelled(Object.fromEntries(row.map((value, place) => [names[place] ?? '', value]))));
+    this.#labels = rows.map((row) =>
+      labelled(Object.fromEntries(row.map((value, place) => [names[place] ?? '', value]))),
+    );
     this.size = rows.length * this.#width;
     this.lineCount = rows.length * (meter.kind === 'counter' ? 1 : this.#width + 1);
   }
@@ -109,7 +117,10 @@ export class Layout {
     let text = '';
     this.#labels.forEach((labels, place) => {
       const at = this.#offset + place * this.#width;
-      text += this.meter.kind === 'counter' ? this.#counter(tally, at, name, labels, wording) : this.#histogram(tally, at, name, labels, wording);
+      text +=
+        this.meter.kind === 'counter'
+          ? this.#counter(tally, at, name, labels, wording)
+          : this.#histogram(tally, at, name, labels, wording);
     });
     return text;
   }

@@ -218,10 +218,12 @@ export function storeSizes(fill: StoreFill | undefined, tools: ReadonlyMap<strin
   const { records, byTool = {} } = fill ?? {};
   const sizes = Object.entries(byTool)
     .filter(([name]) => tools.has(name))
-    .map(([name, count]): StoreSize => ({
-      labels: { tool: name, scope: tools.get(name)?.policy?.dedupe?.scope ?? 'session' },
-      records: count,
-    }));
+    .map(
+      ([name, count]): StoreSize => ({
+        labels: { tool: name, scope: tools.get(name)?.policy?.dedupe?.scope ?? 'session' },
+        records: count,
+      }),
+    );
   const whole: StoreSize[] = records === undefined ? [] : [{ labels: { tool: '__all__', scope: 'all' }, records }];
   return [...whole, ...sizes].filter((size) => Number.isFinite(size.records));
 }
@@ -231,7 +233,8 @@ export function meteredTools(tools: ReadonlyArray<string | MeteredTool>): Readon
   if (!Array.isArray(tools)) throw new RangeError(`tools must be a list of tools or their names, not ${typeof tools}`);
   const described = tools.map((tool: string | MeteredTool) => (typeof tool === 'string' ? { name: tool } : tool));
   for (const tool of described) {
-    if (typeof tool?.name !== 'string' || tool.name === '') throw new RangeError('tools must be tools with a name, or names');
+    if (typeof tool?.name !== 'string' || tool.name === '')
+      throw new RangeError('tools must be tools with a name, or names');
   }
   return new Map(described.map((tool) => [tool.name, tool]));
 }

@@ -52,17 +52,19 @@ const toolReport = ({ registry, switches }: Layer, name: string): readonly ToolR
 };
 
 export function toolReports(layer: Layer): ToolReport[] {
-  return layer.registry.names.flatMap((name) => toolReport(layer, name));
+  const { names } = layer.registry;
+  return names.flatMap((name) => toolReport(layer, name));
 }
 
 export async function inspectLayer(layer: Layer): Promise<LayerReport> {
-  const { breakers, retryBudget, runtime, sharedBreakers, switches, trace } = layer;
+  const { breakers, registry, retryBudget, runtime, sharedBreakers, switches, trace } = layer;
+  const { names } = registry;
   const [store] = await Promise.all([report(layer), sharedBreakers?.refresh()]);
   return {
     mode: switches.modeOf(undefined),
     breakersObserve: switches.breakersObserve,
     // There may be ten thousand tools, and a breaker for each of them and each tenant.
-    tools: (await mapped(layer.registry.names, (name) => toolReport(layer, name))).flat(),
+    tools: (await mapped(names, (name) => toolReport(layer, name))).flat(),
     breakers: await mapped(breakers.list(), breakerReport),
     ...(store === undefined ? {} : { store }),
     ...(retryBudget === undefined ? {} : { retriesLeft: retryBudget.left(runtime.now()) }),

@@ -54,6 +54,13 @@ describe('the everything server over HTTP', () => {
     expect(await run(provider, 'everything.get-structured-content', { location: 'New York' })).toMatchObject({ temperature: 33 });
   });
 
+  it('R-7.6 says over which session it is spoken to, for traces', async () => {
+    const before = provider.mcp;
+    expect(before).toEqual({ transport: 'tcp', id: expect.stringMatching(/^[\da-f-]{36}$/) as string });
+    await run(provider, 'everything.echo', { message: 'hi' });
+    expect(provider.mcp).toEqual(before);
+  });
+
   it('R-12.2 checks input before it is sent', async () => {
     const error = await failure(run(provider, 'everything.echo', {}));
     expect(error).toMatchObject({ kind: 'invalid_parameters', executed: false, safeMessage: error.message });

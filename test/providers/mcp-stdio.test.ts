@@ -25,6 +25,10 @@ describe('a real server, used by many calls', () => {
     expect(toolOf(provider, 'everything.toggle-simulated-logging').policy).toEqual({ effects: 'mutating' });
   });
 
+  it('R-7.6 says that it is spoken to through a pipe, for traces', () => {
+    expect(provider.mcp).toEqual({ transport: 'pipe' });
+  });
+
   it('leaves a tool out that only runs as a task, and says so', () => {
     expect(provider.leftOut.map(({ toolName }) => toolName)).toEqual(['everything.simulate-research-query']);
     expect(provider.tools.map(({ name }) => name)).not.toContain('everything.simulate-research-query');

@@ -18,7 +18,9 @@ interface UnitTest {
   readonly input_series: readonly InputSeries[];
 }
 
-const unit = parse(readFileSync(join(import.meta.dirname, 'prometheus-rules.unit.yml'), 'utf8')) as { readonly tests: readonly UnitTest[] };
+const unit = parse(readFileSync(join(import.meta.dirname, 'prometheus-rules.unit.yml'), 'utf8')) as {
+  readonly tests: readonly UnitTest[];
+};
 
 /** `first+stepxcount`, `firstxcount` and single numbers, written out. */
 const samples = (values: string): string[] =>
@@ -34,7 +36,9 @@ const labelled = (series: string, instance: string): string =>
 /** Scraped four times, and never again: Prometheus marks its series as stale. */
 const gone = (values: string): string => [...samples(values).slice(0, 4), 'stale'].join(' ');
 
-/** The same input from each of several instances, of which the last ones went down. What is expected stays as it was. */
+/**
+ * The same input from each of several instances, of which the last ones went down. What is expected stays as it was.
+ */
 const fleet = (test: UnitTest, up: number, down: number): UnitTest => ({
   ...test,
   name: `${test.name}: ${up} up, ${down} down`,
@@ -44,7 +48,14 @@ const fleet = (test: UnitTest, up: number, down: number): UnitTest => ({
   ]),
 });
 
-const FLEETS: ReadonlyArray<readonly [up: number, down: number]> = [[1, 0], [2, 0], [3, 0], [1, 1], [2, 1], [1, 2]];
+const FLEETS: ReadonlyArray<readonly [up: number, down: number]> = [
+  [1, 0],
+  [2, 0],
+  [3, 0],
+  [1, 1],
+  [2, 1],
+  [1, 2],
+];
 const alone = unit.tests.filter(({ name }) => !name.startsWith('fleet:'));
 
 const run = (rules: string, tests: readonly UnitTest[]): { readonly status: number; readonly said: string } => {
@@ -56,18 +67,32 @@ const run = (rules: string, tests: readonly UnitTest[]): { readonly status: numb
 describe('R-7.5 the rules of a fleet', () => {
   it.each(FLEETS)('R-7.5 every alert says of %i instances, and %i that went down, what it says of one', (up, down) => {
     expect(alone.length).toBeGreaterThan(6);
-    const { status, said } = run(rulesPath, alone.map((test) => fleet(test, up, down)));
+    const { status, said } = run(
+      rulesPath,
+      alone.map((test) => fleet(test, up, down)),
+    );
     expect(status, said).toBe(0);
   });
 
   it('R-7.5 the rule that joined without `max` is in error with two', () => {
     // What the tests above lean on: a rule that fails for two instances is noticed.
-    const before = readFileSync(rulesPath, 'utf8').replace('max by (tool, effects) (spillway_tool_info{effects="read"})', 'spillway_tool_info{effects="read"}');
+    const before = readFileSync(rulesPath, 'utf8').replace(
+      'max by (tool, effects) (spillway_tool_info{effects="read"})',
+      'spillway_tool_info{effects="read"}',
+    );
     const path = join(folder, 'before.yml');
     writeFileSync(path, before);
     const slow = alone.filter(({ name }) => name.startsWith('a read tool that is slow'));
-    expect(run(path, slow.map((test) => fleet(test, 1, 0))).status).toBe(0);
-    const two = run(path, slow.map((test) => fleet(test, 2, 0)));
+    expect(
+      run(
+        path,
+        slow.map((test) => fleet(test, 1, 0)),
+      ).status,
+    ).toBe(0);
+    const two = run(
+      path,
+      slow.map((test) => fleet(test, 2, 0)),
+    );
     expect(two.status).not.toBe(0);
   });
 });

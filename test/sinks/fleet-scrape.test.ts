@@ -9,7 +9,9 @@ import { freePort, serveMetrics, startPrometheus, type MetricsServer, type Prome
 
 const sinks = join(import.meta.dirname, '../../src/sinks');
 const rulesPath = join(sinks, 'prometheus-rules.yml');
-const { groups } = parse(readFileSync(rulesPath, 'utf8')) as { groups: Array<{ rules: Array<{ alert?: string; record?: string; expr: string }> }> };
+const { groups } = parse(readFileSync(rulesPath, 'utf8')) as {
+  groups: Array<{ rules: Array<{ alert?: string; record?: string; expr: string }> }>;
+};
 const rules = groups.flatMap((group) => group.rules);
 const { panels } = JSON.parse(readFileSync(join(sinks, 'grafana-dashboard.json'), 'utf8')) as {
   panels: Array<{ title: string; targets: Array<{ expr: string }> }>;
@@ -18,11 +20,27 @@ const panelOf = (title: string): string => panels.find((panel) => panel.title ==
 const filled = (expr: string, instance = '.*'): string =>
   expr.replaceAll('$__rate_interval', '5m').replaceAll('$tool', '.*').replaceAll('$instance', instance);
 
-const once: ToolPolicy = { effects: 'read', retry: { maxAttempts: 2, initialDelayMs: 1, jitterPercent: 0 }, breaker: false };
-const down = tool({ name: 'down', policy: { ...once, breaker: { failureThreshold: 2, cooldownMs: 300_000 } }, execute: () => Promise.reject(reset()) });
+const once: ToolPolicy = {
+  effects: 'read',
+  retry: { maxAttempts: 2, initialDelayMs: 1, jitterPercent: 0 },
+  breaker: false,
+};
+const down = tool({
+  name: 'down',
+  policy: { ...once, breaker: { failureThreshold: 2, cooldownMs: 300_000 } },
+  execute: () => Promise.reject(reset()),
+});
 const search = tool({ name: 'search', policy: { ...once, breaker: {} }, execute: () => 'found' });
-const shadowed = tool({ name: 'shadowed', policy: { ...once, mode: 'shadow' }, execute: () => Promise.reject(reset()) });
-const shaky = tool({ name: 'shaky', policy: once, execute: (_: unknown, { attempt }) => (attempt === 1 ? Promise.reject(reset()) : 'at last') });
+const shadowed = tool({
+  name: 'shadowed',
+  policy: { ...once, mode: 'shadow' },
+  execute: () => Promise.reject(reset()),
+});
+const shaky = tool({
+  name: 'shaky',
+  policy: once,
+  execute: (_: unknown, { attempt }) => (attempt === 1 ? Promise.reject(reset()) : 'at last'),
+});
 const TOOLS = [down, search, shadowed, shaky];
 
 /** One process of the fleet, as far as Prometheus can see. */
@@ -73,7 +91,8 @@ describe('R-7.5 rules and dashboard on a real Prometheus', () => {
     await Promise.all([...instances.map((instance) => instance.stop()), prometheus.stop()]);
   });
 
-  const isUp = async (instance: Instance): Promise<number | undefined> => (await prometheus.query(`up{instance="${instance.name}"}`))[0]?.value;
+  const isUp = async (instance: Instance): Promise<number | undefined> =>
+    (await prometheus.query(`up{instance="${instance.name}"}`))[0]?.value;
   /** Seen at rest first, so that what rises is seen to rise. */
   const enter = async (instance: Instance): Promise<void> => {
     await instance.start();
@@ -82,20 +101,31 @@ describe('R-7.5 rules and dashboard on a real Prometheus', () => {
   };
   /** What is wrong with rules and panels now: those in error, and those that show nothing. */
   const wrong = async (): Promise<string[]> => {
-    const unwell = (await prometheus.rules()).flatMap(({ name, health, lastError }) => (health === 'ok' ? [] : [`${name}: ${health} ${lastError ?? ''}`]));
+    const unwell = (await prometheus.rules()).flatMap(({ name, health, lastError }) =>
+      health === 'ok' ? [] : [`${name}: ${health} ${lastError ?? ''}`],
+    );
     const asked = [
       ...panels.flatMap(({ title, targets }) => targets.map(({ expr }) => [title, filled(expr)] as const)),
       ...rules.flatMap(({ record, expr }) => (record === undefined ? [] : [[record, expr] as const])),
     ];
-    const empty = await Promise.all(asked.map(async ([title, expr]) => ((await prometheus.query(expr)).length === 0 ? [`${title}: nothing`] : [])));
+    const empty = await Promise.all(
+      asked.map(async ([title, expr]) => ((await prometheus.query(expr)).length === 0 ? [`${title}: nothing`] : [])),
+    );
     return [...unwell, ...empty.flat()];
   };
   const breakers = async (instance?: string): Promise<Record<string, number>> =>
-    Object.fromEntries((await prometheus.query(filled(panelOf('Circuit breakers'), instance))).map(({ metric, value }) => [metric['tool'], value]));
+    Object.fromEntries(
+      (await prometheus.query(filled(panelOf('Circuit breakers'), instance))).map(({ metric, value }) => [
+        metric['tool'],
+        value,
+      ]),
+    );
   /** What the rule of slow read tools compares with its limit. */
-  const latencies = async (): Promise<Array<string | undefined>> => {
+  const latencies = async (): Promise<string[]> => {
     const expr = rules.find(({ alert }) => alert === 'SpillwayReadToolLatencyHigh')?.expr ?? '';
-    return (await prometheus.query(expr.replace('> 2.5', '>= 0'))).map(({ metric }) => metric['tool']).toSorted();
+    return (await prometheus.query(expr.replace('> 2.5', '>= 0')))
+      .map(({ metric }) => metric['tool'] ?? '')
+      .toSorted((a, b) => a.localeCompare(b));
   };
   const holds = async (): Promise<void> => {
     await expect.poll(wrong, { timeout: 40_000, interval: 300 }).toEqual([]);

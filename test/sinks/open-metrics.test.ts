@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSpillway, plan, tool, type ToolCallEnvelope } from 'spillway';
 import { adminHandler } from 'spillway/gateway/admin';
 import { prometheusSink, type PrometheusSink, type Scrape } from 'spillway/sinks/prometheus';
@@ -12,8 +12,10 @@ const OPEN_METRICS = 'application/openmetrics-text; version=1.0.0; charset=utf-8
 const TEXT = 'text/plain; version=0.0.4; charset=utf-8';
 const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
 const SPAN_ID = 'b7ad6b7169203331';
-const PROMETHEUS_2 = 'application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1';
-const PROMETHEUS_3 = 'application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1';
+const PROMETHEUS_2 =
+  'application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1';
+const PROMETHEUS_3 =
+  'application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1';
 
 const read = async ({ chunks }: Scrape): Promise<string> => {
   let text = '';
@@ -55,7 +57,17 @@ describe('R-7.5 OpenMetrics', () => {
 
   it('R-7.5 a call’s trace is the example of the bucket that it fell into, if it is sampled', async () => {
     const runtime = virtualRuntime();
-    const layer = layerOf([stepped('search', [() => 'ok']), stepped('down', [() => { throw reset(); }])], { runtime });
+    const layer = layerOf(
+      [
+        stepped('search', [() => 'ok']),
+        stepped('down', [
+          () => {
+            throw reset();
+          },
+        ]),
+      ],
+      { runtime },
+    );
     const sink = prometheusSink({ tools: ['search', 'down'], runtime });
     layer.spillway.trace$.subscribe(sink);
     for (const request of [traced('search'), traced('down', '00')]) {
@@ -75,7 +87,10 @@ describe('R-7.5 OpenMetrics', () => {
   it('R-7.5 the trace may be asked for, and goes before the caller’s', async () => {
     const layer = layerOf([stepped('search', [() => 'ok'])]);
     const own = 'f'.repeat(32);
-    const sink = prometheusSink({ tools: ['search'], traceparent: (callId) => (callId.startsWith('call of') ? `00-${own}-${SPAN_ID}-01` : undefined) });
+    const sink = prometheusSink({
+      tools: ['search'],
+      traceparent: (callId) => (callId.startsWith('call of') ? `00-${own}-${SPAN_ID}-01` : undefined),
+    });
     layer.spillway.trace$.subscribe(sink);
     await layer.run(traced('search'));
     const text = await read(sink.scrape(OPEN_METRICS));
@@ -93,20 +108,44 @@ describe('R-7.5 OpenMetrics', () => {
     };
     const sink = prometheusSink({ tools });
     const open = await ask(sink, PROMETHEUS_2);
-    expect([open.status, open.headers.get('content-type'), open.headers.get('vary')]).toEqual([200, OPEN_METRICS, 'accept']);
+    expect([open.status, open.headers.get('content-type'), open.headers.get('vary')]).toEqual([
+      200,
+      OPEN_METRICS,
+      'accept',
+    ]);
     expect(await open.text()).toBe(await read(sink.scrape(PROMETHEUS_2)));
     expect(await (await ask(sink)).text()).toBe(await sink.text());
-    const failing = { ...sink, scrape: (): Scrape => ({ contentType: TEXT, chunks: { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(new Error('lost')) }) } }) };
+    const failing = {
+      ...sink,
+      scrape: (): Scrape => ({
+        contentType: TEXT,
+        chunks: { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(new Error('lost')) }) },
+      }),
+    };
     expect((await ask(failing)).status).toBe(500);
     // Who goes away ends the making.
-    const returned = vi.fn(async () => ({ done: true as const, value: undefined }));
-    const endless = { ...sink, scrape: (): Scrape => ({ contentType: TEXT, chunks: { [Symbol.asyncIterator]: () => ({ next: async () => ({ done: false, value: 'x 1\n' }), return: returned }) } }) };
+    let ended = 0;
+    const returned = async (): Promise<IteratorResult<string>> => {
+      ended++;
+      return { done: true, value: undefined };
+    };
+    const endless = {
+      ...sink,
+      scrape: (): Scrape => ({
+        contentType: TEXT,
+        chunks: {
+          [Symbol.asyncIterator]: () => ({ next: async () => ({ done: false, value: 'x 1\n' }), return: returned }),
+        },
+      }),
+    };
     await (await ask(endless)).body?.cancel();
-    expect(returned).toHaveBeenCalledOnce();
+    expect(ended).toBe(1);
   });
 
   it('R-7.5 the version that is told is the package’s', async () => {
-    const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { readonly version: string };
+    const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+      readonly version: string;
+    };
     expect(await prometheusSink({ tools: [] }).text()).toContain(`\nspillway_build_info{version="${version}"} 1\n`);
   });
 });
@@ -114,7 +153,11 @@ describe('R-7.5 OpenMetrics', () => {
 describe('R-7.5 a real Prometheus reads both formats', () => {
   const odd = tool({ name: 'odd "name"\\\n{}', policy: { effects: 'mutating' }, execute: () => 1 });
   const spillway = createSpillway({ tools: [odd, stepped('search', [() => 'ok'])] });
-  const sink = prometheusSink({ tools: [odd, 'search'], durationMs: true, inspect: async () => ({ ...(await spillway.inspect()), store: { records: 3, byTool: { search: 2 } } }) });
+  const sink = prometheusSink({
+    tools: [odd, 'search'],
+    durationMs: true,
+    inspect: async () => ({ ...(await spillway.inspect()), store: { records: 3, byTool: { search: 2 } } }),
+  });
   spillway.trace$.subscribe(sink);
   let prometheus: Prometheus;
   let servers: MetricsServer[];
@@ -134,17 +177,23 @@ describe('R-7.5 a real Prometheus reads both formats', () => {
     await new Promise<void>((done) => {
       spillway.turn(plan().call('a', odd, undefined)).subscribe({ complete: done });
     });
-    await expect.poll(async () => (await prometheus.query('up')).map(({ value }) => value), { timeout: 30_000 }).toEqual([1, 1]);
+    await expect
+      .poll(async () => (await prometheus.query('up')).map(({ value }) => value), { timeout: 30_000 })
+      .toEqual([1, 1]);
     expect(servers.map(({ answered }) => [...answered])).toEqual([[OPEN_METRICS], [TEXT]]);
     const seriesOf = async (port: number | undefined): Promise<string[]> => {
       const found = await prometheus.query(`{__name__=~"spillway_.+",instance="127.0.0.1:${port}"}`);
-      return found.map(({ metric: { instance: _, ...labels }, value }) => `${JSON.stringify(labels)} ${value}`).toSorted();
+      return found
+        .map(({ metric: { instance: _, ...labels }, value }) => `${JSON.stringify(labels)} ${value}`)
+        .toSorted();
     };
     await expect.poll(() => seriesOf(ports[0]), { timeout: 20_000 }).toEqual(await seriesOf(ports[1]));
     const series = await seriesOf(ports[0]);
     const lines = (await sink.text()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
     expect(series).toHaveLength(lines.length);
-    const [named] = await prometheus.query(`spillway_tool_calls_total{tool=~"odd(?s:.*)",status="success",scope="turn",instance="127.0.0.1:${ports[0]}"}`);
+    const [named] = await prometheus.query(
+      `spillway_tool_calls_total{tool=~"odd(?s:.*)",status="success",scope="turn",instance="127.0.0.1:${ports[0]}"}`,
+    );
     expect(named).toMatchObject({ metric: { tool: odd.name }, value: 1 });
     const exemplars = async (): Promise<unknown> => prometheus.exemplars('spillway_tool_call_duration_seconds_bucket');
     await expect.poll(exemplars, { timeout: 20_000 }).toEqual([{ trace_id: TRACE_ID, span_id: SPAN_ID }]);

@@ -4,18 +4,34 @@ import { plan, tool, type ToolPolicy } from 'spillway';
 import { reset, stepped } from './kit.ts';
 import { named, observed, type Observed, type Sdk, type SeenMetric } from './otel-kit.ts';
 
-const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { readonly version: string };
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  readonly version: string;
+};
 const scope = { name: 'spillway', version, schemaUrl: 'https://opentelemetry.io/schemas/1.45.0' };
 
 const once: ToolPolicy = { effects: 'read', retry: { maxAttempts: 1 } };
 const failing: ToolPolicy = { ...once, breaker: { failureThreshold: 2, failureRate: Infinity } };
-const down = (): ReturnType<typeof stepped> => stepped('down', [() => { throw reset(); }], failing);
+const down = (): ReturnType<typeof stepped> =>
+  stepped(
+    'down',
+    [
+      () => {
+        throw reset();
+      },
+    ],
+    failing,
+  );
 
 const of = (metrics: readonly SeenMetric[], name: string): unknown[] | undefined =>
-  metrics.find(({ descriptor }) => descriptor.name === name)?.dataPoints.map(({ attributes, value }) => {
-    const shown = typeof value === 'object' ? { count: (value as { count: number }).count, sum: (value as { sum: number }).sum } : { value };
-    return { ...attributes, ...shown };
-  });
+  metrics
+    .find(({ descriptor }) => descriptor.name === name)
+    ?.dataPoints.map(({ attributes, value }) => {
+      const shown =
+        typeof value === 'object'
+          ? { count: (value as { count: number }).count, sum: (value as { sum: number }).sum }
+          : { value };
+      return { ...attributes, ...shown };
+    });
 
 const turn = (seen: Observed, made: Parameters<Observed['spillway']['turn']>[0]): Promise<void> =>
   new Promise((done) => {
@@ -65,7 +81,9 @@ export function otelNamesSuite(sdk: () => Sdk): void {
 
   it('R-7.6 a turn is an agent’s invocation in the metrics, and named like one', async () => {
     const seen = observed(sdk(), [stepped('up', [() => 1]), down()], { tools: ['up', 'down'], workflowName: 'trip' });
-    const half = plan().call('a', stepped('up', [() => 1]), undefined).call('b', down(), undefined, { optional: true });
+    const half = plan()
+      .call('a', stepped('up', [() => 1]), undefined)
+      .call('b', down(), undefined, { optional: true });
     await turn(seen, half);
     await turn(seen, plan().call('b', down(), undefined));
     const metrics = await seen.metrics();
@@ -76,9 +94,14 @@ export function otelNamesSuite(sdk: () => Sdk): void {
     ]);
     expect(of(metrics, 'gen_ai.invoke_agent.tool_calls')).toEqual([{ 'gen_ai.agent.name': 'trip', count: 2, sum: 3 }]);
     expect(of(metrics, 'spillway.turn_harvested')).toEqual([{ count: 2, sum: 0.5 }]);
-    expect(of(metrics, 'spillway.turns')).toEqual([{ status: 'partial', value: 1 }, { status: 'escalated', value: 1 }]);
+    expect(of(metrics, 'spillway.turns')).toEqual([
+      { status: 'partial', value: 1 },
+      { status: 'escalated', value: 1 },
+    ]);
     const tools = of(metrics, 'gen_ai.execute_tool.duration');
-    expect(tools).toContainEqual(expect.objectContaining({ 'gen_ai.tool.name': 'up', 'gen_ai.agent.name': 'trip', count: 1 }));
+    expect(tools).toContainEqual(
+      expect.objectContaining({ 'gen_ai.tool.name': 'up', 'gen_ai.agent.name': 'trip', count: 1 }),
+    );
   });
 
   it('R-7.6 a span tells what its tool is, and over which session of which transport', async () => {
@@ -113,23 +136,43 @@ export function otelNamesSuite(sdk: () => Sdk): void {
     await seen.spillway.execute({ toolName: 'down' });
     await seen.spillway.execute({ toolName: 'down' });
     await seen.spillway.execute({ toolName: 'up' });
-    const change = { 'spillway.breaker.name': 'down', 'spillway.breaker.from_state': 'closed', 'spillway.breaker.to_state': 'open' };
+    const change = {
+      'spillway.breaker.name': 'down',
+      'spillway.breaker.from_state': 'closed',
+      'spillway.breaker.to_state': 'open',
+    };
     expect(seen.logs()).toMatchObject([
-      { eventName: 'spillway.circuit_breaker.changed', severityNumber: 13, body: 'Circuit breaker opened for down', attributes: change },
+      {
+        eventName: 'spillway.circuit_breaker.changed',
+        severityNumber: 13,
+        body: 'Circuit breaker opened for down',
+        attributes: change,
+      },
     ]);
-    const events = seen.spans().flatMap(({ name, events: told }) => told.map((event) => [name, event.name, event.attributes]));
+    const events = seen
+      .spans()
+      .flatMap(({ name, events: told }) => told.map((event) => [name, event.name, event.attributes]));
     expect(events).toEqual([['execute_tool down', 'spillway.circuit_breaker.changed', change]]);
     const opened = named(seen.spans(), 'execute_tool down').map(({ events: told }) => told.length);
     expect(opened).toEqual([0, 1, 0]);
   });
 
   it('R-7.6 a breaker of another tenant is no event of a call', async () => {
-    const slow = tool({ name: 'slow', policy: { ...failing, breaker: { failureThreshold: 1 } }, execute: (input: unknown) => (input === 'fail' ? Promise.reject(reset()) : new Promise((done) => setTimeout(done, 50))) });
+    const slow = tool({
+      name: 'slow',
+      policy: { ...failing, breaker: { failureThreshold: 1 } },
+      execute: (input: unknown) =>
+        input === 'fail' ? Promise.reject(reset()) : new Promise((done) => setTimeout(done, 50)),
+    });
     const seen = observed(sdk(), [slow]);
     const long = seen.spillway.execute({ toolName: 'slow', tenant: 'a' });
     await seen.spillway.execute({ toolName: 'slow', input: 'fail', tenant: 'b' });
     await long;
-    expect(named(seen.spans(), 'execute_tool slow').map(({ events: told }) => told.map(({ attributes }) => attributes?.['spillway.breaker.scope']))).toEqual([[], ['b']]);
+    expect(
+      named(seen.spans(), 'execute_tool slow').map(({ events: told }) =>
+        told.map(({ attributes }) => attributes?.['spillway.breaker.scope']),
+      ),
+    ).toEqual([[], ['b']]);
     expect(seen.logs()).toHaveLength(1);
   });
 }

@@ -41,8 +41,13 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** A real Prometheus that scrapes these ports of this machine four times a second; each is the `instance` of its series. */
-export async function startPrometheus(ports: readonly number[], ruleFiles: readonly string[] = []): Promise<Prometheus> {
+/**
+ * A real Prometheus that scrapes these ports of this machine four times a second; each is the `instance` of its series.
+ */
+export async function startPrometheus(
+  ports: readonly number[],
+  ruleFiles: readonly string[] = [],
+): Promise<Prometheus> {
   const folder = mkdtempSync(join(tmpdir(), 'spillway-prometheus-'));
   const port = await freePort();
   const targets = ports.map((scraped) => `127.0.0.1:${scraped}`);
@@ -54,14 +59,23 @@ export async function startPrometheus(ports: readonly number[], ruleFiles: reado
   const file = join(folder, 'prometheus.yml');
   writeFileSync(file, stringify(config));
   const listen = `--web.listen-address=127.0.0.1:${port}`;
-  const flags = [`--config.file=${file}`, `--storage.tsdb.path=${join(folder, 'data')}`, listen, '--enable-feature=exemplar-storage'];
+  const flags = [
+    `--config.file=${file}`,
+    `--storage.tsdb.path=${join(folder, 'data')}`,
+    listen,
+    '--enable-feature=exemplar-storage',
+  ];
   const child = spawn('prometheus', flags, { stdio: ['ignore', 'ignore', 'pipe'] });
   let said = '';
   child.stderr.on('data', (text: Buffer) => void (said = `${said}${text.toString()}`.slice(-4_000)));
   const ended = once(child, 'exit');
   const base = `http://127.0.0.1:${port}`;
   const get = async (path: string): Promise<unknown> => {
-    const { status, data, error } = (await (await fetch(`${base}/api/v1/${path}`)).json()) as { status: string; data: unknown; error?: string };
+    const { status, data, error } = (await (await fetch(`${base}/api/v1/${path}`)).json()) as {
+      status: string;
+      data: unknown;
+      error?: string;
+    };
     if (status !== 'success') throw new Error(error);
     return data;
   };
@@ -82,7 +96,9 @@ export async function startPrometheus(ports: readonly number[], ruleFiles: reado
   }
   return {
     query: async (expr) => {
-      const { result } = (await get(`query?query=${encodeURIComponent(expr)}`)) as { result: Array<{ metric: Record<string, string>; value: [number, string] }> };
+      const { result } = (await get(`query?query=${encodeURIComponent(expr)}`)) as {
+        result: Array<{ metric: Record<string, string>; value: [number, string] }>;
+      };
       return result.map(({ metric, value: [, value] }) => ({ metric, value: Number(value) }));
     },
     rules: async () => {
@@ -91,7 +107,9 @@ export async function startPrometheus(ports: readonly number[], ruleFiles: reado
     },
     exemplars: async (expr) => {
       const span = `start=${Date.now() / 1000 - 600}&end=${Date.now() / 1000 + 60}`;
-      const found = (await get(`query_exemplars?query=${encodeURIComponent(expr)}&${span}`)) as Array<{ exemplars: Array<{ labels: Record<string, string> }> }>;
+      const found = (await get(`query_exemplars?query=${encodeURIComponent(expr)}&${span}`)) as Array<{
+        exemplars: Array<{ labels: Record<string, string> }>;
+      }>;
       return found.flatMap(({ exemplars }) => exemplars.map(({ labels }) => labels));
     },
     stop,

@@ -6,9 +6,18 @@ import { prometheusSink, type ListedBreaker, type PrometheusSink } from 'spillwa
 const names = (count: number): string[] => Array.from({ length: count }, (_, n) => `tool_${n}`);
 const TENANTS = 10;
 const breakersOf = (tools: readonly string[]): ListedBreaker[] =>
-  tools.flatMap((toolName) => Array.from({ length: TENANTS }, (): ListedBreaker => ({ toolName, state: { type: 'open' } })));
+  tools.flatMap((toolName) =>
+    Array.from({ length: TENANTS }, (): ListedBreaker => ({ toolName, state: { type: 'open' } })),
+  );
 const settled = (toolName: string): TraceEvent => {
-  const result: ToolResultEnvelope = { requestId: 'a', status: 'success', fromCache: false, toolName, durationMs: 5, attempts: 1 };
+  const result: ToolResultEnvelope = {
+    requestId: 'a',
+    status: 'success',
+    fromCache: false,
+    toolName,
+    durationMs: 5,
+    attempts: 1,
+  };
   return { source: 'call', type: 'settled', seq: 1, atMs: 1, callId: 'a', toolName, result };
 };
 /** A sink of so many tools that were all called, with a breaker for each of ten tenants. */
@@ -19,7 +28,8 @@ const busy = (count: number): PrometheusSink => {
   return sink;
 };
 const linesIn = (text: string): number => text.split('\n').length - 1;
-const toolsIn = (text: string): Set<string> => new Set([...text.matchAll(/^spillway_tool_calls_total\{tool="([^"]+)"/gm)].map(([, tool = '']) => tool));
+const toolsIn = (text: string): Set<string> =>
+  new Set([...text.matchAll(/^spillway_tool_calls_total\{tool="([^"]+)"/gm)].map(([, tool = '']) => tool));
 
 /** Processor time of this thread in milliseconds: a busy machine makes us wait, not work. */
 const workOf = async (work: () => Promise<void>): Promise<number> => {
@@ -40,7 +50,17 @@ describe('R-7.5 metrics of many tools', () => {
     expect([...toolsIn(before)]).toEqual(tools.slice(0, 200));
     sink.next(settled('tool_900'));
     sink.next(settled('nobody knows'));
-    sink.next({ source: 'layer', type: 'breaker_changed', seq: 1, atMs: 1, toolName: 'tool_901', scope: '', from: 'closed', to: 'open', message: '' });
+    sink.next({
+      source: 'layer',
+      type: 'breaker_changed',
+      seq: 1,
+      atMs: 1,
+      toolName: 'tool_901',
+      scope: '',
+      from: 'closed',
+      to: 'open',
+      message: '',
+    });
     const after = await sink.text();
     expect([...toolsIn(after)]).toEqual([...tools.slice(0, 200), 'tool_900', '__other__', 'tool_901']);
     const of = (tool: string): number => after.split('\n').filter((line) => line.includes(`tool="${tool}"`)).length;
@@ -52,11 +72,17 @@ describe('R-7.5 metrics of many tools', () => {
   it('R-7.5 how many tools have series from the start is the host’s choice', async () => {
     expect(toolsIn(await prometheusSink({ tools: names(300), toolsFromStart: 300 }).text()).size).toBe(300);
     expect(toolsIn(await prometheusSink({ tools: names(3), toolsFromStart: 0 }).text()).size).toBe(0);
-    expect(() => prometheusSink({ tools: [], toolsFromStart: -1 })).toThrow('toolsFromStart must be an integer from 0 to 1000000, not -1');
+    expect(() => prometheusSink({ tools: [], toolsFromStart: -1 })).toThrow(
+      'toolsFromStart must be an integer from 0 to 1000000, not -1',
+    );
   });
 
   it('R-7.5 a tool with a breaker has series, though its calls came before the sink', async () => {
-    const sink = prometheusSink({ tools: names(300), toolsFromStart: 0, inspect: () => ({ breakers: breakersOf(['tool_7', 'unknown']) }) });
+    const sink = prometheusSink({
+      tools: names(300),
+      toolsFromStart: 0,
+      inspect: () => ({ breakers: breakersOf(['tool_7', 'unknown']) }),
+    });
     expect([...toolsIn(await sink.text())]).toEqual(['tool_7']);
   });
 
@@ -86,7 +112,8 @@ describe('R-7.5 metrics of many tools', () => {
   it('R-7.5 ten times as many tools are at most fifteen times the work', async () => {
     const [few, many] = [busy(500), busy(5_000)];
     await scraped(few);
-    const least = async (sink: PrometheusSink): Promise<number> => Math.min(await workOf(() => scraped(sink)), await workOf(() => scraped(sink)), await workOf(() => scraped(sink)));
+    const least = async (sink: PrometheusSink): Promise<number> =>
+      Math.min(await workOf(() => scraped(sink)), await workOf(() => scraped(sink)), await workOf(() => scraped(sink)));
     const ratio = (await least(many)) / (await least(few));
     // The work that looked through all breakers for each tool grew a hundredfold.
     expect(ratio).toBeLessThan(15);
