@@ -3,13 +3,13 @@ import path from 'node:path';
 import { planFileSchema, type NodeEntry, type PlanFile } from '../contract/plan-file.ts';
 import type { BreakerEntry } from '../contract/policy-entry.ts';
 import type { PlanNode } from '../contract/turn.ts';
+import { readYaml, type Path, type Problem, type YamlFile } from '../formats/yaml.ts';
 import { breakerSettings } from '../policy/breaker-settings.ts';
 import { breakerOf } from '../policy/policy-entry.ts';
 import { PlanError, plan, type Plan } from '../turn/plan.ts';
-import { inputTemplate, type InputTemplate, type Path } from './references.ts';
+import { inputTemplate, type InputTemplate } from './references.ts';
 import { choices, messageLine, shownName } from './text.ts';
 import { wordedProblems } from './wording.ts';
-import { readYaml, type Problem, type YamlFile } from './yaml.ts';
 
 /** A plan of 10,000 nodes fits; what yaml makes of a hostile megabyte takes seconds, not minutes. */
 const BYTES_MAX = 1_048_576;
@@ -182,7 +182,7 @@ const buildPlan = ({ nodes, timeout_ms, on_deadline, concurrency }: PlanFile['tu
  * @throws PlanFileError that names each place and rule
  */
 export async function loadPlan(planPath: string): Promise<LoadedPlan> {
-  const yaml = readYaml(await readText(planPath));
+  const yaml = readYaml(await readText(planPath), { name: 'plan' });
   const refuse = (problems: readonly Problem[]): PlanFileError => refusal(planPath, yaml, problems);
   if (yaml.problems.length > 0) throw refuse(yaml.problems);
   if (yaml.value === null || yaml.value === undefined) throw refuse([{ message: 'is empty; it needs at least turn: with nodes:', at: [] }]);

@@ -3,11 +3,11 @@ import path from 'node:path';
 import type { ServerEntry } from '../contract/plan-file.ts';
 import type { ToolProvider } from '../contract/provider.ts';
 import type { Runtime } from '../contract/runtime.ts';
+import type { Problem } from '../formats/yaml.ts';
 import type { mcpHttpProvider } from '../providers/mcp-http.ts';
 import type { mcpStdioProvider } from '../providers/mcp-stdio.ts';
 import type { LoadedPlan } from './plan-file.ts';
 import { plain } from './text.ts';
-import type { Problem } from './yaml.ts';
 
 /** Servers that run. */
 export interface Servers {

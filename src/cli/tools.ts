@@ -3,11 +3,10 @@ import type { ToolPolicy } from '../contract/policy.ts';
 import type { ToolProvider } from '../contract/provider.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import type { AnyTool } from '../contract/tool.ts';
+import type { Path, Problem } from '../formats/yaml.ts';
 import { breakerOf, camelKeys, retryOf } from '../policy/policy-entry.ts';
 import { withFaults } from '../testing/faults.ts';
-import type { Path } from './references.ts';
 import { choices } from './text.ts';
-import type { Problem } from './yaml.ts';
 
 const policyOf = ({ id: _, server: _server, tool: _tool, faults: _faults, retry_policy, circuit_breaker, ...entry }: ToolEntry): ToolPolicy => ({
   ...camelKeys(entry),

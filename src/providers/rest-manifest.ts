@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import * as core from 'zod/v4/core';
 import { restManifestSchema, type RestManifest } from '../contract/rest-manifest.ts';
+import { readYaml, type Path, type Problem, type YamlFile, type YamlKind } from '../formats/yaml.ts';
 import { compileManifest, type RestOperation } from './rest-operation.ts';
 import type { Variables } from './rest-reference.ts';
-import { readYamlText, type Path, type Problem } from './rest-yaml.ts';
 
 /** A manifest that cannot be used. Nothing has been sent. */
 export class RestManifestError extends RangeError {
@@ -13,6 +13,8 @@ export class RestManifestError extends RangeError {
 type Issue = core.$ZodIssue;
 
 const PROBLEMS_SHOWN = 10;
+/** Without aliases a text cannot unfold to more than it is. */
+const MANIFEST: YamlKind = { name: 'manifest', aliases: false, maxLength: 1_048_576 };
 
 /** zod's names of types, as a writer of YAML knows them. */
 const TYPES: Readonly<Record<string, string>> = { object: 'a mapping', record: 'a mapping', array: 'a list', string: 'a text', number: 'a number', int: 'an integer', boolean: 'true or false' };
@@ -70,6 +72,11 @@ const worded = (issue: Issue, root: unknown): Problem[] => {
   }
 };
 
+const placeIn = (yaml: YamlFile, problem: Problem): string => {
+  const { line, column } = yaml.positionOf(problem);
+  return `${line}:${column}`;
+};
+
 const refusal = (problems: readonly Problem[], placeOf?: (problem: Problem) => string): RestManifestError => {
   const lines = problems.slice(0, PROBLEMS_SHOWN).map((problem) => `${placeOf === undefined ? '' : `${placeOf(problem)}: `}${dotted(problem.at)}: ${problem.message}`);
   if (problems.length > PROBLEMS_SHOWN) lines.push(`... and ${problems.length - PROBLEMS_SHOWN} more`);
@@ -92,8 +99,8 @@ const shaped = (value: unknown): RestManifest | readonly Problem[] => {
  */
 export function readRestManifest(yamlText: string): RestManifest {
   if (typeof yamlText !== 'string') throw new RestManifestError(`a manifest's text must be a string, not ${typeof yamlText}; restProvider takes a manifest that is an object`);
-  const yaml = readYamlText(yamlText);
-  const refuse = (problems: readonly Problem[]): RestManifestError => refusal(problems, (problem) => yaml.placeOf(problem));
+  const yaml = readYaml(yamlText, MANIFEST);
+  const refuse = (problems: readonly Problem[]): RestManifestError => refusal(problems, (problem) => placeIn(yaml, problem));
   if (yaml.problems.length > 0) throw refuse(yaml.problems);
   if (yaml.value === null || yaml.value === undefined) throw refuse([{ message: 'is empty; it needs name, base_url and tools', at: [] }]);
   const manifest = shaped(yaml.value);
