@@ -38,7 +38,7 @@ const seeded = (runtime: Runtime, seed: number | undefined): Runtime => {
   return { ...runtime, random, ...(background === undefined ? {} : { background: { ...background, random } }) };
 };
 
-const openTrace = async ({ tracePath, planPath }: RunCommand): Promise<NdjsonFile | undefined> => {
+const openTrace = async ({ tracePath, planPath }: RunCommand, runtime: Runtime): Promise<NdjsonFile | undefined> => {
   if (tracePath === undefined) return undefined;
   const same = async (): Promise<boolean> => {
     try {
@@ -50,7 +50,7 @@ const openTrace = async ({ tracePath, planPath }: RunCommand): Promise<NdjsonFil
   };
   if (path.resolve(tracePath) === path.resolve(planPath) || (await same())) throw new UsageError('--trace names the plan file, which it would overwrite; name another file');
   try {
-    return await openNdjson(tracePath);
+    return await openNdjson(tracePath, runtime);
   } catch (error) {
     throw new UsageError(`--trace ${tracePath} cannot be written (${(error as NodeJS.ErrnoException).code ?? String(error)}); name a file in a folder that exists`, { cause: error });
   }
@@ -105,7 +105,7 @@ export async function runPlan(command: RunCommand, context: RunContext): Promise
   const runtime = seeded(context.runtime, command.seed);
   const loaded = await loadPlan(command.planPath);
   const used = usedTools(loaded.file);
-  const trace = await openTrace(command);
+  const trace = await openTrace(command, runtime);
   const progress = progressOn(context, command);
   const serverNames = [...new Set(used.map(({ server }) => server))];
   progress.note(`starting ${serverNames.join(', ')}`);

@@ -105,7 +105,7 @@ class Inspection {
   #walkMap(map: YAMLMap, at: Path): void {
     const seen = new Set<string>();
     for (const pair of map.items) {
-      const key = keyText(pair as Pair);
+      const key = keyText(pair);
       const place = [...at, key];
       if (seen.has(key)) this.#refuse(`the key ${JSON.stringify(key)} is there twice; remove one of them`, place, offsetOf(pair.key) ?? 0);
       seen.add(key);
