@@ -8,7 +8,8 @@ import { breakerOf, camelKeys, retryOf } from '../policy/policy-entry.ts';
 import { withFaults } from '../testing/faults.ts';
 import { choices } from './text.ts';
 
-const policyOf = ({ id: _, server: _server, tool: _tool, faults: _faults, retry_policy, circuit_breaker, ...entry }: ToolEntry): ToolPolicy => ({
+/** The policy that an entry of a plan file gives its tool. */
+export const policyOf = ({ id: _, server: _server, tool: _tool, faults: _faults, retry_policy, circuit_breaker, ...entry }: ToolEntry): ToolPolicy => ({
   ...camelKeys(entry),
   ...(retry_policy === undefined ? {} : { retry: retryOf(retry_policy) }),
   ...(circuit_breaker === undefined ? {} : { breaker: circuit_breaker === false ? false : breakerOf(circuit_breaker) }),
