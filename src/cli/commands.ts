@@ -93,7 +93,7 @@ ${COMMANDS.map(entry).join('\n\n')}
   spillway --version              the version
   spillway COMMAND --help         what a command does, its options one by one, and its exit codes
 
-Exit codes: 0 done, 1 failed, 2 usage or bad file (nothing was called), 130 interrupted; run and admin say more.
+Exit codes: 0 done, 1 failed, 2 usage or bad file (nothing was called), 130 interrupted; run has 3, too.
 A plan starts servers, which are programs: run only plans whose commands you would run yourself.
 `;
 

@@ -1,11 +1,20 @@
 /** What is read of the environment, by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** One variable; what may not be read is not set. Deno without `--allow-env` throws at the look, or already at `env`. */
+/** The process's own, as it was at the start. Deno without `--allow-env` throws at the look at a variable, or already here. */
+const given = ((): Environment => {
+  try {
+    return process.env;
+  } catch {
+    return {};
+  }
+})();
+
+/** One variable; what may not be read is not set. */
 const variable = (name: string | symbol): string | undefined => {
   if (typeof name !== 'string') return undefined;
   try {
-    return process.env[name];
+    return given[name];
   } catch {
     return undefined;
   }
@@ -19,7 +28,20 @@ export const environment: Environment = new Proxy<Record<string, string | undefi
     has: (_, name) => variable(name) !== undefined,
     getOwnPropertyDescriptor: (_, name) => {
       const value = variable(name);
-      return value === undefined ? undefined : { value, enumerable: true, configurable: true, writable: false };
+      return value === undefined ? undefined : { value, enumerable: true, configurable: true, writable: true };
     },
   },
 );
+
+/**
+ * Where the environment may not be read, gives this one to libraries, too: some look at variables that nobody sets (`yaml` at `LOG_TOKENS`), and
+ * would throw. For the command, whose process this is; before anything else is loaded. Where reading is allowed, nothing changes.
+ */
+export function shieldEnvironment(): void {
+  try {
+    // One that nobody sets, and for which nobody grants a permission of its own.
+    void process.env['SPILLWAY_PROBE'];
+  } catch {
+    Object.defineProperty(process, 'env', { value: environment, configurable: true, enumerable: true, writable: true });
+  }
+}

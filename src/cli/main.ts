@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import './shield.ts';
 import type { TurnStatus } from '../contract/turn.ts';
 import { VERSION } from '../contract/version.ts';
 import { liveRuntime } from '../runtime.ts';

@@ -84,9 +84,11 @@ const callList = (calls: readonly RecordedCall[], style: Style): string[] => {
 const callStory = ({ callId, toolName, startMs, events }: RecordedCall): string =>
   `${messageLine(`${toolName} ${callId}`)}\n${events.flatMap((event) => timedLine(event, startMs) ?? []).join('')}`;
 
+const many = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
+
 const counted = (all: readonly (RecordedTurn | RecordedCall)[], what: string): string => {
   const failures = all.filter((one) => !succeeded(one)).length;
-  return `${all.length} ${what}${all.length === 1 ? '' : 's'}, ${failures === 0 ? 'all of which succeeded' : `${failures} of which did not succeed`}`;
+  return `${many(all.length, what)}, ${failures === 0 ? 'all of which succeeded' : `${failures} of which did not succeed`}`;
 };
 
 /** The turns and the other calls of a trace as lists. */
@@ -101,7 +103,7 @@ export function overview({ turns, calls }: Recorded, style: Style): string {
 /** What did not succeed in a trace, in full. */
 export function failures({ turns, calls }: Recorded, style: Style): string {
   const failed = { turns: turns.filter((turn) => !succeeded(turn)), calls: calls.filter((call) => !succeeded(call)) };
-  if (failed.turns.length + failed.calls.length === 0) return `nothing failed: ${counted([...turns, ...calls], turns.length === 0 ? 'call' : 'turn and other call')}\n`;
+  if (failed.turns.length + failed.calls.length === 0) return `nothing failed: ${many(turns.length, 'turn')}, ${many(calls.length, 'other call')}\n`;
   const several = turns.length + calls.length > 1;
   const reports = failed.turns.map((turn) => `${several ? `${style.paint('strong', messageLine(`turn ${turn.number}: ${turn.turnId}`))}\n` : ''}${turnReport(turn, style, true)}`);
   const lists = failed.calls.length === 0 ? [] : [`${callList(failed.calls, style).join('\n')}\n`, ...failed.calls.map(callStory)];
