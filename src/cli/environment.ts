@@ -20,8 +20,7 @@ const variable = (name: string | symbol): string | undefined => {
   }
 };
 
-/** The environment of this process, in which a variable that may not be read is one that is not set. Its names are not listed. */
-export const environment: Environment = new Proxy<Record<string, string | undefined>>(
+const guarded: Environment = new Proxy<Record<string, string | undefined>>(
   {},
   {
     get: (_, name) => variable(name),
@@ -34,14 +33,18 @@ export const environment: Environment = new Proxy<Record<string, string | undefi
 );
 
 /**
- * Where the environment may not be read, gives this one to libraries, too: some look at variables that nobody sets (`yaml` at `LOG_TOKENS`), and
- * would throw. For the command, whose process this is; before anything else is loaded. Where reading is allowed, nothing changes.
+ * Where the environment may not be read, gives the guarded one to libraries, too: some look at variables that nobody sets (`yaml` at `LOG_TOKENS`),
+ * and would throw. Where reading is allowed, nothing changes.
  */
-export function shieldEnvironment(): void {
+const shielded = (): Environment => {
   try {
     // One that nobody sets, and for which nobody grants a permission of its own.
     void process.env['SPILLWAY_PROBE'];
   } catch {
-    Object.defineProperty(process, 'env', { value: environment, configurable: true, enumerable: true, writable: true });
+    Object.defineProperty(process, 'env', { value: guarded, configurable: true, enumerable: true, writable: true });
   }
-}
+  return guarded;
+};
+
+/** The environment of this process, in which a variable that may not be read is one that is not set. Its names are not listed. */
+export const environment: Environment = shielded();

@@ -1,12 +1,12 @@
 #!/usr/bin/env node
-import './shield.ts';
+// Before all others: libraries may look at the environment while they are loaded.
+import { environment } from './environment.ts';
 import type { TurnStatus } from '../contract/turn.ts';
 import { VERSION } from '../contract/version.ts';
 import { liveRuntime } from '../runtime.ts';
 import { parseCommand, type RunCommand } from './arguments.ts';
 import { isCommandName, type CommandName } from './command-names.ts';
 import { EXIT, type CommandContext } from './context.ts';
-import { environment } from './environment.ts';
 import { PlanFileError } from './plan-file.ts';
 import { Interrupted, runPlan } from './run.ts';
 import { messageLines } from './text.ts';

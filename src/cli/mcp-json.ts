@@ -67,13 +67,13 @@ const planName = (name: string, used: ReadonlySet<string>): string => {
  * @returns a message, with line and column in front, when there is nothing to be had from it
  */
 export function readMcpJson(text: string): FoundServers | string {
-  const { value, problems, positionOf } = readYaml(withoutComments(text), { name: 'file of servers', aliases: false, maxLength: MAX_LENGTH });
-  const [problem] = problems;
+  const yaml = readYaml(withoutComments(text), { name: 'file of servers', aliases: false, maxLength: MAX_LENGTH });
+  const [problem] = yaml.problems;
   if (problem !== undefined) {
-    const { line, column } = positionOf(problem);
+    const { line, column } = yaml.positionOf(problem);
     return `${line}:${column}: ${problem.message}`;
   }
-  const { mcpServers, servers } = isEntry(value) ? value : {};
+  const { mcpServers, servers } = isEntry(yaml.value) ? yaml.value : {};
   const listed = [mcpServers, servers].find(isEntry);
   if (listed === undefined) return '1:1: has no mcpServers and no servers';
   const leftOut: string[] = [];

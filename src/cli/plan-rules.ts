@@ -104,7 +104,7 @@ const without = (nodes: readonly NodeEntry[], [, , index, key, place]: Path): re
   return nodes.with(Number(index), key === 'needs' ? { ...kept, needs: (kept.needs ?? []).filter((_, at) => at !== place) } : kept);
 };
 
-const buildPlan = ({ nodes, timeout_ms, on_deadline, concurrency }: PlanFile['turn'], templates: readonly InputTemplate[]): Plan | BrokenRule => {
+const buildPlan = ({ timeout_ms, on_deadline, concurrency }: PlanFile['turn'], nodes: readonly NodeEntry[], templates: readonly InputTemplate[]): Plan | BrokenRule => {
   try {
     return plan.from(
       nodes.map((node, index) => planNode(node, templates[index] ?? inputTemplate(undefined))),
@@ -130,15 +130,15 @@ export function builtPlan(file: PlanFile): { readonly plan?: Plan; readonly prob
   const templates = file.turn.nodes.map(({ input }) => inputTemplate(input));
   const others = [...checkNames(file), ...checkReferences(file.turn.nodes, templates)];
   const broken: Problem[] = [];
-  let turn = file.turn;
+  let nodes: readonly NodeEntry[] = file.turn.nodes;
   while (broken.length < RULES_MAX) {
-    const built = buildPlan(turn, templates);
+    const built = buildPlan(file.turn, nodes, templates);
     if (!('problem' in built)) return broken.length + others.length === 0 ? { plan: built, problems: [] } : { problems: [...broken, ...others] };
     // A rule of the plan is named first: it may be what made a reference wrong.
     broken.push(built.problem);
     const at = JSON.stringify(built.problem.at);
     if (built.mended === undefined || broken.slice(0, -1).some((before) => JSON.stringify(before.at) === at && before.message === built.problem.message)) break;
-    turn = { ...turn, nodes: [...built.mended] };
+    nodes = built.mended;
   }
   return { problems: [...broken, ...others] };
 }

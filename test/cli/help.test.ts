@@ -18,7 +18,7 @@ describe('R-2.9 help', () => {
   });
 
   it.each(COMMANDS.map((command) => [command.name, command] as const))('R-2.9 the help of %s describes each of its options, and none that it has not', (name, command) => {
-    const described = [...command.help.matchAll(/^ {2}--([\w-]+)/gm)].map(([, option]) => option);
+    const described = [...command.help.matchAll(/^ {2}--([\w-]+)/gm)].map(([, option = '']) => option);
     expect(described.toSorted()).toEqual(Object.keys(command.options).filter((option) => option !== 'version').toSorted());
     for (const option of optionsOf(command)) {
       if (option.name === 'version') continue;
