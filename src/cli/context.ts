@@ -12,4 +12,4 @@ export interface CommandContext {
 }
 
 /** What the process ends with; nothing else decides it. */
-export const EXIT: Readonly<Record<'fine' | 'failed' | 'refused' | 'partial' | 'interrupted', number>> = { fine: 0, failed: 1, refused: 2, partial: 3, interrupted: 130 };
+export const EXIT = { fine: 0, failed: 1, refused: 2, partial: 3, interrupted: 130 } as const;

@@ -1,4 +1,5 @@
-import { LineCounter, isAlias, isMap, isScalar, isSeq, parseDocument, type Alias, type Document, type Pair, type YAMLMap } from 'yaml';
+import { LineCounter, isAlias, isMap, isScalar, isSeq, parseDocument } from 'yaml';
+import type { Alias, Document, Pair, YAMLMap } from 'yaml';
 
 /** A place in a file: keys and indexes from the top. */
 export type Path = readonly (string | number)[];
@@ -73,7 +74,8 @@ class Inspection {
   walk(node: unknown, at: Path): void {
     if (this.#values > VALUES_MAX || this.problems.length > PROBLEMS_MAX) return;
     if (++this.#values > VALUES_MAX) {
-      this.#refuse(`holds more than ${VALUES_MAX} values with its aliases unfolded; a ${this.#kind.name} needs far fewer`, []);
+      const limit = `${VALUES_MAX} values with its aliases unfolded`;
+      this.#refuse(`holds more than ${limit}; a ${this.#kind.name} needs far fewer`, []);
       return;
     }
     if (at.length > DEPTH_MAX) return this.#refuse(TOO_DEEP, at.slice(0, 4));
@@ -95,11 +97,12 @@ class Inspection {
   #follow(alias: Alias, at: Path): void {
     const { name, aliases = true } = this.#kind;
     const offset = offsetOf(alias) ?? 0;
-    if (!aliases) return this.#refuse(`aliases (*name) are not understood in a ${name}; write the value out`, at, offset);
+    const refuse = (message: string): void => this.#refuse(message, at, offset);
+    if (!aliases) return refuse(`aliases (*name) are not understood in a ${name}; write the value out`);
     const target = this.#anchors.get(alias.source);
-    if (target === undefined) return this.#refuse(`there is no anchor &${alias.source} before *${alias.source}`, at, offset);
+    if (target === undefined) return refuse(`there is no anchor &${alias.source} before *${alias.source}`);
     if (!this.#open.has(target)) return this.walk(target, at);
-    this.#refuse(`*${alias.source} stands inside what it refers to; a ${name} cannot contain itself`, at, offset);
+    refuse(`*${alias.source} stands inside what it refers to; a ${name} cannot contain itself`);
   }
 
   #walkMap(map: YAMLMap, at: Path): void {
@@ -107,7 +110,8 @@ class Inspection {
     for (const pair of map.items) {
       const key = keyText(pair);
       const place = [...at, key];
-      if (seen.has(key)) this.#refuse(`the key ${JSON.stringify(key)} is there twice; remove one of them`, place, offsetOf(pair.key) ?? 0);
+      const twice = `the key ${JSON.stringify(key)} is there twice; remove one of them`;
+      if (seen.has(key)) this.#refuse(twice, place, offsetOf(pair.key) ?? 0);
       seen.add(key);
       this.walk(pair.value, place);
     }
@@ -128,7 +132,8 @@ const offsetAt = (document: Document, path: Path, atKey: boolean): number => {
   for (const [depth, step] of path.entries()) {
     if (isAlias(node)) node = node.resolve(document);
     const pair = isMap(node) ? node.items.find((item) => keyText(item) === String(step)) : undefined;
-    const next = pair === undefined ? (isSeq(node) && typeof step === 'number' ? node.items[step] : undefined) : pair.value;
+    const item = isSeq(node) && typeof step === 'number' ? node.items[step] : undefined;
+    const next = pair === undefined ? item : pair.value;
     if (pair === undefined && next === undefined) return offset;
     offset = (atKey && depth === path.length - 1 ? undefined : offsetOf(next)) ?? offsetOf(pair?.key) ?? offset;
     node = next;
@@ -138,15 +143,17 @@ const offsetAt = (document: Document, path: Path, atKey: boolean): number => {
 
 const problemsIn = (document: Document, kind: YamlKind): Problem[] => {
   const unread = [...document.errors, ...document.warnings].slice(0, 20);
-  if (unread.length > 0) return unread.map(({ code, message, pos }) => ({ message: WORDS[code] ?? `is not YAML: ${message}`, at: [], offset: pos[0] }));
+  if (unread.length > 0) {
+    return unread.map(({ code, message, pos }) => ({ message: WORDS[code] ?? `is not YAML: ${message}`, at: [], offset: pos[0] }));
+  }
   const inspection = new Inspection(kind);
   inspection.walk(document.contents, []);
   return inspection.problems;
 };
 
 /**
- * Reads YAML (and JSON, which is YAML too) that may be hostile: bombs, circles, deep nests and repeated keys are problems, not crashes.
- * Never throws.
+ * Reads YAML (and JSON, which is YAML too) that may be hostile: bombs, circles, deep nests and repeated keys are
+ * problems, not crashes.
  */
 export function readYaml(text: string, kind: YamlKind): YamlFile {
   const { name, maxLength = Infinity } = kind;
@@ -155,8 +162,9 @@ export function readYaml(text: string, kind: YamlKind): YamlFile {
     return { value: undefined, problems: [{ message, at: [] }], positionOf: () => ({ line: 1, column: 1 }) };
   }
   const lineCounter = new LineCounter();
-  // yaml's own check of unique keys takes quadratic time: 30,000 keys, 27 seconds. The inspection has one that does not.
-  const document = parseDocument(text, { lineCounter, prettyErrors: false, stringKeys: true, uniqueKeys: false, logLevel: 'error' });
+  // yaml's own check of unique keys takes quadratic time: 30,000 keys, 27 seconds. The inspection has one of its own.
+  const options = { prettyErrors: false, stringKeys: true, uniqueKeys: false, logLevel: 'error' } as const;
+  const document = parseDocument(text, { lineCounter, ...options });
   const problems = problemsIn(document, kind);
   let value: unknown;
   if (problems.length === 0) {

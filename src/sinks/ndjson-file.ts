@@ -47,7 +47,8 @@ const beganAtMs = async (file: FileHandle, { size, birthtimeMs }: Stats): Promis
   if (size === 0) return undefined;
   const { buffer, bytesRead } = await file.read(Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0);
   try {
-    const { time } = JSON.parse(buffer.subarray(0, bytesRead).toString('utf8').split('\n')[0] ?? '') as { readonly time?: unknown };
+    const [line = ''] = buffer.subarray(0, bytesRead).toString('utf8').split('\n');
+    const { time } = JSON.parse(line) as { readonly time?: unknown };
     const ms = typeof time === 'string' ? Date.parse(time) : Number.NaN;
     return Number.isNaN(ms) ? birthtimeMs : ms;
   } catch {
@@ -68,8 +69,8 @@ const statAt = async (path: string): Promise<Stats | undefined> => {
 };
 
 /**
- * A file that takes whole lines at its end. It begins with a header, is reopened and rotated between lines, and notices between writes that it was
- * truncated or deleted. What it is asked for is done one after the other.
+ * A file that takes whole lines at its end. It begins with a header, is reopened and rotated between lines, and notices
+ * between writes that it was truncated or deleted. What it is asked for is done one after the other.
  */
 export class LineFile {
   readonly #path: string;
@@ -128,7 +129,10 @@ export class LineFile {
     });
   }
 
-  /** Goes on in what is at the path now, as after it was renamed. What cannot be opened leaves everything as it is, and is tried again. */
+  /**
+   * Goes on in what is at the path now, as after it was renamed. What cannot be opened leaves everything as it is, and
+   * is tried again.
+   */
   reopen(): Promise<void> {
     return this.#inTurn(() => this.#reopen());
   }
@@ -226,7 +230,8 @@ export class LineFile {
     const rotated = await this.#attempt('rotate', async () => {
       const [there, open] = await Promise.all([statAt(this.#path), this.#file.stat()]);
       // Somebody else may have moved it already.
-      if (there !== undefined && isSame(there, open)) await moveAway(await realpath(this.#path), this.#options.runtime.wallNow());
+      const isOurs = there !== undefined && isSame(there, open);
+      if (isOurs) await moveAway(await realpath(this.#path), this.#options.runtime.wallNow());
       await this.#replace();
     });
     if (rotated) await this.#trim(0);
@@ -237,7 +242,8 @@ export class LineFile {
   async #trim(nextBytes: number): Promise<void> {
     const { maxFolderBytes, maxFileBytes } = this.#options;
     if (maxFolderBytes === Infinity) return;
-    await this.#attempt('trim', async () => trimRotated(await realpath(this.#path), maxFolderBytes - Math.max(maxFileBytes, nextBytes)));
+    const left = maxFolderBytes - Math.max(maxFileBytes, nextBytes);
+    await this.#attempt('trim', async () => trimRotated(await realpath(this.#path), left));
   }
 
   /** As many lines as go into the file, one at least. */

@@ -20,7 +20,10 @@ const partsOf = (path: string): { readonly folder: string; readonly stem: string
   return { folder: dirname(path), stem: basename(path, extension), extension };
 };
 
-/** The files that were rotated away from a path, oldest first. Others in the folder are nobody's business here, however alike they are called. */
+/**
+ * The files that were rotated away from a path, oldest first. Others in the folder are nobody's business here, however
+ * alike they are called.
+ */
 async function rotatedFrom(path: string): Promise<RotatedFile[]> {
   const { folder, stem, extension } = partsOf(path);
   const pattern = new RegExp(`^${escaped(stem)}\\.${STAMP}${escaped(extension)}$`);
@@ -32,7 +35,8 @@ async function rotatedFrom(path: string): Promise<RotatedFile[]> {
 }
 
 /**
- * Moves a file out of the way, under a name that tells when. The names' order is the files' order, also where the clock was set back.
+ * Moves a file out of the way, under a name that tells when. The names' order is the files' order, also where the clock
+ * was set back.
  * @returns its new path
  */
 export async function moveAway(path: string, wallMs: number): Promise<string> {
