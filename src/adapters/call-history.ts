@@ -2,7 +2,7 @@ import { TOOL_ERROR_KIND_MEANINGS, type ToolErrorKind } from '../contract/error-
 import type { ToolResultEnvelope } from '../contract/envelope.ts';
 import type { ToolEvent } from '../contract/event.ts';
 import type { ToolExecutionError } from '../contract/tool-error.ts';
-import { toToolExecutionError } from '../entrance/tool.ts';
+import { toToolExecutionError } from '../errors/tool.ts';
 import { failureText, type Effect } from '../policy/model-text.ts';
 import { ToolFailure } from './tool-failure.ts';
 
