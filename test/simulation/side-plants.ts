@@ -1,0 +1,31 @@
+import type { Plant } from './plant.ts';
+
+/** What goes wrong where a host guides, a layer learns, a switch is thrown, work is hedged, or breakers are shared. */
+export const SIDE_PLANTS: Readonly<Record<string, Plant>> = {
+  'a forbidden strategy is followed': { scenario: 'recovery', file: 'policy/guidance.ts', find: 'filter(({ strategy }) => !forbid.includes(strategy))', replace: 'filter(() => true)', seeds: 500, by: ['GUI-1'] },
+  'a force that forces nothing': { scenario: 'recovery', file: 'policy/guidance.ts', find: 'if (forced.length > 0) return forced;', replace: '', seeds: 500, by: ['GUI-1'] },
+  'a rule that applies to every attempt': { scenario: 'recovery', file: 'policy/guidance.ts', find: '(attemptFrom === undefined || failure.attempt >= attemptFrom)', replace: 'true', seeds: 500, by: ['GUI-1'] },
+  'a retry that never helped is made again': { scenario: 'recovery', file: 'policy/experience.ts', find: "if (decision.strategy === 'retry' && noRetry) return [];", replace: '', seeds: 500, by: ['EXP-1'] },
+  'evidence that never grows old': { scenario: 'recovery', file: 'policy/experience.ts', find: 'outcomeAtMs > atMs - maxAgeMs', replace: 'outcomeAtMs > -1', seeds: 1_000, by: ['EXP-1', 'GUI-1'] },
+  'a retry that helped is not learnt': { scenario: 'recovery', file: 'turn/tool-execution.ts', find: 'this.takePermit()?.success(atMs);\n    this.#learn(true);', replace: 'this.takePermit()?.success(atMs);', seeds: 2_000, by: ['EXP-1', 'GUI-1'] },
+  'an alternative that helped is learnt as one that did not': { scenario: 'recovery', file: 'turn/alternatives.ts', find: 'next: () => learn(true)', replace: 'next: () => learn(false)', seeds: 2_000, by: ['EXP-1', 'GUI-1'] },
+  'a call in shadow is limited': { scenario: 'switches', file: 'turn/registry.ts', find: 'timeoutMs: Infinity,', replace: 'timeoutMs: guarded.timeoutMs,', seeds: 200, by: ['SWI-1'] },
+  'a call in shadow is retried': { scenario: 'switches', file: 'turn/tool-attempts.ts', find: 'if (context.bare) return failedFor(', replace: 'if (false) return failedFor(', and: { file: 'turn/registry.ts', find: 'retry: { ...guarded.retry, maxAttempts: 1 },', replace: 'retry: guarded.retry,' }, seeds: 500, by: ['SWI-1'] },
+  'the kill switch is not looked at': { scenario: 'switches', file: 'turn/switches.ts', find: "if (isOff(readSwitch(env, 'TOOL_RELIABILITY_ENABLED'))) return 'off';", replace: '', seeds: 500, by: ['SWI-1'] },
+  'the less cautious of two modes': { scenario: 'switches', file: 'turn/switches.ts', find: 'CAUTION[tool] > CAUTION[mode]', replace: 'CAUTION[tool] < CAUTION[mode]', seeds: 200, by: ['SWI-1'] },
+  'shadow says nothing of a limit': { scenario: 'switches', file: 'turn/shadow.ts', find: 'if (result.durationMs > timeoutMs)', replace: 'if (result.durationMs > 2 * timeoutMs)', seeds: 500, by: ['SWI-2'] },
+  'a mode without a guard tells what it would do': { scenario: 'switches', file: 'turn/call-steps.ts', find: 'if (shadow) context.shadow', replace: 'if (true) context.shadow', seeds: 200, by: ['SWI-2'] },
+  'an observing breaker refuses': { scenario: 'switches', file: 'turn/admission.ts', find: 'told(switches.breakersObserve ? undefined : circuitOpenError', replace: 'told(false ? undefined : circuitOpenError', seeds: 1_000, by: ['SWI-3'] },
+  'one hedge too many': { scenario: 'hedge', file: 'operators/hedge.ts', find: 'started > maxHedges ||', replace: 'started > maxHedges + 1 ||', seeds: 200, by: ['HDG-1'] },
+  'a loser runs on': { scenario: 'hedge', file: 'operators/hedge.ts', find: 'for (const other of attempts) if (other !== attempt) other.unsubscribe();', replace: '', seeds: 200, by: ['HDG-1'] },
+  'a hedge after the race': { scenario: 'hedge', file: 'operators/hedge.ts', find: 'winner = attempt;\n        timer.unsubscribe();', replace: 'winner = attempt;', seeds: 500, by: ['HDG-1', 'HDG-2', 'RSC-1'] },
+  'a hedge that is not charged': { scenario: 'hedge', file: 'operators/hedge.ts', find: 'budget?.recordRetry(now);', replace: '', seeds: 500, by: ['HDG-3'] },
+  'a failure ends the race': { scenario: 'hedge', file: 'operators/hedge.ts', find: 'if (attempts.size === 0 || winner === attempt) subscriber.error(error);', replace: 'subscriber.error(error);', seeds: 500, by: ['HDG-4', 'HDG-1'] },
+  'losers are not measured': { scenario: 'hedge', file: 'operators/hedge.ts', find: 'own.add(() => winner !== undefined && measure());', replace: '', seeds: 1_000, by: ['HDG-2'] },
+  'a quantile that is one off': { scenario: 'hedge', file: 'policy/latency.ts', find: 'Math.ceil(share * sorted.length) - 1', replace: 'Math.ceil(share * sorted.length)', seeds: 1_000, by: ['HDG-2'] },
+  'an open breaker that is told to nobody': { scenario: 'breakers', file: 'turn/breaker-replica.ts', find: 'else if (strayed || (this.seen?.version ?? 0) < shared.version) this.adopt(shared);', replace: 'else if (strayed) this.adopt(shared);', seeds: 2_000, by: ['SHB-1', 'SHB-2', 'SHB-3'] },
+  'a probe that asks nobody': { scenario: 'breakers', file: 'turn/shared-breaker.ts', find: "if (type !== 'half_open' || seen === undefined) return asker.answer(this.#admitHere());", replace: 'if (true) return asker.answer(this.#admitHere());', seeds: 1_000, by: ['SHB-1', 'SHB-2', 'SHB-3'] },
+  'a probe that is told to nobody': { scenario: 'breakers', file: 'turn/shared-breaker.ts', find: 'this.#replica.put(seen, next)\n      .pipe(', replace: 'this.#replica.look()\n      .pipe(', seeds: 1_000, by: ['SHB-1', 'SHB-2', 'SHB-3'] },
+  'a look at the store is skipped': { scenario: 'breakers', file: 'turn/shared-breaker.ts', find: 'if (this.#store.isLost || this.#replica.isSet || this.#replica.isPublishing) {', replace: "if (this.#store.isLost || this.#replica.isSet || this.#replica.isPublishing || this.#replica.here.type === 'closed') {", seeds: 1_000, by: ['SHB-2'] },
+  'a lost store is waited for each time': { scenario: 'breakers', file: 'turn/shared-breaker.ts', find: 'asking.add(this.#runtime.after(REJECTION_MS).subscribe(() => this.#outOfPatience(asker)));', replace: '', and: { file: 'turn/shared-breaker.ts', find: 'if (this.#store.isLost || this.#replica.isSet ||', replace: 'if (this.#replica.isSet ||' }, seeds: 2_000, by: ['SHB-4'] },
+};
