@@ -7,6 +7,7 @@ import { read } from '../entrance/structure.ts';
 import { toToolExecutionError } from '../entrance/tool.ts';
 import { expiry } from '../operators/expiry.ts';
 import { isPromiseLike } from '../operators/output.ts';
+import { WHILE_BLOCKED } from '../policy/advice.ts';
 import { checkKeys, checkNumber, positiveDuration } from '../policy/check.ts';
 import type { CallContext } from './call-context.ts';
 import type { GuardedTool } from './registry.ts';
@@ -161,6 +162,6 @@ export class HookRunner {
     const reason = blockOf(answer.value);
     if (reason === undefined) return undefined;
     record.emit({ type: 'hook', hook, outcome: 'blocked', attempt, message: reason });
-    return new ToolExecutionError('blocked', `A hook blocked the call: ${reason}`, { safeMessage: `The call was blocked: ${reason}` });
+    return new ToolExecutionError('blocked', `A hook blocked the call: ${reason}`, { safeMessage: `The call was blocked: ${reason.replace(/[.\s]+$/, '')}. ${WHILE_BLOCKED}` });
   }
 }
