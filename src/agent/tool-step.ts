@@ -118,7 +118,9 @@ class ToolStep {
     const error = node?.result?.error;
     if (error !== undefined) {
       const kind = error.code as ToolErrorKind;
-      return this.#failed(call, kind, effect, error.modelText ?? failureText(kind, effect));
+      // A record that holds no text still says whether it is known what happened.
+      const known = error.uncertain === true ? 'may_have_run' : effect;
+      return this.#failed(call, kind, effect, error.modelText ?? failureText(kind, known));
     }
     if (node?.state === 'skipped') return this.#failed(call, 'dependency_failed', effect, failureText('dependency_failed', effect));
     if (node?.state === 'failed') return this.#failed(call, 'invalid_parameters', effect, failureText('invalid_parameters', effect, { detail: this.#admission.faults.get(call.id) }));
