@@ -43,12 +43,16 @@ const packageOf = (from: string): string => from.split('/', from.startsWith('@')
 const LAYERS = ['contract', 'entrance', 'policy', 'operators', 'turn'];
 const EDGES = ['providers', 'adapters', 'agent', 'stores', 'sinks', 'gateway', 'testing'];
 const layerOf = (path: string): string => (path.split('/').length > 2 ? (path.split('/')[1] ?? '') : path === 'src/runtime.ts' ? 'runtime' : 'top');
-const rank = (layer: string): number => (layer === 'runtime' ? 0.5 : LAYERS.includes(layer) ? LAYERS.indexOf(layer) : EDGES.includes(layer) ? LAYERS.length : LAYERS.length + 1);
+/** What files are written in: for the edges, which read files; the layers below do not. */
+const FORMATS_RANK = LAYERS.length - 0.5;
+const rank = (layer: string): number => (layer === 'runtime' ? 0.5 : layer === 'formats' ? FORMATS_RANK : LAYERS.includes(layer) ? LAYERS.indexOf(layer) : EDGES.includes(layer) ? LAYERS.length : LAYERS.length + 1);
 
 const mayImport = (from: string, to: string): boolean => {
   if (from === to) return true;
   // Time and chance are arguments of a policy.
   if (from === 'policy' && to === 'runtime') return false;
+  // A format knows nothing of tools and calls.
+  if (from === 'formats') return to === 'contract';
   if (from === 'gateway' && ['agent', 'sinks'].includes(to)) return true;
   return rank(to) < rank(from) || (['cli', 'adapters'].includes(from) && to === 'top');
 };

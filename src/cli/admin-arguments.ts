@@ -1,8 +1,8 @@
-import { UsageError } from './arguments.ts';
 import { parseOptions } from './options.ts';
 import { choices } from './text.ts';
+import { UsageError } from './usage.ts';
 
-const ACTIONS = { status: undefined, 'force-open': 'force_open', reset: 'reset', disable: 'disable', flush: 'flush' } as const;
+export const ADMIN_ACTIONS = { status: undefined, 'force-open': 'force_open', reset: 'reset', disable: 'disable', flush: 'flush' } as const;
 
 /** What `spillway admin` asks of a running layer. */
 export interface AdminCommand {
@@ -15,7 +15,7 @@ export interface AdminCommand {
 
 export const ADMIN_HELP: string = `spillway admin ACTION [options]
 
-Asks the admin page of a running program, or tells it what to do.
+Asks the admin endpoint of a running program, or tells it what to do.
 
   status          breakers, store, retries left
   force-open      the breakers of a tool, or of all: every call is refused until reset
@@ -26,7 +26,7 @@ Asks the admin page of a running program, or tells it what to do.
   --tool T        of this tool, in every scope
   --session S     of this session (flush)
   --all           of all
-  --url URL       where the page is, or SPILLWAY_ADMIN_URL
+  --url URL       where the endpoint is, or SPILLWAY_ADMIN_URL
   --token T       better SPILLWAY_ADMIN_TOKEN: a command line can be read by others
   --json          the answer as JSON
   --help          this text
@@ -34,7 +34,7 @@ Asks the admin page of a running program, or tells it what to do.
 Exit codes: 0 done, 1 refused or not reached, 2 usage.
 `;
 
-const OPTIONS = {
+export const ADMIN_OPTIONS = {
   tool: { type: 'string' },
   session: { type: 'string' },
   all: { type: 'boolean', default: false },
@@ -67,15 +67,15 @@ const tokenOf = (given: string | undefined): string => {
  * @throws UsageError, which never holds the token
  */
 export function parseAdmin(args: readonly string[], env: Readonly<Record<string, string | undefined>>): AdminCommand | undefined {
-  const { values, positionals } = parseOptions(args, OPTIONS);
+  const { values, positionals } = parseOptions(args, ADMIN_OPTIONS);
   if (values.help) return undefined;
   const [name, ...rest] = positionals;
-  const known = Object.keys(ACTIONS);
+  const known = Object.keys(ADMIN_ACTIONS);
   if (name === undefined) return fail(`an action is missing; there is ${known.join(', ')}`);
-  if (!Object.hasOwn(ACTIONS, name)) return fail(`there is no action ${JSON.stringify(name.slice(0, 64))}; ${choices(name, known)}`);
+  if (!Object.hasOwn(ADMIN_ACTIONS, name)) return fail(`there is no action ${JSON.stringify(name.slice(0, 64))}; ${choices(name, known)}`);
   if (rest.length > 0) fail(`${name} takes options only; name a tool by --tool`);
   const { tool, session, all } = values;
-  const action = ACTIONS[name as keyof typeof ACTIONS];
+  const action = ADMIN_ACTIONS[name as keyof typeof ADMIN_ACTIONS];
   const targets = [tool, session, all ? all : undefined].filter((target) => target !== undefined).length;
   if (action === undefined && targets > 0) fail('status is of everything; leave out --tool, --session and --all');
   if (action !== undefined && targets !== 1) fail(`${name} needs one of --tool, ${action === 'flush' ? '--session ' : ''}or --all`);

@@ -1,15 +1,6 @@
 import type { ShownAnswer, ShownBreaker } from './admin-answer.ts';
-import { columnsOf, duration, fit, messageLine, pad, plain, shownName } from './text.ts';
-
-const GAP = '  ';
-const COLUMN_MAX = 48;
-
-/** Names come from a server: none may drive the terminal or forge a line. */
-const table = (head: readonly string[], rows: ReadonlyArray<readonly string[]>): string[] => {
-  const cells = [head, ...rows.map((row) => row.map((cell) => fit(plain(cell), COLUMN_MAX, '...')))];
-  const widths = head.map((_, index) => cells.reduce((most, row) => Math.max(most, columnsOf(row[index] ?? '')), 0));
-  return cells.map((row) => row.map((cell, index) => pad(cell, widths[index] ?? 0)).join(GAP).trimEnd());
-};
+import { table } from './table.ts';
+import { duration, messageLine, shownName } from './text.ts';
 
 const breakerRows = (breakers: readonly ShownBreaker[]): string[] =>
   table(

@@ -1,12 +1,13 @@
 import { serveAdmin, type AdminServer } from '../gateway/admin-server.ts';
 import type { AdminLayer } from '../gateway/admin.ts';
-import { UsageError } from './arguments.ts';
+import { environment, type Environment } from './environment.ts';
+import { UsageError } from './usage.ts';
 
 /**
  * Serves the admin page of a run at a loopback port, and says where and, unless `SPILLWAY_ADMIN_TOKEN` gives one, by which token.
  * @throws UsageError when the port or the token cannot be used
  */
-export async function openAdmin(layer: AdminLayer, port: number, note: (text: string) => void, env: Readonly<Record<string, string | undefined>> = process.env): Promise<AdminServer> {
+export async function openAdmin(layer: AdminLayer, port: number, note: (text: string) => void, env: Environment = environment): Promise<AdminServer> {
   const { SPILLWAY_ADMIN_TOKEN: token } = env;
   const given = token === undefined || token === '' ? {} : { token };
   try {

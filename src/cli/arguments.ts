@@ -1,5 +1,9 @@
-import { parseArgs } from 'node:util';
+import { COMMAND_NAMES, isCommandName } from './command-names.ts';
+import { parseOptions } from './options.ts';
 import { choices } from './text.ts';
+import { UsageError } from './usage.ts';
+
+export { UsageError } from './usage.ts';
 
 /** What the command line asks for. */
 export type Command =
@@ -20,14 +24,9 @@ export type Command =
 
 export type RunCommand = Extract<Command, { name: 'run' }>;
 
-/** A command line that asks for nothing that exists. */
-export class UsageError extends Error {
-  override readonly name: string = 'UsageError';
-}
-
 const SEED_MAX = 2 ** 32 - 1;
 
-export const HELP: string = `spillway run PLAN.yaml [options]
+export const RUN_HELP: string = `spillway run PLAN.yaml [options]
 
 Runs a turn of tool calls over MCP servers: retries, circuit breakers, alternatives, a deadline,
 and in the end everything that completed. Progress goes to stderr, the result to stdout.
@@ -36,21 +35,18 @@ and in the end everything that completed. Progress goes to stderr, the result to
   --trace FILE    every event, also those after the deadline, to FILE, one JSON object a line
   --seed N        the same jitter and injected faults each time (0 to ${SEED_MAX})
   --strict        exit 3 when the turn is partial
-  --admin PORT    an admin page at this loopback port while it runs (0: a free one); its address
+  --admin PORT    an admin endpoint at this loopback port while it runs (0: a free one); its address
                   and token go to stderr
   --no-color      no colours (so does NO_COLOR in the environment)
   --ascii         draw with ASCII characters only
   --help          this text
-  --version       the version
 
 Exit codes: 0 completed or partial, 1 failed or escalated, 2 usage or bad plan (nothing was called),
 3 partial with --strict, 130 interrupted.
-spillway admin --help says how to ask and order about a running program.
-spillway gateway --help says how to serve tools to Claude clients.
 A plan starts servers, which are programs: run only plans whose commands you would run yourself.
 `;
 
-const OPTIONS = {
+export const RUN_OPTIONS = {
   json: { type: 'boolean', default: false },
   trace: { type: 'string' },
   seed: { type: 'string' },
@@ -62,15 +58,11 @@ const OPTIONS = {
   version: { type: 'boolean', short: 'v', default: false },
 } as const;
 
-const parse = (args: readonly string[]): ReturnType<typeof parseArgs<{ options: typeof OPTIONS; allowPositionals: true }>> => {
-  try {
-    return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const [, option] = /'(--?[^']*)'/.exec(message) ?? [];
-    if (code !== 'ERR_PARSE_ARGS_UNKNOWN_OPTION' || option === undefined) throw new UsageError(message, { cause: error });
-    throw new UsageError(`there is no option ${option}; ${choices(option, Object.keys(OPTIONS).map((name) => `--${name}`))}`, { cause: error });
-  }
+/** What to do about a first word that is no command: the nearest one, or else all. */
+const noCommand = (name: string): UsageError => {
+  // Words that other programs have for what is an option here.
+  const known = [...COMMAND_NAMES, '--version', '--help'];
+  return new UsageError(`there is no command ${JSON.stringify(name.slice(0, 64))}; ${choices(name, known)}`);
 };
 
 const portOf = (text: string): number => {
@@ -85,17 +77,18 @@ const seedOf = (text: string): number => {
 };
 
 /**
- * Reads a command line.
+ * Reads the line of `spillway run`, whose options may come first.
  * @param args without the program's own name
  * @throws UsageError
  */
 export function parseCommand(args: readonly string[]): Command {
-  const { values, positionals } = parse(args);
+  const { values, positionals } = parseOptions(args, RUN_OPTIONS);
   if (values.help) return { name: 'help' };
   if (values.version) return { name: 'version' };
   const [name, planPath, ...rest] = positionals;
-  if (name === undefined) throw new UsageError('a command is missing; write spillway run PLAN.yaml');
-  if (name !== 'run') throw new UsageError(`there is no command ${JSON.stringify(name)}; write spillway run PLAN.yaml`);
+  if (name === undefined) throw new UsageError(`a command is missing; there is ${COMMAND_NAMES.join(', ')}`);
+  if (name !== 'run' && isCommandName(name)) throw new UsageError(`the command comes first; write spillway ${name} and then its options`);
+  if (name !== 'run') throw noCommand(name);
   if (planPath === undefined || planPath === '') throw new UsageError('the plan file is missing; write spillway run PLAN.yaml');
   if (rest.length > 0) throw new UsageError(`run takes one plan file, not ${rest.length + 1}; leave out ${JSON.stringify(rest[0])}`);
   if (values.trace === '') throw new UsageError('--trace needs the name of a file');

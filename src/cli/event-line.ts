@@ -1,5 +1,5 @@
 import type { DedupeStep, ErrorReport, ToolEvent, TurnEvent, TurnOwnEvent } from '../contract/event.ts';
-import { duration, plain } from './text.ts';
+import { duration, messageLine, plain } from './text.ts';
 
 const said = ({ kind, message, code, status }: ErrorReport): string => {
   const detail = code ?? status;
@@ -85,4 +85,10 @@ export function eventLine(event: TurnEvent): string | undefined {
   const text = event.source === 'turn' ? turnText(event) : callText(event);
   if (text === undefined) return undefined;
   return 'nodeId' in event && event.nodeId !== undefined ? `${event.nodeId}: ${text}` : text;
+}
+
+/** An event as a line of a log, with the seconds since the start; nothing for one that says nothing new. */
+export function timedLine(event: TurnEvent, startMs: number): string | undefined {
+  const line = eventLine(event);
+  return line === undefined ? undefined : `${`${((event.atMs - startMs) / 1000).toFixed(3)}s`.padStart(8)}  ${messageLine(line)}\n`;
 }

@@ -1,8 +1,8 @@
-import { UsageError } from './arguments.ts';
 import { parseOptions } from './options.ts';
 import { choices } from './text.ts';
+import { UsageError } from './usage.ts';
 
-const KINDS = ['anthropic'];
+export const GATEWAY_KINDS: readonly string[] = ['anthropic'];
 const PORT_MAX = 65_535;
 const GRACE_MAX_MS = 3_600_000;
 const DEFAULT_PORT = 8_787;
@@ -47,7 +47,7 @@ Exit codes: 0 shut down by SIGTERM or SIGINT after all turns had ended, 1 it cou
 2 usage or bad file, 130 interrupted a second time.
 `;
 
-const OPTIONS = {
+export const GATEWAY_OPTIONS = {
   upstream: { type: 'string' },
   tools: { type: 'string', multiple: true },
   state: { type: 'string', default: 'memory' },
@@ -80,11 +80,11 @@ const checkUrl = (option: string, text: string, schemes: RegExp, example: string
  * @throws UsageError
  */
 export function parseGateway(args: readonly string[]): GatewayCommand | undefined {
-  const { values, positionals } = parseOptions(args, OPTIONS);
+  const { values, positionals } = parseOptions(args, GATEWAY_OPTIONS);
   if (values.help) return undefined;
   const [kind, ...rest] = positionals;
   if (kind === undefined) throw new UsageError('the kind of gateway is missing; write spillway gateway anthropic --upstream URL');
-  if (!KINDS.includes(kind)) throw new UsageError(`there is no gateway ${JSON.stringify(kind)}; ${choices(kind, KINDS)}`);
+  if (!GATEWAY_KINDS.includes(kind)) throw new UsageError(`there is no gateway ${JSON.stringify(kind)}; ${choices(kind, GATEWAY_KINDS)}`);
   if (rest.length > 0) throw new UsageError(`gateway takes one kind, not ${rest.length + 1} words; leave out ${JSON.stringify(rest[0])}`);
   const { upstream, state, host, tools = [], allow = [] } = values;
   if (upstream === undefined || upstream === '') throw new UsageError('the upstream is missing; give --upstream https://api.anthropic.com');

@@ -6,7 +6,7 @@ import { serveAnthropicGateway, type GatewayServer } from '../gateway/anthropic-
 import { redisConversationState, type ConversationRedisLike } from '../gateway/conversation-redis.ts';
 import { ndjsonLine } from '../sinks/ndjson.ts';
 import { createSpillway } from '../spillway.ts';
-import { UsageError } from './arguments.ts';
+import { isManifest } from './file-kind.ts';
 import { GATEWAY_HELP, parseGateway, type GatewayCommand } from './gateway-arguments.ts';
 import { loadPlan } from './plan-file.ts';
 import { Interrupted } from './run.ts';
@@ -14,6 +14,7 @@ import { startServers } from './servers.ts';
 import type { Output } from './terminal.ts';
 import { messageLine, plain } from './text.ts';
 import { bindTools, usedTools } from './tools.ts';
+import { UsageError } from './usage.ts';
 
 /** Where the command prints, and what ends it. */
 export interface GatewayContext {
@@ -63,8 +64,8 @@ const manifestTools = async (path: string, text: string, { allow }: GatewayComma
 
 const toolsOf = async (path: string, command: GatewayCommand, context: GatewayContext): Promise<LoadedTools> => {
   const text = await readFile(path, 'utf8').catch(() => '');
-  // What tells a manifest from a plan; what cannot be read is a plan that cannot.
-  return /^["']?base_url["']?\s*:/m.test(text) || /"base_url"\s*:/.test(text) ? manifestTools(path, text, command, context) : planTools(path, context.runtime);
+  // What cannot be read is a plan that cannot.
+  return isManifest(text) ? manifestTools(path, text, command, context) : planTools(path, context.runtime);
 };
 
 interface RedisPackage {

@@ -1,15 +1,17 @@
 #!/usr/bin/env node
-import { readFile } from 'node:fs/promises';
+// Before all others: libraries may look at the environment while they are loaded.
+import { environment } from './environment.ts';
 import type { TurnStatus } from '../contract/turn.ts';
+import { VERSION } from '../contract/version.ts';
 import { liveRuntime } from '../runtime.ts';
-import { runAdmin } from './admin.ts';
-import { HELP, UsageError, parseCommand, type Command, type RunCommand } from './arguments.ts';
+import { parseCommand, type RunCommand } from './arguments.ts';
+import { isCommandName, type CommandName } from './command-names.ts';
+import { EXIT, type CommandContext } from './context.ts';
 import { PlanFileError } from './plan-file.ts';
 import { Interrupted, runPlan } from './run.ts';
 import { messageLines } from './text.ts';
+import { FileError, UsageError } from './usage.ts';
 
-/** What the process ends with; nothing else decides it. */
-const EXIT = { fine: 0, failed: 1, refused: 2, partial: 3, interrupted: 130 } as const;
 const EXIT_OF_STATUS: Readonly<Record<TurnStatus, number>> = { completed: EXIT.fine, partial: EXIT.fine, failed: EXIT.failed, escalated: EXIT.failed };
 
 const stop = new AbortController();
@@ -36,50 +38,73 @@ const onOutputError = (error: NodeJS.ErrnoException): void => {
   stop.abort();
 };
 
-const version = async (): Promise<string> => {
-  const { version: text } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8')) as { readonly version: string };
-  return text;
-};
+const context: CommandContext = { stdout: process.stdout, stderr: process.stderr, env: environment, runtime: liveRuntime, signal: stop.signal };
 
-const run = async (command: RunCommand): Promise<number> => {
-  const { status } = await runPlan(command, { stdout: process.stdout, stderr: process.stderr, runtime: liveRuntime, signal: stop.signal });
+const runTurn = async (command: RunCommand): Promise<number> => {
+  const { status } = await runPlan(command, context);
   if (interrupted) return EXIT.interrupted;
   if (unread) return process.exitCode === EXIT.failed ? EXIT.failed : EXIT.fine;
   return command.strict && status === 'partial' ? EXIT.partial : EXIT_OF_STATUS[status];
 };
 
-const perform = async (command: Command): Promise<number> => {
-  if (command.name === 'run') return run(command);
-  process.stdout.write(command.name === 'help' ? HELP : `${await version()}\n`);
+/** `spillway run`, and all that names no command. */
+const run = async (args: readonly string[]): Promise<number> => {
+  const command = parseCommand(args);
+  if (command.name === 'run') return runTurn(command);
+  if (command.name === 'version') process.stdout.write(`${VERSION}\n`);
+  else process.stdout.write((await import('./commands.ts')).helpOf(args.slice(0, args[0] === 'run' ? 1 : 0)));
   return EXIT.fine;
 };
 
+const admin = async (args: readonly string[]): Promise<number> => {
+  const code = await (await import('./admin.ts')).runAdmin(args, context);
+  return interrupted ? EXIT.interrupted : code;
+};
+
+/** Each loads what it needs: a server for one, nothing for another. */
+const PERFORM: Readonly<Record<CommandName, (args: readonly string[]) => Promise<number>>> = {
+  run: (args) => run(['run', ...args]),
+  admin,
+  check: async (args) => (await import('./check.ts')).runCheck(args, context),
+  tools: async (args) => (await import('./list-tools.ts')).runTools(args, context),
+  show: async (args) => (await import('./show.ts')).runShow(args, context),
+  init: async (args) => (await import('./init.ts')).runInit(args, context),
+  gateway: async (args) => (await import('./gateway.ts')).runGateway(args, context),
+  completions: async (args) => (await import('./completions.ts')).runCompletions(args, context),
+  help: async (args) => {
+    process.stdout.write((await import('./commands.ts')).helpOf(args));
+    return EXIT.fine;
+  },
+};
+
+/** Says what was asked wrongly, and where the option that was meant belongs. */
+const sayUsage = async ({ message, option }: UsageError): Promise<void> => {
+  const elsewhere = option === undefined ? undefined : (await import('./commands.ts')).whoHas(option);
+  say(`spillway: ${message}${elsewhere === undefined ? '' : `; ${elsewhere}`}\nspillway --help says more.`);
+};
+
+const refusal = async (error: unknown): Promise<number> => {
+  if (error instanceof Interrupted) {
+    if (interrupted) say(`spillway: ${error.message}`);
+    return interrupted ? EXIT.interrupted : EXIT.fine;
+  }
+  if (error instanceof UsageError) await sayUsage(error);
+  else if (error instanceof PlanFileError) say(error.message);
+  else if (error instanceof FileError) say(`spillway: ${error.message}`);
+  else {
+    // A defect. Node would print it as it is, with whatever a server has put into it.
+    say(`spillway: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+    return EXIT.failed;
+  }
+  return EXIT.refused;
+};
+
 const main = async (): Promise<number> => {
+  const [name, ...args] = process.argv.slice(2);
   try {
-    const [name, ...args] = process.argv.slice(2);
-    if (name === 'admin') {
-      const code = await runAdmin(args, { stdout: process.stdout, stderr: process.stderr, env: process.env, signal: stop.signal });
-      return interrupted ? EXIT.interrupted : code;
-    }
-    if (name === 'gateway') {
-      // It loads a server, which other commands need not.
-      const { runGateway } = await import('./gateway.ts');
-      return await runGateway(args, { stdout: process.stdout, stderr: process.stderr, env: process.env, runtime: liveRuntime, signal: stop.signal });
-    }
-    return await perform(parseCommand(process.argv.slice(2)));
+    return await (isCommandName(name) ? PERFORM[name](args) : run(process.argv.slice(2)));
   } catch (error) {
-    if (error instanceof Interrupted) {
-      if (interrupted) say(`spillway: ${error.message}`);
-      return interrupted ? EXIT.interrupted : EXIT.fine;
-    }
-    if (error instanceof UsageError) say(`spillway: ${error.message}\nspillway --help says more.`);
-    else if (error instanceof PlanFileError) say(error.message);
-    else {
-      // A defect. Node would print it as it is, with whatever a server has put into it.
-      say(`spillway: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
-      return EXIT.failed;
-    }
-    return EXIT.refused;
+    return refusal(error);
   }
 };
 

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { finished } from 'node:stream/promises';
-import { ndjsonLine } from '../sinks/ndjson.ts';
+import type { Runtime } from '../contract/runtime.ts';
+import { ndjsonHeader, ndjsonLine } from '../sinks/ndjson.ts';
 
 /** A file that takes a line for each value. */
 export interface NdjsonFile {
@@ -11,15 +12,16 @@ export interface NdjsonFile {
 }
 
 /**
- * Opens a file for NDJSON; what was in it is gone.
+ * Opens a file for NDJSON, which begins with a header; what was in it is gone.
  * @throws the error of the file system when it cannot be opened
  */
-export async function openNdjson(path: string): Promise<NdjsonFile> {
+export async function openNdjson(path: string, runtime: Runtime): Promise<NdjsonFile> {
   const stream = createWriteStream(path);
   await once(stream, 'open');
   let failure: Error | undefined;
   // A full disk loses the trace, not the turn.
   stream.on('error', (error) => (failure ??= error));
+  stream.write(ndjsonHeader(runtime));
   return {
     write: (value) => {
       if (failure === undefined) stream.write(ndjsonLine(value));

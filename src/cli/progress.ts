@@ -1,7 +1,7 @@
 import { repeat, type Subscription } from 'rxjs';
 import type { TurnEvent } from '../contract/event.ts';
 import type { Runtime } from '../contract/runtime.ts';
-import { eventLine } from './event-line.ts';
+import { timedLine } from './event-line.ts';
 import type { Output, Style } from './terminal.ts';
 import { columnsOf, duration, fit, messageLine, pad, plain } from './text.ts';
 import { followTurn, type Lane } from './timeline.ts';
@@ -24,8 +24,8 @@ export function lineProgress(output: Output): Progress {
   return {
     event: (event) => {
       startMs ??= event.atMs;
-      const line = eventLine(event);
-      if (line !== undefined) output.write(`${`${((event.atMs - startMs) / 1000).toFixed(3)}s`.padStart(8)}  ${messageLine(line)}\n`);
+      const line = timedLine(event, startMs);
+      if (line !== undefined) output.write(line);
     },
     note: (text) => void output.write(`${messageLine(text)}\n`),
     end: () => undefined,

@@ -1,4 +1,5 @@
 import { ToolExecutionError } from '../contract/tool-error.ts';
+import type { Path } from '../formats/yaml.ts';
 
 /** `${flights.items[0].id}`: a node, and where in its value. */
 export interface Reference {
@@ -10,9 +11,6 @@ export interface Reference {
 
 type Part = string | Reference;
 type Values = Readonly<Record<string, unknown>>;
-
-/** A place in a plan file: keys and indexes from the top. */
-export type Path = readonly (string | number)[];
 
 /** An input with its references found, to be filled in when their values are there. */
 export interface InputTemplate {

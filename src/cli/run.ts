@@ -7,7 +7,8 @@ import type { TurnResult } from '../contract/turn.ts';
 import { seededRandom } from '../policy/random.ts';
 import { ndjsonLine } from '../sinks/ndjson.ts';
 import { createSpillway, type Spillway } from '../spillway.ts';
-import { UsageError, type RunCommand } from './arguments.ts';
+import type { RunCommand } from './arguments.ts';
+import { environment } from './environment.ts';
 import { drawMarbles } from './marbles.ts';
 import { openNdjson, type NdjsonFile } from './ndjson.ts';
 import { loadPlan, type LoadedPlan } from './plan-file.ts';
@@ -17,6 +18,7 @@ import { startServers } from './servers.ts';
 import { styleOf, type Output } from './terminal.ts';
 import { followTurn, type Timeline } from './timeline.ts';
 import { bindTools, usedTools } from './tools.ts';
+import { UsageError } from './usage.ts';
 
 /** Where a run prints, where its time comes from, and what ends it early. */
 export interface RunContext {
@@ -38,7 +40,7 @@ const seeded = (runtime: Runtime, seed: number | undefined): Runtime => {
   return { ...runtime, random, ...(background === undefined ? {} : { background: { ...background, random } }) };
 };
 
-const openTrace = async ({ tracePath, planPath }: RunCommand): Promise<NdjsonFile | undefined> => {
+const openTrace = async ({ tracePath, planPath }: RunCommand, runtime: Runtime): Promise<NdjsonFile | undefined> => {
   if (tracePath === undefined) return undefined;
   const same = async (): Promise<boolean> => {
     try {
@@ -50,7 +52,7 @@ const openTrace = async ({ tracePath, planPath }: RunCommand): Promise<NdjsonFil
   };
   if (path.resolve(tracePath) === path.resolve(planPath) || (await same())) throw new UsageError('--trace names the plan file, which it would overwrite; name another file');
   try {
-    return await openNdjson(tracePath);
+    return await openNdjson(tracePath, runtime);
   } catch (error) {
     throw new UsageError(`--trace ${tracePath} cannot be written (${(error as NodeJS.ErrnoException).code ?? String(error)}); name a file in a folder that exists`, { cause: error });
   }
@@ -58,7 +60,7 @@ const openTrace = async ({ tracePath, planPath }: RunCommand): Promise<NdjsonFil
 
 /** Live on a terminal; where nobody looks, the terminal cannot, or events share it, a line for each event. */
 const progressOn = ({ stdout, stderr, runtime }: RunContext, command: RunCommand): Progress => {
-  const dumb = process.env['TERM'] === 'dumb' || (process.env['CI'] ?? '') !== '';
+  const dumb = environment['TERM'] === 'dumb' || (environment['CI'] ?? '') !== '';
   const shared = command.json && stdout.isTTY === true;
   return stderr.isTTY === true && !dumb && !shared ? liveProgress(stderr, styleOf(stderr, command), runtime) : lineProgress(stderr);
 };
@@ -85,14 +87,18 @@ const settledTurn = (spillway: Spillway, { plan }: LoadedPlan, signal: AbortSign
     return result;
   });
 
-const until = async <T>(work: Promise<T>, signal: AbortSignal): Promise<T> => {
+/**
+ * Waits for what comes before anything is called.
+ * @throws Interrupted when the signal is aborted first
+ */
+export async function until<T>(work: Promise<T>, signal: AbortSignal, message: string): Promise<T> {
   const interrupted = new Promise<never>((_, reject) => {
-    const end = (): void => reject(new Interrupted('interrupted before the turn began; nothing was called'));
+    const end = (): void => reject(new Interrupted(message));
     if (signal.aborted) end();
     else signal.addEventListener('abort', end, { once: true });
   });
   return Promise.race([work, interrupted]);
-};
+}
 
 /**
  * Runs a plan file: starts its servers, runs its turn, prints what happens and what came of it, stops the servers.
@@ -105,11 +111,11 @@ export async function runPlan(command: RunCommand, context: RunContext): Promise
   const runtime = seeded(context.runtime, command.seed);
   const loaded = await loadPlan(command.planPath);
   const used = usedTools(loaded.file);
-  const trace = await openTrace(command);
+  const trace = await openTrace(command, runtime);
   const progress = progressOn(context, command);
   const serverNames = [...new Set(used.map(({ server }) => server))];
   progress.note(`starting ${serverNames.join(', ')}`);
-  const servers = await until(startServers(serverNames, loaded, runtime), signal);
+  const servers = await until(startServers(serverNames, loaded, runtime), signal, 'interrupted before the turn began; nothing was called');
   let close = servers.close;
   try {
     const { tools, problems } = bindTools(used, servers.providers, runtime);

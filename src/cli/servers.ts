@@ -3,11 +3,12 @@ import path from 'node:path';
 import type { ServerEntry } from '../contract/plan-file.ts';
 import type { ToolProvider } from '../contract/provider.ts';
 import type { Runtime } from '../contract/runtime.ts';
+import type { Problem } from '../formats/yaml.ts';
 import type { mcpHttpProvider } from '../providers/mcp-http.ts';
 import type { mcpStdioProvider } from '../providers/mcp-stdio.ts';
+import { environment } from './environment.ts';
 import type { LoadedPlan } from './plan-file.ts';
 import { plain } from './text.ts';
-import type { Problem } from './yaml.ts';
 
 /** Servers that run. */
 export interface Servers {
@@ -47,7 +48,7 @@ export function launchOf({ command, args, env, cwd }: CommandEntry, planFolder: 
   return {
     command: isPath ? path.resolve(planFolder, command) : command,
     ...(args === undefined ? {} : { args }),
-    env: { PATH: [...binFolders(folder), process.env['PATH'] ?? ''].join(path.delimiter), ...env },
+    env: { PATH: [...binFolders(folder), environment['PATH'] ?? ''].join(path.delimiter), ...env },
     cwd: folder,
   };
 }

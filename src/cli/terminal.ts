@@ -41,6 +41,15 @@ const COLUMNS = 100;
 /** Less than this cannot hold a diagram; a terminal that says 0 does not know. */
 const COLUMNS_MIN = 20;
 
+/** Whether there is colour depends on the environment, too; where that may not be read there is none. */
+const painted = (format: Format, text: string, stream: Output): string => {
+  try {
+    return styleText(format, text, { stream });
+  } catch {
+    return text;
+  }
+};
+
 /** How to draw on an output. */
 export interface Style {
   readonly columns: number;
@@ -56,7 +65,7 @@ export function styleOf(output: Output, { color, ascii }: { readonly color: bool
     glyphs: ascii ? ASCII : UNICODE,
     paint: (part, text) => {
       const format = FORMATS[part];
-      return !color || format === undefined || text === '' ? text : styleText(format, text, { stream: output });
+      return !color || format === undefined || text === '' ? text : painted(format, text, output);
     },
   };
 }

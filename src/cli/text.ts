@@ -87,7 +87,9 @@ const distance = (a: string, b: string): number => {
 const LISTED_MAX = 12;
 
 /** What a misspelt name may have been, or else what there is: the remedy at the end of a message. */
-export function choices(name: string, known: readonly string[]): string {
+export function choices(name: string, names: readonly string[]): string {
+  // A place whose name is missing has none to offer.
+  const known = names.filter((candidate) => candidate !== '' && !candidate.startsWith(' '));
   const near = known
     .slice(0, 1000)
     .map((candidate) => ({ candidate, edits: distance(name.slice(0, 64), candidate.slice(0, 64)) }))

@@ -3,13 +3,13 @@ import type { ToolPolicy } from '../contract/policy.ts';
 import type { ToolProvider } from '../contract/provider.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import type { AnyTool } from '../contract/tool.ts';
+import type { Path, Problem } from '../formats/yaml.ts';
 import { breakerOf, camelKeys, retryOf } from '../policy/policy-entry.ts';
 import { withFaults } from '../testing/faults.ts';
-import type { Path } from './references.ts';
 import { choices } from './text.ts';
-import type { Problem } from './yaml.ts';
 
-const policyOf = ({ id: _, server: _server, tool: _tool, faults: _faults, retry_policy, circuit_breaker, ...entry }: ToolEntry): ToolPolicy => ({
+/** The policy that an entry of a plan file gives its tool. */
+export const policyOf = ({ id: _, server: _server, tool: _tool, faults: _faults, retry_policy, circuit_breaker, ...entry }: ToolEntry): ToolPolicy => ({
   ...camelKeys(entry),
   ...(retry_policy === undefined ? {} : { retry: retryOf(retry_policy) }),
   ...(circuit_breaker === undefined ? {} : { breaker: circuit_breaker === false ? false : breakerOf(circuit_breaker) }),

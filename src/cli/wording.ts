@@ -1,9 +1,8 @@
 import * as z from 'zod';
 import type * as core from 'zod/v4/core';
 import { planFileSchema } from '../contract/plan-file.ts';
-import type { Path } from './references.ts';
+import type { Path, Problem } from '../formats/yaml.ts';
 import { choices, plain } from './text.ts';
-import type { Problem } from './yaml.ts';
 
 type Issue = core.$ZodIssue;
 type Schema = core.JSONSchema.BaseSchema;

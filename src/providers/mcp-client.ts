@@ -1,10 +1,11 @@
 import * as z from 'zod';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { ToolContext } from '../contract/tool.ts';
+import { VERSION } from '../contract/version.ts';
 import { httpThrown } from '../entrance/http.ts';
 
 /** How spillway introduces itself to servers; the version is the package's. */
-export const CLIENT_INFO = { name: 'spillway', version: '0.1.0' } as const;
+export const CLIENT_INFO: { readonly name: 'spillway'; readonly version: string } = { name: 'spillway', version: VERSION };
 /** The longest timeout a client's `setTimeout` can hold, about 24.8 days: ours decides, theirs never fires. */
 const CLIENT_TIMEOUT_MS = 2 ** 31 - 1;
 /** Pages of `tools/list` that are read; SDK 2's own limit. A server whose cursor never ends is not listened to for ever. */

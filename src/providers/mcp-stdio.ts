@@ -41,6 +41,15 @@ export interface McpStdioProvider extends McpProvider {
   readonly pid: number | undefined;
 }
 
+/** The SDK's list of harmless variables; where the environment may not be read (Deno without `--allow-env`) there are none. */
+const defaultEnvironment = (): Record<string, string> => {
+  try {
+    return getDefaultEnvironment();
+  } catch {
+    return {};
+  }
+};
+
 /** An error of a server that ended, with what it said last. */
 const withStderr = (how: Error, { stderr }: StdioTransport): ToolExecutionError =>
   new ToolExecutionError('transport_error', how.message, { cause: how, details: { stderr: stderr.lines } });
@@ -83,7 +92,7 @@ export async function mcpStdioProvider(options: McpStdioOptions): Promise<McpStd
   let current: StdioTransport | undefined;
 
   const connect = async (signal: AbortSignal): Promise<McpConnection> => {
-    const transport = new StdioTransport({ command, args, cwd, env: { ...getDefaultEnvironment(), ...env }, stderrLines, maxMessageBytes, runtime });
+    const transport = new StdioTransport({ command, args, cwd, env: { ...defaultEnvironment(), ...env }, stderrLines, maxMessageBytes, runtime });
     let ended: Error | undefined;
     const closed = transport.ended.then((how) => {
       ended = how;

@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import * as core from 'zod/v4/core';
 import { restManifestSchema, type RestManifest } from '../contract/rest-manifest.ts';
+import { readYaml, type Path, type Problem, type YamlKind } from '../formats/yaml.ts';
 import { compileManifest, type RestOperation } from './rest-operation.ts';
 import type { Variables } from './rest-reference.ts';
-import { readYamlText, type Path, type Problem } from './rest-yaml.ts';
 
 /** A manifest that cannot be used. Nothing has been sent. */
 export class RestManifestError extends RangeError {
@@ -13,6 +13,8 @@ export class RestManifestError extends RangeError {
 type Issue = core.$ZodIssue;
 
 const PROBLEMS_SHOWN = 10;
+/** Without aliases a text cannot unfold to more than it is. */
+const MANIFEST: YamlKind = { name: 'manifest', aliases: false, maxLength: 1_048_576 };
 
 /** zod's names of types, as a writer of YAML knows them. */
 const TYPES: Readonly<Record<string, string>> = { object: 'a mapping', record: 'a mapping', array: 'a list', string: 'a text', number: 'a number', int: 'an integer', boolean: 'true or false' };
@@ -70,17 +72,48 @@ const worded = (issue: Issue, root: unknown): Problem[] => {
   }
 };
 
-const refusal = (problems: readonly Problem[], placeOf?: (problem: Problem) => string): RestManifestError => {
-  const lines = problems.slice(0, PROBLEMS_SHOWN).map((problem) => `${placeOf === undefined ? '' : `${placeOf(problem)}: `}${dotted(problem.at)}: ${problem.message}`);
-  if (problems.length > PROBLEMS_SHOWN) lines.push(`... and ${problems.length - PROBLEMS_SHOWN} more`);
-  return new RestManifestError(lines.join('\n'));
+const linesOf = (lines: readonly string[]): string => {
+  const more = lines.length > PROBLEMS_SHOWN ? [`... and ${lines.length - PROBLEMS_SHOWN} more`] : [];
+  return [...lines.slice(0, PROBLEMS_SHOWN), ...more].join('\n');
 };
+
+const refusal = (problems: readonly Problem[]): RestManifestError => new RestManifestError(linesOf(problems.map(({ at, message }) => `${dotted(at)}: ${message}`)));
 
 /** A manifest as its schema gives it, or what is wrong with its shape. */
 const shaped = (value: unknown): RestManifest | readonly Problem[] => {
   const parsed = restManifestSchema.safeParse(value);
   return parsed.success ? parsed.data : parsed.error.issues.flatMap((issue) => worded(issue, value));
 };
+
+/** A manifest's text, as far as it could be read. */
+export interface ExaminedManifest {
+  /** Absent where it cannot be used. */
+  readonly manifest?: RestManifest;
+  /** All that is wrong with it, each with its place. */
+  readonly problems: ReadonlyArray<{ readonly line: number; readonly column: number; readonly at: string; readonly message: string }>;
+  /** The variables of the environment that its headers refer to. */
+  readonly variables: readonly string[];
+}
+
+/** Reads a REST manifest from YAML (JSON is YAML too) and finds all that is wrong with it, but for the environment. */
+export function examineManifest(yamlText: string): ExaminedManifest {
+  const yaml = readYaml(yamlText, MANIFEST);
+  const variables = new Set<string>();
+  const found = (problems: readonly Problem[], manifest?: RestManifest): ExaminedManifest => ({
+    problems: problems.map((problem) => ({ ...yaml.positionOf(problem), at: dotted(problem.at), message: problem.message })),
+    variables: [...variables],
+    ...(manifest === undefined || problems.length > 0 ? {} : { manifest }),
+  });
+  if (yaml.problems.length > 0) return found(yaml.problems);
+  if (yaml.value === null || yaml.value === undefined) return found([{ message: 'is empty; it needs name, base_url and tools', at: [] }]);
+  const manifest = shaped(yaml.value);
+  if (!('tools' in manifest)) return found(manifest);
+  const { problems } = compileManifest(manifest, (name) => {
+    variables.add(name);
+    return 'x';
+  });
+  return found(problems, manifest);
+}
 
 /**
  * Reads a REST manifest from YAML (JSON is YAML too) and checks all of it but the environment.
@@ -92,14 +125,8 @@ const shaped = (value: unknown): RestManifest | readonly Problem[] => {
  */
 export function readRestManifest(yamlText: string): RestManifest {
   if (typeof yamlText !== 'string') throw new RestManifestError(`a manifest's text must be a string, not ${typeof yamlText}; restProvider takes a manifest that is an object`);
-  const yaml = readYamlText(yamlText);
-  const refuse = (problems: readonly Problem[]): RestManifestError => refusal(problems, (problem) => yaml.placeOf(problem));
-  if (yaml.problems.length > 0) throw refuse(yaml.problems);
-  if (yaml.value === null || yaml.value === undefined) throw refuse([{ message: 'is empty; it needs name, base_url and tools', at: [] }]);
-  const manifest = shaped(yaml.value);
-  if (!('tools' in manifest)) throw refuse(manifest);
-  const { problems } = compileManifest(manifest, () => 'x');
-  if (problems.length > 0) throw refuse(problems);
+  const { manifest, problems } = examineManifest(yamlText);
+  if (manifest === undefined) throw new RestManifestError(linesOf(problems.map(({ line, column, at, message }) => `${line}:${column}: ${at}: ${message}`)));
   return manifest;
 }
 

@@ -1,6 +1,7 @@
 import type { ZodType } from 'zod';
 import type { ToolPolicy } from '../contract/policy.ts';
 import type { RestManifest, RestMethod, RestToolEntry } from '../contract/rest-manifest.ts';
+import type { Path, Problem } from '../formats/yaml.ts';
 import { compileJsonSchema, jsonSchemaInput, type JsonSchema, type JsonSchemaCheck } from '../policy/json-schema.ts';
 import { bodyTemplate, type BodyTemplate } from './rest-body.ts';
 import { headerRule, headerTemplate, namesForStrangers, type HeaderTemplate } from './rest-headers.ts';
@@ -8,7 +9,6 @@ import { isSafe, policyOf, policyProblems } from './rest-policy.ts';
 import type { Variables } from './rest-reference.ts';
 import { pointerOf } from './rest-response.ts';
 import { urlTemplate, type UrlTemplate } from './rest-url.ts';
-import type { Path, Problem } from './rest-yaml.ts';
 
 /** A tool of a manifest, compiled once. */
 export interface RestOperation {

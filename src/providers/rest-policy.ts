@@ -1,10 +1,10 @@
 import type { ToolPolicy } from '../contract/policy.ts';
 import type { RestManifest, RestToolEntry } from '../contract/rest-manifest.ts';
+import type { Path, Problem } from '../formats/yaml.ts';
 import { retryPolicy } from '../policy/backoff.ts';
 import { breakerSettings } from '../policy/breaker-settings.ts';
 import { breakerOf, retryOf } from '../policy/policy-entry.ts';
 import { RETRY_PROFILES } from '../policy/profile.ts';
-import type { Path, Problem } from './rest-yaml.ts';
 
 /** Whether a request of this method may change something: RFC 9110, 9.2.1. */
 export const isSafe = (method: string): boolean => method === 'GET' || method === 'HEAD';

@@ -1,19 +1,36 @@
-import { constants } from 'node:fs';
-import { open, type FileHandle } from 'node:fs/promises';
 import { firstValueFrom, map, merge, Observable, take } from 'rxjs';
 import type { TraceEvent } from '../contract/event.ts';
 import type { Runtime } from '../contract/runtime.ts';
-import { checkKeys, checkNumber, integer, positiveDuration } from '../policy/check.ts';
+import { VERSION } from '../contract/version.ts';
+import { checkKeys, checkNumber, integer, integerOrInfinity, positiveDuration } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
+import { LineFile, type FileWork } from './ndjson-file.ts';
 import type { TraceSink } from './sink.ts';
 
 export { readNdjson, type LeftOut, type NdjsonTrace, type ReadNdjsonOptions } from './read-ndjson.ts';
 
+/** Told a failure of the file system; what it throws or rejects with is dropped. */
+export type NdjsonErrorListener = (error: Error) => unknown;
+
 export interface NdjsonSinkOptions {
   /** Bytes that may wait for the disk; events beyond are dropped and counted. Default 8 MiB. */
   readonly maxWaitingBytes?: number;
-  /** How long after a failure it is tried again. Default 1,000. */
+  /** How long after a failure it is tried again, in milliseconds. Default 1,000. */
   readonly retryMs?: number;
+  /**
+   * The file is rotated before it would be larger, in bytes from 4,096: it is renamed to `trace.20261122T232215123Z.ndjson` for `trace.ndjson`, and
+   * a new one begins. Only an event that is larger by itself has a file that is. Default: no limit.
+   */
+  readonly maxFileBytes?: number;
+  /** The file is rotated by the first event that finds it so old, in milliseconds; its header says when it began. Default: no limit. */
+  readonly maxFileAgeMs?: number;
+  /**
+   * What the file and those rotated away from it may take together, in bytes: the oldest are deleted. Needs `maxFileBytes`, and twice of it at least.
+   * Other files of the folder are neither counted nor touched. Default: no limit.
+   */
+  readonly maxFolderBytes?: number;
+  /** Told a failure once, and again only after what failed has worked in between. Default: nobody; `report.error` has the last one. */
+  readonly onError?: NdjsonErrorListener;
   readonly runtime?: Runtime;
 }
 
@@ -30,11 +47,20 @@ export interface NdjsonSink extends TraceSink {
   readonly report: NdjsonReport;
   /** Resolves when all that waits is written, or it failed. */
   flush(): Promise<NdjsonReport>;
+  /**
+   * Goes on in what is at the path now, between two lines: call it when something has renamed the file, such as logrotate. Where nothing has, nothing
+   * happens; where the path cannot be opened, it goes on in the old file and tries again. Never rejects.
+   */
+  reopen(): Promise<NdjsonReport>;
   /** Writes what waits, in one last try where the disk has failed, and closes the file. What comes afterwards is dropped. Idempotent. */
   close(): Promise<NdjsonReport>;
 }
 
-const NEWLINE = 10;
+/** The format of the lines, which the first line of a file tells. It grows when a reader of this one could not read them. */
+const FORMAT = 1;
+const FILE_BYTES_MIN = 4_096;
+/** A line that no folder has room for is dropped; a header takes less than this beside it. */
+const HEADER_BYTES = 1_024;
 
 const escaped = (character: string): string => Array.from({ length: character.length }, (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`).join('');
 
@@ -45,50 +71,81 @@ export function ndjsonLine(value: unknown): string {
   return `${/[^ -~]/.test(json) ? json.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, escaped) : json}\n`;
 }
 
-/** Whether the file ends within a line, as after a kill. */
-const isTorn = async (file: FileHandle): Promise<boolean> => {
-  const stat = await file.stat();
-  if (!stat.isFile() || stat.size === 0) return false;
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(1), 0, 1, stat.size - 1);
-  return bytesRead === 1 && buffer[0] !== NEWLINE;
-};
+/**
+ * The first line of a file: its format, the version of spillway that wrote it, and when it began, by the wall (`time`) and by the clock of its
+ * events (`atMs`), so that a reader can tell the time of an event.
+ */
+export function ndjsonHeader(runtime: Runtime): string {
+  const time = new Date(runtime.wallNow()).toISOString();
+  return ndjsonLine({ format: FORMAT, source: 'sink', type: 'file_started', version: VERSION, time, atMs: runtime.now() });
+}
 
 interface Batch {
   readonly lines: Buffer[];
   bytes: number;
 }
 
+interface QueueOptions {
+  readonly maxWaitingBytes: number;
+  readonly maxLineBytes: number;
+  readonly retryMs: number;
+  readonly runtime: Runtime;
+}
+
+/** Tells failures, each kind of work once until it has worked again. */
+class Outcomes {
+  error: Error | undefined;
+  readonly #told = new Set<FileWork>();
+  readonly #listener: NdjsonErrorListener | undefined;
+
+  constructor(listener: NdjsonErrorListener | undefined) {
+    this.#listener = listener;
+  }
+
+  take(of: FileWork, error: Error | undefined): void {
+    if (error === undefined) return void this.#told.delete(of);
+    this.error = error;
+    if (this.#told.has(of) || this.#listener === undefined) return;
+    this.#told.add(of);
+    const listener = this.#listener;
+    // Apart from the writing, and whatever comes of it.
+    void Promise.resolve()
+      .then(() => listener(error))
+      .catch(() => undefined);
+  }
+}
+
 /** Events on their way to a file. */
-class NdjsonFile implements NdjsonSink {
-  readonly #file: FileHandle;
-  readonly #options: Required<NdjsonSinkOptions>;
+class EventQueue implements NdjsonSink {
+  readonly #file: LineFile;
+  readonly #outcomes: Outcomes;
+  readonly #options: QueueOptions;
   #waiting: Batch = { lines: [], bytes: 0 };
   #writing: Promise<void> | undefined;
-  /** The file ends within a line: the next one starts anew. */
-  #torn: boolean;
   #written = 0;
   #dropped = 0;
   /** Of those dropped, the ones that the file says nothing of yet. */
   #untold = 0;
-  #error: Error | undefined;
   #wake: (() => void) | undefined;
   /** Who waits for a flush: then nothing else is waited for. */
   #hurried = 0;
   #closing: Promise<NdjsonReport> | undefined;
 
-  constructor(file: FileHandle, torn: boolean, options: Required<NdjsonSinkOptions>) {
+  constructor(file: LineFile, outcomes: Outcomes, options: QueueOptions) {
     this.#file = file;
-    this.#torn = torn;
+    this.#outcomes = outcomes;
     this.#options = options;
   }
 
   get report(): NdjsonReport {
-    return { written: this.#written, dropped: this.#dropped, ...(this.#error === undefined ? {} : { error: this.#error }) };
+    const { error } = this.#outcomes;
+    return { written: this.#written, dropped: this.#dropped, ...(error === undefined ? {} : { error }) };
   }
 
   next(event: TraceEvent): void {
+    const { maxWaitingBytes, maxLineBytes } = this.#options;
     const line = this.#closing === undefined ? this.#lineOf(event) : undefined;
-    if (line === undefined || this.#waiting.bytes + line.length > this.#options.maxWaitingBytes) return this.#drop(1);
+    if (line === undefined || line.length > maxLineBytes || this.#waiting.bytes + line.length > maxWaitingBytes) return this.#drop(1);
     this.#waiting.lines.push(line);
     this.#waiting.bytes += line.length;
     this.#writing ??= this.#write();
@@ -99,6 +156,11 @@ class NdjsonFile implements NdjsonSink {
     this.#wake?.();
     await this.#writing;
     this.#hurried--;
+    return this.report;
+  }
+
+  async reopen(): Promise<NdjsonReport> {
+    if (this.#closing === undefined) await this.#file.reopen();
     return this.report;
   }
 
@@ -124,37 +186,22 @@ class NdjsonFile implements NdjsonSink {
     // In the next turn of the loop, so that the events of one burst are one write.
     await Promise.resolve();
     while (this.#waiting.lines.length > 0) {
-      const batch = this.#waiting;
+      const { lines } = this.#waiting;
       this.#waiting = { lines: [], bytes: 0 };
-      if (!(await this.#writeOut(batch)) && this.#waiting.lines.length > 0 && this.#hurried === 0) await this.#pause();
+      if (!(await this.#writeOut(lines)) && this.#waiting.lines.length > 0 && this.#hurried === 0) await this.#pause();
     }
     this.#writing = undefined;
   }
 
-  async #writeOut({ lines }: Batch): Promise<boolean> {
+  async #writeOut(lines: readonly Buffer[]): Promise<boolean> {
     const untold = this.#untold;
     const note = untold === 0 ? [] : [Buffer.from(ndjsonLine({ source: 'sink', type: 'dropped', count: untold }))];
-    const start = Buffer.from(this.#torn ? '\n' : '');
-    const all = Buffer.concat([start, ...note, ...lines]);
-    let place = 0;
-    try {
-      while (place < all.length) {
-        const { bytesWritten } = await this.#file.write(all, place, all.length - place);
-        if (bytesWritten === 0) throw new Error('the file takes no more bytes');
-        place += bytesWritten;
-      }
-    } catch (error) {
-      this.#error = error instanceof Error ? error : new Error(String(error));
-    }
-    if (place > 0) this.#torn = all[place - 1] !== NEWLINE;
-    // Lines that arrived whole are there, also when those after them are not.
-    let left = place - start.length - (note[0]?.length ?? 0);
-    if (left >= 0) this.#untold -= untold;
-    const arrived = lines.findIndex((line) => (left -= line.length) < 0);
-    const kept = arrived === -1 ? lines.length : arrived;
+    const { arrived, complete } = await this.#file.append([...note, ...lines]);
+    if (arrived >= note.length) this.#untold -= untold;
+    const kept = Math.max(0, arrived - note.length);
     this.#written += kept;
     this.#drop(lines.length - kept);
-    return place === all.length;
+    return complete;
   }
 
   /** Until it is tried again, or somebody wants it sooner. */
@@ -170,35 +217,71 @@ class NdjsonFile implements NdjsonSink {
   async #close(): Promise<NdjsonReport> {
     await this.flush();
     // It may just have said what it lost.
-    if (this.#untold > 0) await this.#writeOut({ lines: [], bytes: 0 });
-    await this.#file.close().catch((error: unknown) => (this.#error ??= error instanceof Error ? error : new Error(String(error))));
+    if (this.#untold > 0) await this.#writeOut([]);
+    await this.#file.close();
     return this.report;
   }
 }
+
+const OPTIONS = ['maxWaitingBytes', 'retryMs', 'maxFileBytes', 'maxFileAgeMs', 'maxFolderBytes', 'onError', 'runtime'];
+
+const checked = (options: NdjsonSinkOptions): Required<Omit<NdjsonSinkOptions, 'onError'>> => {
+  checkKeys('ndjsonSink', options, OPTIONS);
+  const { maxWaitingBytes = 8 * 2 ** 20, retryMs = 1_000, maxFileBytes = Infinity, maxFileAgeMs = Infinity, maxFolderBytes = Infinity } = options;
+  const { onError, runtime = liveRuntime } = options;
+  checkNumber('maxWaitingBytes', maxWaitingBytes, integer(1, 2 ** 31));
+  checkNumber('retryMs', retryMs, positiveDuration);
+  checkNumber('maxFileBytes', maxFileBytes, integerOrInfinity(FILE_BYTES_MIN, Number.MAX_SAFE_INTEGER));
+  if (maxFileAgeMs !== Infinity) checkNumber('maxFileAgeMs', maxFileAgeMs, positiveDuration);
+  checkNumber('maxFolderBytes', maxFolderBytes, integerOrInfinity(2 * FILE_BYTES_MIN, Number.MAX_SAFE_INTEGER));
+  if (maxFolderBytes !== Infinity && maxFolderBytes < 2 * maxFileBytes) {
+    throw new RangeError('maxFolderBytes must be at least twice maxFileBytes, which it needs: a folder is kept small by deleting files that are full');
+  }
+  if (onError !== undefined && typeof onError !== 'function') throw new RangeError(`onError must be a function, not ${typeof onError}`);
+  return { maxWaitingBytes, retryMs, maxFileBytes, maxFileAgeMs, maxFolderBytes, runtime };
+};
 
 /**
  * Opens a file that takes each event as a line of JSON, at its end: what is in it stays. A full or slow disk loses events and changes nothing
  * else; the file says how many, once it can. What a kill leaves behind is readable but for the last line: `readNdjson` tells.
  *
+ * The first line is a header, `{"format":1,"source":"sink","type":"file_started","version":...,"time":...,"atMs":...}`; so is each line from which
+ * a new process goes on in an old file. `readNdjson` reads files with and without.
+ *
+ * Files are rotated between lines, by size and by age, and the oldest deleted, where options say so. Where something else rotates:
+ *
+ * - by renaming (logrotate's `create`, the default): call `reopen()` when it says so, for example on SIGHUP (`postrotate kill -HUP ...`); until then
+ *   lines go into the renamed file, and none is lost;
+ * - by copying and cutting off (`copytruncate`): nothing to do. What is written between its copy and its cut is lost, which only the copier could
+ *   help; no line is torn;
+ * - by deleting: the next event begins a new file.
+ *
+ * Several processes may append to one file; only one of them may rotate it. Memory: at most twice `maxWaitingBytes`, for what waits and what is
+ * being written, and a copy of 1 MiB.
+ *
  * @param path the file; it is made, for its owner only, if it is not there
- * @param options how much may wait
+ * @param options how much may wait, when to rotate, and who is told of errors
  * @throws RangeError for an option out of range; the error of the file system when the file cannot be opened
  *
  * @example
- * const file = await ndjsonSink('trace.ndjson');
+ * const file = await ndjsonSink('trace.ndjson', { maxFileBytes: 64 * 2 ** 20, maxFileAgeMs: 86_400_000, maxFolderBytes: 2 ** 30 });
  * spillway.trace$.subscribe(file);
+ * process.on('SIGHUP', () => void file.reopen());
  * await spillway.close();
  * const { dropped } = await file.close();
  */
 export async function ndjsonSink(path: string, options: NdjsonSinkOptions = {}): Promise<NdjsonSink> {
-  checkKeys('ndjsonSink', options, ['maxWaitingBytes', 'retryMs', 'runtime']);
-  const { maxWaitingBytes = 8 * 2 ** 20, retryMs = 1_000, runtime = liveRuntime } = options;
-  checkNumber('maxWaitingBytes', maxWaitingBytes, integer(1, 2 ** 31));
-  checkNumber('retryMs', retryMs, positiveDuration);
-  const { O_APPEND, O_CREAT, O_RDWR } = constants;
-  // Events can name people: not for everybody on the machine.
-  const file = await open(path, O_APPEND | O_CREAT | O_RDWR, 0o600);
-  const sink = new NdjsonFile(file, await isTorn(file), { maxWaitingBytes, retryMs, runtime });
+  const { maxWaitingBytes, maxFolderBytes, retryMs, runtime, ...limits } = checked(options);
+  const outcomes = new Outcomes(options.onError);
+  const file = await LineFile.open(path, {
+    ...limits,
+    maxFolderBytes,
+    retryMs,
+    runtime,
+    header: () => Buffer.from(ndjsonHeader(runtime)),
+    onOutcome: (of, error) => outcomes.take(of, error),
+  });
+  const sink = new EventQueue(file, outcomes, { maxWaitingBytes, maxLineBytes: maxFolderBytes - HEADER_BYTES, retryMs, runtime });
   // As a plain object, so that it can be handed on without its class.
   return {
     next: (event) => sink.next(event),
@@ -206,6 +289,7 @@ export async function ndjsonSink(path: string, options: NdjsonSinkOptions = {}):
       return sink.report;
     },
     flush: () => sink.flush(),
+    reopen: () => sink.reopen(),
     close: () => sink.close(),
   };
 }

@@ -30,6 +30,8 @@ const LEFT_OUT_MAX = 1_000;
 const NEWLINE = 10;
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null;
+/** The first line of a file, and of each process that went on in it. One of a format that is not this one's is left out, which tells of it. */
+const isHeader = (value: unknown): boolean => isObject(value) && value['format'] === 1 && value['source'] === 'sink' && value['type'] === 'file_started';
 const isEvent = (value: unknown): value is TraceEvent =>
   isObject(value) && ['call', 'turn', 'layer'].includes(String(value['source'])) && typeof value['type'] === 'string' && typeof value['seq'] === 'number' && typeof value['atMs'] === 'number';
 
@@ -69,7 +71,7 @@ const parsed = (text: string): { readonly value: unknown } | undefined => {
 };
 
 /**
- * Reads what `ndjsonSink` wrote, and says what it had to leave out: after a kill the last line may be torn.
+ * Reads what `ndjsonSink` wrote, with its header or without, and says what it had to leave out: after a kill the last line may be torn.
  *
  * @param path the file
  * @param options the longest line
@@ -99,7 +101,7 @@ export async function readNdjson(path: string, options: ReadNdjsonOptions = {}):
       if (json === undefined) leave(ended ? 'not_json' : 'torn');
       else if (isEvent(json.value)) events.push(json.value);
       else if (isObject(json.value) && json.value['source'] === 'sink' && typeof json.value['count'] === 'number') dropped += json.value['count'];
-      else leave('not_an_event');
+      else if (!isHeader(json.value)) leave('not_an_event');
     }
   }
   return { events, leftOut, leftOutCount, dropped };

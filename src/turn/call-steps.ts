@@ -1,8 +1,9 @@
-import { Observable, map } from 'rxjs';
-import { ToolExecutionError } from '../contract/tool-error.ts';
+import { filter, map, type Observable } from 'rxjs';
+import { ToolExecutionError, isToolExecutionError } from '../contract/tool-error.ts';
 import { toToolExecutionError } from '../entrance/tool.ts';
 import type { CallKey } from '../policy/key.ts';
 import type { CallContext } from './call-context.ts';
+import type { HookRunner } from './hooks.ts';
 import { keyOf } from './idempotent-call.ts';
 import { obstacleTo } from './outside.ts';
 import type { GuardedTool } from './registry.ts';
@@ -30,19 +31,18 @@ export function callSteps(context: CallContext, tool: GuardedTool | undefined, m
   if (obstacle !== undefined) return { act: 'refuse', error: obstacle };
   if (guarded === undefined) return { act: 'refuse', error: new ToolExecutionError('unknown_tool', `No tool is named ${call.toolName}`) };
   if (layer.hooks === undefined) return passed(context, guarded);
-  return prepared(context, guarded).pipe(
-    map((refusal) => (refusal === undefined ? passed(context, guarded) : { act: 'refuse', error: refusal })),
-  );
+  return prepared(layer.hooks, context, guarded);
 }
 
 /** Asks the host's hook, which may change the call or refuse it. */
-const prepared = (context: CallContext, guarded: GuardedTool): Observable<ToolExecutionError | undefined> =>
-  new Observable((subscriber) =>
-    context.layer.hooks?.prepare({ record: context, guarded, input: context.call.input }, (preparation, error) => {
-      if (subscriber.closed || context.isOver) return;
-      if (error === undefined) context.prepare(preparation);
-      subscriber.next(error);
-      subscriber.complete();
+const prepared = (hooks: HookRunner, context: CallContext, guarded: GuardedTool): Observable<CallStep> =>
+  hooks.prepare({ context, guarded, input: context.call.input }).pipe(
+    // Whoever heard of the hook's answer may have ended the call.
+    filter(() => !context.isOver),
+    map((answer) => {
+      if (isToolExecutionError(answer)) return { act: 'refuse', error: answer };
+      context.prepare(answer);
+      return passed(context, guarded);
     }),
   );
 

@@ -1,4 +1,4 @@
-import { NEVER, Observable, defer, isObservable, map, mergeMap, of, switchMap, take, takeUntil, type Subscription } from 'rxjs';
+import { NEVER, Observable, defer, filter, isObservable, map, mergeMap, of, switchMap, take, takeUntil, type Subscription } from 'rxjs';
 import type { ToolExecutionError } from '../contract/tool-error.ts';
 import { held } from '../operators/held.ts';
 import { withAlternatives } from './alternatives.ts';
@@ -86,14 +86,9 @@ const acting = (context: CallContext, step: CallStep): Observable<CallOutcome> =
 /** Hooks that have not been asked about an attempt hear of the call as attempt 0, and can still block what it would replay. */
 const heardByHooks = (hooks: HookRunner, context: CallContext, outcome: CallOutcome): Observable<CallOutcome> => {
   if (context.hooked) return of(outcome);
-  const subject = { record: context, guarded: context.resolved, input: context.input ?? context.call.input };
-  return new Observable<ToolExecutionError | undefined>((subscriber) =>
-    hooks.before(subject, 0, (blocked) => {
-      if (context.isOver) return;
-      subscriber.next(blocked);
-      subscriber.complete();
-    }),
-  ).pipe(
+  const subject = { context, guarded: context.resolved, input: context.input ?? context.call.input };
+  return hooks.before(subject, 0).pipe(
+    filter(() => !context.isOver),
     mergeMap((blocked) => {
       if (blocked !== undefined && outcome.error === undefined) return refusedCall(context, blocked);
       hooks.after(subject, 0, { durationMs: outcome.result.durationMs, result: outcome.result });

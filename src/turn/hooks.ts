@@ -1,6 +1,7 @@
-import { from, isObservable, materialize, merge, take, type Observable, type Subscription } from 'rxjs';
+import { catchError, defer, from, isObservable, map, materialize, merge, of, take, type Observable } from 'rxjs';
 import type { HookAttempt, HookCall, HookReport, Hooks, Preparation } from '../contract/hooks.ts';
-import type { HookName } from '../contract/event.ts';
+import type { HookName, ToolEvent } from '../contract/event.ts';
+import type { Runtime } from '../contract/runtime.ts';
 import type { ToolResultEnvelope } from '../contract/envelope.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { read } from '../entrance/structure.ts';
@@ -9,17 +10,32 @@ import { expiry } from '../operators/expiry.ts';
 import { isPromiseLike } from '../operators/output.ts';
 import { WHILE_BLOCKED } from '../policy/advice.ts';
 import { checkKeys, checkNumber, positiveDuration } from '../policy/check.ts';
-import type { CallContext } from './call-context.ts';
 import type { GuardedTool } from './registry.ts';
 
 /** CLAW's hosts give a hook this long. */
 const HOOK_TIMEOUT_MS = 15_000;
 
-type Answer = { readonly value: unknown } | { readonly problem: 'failed' | 'timed_out'; readonly message: string };
+interface Problem {
+  readonly problem: 'failed' | 'timed_out';
+  readonly message: string;
+}
+type Answer = { readonly value: unknown } | Problem;
+
+const NO_KEY: Problem = { problem: 'failed', message: 'prepareCall must give an idempotencyKey of 1 to 512 characters' };
+
+/** A call as its hooks know it. */
+export interface HookedCall {
+  readonly call: Omit<HookCall, 'toolName' | 'input' | 'effects' | 'turnId'>;
+  readonly site: { readonly runtime: Runtime; readonly turnId?: string };
+  readonly toolName: string;
+  /** Its hooks have had their say about an attempt. */
+  hooked: boolean;
+  emit(event: Omit<Extract<ToolEvent, { readonly type: 'hook' }>, 'seq' | 'atMs' | 'source' | 'callId' | 'toolName' | 'turnId' | 'nodeId' | 'late'>): void;
+}
 
 /** Whom a hook is asked about. */
 export interface HookSubject {
-  readonly record: CallContext;
+  readonly context: HookedCall;
   readonly guarded: GuardedTool | undefined;
   readonly input: unknown;
 }
@@ -32,8 +48,8 @@ export interface HookEnd {
   readonly result?: ToolResultEnvelope;
 }
 
-const callOf = ({ record, guarded, input }: HookSubject): HookCall => {
-  const { call, site, toolName } = record;
+const callOf = ({ context, guarded, input }: HookSubject): HookCall => {
+  const { call, site, toolName } = context;
   const { toolCallId, nodeId, session, actor, tenant, tags } = call;
   const { turnId } = site;
   return {
@@ -87,81 +103,81 @@ export class HookRunner {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** Asks before a call: what it changes, or why it must not run. Told at once, or later. */
-  prepare(subject: HookSubject, told: (preparation: Preparation, error?: ToolExecutionError) => void): Subscription | undefined {
+  /** Asks before a call: emits what it changes, or why it must not run. */
+  prepare(subject: HookSubject): Observable<Preparation | ToolExecutionError> {
     const { prepareCall } = this.#hooks;
-    if (prepareCall === undefined) {
-      told({});
-      return undefined;
-    }
-    return this.#ask('prepareCall', subject.record, () => prepareCall(callOf(subject)), (answer) => {
-      const error = this.#refusal('prepareCall', subject.record, 0, answer);
-      if (error !== undefined) return told({}, error);
-      const preparation = preparationOf('value' in answer ? answer.value : undefined);
-      if (!isKey(preparation.idempotencyKey)) {
-        const message = 'prepareCall must give an idempotencyKey of 1 to 512 characters';
-        return told({}, this.#refusal('prepareCall', subject.record, 0, { problem: 'failed', message }));
-      }
-      if (Object.keys(preparation).length > 0) subject.record.emit({ type: 'hook', hook: 'prepareCall', outcome: 'changed', attempt: 0 });
-      told(preparation);
-    });
+    if (prepareCall === undefined) return of({});
+    const { context } = subject;
+    return this.#ask('prepareCall', context, () => prepareCall(callOf(subject))).pipe(
+      map((answer) => {
+        const refusal = this.#refusal('prepareCall', context, 0, answer);
+        if (refusal !== undefined) return refusal;
+        const preparation = preparationOf('value' in answer ? answer.value : undefined);
+        if (!isKey(preparation.idempotencyKey)) return this.#failed('prepareCall', context, 0, NO_KEY);
+        if (Object.keys(preparation).length > 0) context.emit({ type: 'hook', hook: 'prepareCall', outcome: 'changed', attempt: 0 });
+        return preparation;
+      }),
+    );
   }
 
-  /** Asks before an attempt, or as attempt 0 about a call that ends without one. */
-  before(subject: HookSubject, attempt: number, told: (error?: ToolExecutionError) => void): Subscription | undefined {
+  /** Asks before an attempt, or as attempt 0 about a call that ends without one: emits why it must not run, or `undefined`. */
+  before(subject: HookSubject, attempt: number): Observable<ToolExecutionError | undefined> {
     const { beforeToolCall } = this.#hooks;
-    subject.record.hooked = true;
-    if (beforeToolCall === undefined) {
-      told();
-      return undefined;
-    }
+    const { context } = subject;
+    context.hooked = true;
+    if (beforeToolCall === undefined) return of(undefined);
     const asked: HookAttempt = { ...callOf(subject), attempt };
-    return this.#ask('beforeToolCall', subject.record, () => beforeToolCall(asked), (answer) => told(this.#refusal('beforeToolCall', subject.record, attempt, answer)));
+    return this.#ask('beforeToolCall', context, () => beforeToolCall(asked)).pipe(
+      map((answer) => this.#refusal('beforeToolCall', context, attempt, answer)),
+    );
   }
 
   /** Tells how it ended. Nobody waits for it, and what it throws changes nothing. */
   after(subject: HookSubject, attempt: number, end: HookEnd): void {
     const { afterToolCall } = this.#hooks;
     if (afterToolCall === undefined) return;
+    const { context } = subject;
     const report: HookReport = { ...callOf(subject), attempt, ...end };
-    const { record } = subject;
-    this.#ask('afterToolCall', record, () => afterToolCall(report), (answer) => {
-      if ('problem' in answer) record.emit({ type: 'hook', hook: 'afterToolCall', outcome: answer.problem, attempt, message: answer.message });
+    this.#ask('afterToolCall', context, () => afterToolCall(report)).subscribe((answer) => {
+      if ('problem' in answer) context.emit({ type: 'hook', hook: 'afterToolCall', outcome: answer.problem, attempt, message: answer.message });
     });
   }
 
-  #ask(hook: HookName, { site }: CallContext, asked: () => unknown, told: (answer: Answer) => void): Subscription | undefined {
-    let answer: unknown;
-    try {
-      answer = asked();
-    } catch (error) {
-      told({ problem: 'failed', message: `${hook} threw: ${toToolExecutionError(error).message}` });
-      return undefined;
-    }
-    if (!isObservable(answer) && !isPromiseLike(answer)) {
-      told({ value: answer });
-      return undefined;
-    }
-    const answer$: Observable<unknown> = from(answer as PromiseLike<unknown>);
+  /** The hook's one answer: at once, or within its time. */
+  #ask(hook: HookName, { site }: HookedCall, asked: () => unknown): Observable<Answer> {
+    return defer(() => {
+      const answer = asked();
+      return isObservable(answer) || isPromiseLike(answer) ? this.#later(hook, site.runtime, from(answer as PromiseLike<unknown>)) : of({ value: answer });
+    }).pipe(
+      catchError((error: unknown) => of({ problem: 'failed', message: `${hook} threw: ${toToolExecutionError(error).message}` } as const)),
+    );
+  }
+
+  #later(hook: HookName, runtime: Runtime, answer$: Observable<unknown>): Observable<Answer> {
     const answered$ = answer$.pipe(take(1), materialize());
-    return merge(answered$, expiry(this.#timeoutMs, site.runtime))
-      .pipe(take(1))
-      .subscribe((first) => {
-        if (first === 0) return told({ problem: 'timed_out', message: `${hook} gave no answer within ${this.#timeoutMs} ms` });
-        if (first.kind === 'E') return told({ problem: 'failed', message: `${hook} failed: ${toToolExecutionError(first.error).message}` });
-        told({ value: first.kind === 'N' ? first.value : undefined });
-      });
+    return merge(answered$, expiry(this.#timeoutMs, runtime)).pipe(
+      take(1),
+      map((first) => {
+        if (first === 0) return { problem: 'timed_out', message: `${hook} gave no answer within ${this.#timeoutMs} ms` };
+        if (first.kind === 'E') return { problem: 'failed', message: `${hook} failed: ${toToolExecutionError(first.error).message}` };
+        return { value: first.kind === 'N' ? first.value : undefined };
+      }),
+    );
   }
 
   /** The error of an answer that blocks, told in the trace. */
-  #refusal(hook: HookName, record: CallContext, attempt: number, answer: Answer): ToolExecutionError | undefined {
-    if ('problem' in answer) {
-      record.emit({ type: 'hook', hook, outcome: answer.problem, attempt, message: answer.message });
-      return new ToolExecutionError('blocked', `The call is blocked, since ${answer.message}`);
-    }
+  #refusal(hook: HookName, call: HookedCall, attempt: number, answer: Answer): ToolExecutionError | undefined {
+    if ('problem' in answer) return this.#failed(hook, call, attempt, answer);
     const reason = blockOf(answer.value);
     if (reason === undefined) return undefined;
-    record.emit({ type: 'hook', hook, outcome: 'blocked', attempt, message: reason });
-    return new ToolExecutionError('blocked', `A hook blocked the call: ${reason}`, { safeMessage: `The call was blocked: ${reason.replace(/[.\s]+$/, '')}. ${WHILE_BLOCKED}` });
+    call.emit({ type: 'hook', hook, outcome: 'blocked', attempt, message: reason });
+    const safeMessage = `The call was blocked: ${reason.replace(/[.\s]+$/, '')}. ${WHILE_BLOCKED}`;
+    return new ToolExecutionError('blocked', `A hook blocked the call: ${reason}`, { safeMessage });
+  }
+
+  /** A hook that fails lets nothing pass. */
+  #failed(hook: HookName, call: HookedCall, attempt: number, { problem, message }: Problem): ToolExecutionError {
+    call.emit({ type: 'hook', hook, outcome: problem, attempt, message });
+    return new ToolExecutionError('blocked', `The call is blocked, since ${message}`);
   }
 }

@@ -1,4 +1,4 @@
-import { NEVER, Observable, defer, map, of, retry, switchMap, throwError } from 'rxjs';
+import { NEVER, Observable, defer, filter, map, of, retry, switchMap, throwError } from 'rxjs';
 import type { RecoveryDecision } from '../contract/recovery.ts';
 import { ToolExecutionError, isToolExecutionError } from '../contract/tool-error.ts';
 import { backoffDelayMs } from '../policy/backoff.ts';
@@ -32,10 +32,13 @@ export const attemptsAt = (context: CallContext, guarded: GuardedTool, input: un
 /** One attempt, from its admission to its end. */
 const attempt = (execution: ToolExecution): Observable<CallOutcome> =>
   new Observable((subscriber) => {
-    // Added first: it may be left while it starts, and get a permit all the same.
-    subscriber.add(() => execution.left());
+    const leave = (): void => execution.left();
+    // Left while it starts, there is nothing to take down yet.
+    subscriber.add(leave);
     started(execution).subscribe(subscriber);
-    if (subscriber.closed) execution.left();
+    // From now on its work is taken down first.
+    subscriber.remove(leave);
+    subscriber.add(leave);
   });
 
 /** @throws ToolExecutionError of an attempt that is not admitted, or too late */
@@ -77,24 +80,25 @@ const admitted = (execution: ToolExecution, atMs: number): Observable<void> =>
     }),
   );
 
-/** The host's hooks can block each attempt. That says nothing about the tool, nor is it an attempt. */
-const approvedBy = (hooks: HookRunner, execution: ToolExecution): Observable<void> =>
-  new Observable<void>((subscriber) => {
-    const { context, subject } = execution;
-    // Whoever heard of the breaker's change may have ended the call.
-    if (context.isOver) return undefined;
-    const number = context.attempts + 1;
-    return hooks.before(subject, number, (error) => {
-      if (subscriber.closed || context.isOver) return;
-      if (error === undefined) {
-        subscriber.next();
-        return subscriber.complete();
-      }
+/**
+ * The host's hooks can block each attempt. That says nothing about the tool, nor is it an attempt.
+ * @throws ToolExecutionError of an attempt that they block
+ */
+const approvedBy = (hooks: HookRunner, execution: ToolExecution): Observable<void> => {
+  const { context, subject } = execution;
+  // Whoever heard of the breaker's change may have ended the call.
+  if (context.isOver) return NEVER;
+  const number = context.attempts + 1;
+  return hooks.before(subject, number).pipe(
+    filter(() => !context.isOver),
+    map((blocked) => {
+      if (blocked === undefined) return;
       execution.takePermit()?.ignore();
-      hooks.after(subject, number, { durationMs: 0, error });
-      subscriber.error(error);
-    });
-  });
+      hooks.after(subject, number, { durationMs: 0, error: blocked });
+      throw blocked;
+    }),
+  );
+};
 
 /** @throws ToolExecutionError when it is too late for the attempt */
 const run = (execution: ToolExecution, atMs: number): Observable<CallOutcome> => {

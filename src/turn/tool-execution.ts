@@ -75,7 +75,7 @@ export class ToolExecution {
   }
 
   get subject(): HookSubject {
-    return { record: this.context, guarded: this.guarded, input: this.input };
+    return { context: this.context, guarded: this.guarded, input: this.input };
   }
 
   /** Counts and tells an attempt that begins now. */

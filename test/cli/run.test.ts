@@ -2,7 +2,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { DEMO, STACK_TRACE, folder, marked, processesOf, spillway, start, type Ended } from './support.ts';
-import type { TraceEvent, TurnEvent } from '../../src/contract/event.ts';
+import { readNdjson } from 'spillway/sinks/ndjson';
+import type { TurnEvent } from '../../src/contract/event.ts';
 
 const LONG_MS = 60_000;
 
@@ -79,7 +80,8 @@ turn:
     expect(result.values).toMatchObject({ b: 'Echo: 36 and {"temperature":36,"conditions":"Light rain / drizzle","humidity":82}', c: 'The sum of 36 and 1 is 37.' });
     expect(delaysOf(first.stdout)).toHaveLength(3);
     expect(delaysOf(again.stdout)).toEqual(delaysOf(first.stdout));
-    const traced = eventsOf<TraceEvent>(readFileSync(trace, 'utf8'));
+    const { events: traced, leftOutCount } = await readNdjson(trace);
+    expect([leftOutCount, JSON.parse(readFileSync(trace, 'utf8').split('\n')[0] ?? '')]).toMatchObject([0, { format: 1, type: 'file_started' }]);
     expect(traced.map(({ seq }) => seq)).toEqual(traced.map((_, index) => index + 1));
     expect(traced.length).toBeGreaterThanOrEqual(eventsOf(first.stdout).length);
   });

@@ -28,8 +28,8 @@ export interface Running {
 
 const { NO_COLOR: _no, FORCE_COLOR: _force, ...inherited } = process.env;
 
-export function start(args: readonly string[], env: Readonly<Record<string, string>> = {}): Running {
-  const child = spawn(process.execPath, [MAIN, ...args], { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'], env: { ...inherited, ...env } });
+export function start(args: readonly string[], env: Readonly<Record<string, string>> = {}, cwd: string = ROOT, before: readonly string[] = []): Running {
+  const child = spawn(process.execPath, [...before, MAIN, ...args], { cwd, stdio: ['ignore', 'pipe', 'pipe'], env: { ...inherited, ...env } });
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));

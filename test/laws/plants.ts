@@ -89,7 +89,7 @@ export const IN_CALL: readonly Plant[] = [
   {
     mistake: 'R-4.2 a call that is canceled is told so before its attempt is aborted',
     file: 'turn/call.ts',
-    text: 'work?.unsubscribe();\n        subscriber.next(',
+    text: 'work?.unsubscribe();\n      subscriber.next(',
     instead: 'subscriber.next(',
   },
 ];

@@ -1,0 +1,89 @@
+import type { ToolResultEnvelope } from '../contract/envelope.ts';
+import type { ToolEvent, TraceEvent, TurnEvent } from '../contract/event.ts';
+import type { TurnResult, TurnStatus } from '../contract/turn.ts';
+import { followTurn, type Timeline } from './timeline.ts';
+
+/** A turn of a trace. */
+export interface RecordedTurn {
+  readonly turnId: string;
+  /** Its place in the file, from 1. */
+  readonly number: number;
+  readonly timeline: Timeline;
+  readonly events: readonly TurnEvent[];
+  /** Absent where the trace ends before the turn does. */
+  readonly result?: TurnResult;
+  readonly status: TurnStatus | 'abandoned' | 'unfinished';
+}
+
+/** A call outside of turns. */
+export interface RecordedCall {
+  readonly callId: string;
+  readonly toolName: string;
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly events: readonly ToolEvent[];
+  readonly result?: ToolResultEnvelope;
+  readonly status: ToolResultEnvelope['status'] | 'abandoned' | 'unfinished';
+}
+
+/** What a trace tells of: its turns and its other calls, in the order in which they began. */
+export interface Recorded {
+  readonly turns: readonly RecordedTurn[];
+  readonly calls: readonly RecordedCall[];
+}
+
+/** What is put under one key, in the order in which keys came up. */
+const grouped = <E>(events: readonly E[], keyOf: (event: E) => string | undefined): Map<string, E[]> => {
+  const groups = new Map<string, E[]>();
+  for (const event of events) {
+    const key = keyOf(event);
+    const group = key === undefined ? undefined : groups.get(key);
+    if (group !== undefined) group.push(event);
+    else if (key !== undefined) groups.set(key, [event]);
+  }
+  return groups;
+};
+
+/** The start of a turn whose own is in an earlier file: its nodes are those that the rest tells of. */
+const presumedStart = (turnId: string, events: readonly TurnEvent[]): TurnEvent => {
+  const named = new Map<string, string>();
+  for (const event of events) {
+    if (event.source === 'turn' && event.type === 'settled') for (const { id, toolName } of event.result.nodes) named.set(id, toolName);
+    else if ('nodeId' in event && event.nodeId !== undefined && !named.has(event.nodeId)) named.set(event.nodeId, event.toolName);
+  }
+  const nodes = [...named].map(([id, toolName]) => ({ id, toolName, needs: [] }));
+  return { source: 'turn', type: 'turn_started', turnId, seq: 0, atMs: events[0]?.atMs ?? 0, timeoutMs: Infinity, nodes };
+};
+
+const turnOf = (turnId: string, events: readonly TurnEvent[], number: number): RecordedTurn => {
+  const { timeline, add } = followTurn();
+  if (!events.some(({ type }) => type === 'turn_started')) add(presumedStart(turnId, events));
+  events.forEach(add);
+  const settled = events.find((event) => event.source === 'turn' && event.type === 'settled') as { readonly result: TurnResult } | undefined;
+  const abandoned = events.some((event) => event.source === 'turn' && event.type === 'abandoned');
+  const status = settled?.result.status ?? (abandoned ? 'abandoned' : 'unfinished');
+  return { turnId, number, timeline, events, status, ...(settled === undefined ? {} : { result: settled.result }) };
+};
+
+const callOf = (callId: string, events: readonly ToolEvent[]): RecordedCall => {
+  const [first] = events;
+  const last = events.at(-1);
+  const settled = events.find((event) => event.type === 'settled');
+  const result = settled?.type === 'settled' ? settled.result : undefined;
+  const status = result?.status ?? (events.some(({ type }) => type === 'abandoned') ? 'abandoned' : 'unfinished');
+  return { callId, toolName: last?.toolName ?? '', startMs: first?.atMs ?? 0, endMs: last?.atMs ?? 0, events, status, ...(result === undefined ? {} : { result }) };
+};
+
+/** Sorts the events of a trace into turns and calls. */
+export function recorded(events: readonly TraceEvent[]): Recorded {
+  const told = events.filter((event): event is TurnEvent => event.source !== 'layer');
+  const turns = grouped(told, ({ turnId }) => turnId);
+  const calls = grouped(
+    told.filter((event): event is ToolEvent => event.source === 'call' && event.turnId === undefined),
+    ({ callId }) => callId,
+  );
+  return {
+    turns: [...turns].map(([turnId, own], index) => turnOf(turnId, own, index + 1)),
+    calls: [...calls].map(([callId, own]) => callOf(callId, own)),
+  };
+}

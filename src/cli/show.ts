@@ -1,0 +1,93 @@
+import { ndjsonLine, readNdjson, type NdjsonTrace } from '../sinks/ndjson.ts';
+import { EXIT, type CommandContext } from './context.ts';
+import { failures, overview, succeeded, turnMs, turnReport } from './recorded-report.ts';
+import { recorded, type Recorded, type RecordedCall, type RecordedTurn } from './recorded.ts';
+import { SHOW_HELP, parseShow, type ShowCommand } from './show-arguments.ts';
+import { styleOf, type Output } from './terminal.ts';
+import { messageLine } from './text.ts';
+import { FileError, UsageError } from './usage.ts';
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EISDIR: 'is a folder; name a trace file in it',
+  EACCES: 'may not be read; look at its permissions',
+};
+
+const read = async (path: string): Promise<NdjsonTrace> => {
+  let trace: NdjsonTrace;
+  try {
+    trace = await readNdjson(path);
+  } catch (error) {
+    const { code = String(error) } = error as NodeJS.ErrnoException;
+    throw new FileError(`${path}: ${REASONS[code] ?? `cannot be read (${code})`}`, { cause: error });
+  }
+  if (trace.events.length === 0) throw new FileError(`${path}: holds no events of spillway; name a file of spillway run --trace, or of ndjsonSink`);
+  return trace;
+};
+
+/** What is not shown, since the file has it torn or not at all. */
+const tellLosses = ({ leftOut, leftOutCount, dropped }: NdjsonTrace, stderr: Output): void => {
+  const [first] = leftOut;
+  if (first !== undefined) stderr.write(`${messageLine(`note: ${leftOutCount} ${leftOutCount === 1 ? 'line is' : 'lines are'} left out, the first is line ${first.line} (${first.why.replaceAll('_', ' ')})`)}\n`);
+  if (dropped > 0) stderr.write(`note: the file says that ${dropped} events were lost\n`);
+};
+
+/** The turn that `--turn` means: a number of the list, or the only one whose id begins so. */
+const picked = ({ turns }: Recorded, wanted: string): RecordedTurn => {
+  const named = turns.filter(({ turnId, number }) => turnId.startsWith(wanted) || String(number) === wanted);
+  const exact = named.find(({ turnId, number }) => turnId === wanted || String(number) === wanted);
+  const [only, ...others] = exact === undefined ? named : [exact];
+  if (only === undefined) throw new UsageError(`there is no turn ${JSON.stringify(wanted.slice(0, 64))}; there are ${turns.length}, which spillway show lists`);
+  if (others.length > 0) throw new UsageError(`--turn ${wanted.slice(0, 64)} is how ${named.length} turns begin; write more of its id, or its number`);
+  return only;
+};
+
+const turnJson = (turn: RecordedTurn): unknown => {
+  const { turnId, number, status, result, timeline } = turn;
+  const states = new Map(result?.nodes.map((node) => [node.id, node]));
+  const nodes = timeline.lanes.map(({ nodeId, toolName, state = null, attempts }) => {
+    const { result: call, reason } = states.get(nodeId) ?? {};
+    return { id: nodeId, toolName, state, attempts, ...(call === undefined ? {} : { durationMs: call.durationMs, ...(call.error === undefined ? {} : { error: call.error }) }), ...(reason === undefined ? {} : { reason }) };
+  });
+  return { kind: 'turn', number, turnId, status, durationMs: turnMs(turn), ...(result === undefined ? {} : { summary: result.summary }), nodes };
+};
+
+const callJson = ({ callId, toolName, status, result, startMs, endMs }: RecordedCall): unknown => ({
+  kind: 'call',
+  callId,
+  toolName,
+  status,
+  durationMs: result?.durationMs ?? endMs - startMs,
+  ...(result === undefined ? {} : { attempts: result.attempts, ...(result.error === undefined ? {} : { error: result.error }) }),
+});
+
+const json = ({ turns, calls }: Recorded, { failed }: ShowCommand): string =>
+  [
+    ...turns.filter((turn) => !failed || !succeeded(turn)).map((turn) => ndjsonLine(turnJson(turn))),
+    ...calls.filter((call) => !failed || !succeeded(call)).map((call) => ndjsonLine(callJson(call))),
+  ].join('');
+
+/**
+ * Runs `spillway show`: a trace for a person, or summed up for a program.
+ * @returns the exit code
+ * @throws UsageError or FileError
+ */
+export async function runShow(args: readonly string[], { stdout, stderr }: CommandContext): Promise<number> {
+  const command = parseShow(args);
+  if (command === undefined) {
+    stdout.write(SHOW_HELP);
+    return EXIT.fine;
+  }
+  const trace = await read(command.path);
+  const all = recorded(trace.events);
+  if (all.turns.length + all.calls.length === 0) throw new FileError(`${command.path}: tells of no turn and no call`);
+  const shown = command.turn === undefined ? all : { turns: [picked(all, command.turn)], calls: [] };
+  const style = styleOf(stdout, command);
+  const [only] = shown.turns;
+  const single = only !== undefined && shown.turns.length + shown.calls.length === 1;
+  if (command.json) stdout.write(json(shown, command));
+  else if (single) stdout.write(turnReport(only, style, command.failed));
+  else stdout.write(command.failed ? failures(shown, style) : `${overview(shown, style)}${shown.turns.length === 0 ? '' : '\n--turn shows one of them in full\n'}`);
+  tellLosses(trace, stderr);
+  return EXIT.fine;
+}
