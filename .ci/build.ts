@@ -4,8 +4,8 @@ import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { toolCallEnvelopeSchema, toolResultEnvelopeSchema } from '../src/contract/envelope.ts';
-import { planFileSchema } from '../src/contract/plan-file.ts';
-import { restManifestSchema } from '../src/contract/rest-manifest.ts';
+import { planFileSchema } from '../src/contract/formats/plan-file.ts';
+import { restManifestSchema } from '../src/contract/formats/rest-manifest.ts';
 
 const root = resolve(import.meta.dirname, '..');
 const dist = resolve(process.argv[2] ?? join(root, 'dist'));

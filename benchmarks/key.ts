@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '../src/policy/canonical-json.ts';
-import { callKey } from '../src/policy/key.ts';
-import { portableSha256, sha256 } from '../src/policy/sha256.ts';
+import { canonicalJson } from '../src/policy/key/canonical-json.ts';
+import { callKey } from '../src/policy/key/call-key.ts';
+import { portableSha256, sha256 } from '../src/policy/key/sha256.ts';
 import { median, type Figure, type Question } from './measure.ts';
 
 const ROUNDS = 60;

@@ -1,7 +1,7 @@
 import { redisStore } from '../src/stores/redis.ts';
-import { redisCommands } from '../src/stores/redis-client.ts';
-import { CLIENTS, at } from '../test/stores/redis-clients.ts';
-import { requireRedis, startRedis } from '../test/stores/redis-server.ts';
+import { redisCommands } from '../src/stores/redis/client.ts';
+import { CLIENTS, at } from '../test/stores/redis/clients.ts';
+import { requireRedis, startRedis } from '../test/stores/redis/server.ts';
 import { sideBySide, type Figure, type Question } from './measure.ts';
 
 const CLAIMS = 10_000;

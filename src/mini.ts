@@ -5,11 +5,11 @@
 import type { Observable } from 'rxjs';
 import type { BreakerOptions, RetryPolicy } from './contract/policy.ts';
 import type { Runtime } from './contract/runtime.ts';
-import { readFields } from './entrance/fields.ts';
-import { createBreakerReading, type Breaker, type BreakerChange } from './operators/breaker.ts';
+import { readFields } from './errors/fields.ts';
+import { createBreakerReading, type Breaker, type BreakerChange } from './operators/breaker/breaker.ts';
 import { circuitBreakerReading } from './operators/circuit-breaker.ts';
 import { retryBackoffReading } from './operators/retry-backoff.ts';
-import type { BreakerOutcome } from './policy/breaker.ts';
+import type { BreakerOutcome } from './policy/breaker/reducer.ts';
 import { liveRuntime } from './runtime.ts';
 
 export type { BreakerStateName } from './contract/breaker-state.ts';
@@ -18,10 +18,10 @@ export type { BreakerOptions, RetryPolicy } from './contract/policy.ts';
 export type { ToolOutput } from './contract/output.ts';
 export type { Runtime } from './contract/runtime.ts';
 export { ToolExecutionError, isToolExecutionError, type ToolExecutionErrorOptions } from './contract/tool-error.ts';
-export { abortable } from './operators/abortable.ts';
+export { abortable } from './operators/work/abortable.ts';
 export { attemptTimeout } from './operators/attempt-timeout.ts';
-export type { Admission, Breaker, BreakerChange, BreakerState } from './operators/breaker.ts';
-export type { BreakerInput, BreakerOutcome } from './policy/breaker.ts';
+export type { Admission, Breaker, BreakerChange, BreakerState } from './operators/breaker/breaker.ts';
+export type { BreakerInput, BreakerOutcome } from './policy/breaker/reducer.ts';
 export { liveRuntime } from './runtime.ts';
 
 /**

@@ -4,7 +4,7 @@ import { dirname, join, posix } from 'node:path';
 
 /** What tests run for real and npm cannot install, by the file of ours that starts it. */
 const PROGRAMS = [
-  { program: 'redis-server', debian: 'redis-server', startedBy: 'test/stores/redis-server.ts' },
+  { program: 'redis-server', debian: 'redis-server', startedBy: 'test/stores/redis/server.ts' },
   { program: 'promtool', debian: 'prometheus', startedBy: 'test/sinks/promtool.ts' },
   { program: 'prometheus', debian: 'prometheus', startedBy: 'test/sinks/prometheus-server.ts' },
 ] as const;

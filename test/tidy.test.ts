@@ -40,7 +40,7 @@ const imports = new Map<string, readonly Import[]>(
 const target = (path: string, from: string): string => (from.startsWith('.') ? posix.join(posix.dirname(path), from) : from);
 const packageOf = (from: string): string => from.split('/', from.startsWith('@') ? 2 : 1).join('/');
 
-const LAYERS = ['contract', 'entrance', 'policy', 'operators', 'turn'];
+const LAYERS = ['contract', 'errors', 'policy', 'operators', 'layer', 'call', 'turn', 'operate'];
 const EDGES = ['providers', 'adapters', 'agent', 'stores', 'sinks', 'gateway', 'testing'];
 const layerOf = (path: string): string => (path.split('/').length > 2 ? (path.split('/')[1] ?? '') : path === 'src/runtime.ts' ? 'runtime' : 'top');
 /** What files are written in: for the edges, which read files; the layers below do not. */
@@ -63,6 +63,24 @@ describe('layers', () => {
       list.filter(({ from }) => from.startsWith('.') && !mayImport(layerOf(path), layerOf(target(path, from)))).map(({ from }) => `${path} imports ${from}`),
     );
     expect(upward, `${LAYERS.join(' <- ')} <- edges <- top, and edges never import each other: move the shared part down, or pass it in`).toEqual([]);
+  });
+
+  it('a folder holds at most 16 files, none of which begins with the folder’s name', () => {
+    const folders = Map.groupBy(inSrc, (path) => posix.dirname(path));
+    const full = [...folders].filter(([, files]) => files.length > 16).map(([folder, files]) => `${folder} holds ${files.length}`);
+    const stuttering = inSrc.filter((path) => posix.basename(path).startsWith(`${posix.basename(posix.dirname(path))}-`));
+    expect([...full, ...stuttering], 'make a folder of what belongs together, and leave its name out of the names of its files').toEqual([]);
+  });
+
+  it('no file reaches itself by values', () => {
+    const valuesOf = (path: string): string[] =>
+      (imports.get(path) ?? []).filter(({ clause, from }) => from.startsWith('.') && !/^type\b/.test(clause)).map(({ from }) => target(path, from));
+    const circles = inSrc.filter((path) => {
+      const reached = new Set(valuesOf(path));
+      for (const other of reached) for (const next of valuesOf(other)) reached.add(next);
+      return reached.has(path);
+    });
+    expect(circles, 'pass it in, or move the shared part down').toEqual([]);
   });
 
   it('contract and policy import types of RxJS, never values', () => {
@@ -137,9 +155,9 @@ const BANS: readonly Ban[] = [
   {
     what: 'decision by an error’s message',
     pattern: DECIDED_BY_MESSAGE,
-    instead: '`kind`, `classification`, `code` or `status`: text is matched once, in src/entrance (R-12.1)',
+    instead: '`kind`, `classification`, `code` or `status`: text is matched once, in src/errors (R-12.1)',
     // The command line words anew, for a person, what its own parser and schema found.
-    files: inSrc.filter((path) => !['entrance', 'cli'].includes(layerOf(path))),
+    files: inSrc.filter((path) => !['errors', 'cli'].includes(layerOf(path))),
   },
   { what: 'focused test', pattern: /\b(?:it|test|describe|bench)(?:\.\w+)*\.only\b/, instead: 'the whole suite', files: code },
 ];

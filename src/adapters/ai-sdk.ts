@@ -1,11 +1,11 @@
-import type { AiSdkOrigin } from './ai-sdk-resume.ts';
+import type { AiSdkOrigin } from './ai-sdk/resume.ts';
 import { guardedCalls, valueOf, type GuardOptions, type GuardedCalls } from './guarded-calls.ts';
 import { overridden } from './overridden.ts';
 import { createValueQueue } from './value-queue.ts';
 
 export type { GuardOptions } from './guarded-calls.ts';
 export { createHarvest, type Harvest, type HarvestOptions, type KeptCall } from './harvest.ts';
-export { resumeMessages } from './ai-sdk-resume.ts';
+export { resumeMessages } from './ai-sdk/resume.ts';
 export { ToolFailure } from './tool-failure.ts';
 
 /** What AI SDK gives a tool beside its input, as far as it is used; the rest is handed on. */

@@ -1,11 +1,11 @@
-import { read } from '../entrance/structure.ts';
+import { read } from '../errors/structure.ts';
 import type { FailureAnswer } from './call-history.ts';
 import { guardedCalls, valueOf, type GuardOptions, type GuardedCalls } from './guarded-calls.ts';
 import { overridden } from './overridden.ts';
 
 export type { GuardOptions } from './guarded-calls.ts';
 export { createHarvest, type Harvest, type HarvestOptions, type KeptCall } from './harvest.ts';
-export { resumeMessages } from './anthropic-resume.ts';
+export { resumeMessages } from './anthropic/resume.ts';
 export { ToolFailure } from './tool-failure.ts';
 
 /** What the tool runner gives a tool beside its input, as far as it is used; the rest is handed on. */

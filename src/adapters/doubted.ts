@@ -1,5 +1,5 @@
 import { ToolExecutionError } from '../contract/tool-error.ts';
-import { isTyped, toToolExecutionError } from '../entrance/tool.ts';
+import { isTyped, toToolExecutionError } from '../errors/tool.ts';
 
 /** An answer of a server that may have done the work before it failed. */
 const DOUBTFUL_STATUSES: ReadonlySet<number | undefined> = new Set([500, 502, 504]);

@@ -1,12 +1,12 @@
 import { Observable, catchError, tap } from 'rxjs';
 import type { Effects, ToolPolicy } from '../contract/policy.ts';
 import type { AnyTool, ToolContext } from '../contract/tool.ts';
-import { fromOutput } from '../operators/output.ts';
+import { fromOutput } from '../operators/work/output.ts';
 import { checkKeys } from '../policy/check.ts';
 import { createSpillway, type CallOptions, type Spillway, type SpillwayOptions } from '../spillway.ts';
-import { foreign } from '../turn/foreign.ts';
-import { createRegistry } from '../turn/registry.ts';
-import { tool } from '../turn/tool.ts';
+import { foreign } from '../layer/foreign.ts';
+import { createRegistry } from '../layer/registry.ts';
+import { tool } from '../layer/tool.ts';
 import { CallHistory, type FailureAnswer, type ForeignOutcome } from './call-history.ts';
 import { answering, doubtedThrown } from './doubted.ts';
 import { keep, unkept, type FrameworkName } from './harvest.ts';

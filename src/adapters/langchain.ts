@@ -1,14 +1,14 @@
 import { ToolExecutionError } from '../contract/tool-error.ts';
-import { read } from '../entrance/structure.ts';
+import { read } from '../errors/structure.ts';
 import { correctable } from '../policy/advice.ts';
-import { confirmed, unconfirmed } from '../policy/refusal.ts';
+import { confirmed, unconfirmed } from '../policy/recovery/refusal.ts';
 import { guardedCalls, type GuardOptions, type GuardedCalls } from './guarded-calls.ts';
-import { Steering, type LangChainOrigin, type ToolMessageClass } from './langchain-resume.ts';
+import { Steering, type LangChainOrigin, type ToolMessageClass } from './langchain/resume.ts';
 import { misfitOf } from './misfit.ts';
 
 export type { GuardOptions } from './guarded-calls.ts';
 export { createHarvest, type Harvest, type HarvestOptions, type KeptCall } from './harvest.ts';
-export { resumeMessages, type ToolMessageClass } from './langchain-resume.ts';
+export { resumeMessages, type ToolMessageClass } from './langchain/resume.ts';
 
 export interface SpillwayMiddlewareOptions<Message> extends GuardOptions {
   /** The class itself, which a failure is made of: this package imports nothing of LangChain. */

@@ -1,13 +1,13 @@
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { ToolContext } from '../contract/tool.ts';
-import { mcpErrorResult, mcpThrown } from '../entrance/mcp.ts';
+import { mcpErrorResult, mcpThrown } from '../errors/mcp.ts';
 import type { Effects } from '../contract/policy.ts';
-import { read } from '../entrance/structure.ts';
+import { read } from '../errors/structure.ts';
 import { effectsOfHints, type McpHints } from '../policy/mcp-hints.ts';
 import { doubted } from './doubted.ts';
 import { guardedCalls, type GuardOptions } from './guarded-calls.ts';
-import { judged } from './mcp-claim.ts';
-import { PolicyNames } from './mcp-policy-names.ts';
+import { judged } from './mcp/claim.ts';
+import { PolicyNames } from './mcp/policy-names.ts';
 
 export type { GuardOptions } from './guarded-calls.ts';
 export { createHarvest, type Harvest, type HarvestOptions, type KeptCall } from './harvest.ts';

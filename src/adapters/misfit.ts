@@ -1,5 +1,5 @@
 import * as core from 'zod/v4/core';
-import { read } from '../entrance/structure.ts';
+import { read } from '../errors/structure.ts';
 import { compileJsonSchema } from '../policy/json-schema.ts';
 
 /** As many as a model can use. */

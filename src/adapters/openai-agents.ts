@@ -1,8 +1,8 @@
 import type { ToolPolicy } from '../contract/policy.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
-import { read } from '../entrance/structure.ts';
+import { read } from '../errors/structure.ts';
 import { failureText } from '../policy/model-text.ts';
-import { unconfirmed } from '../policy/refusal.ts';
+import { unconfirmed } from '../policy/recovery/refusal.ts';
 import type { ForeignOutcome } from './call-history.ts';
 import { guardedCalls, type ForeignCall, type GuardOptions, type GuardedCalls } from './guarded-calls.ts';
 import { overridden } from './overridden.ts';
@@ -10,7 +10,7 @@ import { ToolFailure } from './tool-failure.ts';
 
 export type { GuardOptions } from './guarded-calls.ts';
 export { createHarvest, type Harvest, type HarvestOptions, type KeptCall } from './harvest.ts';
-export { resumeMessages } from './openai-agents-resume.ts';
+export { resumeMessages } from './openai-agents/resume.ts';
 export { ToolFailure } from './tool-failure.ts';
 
 /** What the runner gives a tool beside its input, as far as it is used; the rest is handed on, symbols included. */

@@ -1,9 +1,9 @@
 import { Observable, concatMap, defer, from, switchMap } from 'rxjs';
 import { checkKeys } from '../policy/check.ts';
-import { toPrompt } from './ai-sdk-prompt.ts';
-import { AiSdkReader } from './ai-sdk-stream.ts';
+import { toPrompt } from './ai-sdk/prompt.ts';
+import { AiSdkReader } from './ai-sdk/stream.ts';
 import type { AgentModel, ModelTool } from './model.ts';
-import { WireIds, WireNames } from './wire-names.ts';
+import { WireIds, WireNames } from './wire/names.ts';
 
 /** The narrowest limit among the providers of the AI SDK. */
 const TOOL_NAME_MAX = 64;

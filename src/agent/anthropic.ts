@@ -1,10 +1,10 @@
 import { concatMap, defer, from, switchMap } from 'rxjs';
-import { fromOutput } from '../operators/output.ts';
+import { fromOutput } from '../operators/work/output.ts';
 import { checkNumber, integer } from '../policy/check.ts';
-import { toAnthropic } from './anthropic-messages.ts';
-import { AnthropicReader } from './anthropic-stream.ts';
+import { toAnthropic } from './anthropic/messages.ts';
+import { AnthropicReader } from './anthropic/stream.ts';
 import type { AgentModel, ModelTool } from './model.ts';
-import { WireIds, WireNames } from './wire-names.ts';
+import { WireIds, WireNames } from './wire/names.ts';
 
 /** Anthropic's own limit. */
 const TOOL_NAME_MAX = 128;

@@ -4,7 +4,7 @@ import type { LlmError, LlmErrorKind } from '../contract/llm-error.ts';
 import type { Effect } from '../policy/model-text.ts';
 import type { AgentMessage, AssistantMessage, ToolMessage, ToolResult } from './message.ts';
 import type { ModelUsage, StopReason } from './model.ts';
-import type { TranscriptRepair } from './transcript.ts';
+import type { TranscriptRepair } from './loop/transcript.ts';
 
 /** A model's error as events tell it. For the host: the message is the provider's own. */
 export interface ModelErrorReport {

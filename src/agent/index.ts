@@ -1,17 +1,17 @@
-export { runAgent, type AgentOptions } from './run-agent.ts';
+export { runAgent, type AgentOptions } from './loop/agent.ts';
 export type { AgentEvent, AgentReason, AgentResult, AgentStatus, ModelErrorReport } from './event.ts';
 export { agentMessagesSchema, type AgentMessage, type AssistantMessage, type ProviderData, type ProviderPart, type TextPart, type ToolCallPart, type ToolMessage, type ToolResult, type UserMessage } from './message.ts';
 export type { AgentModel, ModelEvent, ModelOptions, ModelTool, ModelUsage, StopReason } from './model.ts';
-export type { AgentLimitOptions, AgentLimits, LoopLimits } from './limits.ts';
+export type { AgentLimitOptions, AgentLimits, LoopLimits } from './loop/limits.ts';
 export {
   repairTranscript,
   type KnownAnswer,
   type RepairedTranscript,
   type TranscriptEvidence,
   type TranscriptRepair,
-} from './transcript.ts';
-export { evidenceFromTrace } from './evidence.ts';
+} from './loop/transcript.ts';
+export { evidenceFromTrace } from './loop/evidence.ts';
 export { failureText, outputText, type Effect, type FailureWords } from '../policy/model-text.ts';
-export { keptOutputs, type KeptOutputs } from './kept-outputs.ts';
-export type { AgentLayer } from './tool-step.ts';
+export { keptOutputs, type KeptOutputs } from './loop/kept-outputs.ts';
+export type { AgentLayer } from './loop/tool-step.ts';
 export { scriptedModel, type ScriptedCall, type ScriptedModel, type ScriptedRequest, type ScriptedStep } from './scripted.ts';

@@ -1,9 +1,9 @@
 import { ndjsonLine } from '../sinks/ndjson.ts';
-import { ADMIN_HELP, parseAdmin, type AdminCommand } from './admin-arguments.ts';
-import { readAnswer } from './admin-answer.ts';
-import { adminReport } from './admin-report.ts';
-import type { Output } from './terminal.ts';
-import { messageLine, plain } from './text.ts';
+import { ADMIN_HELP, parseAdmin, type AdminCommand } from './arguments/admin.ts';
+import { readAnswer } from './admin/answer.ts';
+import { adminReport } from './admin/report.ts';
+import type { Output } from './show/terminal.ts';
+import { messageLine, plain } from './show/text.ts';
 
 /** Where the command prints, what it reads beside its arguments, and what ends it early. */
 export interface AdminContext {

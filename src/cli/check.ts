@@ -1,20 +1,20 @@
 import { access, constants, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { planFileSchema, type PlanFile, type ServerEntry } from '../contract/plan-file.ts';
+import { planFileSchema, type PlanFile, type ServerEntry } from '../contract/formats/plan-file.ts';
 import type { Problem } from '../formats/yaml.ts';
 import { ndjsonLine } from '../sinks/ndjson.ts';
 import { createSpillway } from '../spillway.ts';
-import { tool } from '../turn/tool.ts';
-import { CHECK_HELP, parseCheck } from './check-arguments.ts';
+import { tool } from '../layer/tool.ts';
+import { CHECK_HELP, parseCheck } from './arguments/check.ts';
 import { EXIT, type CommandContext } from './context.ts';
 import type { Environment } from './environment.ts';
-import { isManifest } from './file-kind.ts';
-import { problemsBeside, soundParts, type PlacedTool } from './lenient-plan.ts';
-import { PlanFileError, examinePlan, placeName } from './plan-file.ts';
-import { launchOf } from './servers.ts';
-import { messageLine, messageLines } from './text.ts';
-import { policyOf } from './tools.ts';
-import { wordedProblems } from './wording.ts';
+import { isManifest } from './plan/file-kind.ts';
+import { problemsBeside, soundParts, type PlacedTool } from './plan/lenient.ts';
+import { PlanFileError, examinePlan, placeName } from './plan/file.ts';
+import { launchOf } from './plan/servers.ts';
+import { messageLine, messageLines } from './show/text.ts';
+import { policyOf } from './plan/tools.ts';
+import { wordedProblems } from './show/wording.ts';
 
 /** Something wrong, and where: line and column are missing for a file that could not be read. */
 interface Finding {
@@ -120,7 +120,7 @@ const planReport = async (file: string): Promise<FileReport> => {
 };
 
 const manifestReport = async (file: string, text: string, env: Environment): Promise<FileReport> => {
-  const { examineManifest } = await import('../providers/rest-manifest.ts');
+  const { examineManifest } = await import('../providers/rest/manifest.ts');
   const { manifest, problems, variables } = examineManifest(text);
   const unset = variables.filter((name) => (env[name] ?? '') === '');
   const warnings = unset.map((name) => `\${env:${name}} is not set in this environment`);

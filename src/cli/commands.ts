@@ -1,15 +1,15 @@
-import { ADMIN_ACTIONS, ADMIN_HELP, ADMIN_OPTIONS } from './admin-arguments.ts';
-import { RUN_HELP, RUN_OPTIONS } from './arguments.ts';
-import { CHECK_HELP, CHECK_OPTIONS } from './check-arguments.ts';
+import { ADMIN_ACTIONS, ADMIN_HELP, ADMIN_OPTIONS } from './arguments/admin.ts';
+import { RUN_HELP, RUN_OPTIONS } from './arguments/run.ts';
+import { CHECK_HELP, CHECK_OPTIONS } from './arguments/check.ts';
 import { COMMAND_NAMES, type CommandName } from './command-names.ts';
-import { COMPLETIONS_HELP, COMPLETIONS_OPTIONS, SHELLS } from './completions-arguments.ts';
-import { GATEWAY_HELP, GATEWAY_KINDS, GATEWAY_OPTIONS } from './gateway-arguments.ts';
-import { INIT_HELP, INIT_OPTIONS } from './init-arguments.ts';
-import type { Options } from './options.ts';
-import { SHOW_HELP, SHOW_OPTIONS } from './show-arguments.ts';
-import { choices } from './text.ts';
-import { TOOLS_HELP, TOOLS_OPTIONS } from './tools-arguments.ts';
-import { UsageError } from './usage.ts';
+import { COMPLETIONS_HELP, COMPLETIONS_OPTIONS, SHELLS } from './arguments/completions.ts';
+import { GATEWAY_HELP, GATEWAY_KINDS, GATEWAY_OPTIONS } from './arguments/gateway.ts';
+import { INIT_HELP, INIT_OPTIONS } from './arguments/init.ts';
+import type { Options } from './arguments/options.ts';
+import { SHOW_HELP, SHOW_OPTIONS } from './arguments/show.ts';
+import { choices } from './show/text.ts';
+import { TOOLS_HELP, TOOLS_OPTIONS } from './arguments/tools.ts';
+import { UsageError } from './arguments/usage.ts';
 
 /** A command, as the help and the completions of shells know it. */
 export interface CommandSpec {

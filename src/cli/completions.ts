@@ -1,5 +1,5 @@
 import { COMMANDS, optionsOf, type CommandSpec, type OptionSpec } from './commands.ts';
-import { COMPLETIONS_HELP, parseCompletions, type Shell } from './completions-arguments.ts';
+import { COMPLETIONS_HELP, parseCompletions, type Shell } from './arguments/completions.ts';
 import { EXIT, type CommandContext } from './context.ts';
 
 /** What stands in a help for the value of an option that is a file. */

@@ -1,6 +1,6 @@
 import type { Runtime } from '../contract/runtime.ts';
 import type { Environment } from './environment.ts';
-import type { Output } from './terminal.ts';
+import type { Output } from './show/terminal.ts';
 
 /** Where a command prints, what it reads beside its arguments, and what ends it early. */
 export interface CommandContext {

@@ -6,15 +6,15 @@ import { serveAnthropicGateway, type GatewayServer } from '../gateway/anthropic-
 import { redisConversationState, type ConversationRedisLike } from '../gateway/conversation-redis.ts';
 import { ndjsonLine } from '../sinks/ndjson.ts';
 import { createSpillway } from '../spillway.ts';
-import { isManifest } from './file-kind.ts';
-import { GATEWAY_HELP, parseGateway, type GatewayCommand } from './gateway-arguments.ts';
-import { loadPlan } from './plan-file.ts';
+import { isManifest } from './plan/file-kind.ts';
+import { GATEWAY_HELP, parseGateway, type GatewayCommand } from './arguments/gateway.ts';
+import { loadPlan } from './plan/file.ts';
 import { Interrupted } from './run.ts';
-import { startServers } from './servers.ts';
-import type { Output } from './terminal.ts';
-import { messageLine, plain } from './text.ts';
-import { bindTools, usedTools } from './tools.ts';
-import { UsageError } from './usage.ts';
+import { startServers } from './plan/servers.ts';
+import type { Output } from './show/terminal.ts';
+import { messageLine, plain } from './show/text.ts';
+import { bindTools, usedTools } from './plan/tools.ts';
+import { UsageError } from './arguments/usage.ts';
 
 /** Where the command prints, and what ends it. */
 export interface GatewayContext {

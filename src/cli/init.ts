@@ -1,11 +1,11 @@
 import { open, readFile, stat, unlink } from 'node:fs/promises';
 import { Document } from 'yaml';
-import type { ServerEntry } from '../contract/plan-file.ts';
+import type { ServerEntry } from '../contract/formats/plan-file.ts';
 import { EXIT, type CommandContext } from './context.ts';
-import { INIT_HELP, USUAL_SOURCES, parseInit, type InitCommand } from './init-arguments.ts';
-import { readMcpJson, type FoundServers } from './mcp-json.ts';
-import { messageLine } from './text.ts';
-import { FileError } from './usage.ts';
+import { INIT_HELP, USUAL_SOURCES, parseInit, type InitCommand } from './arguments/init.ts';
+import { readMcpJson, type FoundServers } from './plan/mcp-json.ts';
+import { messageLine } from './show/text.ts';
+import { FileError } from './arguments/usage.ts';
 
 const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? String(error);
 

@@ -4,15 +4,15 @@ import type { ToolProvider } from '../contract/provider.ts';
 import type { AnyTool } from '../contract/tool.ts';
 import { ndjsonLine } from '../sinks/ndjson.ts';
 import { EXIT, type CommandContext } from './context.ts';
-import { isManifest } from './file-kind.ts';
-import { loadPlan, type LoadedPlan } from './plan-file.ts';
+import { isManifest } from './plan/file-kind.ts';
+import { loadPlan, type LoadedPlan } from './plan/file.ts';
 import { until } from './run.ts';
-import { startServers } from './servers.ts';
-import { table } from './table.ts';
-import { styleOf, type Style } from './terminal.ts';
-import { choices, fit, messageLine, plain, shownName } from './text.ts';
-import { TOOLS_HELP, parseTools, type ToolsCommand } from './tools-arguments.ts';
-import { UsageError } from './usage.ts';
+import { startServers } from './plan/servers.ts';
+import { table } from './show/table.ts';
+import { styleOf, type Style } from './show/terminal.ts';
+import { choices, fit, messageLine, plain, shownName } from './show/text.ts';
+import { TOOLS_HELP, parseTools, type ToolsCommand } from './arguments/tools.ts';
+import { UsageError } from './arguments/usage.ts';
 
 /** A tool, as its server lists it and the plan treats it. */
 interface ShownTool {
@@ -74,7 +74,7 @@ const ofPlan = async (loaded: LoadedPlan, { servers: wanted }: ToolsCommand, { r
 };
 
 const ofManifest = async (path: string, text: string, { allow }: ToolsCommand, { env, runtime }: CommandContext): Promise<Listing> => {
-  const { examineManifest } = await import('../providers/rest-manifest.ts');
+  const { examineManifest } = await import('../providers/rest/manifest.ts');
   const { readRestManifest, restProvider } = await import('../providers/rest.ts');
   // Nothing is sent, so no secret is needed: one that is not set is none.
   const unset = Object.fromEntries(examineManifest(text).variables.map((name) => [name, env[name] ?? 'unset']));

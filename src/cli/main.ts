@@ -4,13 +4,13 @@ import { environment } from './environment.ts';
 import type { TurnStatus } from '../contract/turn.ts';
 import { VERSION } from '../contract/version.ts';
 import { liveRuntime } from '../runtime.ts';
-import { parseCommand, type RunCommand } from './arguments.ts';
+import { parseCommand, type RunCommand } from './arguments/run.ts';
 import { isCommandName, type CommandName } from './command-names.ts';
 import { EXIT, type CommandContext } from './context.ts';
-import { PlanFileError } from './plan-file.ts';
+import { PlanFileError } from './plan/file.ts';
 import { Interrupted, runPlan } from './run.ts';
-import { messageLines } from './text.ts';
-import { FileError, UsageError } from './usage.ts';
+import { messageLines } from './show/text.ts';
+import { FileError, UsageError } from './arguments/usage.ts';
 
 const EXIT_OF_STATUS: Readonly<Record<TurnStatus, number>> = { completed: EXIT.fine, partial: EXIT.fine, failed: EXIT.failed, escalated: EXIT.failed };
 

@@ -1,7 +1,7 @@
 import type { ToolResultEnvelope } from '../contract/envelope.ts';
 import type { ToolEvent, TraceEvent, TurnEvent } from '../contract/event.ts';
 import type { TurnResult, TurnStatus } from '../contract/turn.ts';
-import { followTurn, type Timeline } from './timeline.ts';
+import { followTurn, type Timeline } from './show/timeline.ts';
 
 /** A turn of a trace. */
 export interface RecordedTurn {

@@ -7,18 +7,18 @@ import type { TurnResult } from '../contract/turn.ts';
 import { seededRandom } from '../policy/random.ts';
 import { ndjsonLine } from '../sinks/ndjson.ts';
 import { createSpillway, type Spillway } from '../spillway.ts';
-import type { RunCommand } from './arguments.ts';
+import type { RunCommand } from './arguments/run.ts';
 import { environment } from './environment.ts';
-import { drawMarbles } from './marbles.ts';
-import { openNdjson, type NdjsonFile } from './ndjson.ts';
-import { loadPlan, type LoadedPlan } from './plan-file.ts';
-import { lineProgress, liveProgress, type Progress } from './progress.ts';
-import { nodeTable, sentence } from './report.ts';
-import { startServers } from './servers.ts';
-import { styleOf, type Output } from './terminal.ts';
-import { followTurn, type Timeline } from './timeline.ts';
-import { bindTools, usedTools } from './tools.ts';
-import { UsageError } from './usage.ts';
+import { drawMarbles } from './show/marbles.ts';
+import { openNdjson, type NdjsonFile } from './show/ndjson.ts';
+import { loadPlan, type LoadedPlan } from './plan/file.ts';
+import { lineProgress, liveProgress, type Progress } from './show/progress.ts';
+import { nodeTable, sentence } from './show/report.ts';
+import { startServers } from './plan/servers.ts';
+import { styleOf, type Output } from './show/terminal.ts';
+import { followTurn, type Timeline } from './show/timeline.ts';
+import { bindTools, usedTools } from './plan/tools.ts';
+import { UsageError } from './arguments/usage.ts';
 
 /** Where a run prints, where its time comes from, and what ends it early. */
 export interface RunContext {
@@ -128,7 +128,7 @@ export async function runPlan(command: RunCommand, context: RunContext): Promise
     };
     if (command.adminPort !== undefined) {
       // A server and its packages, which other runs need not load.
-      const { openAdmin } = await import('./admin-run.ts');
+      const { openAdmin } = await import('./admin/run.ts');
       const admin = await openAdmin(spillway, command.adminPort, (text) => progress.note(text));
       const closeLayer = close;
       close = async () => {

@@ -7,7 +7,7 @@ import type { Runtime } from '../contract/runtime.ts';
 import { checkKeys, checkNumber, integer } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
 import { AdminRefused, adminHandler, type AdminLayer, type AdminOptions } from './admin.ts';
-import { refusalOf } from './admin-refusal.ts';
+import { refusalOf } from './admin/refusal.ts';
 
 export interface AdminServerOptions extends AdminOptions {
   /** The address to listen at. Default `127.0.0.1`. One that others can reach needs a `token` of your own, and TLS in front of it. */

@@ -1,16 +1,16 @@
 import { Hono } from 'hono';
 import { isToolExecutionError } from '../contract/tool-error.ts';
 import { checkKeys, checkNumber, integer } from '../policy/check.ts';
-import type { BreakerOrder, Breakers } from '../turn/breakers.ts';
-import type { Flush, LayerReport, ToolReport } from '../turn/inspection.ts';
-import type { BreakerTarget, OrderReport } from '../turn/orders.ts';
-import { createAdminGuard, type AdminGuardOptions } from './admin-guard.ts';
-import { readOrder, type AdminOrder } from './admin-order.ts';
-import { AdminRefused, refusalOf, type AdminRefusal } from './admin-refusal.ts';
+import type { BreakerOrder, Breakers } from '../layer/breakers.ts';
+import type { Flush, LayerReport, ToolReport } from '../operate/inspection.ts';
+import type { BreakerTarget, OrderReport } from '../operate/orders.ts';
+import { createAdminGuard, type AdminGuardOptions } from './admin/guard.ts';
+import { readOrder, type AdminOrder } from './admin/order.ts';
+import { AdminRefused, refusalOf, type AdminRefusal } from './admin/refusal.ts';
 import { streamOf } from './chunk-stream.ts';
 
-export { AdminRefused, type AdminRefusal, type AdminRefusalReason } from './admin-refusal.ts';
-export type { AdminGuardOptions } from './admin-guard.ts';
+export { AdminRefused, type AdminRefusal, type AdminRefusalReason } from './admin/refusal.ts';
+export type { AdminGuardOptions } from './admin/guard.ts';
 
 /** What is asked of a layer: any `Spillway` has it. */
 export interface AdminLayer {

@@ -1,11 +1,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Server as NetServer, type AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
-import { expireAfter } from '../operators/expiry.ts';
+import { expireAfter } from '../operators/timing/expiry.ts';
 import { checkKeys, checkNumber, integer } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
-import { inners } from './anthropic-gateway.ts';
-import { answerOnNode, nodeTransport } from './anthropic-node.ts';
+import { inners } from './anthropic/gateway.ts';
+import { answerOnNode, nodeTransport } from './wire/node.ts';
 import type { AnthropicGateway } from './anthropic.ts';
 
 export interface GatewayServerOptions {

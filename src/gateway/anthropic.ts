@@ -1,16 +1,16 @@
-import { requestOf, responseOf } from './anthropic-exchange.ts';
-import { Gateway, inners } from './anthropic-gateway.ts';
-import { gatewaySettings, type AnthropicGatewayOptions } from './anthropic-options.ts';
-import type { GatewayMetrics } from './anthropic-report.ts';
+import { requestOf, responseOf } from './wire/exchange.ts';
+import { Gateway, inners } from './anthropic/gateway.ts';
+import { gatewaySettings, type AnthropicGatewayOptions } from './anthropic/options.ts';
+import type { GatewayMetrics } from './anthropic/report.ts';
 
-export type { AnthropicGatewayOptions, GatewayLimits } from './anthropic-options.ts';
-export type { RateLimit } from './anthropic-limits.ts';
-export type { GatewayLogger, GatewayMetrics } from './anthropic-report.ts';
-export { malformedTable } from './anthropic-shapes.ts';
-export { GATEWAY_ERROR_MEANINGS, gatewayErrorTable, type GatewayErrorKind, type GatewayErrorMeaning, type GatewayLogLevel } from './error.ts';
-export { conversationClient, type ConversationClient, type ConversationClientOptions, type StatePolicy } from './conversation-client.ts';
-export { memoryConversationState, type MemoryConversationOptions } from './conversation-memory.ts';
-export type { ConversationRecord, ConversationState } from './conversation.ts';
+export type { AnthropicGatewayOptions, GatewayLimits } from './anthropic/options.ts';
+export type { RateLimit } from './wire/limits.ts';
+export type { GatewayLogger, GatewayMetrics } from './anthropic/report.ts';
+export { malformedTable } from './anthropic/shapes.ts';
+export { GATEWAY_ERROR_MEANINGS, gatewayErrorTable, type GatewayErrorKind, type GatewayErrorMeaning, type GatewayLogLevel } from './wire/error.ts';
+export { conversationClient, type ConversationClient, type ConversationClientOptions, type StatePolicy } from './conversation/client.ts';
+export { memoryConversationState, type MemoryConversationOptions } from './conversation/memory.ts';
+export type { ConversationRecord, ConversationState } from './conversation/conversation.ts';
 
 /** An endpoint that Claude clients can point at. */
 export interface AnthropicGateway {

@@ -1,8 +1,8 @@
 import type * as z from 'zod';
-import { readBody } from './anthropic-body.ts';
-import { requestOf, responseOf } from './anthropic-exchange.ts';
-import { TOMBSTONE, keptAfter, keptTextOf, recordOf, retrieveBodySchema, storeBodySchema, type ConversationRecord, type RetrieveAnswer } from './conversation.ts';
-import { GatewayError, errorAnswer } from './error.ts';
+import { readBody } from './anthropic/body.ts';
+import { requestOf, responseOf } from './wire/exchange.ts';
+import { TOMBSTONE, keptAfter, keptTextOf, recordOf, retrieveBodySchema, storeBodySchema, type ConversationRecord, type RetrieveAnswer } from './conversation/conversation.ts';
+import { GatewayError, errorAnswer } from './wire/error.ts';
 import { liveRuntime } from '../runtime.ts';
 
 /** What is used of a Durable Object's SQLite storage. */

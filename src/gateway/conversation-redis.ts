@@ -1,7 +1,7 @@
-import { redisThrown } from '../entrance/redis.ts';
-import { read } from '../entrance/structure.ts';
+import { redisThrown } from '../errors/redis.ts';
+import { read } from '../errors/structure.ts';
 import { checkKeys, checkNumber, positiveDuration } from '../policy/check.ts';
-import { CONVERSATION_TTL_MS, NOTHING_SAID, TOMBSTONE, keptTextOf, recordOf, type ConversationRecord, type ConversationState } from './conversation.ts';
+import { CONVERSATION_TTL_MS, NOTHING_SAID, TOMBSTONE, keptTextOf, recordOf, type ConversationRecord, type ConversationState } from './conversation/conversation.ts';
 
 /** What is used of a client of the packages `redis` (also a cluster's) or `ioredis`. */
 export type ConversationRedisLike =

@@ -1,7 +1,7 @@
 import { ToolExecutionError } from '../contract/tool-error.ts';
-import { httpThrown } from '../entrance/http.ts';
+import { httpThrown } from '../errors/http.ts';
 import { checkKeys, checkNumber, integer, positiveDuration } from '../policy/check.ts';
-import { CONVERSATION_TTL_MS, retrieveAnswerSchema, type ConversationRecord, type ConversationState } from './conversation.ts';
+import { CONVERSATION_TTL_MS, retrieveAnswerSchema, type ConversationRecord, type ConversationState } from './conversation/conversation.ts';
 
 /** What is used of a Durable Object's stub. */
 export interface DurableObjectStubLike {

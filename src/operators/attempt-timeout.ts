@@ -4,8 +4,8 @@ import { ToolExecutionError } from '../contract/tool-error.ts';
 import { checkNumber, positiveDuration } from '../policy/check.ts';
 import { ATTEMPT_TIMEOUT_MS } from '../policy/profile.ts';
 import { liveRuntime } from '../runtime.ts';
-import { overdue } from './expiry.ts';
-import { limitedBy } from './limited-by.ts';
+import { overdue } from './timing/expiry.ts';
+import { limitedBy } from './timing/limited-by.ts';
 
 /** `30s`, `1.5s`, `200ms`. */
 const worded = (ms: number): string => (ms >= 1000 ? `${Number((ms / 1000).toFixed(3))}s` : `${ms}ms`);

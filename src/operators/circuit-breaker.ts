@@ -1,10 +1,10 @@
 import { Observable, tap } from 'rxjs';
 import { ToolExecutionError, type ErrorReader } from '../contract/tool-error.ts';
-import { breakerOutcome } from '../policy/breaker-outcome.ts';
-import type { BreakerOutcome } from '../policy/breaker.ts';
-import { readAsCall } from '../policy/classify.ts';
+import { breakerOutcome } from '../policy/breaker/outcome.ts';
+import type { BreakerOutcome } from '../policy/breaker/reducer.ts';
+import { readAsCall } from '../policy/recovery/classify.ts';
 import { liveRuntime } from '../runtime.ts';
-import { refusedBy, type Breaker, type GivenPermit } from './breaker.ts';
+import { refusedBy, type Breaker, type GivenPermit } from './breaker/breaker.ts';
 
 /** The error of a call that a breaker did not admit. */
 export const circuitOpenError = (breaker: Breaker, retryAfterMs: number): ToolExecutionError =>

@@ -3,12 +3,12 @@ import type { ToolErrorKind } from '../contract/error-kind.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import type { DedupeOutcome, DedupeRecord, DedupeStore } from '../contract/store.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
-import { toToolExecutionError } from '../entrance/tool.ts';
+import { toToolExecutionError } from '../errors/tool.ts';
 import { checkKeys, checkNumber, checkOneOf, given, positiveDuration } from '../policy/check.ts';
-import { classify } from '../policy/classify.ts';
+import { classify } from '../policy/recovery/classify.ts';
 import { DEDUPE_DEFAULTS, PAYLOAD_MAX_CHARS, STORE_TIMEOUT_MS } from '../policy/profile.ts';
 import { liveRuntime } from '../runtime.ts';
-import { checkedStore } from './checked-store.ts';
+import { checkedStore } from './dedupe/checked-store.ts';
 import { idempotent, type IdempotentRun, type RunEnd } from './dedupe/idempotent.ts';
 
 export interface DedupeOptions {

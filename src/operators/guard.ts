@@ -4,11 +4,11 @@ import type { Runtime } from '../contract/runtime.ts';
 import type { ToolOutput } from '../contract/output.ts';
 import { checkKeys } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
-import { AttemptSignal } from './attempt-signal.ts';
+import { AttemptSignal } from './work/attempt-signal.ts';
 import { attemptTimeout } from './attempt-timeout.ts';
-import { createBreaker, type Breaker } from './breaker.ts';
+import { createBreaker, type Breaker } from './breaker/breaker.ts';
 import { circuitBreaker } from './circuit-breaker.ts';
-import { startWork } from './output.ts';
+import { startWork } from './work/output.ts';
 import { retryBackoff } from './retry-backoff.ts';
 
 /** What guarded work is given. */

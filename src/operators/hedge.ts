@@ -1,8 +1,8 @@
 import { BehaviorSubject, EMPTY, catchError, defer, expand, filter, map, mergeMap, of, takeUntil, tap, throwError, type Observable } from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
 import { checkKeys, checkNumber, duration, integer, number } from '../policy/check.ts';
-import { latencyWindow } from '../policy/latency.ts';
-import type { RetryBudget } from '../policy/retry-budget.ts';
+import { latencyWindow } from '../policy/retry/latency.ts';
+import type { RetryBudget } from '../policy/retry/budget.ts';
 import { liveRuntime } from '../runtime.ts';
 
 export interface HedgePolicy {

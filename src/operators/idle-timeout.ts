@@ -3,8 +3,8 @@ import type { Runtime } from '../contract/runtime.ts';
 import { checkNumber, positiveDuration } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
 import { timeoutError } from './attempt-timeout.ts';
-import { overdue } from './expiry.ts';
-import { limitedBy } from './limited-by.ts';
+import { overdue } from './timing/expiry.ts';
+import { limitedBy } from './timing/limited-by.ts';
 
 /**
  * A limit on silence (R-4.3): errors when `activity$` has been quiet for `idleTimeoutMs`. It never extends a hard limit: put `attemptTimeout` outside.

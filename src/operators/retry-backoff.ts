@@ -2,9 +2,9 @@ import { defer, retry, tap, throwError, type Observable } from 'rxjs';
 import type { RetryPolicy } from '../contract/policy.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import type { ErrorReader } from '../contract/tool-error.ts';
-import { backoffDelayMs, retryPolicy } from '../policy/backoff.ts';
-import { readAsCall } from '../policy/classify.ts';
-import { retryDelayMs, retryRefusal, type RetryQuestion } from '../policy/retry-refusal.ts';
+import { backoffDelayMs, retryPolicy } from '../policy/retry/backoff.ts';
+import { readAsCall } from '../policy/recovery/classify.ts';
+import { retryDelayMs, retryRefusal, type RetryQuestion } from '../policy/retry/refusal.ts';
 import { liveRuntime } from '../runtime.ts';
 
 /** A stream shares no budget, and whoever retries it says that doing it twice does no harm. An open breaker is an error of its own. */

@@ -3,9 +3,9 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import type { Runtime } from '../contract/runtime.ts';
 import { checkKeys } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
-import { CLIENT_INFO, mcpConnection, type McpSession } from './mcp-client.ts';
-import { HttpTransport } from './mcp-http-transport.ts';
-import { mcpOutputValidator } from './mcp-output.ts';
+import { CLIENT_INFO, mcpConnection, type McpSession } from './mcp/client.ts';
+import { HttpTransport } from './mcp/http-transport.ts';
+import { mcpOutputValidator } from './mcp/output.ts';
 import { mcpProvider, type McpConnection, type McpProvider } from './mcp.ts';
 
 export interface McpHttpOptions {

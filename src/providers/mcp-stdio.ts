@@ -4,10 +4,10 @@ import type { Runtime } from '../contract/runtime.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { checkKeys, checkNumber, integer } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
-import { CLIENT_INFO, hearToolsChanged } from './mcp-client.ts';
-import { mcpOutputValidator } from './mcp-output.ts';
+import { CLIENT_INFO, hearToolsChanged } from './mcp/client.ts';
+import { mcpOutputValidator } from './mcp/output.ts';
 import { mcpProvider, type McpConnection, type McpProvider } from './mcp.ts';
-import { StdioTransport } from './stdio-transport.ts';
+import { StdioTransport } from './mcp/stdio-transport.ts';
 
 const STDERR_LINES = 20;
 /** The limit of the SDK's own read buffer. */

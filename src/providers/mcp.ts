@@ -3,20 +3,20 @@ import type { ToolProvider } from '../contract/provider.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { Tool, ToolContext } from '../contract/tool.ts';
-import { mcpAborted, mcpErrorResult, mcpThrown } from '../entrance/mcp.ts';
-import { read } from '../entrance/structure.ts';
-import { abortable } from '../operators/abortable.ts';
+import { mcpAborted, mcpErrorResult, mcpThrown } from '../errors/mcp.ts';
+import { read } from '../errors/structure.ts';
+import { abortable } from '../operators/work/abortable.ts';
 import { correctable } from '../policy/advice.ts';
 import { checkKeys, checkNumber, checkOneOf, positiveDuration } from '../policy/check.ts';
-import { confirmed, isClaim, unconfirmed } from '../policy/refusal.ts';
+import { confirmed, isClaim, unconfirmed } from '../policy/recovery/refusal.ts';
 import { liveRuntime } from '../runtime.ts';
-import { SESSION_LOST, callTool, type McpConnection, type McpSession } from './mcp-client.ts';
-import type { McpInput } from './mcp-input.ts';
-import { createMcpLink, type LiveConnection, type McpLink } from './mcp-link.ts';
-import { McpToolList, type Execute as McpExecute, type LeftOutTool, type ListedTool, type UncheckedTool } from './mcp-tool-list.ts';
+import { SESSION_LOST, callTool, type McpConnection, type McpSession } from './mcp/client.ts';
+import type { McpInput } from './mcp/input.ts';
+import { createMcpLink, type LiveConnection, type McpLink } from './mcp/link.ts';
+import { McpToolList, type Execute as McpExecute, type LeftOutTool, type ListedTool, type UncheckedTool } from './mcp/tool-list.ts';
 
-export { mcpConnection, type McpClientLike, type McpConnection, type McpSession, type McpToolLike } from './mcp-client.ts';
-export type { LeftOutTool, UncheckedTool } from './mcp-tool-list.ts';
+export { mcpConnection, type McpClientLike, type McpConnection, type McpSession, type McpToolLike } from './mcp/client.ts';
+export type { LeftOutTool, UncheckedTool } from './mcp/tool-list.ts';
 
 /** How long a connection may take; `npx` may have to fetch the server first. */
 const CONNECT_TIMEOUT_MS = 30_000;

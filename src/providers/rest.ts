@@ -2,25 +2,25 @@ import type { IncomingMessage } from 'node:http';
 import * as z from 'zod';
 import * as core from 'zod/v4/core';
 import type { ToolProvider } from '../contract/provider.ts';
-import type { RestManifest } from '../contract/rest-manifest.ts';
+import type { RestManifest } from '../contract/formats/rest-manifest.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { Tool, ToolContext } from '../contract/tool.ts';
-import { toToolError } from '../entrance/entrance.ts';
-import { mcpAborted } from '../entrance/mcp.ts';
-import { read } from '../entrance/structure.ts';
+import { toToolError } from '../errors/read-error.ts';
+import { mcpAborted } from '../errors/mcp.ts';
+import { read } from '../errors/structure.ts';
 import { checkKeys, checkNumber, checkOneOf, integer } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
-import { createConnections, exchange, type Connections, type RestRequest } from './rest-exchange.ts';
-import { contextHeaders, filledHeaders } from './rest-headers.ts';
-import { compiledManifest } from './rest-manifest.ts';
-import type { RestOperation } from './rest-operation.ts';
-import { ENCODINGS, partAt, readBody, unusable, valueOfBody } from './rest-response.ts';
-import { targetGuard, type Resolve, type TargetGuard } from './rest-target.ts';
-import { invalidInput, type RestInput } from './rest-url.ts';
+import { createConnections, exchange, type Connections, type RestRequest } from './rest/exchange.ts';
+import { contextHeaders, filledHeaders } from './rest/headers.ts';
+import { compiledManifest } from './rest/manifest.ts';
+import type { RestOperation } from './rest/operation.ts';
+import { ENCODINGS, partAt, readBody, unusable, valueOfBody } from './rest/response.ts';
+import { targetGuard, type Resolve, type TargetGuard } from './rest/target.ts';
+import { invalidInput, type RestInput } from './rest/url.ts';
 
-export { restManifestSchema, type RestManifest, type RestMethod, type RestResponseEntry, type RestToolEntry } from '../contract/rest-manifest.ts';
-export { RestManifestError, readRestManifest } from './rest-manifest.ts';
+export { restManifestSchema, type RestManifest, type RestMethod, type RestResponseEntry, type RestToolEntry } from '../contract/formats/rest-manifest.ts';
+export { RestManifestError, readRestManifest } from './rest/manifest.ts';
 
 /** What a tool's whole output may be; more is for a file, not for a model. */
 const RESPONSE_BYTES = 8 * 1024 * 1024;

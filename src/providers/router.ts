@@ -7,7 +7,7 @@ import type { Tool, ToolContext } from '../contract/tool.ts';
 import { correctable } from '../policy/advice.ts';
 import { checkKeys, checkNumber, integer } from '../policy/check.ts';
 import type { JsonSchema } from '../policy/json-schema.ts';
-import { handoffJsonSchema, parameterRule, type OfferedAgent } from './router-schema.ts';
+import { handoffJsonSchema, parameterRule, type OfferedAgent } from './router/schema.ts';
 
 /** A turn that is handed over. */
 export interface Handoff<Parameters = unknown> {

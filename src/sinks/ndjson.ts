@@ -4,10 +4,10 @@ import type { Runtime } from '../contract/runtime.ts';
 import { VERSION } from '../contract/version.ts';
 import { checkKeys, checkNumber, integer, integerOrInfinity, positiveDuration } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
-import { LineFile, type FileWork } from './ndjson-file.ts';
+import { LineFile, type FileWork } from './ndjson/file.ts';
 import type { TraceSink } from './sink.ts';
 
-export { readNdjson, type LeftOut, type NdjsonTrace, type ReadNdjsonOptions } from './read-ndjson.ts';
+export { readNdjson, type LeftOut, type NdjsonTrace, type ReadNdjsonOptions } from './ndjson/read.ts';
 
 /** Told a failure of the file system; what it throws or rejects with is dropped. */
 export type NdjsonErrorListener = (error: Error) => unknown;

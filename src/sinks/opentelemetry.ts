@@ -1,15 +1,15 @@
 import type { TraceEvent } from '../contract/event.ts';
 import { checkKeys, checkOneOf } from '../policy/check.ts';
-import { SCOPE, toTraceparent, type OtelApi } from './opentelemetry-api.ts';
-import { otelMetrics } from './opentelemetry-metrics.ts';
-import { Spans } from './opentelemetry-spans.ts';
-import { ToolFacts, type ToolSource, type ToolType } from './opentelemetry-tools.ts';
+import { SCOPE, toTraceparent, type OtelApi } from './opentelemetry/api.ts';
+import { otelMetrics } from './opentelemetry/metrics.ts';
+import { Spans } from './opentelemetry/spans.ts';
+import { ToolFacts, type ToolSource, type ToolType } from './opentelemetry/tools.ts';
 import type { TraceSink } from './sink.ts';
-import { meteredTools, type Inspect, type MeteredTool } from './tool-meters.ts';
+import { meteredTools, type Inspect, type MeteredTool } from './prometheus/tool-meters.ts';
 
-export type { OtelApi, OtelAttributes, OtelContext, OtelCounter, OtelHistogram, OtelInstrumentOptions, OtelLink, OtelLogRecord, OtelLogger, OtelMeter, OtelObservable, OtelObserver, OtelScopeOptions, OtelSpan, OtelSpanContext, OtelTracer } from './opentelemetry-api.ts';
-export type { McpSessionFacts, ToolSource, ToolType } from './opentelemetry-tools.ts';
-export type { Inspect, LayerState, ListedBreaker, MeteredTool, StoreFill } from './tool-meters.ts';
+export type { OtelApi, OtelAttributes, OtelContext, OtelCounter, OtelHistogram, OtelInstrumentOptions, OtelLink, OtelLogRecord, OtelLogger, OtelMeter, OtelObservable, OtelObserver, OtelScopeOptions, OtelSpan, OtelSpanContext, OtelTracer } from './opentelemetry/api.ts';
+export type { McpSessionFacts, ToolSource, ToolType } from './opentelemetry/tools.ts';
+export type { Inspect, LayerState, ListedBreaker, MeteredTool, StoreFill } from './prometheus/tool-meters.ts';
 
 export interface OpenTelemetrySinkOptions {
   /** The whole module `@opentelemetry/api`, 1.9.0 or later, as one object. */

@@ -3,11 +3,11 @@ import type { Runtime } from '../contract/runtime.ts';
 import { checkKeys, checkNumber, integer, positiveDuration } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
 import { PER_BREATH, breath } from '../operators/breath.ts';
-import { CONTENT_TYPES, exposition, formatFor, type Format, type Lines, type MetricFamily } from './exposition.ts';
-import { gauges, type Standing } from './gauges.ts';
-import { measuresOf, type Measurement, type Measures } from './measures.ts';
-import { fromTraceparent } from './opentelemetry-api.ts';
-import { Layouts, Tally, labelled, type Exemplar, type Layout, type Wording } from './series.ts';
+import { CONTENT_TYPES, exposition, formatFor, type Format, type Lines, type MetricFamily } from './prometheus/exposition.ts';
+import { gauges, type Standing } from './prometheus/gauges.ts';
+import { measuresOf, type Measurement, type Measures } from './prometheus/measures.ts';
+import { fromTraceparent } from './opentelemetry/api.ts';
+import { Layouts, Tally, labelled, type Exemplar, type Layout, type Wording } from './prometheus/series.ts';
 import type { TraceSink } from './sink.ts';
 import {
   TOOL_METERS,
@@ -17,9 +17,9 @@ import {
   type LayerState,
   type ListedBreaker,
   type MeteredTool,
-} from './tool-meters.ts';
+} from './prometheus/tool-meters.ts';
 
-export type { Inspect, LayerState, ListedBreaker, MeteredTool, StoreFill } from './tool-meters.ts';
+export type { Inspect, LayerState, ListedBreaker, MeteredTool, StoreFill } from './prometheus/tool-meters.ts';
 
 export interface PrometheusSinkOptions {
   /**

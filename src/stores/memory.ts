@@ -4,7 +4,7 @@ import type { DedupeRecord, DedupeStore } from '../contract/store.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { checkKeys, checkNumber, integer, positiveDuration } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
-import { MemoryRecords, type Entry } from './memory-records.ts';
+import { MemoryRecords, type Entry } from './memory/records.ts';
 import { claimed, ended, mayClaim, renewed } from './record-life.ts';
 import { createWatchers } from './watchers.ts';
 

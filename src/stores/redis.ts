@@ -3,19 +3,19 @@ import type { DedupeRecord, DedupeStore } from '../contract/store.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { checkKeys, checkNumber, checkOneOf, integer } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
-import { redisChanges } from './redis-changes.ts';
-import { redisClaims, type ClaimRequest } from './redis-claims.ts';
-import { redisCommands, type RedisClientLike, type RedisCommands, type RedisSubscriberLike } from './redis-client.ts';
-import { LOOK_BACK_MS, SPAN_MS, redisIndex } from './redis-index.ts';
-import { redisLink } from './redis-link.ts';
-import { listed } from './redis-listing.ts';
-import { digestOf, redisNames } from './redis-names.ts';
-import { flagOf, listOf, outcomeOf, recordOf, settledOf, timeOf } from './redis-record.ts';
-import { redisReplicas } from './redis-replicas.ts';
-import { redisReport } from './redis-report.ts';
-import { ABANDON, DELETE, GET, RENEW, SETTLE } from './redis-scripts.ts';
+import { redisChanges } from './redis/changes.ts';
+import { redisClaims, type ClaimRequest } from './redis/claims.ts';
+import { redisCommands, type RedisClientLike, type RedisCommands, type RedisSubscriberLike } from './redis/client.ts';
+import { LOOK_BACK_MS, SPAN_MS, redisIndex } from './redis/index.ts';
+import { redisLink } from './redis/link.ts';
+import { listed } from './redis/listing.ts';
+import { digestOf, redisNames } from './redis/names.ts';
+import { flagOf, listOf, outcomeOf, recordOf, settledOf, timeOf } from './redis/record.ts';
+import { redisReplicas } from './redis/replicas.ts';
+import { redisReport } from './redis/report.ts';
+import { ABANDON, DELETE, GET, RENEW, SETTLE } from './redis/scripts.ts';
 
-export type { IoRedisLike, IoRedisSubscriberLike, NodeRedisClusterLike, NodeRedisLike, NodeRedisSentinelLike, NodeRedisSubscriberLike, RedisClientLike, RedisSubscriberLike } from './redis-client.ts';
+export type { IoRedisLike, IoRedisSubscriberLike, NodeRedisClusterLike, NodeRedisLike, NodeRedisSentinelLike, NodeRedisSubscriberLike, RedisClientLike, RedisSubscriberLike } from './redis/client.ts';
 
 export interface RedisStoreOptions {
   /** Begins the name of every key of the store. No braces. Default `spillway:`. */

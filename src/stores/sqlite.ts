@@ -2,8 +2,8 @@ import { checkKeys, checkNumber, checkOneOf, duration, integer } from '../policy
 import type { Runtime } from '../contract/runtime.ts';
 import type { DedupeStore } from '../contract/store.ts';
 import { liveRuntime } from '../runtime.ts';
-import { SqliteFile } from './sqlite-file.ts';
-import { createSqliteStore } from './sqlite-records.ts';
+import { SqliteFile } from './sqlite/file.ts';
+import { createSqliteStore } from './sqlite/records.ts';
 
 export interface SqliteStoreOptions {
   /** For waiting and polling; leases are measured by the machine's own clock since its start. Default the machine's. */

@@ -2,7 +2,7 @@ import { NEVER, switchMap } from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
 import type { ToolOutput } from '../contract/output.ts';
 import type { Tool } from '../contract/tool.ts';
-import { abortable } from '../operators/abortable.ts';
+import { abortable } from '../operators/work/abortable.ts';
 import { checkKeys, checkNumber, duration, integer, number } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
 

@@ -1,6 +1,6 @@
-import { callCases } from './provider-conformance-calls.ts';
-import { bench, check, type ConformanceLayer, type MakeLayer, type ProviderCapability, type ProviderHarness } from './provider-conformance-check.ts';
-import { errorCases } from './provider-conformance-errors.ts';
+import { callCases } from './provider-conformance/calls.ts';
+import { bench, check, type ConformanceLayer, type MakeLayer, type ProviderCapability, type ProviderHarness } from './provider-conformance/check.ts';
+import { errorCases } from './provider-conformance/errors.ts';
 
 /** One thing that every provider must do. */
 export interface ProviderCase {

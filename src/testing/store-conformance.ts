@@ -1,12 +1,12 @@
 import type { Awaitable } from '../contract/store.ts';
-import { checkedStore } from '../operators/checked-store.ts';
+import { checkedStore } from '../operators/dedupe/checked-store.ts';
 import { checkNumber, integer } from '../policy/check.ts';
-import type { HarnessCase, StoreHarness } from './store-conformance-check.ts';
-import { claimCases } from './store-conformance-claims.ts';
-import { dataCases } from './store-conformance-data.ts';
-import { listCases } from './store-conformance-lists.ts';
-import { outcomeCases } from './store-conformance-outcomes.ts';
-import { raceCases } from './store-conformance-races.ts';
+import type { HarnessCase, StoreHarness } from './store-conformance/check.ts';
+import { claimCases } from './store-conformance/claims.ts';
+import { dataCases } from './store-conformance/data.ts';
+import { listCases } from './store-conformance/lists.ts';
+import { outcomeCases } from './store-conformance/outcomes.ts';
+import { raceCases } from './store-conformance/races.ts';
 
 /** One thing that every store must do. */
 export interface StoreCase {

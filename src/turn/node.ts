@@ -1,12 +1,12 @@
 import { NEVER, defer, map, of, type Observable } from 'rxjs';
 import type { NodeResult, PlanNode } from '../contract/turn.ts';
-import { toToolExecutionError } from '../entrance/tool.ts';
-import { decideCascade, hasValue } from '../policy/cascade.ts';
+import { toToolExecutionError } from '../errors/tool.ts';
+import { decideCascade, hasValue } from '../policy/recovery/cascade.ts';
 import type { SettledNode } from './harvest.ts';
 import { canDoWithout, inputOf, nameOf, nodeAt } from './plan-node.ts';
-import type { Call } from './request.ts';
-import type { CallOutcome } from './result.ts';
-import type { TurnContext } from './turn-context.ts';
+import type { Call } from '../call/request.ts';
+import type { CallOutcome } from '../call/result.ts';
+import type { TurnContext } from './context.ts';
 
 /** A node whose needs have all settled, and how they did, in the order of `needs`. */
 export interface ReadyNode {

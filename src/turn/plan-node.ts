@@ -1,5 +1,5 @@
 import type { NodeResult, PlanNode } from '../contract/turn.ts';
-import { hasValue } from '../policy/cascade.ts';
+import { hasValue } from '../policy/recovery/cascade.ts';
 import type { Plan } from './plan.ts';
 
 export const nameOf = ({ tool }: PlanNode): string => (typeof tool === 'string' ? tool : tool.name);

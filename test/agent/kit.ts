@@ -1,7 +1,7 @@
 import { lastValueFrom, toArray } from 'rxjs';
 import type { AnyTool } from 'spillway';
 import { runAgent, type AgentEvent, type AgentMessage, type AgentOptions, type AgentResult, type ScriptedModel, type ToolResult, type ScriptedStep, scriptedModel } from '../../src/agent/index.ts';
-import type { World, Scripted, Seen } from '../turn/kit.ts';
+import type { World, Scripted, Seen } from '../call/kit.ts';
 
 export const asked: readonly AgentMessage[] = [{ role: 'user', content: 'Book me a trip' }];
 

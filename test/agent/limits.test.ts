@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { keptOutputs, type ModelEvent } from '../../src/agent/index.ts';
 import { marbles } from '../marbles.ts';
 import { permanent } from '../support.ts';
-import { World, answers, fails, hangs, once } from '../turn/kit.ts';
+import { World, answers, fails, hangs, once } from '../call/kit.ts';
 import { asked, begun, ran, resultOf, resultsOf, story, typed } from './kit.ts';
 
 const call = (name: string, input: unknown = {}): { name: string; input: unknown } => ({ name, input });

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { scriptedModel } from '../../src/agent/index.ts';
 import { marbles } from '../marbles.ts';
 import { permanent } from '../support.ts';
-import { World, answers, fails, hangs, noBackoff, once } from '../turn/kit.ts';
+import { World, answers, fails, hangs, noBackoff, once } from '../call/kit.ts';
 import { asked, begun, lived, ran, resultOf, resultsOf, story, typed } from './kit.ts';
 
 const single = { retry: once } as const;

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { bodyOf, scriptedServer, type ScriptedServer } from '../entrance/scripted-server.ts';
+import { bodyOf, scriptedServer, type ScriptedServer } from '../errors/scripted-server.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 export interface Block extends Fields {

@@ -2,7 +2,7 @@ import { EMPTY, NEVER, concat, of, throwError } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import type { ModelEvent } from '../../src/agent/index.ts';
 import { marbles } from '../marbles.ts';
-import { World, answers } from '../turn/kit.ts';
+import { World, answers } from '../call/kit.ts';
 import { asked, begun, ran, resultOf, story, typed } from './kit.ts';
 
 const overloaded = Object.assign(new Error('Overloaded, key sk-123'), { status: 529 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { marbles } from '../marbles.ts';
 import { permanent } from '../support.ts';
-import { World, answers, fails, once } from '../turn/kit.ts';
+import { World, answers, fails, once } from '../call/kit.ts';
 import { ran, resultsOf, typed } from './kit.ts';
 
 const ref = (id: string, path?: string): unknown => ({ $result: id, ...(path === undefined ? {} : { path }) });

@@ -2,7 +2,7 @@ import { TOOL_ERROR_KIND_MEANINGS, ToolExecutionError, type ToolErrorKind } from
 import { describe, expect, it } from 'vitest';
 import { failureText, outputText } from '../../src/agent/index.ts';
 import { marbles } from '../marbles.ts';
-import { World, answers, fails, hangs, once, type Step } from '../turn/kit.ts';
+import { World, answers, fails, hangs, once, type Step } from '../call/kit.ts';
 import { begun, ran, resultOf, resultsOf, typed } from './kit.ts';
 
 const single = { retry: once } as const;

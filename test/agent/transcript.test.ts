@@ -3,7 +3,7 @@ import { ToolExecutionError, type TraceEvent } from 'spillway';
 import { describe, expect, it } from 'vitest';
 import { agentMessagesSchema, evidenceFromTrace, repairTranscript, type AgentMessage, type Effect, type ToolCallPart, type ToolResult } from '../../src/agent/index.ts';
 import { marbles } from '../marbles.ts';
-import { World, answers, fails, hangs, once } from '../turn/kit.ts';
+import { World, answers, fails, hangs, once } from '../call/kit.ts';
 import { asked, ran, resultOf, typed } from './kit.ts';
 
 const call = (id: string): ToolCallPart => ({ type: 'tool_call', id, name: 'book', input: {} });

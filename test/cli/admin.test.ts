@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createSpillway, tool, type Spillway } from 'spillway';
 import { serveAdmin, type AdminServer } from 'spillway/gateway/admin-server';
 import { runAdmin } from '../../src/cli/admin.ts';
-import { UsageError } from '../../src/cli/arguments.ts';
+import { UsageError } from '../../src/cli/arguments/run.ts';
 import { DEMO, STACK_TRACE, start, until } from './support.ts';
 
 const TOKEN = 'a-token-of-our-own-0123456789';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { UsageError, parseCommand } from '../../src/cli/arguments.ts';
+import { UsageError, parseCommand } from '../../src/cli/arguments/run.ts';
 
 describe('command line', () => {
   it('run takes a plan and its options in any order', () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { afterAll, describe, expect, it } from 'vitest';
 import { runCheck } from '../../src/cli/check.ts';
-import { UsageError } from '../../src/cli/usage.ts';
+import { UsageError } from '../../src/cli/arguments/usage.ts';
 import { liveRuntime } from '../../src/runtime.ts';
 import { DEMO, STACK_TRACE, folder, spillway } from './support.ts';
 

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COMMANDS, optionsOf } from '../../src/cli/commands.ts';
 import { completionScript } from '../../src/cli/completions.ts';
-import { parseCompletions, SHELLS, type Shell } from '../../src/cli/completions-arguments.ts';
-import { UsageError } from '../../src/cli/usage.ts';
+import { parseCompletions, SHELLS, type Shell } from '../../src/cli/arguments/completions.ts';
+import { UsageError } from '../../src/cli/arguments/usage.ts';
 import { ROOT, folder, spillway } from './support.ts';
 
 const files = folder();

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { runInit } from '../../src/cli/init.ts';
-import { loadPlan } from '../../src/cli/plan-file.ts';
-import { FileError, UsageError } from '../../src/cli/usage.ts';
+import { loadPlan } from '../../src/cli/plan/file.ts';
+import { FileError, UsageError } from '../../src/cli/arguments/usage.ts';
 import { liveRuntime } from '../../src/runtime.ts';
 import { folder, spillway, start, type Folder } from './support.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { ASCII, UNICODE } from '../../src/cli/glyphs.ts';
-import { drawMarbles } from '../../src/cli/marbles.ts';
-import { columnsOf } from '../../src/cli/text.ts';
-import { followTurn, type Timeline } from '../../src/cli/timeline.ts';
+import { ASCII, UNICODE } from '../../src/cli/show/glyphs.ts';
+import { drawMarbles } from '../../src/cli/show/marbles.ts';
+import { columnsOf } from '../../src/cli/show/text.ts';
+import { followTurn, type Timeline } from '../../src/cli/show/timeline.ts';
 import type { TurnEvent } from '../../src/contract/event.ts';
 import type { NodeState, TurnResult } from '../../src/contract/turn.ts';
 

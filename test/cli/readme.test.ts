@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSpillway, tool } from 'spillway';
 import { serveAdmin, type AdminServer } from 'spillway/gateway/admin-server';
 import { COMMAND_NAMES } from '../../src/cli/command-names.ts';
-import { parseGateway } from '../../src/cli/gateway-arguments.ts';
+import { parseGateway } from '../../src/cli/arguments/gateway.ts';
 import { ROOT, folder } from './support.ts';
 
 const README = readFileSync(join(ROOT, 'src/cli/README.md'), 'utf8');

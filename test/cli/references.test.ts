@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { inputTemplate } from '../../src/cli/references.ts';
+import { inputTemplate } from '../../src/cli/plan/references.ts';
 import { ToolExecutionError } from '../../src/contract/tool-error.ts';
 
 const flights = { items: [{ id: 'AY73', seats: 4 }, { id: 'JL48', seats: 0 }], 'a key': true, none: null };

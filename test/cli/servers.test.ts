@@ -1,9 +1,9 @@
 import { delimiter, join, resolve, sep } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { PlanFileError, loadPlan } from '../../src/cli/plan-file.ts';
-import { launchOf } from '../../src/cli/servers.ts';
-import { closedUrl } from '../entrance/scripted-server.ts';
-import { httpServer } from '../providers/mcp-http-server.ts';
+import { PlanFileError, loadPlan } from '../../src/cli/plan/file.ts';
+import { launchOf } from '../../src/cli/plan/servers.ts';
+import { closedUrl } from '../errors/scripted-server.ts';
+import { httpServer } from '../providers/mcp/http-server.ts';
 import { STACK_TRACE, folder, spillway } from './support.ts';
 
 const PLANS = resolve(sep, 'plans', 'trip');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ndjsonLine } from '../../src/sinks/ndjson.ts';
-import { choices, columnsOf, duration, fit, pad, plain } from '../../src/cli/text.ts';
+import { choices, columnsOf, duration, fit, pad, plain } from '../../src/cli/show/text.ts';
 
 describe('text from a server', () => {
   it.each([

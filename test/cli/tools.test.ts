@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { afterAll, describe, expect, it } from 'vitest';
 import { runTools } from '../../src/cli/list-tools.ts';
-import { UsageError } from '../../src/cli/usage.ts';
+import { UsageError } from '../../src/cli/arguments/usage.ts';
 import { liveRuntime } from '../../src/runtime.ts';
 import { ROOT, STACK_TRACE, folder, marked, processesOf, start, spillway, until } from './support.ts';
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { PlanFileError, loadPlan } from '../../src/cli/plan-file.ts';
+import { PlanFileError, loadPlan } from '../../src/cli/plan/file.ts';
 import { STACK_TRACE, folder, spillway } from './support.ts';
 
 const files = folder();

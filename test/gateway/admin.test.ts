@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { adminHandler, type AdminAnswer } from 'spillway/gateway/admin';
-import { layerOf, page, withToken } from './admin-kit.ts';
+import { layerOf, page, withToken } from './admin/kit.ts';
 
 const answerOf = ({ body }: { readonly body: Record<string, unknown> }): AdminAnswer => body as unknown as AdminAnswer;
 const states = ({ changed = [] }: AdminAnswer): string[] => changed.map(({ toolName, scope, state }) => `${toolName}/${scope} ${state.type}`);

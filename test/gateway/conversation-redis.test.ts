@@ -3,7 +3,7 @@ import { createClient } from 'redis';
 import { redisConversationState, type ConversationRedisLike } from 'spillway/gateway/conversation-redis';
 import type { ConversationRecord } from 'spillway/gateway/anthropic';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startRedis, type RedisServer } from '../stores/redis-server.ts';
+import { startRedis, type RedisServer } from '../stores/redis/server.ts';
 import { asked, kit, mine } from './kit.ts';
 import { said, use } from './upstream.ts';
 

@@ -3,7 +3,7 @@ import { virtualRuntime } from 'spillway/testing';
 import { conversationClient, memoryConversationState, type ConversationRecord, type ConversationState } from 'spillway/gateway/anthropic';
 import { ToolExecutionError } from 'spillway';
 import { describe, expect, it } from 'vitest';
-import { TOMBSTONE, keptAfter, keptTextOf, recordOf } from '../../src/gateway/conversation.ts';
+import { TOMBSTONE, keptAfter, keptTextOf, recordOf } from '../../src/gateway/conversation/conversation.ts';
 import { counting, handClock } from '../support.ts';
 
 const record = (id: string, chars = 2): ConversationRecord => ({ author: 'a turn', toolUseIds: [id], before: '[]', content: `[${' '.repeat(chars)}]`, results: '' });

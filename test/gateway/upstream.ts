@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { streamed, violations, type Block, type WireRequest } from '../agent/messages-server.ts';
-import { bodyOf, scriptedServer } from '../entrance/scripted-server.ts';
+import { bodyOf, scriptedServer } from '../errors/scripted-server.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

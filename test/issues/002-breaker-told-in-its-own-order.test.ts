@@ -1,8 +1,8 @@
 import { scan } from 'rxjs';
 import { expect, it } from 'vitest';
-import { createBreaker } from '../../src/operators/breaker.ts';
-import { breakerSettings } from '../../src/policy/breaker-settings.ts';
-import { initialBreaker, reduceBreaker, type BreakerInput } from '../../src/policy/breaker.ts';
+import { createBreaker } from '../../src/operators/breaker/breaker.ts';
+import { breakerSettings } from '../../src/policy/breaker/settings.ts';
+import { initialBreaker, reduceBreaker, type BreakerInput } from '../../src/policy/breaker/reducer.ts';
 import { fail, handClock, rejects } from '../support.ts';
 
 const one = { failureThreshold: 1 } as const;

@@ -1,6 +1,6 @@
 import { throwError } from 'rxjs';
 import { expect, it } from 'vitest';
-import { createBreaker } from '../../src/operators/breaker.ts';
+import { createBreaker } from '../../src/operators/breaker/breaker.ts';
 import { circuitBreaker } from '../../src/operators/circuit-breaker.ts';
 import { fail, handClock, rejects, transient } from '../support.ts';
 

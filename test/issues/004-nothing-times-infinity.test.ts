@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createBreaker } from '../../src/operators/breaker.ts';
-import { backoffDelayMs, retryPolicy } from '../../src/policy/backoff.ts';
+import { createBreaker } from '../../src/operators/breaker/breaker.ts';
+import { backoffDelayMs, retryPolicy } from '../../src/policy/retry/backoff.ts';
 import { fail, handClock } from '../support.ts';
 
 // A power beyond the greatest number is Infinity, and 0 * Infinity is NaN.

@@ -1,6 +1,6 @@
 import { NEVER, Observable, Subject, catchError, config, of, range, take } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { abortable } from '../../src/operators/abortable.ts';
+import { abortable } from '../../src/operators/work/abortable.ts';
 import { attemptTimeout } from '../../src/operators/attempt-timeout.ts';
 import { idleTimeout } from '../../src/operators/idle-timeout.ts';
 import { handClock } from '../support.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { abortable } from '../../src/operators/abortable.ts';
+import { abortable } from '../../src/operators/work/abortable.ts';
 
 const boom = new Error('boom');
 const settled = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { ToolExecutionError } from '../../src/contract/tool-error.ts';
-import { classify } from '../../src/policy/classify.ts';
+import { classify } from '../../src/policy/recovery/classify.ts';
 
 // Any number after the word "code" was a status: an invalid postal code of 500 was retried as a server's error.
 it.each(['Invalid airport code: 503', 'Invalid zip code 500', 'Unsupported country code=504'])('R-12.1 "%s" is permanent: the code is the input’s, no status', (message) => {

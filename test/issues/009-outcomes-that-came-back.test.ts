@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createBreaker } from '../../src/operators/breaker.ts';
+import { createBreaker } from '../../src/operators/breaker/breaker.ts';
 import { fail, handClock } from '../support.ts';
 
 // Outcomes that were too old to count stood in the state again as soon as the breaker was forced open or disabled. Found by test/laws.

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isToolExecutionError } from '../../src/contract/tool-error.ts';
-import { targetGuard } from '../../src/providers/rest-target.ts';
+import { targetGuard } from '../../src/providers/rest/target.ts';
 
 const kindOf = (host: string): string | undefined => {
   try {

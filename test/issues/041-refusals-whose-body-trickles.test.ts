@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { oneTool, restServer, type RestServer } from '../providers/rest-kit.ts';
+import { oneTool, restServer, type RestServer } from '../providers/rest/kit.ts';
 import { failure } from '../providers/support.ts';
 
 let server: RestServer;

@@ -1,6 +1,6 @@
 import { classify, toToolError } from 'spillway';
 import { describe, expect, it } from 'vitest';
-import { toLlmError } from '../../src/entrance/llm.ts';
+import { toLlmError } from '../../src/errors/llm.ts';
 
 describe('R-12.1 what tools say in plain words', () => {
   it.each([

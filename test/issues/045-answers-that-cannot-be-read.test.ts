@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { createSpillway, type FailureNotification } from 'spillway';
 import { mcpHttpProvider } from 'spillway/providers/mcp-http';
 import { afterEach, describe, expect, it } from 'vitest';
-import { mcpThrown } from '../../src/entrance/mcp.ts';
+import { mcpThrown } from '../../src/errors/mcp.ts';
 
 let server: Server;
 afterEach(() => {

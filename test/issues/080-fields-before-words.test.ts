@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { toToolError } from '../../src/entrance/entrance.ts';
-import { classify } from '../../src/policy/classify.ts';
-import { because } from '../entrance/field/item.ts';
-import { aws, error } from '../entrance/thrown.ts';
+import { toToolError } from '../../src/errors/read-error.ts';
+import { classify } from '../../src/policy/recovery/classify.ts';
+import { because } from '../errors/field/item.ts';
+import { aws, error } from '../errors/thrown.ts';
 
 const told = (thrown: unknown): string => {
   const typed = toToolError(thrown, 'tool');

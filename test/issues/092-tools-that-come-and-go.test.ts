@@ -2,7 +2,7 @@ import { createSpillway, type ToolResultEnvelope } from 'spillway';
 import { describe, expect, it } from 'vitest';
 import type { ToolProvider } from '../../src/contract/provider.ts';
 import type { AnyTool } from '../../src/contract/tool.ts';
-import { tool } from '../../src/turn/tool.ts';
+import { tool } from '../../src/layer/tool.ts';
 
 const named = (name: string, answer: string, policy: AnyTool['policy'] = {}): AnyTool => tool({ name, policy, execute: () => answer });
 const failing = (alternatives: readonly string[]): AnyTool =>

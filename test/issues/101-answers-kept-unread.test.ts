@@ -1,8 +1,8 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
-import { BlockAssembler } from '../../src/gateway/anthropic-blocks.ts';
-import { SseSplitter } from '../../src/gateway/anthropic-sse.ts';
+import { BlockAssembler } from '../../src/gateway/anthropic/blocks.ts';
+import { SseSplitter } from '../../src/gateway/wire/sse.ts';
 
 const DELTAS = 20_000;
 const utf8 = new TextEncoder();

@@ -1,7 +1,7 @@
 import { NEVER, Observable, Subject, Subscription } from 'rxjs';
 import { describe, expect, it, vi } from 'vitest';
 import { createBreaker, createSpillway, guard, tool, type Breaker } from 'spillway';
-import { abortable } from '../../src/operators/abortable.ts';
+import { abortable } from '../../src/operators/work/abortable.ts';
 
 const transient = new Error('ECONNRESET');
 

@@ -1,5 +1,5 @@
 import type { BreakerStateName } from '../../src/contract/breaker-state.ts';
-import type { BreakerSettings } from '../../src/policy/breaker-settings.ts';
+import type { BreakerSettings } from '../../src/policy/breaker/settings.ts';
 
 /** A permit as the naive breaker sees it. */
 export interface NaivePermit {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { ToolCallRequest } from 'spillway';
 import { expect, it } from 'vitest';
 import { liveRuntime } from '../../src/runtime.ts';
-import { readRequest, requestSchema } from '../../src/turn/request.ts';
+import { readRequest, requestSchema } from '../../src/call/request.ts';
 
 /** How a field stands in a request. */
 type Standing = 'own' | 'hidden' | 'inherited' | 'inherited and hidden' | 'got';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { RetryBudgetOptions } from '../../src/contract/policy.ts';
-import { createRetryBudget } from '../../src/policy/retry-budget.ts';
+import { createRetryBudget } from '../../src/policy/retry/budget.ts';
 
 /** The formula as it is written: every event kept, every window counted anew. */
 class Naive {

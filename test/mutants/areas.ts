@@ -8,40 +8,42 @@ export interface Area {
 
 /** By the folder of the source. */
 const AREAS: Readonly<Record<string, Area>> = {
-  policy: { near: ['test/policy', 'test/laws', 'test/operators'], far: ['test/spec', 'test/turn', 'test/issues', 'test/regressions', 'test/agent'], simulated: true },
-  entrance: { near: ['test/entrance', 'test/policy'], far: ['test/providers', 'test/operators', 'test/spec', 'test/issues', 'test/regressions', 'test/agent'], simulated: false },
-  operators: { near: ['test/operators', 'test/laws'], far: ['test/turn', 'test/spec', 'test/issues', 'test/regressions'], simulated: true },
-  turn: { near: ['test/turn', 'test/laws'], far: ['test/spec', 'test/issues', 'test/regressions', 'test/agent'], simulated: true },
-  stores: { near: ['test/stores'], far: ['test/turn/dedupe', 'test/spec', 'test/issues', 'test/regressions'], simulated: true },
+  policy: { near: ['test/policy', 'test/laws', 'test/operators'], far: ['test/spec', 'test/call', 'test/turn', 'test/issues', 'test/regressions', 'test/agent'], simulated: true },
+  errors: { near: ['test/errors', 'test/policy'], far: ['test/providers', 'test/operators', 'test/spec', 'test/issues', 'test/regressions', 'test/agent'], simulated: false },
+  operators: { near: ['test/operators', 'test/laws'], far: ['test/call', 'test/layer', 'test/turn', 'test/spec', 'test/issues', 'test/regressions'], simulated: true },
+  layer: { near: ['test/layer', 'test/laws'], far: ['test/call', 'test/turn', 'test/spec', 'test/issues', 'test/regressions'], simulated: true },
+  call: { near: ['test/call', 'test/laws'], far: ['test/turn', 'test/layer', 'test/spec', 'test/issues', 'test/regressions', 'test/agent'], simulated: true },
+  turn: { near: ['test/turn', 'test/laws'], far: ['test/call', 'test/spec', 'test/issues', 'test/regressions', 'test/agent'], simulated: true },
+  stores: { near: ['test/stores'], far: ['test/call/idempotency', 'test/spec', 'test/issues', 'test/regressions'], simulated: true },
   agent: { near: ['test/agent'], far: ['test/issues', 'test/regressions', 'test/adapters'], simulated: false },
   gateway: { near: ['test/gateway'], far: ['test/issues', 'test/regressions', 'test/cli'], simulated: false },
 };
 
 /** Tests of load, of processes that are killed and of whole frameworks: minutes each, and no mutant is theirs alone to notice. */
 export const LEFT_OUT: readonly string[] = [
-  'test/turn/dedupe-killed.test.ts', 'test/turn/dedupe-redis-faults.test.ts', 'test/turn/scale.test.ts', 'test/gateway/anthropic-load.test.ts', 'test/simulation/**', 'test/soak/**',
+  'test/call/idempotency-killed.test.ts', 'test/call/idempotency-redis-faults.test.ts', 'test/turn/scale.test.ts', 'test/gateway/anthropic/load.test.ts', 'test/simulation/**', 'test/soak/**',
 ];
 
 /** Properties over thousands of cases, and whole worlds: asked when the quick ones have noticed nothing. */
 export const SLOW: readonly string[] = [
-  'test/laws/breaker.test.ts', 'test/laws/call.test.ts', 'test/laws/operators.test.ts', 'test/laws/turn.test.ts', 'test/laws/retry-budget.test.ts', 'test/policy/key-property.test.ts', 'test/entrance/hostile.test.ts',
+  'test/laws/breaker.test.ts', 'test/laws/call.test.ts', 'test/laws/operators.test.ts', 'test/laws/turn.test.ts', 'test/laws/retry-budget.test.ts', 'test/policy/key-property.test.ts', 'test/errors/hostile.test.ts',
 ];
 
 /** Of files whose tests have a place of their own: where, instead of the area's. */
 const OWN: Readonly<Record<string, readonly string[]>> = {
-  'policy/retry-budget.ts': ['test/laws/retry-budget'],
-  'policy/breaker-outcome.ts': ['test/turn/breaker-outcome', 'test/operators'],
+  'policy/retry/budget.ts': ['test/laws/retry-budget'],
+  'policy/breaker/outcome.ts': ['test/call/breaker-outcome', 'test/operators'],
   'policy/model-text.ts': ['test/agent/results', 'test/agent/transcript'],
-  'policy/escalation.ts': ['test/turn/error-handler'],
-  'policy/profile.ts': ['test/policy', 'test/turn/profile', 'test/turn/dedupe-ttl'],
-  'stores/memory-deadlines.ts': ['test/stores/memory'],
-  'stores/memory-records.ts': ['test/stores/memory', 'test/stores/conformance'],
+  'policy/recovery/escalation.ts': ['test/call/error-handler'],
+  'policy/profile.ts': ['test/policy', 'test/call/profile', 'test/call/idempotency-ttl'],
+  'stores/memory/deadlines.ts': ['test/stores/memory'],
+  'stores/memory/records.ts': ['test/stores/memory', 'test/stores/conformance'],
   'stores/memory.ts': ['test/stores/memory', 'test/stores/conformance'],
   'stores/record-life.ts': ['test/stores/memory', 'test/stores/conformance'],
-  'stores/redis-scripts.ts': ['test/stores/redis-conformance', 'test/stores/redis-failures', 'test/stores/redis-resent'],
-  'stores/redis-replicas.ts': ['test/stores/redis-failures', 'test/stores/redis-report'],
-  'stores/redis-names.ts': ['test/stores/redis-conformance', 'test/stores/redis-cluster'],
-  'stores/sqlite-records.ts': ['test/stores/conformance', 'test/stores/sqlite'],
+  'stores/redis/scripts.ts': ['test/stores/redis/conformance', 'test/stores/redis/failures', 'test/stores/redis/resent'],
+  'stores/redis/replicas.ts': ['test/stores/redis/failures', 'test/stores/redis/report'],
+  'stores/redis/names.ts': ['test/stores/redis/conformance', 'test/stores/redis/cluster'],
+  'stores/sqlite/records.ts': ['test/stores/conformance', 'test/stores/sqlite'],
 };
 const withOwn = new Map<string, Area>();
 

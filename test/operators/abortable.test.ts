@@ -1,7 +1,7 @@
 import { NEVER, Observable, Subject, of, range, take, throwError } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import type { ToolOutput } from '../../src/contract/output.ts';
-import { abortable } from '../../src/operators/abortable.ts';
+import { abortable } from '../../src/operators/work/abortable.ts';
 import { marbles } from '../marbles.ts';
 
 interface Run<T> {

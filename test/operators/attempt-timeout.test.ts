@@ -1,9 +1,9 @@
 import { EMPTY, NEVER, Subject, catchError, concat, defer, map, mergeMap, of, pipe, throwError, type Observable } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ToolExecutionError } from '../../src/contract/tool-error.ts';
-import { abortable } from '../../src/operators/abortable.ts';
+import { abortable } from '../../src/operators/work/abortable.ts';
 import { attemptTimeout } from '../../src/operators/attempt-timeout.ts';
-import { classify } from '../../src/policy/classify.ts';
+import { classify } from '../../src/policy/recovery/classify.ts';
 import { liveRuntime } from '../../src/runtime.ts';
 import { runtimeOn } from '../../src/testing/runtime-on.ts';
 import { marbles } from '../marbles.ts';

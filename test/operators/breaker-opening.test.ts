@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { BreakerOptions } from '../../src/contract/policy.ts';
-import { createBreaker, type Breaker } from '../../src/operators/breaker.ts';
+import { createBreaker, type Breaker } from '../../src/operators/breaker/breaker.ts';
 import { fail, handClock, permit, rejects, succeed, type HandClock } from '../support.ts';
 
 const make = (options: BreakerOptions = {}): { readonly breaker: Breaker; readonly clock: HandClock } => {

@@ -1,7 +1,7 @@
 import { Subscription, firstValueFrom, map, take } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import type { BreakerOptions } from '../../src/contract/policy.ts';
-import { createBreaker, type Breaker } from '../../src/operators/breaker.ts';
+import { createBreaker, type Breaker } from '../../src/operators/breaker/breaker.ts';
 import { runtimeOn } from '../../src/testing/runtime-on.ts';
 import { marbles } from '../marbles.ts';
 import { counting, fail, handClock, permit, succeed } from '../support.ts';

@@ -1,7 +1,7 @@
 import { EMPTY, NEVER, Observable, Subject, firstValueFrom, of, pipe, take, throwError } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { ToolExecutionError, isToolExecutionError } from '../../src/contract/tool-error.ts';
-import { createBreaker } from '../../src/operators/breaker.ts';
+import { createBreaker } from '../../src/operators/breaker/breaker.ts';
 import { circuitBreaker } from '../../src/operators/circuit-breaker.ts';
 import { runtimeOn } from '../../src/testing/runtime-on.ts';
 import { marbles } from '../marbles.ts';

@@ -1,9 +1,9 @@
 import { Observable, defer, of, pipe } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { ToolExecutionError } from '../../src/contract/tool-error.ts';
-import { abortable } from '../../src/operators/abortable.ts';
+import { abortable } from '../../src/operators/work/abortable.ts';
 import { attemptTimeout } from '../../src/operators/attempt-timeout.ts';
-import { createBreaker } from '../../src/operators/breaker.ts';
+import { createBreaker } from '../../src/operators/breaker/breaker.ts';
 import { circuitBreaker } from '../../src/operators/circuit-breaker.ts';
 import { idleTimeout } from '../../src/operators/idle-timeout.ts';
 import { retryBackoff } from '../../src/operators/retry-backoff.ts';

@@ -1,6 +1,6 @@
 import { NEVER, Subject, defer, firstValueFrom, lastValueFrom, of, pipe, takeUntil, throwError, type Observable } from 'rxjs';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { createBreaker } from '../../src/operators/breaker.ts';
+import { createBreaker } from '../../src/operators/breaker/breaker.ts';
 import { circuitBreaker } from '../../src/operators/circuit-breaker.ts';
 import { guard, type GuardOptions } from '../../src/operators/guard.ts';
 import { retryBackoff } from '../../src/operators/retry-backoff.ts';

@@ -1,6 +1,6 @@
 import { concatMap, defer, of, range, throwError, timer, type Observable } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { createRetryBudget } from '../../src/policy/retry-budget.ts';
+import { createRetryBudget } from '../../src/policy/retry/budget.ts';
 import { hedge } from '../../src/operators/hedge.ts';
 import { runtimeOn } from '../../src/testing/runtime-on.ts';
 import { marbles } from '../marbles.ts';

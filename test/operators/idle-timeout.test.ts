@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { ToolExecutionError } from '../../src/contract/tool-error.ts';
 import { attemptTimeout } from '../../src/operators/attempt-timeout.ts';
 import { idleTimeout } from '../../src/operators/idle-timeout.ts';
-import { classify } from '../../src/policy/classify.ts';
+import { classify } from '../../src/policy/recovery/classify.ts';
 import { runtimeOn } from '../../src/testing/runtime-on.ts';
 import { marbles } from '../marbles.ts';
 import { counting, handClock, transient } from '../support.ts';

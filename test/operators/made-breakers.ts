@@ -1,5 +1,5 @@
 import type { BreakerOptions } from '../../src/contract/policy.ts';
-import { createBreaker, type Breaker } from '../../src/operators/breaker.ts';
+import { createBreaker, type Breaker } from '../../src/operators/breaker/breaker.ts';
 import { fail, handClock, type HandClock } from '../support.ts';
 
 interface Made {

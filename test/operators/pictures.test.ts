@@ -1,9 +1,9 @@
 import { Observable, defer, of } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { ToolExecutionError } from '../../src/contract/tool-error.ts';
-import { abortable } from '../../src/operators/abortable.ts';
+import { abortable } from '../../src/operators/work/abortable.ts';
 import { attemptTimeout } from '../../src/operators/attempt-timeout.ts';
-import { createBreaker } from '../../src/operators/breaker.ts';
+import { createBreaker } from '../../src/operators/breaker/breaker.ts';
 import { circuitBreaker } from '../../src/operators/circuit-breaker.ts';
 import { dedupe } from '../../src/operators/dedupe.ts';
 import { guard } from '../../src/operators/guard.ts';
@@ -101,7 +101,7 @@ describe('the pictures in the docstrings are what the operators do', () => {
   it(
     'R-4.2 abortable',
     marbles((m) => {
-      const [work, result, left] = picture('src/operators/abortable.ts', ['work', 'abortable(', 'unsubscribed']);
+      const [work, result, left] = picture('src/operators/work/abortable.ts', ['work', 'abortable(', 'unsubscribed']);
       const runtime = runtimeOn(m.scheduler);
       const abortedAtMs: number[] = [];
       const abortable$ = abortable((signal) => {

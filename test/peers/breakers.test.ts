@@ -1,12 +1,12 @@
 import { NEVER, Subject, catchError, firstValueFrom, of, throwError } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { ToolExecutionError } from '../../src/contract/tool-error.ts';
-import { abortable } from '../../src/operators/abortable.ts';
+import { abortable } from '../../src/operators/work/abortable.ts';
 import { attemptTimeout } from '../../src/operators/attempt-timeout.ts';
-import { createBreaker } from '../../src/operators/breaker.ts';
+import { createBreaker } from '../../src/operators/breaker/breaker.ts';
 import { circuitBreaker } from '../../src/operators/circuit-breaker.ts';
 import { retryBackoff } from '../../src/operators/retry-backoff.ts';
-import { backoffDelayMs, retryPolicy } from '../../src/policy/backoff.ts';
+import { backoffDelayMs, retryPolicy } from '../../src/policy/retry/backoff.ts';
 import { seededRandom } from '../../src/policy/random.ts';
 import { runtimeOn } from '../../src/testing/runtime-on.ts';
 import { marbles } from '../marbles.ts';

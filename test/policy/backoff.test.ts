@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { RetryPolicy } from '../../src/contract/policy.ts';
-import { backoffDelayMs, retryPolicy } from '../../src/policy/backoff.ts';
+import { backoffDelayMs, retryPolicy } from '../../src/policy/retry/backoff.ts';
 import { RETRY_PROFILES } from '../../src/policy/profile.ts';
 import { seededRandom } from '../../src/policy/random.ts';
 

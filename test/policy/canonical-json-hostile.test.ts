@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isToolExecutionError, ToolExecutionError } from '../../src/contract/tool-error.ts';
-import { canonicalJson, type CanonicalJsonOptions } from '../../src/policy/canonical-json.ts';
+import { canonicalJson, type CanonicalJsonOptions } from '../../src/policy/key/canonical-json.ts';
 
 const refusal = (value: unknown, options?: CanonicalJsonOptions): string => {
   try {

@@ -2,7 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { canonicalJson, VOLATILE_FIELDS } from '../../src/policy/canonical-json.ts';
+import { canonicalJson, VOLATILE_FIELDS } from '../../src/policy/key/canonical-json.ts';
 
 const folder = join(import.meta.dirname, 'jcs');
 const read = (...path: string[]): string => readFileSync(join(folder, ...path), 'utf8');

@@ -1,6 +1,6 @@
 import type { DedupeFailure, DedupeRecord, DedupeRequest } from 'spillway';
 import { describe, expect, it } from 'vitest';
-import { decideClaim, type ClaimQuestion } from '../../src/policy/claim.ts';
+import { decideClaim, type ClaimQuestion } from '../../src/policy/key/claim.ts';
 
 const request: DedupeRequest = { sessionKey: 's', actorId: 'a', tenantId: 't', requestId: 'r1', paramsDigest: 'p' };
 const question: ClaimQuestion = { key: 'k', tool: 'pay', mode: 'enforced', request: { ...request, requestId: 'r2' }, neverTwice: false };

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { TOOL_ERROR_KIND_MEANINGS, type Classification, type ToolErrorKind } from '../../src/contract/error-kind.ts';
 import { ToolExecutionError } from '../../src/contract/tool-error.ts';
-import { toToolExecutionError } from '../../src/entrance/tool.ts';
-import { classify } from '../../src/policy/classify.ts';
+import { toToolExecutionError } from '../../src/errors/tool.ts';
+import { classify } from '../../src/policy/recovery/classify.ts';
 
 const TRANSIENT = [408, 429, 500, 502, 503, 504, 529];
 const PERMANENT = [400, 401, 402, 403, 404, 405, 409, 410, 413, 422];

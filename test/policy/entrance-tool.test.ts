@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { TOOL_ERROR_KIND_MEANINGS } from '../../src/contract/error-kind.ts';
 import { ToolExecutionError, isToolExecutionError } from '../../src/contract/tool-error.ts';
-import { parseRetryAfter } from '../../src/entrance/structure.ts';
-import { toToolExecutionError } from '../../src/entrance/tool.ts';
-import { classify } from '../../src/policy/classify.ts';
+import { parseRetryAfter } from '../../src/errors/structure.ts';
+import { toToolExecutionError } from '../../src/errors/tool.ts';
+import { classify } from '../../src/policy/recovery/classify.ts';
 
 const throwing = (): never => {
   throw new Error('hostile');

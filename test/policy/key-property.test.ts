@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { canonicalJson, VOLATILE_FIELDS } from '../../src/policy/canonical-json.ts';
-import { callKey, type CallKeyParts } from '../../src/policy/key.ts';
+import { canonicalJson, VOLATILE_FIELDS } from '../../src/policy/key/canonical-json.ts';
+import { callKey, type CallKeyParts } from '../../src/policy/key/call-key.ts';
 
 type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 

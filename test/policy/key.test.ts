@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { callKey, type CallKeyParts } from '../../src/policy/key.ts';
-import { hostSha256, portableSha256, sha256 } from '../../src/policy/sha256.ts';
+import { callKey, type CallKeyParts } from '../../src/policy/key/call-key.ts';
+import { hostSha256, portableSha256, sha256 } from '../../src/policy/key/sha256.ts';
 
 const base: CallKeyParts = { namespace: 'agents.tools.mail', toolName: 'send', params: { to: 'ada' }, sessionKey: 's1', actorId: 'a1', tenantId: 't1' };
 const keyOf = (change: Partial<Record<keyof CallKeyParts, unknown>> = {}): string => callKey({ ...base, ...change } as CallKeyParts).key;

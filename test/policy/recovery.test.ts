@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { FailureNotification, RecoveryCode, RecoveryDecision } from '../../src/contract/recovery.ts';
 import { ToolExecutionError } from '../../src/contract/tool-error.ts';
-import { decideRecovery } from '../../src/policy/recovery.ts';
+import { decideRecovery } from '../../src/policy/recovery/decide.ts';
 import { transient } from '../support.ts';
 
 /** A failure that may be retried in every respect. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { visible } from '../../src/policy/invisible.ts';
-import { REDACTED, TEXT_MAX, textRedactor } from '../../src/policy/redact-text.ts';
+import { visible } from '../../src/policy/redact/invisible.ts';
+import { REDACTED, TEXT_MAX, textRedactor } from '../../src/policy/redact/text.ts';
 
 const redact = textRedactor();
 

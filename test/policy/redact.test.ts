@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { createSpillway, tool, type ToolEvent, type TraceEvent } from 'spillway';
 import { virtualRuntime } from 'spillway/testing';
-import { createDiscretion, createRedactor } from '../../src/policy/redact.ts';
-import { createTrace, STAMP } from '../../src/turn/trace.ts';
+import { createDiscretion, createRedactor } from '../../src/policy/redact/values.ts';
+import { createTrace, STAMP } from '../../src/layer/trace.ts';
 
 const settled = (content: unknown, toolName = 'search'): TraceEvent => ({
   source: 'call', type: 'settled', seq: 1, atMs: 0, callId: 'c', toolName,

@@ -8,8 +8,8 @@ import { describe, it, vi } from 'vitest';
 import { mcpHttpProvider } from '../../src/providers/mcp-http.ts';
 import { mcpStdioProvider } from '../../src/providers/mcp-stdio.ts';
 import { createSpillway } from '../../src/spillway.ts';
-import { httpServer, type HttpServerOptions } from './mcp-http-server.ts';
-import type { SeenCall } from './mcp-tools.ts';
+import { httpServer, type HttpServerOptions } from './mcp/http-server.ts';
+import type { SeenCall } from './mcp/tools.ts';
 import { groupOf } from './support.ts';
 
 // Real processes and sockets on a machine that may be busy.

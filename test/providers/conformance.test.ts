@@ -6,7 +6,7 @@ import type { ToolOutput } from '../../src/contract/output.ts';
 import type { ToolContext } from '../../src/contract/tool.ts';
 import { routerProvider } from '../../src/providers/router.ts';
 import { createSpillway } from '../../src/spillway.ts';
-import { tool } from '../../src/turn/tool.ts';
+import { tool } from '../../src/layer/tool.ts';
 
 interface Seen extends BackendCall {
   state: BackendCall['state'];

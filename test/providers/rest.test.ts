@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { restProvider, type RestManifest, type RestProviderOptions, type RestToolEntry } from '../../src/providers/rest.ts';
-import { json, oneTool, restServer, type OneTool, type RestServer, type Seen } from './rest-kit.ts';
+import { json, oneTool, restServer, type OneTool, type RestServer, type Seen } from './rest/kit.ts';
 import { failure } from './support.ts';
 
 let server: RestServer;

@@ -2,7 +2,7 @@
 import { queueScheduler, scan } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { createBreaker, initialBreaker, reduceBreaker, type Breaker } from 'spillway';
-import { breakerSettings } from '../../src/policy/breaker-settings.ts';
+import { breakerSettings } from '../../src/policy/breaker/settings.ts';
 import { fail, handClock, permit, transient } from '../support.ts';
 
 const options = { failureThreshold: 1, cooldownMs: 1_000 } as const;

@@ -10,7 +10,7 @@ import { z } from 'zod';
 import { scriptedModel } from '../adapters/frameworks/ai-sdk.ts';
 import { nothingSeen } from '../adapters/frameworks/kit.ts';
 import { scriptedModel as scriptedAgentModel } from '../adapters/frameworks/openai-agents.ts';
-import { abortKind } from '../../src/entrance/abort-kind.ts';
+import { abortKind } from '../../src/errors/abort-kind.ts';
 
 /** As `AbortSignal.timeout` makes it. */
 const TIME_OVER = new DOMException('The operation was aborted due to timeout', 'TimeoutError');

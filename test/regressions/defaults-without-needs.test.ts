@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { PlanError, plan, tool, type PlanNode } from 'spillway';
-import { loadPlan } from '../../src/cli/plan-file.ts';
+import { loadPlan } from '../../src/cli/plan/file.ts';
 
 const read = tool({ name: 'read', policy: { effects: 'read' }, execute: () => 'text' });
 

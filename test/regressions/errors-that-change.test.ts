@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { TOOL_ERROR_KIND_MEANINGS } from '../../src/contract/error-kind.ts';
 import { ToolExecutionError } from '../../src/contract/tool-error.ts';
-import { toToolError, type Entrance } from '../../src/entrance/entrance.ts';
-import { toToolExecutionError } from '../../src/entrance/tool.ts';
-import { classify } from '../../src/policy/classify.ts';
+import { toToolError, type Entrance } from '../../src/errors/read-error.ts';
+import { toToolExecutionError } from '../../src/errors/tool.ts';
+import { classify } from '../../src/policy/recovery/classify.ts';
 
 /** Gives a field once, and throws when it is read again. */
 const once = (error: ToolExecutionError, field: string, value: unknown): ToolExecutionError => {

@@ -5,7 +5,7 @@ import { createSpillway } from 'spillway';
 import { describe, expect, it } from 'vitest';
 import { compileJsonSchema } from '../../src/policy/json-schema.ts';
 import { linearPattern } from '../../src/policy/pattern/linear-pattern.ts';
-import { mcpInput } from '../../src/providers/mcp-input.ts';
+import { mcpInput } from '../../src/providers/mcp/input.ts';
 import { mcpStdioProvider } from '../../src/providers/mcp-stdio.ts';
 import { readRestManifest, restProvider } from '../../src/providers/rest.ts';
 import { routerProvider } from '../../src/providers/router.ts';

@@ -5,7 +5,7 @@ import { redisConversationState } from 'spillway/gateway/conversation-redis';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { tool, type AnyTool } from 'spillway';
 import { handClock } from '../support.ts';
-import { startRedis, type RedisServer } from '../stores/redis-server.ts';
+import { startRedis, type RedisServer } from '../stores/redis/server.ts';
 import { asked, kit, mine, type Kit } from '../gateway/kit.ts';
 import { said, use } from '../gateway/upstream.ts';
 

@@ -1,8 +1,8 @@
 // Was: a key's rate was got round by sending the key twice, beside a made-up one, or to another spelling of the path, and 10,000 made-up keys pushed a bucket out. Now: none of it.
 import { request } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
-import { TurnGate } from '../../src/gateway/anthropic-limits.ts';
-import { conversationPath } from '../../src/gateway/anthropic-path.ts';
+import { TurnGate } from '../../src/gateway/wire/limits.ts';
+import { conversationPath } from '../../src/gateway/wire/path.ts';
 import { asked, kit, mine, type Kit } from '../gateway/kit.ts';
 import { use } from '../gateway/upstream.ts';
 import { handClock } from '../support.ts';

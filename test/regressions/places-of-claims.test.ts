@@ -4,9 +4,9 @@ import { createSpillway, tool, type TraceEvent } from 'spillway';
 import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime } from 'spillway/testing';
 import { describe, expect, it } from 'vitest';
-import { Deadlines, type Deadline } from '../../src/stores/memory-deadlines.ts';
+import { Deadlines, type Deadline } from '../../src/stores/memory/deadlines.ts';
 import { seededRandom } from '../../src/policy/random.ts';
-import { claimOf, own } from '../../src/testing/store-conformance-check.ts';
+import { claimOf, own } from '../../src/testing/store-conformance/check.ts';
 import { asked } from '../spec/tr-02-stores.ts';
 
 const LEASE_MS = 10_000;

@@ -1,7 +1,7 @@
 // Was: `Retry-After: try 60` was a date of the past, so retried at once. Now: one of three forms of a date, seconds, or a refusal.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseRetryAfter } from '../../src/entrance/structure.ts';
+import { parseRetryAfter } from '../../src/errors/structure.ts';
 
 const NOW_MS = Date.UTC(1994, 10, 6, 8, 49, 0);
 const wallNow = (): number => NOW_MS;

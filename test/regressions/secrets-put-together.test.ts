@@ -15,12 +15,12 @@ import { prometheusSink } from 'spillway/sinks/prometheus';
 import { toolMetrics } from 'spillway/sinks/tool-metrics';
 import { toTurnTrace } from 'spillway/sinks/turn-trace';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventLine } from '../../src/cli/event-line.ts';
-import { nodeTable, sentence } from '../../src/cli/report.ts';
-import { styleOf } from '../../src/cli/terminal.ts';
+import { eventLine } from '../../src/cli/show/event-line.ts';
+import { nodeTable, sentence } from '../../src/cli/show/report.ts';
+import { styleOf } from '../../src/cli/show/terminal.ts';
 import { adminHandler } from '../../src/gateway/admin.ts';
-import { visible } from '../../src/policy/invisible.ts';
-import { textRedactor } from '../../src/policy/redact-text.ts';
+import { visible } from '../../src/policy/redact/invisible.ts';
+import { textRedactor } from '../../src/policy/redact/text.ts';
 import { recorder } from '../sinks/otel-kit.ts';
 
 const [HEAD, TAIL] = ['ghp_A1b2C3d4E5', 'f6G7h8J9k0L1m2'];

@@ -1,6 +1,6 @@
 // Was: a million characters that each begin a terminal's text took 2 s of the process. Now: a beginning ends the text before it, as in terminals.
 import { describe, expect, it } from 'vitest';
-import { visible } from '../../src/policy/invisible.ts';
+import { visible } from '../../src/policy/redact/invisible.ts';
 
 const BEGINNINGS = ['\u0090', '\u0098', '\u009d', '\u009e', '\u009f', '\u009dx'];
 

@@ -3,8 +3,8 @@ import { performance } from 'node:perf_hooks';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ToolExecutionError, createSpillway, tool, type BreakerOptions, type Spillway } from 'spillway';
 import { redisStore } from 'spillway/stores/redis';
-import { CLIENTS, at, type TestClient } from '../stores/redis-clients.ts';
-import { startRedis, type RedisServer } from '../stores/redis-server.ts';
+import { CLIENTS, at, type TestClient } from '../stores/redis/clients.ts';
+import { startRedis, type RedisServer } from '../stores/redis/server.ts';
 
 /** What is waited for here comes within this, however busy the machine is. */
 const SOON = { timeout: 20_000, interval: 10 } as const;

@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { createSpillway, tool, type DedupeStore, type TraceEvent } from 'spillway';
 import { sqliteStore } from 'spillway/stores/sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { LONG_MS, claimOf, finish, found, own, refused } from '../../src/testing/store-conformance-check.ts';
+import { LONG_MS, claimOf, finish, found, own, refused } from '../../src/testing/store-conformance/check.ts';
 import { asked } from '../spec/tr-02-stores.ts';
 
 let folder: string;

@@ -1,8 +1,8 @@
 // Was: a 400 whose cause carried ETIMEDOUT was a timeout, and retried. Now: the outermost structured status or code decides.
 import { describe, expect, it } from 'vitest';
-import { toToolError, type Entrance } from '../../src/entrance/entrance.ts';
-import { classify } from '../../src/policy/classify.ts';
-import { aws, error } from '../entrance/thrown.ts';
+import { toToolError, type Entrance } from '../../src/errors/read-error.ts';
+import { classify } from '../../src/policy/recovery/classify.ts';
+import { aws, error } from '../errors/thrown.ts';
 
 const PLACES: readonly Entrance[] = ['llm', 'mcp', 'http', 'node', 'tool'];
 const because = (cause: object, fields: object): Error => Object.assign(new Error('Bad request', { cause }), fields);

@@ -1,7 +1,7 @@
 // Was: names of a server's tools and keys of a plan file reached the terminal as they were, whole. Now: printable characters only, cut to a line.
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { messageLines } from '../../src/cli/text.ts';
+import { messageLines } from '../../src/cli/show/text.ts';
 import { ndjsonLine } from '../../src/sinks/ndjson.ts';
 import { folder, spillway } from '../cli/support.ts';
 

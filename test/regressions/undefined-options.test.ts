@@ -1,16 +1,16 @@
 // Was: `undefined` threw in retryBackoff and createBreaker, and hid a layer's default. Now: it takes the default everywhere.
 import { describe, expect, it } from 'vitest';
-import { agentLimits } from '../../src/agent/limits.ts';
+import { agentLimits } from '../../src/agent/loop/limits.ts';
 import { memoryStore } from '../../src/stores/memory.ts';
 import { attemptTimeout } from '../../src/operators/attempt-timeout.ts';
-import { createBreaker } from '../../src/operators/breaker.ts';
+import { createBreaker } from '../../src/operators/breaker/breaker.ts';
 import { dedupe } from '../../src/operators/dedupe.ts';
 import { guard } from '../../src/operators/guard.ts';
 import { hedge } from '../../src/operators/hedge.ts';
 import { retryBackoff } from '../../src/operators/retry-backoff.ts';
-import { retryPolicy } from '../../src/policy/backoff.ts';
-import { breakerSettings } from '../../src/policy/breaker-settings.ts';
-import { createRetryBudget } from '../../src/policy/retry-budget.ts';
+import { retryPolicy } from '../../src/policy/retry/backoff.ts';
+import { breakerSettings } from '../../src/policy/breaker/settings.ts';
+import { createRetryBudget } from '../../src/policy/retry/budget.ts';
 import { createSpillway } from '../../src/spillway.ts';
 
 /** What a caller without exact optional types passes on, as the type that is asked for. */

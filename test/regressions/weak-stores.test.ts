@@ -4,8 +4,8 @@ import { memoryStore } from 'spillway/stores/memory';
 import { redisStore } from 'spillway/stores/redis';
 import { virtualRuntime } from 'spillway/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { CLIENTS, at } from '../stores/redis-clients.ts';
-import { startRedis } from '../stores/redis-server.ts';
+import { CLIENTS, at } from '../stores/redis/clients.ts';
+import { startRedis } from '../stores/redis/server.ts';
 import { asked } from '../spec/tr-02-stores.ts';
 
 const [, connect] = CLIENTS[0] ?? [];

@@ -12,7 +12,7 @@ import {
 import { scriptedModel } from 'spillway/agent/scripted';
 import { begun, ran, resultOf, typed } from '../agent/kit.ts';
 import { marbles } from '../marbles.ts';
-import { World, answers, fails, hangs, once, type Scripted } from '../turn/kit.ts';
+import { World, answers, fails, hangs, once, type Scripted } from '../call/kit.ts';
 
 /** What is left in a store: JSON, and nothing that came after the crash. */
 const stored = <T>(events: readonly T[]): T[] => JSON.parse(JSON.stringify(events)) as T[];

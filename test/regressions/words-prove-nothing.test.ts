@@ -3,12 +3,12 @@ import { firstValueFrom } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { ToolExecutionError } from '../../src/contract/tool-error.ts';
 import { createSpillway } from '../../src/spillway.ts';
-import { toToolError } from '../../src/entrance/entrance.ts';
-import { abortable } from '../../src/operators/abortable.ts';
-import { createBreaker, type Breaker } from '../../src/operators/breaker.ts';
+import { toToolError } from '../../src/errors/read-error.ts';
+import { abortable } from '../../src/operators/work/abortable.ts';
+import { createBreaker, type Breaker } from '../../src/operators/breaker/breaker.ts';
 import { circuitBreaker } from '../../src/operators/circuit-breaker.ts';
-import { breakerOutcome } from '../../src/policy/breaker-outcome.ts';
-import { classify } from '../../src/policy/classify.ts';
+import { breakerOutcome } from '../../src/policy/breaker/outcome.ts';
+import { classify } from '../../src/policy/recovery/classify.ts';
 import { handClock } from '../support.ts';
 
 const fails = async (breaker: Breaker, thrown: unknown): Promise<unknown> =>

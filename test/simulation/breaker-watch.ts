@@ -1,8 +1,8 @@
 import type { BreakerStateName } from '../../src/contract/breaker-state.ts';
 import type { LayerEvent } from '../../src/contract/event.ts';
-import type { Breaker } from '../../src/operators/breaker.ts';
-import { breakerSettings, type BreakerSettings } from '../../src/policy/breaker-settings.ts';
-import { initialBreaker, reduceBreaker, type BreakerInput } from '../../src/policy/breaker.ts';
+import type { Breaker } from '../../src/operators/breaker/breaker.ts';
+import { breakerSettings, type BreakerSettings } from '../../src/policy/breaker/settings.ts';
+import { initialBreaker, reduceBreaker, type BreakerInput } from '../../src/policy/breaker/reducer.ts';
 import type { Findings } from './findings.ts';
 
 /** An attempt as a breaker sees it. */

@@ -1,6 +1,6 @@
 import { Observable, type Subscription } from 'rxjs';
 import { hedge, type HedgePolicy } from '../../src/operators/hedge.ts';
-import { createRetryBudget, type RetryBudget } from '../../src/policy/retry-budget.ts';
+import { createRetryBudget, type RetryBudget } from '../../src/policy/retry/budget.ts';
 import { Dice } from './dice.ts';
 import type { Outcome } from './simulate.ts';
 import { SideWorld } from './side-world.ts';

@@ -1,6 +1,6 @@
 import { delay, of } from 'rxjs';
-import { decideRecovery } from '../../src/policy/recovery.ts';
-import type { ErrorHandler } from '../../src/turn/error-handler.ts';
+import { decideRecovery } from '../../src/policy/recovery/decide.ts';
+import type { ErrorHandler } from '../../src/layer/error-handler.ts';
 import { Dice } from './dice.ts';
 import { fires } from './faults.ts';
 import { hostDecision } from './host-decision.ts';

@@ -1,7 +1,7 @@
 import type { ToolEvent, TraceEvent } from '../../src/contract/event.ts';
 import type { GuidanceRule, RecoveryStrategy } from '../../src/contract/recovery.ts';
 import { ToolExecutionError } from '../../src/contract/tool-error.ts';
-import { createExperience } from '../../src/policy/experience.ts';
+import { createExperience } from '../../src/policy/recovery/experience.ts';
 import { createSpillway } from '../../src/spillway.ts';
 import { scriptedTool } from '../../src/testing/scripted-tool.ts';
 import { Dice } from './dice.ts';

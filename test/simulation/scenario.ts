@@ -1,4 +1,4 @@
-import { breakerSettings, type BreakerSettings } from '../../src/policy/breaker-settings.ts';
+import { breakerSettings, type BreakerSettings } from '../../src/policy/breaker/settings.ts';
 import type { BreakerOptions, Effects, RetryBudgetOptions, RetryPolicy, ToolPolicy } from '../../src/contract/policy.ts';
 import { Dice } from './dice.ts';
 import { drawFaults, fires, type Faults } from './faults.ts';

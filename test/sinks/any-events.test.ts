@@ -8,8 +8,8 @@ import { pinoSink } from 'spillway/sinks/pino';
 import { prometheusSink } from 'spillway/sinks/prometheus';
 import { toolMetrics } from 'spillway/sinks/tool-metrics';
 import { toTurnTrace } from 'spillway/sinks/turn-trace';
-import { createRedactor } from '../../src/policy/redact.ts';
-import { eventLine } from '../../src/cli/event-line.ts';
+import { createRedactor } from '../../src/policy/redact/values.ts';
+import { eventLine } from '../../src/cli/show/event-line.ts';
 import { recorder } from './otel-kit.ts';
 
 const error = { kind: 'timeout', message: 'late', code: 'ETIMEDOUT' };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { DedupeStep, ToolEvent, TraceEvent } from 'spillway';
 import { toTurnTrace } from 'spillway/sinks/turn-trace';
-import { eventLine } from '../../src/cli/event-line.ts';
+import { eventLine } from '../../src/cli/show/event-line.ts';
 
 const header = { source: 'call', seq: 1, atMs: 0, callId: 'c', toolName: 'book' } as const;
 const dedupe = (step: DedupeStep, more: object = {}): ToolEvent => ({ ...header, type: 'dedupe', step, keyFingerprint: 'f00d', ...more });

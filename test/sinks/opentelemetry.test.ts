@@ -4,7 +4,7 @@ import { InMemoryMetricExporter, AggregationTemporality, MeterProvider, Periodic
 import { TracerProvider } from '@opentelemetry/sdk-trace';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openTelemetrySink } from 'spillway/sinks/opentelemetry';
-import { fromTraceparent, toTraceparent } from '../../src/sinks/opentelemetry-api.ts';
+import { fromTraceparent, toTraceparent } from '../../src/sinks/opentelemetry/api.ts';
 import { contextManager, logRecorder, recorder, type Sdk, type SeenMetric } from './otel-kit.ts';
 import { otelNamesSuite } from './otel-names-suite.ts';
 import { otelSuite } from './otel-suite.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Dice } from '../simulation/dice.ts';
-import type { RedisServer } from '../stores/redis-server.ts';
+import type { RedisServer } from '../stores/redis/server.ts';
 import type { Span } from './checker.ts';
 import type { Proxy } from './proxy.ts';
 import type { Workers } from './workers.ts';

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { DedupeStore } from '../../src/contract/store.ts';
 import { memoryStore } from '../../src/stores/memory.ts';
-import { claimOf } from '../../src/testing/store-conformance-check.ts';
+import { claimOf } from '../../src/testing/store-conformance/check.ts';
 import { checkLedger, type Observed } from './checker.ts';
 import { openLedger, readLedger, type Entry, type Note } from './ledger.ts';
 import { startProxy } from './proxy.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Dice } from '../simulation/dice.ts';
-import { startRedis } from '../stores/redis-server.ts';
+import { startRedis } from '../stores/redis/server.ts';
 import { checkLedger, type Verdict } from './checker.ts';
 import { startFaults, type Faults } from './faults.ts';
 import { readLedger } from './ledger.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createSpillway, tool } from '../../src/index.ts';
 import { redisStore } from '../../src/stores/redis.ts';
-import { CLIENTS, type Connect, type TestClient } from '../stores/redis-clients.ts';
+import { CLIENTS, type Connect, type TestClient } from '../stores/redis/clients.ts';
 import { Dice } from '../simulation/dice.ts';
 import { openLedger } from './ledger.ts';
 import { recordedStore, type Plant } from './recorded-store.ts';

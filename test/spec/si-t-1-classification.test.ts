@@ -1,7 +1,7 @@
 import { classify, type Classification, type ClassificationOverrides } from 'spillway';
 import { describe, expect, it } from 'vitest';
 import { marbles } from '../marbles.ts';
-import { World, answers, fails, noBackoff } from '../turn/kit.ts';
+import { World, answers, fails, noBackoff } from '../call/kit.ts';
 
 interface Condition {
   readonly id: string;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { marbles } from '../marbles.ts';
 import { transient } from '../support.ts';
-import { World, answers, fails, noBackoff, typed } from '../turn/kit.ts';
+import { World, answers, fails, noBackoff, typed } from '../call/kit.ts';
 
 /** Between one start and the next. */
 const gaps = (starts: readonly number[]): number[] => starts.slice(1).map((at, i) => at - (starts[i] ?? NaN));

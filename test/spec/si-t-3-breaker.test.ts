@@ -2,7 +2,7 @@ import { ToolExecutionError, type Spillway, type ToolPolicy, type ToolResultEnve
 import { describe, expect, it } from 'vitest';
 import { marbles } from '../marbles.ts';
 import { transient } from '../support.ts';
-import { World, answers, fails, messages, once, resultOf, type Step } from '../turn/kit.ts';
+import { World, answers, fails, messages, once, resultOf, type Step } from '../call/kit.ts';
 
 const COOLDOWN_MS = 30_000;
 /** One attempt a call, so that a call is one outcome; `successThreshold` 1 as section 14 says. */

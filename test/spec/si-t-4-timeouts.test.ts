@@ -2,7 +2,7 @@ import { classify, plan, ToolExecutionError } from 'spillway';
 import { describe, expect, it } from 'vitest';
 import { toTurnTrace } from '../../src/sinks/turn-trace.ts';
 import { marbles } from '../marbles.ts';
-import { World, answers, hangs, noJitter, states, typed } from '../turn/kit.ts';
+import { World, answers, hangs, noJitter, states, typed } from '../call/kit.ts';
 
 /** Section 14: with the interactive total of 2 s a timeout of 30 s is never retried. */
 const policy = { timeoutMs: 30_000, retry: { ...noJitter, maxTotalTimeMs: 120_000 } } as const;

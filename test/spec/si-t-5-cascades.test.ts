@@ -2,7 +2,7 @@ import { plan, type PlanNode } from 'spillway';
 import { describe, expect, it } from 'vitest';
 import { toTurnTrace } from '../../src/sinks/turn-trace.ts';
 import { marbles } from '../marbles.ts';
-import { World, answers, fails, nodeOf, states, type Scripted } from '../turn/kit.ts';
+import { World, answers, fails, nodeOf, states, type Scripted } from '../call/kit.ts';
 
 const failing = fails(10, new Error('Invalid airport code: XYZ'));
 const NAMES = ['compare_prices', 'create_itinerary', 'hotel_search', 'activity_search'];

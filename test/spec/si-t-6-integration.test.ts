@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { toTurnTrace } from '../../src/sinks/turn-trace.ts';
 import { marbles } from '../marbles.ts';
 import { transient } from '../support.ts';
-import { World, answers, fails, hangs, noBackoff, noJitter, states, typed } from '../turn/kit.ts';
+import { World, answers, fails, hangs, noBackoff, noJitter, states, typed } from '../call/kit.ts';
 
 const timedOut = new ToolExecutionError('timeout', 'Tool timeout after 1s', { uncertain: true });
 const notification: FailureNotification = {

@@ -2,7 +2,7 @@ import { ToolExecutionError, plan } from 'spillway';
 import { describe, expect, it } from 'vitest';
 import { marbles } from '../marbles.ts';
 import { transient } from '../support.ts';
-import { World, answers, fails, hangs, noBackoff, noJitter, nodeOf, once, resultOf, states, typed } from '../turn/kit.ts';
+import { World, answers, fails, hangs, noBackoff, noJitter, nodeOf, once, resultOf, states, typed } from '../call/kit.ts';
 
 /** Section 14: 7.3 and 7.4 have no backoff, and 120,000 in all. */
 const retry = { ...noBackoff, maxTotalTimeMs: 120_000 } as const;

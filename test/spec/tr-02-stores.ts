@@ -6,8 +6,8 @@ import { createSpillway, tool, type DedupeRecord, type DedupeStore, type Spillwa
 import { memoryStore } from 'spillway/stores/memory';
 import { redisStore } from 'spillway/stores/redis';
 import { sqliteStore } from 'spillway/stores/sqlite';
-import { CLIENTS, at } from '../stores/redis-clients.ts';
-import { startRedis, type RedisServer } from '../stores/redis-server.ts';
+import { CLIENTS, at } from '../stores/redis/clients.ts';
+import { startRedis, type RedisServer } from '../stores/redis/server.ts';
 
 /** A store, empty at first, as several processes see it. */
 export interface Place {

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createSpillway, tool, type DedupeStore, type ToolCallEnvelope } from '../../src/index.ts';
 import { redisStore } from '../../src/stores/redis.ts';
 import { sqliteStore } from '../../src/stores/sqlite.ts';
-import { CLIENTS } from '../stores/redis-clients.ts';
+import { CLIENTS } from '../stores/redis/clients.ts';
 
 /** What a process that may die is told on its command line: it makes one call and tells its result over IPC. */
 export interface WorkerTask {

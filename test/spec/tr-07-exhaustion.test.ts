@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ToolPolicy, ToolResultEnvelope } from 'spillway';
 import { marbles } from '../marbles.ts';
-import { World, envelope, fails, typed } from '../turn/kit.ts';
+import { World, envelope, fails, typed } from '../call/kit.ts';
 
 const down = Object.assign(new Error('unavailable'), { status: 503 });
 const request = (maxAttempts: number, maxElapsedMs: number) => envelope('t', { transport: { dedupeMode: 'disabled', retryBudget: { maxAttempts, maxElapsedMs } } });

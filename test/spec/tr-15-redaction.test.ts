@@ -15,7 +15,7 @@ import { pinoSink } from 'spillway/sinks/pino';
 import { prometheusSink } from 'spillway/sinks/prometheus';
 import { toolMetrics } from 'spillway/sinks/tool-metrics';
 import { toTurnTrace } from 'spillway/sinks/turn-trace';
-import { eventLine } from '../../src/cli/event-line.ts';
+import { eventLine } from '../../src/cli/show/event-line.ts';
 import { ndjsonLine } from '../../src/sinks/ndjson.ts';
 import { recorder } from '../sinks/otel-kit.ts';
 

@@ -7,8 +7,8 @@ import { sqliteStore, type SqliteStoreOptions } from 'spillway/stores/sqlite';
 import { virtualRuntime } from 'spillway/testing';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { DedupeStore } from '../../src/contract/store.ts';
-import { loadSqlite } from '../../src/stores/sqlite-file.ts';
-import { claimOf, found, finish, own, refused } from '../../src/testing/store-conformance-check.ts';
+import { loadSqlite } from '../../src/stores/sqlite/file.ts';
+import { claimOf, found, finish, own, refused } from '../../src/testing/store-conformance/check.ts';
 
 let folder: string;
 let path: string;

@@ -2,7 +2,7 @@ import { defer, isObservable, map, of, type Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { describe, expect, it } from 'vitest';
 import type { Tool, ToolContext } from '../../src/contract/tool.ts';
-import { toToolExecutionError } from '../../src/entrance/tool.ts';
+import { toToolExecutionError } from '../../src/errors/tool.ts';
 import { retryBackoff } from '../../src/operators/retry-backoff.ts';
 import { withFaults, type FaultOptions } from '../../src/testing/faults.ts';
 import { runtimeOn } from '../../src/testing/runtime-on.ts';

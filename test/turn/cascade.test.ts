@@ -2,7 +2,7 @@ import { plan, type PlanNode, type TurnResult } from 'spillway';
 import { describe, expect, it } from 'vitest';
 import { marbles } from '../marbles.ts';
 import { permanent } from '../support.ts';
-import { World, answers, fails, messages, nodeOf, states, typed, type Scripted } from './kit.ts';
+import { World, answers, fails, messages, nodeOf, states, typed, type Scripted } from '../call/kit.ts';
 
 /** `bad` fails for good, `good` answers its node's input. */
 const tools = (world: World): readonly Scripted[] => [world.scripted('bad', [fails(5, permanent)]), world.scripted('good', [answers(5, 'value')])];

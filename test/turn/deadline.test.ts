@@ -4,7 +4,7 @@ import { runtimeOn } from 'spillway/testing';
 import { describe, expect, it } from 'vitest';
 import { marbles } from '../marbles.ts';
 import { counting, handClock, transient } from '../support.ts';
-import { World, answers, fails, hangs, noBackoff, noJitter, nodeOf, once, stallingClock, states, traceFaults, turnResultOf, typed, type Step } from './kit.ts';
+import { World, answers, fails, hangs, noBackoff, noJitter, nodeOf, once, stallingClock, states, traceFaults, turnResultOf, typed, type Step } from '../call/kit.ts';
 
 const patient = { timeoutMs: 400_000 } as const;
 

@@ -3,7 +3,7 @@ import { PlanError, createSpillway, plan, tool, type Plan, type PlanNode, type T
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import { z } from 'zod';
 import { marbles } from '../marbles.ts';
-import { World, answers, states } from './kit.ts';
+import { World, answers, states } from '../call/kit.ts';
 
 const a = tool({ name: 'a', input: z.object({ city: z.string() }), execute: ({ city }) => Promise.resolve({ price: city.length }) });
 const b = tool({ name: 'b', execute: (input: { readonly total: number }) => `${input.total}` });

@@ -1,7 +1,7 @@
 import { EMPTY, Observable, Subscription, concatMap, defer, dematerialize, finalize, map, materialize, of, startWith, switchAll, switchMap, throwError, type ObservableNotification } from 'rxjs';
 import type { DedupeClaim, DedupeOutcome, DedupeReading } from '../../contract/store.ts';
 import type { ToolExecutionError } from '../../contract/tool-error.ts';
-import { held } from '../held.ts';
+import { held } from '../work/held.ts';
 import { acquireKey, type KeyTerms, type TellKeyStep } from './key-acquisition.ts';
 import type { Lease } from './lease.ts';
 import type { Recording } from './outcome-record.ts';

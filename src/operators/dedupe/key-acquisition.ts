@@ -2,8 +2,8 @@ import { EMPTY, NEVER, Observable, catchError, defer, finalize, merge, mergeMap,
 import type { DedupeStep } from '../../contract/event.ts';
 import type { DedupeClaim, DedupeReading, DedupeStore } from '../../contract/store.ts';
 import { ToolExecutionError } from '../../contract/tool-error.ts';
-import { decideClaim, type ClaimDecision, type DedupeMode } from '../../policy/claim.ts';
-import { ask } from '../ask.ts';
+import { decideClaim, type ClaimDecision, type DedupeMode } from '../../policy/key/claim.ts';
+import { ask } from './ask.ts';
 import { Lease, type LeaseTerms } from './lease.ts';
 
 /** Between two looks at a record that another holds: at first, and at most. Notifications of the store come before that. */

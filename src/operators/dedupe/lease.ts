@@ -2,8 +2,8 @@ import { AsyncSubject, Observable, Subscription, defer, finalize, map, merge, no
 import type { Runtime } from '../../contract/runtime.ts';
 import type { Awaitable, DedupeOutcome, DedupeRecord, DedupeStore } from '../../contract/store.ts';
 import { ToolExecutionError } from '../../contract/tool-error.ts';
-import { ask } from '../ask.ts';
-import { expireAfter, expiry, type Expiry } from '../expiry.ts';
+import { ask } from './ask.ts';
+import { expireAfter, expiry, type Expiry } from '../timing/expiry.ts';
 import { UNRECORDED, outcomeWritten, type Recorded } from './outcome-record.ts';
 
 /** A renewal is asked for every third of a lease, so that two may fail; sooner where less is left. */

@@ -2,7 +2,7 @@ import { catchError, defer, map, of, retry, switchMap, tap, throwError, type Obs
 import type { Runtime } from '../../contract/runtime.ts';
 import type { DedupeOutcome, DedupeRecord, DedupeStore } from '../../contract/store.ts';
 import type { ToolExecutionError } from '../../contract/tool-error.ts';
-import { ask } from '../ask.ts';
+import { ask } from './ask.ts';
 
 /** Between two tries to have an outcome recorded. */
 const RECORD_RETRY_MS = 100;

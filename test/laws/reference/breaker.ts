@@ -14,9 +14,9 @@ import {
 import type { BreakerStateName } from '../../../src/contract/breaker-state.ts';
 import type { BreakerOptions } from '../../../src/contract/policy.ts';
 import type { Runtime } from '../../../src/contract/runtime.ts';
-import { breakerSettings } from '../../../src/policy/breaker-settings.ts';
-import { advanceBreaker, breakerDueMs, decideBreaker, initialBreaker } from '../../../src/policy/breaker.ts';
-import type { BreakerInput, BreakerMemory, Permit } from '../../../src/policy/breaker.ts';
+import { breakerSettings } from '../../../src/policy/breaker/settings.ts';
+import { advanceBreaker, breakerDueMs, decideBreaker, initialBreaker } from '../../../src/policy/breaker/reducer.ts';
+import type { BreakerInput, BreakerMemory, Permit } from '../../../src/policy/breaker/reducer.ts';
 
 export interface Breaker {
   readonly tell: (input: BreakerInput) => Permit | undefined;

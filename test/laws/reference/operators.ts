@@ -1,6 +1,6 @@
 import { EMPTY, Observable, concat, concatMap, defer, takeUntil, tap, throwError } from 'rxjs';
 import type { Runtime } from '../../../src/contract/runtime.ts';
-import type { BreakerOutcome } from '../../../src/policy/breaker.ts';
+import type { BreakerOutcome } from '../../../src/policy/breaker/reducer.ts';
 import type { Breaker } from './breaker.ts';
 
 /** What an error means by sections 1 to 3 of the specification. Who makes the errors knows it; no reference reads one. */

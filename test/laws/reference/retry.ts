@@ -1,7 +1,7 @@
 import { defer, retry, switchMap, throwError, type Observable } from 'rxjs';
 import type { RetryPolicy } from '../../../src/contract/policy.ts';
 import type { Runtime } from '../../../src/contract/runtime.ts';
-import { backoffDelayMs, retryPolicy } from '../../../src/policy/backoff.ts';
+import { backoffDelayMs, retryPolicy } from '../../../src/policy/retry/backoff.ts';
 import type { Operator, Read } from './operators.ts';
 
 /** What of a call bears on its retries. */

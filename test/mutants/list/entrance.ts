@@ -3,11 +3,11 @@ import type { MutatedFile } from '../mutant.ts';
 /** Where errors enter. Written from the source alone, before looking which tests there are. */
 export const ENTRANCE: readonly MutatedFile[] = [
   {
-    file: 'entrance/class.ts',
+    file: 'errors/class.ts',
     mutants: [['R-1.3 an exhausted quota is permanent, also with a 429', "if (sense === 'quota_exhausted') return of('permanent', 'code', `${code}`);", '']],
   },
   {
-    file: 'entrance/status.ts',
+    file: 'errors/status.ts',
     mutants: [
       ['R-1.3 408 is transient', 'new Set([408, 429, 500,', 'new Set([429, 500,'],
       ['R-1.3 504 is a timeout', 'status === 408 || status === 504', 'status === 408'],
@@ -15,7 +15,7 @@ export const ENTRANCE: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'entrance/sense.ts',
+    file: 'errors/text/sense.ts',
     mutants: [
       ['R-1.1 a connection refused did not execute', "unreachable: { kind: 'transport_error', options: { executed: false } }", "unreachable: { kind: 'transport_error', options: {} }"],
       ['R-1.2 a connection lost in mid-call is uncertain', "lost: { kind: 'transport_error', options: { uncertain: true } }", "lost: { kind: 'transport_error', options: {} }"],
@@ -23,7 +23,7 @@ export const ENTRANCE: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'entrance/structure.ts',
+    file: 'errors/structure.ts',
     mutants: [
       ['R-2.4 retry-after-ms is milliseconds', 'return Number(text) * unitMs;', 'return Number(text) * 1000;'],
       ['R-2.4 a date in the past is a wait that is over', 'Math.max(0, parseHttpDate(text, nowMs) - nowMs)', 'parseHttpDate(text, nowMs) - nowMs'],
@@ -37,11 +37,11 @@ export const ENTRANCE: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'entrance/reading.ts',
+    file: 'errors/reading.ts',
     mutants: [['R-12.1 an abort behind an error is how a time-out was made', "sense === 'canceled' && depth > 0", "sense === 'canceled' && depth > 99"]],
   },
   {
-    file: 'entrance/mcp.ts',
+    file: 'errors/mcp.ts',
     mutants: [
       ["R-12.1 MCP: -32001 is a client's timeout", "['-32001', timedOut]", "['-32001', lostMidCall]"],
       ['R-1.2 MCP: an output that failed its schema is uncertain', "options: { classification: 'permanent', uncertain: true } };", "options: { classification: 'permanent' } };"],
@@ -49,7 +49,7 @@ export const ENTRANCE: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'entrance/llm.ts',
+    file: 'errors/llm.ts',
     mutants: [["R-12.1 a model's 5xx is the network's", "status >= 500) return 'network_error';", "status >= 500) return 'model_error';"]],
   },
 ];

@@ -3,14 +3,14 @@ import type { MutatedFile } from '../mutant.ts';
 /** The gateway. Written from the source alone, before looking which tests there are. */
 export const GATEWAY: readonly MutatedFile[] = [
   {
-    file: 'gateway/anthropic-limits.ts',
+    file: 'gateway/wire/limits.ts',
     mutants: [
       ['a drain that is over leaves no timer', 'deadline.cancel();', ''],
       ['so many turns at a time and no more', 'this.running < this.#maxTurns', 'this.running <= this.#maxTurns'],
     ],
   },
   {
-    file: 'gateway/anthropic-rate.ts',
+    file: 'gateway/wire/rate.ts',
     mutants: [
       ['a rate bucket is full at its brim', 'requests : Math.min(requests, bucket.left +', 'requests : (bucket.left +'],
       [
@@ -21,14 +21,14 @@ export const GATEWAY: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'gateway/conversation-memory.ts',
+    file: 'gateway/conversation/memory.ts',
     mutants: [
       ['R-13.6 a record that has expired is not found', 'entry !== undefined && entry.expiresAtMs > nowMs', 'entry !== undefined'],
       ['what was dropped is not counted', 'chars -= kept.get(key)?.chars ?? 0;', ''],
     ],
   },
   {
-    file: 'gateway/anthropic-restore.ts',
+    file: 'gateway/anthropic/restore.ts',
     mutants: [
       ['a request that is sent again over the edge of a window is known', 'key(window), key(window - 1)]', 'key(window), key(window)]'],
       ['a record of other calls is not about this message', 'a.length === b.length && a.every(', 'a.every('],
@@ -36,14 +36,14 @@ export const GATEWAY: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'gateway/admin-guard.ts',
+    file: 'gateway/admin/guard.ts',
     mutants: [
       ['a request with a strange Host is refused', '!isOurs(addressed) || !isOurs(host)', '!isOurs(addressed)'],
       ['a strange page may not ask', 'origin !== null && !origins.has(origin) && !isOwnPage(origin, host)', "origin === 'null'"],
     ],
   },
   {
-    file: 'gateway/anthropic-headers.ts',
+    file: 'gateway/wire/headers.ts',
     mutants: [['headers that the connection lists do not go on', 'listed === null ? HOP_BY_HOP', 'true ? HOP_BY_HOP']],
   },
 ];

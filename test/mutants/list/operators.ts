@@ -12,7 +12,7 @@ export const OPERATORS: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'operators/expiry.ts',
+    file: 'operators/timing/expiry.ts',
     mutants: [
       ['R-4.1 a deadline set out of order is kept to the millisecond', 'this.#tail.dueMs - startedAtMs - this.ms < 1)', 'this.#tail.dueMs - startedAtMs - this.ms < 1000)'],
       ['R-4.6 on a real event loop a deadline waits for answers behind a stall', 'runtime.soon === undefined ? 0 : 1', 'runtime.soon === undefined ? 0 : 0'],
@@ -33,7 +33,7 @@ export const OPERATORS: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'operators/breaker.ts',
+    file: 'operators/breaker/breaker.ts',
     mutants: [['R-3.6 a permit ends once', 'if (this.#ended) return;', '']],
   },
   {
@@ -41,11 +41,11 @@ export const OPERATORS: readonly MutatedFile[] = [
     mutants: [['R-3.6 who leaves after a value has had an answer', "if (standing === 'answered') permit.success();\n        else if (standing === 'silent') permit", "if (standing !== 'settled') permit"]],
   },
   {
-    file: 'operators/limited-by.ts',
+    file: 'operators/timing/limited-by.ts',
     mutants: [['R-4.6 a limit is armed once its source has started', 'arm = () => limit$.subscribe(limit);', 'limit$.subscribe(limit);']],
   },
   {
-    file: 'operators/paced.ts',
+    file: 'operators/timing/paced.ts',
     mutants: [['what comes while the event loop has its turn waits as well', 'if (busy || pause !== undefined) return;', 'if (busy) return;']],
   },
 ];

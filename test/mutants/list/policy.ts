@@ -3,7 +3,7 @@ import type { MutatedFile } from '../mutant.ts';
 /** The pure decisions. Written from the source alone, before looking which tests there are. */
 export const POLICY: readonly MutatedFile[] = [
   {
-    file: 'policy/backoff.ts',
+    file: 'policy/retry/backoff.ts',
     mutants: [
       ['R-2.1 an initial delay above the default cap raises the cap', 'Math.max(policy.maxDelayMs, policy.initialDelayMs)', 'policy.maxDelayMs'],
       ['R-2.1 jitter goes both ways', '(2 * random() - 1)', 'random()'],
@@ -14,7 +14,7 @@ export const POLICY: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'policy/claim.ts',
+    file: 'policy/key/claim.ts',
     mutants: [
       ['R-9.5 other parameters under one key are a conflict', '!own || record.request.paramsDigest !== request.paramsDigest', '!own'],
       ['R-2.5 what must not be done twice does not follow on a lost owner', "return neverTwice ? { act: 'refuse', because: 'uncertain' } : {", 'return {'],
@@ -25,7 +25,7 @@ export const POLICY: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'policy/breaker-window.ts',
+    file: 'policy/breaker/window.ts',
     mutants: [
       ['R-3.2 failures in a row that are too old do not count', 'streakMs.filter((failedAtMs) => failedAtMs >= fromMs)', 'streakMs'],
       ['R-3.9 a slow call counts for the rate', "const failed = outcome === 'failure' || slow;", "const failed = outcome === 'failure';"],
@@ -37,7 +37,7 @@ export const POLICY: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'policy/breaker-settings.ts',
+    file: 'policy/breaker/settings.ts',
     mutants: [
       ['R-2.9 minimumCalls is by default no more than the window', 'minimumCalls: Math.min(10, chosen.windowSize)', 'minimumCalls: 10'],
       ['R-3.5 half-open lasts by default as long as the cooldown', 'Math.max(HALF_OPEN_TIMEOUT_MS, chosen.cooldownMs)', 'HALF_OPEN_TIMEOUT_MS'],
@@ -45,7 +45,7 @@ export const POLICY: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'policy/breaker.ts',
+    file: 'policy/breaker/reducer.ts',
     mutants: [
       ['R-3.11 the first cooldown is not multiplied', 'settings.cooldownMultiplier ** memory.openings', 'settings.cooldownMultiplier ** (memory.openings + 1)'],
       ['R-3.11 cooldowns go on growing', 'openings: memory.openings + 1', 'openings: 1'],
@@ -61,7 +61,7 @@ export const POLICY: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'policy/latency.ts',
+    file: 'policy/retry/latency.ts',
     mutants: [
       ['the 95th of a hundred is the 95th', 'Math.ceil(share * sorted.length) - 1', 'Math.ceil(share * sorted.length)'],
       ['the latest durations count', 'next = (next + 1) % size', 'next = Math.min(next + 1, size - 1)'],
@@ -69,7 +69,7 @@ export const POLICY: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'policy/retry-budget.ts',
+    file: 'policy/retry/budget.ts',
     mutants: [
       ['R-2.6 the floor is not multiplied by the ratio', 'ratio * calls.count(now) + floor', 'ratio * (calls.count(now) + floor)'],
       ['R-2.6 a retry is let go of late', 'new WindowCount(windowMs, Math.ceil)', 'new WindowCount(windowMs, Math.floor)'],
@@ -78,7 +78,7 @@ export const POLICY: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'policy/experience.ts',
+    file: 'policy/recovery/experience.ts',
     mutants: [
       ['R-6.4 one recovery keeps hope', 'tally.tried >= enough && tally.recovered === 0', 'tally.tried >= enough'],
       ['R-6.4 the latest outcomes count', '.slice(-enough)', '.slice(0, enough)'],
@@ -89,7 +89,7 @@ export const POLICY: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'policy/breaker-outcome.ts',
+    file: 'policy/breaker/outcome.ts',
     mutants: [
       ['R-3.3 a cancellation is neutral', "'canceled', 'circuit_open',", "'circuit_open',"],
       ['R-3.3 a permanent answer counts as a success', "? 'answered' : 'success'", "? 'answered' : 'ignored'"],
@@ -97,7 +97,7 @@ export const POLICY: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'policy/cascade.ts',
+    file: 'policy/recovery/cascade.ts',
     mutants: [
       ['R-5.3 a default comes before skipping', "if (node.hasDefault) return 'use_default';\n  return node.optional ?", "return !node.optional && node.hasDefault ? 'use_default' : node.optional ?"],
       ['R-5.3 a default is a value', "state === 'succeeded' || state === 'defaulted'", "state === 'succeeded'"],
@@ -106,14 +106,14 @@ export const POLICY: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'policy/classify.ts',
+    file: 'policy/recovery/classify.ts',
     mutants: [
       ['R-1.3 structure goes before the class that the entrance gave', 'if (structural !== undefined) return structural;', 'if (structural !== undefined && classification === undefined) return structural;'],
       ['R-1.4 a kind can be overridden', 'String(status), code, kind]', 'String(status), code]'],
     ],
   },
   {
-    file: 'policy/guidance.ts',
+    file: 'policy/recovery/guidance.ts',
     mutants: [
       ['R-6.3 costs from this amount on', '(failure.cost ?? 0) >= costFrom', '(failure.cost ?? 0) > costFrom'],
       ['R-6.3 attempts from this one on', 'failure.attempt >= attemptFrom', 'failure.attempt > attemptFrom'],
@@ -123,7 +123,7 @@ export const POLICY: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'policy/recovery.ts',
+    file: 'policy/recovery/decide.ts',
     mutants: [
       ['R-6.1 a conflict has no alternative', "'not_permitted', 'conflict']", "'not_permitted']"],
       ['R-6.1 what the turn needs is escalated', 'RecoveryStrategy[] = required ?', 'RecoveryStrategy[] = !required ?'],
@@ -132,7 +132,7 @@ export const POLICY: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'policy/objection.ts',
+    file: 'policy/recovery/objection.ts',
     mutants: [
       ['R-6.1 a handler has no more attempts than there are', 'if (code !== undefined) return {', "if (code !== undefined && code !== 'attempts_exhausted') return {"],
       ['R-2.6 nor more retries than all calls share', 'if (code !== undefined) return {', "if (code !== undefined && code !== 'budget_exhausted') return {"],
@@ -140,7 +140,7 @@ export const POLICY: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'policy/retry-refusal.ts',
+    file: 'policy/retry/refusal.ts',
     mutants: [
       ['R-2.4 a hint is a floor under the delay', 'retryAfterMs > nextDelayMs ?', 'retryAfterMs > 0 ?'],
       ['R-2.1 maxAttempts counts the first attempt', 'attempt >= maxAttempts', 'attempt > maxAttempts'],
@@ -152,7 +152,7 @@ export const POLICY: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'policy/key.ts',
+    file: 'policy/key/call-key.ts',
     mutants: [
       ["R-9.1 the caller's key goes before a hook's", 'const given = idempotencyKey ?? hookKey;', 'const given = hookKey ?? idempotencyKey;'],
       ['R-9.1 a given key is not scoped by actor', "scope === 'session' && given === undefined ? actorId", "scope === 'session' ? actorId"],
@@ -162,7 +162,7 @@ export const POLICY: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'policy/canonical-json.ts',
+    file: 'policy/key/canonical-json.ts',
     mutants: [
       ['R-9.2 volatile fields are those of the outermost object', 'depth === 0 && this.#volatile.includes(name)', 'this.#volatile.includes(name)'],
       ['R-9.2 integers that may have been two are refused', '&& !this.#keepIntegers)', '&& this.#keepIntegers)'],
@@ -171,7 +171,7 @@ export const POLICY: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'policy/redact-text.ts',
+    file: 'policy/redact/text.ts',
     mutants: [
       ['R-11.4 a secret on the edge of the cut is seen whole', 'SCANNED_MAX = 2 * TEXT_MAX', 'SCANNED_MAX = TEXT_MAX'],
       ['R-11.4 a secret in URL-safe base64 is removed', "[form, form.replaceAll('+', '-').replaceAll('/', '_')]", '[form]'],
@@ -192,7 +192,7 @@ export const POLICY: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'policy/escalation.ts',
+    file: 'policy/recovery/escalation.ts',
     mutants: [['R-6.5 a person is asked to check what may have taken effect', "error.uncertain ? ['check_whether_it_took_effect' as const] : []", '[]']],
   },
 ];

@@ -3,14 +3,14 @@ import type { MutatedFile } from '../mutant.ts';
 /** Where calls are remembered. Written from the source alone, before looking which tests there are. */
 export const STORES: readonly MutatedFile[] = [
   {
-    file: 'stores/memory-deadlines.ts',
+    file: 'stores/memory/deadlines.ts',
     mutants: [
       ["what takes a dropped member's place may rise", 'if (place > 0 && parent !== undefined && parent.dueMs > last.dueMs) this.#rise(last, place);\n    else this', 'this'],
       ['the lesser of two children comes up', 'two.dueMs < one.dueMs ? two : one', 'two.dueMs > one.dueMs ? two : one'],
     ],
   },
   {
-    file: 'stores/memory-records.ts',
+    file: 'stores/memory/records.ts',
     mutants: [
       ['R-10.2 a lease that has passed gives its place in a full store', 'this.#release(atMs);\n    if (this.#oldest', 'if (this.#oldest'],
       ['R-10.2 the least recently used record goes first', 'if (entry.running || entry === this.#newest) return;', 'return;'],
@@ -39,7 +39,7 @@ export const STORES: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'stores/redis-scripts.ts',
+    file: 'stores/redis/scripts.ts',
     mutants: [
       ['R-9.6 Redis: a valid lease is not taken over', ' or (inflight and record.lock > now)', ''],
       ['R-9.6 Redis: a lease of another fence is not renewed', "or record.state ~= 'inflight' or record.version ~= ARGV[1] then return 0 end", "or record.state ~= 'inflight' then return 0 end"],
@@ -50,15 +50,15 @@ export const STORES: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'stores/redis-replicas.ts',
+    file: 'stores/redis/replicas.ts',
     mutants: [['R-10.1 replicated: enough replicas must have it', 'numberOf(count) >= replicas && ', '']],
   },
   {
-    file: 'stores/redis-names.ts',
+    file: 'stores/redis/names.ts',
     mutants: [['sessions with lone surrogates stay apart', 'sha256(JSON.stringify(text))', 'sha256(text.toWellFormed())']],
   },
   {
-    file: 'stores/sqlite-records.ts',
+    file: 'stores/sqlite/records.ts',
     mutants: [
       ['R-9.6 SQLite: a delete of another fence is refused', '(? IS NULL OR version = ?)', '(? IS NULL OR ? IS NOT NULL)'],
       ['R-10.2 SQLite: claims that run do not make room', '} ORDER BY expires_at LIMIT ?', '} OR 1 ORDER BY expires_at LIMIT ?'],

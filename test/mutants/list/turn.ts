@@ -3,7 +3,7 @@ import type { MutatedFile } from '../mutant.ts';
 /** The call and the turn, where they decide something. */
 export const TURN: readonly MutatedFile[] = [
   {
-    file: 'turn/result.ts',
+    file: 'call/result.ts',
     mutants: [
       ['R-2.8 a spent budget ends a row of retries', "'budget_exhausted', 'circuit_open',", "'circuit_open',"],
       ['R-2.8 circuit_open is a first attempt that was rejected', "error.kind === 'circuit_open' && attempts === 0", "error.kind === 'circuit_open'"],
@@ -11,7 +11,7 @@ export const TURN: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'turn/replay.ts',
+    file: 'call/replay.ts',
     mutants: [
       ['R-9.4 a call without an attempt is not remembered', 'if (attempts === 0) return undefined;', ''],
       ['R-9.4 a failure is remembered as uncertain', 'terminal, uncertain === true)', 'terminal, false)'],
@@ -19,7 +19,7 @@ export const TURN: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'turn/turn-result.ts',
+    file: 'turn/result.ts',
     mutants: [
       ['R-5.5 a replayed result counts as one that ran', 'executedTools + replayed)', 'executedTools)'],
       ['R-5.5 a dependent that used a default covers', 'usedDefault[dependent] === true || ', ''],
@@ -30,7 +30,7 @@ export const TURN: readonly MutatedFile[] = [
     mutants: [['R-4.5 nodes of one tool go by their own ids', 'byTool ? toolName : id', 'toolName']],
   },
   {
-    file: 'turn/decide.ts',
+    file: 'call/decide.ts',
     mutants: [['R-6.1 time goes on while an answer is waited for', 'circumstances.elapsedMs + (now - askedMs)', 'circumstances.elapsedMs']],
   },
   {
@@ -38,18 +38,18 @@ export const TURN: readonly MutatedFile[] = [
     mutants: [['a call that others of this process wait for goes on without its caller', 'isAlone = lease.isHeld && lease.waitedFor &&', 'isAlone = false &&']],
   },
   {
-    file: 'turn/turn.ts',
+    file: 'turn/run.ts',
     mutants: [['R-5.5 a call that was cut short counts as one that ran', 'if (call.executed) found.executedTools++;', '']],
   },
   {
-    file: 'turn/request.ts',
+    file: 'call/request.ts',
     mutants: [
       ['R-8.1 nobody gets an earlier answer without asking', "idempotencyKey === undefined ? 'disabled' : 'enforced'", "'enforced'"],
       ['TR-1 a deadline of the wall clock is one of the monotonic clock', 'runtime.now() + (control.deadlineAtMs - runtime.wallNow())', 'control.deadlineAtMs'],
     ],
   },
   {
-    file: 'turn/tool-attempts.ts',
+    file: 'call/attempt/retries.ts',
     mutants: [
       ['R-2.1 decorrelated delays grow from the backoff, not from a hint', 'execution.previousDelayMs = nextDelayMs;', 'execution.previousDelayMs = delayMs;'],
       ['R-2.3 no retry starts after maxTotalTimeMs, behind a stall either', 'runtime.now() - execution.startedAtMs >= maxTotalTimeMs', 'runtime.now() < 0'],
@@ -58,14 +58,14 @@ export const TURN: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'turn/tool-execution.ts',
+    file: 'call/attempt/execution.ts',
     mutants: [
       ['R-2.5 doubt about an attempt stays', 'doubted(read, this.guarded.effects, this.context.uncertain)', 'doubted(read, this.guarded.effects)'],
       ['R-3.6 who leaves after a value has had an answer', 'if (this.#hasAnswered) permit?.success();', 'if (this.#hasAnswered) permit?.release();'],
     ],
   },
   {
-    file: 'turn/breakers.ts',
+    file: 'layer/breakers.ts',
     mutants: [
       ['R-3.7 the breaker used longest ago makes room', 'found.usedAt = ++uses;', ''],
       ['R-3.8 what a person set stays', 'isSet(breaker) ? uses + usedAt : usedAt', 'usedAt'],

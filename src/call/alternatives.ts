@@ -1,0 +1,41 @@
+import { NEVER, catchError, defer, of, tap, type Observable } from 'rxjs';
+import type { RecoveryDecision } from '../contract/recovery.ts';
+import { ToolExecutionError } from '../contract/tool-error.ts';
+import type { CallContext } from './context.ts';
+import { FailedCall, asOutcome, refused } from './failure.ts';
+import { readInput } from './request.ts';
+import type { CallOutcome } from './result.ts';
+import { attemptsAt } from './attempt/retries.ts';
+
+/**
+ * After a failure that is to be followed by another tool: that tool, under its own policy and breaker, and so on (R-6.2). After any other the failure
+ * becomes a value: the boundary of the call.
+ */
+export const withAlternatives =
+  (context: CallContext) =>
+  (source: Observable<CallOutcome>): Observable<CallOutcome> =>
+    source.pipe(
+      catchError((thrown: unknown) => {
+        const { strategy, toolName } = thrown instanceof FailedCall ? thrown.decision : NOTHING_DECIDED;
+        if (strategy !== 'alternative' || toolName === undefined) return of(asOutcome(context, thrown));
+        return defer(() => alternative(context, thrown as FailedCall, toolName)).pipe(withAlternatives(context));
+      }),
+    );
+
+const NOTHING_DECIDED: Partial<RecoveryDecision> = {};
+
+const alternative = (context: CallContext, { failure, untried }: FailedCall, toolName: string): Observable<CallOutcome> => {
+  const { layer, site, call } = context;
+  const rest = untried.slice(untried.indexOf(toolName) + 1);
+  const guarded = layer.registry.get(toolName);
+  if (guarded === undefined) return refused(context, new ToolExecutionError('unknown_tool', `No tool is named ${toolName}`), rest);
+  const from = context.toolName;
+  context.toolName = toolName;
+  context.emit({ type: 'alternative_used', from, message: 'Used alternative tool' });
+  if (context.isOver) return NEVER;
+  const { input, error: misfit } = readInput(guarded.tool.input, call.input);
+  const outcome$ = misfit === undefined ? attemptsAt(context, guarded, input, rest) : refused(context, misfit, rest);
+  const learn = (recovered: boolean): void =>
+    layer.experience?.record({ toolName: from, error: failure.error, tried: { strategy: 'alternative', toolName }, recovered }, site.runtime.now());
+  return outcome$.pipe(tap({ next: () => learn(true), error: () => learn(false) }));
+};

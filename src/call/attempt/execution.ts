@@ -1,0 +1,211 @@
+import type { BreakerStateName } from '../../contract/breaker-state.ts';
+import type { RetryRecord } from '../../contract/envelope.ts';
+import type { Classification } from '../../contract/error-kind.ts';
+import { ToolExecutionError } from '../../contract/tool-error.ts';
+import { toToolExecutionError } from '../../errors/tool.ts';
+import type { Breaker, GivenPermit } from '../../operators/breaker/breaker.ts';
+import type { AttemptSignal } from '../../operators/work/attempt-signal.ts';
+import { limitOf } from '../../operators/attempt-timeout.ts';
+import { settlePermit } from '../../operators/circuit-breaker.ts';
+import { breakerOutcome } from '../../policy/breaker/outcome.ts';
+import { classify } from '../../policy/recovery/classify.ts';
+import { doubted } from '../../policy/recovery/proof.ts';
+import { breakerOf } from './admission.ts';
+import type { CallContext } from '../context.ts';
+import type { EventBody } from '../events.ts';
+import { LIVE, TRYING } from '../state.ts';
+import type { HookSubject } from '../../layer/hooks.ts';
+import type { GuardedTool } from '../../layer/registry.ts';
+import { fit } from '../request.ts';
+import { reportOf, successResult, type CallOutcome, type SeenFailure } from '../result.ts';
+
+/** A tool that was not aborted by us and says `AbortError` gave up by itself: nobody canceled the call. */
+const abortedItself = ({ message, code, cause }: ToolExecutionError): ToolExecutionError =>
+  new ToolExecutionError('execution_error', `The tool aborted itself: ${message}`, { code, cause, uncertain: true });
+
+/** All attempts at one tool: what they share and have used up, and how each one's beginning and end is told. */
+export class ToolExecution {
+  readonly context: CallContext;
+  readonly guarded: GuardedTool;
+  readonly input: unknown;
+  readonly alternatives: readonly string[];
+  readonly breaker: Breaker | undefined;
+  readonly startedAtMs: number;
+  previousDelayMs: number | undefined;
+  /** A retry that was decided and has not begun. */
+  retrying: RetryRecord | undefined;
+  /** The failure that the present attempt is a retry after. */
+  retried: SeenFailure | undefined;
+  /** Of the present attempt, until it is told how that ended. */
+  permit: GivenPermit | undefined;
+  /** The call's attempts before these. */
+  readonly #attemptsBefore: number;
+  /** Of the work of the present attempt. */
+  signal: AttemptSignal | undefined;
+  /** An attempt was told of whose end was not. */
+  #attempting = false;
+  #hasAnswered = false;
+  #learned = true;
+  #attemptStartedAtMs: number;
+  #executedBefore = false;
+
+  constructor(context: CallContext, guarded: GuardedTool, input: unknown, alternatives: readonly string[]) {
+    this.context = context;
+    this.guarded = guarded;
+    this.input = input;
+    this.alternatives = alternatives;
+    this.breaker = breakerOf(context, guarded);
+    context.toolInUse = this;
+    this.startedAtMs = context.site.runtime.now();
+    this.#attemptStartedAtMs = this.startedAtMs;
+    this.#attemptsBefore = context.attempts;
+  }
+
+  get breakerState(): BreakerStateName {
+    return this.breaker?.state.type ?? 'disabled';
+  }
+
+  /** Attempts at this tool so far. */
+  get ownAttempts(): number {
+    return this.context.attempts - this.#attemptsBefore;
+  }
+
+  get attemptMs(): number {
+    return Math.max(0, this.context.site.runtime.now() - this.#attemptStartedAtMs);
+  }
+
+  get subject(): HookSubject {
+    return { context: this.context, guarded: this.guarded, input: this.input };
+  }
+
+  /** Counts and tells an attempt that begins now. */
+  begin(atMs: number): void {
+    const { context } = this;
+    if (this.retrying !== undefined) context.recordRetry(this.retrying);
+    this.retrying = undefined;
+    this.#learned = false;
+    this.#attemptStartedAtMs = atMs;
+    this.#executedBefore = context.executed;
+    this.#hasAnswered = false;
+    this.#attempting = true;
+    context.executed = true;
+    context.attempts++;
+    context.advance(LIVE);
+    context.events.attemptStarted(atMs);
+  }
+
+  /** The tool gave a value, and may give more. */
+  answered(): void {
+    this.#hasAnswered = true;
+    this.permit?.progress?.();
+  }
+
+  /**
+   * The tool has given its output.
+   * @throws ToolExecutionError for one that does not fit the tool's schema
+   */
+  succeed(given: unknown): CallOutcome {
+    const { context } = this;
+    const { layer, site, call, toolName } = context;
+    // Before the tool is taken down: what it gave may be read only now.
+    const { value: output, misfit, cause } = fit(this.guarded.tool.output, given);
+    // It may have had effects, and its output will not fit the next time either.
+    if (misfit !== undefined) throw new ToolExecutionError('execution_error', `The output is malformed: ${misfit}`, { classification: 'permanent', uncertain: true, cause });
+    const atMs = site.runtime.now();
+    this.takePermit()?.success(atMs);
+    this.#learn(true);
+    const metadata = toolName === call.toolName ? undefined : { alternativeFor: call.toolName };
+    // Whoever heard of the breaker's change may have ended the call: then this is told as an attempt that was cut short.
+    if (!context.isOver) {
+      this.#attempting = false;
+      context.advance(TRYING);
+      context.uncertain = true;
+      const durationMs = Math.max(0, atMs - this.#attemptStartedAtMs);
+      context.recordAttempt(durationMs);
+      context.events.attemptSucceeded(durationMs, this.ownAttempts, atMs);
+      layer.hooks?.after(this.subject, context.attempts, { durationMs, output });
+    }
+    // A hook may have taken its time.
+    return { result: successResult(context.historyAt(layer.hooks === undefined ? atMs : site.runtime.now()), output, metadata) };
+  }
+
+  /** What was thrown, as a failure that has been counted and told; where no attempt had begun, as a refusal. */
+  fail(thrown: unknown): SeenFailure {
+    const error = this.#attempting ? this.#entered(thrown) : (thrown as ToolExecutionError);
+    const { classification, rule } = classify(error, this.guarded.classification);
+    if (this.#attempting) {
+      if (error.uncertain) this.context.uncertain = true;
+      settlePermit(this.takePermit(), breakerOutcome(error, classification, rule), error);
+      this.#learn(false);
+    }
+    const failure: SeenFailure = { error, classification, breakerState: this.breakerState };
+    // Whoever heard of the breaker's change may have ended the call.
+    if (!this.context.isOver) this.#tell(failure, rule);
+    return failure;
+  }
+
+  /** Nobody waits for the attempt any more: its permit is given back, and the trace hears of it. */
+  left(): void {
+    // Where a hook answered late, the work is taken down after this is told.
+    this.signal?.abort();
+    const { ending } = this.context;
+    if (this.#attempting && ending?.kind === 'timeout') return this.#timedOut(ending);
+    const permit = this.takePermit();
+    // Who leaves after a value has had an answer (R-3.6).
+    if (this.#hasAnswered) permit?.success();
+    else permit?.release();
+    if (!this.#attempting) return;
+    this.#attempting = false;
+    const error = new ToolExecutionError('canceled', 'The attempt was aborted', { executed: true, uncertain: true });
+    this.#ended(error, { type: 'attempt_canceled', attempt: this.context.attempts, durationMs: this.attemptMs });
+  }
+
+  /** The time that the caller gave the call is over: what was attempted has failed, and that counts (R-4.2). */
+  #timedOut(error: ToolExecutionError): void {
+    const { classification, rule } = classify(error, this.guarded.classification);
+    settlePermit(this.takePermit(), breakerOutcome(error, classification, rule), error);
+    this.#learn(false);
+    this.#tell({ error, classification, breakerState: this.breakerState }, rule);
+  }
+
+  /** The permit of the attempt, to be told once how it ended. */
+  takePermit(): GivenPermit | undefined {
+    const { permit } = this;
+    this.permit = undefined;
+    return permit;
+  }
+
+  #entered(thrown: unknown): ToolExecutionError {
+    const entered = toToolExecutionError(thrown, () => this.context.site.runtime.wallNow());
+    const read = entered.kind === 'canceled' && entered !== thrown ? abortedItself(entered) : entered;
+    return doubted(read, this.guarded.effects, this.context.uncertain);
+  }
+
+  /** Remembers what became of a retry. */
+  #learn(recovered: boolean): void {
+    const { layer, toolName, site } = this.context;
+    if (this.retried !== undefined && !this.#learned) layer.experience?.record({ toolName, error: this.retried.error, tried: { strategy: 'retry' }, recovered }, site.runtime.now());
+    this.#learned = true;
+  }
+
+  #tell({ error, classification, breakerState }: SeenFailure, rule: string): void {
+    const { context } = this;
+    const report = { error: reportOf(error), classification, rule, breakerState };
+    if (!this.#attempting) return context.emit({ type: 'rejected', ...report });
+    this.#attempting = false;
+    context.advance(TRYING);
+    if (!error.executed) context.executed = this.#executedBefore;
+    const timeoutMs = limitOf(error);
+    const limit = timeoutMs === undefined ? {} : { timeoutMs };
+    this.#ended(error, { type: 'attempt_failed', attempt: context.attempts, durationMs: this.attemptMs, ...report, ...limit }, classification);
+  }
+
+  /** An attempt failed: for the store, the trace and the hooks, which may end the call. */
+  #ended(error: ToolExecutionError, event: EventBody & { readonly durationMs: number }, classification?: Classification): void {
+    const { context } = this;
+    const { durationMs } = event;
+    context.recordAttempt(durationMs, { retriable: classification === 'transient', errorCode: error.kind });
+    context.emit(event);
+    context.layer.hooks?.after(this.subject, context.attempts, { durationMs, error });
+  }
+}

@@ -1,0 +1,61 @@
+import { Observable, Subject, last, tap } from 'rxjs';
+import type { Progress } from '../../contract/tool.ts';
+import { AttemptSignal } from '../../operators/work/attempt-signal.ts';
+import { attemptTimeout } from '../../operators/attempt-timeout.ts';
+import { idleTimeout } from '../../operators/idle-timeout.ts';
+import { startWork } from '../../operators/work/output.ts';
+import { AttemptContext } from './tool-context.ts';
+import type { ToolExecution } from './execution.ts';
+
+/** A tool's stream, whose teardown is its own affair: what it throws then costs the call nothing. */
+const tornDownAlone = (stream: Observable<unknown>): Observable<unknown> =>
+  new Observable((subscriber) => {
+    const work = stream.subscribe({
+      next: (value) => subscriber.next(value),
+      error: (error: unknown) => subscriber.error(error),
+      complete: () => subscriber.complete(),
+    });
+    return () => {
+      try {
+        work.unsubscribe();
+      } catch {
+        // The tool's own.
+      }
+    };
+  });
+
+/** What a tool gives one by one: of that, the last. */
+const lastOf =
+  (execution: ToolExecution) =>
+  (stream: Observable<unknown>): Observable<unknown> =>
+    tornDownAlone(stream).pipe(
+      tap(() => execution.answered()),
+      last(null, undefined),
+    );
+
+/** One run of a tool, with a signal of its own, under its limits: emits the one output, and aborts the signal when it is unsubscribed before. */
+export function toolOutput(execution: ToolExecution, attempt: number): Observable<unknown> {
+  const { context, guarded, input } = execution;
+  const { around } = context.layer;
+  const { idleTimeoutMs } = guarded;
+  const { runtime } = context.site;
+  const activity$ = idleTimeoutMs === undefined ? undefined : new Subject<void>();
+  const output$ = new Observable<unknown>((subscriber) => {
+    const own = new AttemptSignal();
+    execution.signal = own;
+    const hear = (report: Progress): void => {
+      if (own.isOver) return;
+      activity$?.next();
+      context.emit({ type: 'progress', attempt: context.attempts, report });
+    };
+    // The registry holds tools of any input; each has just checked its own.
+    const execute = (): unknown => guarded.tool.execute(input as never, new AttemptContext(context, attempt, own.forMore, hear));
+    const start = (): unknown => (around === undefined ? execute() : around(context.call.callId, attempt, execute));
+    startWork(subscriber, start, own, lastOf(execution));
+  });
+  const limitMs = Math.min(guarded.timeoutMs, context.call.hints?.timeoutMs ?? Infinity);
+  // A call that goes straight through has none.
+  const limited$ = limitMs === Infinity ? output$ : output$.pipe(attemptTimeout(limitMs, runtime));
+  // Outside, and so armed after the hard limit: where both pass in one instant, it is the hard one that was broken.
+  return idleTimeoutMs === undefined || activity$ === undefined ? limited$ : limited$.pipe(idleTimeout(idleTimeoutMs, activity$, runtime));
+}

@@ -1,0 +1,184 @@
+import { NEVER, Observable, defer, filter, map, of, retry, switchMap, throwError } from 'rxjs';
+import type { RecoveryDecision } from '../../contract/recovery.ts';
+import { ToolExecutionError, isToolExecutionError } from '../../contract/tool-error.ts';
+import { backoffDelayMs } from '../../policy/retry/backoff.ts';
+import { askAdmission } from './admission.ts';
+import type { CallContext } from '../context.ts';
+import { BACKING_OFF, TRYING } from '../state.ts';
+import { decide, type Circumstances } from '../decide.ts';
+import { FailedCall } from '../failure.ts';
+import type { HookRunner } from '../../layer/hooks.ts';
+import type { GuardedTool } from '../../layer/registry.ts';
+import type { CallOutcome, SeenFailure } from '../result.ts';
+import { ToolExecution } from './execution.ts';
+import { toolOutput } from './output.ts';
+
+/**
+ * All attempts at one tool: `retry(breaker(attemptHooks(attemptTimeout(tool))))`. Emits the outcome of the one that succeeds; errors with a `FailedCall`.
+ *
+ * ```
+ * first attempt     ---#
+ * backoff              ----
+ * second attempt           --a|
+ * attempts          ---------a|
+ * ```
+ */
+export const attemptsAt = (context: CallContext, guarded: GuardedTool, input: unknown, alternatives: readonly string[]): Observable<CallOutcome> =>
+  defer(() => {
+    const execution = new ToolExecution(context, guarded, input, alternatives);
+    return attempt(execution).pipe(retry({ delay: (thrown) => recover(execution, thrown) }));
+  });
+
+/** One attempt, from its admission to its end. */
+const attempt = (execution: ToolExecution): Observable<CallOutcome> =>
+  new Observable((subscriber) => {
+    const leave = (): void => execution.left();
+    // Left while it starts, there is nothing to take down yet.
+    subscriber.add(leave);
+    started(execution).subscribe(subscriber);
+    // From now on its work is taken down first.
+    subscriber.remove(leave);
+    subscriber.add(leave);
+  });
+
+/** @throws ToolExecutionError of an attempt that is not admitted, or too late */
+const started = (execution: ToolExecution): Observable<CallOutcome> => {
+  const { context } = execution;
+  // No attempt without a valid claim: the loss has just been told, and what runs is stopped.
+  if (context.isOver || context.lease?.holds() === false) return NEVER;
+  context.advance(TRYING);
+  const { hooks, sharedBreakers } = context.layer;
+  const askedAtMs = execution.ownAttempts === 0 ? execution.startedAtMs : context.site.runtime.now();
+  if (sharedBreakers === undefined && hooks === undefined) {
+    admitAtOnce(execution, askedAtMs);
+    return run(execution, askedAtMs);
+  }
+  return admitted(execution, askedAtMs).pipe(
+    switchMap(() => (hooks === undefined ? of(undefined) : approvedBy(hooks, execution))),
+    switchMap(() => run(execution, context.site.runtime.now())),
+  );
+};
+
+/** @throws ToolExecutionError of an attempt that is not admitted */
+const admitAtOnce = (execution: ToolExecution, atMs: number): void => {
+  const { context, breaker } = execution;
+  askAdmission(context, breaker, atMs, (answer) => {
+    if (isToolExecutionError(answer)) throw answer;
+    execution.permit = answer;
+  });
+};
+
+/** Admission that may be asked of other processes. A permit that comes when nobody waits any more is given back. */
+const admitted = (execution: ToolExecution, atMs: number): Observable<void> =>
+  new Observable((subscriber) =>
+    askAdmission(execution.context, execution.breaker, atMs, (answer) => {
+      if (isToolExecutionError(answer)) return subscriber.error(answer);
+      if (subscriber.closed) return answer?.release();
+      execution.permit = answer;
+      subscriber.next();
+      subscriber.complete();
+    }),
+  );
+
+/**
+ * The host's hooks can block each attempt. That says nothing about the tool, nor is it an attempt.
+ * @throws ToolExecutionError of an attempt that they block
+ */
+const approvedBy = (hooks: HookRunner, execution: ToolExecution): Observable<void> => {
+  const { context, subject } = execution;
+  // Whoever heard of the breaker's change may have ended the call.
+  if (context.isOver) return NEVER;
+  const number = context.attempts + 1;
+  return hooks.before(subject, number).pipe(
+    filter(() => !context.isOver),
+    map((blocked) => {
+      if (blocked === undefined) return;
+      execution.takePermit()?.ignore();
+      hooks.after(subject, number, { durationMs: 0, error: blocked });
+      throw blocked;
+    }),
+  );
+};
+
+/** @throws ToolExecutionError when it is too late for the attempt */
+const run = (execution: ToolExecution, atMs: number): Observable<CallOutcome> => {
+  const { context } = execution;
+  if (context.isOver) return NEVER;
+  // A hook or a shared breaker may have taken longer than the lease, or than the turn.
+  if (context.lease?.holds() === false || context.remainingMs <= 0) {
+    execution.takePermit()?.ignore();
+    if (context.isOver || context.remainingMs > 0) return NEVER;
+    throw new ToolExecutionError('deadline_exceeded', 'The deadline passed before the attempt could start');
+  }
+  execution.begin(atMs);
+  // Whoever heard that may have ended the call.
+  if (context.isOver) return NEVER;
+  return toolOutput(execution, execution.ownAttempts).pipe(map((output) => execution.succeed(output)));
+};
+
+/** What follows a failed attempt: the wait before the next one, or a `FailedCall`. */
+const recover = (execution: ToolExecution, thrown: unknown): Observable<unknown> => {
+  const { context } = execution;
+  if (thrown instanceof FailedCall) return throwError(() => thrown);
+  const nowMs = context.site.runtime.now();
+  const latencyMs = execution.attemptMs;
+  const failure = execution.fail(thrown);
+  if (context.isOver) return NEVER;
+  if (context.bare) return failedFor(execution, failure, { strategy: 'fail', code: 'attempts_exhausted', reason: 'the layer decides nothing about it' });
+  const circumstances = circumstancesOf(execution, nowMs);
+  return decide(context, failure, circumstances).pipe(
+    switchMap((decision) => {
+      if (context.isOver) return NEVER;
+      return decision.strategy === 'retry' ? backoff(execution, failure, circumstances, decision.delayMs ?? 0, latencyMs) : failedFor(execution, failure, decision);
+    }),
+  );
+};
+
+const circumstancesOf = (execution: ToolExecution, nowMs: number): Circumstances => {
+  const { context, guarded, ownAttempts } = execution;
+  const { layer, call, site } = context;
+  const { retry: policy, effects, enforcesKey, safetyCritical, cost } = guarded;
+  return {
+    attempt: ownAttempts,
+    maxAttempts: call.retryBudget?.maxAttempts ?? policy.maxAttempts,
+    elapsedMs: nowMs - execution.startedAtMs,
+    maxTotalTimeMs: call.retryBudget?.maxElapsedMs ?? policy.maxTotalTimeMs,
+    nextDelayMs: backoffDelayMs(policy, Math.max(0, ownAttempts - 1), execution.previousDelayMs, () => site.runtime.random()),
+    budgetAvailable: layer.retryBudget?.available(nowMs) ?? true,
+    alternatives: execution.alternatives,
+    effects,
+    hasIdempotencyKey: enforcesKey,
+    retrySafe: call.hints?.expectedRetrySafe ?? false,
+    safetyCritical: safetyCritical || call.hints?.safetyCritical === true,
+    cost,
+  };
+};
+
+const failedFor = (execution: ToolExecution, failure: SeenFailure, decision: RecoveryDecision): Observable<never> =>
+  throwError(() => {
+    // A retry that was not admitted was not made: the failure is still the one before it.
+    const last = failure.error.kind === 'circuit_open' ? (execution.retried ?? failure) : failure;
+    return new FailedCall({ ...last, breakerState: failure.breakerState, code: decision.code }, decision, execution.alternatives);
+  });
+
+const backoff = (execution: ToolExecution, failure: SeenFailure, { nextDelayMs, maxTotalTimeMs }: Circumstances, delayMs: number, latencyMs: number): Observable<unknown> => {
+  const { context } = execution;
+  const { layer, attempts, call, site } = context;
+  const { runtime } = site;
+  layer.retryBudget?.recordRetry(runtime.now());
+  execution.previousDelayMs = nextDelayMs;
+  context.advance(BACKING_OFF);
+  return runtime.after(delayMs).pipe(
+    switchMap(() => {
+      // A timer can come late, behind a stalled event loop: no attempt starts once the time is over.
+      const late = runtime.now() - execution.startedAtMs >= maxTotalTimeMs;
+      if (late || context.remainingMs <= 0) {
+        const decision = { strategy: call.required ? 'escalate' : 'partial', code: late ? 'time_exhausted' : 'turn_deadline', reason: 'the time was over when the wait ended' } as const;
+        return failedFor(execution, failure, decision);
+      }
+      execution.retrying = { attempt: attempts, delayMs, reasonCode: failure.error.kind, latencyMs };
+      execution.retried = failure;
+      return [true];
+    }),
+  );
+};

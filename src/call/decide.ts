@@ -1,0 +1,74 @@
+import { Observable, of, take, tap } from 'rxjs';
+import type { FailureNotification, RecoveryDecision } from '../contract/recovery.ts';
+import type { ToolExecutionError } from '../contract/tool-error.ts';
+import { classify } from '../policy/recovery/classify.ts';
+import { escalationOf } from '../policy/recovery/escalation.ts';
+import { decideRecovery } from '../policy/recovery/decide.ts';
+import type { CallContext } from './context.ts';
+import { toldToModel } from './model-words.ts';
+import { failureResult, reportOf, type CallOutcome, type Failure } from './result.ts';
+
+/** What a decision rests on beside the failure itself and the call. */
+export type Circumstances = Omit<FailureNotification, 'toolName' | 'callId' | 'turnId' | 'error' | 'classification' | 'breakerState' | 'turnRemainingMs' | 'required'>;
+
+/** The circumstances of a failure before any attempt: there is nothing to try again. */
+export const unattempted: Circumstances = {
+  attempt: 0,
+  maxAttempts: 1,
+  elapsedMs: 0,
+  maxTotalTimeMs: Infinity,
+  nextDelayMs: 0,
+  budgetAvailable: true,
+  alternatives: [],
+  effects: 'read',
+  hasIdempotencyKey: false,
+  retrySafe: false,
+};
+
+const notificationOf = ({ call, site, toolName, remainingMs }: CallContext, { error, classification, breakerState }: Failure, circumstances: Circumstances): FailureNotification => ({
+  toolName,
+  callId: call.callId,
+  turnId: site.turnId,
+  error,
+  classification,
+  breakerState,
+  turnRemainingMs: remainingMs,
+  required: call.required,
+  ...circumstances,
+});
+
+const tellDecision = (record: CallContext, notification: FailureNotification, { error, classification, breakerState }: Failure, decision: RecoveryDecision): void => {
+  const { strategy, code, reason, delayMs = 0 } = decision;
+  const seen = breakerState === undefined ? {} : { breakerState };
+  const report = { error: reportOf(error), classification, ...seen, attempt: notification.attempt };
+  record.emit({ type: 'decision', strategy, code, reason, ...report, ...(strategy === 'retry' ? { delayMs } : {}) });
+  if (strategy === 'escalate') record.emit({ type: 'escalated', ...escalationOf(notification, record.layer.trace.discretion.text), ...report });
+};
+
+/** Asks the layer's error handler about a failure, and tells its decision: at once, or when an answer that comes later is there. */
+export function decide(record: CallContext, failure: Failure, circumstances: Circumstances): Observable<RecoveryDecision> {
+  const { site, layer } = record;
+  const notification = notificationOf(record, failure, circumstances);
+  const askedMs = site.runtime.now();
+  /** Time goes on while an answer is waited for, and other calls retry meanwhile. */
+  const renewed = (): FailureNotification => {
+    const now = site.runtime.now();
+    const budgetAvailable = circumstances.budgetAvailable && (layer.retryBudget?.available(now) ?? true);
+    return { ...notification, elapsedMs: circumstances.elapsedMs + (now - askedMs), turnRemainingMs: record.remainingMs, budgetAvailable };
+  };
+  const decided = layer.recovery.recover(notification, renewed, site.runtime);
+  return (decided instanceof Observable ? decided.pipe(take(1)) : of(decided)).pipe(tap((decision) => tellDecision(record, notification, failure, decision)));
+}
+
+/** How a call ended that was ended from outside, by its caller or a time: told once like any other failure, and there is nothing to ask. */
+export function endedBy(context: CallContext, error: ToolExecutionError): CallOutcome {
+  if (context.concluded?.error === error) return context.concluded;
+  const { toolInUse, layer, attempts } = context;
+  const seen = toolInUse === undefined ? {} : { breakerState: toolInUse.breakerState };
+  const failure: Failure = { error, classification: classify(error).classification, ...seen };
+  const notification = notificationOf(context, failure, { ...unattempted, attempt: attempts });
+  layer.recovery.tell(notification);
+  const decision = decideRecovery({ ...notification, turnRemainingMs: 0 });
+  tellDecision(context, notification, failure, decision);
+  return (context.concluded = { result: failureResult(context.history, { ...failure, code: decision.code }, toldToModel(context, failure)), error });
+}

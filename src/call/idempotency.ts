@@ -1,0 +1,217 @@
+import { EMPTY, catchError, defaultIfEmpty, defer, map, mergeMap, of, throwError, throwIfEmpty, type Observable } from 'rxjs';
+import type { ToolResultEnvelope } from '../contract/envelope.ts';
+import type { ToolErrorKind } from '../contract/error-kind.ts';
+import type { DedupeClaim, DedupeOutcome, DedupeReading } from '../contract/store.ts';
+import { ToolExecutionError } from '../contract/tool-error.ts';
+import { toToolExecutionError } from '../errors/tool.ts';
+import { idempotent, type IdempotentRun, type RunRecord } from '../operators/dedupe/idempotent.ts';
+import { followKey, type KeyTerms, type TellKeyStep } from '../operators/dedupe/key-acquisition.ts';
+import { callKey, type CallKey } from '../policy/key/call-key.ts';
+import { withRecording } from '../policy/key/recording.ts';
+import type { CallContext } from './context.ts';
+import { ACQUIRING } from './state.ts';
+import { endedBy } from './decide.ts';
+import { refusedCall } from './failure.ts';
+import type { GuardedTool } from '../layer/registry.ts';
+import { outcomeOf, replayOf } from './replay.ts';
+import type { CallOutcome } from './result.ts';
+
+/** The short form has none; envelopes name theirs. */
+const NAMESPACE = 'tools';
+
+/**
+ * The key of a call that is to be deduped, if it has one.
+ * @throws ToolExecutionError for an input that is no JSON, which no key can be made of
+ */
+export const keyOf = ({ call, layer }: CallContext, { dedupe }: GuardedTool): CallKey | undefined => {
+  if (call.dedupeMode === 'disabled' || (call.idempotencyKey === undefined && !layer.switches.deriveKeys)) return undefined;
+  const { toolNamespace: namespace = NAMESPACE, toolName, input: params, idempotencyKey } = call;
+  const { session: sessionKey, actor: actorId, tenant: tenantId } = call;
+  const { scope, volatile, whitespace } = dedupe;
+  try {
+    return callKey({ namespace, toolName, params, sessionKey, actorId, tenantId, scope, idempotencyKey }, { volatile, whitespace });
+  } catch (error) {
+    throw toToolExecutionError(error);
+  }
+};
+
+/** What the store is asked for the key of a call. */
+export const claimOf = ({ call }: CallContext, { dedupe }: GuardedTool, { key, idempotencyKey, paramsDigest }: CallKey): DedupeClaim => ({
+  key,
+  tool: call.toolName,
+  idempotencyKey,
+  request: {
+    sessionKey: call.session ?? '',
+    actorId: call.actor ?? '',
+    ...(call.tenant === undefined ? {} : { tenantId: call.tenant }),
+    requestId: call.callId,
+    ...(call.toolCallId === undefined ? {} : { toolCallId: call.toolCallId }),
+    paramsDigest,
+  },
+  leaseMs: dedupe.leaseMs,
+  // Longer than the lease: who lost it unnoticed can still have its outcome recorded, and others see that something ran.
+  ttlMs: Math.max(dedupe.doneTtlMs, dedupe.leaseMs),
+});
+
+/** Whether a call must not be done twice, whatever else allows it (R-2.5). */
+const isSafetyCritical = ({ call }: CallContext, { safetyCritical }: GuardedTool): boolean =>
+  safetyCritical || call.hints?.safetyCritical === true;
+
+/** On which terms a call asks for its key; one whose dedupe is disabled has none to ask for. */
+export const termsOf = (context: CallContext, guarded: GuardedTool): KeyTerms => {
+  const { call, layer, site } = context;
+  return {
+    store: layer.dedupe.store(),
+    runtime: site.runtime,
+    leaseMs: guarded.dedupe.leaseMs,
+    storeTimeoutMs: layer.dedupe.storeTimeoutMs,
+    telling: () => layer.dedupe.telling(),
+    mode: call.dedupeMode === 'bestEffort' ? 'bestEffort' : 'enforced',
+    global: guarded.dedupe.scope === 'global',
+    neverTwice: isSafetyCritical(context, guarded),
+  };
+};
+
+/** An outcome that says itself what became of the record of this call's own run, as far as that is known (R-10.3). */
+export const sayingRecord = ({ unkept, executed }: CallContext, outcome: CallOutcome): CallOutcome =>
+  unkept === undefined || !executed ? outcome : { ...outcome, result: withRecording(outcome.result, unkept) };
+
+/** Runs a call once per key, around all its attempts and alternatives; a later one gets the outcome of the one that ran. */
+export const idempotentCall =
+  (context: CallContext, guarded: GuardedTool, key: CallKey | undefined) =>
+  (source: Observable<CallOutcome>): Observable<CallOutcome> => {
+    if (key === undefined) return source;
+    context.callKey = key.idempotencyKey;
+    context.advance(ACQUIRING);
+    return source.pipe(idempotent(runOf(context, guarded, key)));
+  };
+
+const runOf = (context: CallContext, guarded: GuardedTool, key: CallKey): IdempotentRun<CallOutcome> => {
+  const { layer } = context;
+  const tell: TellKeyStep = (step, about) => context.emit({ type: 'dedupe', step, keyFingerprint: key.fingerprint, ...about });
+  const keyed: KeyedCall = { context, claim: claimOf(context, guarded, key), terms: termsOf(context, guarded), key, tell };
+  return {
+    ...keyed,
+    begins: (lease, lost) => {
+      layer.dedupe.heard(lost);
+      context.lease = lease;
+      if (lease === undefined) context.unkept = 'unrecorded';
+    },
+    refused: (error) => {
+      if (error.kind === 'store_unavailable') layer.dedupe.heard(error);
+      return refusedCall(context, error);
+    },
+    replay: (reading, matchedOn) => {
+      layer.dedupe.heard(undefined);
+      return replayed(keyed, reading, matchedOn).pipe(catchError((error: ToolExecutionError) => refusedCall(context, error)));
+    },
+    outcome: ([outcome], end) => {
+      if (outcome === undefined || end.kind === 'left') return recordOf(context, guarded, leftWith(context));
+      context.advance({ phase: 'concluding', outcome });
+      return recordOf(context, guarded, { result: outcome.result, kind: outcome.error?.kind });
+    },
+    recorded: ([outcome], became) => (outcome === undefined ? EMPTY : told(keyed, outcome, became)),
+    lost: (error) => lost(keyed, error),
+    outlives: (stop) => {
+      if (layer.closed) return false;
+      context.goOn(stop);
+      return true;
+    },
+    deserted: () => context.desert(),
+    endedAlone: () => context.close(),
+  };
+};
+
+interface KeyedCall {
+  readonly context: CallContext;
+  readonly claim: DedupeClaim;
+  readonly terms: KeyTerms;
+  readonly key: CallKey;
+  readonly tell: TellKeyStep;
+}
+
+/** How a call ended for its record. */
+interface RecordedEnd {
+  /** Absent when nobody was told one. */
+  readonly result: ToolResultEnvelope | undefined;
+  readonly kind: ToolErrorKind | undefined;
+}
+
+/** What the store is told of a call; nothing where no tool was attempted. */
+const recordOf = (context: CallContext, guarded: GuardedTool, { result, kind }: RecordedEnd): DedupeOutcome | undefined => {
+  const { dedupe } = guarded;
+  // What must never happen twice is not forgotten sooner because it failed.
+  const failedTtlMs = isSafetyCritical(context, guarded) ? dedupe.doneTtlMs : dedupe.failedTtlMs;
+  const outcome = outcomeOf(context, { ...dedupe, failedTtlMs }, result, kind);
+  // Until the store has answered, nobody knows better.
+  if (outcome !== undefined) context.unkept = 'unrecorded';
+  return outcome;
+};
+
+/** How a call ended that did not end by itself: as it was ended from outside, or since its caller left. */
+const leftWith = (context: CallContext): RecordedEnd => {
+  const { ending } = context;
+  return ending === undefined ? { result: undefined, kind: 'canceled' } : { result: endedBy(context, ending).result, kind: ending.kind };
+};
+
+const replayed = ({ context, key, tell }: KeyedCall, reading: DedupeReading, matchedOn: 'inflight' | 'completed'): Observable<CallOutcome> =>
+  defer(() => {
+    try {
+      const outcome = replayOf(reading, matchedOn, key.fingerprint, context.history);
+      tell('replayed', { leaderCallId: reading.record.request.requestId, ageMs: outcome.result.cache?.ageMs ?? 0 });
+      return of(outcome);
+    } catch (error) {
+      throw toToolExecutionError(error);
+    }
+  });
+
+/** What its caller gets, now that it is known what became of the record. */
+const told = (keyed: KeyedCall, own: CallOutcome, became: RunRecord): Observable<CallOutcome> => {
+  const { context } = keyed;
+  if (became === 'released') return of(own);
+  if (became === 'recorded') context.unkept = undefined;
+  else if (became !== 'unprotected') context.unkept = became;
+  // Another holds the key: its outcome is everybody's. Where there is none, its own stands.
+  const outcome$ = became === 'superseded' ? followed(keyed).pipe(catchError(() => EMPTY), defaultIfEmpty(own)) : of(own);
+  return outcome$.pipe(map((outcome) => sayingRecord(context, outcome)));
+};
+
+/** The outcome of whoever holds the key now; nothing where nobody does, and an error where it is not to be had. */
+const followed = (keyed: KeyedCall): Observable<CallOutcome> =>
+  followKey(keyed.claim, keyed.terms, keyed.tell).pipe(
+    mergeMap((answer) => {
+      if (answer.act === 'replay') return replayed(keyed, answer.reading, answer.matchedOn);
+      return answer.act === 'refuse' ? throwError(() => answer.error) : EMPTY;
+    }),
+  );
+
+/** The lease could not be kept. Without a word of the store `bestEffort` goes on; else the tool has stopped, and whoever holds the key now is waited for. */
+const lost = (keyed: KeyedCall, error: ToolExecutionError | undefined): Observable<CallOutcome> | undefined => {
+  const { context, terms, tell } = keyed;
+  const isForGood = error?.classification === 'permanent';
+  tell('lease_lost', error === undefined ? {} : { message: isForGood ? error.message : 'the store did not answer' });
+  if (error !== undefined) context.layer.dedupe.heard(error);
+  if (error !== undefined && terms.mode === 'bestEffort') {
+    context.lease = undefined;
+    context.unkept = 'unrecorded';
+    tell('unprotected');
+    return undefined;
+  }
+  context.unkept = 'superseded';
+  return defer(() => {
+    const unknown = lostError(context, error);
+    if (error !== undefined) return refusedCall(context, unknown);
+    return followed(keyed).pipe(
+      throwIfEmpty(() => unknown),
+      // The reason why there is nothing to get does not tell what its own tool may have done.
+      catchError((refusal: ToolExecutionError) => refusedCall(context, unknown.executed ? unknown : refusal)),
+    );
+  }).pipe(map((outcome) => sayingRecord(context, outcome)));
+};
+
+const lostError = ({ executed }: CallContext, error: ToolExecutionError | undefined): ToolExecutionError => {
+  const why = error === undefined ? 'The call lost its idempotency key while it ran' : 'The store was lost while the call ran';
+  const isForGood = error?.classification === 'permanent';
+  const message = `${why}${executed ? ' and may have taken effect' : ''}; ${isForGood ? error.message : 'ask again under the same key'}`;
+  return new ToolExecutionError('store_unavailable', message, { executed, uncertain: executed, ...(isForGood ? { classification: 'permanent' } : {}) });
+};

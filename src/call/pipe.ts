@@ -1,0 +1,140 @@
+import { NEVER, Observable, defer, filter, isObservable, map, mergeMap, of, switchMap, take, takeUntil, type Subscription } from 'rxjs';
+import type { ToolExecutionError } from '../contract/tool-error.ts';
+import { held } from '../operators/work/held.ts';
+import { withAlternatives } from './alternatives.ts';
+import type { CallContext } from './context.ts';
+import { SETTLED } from './state.ts';
+import { callSteps, type CallStep } from './steps.ts';
+import { endedBy } from './decide.ts';
+import { refusedCall } from './failure.ts';
+import type { HookRunner } from '../layer/hooks.ts';
+import { idempotentCall, sayingRecord } from './idempotency.ts';
+import { listenOutside } from './cancellation.ts';
+import type { GuardedTool } from '../layer/registry.ts';
+import type { CallOutcome } from './result.ts';
+import { attemptsAt } from './attempt/retries.ts';
+
+/**
+ * One call under the whole order, outermost first:
+ * `traced(switches(prepareCall(validate(dedupe(alternatives(retry(breaker(attemptHooks(attemptTimeout(provider))))))))))`.
+ * Emits exactly one outcome; a tool's failure is a value in it. Unsubscribing cancels it.
+ *
+ * ```
+ * first attempt      --#
+ * backoff of 2 ms      --
+ * second attempt         ----(a|)
+ * call               --------(s|)     one outcome: success, with the output of the second attempt
+ * ```
+ *
+ * ```
+ * first attempt      --#
+ * second attempt         ----(a|)
+ * caller aborts      ------!
+ * call               ------(c|)       canceled, and the second attempt was aborted before that was told
+ * ```
+ */
+export const callOutcome = (context: CallContext, tool?: GuardedTool, malformed?: ToolExecutionError): Observable<CallOutcome> =>
+  new Observable((subscriber) => {
+    let work: Subscription | undefined;
+    subscriber.add(() => {
+      context.leave();
+      work?.unsubscribe();
+      abandon(context);
+    });
+    const outcome$ = defer(() => {
+      begin(context);
+      // Whoever heard that may have ended the call.
+      return context.isOver ? NEVER : outcomeOf(context, tool, malformed);
+    }).pipe(held((own) => (work = own)));
+    const ended$ = endings(context, (ending) => {
+      work?.unsubscribe();
+      subscriber.next(told(context, endedOutcome(context, ending)));
+      subscriber.complete();
+    });
+    outcome$
+      .pipe(
+        takeUntil(ended$),
+        map((outcome) => told(context, outcome)),
+      )
+      .subscribe(subscriber);
+  });
+
+const begin = (context: CallContext): void => {
+  const { layer, startedAtMs } = context;
+  layer.retryBudget?.recordCall(startedAtMs);
+  layer.running.add(context);
+  context.events.started();
+};
+
+/** How it ends by itself. */
+const outcomeOf = (context: CallContext, tool: GuardedTool | undefined, malformed: ToolExecutionError | undefined): Observable<CallOutcome> => {
+  const step = callSteps(context, tool, malformed);
+  const outcome$ = isObservable(step) ? step.pipe(switchMap((known) => acting(context, known)), take(1)) : acting(context, step);
+  const { hooks } = context.layer;
+  return hooks === undefined ? outcome$ : outcome$.pipe(mergeMap((outcome) => heardByHooks(hooks, context, outcome)));
+};
+
+/** `dedupe(alternatives(retry(...)))`; failures travel in the error channel up to `withAlternatives`. */
+const acting = (context: CallContext, step: CallStep): Observable<CallOutcome> =>
+  step.act === 'refuse'
+    ? refusedCall(context, step.error)
+    : attemptsAt(context, step.guarded, step.input, step.alternatives).pipe(
+        withAlternatives(context),
+        idempotentCall(context, step.guarded, step.key),
+      );
+
+/** Hooks that have not been asked about an attempt hear of the call as attempt 0, and can still block what it would replay. */
+const heardByHooks = (hooks: HookRunner, context: CallContext, outcome: CallOutcome): Observable<CallOutcome> => {
+  if (context.hooked) return of(outcome);
+  const subject = { context, guarded: context.resolved, input: context.input ?? context.call.input };
+  return hooks.before(subject, 0).pipe(
+    filter(() => !context.isOver),
+    mergeMap((blocked) => {
+      if (blocked !== undefined && outcome.error === undefined) return refusedCall(context, blocked);
+      hooks.after(subject, 0, { durationMs: outcome.result.durationMs, result: outcome.result });
+      return of(outcome);
+    }),
+  );
+};
+
+/** What ends it from outside, told before it is emitted: its caller, its turn, its layer, its deadline. */
+const endings = (context: CallContext, ended: (ending: ToolExecutionError) => void): Observable<void> =>
+  new Observable((subscriber) => {
+    const outside = listenOutside(context, (ending) => context.end(ending));
+    context.onEnd((ending) => {
+      ended(ending);
+      subscriber.next();
+    });
+    return outside === undefined ? undefined : () => outside.cancel();
+  });
+
+/** Its outcome where that was there already; else what it was ended with. */
+const endedOutcome = (context: CallContext, ending: ToolExecutionError): CallOutcome => {
+  const { state } = context;
+  if (state.phase === 'concluding') return sayingRecord(context, state.outcome);
+  const outcome = endedBy(context, ending);
+  // A time that is over is an outcome like any other, which is told below.
+  if (ending.kind !== 'timeout') context.shadow?.cutShort('canceled');
+  return outcome;
+};
+
+/** Tells the trace how it ended for its caller. */
+const told = (context: CallContext, outcome: CallOutcome): CallOutcome => {
+  context.isTold = true;
+  context.shadow?.end(outcome);
+  context.advance(context.hasLeft ? context.state : SETTLED);
+  context.events.settled(outcome.result);
+  if (context.hasLeft) context.late = true;
+  else context.close();
+  return outcome;
+};
+
+/** Nobody waits for it any more, and no outcome is told. */
+const abandon = (context: CallContext): void => {
+  if (context.isTold) return;
+  context.isTold = true;
+  context.shadow?.cutShort('canceled');
+  context.emit({ type: 'abandoned' });
+  if (context.hasLeft) context.late = true;
+  else context.close();
+};

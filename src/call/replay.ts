@@ -1,0 +1,88 @@
+import type { ToolErrorKind } from '../contract/error-kind.ts';
+import type { ToolResultEnvelope } from '../contract/envelope.ts';
+import type { DedupePolicy } from '../contract/policy.ts';
+import type { DedupeExecution, DedupeFailure, DedupeOutcome, DedupeReading } from '../contract/store.ts';
+import { ToolExecutionError } from '../contract/tool-error.ts';
+import { toToolExecutionError } from '../errors/tool.ts';
+import { PAYLOAD_MAX_CHARS } from '../policy/profile.ts';
+import type { CallOutcome, History } from './result.ts';
+
+/** What a record keeps of a result: all that another call of the same key gets to see. */
+type Kept = Pick<ToolResultEnvelope, 'status' | 'toolName' | 'output' | 'error'>;
+
+const failureOf = (code: string, message: string, terminal: boolean, uncertain: boolean): DedupeFailure => ({
+  code,
+  message,
+  terminal,
+  shouldRetriable: !terminal,
+  ...(uncertain ? { uncertain: true } : {}),
+});
+
+/** The result as JSON text, or why there is none. */
+const payloadOf = ({ status, toolName, output, error }: Kept): { readonly payload?: string; readonly problem?: string } => {
+  try {
+    const payload = JSON.stringify({ status, toolName, output, error });
+    return payload.length <= PAYLOAD_MAX_CHARS ? { payload } : { problem: `it is longer than ${PAYLOAD_MAX_CHARS} characters` };
+  } catch (thrown) {
+    return { problem: `it is no JSON: ${toToolExecutionError(thrown).message}` };
+  }
+};
+
+/**
+ * What is recorded of a call that ended, or `undefined` when nothing was attempted: then there is nothing to remember, and the key is free.
+ *
+ * @param result absent when nobody was told one
+ * @param kind how it failed, if it did
+ */
+export function outcomeOf(
+  { attempts, execution }: { readonly attempts: number; readonly execution: DedupeExecution | undefined },
+  { doneTtlMs, failedTtlMs }: Required<Pick<DedupePolicy, 'doneTtlMs' | 'failedTtlMs'>>,
+  result: ToolResultEnvelope | undefined,
+  kind: ToolErrorKind | undefined,
+): DedupeOutcome | undefined {
+  if (attempts === 0) return undefined;
+  const made = execution === undefined ? {} : { execution };
+  if (kind === 'canceled') {
+    return { state: 'cancelled', ttlMs: doneTtlMs, error: failureOf('canceled', 'The caller canceled the call while it ran', true, true), ...made };
+  }
+  if (result === undefined) return undefined;
+  const { payload, problem } = payloadOf(result);
+  if (result.error !== undefined) {
+    const { code, message, terminal, uncertain } = result.error;
+    return { state: 'failed', ttlMs: failedTtlMs, error: failureOf(code, message, terminal, uncertain === true), ...(payload === undefined ? {} : { payload }), ...made };
+  }
+  if (payload !== undefined) return { state: 'done', ttlMs: doneTtlMs, payload, ...made };
+  const message = `The tool ran under this key and its output cannot be replayed: ${problem}`;
+  return { state: 'failed', ttlMs: doneTtlMs, error: failureOf('internal_error', message, true, false), ...made };
+}
+
+const keptOf = (payload: string): Partial<Kept> => {
+  try {
+    const kept: unknown = JSON.parse(payload);
+    if (typeof kept === 'object' && kept !== null) return kept;
+  } catch {
+    // Told below.
+  }
+  throw new ToolExecutionError('store_unavailable', 'What the store holds under this idempotency key cannot be read; clear the key to run the call again', {
+    classification: 'permanent',
+  });
+};
+
+/**
+ * What another call's record gives to this one.
+ * @throws `store_unavailable` for a record that was not written by this package
+ */
+export function replayOf({ record, atMs }: DedupeReading, matchedOn: 'inflight' | 'completed', keyFingerprint: string, history: History): CallOutcome {
+  const { requestId, durationMs, attempts } = history;
+  const ageMs = Math.max(0, atMs - record.updatedAtMs);
+  const kept: Partial<Kept> = record.payload === undefined ? {} : keptOf(record.payload);
+  const common = { requestId, fromCache: true, cache: { matchedOn, ageMs, keyFingerprint }, toolName: kept.toolName ?? record.tool, durationMs, attempts };
+  if (record.state === 'done') return { result: { ...common, status: 'success', output: { ...kept.output, content: kept.output?.content } } };
+  const { code, message, terminal, shouldRetriable, uncertain = false } = record.error ?? failureOf('internal_error', 'The earlier call failed', true, false);
+  const error = kept.error ?? { code, message, retriable: shouldRetriable, terminal, ...(uncertain ? { uncertain } : {}) };
+  return {
+    result: { ...common, status: kept.status ?? (terminal ? 'error' : 'retriable_error'), error },
+    // The kind is what the record calls its code: written from one, by this or another version of this package.
+    error: new ToolExecutionError(code as ToolErrorKind, message, { classification: terminal ? 'permanent' : 'transient', executed: false, uncertain }),
+  };
+}

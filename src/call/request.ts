@@ -1,0 +1,172 @@
+import * as z from 'zod';
+import * as core from 'zod/v4/core';
+import { toolCallEnvelopeSchema, type ToolCallEnvelope, type ToolCallRequest } from '../contract/envelope.ts';
+import { ToolExecutionError } from '../contract/tool-error.ts';
+import type { Runtime } from '../contract/runtime.ts';
+import { read } from '../errors/structure.ts';
+import { toToolExecutionError } from '../errors/tool.ts';
+import { correctable } from '../policy/advice.ts';
+import type { DedupeMode } from '../policy/key/claim.ts';
+
+/** A call as the layer runs it, from either form of a request. */
+export interface Call {
+  readonly callId: string;
+  /** The id is the caller's own: it can be anything. */
+  readonly foreignId?: true;
+  readonly toolCallId?: string;
+  readonly toolName: string;
+  readonly input: unknown;
+  /** The plan node, when it is part of a turn. */
+  readonly nodeId?: string;
+  /** Whether the turn cannot do without it. */
+  readonly required: boolean;
+  readonly idempotencyKey?: string;
+  readonly dedupeMode: DedupeMode;
+  readonly toolNamespace?: string;
+  readonly session?: string;
+  readonly actor?: string;
+  readonly tenant?: string;
+  readonly correlationId?: string;
+  readonly tags?: readonly string[];
+  readonly fromHook?: string;
+  readonly breakerHint?: 'tool' | 'dependency' | 'global';
+  readonly retryBudget?: { readonly maxAttempts: number; readonly maxElapsedMs: number };
+  readonly hints?: { readonly safetyCritical?: boolean; readonly expectedRetrySafe?: boolean; readonly timeoutMs?: number };
+  /** Monotonic; `Infinity` without a deadline of its own. */
+  readonly deadlineMs: number;
+  readonly traceparent?: string;
+  readonly baggage?: Readonly<Record<string, string>>;
+}
+
+const NAME_MAX = 256;
+const KEY_MAX = 512;
+
+const shortForm = z.strictObject({
+  toolName: z.string().min(1).max(NAME_MAX),
+  input: z.unknown().optional(),
+  toolCallId: z.string().min(1).max(NAME_MAX).exactOptional(),
+  idempotencyKey: z.string().min(1).max(KEY_MAX).exactOptional(),
+  session: z.string().min(1).max(KEY_MAX).exactOptional(),
+  actor: z.string().min(1).max(KEY_MAX).exactOptional(),
+  tenant: z.string().min(1).max(KEY_MAX).exactOptional(),
+});
+const REQUEST_KEYS: ReadonlySet<string> = new Set(Object.keys(shortForm.shape));
+
+/** The short form, by its rules. */
+export const requestSchema: z.ZodType<ToolCallRequest> = shortForm;
+
+const isText = (value: unknown, max: number): boolean => typeof value === 'string' && value !== '' && value.length <= max;
+
+/** The first issues of a failed parse, each with its path. */
+const worded = (error: core.$ZodError): string =>
+  error.issues
+    .slice(0, 5)
+    .map(({ path, message }) => `${path.length === 0 ? 'the value' : core.toDotPath(path)}: ${message}`)
+    .join('; ');
+
+/** Says path and rule, no value: a model may read it and correct itself. */
+const invalid = (what: string, misfit: string, cause?: unknown): ToolExecutionError => {
+  const message = `${what} is malformed: ${misfit}`;
+  return new ToolExecutionError('invalid_parameters', message, { safeMessage: correctable(message), cause });
+};
+
+const fromEnvelope = (envelope: ToolCallEnvelope, runtime: Runtime): Call => {
+  const { target, payload, transport, control, trace } = envelope;
+  return {
+    callId: envelope.requestId,
+    foreignId: true,
+    toolName: envelope.toolName,
+    input: payload.params,
+    required: true,
+    dedupeMode: transport.dedupeMode,
+    toolNamespace: envelope.toolNamespace,
+    session: target.sessionKey,
+    actor: target.actorId,
+    retryBudget: transport.retryBudget,
+    // From the wall clock to the monotonic one, once: a clock that jumps later moves nothing.
+    deadlineMs: control.deadlineAtMs === undefined ? Infinity : runtime.now() + (control.deadlineAtMs - runtime.wallNow()),
+    ...(envelope.toolCallId === undefined ? undefined : { toolCallId: envelope.toolCallId }),
+    ...(payload.idempotencyKey === undefined ? undefined : { idempotencyKey: payload.idempotencyKey }),
+    ...(target.tenantId === undefined ? undefined : { tenant: target.tenantId }),
+    ...(target.correlationId === undefined ? undefined : { correlationId: target.correlationId }),
+    ...(control.requestTags === undefined ? undefined : { tags: control.requestTags }),
+    ...(control.fromHook === undefined ? undefined : { fromHook: control.fromHook }),
+    ...(transport.circuitBreakerHint === undefined ? undefined : { breakerHint: transport.circuitBreakerHint }),
+    ...(payload.callHints === undefined ? undefined : { hints: payload.callHints }),
+    ...(trace.traceparent === undefined ? undefined : { traceparent: trace.traceparent }),
+    ...(trace.baggage === undefined ? undefined : { baggage: trace.baggage }),
+  };
+};
+
+const fromRequest = ({ toolName, input, toolCallId, idempotencyKey, session, actor, tenant }: ToolCallRequest, runtime: Runtime): Call => {
+  // Nobody gets yesterday's answer without asking (R-8.1).
+  const dedupeMode = idempotencyKey === undefined ? 'disabled' : 'enforced';
+  const call: { -readonly [Key in keyof Call]: Call[Key] } = { callId: runtime.id(), toolName, input, required: true, dedupeMode, deadlineMs: Infinity };
+  if (toolCallId !== undefined) call.toolCallId = toolCallId;
+  if (idempotencyKey !== undefined) call.idempotencyKey = idempotencyKey;
+  if (session !== undefined) call.session = session;
+  if (actor !== undefined) call.actor = actor;
+  if (tenant !== undefined) call.tenant = tenant;
+  return call;
+};
+
+/**
+ * The short form, if it is well as it is; else the schema is to judge it. The schema's own judgement of it costs as much as the rest of a plain call.
+ * Each field is read once: a getter may give another value the next time.
+ */
+const wellFormed = (request: ToolCallRequest): ToolCallRequest | undefined => {
+  for (const key in request) if (!REQUEST_KEYS.has(key)) return undefined;
+  const { toolName, input, toolCallId, idempotencyKey, session, actor, tenant } = request;
+  /** A text, or not there at all. */
+  const may = (name: string, value: unknown, max: number): boolean => (value === undefined ? !(name in request) : isText(value, max));
+  const well =
+    isText(toolName, NAME_MAX) &&
+    may('toolCallId', toolCallId, NAME_MAX) &&
+    may('idempotencyKey', idempotencyKey, KEY_MAX) &&
+    may('session', session, KEY_MAX) &&
+    may('actor', actor, KEY_MAX) &&
+    may('tenant', tenant, KEY_MAX);
+  return well ? { toolName, input, toolCallId, idempotencyKey, session, actor, tenant } as ToolCallRequest : undefined;
+};
+
+const isEnvelope = (request: object): request is ToolCallEnvelope => 'contractVersion' in request || 'payload' in request || 'target' in request;
+
+/** What a malformed request is called in its result. */
+const text = (value: unknown, fallback: string): string => (typeof value === 'string' && value !== '' ? value.slice(0, 256) : fallback);
+
+/** A request read and checked: the call, or the error and what it can still be called by (TR-1). Never throws, whatever a getter does. */
+export function readRequest(request: ToolCallRequest | ToolCallEnvelope, runtime: Runtime): { readonly call: Call; readonly error?: ToolExecutionError } {
+  const malformed = (error: ToolExecutionError): { readonly call: Call; readonly error: ToolExecutionError } => ({
+    call: { callId: text(read(request, 'requestId'), runtime.id()), foreignId: true, toolName: text(read(request, 'toolName'), 'unknown'), input: undefined, required: true, dedupeMode: 'disabled', deadlineMs: Infinity },
+    error,
+  });
+  try {
+    const isObject = typeof request === 'object' && request !== null && !Array.isArray(request);
+    const envelope = isObject && isEnvelope(request);
+    const well = isObject && !envelope ? wellFormed(request) : undefined;
+    if (well !== undefined) return { call: fromRequest(well, runtime) };
+    const parsed = (envelope ? toolCallEnvelopeSchema : requestSchema).safeParse(request);
+    if (!parsed.success) return malformed(invalid(envelope ? 'The tool call envelope' : 'The tool call request', worded(parsed.error)));
+    return { call: envelope ? fromEnvelope(parsed.data as ToolCallEnvelope, runtime) : fromRequest(parsed.data, runtime) };
+  } catch (error) {
+    return malformed(new ToolExecutionError('invalid_parameters', `The tool call request is malformed: reading it failed: ${toToolExecutionError(error).message}`));
+  }
+}
+
+/** A value as a tool's schema gives it, or why it does not fit, with the path. To a schema that throws, or can only answer later, nothing fits. */
+export function fit(schema: z.ZodType | undefined, value: unknown): { readonly value: unknown; readonly misfit?: string; readonly cause?: unknown } {
+  if (schema === undefined) return { value };
+  try {
+    const parsed = schema.safeParse(value);
+    return parsed.success ? { value: parsed.data } : { value, misfit: worded(parsed.error) };
+  } catch (error) {
+    // What it threw is for the host alone: a misfit is told to the model.
+    return { value, misfit: 'its schema cannot check it: it throws, or can only answer later', cause: error };
+  }
+}
+
+/** The input as the tool's schema gives it; an error that names the path when it does not fit. */
+export function readInput(schema: z.ZodType | undefined, input: unknown): { readonly input: unknown; readonly error?: ToolExecutionError } {
+  const { value, misfit, cause } = fit(schema, input);
+  return misfit === undefined ? { input: value } : { input, error: invalid('The input', misfit, cause) };
+}

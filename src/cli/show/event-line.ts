@@ -1,0 +1,94 @@
+import type { DedupeStep, ErrorReport, ToolEvent, TurnEvent, TurnOwnEvent } from '../../contract/event.ts';
+import { duration, messageLine, plain } from './text.ts';
+
+const said = ({ kind, message, code, status }: ErrorReport): string => {
+  const detail = code ?? status;
+  return `${kind}${detail === undefined ? '' : ` ${detail}`}: ${plain(message)}`;
+};
+
+const escalation = ({ message, choices }: { readonly message: string; readonly choices: readonly string[] }): string =>
+  `escalated: ${plain(message)}${choices.length === 0 ? '' : `; choices: ${choices.map(plain).join(', ')}`}`;
+
+/** The others say nothing that the attempts and the end of the call do not. */
+const DEDUPE_TEXTS: Readonly<Partial<Record<DedupeStep, string>>> = {
+  taken_over: 'takes over from a call that lost its lease',
+  waiting: 'waits for the same call',
+  replayed: 'the result of the same call',
+  conflict: 'its idempotency key was used with another input',
+  busy: 'the same call runs',
+  lease_lost: 'lost its lease',
+  superseded: 'another holds its key; its own outcome is dropped',
+  unrecorded: 'its outcome could not be stored',
+  unprotected: 'runs without protection against duplicates',
+};
+
+const callText = (event: ToolEvent): string | undefined => {
+  switch (event.type) {
+    case 'attempt_started':
+      return `attempt ${event.attempt} of ${event.toolName}`;
+    case 'attempt_succeeded':
+      return `${event.toolName} answered in ${duration(event.durationMs)}${event.attempt > 1 ? `, on attempt ${event.attempt}` : ''}`;
+    case 'attempt_failed':
+      return `attempt ${event.attempt} failed after ${duration(event.durationMs)}: ${said(event.error)} (${event.classification})`;
+    case 'attempt_canceled':
+      return `attempt ${event.attempt} canceled after ${duration(event.durationMs)}`;
+    case 'rejected':
+      return `not called: ${said(event.error)}`;
+    case 'decision':
+      return event.strategy === 'retry' ? `retry in ${duration(event.delayMs ?? 0)}` : `${event.strategy}: ${plain(event.reason)}`;
+    case 'alternative_used':
+      return `${plain(event.message)}: ${event.toolName} for ${event.from}`;
+    case 'escalated':
+      return escalation(event);
+    case 'progress': {
+      const { progress, total, message } = event.report;
+      const done = progress === undefined ? '' : ` ${progress}${total === undefined ? '' : ` of ${total}`}`;
+      return `progress${done}${message === undefined ? '' : `: ${plain(message)}`}`;
+    }
+    case 'dedupe': {
+      const text = DEDUPE_TEXTS[event.step];
+      return text === undefined ? undefined : `${text}${event.ageMs === undefined ? '' : `, ${duration(event.ageMs)} old`}`;
+    }
+    case 'hook':
+      return `${event.hook} ${event.outcome.replace('_', ' ')}${event.message === undefined ? '' : `: ${plain(event.message)}`}`;
+    case 'shadow':
+      return `would ${event.would.replace('_', ' ')}: ${plain(event.message)}`;
+    // What its attempts and its node's end say already.
+    case 'call_started':
+    case 'abandoned':
+    case 'settled':
+      return undefined;
+  }
+};
+
+const turnText = (event: TurnOwnEvent): string | undefined => {
+  switch (event.type) {
+    case 'turn_started':
+      return `turn of ${event.nodes.length} ${event.nodes.length === 1 ? 'node' : 'nodes'}, ${duration(event.timeoutMs)} at most`;
+    case 'node_started':
+      return event.message;
+    case 'node_settled':
+      return `${event.state.replaceAll('_', ' ')}${event.message === undefined ? '' : `: ${plain(event.message)}`}`;
+    case 'deadline':
+      return `deadline: ${event.unfinished.length} unfinished`;
+    case 'escalated':
+      return escalation(event);
+    case 'abandoned':
+      return 'turn abandoned';
+    case 'settled':
+      return `turn ${event.result.status}`;
+  }
+};
+
+/** An event as a line of a log, without its time; nothing for one that says nothing new. */
+export function eventLine(event: TurnEvent): string | undefined {
+  const text = event.source === 'turn' ? turnText(event) : callText(event);
+  if (text === undefined) return undefined;
+  return 'nodeId' in event && event.nodeId !== undefined ? `${event.nodeId}: ${text}` : text;
+}
+
+/** An event as a line of a log, with the seconds since the start; nothing for one that says nothing new. */
+export function timedLine(event: TurnEvent, startMs: number): string | undefined {
+  const line = eventLine(event);
+  return line === undefined ? undefined : `${`${((event.atMs - startMs) / 1000).toFixed(3)}s`.padStart(8)}  ${messageLine(line)}\n`;
+}

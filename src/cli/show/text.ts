@@ -1,0 +1,102 @@
+import { visible } from '../../policy/redact/invisible.ts';
+
+/** Of a longer text nothing after this is looked at. */
+const TEXT_LENGTH_MAX = 4096;
+
+/**
+ * A text from elsewhere as one harmless line: no terminal sequences, control, direction or invisible characters, no line breaks.
+ * What a server says could otherwise forge lines of a log or drive the terminal.
+ */
+export function plain(text: string): string {
+  return visible(text.slice(0, TEXT_LENGTH_MAX).toWellFormed())
+    .replaceAll(/[\s\u0085]+/gu, ' ')
+    .trim();
+}
+
+/** Columns of a message on stderr: a rule, a value and a remedy fit; a name of 5,000 characters does not. */
+const MESSAGE_COLUMNS_MAX = 600;
+/** Of a name inside a message. */
+const NAME_COLUMNS_MAX = 64;
+
+/** A name from elsewhere as a message shows it. */
+export function shownName(name: string): string {
+  // Most names are such, and a file can have many thousands of them.
+  return /^[!-~]{1,64}$/.test(name) ? name : fit(plain(name), NAME_COLUMNS_MAX, '...');
+}
+
+/** One line for a terminal (R-15.2): printable, and cut. */
+export function messageLine(text: string): string {
+  return fit(plain(text), MESSAGE_COLUMNS_MAX, '...');
+}
+
+/** A message of ours that may have several lines, each as `messageLine`. */
+export function messageLines(text: string): string {
+  return text.split('\n').map((line) => /^\s*/.exec(line.slice(0, 8))?.[0] + messageLine(line)).join('\n');
+}
+
+const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
+
+const widthOf = (character: string): number => (/\p{M}/u.test(character) ? 0 : WIDE.test(character) ? 2 : 1);
+
+/** How many columns of a terminal a text takes. */
+export function columnsOf(text: string): number {
+  let columns = 0;
+  for (const character of text) columns += widthOf(character);
+  return columns;
+}
+
+/** The text cut to so many columns, its end marked. */
+export function fit(text: string, columns: number, ellipsis: string): string {
+  if (columnsOf(text) <= columns) return text;
+  let kept = '';
+  let left = columns - columnsOf(ellipsis);
+  if (left < 0) return '';
+  for (const character of text) {
+    left -= widthOf(character);
+    if (left < 0) break;
+    kept += character;
+  }
+  return kept + ellipsis;
+}
+
+/** The text filled up with spaces to so many columns. */
+export function pad(text: string, columns: number): string {
+  return text + ' '.repeat(Math.max(0, columns - columnsOf(text)));
+}
+
+/** Milliseconds for a person: `12 ms`, `1.24 s`, `2 min 5 s`. */
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 59_995) return `${(ms / 1000).toFixed(2)} s`;
+  const seconds = Math.round(ms / 1000);
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
+const distance = (a: string, b: string): number => {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      next.push(Math.min((next[j - 1] ?? 0) + 1, (row[j] ?? 0) + 1, (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+};
+
+const LISTED_MAX = 12;
+
+/** What a misspelt name may have been, or else what there is: the remedy at the end of a message. */
+export function choices(name: string, names: readonly string[]): string {
+  // A place whose name is missing has none to offer.
+  const known = names.filter((candidate) => candidate !== '' && !candidate.startsWith(' '));
+  const near = known
+    .slice(0, 1000)
+    .map((candidate) => ({ candidate, edits: distance(name.slice(0, 64), candidate.slice(0, 64)) }))
+    .filter(({ candidate, edits }) => candidate.length > 2 && edits <= Math.max(1, Math.floor(Math.min(candidate.length, 64) / 3)))
+    .toSorted((a, b) => a.edits - b.edits)[0];
+  if (near !== undefined) return `did you mean ${shownName(near.candidate)}?`;
+  if (known.length === 0) return 'there is none';
+  const more = known.length > LISTED_MAX ? ` and ${known.length - LISTED_MAX} more` : '';
+  return `there is ${known.slice(0, LISTED_MAX).map(shownName).join(', ')}${more}`;
+}

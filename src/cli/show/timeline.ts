@@ -1,0 +1,128 @@
+import type { ToolEvent, TurnEvent, TurnOwnEvent } from '../../contract/event.ts';
+import type { NodeState } from '../../contract/turn.ts';
+import type { MarkKind } from './glyphs.ts';
+import { plain } from './text.ts';
+
+export interface Mark {
+  readonly kind: MarkKind;
+  readonly atMs: number;
+}
+
+/** What happened to one node, in order. */
+export interface Lane {
+  readonly nodeId: string;
+  /** The tool in use: an alternative's name once one was tried. */
+  toolName: string;
+  readonly marks: Mark[];
+  attempts: number;
+  state?: NodeState;
+  /** What it is doing, or why it ended as it did. */
+  note: string;
+  usedAlternative: boolean;
+}
+
+/** A turn as it can be drawn: its lanes in plan order, and times in milliseconds of the runtime's clock. */
+export interface Timeline {
+  readonly startMs: number;
+  readonly timeoutMs: number;
+  readonly lanes: readonly Lane[];
+  /** When the deadline passed, if it did. */
+  readonly deadlineMs?: number;
+  readonly settledMs?: number;
+}
+
+/** A lane keeps its last marks: a tool may be tried a million times. */
+const MARKS_MAX = 1_000;
+
+type Draft = { -readonly [Key in keyof Timeline]: Timeline[Key] };
+
+const mark = (lane: Lane, kind: MarkKind, atMs: number): void => {
+  if (lane.marks.length >= MARKS_MAX) lane.marks.shift();
+  lane.marks.push({ kind, atMs });
+};
+
+const addCall = (lane: Lane, event: ToolEvent): void => {
+  lane.toolName = plain(event.toolName);
+  switch (event.type) {
+    case 'attempt_started':
+      lane.attempts++;
+      lane.note = '';
+      return mark(lane, lane.usedAlternative ? 'alternative' : 'start', event.atMs);
+    case 'attempt_succeeded':
+      return mark(lane, 'value', event.atMs);
+    case 'attempt_failed':
+      lane.note = event.error.message;
+      return mark(lane, event.error.kind === 'timeout' ? 'timeout' : 'error', event.atMs);
+    case 'attempt_canceled':
+      return mark(lane, 'cut', event.atMs);
+    case 'rejected':
+      lane.note = event.error.message;
+      return mark(lane, 'rejected', event.atMs);
+    case 'alternative_used':
+      lane.usedAlternative = true;
+      return undefined;
+    case 'progress':
+      lane.note = event.report.message ?? `${event.report.progress ?? ''}${event.report.total === undefined ? '' : `/${event.report.total}`}`;
+      return undefined;
+    case 'abandoned':
+    case 'call_started':
+    case 'decision':
+    case 'dedupe':
+    case 'escalated':
+    case 'hook':
+    case 'settled':
+    case 'shadow':
+      return undefined;
+  }
+};
+
+const settleNode = (lane: Lane, { state, message = '', atMs }: Extract<TurnOwnEvent, { type: 'node_settled' }>): void => {
+  lane.state = state;
+  lane.note = message;
+  if (state === 'skipped') mark(lane, 'skip', atMs);
+  if ((state === 'timed_out' || state === 'canceled') && lane.marks.length > 0 && lane.marks.at(-1)?.kind !== 'cut') mark(lane, 'cut', atMs);
+  const [first] = lane.marks;
+  if (state === 'defaulted' && first?.kind === 'start') lane.marks[0] = { ...first, kind: 'default' };
+};
+
+/** Follows a turn's events; `timeline` is up to date after each `add`. */
+export function followTurn(): { readonly timeline: Timeline; readonly add: (event: TurnEvent) => void } {
+  const lanes: Lane[] = [];
+  const byId = new Map<string, Lane>();
+  const timeline: Draft = { startMs: 0, timeoutMs: Infinity, lanes };
+  const addOwn = (event: TurnOwnEvent): void => {
+    switch (event.type) {
+      case 'turn_started':
+        timeline.startMs = event.atMs;
+        timeline.timeoutMs = event.timeoutMs;
+        for (const { id, toolName } of event.nodes) {
+          const lane: Lane = { nodeId: plain(id), toolName: plain(toolName), marks: [], attempts: 0, note: '', usedAlternative: false };
+          lanes.push(lane);
+          byId.set(id, lane);
+        }
+        return;
+      case 'deadline':
+        timeline.deadlineMs = event.atMs;
+        return;
+      case 'node_settled': {
+        const lane = byId.get(event.nodeId);
+        if (lane !== undefined) settleNode(lane, event);
+        return;
+      }
+      case 'settled':
+        timeline.settledMs = event.atMs;
+        break;
+      case 'abandoned':
+      case 'node_started':
+      case 'escalated':
+    }
+  };
+  return {
+    timeline,
+    add: (event) => {
+      if (event.source === 'turn') return addOwn(event);
+      const lane = event.nodeId === undefined ? undefined : byId.get(event.nodeId);
+      if (lane !== undefined && lane.state === undefined) addCall(lane, event);
+    },
+  };
+}

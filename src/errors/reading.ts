@@ -1,0 +1,140 @@
+import type { Classification } from '../contract/error-kind.ts';
+import { ToolExecutionError, type ToolExecutionErrorOptions } from '../contract/tool-error.ts';
+import { isOwnFault, senseOfCode, senseOfCodeInText, senseOfName, senseOfRpc } from './code.ts';
+import { asHearsay } from './text/hearsay.ts';
+import { TOOL_MEANINGS, classOfSense, type Meaning, type Sense } from './text/sense.ts';
+import { classOfStatus, kindOfStatus, senseOfStatus, statusInText } from './status.ts';
+import { readStructure, type ErrorStructure } from './structure.ts';
+import { reasonOfRefusal, senseOfText, senseOfWords } from './text/message.ts';
+import type { Speaker } from './text/words.ts';
+
+/** A thrown value, read once: what its fields say, and what happened. */
+export interface Reading {
+  readonly structure: ErrorStructure;
+  /** The status in its fields, or stated in its text. */
+  readonly status: number | undefined;
+  /** The code that decided, else the outermost one. */
+  readonly code: string | undefined;
+  /** `undefined` where nothing says what happened. */
+  readonly sense: Sense | undefined;
+  /** Whether only words say so: then a field that says whether to ask again says more. */
+  readonly worded?: boolean;
+  /** A field says what became of the request, and not only that whoever did it failed. */
+  readonly isProof?: boolean;
+}
+
+/** What says more than the status it comes with. */
+const MORE_THAN_A_STATUS: ReadonlySet<Sense> = new Set<Sense>(['unauthorized', 'quota_exhausted', 'rate_limited']);
+
+/** OpenAI sends an exhausted quota as a 429, Google a wrong key as a 400, AWS throttling and a time-out as a 400. A 5xx is the server's own failure. */
+const beats = (coded: Sense, status: number): boolean =>
+  (status < 500 && MORE_THAN_A_STATUS.has(coded) && (coded !== 'rate_limited' || status === 400 || status === 429)) || (coded === 'timed_out' && status === 400);
+
+/** An abort behind an error is often how a time-out was made: the error in front of it is asked first. */
+const hidden = (sense: Sense, depth: number): boolean => sense === 'canceled' && depth > 0;
+
+const knownCode = ({ links }: ErrorStructure): readonly [code: string, sense: Sense, depth: number] | undefined => {
+  for (const [depth, { codes }] of links.entries()) {
+    for (const code of codes) {
+      const sense = senseOfCode(code);
+      if (sense !== undefined && !hidden(sense, depth)) return [code, sense, depth];
+    }
+  }
+  return undefined;
+};
+
+/** A connection's loss is what a wrapper's name says; any other name in the chain says more. */
+const senseOfNames = ({ links }: ErrorStructure): Sense | undefined => {
+  const senses = links.flatMap(({ names }, depth) => names.map(senseOfName).filter((sense) => sense !== undefined && !hidden(sense, depth)));
+  return senses.find((sense) => sense !== 'lost') ?? senses[0];
+};
+
+/** The language's own names say nothing of what failed: a `SyntaxError` may be an answer cut short. */
+const MUTE: ReadonlySet<string> = new Set(['Error', 'TypeError', 'SyntaxError', 'RangeError', 'ReferenceError', 'EvalError', 'URIError', 'AggregateError', 'DOMException', 'Object', 'MongoServerError', 'ERR_BAD_RESPONSE']);
+
+/** A code or name that no table has, as words. */
+const senseOfUnlisted = ({ links }: ErrorStructure, speaker: Speaker): Sense | undefined => {
+  for (const [depth, { codes, names }] of links.entries()) {
+    for (const word of [...codes, ...names]) {
+      const sense = MUTE.has(word) ? undefined : senseOfWords(word, speaker);
+      if (sense !== undefined && !hidden(sense, depth)) return sense;
+    }
+  }
+  return undefined;
+};
+
+const canceledBehind = ({ links }: ErrorStructure): boolean => links.some(({ codes, names }) => codes.some((code) => senseOfCode(code) === 'canceled') || names.some((name) => senseOfName(name) === 'canceled'));
+
+const withStatus = (structure: ErrorStructure, status: number, code: string | undefined, coded: Sense | undefined): Reading => {
+  const sense = senseOfStatus(status);
+  if (coded !== undefined && beats(coded, status)) return { structure, status, code, sense: coded };
+  // A 400 says that the request was refused, not why; the reasons asked for here change nothing about asking again.
+  return { structure, status, code, sense: status === 400 ? (reasonOfRefusal(structure.texts) ?? sense) : sense };
+};
+
+const stated = (structure: ErrorStructure): number | undefined => {
+  for (const text of structure.texts) {
+    const status = statusInText(text);
+    if (status !== undefined) return status;
+  }
+  return undefined;
+};
+
+/** Structure first: status, code, name. Text only where no structure said anything (R-12.1). Never throws. */
+export function readError(thrown: unknown, wallNow: () => number, speaker: Speaker): Reading {
+  const structure = readStructure(thrown, wallNow);
+  const [known, coded, codedDepth = Infinity] = knownCode(structure) ?? [];
+  const decisive = coded !== undefined && MORE_THAN_A_STATUS.has(coded);
+  const code = decisive ? known : (structure.code ?? known);
+  // A code in front of a status is the outer error's own word, as a status in front of a code is.
+  if (structure.status !== undefined && structure.statusDepth <= codedDepth) return { ...withStatus(structure, structure.status, code, coded), isProof: true };
+  const listed = (structure.rpc === undefined ? undefined : senseOfRpc(structure.rpc)) ?? coded;
+  const isProof = !isOwnFault(structure.rpc ?? known);
+  if (listed !== undefined) return { structure, status: undefined, code, sense: listed, isProof };
+  const sense = senseOfNames(structure) ?? senseOfUnlisted(structure, speaker);
+  if (sense !== undefined) return { structure, status: undefined, code, sense, isProof: sense !== 'unavailable' };
+  const status = stated(structure);
+  // A text that states a 429 can go on to say that the quota is used up; then its status would say the opposite.
+  if (status === 429 && reasonOfRefusal(structure.texts) === 'quota_exhausted') return { structure, status: undefined, code, sense: 'quota_exhausted' };
+  if (status !== undefined) return withStatus(structure, status, code, undefined);
+  const said = senseOfCodeInText(structure.message) ?? senseOfText(structure.texts, speaker);
+  return { structure, status: undefined, code, sense: said ?? (canceledBehind(structure) ? 'canceled' : undefined), worded: said !== undefined };
+}
+
+/** The class of what was read, where it says one. */
+export function classOfReading({ status, sense, structure, worded }: Reading): Classification | undefined {
+  if (worded === true && structure.retriable !== undefined) return structure.retriable ? 'transient' : 'permanent';
+  if (sense !== undefined && (status === undefined || MORE_THAN_A_STATUS.has(sense))) return classOfSense(sense);
+  if (status !== undefined) return classOfStatus(status);
+  return structure.retriable === undefined ? undefined : structure.retriable ? 'transient' : 'permanent';
+}
+
+const meaningOf = (reading: Reading, unknown: Meaning): Meaning => {
+  const { status, sense } = reading;
+  if (status === undefined || (status === 400 && sense === 'timed_out')) return sense === undefined ? unknown : TOOL_MEANINGS[sense];
+  const kind = kindOfStatus(status);
+  return { kind, options: { uncertain: kind === 'timeout' } };
+};
+
+/**
+ * The typed error of what was read.
+ *
+ * @param unknown what it is when nothing says what happened
+ */
+export function toTyped(reading: Reading, thrown: unknown, unknown: Meaning): ToolExecutionError {
+  const { structure, status, code, sense } = reading;
+  const { kind, options } = meaningOf(reading, unknown);
+  const merged: ToolExecutionErrorOptions = {
+    code,
+    status,
+    retryAfterMs: structure.retryAfterMs,
+    cause: thrown,
+    // A sense has a class only where its kind has none.
+    classification: status === undefined && sense !== undefined ? undefined : classOfReading(reading),
+    worded: reading.worded === true && structure.retriable === undefined,
+    ...options,
+    ...(reading.worded === true && structure.retriable !== undefined ? { classification: classOfReading(reading) } : {}),
+  };
+  const error = new ToolExecutionError(kind, structure.message, merged);
+  return reading.isProof === true ? error : asHearsay(error);
+}

@@ -1,0 +1,125 @@
+import type { BreakerStateName } from '../contract/breaker-state.ts';
+import type { BreakerOptions } from '../contract/policy.ts';
+import type { Runtime } from '../contract/runtime.ts';
+import { checkNumber, integer } from '../policy/check.ts';
+import { createBreaker, type Breaker, type BreakerChange } from '../operators/breaker/breaker.ts';
+
+/** Breakers kept at a time; the one used longest ago makes room. */
+const BREAKERS_MAX = 10_000;
+
+/** What a person can tell breakers. */
+export type BreakerOrder = 'force_open' | 'reset' | 'disable';
+
+/** The breakers of a layer, one per tool and scope. */
+export interface Breakers {
+  /**
+   * @param toolName the tool's name
+   * @param scope what else sets calls apart: a tenant; by default none
+   * @param options for a breaker that is made now, by the first who asks; by default those of the registered tool
+   */
+  get(toolName: string, scope?: string, options?: BreakerOptions): Breaker;
+  /** Those that were asked for so far. */
+  list(): readonly BreakerEntry[];
+  /**
+   * Gives an order to all breakers of these names, in every scope; without names, to all there are. It stands until another one is given: a breaker
+   * that is made later, for the first call of another tenant, begins with it.
+   * @returns those that were there to hear it
+   */
+  order(order: BreakerOrder, names?: readonly string[]): readonly BreakerEntry[];
+  /** Whether an order other than `reset` stands for a name. */
+  isOrdered(name: string): boolean;
+}
+
+export interface BreakerEntry {
+  readonly toolName: string;
+  readonly scope: string;
+  readonly breaker: Breaker;
+}
+
+export interface BreakerListener {
+  changed(toolName: string, scope: string, from: BreakerStateName, to: BreakerStateName): void;
+  evicted(toolName: string, scope: string): void;
+}
+
+/** Who makes the breakers of a layer. */
+export interface BreakerMaker {
+  make(toolName: string, scope: string, options: BreakerOptions | undefined, changed: BreakerChange): Breaker;
+  /** It made room for another one. */
+  evicted(breaker: Breaker): void;
+}
+
+/** Of breakers that are this process's own. */
+const ownBreakers = (runtime: Runtime): BreakerMaker => ({
+  make: (_, __, options, changed) => createBreaker(options, runtime, changed),
+  evicted: () => undefined,
+});
+
+const VERBS = { force_open: 'forceOpen', reset: 'reset', disable: 'disable' } as const;
+
+/** The length keeps two different pairs from giving one key. */
+const keyOf = (toolName: string, scope: string): string => `${scope.length}:${scope}${toolName}`;
+
+/** A registry that makes each breaker when it is first asked for, with the options of its tool (R-3.7). */
+export function createBreakers(optionsOf: (toolName: string) => BreakerOptions | undefined, runtime: Runtime, listener: BreakerListener, max: number = BREAKERS_MAX, maker: BreakerMaker = ownBreakers(runtime)): Breakers {
+  checkNumber('maxBreakers', max, integer(1, 1_000_000));
+  // Stamped when used, and not moved to a Map's end: a Map that loses and gains an entry with each call is made anew every few calls.
+  const entries = new Map<string, BreakerEntry & { usedAt: number }>();
+  // Those of no scope once more, by their tools: most calls find theirs without making a key.
+  const unscoped = new Map<string, BreakerEntry & { usedAt: number }>();
+  let uses = 0;
+  // Of names whose order is another one than that of all.
+  const ordered = new Map<string, BreakerOrder>();
+  let orderedAll: BreakerOrder = 'reset';
+  const standingOf = (name: string): BreakerOrder => ordered.get(name) ?? orderedAll;
+  const list = (): BreakerEntry[] => [...entries.values()].map(({ toolName, scope, breaker }) => ({ toolName, scope, breaker }));
+  // What a person set stays set (R-3.8), unless nothing else is left.
+  const isSet = (breaker: Breaker): boolean => ['forced_open', 'disabled'].includes(breaker.state.type);
+  const evictOldest = (): void => {
+    let oldest: string | undefined;
+    let oldestUse = Infinity;
+    for (const [key, { breaker, usedAt }] of entries) {
+      const use = isSet(breaker) ? uses + usedAt : usedAt;
+      if (use >= oldestUse) continue;
+      oldestUse = use;
+      oldest = key;
+    }
+    const evicted = oldest === undefined ? undefined : entries.get(oldest);
+    if (oldest === undefined || evicted === undefined) return;
+    entries.delete(oldest);
+    if (evicted.scope === '') unscoped.delete(evicted.toolName);
+    maker.evicted(evicted.breaker);
+    listener.evicted(evicted.toolName, evicted.scope);
+  };
+  return {
+    get: (toolName, scope = '', options = optionsOf(toolName)) => {
+      const found = scope === '' ? unscoped.get(toolName) : entries.get(keyOf(toolName, scope));
+      if (found !== undefined) {
+        found.usedAt = ++uses;
+        return found.breaker;
+      }
+      if (entries.size >= max) evictOldest();
+      const breaker = maker.make(toolName, scope, options, (from, to) => listener.changed(toolName, scope, from, to));
+      const entry = { breaker, toolName, scope, usedAt: ++uses };
+      entries.set(keyOf(toolName, scope), entry);
+      if (scope === '') unscoped.set(toolName, entry);
+      const standing = standingOf(toolName);
+      if (standing !== 'reset') breaker[VERBS[standing]]();
+      return breaker;
+    },
+    list,
+    order: (order, names) => {
+      if (names === undefined) {
+        ordered.clear();
+        orderedAll = order;
+      }
+      for (const name of names ?? []) {
+        if (order === orderedAll) ordered.delete(name);
+        else ordered.set(name, order);
+      }
+      const told = names === undefined ? list() : list().filter(({ toolName }) => names.includes(toolName));
+      for (const { breaker } of told) breaker[VERBS[order]]();
+      return told;
+    },
+    isOrdered: (name) => standingOf(name) !== 'reset',
+  };
+}

@@ -1,0 +1,183 @@
+import { catchError, defer, from, isObservable, map, materialize, merge, of, take, type Observable } from 'rxjs';
+import type { HookAttempt, HookCall, HookReport, Hooks, Preparation } from '../contract/hooks.ts';
+import type { HookName, ToolEvent } from '../contract/event.ts';
+import type { Runtime } from '../contract/runtime.ts';
+import type { ToolResultEnvelope } from '../contract/envelope.ts';
+import { ToolExecutionError } from '../contract/tool-error.ts';
+import { read } from '../errors/structure.ts';
+import { toToolExecutionError } from '../errors/tool.ts';
+import { expiry } from '../operators/timing/expiry.ts';
+import { isPromiseLike } from '../operators/work/output.ts';
+import { WHILE_BLOCKED } from '../policy/advice.ts';
+import { checkKeys, checkNumber, positiveDuration } from '../policy/check.ts';
+import type { GuardedTool } from './registry.ts';
+
+/** CLAW's hosts give a hook this long. */
+const HOOK_TIMEOUT_MS = 15_000;
+
+interface Problem {
+  readonly problem: 'failed' | 'timed_out';
+  readonly message: string;
+}
+type Answer = { readonly value: unknown } | Problem;
+
+const NO_KEY: Problem = { problem: 'failed', message: 'prepareCall must give an idempotencyKey of 1 to 512 characters' };
+
+/** A call as its hooks know it. */
+export interface HookedCall {
+  readonly call: Omit<HookCall, 'toolName' | 'input' | 'effects' | 'turnId'>;
+  readonly site: { readonly runtime: Runtime; readonly turnId?: string };
+  readonly toolName: string;
+  /** Its hooks have had their say about an attempt. */
+  hooked: boolean;
+  emit(event: Omit<Extract<ToolEvent, { readonly type: 'hook' }>, 'seq' | 'atMs' | 'source' | 'callId' | 'toolName' | 'turnId' | 'nodeId' | 'late'>): void;
+}
+
+/** Whom a hook is asked about. */
+export interface HookSubject {
+  readonly context: HookedCall;
+  readonly guarded: GuardedTool | undefined;
+  readonly input: unknown;
+}
+
+/** How an attempt ended, for `afterToolCall`. */
+export interface HookEnd {
+  readonly durationMs: number;
+  readonly output?: unknown;
+  readonly error?: Error;
+  readonly result?: ToolResultEnvelope;
+}
+
+const callOf = ({ context, guarded, input }: HookSubject): HookCall => {
+  const { call, site, toolName } = context;
+  const { toolCallId, nodeId, session, actor, tenant, tags } = call;
+  const { turnId } = site;
+  return {
+    callId: call.callId,
+    toolName,
+    input,
+    effects: guarded?.effects ?? 'read',
+    ...(toolCallId === undefined ? {} : { toolCallId }),
+    ...(turnId === undefined ? {} : { turnId }),
+    ...(nodeId === undefined ? {} : { nodeId }),
+    ...(session === undefined ? {} : { session }),
+    ...(actor === undefined ? {} : { actor }),
+    ...(tenant === undefined ? {} : { tenant }),
+    ...(tags === undefined ? {} : { tags }),
+  };
+};
+
+/** Why an answer says no: any `block` but `undefined`, `null` and `false`, since a hook that means no must not be misread. */
+const blockOf = (value: unknown): string | undefined => {
+  if (typeof value !== 'object' || value === null) return undefined;
+  try {
+    const { block } = value as { readonly block?: unknown };
+    if (block === undefined || block === null || block === false) return undefined;
+    return typeof block === 'string' && block !== '' ? block : 'a hook gave no reason';
+  } catch {
+    return 'its answer cannot be read';
+  }
+};
+
+/** What of an answer of `prepareCall` changes the call. */
+const preparationOf = (value: unknown): Preparation => {
+  const key = read(value, 'idempotencyKey');
+  return {
+    ...(typeof value === 'object' && value !== null && 'input' in value ? { input: read(value, 'input') } : {}),
+    ...(key === undefined ? {} : { idempotencyKey: key as string }),
+  };
+};
+
+const isKey = (key: unknown): boolean => key === undefined || (typeof key === 'string' && key !== '' && key.length <= 512);
+
+/** The host's hooks, asked with a limit, and failing closed (R-11.1). */
+export class HookRunner {
+  readonly #hooks: Hooks;
+  readonly #timeoutMs: number;
+
+  constructor(hooks: Hooks, timeoutMs: number = HOOK_TIMEOUT_MS) {
+    checkKeys('hooks', hooks, ['prepareCall', 'beforeToolCall', 'afterToolCall']);
+    checkNumber('hookTimeoutMs', timeoutMs, positiveDuration);
+    for (const [name, hook] of Object.entries(hooks)) if (hook !== undefined && typeof hook !== 'function') throw new RangeError(`hooks.${name} must be a function, not ${typeof hook}`);
+    this.#hooks = hooks;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** Asks before a call: emits what it changes, or why it must not run. */
+  prepare(subject: HookSubject): Observable<Preparation | ToolExecutionError> {
+    const { prepareCall } = this.#hooks;
+    if (prepareCall === undefined) return of({});
+    const { context } = subject;
+    return this.#ask('prepareCall', context, () => prepareCall(callOf(subject))).pipe(
+      map((answer) => {
+        const refusal = this.#refusal('prepareCall', context, 0, answer);
+        if (refusal !== undefined) return refusal;
+        const preparation = preparationOf('value' in answer ? answer.value : undefined);
+        if (!isKey(preparation.idempotencyKey)) return this.#failed('prepareCall', context, 0, NO_KEY);
+        if (Object.keys(preparation).length > 0) context.emit({ type: 'hook', hook: 'prepareCall', outcome: 'changed', attempt: 0 });
+        return preparation;
+      }),
+    );
+  }
+
+  /** Asks before an attempt, or as attempt 0 about a call that ends without one: emits why it must not run, or `undefined`. */
+  before(subject: HookSubject, attempt: number): Observable<ToolExecutionError | undefined> {
+    const { beforeToolCall } = this.#hooks;
+    const { context } = subject;
+    context.hooked = true;
+    if (beforeToolCall === undefined) return of(undefined);
+    const asked: HookAttempt = { ...callOf(subject), attempt };
+    return this.#ask('beforeToolCall', context, () => beforeToolCall(asked)).pipe(
+      map((answer) => this.#refusal('beforeToolCall', context, attempt, answer)),
+    );
+  }
+
+  /** Tells how it ended. Nobody waits for it, and what it throws changes nothing. */
+  after(subject: HookSubject, attempt: number, end: HookEnd): void {
+    const { afterToolCall } = this.#hooks;
+    if (afterToolCall === undefined) return;
+    const { context } = subject;
+    const report: HookReport = { ...callOf(subject), attempt, ...end };
+    this.#ask('afterToolCall', context, () => afterToolCall(report)).subscribe((answer) => {
+      if ('problem' in answer) context.emit({ type: 'hook', hook: 'afterToolCall', outcome: answer.problem, attempt, message: answer.message });
+    });
+  }
+
+  /** The hook's one answer: at once, or within its time. */
+  #ask(hook: HookName, { site }: HookedCall, asked: () => unknown): Observable<Answer> {
+    return defer(() => {
+      const answer = asked();
+      return isObservable(answer) || isPromiseLike(answer) ? this.#later(hook, site.runtime, from(answer as PromiseLike<unknown>)) : of({ value: answer });
+    }).pipe(
+      catchError((error: unknown) => of({ problem: 'failed', message: `${hook} threw: ${toToolExecutionError(error).message}` } as const)),
+    );
+  }
+
+  #later(hook: HookName, runtime: Runtime, answer$: Observable<unknown>): Observable<Answer> {
+    const answered$ = answer$.pipe(take(1), materialize());
+    return merge(answered$, expiry(this.#timeoutMs, runtime)).pipe(
+      take(1),
+      map((first) => {
+        if (first === 0) return { problem: 'timed_out', message: `${hook} gave no answer within ${this.#timeoutMs} ms` };
+        if (first.kind === 'E') return { problem: 'failed', message: `${hook} failed: ${toToolExecutionError(first.error).message}` };
+        return { value: first.kind === 'N' ? first.value : undefined };
+      }),
+    );
+  }
+
+  /** The error of an answer that blocks, told in the trace. */
+  #refusal(hook: HookName, call: HookedCall, attempt: number, answer: Answer): ToolExecutionError | undefined {
+    if ('problem' in answer) return this.#failed(hook, call, attempt, answer);
+    const reason = blockOf(answer.value);
+    if (reason === undefined) return undefined;
+    call.emit({ type: 'hook', hook, outcome: 'blocked', attempt, message: reason });
+    const safeMessage = `The call was blocked: ${reason.replace(/[.\s]+$/, '')}. ${WHILE_BLOCKED}`;
+    return new ToolExecutionError('blocked', `A hook blocked the call: ${reason}`, { safeMessage });
+  }
+
+  /** A hook that fails lets nothing pass. */
+  #failed(hook: HookName, call: HookedCall, attempt: number, { problem, message }: Problem): ToolExecutionError {
+    call.emit({ type: 'hook', hook, outcome: problem, attempt, message });
+    return new ToolExecutionError('blocked', `The call is blocked, since ${message}`);
+  }
+}

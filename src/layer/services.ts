@@ -1,0 +1,39 @@
+import type { Runtime } from '../contract/runtime.ts';
+import type { Experience } from '../policy/recovery/experience.ts';
+import type { RetryBudget } from '../policy/retry/budget.ts';
+import type { Breakers } from './breakers.ts';
+import type { DedupeLayer } from './idempotency.ts';
+import type { Recovery } from './error-handler.ts';
+import type { HookRunner } from './hooks.ts';
+import type { Registry } from './registry.ts';
+import type { RunningCalls } from './running-calls.ts';
+import type { SharedBreakers } from './shared-breakers/registry.ts';
+import type { Switches } from './switches.ts';
+import type { Trace } from './trace.ts';
+
+/** Surroundings for a tool's `execute`; gives what `run` gives. */
+export type Around = (callId: string, attempt: number, run: () => unknown) => unknown;
+
+/** What all calls of one `createSpillway` share. */
+export interface Layer {
+  readonly runtime: Runtime;
+  readonly registry: Registry;
+  readonly breakers: Breakers;
+  /** Where breakers are shared with other processes. */
+  readonly sharedBreakers: SharedBreakers | undefined;
+  readonly retryBudget: RetryBudget | undefined;
+  readonly trace: Trace;
+  /** The error handler: what to do about a failure, now or later. */
+  readonly recovery: Recovery;
+  readonly experience: Experience | undefined;
+  readonly dedupe: DedupeLayer;
+  readonly hooks: HookRunner | undefined;
+  readonly switches: Switches;
+  readonly around: Around | undefined;
+  /** Whether anything of an input may be told. */
+  readonly captures: boolean;
+  /** The calls that are running, for `close()`. */
+  readonly running: RunningCalls;
+  /** After `close()` nothing begins. */
+  closed: boolean;
+}

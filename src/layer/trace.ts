@@ -1,0 +1,98 @@
+import type { Observable } from 'rxjs';
+import type { TraceEvent } from '../contract/event.ts';
+import type { Runtime } from '../contract/runtime.ts';
+import { QuietSource, QuietStream } from '../operators/work/quiet-stream.ts';
+import { createDiscretion, type Discretion } from '../policy/redact/values.ts';
+import { liveRuntime } from '../runtime.ts';
+
+type Writable<E> = E extends TraceEvent ? Omit<E, 'seq' | 'atMs'> & { seq: number; atMs: number } : never;
+/** An event before it has its number and its time: begin it with `STAMP`, which holds their places, so that it is made once and not copied. */
+export type Unstamped = Writable<TraceEvent>;
+export const STAMP = { seq: 0, atMs: 0 } as const;
+
+/** Where a layer tells what happens. */
+export interface Trace {
+  readonly events$: Observable<TraceEvent>;
+  /** Whether anyone listens: if not, events need not be made. */
+  readonly observed: boolean;
+  /** Events that a subscriber lost by throwing. */
+  readonly dropped: number;
+  /** Inputs, outputs and messages can hold secrets, which stay with the caller. */
+  readonly discretion: Discretion;
+  /** Whether the ids that the layer makes need no look: nothing was named that could be in them, and they are of the live runtime. */
+  readonly trustsIds: boolean;
+  /**
+   * Numbers and times an event, gives all of it to `own`, and publishes what of it may be shown.
+   * @param atMs now, from one who has just read the clock
+   * @param innocent whether it is known that all of it may be shown
+   */
+  publish(event: Unstamped, own?: (event: TraceEvent) => void, atMs?: number, innocent?: boolean): void;
+  close(): void;
+}
+
+export function createTrace(runtime: Runtime, discretion: Discretion = createDiscretion()): Trace {
+  return new LayerTrace(runtime, discretion);
+}
+
+/** A class: functions of its own for each layer would not be compiled into those that call them. */
+class LayerTrace implements Trace {
+  readonly events$: Observable<TraceEvent>;
+  readonly discretion: Discretion;
+  readonly trustsIds: boolean;
+  readonly #runtime: Runtime;
+  readonly #source = new QuietSource<TraceEvent>();
+  #dropped = 0;
+  #seq = 0;
+  #lastAtMs = 0;
+  readonly #untold: Array<{ readonly event: TraceEvent; readonly innocent: boolean }> = [];
+  #telling = false;
+
+  constructor(runtime: Runtime, discretion: Discretion) {
+    this.#runtime = runtime;
+    this.discretion = discretion;
+    this.trustsIds = discretion.trustsIds && runtime === liveRuntime;
+    this.events$ = new QuietStream<TraceEvent>((subscriber) => this.#source.add(subscriber), () => this.#dropped++);
+  }
+
+  get observed(): boolean {
+    return this.#source.observed;
+  }
+
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  publish(event: Unstamped, own?: (event: TraceEvent) => void, atMs: number = this.#runtime.now(), innocent = false): void {
+    event.seq = ++this.#seq;
+    // Times do not go back, whoever read the clock first.
+    if (atMs > this.#lastAtMs) this.#lastAtMs = atMs;
+    event.atMs = this.#lastAtMs;
+    // The union of the stamped events, member by member.
+    const stamped = event as TraceEvent;
+    if (!this.#source.observed) return own?.(stamped);
+    if (own !== undefined || this.#telling || this.#untold.length > 0) {
+      // Whoever has it first may do something to it: what needs no look is set apart before that.
+      this.#untold.push({ event: innocent && own !== undefined ? { ...stamped } : stamped, innocent });
+      own?.(stamped);
+      return this.#tell();
+    }
+    // Nothing is before it and nobody hears it first: it makes no queue, unless a subscriber causes one.
+    this.#telling = true;
+    this.#source.next(innocent ? stamped : this.discretion.show(stamped));
+    this.#telling = false;
+    if (this.#untold.length > 0) this.#tell();
+  }
+
+  close(): void {
+    this.#source.complete();
+  }
+
+  #tell(): void {
+    if (this.#telling) return;
+    this.#telling = true;
+    // Grows while it is walked: what a subscriber causes by what it hears comes after it, for all of them.
+    for (const { event, innocent } of this.#untold) this.#source.next(innocent ? event : this.discretion.show(event));
+    this.#untold.length = 0;
+    this.#telling = false;
+  }
+}

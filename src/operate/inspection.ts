@@ -1,0 +1,106 @@
+import { firstValueFrom } from 'rxjs';
+import type { Mode } from '../contract/policy.ts';
+import type { Awaitable, DedupeReading, StoreReport } from '../contract/store.ts';
+import { ask } from '../operators/dedupe/ask.ts';
+import { mapped } from '../operators/breath.ts';
+import type { BreakerState } from '../operators/breaker/breaker.ts';
+import type { BreakerEntry } from '../layer/breakers.ts';
+import type { Layer } from '../layer/services.ts';
+import { listed } from '../layer/listing.ts';
+
+/** A breaker as it stands. */
+export interface BreakerReport {
+  readonly toolName: string;
+  /** The tenant; empty without one. */
+  readonly scope: string;
+  readonly state: BreakerState;
+}
+
+/** A registered tool as its calls run now. */
+export interface ToolReport {
+  readonly name: string;
+  readonly mode: Mode;
+  /** The name of its breaker; absent when it has none. */
+  readonly breaker?: string;
+}
+
+/** How a layer stands, for a person or a dashboard. */
+export interface LayerReport {
+  /** As the switches stand now. */
+  readonly mode: Mode;
+  /** `true`: breakers count and refuse nothing, as `TOOL_RELIABILITY_OPEN_MODE` says. */
+  readonly breakersObserve: boolean;
+  readonly tools: readonly ToolReport[];
+  readonly breakers: readonly BreakerReport[];
+  /** Absent without a store, or when it would not answer. */
+  readonly store?: StoreReport;
+  /** Retries that may be made now; absent when there is no limit. */
+  readonly retriesLeft?: number;
+  /** Trace events that a subscriber lost by throwing. */
+  readonly droppedEvents: number;
+}
+
+/** Which remembered results are forgotten. */
+export type Flush = { readonly tool: string } | { readonly session: string } | { readonly all: true };
+
+export const breakerReport = ({ toolName, scope, breaker }: BreakerEntry): BreakerReport => ({ toolName, scope, state: breaker.state });
+
+const toolReport = ({ registry, switches }: Layer, name: string): readonly ToolReport[] => {
+  const guarded = registry.get(name);
+  if (guarded === undefined) return [];
+  return [{ name, mode: switches.modeOf(guarded.mode), ...(guarded.breaker === undefined ? {} : { breaker: guarded.breakerName }) }];
+};
+
+export function toolReports(layer: Layer): ToolReport[] {
+  const { names } = layer.registry;
+  return names.flatMap((name) => toolReport(layer, name));
+}
+
+export async function inspectLayer(layer: Layer): Promise<LayerReport> {
+  const { breakers, registry, retryBudget, runtime, sharedBreakers, switches, trace } = layer;
+  const { names } = registry;
+  const [store] = await Promise.all([report(layer), sharedBreakers?.refresh()]);
+  return {
+    mode: switches.modeOf(undefined),
+    breakersObserve: switches.breakersObserve,
+    // There may be ten thousand tools, and a breaker for each of them and each tenant.
+    tools: (await mapped(names, (name) => toolReport(layer, name))).flat(),
+    breakers: await mapped(breakers.list(), breakerReport),
+    ...(store === undefined ? {} : { store }),
+    ...(retryBudget === undefined ? {} : { retriesLeft: retryBudget.left(runtime.now()) }),
+    droppedEvents: trace.dropped,
+  };
+}
+
+const report = async ({ dedupe, runtime }: Layer): Promise<StoreReport | undefined> => {
+  const store = dedupe.made;
+  try {
+    return await firstValueFrom(ask(() => store?.report?.(), dedupe.storeTimeoutMs, runtime));
+  } catch {
+    // A store that is lost says so in the trace.
+    return undefined;
+  }
+};
+
+const hasLapsed = (reading: DedupeReading | undefined): boolean => reading !== undefined && (reading.record.lockUntilMs ?? 0) <= reading.atMs;
+
+/**
+ * Forgets results, so that their keys run again, and claims whose lease has passed. Claims that run are left alone: their calls would run twice.
+ * @returns how many were forgotten
+ * @throws ToolExecutionError `store_unavailable`; what was forgotten until then stays so
+ */
+export async function flushLayer({ dedupe, registry, runtime }: Layer, what: Flush): Promise<number> {
+  const store = dedupe.made;
+  if (store === undefined) return 0;
+  const lists = 'session' in what ? [() => store.bySession(what.session)] : ('tool' in what ? [what.tool] : registry.names).map((tool) => () => store.byTool(tool));
+  let flushed = 0;
+  for (const list of lists) {
+    for await (const { key, version, state } of listed(list, dedupe, runtime)) {
+      const answerTo = <T>(question: () => Awaitable<T>): Promise<T> => firstValueFrom(ask(question, dedupe.storeTimeoutMs, runtime));
+      // Only the store's clock says whether a claim still holds.
+      const runs = state === 'inflight' && !hasLapsed(await answerTo(() => store.get(key)));
+      if (!runs && (await answerTo(() => store.delete(key, version)))) flushed++;
+    }
+  }
+  return flushed;
+}

@@ -1,0 +1,89 @@
+import { Observable, identity, isObservable, map, tap, type Subscriber } from 'rxjs';
+import type { ToolOutput } from '../../contract/output.ts';
+import { AttemptSignal } from './attempt-signal.ts';
+
+export const isPromiseLike = (value: unknown): value is PromiseLike<unknown> => typeof (value as PromiseLike<unknown> | null)?.then === 'function';
+
+const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>
+  typeof (value as AsyncIterable<unknown> | null)?.[Symbol.asyncIterator] === 'function';
+
+/** Pulls an async iterable. When it is no longer wanted it is told so at once, and not waited for. */
+const fromAsyncIterable = <T>(iterable: AsyncIterable<T>): Observable<T> =>
+  new Observable((subscriber) => {
+    const iterator = iterable[Symbol.asyncIterator]();
+    let ended = false;
+    const end = (settle: () => void): void => {
+      ended = true;
+      settle();
+    };
+    const fail = (error: unknown): void => end(() => subscriber.error(error));
+    const pull = (): void => {
+      try {
+        iterator.next().then(({ done, value }) => {
+          if (subscriber.closed) return;
+          if (done === true) return end(() => subscriber.complete());
+          subscriber.next(value);
+          if (!subscriber.closed) pull();
+        }, fail);
+      } catch (error) {
+        fail(error);
+      }
+    };
+    pull();
+    return () => {
+      if (ended) return;
+      try {
+        iterator.return?.()?.then(undefined, () => undefined);
+      } catch {
+        // Nobody waits for it.
+      }
+    };
+  });
+
+/** What gives values one by one, an Observable or an AsyncIterable, as a stream. Strings and arrays are values. */
+export const streamIn = (output: unknown): Observable<unknown> | undefined => {
+  if (output instanceof Observable) return output;
+  // Of another copy of RxJS, which may be an older one: it tells an observer through an object of its own, which no subscriber of ours bears.
+  if (isObservable(output)) return new Observable((subscriber) => output.subscribe(subscriber)).pipe(map((value) => value));
+  return isAsyncIterable(output) ? fromAsyncIterable(output) : undefined;
+};
+
+/**
+ * Starts work for a subscriber, who hears what it gives: a value, a Promise, an Observable or an AsyncIterable. When the subscriber leaves before the
+ * work has settled, its signal is aborted; work that has settled is not aborted after the fact, and settles once.
+ *
+ * @param heard how a stream is listened to
+ */
+export function startWork<T>(
+  subscriber: Subscriber<T>,
+  start: () => ToolOutput<T>,
+  own: AttemptSignal,
+  heard: (stream: Observable<T>) => Observable<T> = identity,
+): void {
+  // Added first: the work may be unsubscribed while it starts.
+  subscriber.add(() => own.abort());
+  const give = (value: T): void => {
+    if (own.isOver) return;
+    own.answer();
+    subscriber.next(value);
+    subscriber.complete();
+  };
+  const fail = (error: unknown): void => {
+    if (own.isOver) return;
+    own.fail();
+    subscriber.error(error);
+  };
+  try {
+    const output = start();
+    if (isPromiseLike(output)) return void output.then(give, fail);
+    const stream = streamIn(output) as Observable<T> | undefined;
+    if (stream === undefined) give(output as T);
+    // Unsubscribed while it started: a stream is not even subscribed to.
+    else if (!subscriber.closed) heard(stream.pipe(tap({ error: () => own.fail(), complete: () => own.answer() }))).subscribe(subscriber);
+  } catch (error) {
+    fail(error);
+  }
+}
+
+/** A value, Promise, Observable or AsyncIterable as a stream. */
+export const fromOutput = <T>(output: ToolOutput<T>): Observable<T> => new Observable((subscriber) => startWork(subscriber, () => output, new AttemptSignal()));

@@ -1,0 +1,27 @@
+import type { BreakerEntry, RetryEntry } from '../contract/formats/policy-entry.ts';
+import type { BreakerOptions, RetryPolicy } from '../contract/policy.ts';
+
+type Camel<S extends string> = S extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : S;
+export type CamelKeys<T> = { [K in keyof T as Camel<K & string>]: T[K] };
+
+/** An entry's keys as options spell them: `timeout_ms` is `timeoutMs`. */
+export const camelKeys = <T extends object>(entry: T): CamelKeys<T> =>
+  // Key by key what the type says.
+  Object.fromEntries(Object.entries(entry).map(([key, value]) => [key.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()), value as unknown])) as CamelKeys<T>;
+
+/** The retry policy that a file spells in the seeds' words. */
+export const retryOf = ({ strategy, ...entry }: RetryEntry): Partial<RetryPolicy> => ({
+  ...camelKeys(entry),
+  // The seeds' word for it.
+  ...(strategy === undefined ? {} : { strategy: strategy === 'exponential_backoff' ? 'exponential' : strategy }),
+});
+
+const orInfinity = (value: number | 'off'): number => (value === 'off' ? Infinity : value);
+
+/** The options of a breaker that a file spells in the seeds' words. */
+export const breakerOf = ({ timeout_ms, failure_threshold, failure_rate, ...entry }: BreakerEntry): BreakerOptions => ({
+  ...camelKeys(entry),
+  ...(timeout_ms === undefined ? {} : { cooldownMs: timeout_ms }),
+  ...(failure_threshold === undefined ? {} : { failureThreshold: orInfinity(failure_threshold) }),
+  ...(failure_rate === undefined ? {} : { failureRate: orInfinity(failure_rate) }),
+});

@@ -1,0 +1,224 @@
+import type { ToolResultEnvelope } from '../../contract/envelope.ts';
+import type { TraceEvent } from '../../contract/event.ts';
+import type { Progress } from '../../contract/tool.ts';
+import type { TurnResult } from '../../contract/turn.ts';
+import { checkKeys } from '../check.ts';
+import { REDACTED, textRedactor } from './text.ts';
+
+/** What is taken out of every event, beside what looks like a secret by itself. */
+export interface RedactOptions {
+  /** Values that never appear, also URL-encoded and in base64. 4 to 4,096 characters each, 256 at most. */
+  readonly secrets?: readonly string[];
+  /** Names whose values are secrets, beside `password`, `token`, `apiKey` and the like; case, `-` and `_` make no difference. */
+  readonly keys?: readonly string[];
+  /** Has its say about every text last. A text it throws for, or gives no string for, is not shown at all. */
+  readonly also?: (text: string) => string;
+}
+
+/** The parts of a tool's input and output that events may show, as dotted paths: `'from'`, `'passengers.0.age'`. */
+export interface Capture {
+  readonly input?: readonly string[];
+  readonly output?: readonly string[];
+}
+
+/** By the tool's name. What is not listed is in no event. */
+export type CaptureOptions = Readonly<Record<string, Capture>>;
+
+const SECRET_LENGTH_MIN = 4;
+const SECRET_LENGTH_MAX = 4096;
+const SECRETS_MAX = 256;
+/** Of what is captured: a trace is no archive. */
+const DEPTH_MAX = 8;
+const VALUES_MAX = 1000;
+/** Names remembered to be secret or not. */
+const NAMES_MAX = 1000;
+const NAME_LENGTH_MAX = 128;
+
+const SECRET_NAME =
+  /secret|passw|passphrase|passcode|credential|authorization|apikey|accesskey|accountkey|privatekey|signingkey|encryptionkey|masterkey|sharedkey|connectionstring|(?:token|cookies?|sessionid|pwd|jwt|auth|otp)$/;
+const normal = (name: string): string => name.toLowerCase().replaceAll(/[-_. ]/g, '');
+
+const checkList = (option: string, list: unknown, holds: (text: string) => boolean, rule: string): void => {
+  if (!Array.isArray(list) || !list.every((text) => typeof text === 'string' && holds(text))) throw new RangeError(`${option} must be a list of ${rule}`);
+};
+
+const checked = (redact: RedactOptions, capture: CaptureOptions): void => {
+  checkKeys('redact', redact, ['secrets', 'keys', 'also']);
+  const { secrets = [], keys = [], also } = redact;
+  // The value itself is not in the message.
+  checkList('redact.secrets', secrets, ({ length }) => length >= SECRET_LENGTH_MIN && length <= SECRET_LENGTH_MAX, `texts of ${SECRET_LENGTH_MIN} to ${SECRET_LENGTH_MAX} characters; a shorter one would be found everywhere`);
+  if (secrets.length > SECRETS_MAX) throw new RangeError(`redact.secrets must be at most ${SECRETS_MAX}, not ${secrets.length}`);
+  checkList('redact.keys', keys, (name) => normal(name) !== '', 'names');
+  if (also !== undefined && typeof also !== 'function') throw new RangeError(`redact.also must be a function, not ${typeof also}`);
+  for (const [toolName, paths] of Object.entries(capture)) {
+    if (typeof paths !== 'object' || paths === null) throw new RangeError(`capture.${toolName} must be { input, output }, each a list of paths`);
+    checkKeys(`capture.${toolName}`, paths, ['input', 'output']);
+    for (const [side, list] of Object.entries(paths)) checkList(`capture.${toolName}.${side}`, list, (path) => path.split('.').every((part) => part !== ''), 'dotted paths');
+  }
+};
+
+/** A tool may report anything, with getters too: only what a progress has is looked at. */
+const progressOf = (report: Progress): Progress => {
+  const shown: { progress?: number; total?: number; message?: string } = {};
+  try {
+    const { progress, total, message: said } = report;
+    if (typeof progress === 'number') shown.progress = progress;
+    if (typeof total === 'number') shown.total = total;
+    if (typeof said === 'string') shown.message = said;
+  } catch {
+    // What cannot be read is not shown.
+  }
+  return shown;
+};
+
+/**
+ * Makes the function that every event passes once, before anyone who watches a trace sees it (R-11.4). Outputs and inputs are left out but for
+ * what `capture` allows; values of secret names, and what looks like a secret inside any text, are replaced by `[redacted]`; a text is cut after
+ * 4,096 characters. It never throws, and gives back the same event where there is nothing to hide.
+ *
+ * @param redact more secrets and names
+ * @param capture what of inputs and outputs is shown
+ * @throws RangeError for an option out of range
+ *
+ * @example
+ * const redact = createRedactor({ secrets: ['hunter2!'] }, { flight_search: { input: ['from', 'to'] } });
+ * spillway.call({ toolName: 'flight_search' }).pipe(map(redact)).subscribe((event) => log.push(event));
+ */
+export function createRedactor(redact: RedactOptions = {}, capture: CaptureOptions = {}): (event: TraceEvent) => TraceEvent {
+  return createDiscretion(redact, capture).show;
+}
+
+/** What may be shown of events, also for one who makes them and knows what is in them. */
+export interface Discretion {
+  /** What `createRedactor` makes. */
+  readonly show: (event: TraceEvent) => TraceEvent;
+  /** Whether nothing in a random id can be a secret: the host named none, and has no say about texts. */
+  readonly trustsIds: boolean;
+  /** A text without secrets; a name, before it is put into words. */
+  readonly text: (given: string) => string;
+  /** Whether an id or a name may stand in an event as it is. */
+  innocent(name: string): boolean;
+}
+
+/** The fields of such ids and names, and the word of ours that a host may have named. */
+const ASKED = ['callId', 'toolName', 'turnId', 'nodeId', 'requestId', 'status', 'toolCallId', 'correlationId', 'fromHook', 'session', 'tenant', 'traceparent'];
+
+/** As `createRedactor`. */
+export function createDiscretion(redact: RedactOptions = {}, capture: CaptureOptions = {}): Discretion {
+  checked(redact, capture);
+  const { secrets, keys = [], also } = redact;
+  const ownNames = keys.map(normal);
+  const captures = new Map(Object.entries(capture));
+  const clean = textRedactor(secrets);
+  const names = new Map<string, boolean>();
+
+  const text = (given: string): string => {
+    const cleaned = clean(given);
+    if (also === undefined) return cleaned;
+    try {
+      const last: unknown = also(cleaned);
+      return typeof last === 'string' ? last : REDACTED;
+    } catch {
+      return REDACTED;
+    }
+  };
+  const isSecret = (name: string): boolean => {
+    let secret = names.get(name);
+    if (secret === undefined) {
+      const plain = normal(name.slice(0, 256));
+      secret = SECRET_NAME.test(plain) || ownNames.some((own) => plain.includes(own));
+      if (names.size < NAMES_MAX && name.length <= NAME_LENGTH_MAX) names.set(name, secret);
+    }
+    return secret;
+  };
+
+  /** The event's own parts: plain objects of ours. Copied only where something is replaced. */
+  const walk = (value: unknown, outermost = false): unknown => {
+    if (typeof value === 'string') return text(value);
+    if (typeof value !== 'object' || value === null) return value;
+    let copy: Record<string, unknown> | undefined;
+    const given = value as Record<string, unknown>;
+    for (const key of Object.keys(given)) {
+      const before = given[key];
+      // Words of ours, and what can be none.
+      if (typeof before === 'number' || typeof before === 'boolean' || (outermost && (key === 'type' || key === 'source'))) continue;
+      const after = isSecret(key) ? REDACTED : walk(before);
+      if (after === before) continue;
+      copy ??= (Array.isArray(given) ? [...(given as unknown[])] : { ...given }) as Record<string, unknown>;
+      copy[key] = after;
+    }
+    return copy ?? value;
+  };
+
+  /** What a tool was given or gave: anything. */
+  const copied = (value: unknown, left: { values: number }, depth: number): unknown => {
+    if (--left.values < 0 || depth > DEPTH_MAX) return '[cut]';
+    if (typeof value === 'string') return text(value);
+    if (typeof value === 'bigint') return String(value);
+    if (typeof value === 'function' || typeof value === 'symbol') return undefined;
+    if (typeof value !== 'object' || value === null) return value;
+    if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString();
+    if (Array.isArray(value)) return value.slice(0, Math.max(0, left.values)).map((item) => copied(item, left, depth + 1));
+    const entries = Object.keys(value).slice(0, Math.max(0, left.values));
+    return Object.fromEntries(entries.map((key) => [text(key), isSecret(key) ? REDACTED : copied((value as Record<string, unknown>)[key], left, depth + 1)]));
+  };
+
+  const at = (value: unknown, path: readonly string[]): unknown => {
+    let found = value;
+    for (const part of path) {
+      if (typeof found !== 'object' || found === null || !Object.hasOwn(found, part)) return undefined;
+      if (isSecret(part)) return REDACTED;
+      found = (found as Record<string, unknown>)[part];
+    }
+    return copied(found, { values: VALUES_MAX }, 0);
+  };
+  /** The captured parts by their paths, or nothing. */
+  const captured = (value: unknown, paths: readonly string[] | undefined): Readonly<Record<string, unknown>> | undefined => {
+    const parts: Array<[string, unknown]> = [];
+    for (const path of paths ?? []) {
+      try {
+        const part = at(value, path.split('.'));
+        if (part !== undefined) parts.push([path, part]);
+      } catch {
+        parts.push([path, '[unreadable]']);
+      }
+    }
+    return parts.length === 0 ? undefined : Object.fromEntries(parts);
+  };
+
+  const shownResult = ({ output, ...given }: ToolResultEnvelope): ToolResultEnvelope => {
+    const result = walk(given) as ToolResultEnvelope;
+    const shown = output === undefined ? undefined : captured(output.content, captures.get(given.toolName)?.output);
+    return shown === undefined ? result : { ...result, output: { content: shown } };
+  };
+  const shownTurn = ({ nodes, values: _, ...result }: TurnResult): TurnResult => ({
+    ...(walk(result) as TurnResult),
+    values: {},
+    nodes: nodes.map(({ result: call, ...node }) => ({ ...(walk(node) as typeof node), ...(call === undefined ? {} : { result: shownResult(call) }) })),
+  });
+  const shown = (event: TraceEvent): TraceEvent => {
+    if (event.type === 'settled') {
+      const { result, ...rest } = event;
+      return { ...(walk(rest, true) as object), result: event.source === 'call' ? shownResult(event.result) : shownTurn(event.result) } as TraceEvent;
+    }
+    if (event.type === 'progress') return walk({ ...event, report: progressOf(event.report) }, true) as TraceEvent;
+    if (!('input' in event)) return walk(event, true) as TraceEvent;
+    const { input, ...rest } = event as TraceEvent & { readonly input?: unknown; readonly toolName?: string };
+    const part = captured(input, captures.get(rest.toolName ?? '')?.input);
+    return { ...(walk(rest, true) as TraceEvent), ...(part === undefined ? {} : { input: part }) };
+  };
+  const asksInVain = ASKED.some(isSecret);
+  /** What was asked about last: one call's events have the same names. */
+  let lastInnocent: string | undefined;
+  return {
+    show: shown,
+    text,
+    trustsIds: also === undefined && (secrets ?? []).length === 0,
+    innocent: (name) => {
+      if (name === lastInnocent) return true;
+      if (asksInVain || text(name) !== name) return false;
+      lastInnocent = name;
+      return true;
+    },
+  };
+}

@@ -1,0 +1,226 @@
+import { Subject, firstValueFrom, map, mergeMap, race, throwError, type Observable } from 'rxjs';
+import type { Runtime } from '../../contract/runtime.ts';
+import { ToolExecutionError } from '../../contract/tool-error.ts';
+import { mcpNotConnected } from '../../errors/mcp.ts';
+import { abortable } from '../../operators/work/abortable.ts';
+import { timeoutError } from '../../operators/attempt-timeout.ts';
+import { listAllTools, type McpConnection, type McpToolLike } from './client.ts';
+
+/** The wait before each restart of a server that keeps failing; the first restart is at once. Source: netdata's ai-agent. */
+const RESTART_DELAYS_MS: readonly number[] = [0, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000];
+/** How long `close()` waits for a connection that does not end. */
+const CLOSE_WAIT_MAX_MS = 10_000;
+/** The pause after a listing, before another change is looked at: a server can say that its tools have changed whenever it is asked for them. */
+const LISTING_PAUSE_MS = 100;
+
+/** A connection in use. */
+export interface LiveConnection {
+  readonly connection: McpConnection;
+  /** Errors once the connection is lost or closed; emits nothing. */
+  readonly lost$: Observable<never>;
+}
+
+/** One connection at a time to one server, made again when it is needed after it was lost. */
+export interface McpLink {
+  /**
+   * The live connection. Connects when there is none; callers that come meanwhile share that one attempt.
+   * After failures it refuses until their backoff is over, with `retryAfterMs`: nothing waits on a timer, nothing restarts that nobody calls.
+   */
+  acquire(): Promise<LiveConnection>;
+  /** A call found that its connection is of no more use: the others on it fail, and the next one connects again. */
+  lose(live: LiveConnection, reason: unknown): void;
+  /** Lists the tools of a connection once more, and tells them as those of a new one are told. Rejects when they cannot be listed. */
+  relist(live: LiveConnection): Promise<void>;
+  /** A call came back: the server works, and its failures are forgotten. */
+  answered(): void;
+  /** Ends the connection, and the attempt to make one. Idempotent; nothing connects afterwards. */
+  close(): Promise<void>;
+}
+
+interface LinkOptions {
+  readonly name: string;
+  readonly connect: (signal: AbortSignal) => Promise<McpConnection>;
+  readonly connectTimeoutMs: number;
+  readonly runtime: Runtime;
+  /** Told the tools of each connection, before anyone has it, and whenever they have been listed again. */
+  readonly listed: (tools: readonly McpToolLike[]) => void;
+}
+
+/** What was opened, and not in use yet. */
+interface Opened {
+  readonly connection: McpConnection;
+  readonly tools: readonly McpToolLike[];
+  /** Told once it is in use: from then on what the server says of its tools is followed. */
+  readonly follow: (live: LiveConnection) => void;
+}
+
+type LinkState =
+  | { readonly type: 'idle' }
+  | { readonly type: 'connecting'; readonly attempt: Promise<LiveConnection> }
+  | { readonly type: 'up'; readonly live: LiveConnection; readonly end$: Subject<never> }
+  | { readonly type: 'down'; readonly untilMs: number; readonly cause: unknown }
+  | { readonly type: 'closed' };
+
+const failed = (error: ToolExecutionError): Observable<never> => throwError(() => error);
+
+export function createMcpLink({ name, connect, connectTimeoutMs, runtime, listed }: LinkOptions): McpLink {
+  const background = runtime.background ?? runtime;
+  const closing$ = new Subject<ToolExecutionError>();
+  let state: LinkState = { type: 'idle' };
+  let failures = 0;
+  /** Listings of tools asked for again, and the latest of them that was answered. */
+  let asked = 0;
+  let answeredLast = 0;
+  /** The attempt's own work, which may go on after the attempt was given up. */
+  let opening: Promise<unknown> = Promise.resolve();
+  let closed: Promise<void> | undefined;
+
+  const closedError = (): ToolExecutionError =>
+    new ToolExecutionError('transport_error', `The MCP server ${name} was closed; it is not called any more`, { executed: false, classification: 'permanent' });
+
+  const isClosed = (): boolean => state.type === 'closed';
+
+  const down = (cause: unknown): void => {
+    const delayMs = RESTART_DELAYS_MS[Math.min(failures, RESTART_DELAYS_MS.length - 1)] ?? 0;
+    failures++;
+    state = { type: 'down', untilMs: runtime.now() + delayMs, cause };
+  };
+
+  const open = async (signal: AbortSignal): Promise<Opened> => {
+    const connection = await connect(signal);
+    try {
+      signal.throwIfAborted();
+      const follow = following(connection);
+      const tools = await listAllTools(connection.client);
+      signal.throwIfAborted();
+      return { connection, tools, follow };
+    } catch (error) {
+      await connection.close().catch(() => undefined);
+      throw error;
+    }
+  };
+
+  const lose = (live: LiveConnection, reason: unknown): void => {
+    if (state.type !== 'up' || state.live !== live) return;
+    const { end$ } = state;
+    down(reason);
+    const why = reason instanceof Error ? `: ${reason.message}` : '';
+    const details = reason instanceof ToolExecutionError ? reason.details : undefined;
+    end$.error(new ToolExecutionError('transport_error', `The connection to the MCP server ${name} was lost${why}`, { uncertain: true, cause: reason, details }));
+    live.connection.close().catch(() => undefined);
+  };
+
+  const isUp = (live: LiveConnection): boolean => state.type === 'up' && state.live === live;
+
+  const relist = async (live: LiveConnection): Promise<void> => {
+    const order = ++asked;
+    const tools = await listAllTools(live.connection.client);
+    // An answer that was overtaken by that of a later question is out of date.
+    if (!isUp(live) || order < answeredLast) return;
+    answeredLast = order;
+    listed(tools);
+  };
+
+  /** Hears what a server says of its tools, from before they are first listed: what it says meanwhile is looked at once the connection is up. */
+  const following = (connection: McpConnection): Opened['follow'] => {
+    let followed: LiveConnection | undefined;
+    let changed = false;
+    let listing = false;
+    /** One listing at a time: of all changes during one, and during the pause after it, the next tells. */
+    const listAgain = async (live: LiveConnection): Promise<void> => {
+      listing = true;
+      while (changed && isUp(live)) {
+        changed = false;
+        // One that fails leaves the list as it was; if the connection is lost, the next one tells.
+        await relist(live).catch(() => undefined);
+        await firstValueFrom(race(background.after(LISTING_PAUSE_MS), live.lost$)).catch(() => undefined);
+      }
+      listing = false;
+    };
+    connection.toolsChanged?.(() => {
+      changed = true;
+      if (followed !== undefined && !listing) void listAgain(followed);
+    });
+    return (live) => {
+      followed = live;
+      void listAgain(live);
+    };
+  };
+
+  const up = ({ connection, tools, follow }: Opened): LiveConnection => {
+    const end$ = new Subject<never>();
+    const live: LiveConnection = { connection, lost$: end$ };
+    state = { type: 'up', live, end$ };
+    listed(tools);
+    follow(live);
+    connection.closed.then(
+      (reason) => lose(live, reason),
+      (reason: unknown) => lose(live, reason),
+    );
+    return live;
+  };
+
+  const dial = async (): Promise<LiveConnection> => {
+    const opened$ = abortable((signal) => {
+      const work = open(signal);
+      // Given up between its last look at the signal and now: nobody else would close it.
+      opening = work.then(({ connection }) => (signal.aborted ? connection.close() : undefined)).catch(() => undefined);
+      return work;
+    });
+    const late$ = background.after(connectTimeoutMs).pipe(mergeMap(() => failed(timeoutError(connectTimeoutMs, 'No answer to initialize'))));
+    try {
+      // Up as soon as it is open, not a microtask later: a `close()` between the two would miss it.
+      return await firstValueFrom(race(opened$.pipe(map(up)), late$, closing$.pipe(mergeMap(failed))));
+    } catch (error) {
+      if (isClosed()) throw closedError();
+      const cause = mcpNotConnected(error, name);
+      down(cause);
+      throw cause;
+    }
+  };
+
+  const start = (): Promise<LiveConnection> => {
+    const attempt = dial();
+    // Whoever waits for it hears of its failure; that nobody waits is no defect.
+    attempt.catch(() => undefined);
+    state = { type: 'connecting', attempt };
+    return attempt;
+  };
+
+  const acquire = async (): Promise<LiveConnection> => {
+    if (state.type === 'up') return state.live;
+    if (state.type === 'connecting') return state.attempt;
+    if (state.type === 'closed') throw closedError();
+    const leftMs = state.type === 'down' ? state.untilMs - runtime.now() : 0;
+    // Timers come up to a millisecond early: whoever waited as told is not sent away again.
+    if (state.type === 'idle' || leftMs < 1) return start();
+    const retryAfterMs = Math.ceil(leftMs);
+    const message = `The MCP server ${name} is down after ${failures} failures in a row; it may be connected again in ${retryAfterMs} ms`;
+    throw new ToolExecutionError('transport_error', message, { executed: false, retryAfterMs, cause: state.cause });
+  };
+
+  /** Waits for work to settle, in any way, but not for ever. */
+  const settle = async (work: Promise<unknown>): Promise<void> => {
+    const settled$ = abortable(() => work.then(() => 0 as const, () => 0 as const));
+    await firstValueFrom(race(settled$, background.after(CLOSE_WAIT_MAX_MS)));
+  };
+
+  const end = async (): Promise<void> => {
+    const before = state;
+    state = { type: 'closed' };
+    closing$.next(closedError());
+    if (before.type !== 'up') return settle(opening);
+    before.end$.error(new ToolExecutionError('canceled', `The MCP server ${name} was closed during the call`, { executed: true, uncertain: true }));
+    await settle(before.live.connection.close());
+  };
+
+  return {
+    acquire,
+    lose,
+    relist,
+    answered: () => {
+      failures = 0;
+    },
+    close: () => (closed ??= end()),
+  };
+}

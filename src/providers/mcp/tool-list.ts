@@ -1,0 +1,110 @@
+import type { Tool, ToolContext } from '../../contract/tool.ts';
+import type { ToolPolicy } from '../../contract/policy.ts';
+import { effectsOfHints } from '../../policy/mcp-hints.ts';
+import type { McpToolLike } from './client.ts';
+import { mcpInput, type McpInput } from './input.ts';
+
+/** A tool that a server has and that cannot be called through the provider. */
+export interface LeftOutTool {
+  readonly toolName: string;
+  /** A sentence. */
+  readonly reason: string;
+}
+
+/** A tool whose input is checked by its server alone. */
+export interface UncheckedTool {
+  readonly toolName: string;
+  /** Why its schema cannot be used here. */
+  readonly reason: string;
+}
+
+/** A tool of the server as calls of it need it. */
+export interface ListedTool {
+  /** Its name at the server. */
+  readonly name: string;
+  readonly check: McpInput;
+}
+
+export type Execute = (tool: ListedTool, input: unknown, context: ToolContext) => Promise<unknown>;
+
+const leftOutReason = (tool: McpToolLike, seen: ReadonlySet<string>): string | undefined => {
+  if (seen.has(tool.name)) return 'the server lists this name more than once; the first one counts';
+  return tool.execution?.taskSupport === 'required' ? 'it only runs as a task, which is not supported' : undefined;
+};
+
+/** A tool that was made of what a server listed. */
+interface MadeTool {
+  /** All that the server said of it, to see whether it says the same again. */
+  readonly said: string;
+  readonly tool: Tool;
+}
+
+const saidOf = ({ name, description, inputSchema, annotations, execution }: McpToolLike): string => JSON.stringify([name, description, inputSchema, annotations, execution]);
+
+/** The tools of a provider, as its server lists them now. */
+export class McpToolList {
+  /** A new list whenever one of its tools is another; a tool that stayed as it was is the same object. */
+  tools: readonly Tool[] = [];
+  leftOut: readonly LeftOutTool[] = [];
+  readonly #provider: string;
+  readonly #execute: Execute;
+  readonly #show: ToolPolicy['show'];
+  readonly #unchecked = new Map<Tool, UncheckedTool>();
+  #made: readonly MadeTool[] = [];
+  #names: ReadonlySet<string> = new Set();
+
+  /** @param show what a model is shown of the failures of all its tools */
+  constructor(provider: string, execute: Execute, show?: ToolPolicy['show']) {
+    this.#show = show;
+    this.#provider = provider;
+    this.#execute = execute;
+  }
+
+  get unchecked(): readonly UncheckedTool[] {
+    return this.tools.flatMap((tool) => this.#unchecked.get(tool) ?? []);
+  }
+
+  /** @param name a tool's name at the server */
+  has(name: string): boolean {
+    return this.#names.has(name);
+  }
+
+  update(listed: readonly McpToolLike[]): void {
+    const before = new Map(this.#made.map((made) => [made.said, made]));
+    const seen = new Set<string>();
+    const made: MadeTool[] = [];
+    const leftOut: LeftOutTool[] = [];
+    for (const tool of listed) {
+      const reason = leftOutReason(tool, seen);
+      seen.add(tool.name);
+      if (reason === undefined) made.push(before.get(saidOf(tool)) ?? this.#make(tool));
+      else leftOut.push({ toolName: this.#nameOf(tool), reason });
+    }
+    const isSame = made.length === this.#made.length && made.every((each, place) => each === this.#made[place]);
+    if (!isSame) this.tools = made.map(({ tool }) => tool);
+    for (const tool of this.#unchecked.keys()) if (!this.tools.includes(tool)) this.#unchecked.delete(tool);
+    this.#made = made;
+    this.leftOut = leftOut;
+    this.#names = seen;
+  }
+
+  #nameOf({ name }: McpToolLike): string {
+    return `${this.#provider}.${name}`;
+  }
+
+  #make(listed: McpToolLike): MadeTool {
+    const name = this.#nameOf(listed);
+    const check = mcpInput(listed, (reason) => this.#unchecked.set(tool, { toolName: name, reason }));
+    const tool: Tool = {
+      name,
+      input: check.schema,
+      ...(listed.description === undefined ? {} : { description: listed.description }),
+      ...(listed.inputSchema === undefined ? {} : { inputJsonSchema: listed.inputSchema }),
+      policy: { effects: effectsOfHints(listed.annotations), ...(this.#show === undefined ? {} : { show: this.#show }) },
+      dependency: this.#provider,
+      execute: (input, context) => this.#execute({ name: listed.name, check }, input, context),
+    };
+    if (check.refused !== undefined) this.#unchecked.set(tool, { toolName: name, reason: check.refused });
+    return { said: saidOf(listed), tool };
+  }
+}

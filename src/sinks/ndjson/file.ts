@@ -1,0 +1,286 @@
+import { constants, type Stats } from 'node:fs';
+import { open, realpath, stat, type FileHandle } from 'node:fs/promises';
+import type { Runtime } from '../../contract/runtime.ts';
+import { moveAway, trimRotated } from './rotation.ts';
+
+/** What a file may become, and what is told of it. */
+export interface LineFileOptions {
+  readonly maxFileBytes: number;
+  readonly maxFileAgeMs: number;
+  /** Of the file and what was rotated away from it. */
+  readonly maxFolderBytes: number;
+  /** How long after a failure a reopening or a rotation is tried again. */
+  readonly retryMs: number;
+  readonly runtime: Runtime;
+  /** The first line of a file that begins now. */
+  readonly header: () => Buffer;
+  /** Told each failure of the file system; `undefined` when what failed works again. */
+  readonly onOutcome: (of: FileWork, error: Error | undefined) => void;
+}
+
+/** What can fail, each for reasons of its own. */
+export type FileWork = 'write' | 'reopen' | 'rotate' | 'trim' | 'close';
+
+const NEWLINE = 10;
+/** What is written in one go: lines are copied together for it. */
+const WRITE_BYTES = 2 ** 20;
+/** A header is far shorter. */
+const HEADER_BYTES = 1_024;
+
+export const errorOf = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));
+
+const openToAppend = (path: string): Promise<FileHandle> => {
+  const { O_APPEND, O_CREAT, O_RDWR } = constants;
+  // Events can name people: not for everybody on the machine.
+  return open(path, O_APPEND | O_CREAT | O_RDWR, 0o600);
+};
+
+/** Whether the file ends within a line, as after a kill. */
+const isTorn = async (file: FileHandle, size: number): Promise<boolean> => {
+  if (size === 0) return false;
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(1), 0, 1, size - 1);
+  return bytesRead === 1 && buffer[0] !== NEWLINE;
+};
+
+/** When a file began, in milliseconds since the Unix epoch: its header says so, or else its file system. */
+const beganAtMs = async (file: FileHandle, { size, birthtimeMs }: Stats): Promise<number | undefined> => {
+  if (size === 0) return undefined;
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0);
+  try {
+    const [line = ''] = buffer.subarray(0, bytesRead).toString('utf8').split('\n');
+    const { time } = JSON.parse(line) as { readonly time?: unknown };
+    const ms = typeof time === 'string' ? Date.parse(time) : Number.NaN;
+    return Number.isNaN(ms) ? birthtimeMs : ms;
+  } catch {
+    return birthtimeMs;
+  }
+};
+
+const isSame = (a: Stats, b: Stats): boolean => a.ino === b.ino && a.dev === b.dev;
+
+/** The file at a path, if there is one. */
+const statAt = async (path: string): Promise<Stats | undefined> => {
+  try {
+    return await stat(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+};
+
+/**
+ * A file that takes whole lines at its end. It begins with a header, is reopened and rotated between lines, and notices
+ * between writes that it was truncated or deleted. What it is asked for is done one after the other.
+ */
+export class LineFile {
+  readonly #path: string;
+  readonly #options: LineFileOptions;
+  #file: FileHandle;
+  /** As of the last look. */
+  #size = 0;
+  #beganAtMs: number | undefined;
+  /** The file ends within a line: the next one starts anew. */
+  #torn = false;
+  /** The header of this opening is in the file. */
+  #headed = false;
+  #reopenDue = false;
+  /** Before this time a reopening or a rotation that failed is not tried again. */
+  #restsUntilMs = -Infinity;
+  #last: Promise<unknown> = Promise.resolve();
+
+  private constructor(path: string, file: FileHandle, options: LineFileOptions) {
+    this.#path = path;
+    this.#file = file;
+    this.#options = options;
+  }
+
+  /** @throws the error of the file system when the file cannot be opened */
+  static async open(path: string, options: LineFileOptions): Promise<LineFile> {
+    const file = await openToAppend(path);
+    const lines = new LineFile(path, file, options);
+    try {
+      await lines.#adopt(file);
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+    await lines.#trim(0);
+    return lines;
+  }
+
+  /** Writes lines; those that did not arrive whole come after those that did. */
+  append(lines: readonly Buffer[]): Promise<{ readonly arrived: number; readonly complete: boolean }> {
+    return this.#inTurn(async () => {
+      let arrived = 0;
+      while (arrived < lines.length) {
+        try {
+          await this.#prepare(lines[arrived]?.length ?? 0);
+          const chunk = this.#chunkOf(lines, arrived);
+          const whole = await this.#write(chunk);
+          arrived += whole;
+          if (whole < chunk.length) return { arrived, complete: false };
+        } catch (error) {
+          this.#options.onOutcome('write', errorOf(error));
+          return { arrived, complete: false };
+        }
+      }
+      this.#options.onOutcome('write', undefined);
+      return { arrived, complete: true };
+    });
+  }
+
+  /**
+   * Goes on in what is at the path now, as after it was renamed. What cannot be opened leaves everything as it is, and
+   * is tried again.
+   */
+  reopen(): Promise<void> {
+    return this.#inTurn(() => this.#reopen());
+  }
+
+  close(): Promise<void> {
+    return this.#inTurn(async () => {
+      try {
+        await this.#file.close();
+      } catch (error) {
+        this.#options.onOutcome('close', errorOf(error));
+      }
+    });
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#last.then(work);
+    this.#last = done.catch(() => undefined);
+    return done;
+  }
+
+  /** Takes a file that was just opened for its own. */
+  async #adopt(file: FileHandle): Promise<void> {
+    const stats = await file.stat();
+    const size = stats.isFile() ? stats.size : 0;
+    const torn = await isTorn(file, size);
+    this.#beganAtMs = stats.isFile() ? await beganAtMs(file, stats) : undefined;
+    this.#file = file;
+    this.#size = size;
+    this.#torn = torn;
+    this.#headed = false;
+  }
+
+  /** Opens the path anew, and only then lets go of what was open. */
+  async #replace(): Promise<void> {
+    const before = this.#file;
+    const file = await openToAppend(this.#path);
+    try {
+      await this.#adopt(file);
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+    await before.close();
+  }
+
+  async #attempt(of: FileWork, work: () => Promise<void>): Promise<boolean> {
+    try {
+      await work();
+      this.#options.onOutcome(of, undefined);
+      return true;
+    } catch (error) {
+      this.#options.onOutcome(of, errorOf(error));
+      return false;
+    }
+  }
+
+  async #reopen(): Promise<void> {
+    const reopened = await this.#attempt('reopen', async () => {
+      const [there, open] = await Promise.all([statAt(this.#path), this.#file.stat()]);
+      if (there === undefined || !isSame(there, open)) await this.#replace();
+    });
+    this.#reopenDue = !reopened;
+    if (!reopened) this.#rest();
+  }
+
+  #rest(): void {
+    const { runtime, retryMs } = this.#options;
+    this.#restsUntilMs = runtime.now() + retryMs;
+  }
+
+  /** Looks at the file before something is written, and makes room for a line of so many bytes. */
+  async #prepare(nextBytes: number): Promise<void> {
+    const { runtime, maxFileBytes, maxFileAgeMs } = this.#options;
+    const rests = runtime.now() < this.#restsUntilMs;
+    let stats = await this.#file.stat();
+    if (!stats.isFile()) return;
+    if ((stats.nlink === 0 || this.#reopenDue) && !rests) {
+      await this.#reopen();
+      stats = await this.#file.stat();
+    }
+    // Shorter than it was: somebody has copied it and cut it off.
+    if (stats.size < this.#size) {
+      this.#torn = await isTorn(this.#file, stats.size);
+      this.#headed = false;
+      this.#beganAtMs = undefined;
+    }
+    this.#size = stats.size;
+    const ageMs = this.#beganAtMs === undefined ? 0 : runtime.wallNow() - this.#beganAtMs;
+    const full = this.#size + nextBytes + (this.#headed ? 0 : HEADER_BYTES) > maxFileBytes;
+    if (this.#size > 0 && !rests && (full || ageMs >= maxFileAgeMs)) await this.#rotate();
+    if (nextBytes + HEADER_BYTES > maxFileBytes) await this.#trim(nextBytes + HEADER_BYTES);
+  }
+
+  async #rotate(): Promise<void> {
+    const rotated = await this.#attempt('rotate', async () => {
+      const [there, open] = await Promise.all([statAt(this.#path), this.#file.stat()]);
+      // Somebody else may have moved it already.
+      const isOurs = there !== undefined && isSame(there, open);
+      if (isOurs) await moveAway(await realpath(this.#path), this.#options.runtime.wallNow());
+      await this.#replace();
+    });
+    if (rotated) await this.#trim(0);
+    else this.#rest();
+  }
+
+  /** Deletes what was rotated away and has no room beside a file that grows as it may. */
+  async #trim(nextBytes: number): Promise<void> {
+    const { maxFolderBytes, maxFileBytes } = this.#options;
+    if (maxFolderBytes === Infinity) return;
+    const left = maxFolderBytes - Math.max(maxFileBytes, nextBytes);
+    await this.#attempt('trim', async () => trimRotated(await realpath(this.#path), left));
+  }
+
+  /** As many lines as go into the file, one at least. */
+  #chunkOf(lines: readonly Buffer[], from: number): readonly Buffer[] {
+    const room = Math.min(WRITE_BYTES, this.#options.maxFileBytes - this.#size - (this.#headed ? 0 : HEADER_BYTES));
+    let to = from;
+    let bytes = 0;
+    do bytes += lines[to++]?.length ?? 0;
+    while (to < lines.length && bytes + (lines[to]?.length ?? 0) <= room);
+    return lines.slice(from, to);
+  }
+
+  /** How many of the lines are in the file, whole. */
+  async #write(lines: readonly Buffer[]): Promise<number> {
+    const { header, onOutcome, runtime } = this.#options;
+    const start = Buffer.from(this.#torn ? '\n' : '');
+    const head = this.#headed ? Buffer.alloc(0) : header();
+    const all = Buffer.concat([start, head, ...lines]);
+    let place = 0;
+    try {
+      while (place < all.length) {
+        const { bytesWritten } = await this.#file.write(all, place, all.length - place);
+        if (bytesWritten === 0) throw new Error('the file takes no more bytes');
+        place += bytesWritten;
+      }
+    } catch (error) {
+      onOutcome('write', errorOf(error));
+    }
+    if (place === 0) return 0;
+    this.#torn = all[place - 1] !== NEWLINE;
+    this.#size += place;
+    let left = place - start.length - head.length;
+    if (left < 0) return 0;
+    this.#headed = true;
+    this.#beganAtMs ??= runtime.wallNow();
+    // Lines that arrived whole are there, also when those after them are not.
+    const arrived = lines.findIndex((line) => (left -= line.length) < 0);
+    return arrived === -1 ? lines.length : arrived;
+  }
+}

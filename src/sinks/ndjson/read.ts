@@ -1,0 +1,108 @@
+import { createReadStream } from 'node:fs';
+import type { TraceEvent } from '../../contract/event.ts';
+import { checkKeys, checkNumber, integer } from '../../policy/check.ts';
+
+/** A line that is not among the events. */
+export interface LeftOut {
+  /** Counted from 1. */
+  readonly line: number;
+  /** `torn`: the last one, which has no end. `not_json`, `not_an_event`, `too_long`: what it says. */
+  readonly why: 'torn' | 'not_json' | 'not_an_event' | 'too_long';
+}
+
+export interface NdjsonTrace {
+  /** In the order of the file. */
+  readonly events: readonly TraceEvent[];
+  /** The first 1,000 of them. */
+  readonly leftOut: readonly LeftOut[];
+  /** How many lines were left out. */
+  readonly leftOutCount: number;
+  /** Events that the file itself says it lost. */
+  readonly dropped: number;
+}
+
+export interface ReadNdjsonOptions {
+  /** The longest line that is read. Default 64 MiB. */
+  readonly maxLineBytes?: number;
+}
+
+const LEFT_OUT_MAX = 1_000;
+const NEWLINE = 10;
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null;
+/** The first line of a file, and of each process that went on in it. One of a format that is not this one's is left out, which tells of it. */
+const isHeader = (value: unknown): boolean => isObject(value) && value['format'] === 1 && value['source'] === 'sink' && value['type'] === 'file_started';
+const isEvent = (value: unknown): value is TraceEvent =>
+  isObject(value) && ['call', 'turn', 'layer'].includes(String(value['source'])) && typeof value['type'] === 'string' && typeof value['seq'] === 'number' && typeof value['atMs'] === 'number';
+
+/** The lines of a stream of bytes, as `undefined` those that are too long; whether the last one had an end. */
+async function* linesOf(chunks: AsyncIterable<Buffer>, maxLineBytes: number): AsyncGenerator<{ readonly text: string | undefined; readonly ended: boolean }, void, undefined> {
+  let parts: Buffer[] = [];
+  let bytes = 0;
+  const taken = (): string | undefined => {
+    const text = bytes > maxLineBytes ? undefined : Buffer.concat(parts).toString('utf8');
+    parts = [];
+    bytes = 0;
+    return text;
+  };
+  const take = (part: Buffer): void => {
+    bytes += part.length;
+    if (bytes <= maxLineBytes) parts.push(part);
+    else parts = [];
+  };
+  for await (const chunk of chunks) {
+    let start = 0;
+    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
+      take(chunk.subarray(start, end));
+      yield { text: taken(), ended: true };
+      start = end + 1;
+    }
+    if (start < chunk.length) take(chunk.subarray(start));
+  }
+  if (bytes > 0) yield { text: taken(), ended: false };
+}
+
+const parsed = (text: string): { readonly value: unknown } | undefined => {
+  try {
+    return { value: JSON.parse(text) as unknown };
+  } catch {
+    return undefined;
+  }
+};
+
+/**
+ * Reads what `ndjsonSink` wrote, with its header or without, and says what it had to leave out: after a kill the last line may be torn.
+ *
+ * @param path the file
+ * @param options the longest line
+ * @throws RangeError for an option out of range; the error of the file system when the file cannot be read
+ *
+ * @example
+ * const { events, leftOut, dropped } = await readNdjson('trace.ndjson');
+ */
+export async function readNdjson(path: string, options: ReadNdjsonOptions = {}): Promise<NdjsonTrace> {
+  checkKeys('readNdjson', options, ['maxLineBytes']);
+  const { maxLineBytes = 64 * 2 ** 20 } = options;
+  checkNumber('maxLineBytes', maxLineBytes, integer(1, 2 ** 29));
+  const events: TraceEvent[] = [];
+  const leftOut: LeftOut[] = [];
+  let leftOutCount = 0;
+  let dropped = 0;
+  let line = 0;
+  const leave = (why: LeftOut['why']): void => {
+    leftOutCount++;
+    if (leftOut.length < LEFT_OUT_MAX) leftOut.push({ line, why });
+  };
+  for await (const { text, ended } of linesOf(createReadStream(path) as AsyncIterable<Buffer>, maxLineBytes)) {
+    line++;
+    if (text === undefined) leave('too_long');
+    else if (text.trim() !== '') {
+      const json = parsed(text);
+      if (json === undefined) leave(ended ? 'not_json' : 'torn');
+      else if (isEvent(json.value)) events.push(json.value);
+      else if (isObject(json.value) && json.value['source'] === 'sink' && typeof json.value['count'] === 'number') dropped += json.value['count'];
+      else if (!isHeader(json.value)) leave('not_an_event');
+    }
+  }
+  return { events, leftOut, leftOutCount, dropped };
+}

@@ -1,0 +1,78 @@
+import type { OtelAttributes } from './api.ts';
+import type { MeteredTool } from '../prometheus/tool-meters.ts';
+
+/** The values of `gen_ai.tool.type`: run by the client, an agent's own way to an outer API, or a search in data. */
+export type ToolType = 'function' | 'extension' | 'datastore';
+
+/** How a provider speaks to its MCP server now. */
+export interface McpSessionFacts {
+  /** As `network.transport` has it: `pipe` over stdio, `tcp` over HTTP. */
+  readonly transport?: 'pipe' | 'tcp' | 'quic' | undefined;
+  /** The id that the server gave the session, where it gave one. */
+  readonly id?: string | undefined;
+  readonly protocolVersion?: string | undefined;
+}
+
+/** Where tools come from, as the providers of this package are. */
+export interface ToolSource {
+  readonly tools: ReadonlyArray<{ readonly name: string; readonly description?: string | undefined }>;
+  /** Present if the tools are an MCP server's. */
+  readonly mcp?: McpSessionFacts | undefined;
+}
+
+const mcpAttributes = ({ transport, id, protocolVersion }: McpSessionFacts): OtelAttributes => ({
+  'mcp.method.name': 'tools/call',
+  ...(id === undefined ? {} : { 'mcp.session.id': id }),
+  ...(protocolVersion === undefined ? {} : { 'mcp.protocol.version': protocolVersion }),
+  ...(transport === undefined ? {} : { 'network.transport': transport }),
+});
+
+/** A source's tools by name, made anew when its list is another. */
+class Shelf {
+  readonly source: ToolSource;
+  #tools: ToolSource['tools'] | undefined;
+  #descriptions = new Map<string, string | undefined>();
+
+  constructor(source: ToolSource) {
+    this.source = source;
+  }
+
+  get descriptions(): ReadonlyMap<string, string | undefined> {
+    const { tools } = this.source;
+    if (tools !== this.#tools) this.#descriptions = new Map(tools.map(({ name, description }) => [name, description]));
+    this.#tools = tools;
+    return this.#descriptions;
+  }
+}
+
+/** What is known of tools beside their names. */
+export class ToolFacts {
+  readonly #tools: ReadonlyMap<string, MeteredTool>;
+  readonly #shelves: readonly Shelf[];
+  readonly #typeOf: (toolName: string) => ToolType;
+
+  constructor(
+    tools: ReadonlyMap<string, MeteredTool> = new Map(),
+    sources: readonly ToolSource[] = [],
+    typeOf: (toolName: string) => ToolType = () => 'function',
+  ) {
+    this.#tools = tools;
+    this.#shelves = sources.map((source) => new Shelf(source));
+    this.#typeOf = typeOf;
+  }
+
+  typeOf(toolName: string): ToolType {
+    return this.#typeOf(toolName);
+  }
+
+  /** As attributes of a span. */
+  of(toolName: string): OtelAttributes {
+    const shelf = this.#shelves.find(({ descriptions }) => descriptions.has(toolName));
+    const description = this.#tools.get(toolName)?.description ?? shelf?.descriptions.get(toolName);
+    return {
+      'gen_ai.tool.type': this.typeOf(toolName),
+      ...(description === undefined ? {} : { 'gen_ai.tool.description': description }),
+      ...(shelf?.source.mcp === undefined ? {} : mcpAttributes(shelf.source.mcp)),
+    };
+  }
+}

@@ -1,0 +1,240 @@
+import type { BreakerStateName } from '../../contract/breaker-state.ts';
+import type { ToolResultStatus } from '../../contract/envelope.ts';
+import { TOOL_ERROR_KIND_MEANINGS } from '../../contract/error-kind.ts';
+import type { DedupeStep, ShadowAct } from '../../contract/event.ts';
+import type { BreakerOptions, DedupePolicy, Effects } from '../../contract/policy.ts';
+import type { NodeState, TurnStatus } from '../../contract/turn.ts';
+import { DEDUPE_DEFAULTS } from '../../policy/profile.ts';
+
+/** A tool as a sink has to know it: those made with `tool()` fit, a name alone will do. */
+export interface MeteredTool {
+  readonly name: string;
+  /** Told on spans as `gen_ai.tool.description`. */
+  readonly description?: string | undefined;
+  readonly policy?: {
+    readonly effects?: Effects;
+    readonly dedupe?: DedupePolicy;
+    readonly breaker?: BreakerOptions | false;
+  };
+}
+
+/** What is counted or measured. Each label has a closed set of values, so that the number of series is known. */
+export interface Meter {
+  readonly kind: 'counter' | 'histogram';
+  readonly help: string;
+  /** As OpenTelemetry writes units: `s`, or what is counted in braces. */
+  readonly unit: string;
+  readonly labels: Readonly<Record<string, readonly string[]>>;
+  /** The upper edges of a histogram's buckets. */
+  readonly buckets?: readonly number[];
+}
+
+export const BREAKER_STATES: readonly BreakerStateName[] = ['closed', 'open', 'half_open', 'forced_open', 'disabled'];
+/** A kind of failure that is none of the contract's. */
+export const ANOTHER_KIND = '_OTHER';
+export const KINDS: readonly string[] = [...Object.keys(TOOL_ERROR_KIND_MEANINGS), ANOTHER_KIND];
+
+/** The keys of a record: a member that is added to the union is missed by the compiler where the record is written. */
+const all = <K extends string>(members: Readonly<Record<K, true>>): readonly K[] => Object.keys(members) as K[];
+const STATUSES = all<ToolResultStatus>({
+  success: true,
+  error: true,
+  retriable_error: true,
+  retry_exhausted: true,
+  circuit_open: true,
+  timeout: true,
+});
+const STEPS = all<DedupeStep>({
+  claimed: true,
+  taken_over: true,
+  waiting: true,
+  replayed: true,
+  conflict: true,
+  busy: true,
+  lease_lost: true,
+  recorded: true,
+  released: true,
+  superseded: true,
+  unrecorded: true,
+  unprotected: true,
+});
+const ACTS = all<ShadowAct>({ replay: true, wait: true, reject: true, retry: true, time_out: true });
+const TURN_STATUSES = all<TurnStatus>({ completed: true, partial: true, escalated: true, failed: true });
+const NODE_STATES = all<NodeState>({
+  succeeded: true,
+  failed: true,
+  skipped: true,
+  defaulted: true,
+  timed_out: true,
+  canceled: true,
+});
+
+/** Seconds. 2.5 is CLAW's alert threshold: a quantile is only exact on a bucket's edge. */
+const CALL_BUCKETS: readonly number[] = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+/** Seconds. 300 is a turn's default limit. */
+const TURN_BUCKETS: readonly number[] = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
+const SHARE_BUCKETS: readonly number[] = [0, 0.25, 0.5, 0.75, 0.9, 0.99, 1];
+
+export type ToolMeterName =
+  | 'tool_calls_total'
+  | 'tool_call_duration_seconds'
+  | 'tool_retry_attempts_total'
+  | 'tool_errors_total'
+  | 'tool_idempotency_hits_total'
+  | 'tool_dedupe_steps_total'
+  | 'tool_circuit_breaker_transitions_total'
+  | 'tool_shadow_decisions_total';
+export type TurnMeterName = 'turns_total' | 'turn_duration_seconds' | 'turn_harvested_ratio' | 'turn_nodes_total';
+export type MeterName = ToolMeterName | TurnMeterName;
+
+/** What is measured of each tool (CLAW 1.6). */
+export const TOOL_METERS: Readonly<Record<ToolMeterName, Meter>> = {
+  tool_calls_total: {
+    kind: 'counter',
+    help: 'Calls that ended, by status and by what they were part of: a turn, a session, or neither.',
+    unit: '{call}',
+    labels: { status: [...STATUSES, 'abandoned'], scope: ['turn', 'session', 'global'] },
+  },
+  tool_call_duration_seconds: {
+    kind: 'histogram',
+    help: 'How long calls took, retries and waits included.',
+    unit: 's',
+    labels: { status: STATUSES },
+    buckets: CALL_BUCKETS,
+  },
+  tool_retry_attempts_total: {
+    kind: 'counter',
+    help: 'Retries that were decided, by the kind of failure; a first attempt is none.',
+    unit: '{retry}',
+    labels: { reason: KINDS },
+  },
+  tool_errors_total: {
+    kind: 'counter',
+    help: 'Failed attempts and refused calls, by the kind of failure.',
+    unit: '{error}',
+    labels: { error_type: KINDS },
+  },
+  tool_idempotency_hits_total: {
+    kind: 'counter',
+    help: 'Calls whose key was known: the same call ran (inflight), had ended (done, failed), or was another (conflict).',
+    unit: '{call}',
+    labels: { state: ['inflight', 'done', 'failed', 'conflict'] },
+  },
+  tool_dedupe_steps_total: {
+    kind: 'counter',
+    help: 'What happened about idempotency keys.',
+    unit: '{step}',
+    labels: { step: STEPS },
+  },
+  tool_circuit_breaker_transitions_total: {
+    kind: 'counter',
+    help: 'Changes of circuit breakers.',
+    unit: '{transition}',
+    labels: { from_state: BREAKER_STATES, to_state: BREAKER_STATES },
+  },
+  tool_shadow_decisions_total: {
+    kind: 'counter',
+    help: 'What the layer would have done to calls in shadow mode.',
+    unit: '{decision}',
+    labels: { would: ACTS },
+  },
+};
+
+/** What is measured of turns, whatever their tools. */
+export const TURN_METERS: Readonly<Record<TurnMeterName, Meter>> = {
+  turns_total: {
+    kind: 'counter',
+    help: 'Turns that ended, by status.',
+    unit: '{turn}',
+    labels: { status: [...TURN_STATUSES, 'abandoned'] },
+  },
+  turn_duration_seconds: {
+    kind: 'histogram',
+    help: 'How long turns took until they settled.',
+    unit: 's',
+    labels: { status: TURN_STATUSES },
+    buckets: TURN_BUCKETS,
+  },
+  turn_harvested_ratio: {
+    kind: 'histogram',
+    help: 'Which share of its nodes a turn that settled has a value of: of those that succeeded, or had a default.',
+    unit: '1',
+    labels: {},
+    buckets: SHARE_BUCKETS,
+  },
+  turn_nodes_total: {
+    kind: 'counter',
+    help: 'Nodes of turns that settled, by how they ended.',
+    unit: '{node}',
+    labels: { state: NODE_STATES },
+  },
+};
+
+/** Values of labels that go together; of the states of a breaker only those that are a change. */
+export const combinations = (labels: Meter['labels']): string[][] =>
+  Object.values(labels)
+    .reduce<string[][]>((rows, values) => rows.flatMap((row) => values.map((value) => [...row, value])), [[]])
+    .filter((row) => !('from_state' in labels) || row[0] !== row[1]);
+
+/** How long the store keeps what it knows of a tool, in seconds, by state. */
+export function timesToLive({ policy }: MeteredTool): Readonly<Record<'done' | 'failed' | 'inflight', number>> {
+  const { dedupe = {} } = policy ?? {};
+  const { doneTtlMs = DEDUPE_DEFAULTS.doneTtlMs, failedTtlMs = DEDUPE_DEFAULTS.failedTtlMs } = dedupe;
+  const { leaseMs = DEDUPE_DEFAULTS.leaseMs } = dedupe;
+  return { done: doneTtlMs / 1000, failed: failedTtlMs / 1000, inflight: leaseMs / 1000 };
+}
+
+/** How full the store is. */
+export interface StoreFill {
+  readonly records?: number;
+  /** By tool, where somebody counts them. */
+  readonly byTool?: Readonly<Record<string, number>>;
+}
+
+/** A breaker as it stands. */
+export interface ListedBreaker {
+  readonly toolName: string;
+  readonly state: { readonly type: BreakerStateName };
+}
+
+/** How a layer stands, as `spillway.inspect()` says. */
+export interface LayerState {
+  readonly breakers?: readonly ListedBreaker[];
+  readonly store?: StoreFill;
+  /** Retries that may be made now; absent when there is no limit. */
+  readonly retriesLeft?: number;
+  /** Trace events that a subscriber lost. */
+  readonly droppedEvents?: number;
+}
+export type Inspect = () => LayerState | undefined | PromiseLike<LayerState | undefined>;
+
+export interface StoreSize {
+  readonly labels: Readonly<Record<'tool' | 'scope', string>>;
+  readonly records: number;
+}
+
+/** The sizes of a store, of all of it and of the tools that are known. */
+export function storeSizes(fill: StoreFill | undefined, tools: ReadonlyMap<string, MeteredTool>): readonly StoreSize[] {
+  const { records, byTool = {} } = fill ?? {};
+  const sizes = Object.entries(byTool)
+    .filter(([name]) => tools.has(name))
+    .map(
+      ([name, count]): StoreSize => ({
+        labels: { tool: name, scope: tools.get(name)?.policy?.dedupe?.scope ?? 'session' },
+        records: count,
+      }),
+    );
+  const whole: StoreSize[] = records === undefined ? [] : [{ labels: { tool: '__all__', scope: 'all' }, records }];
+  return [...whole, ...sizes].filter((size) => Number.isFinite(size.records));
+}
+
+/** @throws RangeError for what is no tool */
+export function meteredTools(tools: ReadonlyArray<string | MeteredTool>): ReadonlyMap<string, MeteredTool> {
+  if (!Array.isArray(tools)) throw new RangeError(`tools must be a list of tools or their names, not ${typeof tools}`);
+  const described = tools.map((tool: string | MeteredTool) => (typeof tool === 'string' ? { name: tool } : tool));
+  for (const tool of described) {
+    if (typeof tool?.name !== 'string' || tool.name === '')
+      throw new RangeError('tools must be tools with a name, or names');
+  }
+  return new Map(described.map((tool) => [tool.name, tool]));
+}

@@ -1,0 +1,172 @@
+import { AsyncSubject, NEVER, Observable, Subject, defer, from, fromEvent, map, merge, mergeMap, of, reduce, take, takeUntil, tap, type Subscription } from 'rxjs';
+import type { TurnEvent } from '../contract/event.ts';
+import type { NodeState, PlanNode } from '../contract/turn.ts';
+import { expiry } from '../operators/timing/expiry.ts';
+import { held } from '../operators/work/held.ts';
+import { fannedOut, forkJoinAll, mergeMany } from '../operators/work/join-tree.ts';
+import { paced } from '../operators/timing/paced.ts';
+import { harvest, noHarvest, type Harvest, type SettledNode } from './harvest.ts';
+import type { Layer } from '../layer/services.ts';
+import { nodeOutcome, type ReadyNode } from './node.ts';
+import type { Plan } from './plan.ts';
+import { nameOf } from './plan-node.ts';
+import { STAMP } from '../layer/trace.ts';
+import { TurnContext } from './context.ts';
+import { turnResult } from './result.ts';
+
+export interface TurnOptions {
+  /** Aborting it settles the turn with what it has; unfinished nodes are `canceled`. */
+  readonly signal?: AbortSignal;
+  /** Whose turn it is: part of every call's idempotency key. */
+  readonly session?: string;
+  readonly actor?: string;
+  readonly tenant?: string;
+}
+
+/**
+ * Calls that are started in one go; then the event loop has its turn, and with it deadlines and the results of those that are quick. A fan of
+ * 100,000 would otherwise stall it for a second, with all its calls in memory before the first could settle.
+ */
+const BURST = 1_000;
+
+/** How a turn can end that has not ended by itself. */
+type CutShort = Extract<NodeState, 'timed_out' | 'canceled'>;
+
+/** The nodes as their needs settle: each with needs is a `forkJoin` of what these come to. */
+const readyNodes = ({ needs }: Plan, outcomes: ReadonlyArray<Observable<SettledNode>>): Observable<ReadyNode> => {
+  const listenTo = outcomes.map(fannedOut);
+  const joins = needs.flatMap((all, index) => {
+    if (all.length === 0) return [];
+    const settled$ = forkJoinAll(all.map((need) => (listenTo[need] as () => Observable<SettledNode>)()));
+    return [settled$.pipe(map((settled) => ({ index, needs: settled.map(({ result }) => result) })))];
+  });
+  const roots = needs.flatMap((all, index) => (all.length === 0 ? [{ index, needs: [] }] : []));
+  return merge(mergeMany(joins), from(roots));
+};
+
+/** A node as the turn's first event tells of it. */
+const plannedOf = (node: PlanNode): { readonly id: string; readonly toolName: string; readonly needs: readonly string[]; readonly toolCallId?: string } => {
+  const { id, needs = [], toolCallId } = node;
+  return { id, toolName: nameOf(node), needs, ...(toolCallId === undefined ? {} : { toolCallId }) };
+};
+
+/** The caller's signal, as what ends the turn. */
+const aborted = (signal: AbortSignal | undefined): Observable<CutShort> => {
+  if (signal === undefined) return NEVER;
+  return defer((): Observable<unknown> => (signal.aborted ? of(0) : fromEvent(signal, 'abort'))).pipe(
+    take(1),
+    map(() => 'canceled' as const),
+  );
+};
+
+/**
+ * Runs a plan: nodes start as soon as their needs have settled, results are kept whatever else fails, and at its deadline the turn settles
+ * with what it has. Emits the turn's events and those of its calls; the last one is `settled`. Unsubscribing cancels everything.
+ *
+ * A node is joined of its needs:
+ *
+ * ```
+ * flights             ----(a|)
+ * hotels              --------(b|)
+ * book (needs both)           ----(c|)
+ * deadline            ----------------!
+ * turn                ------------(s|)     settled, with three values
+ * ```
+ *
+ * The deadline harvests:
+ *
+ * ```
+ * flights             ----(a|)
+ * hotels              --------------(b|)   goes on where `onDeadline` is `detach`, and nobody here hears of it
+ * deadline            ----------!
+ * turn                ----------(s|)       settled: flights succeeded, the other two timed out; book never started
+ * ```
+ */
+export function runTurn(layer: Layer, plan: Plan, options: TurnOptions = {}): Observable<TurnEvent> {
+  return new Observable((subscriber) => {
+    // A tool that the plan brings along is checked as a registered one is: before anything runs.
+    for (const { tool } of plan.nodes) if (typeof tool !== 'string') layer.registry.of(tool);
+    const turn = new TurnContext(layer, plan, subscriber, options);
+    const outcomes = plan.nodes.map(() => new AsyncSubject<SettledNode>());
+    // Apart from what listens to them: at the deadline calls can go on that nobody waits for.
+    const connections: Subscription[] = [];
+    const outcomeOf = (ready: ReadyNode): Observable<SettledNode> => {
+      const outcome$ = outcomes[ready.index] as AsyncSubject<SettledNode>;
+      nodeOutcome(turn, ready)
+        .pipe(held((connection) => (connections[ready.index] = connection)))
+        .subscribe(outcome$);
+      return outcome$;
+    };
+    let ending: CutShort | undefined;
+    const due$ = new Subject<CutShort>();
+    const end$ = merge(aborted(options.signal), due$).pipe(
+      tap((how) => {
+        ending = how;
+        turn.isOver = true;
+      }),
+    );
+    subscriber.add(() => abandon(turn, connections));
+    turn.emit({ type: 'turn_started', timeoutMs: turn.timeoutMs, nodes: plan.nodes.map(plannedOf) });
+    const found$ = readyNodes(plan, outcomes).pipe(
+      paced(BURST, turn.site.runtime),
+      mergeMap(outcomeOf, plan.options.concurrency ?? Infinity),
+      takeUntil(end$),
+      reduce(harvest, noHarvest(plan.nodes.length)),
+    );
+    subscriber.add(
+      found$.subscribe((found) => {
+        settle(turn, found, ending);
+        subscriber.complete();
+      }),
+    );
+    // Armed after what settles at once, so that a result of the deadline's own instant may take some steps more (R-4.6).
+    if (subscriber.closed || turn.isOver) return;
+    const leftMs = Math.max(0, turn.site.deadlineMs - layer.runtime.now());
+    subscriber.add(expiry(leftMs, layer.runtime).subscribe(() => due$.next('timed_out')));
+  });
+}
+
+/** The turn's subscriber has gone before it settled: everything stops at once. */
+const abandon = (turn: TurnContext, connections: readonly Subscription[]): void => {
+  if (turn.isSettled) return;
+  turn.isSettled = true;
+  turn.isOver = true;
+  // Those that the deadline has taken back go on. No other begins anything because one of them was stopped.
+  const running = turn.takeRunning();
+  for (const call of running) call?.leave();
+  for (const [index, call] of running.entries()) if (call !== undefined) connections[index]?.unsubscribe();
+  // Its own stream is closed by now.
+  const { trace } = turn.layer;
+  if (trace.observed) trace.publish({ ...STAMP, source: 'turn', turnId: turn.turnId, type: 'abandoned' });
+};
+
+/** The turn has what it will have: what is unfinished is cut short, and the result told. */
+const settle = (turn: TurnContext, found: Harvest, ending: CutShort | undefined): void => {
+  turn.isOver = true;
+  if (ending !== undefined) cutShort(turn, found, ending);
+  turn.isSettled = true;
+  const { results, failures, executedTools, replayed } = found;
+  turn.emit({ type: 'settled', result: turnResult(turn.plan, results, failures, turn.usedDefault, executedTools, replayed, turn.layer.trace.discretion.text) });
+};
+
+/** The deadline or the caller ended the turn: what has settled is kept, the rest is `state`. */
+const cutShort = (turn: TurnContext, found: Harvest, state: CutShort): void => {
+  const { nodes, options } = turn.plan;
+  const unfinished = nodes.flatMap((node, index) => (found.results[index] === undefined ? [{ node, index }] : []));
+  const onDeadline = options.onDeadline ?? 'detach';
+  if (state === 'timed_out') turn.emit({ type: 'deadline', unfinished: unfinished.map(({ node }) => node.id), onDeadline });
+  const running = turn.takeRunning();
+  for (const call of running) {
+    if (call === undefined) continue;
+    if (call.executed) found.executedTools++;
+    if (state === 'canceled') call.cancel();
+    else if (onDeadline === 'abort') call.expire();
+    else call.detach();
+  }
+  const end = state === 'timed_out' ? 'the turn ended' : 'the turn was canceled';
+  for (const { node, index } of unfinished) {
+    const reason = running[index] === undefined ? `It had not started when ${end}` : `It was running when ${end}`;
+    found.results[index] = { id: node.id, toolName: nameOf(node), state, reason };
+    turn.emit({ type: 'node_settled', nodeId: node.id, toolName: nameOf(node), state });
+  }
+};
