@@ -1,3 +1,5 @@
+import { read } from '../errors/structure.ts';
+import type { FailureAnswer } from './call-history.ts';
 import { guardedCalls, valueOf, type GuardOptions, type GuardedCalls } from './guarded-calls.ts';
 import { overridden } from './overridden.ts';
 
@@ -19,6 +21,18 @@ const runnable = (candidate: object): { readonly name: string; readonly run: Run
   return typeof name === 'string' && typeof run === 'function' ? { name, run: run as Run } : undefined;
 };
 
+/**
+ * The SDK's `ToolError`, which a tool throws for the model to read. The runner knows it by its class, so it is handed on as it is. One that says
+ * nothing is none: the API refuses a failure without a text.
+ */
+const answerOf = (thrown: unknown): FailureAnswer | undefined => {
+  if (!(thrown instanceof Error) || read(thrown, 'name') !== 'ToolError') return undefined;
+  const content = read(thrown, 'content');
+  const text = read(thrown, 'message');
+  const isAnswer = (typeof content === 'string' || Array.isArray(content)) && typeof text === 'string' && /\S/.test(text);
+  return isAnswer ? { text: text.toWellFormed(), content, thrown } : undefined;
+};
+
 const guard = <Tool extends object>(calls: GuardedCalls, original: Tool, toolName: string, run: Run): Tool => {
   const guarded: Run = (input, context) => {
     const inner = (signal: AbortSignal): RunContext => ({ ...context, signal });
@@ -30,6 +44,7 @@ const guard = <Tool extends object>(calls: GuardedCalls, original: Tool, toolNam
       toolCallId: context?.toolUse?.id,
       signal: context?.signal,
       run: (given, { signal }) => Reflect.apply(run, original, [given, inner(signal)]),
+      answerOf,
     });
     return valueOf(call);
   };
@@ -42,7 +57,8 @@ const guard = <Tool extends object>(calls: GuardedCalls, original: Tool, toolNam
  * signal the tool is given is one of its attempt's.
  *
  * A call that fails throws a `ToolFailure`, of which the runner makes a result with `is_error`: `Error: ` and the text for the model, which has
- * nothing in it of what the tool threw. Input has been checked by the SDK. Tools without `run`, and toolsets, stay as they are.
+ * nothing in it of what the tool threw. A `ToolError` of the SDK is meant for the model: where the call fails with it, it passes with its content.
+ * Input has been checked by the SDK. Tools without `run`, and toolsets, stay as they are.
  *
  * @param tools as for `client.beta.messages.toolRunner`
  * @param options `spillway` or the options of one, and `policies` by tool name

@@ -1,41 +1,44 @@
-import { TOOL_ERROR_KIND_MEANINGS, type ToolErrorKind } from '../contract/error-kind.ts';
+import type { ToolErrorKind } from '../contract/error-kind.ts';
 import type { ToolResultEnvelope } from '../contract/envelope.ts';
-import type { ToolEvent } from '../contract/event.ts';
-import type { ToolExecutionError } from '../contract/tool-error.ts';
-import { toToolExecutionError } from '../errors/tool.ts';
-import { failureText, type Effect } from '../policy/model-text.ts';
+import { failureText } from '../policy/model-text.ts';
 import { ToolFailure } from './tool-failure.ts';
 
-/** How a call of a framework's tool ended. */
-export type ForeignOutcome = { readonly succeeded: true; readonly value: unknown } | { readonly succeeded: false; readonly failure: ToolFailure };
+/** An error that a framework has for answers: a tool throws it to say to the model what went wrong. */
+export interface FailureAnswer {
+  /** What the model is to read, as text. */
+  readonly text: string;
+  /** The same as the framework's API takes it, which can be more than text. */
+  readonly content: unknown;
+  /** The error itself, by which the framework knows it. */
+  readonly thrown: unknown;
+}
 
-/** What a call has come to so far, from its own attempts and from what the layer tells. */
+/** How a call of a framework's tool ended. */
+export type ForeignOutcome =
+  | { readonly succeeded: true; readonly value: unknown }
+  /** `answer`: what the tool threw for the model, and the call failed with. */
+  | { readonly succeeded: false; readonly failure: ToolFailure; readonly answer?: FailureAnswer };
+
+/** The end of a call as its framework is told it. */
 export class CallHistory {
-  #thrown: ToolExecutionError | undefined;
-  #ran = false;
-  #mayHaveRun = false;
+  #answer: FailureAnswer | undefined;
 
   attemptBegins(): void {
-    this.#thrown = undefined;
+    this.#answer = undefined;
   }
 
-  threw(thrown: unknown): void {
-    this.#thrown = toToolExecutionError(thrown);
-  }
-
-  hear(event: ToolEvent): void {
-    if (event.type === 'attempt_canceled') this.#mayHaveRun = true;
-    if (event.type !== 'attempt_failed') return;
-    const kind = event.error.kind as ToolErrorKind;
-    if (event.error.uncertain === true) this.#mayHaveRun = true;
-    else if (this.#thrown?.kind === kind ? this.#thrown.executed : TOOL_ERROR_KIND_MEANINGS[kind].executed) this.#ran = true;
+  /** The present attempt failed by an answer. */
+  answered(answer: FailureAnswer): void {
+    this.#answer = answer;
   }
 
   outcome({ error, output }: ToolResultEnvelope): ForeignOutcome {
     if (error === undefined) return { succeeded: true, value: output?.content };
     const kind = error.code as ToolErrorKind;
-    const effect: Effect = this.#mayHaveRun ? 'may_have_run' : this.#ran ? 'ran' : 'did_not_run';
-    const safeMessage = this.#thrown?.kind === kind ? this.#thrown.safeMessage : undefined;
-    return { succeeded: false, failure: new ToolFailure(kind, failureText(kind, effect, { safeMessage })) };
+    // A result of another copy of this package may lack the text.
+    const text = error.modelText ?? failureText(kind, 'may_have_run');
+    // Only where it is what the call failed with, and not a limit or a breaker.
+    const answer = this.#answer?.text === text ? this.#answer : undefined;
+    return { succeeded: false, failure: new ToolFailure(kind, text), ...(answer === undefined ? {} : { answer }) };
   }
 }

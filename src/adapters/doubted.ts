@@ -23,5 +23,12 @@ export function doubted(error: ToolExecutionError): ToolExecutionError {
   return new ToolExecutionError(kind, message, { ...said, executed: true, uncertain: true });
 }
 
+/** The failure with a text of its tool's that is meant for the model. */
+export function answering(failure: unknown, safeMessage: string): ToolExecutionError {
+  const { kind, message, code, status, retryAfterMs, uncertain, executed, classification, worded, details, cause } = toToolExecutionError(failure);
+  const said = { code, status, retryAfterMs, uncertain, executed, classification, worded, details, cause };
+  return new ToolExecutionError(kind, message, { ...said, safeMessage });
+}
+
 /** What a foreign tool threw, doubted. An error of ours is its author's word, and passes. */
 export const doubtedThrown = (thrown: unknown): unknown => (isTyped(thrown) ? thrown : doubted(toToolExecutionError(thrown)));

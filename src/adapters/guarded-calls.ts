@@ -7,8 +7,8 @@ import { createSpillway, type CallOptions, type Spillway, type SpillwayOptions }
 import { foreign } from '../layer/foreign.ts';
 import { createRegistry } from '../layer/registry.ts';
 import { tool } from '../layer/tool.ts';
-import { CallHistory, type ForeignOutcome } from './call-history.ts';
-import { doubtedThrown } from './doubted.ts';
+import { CallHistory, type FailureAnswer, type ForeignOutcome } from './call-history.ts';
+import { answering, doubtedThrown } from './doubted.ts';
 import { keep, unkept, type FrameworkName } from './harvest.ts';
 
 /** How the tools of a framework are guarded. Beside its own two, the options of `createSpillway`, for the layer that is made. */
@@ -42,6 +42,8 @@ export interface ForeignCall {
   readonly run: (input: unknown, context: ToolContext) => unknown;
   /** Hears each value of an AsyncIterable; without it, one is a value like any other. */
   readonly stream?: { begun(): void; next(value: unknown): void };
+  /** What the tool threw, where it is its framework's own error for the model. */
+  readonly answerOf?: (thrown: unknown) => FailureAnswer | undefined;
 }
 
 export interface RunningForeignCall {
@@ -71,11 +73,11 @@ const ID_LENGTH_MAX = 256;
 const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> => typeof (value as AsyncIterable<unknown> | null | undefined)?.[Symbol.asyncIterator] === 'function';
 
 /**
- * One attempt: what it gives, with what it throws noted on the way.
+ * One attempt: what it gives, with an answer that it throws noted on the way.
  * @param failureOf what a failure is made of what was thrown
  */
 const attempt = (
-  { run, stream }: ForeignCall,
+  { run, stream, answerOf }: ForeignCall,
   failureOf: (thrown: unknown) => unknown,
   history: CallHistory,
   input: unknown,
@@ -84,8 +86,10 @@ const attempt = (
   history.attemptBegins();
   const fail = (thrown: unknown): never => {
     const failure = failureOf(thrown);
-    history.threw(failure);
-    throw failure;
+    const answer = answerOf?.(thrown);
+    if (answer === undefined) throw failure;
+    history.answered(answer);
+    throw answering(failure, answer.text);
   };
   try {
     const output = run(input, context);
@@ -128,7 +132,6 @@ const begin = (spillway: Spillway, toolCalled: AnyTool, reads: boolean, call: Fo
   const named = toolCallId !== '' && toolCallId.length <= ID_LENGTH_MAX;
   const subscription = spillway.call(named ? { toolName, input, toolCallId } : { toolName, input }, options).subscribe({
     next: (event) => {
-      history.hear(event);
       if (event.type !== 'settled') return;
       const outcome = history.outcome(event.result);
       kept?.settle(outcome);
@@ -212,9 +215,9 @@ export function guardedCalls(of: string, options: GuardOptions, foreignTools: Fo
   };
 }
 
-/** The value of a call that succeeded; throws its `ToolFailure` otherwise. */
+/** The value of a call that succeeded; otherwise throws its `ToolFailure`, or the answer that the tool itself threw. */
 export async function valueOf({ outcome }: RunningForeignCall): Promise<unknown> {
   const settled = await outcome;
   if (settled.succeeded) return settled.value;
-  throw settled.failure;
+  throw settled.answer === undefined ? settled.failure : settled.answer.thrown;
 }

@@ -23,6 +23,8 @@ export interface KeptCall {
   readonly output: unknown;
   /** With `failed`: its `message` is what a model may read, and says whether the tool ran. */
   readonly failure: ToolFailure | undefined;
+  /** With `failed`, where the tool threw its framework's own error for the model: what is in it, as the framework's API takes it. */
+  readonly failureContent?: unknown;
   /** What its framework gave beside the input, for `resumeMessages`. */
   readonly origin: unknown;
 }
@@ -55,6 +57,7 @@ export class CallBeingKept implements KeptCall {
   state: KeptCall['state'] = 'running';
   output: unknown;
   failure: ToolFailure | undefined;
+  failureContent: unknown;
   readonly #settled: () => void;
 
   constructor({ framework, toolName, toolCallId, input, origin }: NewCall, step: number, settled: () => void) {
@@ -71,7 +74,10 @@ export class CallBeingKept implements KeptCall {
     if (this.state !== 'running') return;
     this.state = outcome.succeeded ? 'succeeded' : 'failed';
     if (outcome.succeeded) this.output = outcome.value;
-    else this.failure = outcome.failure;
+    else {
+      this.failure = outcome.failure;
+      this.failureContent = outcome.answer?.content;
+    }
     this.#settled();
   }
 

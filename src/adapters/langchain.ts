@@ -1,5 +1,6 @@
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { read } from '../errors/structure.ts';
+import { correctable } from '../policy/advice.ts';
 import { confirmed, unconfirmed } from '../policy/recovery/refusal.ts';
 import { guardedCalls, type GuardOptions, type GuardedCalls } from './guarded-calls.ts';
 import { Steering, type LangChainOrigin, type ToolMessageClass } from './langchain/resume.ts';
@@ -55,7 +56,7 @@ const typed = async (thrown: unknown, tool: unknown, args: unknown): Promise<unk
   if (read(thrown, 'toolError') === undefined || read(thrown, 'toolCall') === undefined) return thrown;
   const claim = new ToolExecutionError('invalid_parameters', 'The input does not fit the tool’s schema', { cause: thrown });
   const misfit = await misfitOf(read(tool, 'schema'), args);
-  return misfit === undefined ? unconfirmed(claim) : confirmed(claim, misfit);
+  return misfit === undefined ? unconfirmed(claim) : confirmed(claim, correctable(misfit));
 };
 
 const nameOf = (tool: unknown): string => String(read(tool, 'name') ?? read(read(tool, 'function'), 'name'));

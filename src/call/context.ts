@@ -5,6 +5,7 @@ import type { Preparation } from '../contract/hooks.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import type { DedupeExecution } from '../contract/store.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
+import type { Breaker } from '../operators/breaker/breaker.ts';
 import type { Lease } from '../operators/dedupe/lease.ts';
 import type { FailedRecording } from '../policy/key/recording.ts';
 import { CallEvents, type EventBody } from './events.ts';
@@ -26,6 +27,13 @@ export interface CallSite {
   readonly signal?: AbortSignal;
   /** Hears the events, beside the trace. */
   readonly report?: (event: ToolEvent) => void;
+}
+
+/** What is known of the tool that a call tries. */
+export interface ToolInUse {
+  readonly guarded: GuardedTool;
+  readonly breaker: Breaker | undefined;
+  readonly breakerState: BreakerStateName;
 }
 
 /** Attempts that a record in the store tells of, the last ones. */
@@ -76,7 +84,7 @@ export class CallContext implements RunningCall {
   /** Its caller was told how it ended, or has gone. */
   isTold = false;
   /** The attempts at the tool in use. */
-  toolInUse: { readonly breakerState: BreakerStateName } | undefined;
+  toolInUse: ToolInUse | undefined;
   #isGone = false;
   #hasLeft = false;
   #ending: ToolExecutionError | undefined;

@@ -4,6 +4,7 @@ import type { ToolExecutionError } from '../contract/tool-error.ts';
 import { classify } from '../policy/recovery/classify.ts';
 import type { CallContext } from './context.ts';
 import { decide, unattempted } from './decide.ts';
+import { toldToModel } from './model-words.ts';
 import { failureResult, reportOf, type CallOutcome, type Failure } from './result.ts';
 
 /** What a call's stream errors with inside: a failure about which it is decided. At the boundary it becomes a value. */
@@ -24,7 +25,7 @@ export class FailedCall {
 export const asOutcome = (context: CallContext, thrown: unknown): CallOutcome => {
   // Anything else is a defect of ours, which is not to be told as a tool's failure.
   if (!(thrown instanceof FailedCall)) throw thrown;
-  return { result: failureResult(context.history, thrown.failure), error: thrown.failure.error };
+  return { result: failureResult(context.history, thrown.failure, toldToModel(context, thrown.failure)), error: thrown.failure.error };
 };
 
 /** A failure before any attempt at a tool: decided like any other, but never tried again. */

@@ -5,6 +5,7 @@ import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { read } from '../errors/structure.ts';
 import { toToolExecutionError } from '../errors/tool.ts';
+import { correctable } from '../policy/advice.ts';
 import type { DedupeMode } from '../policy/key/claim.ts';
 
 /** A call as the layer runs it, from either form of a request. */
@@ -66,7 +67,7 @@ const worded = (error: core.$ZodError): string =>
 /** Says path and rule, no value: a model may read it and correct itself. */
 const invalid = (what: string, misfit: string, cause?: unknown): ToolExecutionError => {
   const message = `${what} is malformed: ${misfit}`;
-  return new ToolExecutionError('invalid_parameters', message, { safeMessage: message, cause });
+  return new ToolExecutionError('invalid_parameters', message, { safeMessage: correctable(message), cause });
 };
 
 const fromEnvelope = (envelope: ToolCallEnvelope, runtime: Runtime): Call => {

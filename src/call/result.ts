@@ -58,7 +58,8 @@ export function successResult(history: History, content: unknown, metadata?: Rec
   return { ...common(history), status: 'success', output: metadata === undefined ? { content } : { content, metadata } };
 }
 
-export function failureResult(history: History, failure: Failure): ToolResultEnvelope {
+/** @param modelText what a model is told of it */
+export function failureResult(history: History, failure: Failure, modelText: string): ToolResultEnvelope {
   const { error, classification, breakerState } = failure;
   const terminal = classification === 'permanent';
   return {
@@ -71,6 +72,7 @@ export function failureResult(history: History, failure: Failure): ToolResultEnv
       terminal,
       ...(breakerState === undefined ? {} : { breakerState }),
       ...(error.uncertain ? { uncertain: true as const } : {}),
+      modelText,
     },
   };
 }

@@ -98,6 +98,8 @@ export interface ToolResultEnvelope {
     breakerState?: BreakerStateName;
     /** The tool may have taken effect. */
     uncertain?: true;
+    /** What a model may be told of it: what happened, and whether trying again can help, and when. */
+    modelText?: string;
   };
   retriedBy?: RetryRecord[];
 }
@@ -152,7 +154,7 @@ export const toolResultEnvelopeSchema: z.ZodType<ToolResultEnvelope> = z.strictO
   attempts: z.number().int().nonnegative(),
   output: z.strictObject({ content: z.unknown(), metadata: z.record(z.string(), z.unknown()).exactOptional() }).exactOptional(),
   error: z
-    .strictObject({ code: z.string(), message: z.string(), retriable: z.boolean(), terminal: z.boolean(), breakerState: breakerStateName.exactOptional(), uncertain: z.literal(true).exactOptional() })
+    .strictObject({ code: z.string(), message: z.string(), retriable: z.boolean(), terminal: z.boolean(), breakerState: breakerStateName.exactOptional(), uncertain: z.literal(true).exactOptional(), modelText: z.string().exactOptional() })
     .exactOptional(),
   retriedBy: z.array(z.strictObject({ attempt: z.number().int().min(1), delayMs: ms, reasonCode: z.string(), latencyMs: ms })).exactOptional(),
 });

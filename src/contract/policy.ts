@@ -111,6 +111,11 @@ export interface ToolPolicy {
   readonly dedupe?: DedupePolicy;
   /** Per-tool staging of a rollout (R-11.2). By default the layer's own mode; the more cautious of both counts. */
   readonly mode?: Mode;
+  /**
+   * `errors`: what the tool itself says of a failure is shown to the model after the sentence of ours, without what
+   * looks like a secret, cut after 1,000 characters and marked as the tool's. By default none of it is.
+   */
+  readonly show?: 'errors';
 }
 
 /** `interactive`: quick, for a person who waits. `resilient`: patient, for work in the background (R-2.1). */

@@ -8,6 +8,7 @@ import { read } from '../errors/structure.ts';
 import { toToolExecutionError } from '../errors/tool.ts';
 import { expiry } from '../operators/timing/expiry.ts';
 import { isPromiseLike } from '../operators/work/output.ts';
+import { WHILE_BLOCKED } from '../policy/advice.ts';
 import { checkKeys, checkNumber, positiveDuration } from '../policy/check.ts';
 import type { GuardedTool } from './registry.ts';
 
@@ -170,7 +171,8 @@ export class HookRunner {
     const reason = blockOf(answer.value);
     if (reason === undefined) return undefined;
     call.emit({ type: 'hook', hook, outcome: 'blocked', attempt, message: reason });
-    return new ToolExecutionError('blocked', `A hook blocked the call: ${reason}`, { safeMessage: `The call was blocked: ${reason}` });
+    const safeMessage = `The call was blocked: ${reason.replace(/[.\s]+$/, '')}. ${WHILE_BLOCKED}`;
+    return new ToolExecutionError('blocked', `A hook blocked the call: ${reason}`, { safeMessage });
   }
 
   /** A hook that fails lets nothing pass. */

@@ -25,6 +25,8 @@ export interface GuardedTool {
   readonly cost: number;
   readonly dedupe: Required<DedupePolicy>;
   readonly mode: Mode | undefined;
+  /** A model is shown what the tool itself says of a failure (R-12.4). */
+  readonly showsErrors: boolean;
   /** The tool with nothing around it, for calls that go straight through (R-11.2). */
   readonly bare: () => GuardedTool;
 }
@@ -38,7 +40,7 @@ export interface Registry {
   readonly warnings: readonly string[];
 }
 
-const POLICY_KEYS = ['timeoutMs', 'idleTimeoutMs', 'retry', 'breaker', 'alternatives', 'effects', 'classification', 'enforcesKey', 'safetyCritical', 'cost', 'dedupe', 'mode'];
+const POLICY_KEYS = ['timeoutMs', 'idleTimeoutMs', 'retry', 'breaker', 'alternatives', 'effects', 'classification', 'enforcesKey', 'safetyCritical', 'cost', 'dedupe', 'mode', 'show'];
 const DEDUPE_KEYS = ['scope', 'volatile', 'whitespace', 'doneTtlMs', 'failedTtlMs', 'leaseMs'];
 
 /** Runs a check, and says whose options it was about when it fails. */
@@ -66,6 +68,7 @@ const checkPolicy = (policy: ToolPolicy): void => {
   if (policy.cost !== undefined) checkNumber('cost', policy.cost, number(0, Number.MAX_VALUE));
   if (policy.effects !== undefined) checkOneOf('effects', policy.effects, ['read', 'mutating']);
   if (policy.mode !== undefined) checkOneOf('mode', policy.mode, ['on', 'shadow', 'off']);
+  if (policy.show !== undefined) checkOneOf('show', policy.show, ['errors']);
   checkDedupe(policy.dedupe ?? {});
   for (const [key, value] of Object.entries(policy.classification ?? {})) checkOneOf(`classification of ${key}`, value, ['transient', 'permanent']);
 };
@@ -138,6 +141,7 @@ const guard = (tool: AnyTool, { profile, defaults, breakerKey }: Surroundings, i
       cost: policy.cost ?? 0,
       dedupe,
       mode: policy.mode,
+      showsErrors: policy.show === 'errors',
       bare: () => (bare ??= bareOf(guarded)),
     };
     let bare: GuardedTool | undefined;

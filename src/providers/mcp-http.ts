@@ -19,10 +19,12 @@ export interface McpHttpOptions {
   readonly authProvider?: OAuthClientProvider;
   /** Limit on connecting and listing the tools, in milliseconds. Default 30,000. */
   readonly connectTimeoutMs?: number;
+  /** As `mcpProvider`. */
+  readonly show?: 'errors';
   readonly runtime?: Runtime;
 }
 
-const OPTION_KEYS = ['name', 'url', 'headers', 'authProvider', 'connectTimeoutMs', 'runtime'];
+const OPTION_KEYS = ['name', 'url', 'headers', 'authProvider', 'connectTimeoutMs', 'show', 'runtime'];
 
 /** Neither the address nor a header is shown: both can hold a secret. */
 const urlOf = (url: unknown): URL => {
@@ -61,7 +63,7 @@ const checkHeaders = (headers: Readonly<Record<string, string>>): void => {
  */
 export async function mcpHttpProvider(options: McpHttpOptions): Promise<McpProvider> {
   checkKeys('mcpHttpProvider', options, OPTION_KEYS);
-  const { name, headers = {}, authProvider, connectTimeoutMs, runtime = liveRuntime } = options;
+  const { name, headers = {}, authProvider, connectTimeoutMs, show, runtime = liveRuntime } = options;
   const url = urlOf(options.url);
   checkHeaders(headers);
 
@@ -81,5 +83,5 @@ export async function mcpHttpProvider(options: McpHttpOptions): Promise<McpProvi
     }
   };
 
-  return mcpProvider({ name, connect, runtime, ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }) });
+  return mcpProvider({ name, connect, runtime, ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }), ...(show === undefined ? {} : { show }) });
 }

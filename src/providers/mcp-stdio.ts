@@ -28,11 +28,13 @@ export interface McpStdioOptions {
   readonly maxMessageBytes?: number;
   /** Limit on starting the server and listing its tools. Default 30,000. */
   readonly connectTimeoutMs?: number;
+  /** As `mcpProvider`. */
+  readonly show?: 'errors';
   readonly runtime?: Runtime;
 }
 
 const OF_PROCESSES = ['command', 'args', 'env', 'cwd', 'stderrLines', 'maxMessageBytes'];
-const OPTION_KEYS = ['name', ...OF_PROCESSES, 'connectTimeoutMs', 'runtime'];
+const OPTION_KEYS = ['name', ...OF_PROCESSES, 'connectTimeoutMs', 'show', 'runtime'];
 
 export interface McpStdioProvider extends McpProvider {
   /** The process that was started for the server, while there is one. */
@@ -83,7 +85,7 @@ const neverStarted = (thrown: unknown, ended: Error | undefined, transport: Stdi
  */
 export async function mcpStdioProvider(options: McpStdioOptions): Promise<McpStdioProvider> {
   checkKeys('mcpStdioProvider', options, OPTION_KEYS);
-  const { name, command, args = [], env, cwd, stderrLines = STDERR_LINES, maxMessageBytes = MESSAGE_BYTES, connectTimeoutMs, runtime = liveRuntime } = options;
+  const { name, command, args = [], env, cwd, stderrLines = STDERR_LINES, maxMessageBytes = MESSAGE_BYTES, connectTimeoutMs, show, runtime = liveRuntime } = options;
   if (typeof command !== 'string' || command === '') throw new RangeError('command must be a text of at least one character');
   checkNumber('stderrLines', stderrLines, integer(0, 1_000));
   checkNumber('maxMessageBytes', maxMessageBytes, integer(1_024, 2 ** 30));
@@ -115,7 +117,7 @@ export async function mcpStdioProvider(options: McpStdioOptions): Promise<McpStd
     }
   };
 
-  const provider = await mcpProvider({ name, connect, runtime, ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }) });
+  const provider = await mcpProvider({ name, connect, runtime, ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }), ...(show === undefined ? {} : { show }) });
   return {
     name,
     get tools() {

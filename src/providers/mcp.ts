@@ -6,13 +6,14 @@ import type { Tool, ToolContext } from '../contract/tool.ts';
 import { mcpAborted, mcpErrorResult, mcpThrown } from '../errors/mcp.ts';
 import { read } from '../errors/structure.ts';
 import { abortable } from '../operators/work/abortable.ts';
-import { checkKeys, checkNumber, positiveDuration } from '../policy/check.ts';
+import { correctable } from '../policy/advice.ts';
+import { checkKeys, checkNumber, checkOneOf, positiveDuration } from '../policy/check.ts';
 import { confirmed, isClaim, unconfirmed } from '../policy/recovery/refusal.ts';
 import { liveRuntime } from '../runtime.ts';
 import { SESSION_LOST, callTool, type McpConnection, type McpSession } from './mcp/client.ts';
 import type { McpInput } from './mcp/input.ts';
 import { createMcpLink, type LiveConnection, type McpLink } from './mcp/link.ts';
-import { McpToolList, type LeftOutTool, type ListedTool, type UncheckedTool } from './mcp/tool-list.ts';
+import { McpToolList, type Execute as McpExecute, type LeftOutTool, type ListedTool, type UncheckedTool } from './mcp/tool-list.ts';
 
 export { mcpConnection, type McpClientLike, type McpConnection, type McpSession, type McpToolLike } from './mcp/client.ts';
 export type { LeftOutTool, UncheckedTool } from './mcp/tool-list.ts';
@@ -27,6 +28,11 @@ export interface McpProviderOptions {
   readonly connect: (signal: AbortSignal) => Promise<McpConnection>;
   /** Limit on connecting and listing the tools. Default 30,000. */
   readonly connectTimeoutMs?: number;
+  /**
+   * `errors`: a model is shown what a tool itself says of its failure, as MCP asks clients to: without what looks like
+   * a secret, cut, and marked as the tool's. Default: only what happened, and whether trying again can help.
+   */
+  readonly show?: 'errors';
   readonly runtime?: Runtime;
 }
 
@@ -41,7 +47,7 @@ export interface McpProvider extends ToolProvider {
   readonly mcp: McpSession;
 }
 
-const OPTION_KEYS = ['name', 'connect', 'connectTimeoutMs', 'runtime'];
+const OPTION_KEYS = ['name', 'connect', 'connectTimeoutMs', 'show', 'runtime'];
 
 /** A client is easily given for its connection, which is not told apart until its first use. */
 const checkedConnection = (given: McpConnection): McpConnection => {
@@ -57,7 +63,7 @@ const checkedConnection = (given: McpConnection): McpConnection => {
 const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** What is wrong with its input is for the model to read. */
-const invalid = (misfit: string): ToolExecutionError => new ToolExecutionError('invalid_parameters', misfit, { safeMessage: misfit });
+const invalid = (misfit: string): ToolExecutionError => new ToolExecutionError('invalid_parameters', misfit, { safeMessage: correctable(misfit) });
 
 /** The arguments of a call. MCP has only objects. */
 const argumentsOf = (input: unknown, toolName: string, check: McpInput): Record<string, unknown> => {
@@ -163,14 +169,16 @@ const execute = (calls: Calls, { name, check }: ListedTool, input: unknown, cont
  */
 export async function mcpProvider(options: McpProviderOptions): Promise<McpProvider> {
   checkKeys('mcpProvider', options, OPTION_KEYS);
-  const { name, connect, connectTimeoutMs = CONNECT_TIMEOUT_MS, runtime = liveRuntime } = options;
+  const { name, connect, connectTimeoutMs = CONNECT_TIMEOUT_MS, show, runtime = liveRuntime } = options;
   if (typeof name !== 'string' || name === '') throw new RangeError('name must be a text of at least one character');
   if (typeof connect !== 'function') {
     const rule = 'connect must be a function that gives a connection, such as async () => mcpConnection(client)';
     throw new RangeError(`${rule}, not ${typeof connect}`);
   }
   checkNumber('connectTimeoutMs', connectTimeoutMs, positiveDuration);
-  const list = new McpToolList(name, (tool, input, context) => execute({ provider: name, link, list }, tool, input, context));
+  if (show !== undefined) checkOneOf('show', show, ['errors']);
+  const run: McpExecute = (tool, input, context) => execute({ provider: name, link, list }, tool, input, context);
+  const list = new McpToolList(name, run, show);
   let last: McpConnection | undefined;
   const dial = async (signal: AbortSignal): Promise<McpConnection> => (last = checkedConnection(await connect(signal)));
   const link = createMcpLink({ name, connect: dial, connectTimeoutMs, runtime, listed: (tools) => list.update(tools) });

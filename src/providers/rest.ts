@@ -9,7 +9,7 @@ import type { Tool, ToolContext } from '../contract/tool.ts';
 import { toToolError } from '../errors/read-error.ts';
 import { mcpAborted } from '../errors/mcp.ts';
 import { read } from '../errors/structure.ts';
-import { checkKeys, checkNumber, integer } from '../policy/check.ts';
+import { checkKeys, checkNumber, checkOneOf, integer } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
 import { createConnections, exchange, type Connections, type RestRequest } from './rest/exchange.ts';
 import { contextHeaders, filledHeaders } from './rest/headers.ts';
@@ -32,7 +32,7 @@ const ERROR_BODY_MS = 1_000;
 const SAFE_TEXT_MAX = 1_024;
 /** A shorter one would also cross out ordinary words. */
 const SECRET_LENGTH_MIN = 4;
-const KEYS = ['env', 'allow', 'lookup', 'ca', 'maxResponseBytes', 'runtime'];
+const KEYS = ['env', 'allow', 'lookup', 'ca', 'maxResponseBytes', 'show', 'runtime'];
 
 export interface RestProviderOptions {
   /** The variables that `${env:NAME}` in headers stands for, for example `process.env`. Nothing is read from the environment itself. */
@@ -45,6 +45,12 @@ export interface RestProviderOptions {
   readonly ca?: string | readonly string[];
   /** The largest body taken, before and after decoding. Default 8 MiB. */
   readonly maxResponseBytes?: number;
+  /**
+   * `errors`: a model is shown what the API answers to a failed request, without what looks like a secret, cut, and
+   * marked as the tool's. For single tools the manifest says it. Default: only what happened, and whether trying again
+   * can help.
+   */
+  readonly show?: 'errors';
   /** Tells the wall time that an HTTP date in `Retry-After` is compared with. */
   readonly runtime?: Runtime;
 }
@@ -104,15 +110,21 @@ const errorIn = (body: unknown): unknown => {
   return { code: typeof inner === 'string' && /^[\w.:-]{1,64}$/.test(inner) ? inner : read(body, 'code'), type: read(body, 'type') };
 };
 
+/** The same error in other words. */
+const reworded = (error: ToolExecutionError, message: string, safeMessage?: string): ToolExecutionError => {
+  const { kind, code, status, retryAfterMs, uncertain, executed, classification, worded, cause } = error;
+  const facts = { code, status, retryAfterMs, uncertain, executed, classification, worded, cause };
+  return new ToolExecutionError(kind, message, { ...facts, safeMessage });
+};
+
 /** The error with a text of the server's that the manifest lets a model read. */
 const withSafeMessage = (error: ToolExecutionError, said: unknown): ToolExecutionError => {
   if (typeof said !== 'string' || said.trim() === '') return error;
-  const { kind, message, code, status, retryAfterMs, uncertain, executed, classification, worded, cause } = error;
-  return new ToolExecutionError(kind, message, { code, status, retryAfterMs, uncertain, executed, classification, worded, cause, safeMessage: said.slice(0, SAFE_TEXT_MAX) });
+  return reworded(error, error.message, said.slice(0, SAFE_TEXT_MAX));
 };
 
 /** The error that an answer is whose status is not 2xx. */
-const refusal = async ({ errorAt }: RestOperation, response: IncomingMessage, signal: AbortSignal, { redact, runtime }: Shared): Promise<ToolExecutionError> => {
+const refusal = async ({ errorAt, policy }: RestOperation, response: IncomingMessage, signal: AbortSignal, { redact, runtime }: Shared): Promise<ToolExecutionError> => {
   const { statusCode: status = 0, statusMessage = '', headers } = response;
   let text = '';
   const late = runtime.after(ERROR_BODY_MS).subscribe(() => response.destroy(new Error('The body is late')));
@@ -128,7 +140,9 @@ const refusal = async ({ errorAt }: RestOperation, response: IncomingMessage, si
   const body = parsed(text);
   const cause = { status, statusText, headers: { ...headers, 'set-cookie': undefined }, error: errorIn(body), body: text.slice(0, ERROR_TEXT_MAX) };
   if (status < 400 || status > 599) return unusable(`HTTP ${status} ${statusText}: neither an answer nor a redirect`, cause);
-  const error = toToolError(cause, 'http', () => runtime.wallNow());
+  const read = toToolError(cause, 'http', () => runtime.wallNow());
+  // Where the answer is shown to a model, it is what the error says.
+  const error = policy.show === 'errors' && text.trim() !== '' ? reworded(read, `${read.message}: ${text.slice(0, ERROR_TEXT_MAX)}`) : read;
   return errorAt === undefined ? error : withSafeMessage(error, partAt(body, errorAt));
 };
 
@@ -197,8 +211,9 @@ const toolOf = (operation: RestOperation, dependency: string, run: (operation: R
  */
 export function restProvider(manifest: RestManifest, options: RestProviderOptions = {}): ToolProvider {
   checkKeys('restProvider', options, KEYS);
-  const { env = {}, allow, lookup, ca, maxResponseBytes = RESPONSE_BYTES, runtime = liveRuntime } = options;
+  const { env = {}, allow, lookup, ca, maxResponseBytes = RESPONSE_BYTES, show, runtime = liveRuntime } = options;
   checkNumber('maxResponseBytes', maxResponseBytes, integer(1, 2 ** 30));
+  if (show !== undefined) checkOneOf('show', show, ['errors']);
   if (allow !== undefined && !Array.isArray(allow)) throw new RangeError('allow must be a list of hosts and ranges');
   const { manifest: { name }, operations, secrets } = compiledManifest(manifest, env);
   const guard = targetGuard({ ...(allow === undefined ? {} : { allow }), ...(lookup === undefined ? {} : { lookup }) });
@@ -224,7 +239,7 @@ export function restProvider(manifest: RestManifest, options: RestProviderOption
 
   return {
     name,
-    tools: operations.map((operation) => toolOf(operation, name, run)),
+    tools: operations.map((operation) => toolOf(show === undefined ? operation : { ...operation, policy: { ...operation.policy, show } }, name, run)),
     close: async () => {
       closed = true;
       for (const controller of running) controller.abort(new ToolExecutionError('canceled', `The REST provider ${name} was closed during the call`, { executed: true, uncertain: true }));

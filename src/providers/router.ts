@@ -4,6 +4,7 @@ import type { ToolProvider } from '../contract/provider.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { ToolOutput } from '../contract/output.ts';
 import type { Tool, ToolContext } from '../contract/tool.ts';
+import { correctable } from '../policy/advice.ts';
 import { checkKeys, checkNumber, integer } from '../policy/check.ts';
 import type { JsonSchema } from '../policy/json-schema.ts';
 import { handoffJsonSchema, parameterRule, type OfferedAgent } from './router/schema.ts';
@@ -63,7 +64,10 @@ interface Routing {
 }
 
 /** A refusal is for the model to read: it says how to correct the call. */
-const refused = (kind: 'invalid_parameters' | 'not_permitted' | 'limit_exceeded', message: string): ToolExecutionError => new ToolExecutionError(kind, message, { safeMessage: message });
+const refused = (kind: 'invalid_parameters' | 'not_permitted' | 'limit_exceeded', message: string): ToolExecutionError => {
+  const safeMessage = kind === 'invalid_parameters' ? correctable(message) : `${message}. Do not try again.`;
+  return new ToolExecutionError(kind, message, { safeMessage });
+};
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null && !Array.isArray(value);
 

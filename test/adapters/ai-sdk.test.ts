@@ -65,7 +65,7 @@ describe('guardTools for AI SDK', () => {
     const { slow } = guardTools({ slow: { execute } }, { runtime, profile: 'resilient', defaults: { timeoutMs: 1_000 } });
     const failed = caught(slow.execute({}, {}));
     await runtime.advance(60_000);
-    expect(await failed).toMatchObject({ name: 'ToolFailure', kind: 'timeout', message: 'The tool did not answer in time; it may have taken effect.' });
+    expect(await failed).toMatchObject({ name: 'ToolFailure', kind: 'timeout', message: 'The tool did not answer in time; it may have taken effect. Check first whether it took effect. Only if it did not: you can try again.' });
     expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
     expect(runtime.pending).toBe(0);
   });
@@ -89,9 +89,9 @@ describe('guardTools for AI SDK', () => {
     const { slow } = guardTools({ slow: { execute: (_input: object, _options: { abortSignal: AbortSignal }) => never() } });
     const failed = caught(slow.execute({}, { abortSignal: controller.signal }));
     controller.abort(new Error('the user left'));
-    expect(await failed).toMatchObject({ kind: 'canceled', message: 'The caller canceled the call. The tool may have run and taken effect.' });
+    expect(await failed).toMatchObject({ kind: 'canceled', message: 'The caller canceled the call. The tool may have run and taken effect. Check first whether it took effect. Do not try again unless you are asked to.' });
     const before = await caught(slow.execute({}, { abortSignal: controller.signal }));
-    expect(before).toMatchObject({ kind: 'canceled', message: 'The caller canceled the call. The tool did not run.' });
+    expect(before).toMatchObject({ kind: 'canceled', message: 'The caller canceled the call. The tool did not run. Do not try again unless you are asked to.' });
     expect(getEventListeners(controller.signal, 'abort')).toEqual([]);
   });
 

@@ -23,7 +23,8 @@ describe('what a failure says', () => {
     const { description, executed } = TOOL_ERROR_KIND_MEANINGS[kind];
     for (const state of ['ran', 'did_not_run', 'may_have_run'] as const) {
       const text = failureText(kind, state);
-      expect(text.startsWith(description)).toBe(true);
+      // A tool that was called and did not run cannot have run and failed.
+      expect(text.startsWith(kind === 'execution_error' && state === 'did_not_run' ? 'The tool call failed.' : description)).toBe(true);
       // A kind of calls that were never made says so by itself.
       if (executed || state !== 'did_not_run') expect(text).toMatch({ ran: /ran/, did_not_run: /not/, may_have_run: /may have/ }[state]);
       expect(failureText(kind, state, { safeMessage: '' })).toBe(text);
@@ -33,13 +34,13 @@ describe('what a failure says', () => {
   });
 
   it.each([
-    [new Error('boom'), 'The tool ran and failed. It may have taken effect.'],
-    ['boom', 'The tool ran and failed. It may have taken effect.'],
-    [Object.assign(new Error('gone'), { status: 404 }), 'The tool ran and failed.'],
-    [Object.assign(new Error('connect'), { code: 'ECONNRESET' }), 'The connection to the tool failed. The tool may have run and taken effect.'],
-    [new ToolExecutionError('transport_error', 'refused', { executed: false }), 'The connection to the tool failed. The tool did not run.'],
-    [new ToolExecutionError('not_permitted', 'no'), 'This tool may not be used here.'],
-    [new ToolExecutionError('execution_error', 'half done', { uncertain: true }), 'The tool ran and failed. It may have taken effect.'],
+    [new Error('boom'), 'The tool ran and failed. It may have taken effect. Check first whether it took effect. Only if it did not: you can try again.'],
+    ['boom', 'The tool ran and failed. It may have taken effect. Check first whether it took effect. Only if it did not: you can try again.'],
+    [Object.assign(new Error('gone'), { status: 404 }), 'The tool ran and failed. Its service answered 404: what was asked for was not found. Do not try again with the same input: correct it first.'],
+    [Object.assign(new Error('connect'), { code: 'ECONNRESET' }), 'The connection to the tool failed. The tool may have run and taken effect. Check first whether it took effect. Only if it did not: you can try again.'],
+    [new ToolExecutionError('transport_error', 'refused', { executed: false }), 'The connection to the tool failed. The tool did not run. You can try again.'],
+    [new ToolExecutionError('not_permitted', 'no'), 'This tool may not be used here. Do not try again.'],
+    [new ToolExecutionError('execution_error', 'half done', { uncertain: true }), 'The tool ran and failed. It may have taken effect. Check first whether it took effect. Only if it did not: you can try again.'],
     [new ToolExecutionError('execution_error', 'no', { safeMessage: 'Sold out.' }), 'Sold out.'],
   ])('R-12.4 %s', async (thrown, text) => {
     expect((await failing(thrown)).message).toBe(text);
@@ -53,7 +54,7 @@ describe('what a failure says', () => {
     const { t } = guardTools({ t: { execute } }, { runtime, profile: 'resilient', defaults: { effects: 'read', timeoutMs: 1_000 } });
     const failed = t.execute().catch((error: unknown) => error);
     await runtime.run();
-    expect(await failed).toMatchObject({ kind: 'transport_error', message: 'The connection to the tool failed. The tool may have run and taken effect.' });
+    expect(await failed).toMatchObject({ kind: 'transport_error', message: 'The connection to the tool failed. The tool may have run and taken effect. Do not try again with the same input.' });
   });
 
   it('R-3.8 an open breaker says that the tool was not called', async () => {
@@ -64,7 +65,7 @@ describe('what a failure says', () => {
     };
     const { t } = guardTools({ t: { execute } }, { defaults: { ...once, breaker: { failureThreshold: 2 } } });
     for (let i = 0; i < 2; i++) await t.execute().catch(() => undefined);
-    await expect(t.execute()).rejects.toMatchObject({ kind: 'circuit_open', message: 'The tool has failed repeatedly and is resting; it was not called.' });
+    await expect(t.execute()).rejects.toMatchObject({ kind: 'circuit_open', message: 'The tool has failed repeatedly and is resting; it was not called. Try again in 30 s, not before.' });
     expect(calls).toBe(2);
   });
 

@@ -16,7 +16,7 @@ import { CANARY, DEFAULTS, abortLate, nothingSeen, type ModelCall } from './fram
 
 const GO: ModelMessage[] = [{ role: 'user', content: 'go' }];
 type Item = Readonly<Record<string, unknown>> & { readonly type: string };
-const CANCELED = 'The caller canceled the call. The tool may have run and taken effect.';
+const CANCELED = 'The caller canceled the call. The tool may have run and taken effect. Check first whether it took effect. Do not try again unless you are asked to.';
 const callsOf = (...names: string[]): ModelCall[] => names.map((name, place) => ({ id: `c${place}`, name, input: { place } }));
 const briefly = ({ calls }: Harvest): unknown[] => calls.map(({ toolCallId, toolName, state, output, failure }) => [toolCallId, toolName, state, output ?? failure?.message]);
 
@@ -35,7 +35,7 @@ describe('createHarvest', () => {
     expect(briefly(harvest)).toEqual([
       ['c0', 'slow', 'failed', CANCELED],
       ['c1', 'good', 'succeeded', 'fine'],
-      ['c2', 'bad', 'failed', 'The tool ran and failed. It may have taken effect.'],
+      ['c2', 'bad', 'failed', 'The tool ran and failed. It may have taken effect. Check first whether it took effect. Only if it did not: you can try again.'],
       ['c3', 'worded', 'failed', 'No city is called Atlantis.'],
     ]);
     expect(harvest.calls.map(({ input, framework, step }) => [input, framework, step])).toEqual([0, 1, 2, 3].map((place) => [{ place }, 'ai-sdk', 0]));

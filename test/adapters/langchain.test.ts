@@ -26,7 +26,7 @@ describe('spillwayMiddleware', () => {
     const { messages } = await agentOf(langChainTools(lc, seen), calls, seen, { defaults: { retry: { maxAttempts: 1 } } }).invoke(GO);
     const results = messages.filter((message) => message.getType() === 'tool');
     expect(results.map(({ tool_call_id, status }) => [tool_call_id, status])).toEqual([['c0', 'error'], ['c1', 'error'], ['c2', 'success'], ['c3', 'error']]);
-    expect(results.map(({ content }) => content).slice(0, 3)).toEqual(['The tool ran and failed. It may have taken effect.', 'No city is called Atlantis.', 'fine']);
+    expect(results.map(({ content }) => content).slice(0, 3)).toEqual(['The tool ran and failed. It may have taken effect. Check first whether it took effect. Only if it did not: you can try again.', 'No city is called Atlantis.', 'fine']);
     expect(results.every((message) => message instanceof lc.ToolMessage)).toBe(true);
     expect(seen.shown).not.toContain(CANARY);
   });
@@ -73,7 +73,7 @@ describe('spillwayMiddleware', () => {
     expect(messages.slice(2).map(({ tool_call_id, content }) => [tool_call_id, content])).toEqual([
       ['c1', 'by command'],
       ['c2', 'fine'],
-      ['c3', 'The caller canceled the call. The tool may have run and taken effect.'],
+      ['c3', 'The caller canceled the call. The tool may have run and taken effect. Check first whether it took effect. Do not try again unless you are asked to.'],
     ]);
     expect(messages[2]).toBe(answer);
   });
@@ -103,6 +103,6 @@ describe('spillwayMiddleware', () => {
     const middleware = [spillwayMiddleware({ ToolMessage: lc.ToolMessage, defaults: { retry: { maxAttempts: 1 } } })];
     const agent = lc.createAgent({ model: scriptedModel(lc, { guarded: true, calls: [{ id: 'c1', name: 'bad', input: {} }] }, seen), tools: langChainTools(lc, seen), middleware });
     await agent.invoke(GO);
-    expect(seen.told.get('c1')).toBe('"The tool ran and failed. It may have taken effect."');
+    expect(seen.told.get('c1')).toBe('"The tool ran and failed. It may have taken effect. Check first whether it took effect. Only if it did not: you can try again."');
   });
 });

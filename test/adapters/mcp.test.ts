@@ -32,7 +32,7 @@ describe.each(GENERATIONS)('guardClient with the SDK %s', (_generation, connect)
 
   it('R-12.4 a failed tool is a result with `isError` and nothing of what it threw', async () => {
     const client = await connect(nothingSeen(), once);
-    expect(await client.call('bad')).toEqual(failure('The tool ran and failed. It may have taken effect.'));
+    expect(await client.call('bad')).toEqual(failure('The tool ran and failed. It may have taken effect. Check first whether it took effect. Only if it did not: you can try again.'));
     expect(JSON.stringify(await client.call('worded'))).not.toContain(CANARY);
   });
 
@@ -47,7 +47,7 @@ describe.each(GENERATIONS)('guardClient with the SDK %s', (_generation, connect)
   it('R-4.1 R-4.2 the policy’s timeout gives a result, the caller’s abort throws; the server hears of both', async () => {
     const seen = nothingSeen();
     const client = await connect(seen, { defaults: { timeoutMs: 100 } });
-    expect(await client.call('slow')).toEqual(failure('The tool did not answer in time; it may have taken effect.'));
+    expect(await client.call('slow')).toEqual(failure('The tool did not answer in time; it may have taken effect. Check first whether it took effect. Only if it did not: you can try again.'));
     await expect.poll(() => seen.signals.map(({ aborted }) => aborted)).toEqual([true]);
     const patient = await connect(seen, { defaults: { timeoutMs: 60_000 } });
     const controller = new AbortController();
@@ -60,14 +60,14 @@ describe.each(GENERATIONS)('guardClient with the SDK %s', (_generation, connect)
 
   it('R-4.1 a timeout of the call’s own bounds each attempt', async () => {
     const client = await connect(nothingSeen(), once);
-    expect(await client.call('slow', {}, { timeout: 50 })).toEqual(failure('The tool did not answer in time; it may have taken effect.'));
+    expect(await client.call('slow', {}, { timeout: 50 })).toEqual(failure('The tool did not answer in time; it may have taken effect. Check first whether it took effect. Only if it did not: you can try again.'));
   });
 
   it('R-3.8 a connection that is lost opens the breaker, and nothing ran', async () => {
     const client = await connect(nothingSeen(), { defaults: { retry: { maxAttempts: 1 }, breaker: { failureThreshold: 1 } } });
     await client.close();
-    expect(await client.call('good')).toEqual(failure('The connection to the tool failed. The tool did not run.'));
-    expect(await client.call('good')).toEqual(failure('The tool has failed repeatedly and is resting; it was not called.'));
+    expect(await client.call('good')).toEqual(failure(expect.stringMatching(/^The connection to the tool failed\. The tool did not run\. Try again in \d+ s, not before\.$/) as string));
+    expect(await client.call('good')).toEqual(failure(expect.stringMatching(/^The tool has failed repeatedly and is resting; it was not called\. Try again in \d+ s, not before\.$/) as string));
   });
 });
 

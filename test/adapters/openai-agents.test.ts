@@ -38,13 +38,13 @@ describe('guardTools for OpenAI Agents', () => {
     let missing = 0;
     const gone = tool({ ...fields, name: 't', execute: () => Promise.reject(Object.assign(new Error(`gone ${CANARY} ${++missing}`), { status: 404 })) });
     const seen = await told(guardTools<Tool>([gone], { defaults: fast }));
-    expect([textOf(seen), missing, seen.shown.includes(CANARY)]).toEqual(['The tool ran and failed.', 1, false]);
+    expect([textOf(seen), missing, seen.shown.includes(CANARY)]).toEqual(['The tool ran and failed. Its service answered 404: what was asked for was not found. Do not try again with the same input: correct it first.', 1, false]);
   });
 
   it('R-12.1 bad input is known as such, runs nothing and is not tried again', async () => {
     const ran: unknown[] = [];
     const made = (errorFunction?: null): Tool => tool({ ...fields, ...(errorFunction === null ? {} : { errorFunction: undefined as never }), name: 't', execute: (input) => ran.push(input) });
-    const plain = 'The input does not fit the tool’s schema.';
+    const plain = 'The input does not fit the tool’s schema. Do not try again with the same input: correct it first.';
     for (const one of [made(null), made()]) {
       const tools = guardTools<Tool>([one], { defaults: fast });
       expect(textOf(await told(tools, { city: 5 }))).toBe(plain);
@@ -57,7 +57,7 @@ describe('guardTools for OpenAI Agents', () => {
   it('R-12.1 a tool made without it is known to fail, and one that says so itself is believed', async () => {
     const { errorFunction: _none, ...without } = fields;
     const swallowing = tool({ ...without, name: 't', execute: () => Promise.reject(new Error(CANARY)) });
-    expect(textOf(await told(guardTools<Tool>([swallowing], { defaults: fast })))).toBe('The tool ran and failed. It may have taken effect.');
+    expect(textOf(await told(guardTools<Tool>([swallowing], { defaults: fast })))).toBe('The tool ran and failed. It may have taken effect. Check first whether it took effect. Only if it did not: you can try again.');
     const worded = tool({ ...without, name: 't', errorFunction: () => 'sold out', execute: () => Promise.reject(new Error(CANARY)) });
     expect(textOf(await told(guardTools<Tool>([worded], { defaults: fast })))).toBe('sold out');
   });

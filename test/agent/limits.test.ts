@@ -18,7 +18,7 @@ describe('R-12.3 limits', () => {
     expect(good.starts).toHaveLength(20);
     const kinds = typed(events, 'tool_result').map(({ kind }) => kind);
     expect(kinds.slice(0, 12)).toStrictEqual([...Array<undefined>(10).fill(undefined), 'limit_exceeded', 'limit_exceeded']);
-    expect(resultsOf(events)[11]?.text).toBe('A limit on tool calls was reached. At most 10 calls run in one turn; this one was not made. The tool did not run.');
+    expect(resultsOf(events)[11]?.text).toBe('A limit on tool calls was reached. At most 10 calls run in one turn; this one was not made. The tool did not run. Trying again at once does not help; it may help later.');
   }));
 
   it('R-12.3 an output over the limit is cut, kept, and read on by the built-in tool; it counts as executed (AGENT C)', marbles((m) => {
@@ -94,7 +94,7 @@ describe('R-12.3 limits', () => {
     const [first, second, third, fourth, fifth, sixth] = resultsOf(events).map(({ text }) => text);
     expect([first, second]).toStrictEqual(['same', 'same']);
     expect([third, fourth]).toStrictEqual([3, 4].map((times) => `same\n\n[Note: this call was made ${times} times with the same input and gave the same result each time.]`));
-    expect(fifth).toBe('This call was blocked and not made. It was made 4 times with the same input and gave the same result each time. Use that result, or do something else.');
+    expect(fifth).toBe('This call was blocked and not made. It was made 4 times with the same input and gave the same result each time. Use that result, or do something else. Do not try again with the same input.');
     expect(sixth).toBe(fifth);
     expect(good.starts).toHaveLength(4);
     expect(resultOf(events).toolFailureKinds).toStrictEqual({ call_5: 'blocked', call_6: 'blocked' });

@@ -63,7 +63,7 @@ describe('R-12.3 calls that refer to each other', () => {
     ];
     const { events } = ran(world, [{ calls }, { text: 'ok' }], [good, bad]);
     expect(outcome(events)).toStrictEqual(['execution_error', 'dependency_failed', 'unknown_tool', 'dependency_failed']);
-    expect(resultsOf(events).map(({ text }) => text)).toMatchObject({ 1: expect.stringContaining('was not made') as string, 3: 'A call this one needs failed, so it was not made. It needs the result of c, which was not made.' });
+    expect(resultsOf(events).map(({ text }) => text)).toMatchObject({ 1: expect.stringContaining('was not made') as string, 3: 'A call this one needs failed, so it was not made. It needs the result of c, which was not made. Do not try again before the call that it needs has succeeded.' });
     expect(good.starts).toStrictEqual([]);
   }));
 

@@ -14,22 +14,22 @@ describe('R-12.4 what a model reads', () => {
   });
 
   it('R-12.4 else what the kind means, and whether the tool ran where that leaves it open', () => {
-    expect(failureText('execution_error', 'ran')).toBe(TOOL_ERROR_KIND_MEANINGS.execution_error.description);
-    expect(failureText('timeout', 'may_have_run')).toBe(TOOL_ERROR_KIND_MEANINGS.timeout.description);
-    expect(failureText('circuit_open', 'did_not_run')).toBe(TOOL_ERROR_KIND_MEANINGS.circuit_open.description);
-    expect(failureText('transport_error', 'may_have_run')).toBe('The connection to the tool failed. The tool may have run and taken effect.');
-    expect(failureText('canceled', 'did_not_run')).toBe('The caller canceled the call. The tool did not run.');
-    expect(failureText('execution_error', 'did_not_run', { safeMessage: ' ' })).toBe('The tool ran and failed. The tool did not run.');
+    expect(failureText('execution_error', 'ran')).toBe(`${TOOL_ERROR_KIND_MEANINGS.execution_error.description} You can try again.`);
+    expect(failureText('timeout', 'may_have_run', { effects: 'read' })).toBe(`${TOOL_ERROR_KIND_MEANINGS.timeout.description} You can try again.`);
+    expect(failureText('circuit_open', 'did_not_run')).toBe(`${TOOL_ERROR_KIND_MEANINGS.circuit_open.description} Trying again at once does not help; it may help later.`);
+    expect(failureText('transport_error', 'may_have_run')).toBe('The connection to the tool failed. The tool may have run and taken effect. Check first whether it took effect. Only if it did not: you can try again.');
+    expect(failureText('canceled', 'did_not_run')).toBe('The caller canceled the call. The tool did not run. Do not try again unless you are asked to.');
+    expect(failureText('execution_error', 'did_not_run', { safeMessage: ' ' })).toBe('The tool call failed. The tool did not run. You can try again.');
   });
 
   const thrown = (kind: ToolErrorKind, options: ConstructorParameters<typeof ToolExecutionError>[2] = {}): Step => fails(5, new ToolExecutionError(kind, SECRET, options));
   it.each([
-    ['a bare error', fails(5, new Error(SECRET)), 'execution_error', 'ran', 'The tool ran and failed.'],
+    ['a bare error', fails(5, new Error(SECRET)), 'execution_error', 'ran', 'The tool ran and failed. You can try again.'],
     ['an error with a safe message', thrown('execution_error', { safeMessage: 'Flight AY73 is full', status: 409 }), 'execution_error', 'ran', 'Flight AY73 is full'],
-    ['a connection that was refused', thrown('transport_error', { executed: false }), 'transport_error', 'did_not_run', 'The connection to the tool failed. The tool did not run.'],
-    ['a connection lost in mid-call', thrown('transport_error', { uncertain: true }), 'transport_error', 'may_have_run', 'The connection to the tool failed. The tool may have run and taken effect.'],
-    ['a permission of the tool’s own', thrown('not_permitted'), 'not_permitted', 'did_not_run', 'This tool may not be used here.'],
-    ['input that the tool itself refused', thrown('invalid_parameters'), 'invalid_parameters', 'did_not_run', 'The input does not fit the tool’s schema.'],
+    ['a connection that was refused', thrown('transport_error', { executed: false }), 'transport_error', 'did_not_run', 'The connection to the tool failed. The tool did not run. You can try again.'],
+    ['a connection lost in mid-call', thrown('transport_error', { uncertain: true }), 'transport_error', 'may_have_run', 'The connection to the tool failed. The tool may have run and taken effect. You can try again.'],
+    ['a permission of the tool’s own', thrown('not_permitted'), 'not_permitted', 'did_not_run', 'This tool may not be used here. Do not try again.'],
+    ['input that the tool itself refused', thrown('invalid_parameters'), 'invalid_parameters', 'did_not_run', 'The input does not fit the tool’s schema. Do not try again with the same input: correct it first.'],
   ] as const)('R-12.4 %s', (_, step, kind, effect, text) => marbles((m) => {
     const world = new World(m);
     const { events } = ran(world, [{ calls: [{ name: 'bad', input: {} }] }, { text: 'ok' }], [world.scripted('bad', [step], single)]);
@@ -67,8 +67,8 @@ describe('R-12.4 what a model reads', () => {
     const { events } = ran(world, [{ calls }, { text: 'ok' }], [quick, slow], { turn: { timeoutMs: 100, concurrency: 1 } });
     expect(resultsOf(events)).toStrictEqual([
       { callId: 'c0', toolName: 'quick', text: 'kept' },
-      { callId: 'c1', toolName: 'slow', text: 'The tool did not answer in time; it may have taken effect. The turn ended while it ran, and it goes on in the background.', isError: true },
-      { callId: 'c2', toolName: 'slow', text: 'The deadline passed before the call could be made.', isError: true },
+      { callId: 'c1', toolName: 'slow', text: 'The tool did not answer in time; it may have taken effect. The turn ended while it ran, and it goes on in the background. Check first whether it took effect. Only if it did not: you can try again.', isError: true },
+      { callId: 'c2', toolName: 'slow', text: 'The deadline passed before the call could be made. You can try again.', isError: true },
     ]);
     expect(resultOf(events)).toMatchObject({ status: 'completed', executedToolCallIds: ['c0', 'c1'], toolFailureKinds: { c1: 'timeout', c2: 'deadline_exceeded' } });
   }));
@@ -85,8 +85,8 @@ describe('R-12.4 what a model reads', () => {
     expect(resultOf(seen.events)).toMatchObject({ status: 'canceled', executedToolCallIds: ['c0', 'c1'], toolFailureKinds: { c1: 'canceled', c2: 'canceled' } });
     expect(resultsOf(seen.events).map(({ text }) => text)).toStrictEqual([
       'kept',
-      'The caller canceled the call. The tool may have run and taken effect.',
-      'The caller canceled the call. The tool did not run.',
+      'The caller canceled the call. The tool may have run and taken effect. Check first whether it took effect. Do not try again unless you are asked to.',
+      'The caller canceled the call. The tool did not run. Do not try again unless you are asked to.',
     ]);
     expect(world.runtime.timers).toBe(0);
   }));

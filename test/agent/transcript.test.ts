@@ -64,9 +64,9 @@ describe('R-12.3 repairTranscript', () => {
   });
 
   it.each([
-    ['ran', 'The run was interrupted before this call had a result. The tool ran.'],
-    ['did_not_run', 'The run was interrupted before this call had a result. The tool did not run.'],
-    ['may_have_run', 'The run was interrupted before this call had a result. The tool may have run and taken effect.'],
+    ['ran', 'The run was interrupted before this call had a result. The tool ran. Check first whether it took effect. Only if it did not: you can try again.'],
+    ['did_not_run', 'The run was interrupted before this call had a result. The tool did not run. You can try again.'],
+    ['may_have_run', 'The run was interrupted before this call had a result. The tool may have run and taken effect. Check first whether it took effect. Only if it did not: you can try again.'],
   ] as const)('R-12.3 a call without a result is answered by the evidence: %s', (effect, text) => {
     const { messages, repairs } = repairTranscript([user, calls('a', 'b'), results('b')], new Map<string, Effect>([['a', effect]]));
     expect(messages.at(-1)).toStrictEqual({ role: 'tool', results: [{ callId: 'a', toolName: 'book', text, isError: true }, result('b')] });
@@ -96,7 +96,7 @@ describe('R-12.3 repairTranscript', () => {
     expect(isValid(model.requests[0]?.messages ?? [])).toBe(true);
     expect(resultOf(events).messages).toHaveLength(4);
     const known = ran(world, [{ text: 'Welcome back' }], [], { messages: [...asked, calls('a')], evidence: new Map([['a', 'ran']]) });
-    expect(resultOf(known.events).messages[2]).toMatchObject({ results: [{ text: 'The run was interrupted before this call had a result. The tool ran.' }] });
+    expect(resultOf(known.events).messages[2]).toMatchObject({ results: [{ text: 'The run was interrupted before this call had a result. The tool ran. Check first whether it took effect. Only if it did not: you can try again.' }] });
   }));
 });
 

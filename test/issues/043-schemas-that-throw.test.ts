@@ -21,7 +21,7 @@ describe.each(Object.entries(schemas))('R-12.4 a schema that %s', (_how, schema)
     const failures: FailureNotification[] = [];
     spillway.failures$.subscribe((failure) => failures.push(failure));
     const events = await lived({ model: scriptedModel([{ calls: [{ name: 'find', input: { id: 'a' } }] }, { text: 'done' }]), spillway, tools: [find], messages: asked });
-    expect(resultsOf(events)).toMatchObject([{ isError: true, text: 'The input is malformed: its schema cannot check it: it throws, or can only answer later' }]);
+    expect(resultsOf(events)).toMatchObject([{ isError: true, text: 'The input is malformed: its schema cannot check it: it throws, or can only answer later. Do not try again with the same input: correct it first.' }]);
     expect(JSON.stringify(events)).not.toContain(CANARY);
     // The host is told.
     expect(failures[0]?.error.cause).toBeInstanceOf(Error);

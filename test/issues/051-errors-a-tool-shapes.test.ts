@@ -73,7 +73,7 @@ describe('OpenAI Agents', () => {
       await run(new Agent({ name: 'test', tools, model: openaiModel({ guarded: true, calls: [{ id: 'c1', name: 't', input }] }, seen) }), 'go');
       return JSON.parse(seen.told.get('c1') ?? 'null');
     };
-    expect([await toldOf({ n: 1 }), ran]).toEqual([{ type: 'text', text: 'The tool ran and failed. It may have taken effect.' }, 1]);
-    expect([await toldOf({ n: 'one' }), ran]).toEqual([{ type: 'text', text: 'The input does not fit the tool’s schema.' }, 1]);
+    expect([await toldOf({ n: 1 }), ran]).toEqual([{ type: 'text', text: 'The tool ran and failed. It may have taken effect. Check first whether it took effect. Do not try again with the same input.' }, 1]);
+    expect([await toldOf({ n: 'one' }), ran]).toEqual([{ type: 'text', text: 'The input does not fit the tool’s schema. Do not try again with the same input: correct it first.' }, 1]);
   });
 });

@@ -25,7 +25,7 @@ describe('issue 093: what steers a graph', () => {
     const interrupt = new Interrupt('may I?');
     await harvest.run(() => expect(wrapToolCall(calling('c1', 'ask'), () => Promise.reject(interrupt))).rejects.toBe(interrupt));
     const last = resumeMessages<unknown>(harvest, []).at(-1) as ToolMessage;
-    expect(last.fields).toMatchObject({ tool_call_id: 'c1', status: 'error', content: 'The caller canceled the call. The tool may have run and taken effect.' });
+    expect(last.fields).toMatchObject({ tool_call_id: 'c1', status: 'error', content: 'The caller canceled the call. The tool may have run and taken effect. Check first whether it took effect. Do not try again unless you are asked to.' });
   });
 
   it.each<[string, object, unknown]>([

@@ -93,7 +93,7 @@ describe('a hand-off', () => {
   ])('R-12.2 %s: invalid_parameters, not executed, for the model to read', async (_name, input, says) => {
     const provider = make();
     const error = await failure((async () => handOff(provider, input))());
-    expect(error).toMatchObject({ kind: 'invalid_parameters', executed: false, uncertain: false, safeMessage: error.message });
+    expect(error).toMatchObject({ kind: 'invalid_parameters', executed: false, uncertain: false, safeMessage: `${error.message}. Do not try again with the same input: correct it first.` });
     expect(error.message).toMatch(says);
     expect(seen).toEqual([]);
   });
@@ -140,7 +140,7 @@ describe('a chain of hand-offs', () => {
     ['too far, by default', undefined, undefined, ['a', 'b', 'c', 'd', 'e', 'f'], { kind: 'limit_exceeded' }],
   ])('%s: refused, not executed, for the model to read', async (_name, maxDepth, from, path, expected) => {
     const error = await failure(chained(maxDepth, from, path));
-    expect(error).toMatchObject({ ...expected, executed: false, safeMessage: error.message });
+    expect(error).toMatchObject({ ...expected, executed: false, safeMessage: `${error.message}. Do not try again.` });
   });
 
   it('the same agent twice, one after the other, is no loop', async () => {

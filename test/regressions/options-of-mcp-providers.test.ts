@@ -27,7 +27,7 @@ describe('R-2.9 options of MCP providers', () => {
       };
       const options = { name: 'box', connect, [option]: {} };
       await expect(mcpProvider(options)).rejects.toThrow(
-        new RangeError(`mcpProvider has no option "${option}"; it takes name, connect, connectTimeoutMs, runtime`),
+        new RangeError(`mcpProvider has no option "${option}"; it takes name, connect, connectTimeoutMs, show, runtime`),
       );
       expect(connects).toBe(0);
     },
@@ -37,7 +37,7 @@ describe('R-2.9 options of MCP providers', () => {
     'R-2.9 mcpStdioProvider has no %s, and starts nothing',
     async (option) => {
       const options = { name: 'box', command: 'no-such-command-here', [option]: {} } as McpStdioOptions;
-      const says = `mcpStdioProvider has no option "${option}"; it takes name, command, args, env, cwd, stderrLines, maxMessageBytes, connectTimeoutMs, runtime`;
+      const says = `mcpStdioProvider has no option "${option}"; it takes name, command, args, env, cwd, stderrLines, maxMessageBytes, connectTimeoutMs, show, runtime`;
       await expect(mcpStdioProvider(options)).rejects.toThrow(new RangeError(says));
     },
   );

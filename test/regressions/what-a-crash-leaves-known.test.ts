@@ -84,8 +84,8 @@ describe('R-12.3 what is known after a crash', () => {
       const { messages, repairs } = repairTranscript(transcriptOf(events), evidence);
       expect(textsOf(messages)).toEqual([
         '{"hotel":"Ada"}',
-        'The run was interrupted before this call had a result. The tool may have run and taken effect.',
-        'The run was interrupted before this call had a result. The tool did not run.',
+        'The run was interrupted before this call had a result. The tool may have run and taken effect. Check first whether it took effect. Only if it did not: you can try again.',
+        'The run was interrupted before this call had a result. The tool did not run. You can try again.',
       ]);
       expect(repairs.map((repair) => repair.effect)).toEqual(['ran', 'may_have_run', 'did_not_run']);
       expect(repairTranscript(messages, evidence).messages).toBe(messages);

@@ -2,6 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { config } from 'rxjs';
 import { runsTwice, scenarioOf, type ScenarioName, type Sometimes, type Violation } from './findings.ts';
 import { plantBug } from './plant.ts';
+import type { Simulator } from './simulators.ts';
 
 /** Which seeds to run: every `step`-th of `count` from `from` on. */
 export interface BatchOptions {
@@ -43,8 +44,9 @@ const idle = (): Promise<void> =>
 export async function runBatch({ from, count, step, scenario, plant, first = false }: BatchOptions): Promise<BatchReport> {
   if (plant !== undefined) plantBug(plant);
   // Only now, so that what is planted is what is loaded.
-  const [{ simulate: simulateLayer }, { simulateKeys }] = await Promise.all([import('./simulate.ts'), import('./idempotency/simulate.ts')]);
-  const simulate = (seed: number): ReturnType<typeof simulateLayer> => ((scenario ?? scenarioOf(seed)) === 'layer' ? simulateLayer(seed) : simulateKeys(seed));
+  const { loadSimulators } = await import('./simulators.ts');
+  const simulators = await loadSimulators();
+  const simulate = (seed: number): ReturnType<Simulator> => simulators[scenario ?? scenarioOf(seed)](seed);
   const stray: string[] = [];
   const record = (error: unknown): void => void stray.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
   process.on('unhandledRejection', record);

@@ -1,11 +1,18 @@
-/** What is simulated: calls and turns over their breakers, or calls under keys over their store. */
-export type ScenarioName = 'layer' | 'idempotency';
+/**
+ * What is simulated: calls and turns over their breakers, calls under keys over their store, and, each in a small world
+ * of its own, a host's guidance and what a layer learns, its switches, hedges, and breakers of several processes.
+ */
+export type ScenarioName = 'layer' | 'idempotency' | 'recovery' | 'switches' | 'hedge' | 'breakers';
 
 /** One seed in so many is about keys. */
 const KEYS_EVERY = 4;
 
+/** One seed in so many is about each of the small worlds. */
+const SIDE_EVERY = 16;
+const SIDES: Readonly<Record<number, ScenarioName>> = { 1: 'recovery', 5: 'switches', 9: 'hedge', 13: 'breakers' };
+
 /** The scenario of a seed, where nobody names one. */
-export const scenarioOf = (seed: number): ScenarioName => (seed % KEYS_EVERY === 0 ? 'idempotency' : 'layer');
+export const scenarioOf = (seed: number): ScenarioName => (seed % KEYS_EVERY === 0 ? 'idempotency' : (SIDES[seed % SIDE_EVERY] ?? 'layer'));
 
 /** Every so many seeds run twice, to see that they give the same trace: no multiple of `KEYS_EVERY`, which would leave one scenario out. */
 const TWICE_EVERY = 101;
@@ -29,6 +36,22 @@ export const SOMETIMES = {
     'runs unprotected', 'late claim given back', 'leader goes on for others', 'overtaken call gets the other’s result', 'success that is not recorded', 'resource refuses a stale fence',
     'detached call is recorded', 'never twice', 'forgotten at its time', 'several effects under one key, and told so', 'busy',
     'breaker refuses a call that holds its key', 'budget refuses a retry under a key', 'alternative under a key', 'alternative is replayed', 'call that needed another, under a key',
+  ],
+  recovery: [
+    'a rule changes a decision', 'a rule forces a strategy', 'rules forbid every way', 'experience changes a decision', 'experience passes an alternative over',
+    'evidence is too old, or mixed', 'a retry against the evidence',
+  ],
+  switches: [
+    'straight through', 'in shadow', 'a switch is thrown while calls run', 'shadow would time out', 'shadow would retry', 'shadow would reject', 'shadow would replay',
+    'an open breaker only observes', 'a breaker refuses', 'a misfit goes straight through',
+  ],
+  hedge: [
+    'a hedge is made', 'a hedge wins', 'the first wins over its hedge', 'an attempt drops out of the race', 'all attempts fail', 'the budget forbids a hedge', 'a measured wait',
+    'too few are measured', 'unsubscribed while two run',
+  ],
+  breakers: [
+    'one opens for all', 'probes by another process', 'a probe is refused by the others', 'all close', 'the store is lost', 'a local rejection while the store is lost', 'two probes at once',
+    'an old probe ends late', 'a store that is slow',
   ],
 } as const;
 export type Sometimes = (typeof SOMETIMES)[ScenarioName][number];
@@ -74,6 +97,19 @@ export const INVARIANTS = {
   'FB-1': 'an alternative runs only after the final failure of what it stands in for, before the deadline, and the result names it',
   'HOOK-1': 'the hooks are asked once about each call and attempt, before it; what they block does not run, what they change is what runs, and they hear how it ended',
   'SCH-1': 'a tool gets what its schema gives; what does not fit does not run, and an answer that does not fit is a failure that may have had effects',
+  'GUI-1': 'what a host’s rules forbid is not done, what they force is, and what is done for a rule’s sake has a rule that applies',
+  'EXP-1': 'what never helped is not tried again, and nothing else is left out for want of success',
+  'SWI-1': 'a call that goes straight through, or in shadow, is the tool’s own: run once, at once, with its own input, to its own end',
+  'SWI-2': 'shadow tells what the layer would have done, and straight through tells nothing of it',
+  'SWI-3': 'an observing breaker refuses nothing, and one that is not refuses while it is open',
+  'HDG-1': 'no more attempts than allowed, and none that runs on when another has won, or nobody listens',
+  'HDG-2': 'a hedge starts when its wait is over, not before and not without, and the wait is the one that was measured',
+  'HDG-3': 'hedges stay within the budget',
+  'HDG-4': 'what is given is the first answer, and an error only when every attempt has failed',
+  'SHB-1': 'all processes together run at most so many probes',
+  'SHB-2': 'what one process has opened, and the store acknowledged, is open for all until its cooldown is over',
+  'SHB-3': 'without faults all close again, and show the same',
+  'SHB-4': 'a rejection is told within ten milliseconds where the store is known to be lost',
   'CLS-1': 'a failure has the class that its structure says',
 } as const;
 export type InvariantId = keyof typeof INVARIANTS;

@@ -1,6 +1,7 @@
 import { registerHooks } from 'node:module';
 import type { InvariantId, ScenarioName } from './findings.ts';
 import { KEY_PLANTS } from './idempotency/plants.ts';
+import { SIDE_PLANTS } from './side-plants.ts';
 
 interface Edit {
   readonly file: string;
@@ -106,7 +107,7 @@ const LAYER_PLANTS: Readonly<Record<string, Plant>> = {
   'a good result downgraded at the deadline': { file: 'turn/run.ts', find: 'found.results[index] === undefined ? [{ node, index }] : []', replace: 'true ? [{ node, index }] : []', seeds: 200, by: ['TURN-2', 'RES-1'] },
 };
 
-export const PLANTS: Readonly<Record<string, Plant>> = { ...LAYER_PLANTS, ...KEY_PLANTS };
+export const PLANTS: Readonly<Record<string, Plant>> = { ...LAYER_PLANTS, ...KEY_PLANTS, ...SIDE_PLANTS };
 
 const urlOf = (file: string): string => new URL(`../../src/${file}`, import.meta.url).href;
 

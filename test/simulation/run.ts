@@ -6,8 +6,10 @@ import { INVARIANTS, SOMETIMES, scenarioOf, type ScenarioName } from './findings
 import { PLANTS, plantBug } from './plant.ts';
 
 /**
- * `npm run simulate -- --seed 7`: one run with all its events. `--seeds 20000 [--from 1]`: many, on all cores. `--scenario layer` or `idempotency`:
- * all seeds on that one; else one in four is about keys and their store. `--plant <name>`: with a bug of `plant.ts`, in its scenario. Ends with 1 when an invariant was broken, or a rare state never reached by a batch large enough to reach it.
+ * `npm run simulate -- --seed 7`: one run with all its events. `--seeds 20000 [--from 1]`: many, on all cores. `--scenario layer`, `idempotency`,
+ * `recovery`, `switches`, `hedge` or `breakers`: all seeds on that one; else one in four is about keys and their store, and one in sixteen about each of
+ * the last four. `--plant <name>`: with a bug of `plant.ts`, in its scenario. Ends with 1 when an invariant was broken, or a rare state never reached by
+ * a batch large enough to reach it.
  */
 const { values } = parseArgs({
   options: {
@@ -34,8 +36,9 @@ const ENOUGH = scenario === undefined ? 20_000 : 5_000;
 
 async function replay(seed: number): Promise<boolean> {
   if (values.plant !== undefined) plantBug(values.plant);
-  const [{ simulate }, { simulateKeys }] = await Promise.all([import('./simulate.ts'), import('./idempotency/simulate.ts')]);
-  const { violations, hash, seen } = await ((scenario ?? scenarioOf(seed)) === 'layer' ? simulate(seed, print) : simulateKeys(seed, print));
+  const { loadSimulators } = await import('./simulators.ts');
+  const simulators = await loadSimulators();
+  const { violations, hash, seen } = await simulators[scenario ?? scenarioOf(seed)](seed, print);
   print(`trace ${(hash >>> 0).toString(16)}; ${[...seen].join(', ')}`);
   for (const { invariant, message, atMs } of violations) print(`${invariant} (${INVARIANTS[invariant]}) is broken at ${atMs} ms: ${message}`);
   return violations.length === 0;

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { runBatch, type BatchReport } from './batch.ts';
-import { runsTwice, scenarioOf } from './findings.ts';
+import { SOMETIMES, runsTwice, scenarioOf, type ScenarioName } from './findings.ts';
 import { simulateKeys } from './idempotency/simulate.ts';
 import { simulate } from './simulate.ts';
 
@@ -33,9 +33,15 @@ describe('simulation', () => {
     expect(seeds).toBe(300);
   }, 120_000);
 
+  it.each(['recovery', 'switches', 'hedge', 'breakers'] as const)('every invariant of %s holds in 150 runs', async (scenario) => {
+    const { failed, seeds } = await runBatch({ from: 1, count: 150, step: 1, scenario });
+    expect(failed).toStrictEqual([]);
+    expect(seeds).toBe(150);
+  }, 120_000);
+
   it('DET-1 seeds of each scenario run twice, one in a hundred', () => {
     const seeds = Array.from({ length: 20_000 }, (_, index) => index + 1);
-    for (const scenario of ['layer', 'idempotency'] as const) {
+    for (const scenario of Object.keys(SOMETIMES) as ScenarioName[]) {
       const own = seeds.filter((seed) => scenarioOf(seed) === scenario);
       const share = own.filter(runsTwice).length / own.length;
       expect(share, scenario).toBeGreaterThan(0.009);

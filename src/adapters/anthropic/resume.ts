@@ -11,10 +11,10 @@ interface Message {
 
 const blocksOf = ({ content }: Message): readonly unknown[] => (Array.isArray(content) ? content : []);
 
-/** The runner's own words: `Error: ` before each failure. */
+/** The runner's own words: `Error: ` before each failure but what a `ToolError` holds. */
 const resultOf = ({ id, kept }: Unanswered): object => {
   const failure = failureOf(kept);
-  if (failure !== undefined) return { type: 'tool_result', tool_use_id: id, content: `Error: ${failure}`, is_error: true };
+  if (failure !== undefined) return { type: 'tool_result', tool_use_id: id, content: kept?.failureContent ?? `Error: ${failure}`, is_error: true };
   const output = kept?.output;
   return { type: 'tool_result', tool_use_id: id, content: Array.isArray(output) ? output : outputText(output) };
 };

@@ -1,5 +1,6 @@
 import type { ToolExecutionError } from '../../contract/tool-error.ts';
 import { read } from '../../errors/structure.ts';
+import { correctable } from '../../policy/advice.ts';
 import { confirmed, isClaim, unconfirmed } from '../../policy/recovery/refusal.ts';
 import { readList } from './list.ts';
 import { misfitOf } from '../misfit.ts';
@@ -23,5 +24,5 @@ export async function judged(failed: ToolExecutionError, client: object, name: s
   const tool = await listed(client, name, signal).catch(() => undefined);
   if (tool === null) return confirmed(failed);
   const misfit = failed.kind === 'invalid_parameters' ? await misfitOf(read(tool, 'inputSchema'), input ?? {}) : undefined;
-  return misfit === undefined ? unconfirmed(failed) : confirmed(failed, misfit);
+  return misfit === undefined ? unconfirmed(failed) : confirmed(failed, correctable(misfit));
 }

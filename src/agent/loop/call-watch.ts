@@ -11,7 +11,6 @@ class CallFacts {
   #running = false;
   /** An attempt has failed, and its error is about to be told. */
   #failing = false;
-  readonly #errors = new Map<string, ToolExecutionError>();
 
   hear({ type }: ToolEvent): void {
     switch (type) {
@@ -38,7 +37,6 @@ class CallFacts {
   }
 
   fail(error: ToolExecutionError): void {
-    this.#errors.set(error.kind, error);
     if (!this.#failing) return;
     this.#failing = false;
     // Attempts before this one ran all the same.
@@ -58,18 +56,13 @@ class CallFacts {
     if (this.#running || this.#uncertain) return 'may_have_run';
     return this.#executed ? 'ran' : 'did_not_run';
   }
-
-  /** The error of a kind that was told last. */
-  error(kind: string): ToolExecutionError | undefined {
-    return this.#errors.get(kind);
-  }
 }
 
 const NOTHING = new CallFacts();
 
 /**
- * Follows the calls of one turn: which tools ran, which may have, and the errors themselves. A result carries an error's kind and message, but
- * not its `safeMessage`; that is in what the error handler is told.
+ * Follows the calls of one turn: which tools ran, and which may have. Whether a failed attempt ran at all is in its error, which the error handler
+ * is told.
  */
 export class CallWatch {
   readonly #byNode = new Map<string, CallFacts>();

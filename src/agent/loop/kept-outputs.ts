@@ -92,7 +92,7 @@ export function toolOutputTool(outputs: KeptOutputs, maxChars: number): AnyTool 
     execute: ({ handle, offset, length }: ToolOutputInput): string => {
       const text = outputs.read(handle);
       if (text === undefined) {
-        const safeMessage = 'No output is kept under this handle; it may have made room for later ones. Call the tool again if you need its output.';
+        const safeMessage = 'No output is kept under this handle; it may have made room for later ones. Do not try again with the same input: call the tool itself if you need its output.';
         throw new ToolExecutionError('invalid_parameters', 'the handle is unknown', { safeMessage });
       }
       const { from, to } = piece(text, offset, length);

@@ -1,10 +1,10 @@
 import { Observable } from 'rxjs';
-import * as core from 'zod/v4/core';
 import type { ToolErrorKind } from '../../contract/error-kind.ts';
 import type { TurnEvent } from '../../contract/event.ts';
 import type { FailureNotification } from '../../contract/recovery.ts';
 import type { AnyTool } from '../../contract/tool.ts';
 import type { NodeResult, PlanOptions, TurnResult } from '../../contract/turn.ts';
+import { AS_IT_IS, untimed } from '../../policy/advice.ts';
 import { failureText, outputText, type Effect } from '../../policy/model-text.ts';
 import { plan, type Plan } from '../../turn/plan.ts';
 import type { TurnOptions } from '../../turn/run.ts';
@@ -46,21 +46,6 @@ export interface Answer {
 }
 
 export type ToolStepEvent = { readonly type: 'tools'; readonly event: TurnEvent } | { readonly type: 'answered'; readonly answers: readonly Answer[] };
-
-const ISSUES_MAX = 5;
-const DETAIL_MAX_CHARS = 1_000;
-
-/** What of an input does not fit, with the paths: that is between the model and the schema, and no secret. */
-const misfit = (tool: AnyTool | undefined, input: unknown): string | undefined => {
-  try {
-    const parsed = tool?.input?.safeParse(input);
-    if (parsed === undefined || parsed.success) return undefined;
-    const issues = parsed.error.issues.slice(0, ISSUES_MAX).map(({ path, message }) => `${path.length === 0 ? 'the input' : core.toDotPath(path)}: ${message}`);
-    return `${issues.join('; ').slice(0, DETAIL_MAX_CHARS)}.`;
-  } catch {
-    return undefined;
-  }
-};
 
 /** Runs the calls of one step as a turn, and answers each. */
 class ToolStep {
@@ -108,7 +93,7 @@ class ToolStep {
     if (refusal !== undefined) {
       const { kind, detail } = refusal;
       // Ours, not a hook's: what its kind means would not be true.
-      const words = kind === 'blocked' ? { safeMessage: `This call was blocked and not made. ${detail}` } : { detail };
+      const words = kind === 'blocked' ? { safeMessage: `This call was blocked and not made. ${detail} ${AS_IT_IS}` } : { detail };
       return this.#failed(call, kind, 'did_not_run', failureText(kind, 'did_not_run', words));
     }
     if (node?.state === 'succeeded' || node?.state === 'defaulted') return this.#succeeded(call, node);
@@ -133,22 +118,26 @@ class ToolStep {
     const error = node?.result?.error;
     if (error !== undefined) {
       const kind = error.code as ToolErrorKind;
-      const detail = kind === 'invalid_parameters' && node?.result?.attempts === 0 ? misfit(tools.get(call.name), this.#admission.inputs.get(call.id)) : undefined;
-      return this.#failed(call, kind, effect, failureText(kind, effect, { safeMessage: facts.error(kind)?.safeMessage, detail }));
+      // A record that holds no text still says whether it is known what happened.
+      const known = error.uncertain === true ? 'may_have_run' : effect;
+      return this.#failed(call, kind, effect, error.modelText ?? failureText(kind, known));
     }
     if (node?.state === 'skipped') return this.#failed(call, 'dependency_failed', effect, failureText('dependency_failed', effect));
     if (node?.state === 'failed') return this.#failed(call, 'invalid_parameters', effect, failureText('invalid_parameters', effect, { detail: this.#admission.faults.get(call.id) }));
     const isLate = node?.state === 'timed_out' || isOutOfTime();
     const kind = !isLate ? 'canceled' : facts.executed ? 'timeout' : 'deadline_exceeded';
     const detached = node?.state === 'timed_out' && facts.running && this.#context.planOptions.onDeadline !== 'abort';
-    return this.#failed(call, kind, effect, failureText(kind, effect, { detail: detached ? 'The turn ended while it ran, and it goes on in the background.' : undefined }));
+    const effects = tools.get(call.name)?.policy?.effects;
+    const detail = detached ? 'The turn ended while it ran, and it goes on in the background.' : undefined;
+    return this.#failed(call, kind, effect, failureText(kind, effect, { effects, detail }));
   }
 
   #failed(call: ToolCallPart, kind: ToolErrorKind, effect: Effect, text: string): Answer {
     // What did not depend on the call itself is no repetition of it.
     const { guard, limits, outputs } = this.#context;
     const isOwn = !['blocked', 'limit_exceeded', 'canceled', 'deadline_exceeded', 'dependency_failed', 'duplicate_in_flight'].includes(kind);
-    const note = isOwn ? guard.record(call, text).slice(text.length) : '';
+    const same = untimed(text);
+    const note = isOwn ? guard.record(call, same).slice(same.length) : '';
     return { result: { callId: call.id, toolName: call.name, text: `${shown(text, limits.outputChars, outputs)}${note}`, isError: true }, effect, kind, executed: this.#watch.of(call.id).executed, replayed: false };
   }
 }

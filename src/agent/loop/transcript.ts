@@ -1,3 +1,4 @@
+import { CHECK, NOW } from '../../policy/advice.ts';
 import { EFFECT_SENTENCES, NO_OUTPUT, type Effect } from '../../policy/model-text.ts';
 import { toolCallsOf, type AgentMessage, type AssistantMessage, type ToolCallPart, type ToolMessage, type ToolResult } from '../message.ts';
 
@@ -39,8 +40,11 @@ export interface RepairedTranscript {
 
 const INTERRUPTED = 'The run was interrupted before this call had a result.';
 
+/** What the tool did is not known to be without consequence. */
+const adviceAfter = (effect: Effect): string => (effect === 'did_not_run' ? NOW : `${CHECK} Only if it did not: you can try again.`);
+
 /** The answer to a call whose own was lost. */
-export const lostResult = ({ id, name }: ToolCallPart, effect: Effect): ToolResult => ({ callId: id, toolName: name, text: `${INTERRUPTED} ${EFFECT_SENTENCES[effect]}`, isError: true });
+export const lostResult = ({ id, name }: ToolCallPart, effect: Effect): ToolResult => ({ callId: id, toolName: name, text: `${INTERRUPTED} ${EFFECT_SENTENCES[effect]} ${adviceAfter(effect)}`, isError: true });
 
 /** An id that no other call has, made of one that will not do. */
 export function freshId(id: string, taken: ReadonlySet<string>): string {

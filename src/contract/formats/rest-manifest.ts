@@ -34,6 +34,7 @@ export interface RestToolEntry {
   effects?: Effects;
   safety_critical?: boolean;
   cost?: number;
+  show?: 'errors';
 }
 
 /** The tools of one HTTP API. */
@@ -95,6 +96,7 @@ const tool: z.ZodType<RestToolEntry> = z.strictObject({
   effects: z.enum(['read', 'mutating']).exactOptional().describe('A mutating tool is not repeated when it may have taken effect. Default: read for GET and HEAD, else mutating.'),
   safety_critical: z.boolean().exactOptional().describe('Never repeat it when it may have taken effect, whatever else allows it.'),
   cost: z.number().nonnegative().exactOptional().describe('What one call costs, in the host’s own unit. Default 0.'),
+  show: z.literal('errors').exactOptional().describe('errors: a model is shown the answer of a failed request, without secrets, cut, and marked as the tool’s. Default: none of it.'),
 });
 
 /** What a REST manifest may hold. Keys are snake_case as in plan files; a key that is not here is refused. */

@@ -1,4 +1,4 @@
-import { EMPTY, Subscription, switchMap } from 'rxjs';
+import { EMPTY, Subscription, finalize, switchMap } from 'rxjs';
 import type { Runtime } from '../../contract/runtime.ts';
 import type { Admission } from '../../operators/breaker/breaker.ts';
 import { rejectionHintMs } from '../../policy/breaker/hint.ts';
@@ -30,6 +30,8 @@ export class SharedBreaker {
   readonly #replica: BreakerReplica;
   readonly #store: BreakerStore;
   readonly #runtime: Runtime;
+  #isMoving = false;
+  readonly #waiting: Array<(done: () => void) => void> = [];
 
   constructor(replica: BreakerReplica, store: BreakerStore, runtime: Runtime) {
     this.#replica = replica;
@@ -113,20 +115,54 @@ export class SharedBreaker {
     const asksOn = type === 'half_open' && !asker.over;
     if (!agreed) this.#replica.publish(asksOn ? () => this.#askOnceTold(asker, tries) : undefined);
     if (asker.over || (!agreed && type === 'half_open')) return;
-    const seen = this.#replica.seen;
-    if (type !== 'half_open' || seen === undefined) return asker.answer(this.#admitHere());
+    if (type !== 'half_open' || this.#replica.seen === undefined) return asker.answer(this.#admitHere());
+    this.#inTurn((done) => this.#decideInTurn(asker, tries, done));
+  }
+
+  #decideInTurn(asker: Asker, tries: number, done: () => void): void {
+    const { own, seen } = this.#replica;
+    const atMs = this.#runtime.now();
+    // While it waited for its turn it may have closed, opened anew, or been lost with the store.
+    const { here } = this.#replica;
+    if (asker.over || seen === undefined || here.type !== 'half_open' || this.#store.isLost) {
+      done();
+      if (!asker.over) asker.answer(this.#store.isLost && here.type === 'half_open' ? this.#reject(here) : this.#admitHere());
+      return;
+    }
     const [next, permit] = decideBreaker(seen.memory, { type: 'admit', atMs }, own.settings);
-    if (permit === undefined) return asker.answer(this.#reject(seen.memory));
-    this.#claim(asker, seen, next, { origin: seen.origin, permit, startedAtMs: atMs, toldAtMs: atMs }, tries);
+    if (permit === undefined) {
+      done();
+      return asker.answer(this.#reject(seen.memory));
+    }
+    this.#claim(asker, seen, next, { origin: seen.origin, permit, startedAtMs: atMs, toldAtMs: atMs }, tries, done);
+  }
+
+  /**
+   * Moves of the record, one at a time. One that began on what another shows already, and the store does not know yet, would tell of the other's probe
+   * as well; told again by itself, its end would be counted twice, and one probe too many admitted.
+   */
+  #inTurn(move: (done: () => void) => void): void {
+    if (this.#isMoving) return void this.#waiting.push(move);
+    this.#isMoving = true;
+    let isDone = false;
+    move(() => {
+      if (isDone) return;
+      isDone = true;
+      this.#isMoving = false;
+      const next = this.#waiting.shift();
+      if (next !== undefined) this.#inTurn(next);
+    });
   }
 
   /** Takes a place as a probe. Whoever gets no answer is refused: the place may be theirs or not. */
-  #claim(asker: Asker, seen: Seen, next: BreakerMemory, probe: Probe, tries: number): void {
+  #claim(asker: Asker, seen: Seen, next: BreakerMemory, probe: Probe, tries: number, done: () => void): void {
     const giveBack = (): void => this.probeEnded(probe, 'ignored', undefined);
     // Not called off by an asker who leaves: the place would stay taken.
-    this.#replica.put(seen, next, giveBack).subscribe({
-      next: (done) => {
-        if (done) asker.answer(new ProbePermit(probe, this));
+    this.#replica.put(seen, next, giveBack).pipe(finalize(done)).subscribe({
+      next: (isTaken) => {
+        // The probe may end at once, and that is told in its own turn.
+        done();
+        if (isTaken) asker.answer(new ProbePermit(probe, this));
         else this.#askAgain(asker, tries);
       },
       error: () => asker.answer(this.#reject(next)),
@@ -148,20 +184,34 @@ export class SharedBreaker {
    * Tells all of a probe: by the record as it was last seen, and again by what it has become where somebody was faster.
    */
   #tell(origin: number, told: Told, tries: number): void {
+    this.#inTurn((done) => {
+      if (!this.#tellInTurn(origin, told, tries, done)) done();
+    });
+  }
+
+  /** Whether something was asked of the store, after whose answer it is done. */
+  #tellInTurn(origin: number, told: Told, tries: number, done: () => void): boolean {
     const seen = this.#replica.seen;
     // Closed since, or opened anew: the probe is of an older generation.
-    if (seen?.origin !== origin) return;
-    if (this.#store.isLost) return this.#tellHere(seen, told);
+    if (seen?.origin !== origin) return false;
+    if (this.#store.isLost) {
+      this.#tellHere(seen, told);
+      return false;
+    }
     const { settings } = this.#replica.own;
     const now = advanceBreaker(seen.memory, settings, told.atMs);
     const next = reduceBreaker(now, told, settings);
-    if (next === now) return;
+    if (next === now) return false;
     // Ours shows it at once: whether to try again is decided by it.
     this.#replica.adopt({ ...seen, memory: next });
     this.#replica.put(seen, next)
-      .pipe(switchMap((done) => (done || tries === 0 ? EMPTY : this.#replica.look())))
+      .pipe(
+        switchMap((isPut) => (isPut || tries === 0 ? EMPTY : this.#replica.look())),
+        finalize(done),
+      )
       // Lost, our own has heard of it all the same.
       .subscribe({ next: () => this.#tell(origin, told, tries - 1), error: () => undefined });
+    return true;
   }
 
   /** The store is lost: our own breaker hears of the probe. */

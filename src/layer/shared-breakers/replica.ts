@@ -1,4 +1,4 @@
-import { EMPTY, catchError, map, switchMap, tap, type Observable, type Subscription } from 'rxjs';
+import { EMPTY, catchError, defer, map, switchMap, tap, type Observable, type Subscription } from 'rxjs';
 import type { Runtime } from '../../contract/runtime.ts';
 import type { DedupeClaim, DedupeReading } from '../../contract/store.ts';
 import type { OpenBreaker } from '../../operators/breaker/breaker.ts';
@@ -103,7 +103,13 @@ export class BreakerReplica {
 
   /** Reads the record and follows it. False where our own breaker is ahead of it: the others are to be told. */
   look(): Observable<boolean> {
-    return this.#store.ask((store) => store.get(this.#key)).pipe(map((reading) => this.#follow(reading)));
+    return defer(() => {
+      const knownBefore = this.seen?.version;
+      const isOvertaken = (reading: DedupeReading | undefined): boolean => reading === undefined && this.seen?.version !== knownBefore;
+      // That there was no record proves nothing once one was made or seen: it would close what has just been opened.
+      const read$ = this.#store.ask((store) => store.get(this.#key));
+      return read$.pipe(map((reading) => isOvertaken(reading) || this.#follow(reading)));
+    });
   }
 
   /** Our own breaker becomes what all are in. */

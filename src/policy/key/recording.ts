@@ -1,4 +1,5 @@
 import type { ToolResultEnvelope } from '../../contract/envelope.ts';
+import { inDoubt } from '../model-text.ts';
 
 /** Why the outcome of a run is not in the store: another holds its key, or the store did not get it. */
 export type FailedRecording = 'superseded' | 'unrecorded';
@@ -9,5 +10,8 @@ export type FailedRecording = 'superseded' | 'unrecorded';
  */
 export function withRecording(result: ToolResultEnvelope, recorded: FailedRecording): ToolResultEnvelope {
   const { error } = result;
-  return error === undefined ? { ...result, recorded } : { ...result, error: { ...error, uncertain: true } };
+  if (error === undefined) return { ...result, recorded };
+  const { modelText } = error;
+  const told = modelText === undefined || error.uncertain === true ? {} : { modelText: inDoubt(modelText) };
+  return { ...result, error: { ...error, uncertain: true, ...told } };
 }

@@ -1,4 +1,5 @@
 import type { Tool, ToolContext } from '../../contract/tool.ts';
+import type { ToolPolicy } from '../../contract/policy.ts';
 import { effectsOfHints } from '../../policy/mcp-hints.ts';
 import type { McpToolLike } from './client.ts';
 import { mcpInput, type McpInput } from './input.ts';
@@ -24,7 +25,7 @@ export interface ListedTool {
   readonly check: McpInput;
 }
 
-type Execute = (tool: ListedTool, input: unknown, context: ToolContext) => Promise<unknown>;
+export type Execute = (tool: ListedTool, input: unknown, context: ToolContext) => Promise<unknown>;
 
 const leftOutReason = (tool: McpToolLike, seen: ReadonlySet<string>): string | undefined => {
   if (seen.has(tool.name)) return 'the server lists this name more than once; the first one counts';
@@ -47,11 +48,14 @@ export class McpToolList {
   leftOut: readonly LeftOutTool[] = [];
   readonly #provider: string;
   readonly #execute: Execute;
+  readonly #show: ToolPolicy['show'];
   readonly #unchecked = new Map<Tool, UncheckedTool>();
   #made: readonly MadeTool[] = [];
   #names: ReadonlySet<string> = new Set();
 
-  constructor(provider: string, execute: Execute) {
+  /** @param show what a model is shown of the failures of all its tools */
+  constructor(provider: string, execute: Execute, show?: ToolPolicy['show']) {
+    this.#show = show;
     this.#provider = provider;
     this.#execute = execute;
   }
@@ -96,7 +100,7 @@ export class McpToolList {
       input: check.schema,
       ...(listed.description === undefined ? {} : { description: listed.description }),
       ...(listed.inputSchema === undefined ? {} : { inputJsonSchema: listed.inputSchema }),
-      policy: { effects: effectsOfHints(listed.annotations) },
+      policy: { effects: effectsOfHints(listed.annotations), ...(this.#show === undefined ? {} : { show: this.#show }) },
       dependency: this.#provider,
       execute: (input, context) => this.#execute({ name: listed.name, check }, input, context),
     };

@@ -11,7 +11,7 @@ export const isSafe = (method: string): boolean => method === 'GET' || method ==
 
 /** How calls of a tool are guarded, as its entry says. */
 export function policyOf(entry: RestToolEntry, { name }: RestManifest): ToolPolicy {
-  const { method = 'GET', timeout_ms, idle_timeout_ms, retry_policy, circuit_breaker, classification, alternatives, effects, safety_critical, cost, idempotency_header } = entry;
+  const { method = 'GET', timeout_ms, idle_timeout_ms, retry_policy, circuit_breaker, classification, alternatives, effects, safety_critical, cost, show, idempotency_header } = entry;
   return {
     effects: effects ?? (isSafe(method) ? 'read' : 'mutating'),
     ...(timeout_ms === undefined ? {} : { timeoutMs: timeout_ms }),
@@ -22,6 +22,7 @@ export function policyOf(entry: RestToolEntry, { name }: RestManifest): ToolPoli
     ...(alternatives === undefined ? {} : { alternatives: alternatives.map((alternative) => (alternative.includes('.') ? alternative : `${name}.${alternative}`)) }),
     ...(safety_critical === undefined ? {} : { safetyCritical: safety_critical }),
     ...(cost === undefined ? {} : { cost }),
+    ...(show === undefined ? {} : { show }),
     ...(idempotency_header === undefined ? {} : { enforcesKey: true }),
   };
 }

@@ -1,4 +1,5 @@
 import { ToolExecutionError } from '../../contract/tool-error.ts';
+import { correctable } from '../../policy/advice.ts';
 
 /** A tool's input, an object by then. */
 export type RestInput = Readonly<Record<string, unknown>>;
@@ -29,7 +30,7 @@ const DOT_SEGMENT = /^(?:\.|%2e){1,2}$/i;
 export const invalidInput = (name: string, rule: string): ToolExecutionError => {
   const message = `The input is malformed: ${name}: ${rule}`;
   // It speaks of the model's own input, and repeats no value.
-  return new ToolExecutionError('invalid_parameters', message, { safeMessage: message });
+  return new ToolExecutionError('invalid_parameters', message, { safeMessage: correctable(message) });
 };
 
 /** A property that the input has itself: `constructor` is none. */

@@ -1,4 +1,4 @@
-import { VERSION } from '../../contract/version.ts';
+import { PACKAGE_VERSION } from '../version.ts';
 
 /**
  * What of `@opentelemetry/api` is used, from 1.9.0 on. The host hands its own copy in, so that this package needs none
@@ -114,7 +114,7 @@ export const SEVERITY = { INFO: 9, WARN: 13 } as const;
  */
 export const SCOPE: readonly [name: string, version: string, options: OtelScopeOptions] = [
   'spillway',
-  VERSION,
+  PACKAGE_VERSION,
   { schemaUrl: 'https://opentelemetry.io/schemas/1.45.0' },
 ];
 

@@ -3,7 +3,7 @@ import type { Lines, MetricFamily } from './exposition.ts';
 import { labelled, type Tally } from './series.ts';
 import { OTHER_TOOL } from '../sink.ts';
 import { BREAKER_STATES, storeSizes, timesToLive, type LayerState, type MeteredTool } from './tool-meters.ts';
-import { VERSION } from '../../contract/version.ts';
+import { PACKAGE_VERSION } from '../version.ts';
 
 /** What stands at the moment of a scrape. */
 export interface Standing {
@@ -120,7 +120,7 @@ function* ofLayer({ tools, storeAvailable, told }: Standing): Generator<Gauge> {
     name: 'build_info',
     kind: 'info',
     help: 'Always 1: which version of spillway runs.',
-    told: once(1, labelled({ version: VERSION })),
+    told: once(1, labelled({ version: PACKAGE_VERSION })),
   };
 }
 

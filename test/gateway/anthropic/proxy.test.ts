@@ -26,7 +26,7 @@ describe('R-13.4 PROXY’s four test strategies', () => {
     gate.upstream.answer((_, place) => (place === 0 ? { blocks: [use('toolu_1', 'fails')], stop: 'tool_use' } : { blocks: [said('Sorry')] }));
     expect((await gate.post(asked)).status).toBe(200);
     const [result] = (gate.upstream.asked[1]?.body.messages.at(-1)?.content ?? []) as ReadonlyArray<Record<string, unknown>>;
-    expect(result).toStrictEqual({ type: 'tool_result', tool_use_id: 'toolu_1', content: 'The tool ran and failed.', is_error: true });
+    expect(result).toStrictEqual({ type: 'tool_result', tool_use_id: 'toolu_1', content: 'The tool ran and failed. You can try again.', is_error: true });
     expect(gate.log).toMatchObject([{ level: 'warn', fields: { kind: 'tool_failed', tool: 'fails', tool_error: 'execution_error' } }]);
   });
 

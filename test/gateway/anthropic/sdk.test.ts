@@ -54,7 +54,7 @@ describe.each(WAYS)('R-13.1 the real @anthropic-ai/sdk, %s', (_, ask) => {
     expect(await ask(gate.client, asked)).toMatchObject({ content: [said('Some failed')], stop_reason: 'end_turn' });
     const results = gate.upstream.asked[1]?.body.messages.at(-1)?.content as ReadonlyArray<Record<string, unknown>>;
     expect(results.map(({ is_error: isError }) => isError)).toStrictEqual([true, true, true, undefined]);
-    expect(results[0]?.['content']).toBe('The tool ran and failed.');
+    expect(results[0]?.['content']).toBe('The tool ran and failed. You can try again.');
     expect(results[1]?.['content']).toMatch(/did not answer in time/);
     expect(results[2]?.['content']).toMatch(/a: Invalid input/);
     expect(JSON.stringify(gate.upstream.asked)).not.toContain('10.0.0.5');

@@ -63,7 +63,7 @@ describe('the everything server over HTTP', () => {
 
   it('R-12.2 checks input before it is sent', async () => {
     const error = await failure(run(provider, 'everything.echo', {}));
-    expect(error).toMatchObject({ kind: 'invalid_parameters', executed: false, safeMessage: error.message });
+    expect(error).toMatchObject({ kind: 'invalid_parameters', executed: false, safeMessage: `${error.message}. Do not try again with the same input: correct it first.` });
     expect(error.message).toContain("must have required property 'message'");
     expect(provider.unchecked).toEqual([]);
   });

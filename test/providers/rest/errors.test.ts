@@ -2,6 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { RestProviderOptions, RestToolEntry } from '../../../src/providers/rest.ts';
 import { classify } from '../../../src/policy/recovery/classify.ts';
+import { createSpillway } from '../../../src/spillway.ts';
 import { closedUrl } from '../../errors/scripted-server.ts';
 import { json, oneTool, restServer, type OneTool, type RestServer } from './kit.ts';
 import { failure } from '../support.ts';
@@ -52,6 +53,21 @@ describe('R-1.3 an answered status', () => {
     const told = await failure(make({ response: { error_at: '/error/message' }, headers: { 'x-key': '${env:KEY}' } }, { env: { KEY: secret } }).call());
     expect(told).toMatchObject({ kind: 'execution_error', status: 422, message: 'HTTP 422 Unprocessable Entity', safeMessage: 'limit must be below 100, [secret]' });
     expect((await failure(make({ response: { error_at: 'error.code' } }).call())).safeMessage).toBeUndefined();
+  });
+
+  it('R-12.4 R-11.4 shows a model the answer where the manifest or the provider says so, without secrets', async () => {
+    const secret = 'sk-very-secret-1234';
+    server.answer(json({ errors: [{ field: 'email', message: `is not valid, ${secret}` }] }, 422));
+    const shown = async (tool: Partial<RestToolEntry>, options: RestProviderOptions): Promise<string> => {
+      const { provider } = make({ headers: { 'x-key': '${env:KEY}' }, ...tool }, { env: { KEY: secret }, ...options });
+      const [{ name } = { name: '' }] = provider.tools;
+      const { error } = await createSpillway({ providers: [provider] }).execute({ toolName: name, input: {} });
+      return error?.modelText ?? '';
+    };
+    const words = 'HTTP 422 Unprocessable Entity: {"errors":[{"field":"email","message":"is not valid, [secret]"}]}';
+    for (const text of [await shown({ show: 'errors' }, {}), await shown({}, { show: 'errors' })]) expect(text.endsWith(JSON.stringify(words))).toBe(true);
+    expect(await shown({}, {})).toMatch(/answered 422: the input was read and not accepted\. Do not try again with the same input: correct it first\.$/);
+    expect(() => make({}, { show: 'all' as never })).toThrow(/show must be one of errors/);
   });
 
   it('that is neither an answer nor a redirect', async () => {

@@ -1,0 +1,58 @@
+import type { ToolErrorKind } from '../contract/error-kind.ts';
+import type { ToolExecutionError } from '../contract/tool-error.ts';
+import { limitOf } from '../operators/attempt-timeout.ts';
+import { failureText, type Effect } from '../policy/model-text.ts';
+import type { CallContext } from './context.ts';
+import type { Failure } from './result.ts';
+
+/** What the layer says of a call by itself: the tool has no words in it. */
+const OURS: ReadonlySet<ToolErrorKind> = new Set<ToolErrorKind>([
+  'canceled',
+  'circuit_open',
+  'dependency_failed',
+  'deadline_exceeded',
+  'duplicate_in_flight',
+  'blocked',
+  'retry_budget_exhausted',
+  'store_unavailable',
+]);
+
+const effectOf = ({ uncertain, executed, attempts }: CallContext, error: ToolExecutionError): Effect => {
+  if (uncertain || error.uncertain) return 'may_have_run';
+  return executed || (attempts > 0 && error.executed) ? 'ran' : 'did_not_run';
+};
+
+/** What the tool itself said, without secrets, where its policy wants it shown. */
+const ownWordsOf = ({ attempts, toolInUse, layer }: CallContext, error: ToolExecutionError): string | undefined => {
+  const isShown = toolInUse?.guarded.showsErrors === true && attempts > 0;
+  if (!isShown || OURS.has(error.kind) || limitOf(error) !== undefined) return undefined;
+  return layer.trace.discretion.text(error.message);
+};
+
+/** When it may be called again: what its service asked for, and not while its breaker is open. */
+const retryAfterMsOf = ({ toolInUse }: CallContext, { error, breakerState }: Failure): number | undefined => {
+  const { retryAfterMs } = error;
+  // It asked not to be called again.
+  if (retryAfterMs !== undefined && !(retryAfterMs >= 0)) return retryAfterMs;
+  // One that a person opened stays so until a person closes it.
+  if (breakerState === 'forced_open') return undefined;
+  const state = breakerState === 'open' ? toolInUse?.breaker?.state : undefined;
+  const restsMs = state?.type === 'open' ? state.retryAfterMs : undefined;
+  return restsMs === undefined ? retryAfterMs : Math.max(restsMs, retryAfterMs ?? 0);
+};
+
+/** A failed call as a model reads it. It is part of the result, and so of what is replayed of it. */
+export function toldToModel(context: CallContext, failure: Failure): string {
+  const { error, classification, breakerState } = failure;
+  const { toolInUse, resolved, attempts } = context;
+  return failureText(error.kind, effectOf(context, error), {
+    safeMessage: error.safeMessage,
+    own: ownWordsOf(context, error),
+    classification,
+    status: error.status,
+    retryAfterMs: retryAfterMsOf(context, failure),
+    effects: (toolInUse?.guarded ?? resolved)?.effects,
+    attempts,
+    resting: breakerState === 'open' || breakerState === 'forced_open',
+  });
+}
