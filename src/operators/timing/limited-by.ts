@@ -17,7 +17,7 @@ export const limitedBy =
     new Observable((subscriber) => {
       const limit$ = makeLimit();
       let work: Subscription | undefined;
-      let arm = (): void => undefined;
+      let arm: (() => void) | undefined;
       const armed$ = new Observable<never>((limit) => {
         arm = () => limit$.subscribe(limit);
       });
@@ -26,18 +26,14 @@ export const limitedBy =
           held((own) => (work = own)),
           takeUntil(armed$),
           catchError((error: unknown) => {
-            tornDown(work);
+            try {
+              work?.unsubscribe();
+            } catch (thrown) {
+              throwError(() => thrown).subscribe();
+            }
             return throwError(() => error);
           }),
         )
         .subscribe(subscriber);
-      if (!subscriber.closed) arm();
+      if (!subscriber.closed) arm?.();
     });
-
-const tornDown = (work: Subscription | undefined): void => {
-  try {
-    work?.unsubscribe();
-  } catch (thrown) {
-    throwError(() => thrown).subscribe();
-  }
-};
