@@ -31,7 +31,7 @@ export const limitedBy =
             } catch (thrown) {
               throwError(() => thrown).subscribe();
             }
-            return throwError(() => error);
+            throw error;
           }),
         )
         .subscribe(subscriber);
