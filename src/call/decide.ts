@@ -37,27 +37,27 @@ const notificationOf = ({ call, site, toolName, remainingMs }: CallContext, { er
   ...circumstances,
 });
 
-const tellDecision = (record: CallContext, notification: FailureNotification, { error, classification, breakerState }: Failure, decision: RecoveryDecision): void => {
+const tellDecision = (context: CallContext, notification: FailureNotification, { error, classification, breakerState }: Failure, decision: RecoveryDecision): void => {
   const { strategy, code, reason, delayMs = 0 } = decision;
   const seen = breakerState === undefined ? {} : { breakerState };
   const report = { error: reportOf(error), classification, ...seen, attempt: notification.attempt };
-  record.emit({ type: 'decision', strategy, code, reason, ...report, ...(strategy === 'retry' ? { delayMs } : {}) });
-  if (strategy === 'escalate') record.emit({ type: 'escalated', ...escalationOf(notification, record.layer.trace.discretion.text), ...report });
+  context.emit({ type: 'decision', strategy, code, reason, ...report, ...(strategy === 'retry' ? { delayMs } : {}) });
+  if (strategy === 'escalate') context.emit({ type: 'escalated', ...escalationOf(notification, context.layer.trace.discretion.text), ...report });
 };
 
 /** Asks the layer's error handler about a failure, and tells its decision: at once, or when an answer that comes later is there. */
-export function decide(record: CallContext, failure: Failure, circumstances: Circumstances): Observable<RecoveryDecision> {
-  const { site, layer } = record;
-  const notification = notificationOf(record, failure, circumstances);
+export function decide(context: CallContext, failure: Failure, circumstances: Circumstances): Observable<RecoveryDecision> {
+  const { site, layer } = context;
+  const notification = notificationOf(context, failure, circumstances);
   const askedMs = site.runtime.now();
   /** Time goes on while an answer is waited for, and other calls retry meanwhile. */
   const renewed = (): FailureNotification => {
     const now = site.runtime.now();
     const budgetAvailable = circumstances.budgetAvailable && (layer.retryBudget?.available(now) ?? true);
-    return { ...notification, elapsedMs: circumstances.elapsedMs + (now - askedMs), turnRemainingMs: record.remainingMs, budgetAvailable };
+    return { ...notification, elapsedMs: circumstances.elapsedMs + (now - askedMs), turnRemainingMs: context.remainingMs, budgetAvailable };
   };
   const decided = layer.recovery.recover(notification, renewed, site.runtime);
-  return (decided instanceof Observable ? decided.pipe(take(1)) : of(decided)).pipe(tap((decision) => tellDecision(record, notification, failure, decision)));
+  return (decided instanceof Observable ? decided.pipe(take(1)) : of(decided)).pipe(tap((decision) => tellDecision(context, notification, failure, decision)));
 }
 
 /** How a call ended that was ended from outside, by its caller or a time: told once like any other failure, and there is nothing to ask. */

@@ -27,18 +27,18 @@ import type { CallOutcome } from './result.ts';
  * kept as they would be, the keys in a space of their own, so that nothing of it is ever replayed; neither refuses anything.
  */
 export class ShadowWatch {
-  readonly #record: CallContext;
+  readonly #context: CallContext;
   readonly #guarded: GuardedTool;
   readonly #admission: Admission | undefined;
   #lease: Lease | undefined;
   #ending: { readonly result: ToolResultEnvelope | undefined; readonly kind: ToolErrorKind | undefined } | undefined;
 
-  constructor(record: CallContext, guarded: GuardedTool) {
-    this.#record = record;
+  constructor(context: CallContext, guarded: GuardedTool) {
+    this.#context = context;
     this.#guarded = guarded;
-    const { error } = readInput(guarded.tool.input, record.call.input);
+    const { error } = readInput(guarded.tool.input, context.call.input);
     if (error !== undefined) this.#tell('reject', error.kind, 'The input does not fit the schema of the tool');
-    const breaker = breakerOf(record, guarded);
+    const breaker = breakerOf(context, guarded);
     this.#admission = breaker?.admit();
     if (breaker !== undefined && this.#admission?.admitted === false) this.#tell('reject', 'circuit_open', circuitOpenError(breaker, this.#admission.retryAfterMs).message);
     this.#claim();
@@ -64,7 +64,7 @@ export class ShadowWatch {
   }
 
   #failed(error: ToolExecutionError): void {
-    const { call, site, remainingMs, toolName } = this.#record;
+    const { call, site, remainingMs, toolName } = this.#context;
     const { retry, effects, enforcesKey, safetyCritical, classification: overrides } = this.#guarded;
     const { classification, rule } = classify(error, overrides);
     if (this.#admission?.admitted === true) {
@@ -98,16 +98,16 @@ export class ShadowWatch {
   /** What the call would have met under its key, in a space of keys of its own. It never waits. */
   #claim(): void {
     try {
-      const key = keyOf(this.#record, this.#guarded);
+      const key = keyOf(this.#context, this.#guarded);
       if (key === undefined) return;
-      const claim = claimOf(this.#record, this.#guarded, { ...key, key: `shadow:${key.key}` });
+      const claim = claimOf(this.#context, this.#guarded, { ...key, key: `shadow:${key.key}` });
       const waits$ = new Subject<void>();
       const tell: TellKeyStep = (step) => {
         if (step !== 'waiting') return;
         this.#tell('wait', 'duplicate_in_flight', 'The same call is running');
         waits$.next();
       };
-      acquireKey(claim, termsOf(this.#record, this.#guarded), tell)
+      acquireKey(claim, termsOf(this.#context, this.#guarded), tell)
         .pipe(takeUntil(waits$))
         .subscribe((answer) => this.#answered(answer));
     } catch (error) {
@@ -136,12 +136,12 @@ export class ShadowWatch {
   #keep(): void {
     if (this.#lease === undefined || this.#ending === undefined) return;
     const { result, kind } = this.#ending;
-    const { payload: _, ...outcome } = outcomeOf(this.#record, this.#guarded.dedupe, result, kind) ?? {};
+    const { payload: _, ...outcome } = outcomeOf(this.#context, this.#guarded.dedupe, result, kind) ?? {};
     if ('state' in outcome) this.#lease.settled(outcome).subscribe();
     else this.#lease.release();
   }
 
   #tell(would: ShadowAct, reason: string, message: string): void {
-    this.#record.emit({ type: 'shadow', would, reason, message });
+    this.#context.emit({ type: 'shadow', would, reason, message });
   }
 }

@@ -1,5 +1,4 @@
-import type { Subscription } from 'rxjs';
-import type { ToolExecutionError } from '../../contract/tool-error.ts';
+import { Observable, defer, map, of } from 'rxjs';
 import type { Admission, Breaker, GivenPermit } from '../../operators/breaker/breaker.ts';
 import { circuitOpenError } from '../../operators/circuit-breaker.ts';
 import type { CallContext } from '../context.ts';
@@ -14,32 +13,34 @@ const nameOf = ({ call, layer }: CallContext, { tool, breakerName }: GuardedTool
 };
 
 /** The breaker that guards a call of a tool; tenants have each their own. */
-export const breakerOf = (record: CallContext, guarded: GuardedTool): Breaker | undefined => {
-  const { call, layer } = record;
+export const breakerOf = (context: CallContext, guarded: GuardedTool): Breaker | undefined => {
+  const { call, layer } = context;
   if (guarded.breaker === undefined) return undefined;
-  return layer.breakers.get(nameOf(record, guarded), call.tenant, call.breakerHint === 'global' ? undefined : guarded.breaker);
+  return layer.breakers.get(nameOf(context, guarded), call.tenant, call.breakerHint === 'global' ? undefined : guarded.breaker);
 };
 
 /**
- * Asks the breaker of a call for an attempt: tells a permit, none where there is no breaker, or the error of a call that is not admitted.
- * At once, or later where the breaker is shared with other processes.
+ * The permit that the breaker of a call gives to an attempt; none where there is no breaker, or where breakers only observe.
+ * @throws ToolExecutionError for an attempt that is not admitted
  */
-export function askAdmission(
-  { layer }: CallContext,
-  breaker: Breaker | undefined,
-  atMs: number,
-  told: (answer: GivenPermit | ToolExecutionError | undefined) => void,
-): Subscription | undefined {
-  if (breaker === undefined) {
-    told(undefined);
-    return undefined;
-  }
-  const { sharedBreakers, switches } = layer;
-  const answer = (admission: Admission): void => {
-    if (admission.admitted) told(admission);
-    else told(switches.breakersObserve ? undefined : circuitOpenError(breaker, admission.retryAfterMs));
-  };
-  if (sharedBreakers !== undefined) return sharedBreakers.admit(breaker, answer);
-  answer(breaker.admit(atMs));
-  return undefined;
-}
+export const permitAtOnce = (context: CallContext, breaker: Breaker | undefined, atMs: number): GivenPermit | undefined =>
+  breaker === undefined ? undefined : permitOf(context, breaker, breaker.admit(atMs));
+
+/** The same of a breaker that may be shared with other processes, and answer later. A permit that comes when nobody waits any more is given back. */
+export const permit = (context: CallContext, breaker: Breaker | undefined, atMs: number): Observable<GivenPermit | undefined> => {
+  const { sharedBreakers } = context.layer;
+  if (sharedBreakers === undefined || breaker === undefined) return defer(() => of(permitAtOnce(context, breaker, atMs)));
+  return new Observable<Admission>((subscriber) =>
+    sharedBreakers.admit(breaker, (admission) => {
+      if (subscriber.closed) return void (admission.admitted && admission.release());
+      subscriber.next(admission);
+      subscriber.complete();
+    }),
+  ).pipe(map((admission) => permitOf(context, breaker, admission)));
+};
+
+const permitOf = ({ layer }: CallContext, breaker: Breaker, admission: Admission): GivenPermit | undefined => {
+  if (admission.admitted) return admission;
+  if (layer.switches.breakersObserve) return undefined;
+  throw circuitOpenError(breaker, admission.retryAfterMs);
+};

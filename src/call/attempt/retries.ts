@@ -1,8 +1,8 @@
-import { NEVER, Observable, defer, filter, map, of, retry, switchMap, throwError } from 'rxjs';
+import { NEVER, Observable, defer, filter, map, of, retry, switchMap, tap, throwError } from 'rxjs';
 import type { RecoveryDecision } from '../../contract/recovery.ts';
-import { ToolExecutionError, isToolExecutionError } from '../../contract/tool-error.ts';
+import { ToolExecutionError } from '../../contract/tool-error.ts';
 import { backoffDelayMs } from '../../policy/retry/backoff.ts';
-import { askAdmission } from './admission.ts';
+import { permit, permitAtOnce } from './admission.ts';
 import type { CallContext } from '../context.ts';
 import { BACKING_OFF, TRYING } from '../state.ts';
 import { decide, type Circumstances } from '../decide.ts';
@@ -50,35 +50,15 @@ const started = (execution: ToolExecution): Observable<CallOutcome> => {
   const { hooks, sharedBreakers } = context.layer;
   const askedAtMs = execution.ownAttempts === 0 ? execution.startedAtMs : context.site.runtime.now();
   if (sharedBreakers === undefined && hooks === undefined) {
-    admitAtOnce(execution, askedAtMs);
+    execution.permit = permitAtOnce(context, execution.breaker, askedAtMs);
     return run(execution, askedAtMs);
   }
-  return admitted(execution, askedAtMs).pipe(
+  return permit(context, execution.breaker, askedAtMs).pipe(
+    tap((given) => (execution.permit = given)),
     switchMap(() => (hooks === undefined ? of(undefined) : approvedBy(hooks, execution))),
     switchMap(() => run(execution, context.site.runtime.now())),
   );
 };
-
-/** @throws ToolExecutionError of an attempt that is not admitted */
-const admitAtOnce = (execution: ToolExecution, atMs: number): void => {
-  const { context, breaker } = execution;
-  askAdmission(context, breaker, atMs, (answer) => {
-    if (isToolExecutionError(answer)) throw answer;
-    execution.permit = answer;
-  });
-};
-
-/** Admission that may be asked of other processes. A permit that comes when nobody waits any more is given back. */
-const admitted = (execution: ToolExecution, atMs: number): Observable<void> =>
-  new Observable((subscriber) =>
-    askAdmission(execution.context, execution.breaker, atMs, (answer) => {
-      if (isToolExecutionError(answer)) return subscriber.error(answer);
-      if (subscriber.closed) return answer?.release();
-      execution.permit = answer;
-      subscriber.next();
-      subscriber.complete();
-    }),
-  );
 
 /**
  * The host's hooks can block each attempt. That says nothing about the tool, nor is it an attempt.
