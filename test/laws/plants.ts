@@ -65,8 +65,8 @@ export const IN_CALL: readonly Plant[] = [
   {
     mistake: 'R-2.3 an attempt starts after the time is over, when its timer came late',
     file: 'call/attempt/retries.ts',
-    text: 'const late = runtime.now() - execution.startedAtMs >= maxTotalTimeMs;',
-    instead: 'const late = false;',
+    text: 'atMs - execution.startedAtMs >= maxTotalTimeMsOf(execution);',
+    instead: 'atMs < execution.startedAtMs;',
   },
   {
     mistake: 'R-2.5 a failure is retried though the breaker that it opened will not admit it',

@@ -50,8 +50,8 @@ const LAYER_PLANTS: Readonly<Record<string, Plant>> = {
   'an attempt after the deadline': { file: 'policy/recovery/decide.ts', find: 'if (isAboutTime(code) && retryDelayMs(failure) >= turnRemainingMs) {', replace: 'if (isAboutTime(code) && turnRemainingMs < 0) {', seeds: 500, by: ['DL-1'] },
   'an attempt behind a stall, after the deadline': {
     file: 'call/attempt/retries.ts',
-    find: 'if (late || context.remainingMs <= 0) {',
-    replace: 'if (late) {',
+    find: "if (context.remainingMs <= 0) return failedFor(execution, failure, outOfTime(execution, 'turn_deadline'));",
+    replace: '',
     and: { file: 'call/attempt/retries.ts', find: 'context.lease?.holds() === false || context.remainingMs <= 0) {', replace: 'context.lease?.holds() === false) {' },
     seeds: 20_000,
     by: ['DL-1'],

@@ -90,6 +90,10 @@ const run = (execution: ToolExecution, atMs: number): Observable<CallOutcome> =>
     if (context.isOver || context.remainingMs > 0) return NEVER;
     throw new ToolExecutionError('deadline_exceeded', 'The deadline passed before the attempt could start');
   }
+  if (execution.retried !== undefined && isSpent(execution, atMs)) {
+    execution.takePermit()?.ignore();
+    return failedFor(execution, execution.retried, outOfTime(execution, 'time_exhausted'));
+  }
   execution.begin(atMs);
   // Whoever heard that may have ended the call.
   if (context.isOver) return NEVER;
@@ -114,6 +118,17 @@ const recover = (execution: ToolExecution, thrown: unknown): Observable<unknown>
   );
 };
 
+const maxTotalTimeMsOf = ({ context, guarded }: ToolExecution): number => context.call.retryBudget?.maxElapsedMs ?? guarded.retry.maxTotalTimeMs;
+
+/** Whether it is too late for another attempt. */
+const isSpent = (execution: ToolExecution, atMs: number): boolean => atMs - execution.startedAtMs >= maxTotalTimeMsOf(execution);
+
+const outOfTime = ({ context }: ToolExecution, code: 'time_exhausted' | 'turn_deadline'): RecoveryDecision => ({
+  strategy: context.call.required ? 'escalate' : 'partial',
+  code,
+  reason: 'the time was over when the wait ended',
+});
+
 const circumstancesOf = (execution: ToolExecution, nowMs: number): Circumstances => {
   const { context, guarded, ownAttempts } = execution;
   const { layer, call, site } = context;
@@ -122,7 +137,7 @@ const circumstancesOf = (execution: ToolExecution, nowMs: number): Circumstances
     attempt: ownAttempts,
     maxAttempts: call.retryBudget?.maxAttempts ?? policy.maxAttempts,
     elapsedMs: nowMs - execution.startedAtMs,
-    maxTotalTimeMs: call.retryBudget?.maxElapsedMs ?? policy.maxTotalTimeMs,
+    maxTotalTimeMs: maxTotalTimeMsOf(execution),
     nextDelayMs: backoffDelayMs(policy, Math.max(0, ownAttempts - 1), execution.previousDelayMs, () => site.runtime.random()),
     budgetAvailable: layer.retryBudget?.available(nowMs) ?? true,
     alternatives: execution.alternatives,
@@ -141,9 +156,9 @@ const failedFor = (execution: ToolExecution, failure: SeenFailure, decision: Rec
     return new FailedCall({ ...last, breakerState: failure.breakerState, code: decision.code }, decision, execution.alternatives);
   });
 
-const backoff = (execution: ToolExecution, failure: SeenFailure, { nextDelayMs, maxTotalTimeMs }: Circumstances, delayMs: number, latencyMs: number): Observable<unknown> => {
+const backoff = (execution: ToolExecution, failure: SeenFailure, { nextDelayMs }: Circumstances, delayMs: number, latencyMs: number): Observable<unknown> => {
   const { context } = execution;
-  const { layer, attempts, call, site } = context;
+  const { layer, attempts, site } = context;
   const { runtime } = site;
   layer.retryBudget?.recordRetry(runtime.now());
   execution.previousDelayMs = nextDelayMs;
@@ -151,11 +166,8 @@ const backoff = (execution: ToolExecution, failure: SeenFailure, { nextDelayMs, 
   return runtime.after(delayMs).pipe(
     switchMap(() => {
       // A timer can come late, behind a stalled event loop: no attempt starts once the time is over.
-      const late = runtime.now() - execution.startedAtMs >= maxTotalTimeMs;
-      if (late || context.remainingMs <= 0) {
-        const decision = { strategy: call.required ? 'escalate' : 'partial', code: late ? 'time_exhausted' : 'turn_deadline', reason: 'the time was over when the wait ended' } as const;
-        return failedFor(execution, failure, decision);
-      }
+      if (isSpent(execution, runtime.now())) return failedFor(execution, failure, outOfTime(execution, 'time_exhausted'));
+      if (context.remainingMs <= 0) return failedFor(execution, failure, outOfTime(execution, 'turn_deadline'));
       execution.retrying = { attempt: attempts, delayMs, reasonCode: failure.error.kind, latencyMs };
       execution.retried = failure;
       return [true];
