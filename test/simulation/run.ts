@@ -4,11 +4,12 @@ import { Worker } from 'node:worker_threads';
 import { runBatch, type BatchOptions, type BatchReport } from './batch.ts';
 import { INVARIANTS, SOMETIMES, scenarioOf, type ScenarioName } from './findings.ts';
 import { PLANTS, plantBug } from './plant.ts';
+import { findPlants } from './planted.ts';
 
 /**
  * `npm run simulate -- --seed 7`: one run with all its events. `--seeds 20000 [--from 1]`: many, on all cores. `--scenario layer`, `idempotency`,
  * `recovery`, `switches`, `hedge` or `breakers`: all seeds on that one; else one in four is about keys and their store, and one in sixteen about each of
- * the last four. `--plant <name>`: with a bug of `plant.ts`, in its scenario. Ends with 1 when an invariant was broken, or a rare state never reached by
+ * the last four. `--plant <name>`: with a bug of `plant.ts`, in its scenario. `--plants`: each bug of `plant.ts`, which must be found. Ends with 1 when an invariant was broken, or a rare state never reached by
  * a batch large enough to reach it.
  */
 const { values } = parseArgs({
@@ -18,6 +19,7 @@ const { values } = parseArgs({
     from: { type: 'string', default: '1' },
     threads: { type: 'string', default: String(availableParallelism()) },
     plant: { type: 'string' },
+    plants: { type: 'boolean', default: false },
     scenario: { type: 'string' },
     /** Stop at the first failure, and print the report as JSON. */
     json: { type: 'boolean', default: false },
@@ -78,5 +80,9 @@ async function batch(count: number, from: number, threads: number): Promise<bool
   return failed.length === 0 && missed.length === 0;
 }
 
-const good = values.seed === undefined ? await batch(Number(values.seeds), Number(values.from), Math.max(1, Number(values.threads))) : await replay(Number(values.seed));
-process.exitCode = good ? 0 : 1;
+const threads = Math.max(1, Number(values.threads));
+const work = (): Promise<boolean> => {
+  if (values.plants) return findPlants(threads, print);
+  return values.seed === undefined ? batch(Number(values.seeds), Number(values.from), threads) : replay(Number(values.seed));
+};
+process.exitCode = (await work()) ? 0 : 1;

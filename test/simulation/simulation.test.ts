@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { runBatch, type BatchReport } from './batch.ts';
 import { SOMETIMES, runsTwice, scenarioOf, type ScenarioName } from './findings.ts';
 import { simulateKeys } from './idempotency/simulate.ts';
+import { PLANTS } from './plant.ts';
 import { simulate } from './simulate.ts';
 
 const run = promisify(execFile);
@@ -11,6 +13,15 @@ const inProcess = async (seeds: number): Promise<BatchReport> => {
   const { stdout } = await run(process.execPath, [`${import.meta.dirname}/run.ts`, '--json', '--threads', '1', '--seeds', String(seeds), '--from', '900']);
   return JSON.parse(stdout) as BatchReport;
 };
+
+describe('planted bugs', () => {
+  it.each(Object.entries(PLANTS))('%s: its text stands once in the source', (_name, plant) => {
+    for (const { file, find } of plant.and === undefined ? [plant] : [plant, plant.and]) {
+      const source = readFileSync(new URL(`../../src/${file}`, import.meta.url), 'utf8');
+      expect([file, source.split(find).length - 1]).toEqual([file, 1]);
+    }
+  });
+});
 
 describe('simulation', () => {
   it('every invariant holds in 1,000 runs', async () => {
