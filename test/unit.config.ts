@@ -11,6 +11,7 @@ const config: ViteUserConfig = {
       ...(all.test?.exclude ?? []),
       'test/call/idempotency-{killed,leases,life,redis-faults,races}.test.ts',
       'test/call/real-time.test.ts',
+      'test/policy/key-property.test.ts',
       'test/layer/shared-breakers-redis.test.ts',
       'test/turn/scale.test.ts',
       'test/spec/tr-02*',

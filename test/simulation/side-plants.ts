@@ -15,7 +15,7 @@ export const SIDE_PLANTS: Readonly<Record<string, Plant>> = {
   'the less cautious of two modes': { scenario: 'switches', file: 'layer/switches.ts', find: 'CAUTION[tool] > CAUTION[mode]', replace: 'CAUTION[tool] < CAUTION[mode]', seeds: 200, by: ['SWI-1'] },
   'shadow says nothing of a limit': { scenario: 'switches', file: 'call/shadow.ts', find: 'if (result.durationMs > timeoutMs)', replace: 'if (result.durationMs > 2 * timeoutMs)', seeds: 500, by: ['SWI-2'] },
   'a mode without a guard tells what it would do': { scenario: 'switches', file: 'call/steps.ts', find: 'if (shadow) context.shadow', replace: 'if (true) context.shadow', seeds: 200, by: ['SWI-2'] },
-  'an observing breaker refuses': { scenario: 'switches', file: 'call/attempt/admission.ts', find: 'told(switches.breakersObserve ? undefined : circuitOpenError', replace: 'told(false ? undefined : circuitOpenError', seeds: 1_000, by: ['SWI-3'] },
+  'an observing breaker refuses': { scenario: 'switches', file: 'call/attempt/admission.ts', find: 'if (layer.switches.breakersObserve) return undefined;', replace: '', seeds: 1_000, by: ['SWI-3'] },
   'one hedge too many': { scenario: 'hedge', file: 'operators/hedge.ts', find: 'number >= maxHedges) return EMPTY', replace: 'number > maxHedges) return EMPTY', seeds: 200, by: ['HDG-1'] },
   'a loser runs on': { scenario: 'hedge', file: 'operators/hedge.ts', find: 'takeUntil(won$.pipe(filter((winner) => winner !== number))),', replace: '', seeds: 200, by: ['HDG-1'] },
   'a hedge after the race': { scenario: 'hedge', file: 'operators/hedge.ts', find: 'of(0).pipe(expand(nextAfter), takeUntil(won$), mergeMap(attempt))', replace: 'of(0).pipe(expand(nextAfter), mergeMap(attempt))', seeds: 500, by: ['HDG-1', 'HDG-2', 'RSC-1'] },
