@@ -43,6 +43,8 @@ export class Lease {
   readonly tookOver: boolean;
   #validUntilMs: number;
   #watcher: Subscriber<ToolExecutionError | undefined> | undefined;
+  /** That it was lost before anyone watched it, and why. */
+  #missed: { readonly error: ToolExecutionError | undefined } | undefined;
   #timer: Expiry | undefined;
   /** Renewals that were asked for and not answered yet. */
   readonly #asking = new Subscription();
@@ -128,6 +130,7 @@ export class Lease {
    * hold the key. Completes when the work is over.
    */
   readonly lost$: Observable<ToolExecutionError | undefined> = new Observable((subscriber) => {
+    if (this.#missed !== undefined) subscriber.next(this.#missed.error);
     if (!this.isHeld) return subscriber.complete();
     this.#watcher = subscriber;
     this.#schedule();
@@ -238,6 +241,7 @@ export class Lease {
   #lose(error: ToolExecutionError | undefined): void {
     const watcher = this.#watcher;
     this.#watcher = undefined;
+    if (watcher === undefined && this.isHeld) this.#missed = { error };
     this.stop();
     watcher?.next(error);
     watcher?.complete();
