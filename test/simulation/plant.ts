@@ -1,4 +1,5 @@
 import { registerHooks } from 'node:module';
+import { edited, placesOf } from '../code-edit.ts';
 import type { InvariantId, ScenarioName } from './findings.ts';
 import { KEY_PLANTS } from './idempotency/plants.ts';
 import { SIDE_PLANTS } from './side-plants.ts';
@@ -123,10 +124,10 @@ export function plantBug(name: string): void {
       if (edits.length === 0) return result;
       let source = typeof result.source === 'string' ? result.source : new TextDecoder().decode(result.source);
       for (const edit of edits) {
-        const places = source.split(edit.find).length - 1;
+        const places = placesOf(source, edit.find);
         if (places !== 1) throw new Error(`the planted bug "${name}" has ${places} places in ${edit.file}: write it anew for the code as it is`);
         waiting.delete(edit);
-        source = source.replace(edit.find, () => edit.replace);
+        source = edited(source, edit.find, edit.replace);
       }
       return { ...result, source };
     },
