@@ -56,7 +56,8 @@ class Collection {
     node.forEachChild((child) => {
       if (isTypeLiteralNode(child)) {
         for (const member of child.members) {
-          const symbol = member.name === undefined ? undefined : this.checker.getSymbolAtLocation(member.name);
+          const { name } = member as { name?: Node };
+          const symbol = name === undefined ? undefined : this.checker.getSymbolAtLocation(name);
           if (symbol !== undefined) this.add(symbol, `${owner}.${symbol.name}`);
         }
       }
