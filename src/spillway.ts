@@ -32,7 +32,9 @@ import { createSwitches } from './layer/switches.ts';
 import { STAMP, createTrace } from './layer/trace.ts';
 import { runTurn, type TurnOptions } from './turn/run.ts';
 
+/** What a layer is made of. Times are milliseconds. */
 export interface SpillwayOptions extends ErrorHandlerOptions {
+  /** Tools that calls can name. Default: none. */
   readonly tools?: readonly AnyTool[];
   /** Places where more tools come from, each looked up in what its provider lists at the moment; `close()` closes them. */
   readonly providers?: readonly ToolProvider[];
@@ -80,6 +82,7 @@ export interface SpillwayOptions extends ErrorHandlerOptions {
   readonly runtime?: Runtime;
 }
 
+/** What one call has of its own. */
 export interface CallOptions {
   /** Aborting it ends the call at once with the error `canceled`. */
   readonly signal?: AbortSignal;
@@ -91,9 +94,13 @@ export interface CallOptions {
   readonly optional?: boolean;
 }
 
-type TypedSettled<Values> = Omit<Extract<TurnOwnEvent, { type: 'settled' }>, 'result'> & { readonly result: TurnResult<Values> };
+type Settled = Extract<TurnOwnEvent, { type: 'settled' }>;
+type TypedSettled<Values> = Omit<Settled, 'result'> & {
+  /** What the turn found, its values typed by the plan. */
+  readonly result: TurnResult<Values>;
+};
 /** The events of a turn whose values are known by type. */
-export type TypedTurnEvent<Values> = ToolEvent | Exclude<TurnOwnEvent, { type: 'settled' }> | TypedSettled<Values>;
+export type TypedTurnEvent<Values> = ToolEvent | Exclude<TurnOwnEvent, Settled> | TypedSettled<Values>;
 
 /** A layer that guards tool calls. */
 export interface Spillway {
@@ -109,6 +116,7 @@ export interface Spillway {
   readonly failures$: Observable<FailureNotification>;
   /** Trace events that a subscriber lost by throwing. */
   readonly droppedEvents: number;
+  /** The breakers of the layer, by tool and tenant, to watch and to order. */
   readonly breakers: Breakers;
   /** What was noticed while tools were registered: policies that cannot act as they read. And, once the store has said so, settings of it that lose what it acknowledged. */
   readonly warnings: readonly string[];

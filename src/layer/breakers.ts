@@ -13,6 +13,9 @@ export type BreakerOrder = 'force_open' | 'reset' | 'disable';
 /** The breakers of a layer, one per tool and scope. */
 export interface Breakers {
   /**
+   * Gives the breaker of a tool and scope; the first who asks makes it. Beyond `maxBreakers` the one used longest ago
+   * is forgotten.
+   *
    * @param toolName the tool's name
    * @param scope what else sets calls apart: a tenant; by default none
    * @param options for a breaker that is made now, by the first who asks; by default those of the registered tool
@@ -30,9 +33,13 @@ export interface Breakers {
   isOrdered(name: string): boolean;
 }
 
+/** A breaker of a layer, and what it guards. */
 export interface BreakerEntry {
+  /** The name it is known by: its tool's, or what `breakerKey` made of it. */
   readonly toolName: string;
+  /** The tenant; empty without one. */
   readonly scope: string;
+  /** The breaker itself. */
   readonly breaker: Breaker;
 }
 

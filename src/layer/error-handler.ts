@@ -16,11 +16,21 @@ import { decideRecovery } from '../policy/recovery/decide.ts';
  */
 export type ErrorHandler = (failure: FailureNotification) => RecoveryDecision | Observable<RecoveryDecision> | PromiseLike<RecoveryDecision>;
 
+/** How failures are decided about (R-6.1). */
 export interface ErrorHandlerOptions {
+  /**
+   * Decides in place of the default. One that throws, answers nothing or too late is replaced by the default. Default:
+   * `decideRecovery`.
+   */
   readonly errorHandler?: ErrorHandler;
   /** How long an answer that comes later is waited for. Default 5,000. */
   readonly errorHandlerTimeoutMs?: number;
+  /** Rules that forbid, force or rank strategies (R-6.3). Default: none. */
   readonly guidance?: readonly GuidanceRule[];
+  /**
+   * Remembers what was tried on similar failures, of `createExperience`; the default decision heeds it (R-6.4).
+   * Default: none.
+   */
   readonly experience?: Experience;
 }
 

@@ -14,12 +14,15 @@ import { STAMP } from '../layer/trace.ts';
 import { TurnContext } from './context.ts';
 import { turnResult } from './result.ts';
 
+/** Whose turn it is, and what can end it. */
 export interface TurnOptions {
   /** Aborting it settles the turn with what it has; unfinished nodes are `canceled`. */
   readonly signal?: AbortSignal;
   /** Whose turn it is: part of every call's idempotency key. */
   readonly session?: string;
+  /** The user or service: part of every computed key, and given to hooks. */
   readonly actor?: string;
+  /** The tenant: part of every call's key, and a tenant's calls have breakers of their own. */
   readonly tenant?: string;
 }
 

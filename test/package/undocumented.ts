@@ -1,5 +1,10 @@
 import { join, posix, relative } from 'node:path';
-import { isClassDeclaration, isInterfaceDeclaration, isTypeLiteralNode } from 'typescript/unstable/ast/is';
+import {
+  isClassDeclaration,
+  isConditionalTypeNode,
+  isInterfaceDeclaration,
+  isTypeLiteralNode,
+} from 'typescript/unstable/ast/is';
 import { type Node, SyntaxKind } from 'typescript/unstable/ast';
 import { API, type Checker, type NodeHandle, type Project, type Symbol as Sym, type Type } from 'typescript/unstable/sync';
 import { manifest, root } from './consumer.ts';
@@ -54,6 +59,8 @@ class Collection {
   /** The members of types that are written in place: an option of an option, an argument of a function. */
   private addInlineMembers(node: Node, owner: string): void {
     node.forEachChild((child) => {
+      // What a type is compared with is not what it offers.
+      if (isConditionalTypeNode(node) && child === node.extendsType) return;
       if (isTypeLiteralNode(child)) {
         for (const member of child.members) {
           const { name } = member as { name?: Node };

@@ -10,15 +10,18 @@ import { advanceBreaker, breakerDueMs, decideBreaker, initialBreaker, type Break
 import { readAsCall } from '../../policy/recovery/classify.ts';
 import { liveRuntime } from '../../runtime.ts';
 import { QuietStream } from '../work/quiet-stream.ts';
+import { LivePermit, type PermitOwner } from './live-permit.ts';
 import { tellInOrder } from './telling.ts';
 
 /** What a breaker shows of itself. */
 export interface BreakerState {
+  /** The state's name. */
   readonly type: BreakerStateName;
   /** Failures in a row; kept while open. */
   readonly consecutiveFailures: number;
   /** Outcomes in the window, and how many of them failed. */
   readonly measured: number;
+  /** How many outcomes of the window failed. */
   readonly failures: number;
   /** While open: until it lets a probe through. */
   readonly retryAfterMs?: number;
@@ -27,8 +30,12 @@ export interface BreakerState {
 /** An admission: a permit that ends once, with the first of its verbs to be called, or a rejection. */
 export type Admission =
   | {
+      /** The call may be made; it holds a probe's place while the breaker is half-open. */
       readonly admitted: true;
-      /** @param atMs now, from one who has just read the runtime's clock */
+      /**
+       * Ends the permit: the dependency answered.
+       * @param atMs now, from one who has just read the runtime's clock
+       */
       success(atMs?: number): void;
       /** The error's `retryAfterMs` is a floor under the cooldown. */
       failure(error?: unknown): void;
@@ -44,11 +51,20 @@ export type Admission =
       /** It was given up before it ended. */
       release(): void;
     }
-  | { readonly admitted: false; readonly retryAfterMs: number };
+  | {
+      /** The call must not be made. */
+      readonly admitted: false;
+      /** How long until the breaker may admit one, in milliseconds. */
+      readonly retryAfterMs: number;
+    };
 
 /** An admission that was given. */
 export type GivenPermit = Extract<Admission, { admitted: true }>;
 
+/**
+ * A circuit breaker (R-3.1 to R-3.9), as `createBreaker` makes it. Give it to `circuitBreaker`, or ask `admit()` before
+ * each call and end what it gives.
+ */
 export interface Breaker {
   /** The state now, time that has passed without traffic included. */
   readonly state: BreakerState;
@@ -56,7 +72,11 @@ export interface Breaker {
   readonly state$: Observable<BreakerState>;
   /** What the breaker is told: folded with `reduceBreaker` from the start, it gives the breaker's states. */
   readonly inputs$: Observable<BreakerInput>;
-  /** @param atMs now, from one who has just read the runtime's clock */
+  /**
+   * Asks for one call. Whoever is admitted must end the permit, or a probe's place stays taken until
+   * `halfOpenTimeoutMs`.
+   * @param atMs now, from one who has just read the runtime's clock
+   */
   admit(atMs?: number): Admission;
   /** Rejects everything until `reset`. */
   forceOpen(): void;
@@ -80,56 +100,6 @@ const show = (memory: BreakerMemory, settings: BreakerSettings, atMs: number): B
     ...(now.type === 'open' ? { retryAfterMs: breakerDueMs(now, settings) - atMs } : {}),
   };
 };
-
-interface PermitOwner {
-  ended(given: Permit, startedAtMs: number, outcome: BreakerOutcome, error?: unknown, atMs?: number): void;
-  progressed(given: Permit): void;
-}
-
-/** Ends once. A class: five functions for each call would cost more than its two decisions. */
-class LivePermit implements GivenPermit {
-  readonly admitted = true;
-  readonly #given: Permit;
-  readonly #startedAtMs: number;
-  readonly #owner: PermitOwner;
-  #ended = false;
-
-  constructor(given: Permit, startedAtMs: number, owner: PermitOwner) {
-    this.#given = given;
-    this.#startedAtMs = startedAtMs;
-    this.#owner = owner;
-  }
-
-  success(atMs?: number): void {
-    this.#settle('success', undefined, atMs);
-  }
-
-  failure(error?: unknown): void {
-    this.#settle('failure', error);
-  }
-
-  answered(): void {
-    this.#settle('answered');
-  }
-
-  ignore(error?: unknown): void {
-    this.#settle('ignored', error);
-  }
-
-  progress(): void {
-    if (!this.#ended && this.#given.probeEpoch !== undefined) this.#owner.progressed(this.#given);
-  }
-
-  release(): void {
-    this.#settle('ignored');
-  }
-
-  #settle(outcome: BreakerOutcome, error?: unknown, atMs?: number): void {
-    if (this.#ended) return;
-    this.#ended = true;
-    this.#owner.ended(this.#given, this.#startedAtMs, outcome, error, atMs);
-  }
-}
 
 /** The errors of refusals, each with the breaker that refused. */
 const refusals = new WeakMap<object, Breaker>();

@@ -17,7 +17,9 @@ export interface RedactOptions {
 
 /** The parts of a tool's input and output that events may show, as dotted paths: `'from'`, `'passengers.0.age'`. */
 export interface Capture {
+  /** Paths into the input. Default: none. */
   readonly input?: readonly string[];
+  /** Paths into the output. Default: none. */
   readonly output?: readonly string[];
 }
 
