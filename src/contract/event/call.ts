@@ -59,7 +59,7 @@ export type DedupeStep =
 
 /** The hooks of `Hooks` by name, as a `hook` event gives the one that spoke. */
 export type HookName = 'prepareCall' | 'beforeToolCall' | 'afterToolCall';
-/** What the layer would have done in shadow mode: replay a result, wait for another call, refuse, retry, or time out. */
+/** What the layer would have done in shadow mode: replay a result, wait for another, refuse, retry, or time out. */
 export type ShadowAct = 'replay' | 'wait' | 'reject' | 'retry' | 'time_out';
 
 /** What happens in one call, in the order in which it happens. Exactly one `settled` is the last. */

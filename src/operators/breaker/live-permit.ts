@@ -7,7 +7,7 @@ export interface PermitOwner {
   progressed(given: Permit): void;
 }
 
-/** A permit that ends once. It is a class, since five functions for each call would cost more than its two decisions. */
+/** A permit that ends once. A class, since five functions for each call would cost more than its two decisions. */
 export class LivePermit implements GivenPermit {
   readonly admitted = true;
   readonly #given: Permit;
