@@ -61,30 +61,33 @@ const draw = (): number => {
 
 const BYTES: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 const drawHex = (): string => BYTES[draw()] as string;
-/** A stem's first id is counted from below this, so that it always has enough of them. */
+/** The first id of a prefix is counted from below this, so that each prefix has at least half of its 256 ids left. */
 const FIRST_MAX = 128;
 
 /** The first eleven bytes of an id: for one millisecond, and at most 256 ids. */
-let stem = '';
-let stemMs = Number.NaN;
+let idPrefix = '';
+let idPrefixMs = Number.NaN;
 /** The 12 bits behind the time. */
-let stemOrder = 0;
+let prefixOrder = 0;
 let count = BYTES.length;
 
-const renewStem = (ms: number): void => {
-  // Further stems of a millisecond count on, so that ids stay in order: from below the middle, so that there is room.
-  stemOrder = ms === stemMs ? (stemOrder + 1) % 4096 : (draw() * 256 + draw()) % 2048;
+const renewPrefix = (ms: number): void => {
+  // Further prefixes of a millisecond count on, so that ids stay in order; the first is below the middle, so that there is room.
+  prefixOrder = ms === idPrefixMs ? (prefixOrder + 1) % 4096 : (draw() * 256 + draw()) % 2048;
   const time = ms.toString(16).padStart(12, '0');
-  stem = `${time.slice(0, 8)}-${time.slice(8)}-7${stemOrder.toString(16).padStart(3, '0')}-${BYTES[128 + (draw() % 64)]}${drawHex()}-${drawHex()}`;
-  stemMs = ms;
+  idPrefix = `${time.slice(0, 8)}-${time.slice(8)}-7${prefixOrder.toString(16).padStart(3, '0')}-${BYTES[128 + (draw() % 64)]}${drawHex()}-${drawHex()}`;
+  idPrefixMs = ms;
   count = draw() % FIRST_MAX;
 };
 
-/** A UUIDv7. Those of a millisecond share a stem, are counted, and end in four random bytes: to write all of one anew would cost five times as much. */
+/**
+ * A UUIDv7. The ids of a millisecond share a prefix, are counted, and end in four random bytes, since writing all of an id anew
+ * would cost five times as much.
+ */
 const id = (): string => {
   const ms = Date.now();
-  if (ms !== stemMs || count === BYTES.length) renewStem(ms);
-  return stem + BYTES[count++] + drawHex() + drawHex() + drawHex() + drawHex();
+  if (ms !== idPrefixMs || count === BYTES.length) renewPrefix(ms);
+  return idPrefix + BYTES[count++] + drawHex() + drawHex() + drawHex() + drawHex();
 };
 
 /** Bytes that nobody can guess, for keys. No part of a `Runtime`: what can be replayed can be guessed. */

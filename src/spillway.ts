@@ -10,7 +10,7 @@ import type { DedupeStore } from './contract/store.ts';
 import type { AnyTool } from './contract/tool.ts';
 import type { TurnResult } from './contract/turn.ts';
 import { checkKeys, checkOneOf } from './policy/check.ts';
-import { createDiscretion, type CaptureOptions, type RedactOptions } from './policy/redact/values.ts';
+import { redactorOf, type CaptureOptions, type RedactOptions } from './policy/redact/values.ts';
 import { createRetryBudget } from './policy/retry/budget.ts';
 import { liveRuntime } from './runtime.ts';
 import { memoryStore } from './stores/memory.ts';
@@ -191,7 +191,7 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
   checkOneOf('mode', mode, ['on', 'shadow', 'off']);
   for (const [name, list] of Object.entries({ tools, providers })) if (!Array.isArray(list)) throw new RangeError(`${name} must be a list, not ${typeof list}`);
   const registry = createRegistry(tools, { profile, defaults, breakerKey: options.breakerKey }, providers);
-  const trace = createTrace(runtime, createDiscretion(options.redact, options.capture));
+  const trace = createTrace(runtime, redactorOf(options.redact, options.capture));
   const listener: BreakerListener = {
     changed: (toolName, scope, from, to) => {
       if (trace.observed) trace.publish({ ...STAMP, source: 'layer', type: 'breaker_changed', toolName, scope, from, to, message: breakerMessage(toolName, to) });
@@ -228,8 +228,8 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     layer.closed = true;
     layer.running.cancelAll();
     sharedBreakers?.close();
-    // What was canceled is told to the store before its client may be closed.
-    await Promise.allSettled([layer.dedupe.told(), ...providers.map((provider) => provider.close())]);
+    // The store gets what became of canceled calls before its client may be closed.
+    await Promise.allSettled([layer.dedupe.written(), ...providers.map((provider) => provider.close())]);
     trace.close();
   };
   return {

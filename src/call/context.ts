@@ -82,7 +82,7 @@ export class CallContext implements RunningCall {
   input: unknown;
   #state: CallState = PREPARING;
   /** Its caller was told how it ended, or has gone. */
-  isTold = false;
+  isDelivered = false;
   /** The attempts at the tool in use. */
   toolInUse: ToolInUse | undefined;
   #isGone = false;
@@ -236,8 +236,8 @@ export class CallContext implements RunningCall {
   }
 
   /** Whether anyone hears what it tells. */
-  get heard(): boolean {
-    return this.events.heard;
+  get observed(): boolean {
+    return this.events.observed;
   }
 
   /**

@@ -42,7 +42,7 @@ const tellDecision = (context: CallContext, notification: FailureNotification, {
   const seen = breakerState === undefined ? {} : { breakerState };
   const report = { error: reportOf(error), classification, ...seen, attempt: notification.attempt };
   context.emit({ type: 'decision', strategy, code, reason, ...report, ...(strategy === 'retry' ? { delayMs } : {}) });
-  if (strategy === 'escalate') context.emit({ type: 'escalated', ...escalationOf(notification, context.layer.trace.discretion.text), ...report });
+  if (strategy === 'escalate') context.emit({ type: 'escalated', ...escalationOf(notification, context.layer.trace.redactor.text), ...report });
 };
 
 /** Asks the layer's error handler about a failure, and tells its decision: at once, or when an answer that comes later is there. */

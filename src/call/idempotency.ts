@@ -65,7 +65,7 @@ export const termsOf = (context: CallContext, guarded: GuardedTool): KeyTerms =>
     runtime: site.runtime,
     leaseMs: guarded.dedupe.leaseMs,
     storeTimeoutMs: layer.dedupe.storeTimeoutMs,
-    telling: () => layer.dedupe.telling(),
+    telling: () => layer.dedupe.writing(),
     mode: call.dedupeMode === 'bestEffort' ? 'bestEffort' : 'enforced',
     global: guarded.dedupe.scope === 'global',
     neverTwice: isSafetyCritical(context, guarded),
@@ -93,16 +93,16 @@ const runOf = (context: CallContext, guarded: GuardedTool, key: CallKey): Idempo
   return {
     ...keyed,
     begins: (lease, lost) => {
-      layer.dedupe.heard(lost);
+      layer.dedupe.noteAnswer(lost);
       context.lease = lease;
       if (lease === undefined) context.unkept = 'unrecorded';
     },
     refused: (error) => {
-      if (error.kind === 'store_unavailable') layer.dedupe.heard(error);
+      if (error.kind === 'store_unavailable') layer.dedupe.noteAnswer(error);
       return refusedCall(context, error);
     },
     replay: (reading, matchedOn) => {
-      layer.dedupe.heard(undefined);
+      layer.dedupe.noteAnswer(undefined);
       return replayed(keyed, reading, matchedOn).pipe(catchError((error: ToolExecutionError) => refusedCall(context, error)));
     },
     outcome: ([outcome], end) => {
@@ -190,7 +190,7 @@ const lost = (keyed: KeyedCall, error: ToolExecutionError | undefined): Observab
   const { context, terms, tell } = keyed;
   const isForGood = error?.classification === 'permanent';
   tell('lease_lost', error === undefined ? {} : { message: isForGood ? error.message : 'the store did not answer' });
-  if (error !== undefined) context.layer.dedupe.heard(error);
+  if (error !== undefined) context.layer.dedupe.noteAnswer(error);
   if (error !== undefined && terms.mode === 'bestEffort') {
     context.lease = undefined;
     context.unkept = 'unrecorded';

@@ -149,7 +149,7 @@ const settle = (turn: TurnContext, found: Harvest, ending: CutShort | undefined)
   if (ending !== undefined) cutShort(turn, found, ending);
   turn.isSettled = true;
   const { results, failures, executedTools, replayed } = found;
-  turn.emit({ type: 'settled', result: turnResult(turn.plan, results, failures, turn.usedDefault, executedTools, replayed, turn.layer.trace.discretion.text) });
+  turn.emit({ type: 'settled', result: turnResult(turn.plan, results, failures, turn.usedDefault, executedTools, replayed, turn.layer.trace.redactor.text) });
 };
 
 /** The deadline or the caller ended the turn: what has settled is kept, the rest is `state`. */

@@ -108,9 +108,9 @@ export class ToolExecution {
     const { context } = this;
     const { layer, site, call, toolName } = context;
     // Before the tool is taken down: what it gave may be read only now.
-    const { value: output, misfit, cause } = fit(this.guarded.tool.output, given);
+    const { value: output, problem, cause } = fit(this.guarded.tool.output, given);
     // It may have had effects, and its output will not fit the next time either.
-    if (misfit !== undefined) throw new ToolExecutionError('execution_error', `The output is malformed: ${misfit}`, { classification: 'permanent', uncertain: true, cause });
+    if (problem !== undefined) throw new ToolExecutionError('execution_error', `The output is malformed: ${problem}`, { classification: 'permanent', uncertain: true, cause });
     const atMs = site.runtime.now();
     this.takePermit()?.success(atMs);
     this.#learn(true);

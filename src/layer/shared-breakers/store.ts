@@ -62,7 +62,7 @@ export class BreakerStore {
   #heard(error: unknown): void {
     if (this.#lost || !isLoss(error)) return;
     this.#lost = true;
-    this.#dedupe.heard(error as ToolExecutionError);
+    this.#dedupe.noteAnswer(error as ToolExecutionError);
     this.#askLater();
     const losses = this.#losses;
     this.#losses = new Subject();
@@ -82,6 +82,6 @@ export class BreakerStore {
 
   #answers(): void {
     this.#lost = false;
-    this.#dedupe.heard(undefined);
+    this.#dedupe.noteAnswer(undefined);
   }
 }
