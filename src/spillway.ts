@@ -63,7 +63,7 @@ export interface SpillwayOptions extends ErrorHandlerOptions {
   readonly shareBreakers?: boolean;
   /** How long an answer of the store is waited for. Default 5,000. */
   readonly storeTimeoutMs?: number;
-  /** The host's say in every call. */
+  /** Functions of the host's that are asked before each call and attempt. Default: none. */
   readonly hooks?: Hooks;
   /** How long a hook may take before it blocks its call. Default 15,000. */
   readonly hookTimeoutMs?: number;
@@ -112,13 +112,16 @@ export interface Spillway {
   turn<Values>(plan: Plan<Values>, options?: TurnOptions): Observable<TypedTurnEvent<Values>>;
   /** Everything that happens in this layer, from now on. */
   readonly trace$: Observable<TraceEvent>;
-  /** Every failure, as the error handler is told of it. */
+  /** Every failure, as the error handler gets it. */
   readonly failures$: Observable<FailureNotification>;
   /** Trace events that a subscriber lost by throwing. */
   readonly droppedEvents: number;
   /** The breakers of the layer, by tool and tenant, to watch and to order. */
   readonly breakers: Breakers;
-  /** What was noticed while tools were registered: policies that cannot act as they read. And, once the store has said so, settings of it that lose what it acknowledged. */
+  /**
+   * Sentences about what was noticed while tools were registered, such as policies that cannot act as they read; and,
+   * once the store has reported, settings of it that lose what it acknowledged.
+   */
   readonly warnings: readonly string[];
   /** The registered tools, as calls of them run now. */
   readonly tools: readonly ToolReport[];
@@ -132,7 +135,10 @@ export interface Spillway {
   orderBreakers(order: BreakerOrder, what: BreakerTarget): Promise<OrderReport>;
   /** Forgets what is remembered of a tool, a session, or all registered tools, and gives how many results that were. Calls that run are left alone. */
   flush(what: Flush): Promise<number>;
-  /** Cancels what runs, detached calls included, tells the store, and closes the providers. Idempotent. */
+  /**
+   * Cancels what runs, detached calls included, waits until the store has their ends, and closes the providers.
+   * Idempotent.
+   */
   close(): Promise<void>;
 }
 

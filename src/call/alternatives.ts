@@ -8,8 +8,8 @@ import type { CallOutcome } from './result.ts';
 import { attemptsAt } from './attempt/retries.ts';
 
 /**
- * After a failure that is to be followed by another tool: that tool, under its own policy and breaker, and so on (R-6.2). After any other the failure
- * becomes a value: the boundary of the call.
+ * Catches a failure. Where the decision was `alternative`, the next tool is called under its own policy and breaker,
+ * and so on (R-6.2). Any other failure becomes a value here, at the boundary of the call.
  */
 export const withAlternatives =
   (context: CallContext) =>

@@ -4,7 +4,7 @@ import type { CallContext } from './context.ts';
 import type { Trace, Unstamped } from '../layer/trace.ts';
 
 type WithoutHeader<E> = E extends ToolEvent ? Omit<E, 'seq' | 'atMs' | 'source' | 'callId' | 'toolName' | 'turnId' | 'nodeId' | 'late'> : never;
-/** What an event of a call says beside whose it is. */
+/** An event of a call without the fields that say whose it is. */
 export type EventBody = WithoutHeader<ToolEvent>;
 
 /** An event of a call while it is made, in the order of its fields. */
@@ -31,7 +31,7 @@ interface CallEvent {
   input?: unknown;
 }
 
-/** Of a success. */
+/** A successful result as the trace gets it. */
 const withoutOutput = ({ callId, toolName }: { readonly callId: string; readonly toolName: string }, { durationMs, attempts, status }: ToolResultEnvelope): ToolResultEnvelope => ({
   requestId: callId,
   fromCache: false,
@@ -41,7 +41,7 @@ const withoutOutput = ({ callId, toolName }: { readonly callId: string; readonly
   status,
 });
 
-/** How a call tells of itself: to its caller's stream and to the trace, and without anyone who listens not at all. */
+/** Emits a call's events to its caller's stream and to the trace. Where neither is subscribed to, no event is made. */
 export class CallEvents {
   readonly #context: CallContext;
   /** The tool by whose name its events were found to hold no secret. */
@@ -100,18 +100,18 @@ export class CallEvents {
     this.#tell(event, atOnce ? this.#context.startedAtMs + result.durationMs : undefined);
   }
 
-  /** Whether anyone hears what it tells. */
+  /** Whether anyone gets its events. */
   get observed(): boolean {
     return this.#context.site.report !== undefined || this.#context.layer.trace.observed;
   }
 
-  /** Who hears of it beside the trace: nobody once the turn has settled without this call. */
+  /** Who gets its events beside the trace: nobody once the turn has settled without this call. */
   get #report(): ((event: TraceEvent) => void) | undefined {
     return this.#context.late ? undefined : (this.#context.site.report as ((event: TraceEvent) => void) | undefined);
   }
 
   /**
-   * Tells an event to those who listen; without any, nothing is made.
+   * Emits an event to the caller's stream and the trace; does nothing where neither is subscribed to.
    * @param atMs now, from one who has just read the clock
    */
   emit(body: EventBody, atMs?: number): void {
@@ -119,7 +119,10 @@ export class CallEvents {
     this.#publish(Object.assign(this.#event(body.type), body), atMs);
   }
 
-  /** Tells what has only numbers, words of ours and the names of the call: where these are no secrets, nothing is. */
+  /**
+   * Emits an event that holds only numbers, our own words and the call's names: if those names are safe, so is the
+   * event.
+   */
   #tell(event: CallEvent, atMs?: number): void {
     const { trace } = this.#context.layer;
     this.#publish(event, atMs, trace.observed && this.#isSafe(trace));

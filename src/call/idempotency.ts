@@ -132,12 +132,12 @@ interface KeyedCall {
 
 /** How a call ended for its record. */
 interface RecordedEnd {
-  /** Absent when nobody was told one. */
+  /** Absent when no caller got one. */
   readonly result: ToolResultEnvelope | undefined;
   readonly kind: ToolErrorKind | undefined;
 }
 
-/** What the store is told of a call; nothing where no tool was attempted. */
+/** What the store gets of a call; nothing where no tool was attempted. */
 const recordOf = (context: CallContext, guarded: GuardedTool, { result, kind }: RecordedEnd): DedupeOutcome | undefined => {
   const { dedupe } = guarded;
   // What must never happen twice is not forgotten sooner because it failed.
@@ -176,7 +176,7 @@ const told = (keyed: KeyedCall, own: CallOutcome, became: RunRecord): Observable
   return outcome$.pipe(map((outcome) => sayingRecord(context, outcome)));
 };
 
-/** The outcome of whoever holds the key now; nothing where nobody does, and an error where it is not to be had. */
+/** The outcome of whoever holds the key now; completes empty where nobody does, and errors where it cannot be got. */
 const followed = (keyed: KeyedCall): Observable<CallOutcome> =>
   followKey(keyed.claim, keyed.terms, keyed.tell).pipe(
     mergeMap((answer) => {
@@ -185,7 +185,10 @@ const followed = (keyed: KeyedCall): Observable<CallOutcome> =>
     }),
   );
 
-/** The lease could not be kept. Without a word of the store `bestEffort` goes on; else the tool has stopped, and whoever holds the key now is waited for. */
+/**
+ * What follows the loss of a lease. Where the store gave no answer, `bestEffort` goes on without one; else the tool has
+ * stopped, and the call waits for whoever holds the key now.
+ */
 const lost = (keyed: KeyedCall, error: ToolExecutionError | undefined): Observable<CallOutcome> | undefined => {
   const { context, terms, tell } = keyed;
   const isForGood = error?.classification === 'permanent';

@@ -5,7 +5,7 @@ import { failureText, type Effect } from '../policy/model-text.ts';
 import type { CallContext } from './context.ts';
 import type { Failure } from './result.ts';
 
-/** What the layer says of a call by itself: the tool has no words in it. */
+/** The layer's own sentences about a failure; none of the tool's text is in them. */
 const OURS: ReadonlySet<ToolErrorKind> = new Set<ToolErrorKind>([
   'canceled',
   'circuit_open',

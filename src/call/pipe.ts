@@ -30,7 +30,7 @@ import { attemptsAt } from './attempt/retries.ts';
  * first attempt      --#
  * second attempt         ----(a|)
  * caller aborts      ------!
- * call               ------(c|)       canceled, and the second attempt was aborted before that was told
+ * call               ------(c|)       canceled, once the second attempt was aborted
  * ```
  */
 export const callOutcome = (context: CallContext, tool?: GuardedTool, malformed?: ToolExecutionError): Observable<CallOutcome> =>
@@ -98,8 +98,8 @@ const shownToHooks = (hooks: HookRunner, context: CallContext, outcome: CallOutc
 };
 
 /**
- * Emits when the call's caller, its turn, its layer or its deadline ends it. `ended` gets the error before that, so that it is
- * there when the stream goes on.
+ * Emits when the call's caller, its turn, its layer or its deadline ends it. `ended` gets the error before that, so
+ * that it is there when the stream goes on.
  */
 const endings = (context: CallContext, ended: (ending: ToolExecutionError) => void): Observable<void> =>
   new Observable((subscriber) => {

@@ -160,7 +160,7 @@ export function fit(schema: z.ZodType | undefined, value: unknown): { readonly v
     const parsed = schema.safeParse(value);
     return parsed.success ? { value: parsed.data } : { value, problem: worded(parsed.error) };
   } catch (error) {
-    // What it threw is for the host alone: a problem is told to the model.
+    // What it threw is for the host alone: the model reads `problem`.
     return { value, problem: 'its schema cannot check it: it throws, or can only answer later', cause: error };
   }
 }

@@ -66,14 +66,15 @@ export interface Verdict {
 }
 
 /**
- * The host's say in every call (R-11.1). A hook that throws, or gives no answer within `hookTimeoutMs` (15,000), blocks the call: it fails with
- * `blocked`, nothing is counted against the tool, and the trace tells. Only what `afterToolCall` throws changes nothing.
+ * Functions of the host's that are asked about every call (R-11.1). A hook that throws, or gives no answer within
+ * `hookTimeoutMs` (15,000), blocks the call: it fails with `blocked`, nothing is counted against the tool, and the trace
+ * says so. Only what `afterToolCall` throws changes nothing.
  */
 export interface Hooks {
   /** Once a call, before it claims its key: may change the input, give a key, or block. */
   readonly prepareCall?: (call: HookCall) => HookAnswer<Preparation | undefined | void>;
   /** Once an attempt: may block. */
   readonly beforeToolCall?: (attempt: HookAttempt) => HookAnswer<Verdict | undefined | void>;
-  /** Once an attempt, and hears how it ended. Not waited for. */
+  /** Once an attempt, with how it ended. Nobody waits for its answer. */
   readonly afterToolCall?: (report: HookReport) => HookAnswer<unknown>;
 }

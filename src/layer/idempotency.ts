@@ -15,11 +15,14 @@ export interface DedupeLayer {
   readonly made: DedupeStore | undefined;
   readonly storeTimeoutMs: number;
   /**
-   * Takes how a question to the store ended, `undefined` for an answer: the trace then shows when the store is lost, full
-   * or back.
+   * Takes how a question to the store ended, `undefined` for an answer: the trace then shows when the store is lost,
+   * full or back.
    */
   noteAnswer(error: ToolExecutionError | undefined): void;
-  /** Counts a write of an outcome that begins; the caller calls what this gives once the store has answered, or will not. */
+  /**
+   * Counts a write of an outcome that begins; the caller calls what this gives once the store has answered, or will
+   * not.
+   */
   writing(): () => void;
   /** Resolves once no write is under way. Each is over within `storeTimeoutMs`. */
   written(): Promise<void>;
@@ -30,7 +33,9 @@ export interface StoreOptions {
   readonly storeTimeoutMs?: number;
 }
 
-/** Whether the store answers. One that refuses for good does: that is about a record. One that answers rubbish does not. */
+/**
+ * Whether the store answers. One that refuses for good does: that is about a record. One that answers rubbish does not.
+ */
 const standOf = (error: ToolExecutionError | undefined): 'lost' | 'full' | 'back' => {
   if (error?.code === BAD_ANSWER) return 'lost';
   if (error === undefined || error.classification === 'permanent') return 'back';
@@ -43,8 +48,8 @@ const REPORT_TRIES = 3;
 const isWeak = ({ weak, durability }: StoreReport): boolean => weak ?? (durability === 'memory' || durability === 'unknown');
 
 /**
- * Asks a store how durable it is as soon as it is there, and reports the answer once (R-10.3). It waits one microtask, so
- * that whoever made the layer can subscribe to its trace first.
+ * Asks a store how durable it is as soon as it is there, and reports the answer once (R-10.3). It waits one microtask,
+ * so that whoever made the layer can subscribe to its trace first.
  *
  * @returns asks again unless it has answered
  */

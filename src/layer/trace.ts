@@ -10,7 +10,7 @@ type Writable<E> = E extends TraceEvent ? Omit<E, 'seq' | 'atMs'> & { seq: numbe
 export type Unstamped = Writable<TraceEvent>;
 export const STAMP = { seq: 0, atMs: 0 } as const;
 
-/** Where a layer tells what happens. */
+/** Where a layer publishes its events. */
 export interface Trace {
   readonly events$: Observable<TraceEvent>;
   /** Whether anyone listens: if not, events need not be made. */
@@ -71,12 +71,12 @@ class LayerTrace implements Trace {
     const stamped = event as TraceEvent;
     if (!this.#source.observed) return own?.(stamped);
     if (own !== undefined || this.#delivering || this.#pending.length > 0) {
-      // Whoever has it first may do something to it: what needs no look is set apart before that.
+      // The caller gets the event first and may change it, so an event that skips the redactor is copied before that.
       this.#pending.push({ event: safe && own !== undefined ? { ...stamped } : stamped, safe });
       own?.(stamped);
       return this.#deliver();
     }
-    // Nothing is before it and nobody hears it first: it makes no queue, unless a subscriber causes one.
+    // No event waits before it and no caller gets it first, so it needs no queue unless a subscriber causes one.
     this.#delivering = true;
     this.#source.next(safe ? stamped : this.redactor.show(stamped));
     this.#delivering = false;
@@ -90,7 +90,7 @@ class LayerTrace implements Trace {
   #deliver(): void {
     if (this.#delivering) return;
     this.#delivering = true;
-    // Grows while it is walked: what a subscriber causes by what it hears comes after it, for all of them.
+    // Grows while it is walked: an event that a subscriber causes comes after this one, for all subscribers.
     for (const { event, safe } of this.#pending) this.#source.next(safe ? event : this.redactor.show(event));
     this.#pending.length = 0;
     this.#delivering = false;

@@ -17,7 +17,7 @@ export type BreakerTarget =
 
 /** What came of an order. */
 export interface OrderReport {
-  /** Those that were told, as they stand now. */
+  /** The breakers that got the order, as they stand now. */
   readonly breakers: readonly BreakerReport[];
   /** Why it does not act yet, a sentence each: a switch is thrown. */
   readonly warnings: readonly string[];

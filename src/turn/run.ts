@@ -47,7 +47,7 @@ const readyNodes = ({ needs }: Plan, outcomes: ReadonlyArray<Observable<SettledN
   return merge(mergeMany(joins), from(roots));
 };
 
-/** A node as the turn's first event tells of it. */
+/** A node as `turn_started` lists it. */
 const plannedOf = (node: PlanNode): { readonly id: string; readonly toolName: string; readonly needs: readonly string[]; readonly toolCallId?: string } => {
   const { id, needs = [], toolCallId } = node;
   return { id, toolName: nameOf(node), needs, ...(toolCallId === undefined ? {} : { toolCallId }) };
@@ -80,7 +80,7 @@ const aborted = (signal: AbortSignal | undefined): Observable<CutShort> => {
  *
  * ```
  * flights             ----(a|)
- * hotels              --------------(b|)   goes on where `onDeadline` is `detach`, and nobody here hears of it
+ * hotels              --------------(b|)   goes on where `onDeadline` is `detach`; this stream has completed
  * deadline            ----------!
  * turn                ----------(s|)       settled: flights succeeded, the other two timed out; book never started
  * ```
@@ -143,7 +143,7 @@ const abandon = (turn: TurnContext, connections: readonly Subscription[]): void 
   if (trace.observed) trace.publish({ ...STAMP, source: 'turn', turnId: turn.turnId, type: 'abandoned' });
 };
 
-/** The turn has what it will have: what is unfinished is cut short, and the result told. */
+/** The turn has what it will have: what is unfinished is cut short, and the result emitted. */
 const settle = (turn: TurnContext, found: Harvest, ending: CutShort | undefined): void => {
   turn.isOver = true;
   if (ending !== undefined) cutShort(turn, found, ending);

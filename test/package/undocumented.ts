@@ -6,7 +6,7 @@ import {
   isTypeLiteralNode,
 } from 'typescript/unstable/ast/is';
 import { type Node, SyntaxKind } from 'typescript/unstable/ast';
-import { API, type Checker, type NodeHandle, type Project, type Symbol as Sym, type Type } from 'typescript/unstable/sync';
+import { API, type Checker, type Project, type Symbol as Sym, type Type } from 'typescript/unstable/sync';
 import { manifest, root } from './consumer.ts';
 
 /** One public symbol, or one member of a public type, by its declaration in our sources. */
@@ -43,7 +43,7 @@ class Collection {
     const symbol = this.isAlias(exported) ? this.checker.getAliasedSymbol(exported) : exported;
     if (!this.add(symbol, exported.name)) return;
     for (const node of this.declarations(symbol)) this.addInlineMembers(node, exported.name);
-    if (this.declarations(symbol).some((node) => isInterfaceDeclaration(node) || isClassDeclaration(node) || isAlias(node))) {
+    if (this.declarations(symbol).some(isType)) {
       this.addProperties(this.checker.getDeclaredTypeOfSymbol(symbol), exported.name);
     }
   }
@@ -86,7 +86,7 @@ class Collection {
   }
 
   private declarations(symbol: Sym): Node[] {
-    return symbol.declarations.map((handle: NodeHandle) => handle.resolve(this.project)).filter((node) => node !== undefined);
+    return symbol.declarations.flatMap((handle) => handle.resolve(this.project) ?? []);
   }
 
   private fileOf(node: Node): string {
@@ -98,10 +98,12 @@ class Collection {
   }
 }
 
-const isAlias = (node: Node): boolean => node.kind === SyntaxKind.TypeAliasDeclaration;
-const isBody = (node: Node): boolean => node.kind === SyntaxKind.Block || node.kind === SyntaxKind.ObjectLiteralExpression;
+const isType = (node: Node): boolean =>
+  isInterfaceDeclaration(node) || isClassDeclaration(node) || node.kind === SyntaxKind.TypeAliasDeclaration;
+const isBody = ({ kind }: Node): boolean => kind === SyntaxKind.Block || kind === SyntaxKind.ObjectLiteralExpression;
+const modifiersOf = (node: Node): readonly Node[] => (node as { modifiers?: readonly Node[] }).modifiers ?? [];
 const isHidden = (node: Node): boolean =>
-  (node as { modifiers?: readonly Node[] }).modifiers?.some(({ kind }) => kind === SyntaxKind.PrivateKeyword) === true ||
+  modifiersOf(node).some(({ kind }) => kind === SyntaxKind.PrivateKeyword) ||
   (node as { name?: Node }).name?.kind === SyntaxKind.PrivateIdentifier;
 
 /** Every public symbol and every member of every public type, whether documented or not. */

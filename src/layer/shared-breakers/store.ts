@@ -38,14 +38,14 @@ export class BreakerStore {
 
   /**
    * Emits the answer, once; errors as soon as the store is known to be lost.
-   * @param late hears an answer that nobody waited for any more
+   * @param late gets an answer that nobody waited for any more
    */
   ask<T>(question: (store: DedupeStore) => Awaitable<T>, late?: (answer: T) => void): Observable<T> {
     const asked = this.#asked(question, late).pipe(tap({ error: (error: unknown) => this.#heard(error) }));
     return merge(asked, this.#losses).pipe(take(1));
   }
 
-  /** Tells when the record of a key may have changed, where the store can. */
+  /** Emits when the record of a key may have changed, where the store can say so. */
   changes(key: string): Observable<unknown> | undefined {
     return this.#dedupe.store().changes?.(key);
   }

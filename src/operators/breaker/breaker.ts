@@ -70,7 +70,7 @@ export interface Breaker {
   readonly state: BreakerState;
   /** The present state at once, then each change of `type` at its instant. Holds a timer only while it is watched. */
   readonly state$: Observable<BreakerState>;
-  /** What the breaker is told: folded with `reduceBreaker` from the start, it gives the breaker's states. */
+  /** Each input of the breaker: folded with `reduceBreaker` from the start, it gives the breaker's states. */
   readonly inputs$: Observable<BreakerInput>;
   /**
    * Asks for one call. Whoever is admitted must end the permit, or a probe's place stays taken until
@@ -86,7 +86,7 @@ export interface Breaker {
   disable(): void;
 }
 
-/** Hears of a breaker's change of state. */
+/** Called after each change of a breaker's state, once the new state stands. What it throws is ignored. */
 export type BreakerChange = (from: BreakerStateName, to: BreakerStateName) => void;
 
 const show = (memory: BreakerMemory, settings: BreakerSettings, atMs: number): BreakerState => {
@@ -119,7 +119,8 @@ type Step = readonly [BreakerMemory, Permit | undefined];
  *
  * @param options when it opens and how it recovers; see `BreakerOptions` for each default
  * @param runtime where time and chance come from
- * @param onChange told of each change of state once the new state stands, in order and before those who watch `state$`; what it throws is ignored
+ * @param onChange called at each change of state once the new state stands, in order and before those who watch
+ *   `state$`; what it throws is ignored
  * @throws RangeError for an option out of its range
  *
  * @example
@@ -131,7 +132,7 @@ export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = l
   return createBreakerReading(readAsCall, options, runtime, onChange);
 }
 
-/** The same, for who reads errors in another way. */
+/** `createBreaker` with a reader of errors as an argument: `spillway/mini` gives one without tables. */
 export function createBreakerReading(read: ErrorReader, options: BreakerOptions, runtime: Runtime, onChange?: BreakerChange): Breaker {
   return createOpenBreaker(read, options, runtime, onChange === undefined ? {} : { changed: onChange }).breaker;
 }
@@ -140,26 +141,26 @@ export function createBreakerReading(read: ErrorReader, options: BreakerOptions,
 export interface OpenBreaker {
   readonly breaker: Breaker;
   readonly settings: BreakerSettings;
-  /** All that it knows, as it was last told something. */
+  /** All that it knows since its last input. */
   readonly memory: BreakerMemory;
-  /** Tells it something; gives the permit where that asked for admission. */
+  /** Gives the breaker an input; returns the permit where that input asked for admission. */
   tell(input: BreakerInput): Permit | undefined;
-  /** What the end of an attempt is to be told as. */
+  /** The input that the end of an attempt becomes. */
   outcomeOf(given: Permit, startedAtMs: number, outcome: BreakerOutcome, error: unknown, atMs?: number): Extract<BreakerInput, { type: 'outcome' }>;
 }
 
-/** Who made a breaker, and hears of it. */
+/** Whoever made a breaker, and is called when it changes or is watched. */
 export interface BreakerKeeper {
   readonly changed?: BreakerChange;
   /** Somebody begins to watch `state$`; what it gives is called when they stop. */
   readonly watched?: () => () => void;
 }
 
-/** A breaker for who has to see and to replace what it knows: one that several processes share. */
+/** A breaker whose memory can be read and replaced, as one that several processes share needs it. */
 export function createOpenBreaker(read: ErrorReader, options: BreakerOptions, runtime: Runtime, keeper: BreakerKeeper = {}): OpenBreaker {
   const settings = breakerSettings(options);
   let step: Step = [initialBreaker(settings), undefined];
-  // The scan's own subscriber is told, and no Subject in front of it: that costs as much as the decision.
+  // Inputs go to the scan's own subscriber: a Subject in front of it would cost as much as the decision.
   let inputs: Subscriber<BreakerInput> | undefined;
   new Observable<BreakerInput>((subscriber) => void (inputs = subscriber))
     .pipe(scan((before: Step, input) => decideBreaker(before[0], input, settings), step))
@@ -176,7 +177,7 @@ export function createOpenBreaker(read: ErrorReader, options: BreakerOptions, ru
     try {
       keeper.changed?.(from, now.type);
     } catch {
-      // A listener's failure is its own.
+      // A listener that throws must not break the breaker.
     }
     changes$.next(now);
   };

@@ -1,7 +1,7 @@
 import type { BreakerOutcome, Permit } from '../../policy/breaker/reducer.ts';
 import type { GivenPermit } from './breaker.ts';
 
-/** What a permit tells its breaker. */
+/** The breaker's side of a permit: takes its end and its progress. */
 export interface PermitOwner {
   ended(given: Permit, startedAtMs: number, outcome: BreakerOutcome, error?: unknown, atMs?: number): void;
   progressed(given: Permit): void;
