@@ -2,13 +2,20 @@ import type { Classification } from './error-kind.ts';
 
 /** How long to wait before each retry, and when to stop (R-2.1). Units are milliseconds; `maxAttempts` counts the first. */
 export interface RetryPolicy {
+  /**
+   * How delays grow. `full_jitter` draws from 0 up to the exponential delay; `decorrelated` from `initialDelayMs` to
+   * three times the last one. Interactive: `exponential`; resilient: `full_jitter`.
+   */
   readonly strategy: 'exponential' | 'full_jitter' | 'decorrelated' | 'constant';
+  /** The delay before the first retry, before jitter. Interactive: 100; resilient: 200. */
   readonly initialDelayMs: number;
   /** The cap on a delay, before jitter. */
   readonly maxDelayMs: number;
+  /** What a delay grows by from one retry to the next, 1 to 1,000. Default 2 in both profiles. */
   readonly multiplier: number;
   /** Spread around an `exponential` or `constant` delay: 10 means 90 % to 110 %. */
   readonly jitterPercent: number;
+  /** Attempts in all, the first included: 1 to 1,000,000. Interactive: 5; resilient: 4. */
   readonly maxAttempts: number;
   /** No attempt starts this long after the first one did, or later. */
   readonly maxTotalTimeMs: number;
@@ -45,13 +52,17 @@ export interface BreakerOptions {
   readonly rampMs?: number;
   /** Successes slower than this count as failures for the rate, and as bad probes. Default `Infinity`: none. */
   readonly slowCallMs?: number;
+  /** The state that the breaker begins in. Default `closed`. */
   readonly initialState?: 'closed' | 'forced_open' | 'disabled';
 }
 
 /** Retries that a whole layer may make (R-2.6): at most `ratio` of the calls started in the window, plus `minPerSecond`. */
 export interface RetryBudgetOptions {
+  /** Retries allowed for each call started in the window, 0 to 1,000. Default 0.2, as Finagle and Linkerd have it. */
   readonly ratio?: number;
+  /** Retries allowed beside those, for each second of the window. Default 10, as Finagle and Linkerd have it. */
   readonly minPerSecond?: number;
+  /** How far back calls and retries are counted, 1 to 3,600,000 ms. Default 10,000. */
   readonly windowMs?: number;
 }
 
@@ -91,6 +102,7 @@ export interface ToolPolicy {
   readonly timeoutMs?: number;
   /** An attempt that makes no progress for this long times out. Off by default. */
   readonly idleTimeoutMs?: number;
+  /** How failed attempts are repeated. What is left out comes from the layer's profile. */
   readonly retry?: Partial<RetryPolicy>;
   /** `false`: no breaker. */
   readonly breaker?: BreakerOptions | false;
@@ -101,6 +113,7 @@ export interface ToolPolicy {
    * framework; by its method for one of REST.
    */
   readonly effects?: Effects;
+  /** Classes for statuses, codes or kinds that differ from the rules (R-1.4). Default: none. */
   readonly classification?: ClassificationOverrides;
   /** The resource checks the call's key, so that a repeated effect is refused there: uncertain failures may be retried. */
   readonly enforcesKey?: boolean;
@@ -108,6 +121,7 @@ export interface ToolPolicy {
   readonly cost?: number;
   /** Never retry an uncertain failure of a mutating tool, whatever else allows it, an `errorHandler` included. */
   readonly safetyCritical?: boolean;
+  /** How results are remembered under their keys; see `DedupePolicy` for each default. */
   readonly dedupe?: DedupePolicy;
   /** Per-tool staging of a rollout (R-11.2). By default the layer's own mode; the more cautious of both counts. */
   readonly mode?: Mode;

@@ -6,6 +6,7 @@ const BRAND = Symbol.for('spillway.ToolExecutionError');
 /** What this copy of the package has made: a brand can be worn by anyone, and a proxy of one of these is not one of them. */
 const MADE = new WeakSet<object>();
 
+/** What is known of a tool's failure beside its kind and message. */
 export interface ToolExecutionErrorOptions {
   /** The failing party's own code: `ECONNRESET`, `insufficient_quota`, `-32602`. */
   readonly code?: string | undefined;
@@ -21,6 +22,7 @@ export interface ToolExecutionErrorOptions {
   readonly classification?: Classification | undefined;
   /** The class was read from words alone: it decides about a retry, and proves nothing about the dependency (R-1.3). Default false. */
   readonly worded?: boolean | undefined;
+  /** What was thrown, as `Error` keeps it. */
   readonly cause?: unknown;
   /** Facts for the host's logs. Never shown to a model. */
   readonly details?: unknown;
@@ -44,16 +46,27 @@ const executedBy = (kind: ToolErrorKind): boolean => {
  * throw new ToolExecutionError('execution_error', 'Invalid airport code: XYZ', { status: 400 });
  */
 export class ToolExecutionError extends Error {
+  /** Always `ToolExecutionError`. */
   override readonly name: string = 'ToolExecutionError';
+  /** What went wrong, from the closed list. */
   readonly kind: ToolErrorKind;
+  /** The failing party's own code: `ECONNRESET`, `insufficient_quota`, `-32602`. */
   readonly code: string | undefined;
+  /** The HTTP status, when the failure was an answered request. */
   readonly status: number | undefined;
+  /** How long the server asked to wait, in milliseconds. Negative or `NaN` means: do not retry. */
   readonly retryAfterMs: number | undefined;
+  /** The tool may have taken effect. Default false. */
   readonly uncertain: boolean;
+  /** Whether the tool ran: what was given, else what the kind means. */
   readonly executed: boolean;
+  /** The class, where the failure itself told it at the entrance; else `classify` finds it. */
   readonly classification: Classification | undefined;
+  /** The class was read from words alone, which proves nothing about the dependency (R-1.3). Default false. */
   readonly worded: boolean;
+  /** Facts for the host's logs. Never shown to a model. */
   readonly details: unknown;
+  /** A text that a model is shown verbatim in place of the kind's description. */
   readonly safeMessage: string | undefined;
 
   constructor(kind: ToolErrorKind, message: string, options: ToolExecutionErrorOptions = {}) {

@@ -28,7 +28,7 @@ export interface HookedCall {
   readonly call: Omit<HookCall, 'toolName' | 'input' | 'effects' | 'turnId'>;
   readonly site: { readonly runtime: Runtime; readonly turnId?: string };
   readonly toolName: string;
-  /** Its hooks have had their say about an attempt. */
+  /** Its hooks were asked about an attempt. */
   hooked: boolean;
   emit(event: Omit<Extract<ToolEvent, { readonly type: 'hook' }>, 'seq' | 'atMs' | 'source' | 'callId' | 'toolName' | 'turnId' | 'nodeId' | 'late'>): void;
 }
@@ -132,7 +132,7 @@ export class HookRunner {
     );
   }
 
-  /** Tells how it ended. Nobody waits for it, and what it throws changes nothing. */
+  /** Calls `afterToolCall` with how it ended. Nobody waits for its answer, and what it throws changes nothing. */
   after(subject: HookSubject, attempt: number, end: HookEnd): void {
     const { afterToolCall } = this.#hooks;
     if (afterToolCall === undefined) return;
@@ -165,7 +165,7 @@ export class HookRunner {
     );
   }
 
-  /** The error of an answer that blocks, told in the trace. */
+  /** The error of an answer that blocks; its event goes to the trace. */
   #refusal(hook: HookName, call: HookedCall, attempt: number, answer: Answer): ToolExecutionError | undefined {
     if ('problem' in answer) return this.#failed(hook, call, attempt, answer);
     const reason = blockOf(answer.value);

@@ -30,7 +30,7 @@ export interface Layer {
   readonly hooks: HookRunner | undefined;
   readonly switches: Switches;
   readonly around: Around | undefined;
-  /** Whether anything of an input may be told. */
+  /** Whether events may hold parts of an input. */
   readonly captures: boolean;
   /** The calls that are running, for `close()`. */
   readonly running: RunningCalls;

@@ -2,7 +2,7 @@ import type { Observable } from 'rxjs';
 import type { TraceEvent } from '../contract/event.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { QuietSource, QuietStream } from '../operators/work/quiet-stream.ts';
-import { createDiscretion, type Discretion } from '../policy/redact/values.ts';
+import { redactorOf, type Redactor } from '../policy/redact/values.ts';
 import { liveRuntime } from '../runtime.ts';
 
 type Writable<E> = E extends TraceEvent ? Omit<E, 'seq' | 'atMs'> & { seq: number; atMs: number } : never;
@@ -10,7 +10,7 @@ type Writable<E> = E extends TraceEvent ? Omit<E, 'seq' | 'atMs'> & { seq: numbe
 export type Unstamped = Writable<TraceEvent>;
 export const STAMP = { seq: 0, atMs: 0 } as const;
 
-/** Where a layer tells what happens. */
+/** Where a layer publishes its events. */
 export interface Trace {
   readonly events$: Observable<TraceEvent>;
   /** Whether anyone listens: if not, events need not be made. */
@@ -18,39 +18,39 @@ export interface Trace {
   /** Events that a subscriber lost by throwing. */
   readonly dropped: number;
   /** Inputs, outputs and messages can hold secrets, which stay with the caller. */
-  readonly discretion: Discretion;
+  readonly redactor: Redactor;
   /** Whether the ids that the layer makes need no look: nothing was named that could be in them, and they are of the live runtime. */
   readonly trustsIds: boolean;
   /**
    * Numbers and times an event, gives all of it to `own`, and publishes what of it may be shown.
    * @param atMs now, from one who has just read the clock
-   * @param innocent whether it is known that all of it may be shown
+   * @param safe whether it is known that all of it may be shown
    */
-  publish(event: Unstamped, own?: (event: TraceEvent) => void, atMs?: number, innocent?: boolean): void;
+  publish(event: Unstamped, own?: (event: TraceEvent) => void, atMs?: number, safe?: boolean): void;
   close(): void;
 }
 
-export function createTrace(runtime: Runtime, discretion: Discretion = createDiscretion()): Trace {
-  return new LayerTrace(runtime, discretion);
+export function createTrace(runtime: Runtime, redactor: Redactor = redactorOf()): Trace {
+  return new LayerTrace(runtime, redactor);
 }
 
 /** A class: functions of its own for each layer would not be compiled into those that call them. */
 class LayerTrace implements Trace {
   readonly events$: Observable<TraceEvent>;
-  readonly discretion: Discretion;
+  readonly redactor: Redactor;
   readonly trustsIds: boolean;
   readonly #runtime: Runtime;
   readonly #source = new QuietSource<TraceEvent>();
   #dropped = 0;
   #seq = 0;
   #lastAtMs = 0;
-  readonly #untold: Array<{ readonly event: TraceEvent; readonly innocent: boolean }> = [];
-  #telling = false;
+  readonly #pending: Array<{ readonly event: TraceEvent; readonly safe: boolean }> = [];
+  #delivering = false;
 
-  constructor(runtime: Runtime, discretion: Discretion) {
+  constructor(runtime: Runtime, redactor: Redactor) {
     this.#runtime = runtime;
-    this.discretion = discretion;
-    this.trustsIds = discretion.trustsIds && runtime === liveRuntime;
+    this.redactor = redactor;
+    this.trustsIds = redactor.trustsIds && runtime === liveRuntime;
     this.events$ = new QuietStream<TraceEvent>((subscriber) => this.#source.add(subscriber), () => this.#dropped++);
   }
 
@@ -62,7 +62,7 @@ class LayerTrace implements Trace {
     return this.#dropped;
   }
 
-  publish(event: Unstamped, own?: (event: TraceEvent) => void, atMs: number = this.#runtime.now(), innocent = false): void {
+  publish(event: Unstamped, own?: (event: TraceEvent) => void, atMs: number = this.#runtime.now(), safe = false): void {
     event.seq = ++this.#seq;
     // Times do not go back, whoever read the clock first.
     if (atMs > this.#lastAtMs) this.#lastAtMs = atMs;
@@ -70,29 +70,29 @@ class LayerTrace implements Trace {
     // The union of the stamped events, member by member.
     const stamped = event as TraceEvent;
     if (!this.#source.observed) return own?.(stamped);
-    if (own !== undefined || this.#telling || this.#untold.length > 0) {
-      // Whoever has it first may do something to it: what needs no look is set apart before that.
-      this.#untold.push({ event: innocent && own !== undefined ? { ...stamped } : stamped, innocent });
+    if (own !== undefined || this.#delivering || this.#pending.length > 0) {
+      // The caller gets the event first and may change it, so an event that skips the redactor is copied before that.
+      this.#pending.push({ event: safe && own !== undefined ? { ...stamped } : stamped, safe });
       own?.(stamped);
-      return this.#tell();
+      return this.#deliver();
     }
-    // Nothing is before it and nobody hears it first: it makes no queue, unless a subscriber causes one.
-    this.#telling = true;
-    this.#source.next(innocent ? stamped : this.discretion.show(stamped));
-    this.#telling = false;
-    if (this.#untold.length > 0) this.#tell();
+    // No event waits before it and no caller gets it first, so it needs no queue unless a subscriber causes one.
+    this.#delivering = true;
+    this.#source.next(safe ? stamped : this.redactor.show(stamped));
+    this.#delivering = false;
+    if (this.#pending.length > 0) this.#deliver();
   }
 
   close(): void {
     this.#source.complete();
   }
 
-  #tell(): void {
-    if (this.#telling) return;
-    this.#telling = true;
-    // Grows while it is walked: what a subscriber causes by what it hears comes after it, for all of them.
-    for (const { event, innocent } of this.#untold) this.#source.next(innocent ? event : this.discretion.show(event));
-    this.#untold.length = 0;
-    this.#telling = false;
+  #deliver(): void {
+    if (this.#delivering) return;
+    this.#delivering = true;
+    // Grows while it is walked: an event that a subscriber causes comes after this one, for all subscribers.
+    for (const { event, safe } of this.#pending) this.#source.next(safe ? event : this.redactor.show(event));
+    this.#pending.length = 0;
+    this.#delivering = false;
   }
 }

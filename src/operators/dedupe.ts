@@ -11,6 +11,7 @@ import { liveRuntime } from '../runtime.ts';
 import { checkedStore } from './dedupe/checked-store.ts';
 import { idempotent, type IdempotentRun, type RunEnd } from './dedupe/idempotent.ts';
 
+/** How `dedupe` treats a key (R-9.4). Times are milliseconds. */
 export interface DedupeOptions {
   /** `enforced` (default): waits for the one that runs, refuses without the store. `bestEffort`: errors at once while another runs, runs without the store. */
   readonly mode?: 'enforced' | 'bestEffort';

@@ -5,6 +5,7 @@ import { latencyWindow } from '../policy/retry/latency.ts';
 import type { RetryBudget } from '../policy/retry/budget.ts';
 import { liveRuntime } from '../runtime.ts';
 
+/** When `hedge` starts another attempt. Times are milliseconds. */
 export interface HedgePolicy {
   /** When the second attempt starts. Without it: at the source's own quantile, once enough answers have been measured. */
   readonly delayMs?: number;

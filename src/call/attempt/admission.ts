@@ -26,7 +26,10 @@ export const breakerOf = (context: CallContext, guarded: GuardedTool): Breaker |
 export const permitAtOnce = (context: CallContext, breaker: Breaker | undefined, atMs: number): GivenPermit | undefined =>
   breaker === undefined ? undefined : permitOf(context, breaker, breaker.admit(atMs));
 
-/** The same of a breaker that may be shared with other processes, and answer later. A permit that comes when nobody waits any more is given back. */
+/**
+ * Asks a breaker that may be shared with other processes, and so may answer later. A permit that comes when nobody
+ * waits any more is given back.
+ */
 export const permit = (context: CallContext, breaker: Breaker | undefined, atMs: number): Observable<GivenPermit | undefined> => {
   const { sharedBreakers } = context.layer;
   if (sharedBreakers === undefined || breaker === undefined) return defer(() => of(permitAtOnce(context, breaker, atMs)));

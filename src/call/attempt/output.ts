@@ -7,7 +7,7 @@ import { startWork } from '../../operators/work/output.ts';
 import { AttemptContext } from './tool-context.ts';
 import type { ToolExecution } from './execution.ts';
 
-/** A tool's stream, whose teardown is its own affair: what it throws then costs the call nothing. */
+/** A tool's stream; what its teardown throws is dropped and does not fail the call. */
 const tornDownAlone = (stream: Observable<unknown>): Observable<unknown> =>
   new Observable((subscriber) => {
     const work = stream.subscribe({

@@ -10,15 +10,18 @@ import { advanceBreaker, breakerDueMs, decideBreaker, initialBreaker, type Break
 import { readAsCall } from '../../policy/recovery/classify.ts';
 import { liveRuntime } from '../../runtime.ts';
 import { QuietStream } from '../work/quiet-stream.ts';
+import { LivePermit, type PermitOwner } from './live-permit.ts';
 import { tellInOrder } from './telling.ts';
 
 /** What a breaker shows of itself. */
 export interface BreakerState {
+  /** The state's name. */
   readonly type: BreakerStateName;
   /** Failures in a row; kept while open. */
   readonly consecutiveFailures: number;
   /** Outcomes in the window, and how many of them failed. */
   readonly measured: number;
+  /** How many outcomes of the window failed. */
   readonly failures: number;
   /** While open: until it lets a probe through. */
   readonly retryAfterMs?: number;
@@ -27,8 +30,12 @@ export interface BreakerState {
 /** An admission: a permit that ends once, with the first of its verbs to be called, or a rejection. */
 export type Admission =
   | {
+      /** The call may be made; it holds a probe's place while the breaker is half-open. */
       readonly admitted: true;
-      /** @param atMs now, from one who has just read the runtime's clock */
+      /**
+       * Ends the permit: the dependency answered.
+       * @param atMs now, from one who has just read the runtime's clock
+       */
       success(atMs?: number): void;
       /** The error's `retryAfterMs` is a floor under the cooldown. */
       failure(error?: unknown): void;
@@ -44,19 +51,32 @@ export type Admission =
       /** It was given up before it ended. */
       release(): void;
     }
-  | { readonly admitted: false; readonly retryAfterMs: number };
+  | {
+      /** The call must not be made. */
+      readonly admitted: false;
+      /** How long until the breaker may admit one, in milliseconds. */
+      readonly retryAfterMs: number;
+    };
 
 /** An admission that was given. */
 export type GivenPermit = Extract<Admission, { admitted: true }>;
 
+/**
+ * A circuit breaker (R-3.1 to R-3.9), as `createBreaker` makes it. Give it to `circuitBreaker`, or ask `admit()` before
+ * each call and end what it gives.
+ */
 export interface Breaker {
   /** The state now, time that has passed without traffic included. */
   readonly state: BreakerState;
   /** The present state at once, then each change of `type` at its instant. Holds a timer only while it is watched. */
   readonly state$: Observable<BreakerState>;
-  /** What the breaker is told: folded with `reduceBreaker` from the start, it gives the breaker's states. */
+  /** Each input of the breaker: folded with `reduceBreaker` from the start, it gives the breaker's states. */
   readonly inputs$: Observable<BreakerInput>;
-  /** @param atMs now, from one who has just read the runtime's clock */
+  /**
+   * Asks for one call. Whoever is admitted must end the permit, or a probe's place stays taken until
+   * `halfOpenTimeoutMs`.
+   * @param atMs now, from one who has just read the runtime's clock
+   */
   admit(atMs?: number): Admission;
   /** Rejects everything until `reset`. */
   forceOpen(): void;
@@ -66,7 +86,7 @@ export interface Breaker {
   disable(): void;
 }
 
-/** Hears of a breaker's change of state. */
+/** Called after each change of a breaker's state, once the new state stands. What it throws is ignored. */
 export type BreakerChange = (from: BreakerStateName, to: BreakerStateName) => void;
 
 const show = (memory: BreakerMemory, settings: BreakerSettings, atMs: number): BreakerState => {
@@ -80,56 +100,6 @@ const show = (memory: BreakerMemory, settings: BreakerSettings, atMs: number): B
     ...(now.type === 'open' ? { retryAfterMs: breakerDueMs(now, settings) - atMs } : {}),
   };
 };
-
-interface PermitOwner {
-  ended(given: Permit, startedAtMs: number, outcome: BreakerOutcome, error?: unknown, atMs?: number): void;
-  progressed(given: Permit): void;
-}
-
-/** Ends once. A class: five functions for each call would cost more than its two decisions. */
-class LivePermit implements GivenPermit {
-  readonly admitted = true;
-  readonly #given: Permit;
-  readonly #startedAtMs: number;
-  readonly #owner: PermitOwner;
-  #ended = false;
-
-  constructor(given: Permit, startedAtMs: number, owner: PermitOwner) {
-    this.#given = given;
-    this.#startedAtMs = startedAtMs;
-    this.#owner = owner;
-  }
-
-  success(atMs?: number): void {
-    this.#settle('success', undefined, atMs);
-  }
-
-  failure(error?: unknown): void {
-    this.#settle('failure', error);
-  }
-
-  answered(): void {
-    this.#settle('answered');
-  }
-
-  ignore(error?: unknown): void {
-    this.#settle('ignored', error);
-  }
-
-  progress(): void {
-    if (!this.#ended && this.#given.probeEpoch !== undefined) this.#owner.progressed(this.#given);
-  }
-
-  release(): void {
-    this.#settle('ignored');
-  }
-
-  #settle(outcome: BreakerOutcome, error?: unknown, atMs?: number): void {
-    if (this.#ended) return;
-    this.#ended = true;
-    this.#owner.ended(this.#given, this.#startedAtMs, outcome, error, atMs);
-  }
-}
 
 /** The errors of refusals, each with the breaker that refused. */
 const refusals = new WeakMap<object, Breaker>();
@@ -149,7 +119,8 @@ type Step = readonly [BreakerMemory, Permit | undefined];
  *
  * @param options when it opens and how it recovers; see `BreakerOptions` for each default
  * @param runtime where time and chance come from
- * @param onChange told of each change of state once the new state stands, in order and before those who watch `state$`; what it throws is ignored
+ * @param onChange called at each change of state once the new state stands, in order and before those who watch
+ *   `state$`; what it throws is ignored
  * @throws RangeError for an option out of its range
  *
  * @example
@@ -161,7 +132,7 @@ export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = l
   return createBreakerReading(readAsCall, options, runtime, onChange);
 }
 
-/** The same, for who reads errors in another way. */
+/** `createBreaker` with a reader of errors as an argument: `spillway/mini` gives one without tables. */
 export function createBreakerReading(read: ErrorReader, options: BreakerOptions, runtime: Runtime, onChange?: BreakerChange): Breaker {
   return createOpenBreaker(read, options, runtime, onChange === undefined ? {} : { changed: onChange }).breaker;
 }
@@ -170,26 +141,26 @@ export function createBreakerReading(read: ErrorReader, options: BreakerOptions,
 export interface OpenBreaker {
   readonly breaker: Breaker;
   readonly settings: BreakerSettings;
-  /** All that it knows, as it was last told something. */
+  /** All that it knows since its last input. */
   readonly memory: BreakerMemory;
-  /** Tells it something; gives the permit where that asked for admission. */
+  /** Gives the breaker an input; returns the permit where that input asked for admission. */
   tell(input: BreakerInput): Permit | undefined;
-  /** What the end of an attempt is to be told as. */
+  /** The input that the end of an attempt becomes. */
   outcomeOf(given: Permit, startedAtMs: number, outcome: BreakerOutcome, error: unknown, atMs?: number): Extract<BreakerInput, { type: 'outcome' }>;
 }
 
-/** Who made a breaker, and hears of it. */
+/** Whoever made a breaker, and is called when it changes or is watched. */
 export interface BreakerKeeper {
   readonly changed?: BreakerChange;
   /** Somebody begins to watch `state$`; what it gives is called when they stop. */
   readonly watched?: () => () => void;
 }
 
-/** A breaker for who has to see and to replace what it knows: one that several processes share. */
+/** A breaker whose memory can be read and replaced, as one that several processes share needs it. */
 export function createOpenBreaker(read: ErrorReader, options: BreakerOptions, runtime: Runtime, keeper: BreakerKeeper = {}): OpenBreaker {
   const settings = breakerSettings(options);
   let step: Step = [initialBreaker(settings), undefined];
-  // The scan's own subscriber is told, and no Subject in front of it: that costs as much as the decision.
+  // Inputs go to the scan's own subscriber: a Subject in front of it would cost as much as the decision.
   let inputs: Subscriber<BreakerInput> | undefined;
   new Observable<BreakerInput>((subscriber) => void (inputs = subscriber))
     .pipe(scan((before: Step, input) => decideBreaker(before[0], input, settings), step))
@@ -206,7 +177,7 @@ export function createOpenBreaker(read: ErrorReader, options: BreakerOptions, ru
     try {
       keeper.changed?.(from, now.type);
     } catch {
-      // A listener's failure is its own.
+      // A listener that throws must not break the breaker.
     }
     changes$.next(now);
   };

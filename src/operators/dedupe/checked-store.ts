@@ -4,7 +4,7 @@ import { ToolExecutionError } from '../../contract/tool-error.ts';
 import { ANSWER_PROBLEMS, recordProblem } from '../../policy/key/store-answer.ts';
 import { isPromiseLike } from '../work/output.ts';
 
-/** The code of an answer that is none: the store itself is at fault, and asking again does not help. */
+/** The code of an answer that cannot be used: the store itself is at fault, and asking again does not help. */
 export const BAD_ANSWER = 'bad_answer';
 
 const rubbish = (method: string, problem: string): ToolExecutionError =>
@@ -39,7 +39,10 @@ async function* checkedList(method: 'byTool' | 'bySession', records: AsyncIterab
   }
 }
 
-/** A hint that fails is none, and who waits asks from time to time all the same; one that is no stream is told as what it is. */
+/**
+ * A `changes` stream that fails counts as silent, since waiters also ask from time to time; a value that is no stream
+ * is an error.
+ */
 const checkedChanges = (ask: () => Observable<unknown> | undefined): Observable<unknown> =>
   new Observable((subscriber) => {
     let changes: unknown = EMPTY;

@@ -25,9 +25,12 @@ export interface IdempotentRun<T> {
   replay(reading: DedupeReading, matchedOn: 'inflight' | 'completed'): Observable<T>;
   /** What is remembered of a run; `undefined` where nothing ran, so that the key is free again. */
   outcome(values: readonly T[], end: RunEnd): DedupeOutcome | undefined;
-  /** What is told of values that are held back until they are recorded. Without it values pass as they come. */
+  /** What is emitted of values that are held back until they are recorded. Without it values pass as they come. */
   recorded?(values: readonly T[], recording: RunRecord): Observable<T>;
-  /** What is told instead when the lease was lost while it ran, once the work has stopped; `undefined` when it goes on unprotected. */
+  /**
+   * What is emitted instead when the lease was lost while the work ran, once that has stopped; `undefined` when it goes
+   * on unprotected.
+   */
   lost(error: ToolExecutionError | undefined): Observable<T> | undefined;
   /** Its subscriber has left while others of this process wait: whether it goes on for them, until `stop` is called. Default: it does. */
   outlives?(stop: () => void): boolean;
@@ -79,7 +82,7 @@ const underLease = <T>(run: IdempotentRun<T>, source: Observable<T>, lease: Leas
   return outliving(run, lease, values, replaced$.pipe(startWith(recorded$), switchAll()));
 };
 
-/** Its end is told once it is recorded, or it is known that it cannot be. */
+/** Completes or errors once the outcome is recorded, or it is known that it cannot be. */
 const ended = <T>(
   run: IdempotentRun<T>,
   lease: Lease | undefined,

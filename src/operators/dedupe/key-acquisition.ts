@@ -19,7 +19,7 @@ export interface KeyTerms extends LeaseTerms {
   readonly neverTwice: boolean;
 }
 
-/** Hears how a key stands while it is asked for, and while it is held. */
+/** Called at each step of a key, while it is asked for and while it is held. */
 export type TellKeyStep = (
   step: DedupeStep,
   about?: { readonly leaderCallId?: string; readonly fence?: number; readonly ageMs?: number; readonly message?: string },

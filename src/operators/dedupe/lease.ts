@@ -22,7 +22,10 @@ export interface LeaseTerms {
   readonly runtime: Runtime;
   readonly leaseMs: number;
   readonly storeTimeoutMs: number;
-  /** Called when the end of a lease is told to the store; what it gives is called once the store has answered, or will not. */
+  /**
+   * Called when the end of a lease is written to the store; what it returns is called once the store has answered, or
+   * will not.
+   */
   readonly telling?: () => () => void;
 }
 
@@ -59,7 +62,7 @@ export class Lease {
   /** Set while an outcome is recorded: it is renewed until then at the latest. */
   #recordUntilMs: number | undefined;
   #waiters = 0;
-  /** Told when the last one who waited has gone. */
+  /** Emits when the last waiter has unsubscribed. */
   #unwaited: (() => void) | undefined;
   #ended: (() => void) | undefined;
 
@@ -84,7 +87,10 @@ export class Lease {
     return !this.#over && this.#recordUntilMs === undefined;
   }
 
-  /** Whether it still holds by this machine's clock; if not, that is told as a loss, since a process that slept may not know yet. */
+  /**
+   * Whether it still holds by this machine's clock. If not, it is marked as lost, since a process that slept may not
+   * know yet.
+   */
   holds(): boolean {
     if (!this.valid) this.#lose(undefined);
     return this.valid;
@@ -136,7 +142,7 @@ export class Lease {
     this.#schedule();
   });
 
-  /** Told when the claim is over, however it ends. */
+  /** Emits when the claim is over, however it ends. */
   onEnd(ended: () => void): void {
     this.#ended = ended;
   }
@@ -172,8 +178,9 @@ export class Lease {
   }
 
   /**
-   * Nothing ran under it: the key is free again, or, where it was taken over, as it was: with a lease that has passed, since what ran before may
-   * have taken effect. Not waited for; if the store does not hear of it, the lease runs out.
+   * Nothing ran under it, so that the key is free again, or, where it was taken over, as it was: with a lease that has
+   * passed, since what ran before may have taken effect. Not waited for; if the store does not hear of it, the lease
+   * runs out.
    */
   release(): void {
     this.stop();
@@ -206,7 +213,7 @@ export class Lease {
     const leftMs = this.#validUntilMs - sentAtMs;
     if (leftMs <= 0) return this.#lose(this.#unanswered);
     if (this.#recordUntilMs !== undefined && sentAtMs >= this.#recordUntilMs) return;
-    // Also when this one gets no answer: a later one may, and an answer that comes late counts as long as the lease does.
+    // Goes on when this renewal gets no answer: a later one may, and a late answer counts while the lease holds.
     this.#askedAtMs = sentAtMs;
     this.#schedule();
     const answered = (renewed: boolean): void => this.#renewed(renewed, sentAtMs);
@@ -237,7 +244,10 @@ export class Lease {
     this.#schedule(this.#terms.leaseMs / RETRIES_PER_LEASE);
   }
 
-  /** While an outcome is recorded nobody is told: the record may be refused a renewal since it has its outcome, and the write says what became of that. */
+  /**
+   * Reports a loss, except while an outcome is written: the store may refuse a renewal because the record has its
+   * outcome by then, and the write says what became of that.
+   */
   #lose(error: ToolExecutionError | undefined): void {
     const watcher = this.#watcher;
     this.#watcher = undefined;

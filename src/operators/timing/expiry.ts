@@ -123,7 +123,10 @@ export class ExpiryQueue {
     this.#arming = false;
   }
 
-  /** Most calls of quick tools end in the turn of the event loop that they began in: one look at its end serves them all, and sets no timer. */
+  /**
+   * Sets the timer once this turn of the event loop is over, for what is left by then: most calls of quick tools end in
+   * the turn that they began in, and need none.
+   */
   #armSoon(): void {
     if (this.#runtime.soon === undefined) return this.#arm();
     this.#arming = true;

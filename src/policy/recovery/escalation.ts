@@ -10,6 +10,7 @@ export type EscalationChoice = 'try_again_later' | 'change_the_input' | 'use_an_
 export interface Escalation {
   /** One sentence. */
   readonly message: string;
+  /** What is open to the person, likeliest first. */
   readonly choices: readonly EscalationChoice[];
 }
 

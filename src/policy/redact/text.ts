@@ -11,8 +11,8 @@ const SCANNED_MAX = 2 * TEXT_MAX;
 const READ_MAX = 4 * SCANNED_MAX;
 
 /** Texts remembered to hold no secret, and how long they may be. */
-const INNOCENT_MAX = 2000;
-const INNOCENT_LENGTH_MAX = 128;
+const SAFE_MAX = 2000;
+const SAFE_LENGTH_MAX = 128;
 
 /** Every text that any pattern below can match has one of these: most texts have none, and cost one look. */
 const SUSPECT =
@@ -114,17 +114,17 @@ const withoutKnown = (text: string, known: RegExp): string => {
 export function textRedactor(secrets: readonly string[] = []): (text: string) => string {
   const known = literal(secrets);
   // Types, names and ids come again with each event: the look at them is the dear part.
-  const innocent = new Set<string>();
+  const safe = new Set<string>();
   return (text) => {
-    if (text.length <= INNOCENT_LENGTH_MAX && innocent.has(text)) return text;
+    if (text.length <= SAFE_LENGTH_MAX && safe.has(text)) return text;
     if (known === undefined && HEX.test(text)) return text;
     const seen = visible(text.length > READ_MAX ? text.slice(0, READ_MAX) : text);
     const scanned = seen.length > SCANNED_MAX ? seen.slice(0, SCANNED_MAX) : seen;
     let clean = known === undefined ? scanned : withoutKnown(scanned, known);
     if (SUSPECT.test(clean)) for (const [pattern, replace] of RULES) clean = clean.replace(pattern, replace);
-    if (clean === text && text.length <= INNOCENT_LENGTH_MAX) {
-      if (innocent.size >= INNOCENT_MAX) innocent.clear();
-      innocent.add(text);
+    if (clean === text && text.length <= SAFE_LENGTH_MAX) {
+      if (safe.size >= SAFE_MAX) safe.clear();
+      safe.add(text);
     }
     if (text.length > READ_MAX) return `${clean.slice(0, Math.min(TEXT_MAX, Math.max(0, scanned.length - TEXT_MAX)))}…`;
     return seen.length > TEXT_MAX ? `${clean.slice(0, TEXT_MAX)}…` : clean;

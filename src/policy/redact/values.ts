@@ -17,7 +17,9 @@ export interface RedactOptions {
 
 /** The parts of a tool's input and output that events may show, as dotted paths: `'from'`, `'passengers.0.age'`. */
 export interface Capture {
+  /** Paths into the input. Default: none. */
   readonly input?: readonly string[];
+  /** Paths into the output. Default: none. */
   readonly output?: readonly string[];
 }
 
@@ -85,11 +87,11 @@ const progressOf = (report: Progress): Progress => {
  * spillway.call({ toolName: 'flight_search' }).pipe(map(redact)).subscribe((event) => log.push(event));
  */
 export function createRedactor(redact: RedactOptions = {}, capture: CaptureOptions = {}): (event: TraceEvent) => TraceEvent {
-  return createDiscretion(redact, capture).show;
+  return redactorOf(redact, capture).show;
 }
 
 /** What may be shown of events, also for one who makes them and knows what is in them. */
-export interface Discretion {
+export interface Redactor {
   /** What `createRedactor` makes. */
   readonly show: (event: TraceEvent) => TraceEvent;
   /** Whether nothing in a random id can be a secret: the host named none, and has no say about texts. */
@@ -97,14 +99,14 @@ export interface Discretion {
   /** A text without secrets; a name, before it is put into words. */
   readonly text: (given: string) => string;
   /** Whether an id or a name may stand in an event as it is. */
-  innocent(name: string): boolean;
+  isSafe(name: string): boolean;
 }
 
 /** The fields of such ids and names, and the word of ours that a host may have named. */
 const ASKED = ['callId', 'toolName', 'turnId', 'nodeId', 'requestId', 'status', 'toolCallId', 'correlationId', 'fromHook', 'session', 'tenant', 'traceparent'];
 
 /** As `createRedactor`. */
-export function createDiscretion(redact: RedactOptions = {}, capture: CaptureOptions = {}): Discretion {
+export function redactorOf(redact: RedactOptions = {}, capture: CaptureOptions = {}): Redactor {
   checked(redact, capture);
   const { secrets, keys = [], also } = redact;
   const ownNames = keys.map(normal);
@@ -209,15 +211,15 @@ export function createDiscretion(redact: RedactOptions = {}, capture: CaptureOpt
   };
   const asksInVain = ASKED.some(isSecret);
   /** What was asked about last: one call's events have the same names. */
-  let lastInnocent: string | undefined;
+  let lastSafe: string | undefined;
   return {
     show: shown,
     text,
     trustsIds: also === undefined && (secrets ?? []).length === 0,
-    innocent: (name) => {
-      if (name === lastInnocent) return true;
+    isSafe: (name) => {
+      if (name === lastSafe) return true;
       if (asksInVain || text(name) !== name) return false;
-      lastInnocent = name;
+      lastSafe = name;
       return true;
     },
   };
