@@ -43,6 +43,8 @@ export class Lease {
   readonly tookOver: boolean;
   #validUntilMs: number;
   #watcher: Subscriber<ToolExecutionError | undefined> | undefined;
+  /** Why it was lost before anyone watched, if it was. */
+  #missed: { readonly error: ToolExecutionError | undefined } | undefined;
   #timer: Expiry | undefined;
   /** Renewals that were asked for and not answered yet. */
   readonly #asking = new Subscription();
@@ -124,10 +126,11 @@ export class Lease {
   }
 
   /**
-   * Keeps it renewed while it is subscribed to. Emits once when that fails: an error when the store did not answer in time, `undefined` when another may
-   * hold the key. Completes when the work is over.
+   * Keeps it renewed from when it is subscribed to until the work is over, and completes then. Emits once when that fails, also where it had failed
+   * before: an error when the store did not answer in time, `undefined` when another may hold the key.
    */
   readonly lost$: Observable<ToolExecutionError | undefined> = new Observable((subscriber) => {
+    if (this.#missed !== undefined) subscriber.next(this.#missed.error);
     if (!this.isHeld) return subscriber.complete();
     this.#watcher = subscriber;
     this.#schedule();
@@ -238,6 +241,7 @@ export class Lease {
   #lose(error: ToolExecutionError | undefined): void {
     const watcher = this.#watcher;
     this.#watcher = undefined;
+    if (watcher === undefined && this.isHeld) this.#missed = { error };
     this.stop();
     watcher?.next(error);
     watcher?.complete();
