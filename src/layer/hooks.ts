@@ -8,6 +8,7 @@ import { read } from '../errors/structure.ts';
 import { toToolExecutionError } from '../errors/tool.ts';
 import { expiry } from '../operators/timing/expiry.ts';
 import { isPromiseLike } from '../operators/work/output.ts';
+import { tornDownAlone } from '../operators/work/torn-down-alone.ts';
 import { WHILE_BLOCKED } from '../policy/advice.ts';
 import { checkKeys, checkNumber, positiveDuration } from '../policy/check.ts';
 import type { GuardedTool } from './registry.ts';
@@ -154,7 +155,7 @@ export class HookRunner {
   }
 
   #later(hook: HookName, runtime: Runtime, answer$: Observable<unknown>): Observable<Answer> {
-    const answered$ = answer$.pipe(take(1), materialize());
+    const answered$ = answer$.pipe(tornDownAlone, take(1), materialize());
     return merge(answered$, expiry(this.#timeoutMs, runtime)).pipe(
       take(1),
       map((first) => {
