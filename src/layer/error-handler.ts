@@ -4,6 +4,7 @@ import type { Runtime } from '../contract/runtime.ts';
 import { expiry } from '../operators/timing/expiry.ts';
 import { isPromiseLike } from '../operators/work/output.ts';
 import { QuietStream } from '../operators/work/quiet-stream.ts';
+import { tornDownAlone } from '../operators/work/torn-down-alone.ts';
 import { checkNumber, positiveDuration } from '../policy/check.ts';
 import type { Experience } from '../policy/recovery/experience.ts';
 import { objection, type Objection } from '../policy/recovery/objection.ts';
@@ -84,7 +85,7 @@ export function createRecovery(options: ErrorHandlerOptions, runtime: Runtime): 
     return { ...decision, code: decision.code ?? 'guidance', reason: decision.reason ?? '' };
   };
   const later = (renewed: () => FailureNotification, answer$: Observable<RecoveryDecision>, timer: Runtime): Observable<RecoveryDecision> => {
-    const answered$ = answer$.pipe(take(1), materialize());
+    const answered$ = answer$.pipe(tornDownAlone, take(1), materialize());
     return merge(answered$, expiry(errorHandlerTimeoutMs, timer).pipe(map(() => undefined))).pipe(
       take(1),
       map((answer) => {

@@ -4,10 +4,10 @@ import type { HookName, ToolEvent } from '../contract/event.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import type { ToolResultEnvelope } from '../contract/envelope.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
-import { read } from '../errors/structure.ts';
 import { toToolExecutionError } from '../errors/tool.ts';
 import { expiry } from '../operators/timing/expiry.ts';
 import { isPromiseLike } from '../operators/work/output.ts';
+import { tornDownAlone } from '../operators/work/torn-down-alone.ts';
 import { WHILE_BLOCKED } from '../policy/advice.ts';
 import { checkKeys, checkNumber, positiveDuration } from '../policy/check.ts';
 import type { GuardedTool } from './registry.ts';
@@ -79,16 +79,19 @@ const blockOf = (value: unknown): string | undefined => {
   }
 };
 
-/** What of an answer of `prepareCall` changes the call. */
-const preparationOf = (value: unknown): Preparation => {
-  const key = read(value, 'idempotencyKey');
-  return {
-    ...(typeof value === 'object' && value !== null && 'input' in value ? { input: read(value, 'input') } : {}),
-    ...(key === undefined ? {} : { idempotencyKey: key as string }),
-  };
-};
-
 const isKey = (key: unknown): boolean => key === undefined || (typeof key === 'string' && key !== '' && key.length <= 512);
+
+/** What of an answer of `prepareCall` changes the call; a problem where that cannot be read, since the call must not go on without it. */
+const preparationOf = (value: unknown): Preparation | Problem => {
+  if (typeof value !== 'object' || value === null) return {};
+  try {
+    const { idempotencyKey } = value as Preparation;
+    if (!isKey(idempotencyKey)) return NO_KEY;
+    return { ...('input' in value ? { input: value.input } : {}), ...(idempotencyKey === undefined ? {} : { idempotencyKey }) };
+  } catch (error) {
+    return { problem: 'failed', message: `the answer of prepareCall cannot be read: ${toToolExecutionError(error).message}` };
+  }
+};
 
 /** The host's hooks, asked with a limit, and failing closed (R-11.1). */
 export class HookRunner {
@@ -113,7 +116,7 @@ export class HookRunner {
         const refusal = this.#refusal('prepareCall', context, 0, answer);
         if (refusal !== undefined) return refusal;
         const preparation = preparationOf('value' in answer ? answer.value : undefined);
-        if (!isKey(preparation.idempotencyKey)) return this.#failed('prepareCall', context, 0, NO_KEY);
+        if ('problem' in preparation) return this.#failed('prepareCall', context, 0, preparation);
         if (Object.keys(preparation).length > 0) context.emit({ type: 'hook', hook: 'prepareCall', outcome: 'changed', attempt: 0 });
         return preparation;
       }),
@@ -154,7 +157,7 @@ export class HookRunner {
   }
 
   #later(hook: HookName, runtime: Runtime, answer$: Observable<unknown>): Observable<Answer> {
-    const answered$ = answer$.pipe(take(1), materialize());
+    const answered$ = answer$.pipe(tornDownAlone, take(1), materialize());
     return merge(answered$, expiry(this.#timeoutMs, runtime)).pipe(
       take(1),
       map((first) => {

@@ -3,6 +3,7 @@ import type { Awaitable, DedupeRecord, DedupeStore } from '../../contract/store.
 import { ToolExecutionError } from '../../contract/tool-error.ts';
 import { ANSWER_PROBLEMS, recordProblem } from '../../policy/key/store-answer.ts';
 import { isPromiseLike } from '../work/output.ts';
+import { tornDownAlone } from '../work/torn-down-alone.ts';
 
 /** The code of an answer that cannot be used: the store itself is at fault, and asking again does not help. */
 export const BAD_ANSWER = 'bad_answer';
@@ -44,7 +45,7 @@ async function* checkedList(method: 'byTool' | 'bySession', records: AsyncIterab
  * is an error.
  */
 const checkedChanges = (ask: () => Observable<unknown> | undefined): Observable<unknown> =>
-  new Observable((subscriber) => {
+  new Observable<unknown>((subscriber) => {
     let changes: unknown = EMPTY;
     try {
       changes = ask();
@@ -53,7 +54,7 @@ const checkedChanges = (ask: () => Observable<unknown> | undefined): Observable<
     }
     if (!isObservable(changes)) return subscriber.error(rubbish('changes', `the answer is ${changes === null ? 'null' : `of type ${typeof changes}`}, not an Observable`));
     return changes.subscribe({ next: (value) => subscriber.next(value), error: () => undefined });
-  });
+  }).pipe(tornDownAlone);
 
 const METHODS: ReadonlyArray<keyof DedupeStore> = ['get', 'setIfNotExists', 'compareAndSet', 'renew', 'delete', 'byTool', 'bySession', 'sweep'];
 

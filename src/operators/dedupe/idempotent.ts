@@ -117,8 +117,12 @@ const outliving = <T>(run: IdempotentRun<T>, lease: Lease, values: readonly T[],
     const work = new Subscription();
     let isAlone = false;
     const stop = (): void => {
-      work.unsubscribe();
-      if (lease.isHeld) recording(run, lease, values, { kind: 'left' }).subscribe();
+      try {
+        work.unsubscribe();
+      } finally {
+        // Also where its teardown throws: the key would be kept for as long as this process lives.
+        if (lease.isHeld) recording(run, lease, values, { kind: 'left' }).subscribe();
+      }
     };
     subscriber.add(() => {
       isAlone = lease.isHeld && lease.waitedFor && (run.outlives?.(stop) ?? true);

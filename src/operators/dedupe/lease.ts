@@ -132,8 +132,8 @@ export class Lease {
   }
 
   /**
-   * Keeps it renewed while it is subscribed to. Emits once when that fails: an error when the store did not answer in time, `undefined` when another may
-   * hold the key. Completes when the work is over.
+   * Keeps it renewed from when it is subscribed to until the work is over, and completes then. Emits once when that fails, also where it had failed
+   * before: an error when the store did not answer in time, `undefined` when another may hold the key.
    */
   readonly lost$: Observable<ToolExecutionError | undefined> = new Observable((subscriber) => {
     if (this.#missed !== undefined) subscriber.next(this.#missed.error);
