@@ -1,4 +1,4 @@
-import { AsyncSubject, Observable, Subscription, defer, finalize, map, merge, noop, take, type Subscriber } from 'rxjs';
+import { AsyncSubject, Observable, Subscription, defer, map, noop, takeUntil, type Subscriber } from 'rxjs';
 import type { Runtime } from '../../contract/runtime.ts';
 import type { Awaitable, DedupeOutcome, DedupeRecord, DedupeStore } from '../../contract/store.ts';
 import { ToolExecutionError } from '../../contract/tool-error.ts';
@@ -135,12 +135,14 @@ export class Lease {
    * Keeps it renewed from when it is subscribed to until the work is over, and completes then. Emits once when that fails, also where it had failed
    * before: an error when the store did not answer in time, `undefined` when another may hold the key.
    */
-  readonly lost$: Observable<ToolExecutionError | undefined> = new Observable((subscriber) => {
-    if (this.#missed !== undefined) subscriber.next(this.#missed.error);
-    if (!this.isHeld) return subscriber.complete();
-    this.#watcher = subscriber;
-    this.#schedule();
-  });
+  get lost$(): Observable<ToolExecutionError | undefined> {
+    return new Observable((subscriber) => {
+      if (this.#missed !== undefined) subscriber.next(this.#missed.error);
+      if (!this.isHeld) return subscriber.complete();
+      this.#watcher = subscriber;
+      this.#schedule();
+    });
+  }
 
   /** Emits when the claim is over, however it ends. */
   onEnd(ended: () => void): void {
@@ -162,17 +164,22 @@ export class Lease {
   settled(outcome: DedupeOutcome): Observable<Recorded> {
     return defer(() => {
       this.#finish();
-      const { runtime, leaseMs, storeTimeoutMs, telling } = this.#terms;
+      const { runtime, leaseMs, storeTimeoutMs, telling = () => noop } = this.#terms;
       this.#recordUntilMs = runtime.now() + Math.max(leaseMs, storeTimeoutMs);
-      const written$ = new AsyncSubject<Recorded>();
       const told$ = new AsyncSubject<Recorded>();
-      written$.subscribe(() => this.stop());
-      merge(written$, expiry(storeTimeoutMs, runtime).pipe(map(() => UNRECORDED)))
-        .pipe(take(1), finalize(telling?.() ?? noop))
-        .subscribe(told$);
-      outcomeWritten(this.claimed, outcome, this.#terms, () => this.valid).subscribe(written$);
+      told$.subscribe({ complete: telling() });
+      const tell = (recorded: Recorded): void => {
+        told$.next(recorded);
+        told$.complete();
+      };
+      outcomeWritten(this.claimed, outcome, this.#terms, () => this.valid).subscribe((recorded) => {
+        this.stop();
+        tell(recorded);
+      });
+      if (this.#over) return told$;
+      expiry(storeTimeoutMs, runtime).pipe(takeUntil(told$)).subscribe(() => tell(UNRECORDED));
       // Work that ended at once was not watched.
-      if (!this.#over && this.#timer === undefined) this.#schedule();
+      if (this.#timer === undefined) this.#schedule();
       return told$;
     });
   }
