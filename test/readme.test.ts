@@ -177,10 +177,10 @@ function writeRunnable(folder: string, origin: string): Array<{ readonly fence: 
 }
 
 /** Runs a snippet in the root of the repository, where the reader's project would be. */
-async function runSnippet(path: string): Promise<{ readonly status: number; readonly stderr: string }> {
-  const child = spawn(process.execPath, [path], { cwd: root, stdio: ['ignore', 'ignore', 'pipe'], timeout: 120_000 });
-  const [stderr, [status]] = await Promise.all([text(child.stderr), once(child, 'close') as Promise<[number]>]);
-  return { status, stderr: stderr.replaceAll(/^.*(?:Warning|--trace-).*\n/gm, '') };
+async function runSnippet(path: string): Promise<{ readonly status: number; readonly stdout: string; readonly stderr: string }> {
+  const child = spawn(process.execPath, [path], { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], timeout: 120_000 });
+  const [stdout, stderr, [status]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close') as Promise<[number]>]);
+  return { status, stdout, stderr: stderr.replaceAll(/^.*(?:Warning|--trace-).*\n/gm, '') };
 }
 
 it('the snippets of all pages run as printed, but for those that need a model or a file of the reader', { timeout: 300_000 }, async () => {
@@ -191,8 +191,11 @@ it('the snippets of all pages run as printed, but for those that need a model or
     const runnable = writeRunnable(folder, `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
     for (const { fence, path } of runnable) {
       const { file, line, code } = fence;
-      const { status, stderr } = await runSnippet(path);
-      expect({ file, line, status, stderr }, code).toEqual({ file, line, status: 0, stderr: '' });
+      const { status, stdout, stderr } = await runSnippet(path);
+      // Those above that it goes on from run again.
+      const logs = fences.some((other) => other.file === file && other.line <= line && other.code.includes('console.log'));
+      const printed = logs ? '' : stdout;
+      expect({ file, line, status, printed, stderr }, code).toEqual({ file, line, status: 0, printed: '', stderr: '' });
     }
     const left = fences.filter((fence) => runnable.every((other) => other.fence !== fence));
     expect(left.map(({ file }) => file), 'let it run: with a model of spillway/agent/scripted, or a server of its own').toEqual(['src/agent/README.md', 'src/providers/README.md']);
@@ -228,6 +231,21 @@ it('the README’s picture is of the nodes of the bundled plan', () => {
   const [, picture = ''] = /^```text\n([\s\S]*?)^```$/m.exec(readPage('README.md')) ?? [];
   const nodes = matches(readPage('src/cli/demo/plan.yaml'), /^ {4,6}- \{? ?id: (\w+)/gm).slice(-9);
   expect(picture.split('\n').flatMap((row) => /^([a-z]+) .* ┊ |^([a-z]+) .*!/.exec(row)?.slice(1).find(Boolean) ?? [])).toEqual(nodes);
+});
+
+it('the drawing of the house has every folder of src', () => {
+  const [, drawing = ''] = /^```text\n([\s\S]*?)^```$/m.exec(readPage('src/README.md')) ?? [];
+  const folders = readdirSync(join(root, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  expect(folders.length).toBeGreaterThan(10);
+  expect(folders.map(({ name }) => `${name}/`).filter((name) => !drawing.includes(name))).toEqual([]);
+});
+
+it('the marble diagrams of the pages are those of docstrings, which the tests run', () => {
+  const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'));
+  const comments = sources.map((path) => readPage(join('src', path)).replaceAll(/^ {0,4}\* ?/gm, '')).join('\n');
+  const diagrams = PAGES.flatMap((page) => cut(page, /^```marbles\n([\s\S]*?)^```$/gm));
+  expect(diagrams.length).toBeGreaterThan(5);
+  expect(diagrams.filter(({ code }) => !comments.includes(code)).map(({ file, line }) => `${file}:${line}`)).toEqual([]);
 });
 
 it('every link of every page leads to a file, and to a heading of it', () => {
