@@ -176,8 +176,8 @@ function writeRunnable(folder: string, origin: string): Array<{ readonly fence: 
   });
 }
 
-/** Runs a snippet in the root of the repository, where the reader's project would be. */
-async function runSnippet(path: string): Promise<{ readonly status: number; readonly stdout: string; readonly stderr: string }> {
+/** Runs a file in the root of the repository, where the reader's project would be. */
+async function runFile(path: string): Promise<{ readonly status: number; readonly stdout: string; readonly stderr: string }> {
   const child = spawn(process.execPath, [path], { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], timeout: 120_000 });
   const [stdout, stderr, [status]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close') as Promise<[number]>]);
   return { status, stdout, stderr: stderr.replaceAll(/^.*(?:Warning|--trace-).*\n/gm, '') };
@@ -189,16 +189,20 @@ it('the snippets of all pages run as printed, but for those that need a model or
   try {
     await once(server, 'listening');
     const runnable = writeRunnable(folder, `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-    for (const { fence, path } of runnable) {
-      const { file, line, code } = fence;
-      const { status, stdout, stderr } = await runSnippet(path);
-      // Those above that it goes on from run again.
-      const logs = fences.some((other) => other.file === file && other.line <= line && other.code.includes('console.log'));
-      const printed = logs ? '' : stdout;
-      expect({ file, line, status, printed, stderr }, code).toEqual({ file, line, status: 0, printed: '', stderr: '' });
+    const pages = Map.groupBy(runnable, ({ fence }) => fence.file);
+    for (const [page, snippets] of pages) {
+      // One after the other, in one process: each goes on from those above.
+      const path = join(folder, `${page.replaceAll(/\W/g, '_')}.ts`);
+      writeFileSync(path, snippets.map((snippet) => `import '${snippet.path}';\n`).join(''));
+      const { status, stdout, stderr } = await runFile(path);
+      const printed = snippets.some(({ fence }) => fence.code.includes('console.log')) ? '' : stdout;
+      const places = snippets.map((snippet) => `${snippet.path} is ${page}:${snippet.fence.line}`).join('\n');
+      expect({ page, status, printed, stderr }, places).toEqual({ page, status: 0, printed: '', stderr: '' });
     }
     const left = fences.filter((fence) => runnable.every((other) => other.fence !== fence));
-    expect(left.map(({ file }) => file), 'let it run: with a model of spillway/agent/scripted, or a server of its own').toEqual(['src/agent/README.md', 'src/providers/README.md']);
+    const remedy = 'let it run: with a model of spillway/agent/scripted, or a server of its own';
+    expect(left.map(({ file }) => file), remedy).toEqual(['src/agent/README.md', 'src/providers/README.md']);
+    expect(pages.size).toBeGreaterThan(8);
   } finally {
     server.close();
     rmSync(folder, { recursive: true, force: true });
