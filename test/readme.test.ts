@@ -35,6 +35,7 @@ export declare const tools: readonly [typeof flights, typeof hotels];
 export declare const spillway: Spillway;
 export declare const runtime: VirtualRuntime;
 export declare const log: unknown[];
+export declare const body: string;
 export declare const search$: Observable<string>;
 export declare const source: Observable<string>;
 export declare const work$: Observable<string>;
