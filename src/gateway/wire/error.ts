@@ -105,7 +105,7 @@ export function errorAnswer(error: GatewayError, requestId: string): GatewayAnsw
 }
 
 /**
- * The table of errors as Markdown, as the README shows it.
+ * The table of errors as Markdown, as the page of the gateway shows it.
  *
  * @example
  * gatewayErrorTable().split('\n')[0]; // '| kind | status | error.type | headers | log | |'
