@@ -110,7 +110,7 @@ const runOf = (context: CallContext, guarded: GuardedTool, key: CallKey): Idempo
       context.advance({ phase: 'concluding', outcome });
       return recordOf(context, guarded, { result: outcome.result, kind: outcome.error?.kind });
     },
-    recorded: ([outcome], became) => (outcome === undefined ? EMPTY : told(keyed, outcome, became)),
+    recorded: (outcome, became) => told(keyed, outcome, became),
     lost: (error) => lost(keyed, error),
     outlives: (stop) => {
       if (layer.closed) return false;

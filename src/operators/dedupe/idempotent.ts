@@ -1,4 +1,4 @@
-import { EMPTY, Observable, Subscription, concatMap, defer, dematerialize, filter, finalize, map, materialize, of, startWith, switchAll, switchMap, throwError, toArray, type ObservableNotification } from 'rxjs';
+import { EMPTY, Observable, Subscription, concatMap, defer, dematerialize, filter, finalize, map, materialize, of, startWith, switchAll, switchMap, throwError, type ObservableNotification } from 'rxjs';
 import type { DedupeClaim, DedupeOutcome, DedupeReading } from '../../contract/store.ts';
 import type { ToolExecutionError } from '../../contract/tool-error.ts';
 import { held } from '../work/held.ts';
@@ -25,8 +25,8 @@ export interface IdempotentRun<T> {
   replay(reading: DedupeReading, matchedOn: 'inflight' | 'completed'): Observable<T>;
   /** What is remembered of a run; `undefined` where nothing ran, so that the key is free again. */
   outcome(values: readonly T[], end: RunEnd): DedupeOutcome | undefined;
-  /** What is emitted of values that are held back until they are recorded. Without it values pass as they come. */
-  recorded?(values: readonly T[], recording: RunRecord): Observable<T>;
+  /** What is emitted of the one value of a stream whose value is held back until it is recorded. Without it values pass as they come. */
+  recorded?(value: T, recording: RunRecord): Observable<T>;
   /**
    * What is emitted instead when the lease was lost while the work ran, once that has stopped; `undefined` when it goes
    * on unprotected.
@@ -86,12 +86,11 @@ const passing = <T>(run: IdempotentRun<T>, source: Observable<T>, lease: Lease |
     dematerialize(),
   );
 
-/** Values are held back until it is known what became of their record. */
+/** A stream of one value, which is held back until it is known what became of its record. */
 const heldBack = <T>(run: IdempotentRun<T>, source: Observable<T>, lease: Lease | undefined): Observable<T> =>
   source.pipe(
-    toArray(),
-    concatMap((values) =>
-      recording(run, lease, values, COMPLETED).pipe(concatMap((became) => run.recorded?.(values, became) ?? EMPTY)),
+    concatMap((value) =>
+      recording(run, lease, [value], COMPLETED).pipe(concatMap((became) => run.recorded?.(value, became) ?? EMPTY)),
     ),
   );
 
