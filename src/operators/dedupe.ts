@@ -24,9 +24,9 @@ export interface DedupeOptions {
    * 120,000.
    */
   readonly leaseMs?: number;
-  /** How long values are kept. Default 24 h. */
+  /** How long values are kept. Default 86,400,000: a day (CLAW 1.3). */
   readonly doneTtlMs?: number;
-  /** How long an error is kept. Default 5 min. */
+  /** How long an error is kept. Default 300,000 (CLAW 1.3). */
   readonly failedTtlMs?: number;
   /** How long an answer of the store is waited for. Default 5,000. */
   readonly storeTimeoutMs?: number;
