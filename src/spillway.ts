@@ -40,7 +40,7 @@ export interface SpillwayOptions extends ErrorHandlerOptions {
   readonly providers?: readonly ToolProvider[];
   /** `interactive` (default): 5 attempts within 2 s. `resilient`: 4 attempts with full jitter within 30 s. */
   readonly profile?: ProfileName;
-  /** What a tool's own policy does not say. */
+  /** A policy for all tools: it fills in what a tool's own policy leaves out. Default: the profile alone. */
   readonly defaults?: ToolPolicy;
   /**
    * The name of the breaker that guards a tool, so that tools of one server can share one: `({ dependency, name }) => dependency ?? name`.
@@ -61,11 +61,11 @@ export interface SpillwayOptions extends ErrorHandlerOptions {
    * to the store for each attempt. While the store gives no answer each process goes by its own. Default false.
    */
   readonly shareBreakers?: boolean;
-  /** How long an answer of the store is waited for. Default 5,000. */
+  /** How long an answer of the store is waited for; then it is lost, and `store_changed` says so. Default 5,000. */
   readonly storeTimeoutMs?: number;
   /** Functions of the host's that are asked before each call and attempt. Default: none. */
   readonly hooks?: Hooks;
-  /** How long a hook may take before it blocks its call. Default 15,000. */
+  /** How long a hook may take before it blocks its call. Default 15,000 (R-11.1). */
   readonly hookTimeoutMs?: number;
   /** Secrets that are taken out of everything `trace$` shows, beside what looks like one. */
   readonly redact?: RedactOptions;
@@ -78,7 +78,7 @@ export interface SpillwayOptions extends ErrorHandlerOptions {
   readonly around?: Around;
   /** `on` (default). `shadow`: every tool runs as if there were no layer, and the trace tells what the layer would have done. `off`: straight through. */
   readonly mode?: Mode;
-  /** Time, chance and ids; by default the machine's own. */
+  /** Time, chance and ids. Default: `liveRuntime`, the machine's own. Tests give `virtualRuntime` or `runtimeOn`. */
   readonly runtime?: Runtime;
 }
 
@@ -125,7 +125,9 @@ export interface Spillway {
   readonly warnings: readonly string[];
   /** The registered tools, as calls of them run now. */
   readonly tools: readonly ToolReport[];
-  /** How it stands now: breakers, store, retries left. */
+  /**
+   * Says how the layer stands now: mode, tools, breakers, store, retries left. Never rejects for a store that is lost.
+   */
   inspect(): Promise<LayerReport>;
   /**
    * Gives an order to the breakers of a tool, or to all, in every scope, those to come included; it stands until the next one. `force_open`: every call

@@ -3,7 +3,10 @@ import { TOOL_ERROR_KINDS, TOOL_ERROR_KIND_TRAITS, type Classification, type Too
 /** Shared by every copy of this package in a process, so that errors are recognised across duplicate installs. */
 const BRAND = Symbol.for('spillway.ToolExecutionError');
 
-/** What this copy of the package has made: a brand can be worn by anyone, and a proxy of one of these is not one of them. */
+/**
+ * The errors that this copy of the package has made. The brand is no proof: any object can have it, and so does a
+ * proxy.
+ */
 const MADE = new WeakSet<object>();
 
 /** What is known of a tool's failure beside its kind and message. */
@@ -30,7 +33,10 @@ export interface ToolExecutionErrorOptions {
   readonly safeMessage?: string | undefined;
 }
 
-/** A caller without types can name any kind: it is told which there are. */
+/**
+ * Whether a tool ran, by the kind. A caller without types can name any kind, so an unknown one is refused with the
+ * list.
+ */
 const executedBy = (kind: ToolErrorKind): boolean => {
   if (Object.hasOwn(TOOL_ERROR_KIND_TRAITS, kind)) return TOOL_ERROR_KIND_TRAITS[kind].executed;
   const shown = typeof kind === 'string' ? JSON.stringify((kind as string).slice(0, 64)) : typeof kind;

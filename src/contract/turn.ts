@@ -24,7 +24,7 @@ export interface PlanNode {
 
 /** How long a turn may take, and how it runs. */
 export interface PlanOptions {
-  /** When the turn settles at the latest. Default 300,000. */
+  /** When the turn settles at the latest, in milliseconds from its start. Default 300,000 (SI 4.2). */
   readonly timeoutMs?: number;
   /** What happens to running calls then: `detach` lets them finish in the background, `abort` stops them. Default `detach`. */
   readonly onDeadline?: 'detach' | 'abort';

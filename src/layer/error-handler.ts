@@ -12,8 +12,8 @@ import { decideRecovery } from '../policy/recovery/decide.ts';
 
 /**
  * Decides about a failure, at once or later. It can refuse more than the rules do, and never less: what it cannot order
- * (a retry that R-2.5 or `safetyCritical` forbids, an alternative round a no or for what may have been done), and what
- * it does not decide, the default decides.
+ * (a retry that R-2.5 or `safetyCritical` forbids, an alternative that gets round a refusal or repeats what may have
+ * been done), and what it does not decide, the default decides.
  */
 export type ErrorHandler = (failure: FailureNotification) => RecoveryDecision | Observable<RecoveryDecision> | PromiseLike<RecoveryDecision>;
 

@@ -132,8 +132,9 @@ export class Lease {
   }
 
   /**
-   * Keeps it renewed from when it is subscribed to until the work is over, and completes then. Emits once when that fails, also where it had failed
-   * before: an error when the store did not answer in time, `undefined` when another may hold the key.
+   * Keeps it renewed from when it is subscribed to until the work is over, and completes then. Emits once when that
+   * fails, also where it had failed before: an error when the store did not answer in time, `undefined` when another
+   * may hold the key.
    */
   get lost$(): Observable<ToolExecutionError | undefined> {
     return new Observable((subscriber) => {

@@ -16,7 +16,9 @@ export interface Permit {
  */
 export type BreakerOutcome = 'success' | 'failure' | 'answered' | 'ignored';
 
-/** What a breaker is told. Recorded inputs, replayed, give the same states. Times are monotonic milliseconds. */
+/**
+ * An input of a breaker's reducer. Recorded inputs, replayed, give the same states. Times are monotonic milliseconds.
+ */
 export type BreakerInput =
   | {
       /** Somebody asks for a call. */
@@ -96,7 +98,7 @@ export interface BreakerMemory {
   readonly rampFromMs?: number;
 }
 
-/** A server may ask for a pause of up to this long; what it asks beyond is not believed. */
+/** The longest pause that a server can ask for; a longer hint counts as this one. */
 const RETRY_AFTER_MAX_MS = 3_600_000;
 /** A ramp starts here, or nothing would be admitted at its first instant. */
 const RAMP_SHARE_MIN = 0.1;

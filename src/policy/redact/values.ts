@@ -11,7 +11,10 @@ export interface RedactOptions {
   readonly secrets?: readonly string[];
   /** Names whose values are secrets, beside `password`, `token`, `apiKey` and the like; case, `-` and `_` make no difference. */
   readonly keys?: readonly string[];
-  /** Has its say about every text last. A text it throws for, or gives no string for, is not shown at all. */
+  /**
+   * Called last with every text; gives the text to show. One that it throws for, or gives no string for, is not shown
+   * at all.
+   */
   readonly also?: (text: string) => string;
 }
 
@@ -29,7 +32,7 @@ export type CaptureOptions = Readonly<Record<string, Capture>>;
 const SECRET_LENGTH_MIN = 4;
 const SECRET_LENGTH_MAX = 4096;
 const SECRETS_MAX = 256;
-/** Of what is captured: a trace is no archive. */
+/** Limits on what is captured of one input or output: a trace is no archive. */
 const DEPTH_MAX = 8;
 const VALUES_MAX = 1000;
 /** Names remembered to be secret or not. */
@@ -90,11 +93,11 @@ export function createRedactor(redact: RedactOptions = {}, capture: CaptureOptio
   return redactorOf(redact, capture).show;
 }
 
-/** What may be shown of events, also for one who makes them and knows what is in them. */
+/** Decides what may be shown of events; also for those who make events and know what is in them. */
 export interface Redactor {
   /** What `createRedactor` makes. */
   readonly show: (event: TraceEvent) => TraceEvent;
-  /** Whether nothing in a random id can be a secret: the host named none, and has no say about texts. */
+  /** Whether no random id can hold a secret: the host named no secrets and gave no `also`. */
   readonly trustsIds: boolean;
   /** A text without secrets; a name, before it is put into words. */
   readonly text: (given: string) => string;
@@ -102,10 +105,10 @@ export interface Redactor {
   isSafe(name: string): boolean;
 }
 
-/** The fields of such ids and names, and the word of ours that a host may have named. */
+/** The fields of such ids and names, and `status`: a host may have named one of them among its secret keys. */
 const ASKED = ['callId', 'toolName', 'turnId', 'nodeId', 'requestId', 'status', 'toolCallId', 'correlationId', 'fromHook', 'session', 'tenant', 'traceparent'];
 
-/** As `createRedactor`. */
+/** `createRedactor`, with what the makers of events need besides. Throws as it does. */
 export function redactorOf(redact: RedactOptions = {}, capture: CaptureOptions = {}): Redactor {
   checked(redact, capture);
   const { secrets, keys = [], also } = redact;
@@ -142,7 +145,7 @@ export function redactorOf(redact: RedactOptions = {}, capture: CaptureOptions =
     const given = value as Record<string, unknown>;
     for (const key of Object.keys(given)) {
       const before = given[key];
-      // Words of ours, and what can be none.
+      // The package's own words, and values that hold no text.
       if (typeof before === 'number' || typeof before === 'boolean' || (outermost && (key === 'type' || key === 'source'))) continue;
       const after = isSecret(key) ? REDACTED : walk(before);
       if (after === before) continue;
