@@ -40,7 +40,10 @@ async function* checkedList(method: 'byTool' | 'bySession', records: AsyncIterab
   }
 }
 
-/** A hint that fails is none, and who waits asks from time to time all the same; one that is no stream is told as what it is. */
+/**
+ * A hint that fails is none, and who waits asks from time to time all the same; so is one that is given at once, as by a `BehaviorSubject`: whoever took
+ * that for a change would ask again without end. What is no stream is told as what it is.
+ */
 const checkedChanges = (ask: () => Observable<unknown> | undefined): Observable<unknown> =>
   new Observable<unknown>((subscriber) => {
     let changes: unknown = EMPTY;
@@ -50,7 +53,10 @@ const checkedChanges = (ask: () => Observable<unknown> | undefined): Observable<
       // As a stream that fails.
     }
     if (!isObservable(changes)) return subscriber.error(rubbish('changes', `the answer is ${changes === null ? 'null' : `of type ${typeof changes}`}, not an Observable`));
-    return changes.subscribe({ next: (value) => subscriber.next(value), error: () => undefined });
+    let isListening = false;
+    const listening = changes.subscribe({ next: (value) => isListening && subscriber.next(value), error: () => undefined });
+    isListening = true;
+    return listening;
   }).pipe(tornDownAlone);
 
 const METHODS: ReadonlyArray<keyof DedupeStore> = ['get', 'setIfNotExists', 'compareAndSet', 'renew', 'delete', 'byTool', 'bySession', 'sweep'];
