@@ -1,4 +1,4 @@
-import { Observable, defer, map, of } from 'rxjs';
+import { Observable, map, of } from 'rxjs';
 import type { Admission, Breaker, GivenPermit } from '../../operators/breaker/breaker.ts';
 import { circuitOpenError } from '../../operators/circuit-breaker.ts';
 import type { CallContext } from '../context.ts';
@@ -32,14 +32,16 @@ export const permitAtOnce = (context: CallContext, breaker: Breaker | undefined,
  */
 export const permit = (context: CallContext, breaker: Breaker | undefined, atMs: number): Observable<GivenPermit | undefined> => {
   const { sharedBreakers } = context.layer;
-  if (sharedBreakers === undefined || breaker === undefined) return defer(() => of(permitAtOnce(context, breaker, atMs)));
-  return new Observable<Admission>((subscriber) =>
-    sharedBreakers.admit(breaker, (admission) => {
+  if (breaker === undefined) return of(undefined);
+  return new Observable<Admission>((subscriber) => {
+    const answered = (admission: Admission): void => {
+      // Also of our own breaker: whoever heard of its change may have ended the call.
       if (subscriber.closed) return void (admission.admitted && admission.release());
       subscriber.next(admission);
       subscriber.complete();
-    }),
-  ).pipe(map((admission) => permitOf(context, breaker, admission)));
+    };
+    return sharedBreakers === undefined ? answered(breaker.admit(atMs)) : sharedBreakers.admit(breaker, answered);
+  }).pipe(map((admission) => permitOf(context, breaker, admission)));
 };
 
 const permitOf = ({ layer }: CallContext, breaker: Breaker, admission: Admission): GivenPermit | undefined => {

@@ -41,8 +41,9 @@ async function* checkedList(method: 'byTool' | 'bySession', records: AsyncIterab
 }
 
 /**
- * A `changes` stream that fails counts as silent, since waiters also ask from time to time; a value that is no stream
- * is an error.
+ * A `changes` stream that fails counts as silent, since waiters also ask from time to time; so does a value that is
+ * given at once, as by a `BehaviorSubject`: whoever took that for a change would ask again without end. A value that is
+ * no stream is an error.
  */
 const checkedChanges = (ask: () => Observable<unknown> | undefined): Observable<unknown> =>
   new Observable<unknown>((subscriber) => {
@@ -53,7 +54,10 @@ const checkedChanges = (ask: () => Observable<unknown> | undefined): Observable<
       // As a stream that fails.
     }
     if (!isObservable(changes)) return subscriber.error(rubbish('changes', `the answer is ${changes === null ? 'null' : `of type ${typeof changes}`}, not an Observable`));
-    return changes.subscribe({ next: (value) => subscriber.next(value), error: () => undefined });
+    let isListening = false;
+    const listening = changes.subscribe({ next: (value) => isListening && subscriber.next(value), error: () => undefined });
+    isListening = true;
+    return listening;
   }).pipe(tornDownAlone);
 
 const METHODS: ReadonlyArray<keyof DedupeStore> = ['get', 'setIfNotExists', 'compareAndSet', 'renew', 'delete', 'byTool', 'bySession', 'sweep'];
