@@ -10,8 +10,9 @@ export type { GuardOptions } from './guarded-calls.ts';
 export { createHarvest, type Harvest, type HarvestOptions, type KeptCall } from './harvest.ts';
 export { resumeMessages, type ToolMessageClass } from './langchain/resume.ts';
 
+/** The options of `spillwayMiddleware`: those of every guard, and LangChain's class for answers. */
 export interface SpillwayMiddlewareOptions<Message> extends GuardOptions {
-  /** The class itself, which a failure is made of: this package imports nothing of LangChain. */
+  /** LangChain's own class, of which the answer to a failed call is made: this package imports nothing of LangChain. */
   readonly ToolMessage: ToolMessageClass<Message>;
 }
 
@@ -27,11 +28,19 @@ interface ModelRequestLike {
   readonly tools?: readonly unknown[] | undefined;
 }
 
-/** What `createMiddleware` takes, and `createAgent` too. */
+/** A middleware as `createMiddleware` takes it, and `createAgent` too. */
 export interface SpillwayMiddleware<Message> {
+  /** The middleware's name in LangChain's traces: `spillway`. */
   readonly name: string;
-  /** Only with `policies`: the first call of a model shows which tools there are. */
+  /**
+   * Present only with `policies`: the first model call shows which tools there are, so that a policy for another name
+   * is refused with a `RangeError`.
+   */
   readonly wrapModelCall?: <Request extends ModelRequestLike, Result>(request: Request, handler: (request: Request) => Result) => Result;
+  /**
+   * Runs one tool call under the layer. Gives what LangChain's handler gave, or a `ToolMessage` with the status
+   * `error`; rejects only with what steers the graph, such as an interrupt.
+   */
   readonly wrapToolCall: <Request extends ToolCallRequestLike, Result>(request: Request, handler: (request: Request) => Result | Promise<Result>) => Promise<Awaited<Result> | Message>;
 }
 

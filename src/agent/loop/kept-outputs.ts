@@ -8,8 +8,12 @@ export const TOOL_OUTPUT = 'tool_output';
 
 /** Texts too long to be shown whole, by handle: bounded, the one used longest ago makes room. */
 export interface KeptOutputs {
-  /** Keeps a text; its handle, or `undefined` for one that is longer than all there is room for. */
+  /** Keeps a text and gives its handle; `undefined` for a text that is longer than all the room there is. */
   keep(text: string): string | undefined;
+  /**
+   * The text of a handle, which then counts as the one used last; `undefined` for a handle that is not known, or made
+   * room.
+   */
   read(handle: string): string | undefined;
 }
 

@@ -4,7 +4,9 @@ import { toolCallsOf, type AgentMessage, type AssistantMessage, type ToolCallPar
 
 /** The answer that a call had before it was lost. */
 export interface KnownAnswer {
+  /** Whether the tool ran. */
   readonly effect: Effect;
+  /** The answer itself; it is put under the call's present id and name. */
   readonly result: ToolResult;
 }
 
@@ -21,20 +23,23 @@ export type TranscriptEvidence = ReadonlyMap<string, Effect | KnownAnswer>;
  * text. `reordered`: results out of call order, or in several messages.
  */
 export interface TranscriptRepair {
+  /** What was done, as listed above. */
   readonly type: 'answered' | 'renamed' | 'dropped_result' | 'dropped_duplicate' | 'filled' | 'reordered';
   /** The call's id, after any renaming. */
   readonly callId: string;
-  /** Place of the message in the list given. */
+  /** The index, in the list given, of the message that was changed. */
   readonly at: number;
-  /** With `answered`. */
+  /** With `answered`: whether the call's tool ran. */
   readonly effect?: Effect;
-  /** With `renamed`: the id before. */
+  /** With `renamed`: the id that the call had before. */
   readonly from?: string;
 }
 
+/** A transcript that can be sent, and what was changed to make it one. */
 export interface RepairedTranscript {
   /** The list given itself, when there was nothing to mend. */
   readonly messages: readonly AgentMessage[];
+  /** Every change; empty where nothing was wrong. */
   readonly repairs: readonly TranscriptRepair[];
 }
 
