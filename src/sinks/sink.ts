@@ -2,6 +2,10 @@ import type { TraceEvent } from '../contract/event.ts';
 
 /** Whatever watches a trace: hand it to `trace$.subscribe`. What it throws is dropped and counted there. */
 export interface TraceSink {
+  /**
+   * Called with each event of the trace, in order, while the call that caused it waits: do little, or use
+   * `bufferedSink`.
+   */
   next(event: TraceEvent): void;
 }
 
