@@ -4,7 +4,6 @@ import { mcpErrorResult, mcpThrown } from '../errors/mcp.ts';
 import type { Effects } from '../contract/policy.ts';
 import { read } from '../errors/structure.ts';
 import { effectsOfHints, type McpHints } from '../policy/mcp-hints.ts';
-import { doubted } from './doubted.ts';
 import { guardedCalls, type GuardOptions } from './guarded-calls.ts';
 import { judged } from './mcp/claim.ts';
 import { PolicyNames } from './mcp/policy-names.ts';
@@ -148,11 +147,7 @@ export function guardClient<Client extends object>(client: Client, options: Guar
     args[place] = attemptOptions(rest[place] as RequestOptions | undefined, signal, context);
     // Looked up at each call, as the client itself would: an instrumented client has replaced it.
     const callTool = read(client, 'callTool') as CallTool;
-    const judge = async (error: ToolExecutionError): Promise<ToolExecutionError> => {
-      const verdict = await judged(error, client, params.name, params.arguments, signal);
-      const reads = calls.reads(params.name) || (!hostSays && said.of(params.name) === 'read');
-      return reads ? verdict : doubted(verdict);
-    };
+    const judge = (error: ToolExecutionError): Promise<ToolExecutionError> => judged(error, client, params.name, params.arguments, signal);
     const result = await Promise.resolve(Reflect.apply(callTool, client, [params, ...args])).catch(async (thrown: unknown) => {
       throw await judge(mcpThrown(thrown, params.name));
     });
