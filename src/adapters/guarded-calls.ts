@@ -49,7 +49,7 @@ export interface ForeignCall {
 export interface RunningForeignCall {
   /** Never rejects for a failure. */
   readonly outcome: Promise<ForeignOutcome>;
-  /** Nobody waits for it any more: everything stops, and no outcome is told. */
+  /** Ends the call, whose caller has stopped waiting: everything stops, and `outcome` never settles. */
   abandon(): void;
 }
 
@@ -65,7 +65,7 @@ export interface GuardedCalls {
 
 /** Calls of unknown tools that keep what was made for them: a model can make up names without end. */
 const TOOLS_MAX = 1_000;
-/** A longer id is not told to the layer. */
+/** The layer gets no tool call id that is longer. */
 const ID_LENGTH_MAX = 256;
 
 const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> => typeof (value as AsyncIterable<unknown> | null | undefined)?.[Symbol.asyncIterator] === 'function';
@@ -116,7 +116,7 @@ const begin = (spillway: Spillway, toolCalled: AnyTool, call: ForeignCall): Runn
   const options: CallOptions = {
     tool: toolCalled,
     execute: (given: unknown, context) => unkept(() => attempt(call, history, given, context)),
-    // The model is told of a failure and goes on; nobody else has to choose.
+    // The model reads the failure and goes on, so a failed call is no escalation.
     optional: true,
     ...(signal === undefined || signal === null ? undefined : { signal }),
   };

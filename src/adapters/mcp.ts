@@ -30,7 +30,10 @@ interface ProgressLike {
 }
 type CallTool = (params: CallParams, ...rest: unknown[]) => Promise<unknown>;
 
-/** The options of one attempt: its own signal, its progress heard by the layer too, and no timeout but what the caller gave. */
+/**
+ * The options of one attempt: its own signal, its progress passed to the layer as well, and no timeout but what the
+ * caller gave.
+ */
 const attemptOptions = (given: RequestOptions | undefined, signal: AbortSignal, context: ToolContext): object => ({
   timeout: CLIENT_TIMEOUT_MS,
   ...given,
@@ -47,7 +50,7 @@ const attemptOptions = (given: RequestOptions | undefined, signal: AbortSignal, 
 /** Tools whose hints are kept: a server can list names without end. */
 const HINTS_MAX = 10_000;
 
-/** What the server has said of its tools, as the host lists them. */
+/** The effects of the server's tools, as far as it declared them when the host listed the tools. */
 class SaidEffects {
   readonly #said = new Map<string, Effects>();
 
@@ -90,7 +93,7 @@ const proxied = <Client extends object>(client: Client, own: Readonly<Record<str
   });
 };
 
-/** `listTools` of a client that has one, with an ear on what is listed. */
+/** `listTools` for a client that has one, which also notes what is listed. */
 const listing = (client: object, names: PolicyNames, said: SaidEffects): Readonly<Record<string, unknown>> => {
   if (typeof read(client, 'listTools') !== 'function') return {};
   const listTools = async (...args: readonly unknown[]): Promise<unknown> => {
@@ -113,7 +116,8 @@ const listing = (client: object, names: PolicyNames, said: SaidEffects): Readonl
  *
  * A call that fails gives a result with `isError` and one text: what happened in a sentence and whether the tool ran. Nothing of what the tool,
  * the server or the client wrote is in it, since a tool can write what a server would. Where a server says that it turned a call away, its tools are
- * listed once more: one that it does not list did not run, of input that does not fit the listed schema the misfit is named; any other may have run.
+ * listed once more: one that it does not list did not run, for input that does not fit the listed schema it is said
+ * what is wrong; any other may have run.
  * A call whose signal was aborted throws a `ToolFailure`, as the client would throw.
  *
  * `timeout` among a call's own options still bounds each attempt; without it only the layer's policy does.

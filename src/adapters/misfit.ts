@@ -5,22 +5,22 @@ import { compileJsonSchema } from '../policy/json-schema.ts';
 /** As many as a model can use. */
 const ISSUES_SHOWN = 5;
 
-/** An issue of Standard Schema; a step of its path is a key, or an object that holds one. */
+/** One issue of a Standard Schema in words. A step of its path is a key, or an object that holds one. */
 const worded = (issue: unknown): string => {
   const path = read(issue, 'path');
   const steps = Array.isArray(path) ? path.map((step: unknown) => (typeof step === 'object' ? read(step, 'key') : step) as PropertyKey) : [];
   return `${steps.length === 0 ? 'the value' : core.toDotPath(steps)}: ${String(read(issue, 'message'))}`;
 };
 
-/** What a Standard Schema (zod, Valibot, ArkType) says of a value. */
+/** What a Standard Schema (zod, Valibot, ArkType) finds wrong with a value; `undefined` for a value that fits. */
 const standardMisfit = async (validate: (value: unknown) => unknown, value: unknown): Promise<string | undefined> => {
   const issues = read(await validate(value), 'issues');
   return Array.isArray(issues) && issues.length > 0 ? issues.slice(0, ISSUES_SHOWN).map(worded).join('; ') : undefined;
 };
 
 /**
- * Why an input does not fit a schema, in words that a model may read; `undefined` for one that fits, and for a schema that throws or cannot be used:
- * then nothing is known.
+ * Says why an input does not fit a schema, in words that a model may read. Gives `undefined` for an input that fits,
+ * and where nothing is known because the schema throws or cannot be used.
  *
  * @param schema a Standard Schema or a JSON Schema
  */

@@ -36,15 +36,18 @@ const isFunctionTool = (candidate: object): candidate is FunctionTool => {
   return type === 'function' && typeof name === 'string' && typeof invoke === 'function';
 };
 
-/** What a tool made without an `errorFunction` says of every failure, bad input included: of what was thrown nothing is left. */
+/**
+ * What a tool made without an `errorFunction` gives for every failure, bad input included: nothing is left of what was
+ * thrown.
+ */
 const SWALLOWED = 'An error occurred while running the tool. Please try again.';
 
-/** The runner's own way of being told that an input was read, if it is there. */
+/** The name of the symbol under which the runner passes a callback for "the input was read", if it does. */
 const PARSED = 'openai.agents.functionToolParsedInputCallback';
 
 const parsedSymbol = (details: object): symbol | undefined => Object.getOwnPropertySymbols(details).find(({ description }) => description === PARSED);
 
-/** The details of one attempt: its own signal, and an ear on whether the input was read. */
+/** The details of one attempt: its own signal, and the runner's callback with a call of `parsed` in front. */
 const detailsOf = (details: InvokeDetails, signal: AbortSignal, parsed: () => void): { readonly details: InvokeDetails; readonly tells: boolean } => {
   const inner = overridden(details, { signal });
   const symbol = parsedSymbol(details);
@@ -67,7 +70,10 @@ const isJson = (text: string): boolean => {
   }
 };
 
-/** Of what was swallowed nothing is left: a tool that was given its input may have failed before its effect or after it. */
+/**
+ * The error of a failure that the tool swallowed. A tool that was given its input may have failed before its effect or
+ * after it.
+ */
 const swallowed = (read: boolean): ToolExecutionError =>
   read
     ? new ToolExecutionError('execution_error', 'The tool failed; its errorFunction did not say how', { uncertain: true })

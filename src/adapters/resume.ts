@@ -28,7 +28,7 @@ export interface Dialect<Message> {
 export const failureOf = (kept: KeptCall | undefined): string | undefined =>
   kept?.state === 'succeeded' ? undefined : (kept?.failure?.message ?? failureText('canceled', 'may_have_run'));
 
-/** The calls that no message answers, by the place of the message that makes them. */
+/** The calls that no message answers, by the index of the message that makes them. */
 const unansweredOf = <Message>(dialect: Dialect<Message>, messages: readonly Message[], keptOf: (id: string) => KeptCall | undefined): Map<number, Unanswered[]> => {
   const open = new Map<string, { readonly place: number; readonly call: Unanswered }>();
   messages.forEach((message, place) => {

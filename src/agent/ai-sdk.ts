@@ -102,7 +102,8 @@ const functionTool = ({ name, description, inputSchema }: ModelTool, names: Wire
  * Any language model of the AI SDK (6 and 7: specifications v3 and v4), streaming.
  *
  * Reasoning, files and what a provider runs itself are kept in the messages and given back untouched, with their provider's metadata. A stream
- * that ends as `interrupted` or tells an error counts as broken off. Names of tools that providers would refuse are changed on the wire and back.
+ * that ends as `interrupted` or holds an error counts as broken off. Names of tools that providers would refuse are
+ * changed on the wire and back.
  *
  * @param model the language model itself, not its name
  * @param settings what each call shall have: `maxOutputTokens`, `temperature`, `providerOptions` ...

@@ -115,7 +115,7 @@ export async function serveAdmin(layer: AdminLayer, options: AdminServerOptions 
       return new Response(undefined, { status: 400 });
     };
     const answer = (request: Request): Promise<Response> | Response => (isPlainTarget(url, new URL(request.url)) ? handler.fetch(request, { remoteAddress: socket.remoteAddress }) : malformed());
-    // Made for each request, so that one whose target or Host is no URL is told of, too.
+    // Made for each request, so that `onRefused` also gets one whose target or Host is no URL.
     void getRequestListener(answer, { overrideGlobalObjects: false, errorHandler: malformed })(incoming, outgoing);
   });
   server.maxConnections = CONNECTIONS_MAX;
@@ -126,7 +126,7 @@ export async function serveAdmin(layer: AdminLayer, options: AdminServerOptions 
     socket.end(`HTTP/1.1 ${STATUS_LINES[code] ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`, () => socket.destroy());
   });
 
-  // Node would refuse these by itself, and a lack of Host, unheard.
+  // Node would refuse these, and a lack of Host, by itself, and `onRefused` would not be called.
   server.on('checkExpectation', ({ method, socket }, outgoing) => {
     tellRefused(MALFORMED, method, socket);
     outgoing.writeHead(417, { connection: 'close' }).end();

@@ -126,7 +126,8 @@ const refused = (thrown: Error): AdminRefused => {
  * `"all": true`. An order to breakers holds for every scope of this process, those to come included, and stands until the next one or the process'
  * end; `reset` also closes what processes share. Inputs, results and keys are in no answer; the scopes of breakers are the names of tenants.
  *
- * Refused, told to `onRefused`, with nothing changed: a Host that is not ours, a strange Origin, a missing or wrong token, and whatever is not
+ * Refused, reported to `onRefused`, with nothing changed: a Host that is not ours, a strange Origin, a missing or wrong
+ * token, and whatever is not
  * exactly one order.
  *
  * @param layer the layer, from `createSpillway`

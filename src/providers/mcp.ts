@@ -58,7 +58,7 @@ export interface McpProvider extends ToolProvider {
 
 const OPTION_KEYS = ['name', 'connect', 'connectTimeoutMs', 'show', 'runtime'];
 
-/** A client is easily given for its connection, which is not told apart until its first use. */
+/** Checks a connection before its first use: it is easy to give the client alone by mistake. */
 const checkedConnection = (given: McpConnection): McpConnection => {
   const client = read(given, 'client');
   const methods = [read(client, 'listTools'), read(client, 'callTool'), read(given, 'close'), read(read(given, 'closed'), 'then')];
@@ -194,7 +194,7 @@ export async function mcpProvider(options: McpProviderOptions): Promise<McpProvi
   try {
     await link.acquire();
   } catch (error) {
-    // What a failed attempt started is gone before its error is told.
+    // What a failed attempt started is gone before its error is thrown.
     await link.close();
     throw error;
   }

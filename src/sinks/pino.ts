@@ -120,7 +120,7 @@ const ofCall = (event: ToolEvent): Line | undefined => {
       return level === undefined ? undefined : { level, event: 'tool_call_dedupe', fields: { state: event.step, ...(event.message === undefined ? {} : { reason: event.message }) } };
     }
     case 'hook':
-      // One that blocks is told by the rejection.
+      // A hook that blocks has a line already: that of the rejection.
       return event.hook === 'afterToolCall' && event.message !== undefined ? { level: 'warn', event: 'tool_call_blocked', fields: { state: event.outcome, attempt: event.attempt, reason: event.message } } : undefined;
     case 'abandoned':
       return { level: 'info', event: 'tool_call_end', fields: { state: 'cancelled' } };
@@ -209,7 +209,7 @@ export function pinoSink(logger: LogTarget): TraceSink {
     try {
       return logger.isLevelEnabled(level);
     } catch {
-      // Who cannot say is told.
+      // A logger that cannot say which levels it writes gets every line.
       return true;
     }
   };

@@ -96,7 +96,8 @@ const TOOL_LAYOUTS = /* @__PURE__ */ new Layouts(TOOL_METERS);
 const TURN_LAYOUTS = /* @__PURE__ */ new Layouts(TURN_METERS);
 
 /**
- * Counts what a trace tells and gives it as Prometheus text or OpenMetrics, with CLAW's names of metrics and labels
+ * Counts the events of a trace and gives the counts as Prometheus text or OpenMetrics, with CLAW's names of metrics and
+ * labels
  * (R-7.5). The number of series is bounded by `tools`, whatever names are called. Serve it under `/metrics`.
  *
  * @param options the tools, names and what else to give

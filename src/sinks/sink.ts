@@ -9,7 +9,9 @@ export interface TraceSink {
   next(event: TraceEvent): void;
 }
 
-/** Tool names come from models and servers: those that a sink was not told of count as this one. */
+/**
+ * The name under which a sink counts tools that it was not made for: names come from models and servers, without end.
+ */
 export const OTHER_TOOL = '__other__';
 
 /** Calls that a sink keeps in mind at a time. One that never ends is forgotten when so many others have begun after it. */

@@ -53,7 +53,7 @@ export interface ToolMetricsSink {
 }
 
 /**
- * Counts per tool what a trace tells.
+ * Counts, for each tool, the errors, retries, timeouts and breaker openings of a trace.
  *
  * @example
  * const metrics = toolMetrics();

@@ -74,7 +74,7 @@ const ofCall = (event: Extract<TraceEvent, { source: 'call' }>): Entry | undefin
     }
     case 'attempt_failed': {
       const { error, classification, breakerState, attempt, timeoutMs } = event;
-      // Every other failure is told by the decision about it.
+      // Every other failure has an entry already: that of the decision about it.
       if (timeoutMs === undefined) return undefined;
       const failure = { error: error.message, classification, circuit_breaker_state: breakerState, retry_count: attempt - 1 };
       return { event_type: 'ToolTimeout', tool_id, timeout_ms: timeoutMs, ...failure };
@@ -89,7 +89,7 @@ const ofCall = (event: Extract<TraceEvent, { source: 'call' }>): Entry | undefin
       return { event_type: 'Escalation', tool_id, error: event.error.message, classification: event.classification, message: event.message };
     case 'settled': {
       const { error, retriedBy = [] } = event.result;
-      // A success was told by its attempt.
+      // A success has an entry already: that of its attempt.
       return error === undefined ? undefined : { event_type: 'ToolFailed', tool_id, error: error.message, retry_count: retriedBy.length };
     }
     case 'dedupe': {

@@ -100,7 +100,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
       try {
         onFull?.({ maxKeys });
       } catch {
-        // Who is told of it has no say in it.
+        // A listener that throws must not fail the claim.
       }
     }
     return new ToolExecutionError('store_unavailable', `store full: all ${maxKeys} records are claims that run; raise maxKeys, or run fewer calls at once`, { code: 'store_full' });

@@ -84,10 +84,12 @@ const checkMessages = (messages: readonly AgentMessage[]): void => {
  *
  * The calls of one step run in parallel. An input may refer to another call of its step by `{ "$result": "<its id>", "path"?: "a.b" }`; it then
  * waits for that call and gets its output. Each call has one result, in call order, never empty, stored in the messages and sent again to the byte.
- * A failure is told as the error's `safeMessage`, else as what its kind and status mean, whether the tool ran, and whether trying again can help and
+ * Of a failure the model reads the error's `safeMessage`, else what its kind and status mean, whether the tool ran, and
+ * whether trying again can help and
  * when; raw messages stay with the host, but for tools with `show: 'errors'`.
  *
- * A model that fails in a passing way is asked again, before or after it began to answer; in the second case `discarded` tells to drop what was shown.
+ * A model that fails in a passing way is asked again, before or after it began to answer; in the second case
+ * `discarded` says that what was shown is void.
  *
  * @param options the model, the layer, the messages; what the model may use, and how long
  * @throws RangeError for an option out of its range, messages that are none, tools of one name, or a tool whose input is no object

@@ -18,7 +18,8 @@ export interface KeptOutputs {
 }
 
 /**
- * A place for what is cut from outputs. A run makes its own; one that is given to several runs keeps the handles of stored transcripts alive.
+ * Makes a bounded store for what is cut from outputs. A run makes its own; one that is given to several runs keeps the
+ * handles of stored transcripts alive.
  *
  * @param maxChars characters kept in all
  * @param id gives a new handle each time

@@ -95,7 +95,7 @@ export class AgentRun {
     if (signal?.aborted === true) return this.#settle({ status: 'canceled' });
     const last = messages.at(-1);
     if (isAnswer(last)) {
-      // Stored before a crash kept it from being told: models refuse to be asked after their own answer.
+      // A crash came after the answer was stored: models refuse to be asked after their own answer.
       this.#lastAnswer = last;
       return this.#settle({ status: 'completed' });
     }
@@ -168,7 +168,7 @@ export class AgentRun {
     this.#phase = calls.length > 0 && draft.stop !== 'refusal' ? 'tools' : 'idle';
     this.#lastAnswer = message;
     this.#add(message);
-    // Whoever heard that may have ended the run.
+    // A subscriber may have ended the run when it got that event.
     if (this.#subscriber.closed) return;
     if (this.#phase === 'tools') return this.#follow(runTools(calls, this.#tools), (event) => this.#hearTools(event, calls));
     if (calls.length > 0) this.#add({ role: 'tool', results: calls.map(({ call }) => lostResult(call, 'did_not_run')) });

@@ -60,7 +60,7 @@ export function freshId(id: string, taken: ReadonlySet<string>): string {
   return `${stem}_${number}`;
 }
 
-/** Mends a transcript message by message. */
+/** Repairs a transcript message by message; `repairs` and `mended` hold the result. */
 class Mender {
   readonly repairs: TranscriptRepair[] = [];
   readonly mended: AgentMessage[] = [];
@@ -72,7 +72,10 @@ class Mender {
     this.#taken = new Set(messages.flatMap((message) => toolCallsOf(message).map(({ id }) => id)));
   }
 
-  /** A message that calls tools, and the results that stand right after it, in one message or several. */
+  /**
+   * Adds a message that calls tools, and one message with a result for each call. `after`: the messages with results
+   * right after it.
+   */
   mend(message: AssistantMessage, at: number, after: readonly ToolMessage[]): void {
     const calls = toolCallsOf(message);
     const waiting = new Map<string, Array<{ readonly result: ToolResult; readonly at: number }>>();
@@ -97,7 +100,7 @@ class Mender {
     this.mended.push(this.#renamed(message, calls, ids), this.#sameResults(after, results));
   }
 
-  /** Results that stand after no call at all. */
+  /** Leaves out results that stand after no call at all. */
   drop({ results }: ToolMessage, at: number): void {
     for (const { callId } of results) this.#repair({ type: 'dropped_result', callId, at });
     // One without results is left out too; there is no call to name.

@@ -50,7 +50,7 @@ export class GatewayReport {
     this.#counts.set(name, (this.#counts.get(name) ?? 0) + times);
   }
 
-  /** Logs and counts an error. `cause`: what was behind it; only its kind, code and status are told. */
+  /** Logs and counts an error. `cause`: what was behind it; only its kind, code and status are logged. */
   error(kind: GatewayErrorKind, requestId: string, fields: Readonly<Record<string, unknown>> = {}, cause?: unknown): void {
     this.#errors.set(kind, (this.#errors.get(kind) ?? 0) + 1);
     const { level, status, description } = GATEWAY_ERROR_MEANINGS[kind];

@@ -69,7 +69,7 @@ export interface RedisCommands {
   send(args: string[], key: string | undefined): Promise<unknown>;
 }
 
-/** Where changes are heard. */
+/** Subscriptions to channels, over a connection of either library. */
 export interface RedisChannels {
   subscribe(channel: string): Promise<unknown>;
   unsubscribe(channel: string): Promise<unknown>;
@@ -108,7 +108,10 @@ export function redisCommands(client: RedisClientLike): RedisCommands {
 
 const isIoSubscriber = (client: RedisSubscriberLike): client is IoRedisSubscriberLike => has(client, 'call');
 
-/** `heard` is called with the channel of each message, `ready` when the connection has come back: what was said meanwhile was missed. */
+/**
+ * Makes subscriptions over a client. `heard` is called with the channel of each message, `ready` when the connection
+ * has come back: messages sent in between were missed.
+ */
 export function redisChannels(client: RedisSubscriberLike, heard: (channel: string) => void, ready: () => void): RedisChannels {
   for (const method of ['subscribe', 'unsubscribe', 'on', 'off']) {
     if (!has(client, method)) throw new RangeError(`subscriber must be a client of redis or ioredis of its own; it has no ${method}()`);
