@@ -4,7 +4,7 @@ import { correctable } from '../policy/advice.ts';
 import { confirmed, unconfirmed } from '../policy/recovery/refusal.ts';
 import { guardedCalls, type GuardOptions, type GuardedCalls } from './guarded-calls.ts';
 import { Steering, type LangChainOrigin, type ToolMessageClass } from './langchain/resume.ts';
-import { misfitOf } from './misfit.ts';
+import { schemaMismatch } from './schema-mismatch.ts';
 
 export type { GuardOptions } from './guarded-calls.ts';
 export { createHarvest, type Harvest, type HarvestOptions, type KeptCall } from './harvest.ts';
@@ -59,13 +59,13 @@ const signalled = (original: unknown, signal: AbortSignal): unknown => {
 
 /**
  * An error with LangChain's fields for input that does not fit. A tool can throw one too, so its words are for nobody: what does not fit is found by
- * the tool's schema, and without a misfit the tool may have run.
+ * the tool's schema, and without a mismatch the tool may have run.
  */
 const typed = async (thrown: unknown, tool: unknown, args: unknown): Promise<unknown> => {
   if (read(thrown, 'toolError') === undefined || read(thrown, 'toolCall') === undefined) return thrown;
   const claim = new ToolExecutionError('invalid_parameters', 'The input does not fit the tool’s schema', { cause: thrown });
-  const misfit = await misfitOf(read(tool, 'schema'), args);
-  return misfit === undefined ? unconfirmed(claim) : confirmed(claim, correctable(misfit));
+  const mismatch = await schemaMismatch(read(tool, 'schema'), args);
+  return mismatch === undefined ? unconfirmed(claim) : confirmed(claim, correctable(mismatch));
 };
 
 const nameOf = (tool: unknown): string => String(read(tool, 'name') ?? read(read(tool, 'function'), 'name'));

@@ -51,21 +51,21 @@ const attemptOptions = (given: RequestOptions | undefined, signal: AbortSignal, 
 const HINTS_MAX = 10_000;
 
 /** The effects of the server's tools, as far as it declared them when the host listed the tools. */
-class SaidEffects {
-  readonly #said = new Map<string, Effects>();
+class DeclaredEffects {
+  readonly #declared = new Map<string, Effects>();
 
   /** A tool that was never listed has said nothing of itself. */
   of(toolName: string): Effects {
-    return this.#said.get(toolName) ?? effectsOfHints(undefined);
+    return this.#declared.get(toolName) ?? effectsOfHints(undefined);
   }
 
-  hear(list: unknown): void {
+  note(list: unknown): void {
     const tools = read(list, 'tools');
     for (const tool of Array.isArray(tools) ? (tools as readonly unknown[]) : []) {
       const name = read(tool, 'name');
-      if (this.#said.size >= HINTS_MAX) this.#said.clear();
+      if (this.#declared.size >= HINTS_MAX) this.#declared.clear();
       const hints = read(tool, 'annotations') as McpHints | undefined;
-      if (typeof name === 'string') this.#said.set(name, effectsOfHints(hints));
+      if (typeof name === 'string') this.#declared.set(name, effectsOfHints(hints));
     }
   }
 }
@@ -94,13 +94,13 @@ const proxied = <Client extends object>(client: Client, own: Readonly<Record<str
 };
 
 /** `listTools` for a client that has one, which also notes what is listed. */
-const listing = (client: object, names: PolicyNames, said: SaidEffects): Readonly<Record<string, unknown>> => {
+const listing = (client: object, names: PolicyNames, declared: DeclaredEffects): Readonly<Record<string, unknown>> => {
   if (typeof read(client, 'listTools') !== 'function') return {};
   const listTools = async (...args: readonly unknown[]): Promise<unknown> => {
     // Looked up at each call, as the client itself would.
     const page: unknown = await Reflect.apply(read(client, 'listTools') as (...given: readonly unknown[]) => unknown, client, args);
-    said.hear(page);
-    names.hear(read(args[0], 'cursor'), page);
+    declared.note(page);
+    names.addPage(read(args[0], 'cursor'), page);
     return page;
   };
   return { listTools };
@@ -136,7 +136,7 @@ export function guardClient<Client extends object>(client: Client, options: Guar
   const original = read(client, 'callTool');
   if (typeof original !== 'function') throw new RangeError(`guardClient takes an MCP client with a callTool method, not one whose callTool is ${typeof original}`);
   const calls = guardedCalls('guardClient', options);
-  const said = new SaidEffects();
+  const declared = new DeclaredEffects();
   // Given for the tools of this client, and so about them.
   const hostSays = options.defaults?.effects !== undefined;
   const names = new PolicyNames(calls.checkNames, Object.keys(options.policies ?? {}).length > 0);
@@ -163,7 +163,7 @@ export function guardClient<Client extends object>(client: Client, options: Guar
     const settled = await calls.begin({
       framework: 'mcp',
       toolName: params.name,
-      ...(hostSays ? {} : { effects: said.of(params.name) }),
+      ...(hostSays ? {} : { effects: declared.of(params.name) }),
       input: params.arguments,
       signal,
       run: (given, context) => callOnce(given === undefined ? params : { ...params, arguments: given as Record<string, unknown> }, rest, context),
@@ -173,5 +173,5 @@ export function guardClient<Client extends object>(client: Client, options: Guar
     if (signal?.aborted === true) throw settled.failure;
     return { content: [{ type: 'text', text: settled.failure.message }], isError: true };
   };
-  return proxied(client, { callTool: guarded, ...listing(client, names, said) });
+  return proxied(client, { callTool: guarded, ...listing(client, names, declared) });
 }

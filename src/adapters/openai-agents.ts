@@ -48,17 +48,21 @@ const PARSED = 'openai.agents.functionToolParsedInputCallback';
 const parsedSymbol = (details: object): symbol | undefined => Object.getOwnPropertySymbols(details).find(({ description }) => description === PARSED);
 
 /** The details of one attempt: its own signal, and the runner's callback with a call of `parsed` in front. */
-const detailsOf = (details: InvokeDetails, signal: AbortSignal, parsed: () => void): { readonly details: InvokeDetails; readonly tells: boolean } => {
+const detailsOf = (
+  details: InvokeDetails,
+  signal: AbortSignal,
+  parsed: () => void,
+): { readonly details: InvokeDetails; readonly reportsParsing: boolean } => {
   const inner = overridden(details, { signal });
   const symbol = parsedSymbol(details);
-  const tell: unknown = symbol === undefined ? undefined : (details as Readonly<Record<symbol, unknown>>)[symbol];
-  if (symbol === undefined || typeof tell !== 'function') return { details: inner, tells: false };
-  const heard = (...given: readonly unknown[]): void => {
+  const callback: unknown = symbol === undefined ? undefined : (details as Readonly<Record<symbol, unknown>>)[symbol];
+  if (symbol === undefined || typeof callback !== 'function') return { details: inner, reportsParsing: false };
+  const onParsed = (...given: readonly unknown[]): void => {
     parsed();
-    Reflect.apply(tell, details, given);
+    Reflect.apply(callback, details, given);
   };
-  Object.defineProperty(inner, symbol, { value: heard, enumerable: true, configurable: true, writable: true });
-  return { details: inner, tells: true };
+  Object.defineProperty(inner, symbol, { value: onParsed, enumerable: true, configurable: true, writable: true });
+  return { details: inner, reportsParsing: true };
 };
 
 const isJson = (text: string): boolean => {
@@ -87,14 +91,14 @@ const invokeOnce = async ({ tool, runContext, input, details }: Invocation, sign
   });
   try {
     const output = await Reflect.apply(tool.invoke, tool, [runContext, input, attempt.details]);
-    if (output === SWALLOWED) throw swallowed(attempt.tells ? parsed : isJson(input));
+    if (output === SWALLOWED) throw swallowed(attempt.reportsParsing ? parsed : isJson(input));
     return output;
   } catch (thrown) {
     // A tool that was given its input can only have thrown this itself.
     if (read(thrown, 'name') !== 'InvalidToolInputError' || parsed) throw thrown;
     // What does not fit is not in it, unless the SDK is told to log the data of tools.
     const claim = new ToolExecutionError('invalid_parameters', 'The input does not fit the tool’s schema', { cause: thrown });
-    throw attempt.tells || !isJson(input) ? claim : unconfirmed(claim);
+    throw attempt.reportsParsing || !isJson(input) ? claim : unconfirmed(claim);
   }
 };
 

@@ -24,7 +24,7 @@ export class PolicyNames {
   }
 
   /** Notes a page of the list. @throws RangeError once the list is whole and lacks a tool */
-  hear(cursor: unknown, page: unknown): void {
+  addPage(cursor: unknown, page: unknown): void {
     const tools = toolsOn(page);
     if (tools === undefined || this.#decided) return;
     if (cursor === undefined) this.#names = [];

@@ -75,7 +75,7 @@ class ToolStep {
       subscriber.add(
         spillway.turn(plan.from(nodes, planOptions), { signal }).subscribe({
           next: (event) => {
-            this.#watch.hear(event);
+            this.#watch.record(event);
             subscriber.next({ type: 'tools', event });
             if (event.source === 'turn' && event.type === 'settled') answer(event.result);
           },

@@ -60,10 +60,10 @@ export function freshId(id: string, taken: ReadonlySet<string>): string {
   return `${stem}_${number}`;
 }
 
-/** Repairs a transcript message by message; `repairs` and `mended` hold the result. */
-class Mender {
+/** Repairs a transcript message by message; `repaired` and `repairs` hold the result. */
+class Repairer {
   readonly repairs: TranscriptRepair[] = [];
-  readonly mended: AgentMessage[] = [];
+  readonly repaired: AgentMessage[] = [];
   readonly #evidence: TranscriptEvidence;
   readonly #taken: Set<string>;
 
@@ -76,7 +76,7 @@ class Mender {
    * Adds a message that calls tools, and one message with a result for each call. `after`: the messages with results
    * right after it.
    */
-  mend(message: AssistantMessage, at: number, after: readonly ToolMessage[]): void {
+  addCalls(message: AssistantMessage, at: number, after: readonly ToolMessage[]): void {
     const calls = toolCallsOf(message);
     const waiting = new Map<string, Array<{ readonly result: ToolResult; readonly at: number }>>();
     const given = after.flatMap(({ results }, place) => results.map((result) => ({ result, at: at + 1 + place })));
@@ -97,7 +97,7 @@ class Mender {
     const used = new Set(inOrder);
     const kept = given.filter((one) => used.has(one));
     if (after.length > 1 || kept.some((one, place) => one !== inOrder[place])) this.#repair({ type: 'reordered', callId: ids[0] ?? '', at: at + 1 });
-    this.mended.push(this.#renamed(message, calls, ids), this.#sameResults(after, results));
+    this.repaired.push(this.#renamed(message, calls, ids), this.#sameResults(after, results));
   }
 
   /** Leaves out results that stand after no call at all. */
@@ -164,7 +164,7 @@ class Mender {
  * repairTranscript([{ role: 'assistant', content: [call] }], new Map([['c1', 'did_not_run']])).messages.length; // 2
  */
 export function repairTranscript(messages: readonly AgentMessage[], evidence: TranscriptEvidence = new Map()): RepairedTranscript {
-  const mender = new Mender(messages, evidence);
+  const repairer = new Repairer(messages, evidence);
   for (let at = 0; at < messages.length; ) {
     const message = messages[at];
     if (message === undefined) break;
@@ -172,15 +172,15 @@ export function repairTranscript(messages: readonly AgentMessage[], evidence: Tr
     if (message.role === 'assistant') {
       for (let next = messages[at + 1]; next?.role === 'tool'; next = messages[at + 1 + after.length]) after.push(next);
       const [call] = toolCallsOf(message);
-      if (call !== undefined) mender.mend(message, at, after);
+      if (call !== undefined) repairer.addCalls(message, at, after);
       else {
-        mender.mended.push(message);
-        after.forEach((orphan, place) => mender.drop(orphan, at + 1 + place));
+        repairer.repaired.push(message);
+        after.forEach((orphan, place) => repairer.drop(orphan, at + 1 + place));
       }
-    } else if (message.role === 'tool') mender.drop(message, at);
-    else mender.mended.push(message);
+    } else if (message.role === 'tool') repairer.drop(message, at);
+    else repairer.repaired.push(message);
     at += 1 + after.length;
   }
-  const { mended, repairs } = mender;
-  return { messages: repairs.length === 0 ? messages : mended, repairs };
+  const { repaired, repairs } = repairer;
+  return { messages: repairs.length === 0 ? messages : repaired, repairs };
 }

@@ -6,7 +6,7 @@ import { GatewayError } from './error.ts';
 export type { RateLimit } from './rate.ts';
 
 /** The permission for one turn to run. */
-export interface Place {
+export interface TurnPermit {
   /** Aborted when the gateway stops waiting for what runs. */
   readonly harvest: AbortSignal;
   /** Gives it back. Idempotent. */
@@ -46,7 +46,7 @@ export class TurnGate {
   }
 
   /** @throws GatewayError when there is no place, and while the gateway is drained */
-  enter(): Place {
+  enter(): TurnPermit {
     this.refuseWhileDraining();
     this.refuseWhileFull();
     const harvest = new AbortController();

@@ -13,7 +13,10 @@ const worded = (issue: unknown): string => {
 };
 
 /** What a Standard Schema (zod, Valibot, ArkType) finds wrong with a value; `undefined` for a value that fits. */
-const standardMisfit = async (validate: (value: unknown) => unknown, value: unknown): Promise<string | undefined> => {
+const standardSchemaMismatch = async (
+  validate: (value: unknown) => unknown,
+  value: unknown,
+): Promise<string | undefined> => {
   const issues = read(await validate(value), 'issues');
   return Array.isArray(issues) && issues.length > 0 ? issues.slice(0, ISSUES_SHOWN).map(worded).join('; ') : undefined;
 };
@@ -24,12 +27,15 @@ const standardMisfit = async (validate: (value: unknown) => unknown, value: unkn
  *
  * @param schema a Standard Schema or a JSON Schema
  */
-export async function misfitOf(schema: unknown, input: unknown): Promise<string | undefined> {
+export async function schemaMismatch(schema: unknown, input: unknown): Promise<string | undefined> {
   if ((typeof schema !== 'object' && typeof schema !== 'function') || schema === null) return undefined;
   const validate = read(read(schema, '~standard'), 'validate');
   try {
-    const misfit = typeof validate === 'function' ? await standardMisfit(validate as (value: unknown) => unknown, input) : compileJsonSchema(schema as Readonly<Record<string, unknown>>)(input);
-    return misfit === undefined ? undefined : `The input is malformed: ${misfit}`;
+    const mismatch =
+      typeof validate === 'function'
+        ? await standardSchemaMismatch(validate as (value: unknown) => unknown, input)
+        : compileJsonSchema(schema as Readonly<Record<string, unknown>>)(input);
+    return mismatch === undefined ? undefined : `The input is malformed: ${mismatch}`;
   } catch {
     return undefined;
   }

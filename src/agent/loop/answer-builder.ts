@@ -4,7 +4,7 @@ import type { ModelEvent, ModelUsage, StopReason } from '../model.ts';
 type Part = AssistantMessage['content'][number];
 
 /** Collects the pieces of a model's answer, and makes the message of them. */
-export class Draft {
+export class AnswerBuilder {
   readonly #parts: Part[] = [];
   /** The pieces of the text that is open. */
   #text: string[] | undefined;
