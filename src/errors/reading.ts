@@ -89,10 +89,12 @@ export function readError(thrown: unknown, wallNow: () => number, speaker: Speak
   // A code in front of a status is the outer error's own word, as a status in front of a code is.
   if (structure.status !== undefined && structure.statusDepth <= codedDepth) return { ...withStatus(structure, structure.status, code, coded), isProof: true };
   const listed = (structure.rpc === undefined ? undefined : senseOfRpc(structure.rpc)) ?? coded;
-  const isProof = !isOwnFault(structure.rpc ?? known);
-  if (listed !== undefined) return { structure, status: undefined, code, sense: listed, isProof };
+  const isRefusal = !isOwnFault(structure.rpc ?? known);
+  if (listed !== undefined) return { structure, status: undefined, code, sense: listed, isProof: isRefusal };
   const sense = senseOfNames(structure) ?? senseOfUnlisted(structure, speaker);
-  if (sense !== undefined) return { structure, status: undefined, code, sense, isProof: sense !== 'unavailable' };
+  // The name of a class alone is no proof: a tool that has done its work can throw one of any name.
+  const isProof = sense !== 'unavailable' && /[a-z]/i.test(code ?? '');
+  if (sense !== undefined) return { structure, status: undefined, code, sense, isProof };
   const status = stated(structure);
   // A text that states a 429 can go on to say that the quota is used up; then its status would say the opposite.
   if (status === 429 && reasonOfRefusal(structure.texts) === 'quota_exhausted') return { structure, status: undefined, code, sense: 'quota_exhausted' };

@@ -3,8 +3,8 @@ import type { ModelEvent, ModelUsage, StopReason } from '../model.ts';
 
 type Part = AssistantMessage['content'][number];
 
-/** An answer of a model while it is written: pieces in, the message out. */
-export class Draft {
+/** Collects the pieces of a model's answer, and makes the message of them. */
+export class AnswerBuilder {
   readonly #parts: Part[] = [];
   /** The pieces of the text that is open. */
   #text: string[] | undefined;
@@ -43,7 +43,7 @@ export class Draft {
     return this.#usage;
   }
 
-  /** Absent as long as the model has not said that it is done. */
+  /** Why the model stopped; `undefined` until it says so. */
   get stop(): StopReason | undefined {
     return this.#stop;
   }
