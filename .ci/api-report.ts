@@ -31,12 +31,15 @@ export interface Entry {
 }
 
 const TOKEN = /\/\*[\s\S]*?\*\/|\/\/[^\n]*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`/g;
-const withoutComments = (text: string): string => text.replaceAll(TOKEN, (token) => (token.startsWith('/') ? '' : token));
+const withoutComments = (text: string): string =>
+  text.replaceAll(TOKEN, (token) => (token.startsWith('/') ? '' : token));
 const withoutStrings = (text: string): string => text.replaceAll(TOKEN, "''");
 
-/** The statements of a file: each begins at the start of a line, and its further lines are indented or only close it. */
+/** The statements of a file: each begins at the start of a line; its further lines are indented, or only close it. */
 const statementsOf = (text: string): string[] => {
-  const lines = withoutComments(text).split('\n').map((line) => line.trimEnd());
+  const lines = withoutComments(text)
+    .split('\n')
+    .map((line) => line.trimEnd());
   const shown = lines.filter((line) => line !== '' && !/^\s+(?:#private|private\b.*);$/.test(line));
   return shown.join('\n').split(/\n(?=[a-z])/);
 };
@@ -64,9 +67,11 @@ const readDeclarations = (file: string): Declarations => {
     } else if (clause !== undefined) {
       for (const [there, here] of specifiers(clause)) {
         if (statement.startsWith('export ')) exported.add(here);
-        if (from.startsWith('.')) links.set(here, { file: join(dirname(file), from.replace(/\.[jt]s$/, '.d.ts')), name: there });
+        if (from.startsWith('.'))
+          links.set(here, { file: join(dirname(file), from.replace(/\.[jt]s$/, '.d.ts')), name: there });
       }
-    } else if (statement.startsWith('export ') && statement !== 'export {};') throw new Error(`${relative(root, file)}: the report cannot read "${statement}"`);
+    } else if (statement.startsWith('export ') && statement !== 'export {};')
+      throw new Error(`${relative(root, file)}: the report cannot read "${statement}"`);
   }
   return { own, links, exported };
 };
@@ -91,17 +96,22 @@ class Reader {
 
   /** The declarations that a declaration names. Names of members and parameters are followed by a colon. */
   named({ file, text }: Found): Found[] {
-    const names = new Set([...withoutStrings(text).matchAll(/(?<![.\w$])([A-Za-z_$][\w$]*)(?![\w$]|\??:)/g)].map(([, name = '']) => name));
+    const names = new Set(
+      [...withoutStrings(text).matchAll(/(?<![.\w$])([A-Za-z_$][\w$]*)(?![\w$]|\??:)/g)].map(([, name = '']) => name),
+    );
     return [...names].flatMap((name) => this.find(file, name) ?? []);
   }
 }
 
 const idOf = ({ file, name }: Link): string => `${file} ${name}`;
 const byName = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
-const sorted = <T>(found: ReadonlyMap<string, T>): Array<[string, T]> => [...found].toSorted(([a], [b]) => byName(a, b));
+const sorted = <T>(found: ReadonlyMap<string, T>): Array<[string, T]> =>
+  [...found].toSorted(([a], [b]) => byName(a, b));
 
 const entriesOf = (reader: Reader, folder: string): Entry[] => {
-  const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { exports: Record<string, string | { types: string }> };
+  const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    exports: Record<string, string | { types: string }>;
+  };
   return Object.entries(exports).flatMap(([path, to]) => {
     if (typeof to === 'string') return [];
     const file = join(folder, relative('dist', to.types));
@@ -116,8 +126,12 @@ const entriesOf = (reader: Reader, folder: string): Entry[] => {
 
 /** Entries that are files and not modules: schemas, rules, a dashboard. */
 const filesOf = (): string => {
-  const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { exports: Record<string, unknown> };
-  return Object.entries(exports).flatMap(([path, to]) => (typeof to === 'string' ? `- \`spillway${path.slice(1)}\`\n` : [])).join('');
+  const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    exports: Record<string, unknown>;
+  };
+  return Object.entries(exports)
+    .flatMap(([path, to]) => (typeof to === 'string' ? `- \`spillway${path.slice(1)}\`\n` : []))
+    .join('');
 };
 
 /** What the signatures name and no entry exports: it changes what a caller may pass, as the signatures do. */
@@ -136,26 +150,30 @@ const behind = (reader: Reader, entries: readonly Entry[]): Found[] => {
   return hidden.toSorted((a, b) => byName(a.name, b.name) || byName(a.text, b.text));
 };
 
-const fence = (texts: readonly string[]): string => (texts.length === 0 ? '' : `\n\`\`\`ts\n${texts.join('\n')}\n\`\`\`\n`);
+const fence = (texts: readonly string[]): string =>
+  texts.length === 0 ? '' : `\n\`\`\`ts\n${texts.join('\n')}\n\`\`\`\n`;
 
 const PREAMBLE = `# The public API
 
-Every name of every entry of the package, with its signature. \`npm run api\` writes this page from the declarations that the
-compiler emits, and a test fails where it is stale: what changes here changes for users, and belongs in CHANGELOG.md.
+Every name of every entry of the package, with its signature. \`npm run api\` writes this page from the declarations that
+the compiler emits, and a test fails where it is stale: what changes here changes for users, and belongs in CHANGELOG.md.
 Comments are left out, private members too. A name that an earlier entry exports is told by that entry alone.
 `;
 
 const reportOf = (reader: Reader, entries: readonly Entry[]): string => {
   const told = new Map<string, string>();
   const sections = entries.map(({ name, exports }) => {
-    const again = [...exports].flatMap(([as, found]) => (told.has(idOf(found)) ? [`- \`${as}\`: see \`${told.get(idOf(found))}\`\n`] : []));
+    const again = [...exports].flatMap(([as, found]) =>
+      told.has(idOf(found)) ? [`- \`${as}\`: see \`${told.get(idOf(found))}\`\n`] : [],
+    );
     const here = [...exports].filter(([, found]) => !told.has(idOf(found)));
     for (const [, found] of here) told.set(idOf(found), name);
     const texts = here.map(([as, found]) => (as === found.name ? found.text : `// exported as ${as}\n${found.text}`));
     return `\n## ${name}\n${fence(texts)}${again.length > 0 ? `\n${again.join('')}` : ''}`;
   });
   const hidden = behind(reader, entries).map(({ text }) => text);
-  return `${PREAMBLE}${sections.join('')}\n## Files\n\n${filesOf()}\n## Exported by no entry, named by the signatures above\n${fence(hidden)}`;
+  const last = `## Exported by no entry, named by the signatures above\n${fence(hidden)}`;
+  return `${PREAMBLE}${sections.join('')}\n## Files\n\n${filesOf()}\n${last}`;
 };
 
 /** Emits the declarations of the sources, and reads them. */
@@ -163,7 +181,11 @@ export function readApi(): { readonly report: string; readonly entries: readonly
   const folder = mkdtempSync(join(tmpdir(), 'spillway-api-'));
   try {
     const tsc = join(root, 'node_modules/typescript/bin/tsc');
-    execFileSync(process.execPath, [tsc, '-p', join(root, '.ci/tsconfig.build.json'), '--emitDeclarationOnly', '--outDir', folder], { stdio: 'inherit' });
+    execFileSync(
+      process.execPath,
+      [tsc, '-p', join(root, '.ci/tsconfig.build.json'), '--emitDeclarationOnly', '--outDir', folder],
+      { stdio: 'inherit' },
+    );
     const reader = new Reader();
     const entries = entriesOf(reader, folder);
     return { report: reportOf(reader, entries), entries };
