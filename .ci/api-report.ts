@@ -155,9 +155,9 @@ const fence = (texts: readonly string[]): string =>
 
 const PREAMBLE = `# The public API
 
-Every name of every entry of the package, with its signature. \`npm run api\` writes this page from the declarations that
-the compiler emits, and a test fails where it is stale: what changes here changes for users, and belongs in CHANGELOG.md.
-Comments are left out, private members too. A name that an earlier entry exports is told by that entry alone.
+Every name of every entry of the package, with its signature. \`npm run api\` writes this page from the declarations
+that the compiler emits, and a test fails where it is stale: what changes here changes for users, and belongs in
+CHANGELOG.md. Comments are left out, private members too. A name that an earlier entry exports is told by that alone.
 `;
 
 const reportOf = (reader: Reader, entries: readonly Entry[]): string => {

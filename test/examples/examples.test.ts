@@ -5,11 +5,12 @@ import { describe, expect, it } from 'vitest';
 import { SIDE_INSTALL_TIMEOUT_MS } from '../side-install.ts';
 import { EXAMPLE_TIMEOUT_MS, linesOf } from './started.ts';
 
-const HARNESS = ['run.ts', 'started.ts'];
+const HARNESS = ['run.ts', 'sources.ts', 'started.ts'];
 const files = readdirSync(import.meta.dirname).filter(
   (name) => name.endsWith('.ts') && !/\.(?:test|d)\.ts$/.test(name) && !HARNESS.includes(name),
 );
-const page = readFileSync(join(import.meta.dirname, 'README.md'), 'utf8');const listed = [...page.matchAll(/^\| `([\w-]+)`/gm)].map(([, name = '']) => name);
+const page = readFileSync(join(import.meta.dirname, 'README.md'), 'utf8');
+const listed = [...page.matchAll(/^\| `([\w-]+)`/gm)].map(([, name = '']) => name);
 const UNPAID =
   'The connection to the tool failed. The tool may have run and taken effect. ' +
   'Check first whether it took effect. Only if it did not: you can try again.';

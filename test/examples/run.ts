@@ -3,32 +3,16 @@ import { readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-
-const root = join(import.meta.dirname, '../..');
-const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
-  exports: Record<string, string | { default: string }>;
-};
-/** `spillway/testing` is `./testing` in the manifest: the source of its built file. */
-const sourceOf = (specifier: string): string | undefined => {
-  const to = exports[specifier.replace(/^spillway/, '.')];
-  return typeof to === 'object' ? join(root, to.default.replace('./dist/', 'src/').replace(/js$/, 'ts')) : undefined;
-};
+import './sources.ts';
 
 /** Where LangChain is installed; it does not fit into the main install. */
 let langChain: string | undefined;
+const here = pathToFileURL(import.meta.dirname).href;
 registerHooks({
   resolve: (specifier, context, next) => {
-    const source = /^spillway(?:\/|$)/.test(specifier) ? sourceOf(specifier) : undefined;
-    if (source !== undefined) return next(pathToFileURL(source).href, context);
-    const beside =
-      /^(?:langchain|@langchain\/)/.test(specifier) &&
-      context.parentURL?.startsWith(pathToFileURL(import.meta.dirname).href) === true;
-    return next(
-      specifier,
-      beside && langChain !== undefined
-        ? { ...context, parentURL: pathToFileURL(join(langChain, 'index.js')).href }
-        : context,
-    );
+    const beside = /^(?:langchain|@langchain\/)/.test(specifier) && context.parentURL?.startsWith(here) === true;
+    if (!beside || langChain === undefined) return next(specifier, context);
+    return next(specifier, { ...context, parentURL: pathToFileURL(join(langChain, 'index.js')).href });
   },
 });
 
