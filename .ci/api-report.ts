@@ -41,7 +41,13 @@ const statementsOf = (text: string): string[] => {
     .split('\n')
     .map((line) => line.trimEnd());
   const shown = lines.filter((line) => line !== '' && !/^\s+(?:#private|private\b.*);$/.test(line));
-  return shown.join('\n').split(/\n(?=[a-z])/);
+  // A comment between the members of a union puts each on a line of its own; the report does not depend on comments.
+  const joined = shown
+    .join('\n')
+    .replaceAll(/=\n\s*/g, '= ')
+    .replaceAll(/\n\s*(?=[|&] )/g, ' ')
+    .replaceAll(/= [|&] /g, '= ');
+  return joined.split(/\n(?=[a-z])/);
 };
 
 const DECLARED = /^(?:export )?(?:declare )?(?:abstract )?(?:const|let|function|class|interface|type) ([\w$]+)/;
@@ -176,14 +182,14 @@ const reportOf = (reader: Reader, entries: readonly Entry[]): string => {
   return `${PREAMBLE}${sections.join('')}\n## Files\n\n${filesOf()}\n${last}`;
 };
 
-/** Emits the declarations of the sources, and reads them. */
-export function readApi(): { readonly report: string; readonly entries: readonly Entry[] } {
+/** Emits the declarations of the sources, and reads them. `flags` are more flags of the compiler. */
+export function readApi(...flags: readonly string[]): { readonly report: string; readonly entries: readonly Entry[] } {
   const folder = mkdtempSync(join(tmpdir(), 'spillway-api-'));
   try {
     const tsc = join(root, 'node_modules/typescript/bin/tsc');
     execFileSync(
       process.execPath,
-      [tsc, '-p', join(root, '.ci/tsconfig.build.json'), '--emitDeclarationOnly', '--outDir', folder],
+      [tsc, '-p', join(root, '.ci/tsconfig.build.json'), '--emitDeclarationOnly', '--outDir', folder, ...flags],
       { stdio: 'inherit' },
     );
     const reader = new Reader();
