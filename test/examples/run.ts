@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import './sources.ts';
+
+await import('./sources.ts');
 
 /** Where LangChain is installed; it does not fit into the main install. */
 let langChain: string | undefined;
