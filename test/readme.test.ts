@@ -20,7 +20,8 @@ import { PAGES, headingsOf, linksOf, readPage, root, sourcesNamedOn } from './pa
 const STAND_INS = `
 import type { Observable } from 'rxjs';
 import type { RunHelpers, TestScheduler } from 'rxjs/testing';
-import type { Breaker, BreakerInput, BreakerSettings, FailureNotification, Spillway, Tool } from 'spillway';
+import type { Breaker, FailureNotification, Spillway, Tool } from 'spillway';
+import type { BreakerInput, BreakerSettings } from 'spillway/policy';
 import type { VirtualRuntime } from 'spillway/testing';
 export { Client } from '@modelcontextprotocol/sdk/client/index.js';
 export { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';

@@ -119,7 +119,7 @@ describe('the package', { timeout: 60_000 }, () => {
 
   it('satisfies are-the-types-wrong', () => {
     // Data has no types.
-    const data = ['--exclude-entrypoints', './sinks/prometheus-rules.yml', './sinks/grafana-dashboard.json'];
+    const data = ['--exclude-entrypoints', './sinks/prometheus-rules.yml', './sinks/grafana-dashboard.json', './llms.txt'];
     expect(node(root, join(root, 'node_modules/@arethetypeswrong/cli/dist/index.js'), tarball, '--profile', 'esm-only', ...data)).not.toContain('❌');
   });
 });

@@ -1,6 +1,8 @@
 // Was: in `bestEffort`, a safety-critical failure that may have taken effect was run again, since it was retriable. Now: the cached error is the answer.
 import { describe, expect, it } from 'vitest';
-import { decideClaim, type DedupeRecord, type ToolPolicy } from 'spillway';
+import type { ToolPolicy } from 'spillway';
+import type { DedupeRecord } from 'spillway/contract';
+import { decideClaim } from 'spillway/policy';
 import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime } from 'spillway/testing';
 import { asked, watched } from '../spec/tr-02-stores.ts';

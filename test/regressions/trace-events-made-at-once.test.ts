@@ -1,6 +1,7 @@
 // Was: events made in one piece skipped the look for secrets in what callers add and in a host's ids, and told wrong times. Now: each is looked at, and its times are true.
 import { describe, expect, it } from 'vitest';
-import { createRedactor, createSpillway, plan, tool, type Runtime, type TraceEvent } from '../../src/index.ts';
+import { createSpillway, plan, tool, type Runtime, type TraceEvent } from '../../src/index.ts';
+import { createRedactor } from '../../src/policy.ts';
 import { liveRuntime } from '../../src/runtime.ts';
 import { pinoSink, type LogTarget } from '../../src/sinks/pino.ts';
 import { virtualRuntime, type VirtualRuntime } from '../../src/testing/index.ts';
