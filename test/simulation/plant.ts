@@ -89,7 +89,7 @@ const LAYER_PLANTS: Readonly<Record<string, Plant>> = {
   'a signal that is not aborted': { file: 'operators/work/attempt-signal.ts', find: 'this.#controller?.abort();', replace: 'void 0;', seeds: 200, by: ['RSC-1'] },
   'an attempt that a hook blocked': { file: 'layer/hooks.ts', find: 'const reason = blockOf(answer.value);', replace: "const reason = hook === 'beforeToolCall' ? undefined : blockOf(answer.value);", seeds: 1_000, by: ['HOOK-1'] },
   'a hook that fails lets the call pass': { file: 'layer/hooks.ts', find: "if ('problem' in answer) return this.#failed(hook, call, attempt, answer);", replace: "if ('problem' in answer) return undefined;", seeds: 1_000, by: ['HOOK-1'] },
-  'what a hook changed is not what runs': { file: 'layer/hooks.ts', find: "{ input: read(value, 'input') }", replace: '{}', seeds: 1_000, by: ['HOOK-1'] },
+  'what a hook changed is not what runs': { file: 'layer/hooks.ts', find: '{ input: value.input }', replace: '{}', seeds: 1_000, by: ['HOOK-1'] },
   'a hook’s timer left behind': { file: 'layer/hooks.ts', find: 'return merge(answered$, expiry(this.#timeoutMs, runtime))', replace: 'expiry(this.#timeoutMs * 100, runtime).subscribe(); return merge(answered$, expiry(this.#timeoutMs, runtime))', seeds: 1_000, by: ['RSC-1'] },
   'an input checked and passed on as it was': { file: 'call/request.ts', find: 'return problem === undefined ? { input: value }', replace: 'return problem === undefined ? { input }', seeds: 1_000, by: ['SCH-1'] },
   'an input that does not fit': { file: 'call/request.ts', find: "{ input, error: invalid('The input', problem, cause) }", replace: '{ input }', seeds: 1_000, by: ['SCH-1'] },
