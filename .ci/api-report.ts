@@ -157,7 +157,7 @@ const behind = (reader: Reader, entries: readonly Entry[]): Found[] => {
 };
 
 const fence = (texts: readonly string[]): string =>
-  texts.length === 0 ? '' : `\n\`\`\`ts\n${texts.join('\n')}\n\`\`\`\n`;
+  texts.length === 0 ? '' : `\n\`\`\`typescript\n${texts.join('\n')}\n\`\`\`\n`;
 
 const PREAMBLE = `# The public API
 

@@ -1,4 +1,4 @@
-// `llms.txt`: what a coding agent needs to use the package, of `src/llms.md`, the manifest and the API.
+// `llms.txt`: what a coding agent needs to use the package, of `.ci/llms.md`, the manifest and the API.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Entry } from './api-report.ts';
@@ -23,7 +23,7 @@ const signatures = (entries: readonly Entry[], entry: string, names: readonly st
   const exports = entries.find(({ name }) => name === entry)?.exports;
   const texts = names.map((name) => {
     const found = exports?.get(name);
-    if (found === undefined) throw new Error(`src/llms.md asks for ${name} of ${entry}, which is not there`);
+    if (found === undefined) throw new Error(`.ci/llms.md asks for ${name} of ${entry}, which is not there`);
     return shortened(found.text);
   });
   return `\`${entry}\`\n\n\`\`\`d.ts\n${texts.join('\n')}\n\`\`\`\n`;
@@ -31,7 +31,7 @@ const signatures = (entries: readonly Entry[], entry: string, names: readonly st
 
 /** The page's text; each comment of the source page stands for what is made. */
 export function llmsText(entries: readonly Entry[]): string {
-  return readFileSync(join(root, 'src/llms.md'), 'utf8')
+  return readFileSync(join(root, '.ci/llms.md'), 'utf8')
     .replace('<!-- entries -->', () => listOf(entries))
     .replaceAll(/<!-- api (\S+): ([^>]*) -->\n/g, (_, entry: string, names: string) =>
       signatures(entries, entry, names.split(' ')),

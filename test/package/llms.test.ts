@@ -29,7 +29,7 @@ describe('llms.txt', { timeout: 120_000 }, () => {
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(30_000);
   });
 
-  it('is what src/llms.md and the API give', () => {
+  it('is what .ci/llms.md and the API give', () => {
     expect(text, 'run `npm run api`').toBe(llmsText(readApi().entries));
   });
 
