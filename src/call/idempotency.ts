@@ -201,6 +201,8 @@ const lost = (keyed: KeyedCall, error: ToolExecutionError | undefined): Observab
     return undefined;
   }
   context.unkept = 'superseded';
+  // Nothing ran under it: whoever asks next must not find that something may have.
+  if (context.attempts === 0) context.lease?.release();
   return defer(() => {
     const unknown = lostError(context, error);
     if (error !== undefined) return refusedCall(context, unknown);

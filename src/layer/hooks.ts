@@ -67,8 +67,22 @@ const callOf = ({ context, guarded, input }: HookSubject): HookCall => {
   };
 };
 
+/** What may hold an answer that nobody has read. */
+const NO_ANSWER = 'a hook gave a function, a list or a stream of another kind, where undefined or { block } is an answer';
+
+const isOfOddKind = (value: unknown): boolean => {
+  if (typeof value !== 'object' || value === null) return typeof value === 'function';
+  try {
+    return Symbol.iterator in value || Symbol.asyncIterator in value || 'subscribe' in value;
+  } catch {
+    // What cannot be looked at cannot be read either, which is said below.
+    return false;
+  }
+};
+
 /** Why an answer says no: any `block` but `undefined`, `null` and `false`, since a hook that means no must not be misread. */
 const blockOf = (value: unknown): string | undefined => {
+  if (isOfOddKind(value)) return NO_ANSWER;
   if (typeof value !== 'object' || value === null) return undefined;
   try {
     const { block } = value as { readonly block?: unknown };

@@ -21,3 +21,21 @@ it.each([
   expect(await Promise.race([result, new Promise((resolve) => setTimeout(() => resolve('it never settled'), 1_000))])).toMatchObject(expected);
   expect(ran).toBe(runs);
 });
+
+it('R-2.5 a safety-critical call whose lease was lost before it ran is no doubt for the next one', async () => {
+  const runtime = virtualRuntime();
+  const store = memoryStore({ runtime, sweepMs: Infinity });
+  let ran = 0;
+  const pay = tool({ name: 'pay', policy: { effects: 'mutating', safetyCritical: true, dedupe: { leaseMs: 1_000 } }, execute: () => ++ran });
+  const spillway = createSpillway({ tools: [pay], store, runtime });
+  let stalls = 1;
+  spillway.trace$.subscribe((event) => {
+    if (event.type === 'dedupe' && event.step === 'claimed' && stalls-- > 0) runtime.stall(10_000);
+  });
+  const call = async (): Promise<string> => {
+    const result = spillway.execute({ toolName: 'pay', input: {}, idempotencyKey: 'k' });
+    await runtime.run();
+    return (await result).status;
+  };
+  expect([await call(), await call(), ran]).toEqual(['retriable_error', 'success', 1]);
+});
