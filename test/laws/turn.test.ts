@@ -214,9 +214,23 @@ const observe = (given: Scenario, way: Way): readonly string[] => {
   return seen;
 };
 
+/**
+ * What happens at one instant, one thing after the other: no rule says in which order the nodes of a turn act that act at the same instant. Each node
+ * keeps its own order, as does what is no node's.
+ */
+const byThing = (lines: readonly string[]): readonly string[] =>
+  [...Map.groupBy(lines, (line) => line.split(' ')[0]).values()].flatMap((instant) =>
+    [...Map.groupBy(instant, (line) => /\bn\d+\b/.exec(line.slice(0, 24))?.[0] ?? '')]
+      .toSorted(([one], [other]) => one.localeCompare(other))
+      .flatMap(([, own]) => own),
+  );
+
 const law =
   (create: typeof createSpillway): Law<Scenario> =>
-  (given) => ({ actual: { turn: observe(given, byLayer(create)) }, expected: observe(given, byReference) });
+  (given) => ({
+    actual: { turn: byThing(observe(given, byLayer(create))) },
+    expected: byThing(observe(given, byReference)),
+  });
 const ENDS = [
   'timed_out',
   'canceled',
