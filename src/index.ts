@@ -32,7 +32,7 @@ export {
   type StoreReport,
 } from './contract/store.ts';
 export type { ToolOutput } from './contract/output.ts';
-export type { AnyTool, InputOf, OutputOf, Progress, Tool, ToolContext } from './contract/tool.ts';
+export type { AnyTool, InputOf, OutputOf, Progress, Tool, ToolContext, TraceContext, TraceContextSource } from './contract/tool.ts';
 export type { NodeResult, NodeState, PlanNode, PlanOptions, TurnResult, TurnStatus } from './contract/turn.ts';
 
 export { toToolError, type Entrance } from './errors/read-error.ts';

@@ -7,7 +7,7 @@ import type { ToolProvider } from './contract/provider.ts';
 import type { FailureNotification } from './contract/recovery.ts';
 import type { Runtime } from './contract/runtime.ts';
 import type { DedupeStore } from './contract/store.ts';
-import type { AnyTool } from './contract/tool.ts';
+import type { AnyTool, TraceContextSource } from './contract/tool.ts';
 import type { TurnResult } from './contract/turn.ts';
 import { checkKeys, checkOneOf } from './policy/check.ts';
 import { createDiscretion, type CaptureOptions, type RedactOptions } from './policy/redact/values.ts';
@@ -74,6 +74,12 @@ export interface SpillwayOptions extends ErrorHandlerOptions {
    * children of its attempt. Gives what `run` gives.
    */
   readonly around?: Around;
+  /**
+   * Gives the W3C trace context of each attempt, which the tool has as `context.traceContext`, a server over MCP in `_meta` and one over REST in its
+   * headers, so that what they do comes under that attempt: `otel.carrier` of `openTelemetrySink`. Where it gives none, throws, or is left out, attempts go
+   * on from what the caller gave.
+   */
+  readonly traceContext?: TraceContextSource;
   /** `on` (default). `shadow`: every tool runs as if there were no layer, and the trace tells what the layer would have done. `off`: straight through. */
   readonly mode?: Mode;
   /** Time, chance and ids; by default the machine's own. */
@@ -150,6 +156,7 @@ const OPTION_KEYS = [
   'redact',
   'capture',
   'around',
+  'traceContext',
 ];
 
 /** Most promises' calls have nothing of their own, and one site for all of them. */
@@ -210,6 +217,7 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     hooks: options.hooks === undefined ? undefined : new HookRunner(options.hooks, options.hookTimeoutMs),
     switches: createSwitches(mode),
     around: options.around,
+    traceContext: options.traceContext,
     captures: options.capture !== undefined,
     running: new RunningCalls(),
     closed: false,

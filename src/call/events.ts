@@ -28,6 +28,7 @@ interface CallEvent {
   session?: string;
   tenant?: string;
   traceparent?: string;
+  tracestate?: string;
   input?: unknown;
 }
 
@@ -53,7 +54,7 @@ export class CallEvents {
 
   started(): void {
     if (!this.heard) return;
-    const { toolCallId, tags, correlationId, fromHook, session, tenant, traceparent, input } = this.#context.call;
+    const { toolCallId, tags, correlationId, fromHook, session, tenant, traceparent, tracestate, input } = this.#context.call;
     const { captures, trace } = this.#context.layer;
     const event = this.#event('call_started');
     if (toolCallId !== undefined) event.toolCallId = toolCallId;
@@ -63,10 +64,11 @@ export class CallEvents {
     if (session !== undefined) event.session = session;
     if (tenant !== undefined) event.tenant = tenant;
     if (traceparent !== undefined) event.traceparent = traceparent;
+    if (tracestate !== undefined) event.tracestate = tracestate;
     if (captures) event.input = input;
-    const named = toolCallId ?? correlationId ?? fromHook ?? session ?? tenant ?? traceparent;
+    const named = toolCallId ?? correlationId ?? fromHook ?? session ?? tenant ?? traceparent ?? tracestate;
     const innocent = (text: string | undefined): boolean => text === undefined || trace.discretion.innocent(text);
-    const wellKnown = named === undefined || [toolCallId, correlationId, fromHook, session, tenant, traceparent].every(innocent);
+    const wellKnown = named === undefined || [toolCallId, correlationId, fromHook, session, tenant, traceparent, tracestate].every(innocent);
     if (captures || tags !== undefined || !wellKnown) this.#publish(event, this.#context.startedAtMs);
     else this.#tell(event, this.#context.startedAtMs);
   }

@@ -42,7 +42,8 @@ export interface ToolCallEnvelope {
     requestTags?: string[];
     fromHook?: string;
   };
-  trace: { traceparent?: string; baggage?: Record<string, string> };
+  /** W3C trace context: every attempt goes on from it, unless the layer's option `traceContext` knows of a nearer one. */
+  trace: { traceparent?: string; tracestate?: string; baggage?: Record<string, string> };
 }
 
 /** The short form of a call: everything else is filled in. */
@@ -54,6 +55,8 @@ export interface ToolCallRequest {
   readonly session?: string;
   readonly actor?: string;
   readonly tenant?: string;
+  /** The W3C trace context that the call is part of, 256 characters at most. */
+  readonly traceparent?: string;
 }
 
 export type ToolResultStatus = 'success' | 'error' | 'retriable_error' | 'retry_exhausted' | 'circuit_open' | 'timeout';
@@ -140,7 +143,7 @@ export const toolCallEnvelopeSchema: z.ZodType<ToolCallEnvelope> = z.strictObjec
     requestTags: z.array(text(256)).max(64).exactOptional(),
     fromHook: text(256).exactOptional(),
   }),
-  trace: z.strictObject({ traceparent: text(256).exactOptional(), baggage: z.record(z.string(), z.string()).exactOptional() }),
+  trace: z.strictObject({ traceparent: text(256).exactOptional(), tracestate: text(2_048).exactOptional(), baggage: z.record(z.string(), z.string()).exactOptional() }),
 });
 
 export const toolResultEnvelopeSchema: z.ZodType<ToolResultEnvelope> = z.strictObject({

@@ -73,6 +73,7 @@ export type ToolEvent = CallHeader &
         readonly tenant?: string;
         /** The W3C trace context that the caller gave. */
         readonly traceparent?: string;
+        readonly tracestate?: string;
         /** With `capture`; in the trace, only what it lists. */
         readonly input?: unknown;
       }

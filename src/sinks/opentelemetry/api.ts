@@ -1,3 +1,4 @@
+import type { TraceContext } from '../../contract/tool.ts';
 import { PACKAGE_VERSION } from '../version.ts';
 
 /**
@@ -15,6 +16,19 @@ export interface OtelSpanContext {
   readonly spanId: string;
   readonly traceFlags: number;
   readonly isRemote?: boolean;
+  readonly traceState?: OtelTraceState;
+}
+
+/** What vendors add to a trace context. */
+export interface OtelTraceState {
+  get(key: string): string | undefined;
+  set(key: string, value: string): OtelTraceState;
+  unset(key: string): OtelTraceState;
+  serialize(): string;
+}
+
+export interface OtelBaggage {
+  getAllEntries(): Array<[string, { readonly value: string }]>;
 }
 
 export type OtelAttributes = Readonly<Record<string, string | number | boolean | string[]>>;
@@ -97,6 +111,10 @@ export interface OtelApi {
     active(): OtelContext;
     with(context: OtelContext, work: () => unknown): unknown;
   };
+  /** Baggage that the host has put into its context goes out with each attempt. */
+  readonly propagation?: { getBaggage(context: OtelContext): OtelBaggage | undefined };
+  /** Reads a `tracestate`; without it the caller's ends here. */
+  readonly createTraceState?: (tracestate: string) => OtelTraceState;
   readonly metrics: { getMeter(name: string, version?: string, options?: OtelScopeOptions): OtelMeter };
   /** Part of the API from 1.10 on; before, `logs` of `@opentelemetry/api-logs`. */
   readonly logs?: { getLogger(name: string, version?: string, options?: OtelScopeOptions): OtelLogger };
@@ -130,4 +148,17 @@ export function fromTraceparent(header: string): OtelSpanContext | undefined {
 /** The W3C header of a span. */
 export function toTraceparent({ traceId, spanId, traceFlags }: OtelSpanContext): string {
   return `00-${traceId}-${spanId}-${(traceFlags & 1).toString(16).padStart(2, '0')}`;
+}
+
+/** The W3C trace context of a span; nothing for one that is none, as a tracer without an SDK makes them. */
+export function carrierOf({ propagation }: OtelApi, span: OtelSpanContext, context: OtelContext): TraceContext | undefined {
+  const traceparent = toTraceparent(span);
+  if (fromTraceparent(traceparent) === undefined) return undefined;
+  const tracestate = span.traceState?.serialize() ?? '';
+  const members = propagation?.getBaggage(context)?.getAllEntries() ?? [];
+  return {
+    traceparent,
+    ...(tracestate === '' ? {} : { tracestate }),
+    ...(members.length === 0 ? {} : { baggage: Object.fromEntries(members.map(([name, { value }]) => [name, value])) }),
+  };
 }
