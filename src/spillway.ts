@@ -28,6 +28,7 @@ import { createRegistry, executedBy, type GuardedTool } from './layer/registry.t
 import { readRequest, type Call } from './call/request.ts';
 import { RunningCalls } from './layer/running-calls.ts';
 import { SharedBreakers } from './layer/shared-breakers/registry.ts';
+import { layerStarted } from './layer/policy-in-force.ts';
 import { createSwitches } from './layer/switches.ts';
 import { STAMP, createTrace } from './layer/trace.ts';
 import { runTurn, type TurnOptions } from './turn/run.ts';
@@ -109,7 +110,7 @@ export interface Spillway {
   execute(request: ToolCallRequest | ToolCallEnvelope, options?: CallOptions): Promise<ToolResultEnvelope>;
   /** A turn as a cold stream of events; the last one is `settled` with what the turn found. Unsubscribing cancels everything. */
   turn<Values>(plan: Plan<Values>, options?: TurnOptions): Observable<TypedTurnEvent<Values>>;
-  /** Everything that happens in this layer, from now on. */
+  /** Everything that happens in this layer, from now on; first of all `layer_started`, which tells each subscriber what policies are in force. */
   readonly trace$: Observable<TraceEvent>;
   /** Every failure, as the error handler is told of it. */
   readonly failures$: Observable<FailureNotification>;
@@ -190,10 +191,13 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
   checkOneOf('mode', mode, ['on', 'shadow', 'off']);
   for (const [name, list] of Object.entries({ tools, providers })) if (!Array.isArray(list)) throw new RangeError(`${name} must be a list, not ${typeof list}`);
   const registry = createRegistry(tools, { profile, defaults, breakerKey: options.breakerKey }, providers);
-  const trace = createTrace(runtime, createDiscretion(options.redact, options.capture));
+  const switches = createSwitches(mode);
+  const trace = createTrace(runtime, createDiscretion(options.redact, options.capture), () => layerStarted(registry, switches));
   const listener: BreakerListener = {
-    changed: (toolName, scope, from, to) => {
-      if (trace.observed) trace.publish({ ...STAMP, source: 'layer', type: 'breaker_changed', toolName, scope, from, to, message: breakerMessage(toolName, to) });
+    changed: (toolName, scope, from, to, { untilMs, by }) => {
+      if (!trace.observed) return;
+      const why = { ...(untilMs === undefined ? {} : { untilMs }), ...(by === undefined ? {} : { callId: by }) };
+      trace.publish({ ...STAMP, source: 'layer', type: 'breaker_changed', toolName, scope, from, to, message: breakerMessage(toolName, to), ...why });
     },
     evicted: (toolName, scope) => {
       if (trace.observed) trace.publish({ ...STAMP, source: 'layer', type: 'breaker_evicted', toolName, scope });
@@ -215,7 +219,7 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     experience: options.experience,
     dedupe,
     hooks: options.hooks === undefined ? undefined : new HookRunner(options.hooks, options.hookTimeoutMs),
-    switches: createSwitches(mode),
+    switches,
     around: options.around,
     traceContext: options.traceContext,
     captures: options.capture !== undefined,

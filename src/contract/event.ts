@@ -1,13 +1,14 @@
 import type { BreakerStateName } from './breaker-state.ts';
 import type { ToolResultEnvelope } from './envelope.ts';
 import type { Classification } from './error-kind.ts';
+import type { BreakerOptions, ClassificationOverrides, DedupePolicy, Effects, Mode, RetryPolicy } from './policy.ts';
 import type { RecoveryCode, RecoveryStrategy } from './recovery.ts';
 import type { Progress } from './tool.ts';
 import type { NodeState, TurnResult } from './turn.ts';
 
 /** What every event carries. */
 interface EventHeader {
-  /** Grows by one with each event of the layer. */
+  /** Grows by one with each event of the layer; `layer_started` has the number of the last one before it. */
   readonly seq: number;
   /** Monotonic milliseconds, as `Runtime.now()`. */
   readonly atMs: number;
@@ -74,6 +75,8 @@ export type ToolEvent = CallHeader &
         /** The W3C trace context that the caller gave. */
         readonly traceparent?: string;
         readonly tracestate?: string;
+        /** The breaker of its tool as this process sees it now; absent where the tool is unknown or has none. */
+        readonly breaker?: BreakerAtStart;
         /** With `capture`; in the trace, only what it lists. */
         readonly input?: unknown;
       }
@@ -85,6 +88,8 @@ export type ToolEvent = CallHeader &
         readonly keyFingerprint: string;
         /** The call that runs or ran under the key, when it is another. */
         readonly leaderCallId?: string;
+        /** With `waiting`: when the other's lease ends, on the clock of `atMs`, unless it is renewed until then. */
+        readonly leaseUntilMs?: number;
         /** With `claimed`: grows with each claim of the key. */
         readonly fence?: number;
         /** With `replayed`. */
@@ -95,7 +100,12 @@ export type ToolEvent = CallHeader &
     | { readonly type: 'hook'; readonly hook: HookName; readonly outcome: 'blocked' | 'changed' | 'failed' | 'timed_out'; readonly attempt: number; readonly message?: string }
     /** In shadow mode: what the layer would have done. */
     | { readonly type: 'shadow'; readonly would: ShadowAct; readonly reason: string; readonly message: string }
-    | { readonly type: 'attempt_started'; readonly attempt: number }
+    | {
+        readonly type: 'attempt_started';
+        readonly attempt: number;
+        /** When it is cut off, on the clock of `atMs`: its timeout, or the call's own deadline if that is sooner. Absent without a limit. */
+        readonly dueAtMs?: number;
+      }
     | { readonly type: 'progress'; readonly attempt: number; readonly report: Progress }
     | { readonly type: 'attempt_succeeded'; readonly attempt: number; readonly durationMs: number; readonly message?: string }
     | {
@@ -136,6 +146,8 @@ export type ToolEvent = CallHeader &
         readonly attempt: number;
         /** With `retry`. */
         readonly delayMs?: number;
+        /** Retries that all calls of the layer could make when this was decided, a retry that it orders included. Absent without a budget. */
+        readonly budgetLeft?: number;
       }
     /** A person has to choose (R-6.5). */
     | {
@@ -193,8 +205,46 @@ export type TurnOwnEvent = TurnHeader &
 /** A turn's stream: its own events and those of its calls. The last one is the turn's `settled`. */
 export type TurnEvent = ToolEvent | TurnOwnEvent;
 
+/** How a breaker stood when a call began. */
+export interface BreakerAtStart {
+  /** As `breaker_changed.toolName` has it; its scope is the call's `tenant`. */
+  readonly key: string;
+  readonly state: BreakerStateName;
+}
+
+/** A policy with every part decided: by the tool, the layer's defaults and its profile. */
+export interface PolicyInForce {
+  readonly timeoutMs: number;
+  readonly idleTimeoutMs?: number;
+  readonly retry: RetryPolicy;
+  /** Every option but those that are off: they are `Infinity`, which JSON has no word for. Absent without a breaker. */
+  readonly breaker?: BreakerOptions;
+  readonly alternatives: readonly string[];
+  readonly classification: ClassificationOverrides;
+  readonly enforcesKey: boolean;
+  readonly safetyCritical: boolean;
+  readonly cost: number;
+  readonly dedupe: Required<DedupePolicy>;
+}
+
+/** A tool as its calls run. */
+export interface ToolInForce {
+  readonly name: string;
+  readonly effects: Effects;
+  /** As the switches stand. */
+  readonly mode: Mode;
+  readonly policy: PolicyInForce;
+  /** The name of its breaker, as `breaker_changed.toolName` has it; absent when it has none. */
+  readonly breakerKey?: string;
+}
+
 /** What concerns no single call. */
 export type LayerEvent = EventHeader & { readonly source: 'layer' } & (
+    /**
+     * The first event that each subscriber of a trace hears, told to it alone when it subscribes, however late that is: which policies are in force. Of
+     * the tools that the layer and its providers have at that moment, in the layer's order; one that a call brings along is not among them.
+     */
+    | { readonly type: 'layer_started'; readonly version: string; readonly tools: readonly ToolInForce[] }
     | {
         readonly type: 'breaker_changed';
         readonly toolName: string;
@@ -202,6 +252,10 @@ export type LayerEvent = EventHeader & { readonly source: 'layer' } & (
         readonly to: BreakerStateName;
         readonly scope: string;
         readonly message: string;
+        /** With `open`: when it lets a probe through, on the clock of `atMs`. */
+        readonly untilMs?: number;
+        /** The call whose attempt or admission brought it about; absent where time, an order or another process did. */
+        readonly callId?: string;
       }
     | { readonly type: 'breaker_evicted'; readonly toolName: string; readonly scope: string }
     /** The store stopped or started answering, is full, or keeps less than it should. */

@@ -1,4 +1,4 @@
-import type { Observable } from 'rxjs';
+import type { Observable, Subscriber } from 'rxjs';
 import type { TraceEvent } from '../contract/event.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { QuietSource, QuietStream } from '../operators/work/quiet-stream.ts';
@@ -30,9 +30,14 @@ export interface Trace {
   close(): void;
 }
 
-export function createTrace(runtime: Runtime, discretion: Discretion = createDiscretion()): Trace {
-  return new LayerTrace(runtime, discretion);
+/** @param greeting makes what each subscriber hears first */
+export function createTrace(runtime: Runtime, discretion: Discretion = createDiscretion(), greeting?: () => Unstamped): Trace {
+  return new LayerTrace(runtime, discretion, greeting);
 }
+
+/** A copy that who has the first one cannot change. Of what needs no look, only how a call's breaker stood is an object. */
+const apart = (event: TraceEvent): TraceEvent =>
+  event.type === 'call_started' && event.breaker !== undefined ? { ...event, breaker: { ...event.breaker } } : { ...event };
 
 /** A class: functions of its own for each layer would not be compiled into those that call them. */
 class LayerTrace implements Trace {
@@ -45,13 +50,19 @@ class LayerTrace implements Trace {
   #seq = 0;
   #lastAtMs = 0;
   readonly #untold: Array<{ readonly event: TraceEvent; readonly innocent: boolean }> = [];
+  /** The place of the first one that is not being told yet. */
+  #next = 0;
   #telling = false;
 
-  constructor(runtime: Runtime, discretion: Discretion) {
+  constructor(runtime: Runtime, discretion: Discretion, greeting: (() => Unstamped) | undefined) {
     this.#runtime = runtime;
     this.discretion = discretion;
     this.trustsIds = discretion.trustsIds && runtime === liveRuntime;
-    this.events$ = new QuietStream<TraceEvent>((subscriber) => this.#source.add(subscriber), () => this.#dropped++);
+    const listen = (subscriber: Subscriber<TraceEvent>): void => {
+      this.#source.add(subscriber);
+      if (greeting !== undefined && !subscriber.closed) subscriber.next(this.#greet(greeting()));
+    };
+    this.events$ = new QuietStream<TraceEvent>(listen, () => this.#dropped++);
   }
 
   get observed(): boolean {
@@ -72,7 +83,7 @@ class LayerTrace implements Trace {
     if (!this.#source.observed) return own?.(stamped);
     if (own !== undefined || this.#telling || this.#untold.length > 0) {
       // Whoever has it first may do something to it: what needs no look is set apart before that.
-      this.#untold.push({ event: innocent && own !== undefined ? { ...stamped } : stamped, innocent });
+      this.#untold.push({ event: innocent && own !== undefined ? apart(stamped) : stamped, innocent });
       own?.(stamped);
       return this.#tell();
     }
@@ -83,6 +94,14 @@ class LayerTrace implements Trace {
     if (this.#untold.length > 0) this.#tell();
   }
 
+  /** What a subscriber is told before anything else. It takes no number of its own: whoever listens already hears nothing of it. */
+  #greet(greeting: Unstamped): TraceEvent {
+    this.#lastAtMs = Math.max(this.#lastAtMs, this.#runtime.now());
+    greeting.seq = (this.#untold[this.#next]?.event.seq ?? this.#seq + 1) - 1;
+    greeting.atMs = this.#lastAtMs;
+    return this.discretion.show(greeting);
+  }
+
   close(): void {
     this.#source.complete();
   }
@@ -91,8 +110,12 @@ class LayerTrace implements Trace {
     if (this.#telling) return;
     this.#telling = true;
     // Grows while it is walked: what a subscriber causes by what it hears comes after it, for all of them.
-    for (const { event, innocent } of this.#untold) this.#source.next(innocent ? event : this.discretion.show(event));
+    for (const { event, innocent } of this.#untold) {
+      this.#next++;
+      this.#source.next(innocent ? event : this.discretion.show(event));
+    }
     this.#untold.length = 0;
+    this.#next = 0;
     this.#telling = false;
   }
 }

@@ -1,7 +1,6 @@
 import * as api from '@opentelemetry/api';
 import { CompositePropagator, W3CBaggagePropagator, W3CTraceContextPropagator } from '@opentelemetry/core';
 import { TracerProvider } from '@opentelemetry/sdk-trace';
-import type { RequestListener } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSpillway, plan, tool, type AnyTool, type Spillway, type SpillwayOptions, type ToolContext, type TraceContext } from 'spillway';
 import { openTelemetrySink, type OpenTelemetrySink, type OpenTelemetrySinkOptions } from 'spillway/sinks/opentelemetry';
@@ -69,21 +68,19 @@ describe('R-8.3 the trace context of each attempt', () => {
   afterAll(() => api.context.disable());
 
   it('R-8.3 a REST server’s span comes under the attempt that called it, one of three', async () => {
-    let layer: Traced | undefined;
-    const baggage: unknown[] = [];
-    const answer: RequestListener = (request, response) => {
-      const context = layer?.serve(`GET ${baggage.length + 1}`, request.headers);
-      baggage.push(context === undefined ? undefined : api.propagation.getBaggage(context)?.getEntry('tenant')?.value);
-      response.writeHead(baggage.length < 3 ? 503 : 200, { 'content-type': 'application/json' }).end('{}');
-    };
-    await using server = await restServer(answer);
+    await using server = await restServer();
     await using one = oneTool(server.url);
-    layer = traced({ providers: [one.provider], defaults: quick });
-    const { spillway } = layer;
+    const { spillway, serve, spans: spansOf } = traced({ providers: [one.provider], defaults: quick });
+    const baggage: unknown[] = [];
+    server.answer((request, response) => {
+      const context = serve(`GET ${baggage.length + 1}`, request.headers);
+      baggage.push(api.propagation.getBaggage(context)?.getEntry('tenant')?.value);
+      response.writeHead(baggage.length < 3 ? 503 : 200, { 'content-type': 'application/json' }).end('{}');
+    });
     const host = api.propagation.setBaggage(api.ROOT_CONTEXT, api.propagation.createBaggage({ tenant: { value: 'a b' } }));
     const result = await api.context.with(host, () => spillway.execute({ toolName: 'api.t', traceparent: CALLER }));
     expect(result).toMatchObject({ status: 'success', attempts: 3 });
-    const spans = layer.spans();
+    const spans = spansOf();
     const attempts = named(spans, 'attempt api.t');
     const served = spans.filter(({ name }) => name.startsWith('GET '));
     expect(attempts.map(({ attributes }) => attributes['spillway.attempt'])).toEqual([1, 2, 3]);
@@ -130,7 +127,7 @@ describe('R-8.3 the trace context of each attempt', () => {
     const { tool: one, contexts } = shaky(1);
     const { spillway, spans } = traced({ tools: [one] });
     await new Promise<void>((done) => {
-      spillway.turn(plan().call('a', one, undefined)).subscribe({ complete: done });
+      spillway.turn(plan.from([{ id: 'a', tool: 'shaky' }])).subscribe({ complete: done });
     });
     expect(contexts.map(({ traceContext }) => traceContext?.traceparent.slice(36, 52))).toEqual(idsOf(named(spans(), 'attempt shaky')));
   });

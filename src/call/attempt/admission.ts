@@ -1,4 +1,5 @@
 import { Observable, defer, map, of } from 'rxjs';
+import type { BreakerAtStart } from '../../contract/event.ts';
 import type { Admission, Breaker, GivenPermit } from '../../operators/breaker/breaker.ts';
 import { circuitOpenError } from '../../operators/circuit-breaker.ts';
 import type { CallContext } from '../context.ts';
@@ -19,12 +20,20 @@ export const breakerOf = (context: CallContext, guarded: GuardedTool): Breaker |
   return layer.breakers.get(nameOf(context, guarded), call.tenant, call.breakerHint === 'global' ? undefined : guarded.breaker);
 };
 
+/** How the breaker of a call's tool stands, for who only looks: none is made for that. */
+export const breakerAtStart = (context: CallContext, guarded: GuardedTool): BreakerAtStart | undefined => {
+  const { call, layer } = context;
+  if (guarded.breaker === undefined) return undefined;
+  const key = nameOf(context, guarded);
+  return { key, state: layer.breakers.stateOf(key, call.tenant, guarded.breaker) };
+};
+
 /**
  * The permit that the breaker of a call gives to an attempt; none where there is no breaker, or where breakers only observe.
  * @throws ToolExecutionError for an attempt that is not admitted
  */
 export const permitAtOnce = (context: CallContext, breaker: Breaker | undefined, atMs: number): GivenPermit | undefined =>
-  breaker === undefined ? undefined : permitOf(context, breaker, breaker.admit(atMs));
+  breaker === undefined ? undefined : permitOf(context, breaker, breaker.admit(atMs, context.call.callId));
 
 /** The same of a breaker that may be shared with other processes, and answer later. A permit that comes when nobody waits any more is given back. */
 export const permit = (context: CallContext, breaker: Breaker | undefined, atMs: number): Observable<GivenPermit | undefined> => {
@@ -35,7 +44,7 @@ export const permit = (context: CallContext, breaker: Breaker | undefined, atMs:
       if (subscriber.closed) return void (admission.admitted && admission.release());
       subscriber.next(admission);
       subscriber.complete();
-    }),
+    }, context.call.callId),
   ).pipe(map((admission) => permitOf(context, breaker, admission)));
 };
 

@@ -9,6 +9,8 @@ export interface Probe {
   /** By the record's generations. */
   readonly permit: Permit;
   readonly startedAtMs: number;
+  /** Whose it is. */
+  readonly by: string | undefined;
   /** When the others last heard that it goes on. */
   toldAtMs: number;
 }

@@ -10,7 +10,10 @@ import { advanceBreaker, breakerDueMs, decideBreaker, initialBreaker, type Break
 import { readAsCall } from '../../policy/recovery/classify.ts';
 import { liveRuntime } from '../../runtime.ts';
 import { QuietStream } from '../work/quiet-stream.ts';
+import { LivePermit, type Admission, type PermitOwner } from './permit.ts';
 import { tellInOrder } from './telling.ts';
+
+export type { Admission, GivenPermit } from './permit.ts';
 
 /** What a breaker shows of itself. */
 export interface BreakerState {
@@ -24,31 +27,6 @@ export interface BreakerState {
   readonly retryAfterMs?: number;
 }
 
-/** An admission: a permit that ends once, with the first of its verbs to be called, or a rejection. */
-export type Admission =
-  | {
-      readonly admitted: true;
-      /** @param atMs now, from one who has just read the runtime's clock */
-      success(atMs?: number): void;
-      /** The error's `retryAfterMs` is a floor under the cooldown. */
-      failure(error?: unknown): void;
-      /** It was refused in words alone, by whomever: a row of failures ends, and nothing else is known of the dependency. */
-      answered(): void;
-      /**
-       * It ended, and says nothing about the dependency.
-       * @param error with which; a refusal by this very breaker tells it that the call needed a second place
-       */
-      ignore(error?: unknown): void;
-      /** It gave a value, and is not done: half-open’s deadline is counted from the last one. A breaker of your own may leave it out. */
-      progress?(): void;
-      /** It was given up before it ended. */
-      release(): void;
-    }
-  | { readonly admitted: false; readonly retryAfterMs: number };
-
-/** An admission that was given. */
-export type GivenPermit = Extract<Admission, { admitted: true }>;
-
 export interface Breaker {
   /** The state now, time that has passed without traffic included. */
   readonly state: BreakerState;
@@ -56,8 +34,11 @@ export interface Breaker {
   readonly state$: Observable<BreakerState>;
   /** What the breaker is told: folded with `reduceBreaker` from the start, it gives the breaker's states. */
   readonly inputs$: Observable<BreakerInput>;
-  /** @param atMs now, from one who has just read the runtime's clock */
-  admit(atMs?: number): Admission;
+  /**
+   * @param atMs now, from one who has just read the runtime's clock
+   * @param by whose admission it is: a change of state that this call brings about is told with it
+   */
+  admit(atMs?: number, by?: string): Admission;
   /** Rejects everything until `reset`. */
   forceOpen(): void;
   /** Straight to closed, with nothing remembered. */
@@ -68,6 +49,14 @@ export interface Breaker {
 
 /** Hears of a breaker's change of state. */
 export type BreakerChange = (from: BreakerStateName, to: BreakerStateName) => void;
+
+/** What else there is to say of a change. */
+export interface ChangeDetail {
+  /** When an open one lets a probe through. */
+  readonly untilMs?: number;
+  /** Who was admitted, or whose attempt ended, as it was said at admission. */
+  readonly by?: string;
+}
 
 const show = (memory: BreakerMemory, settings: BreakerSettings, atMs: number): BreakerState => {
   const now = advanceBreaker(memory, settings, atMs);
@@ -80,56 +69,6 @@ const show = (memory: BreakerMemory, settings: BreakerSettings, atMs: number): B
     ...(now.type === 'open' ? { retryAfterMs: breakerDueMs(now, settings) - atMs } : {}),
   };
 };
-
-interface PermitOwner {
-  ended(given: Permit, startedAtMs: number, outcome: BreakerOutcome, error?: unknown, atMs?: number): void;
-  progressed(given: Permit): void;
-}
-
-/** Ends once. A class: five functions for each call would cost more than its two decisions. */
-class LivePermit implements GivenPermit {
-  readonly admitted = true;
-  readonly #given: Permit;
-  readonly #startedAtMs: number;
-  readonly #owner: PermitOwner;
-  #ended = false;
-
-  constructor(given: Permit, startedAtMs: number, owner: PermitOwner) {
-    this.#given = given;
-    this.#startedAtMs = startedAtMs;
-    this.#owner = owner;
-  }
-
-  success(atMs?: number): void {
-    this.#settle('success', undefined, atMs);
-  }
-
-  failure(error?: unknown): void {
-    this.#settle('failure', error);
-  }
-
-  answered(): void {
-    this.#settle('answered');
-  }
-
-  ignore(error?: unknown): void {
-    this.#settle('ignored', error);
-  }
-
-  progress(): void {
-    if (!this.#ended && this.#given.probeEpoch !== undefined) this.#owner.progressed(this.#given);
-  }
-
-  release(): void {
-    this.#settle('ignored');
-  }
-
-  #settle(outcome: BreakerOutcome, error?: unknown, atMs?: number): void {
-    if (this.#ended) return;
-    this.#ended = true;
-    this.#owner.ended(this.#given, this.#startedAtMs, outcome, error, atMs);
-  }
-}
 
 /** The errors of refusals, each with the breaker that refused. */
 const refusals = new WeakMap<object, Breaker>();
@@ -163,7 +102,7 @@ export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = l
 
 /** The same, for who reads errors in another way. */
 export function createBreakerReading(read: ErrorReader, options: BreakerOptions, runtime: Runtime, onChange?: BreakerChange): Breaker {
-  return createOpenBreaker(read, options, runtime, onChange === undefined ? {} : { changed: onChange }).breaker;
+  return createOpenBreaker(read, options, runtime, onChange === undefined ? {} : { changed: (from, to) => onChange(from, to) }).breaker;
 }
 
 /** A breaker, and what it knows. */
@@ -172,15 +111,18 @@ export interface OpenBreaker {
   readonly settings: BreakerSettings;
   /** All that it knows, as it was last told something. */
   readonly memory: BreakerMemory;
-  /** Tells it something; gives the permit where that asked for admission. */
-  tell(input: BreakerInput): Permit | undefined;
+  /** Tells it something, on somebody's behalf or nobody's; gives the permit where that asked for admission. */
+  tell(input: BreakerInput, by?: string): Permit | undefined;
   /** What the end of an attempt is to be told as. */
   outcomeOf(given: Permit, startedAtMs: number, outcome: BreakerOutcome, error: unknown, atMs?: number): Extract<BreakerInput, { type: 'outcome' }>;
 }
 
+/** Hears of a breaker's change of state, with all that there is to say of it. */
+export type DetailedChange = (from: BreakerStateName, to: BreakerStateName, detail: ChangeDetail) => void;
+
 /** Who made a breaker, and hears of it. */
 export interface BreakerKeeper {
-  readonly changed?: BreakerChange;
+  readonly changed?: DetailedChange;
   /** Somebody begins to watch `state$`; what it gives is called when they stop. */
   readonly watched?: () => () => void;
 }
@@ -200,18 +142,18 @@ export function createOpenBreaker(read: ErrorReader, options: BreakerOptions, ru
   const dues$ = new Subject<number>();
   let shownType = step[0].type;
 
-  const publish = (input: BreakerInput, from: BreakerStateName, now: BreakerMemory): void => {
+  const publish = (input: BreakerInput, from: BreakerStateName, now: BreakerMemory, by: string | undefined): void => {
     told$.next(input);
     if (now.type === from) return;
     try {
-      keeper.changed?.(from, now.type);
+      keeper.changed?.(from, now.type, { ...(now.type === 'open' ? { untilMs: breakerDueMs(now, settings) } : {}), ...(by === undefined ? {} : { by }) });
     } catch {
       // A listener's failure is its own.
     }
     changes$.next(now);
   };
 
-  const tell = (input: BreakerInput): Permit | undefined => {
+  const tell = (input: BreakerInput, by?: string): Permit | undefined => {
     inputs?.next(input);
     // Kept here: an observer that calls back into the breaker replaces both.
     const now = step[0];
@@ -220,7 +162,7 @@ export function createOpenBreaker(read: ErrorReader, options: BreakerOptions, ru
     shownType = now.type;
     if (dues$.observed) dues$.next(breakerDueMs(now, settings));
     // One queue for all: an observer that calls back cannot make others hear of a later input or change first.
-    if (now.type !== from || told$.observed) tellInOrder(() => publish(input, from, now));
+    if (now.type !== from || told$.observed) tellInOrder(() => publish(input, from, now, by));
     return given;
   };
 
@@ -244,14 +186,14 @@ export function createOpenBreaker(read: ErrorReader, options: BreakerOptions, ru
     return hintMs === undefined ? ended : { ...ended, retryAfterMs: hintMs };
   };
   const owner: PermitOwner = {
-    ended: (given, startedAtMs, outcome, error, atMs) => void tell(outcomeOf(given, startedAtMs, outcome, error, atMs)),
+    ended: (given, startedAtMs, outcome, by, error, atMs) => void tell(outcomeOf(given, startedAtMs, outcome, error, atMs), by),
     progressed: (given) => void tell({ type: 'progress', atMs: runtime.now(), permit: given }),
   };
 
-  const admit = (atMs = runtime.now()): Admission => {
-    const given = tell(step[0].rampFromMs === undefined ? { type: 'admit', atMs } : { type: 'admit', atMs, random: runtime.random() });
+  const admit = (atMs = runtime.now(), by?: string): Admission => {
+    const given = tell(step[0].rampFromMs === undefined ? { type: 'admit', atMs } : { type: 'admit', atMs, random: runtime.random() }, by);
     if (given === undefined) return { admitted: false, retryAfterMs: rejectionHintMs(step[0], settings, atMs) };
-    return new LivePermit(given, atMs, owner);
+    return new LivePermit(given, atMs, owner, by);
   };
 
   const states$ = defer(() => {

@@ -101,7 +101,7 @@ export interface Discretion {
 }
 
 /** The fields of such ids and names, and the word of ours that a host may have named. */
-const ASKED = ['callId', 'toolName', 'turnId', 'nodeId', 'requestId', 'status', 'toolCallId', 'correlationId', 'fromHook', 'session', 'tenant', 'traceparent', 'tracestate'];
+const ASKED = ['callId', 'toolName', 'turnId', 'nodeId', 'requestId', 'status', 'toolCallId', 'correlationId', 'fromHook', 'session', 'tenant', 'traceparent', 'tracestate', 'breaker', 'key', 'state'];
 
 /** As `createRedactor`. */
 export function createDiscretion(redact: RedactOptions = {}, capture: CaptureOptions = {}): Discretion {
