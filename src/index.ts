@@ -11,7 +11,7 @@ export {
   type ToolResultEnvelope,
   type ToolResultStatus,
 } from './contract/envelope.ts';
-export type { DedupeStep, ErrorReport, HookName, LayerEvent, ShadowAct, ToolEvent, TraceEvent, TurnEvent, TurnOwnEvent } from './contract/event.ts';
+export type { BreakerAtStart, DedupeStep, ErrorReport, HookName, LayerEvent, PolicyInForce, ShadowAct, ToolEvent, ToolInForce, TraceEvent, TurnEvent, TurnOwnEvent } from './contract/event.ts';
 export type { BreakerOptions, ClassificationOverrides, DedupePolicy, Effects, Mode, ProfileName, RetryBudgetOptions, RetryPolicy, ToolPolicy } from './contract/policy.ts';
 export type { ToolProvider } from './contract/provider.ts';
 export type { Evidence, FailureNotification, GuidanceRule, RecoveryCode, RecoveryDecision, RecoveryStrategy, Tally } from './contract/recovery.ts';
