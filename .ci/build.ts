@@ -27,7 +27,7 @@ for (const [name, title, schema] of schemas) {
   writeFileSync(join(dist, 'schemas', `${name}.schema.json`), `${JSON.stringify(json, undefined, 2)}\n`);
 }
 
-for (const asset of ['cli/demo/plan.yaml', 'sinks/prometheus-rules.yml', 'sinks/grafana-dashboard.json']) {
+for (const asset of ['cli/demo/plan.yaml', 'sinks/prometheus-rules.yml', 'sinks/grafana-dashboard.json', 'llms.txt']) {
   mkdirSync(dirname(join(dist, asset)), { recursive: true });
   copyFileSync(join(root, 'src', asset), join(dist, asset));
 }

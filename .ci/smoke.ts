@@ -1,4 +1,4 @@
-// The main job, as the README starts it: `npm start` draws the turn, `npm start -- --json` tells it as NDJSON.
+// The main job, as the README starts it: `npm start` draws the turn, `npm start --silent -- --json` tells it as NDJSON.
 import { spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
 import type { TraceEvent } from '../src/contract/event.ts';
@@ -17,7 +17,7 @@ const start = (...args: string[]): string => {
 
 start();
 
-const lines = start('--', '--json').split('\n').filter((line) => line !== '');
+const lines = start('--silent', '--', '--json').split('\n').filter((line) => line !== '');
 const events = lines.map((line) => JSON.parse(line) as TraceEvent);
 const last = events.at(-1);
 if (last?.source !== 'turn' || last.type !== 'settled') throw new Error(`the last line is not the settled turn: ${lines.at(-1)}`);

@@ -4,18 +4,22 @@ import type { Runtime } from './contract/runtime.ts';
 /** `setTimeout` takes 31 bits; a longer wait is a chain of these. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
-/** After what is running and what is due; at the very next chance, where the platform has one: `setTimeout` would take a millisecond. */
+/**
+ * Runs a function after the present task and what is due. It uses `setImmediate` where the platform has one, since
+ * `setTimeout` would take a millisecond.
+ */
 const soon = (run: () => void): (() => void) => {
   if (typeof setImmediate !== 'function') {
     const handle = setTimeout(run, 0);
     return () => clearTimeout(handle);
   }
-  // Held, by background work too: Node may leave one that is not until something else wakes it. It is over at once.
+  // It keeps the process alive, for background work too: Node may not run an unreferenced one until something else
+  // wakes it.
   const handle = setImmediate(run);
   return () => clearImmediate(handle);
 };
 
-/** The platform's own always comes; a fake one that stands in for it may not. */
+/** The platform's own `setImmediate`, which always fires; a fake one that a test puts in its place may not. */
 const OWN_IMMEDIATE: unknown = globalThis.setImmediate ?? 'none';
 
 const wait = (ms: number, hold: boolean, done: () => void): (() => void) => {
@@ -61,33 +65,39 @@ const draw = (): number => {
 
 const BYTES: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 const drawHex = (): string => BYTES[draw()] as string;
-/** A stem's first id is counted from below this, so that it always has enough of them. */
+/** The first id of a prefix is counted from below this, so that each prefix has at least half of its 256 ids left. */
 const FIRST_MAX = 128;
 
 /** The first eleven bytes of an id: for one millisecond, and at most 256 ids. */
-let stem = '';
-let stemMs = Number.NaN;
+let idPrefix = '';
+let idPrefixMs = Number.NaN;
 /** The 12 bits behind the time. */
-let stemOrder = 0;
+let prefixOrder = 0;
 let count = BYTES.length;
 
-const renewStem = (ms: number): void => {
-  // Further stems of a millisecond count on, so that ids stay in order: from below the middle, so that there is room.
-  stemOrder = ms === stemMs ? (stemOrder + 1) % 4096 : (draw() * 256 + draw()) % 2048;
+const renewPrefix = (ms: number): void => {
+  // Further prefixes of a millisecond count on, so that ids stay in order; the first is below the middle, so that there
+  // is room.
+  prefixOrder = ms === idPrefixMs ? (prefixOrder + 1) % 4096 : (draw() * 256 + draw()) % 2048;
   const time = ms.toString(16).padStart(12, '0');
-  stem = `${time.slice(0, 8)}-${time.slice(8)}-7${stemOrder.toString(16).padStart(3, '0')}-${BYTES[128 + (draw() % 64)]}${drawHex()}-${drawHex()}`;
-  stemMs = ms;
+  idPrefix = `${time.slice(0, 8)}-${time.slice(8)}-7${prefixOrder.toString(16).padStart(3, '0')}-${BYTES[128 + (draw() % 64)]}${drawHex()}-${drawHex()}`;
+  idPrefixMs = ms;
   count = draw() % FIRST_MAX;
 };
 
-/** A UUIDv7. Those of a millisecond share a stem, are counted, and end in four random bytes: to write all of one anew would cost five times as much. */
+/**
+ * A UUIDv7. The ids of a millisecond share a prefix, are counted, and end in four random bytes, since writing all of an
+ * id anew would cost five times as much.
+ */
 const id = (): string => {
   const ms = Date.now();
-  if (ms !== stemMs || count === BYTES.length) renewStem(ms);
-  return stem + BYTES[count++] + drawHex() + drawHex() + drawHex() + drawHex();
+  if (ms !== idPrefixMs || count === BYTES.length) renewPrefix(ms);
+  return idPrefix + BYTES[count++] + drawHex() + drawHex() + drawHex() + drawHex();
 };
 
-/** Bytes that nobody can guess, for keys. No part of a `Runtime`: what can be replayed can be guessed. */
+/**
+ * Bytes that nobody can guess, for keys. They are no part of a `Runtime`, since what can be replayed can be guessed.
+ */
 export const secretBytes = (length: number): Uint8Array => crypto.getRandomValues(new Uint8Array(length));
 
 /** Read once: the property costs as much as the clock. */
@@ -109,7 +119,10 @@ const clock = {
   id,
 };
 
-/** The machine's own clock, timers and die: the only place that touches them. */
+/**
+ * The machine's own clock, timers and random numbers. Everything that takes a `runtime` uses it by default;
+ * `virtualRuntime` and `runtimeOn` of `spillway/testing` stand in for it in tests.
+ */
 export const liveRuntime: Runtime = {
   ...clock,
   ...timers(true),

@@ -10,7 +10,7 @@ import type { DedupeStore } from './contract/store.ts';
 import type { AnyTool, TraceContextSource } from './contract/tool.ts';
 import type { TurnResult } from './contract/turn.ts';
 import { checkKeys, checkOneOf } from './policy/check.ts';
-import { createDiscretion, type CaptureOptions, type RedactOptions } from './policy/redact/values.ts';
+import { redactorOf, type CaptureOptions, type RedactOptions } from './policy/redact/values.ts';
 import { createRetryBudget } from './policy/retry/budget.ts';
 import { liveRuntime } from './runtime.ts';
 import { memoryStore } from './stores/memory.ts';
@@ -33,13 +33,15 @@ import { createSwitches } from './layer/switches.ts';
 import { STAMP, createTrace } from './layer/trace.ts';
 import { runTurn, type TurnOptions } from './turn/run.ts';
 
+/** What a layer is made of. Times are milliseconds. */
 export interface SpillwayOptions extends ErrorHandlerOptions {
+  /** Tools that calls can name. Default: none. */
   readonly tools?: readonly AnyTool[];
   /** Places where more tools come from, each looked up in what its provider lists at the moment; `close()` closes them. */
   readonly providers?: readonly ToolProvider[];
   /** `interactive` (default): 5 attempts within 2 s. `resilient`: 4 attempts with full jitter within 30 s. */
   readonly profile?: ProfileName;
-  /** What a tool's own policy does not say. */
+  /** A policy for all tools: it fills in what a tool's own policy leaves out. Default: the profile alone. */
   readonly defaults?: ToolPolicy;
   /**
    * The name of the breaker that guards a tool, so that tools of one server can share one: `({ dependency, name }) => dependency ?? name`.
@@ -60,11 +62,11 @@ export interface SpillwayOptions extends ErrorHandlerOptions {
    * to the store for each attempt. While the store gives no answer each process goes by its own. Default false.
    */
   readonly shareBreakers?: boolean;
-  /** How long an answer of the store is waited for. Default 5,000. */
+  /** How long an answer of the store is waited for; then it is lost, and `store_changed` says so. Default 5,000. */
   readonly storeTimeoutMs?: number;
-  /** The host's say in every call. */
+  /** Functions of the host's that are asked before each call and attempt. Default: none. */
   readonly hooks?: Hooks;
-  /** How long a hook may take before it blocks its call. Default 15,000. */
+  /** How long a hook may take before it blocks its call. Default 15,000 (R-11.1). */
   readonly hookTimeoutMs?: number;
   /** Secrets that are taken out of everything `trace$` shows, beside what looks like one. */
   readonly redact?: RedactOptions;
@@ -83,10 +85,11 @@ export interface SpillwayOptions extends ErrorHandlerOptions {
   readonly traceContext?: TraceContextSource;
   /** `on` (default). `shadow`: every tool runs as if there were no layer, and the trace tells what the layer would have done. `off`: straight through. */
   readonly mode?: Mode;
-  /** Time, chance and ids; by default the machine's own. */
+  /** Time, chance and ids. Default: `liveRuntime`, the machine's own. Tests give `virtualRuntime` or `runtimeOn`. */
   readonly runtime?: Runtime;
 }
 
+/** What one call has of its own. */
 export interface CallOptions {
   /** Aborting it ends the call at once with the error `canceled`. */
   readonly signal?: AbortSignal;
@@ -98,9 +101,13 @@ export interface CallOptions {
   readonly optional?: boolean;
 }
 
-type TypedSettled<Values> = Omit<Extract<TurnOwnEvent, { type: 'settled' }>, 'result'> & { readonly result: TurnResult<Values> };
+type Settled = Extract<TurnOwnEvent, { type: 'settled' }>;
+type TypedSettled<Values> = Omit<Settled, 'result'> & {
+  /** What the turn found, its values typed by the plan. */
+  readonly result: TurnResult<Values>;
+};
 /** The events of a turn whose values are known by type. */
-export type TypedTurnEvent<Values> = ToolEvent | Exclude<TurnOwnEvent, { type: 'settled' }> | TypedSettled<Values>;
+export type TypedTurnEvent<Values> = ToolEvent | Exclude<TurnOwnEvent, Settled> | TypedSettled<Values>;
 
 /** A layer that guards tool calls. */
 export interface Spillway {
@@ -112,16 +119,22 @@ export interface Spillway {
   turn<Values>(plan: Plan<Values>, options?: TurnOptions): Observable<TypedTurnEvent<Values>>;
   /** Everything that happens in this layer, from now on; first of all `layer_started`, which tells each subscriber what policies are in force. */
   readonly trace$: Observable<TraceEvent>;
-  /** Every failure, as the error handler is told of it. */
+  /** Every failure, as the error handler gets it. */
   readonly failures$: Observable<FailureNotification>;
   /** Trace events that a subscriber lost by throwing. */
   readonly droppedEvents: number;
+  /** The breakers of the layer, by tool and tenant, to watch and to order. */
   readonly breakers: Breakers;
-  /** What was noticed while tools were registered: policies that cannot act as they read. And, once the store has said so, settings of it that lose what it acknowledged. */
+  /**
+   * Sentences about what was noticed while tools were registered, such as policies that cannot act as they read; and,
+   * once the store has reported, settings of it that lose what it acknowledged.
+   */
   readonly warnings: readonly string[];
   /** The registered tools, as calls of them run now. */
   readonly tools: readonly ToolReport[];
-  /** How it stands now: breakers, store, retries left. */
+  /**
+   * Says how the layer stands now: mode, tools, breakers, store, retries left. Never rejects for a store that is lost.
+   */
   inspect(): Promise<LayerReport>;
   /**
    * Gives an order to the breakers of a tool, or to all, in every scope, those to come included; it stands until the next one. `force_open`: every call
@@ -131,7 +144,10 @@ export interface Spillway {
   orderBreakers(order: BreakerOrder, what: BreakerTarget): Promise<OrderReport>;
   /** Forgets what is remembered of a tool, a session, or all registered tools, and gives how many results that were. Calls that run are left alone. */
   flush(what: Flush): Promise<number>;
-  /** Cancels what runs, detached calls included, tells the store, and closes the providers. Idempotent. */
+  /**
+   * Cancels what runs, detached calls included, waits until the store has their ends, and closes the providers.
+   * Idempotent.
+   */
   close(): Promise<void>;
 }
 
@@ -192,7 +208,7 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
   for (const [name, list] of Object.entries({ tools, providers })) if (!Array.isArray(list)) throw new RangeError(`${name} must be a list, not ${typeof list}`);
   const registry = createRegistry(tools, { profile, defaults, breakerKey: options.breakerKey }, providers);
   const switches = createSwitches(mode);
-  const trace = createTrace(runtime, createDiscretion(options.redact, options.capture), () => layerStarted(registry, switches));
+  const trace = createTrace(runtime, redactorOf(options.redact, options.capture), () => layerStarted(registry, switches));
   const listener: BreakerListener = {
     changed: (toolName, scope, from, to, { untilMs, by }) => {
       if (!trace.observed) return;
@@ -232,8 +248,8 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     layer.closed = true;
     layer.running.cancelAll();
     sharedBreakers?.close();
-    // What was canceled is told to the store before its client may be closed.
-    await Promise.allSettled([layer.dedupe.told(), ...providers.map((provider) => provider.close())]);
+    // The store gets what became of canceled calls before its client may be closed.
+    await Promise.allSettled([layer.dedupe.written(), ...providers.map((provider) => provider.close())]);
     trace.close();
   };
   return {

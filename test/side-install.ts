@@ -33,6 +33,13 @@ const install = async (folder: string, packages: readonly string[], flags: reado
  * const { BasicTracerProvider } = (await load('@opentelemetry/sdk-trace-base')) as TraceBase;
  */
 export async function sideInstall(name: string, packages: readonly string[], flags: readonly string[] = []): Promise<(specifier: string) => Promise<unknown>> {
+  const folder = await sideInstalled(name, packages, flags);
+  const { load } = (await import(/* @vite-ignore */ pathToFileURL(join(folder, LOADER)).href)) as { load: (specifier: string) => Promise<unknown> };
+  return load;
+}
+
+/** Does the same, and gives the folder. */
+export async function sideInstalled(name: string, packages: readonly string[], flags: readonly string[] = []): Promise<string> {
   const inexact = packages.filter((wanted) => !/^(?:@[\w.-]+\/)?[\w.-]+@\d+\.\d+\.\d+[\w.+-]*$/.test(wanted));
   if (inexact.length > 0) throw new RangeError(`a side install takes name@version with an exact version, not ${inexact.join(', ')}`);
   const hash = createHash('sha256').update(JSON.stringify([packages.toSorted(), flags, process.platform, process.arch, process.getuid?.()])).digest('hex');
@@ -51,6 +58,5 @@ export async function sideInstall(name: string, packages: readonly string[], fla
       rmSync(making, { recursive: true, force: true });
     }
   }
-  const { load } = (await import(/* @vite-ignore */ pathToFileURL(join(folder, LOADER)).href)) as { load: (specifier: string) => Promise<unknown> };
-  return load;
+  return folder;
 }

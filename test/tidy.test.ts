@@ -184,6 +184,15 @@ describe('text', () => {
     expect(long, 'a file is one concept: move the second one to a file of its own').toEqual([]);
   });
 
+  it('begins each regression with what was wrong and what holds', () => {
+    const regressions = code.filter((path) => /^test\/regressions\/.*\.test\.ts$/.test(path));
+    expect(regressions.length).toBeGreaterThan(100);
+    // On one line, or on two where the first is full.
+    const story = (path: string): string => read(path).split('\n', 2).filter((line) => line.startsWith('// ')).join(' ');
+    const untold = regressions.filter((path) => !/^\/\/ Was: .+\.["”]? (?:\/\/ )?Now: .+\.$/.test(story(path)));
+    expect(untold, 'begin it with `// Was: what went wrong. Now: what holds.`').toEqual([]);
+  });
+
   it('skips no test without its reason', () => {
     const skipped = code.filter((path) => path.startsWith('test/')).flatMap((path) => finds(path, read(path), /\.(?:skip|todo)(?:\.each)?\((?!.*skipped: \w)|\.(?:skipIf|runIf)\([^\n]*?\)\((?!.*skipped: \w)/));
     expect(skipped, 'end the test’s name with `(skipped: the reason)`').toEqual([]);

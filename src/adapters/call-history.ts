@@ -19,7 +19,10 @@ export type ForeignOutcome =
   /** `answer`: what the tool threw for the model, and the call failed with. */
   | { readonly succeeded: false; readonly failure: ToolFailure; readonly answer?: FailureAnswer };
 
-/** The end of a call as its framework is told it. */
+/**
+ * Remembers what a call's present attempt threw for the model, and makes of the call's result the outcome for its
+ * framework.
+ */
 export class CallHistory {
   #answer: FailureAnswer | undefined;
 
@@ -27,7 +30,7 @@ export class CallHistory {
     this.#answer = undefined;
   }
 
-  /** The present attempt failed by an answer. */
+  /** Notes that the present attempt failed with an answer for the model. */
   answered(answer: FailureAnswer): void {
     this.#answer = answer;
   }

@@ -7,8 +7,8 @@ import { createSpillway, type CallOptions, type Spillway, type SpillwayOptions }
 import { foreign } from '../layer/foreign.ts';
 import { createRegistry } from '../layer/registry.ts';
 import { tool } from '../layer/tool.ts';
+import { answering } from './answering.ts';
 import { CallHistory, type FailureAnswer, type ForeignOutcome } from './call-history.ts';
-import { answering, doubtedThrown } from './doubted.ts';
 import { keep, unkept, type FrameworkName } from './harvest.ts';
 
 /** How the tools of a framework are guarded. Beside its own two, the options of `createSpillway`, for the layer that is made. */
@@ -49,15 +49,13 @@ export interface ForeignCall {
 export interface RunningForeignCall {
   /** Never rejects for a failure. */
   readonly outcome: Promise<ForeignOutcome>;
-  /** Nobody waits for it any more: everything stops, and no outcome is told. */
+  /** Ends the call, whose caller has stopped waiting: everything stops, and `outcome` never settles. */
   abandon(): void;
 }
 
 export interface GuardedCalls {
   /** Begins a call at once. */
   begin(call: ForeignCall): RunningForeignCall;
-  /** Whether a tool was said to only read: then it is not asked what a failure of it may have done. */
-  reads(toolName: string): boolean;
   /**
    * Whether the tools that policies name are there, once the framework's are known.
    * @throws RangeError for one that is not
@@ -67,29 +65,24 @@ export interface GuardedCalls {
 
 /** Calls of unknown tools that keep what was made for them: a model can make up names without end. */
 const TOOLS_MAX = 1_000;
-/** A longer id is not told to the layer. */
+/** The layer gets no tool call id that is longer. */
 const ID_LENGTH_MAX = 256;
 
 const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> => typeof (value as AsyncIterable<unknown> | null | undefined)?.[Symbol.asyncIterator] === 'function';
 
-/**
- * One attempt: what it gives, with an answer that it throws noted on the way.
- * @param failureOf what a failure is made of what was thrown
- */
+/** One attempt: what it gives, with an answer that it throws noted on the way. What a failure proves is the layer's to judge (R-2.5). */
 const attempt = (
   { run, stream, answerOf }: ForeignCall,
-  failureOf: (thrown: unknown) => unknown,
   history: CallHistory,
   input: unknown,
   context: ToolContext,
 ): Promise<unknown> | Observable<unknown> => {
   history.attemptBegins();
   const fail = (thrown: unknown): never => {
-    const failure = failureOf(thrown);
     const answer = answerOf?.(thrown);
-    if (answer === undefined) throw failure;
+    if (answer === undefined) throw thrown;
     history.answered(answer);
-    throw answering(failure, answer.text);
+    throw answering(thrown, answer.text);
   };
   try {
     const output = run(input, context);
@@ -115,17 +108,15 @@ const attempt = (
 const toolNamed = (name: string, policy: ToolPolicy | undefined): AnyTool =>
   foreign(tool({ name, ...(policy === undefined ? {} : { policy }), execute: () => undefined }));
 
-const asThrown = (thrown: unknown): unknown => thrown;
-
-const begin = (spillway: Spillway, toolCalled: AnyTool, reads: boolean, call: ForeignCall): RunningForeignCall => {
+const begin = (spillway: Spillway, toolCalled: AnyTool, call: ForeignCall): RunningForeignCall => {
   const history = new CallHistory();
   const kept = keep(call);
   const { promise, resolve, reject } = Promise.withResolvers<ForeignOutcome>();
   const { toolName, input, toolCallId = '', signal } = call;
   const options: CallOptions = {
     tool: toolCalled,
-    execute: (given: unknown, context) => unkept(() => attempt(call, reads ? asThrown : doubtedThrown, history, given, context)),
-    // The model is told of a failure and goes on; nobody else has to choose.
+    execute: (given: unknown, context) => unkept(() => attempt(call, history, given, context)),
+    // The model reads the failure and goes on, so a failed call is no escalation.
     optional: true,
     ...(signal === undefined || signal === null ? undefined : { signal }),
   };
@@ -207,10 +198,8 @@ export function guardedCalls(of: string, options: GuardOptions, foreignTools: Fo
     made.set(name, created);
     return created;
   };
-  const reads = (name: string): boolean => (policyOf(name)?.effects ?? layerOptions.defaults?.effects) === 'read';
   return {
-    begin: (call) => begin(layer, toolOf(call), call.effects === 'read' || reads(call.toolName), call),
-    reads,
+    begin: (call) => begin(layer, toolOf(call), call),
     checkNames: (toolNames) => checkKeys(`policies of ${of}`, policies, toolNames),
   };
 }

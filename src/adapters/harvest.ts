@@ -9,36 +9,42 @@ export type FrameworkName = 'ai-sdk' | 'anthropic' | 'langchain' | 'mcp' | 'open
 
 /** A guarded call of a run, and what has become of it. */
 export interface KeptCall {
+  /** Whose tool was called; `resumeMessages` of that framework's entry reads the call. */
   readonly framework: FrameworkName;
+  /** The tool's name, as its framework knows it. */
   readonly toolName: string;
-  /** The id that the model gave it, where its framework tells it. */
+  /** The id that the model gave the call; absent where the framework passes none on, as MCP does. */
   readonly toolCallId: string | undefined;
-  /** As its framework gave it, which has checked it. */
+  /** The arguments as the framework gave them, which has checked them. */
   readonly input: unknown;
-  /** Calls that ran together have one number, the first is 0. */
+  /** Which model step the call belongs to, counted from 0: calls that overlap in time share a number. */
   readonly step: number;
-  /** `running`: not settled yet, as one that nobody aborts. */
+  /** `running`: the call has not settled yet, as when its framework went on without it. */
   readonly state: 'running' | 'succeeded' | 'failed';
-  /** With `succeeded`: as the tool gave it; of a stream the last value. */
+  /** With `succeeded`: the value that the tool gave; of a stream its last value. */
   readonly output: unknown;
   /** With `failed`: its `message` is what a model may read, and says whether the tool ran. */
   readonly failure: ToolFailure | undefined;
   /** With `failed`, where the tool threw its framework's own error for the model: what is in it, as the framework's API takes it. */
   readonly failureContent?: unknown;
-  /** What its framework gave beside the input, for `resumeMessages`. */
+  /** What the framework gave beside the input; `resumeMessages` needs it, and nobody else should read it. */
   readonly origin: unknown;
 }
 
 /** What the guarded calls of one run came to, whatever becomes of the run. */
 export interface Harvest {
-  /** Does some work, and keeps the guarded calls that it makes, as far as its asynchronous context reaches. Gives what the work gives. */
+  /**
+   * Does some work and keeps the guarded calls that it makes, as far as its asynchronous context reaches. Gives, or
+   * throws, what the work does.
+   */
   run<T>(work: () => T): T;
-  /** In the order in which they began. */
+  /** The kept calls, in the order in which they began. */
   readonly calls: readonly KeptCall[];
-  /** Calls that were forgotten since there were more than `maxCalls`. */
+  /** How many calls were dropped because there were more than `maxCalls`. */
   readonly forgotten: number;
 }
 
+/** How much a harvest keeps. */
 export interface HarvestOptions {
   /** Calls that are kept at a time, 1 to 100,000; the oldest makes room. Default 1,000. */
   readonly maxCalls?: number;

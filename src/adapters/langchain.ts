@@ -4,14 +4,15 @@ import { correctable } from '../policy/advice.ts';
 import { confirmed, unconfirmed } from '../policy/recovery/refusal.ts';
 import { guardedCalls, type GuardOptions, type GuardedCalls } from './guarded-calls.ts';
 import { Steering, type LangChainOrigin, type ToolMessageClass } from './langchain/resume.ts';
-import { misfitOf } from './misfit.ts';
+import { schemaMismatch } from './schema-mismatch.ts';
 
 export type { GuardOptions } from './guarded-calls.ts';
 export { createHarvest, type Harvest, type HarvestOptions, type KeptCall } from './harvest.ts';
 export { resumeMessages, type ToolMessageClass } from './langchain/resume.ts';
 
+/** The options of `spillwayMiddleware`: those of every guard, and LangChain's class for answers. */
 export interface SpillwayMiddlewareOptions<Message> extends GuardOptions {
-  /** The class itself, which a failure is made of: this package imports nothing of LangChain. */
+  /** LangChain's own class, of which the answer to a failed call is made: this package imports nothing of LangChain. */
   readonly ToolMessage: ToolMessageClass<Message>;
 }
 
@@ -27,11 +28,19 @@ interface ModelRequestLike {
   readonly tools?: readonly unknown[] | undefined;
 }
 
-/** What `createMiddleware` takes, and `createAgent` too. */
+/** A middleware as `createMiddleware` takes it, and `createAgent` too. */
 export interface SpillwayMiddleware<Message> {
+  /** The middleware's name in LangChain's traces: `spillway`. */
   readonly name: string;
-  /** Only with `policies`: the first call of a model shows which tools there are. */
+  /**
+   * Present only with `policies`: the first model call shows which tools there are, so that a policy for another name
+   * is refused with a `RangeError`.
+   */
   readonly wrapModelCall?: <Request extends ModelRequestLike, Result>(request: Request, handler: (request: Request) => Result) => Result;
+  /**
+   * Runs one tool call under the layer. Gives what LangChain's handler gave, or a `ToolMessage` with the status
+   * `error`; rejects only with what steers the graph, such as an interrupt.
+   */
   readonly wrapToolCall: <Request extends ToolCallRequestLike, Result>(request: Request, handler: (request: Request) => Result | Promise<Result>) => Promise<Awaited<Result> | Message>;
 }
 
@@ -50,13 +59,13 @@ const signalled = (original: unknown, signal: AbortSignal): unknown => {
 
 /**
  * An error with LangChain's fields for input that does not fit. A tool can throw one too, so its words are for nobody: what does not fit is found by
- * the tool's schema, and without a misfit the tool may have run.
+ * the tool's schema, and without a mismatch the tool may have run.
  */
 const typed = async (thrown: unknown, tool: unknown, args: unknown): Promise<unknown> => {
   if (read(thrown, 'toolError') === undefined || read(thrown, 'toolCall') === undefined) return thrown;
   const claim = new ToolExecutionError('invalid_parameters', 'The input does not fit the tool’s schema', { cause: thrown });
-  const misfit = await misfitOf(read(tool, 'schema'), args);
-  return misfit === undefined ? unconfirmed(claim) : confirmed(claim, correctable(misfit));
+  const mismatch = await schemaMismatch(read(tool, 'schema'), args);
+  return mismatch === undefined ? unconfirmed(claim) : confirmed(claim, correctable(mismatch));
 };
 
 const nameOf = (tool: unknown): string => String(read(tool, 'name') ?? read(read(tool, 'function'), 'name'));

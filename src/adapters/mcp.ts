@@ -4,7 +4,6 @@ import { mcpErrorResult, mcpThrown } from '../errors/mcp.ts';
 import type { Effects } from '../contract/policy.ts';
 import { read } from '../errors/structure.ts';
 import { effectsOfHints, type McpHints } from '../policy/mcp-hints.ts';
-import { doubted } from './doubted.ts';
 import { guardedCalls, type GuardOptions } from './guarded-calls.ts';
 import { judged } from './mcp/claim.ts';
 import { PolicyNames } from './mcp/policy-names.ts';
@@ -31,7 +30,10 @@ interface ProgressLike {
 }
 type CallTool = (params: CallParams, ...rest: unknown[]) => Promise<unknown>;
 
-/** The options of one attempt: its own signal, its progress heard by the layer too, and no timeout but what the caller gave. */
+/**
+ * The options of one attempt: its own signal, its progress passed to the layer as well, and no timeout but what the
+ * caller gave.
+ */
 const attemptOptions = (given: RequestOptions | undefined, signal: AbortSignal, context: ToolContext): object => ({
   timeout: CLIENT_TIMEOUT_MS,
   ...given,
@@ -48,22 +50,22 @@ const attemptOptions = (given: RequestOptions | undefined, signal: AbortSignal, 
 /** Tools whose hints are kept: a server can list names without end. */
 const HINTS_MAX = 10_000;
 
-/** What the server has said of its tools, as the host lists them. */
-class SaidEffects {
-  readonly #said = new Map<string, Effects>();
+/** The effects of the server's tools, as far as it declared them when the host listed the tools. */
+class DeclaredEffects {
+  readonly #declared = new Map<string, Effects>();
 
   /** A tool that was never listed has said nothing of itself. */
   of(toolName: string): Effects {
-    return this.#said.get(toolName) ?? effectsOfHints(undefined);
+    return this.#declared.get(toolName) ?? effectsOfHints(undefined);
   }
 
-  hear(list: unknown): void {
+  note(list: unknown): void {
     const tools = read(list, 'tools');
     for (const tool of Array.isArray(tools) ? (tools as readonly unknown[]) : []) {
       const name = read(tool, 'name');
-      if (this.#said.size >= HINTS_MAX) this.#said.clear();
+      if (this.#declared.size >= HINTS_MAX) this.#declared.clear();
       const hints = read(tool, 'annotations') as McpHints | undefined;
-      if (typeof name === 'string') this.#said.set(name, effectsOfHints(hints));
+      if (typeof name === 'string') this.#declared.set(name, effectsOfHints(hints));
     }
   }
 }
@@ -91,14 +93,14 @@ const proxied = <Client extends object>(client: Client, own: Readonly<Record<str
   });
 };
 
-/** `listTools` of a client that has one, with an ear on what is listed. */
-const listing = (client: object, names: PolicyNames, said: SaidEffects): Readonly<Record<string, unknown>> => {
+/** `listTools` for a client that has one, which also notes what is listed. */
+const listing = (client: object, names: PolicyNames, declared: DeclaredEffects): Readonly<Record<string, unknown>> => {
   if (typeof read(client, 'listTools') !== 'function') return {};
   const listTools = async (...args: readonly unknown[]): Promise<unknown> => {
     // Looked up at each call, as the client itself would.
     const page: unknown = await Reflect.apply(read(client, 'listTools') as (...given: readonly unknown[]) => unknown, client, args);
-    said.hear(page);
-    names.hear(read(args[0], 'cursor'), page);
+    declared.note(page);
+    names.addPage(read(args[0], 'cursor'), page);
     return page;
   };
   return { listTools };
@@ -114,7 +116,8 @@ const listing = (client: object, names: PolicyNames, said: SaidEffects): Readonl
  *
  * A call that fails gives a result with `isError` and one text: what happened in a sentence and whether the tool ran. Nothing of what the tool,
  * the server or the client wrote is in it, since a tool can write what a server would. Where a server says that it turned a call away, its tools are
- * listed once more: one that it does not list did not run, of input that does not fit the listed schema the misfit is named; any other may have run.
+ * listed once more: one that it does not list did not run, for input that does not fit the listed schema it is said
+ * what is wrong; any other may have run.
  * A call whose signal was aborted throws a `ToolFailure`, as the client would throw.
  *
  * `timeout` among a call's own options still bounds each attempt; without it only the layer's policy does.
@@ -133,7 +136,7 @@ export function guardClient<Client extends object>(client: Client, options: Guar
   const original = read(client, 'callTool');
   if (typeof original !== 'function') throw new RangeError(`guardClient takes an MCP client with a callTool method, not one whose callTool is ${typeof original}`);
   const calls = guardedCalls('guardClient', options);
-  const said = new SaidEffects();
+  const declared = new DeclaredEffects();
   // Given for the tools of this client, and so about them.
   const hostSays = options.defaults?.effects !== undefined;
   const names = new PolicyNames(calls.checkNames, Object.keys(options.policies ?? {}).length > 0);
@@ -148,11 +151,7 @@ export function guardClient<Client extends object>(client: Client, options: Guar
     args[place] = attemptOptions(rest[place] as RequestOptions | undefined, signal, context);
     // Looked up at each call, as the client itself would: an instrumented client has replaced it.
     const callTool = read(client, 'callTool') as CallTool;
-    const judge = async (error: ToolExecutionError): Promise<ToolExecutionError> => {
-      const verdict = await judged(error, client, params.name, params.arguments, signal);
-      const reads = calls.reads(params.name) || (!hostSays && said.of(params.name) === 'read');
-      return reads ? verdict : doubted(verdict);
-    };
+    const judge = (error: ToolExecutionError): Promise<ToolExecutionError> => judged(error, client, params.name, params.arguments, signal);
     const result = await Promise.resolve(Reflect.apply(callTool, client, [params, ...args])).catch(async (thrown: unknown) => {
       throw await judge(mcpThrown(thrown, params.name));
     });
@@ -164,7 +163,7 @@ export function guardClient<Client extends object>(client: Client, options: Guar
     const settled = await calls.begin({
       framework: 'mcp',
       toolName: params.name,
-      ...(hostSays ? {} : { effects: said.of(params.name) }),
+      ...(hostSays ? {} : { effects: declared.of(params.name) }),
       input: params.arguments,
       signal,
       run: (given, context) => callOnce(given === undefined ? params : { ...params, arguments: given as Record<string, unknown> }, rest, context),
@@ -174,5 +173,5 @@ export function guardClient<Client extends object>(client: Client, options: Guar
     if (signal?.aborted === true) throw settled.failure;
     return { content: [{ type: 'text', text: settled.failure.message }], isError: true };
   };
-  return proxied(client, { callTool: guarded, ...listing(client, names, said) });
+  return proxied(client, { callTool: guarded, ...listing(client, names, declared) });
 }

@@ -36,26 +36,33 @@ const isFunctionTool = (candidate: object): candidate is FunctionTool => {
   return type === 'function' && typeof name === 'string' && typeof invoke === 'function';
 };
 
-/** What a tool made without an `errorFunction` says of every failure, bad input included: of what was thrown nothing is left. */
+/**
+ * What a tool made without an `errorFunction` gives for every failure, bad input included: nothing is left of what was
+ * thrown.
+ */
 const SWALLOWED = 'An error occurred while running the tool. Please try again.';
 
-/** The runner's own way of being told that an input was read, if it is there. */
+/** The name of the symbol under which the runner passes a callback for "the input was read", if it does. */
 const PARSED = 'openai.agents.functionToolParsedInputCallback';
 
 const parsedSymbol = (details: object): symbol | undefined => Object.getOwnPropertySymbols(details).find(({ description }) => description === PARSED);
 
-/** The details of one attempt: its own signal, and an ear on whether the input was read. */
-const detailsOf = (details: InvokeDetails, signal: AbortSignal, parsed: () => void): { readonly details: InvokeDetails; readonly tells: boolean } => {
+/** The details of one attempt: its own signal, and the runner's callback with a call of `parsed` in front. */
+const detailsOf = (
+  details: InvokeDetails,
+  signal: AbortSignal,
+  parsed: () => void,
+): { readonly details: InvokeDetails; readonly reportsParsing: boolean } => {
   const inner = overridden(details, { signal });
   const symbol = parsedSymbol(details);
-  const tell: unknown = symbol === undefined ? undefined : (details as Readonly<Record<symbol, unknown>>)[symbol];
-  if (symbol === undefined || typeof tell !== 'function') return { details: inner, tells: false };
-  const heard = (...given: readonly unknown[]): void => {
+  const callback: unknown = symbol === undefined ? undefined : (details as Readonly<Record<symbol, unknown>>)[symbol];
+  if (symbol === undefined || typeof callback !== 'function') return { details: inner, reportsParsing: false };
+  const onParsed = (...given: readonly unknown[]): void => {
     parsed();
-    Reflect.apply(tell, details, given);
+    Reflect.apply(callback, details, given);
   };
-  Object.defineProperty(inner, symbol, { value: heard, enumerable: true, configurable: true, writable: true });
-  return { details: inner, tells: true };
+  Object.defineProperty(inner, symbol, { value: onParsed, enumerable: true, configurable: true, writable: true });
+  return { details: inner, reportsParsing: true };
 };
 
 const isJson = (text: string): boolean => {
@@ -67,7 +74,10 @@ const isJson = (text: string): boolean => {
   }
 };
 
-/** Of what was swallowed nothing is left: a tool that was given its input may have failed before its effect or after it. */
+/**
+ * The error of a failure that the tool swallowed. A tool that was given its input may have failed before its effect or
+ * after it.
+ */
 const swallowed = (read: boolean): ToolExecutionError =>
   read
     ? new ToolExecutionError('execution_error', 'The tool failed; its errorFunction did not say how', { uncertain: true })
@@ -81,14 +91,14 @@ const invokeOnce = async ({ tool, runContext, input, details }: Invocation, sign
   });
   try {
     const output = await Reflect.apply(tool.invoke, tool, [runContext, input, attempt.details]);
-    if (output === SWALLOWED) throw swallowed(attempt.tells ? parsed : isJson(input));
+    if (output === SWALLOWED) throw swallowed(attempt.reportsParsing ? parsed : isJson(input));
     return output;
   } catch (thrown) {
     // A tool that was given its input can only have thrown this itself.
     if (read(thrown, 'name') !== 'InvalidToolInputError' || parsed) throw thrown;
     // What does not fit is not in it, unless the SDK is told to log the data of tools.
     const claim = new ToolExecutionError('invalid_parameters', 'The input does not fit the tool’s schema', { cause: thrown });
-    throw attempt.tells || !isJson(input) ? claim : unconfirmed(claim);
+    throw attempt.reportsParsing || !isJson(input) ? claim : unconfirmed(claim);
   }
 };
 

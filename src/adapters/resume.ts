@@ -28,16 +28,16 @@ export interface Dialect<Message> {
 export const failureOf = (kept: KeptCall | undefined): string | undefined =>
   kept?.state === 'succeeded' ? undefined : (kept?.failure?.message ?? failureText('canceled', 'may_have_run'));
 
-/** The calls that no message answers, by the place of the message that makes them. */
+/** The calls that no message answers, by the index of the message that makes them. */
 const unansweredOf = <Message>(dialect: Dialect<Message>, messages: readonly Message[], keptOf: (id: string) => KeptCall | undefined): Map<number, Unanswered[]> => {
-  const open = new Map<string, { readonly place: number; readonly call: Unanswered }>();
-  messages.forEach((message, place) => {
-    for (const { id, name } of dialect.callsOf(message)) open.set(id, { place, call: { id, name, kept: keptOf(id) } });
+  const open = new Map<string, { readonly index: number; readonly call: Unanswered }>();
+  messages.forEach((message, index) => {
+    for (const { id, name } of dialect.callsOf(message)) open.set(id, { index, call: { id, name, kept: keptOf(id) } });
     for (const id of dialect.answeredBy(message)) open.delete(id);
   });
-  const byPlace = new Map<number, Unanswered[]>();
-  for (const { place, call } of open.values()) byPlace.set(place, [...(byPlace.get(place) ?? []), call]);
-  return byPlace;
+  const byIndex = new Map<number, Unanswered[]>();
+  for (const { index, call } of open.values()) byIndex.set(index, [...(byIndex.get(index) ?? []), call]);
+  return byIndex;
 };
 
 /** The calls that no message makes, as if a message for each step had made them, each answered. */
@@ -61,17 +61,17 @@ export function resume<Message>(dialect: Dialect<Message>, framework: FrameworkN
   const byId = new Map(calls.map((call) => [call.toolCallId, call]));
   const unanswered = unansweredOf(dialect, messages, (id) => byId.get(id));
   const resumed: Message[] = [];
-  for (let place = 0; place < messages.length; place++) {
-    const message = messages[place];
+  for (let index = 0; index < messages.length; index++) {
+    const message = messages[index];
     if (message === undefined) break;
     resumed.push(message);
-    const open = unanswered.get(place);
+    const open = unanswered.get(index);
     if (open === undefined) continue;
-    const next = messages[place + 1];
+    const next = messages[index + 1];
     // What stands next may make calls itself, and is then looked at in its own turn.
     const takesNext = next !== undefined && dialect.callsOf(next).length === 0;
     resumed.push(...dialect.answering(open, takesNext ? next : undefined));
-    if (takesNext) place++;
+    if (takesNext) index++;
   }
   if (dialect.making === undefined) return resumed;
   const made = new Set(messages.flatMap((message) => dialect.callsOf(message).map(({ id }) => id)));

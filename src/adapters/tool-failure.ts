@@ -9,7 +9,9 @@ import type { ToolErrorKind } from '../contract/error-kind.ts';
  * String(failure) === failure.message; // true
  */
 export class ToolFailure extends Error {
+  /** Always `ToolFailure`: frameworks print it, so it says nothing of the error that the tool threw. */
   override readonly name: string = 'ToolFailure';
+  /** Why the call failed, as one of the closed list of kinds. */
   readonly kind: ToolErrorKind;
 
   constructor(kind: ToolErrorKind, text: string) {

@@ -12,7 +12,7 @@ export function createValueQueue(left: () => void): ValueQueue {
   let ended = false;
   let error: { readonly thrown: unknown } | undefined;
   let wake: (() => void) | undefined;
-  const tell = (): void => {
+  const wakeUp = (): void => {
     wake?.();
     wake = undefined;
   };
@@ -36,12 +36,12 @@ export function createValueQueue(left: () => void): ValueQueue {
   return {
     push: (value) => {
       waiting.push(value);
-      tell();
+      wakeUp();
     },
     end: (thrown) => {
       ended = true;
       error = thrown;
-      tell();
+      wakeUp();
     },
     values: { [Symbol.asyncIterator]: iterate },
   };

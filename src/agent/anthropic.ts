@@ -18,18 +18,36 @@ interface AnthropicRequest {
 
 /** What is used of Anthropic's client: `new Anthropic()`, or its `beta`. */
 export interface AnthropicClientLike {
+  /** The Messages API. */
   readonly messages: {
-    create(body: AnthropicRequest, options?: { readonly signal?: AbortSignal; readonly maxRetries?: number }): PromiseLike<unknown>;
+    /** Sends a request. Gives an async iterable of the API's raw stream events; rejects with the client's own error. */
+    create(
+      body: AnthropicRequest,
+      options?: {
+        /** Ends the request and its stream. */
+        readonly signal?: AbortSignal;
+        /** Always 0: the run retries, so the client must not. */
+        readonly maxRetries?: number;
+      },
+    ): PromiseLike<unknown>;
   };
 }
 
-/** What goes into each request. All that the API takes, but for `messages` and `stream`: `thinking`, `temperature`, `tool_choice`, `metadata` ... */
+/**
+ * What goes into each request: everything that the Messages API takes except `messages` and `stream`, such as
+ * `thinking`, `temperature`, `tool_choice` and `metadata`.
+ */
 export interface AnthropicModelParams {
+  /** The name of the model, such as `claude-sonnet-4-5`. It must not be empty. */
   readonly model: string;
+  /**
+   * The most tokens that one answer may have, from 1; the API has no default for it. An answer cut off by it ends the
+   * run with the reason `output_tokens`.
+   */
   readonly max_tokens: number;
-  /** The run's `system` goes before it. */
+  /** The system prompt, as the API takes it; a run's own `system` is sent instead where there is one. */
   readonly system?: unknown;
-  /** Tools that the provider runs itself, or others; those of the run come after them. */
+  /** Tools in the API's form, such as those that the provider runs itself; the tools of the run are appended. */
   readonly tools?: readonly unknown[];
   readonly [param: string]: unknown;
 }

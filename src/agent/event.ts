@@ -6,13 +6,19 @@ import type { AgentMessage, AssistantMessage, ToolMessage, ToolResult } from './
 import type { ModelUsage, StopReason } from './model.ts';
 import type { TranscriptRepair } from './loop/transcript.ts';
 
-/** A model's error as events tell it. For the host: the message is the provider's own. */
+/** A model's error as events show it. It is for the host: the message is the provider's own. */
 export interface ModelErrorReport {
+  /** What went wrong, as one of the closed list of kinds. */
   readonly kind: LlmErrorKind;
+  /** Whether asking again can help; the run asks again only after a transient error. */
   readonly classification: Classification;
+  /** The provider's message, which may hold anything: do not show it to a model. */
   readonly message: string;
+  /** The HTTP status, where the provider answered with one. */
   readonly status?: number;
+  /** The provider's own code, such as `overloaded_error`. */
   readonly code?: string;
+  /** How long the provider asked to wait, in milliseconds. Negative or `NaN`: it asked for no retry. */
   readonly retryAfterMs?: number;
 }
 
@@ -33,49 +39,120 @@ export function modelErrorReport({ kind, classification, message, status, code, 
  */
 export type AgentStatus = 'completed' | 'failed' | 'limit' | 'canceled';
 
+/**
+ * Why a run did not complete.
+ *
+ * `model_error`: the model failed, retries included, see `error`. `refused`: the model will not answer.
+ * `no_tool_executed`: all turns were used and every tool call failed before its tool ran. `turns`, `time`: a limit of
+ * the run was reached. `output_tokens`: the answer was cut off at the provider's limit. `context_full`: the transcript
+ * fills the model's window.
+ */
 export type AgentReason = 'model_error' | 'refused' | 'no_tool_executed' | 'turns' | 'time' | 'output_tokens' | 'context_full';
 
+/** How a run ended, and what it left: the value of the event `settled`. */
 export interface AgentResult {
+  /** How the run ended. */
   readonly status: AgentStatus;
-  /** Why it is not `completed`. */
+  /** Why the run did not complete; absent with `completed` and `canceled`. */
   readonly reason?: AgentReason;
-  /** With `model_error`. */
+  /** With the reason `model_error`: the last error of the model. */
   readonly error?: ModelErrorReport;
-  /** The whole transcript, repaired and gone on with: valid to be sent, stored or run again. */
+  /**
+   * The whole transcript: the messages given, repaired, and those of this run. It can be stored, sent or run again as
+   * it is.
+   */
   readonly messages: readonly AgentMessage[];
-  /** The model's last words; empty when it had none. */
+  /** The text of the model's last answer; empty where it had none. */
   readonly text: string;
-  /** Model steps made. */
+  /** How many times the model was asked, retries of one step counted once. */
   readonly turns: number;
   /** The calls of this run whose tool ran, in call order. An output that was cut counts like any other. */
   readonly executedToolCallIds: readonly string[];
-  /** By call id, for each call that failed. */
+  /** Why calls failed, by call id: one entry for each call that failed. */
   readonly toolFailureKinds: Readonly<Record<string, ToolErrorKind>>;
+  /** Whether any call of the run failed, even if a later one succeeded. */
   readonly hadToolFailure: boolean;
-  /** Summed over the run, where the model counts. */
+  /** Tokens summed over all answers of the run; absent where the provider counts none. */
   readonly usage?: ModelUsage;
-  /** Of the last answer. */
+  /** Why the model stopped in its last answer; absent where it never finished one. */
   readonly stopReason?: StopReason;
+}
+
+/** What all events of one turn have in common. */
+interface OfTurn {
+  /** The number of the turn in this run, from 1. */
+  readonly turn: number;
 }
 
 /** What happens in a run. A turn is one step of the model and the tool calls it makes; `settled` is the last event. */
 export type AgentEvent =
-  /** The messages given could not be sent as they were. */
-  | { readonly type: 'repaired'; readonly repairs: readonly TranscriptRepair[] }
-  /** `turn` is counted from 1. */
-  | { readonly type: 'turn_started'; readonly turn: number }
-  | { readonly type: 'text'; readonly turn: number; readonly text: string }
-  | { readonly type: 'thinking'; readonly turn: number; readonly text: string }
-  /** Asking the model failed; it is asked again unless `settled` follows. */
-  | { readonly type: 'model_failed'; readonly turn: number; readonly error: ModelErrorReport }
-  /** What was shown of this turn's text and thinking is void. */
-  | { readonly type: 'discarded'; readonly turn: number }
-  /** A message was added to the transcript: what to store. */
-  | { readonly type: 'message'; readonly turn: number; readonly message: AssistantMessage | ToolMessage }
-  /** What happens in the calls of the turn, as `spillway.turn` tells it. */
-  | { readonly type: 'tools'; readonly turn: number; readonly event: TurnEvent }
-  /** A call has its answer. `kind` when it failed; `effect` says whether its tool ran. */
-  | { readonly type: 'tool_result'; readonly turn: number; readonly result: ToolResult; readonly effect: Effect; readonly kind?: ToolErrorKind }
-  /** `failed`: it had tool calls and none of them ran. The model is told why, and the run goes on. */
-  | { readonly type: 'turn_settled'; readonly turn: number; readonly status: 'completed' | 'failed'; readonly toolCalls: number; readonly executedTools: number }
-  | { readonly type: 'settled'; readonly result: AgentResult };
+  | {
+      /** Emitted first, and only where the messages that were given could not be sent as they were. */
+      readonly type: 'repaired';
+      /** What was changed. */
+      readonly repairs: readonly TranscriptRepair[];
+    }
+  | (OfTurn & {
+      /** Emitted before the model is asked, once a turn. */
+      readonly type: 'turn_started';
+    })
+  | (OfTurn & {
+      /** Emitted for each piece of the answer's text, as it arrives. */
+      readonly type: 'text';
+      /** The piece; pieces that follow each other are one text. */
+      readonly text: string;
+    })
+  | (OfTurn & {
+      /** Emitted for each piece of the model's reasoning that its provider shows. */
+      readonly type: 'thinking';
+      /** The piece; pieces that follow each other are one text. */
+      readonly text: string;
+    })
+  | (OfTurn & {
+      /** Emitted when asking the model failed; the model is asked again unless `settled` follows. */
+      readonly type: 'model_failed';
+      /** What went wrong, for the host. */
+      readonly error: ModelErrorReport;
+    })
+  | (OfTurn & {
+      /** Emitted after a failure in mid-answer: the text and thinking shown of this turn so far are void. */
+      readonly type: 'discarded';
+    })
+  | (OfTurn & {
+      /** Emitted when a message is added to the transcript: store it now. */
+      readonly type: 'message';
+      /** The whole message, as it will be sent from now on. */
+      readonly message: AssistantMessage | ToolMessage;
+    })
+  | (OfTurn & {
+      /** Emitted for each event of the turn in which the layer runs the tool calls. */
+      readonly type: 'tools';
+      /** The event, as `spillway.turn` emits it. */
+      readonly event: TurnEvent;
+    })
+  | (OfTurn & {
+      /** Emitted once a call, in call order, when all calls of the turn have their answers. */
+      readonly type: 'tool_result';
+      /** The answer, as the model will read it. */
+      readonly result: ToolResult;
+      /** Whether the tool ran. */
+      readonly effect: Effect;
+      /** The kind of the failure; absent for a call that succeeded. */
+      readonly kind?: ToolErrorKind;
+    })
+  | (OfTurn & {
+      /** Emitted last in a turn whose model answered. */
+      readonly type: 'turn_settled';
+      /** `failed`: there were tool calls and none of them ran. The model reads why, and the run goes on. */
+      readonly status: 'completed' | 'failed';
+      /** How many calls the model made. */
+      readonly toolCalls: number;
+      /** How many of them had their tool run in this turn; a replayed result is not counted. */
+      readonly executedTools: number;
+    })
+  | {
+      /** Emitted once, last; then the stream completes. */
+      readonly type: 'settled';
+      /** How the run ended, and its whole transcript. */
+      readonly result: AgentResult;
+    };

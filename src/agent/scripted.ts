@@ -2,23 +2,28 @@ import { Observable, concat, defer, of, throwError } from 'rxjs';
 import type { AgentMessage } from './message.ts';
 import type { AgentModel, ModelEvent, ModelTool, StopReason } from './model.ts';
 
+/** A tool call that a scripted model makes. */
 export interface ScriptedCall {
   /** Default: `call_` and a number, counted over the whole script. */
   readonly id?: string;
+  /** The tool's name. */
   readonly name: string;
+  /** The input, as if parsed from the model's JSON. Default: none. */
   readonly input?: unknown;
-  /** What it wrote instead of JSON. */
+  /** What the model wrote instead of JSON, to try a call that cannot be read. Default: none. */
   readonly unparsed?: string;
 }
 
 /** One answer of a scripted model: text, then tool calls, then a stop or an error. Or the events themselves, or any stream of them. */
 export type ScriptedStep =
   | {
+      /** The text, said in one piece before the calls. Default: none. */
       readonly text?: string;
+      /** The calls, in order. Default: none. */
       readonly calls?: readonly ScriptedCall[];
       /** Default: `tool_calls` when there are any, else `end`. */
       readonly stop?: StopReason;
-      /** It fails with this, after what it has said. */
+      /** The step errors with this after its text and calls, instead of stopping. */
       readonly error?: unknown;
     }
   | readonly ModelEvent[]
@@ -26,14 +31,19 @@ export type ScriptedStep =
 
 /** What a scripted model was asked. */
 export interface ScriptedRequest {
+  /** The transcript at that time. */
   readonly messages: readonly AgentMessage[];
+  /** The tools that were offered. */
   readonly tools: readonly ModelTool[];
+  /** The system prompt; absent where the run has none. */
   readonly system?: string;
+  /** The signal of that step, to see whether the run aborted it. */
   readonly signal: AbortSignal;
 }
 
+/** A model for tests that remembers what it was asked. */
 export interface ScriptedModel extends AgentModel {
-  /** In the order in which they came. */
+  /** What the model was asked so far, one entry for each time. */
   readonly requests: readonly ScriptedRequest[];
 }
 

@@ -8,8 +8,8 @@ import type { CallOutcome } from './result.ts';
 import { attemptsAt } from './attempt/retries.ts';
 
 /**
- * After a failure that is to be followed by another tool: that tool, under its own policy and breaker, and so on (R-6.2). After any other the failure
- * becomes a value: the boundary of the call.
+ * Catches a failure. Where the decision was `alternative`, the next tool is called under its own policy and breaker,
+ * and so on (R-6.2). Any other failure becomes a value here, at the boundary of the call.
  */
 export const withAlternatives =
   (context: CallContext) =>
@@ -33,8 +33,8 @@ const alternative = (context: CallContext, { failure, untried }: FailedCall, too
   context.toolName = toolName;
   context.emit({ type: 'alternative_used', from, message: 'Used alternative tool' });
   if (context.isOver) return NEVER;
-  const { input, error: misfit } = readInput(guarded.tool.input, call.input);
-  const outcome$ = misfit === undefined ? attemptsAt(context, guarded, input, rest) : refused(context, misfit, rest);
+  const { input, error: problem } = readInput(guarded.tool.input, call.input);
+  const outcome$ = problem === undefined ? attemptsAt(context, guarded, input, rest) : refused(context, problem, rest);
   const learn = (recovered: boolean): void =>
     layer.experience?.record({ toolName: from, error: failure.error, tried: { strategy: 'alternative', toolName }, recovered }, site.runtime.now());
   return outcome$.pipe(tap({ next: () => learn(true), error: () => learn(false) }));

@@ -20,8 +20,8 @@ const ABORTED_BEFORE = {
   timeout: 'The time that the caller gave the call was over before it began',
 } as const;
 
-/** What was listened to, until it is called off. */
-export interface Outside {
+/** The listeners of a call on its signal and its deadline; `cancel` removes them. */
+export interface Listening {
   cancel(): void;
 }
 
@@ -36,8 +36,8 @@ export function obstacleTo({ layer, site, call, startedAtMs }: CallContext): Too
   return call.deadlineMs <= startedAtMs ? new ToolExecutionError('deadline_exceeded', 'The deadline of the call had passed before it began') : undefined;
 }
 
-/** Hears what can end a call from outside: its caller's signal and its own deadline. */
-export function listenOutside({ site, call }: CallContext, end: (ending: Ending) => void): Outside | undefined {
+/** Calls `end` when the caller's signal aborts or the call's own deadline passes; `undefined` where it has neither. */
+export function listenForCancellation({ site, call }: CallContext, end: (ending: Ending) => void): Listening | undefined {
   const { signal, runtime } = site;
   if (signal === undefined && call.deadlineMs === Infinity) return undefined;
   const abort = (): void => {

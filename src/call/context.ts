@@ -25,7 +25,7 @@ export interface CallSite {
   /** The turn's deadline, monotonic. The turn keeps it; the call only decides by it. */
   readonly deadlineMs: number;
   readonly signal?: AbortSignal;
-  /** Hears the events, beside the trace. */
+  /** Called with each event of the call, beside the trace. */
   readonly report?: (event: ToolEvent) => void;
 }
 
@@ -41,7 +41,7 @@ const ATTEMPTS_KEPT = 20;
 
 const NO_RETRIES: readonly RetryRecord[] = [];
 
-/** One call: where it happens, what it has done so far, and how it tells of it. */
+/** One call: where it happens, what it has done so far, and its events. */
 export class CallContext implements RunningCall {
   next: RunningCall | undefined;
   previous: RunningCall | undefined;
@@ -58,7 +58,7 @@ export class CallContext implements RunningCall {
   uncertain = false;
   /** Set by the turn when it has settled without this call. */
   late = false;
-  /** It has settled or was abandoned: nothing more is told of it. */
+  /** It has settled or was abandoned, and emits no more events. */
   ended = false;
   /** The tool in use. */
   toolName: string;
@@ -68,11 +68,11 @@ export class CallContext implements RunningCall {
   bare = false;
   /** What a resource can know the call by: its idempotency key, where it has one. */
   callKey: string;
-  /** Its hooks have had their say about an attempt. */
+  /** Its hooks were asked about an attempt. */
   hooked = false;
   /** Why what its own tool did has no record under its key, once that is known. */
   unkept: FailedRecording | undefined;
-  /** How it was ended from outside, once that was told. */
+  /** How it was ended from outside, once that has happened. */
   concluded: CallOutcome | undefined;
   /** In shadow mode: what the layer would have done. */
   shadow: ShadowWatch | undefined;
@@ -81,15 +81,15 @@ export class CallContext implements RunningCall {
   /** The input as that tool's schema gives it. */
   input: unknown;
   #state: CallState = PREPARING;
-  /** Its caller was told how it ended, or has gone. */
-  isTold = false;
+  /** Its caller has its outcome, or has gone. */
+  isDelivered = false;
   /** The attempts at the tool in use. */
   toolInUse: ToolInUse | undefined;
   #isGone = false;
   #hasLeft = false;
   #ending: ToolExecutionError | undefined;
   #endedBy: ((ending: ToolExecutionError) => void) | undefined;
-  /** How it tells of itself. */
+  /** Emits its events. */
   readonly events: CallEvents = new CallEvents(this);
   #retriedBy: RetryRecord[] | undefined;
   #attempts: Array<DedupeExecution['attempts'][number]> | undefined;
@@ -159,7 +159,7 @@ export class CallContext implements RunningCall {
     this.#endedBy?.(this.#ending);
   }
 
-  /** Hears how it is ended from outside, at once where that has happened. */
+  /** Calls back when it is ended from outside; at once where that has happened. */
   onEnd(ended: (ending: ToolExecutionError) => void): void {
     if (this.#ending !== undefined) return ended(this.#ending);
     this.#endedBy = ended;
@@ -174,7 +174,7 @@ export class CallContext implements RunningCall {
     this.end({ kind: 'deadline_exceeded', message: 'The deadline of the turn passed' });
   }
 
-  /** The turn has settled without it: it goes on, and only the trace hears of it. */
+  /** The turn has settled without it: it goes on, and only the trace gets its events. */
   detach(): void {
     const { phase } = this.#state;
     // One that has not begun to run, since it waits for its key or for a hook, would begin when the turn is over.
@@ -235,13 +235,13 @@ export class CallContext implements RunningCall {
     return this.#attempts === undefined ? undefined : { attemptCount: this.attempts, attempts: this.#attempts.slice(-ATTEMPTS_KEPT) };
   }
 
-  /** Whether anyone hears what it tells. */
-  get heard(): boolean {
-    return this.events.heard;
+  /** Whether anyone gets its events. */
+  get observed(): boolean {
+    return this.events.observed;
   }
 
   /**
-   * Tells an event to those who listen; without any, nothing is made.
+   * Emits an event to the caller's stream and the trace; does nothing where neither is subscribed to.
    * @param atMs now, from one who has just read the clock
    */
   emit(body: EventBody, atMs?: number): void {

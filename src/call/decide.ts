@@ -41,13 +41,13 @@ const tellDecision = (context: CallContext, notification: FailureNotification, {
   const { strategy, code, reason, delayMs = 0 } = decision;
   const seen = breakerState === undefined ? {} : { breakerState };
   const { retryBudget, runtime } = context.layer;
-  const budget = !context.heard || retryBudget === undefined ? {} : { budgetLeft: retryBudget.left(runtime.now()) };
+  const budget = !context.observed || retryBudget === undefined ? {} : { budgetLeft: retryBudget.left(runtime.now()) };
   const report = { error: reportOf(error), classification, ...seen, attempt: notification.attempt };
   context.emit({ type: 'decision', strategy, code, reason, ...report, ...(strategy === 'retry' ? { delayMs } : {}), ...budget });
-  if (strategy === 'escalate') context.emit({ type: 'escalated', ...escalationOf(notification, context.layer.trace.discretion.text), ...report });
+  if (strategy === 'escalate') context.emit({ type: 'escalated', ...escalationOf(notification, context.layer.trace.redactor.text), ...report });
 };
 
-/** Asks the layer's error handler about a failure, and tells its decision: at once, or when an answer that comes later is there. */
+/** Asks the layer's error handler about a failure, and emits its decision: at once, or when a later answer is there. */
 export function decide(context: CallContext, failure: Failure, circumstances: Circumstances): Observable<RecoveryDecision> {
   const { site, layer } = context;
   const notification = notificationOf(context, failure, circumstances);
@@ -62,7 +62,10 @@ export function decide(context: CallContext, failure: Failure, circumstances: Ci
   return (decided instanceof Observable ? decided.pipe(take(1)) : of(decided)).pipe(tap((decision) => tellDecision(context, notification, failure, decision)));
 }
 
-/** How a call ended that was ended from outside, by its caller or a time: told once like any other failure, and there is nothing to ask. */
+/**
+ * The outcome of a call that its caller or a time limit ended. It is a failure like any other, with one event; the
+ * error handler is not asked.
+ */
 export function endedBy(context: CallContext, error: ToolExecutionError): CallOutcome {
   if (context.concluded?.error === error) return context.concluded;
   const { toolInUse, layer, attempts } = context;

@@ -4,7 +4,7 @@ import type { CallContext } from './context.ts';
 import type { Trace, Unstamped } from '../layer/trace.ts';
 
 type WithoutHeader<E> = E extends ToolEvent ? Omit<E, 'seq' | 'atMs' | 'source' | 'callId' | 'toolName' | 'turnId' | 'nodeId' | 'late'> : never;
-/** What an event of a call says beside whose it is. */
+/** An event of a call without the fields that say whose it is. */
 export type EventBody = WithoutHeader<ToolEvent>;
 
 /** An event of a call while it is made, in the order of its fields. */
@@ -34,7 +34,7 @@ interface CallEvent {
   input?: unknown;
 }
 
-/** Of a success. */
+/** A successful result as the trace gets it. */
 const withoutOutput = ({ callId, toolName }: { readonly callId: string; readonly toolName: string }, { durationMs, attempts, status }: ToolResultEnvelope): ToolResultEnvelope => ({
   requestId: callId,
   fromCache: false,
@@ -44,11 +44,11 @@ const withoutOutput = ({ callId, toolName }: { readonly callId: string; readonly
   status,
 });
 
-/** How a call tells of itself: to its caller's stream and to the trace, and without anyone who listens not at all. */
+/** Emits a call's events to its caller's stream and to the trace. Where neither is subscribed to, no event is made. */
 export class CallEvents {
   readonly #context: CallContext;
   /** The tool by whose name its events were found to hold no secret. */
-  #innocentAs: string | undefined;
+  #safeAs: string | undefined;
 
   constructor(context: CallContext) {
     this.#context = context;
@@ -56,7 +56,7 @@ export class CallEvents {
 
   /** @param breaker how that of its tool stands, if it has one */
   started(breaker: BreakerAtStart | undefined): void {
-    if (!this.heard) return;
+    if (!this.observed) return;
     const { toolCallId, tags, correlationId, fromHook, session, tenant, traceparent, tracestate, input } = this.#context.call;
     const { captures, trace } = this.#context.layer;
     const event = this.#event('call_started');
@@ -71,16 +71,16 @@ export class CallEvents {
     if (breaker !== undefined) event.breaker = breaker;
     if (captures) event.input = input;
     const named = toolCallId ?? correlationId ?? fromHook ?? session ?? tenant ?? traceparent ?? tracestate;
-    const innocent = (text: string | undefined): boolean => text === undefined || trace.discretion.innocent(text);
-    const ownBreaker = breaker === undefined || breaker.key === event.toolName || innocent(breaker.key);
-    const wellKnown = named === undefined || [toolCallId, correlationId, fromHook, session, tenant, traceparent, tracestate].every(innocent);
+    const isSafe = (text: string | undefined): boolean => text === undefined || trace.redactor.isSafe(text);
+    const ownBreaker = breaker === undefined || breaker.key === event.toolName || isSafe(breaker.key);
+    const wellKnown = named === undefined || [toolCallId, correlationId, fromHook, session, tenant, traceparent, tracestate].every(isSafe);
     if (captures || tags !== undefined || !wellKnown || !ownBreaker) this.#publish(event, this.#context.startedAtMs);
     else this.#tell(event, this.#context.startedAtMs);
   }
 
   /** @param dueAtMs when it is cut off; `Infinity` without a limit */
   attemptStarted(atMs: number, dueAtMs: number): void {
-    if (this.#context.ended || !this.heard) return;
+    if (this.#context.ended || !this.observed) return;
     const event = this.#event('attempt_started');
     event.attempt = this.#context.attempts;
     if (dueAtMs !== Infinity) event.dueAtMs = dueAtMs;
@@ -89,7 +89,7 @@ export class CallEvents {
 
   /** @param own how many attempts at the tool in use that took */
   attemptSucceeded(durationMs: number, own: number, atMs: number): void {
-    if (this.#context.ended || !this.heard) return;
+    if (this.#context.ended || !this.observed) return;
     if (own > 1) return this.emit({ type: 'attempt_succeeded', attempt: this.#context.attempts, durationMs, message: `Tool succeeded on retry ${own}` }, atMs);
     const event = this.#event('attempt_succeeded');
     event.attempt = this.#context.attempts;
@@ -98,7 +98,7 @@ export class CallEvents {
   }
 
   settled(result: ToolResultEnvelope): void {
-    if (this.#context.ended || !this.heard) return;
+    if (this.#context.ended || !this.observed) return;
     const { error, fromCache, retriedBy, recorded } = result;
     const isPlain = error === undefined && !fromCache && retriedBy === undefined && recorded === undefined;
     if (!isPlain || this.#context.layer.captures || this.#report !== undefined) return this.emit({ type: 'settled', result });
@@ -109,44 +109,47 @@ export class CallEvents {
     this.#tell(event, atOnce ? this.#context.startedAtMs + result.durationMs : undefined);
   }
 
-  /** Whether anyone hears what it tells. */
-  get heard(): boolean {
+  /** Whether anyone gets its events. */
+  get observed(): boolean {
     return this.#context.site.report !== undefined || this.#context.layer.trace.observed;
   }
 
-  /** Who hears of it beside the trace: nobody once the turn has settled without this call. */
+  /** Who gets its events beside the trace: nobody once the turn has settled without this call. */
   get #report(): ((event: TraceEvent) => void) | undefined {
     return this.#context.late ? undefined : (this.#context.site.report as ((event: TraceEvent) => void) | undefined);
   }
 
   /**
-   * Tells an event to those who listen; without any, nothing is made.
+   * Emits an event to the caller's stream and the trace; does nothing where neither is subscribed to.
    * @param atMs now, from one who has just read the clock
    */
   emit(body: EventBody, atMs?: number): void {
-    if (this.#context.ended || !this.heard) return;
+    if (this.#context.ended || !this.observed) return;
     this.#publish(Object.assign(this.#event(body.type), body), atMs);
   }
 
-  /** Tells what has only numbers, words of ours and the names of the call: where these are no secrets, nothing is. */
+  /**
+   * Emits an event that holds only numbers, our own words and the call's names: if those names are safe, so is the
+   * event.
+   */
   #tell(event: CallEvent, atMs?: number): void {
     const { trace } = this.#context.layer;
-    this.#publish(event, atMs, trace.observed && this.#isInnocent(trace));
+    this.#publish(event, atMs, trace.observed && this.#isSafe(trace));
   }
 
-  #publish(event: object, atMs?: number, innocent?: boolean): void {
-    this.#context.layer.trace.publish(event as Unstamped, this.#report, atMs, innocent);
+  #publish(event: object, atMs?: number, safe?: boolean): void {
+    this.#context.layer.trace.publish(event as Unstamped, this.#report, atMs, safe);
   }
 
-  #isInnocent({ discretion, trustsIds }: Trace): boolean {
-    if (this.#innocentAs === this.#context.toolName) return true;
+  #isSafe({ redactor, trustsIds }: Trace): boolean {
+    if (this.#safeAs === this.#context.toolName) return true;
     const { callId, foreignId, nodeId } = this.#context.call;
     const { turnId } = this.#context.site;
-    if (!discretion.innocent(this.#context.toolName) || (nodeId !== undefined && !discretion.innocent(nodeId))) return false;
-    if (turnId !== undefined && !trustsIds && !discretion.innocent(turnId)) return false;
-    const innocent = (trustsIds && foreignId === undefined) || discretion.innocent(callId);
-    if (innocent) this.#innocentAs = this.#context.toolName;
-    return innocent;
+    if (!redactor.isSafe(this.#context.toolName) || (nodeId !== undefined && !redactor.isSafe(nodeId))) return false;
+    if (turnId !== undefined && !trustsIds && !redactor.isSafe(turnId)) return false;
+    const safe = (trustsIds && foreignId === undefined) || redactor.isSafe(callId);
+    if (safe) this.#safeAs = this.#context.toolName;
+    return safe;
   }
 
   /** Begins an event of the call. The places of its number and its time are there: it is made once, and not copied. */

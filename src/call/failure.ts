@@ -23,7 +23,7 @@ export class FailedCall {
 
 /** A failure as a value: where the error channel ends. */
 export const asOutcome = (context: CallContext, thrown: unknown): CallOutcome => {
-  // Anything else is a defect of ours, which is not to be told as a tool's failure.
+  // Anything else is a defect of ours, which must not look like a tool's failure.
   if (!(thrown instanceof FailedCall)) throw thrown;
   return { result: failureResult(context.history, thrown.failure, toldToModel(context, thrown.failure)), error: thrown.failure.error };
 };
@@ -37,7 +37,7 @@ export const refused = (context: CallContext, error: ToolExecutionError, alterna
     const failure: Failure = { error, classification };
     return decide(context, failure, { ...unattempted, maxAttempts: 0, alternatives }).pipe(
       switchMap((decision) => {
-        // What is refused is no end of a row of retries.
+        // A refusal does not end a row of retries, so the result does not say `retry_exhausted`.
         const final = decision.code === 'attempts_exhausted' ? failure : { ...failure, code: decision.code };
         return throwError(() => new FailedCall(final, decision, alternatives));
       }),

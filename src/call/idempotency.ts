@@ -65,7 +65,7 @@ export const termsOf = (context: CallContext, guarded: GuardedTool): KeyTerms =>
     runtime: site.runtime,
     leaseMs: guarded.dedupe.leaseMs,
     storeTimeoutMs: layer.dedupe.storeTimeoutMs,
-    telling: () => layer.dedupe.telling(),
+    telling: () => layer.dedupe.writing(),
     mode: call.dedupeMode === 'bestEffort' ? 'bestEffort' : 'enforced',
     global: guarded.dedupe.scope === 'global',
     neverTwice: isSafetyCritical(context, guarded),
@@ -93,16 +93,16 @@ const runOf = (context: CallContext, guarded: GuardedTool, key: CallKey): Idempo
   return {
     ...keyed,
     begins: (lease, lost) => {
-      layer.dedupe.heard(lost);
+      layer.dedupe.noteAnswer(lost);
       context.lease = lease;
       if (lease === undefined) context.unkept = 'unrecorded';
     },
     refused: (error) => {
-      if (error.kind === 'store_unavailable') layer.dedupe.heard(error);
+      if (error.kind === 'store_unavailable') layer.dedupe.noteAnswer(error);
       return refusedCall(context, error);
     },
     replay: (reading, matchedOn) => {
-      layer.dedupe.heard(undefined);
+      layer.dedupe.noteAnswer(undefined);
       return replayed(keyed, reading, matchedOn).pipe(catchError((error: ToolExecutionError) => refusedCall(context, error)));
     },
     outcome: ([outcome], end) => {
@@ -110,7 +110,7 @@ const runOf = (context: CallContext, guarded: GuardedTool, key: CallKey): Idempo
       context.advance({ phase: 'concluding', outcome });
       return recordOf(context, guarded, { result: outcome.result, kind: outcome.error?.kind });
     },
-    recorded: ([outcome], became) => (outcome === undefined ? EMPTY : told(keyed, outcome, became)),
+    recorded: (outcome, became) => told(keyed, outcome, became),
     lost: (error) => lost(keyed, error),
     outlives: (stop) => {
       if (layer.closed) return false;
@@ -132,12 +132,12 @@ interface KeyedCall {
 
 /** How a call ended for its record. */
 interface RecordedEnd {
-  /** Absent when nobody was told one. */
+  /** Absent when no caller got one. */
   readonly result: ToolResultEnvelope | undefined;
   readonly kind: ToolErrorKind | undefined;
 }
 
-/** What the store is told of a call; nothing where no tool was attempted. */
+/** What the store gets of a call; nothing where no tool was attempted. */
 const recordOf = (context: CallContext, guarded: GuardedTool, { result, kind }: RecordedEnd): DedupeOutcome | undefined => {
   const { dedupe } = guarded;
   // What must never happen twice is not forgotten sooner because it failed.
@@ -176,7 +176,7 @@ const told = (keyed: KeyedCall, own: CallOutcome, became: RunRecord): Observable
   return outcome$.pipe(map((outcome) => sayingRecord(context, outcome)));
 };
 
-/** The outcome of whoever holds the key now; nothing where nobody does, and an error where it is not to be had. */
+/** The outcome of whoever holds the key now; completes empty where nobody does, and errors where it cannot be got. */
 const followed = (keyed: KeyedCall): Observable<CallOutcome> =>
   followKey(keyed.claim, keyed.terms, keyed.tell).pipe(
     mergeMap((answer) => {
@@ -185,12 +185,15 @@ const followed = (keyed: KeyedCall): Observable<CallOutcome> =>
     }),
   );
 
-/** The lease could not be kept. Without a word of the store `bestEffort` goes on; else the tool has stopped, and whoever holds the key now is waited for. */
+/**
+ * What follows the loss of a lease. Where the store gave no answer, `bestEffort` goes on without one; else the tool has
+ * stopped, and the call waits for whoever holds the key now.
+ */
 const lost = (keyed: KeyedCall, error: ToolExecutionError | undefined): Observable<CallOutcome> | undefined => {
   const { context, terms, tell } = keyed;
   const isForGood = error?.classification === 'permanent';
   tell('lease_lost', error === undefined ? {} : { message: isForGood ? error.message : 'the store did not answer' });
-  if (error !== undefined) context.layer.dedupe.heard(error);
+  if (error !== undefined) context.layer.dedupe.noteAnswer(error);
   if (error !== undefined && terms.mode === 'bestEffort') {
     context.lease = undefined;
     context.unkept = 'unrecorded';

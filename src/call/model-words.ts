@@ -5,7 +5,7 @@ import { failureText, type Effect } from '../policy/model-text.ts';
 import type { CallContext } from './context.ts';
 import type { Failure } from './result.ts';
 
-/** What the layer says of a call by itself: the tool has no words in it. */
+/** The layer's own sentences about a failure; none of the tool's text is in them. */
 const OURS: ReadonlySet<ToolErrorKind> = new Set<ToolErrorKind>([
   'canceled',
   'circuit_open',
@@ -26,7 +26,7 @@ const effectOf = ({ uncertain, executed, attempts }: CallContext, error: ToolExe
 const ownWordsOf = ({ attempts, toolInUse, layer }: CallContext, error: ToolExecutionError): string | undefined => {
   const isShown = toolInUse?.guarded.showsErrors === true && attempts > 0;
   if (!isShown || OURS.has(error.kind) || limitOf(error) !== undefined) return undefined;
-  return layer.trace.discretion.text(error.message);
+  return layer.trace.redactor.text(error.message);
 };
 
 /** When it may be called again: what its service asked for, and not while its breaker is open. */

@@ -9,7 +9,7 @@ import { endedBy } from './decide.ts';
 import { refusedCall } from './failure.ts';
 import type { HookRunner } from '../layer/hooks.ts';
 import { idempotentCall, sayingRecord } from './idempotency.ts';
-import { listenOutside } from './cancellation.ts';
+import { listenForCancellation } from './cancellation.ts';
 import type { GuardedTool } from '../layer/registry.ts';
 import type { CallOutcome } from './result.ts';
 import { breakerAtStart } from './attempt/admission.ts';
@@ -31,7 +31,7 @@ import { attemptsAt } from './attempt/retries.ts';
  * first attempt      --#
  * second attempt         ----(a|)
  * caller aborts      ------!
- * call               ------(c|)       canceled, and the second attempt was aborted before that was told
+ * call               ------(c|)       canceled, once the second attempt was aborted
  * ```
  */
 export const callOutcome = (context: CallContext, tool?: GuardedTool, malformed?: ToolExecutionError): Observable<CallOutcome> =>
@@ -44,18 +44,18 @@ export const callOutcome = (context: CallContext, tool?: GuardedTool, malformed?
     });
     const outcome$ = defer(() => {
       begin(context, tool);
-      // Whoever heard that may have ended the call.
+      // A subscriber of that event may have ended the call.
       return context.isOver ? NEVER : outcomeOf(context, tool, malformed);
     }).pipe(held((own) => (work = own)));
     const ended$ = endings(context, (ending) => {
       work?.unsubscribe();
-      subscriber.next(told(context, endedOutcome(context, ending)));
+      subscriber.next(delivered(context, endedOutcome(context, ending)));
       subscriber.complete();
     });
     outcome$
       .pipe(
         takeUntil(ended$),
-        map((outcome) => told(context, outcome)),
+        map((outcome) => delivered(context, outcome)),
       )
       .subscribe(subscriber);
   });
@@ -65,7 +65,7 @@ const begin = (context: CallContext, tool: GuardedTool | undefined): void => {
   layer.retryBudget?.recordCall(startedAtMs);
   layer.running.add(context);
   // Nothing is looked up for an event that nobody hears.
-  if (!context.heard) return;
+  if (!context.observed) return;
   const guarded = tool ?? layer.registry.get(call.toolName);
   context.events.started(guarded === undefined ? undefined : breakerAtStart(context, guarded));
 };
@@ -75,7 +75,7 @@ const outcomeOf = (context: CallContext, tool: GuardedTool | undefined, malforme
   const step = callSteps(context, tool, malformed);
   const outcome$ = isObservable(step) ? step.pipe(switchMap((known) => acting(context, known)), take(1)) : acting(context, step);
   const { hooks } = context.layer;
-  return hooks === undefined ? outcome$ : outcome$.pipe(mergeMap((outcome) => heardByHooks(hooks, context, outcome)));
+  return hooks === undefined ? outcome$ : outcome$.pipe(mergeMap((outcome) => shownToHooks(hooks, context, outcome)));
 };
 
 /** `dedupe(alternatives(retry(...)))`; failures travel in the error channel up to `withAlternatives`. */
@@ -87,8 +87,8 @@ const acting = (context: CallContext, step: CallStep): Observable<CallOutcome> =
         idempotentCall(context, step.guarded, step.key),
       );
 
-/** Hooks that have not been asked about an attempt hear of the call as attempt 0, and can still block what it would replay. */
-const heardByHooks = (hooks: HookRunner, context: CallContext, outcome: CallOutcome): Observable<CallOutcome> => {
+/** Shows a call without an attempt to the hooks, as attempt 0: they can still block what it would replay. */
+const shownToHooks = (hooks: HookRunner, context: CallContext, outcome: CallOutcome): Observable<CallOutcome> => {
   if (context.hooked) return of(outcome);
   const subject = { context, guarded: context.resolved, input: context.input ?? context.call.input };
   return hooks.before(subject, 0).pipe(
@@ -101,15 +101,18 @@ const heardByHooks = (hooks: HookRunner, context: CallContext, outcome: CallOutc
   );
 };
 
-/** What ends it from outside, told before it is emitted: its caller, its turn, its layer, its deadline. */
+/**
+ * Emits when the call's caller, its turn, its layer or its deadline ends it. `ended` gets the error before that, so
+ * that it is there when the stream goes on.
+ */
 const endings = (context: CallContext, ended: (ending: ToolExecutionError) => void): Observable<void> =>
   new Observable((subscriber) => {
-    const outside = listenOutside(context, (ending) => context.end(ending));
+    const listening = listenForCancellation(context, (ending) => context.end(ending));
     context.onEnd((ending) => {
       ended(ending);
       subscriber.next();
     });
-    return outside === undefined ? undefined : () => outside.cancel();
+    return listening === undefined ? undefined : () => listening.cancel();
   });
 
 /** Its outcome where that was there already; else what it was ended with. */
@@ -117,14 +120,14 @@ const endedOutcome = (context: CallContext, ending: ToolExecutionError): CallOut
   const { state } = context;
   if (state.phase === 'concluding') return sayingRecord(context, state.outcome);
   const outcome = endedBy(context, ending);
-  // A time that is over is an outcome like any other, which is told below.
+  // A timeout is an outcome like any other, which `delivered` gives to the shadow.
   if (ending.kind !== 'timeout') context.shadow?.cutShort('canceled');
   return outcome;
 };
 
-/** Tells the trace how it ended for its caller. */
-const told = (context: CallContext, outcome: CallOutcome): CallOutcome => {
-  context.isTold = true;
+/** The outcome as the caller gets it: from here on the call is settled, and its last event is out. */
+const delivered = (context: CallContext, outcome: CallOutcome): CallOutcome => {
+  context.isDelivered = true;
   context.shadow?.end(outcome);
   context.advance(context.hasLeft ? context.state : SETTLED);
   context.events.settled(outcome.result);
@@ -133,10 +136,10 @@ const told = (context: CallContext, outcome: CallOutcome): CallOutcome => {
   return outcome;
 };
 
-/** Nobody waits for it any more, and no outcome is told. */
+/** Ends a call whose caller has left before it got an outcome. */
 const abandon = (context: CallContext): void => {
-  if (context.isTold) return;
-  context.isTold = true;
+  if (context.isDelivered) return;
+  context.isDelivered = true;
   context.shadow?.cutShort('canceled');
   context.emit({ type: 'abandoned' });
   if (context.hasLeft) context.late = true;

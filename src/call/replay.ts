@@ -31,7 +31,7 @@ const payloadOf = ({ status, toolName, output, error }: Kept): { readonly payloa
 /**
  * What is recorded of a call that ended, or `undefined` when nothing was attempted: then there is nothing to remember, and the key is free.
  *
- * @param result absent when nobody was told one
+ * @param result absent when no caller got one
  * @param kind how it failed, if it did
  */
 export function outcomeOf(
@@ -61,7 +61,7 @@ const keptOf = (payload: string): Partial<Kept> => {
     const kept: unknown = JSON.parse(payload);
     if (typeof kept === 'object' && kept !== null) return kept;
   } catch {
-    // Told below.
+    // The error below says so.
   }
   throw new ToolExecutionError('store_unavailable', 'What the store holds under this idempotency key cannot be read; clear the key to run the call again', {
     classification: 'permanent',

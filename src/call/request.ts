@@ -67,8 +67,8 @@ const worded = (error: core.$ZodError): string =>
     .join('; ');
 
 /** Says path and rule, no value: a model may read it and correct itself. */
-const invalid = (what: string, misfit: string, cause?: unknown): ToolExecutionError => {
-  const message = `${what} is malformed: ${misfit}`;
+const invalid = (what: string, problem: string, cause?: unknown): ToolExecutionError => {
+  const message = `${what} is malformed: ${problem}`;
   return new ToolExecutionError('invalid_parameters', message, { safeMessage: correctable(message), cause });
 };
 
@@ -159,19 +159,19 @@ export function readRequest(request: ToolCallRequest | ToolCallEnvelope, runtime
 }
 
 /** A value as a tool's schema gives it, or why it does not fit, with the path. To a schema that throws, or can only answer later, nothing fits. */
-export function fit(schema: z.ZodType | undefined, value: unknown): { readonly value: unknown; readonly misfit?: string; readonly cause?: unknown } {
+export function fit(schema: z.ZodType | undefined, value: unknown): { readonly value: unknown; readonly problem?: string; readonly cause?: unknown } {
   if (schema === undefined) return { value };
   try {
     const parsed = schema.safeParse(value);
-    return parsed.success ? { value: parsed.data } : { value, misfit: worded(parsed.error) };
+    return parsed.success ? { value: parsed.data } : { value, problem: worded(parsed.error) };
   } catch (error) {
-    // What it threw is for the host alone: a misfit is told to the model.
-    return { value, misfit: 'its schema cannot check it: it throws, or can only answer later', cause: error };
+    // What it threw is for the host alone: the model reads `problem`.
+    return { value, problem: 'its schema cannot check it: it throws, or can only answer later', cause: error };
   }
 }
 
 /** The input as the tool's schema gives it; an error that names the path when it does not fit. */
 export function readInput(schema: z.ZodType | undefined, input: unknown): { readonly input: unknown; readonly error?: ToolExecutionError } {
-  const { value, misfit, cause } = fit(schema, input);
-  return misfit === undefined ? { input: value } : { input, error: invalid('The input', misfit, cause) };
+  const { value, problem, cause } = fit(schema, input);
+  return problem === undefined ? { input: value } : { input, error: invalid('The input', problem, cause) };
 }

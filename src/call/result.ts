@@ -58,7 +58,7 @@ export function successResult(history: History, content: unknown, metadata?: Rec
   return { ...common(history), status: 'success', output: metadata === undefined ? { content } : { content, metadata } };
 }
 
-/** @param modelText what a model is told of it */
+/** @param modelText what a model reads of it */
 export function failureResult(history: History, failure: Failure, modelText: string): ToolResultEnvelope {
   const { error, classification, breakerState } = failure;
   const terminal = classification === 'permanent';

@@ -23,8 +23,9 @@ import { outcomeOf } from './replay.ts';
 import type { CallOutcome } from './result.ts';
 
 /**
- * A call in shadow mode (R-11.2): the tool runs as if there were no layer, and what the layer would have done is told. Breakers and keys are
- * kept as they would be, the keys in a space of their own, so that nothing of it is ever replayed; neither refuses anything.
+ * A call in shadow mode (R-11.2): the tool runs as if there were no layer, and `shadow` events say what the layer would
+ * have done. Breakers and keys are kept as they would be, the keys in a space of their own, so that nothing of it is
+ * ever replayed; neither refuses anything.
  */
 export class ShadowWatch {
   readonly #context: CallContext;

@@ -11,7 +11,7 @@ export type CallState =
   | { readonly phase: 'backing_off' }
   /** It has its outcome, which is being recorded. */
   | { readonly phase: 'concluding'; readonly outcome: CallOutcome }
-  /** Its caller was told, or has gone. */
+  /** Its caller has its outcome, or has gone. */
   | { readonly phase: 'settled' };
 
 export const PREPARING: CallState = { phase: 'preparing' };

@@ -37,7 +37,7 @@ export function callSteps(context: CallContext, tool: GuardedTool | undefined, m
 /** Asks the host's hook, which may change the call or refuse it. */
 const prepared = (hooks: HookRunner, context: CallContext, guarded: GuardedTool): Observable<CallStep> =>
   hooks.prepare({ context, guarded, input: context.call.input }).pipe(
-    // Whoever heard of the hook's answer may have ended the call.
+    // A subscriber of the hook's event may have ended the call.
     filter(() => !context.isOver),
     map((answer) => {
       if (isToolExecutionError(answer)) return { act: 'refuse', error: answer };

@@ -82,7 +82,7 @@ const redisState = async (url: string): Promise<{ readonly state: ConversationSt
     throw new UsageError('--state redis://... needs the package redis, which is not installed; run npm install redis', { cause: error });
   }
   const client = redis.createClient({ url });
-  // Lost and found again: each operation tells of it.
+  // A lost connection is reported by each operation that fails.
   client.on('error', () => undefined);
   await client.connect();
   return { state: redisConversationState(client), close: () => client.close() };

@@ -26,7 +26,7 @@ export interface RecordedCall {
   readonly status: ToolResultEnvelope['status'] | 'abandoned' | 'unfinished';
 }
 
-/** What a trace tells of: its turns and its other calls, in the order in which they began. */
+/** The turns of a trace and its other calls, in the order in which they began. */
 export interface Recorded {
   readonly turns: readonly RecordedTurn[];
   readonly calls: readonly RecordedCall[];

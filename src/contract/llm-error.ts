@@ -24,6 +24,7 @@ export const LLM_ERROR_KIND_MEANINGS: Readonly<Record<LlmErrorKind, LlmErrorKind
   model_error: { retriable: false, description: 'The provider refused the request, or the model could not answer it.' },
 };
 
+/** What is known of a model's failure beside its kind and message. */
 export interface LlmErrorOptions {
   /** The class, where the failure's structure says other than its kind. */
   readonly classification?: Classification | undefined;
@@ -33,6 +34,7 @@ export interface LlmErrorOptions {
   readonly status?: number | undefined;
   /** The provider's own code: `insufficient_quota`, `overloaded_error`. */
   readonly code?: string | undefined;
+  /** What was thrown, as `Error` keeps it. */
   readonly cause?: unknown;
 }
 
@@ -43,11 +45,17 @@ export interface LlmErrorOptions {
  * new LlmError('rate_limit', 'Too many requests', { status: 429, retryAfterMs: 7_000 }).classification; // 'transient'
  */
 export class LlmError extends Error {
+  /** Always `LlmError`. */
   override readonly name: string = 'LlmError';
+  /** What went wrong. */
   readonly kind: LlmErrorKind;
+  /** Whether asking again can help: what was given, else what the kind means. */
   readonly classification: Classification;
+  /** How long the provider asked to wait, in milliseconds. Negative or `NaN` means: do not retry. */
   readonly retryAfterMs: number | undefined;
+  /** The HTTP status, when the provider answered with one. */
   readonly status: number | undefined;
+  /** The provider's own code, such as `insufficient_quota`. */
   readonly code: string | undefined;
 
   constructor(kind: LlmErrorKind, message: string, options: LlmErrorOptions = {}) {

@@ -2,56 +2,69 @@ import type { Classification } from './error-kind.ts';
 
 /** How long to wait before each retry, and when to stop (R-2.1). Units are milliseconds; `maxAttempts` counts the first. */
 export interface RetryPolicy {
+  /**
+   * How delays grow. `full_jitter` draws from 0 up to the exponential delay; `decorrelated` from `initialDelayMs` to
+   * three times the last one. Interactive: `exponential`; resilient: `full_jitter`.
+   */
   readonly strategy: 'exponential' | 'full_jitter' | 'decorrelated' | 'constant';
+  /** The delay before the first retry, before jitter. Interactive: 100 (SI 2.1); resilient: 200 (CLAW 1.4). */
   readonly initialDelayMs: number;
-  /** The cap on a delay, before jitter. */
+  /** The cap on a delay, before jitter. Interactive: 800 (SI 2.1); resilient: 4,000 (CLAW 1.4). */
   readonly maxDelayMs: number;
+  /** What a delay grows by from one retry to the next, 1 to 1,000. Default 2 in both profiles. */
   readonly multiplier: number;
-  /** Spread around an `exponential` or `constant` delay: 10 means 90 % to 110 %. */
+  /** Spread around an `exponential` or `constant` delay: 10 means 90 % to 110 %. Interactive: 10; resilient: 0. */
   readonly jitterPercent: number;
+  /** Attempts in all, the first included: 1 to 1,000,000. Interactive: 5 (SI 2.1); resilient: 4 (CLAW 1.4). */
   readonly maxAttempts: number;
-  /** No attempt starts this long after the first one did, or later. */
+  /** No attempt starts this long after the first one did, or later. Interactive: 2,000 (SI 2.1); resilient: 30,000. */
   readonly maxTotalTimeMs: number;
 }
 
 /** When a circuit breaker opens, how it recovers (R-3.11). Either opening rule is off with `Infinity`. */
 export interface BreakerOptions {
-  /** Consecutive failures that open it. Default 5. */
+  /** Consecutive failures that open it. Default 5 (SI 3.2). */
   readonly failureThreshold?: number;
-  /** Share of failures among the last outcomes that opens it, in (0, 1]. Default 0.5. */
+  /** Share of failures among the last outcomes that opens it, in (0, 1]. Default 0.5 (CLAW 1.5). */
   readonly failureRate?: number;
-  /** How many of the last outcomes the rate looks at. Default 20. */
+  /** How many of the last outcomes the rate looks at. Default 20 (CLAW 1.5). */
   readonly windowSize?: number;
-  /** Outcomes older than this count for neither rule. Default 120,000. */
+  /** Outcomes older than so many milliseconds count for neither rule. Default 120,000 (CLAW 1.5). */
   readonly windowMs?: number;
-  /** Outcomes the rate needs before it can open. Default 10, or `windowSize` if that is less. */
+  /** Outcomes the rate needs before it can open. Default 10 (CLAW 1.5), or `windowSize` if that is less. */
   readonly minimumCalls?: number;
-  /** How long it stays open. Default 30,000. */
+  /** How long it stays open, in milliseconds. Default 30,000 (SI 3.2). */
   readonly cooldownMs?: number;
   /** The cooldown grows by this each time a probe fails. Default 1. */
   readonly cooldownMultiplier?: number;
   /** The longest that it stays open, a server's `Retry-After` included. Default 300,000, or `cooldownMs` if that is more. */
   readonly cooldownMaxMs?: number;
-  /** Calls admitted at a time while half-open. Default 1. */
+  /** Calls admitted at a time while half-open. Default 1 (CLAW 1.5). */
   readonly probes?: number;
-  /** Consecutive good probes that close it. Default 2. */
+  /** Consecutive good probes that close it. Default 2 (SI 3.2). */
   readonly successThreshold?: number;
   /**
    * How long a half-open breaker waits for its probes before it revokes them and opens: since the last one was admitted, or gave a value. Default the
    * greater of `cooldownMs` and 60,000.
    */
   readonly halfOpenTimeoutMs?: number;
-  /** After closing, admit a growing share over this time. Default 0: all at once. */
+  /** After closing, admits a growing share of calls over so many milliseconds. Default 0: all at once. */
   readonly rampMs?: number;
-  /** Successes slower than this count as failures for the rate, and as bad probes. Default `Infinity`: none. */
+  /**
+   * Successes that take more milliseconds count as failures for the rate, and as bad probes. Default `Infinity`: none.
+   */
   readonly slowCallMs?: number;
+  /** The state that the breaker begins in. Default `closed`. */
   readonly initialState?: 'closed' | 'forced_open' | 'disabled';
 }
 
 /** Retries that a whole layer may make (R-2.6): at most `ratio` of the calls started in the window, plus `minPerSecond`. */
 export interface RetryBudgetOptions {
+  /** Retries allowed for each call started in the window, 0 to 1,000. Default 0.2, as Finagle and Linkerd have it. */
   readonly ratio?: number;
+  /** Retries allowed beside those, for each second of the window. Default 10, as Finagle and Linkerd have it. */
   readonly minPerSecond?: number;
+  /** How far back calls and retries are counted, 1 to 3,600,000 ms. Default 10,000. */
   readonly windowMs?: number;
 }
 
@@ -74,11 +87,14 @@ export interface DedupePolicy {
   readonly volatile?: readonly string[];
   /** `verbatim` (default). `collapse`: strings that differ in white space only are equal. */
   readonly whitespace?: 'verbatim' | 'collapse';
-  /** How long a result is kept. Default 24 h. */
+  /** How long a result is kept, in milliseconds. Default 86,400,000: a day (CLAW 1.3). */
   readonly doneTtlMs?: number;
-  /** How long a failure is kept. Default 5 min. */
+  /** How long a failure is kept, in milliseconds. Default 300,000 (CLAW 1.3). */
   readonly failedTtlMs?: number;
-  /** How long a claim holds without being renewed; it is, every third of it. Default 120,000. */
+  /**
+   * How long a claim holds without being renewed, in milliseconds; it is, every third of it. Default 120,000 (CLAW
+   * 1.3).
+   */
   readonly leaseMs?: number;
 }
 
@@ -87,10 +103,11 @@ export type Mode = 'on' | 'shadow' | 'off';
 
 /** How one tool's calls are guarded. What is left out comes from the layer's defaults, then its profile. */
 export interface ToolPolicy {
-  /** Hard limit on one attempt. Default 30,000. */
+  /** Hard limit on one attempt, in milliseconds from its start. Default 30,000 (SI 4.1). A timeout is `uncertain`. */
   readonly timeoutMs?: number;
-  /** An attempt that makes no progress for this long times out. Off by default. */
+  /** An attempt that reports no progress for so many milliseconds times out. Off by default. */
   readonly idleTimeoutMs?: number;
+  /** How failed attempts are repeated. What is left out comes from the layer's profile. */
   readonly retry?: Partial<RetryPolicy>;
   /** `false`: no breaker. */
   readonly breaker?: BreakerOptions | false;
@@ -101,6 +118,7 @@ export interface ToolPolicy {
    * framework; by its method for one of REST.
    */
   readonly effects?: Effects;
+  /** Classes for statuses, codes or kinds that differ from the rules (R-1.4). Default: none. */
   readonly classification?: ClassificationOverrides;
   /** The resource checks the call's key, so that a repeated effect is refused there: uncertain failures may be retried. */
   readonly enforcesKey?: boolean;
@@ -108,6 +126,7 @@ export interface ToolPolicy {
   readonly cost?: number;
   /** Never retry an uncertain failure of a mutating tool, whatever else allows it, an `errorHandler` included. */
   readonly safetyCritical?: boolean;
+  /** How results are remembered under their keys; see `DedupePolicy` for each default. */
   readonly dedupe?: DedupePolicy;
   /** Per-tool staging of a rollout (R-11.2). By default the layer's own mode; the more cautious of both counts. */
   readonly mode?: Mode;

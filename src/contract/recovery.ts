@@ -27,15 +27,20 @@ export type RecoveryCode =
 export interface GuidanceRule {
   /** What it applies to; each condition that is given must hold. */
   readonly when?: {
+    /** Names of tools, one of which failed. */
     readonly tools?: readonly string[];
+    /** Error kinds, one of which it was. */
     readonly kinds?: readonly ToolErrorKind[];
+    /** The class of the failure. */
     readonly classification?: 'transient' | 'permanent';
     /** The tool's declared cost is at least this. */
     readonly costFrom?: number;
     /** The attempt that failed is this one or a later one. */
     readonly attemptFrom?: number;
   };
+  /** Strategies that may not be chosen; the next that is possible is. */
   readonly forbid?: readonly RecoveryStrategy[];
+  /** The strategy to choose, where it is possible. */
   readonly force?: RecoveryStrategy;
   /** Best first. */
   readonly prefer?: readonly RecoveryStrategy[];
@@ -45,12 +50,15 @@ export interface GuidanceRule {
 
 /** How often something was tried after similar failures, and how often it helped. */
 export interface Tally {
+  /** How many times it was tried. */
   readonly tried: number;
+  /** How many of those times the call then succeeded. */
   readonly recovered: number;
 }
 
 /** What is known of failures like the present one: same tool, kind, and code or status (R-6.4). */
 export interface Evidence {
+  /** How retries of the same tool did. */
   readonly retry: Tally;
   /** By the alternative's name. */
   readonly alternatives: Readonly<Record<string, Tally>>;
@@ -60,9 +68,13 @@ export interface Evidence {
 
 /** A failure, and everything a decision about it may rest on. */
 export interface FailureNotification {
+  /** The tool that failed. */
   readonly toolName: string;
+  /** The call's id, the same in all its events. */
   readonly callId: string;
+  /** The turn that the call belongs to; absent outside of one. */
   readonly turnId?: string | undefined;
+  /** How it failed. */
   readonly error: ToolExecutionError;
   /** `transient` or `permanent`. */
   readonly classification: string;
@@ -70,9 +82,11 @@ export interface FailureNotification {
   readonly breakerState?: string | undefined;
   /** The attempt that failed, counted from 1; 0 when none was made. */
   readonly attempt: number;
+  /** How many attempts the tool's policy allows, the first included. */
   readonly maxAttempts: number;
   /** Since the first attempt started. */
   readonly elapsedMs: number;
+  /** No attempt may start this many milliseconds after the first, or later. */
   readonly maxTotalTimeMs: number;
   /** The backoff before the next attempt, before any `Retry-After`. */
   readonly nextDelayMs: number;
@@ -82,21 +96,29 @@ export interface FailureNotification {
   readonly budgetAvailable: boolean;
   /** The tools that may still be tried, in order. */
   readonly alternatives: readonly string[];
+  /** False for an `optional` node or call: its failure is `partial`, and nobody is asked. */
   readonly required: boolean;
+  /** What the tool does to the world; an uncertain failure of a `mutating` one is not retried (R-2.5). */
   readonly effects: Effects;
   /** The resource checks the call's key (the tool declares `enforcesKey`). */
   readonly hasIdempotencyKey: boolean;
   /** The caller said that a retry does no harm. */
   readonly retrySafe: boolean;
+  /** True when no uncertain mutation may be retried, whatever else allows it. */
   readonly safetyCritical?: boolean | undefined;
   /** What one call of the tool costs, in the host's own unit. */
   readonly cost?: number | undefined;
+  /** The host's rules, asked after the rules of the layer (R-6.3). */
   readonly guidance?: readonly GuidanceRule[] | undefined;
+  /** What earlier failures of this sort came to; absent when nothing is known (R-6.4). */
   readonly experience?: Evidence | undefined;
 }
 
+/** What is done about a failure, as `decideRecovery` or the host's error handler gives it. */
 export interface RecoveryDecision {
+  /** What is done. */
   readonly strategy: RecoveryStrategy;
+  /** Why, for programs and the trace. A host's handler may leave it out in JavaScript: then it is `guidance`. */
   readonly code: RecoveryCode;
   /** A sentence. */
   readonly reason: string;

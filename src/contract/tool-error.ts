@@ -3,9 +3,13 @@ import { TOOL_ERROR_KINDS, TOOL_ERROR_KIND_TRAITS, type Classification, type Too
 /** Shared by every copy of this package in a process, so that errors are recognised across duplicate installs. */
 const BRAND = Symbol.for('spillway.ToolExecutionError');
 
-/** What this copy of the package has made: a brand can be worn by anyone, and a proxy of one of these is not one of them. */
+/**
+ * The errors that this copy of the package has made. The brand is no proof: any object can have it, and so does a
+ * proxy.
+ */
 const MADE = new WeakSet<object>();
 
+/** What is known of a tool's failure beside its kind and message. */
 export interface ToolExecutionErrorOptions {
   /** The failing party's own code: `ECONNRESET`, `insufficient_quota`, `-32602`. */
   readonly code?: string | undefined;
@@ -21,6 +25,7 @@ export interface ToolExecutionErrorOptions {
   readonly classification?: Classification | undefined;
   /** The class was read from words alone: it decides about a retry, and proves nothing about the dependency (R-1.3). Default false. */
   readonly worded?: boolean | undefined;
+  /** What was thrown, as `Error` keeps it. */
   readonly cause?: unknown;
   /** Facts for the host's logs. Never shown to a model. */
   readonly details?: unknown;
@@ -28,7 +33,10 @@ export interface ToolExecutionErrorOptions {
   readonly safeMessage?: string | undefined;
 }
 
-/** A caller without types can name any kind: it is told which there are. */
+/**
+ * Whether a tool ran, by the kind. A caller without types can name any kind, so an unknown one is refused with the
+ * list.
+ */
 const executedBy = (kind: ToolErrorKind): boolean => {
   if (Object.hasOwn(TOOL_ERROR_KIND_TRAITS, kind)) return TOOL_ERROR_KIND_TRAITS[kind].executed;
   const shown = typeof kind === 'string' ? JSON.stringify((kind as string).slice(0, 64)) : typeof kind;
@@ -44,16 +52,27 @@ const executedBy = (kind: ToolErrorKind): boolean => {
  * throw new ToolExecutionError('execution_error', 'Invalid airport code: XYZ', { status: 400 });
  */
 export class ToolExecutionError extends Error {
+  /** Always `ToolExecutionError`. */
   override readonly name: string = 'ToolExecutionError';
+  /** What went wrong, from the closed list. */
   readonly kind: ToolErrorKind;
+  /** The failing party's own code: `ECONNRESET`, `insufficient_quota`, `-32602`. */
   readonly code: string | undefined;
+  /** The HTTP status, when the failure was an answered request. */
   readonly status: number | undefined;
+  /** How long the server asked to wait, in milliseconds. Negative or `NaN` means: do not retry. */
   readonly retryAfterMs: number | undefined;
+  /** The tool may have taken effect. Default false. */
   readonly uncertain: boolean;
+  /** Whether the tool ran: what was given, else what the kind means. */
   readonly executed: boolean;
+  /** The class, where the failure itself told it at the entrance; else `classify` finds it. */
   readonly classification: Classification | undefined;
+  /** The class was read from words alone, which proves nothing about the dependency (R-1.3). Default false. */
   readonly worded: boolean;
+  /** Facts for the host's logs. Never shown to a model. */
   readonly details: unknown;
+  /** A text that a model is shown verbatim in place of the kind's description. */
   readonly safeMessage: string | undefined;
 
   constructor(kind: ToolErrorKind, message: string, options: ToolExecutionErrorOptions = {}) {

@@ -4,15 +4,21 @@ import type { ToolPolicy } from './policy.ts';
 
 /** How far an attempt has come. Each report resets the idle timeout, never the hard one. */
 export interface Progress {
+  /** How much is done, in the tool's own unit. */
   readonly progress?: number;
+  /** How much there is to do, in the same unit. */
   readonly total?: number;
+  /** What the tool is at, for a person. */
   readonly message?: string;
 }
 
 /** W3C trace context, as it goes over a wire: the headers `traceparent`, `tracestate` and, member by member, `baggage`. */
 export interface TraceContext {
+  /** The trace, and the span that is continued. */
   readonly traceparent: string;
+  /** What vendors add to it. */
   readonly tracestate?: string;
+  /** Baggage by name, as it is before it is encoded. */
   readonly baggage?: Readonly<Record<string, string>>;
 }
 
@@ -46,14 +52,20 @@ export interface ToolContext {
   readonly traceContext?: TraceContext;
   /** The same, `traceparent` alone. */
   readonly traceparent?: string;
-  /** The same; the caller's where the attempt's context has none of its own. */
+  /** W3C baggage of the same; the caller's where the attempt's context has none of its own. */
   readonly baggage?: Readonly<Record<string, string>>;
+  /**
+   * Reports how far the attempt has come: emits a `progress` event and resets the idle timeout. A report after the
+   * attempt's end does nothing.
+   */
   progress(report: Progress): void;
 }
 
 /** A tool as the layer runs it. Make one with `tool()`. */
 export interface Tool<I = unknown, O = unknown, Name extends string = string> {
+  /** What calls and plans name it by, 1 to 256 characters, unique in a layer. */
   readonly name: Name;
+  /** What the tool does, for a model. */
   readonly description?: string;
   /** Checked before anything runs. */
   readonly input?: ZodType;
@@ -61,14 +73,21 @@ export interface Tool<I = unknown, O = unknown, Name extends string = string> {
   readonly output?: ZodType;
   /** The input's JSON Schema, for a tool that comes from a wire. */
   readonly inputJsonSchema?: Readonly<Record<string, unknown>>;
+  /** How its calls are guarded; what is left out comes from the layer. */
   readonly policy?: ToolPolicy;
   /** The name of what the tool depends on; tools of one dependency can share a breaker. */
   readonly dependency?: string;
+  /**
+   * Runs one attempt. Its last value is the output; what it throws, rejects or errors with is a failure. Stop when
+   * `context.signal` is aborted: nobody waits for what comes later.
+   */
   execute(input: I, context: ToolContext): ToolOutput<O>;
 }
 
 /** Any tool, whatever its input: what a layer's list holds. */
 export type AnyTool = Tool<never, unknown>;
 
+/** The input that callers of a tool give it. */
 export type InputOf<T> = T extends { execute(input: infer I, context: ToolContext): unknown } ? I : never;
+/** The output of a tool: its last value. */
 export type OutputOf<T> = T extends Tool<never, infer O> ? O : never;

@@ -4,6 +4,7 @@ import type { AnyTool } from './tool.ts';
 
 /** A call inside a plan. */
 export interface PlanNode {
+  /** The node's name, unique in the plan and not empty. */
   readonly id: string;
   /** A tool, or the name of one that the layer knows. */
   readonly tool: AnyTool | string;
@@ -21,8 +22,9 @@ export interface PlanNode {
   readonly idempotencyKey?: string;
 }
 
+/** How long a turn may take, and how it runs. */
 export interface PlanOptions {
-  /** When the turn settles at the latest. Default 300,000. */
+  /** When the turn settles at the latest, in milliseconds from its start. Default 300,000 (SI 4.2). */
   readonly timeoutMs?: number;
   /** What happens to running calls then: `detach` lets them finish in the background, `abort` stops them. Default `detach`. */
   readonly onDeadline?: 'detach' | 'abort';
@@ -30,11 +32,20 @@ export interface PlanOptions {
   readonly concurrency?: number;
 }
 
+/**
+ * How a node ended. `succeeded`. `failed`: its call failed for good. `skipped`: a need has no value. `defaulted`: it
+ * ran and succeeded with its default in place of a need's value. `timed_out`: unfinished at the turn's deadline.
+ * `canceled`: unfinished when the turn was aborted.
+ */
 export type NodeState = 'succeeded' | 'failed' | 'skipped' | 'defaulted' | 'timed_out' | 'canceled';
 
+/** How one node of a turn ended. */
 export interface NodeResult {
+  /** The node's id in the plan. */
   readonly id: string;
+  /** The tool that answered: an alternative's name when one did. */
   readonly toolName: string;
+  /** How it ended. */
   readonly state: NodeState;
   /** The call's result; absent when no call was made or none had settled. */
   readonly result?: ToolResultEnvelope;
@@ -45,7 +56,9 @@ export interface NodeResult {
 /** `completed`: every node succeeded or defaulted. `escalated`: something required is missing. `failed`: no tool ran. `partial`: the rest (R-5.5). */
 export type TurnStatus = 'completed' | 'partial' | 'escalated' | 'failed';
 
+/** What a turn found. `Values` is what the plan's nodes give, by id. */
 export interface TurnResult<Values = Readonly<Record<string, unknown>>> {
+  /** How the turn as a whole ended. */
   readonly status: TurnStatus;
   /** In plan order, one per node. */
   readonly nodes: readonly NodeResult[];
@@ -53,6 +66,7 @@ export interface TurnResult<Values = Readonly<Record<string, unknown>>> {
   readonly values: Partial<Values>;
   /** How many calls' tools ran. */
   readonly executedTools: number;
+  /** Whether any call failed, optional ones and those that a default stood in for included. */
   readonly hadToolFailure: boolean;
   /** The distinct kinds of failure, in plan order. */
   readonly toolFailureKinds: readonly ToolErrorKind[];

@@ -25,8 +25,9 @@ const of = (classification: Classification, rule: StructuralClass['rule'], what:
 });
 
 /**
- * The class that a structured status, code or retry hint gives (R-1.3). Two codes are asked before the status they come with: an exhausted
- * quota is sent as a 429, and waiting does not fill it; AWS sends throttling and time-outs as a 400.
+ * The class that a structured status, code or retry hint gives (R-1.3). Some codes are asked before the status they
+ * come with: an exhausted quota is sent as a 429, and waiting does not fill it; AWS sends throttling and time-outs as a
+ * 400.
  */
 export function classOfStructure({ status, code, retryAfterMs }: Structured): StructuralClass | undefined {
   const sense = code === undefined ? undefined : senseOfCode(code);

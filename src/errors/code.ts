@@ -55,7 +55,7 @@ const SQL_STATES: ReadonlyMap<string, Sense> = new Map<string, Sense>([
   ...['0A', '21', '22', '23', '25', '26', '2F', '3D', '3F', '42', '44', 'P0'].map((state) => [state, 'rejected'] as const),
 ]);
 
-/** What a code means, if it is one that we know. */
+/** What a code means, where the tables hold it. */
 export function senseOfCode(code: string): Sense | undefined {
   const known = CODES.get(code);
   if (known !== undefined) return known;
@@ -68,8 +68,8 @@ export function senseOfCode(code: string): Sense | undefined {
 }
 
 /**
- * By which a service says that it failed, and not whether it had done what it was asked. SQLSTATE: completion unknown,
- * system and internal errors.
+ * Codes by which a service says that it failed, without saying whether it had done what it was asked. SQLSTATE:
+ * completion unknown, system and internal errors.
  */
 const OWN_FAULTS =
   /^(?:internal|server|api)_?(?:server)?_?(?:error|exception|failure|fault)?$|^ModelStreamErrorException$|^40003$|^(?:58|XX)[\dA-Z]{3}$/i;
@@ -94,7 +94,7 @@ export function senseOfRpc(code: number): Sense | undefined {
   return RPC[code];
 }
 
-/** Classes of errors whose name, or whose constructor's, says what no code of theirs does. */
+/** What the names of error classes mean, for errors that carry no code. */
 const NAMES: ReadonlyMap<string, Sense> = new Map<string, Sense>([
   ...['AbortError', 'APIUserAbortError', 'CanceledError', 'CancelledError', 'CancelError', 'RequestAbortedError'].map((name) => [name, 'canceled'] as const),
   ...['TimeoutError', 'APIConnectionTimeoutError', 'HeadersTimeoutError', 'BodyTimeoutError', 'RequestTimeoutError', 'ContinuationTimeoutError'].map((name) => [name, 'timed_out'] as const),

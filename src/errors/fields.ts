@@ -17,7 +17,7 @@ const classIn = (thrown: unknown): Classification | undefined => {
   return said === 'transient' || said === 'permanent' ? said : undefined;
 };
 
-/** An error of ours, of whichever version. */
+/** A `ToolExecutionError` made by this or another version of the package. */
 const ours = (thrown: unknown, kind: ToolErrorKind, wallNow: () => number): ClassifiedError => {
   const executed = flagOf(thrown, 'executed') ?? TOOL_ERROR_KIND_TRAITS[kind].executed;
   const error = { kind, executed, uncertain: flagOf(thrown, 'uncertain') ?? false, retryAfterMs: retryAfterOf(thrown, wallNow) };

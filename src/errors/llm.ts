@@ -9,7 +9,10 @@ import { read, readStructure } from './structure.ts';
 
 const wallNow = (): number => liveRuntime.wallNow();
 
-/** What a provider throws that nothing explains is the model's failure, for which asking again the same way is no cure. */
+/**
+ * The kind of what a provider threw and nothing explains: the model's failure, which asking again the same way does not
+ * cure.
+ */
 const kindOf = ({ status, sense }: Reading): LlmErrorKind => {
   if (status !== undefined && status >= 500) return 'network_error';
   return sense === undefined ? 'model_error' : LLM_KINDS[sense];
@@ -56,7 +59,7 @@ export function llmThrown(thrown: unknown, now: () => number = wallNow): ToolExe
 
 const fromReading = (thrown: unknown, now: () => number): ToolExecutionError => {
   const reading = readError(thrown, now, 'llm');
-  // Nothing explains it: that the model's failures are permanent is a rule of ours, and proves no more than words do.
+  // Nothing explains it. That such failures are permanent is our own rule, and proves no more than words do.
   const unexplained = reading.status === undefined && reading.structure.retriable === undefined;
   const unknown: Meaning = { kind: 'execution_error', options: { classification: classOf(reading), worded: unexplained } };
   return toTyped(reading, thrown, unknown);

@@ -23,7 +23,7 @@ export interface Reading {
   readonly isProof?: boolean;
 }
 
-/** What says more than the status it comes with. */
+/** Codes and names that say more than the status they come with. */
 const MORE_THAN_A_STATUS: ReadonlySet<Sense> = new Set<Sense>(['unauthorized', 'quota_exhausted', 'rate_limited']);
 
 /** OpenAI sends an exhausted quota as a 429, Google a wrong key as a 400, AWS throttling and a time-out as a 400. A 5xx is the server's own failure. */
@@ -49,10 +49,10 @@ const senseOfNames = ({ links }: ErrorStructure): Sense | undefined => {
   return senses.find((sense) => sense !== 'lost') ?? senses[0];
 };
 
-/** The language's own names say nothing of what failed: a `SyntaxError` may be an answer cut short. */
+/** JavaScript's own error names, which say nothing of what failed: a `SyntaxError` may be an answer cut short. */
 const MUTE: ReadonlySet<string> = new Set(['Error', 'TypeError', 'SyntaxError', 'RangeError', 'ReferenceError', 'EvalError', 'URIError', 'AggregateError', 'DOMException', 'Object', 'MongoServerError', 'ERR_BAD_RESPONSE']);
 
-/** A code or name that no table has, as words. */
+/** Reads a code or name that no table has by the words it is made of. */
 const senseOfUnlisted = ({ links }: ErrorStructure, speaker: Speaker): Sense | undefined => {
   for (const [depth, { codes, names }] of links.entries()) {
     for (const word of [...codes, ...names]) {
@@ -89,10 +89,12 @@ export function readError(thrown: unknown, wallNow: () => number, speaker: Speak
   // A code in front of a status is the outer error's own word, as a status in front of a code is.
   if (structure.status !== undefined && structure.statusDepth <= codedDepth) return { ...withStatus(structure, structure.status, code, coded), isProof: true };
   const listed = (structure.rpc === undefined ? undefined : senseOfRpc(structure.rpc)) ?? coded;
-  const isProof = !isOwnFault(structure.rpc ?? known);
-  if (listed !== undefined) return { structure, status: undefined, code, sense: listed, isProof };
+  const isRefusal = !isOwnFault(structure.rpc ?? known);
+  if (listed !== undefined) return { structure, status: undefined, code, sense: listed, isProof: isRefusal };
   const sense = senseOfNames(structure) ?? senseOfUnlisted(structure, speaker);
-  if (sense !== undefined) return { structure, status: undefined, code, sense, isProof: sense !== 'unavailable' };
+  // The name of a class alone is no proof: a tool that has done its work can throw one of any name.
+  const isProof = sense !== 'unavailable' && /[a-z]/i.test(code ?? '');
+  if (sense !== undefined) return { structure, status: undefined, code, sense, isProof };
   const status = stated(structure);
   // A text that states a 429 can go on to say that the quota is used up; then its status would say the opposite.
   if (status === 429 && reasonOfRefusal(structure.texts) === 'quota_exhausted') return { structure, status: undefined, code, sense: 'quota_exhausted' };
@@ -129,7 +131,7 @@ export function toTyped(reading: Reading, thrown: unknown, unknown: Meaning): To
     status,
     retryAfterMs: structure.retryAfterMs,
     cause: thrown,
-    // A sense has a class only where its kind has none.
+    // What happened decides the class only where the kind has none of its own.
     classification: status === undefined && sense !== undefined ? undefined : classOfReading(reading),
     worded: reading.worded === true && structure.retriable === undefined,
     ...options,

@@ -1,7 +1,10 @@
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { TEXT_LENGTH_MAX, read, readStructure } from './structure.ts';
 
-/** What Redis and its clients say, and what to do. Names of replies are the first word of an error reply. */
+/**
+ * What each error of Redis and its clients means, and what to do. A server's error is named by the first word of its
+ * reply.
+ */
 const REMEDIES: ReadonlyMap<string, string> = new Map([
   ['OOM', 'Redis is out of memory and takes no writes: raise maxmemory, or remove other data; do not let it evict these records'],
   ['READONLY', 'this Redis is a read-only replica: connect to the primary, or use Sentinel or a cluster client that follows it'],

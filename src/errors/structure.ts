@@ -130,12 +130,12 @@ export const retryAfterOf = (value: unknown, wallNow: () => number): number | un
       const hint = parseRetryAfter(header(headers, name), wallNow, 1);
       if (hint !== undefined) return hint;
     }
-    // The server's own word that asking again is no use: a pushback without a wait.
+    // The server says that asking again is no use: a pushback without a wait.
     return parseRetryAfter(header(headers, 'retry-after'), wallNow) ?? (header(headers, 'x-should-retry') === 'false' ? -1 : undefined);
   });
 };
 
-/** What makers of errors call their own word on it. */
+/** The fields in which libraries say whether asking again can help. */
 const RETRIABLE = [['isRetryable'], ['retryable'], ['isRetriable'], ['retriable'], ['shouldRetry'], ['isTransient'], ['transient'], ['temporary']] as const;
 
 const asFlag = (value: unknown): boolean | undefined => (typeof value === 'boolean' ? value : undefined);
@@ -166,10 +166,10 @@ const describe = (thrown: unknown): string => {
   return `The tool threw ${typeof thrown === 'symbol' || typeof thrown === 'function' ? `a ${typeof thrown}` : String(thrown)}`;
 };
 
-/** Where libraries that are older than `cause` keep it. */
+/** The fields in which libraries older than `cause` keep the error behind theirs. */
 const OLDER_CAUSES = ['originalError', 'original', 'parent', 'innerError', 'driverError', 'networkError', 'error', 'reason'];
 
-/** By which a connection was never there. */
+/** Codes of connections that were never made. */
 const NOT_CONNECTED: ReadonlySet<unknown> = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
 
 /** Of several errors at once the first that may have followed an effect, since one that was never sent proves nothing about the others. */

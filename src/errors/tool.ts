@@ -27,8 +27,9 @@ const FIELD_TYPES: Readonly<Record<string, readonly string[]>> = {
 const FIELDS = /* @__PURE__ */ Object.entries(FIELD_TYPES);
 
 /**
- * True for an error that this copy of the package made and whose fields are values still. The brand is no proof, since anyone can wear it; and
- * what was read once proves nothing of the next time, since a getter or a proxy may give something else then, or throw.
+ * True for an error that this copy of the package made and whose fields are values still. The brand is no proof, since
+ * any object can have it; and what was read once proves nothing of the next time, since a getter or a proxy may give
+ * something else then, or throw.
  */
 export function isTyped(thrown: unknown): thrown is ToolExecutionError {
   if (!isOwnToolError(thrown)) return false;
@@ -53,7 +54,10 @@ export const flagOf = (thrown: unknown, name: string): boolean | undefined => {
   return typeof value === 'boolean' ? value : undefined;
 };
 
-/** An error of another copy of the package, or one dressed as such, made anew of what can be read of it; `undefined` without a kind we know. */
+/**
+ * An error of another copy of the package, or an object that looks like one, made anew of what can be read of it;
+ * `undefined` without a kind we know.
+ */
 const adopted = (thrown: unknown): ToolExecutionError | undefined => {
   const kind = isToolExecutionError(thrown) ? textOf(thrown, 'kind') : undefined;
   if (!isToolErrorKind(kind)) return undefined;
@@ -73,9 +77,9 @@ const adopted = (thrown: unknown): ToolExecutionError | undefined => {
   return isHearsay(thrown as ToolExecutionError) ? asHearsay(error) : error;
 };
 
-/** A tool threw it, so the tool ran. */
+/** The kind of what nothing explains and a tool threw: the tool ran. */
 const unknownOfTool: Meaning = { kind: 'execution_error', options: {} };
-/** No tool threw it: it is a fault of the process. */
+/** The kind of what nothing explains and no tool threw: a fault of the process. */
 const unknownOfOurs: Meaning = { kind: 'internal_error', options: {} };
 
 const wallNow = (): number => liveRuntime.wallNow();
@@ -94,7 +98,7 @@ export function toToolExecutionError(thrown: unknown, now: () => number = wallNo
   return toolThrown(thrown, unknownOfTool, now);
 }
 
-/** What Node threw outside any tool: the same but for what nobody explains. */
+/** `toToolExecutionError` for what Node threw outside of any tool: what nothing explains is an `internal_error`. */
 export function nodeThrown(thrown: unknown, now: () => number = wallNow): ToolExecutionError {
   return toolThrown(thrown, unknownOfOurs, now);
 }

@@ -9,22 +9,34 @@ import { liveRuntime } from '../runtime.ts';
 import { AdminRefused, adminHandler, type AdminLayer, type AdminOptions } from './admin.ts';
 import { refusalOf } from './admin/refusal.ts';
 
+/** What `adminHandler` takes, and where its server listens. */
 export interface AdminServerOptions extends AdminOptions {
-  /** The address to listen at. Default `127.0.0.1`. One that others can reach needs a `token` of your own, and TLS in front of it. */
+  /**
+   * The address to listen at. Default `127.0.0.1`. An address that others can reach needs a `token` of your own, and
+   * TLS in front of it.
+   */
   readonly host?: string;
-  /** Default 0: a free one, which `url` tells. */
+  /** The port to listen at, 0 to 65,535. Default 0: any free one, which `url` shows. */
   readonly port?: number;
-  /** How long answers that are on their way when `close()` is called may take, in milliseconds. Default 500. */
+  /**
+   * How long answers that are on their way when `close()` is called may take, in milliseconds, 0 to 60,000. Default
+   * 500.
+   */
   readonly closeGraceMs?: number;
+  /** The timer for `closeGraceMs`. Default: the machine's. */
   readonly runtime?: Runtime;
 }
 
+/** An admin page that is being served. */
 export interface AdminServer {
-  /** Where it is asked: scheme, address and port. */
+  /** The base address for requests: scheme, address and port. */
   readonly url: string;
-  /** The one given, or the one made. It is not printed here: that is for you to do, where only those see it who may ask. */
+  /**
+   * The token that requests must bear: the one given, or the one made. The server prints it nowhere; show it only to
+   * those who may ask.
+   */
   readonly token: string;
-  /** Takes no more requests, lets answers out that are on their way, ends all connections. Idempotent. */
+  /** Stops listening, lets answers go out that are on their way, and ends all connections. Idempotent. */
   close(): Promise<void>;
 }
 
@@ -103,7 +115,7 @@ export async function serveAdmin(layer: AdminLayer, options: AdminServerOptions 
       return new Response(undefined, { status: 400 });
     };
     const answer = (request: Request): Promise<Response> | Response => (isPlainTarget(url, new URL(request.url)) ? handler.fetch(request, { remoteAddress: socket.remoteAddress }) : malformed());
-    // Made for each request, so that one whose target or Host is no URL is told of, too.
+    // Made for each request, so that `onRefused` also gets one whose target or Host is no URL.
     void getRequestListener(answer, { overrideGlobalObjects: false, errorHandler: malformed })(incoming, outgoing);
   });
   server.maxConnections = CONNECTIONS_MAX;
@@ -114,7 +126,7 @@ export async function serveAdmin(layer: AdminLayer, options: AdminServerOptions 
     socket.end(`HTTP/1.1 ${STATUS_LINES[code] ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`, () => socket.destroy());
   });
 
-  // Node would refuse these by itself, and a lack of Host, unheard.
+  // Node would refuse these, and a lack of Host, by itself, and `onRefused` would not be called.
   server.on('checkExpectation', ({ method, socket }, outgoing) => {
     tellRefused(MALFORMED, method, socket);
     outgoing.writeHead(417, { connection: 'close' }).end();

@@ -12,50 +12,83 @@ import { streamOf } from './chunk-stream.ts';
 export { AdminRefused, type AdminRefusal, type AdminRefusalReason } from './admin/refusal.ts';
 export type { AdminGuardOptions } from './admin/guard.ts';
 
-/** What is asked of a layer: any `Spillway` has it. */
+/** What the page needs of a layer; the one that `createSpillway` makes has it. */
 export interface AdminLayer {
+  /** The registered tools, as their calls run now. */
   readonly tools: readonly ToolReport[];
+  /** The layer's breakers, to know names that are no tool's. */
   readonly breakers: Pick<Breakers, 'list'>;
+  /** How the layer stands: the answer to `GET`. */
   inspect(): Promise<LayerReport>;
+  /**
+   * Gives an order to the breakers of one tool or of all. Rejects with a `RangeError` for a name that is neither a
+   * tool's nor a breaker's.
+   */
   orderBreakers(order: BreakerOrder, what: BreakerTarget): Promise<OrderReport>;
+  /**
+   * Forgets remembered results and gives their number. Rejects with `store_unavailable` where the store does not
+   * answer.
+   */
   flush(what: Flush): Promise<number>;
 }
 
-/** A text for scrapers: `prometheusSink()` makes one. */
+/** A text for scrapers; `prometheusSink()` makes one. */
 export interface MetricsSource {
+  /** The `Content-Type` of an answer with `text()`. */
   readonly contentType: string;
+  /** All metrics as one text, made anew for each scrape. */
   text(): string | PromiseLike<string>;
   /** The text in pieces, in the format that the `Accept` header asks for; by default it is `text()`, whoever asks. */
-  scrape?(accept?: string | null): { readonly contentType: string; readonly chunks: AsyncIterable<string> };
+  scrape?(accept?: string | null): {
+    /** The `Content-Type` of this answer. */
+    readonly contentType: string;
+    /** The text in pieces, to be read once. */
+    readonly chunks: AsyncIterable<string>;
+  };
 }
 
+/** What an admin page serves beside the layer, and how it refuses. */
 export interface AdminOptions extends AdminGuardOptions {
-  /** Served at `/metrics`, with the same token. By default there is no such path. */
+  /** Metrics served at `/metrics`, with the same token. Default: none, and no such path. */
   readonly metrics?: MetricsSource;
-  /** The longest body that is read. Default 65,536. */
+  /** The longest body that is read, in bytes, 256 to 16,777,216. Default 65,536; a longer one is refused with 413. */
   readonly maxBodyBytes?: number;
-  /** Told of every request that is refused; what it throws is ignored. */
+  /** Called with every request that is refused; what it throws is ignored. Default: nobody is. */
   readonly onRefused?: (refusal: AdminRefusal) => void;
 }
 
 /** What a `POST` answers. */
 export interface AdminAnswer {
+  /** The action that was asked for. */
   readonly action: AdminOrder['action'];
-  /** The breakers that were told, as they stand now; absent for `flush`. */
+  /** The breakers that got the order, as they stand now; absent for `flush`. */
   readonly changed?: OrderReport['breakers'];
-  /** How many results were forgotten. */
+  /** How many results were forgotten; present for `flush` alone. */
   readonly flushed?: number;
+  /**
+   * Why the order has no effect yet, a sentence each, such as a switch that is off; absent where there is nothing to
+   * say.
+   */
   readonly warnings?: readonly string[];
 }
 
+/** An admin page as a function of requests, for any server. */
 export interface AdminHandler {
-  /** Answers a request; never rejects. `from` is who asks, for `onRefused`. */
-  fetch(request: Request, from?: { readonly remoteAddress?: unknown }): Promise<Response>;
-  /** The one given, or the one made: show it to who may ask. */
+  /** Answers a request; never rejects. `from` says who asks, for `onRefused`. */
+  fetch(
+    request: Request,
+    from?: {
+      /** The address of the client, where the server knows it; anything but a text is left out. */
+      readonly remoteAddress?: unknown;
+    },
+  ): Promise<Response>;
+  /** The token that requests must bear: the one given, or the one made. Show it only to those who may ask. */
   readonly token: string;
 }
 
+/** The path of the page: `GET` and `POST`. */
 export const ADMIN_PATH = '/debug/tool-reliability';
+/** The path of the metrics: `GET`, where `metrics` was given. */
 export const METRICS_PATH = '/metrics';
 
 const BODY_BYTES_MAX = 65_536;
@@ -93,7 +126,8 @@ const refused = (thrown: Error): AdminRefused => {
  * `"all": true`. An order to breakers holds for every scope of this process, those to come included, and stands until the next one or the process'
  * end; `reset` also closes what processes share. Inputs, results and keys are in no answer; the scopes of breakers are the names of tenants.
  *
- * Refused, told to `onRefused`, with nothing changed: a Host that is not ours, a strange Origin, a missing or wrong token, and whatever is not
+ * Refused, reported to `onRefused`, with nothing changed: a Host that is not ours, a strange Origin, a missing or wrong
+ * token, and whatever is not
  * exactly one order.
  *
  * @param layer the layer, from `createSpillway`

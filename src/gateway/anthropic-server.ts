@@ -8,10 +8,14 @@ import { inners } from './anthropic/gateway.ts';
 import { answerOnNode, nodeTransport } from './wire/node.ts';
 import type { AnthropicGateway } from './anthropic.ts';
 
+/** Where a gateway listens. */
 export interface GatewayServerOptions {
-  /** Default `127.0.0.1`. The gateway asks for no key of its own: on another address, everyone who reaches it can use its tools. */
+  /**
+   * The address to listen at. Default `127.0.0.1`. The gateway asks for no key of its own: at another address everyone
+   * who reaches it can use its tools.
+   */
   readonly host?: string;
-  /** Default 0: any free one. */
+  /** The port to listen at, 0 to 65,535. Default 0: any free one. */
   readonly port?: number;
 }
 
@@ -19,8 +23,12 @@ export interface GatewayServerOptions {
 export interface GatewayServer {
   /** The base URL for clients. */
   readonly url: string;
+  /** The port that the server listens at. */
   readonly port: number;
-  /** Stops listening, drains the gateway and closes. Idempotent. */
+  /**
+   * Stops listening, drains the gateway and closes all connections. What runs longer than `graceMs` is harvested; the
+   * default is that of `drain`, 30,000. Idempotent.
+   */
   close(graceMs?: number): Promise<void>;
 }
 

@@ -7,14 +7,19 @@ import { liveRuntime } from '../runtime.ts';
 
 /** What is used of a Durable Object's SQLite storage. */
 export interface SqlStorageLike {
+  /** Runs one statement at once, with `?` for each value. Gives the rows, each an object by column. */
   exec(query: string, ...values: ReadonlyArray<string | number>): Iterable<Readonly<Record<string, unknown>>>;
 }
 
 /** What is used of a Durable Object's context. */
 export interface DurableObjectContextLike {
+  /** The object's storage; its class must be bound with `new_sqlite_classes`. */
   readonly storage: {
+    /** The SQLite database of the object. */
     readonly sql: SqlStorageLike;
+    /** When the alarm is due, in epoch milliseconds; `null` when none is set. */
     getAlarm(): Promise<number | null>;
+    /** Has `alarm()` called at this time, in epoch milliseconds, in place of any time set before. */
     setAlarm(atMs: number): Promise<void>;
   };
 }
@@ -56,6 +61,10 @@ export class ConversationStateDO {
     this.#sql('CREATE INDEX IF NOT EXISTS conversation_expiry ON conversation (expires_at)');
   }
 
+  /**
+   * Answers `/store` and `/retrieve`; never rejects. Another path gets 404, another method 405, a body that does not
+   * fit 400.
+   */
   async fetch(request: Request): Promise<Response> {
     const requestId = `req_${liveRuntime.id().replaceAll('-', '')}`;
     try {

@@ -5,14 +5,30 @@ import { CONVERSATION_TTL_MS, NOTHING_SAID, TOMBSTONE, keptTextOf, recordOf, typ
 
 /** What is used of a client of the packages `redis` (also a cluster's) or `ioredis`. */
 export type ConversationRedisLike =
-  | { sendCommand(args: string[]): Promise<unknown> }
-  | { readonly masters: readonly unknown[]; sendCommand(firstKey: string | undefined, isReadonly: boolean | undefined, args: string[]): Promise<unknown> }
-  | { call(command: string, ...args: string[]): Promise<unknown> };
+  | {
+      /** Sends one command of the package `redis`; its name is the first of `args`. */
+      sendCommand(args: string[]): Promise<unknown>;
+    }
+  | {
+      /** By this member a cluster client of the package `redis` is known. */
+      readonly masters: readonly unknown[];
+      /** Sends one command to the node that has `firstKey`. */
+      sendCommand(
+        firstKey: string | undefined,
+        isReadonly: boolean | undefined,
+        args: string[],
+      ): Promise<unknown>;
+    }
+  | {
+      /** Sends one command of `ioredis`, to the right node of a cluster as well. */
+      call(command: string, ...args: string[]): Promise<unknown>;
+    };
 
+/** Where records lie in Redis, and for how long. */
 export interface RedisConversationOptions {
-  /** What keys begin with. Default `spillway:conversation:`. */
+  /** The beginning of each key's name. Default `spillway:conversation:`. */
   readonly prefix?: string;
-  /** How long a record is kept. Default 86,400,000: a day. */
+  /** How long a record is kept after it was stored, in milliseconds. Default 86,400,000: a day. */
   readonly ttlMs?: number;
 }
 

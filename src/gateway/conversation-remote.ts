@@ -5,19 +5,36 @@ import { CONVERSATION_TTL_MS, retrieveAnswerSchema, type ConversationRecord, typ
 
 /** What is used of a Durable Object's stub. */
 export interface DurableObjectStubLike {
-  fetch(url: string, init: { readonly method: 'POST'; readonly body: string; readonly headers: Readonly<Record<string, string>> }): Promise<Response>;
+  /** Sends a request to the object. Rejects when the object cannot be reached. */
+  fetch(
+    url: string,
+    init: {
+      /** Both paths take `POST` alone. */
+      readonly method: 'POST';
+      /** JSON. */
+      readonly body: string;
+      /** `content-type: application/json`. */
+      readonly headers: Readonly<Record<string, string>>;
+    },
+  ): Promise<Response>;
 }
 
 /** What is used of a binding to Durable Objects. */
 export interface DurableObjectNamespaceLike<Id = unknown> {
+  /** The id of the object of that name, the same each time. */
   idFromName(name: string): Id;
+  /** The stub by which that object is asked. */
   get(id: Id): DurableObjectStubLike;
 }
 
+/** How long records are kept, and over how many objects they are spread. */
 export interface DurableObjectConversationOptions {
-  /** How long a record is kept. Default 86,400,000: a day. */
+  /** How long a record is kept after it was stored, in milliseconds. Default 86,400,000: a day. */
   readonly ttlMs?: number;
-  /** Objects that the records of one scope are spread over: one object answers some hundred requests a second. Default 16. */
+  /**
+   * How many objects the records of one scope are spread over, 1 to 1,024: one object answers some hundred requests a
+   * second. Default 16. A record is found only with the number it was stored with.
+   */
   readonly shards?: number;
 }
 

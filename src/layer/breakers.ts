@@ -8,12 +8,15 @@ import { createOpenBreaker, type Breaker, type ChangeDetail, type DetailedChange
 /** Breakers kept at a time; the one used longest ago makes room. */
 const BREAKERS_MAX = 10_000;
 
-/** What a person can tell breakers. */
+/** What a person can order breakers to do, until the next order. */
 export type BreakerOrder = 'force_open' | 'reset' | 'disable';
 
 /** The breakers of a layer, one per tool and scope. */
 export interface Breakers {
   /**
+   * Gives the breaker of a tool and scope; the first who asks makes it. Beyond `maxBreakers` the one used longest ago
+   * is forgotten.
+   *
    * @param toolName the tool's name
    * @param scope what else sets calls apart: a tenant; by default none
    * @param options for a breaker that is made now, by the first who asks; by default those of the registered tool
@@ -26,16 +29,20 @@ export interface Breakers {
   /**
    * Gives an order to all breakers of these names, in every scope; without names, to all there are. It stands until another one is given: a breaker
    * that is made later, for the first call of another tenant, begins with it.
-   * @returns those that were there to hear it
+   * @returns the breakers that exist now and got the order
    */
   order(order: BreakerOrder, names?: readonly string[]): readonly BreakerEntry[];
   /** Whether an order other than `reset` stands for a name. */
   isOrdered(name: string): boolean;
 }
 
+/** A breaker of a layer, and what it guards. */
 export interface BreakerEntry {
+  /** The name it is known by: its tool's, or what `breakerKey` made of it. */
   readonly toolName: string;
+  /** The tenant; empty without one. */
   readonly scope: string;
+  /** The breaker itself. */
   readonly breaker: Breaker;
 }
 
@@ -47,11 +54,11 @@ export interface BreakerListener {
 /** Who makes the breakers of a layer. */
 export interface BreakerMaker {
   make(toolName: string, scope: string, options: BreakerOptions | undefined, changed: DetailedChange): Breaker;
-  /** It made room for another one. */
+  /** Called when a breaker was forgotten to make room for another one. */
   evicted(breaker: Breaker): void;
 }
 
-/** Of breakers that are this process's own. */
+/** Makes breakers that are this process's own. */
 const ownBreakers = (runtime: Runtime): BreakerMaker => ({
   make: (_, __, options = {}, changed) => createOpenBreaker(readAsCall, options, runtime, { changed }).breaker,
   evicted: () => undefined,

@@ -4,6 +4,7 @@ import type { Runtime } from '../contract/runtime.ts';
 import { expiry } from '../operators/timing/expiry.ts';
 import { isPromiseLike } from '../operators/work/output.ts';
 import { QuietStream } from '../operators/work/quiet-stream.ts';
+import { tornDownAlone } from '../operators/work/torn-down-alone.ts';
 import { checkNumber, positiveDuration } from '../policy/check.ts';
 import type { Experience } from '../policy/recovery/experience.ts';
 import { objection, type Objection } from '../policy/recovery/objection.ts';
@@ -11,16 +12,26 @@ import { decideRecovery } from '../policy/recovery/decide.ts';
 
 /**
  * Decides about a failure, at once or later. It can refuse more than the rules do, and never less: what it cannot order
- * (a retry that R-2.5 or `safetyCritical` forbids, an alternative round a no or for what may have been done), and what
- * it does not decide, the default decides.
+ * (a retry that R-2.5 or `safetyCritical` forbids, an alternative that gets round a refusal or repeats what may have
+ * been done), and what it does not decide, the default decides.
  */
 export type ErrorHandler = (failure: FailureNotification) => RecoveryDecision | Observable<RecoveryDecision> | PromiseLike<RecoveryDecision>;
 
+/** How failures are decided about (R-6.1). */
 export interface ErrorHandlerOptions {
+  /**
+   * Decides in place of the default. One that throws, answers nothing or too late is replaced by the default. Default:
+   * `decideRecovery`.
+   */
   readonly errorHandler?: ErrorHandler;
   /** How long an answer that comes later is waited for. Default 5,000. */
   readonly errorHandlerTimeoutMs?: number;
+  /** Rules that forbid, force or rank strategies (R-6.3). Default: none. */
   readonly guidance?: readonly GuidanceRule[];
+  /**
+   * Remembers what was tried on similar failures, of `createExperience`; the default decision heeds it (R-6.4).
+   * Default: none.
+   */
   readonly experience?: Experience;
 }
 
@@ -29,7 +40,7 @@ const ANSWER_TIMEOUT_MS = 5_000;
 /** What turns failures into decisions (R-6.1). */
 export interface Recovery {
   readonly failures$: Observable<FailureNotification>;
-  /** Tells a failure about which there is nothing to decide. */
+  /** Emits a failure about which there is nothing to decide. */
   tell(failure: FailureNotification): void;
   /** For an answer that comes later: `renewed` gives the same failure at that time, and `timer` is what bounds the wait. */
   recover(failure: FailureNotification, renewed: () => FailureNotification, timer: Runtime): RecoveryDecision | Observable<RecoveryDecision>;
@@ -47,13 +58,13 @@ const sealed = (failure: FailureNotification): FailureNotification => {
   try {
     for (const name of DECISIVE) Object.defineProperty(error, name, { value: error[name], writable: false, enumerable: true });
   } catch {
-    // It lets nobody write into it already, or is made by who could say anything anyway.
+    // The error is frozen already, or is a proxy, whose maker could give any answer anyway.
   }
   return Object.freeze({ ...failure, alternatives: Object.freeze([...failure.alternatives]) });
 };
 
 /**
- * The error handler of a layer: tells each failure to those who listen, and asks the host, or the pure default, what to do.
+ * The error handler of a layer: emits each failure on `failures$`, and asks the host, or the pure default, what to do.
  * A host's handler that throws, answers nothing, too late or what it cannot order is overruled by the default, which
  * says so in its reason, and by which rule.
  */
@@ -74,7 +85,7 @@ export function createRecovery(options: ErrorHandlerOptions, runtime: Runtime): 
     return { ...decision, code: decision.code ?? 'guidance', reason: decision.reason ?? '' };
   };
   const later = (renewed: () => FailureNotification, answer$: Observable<RecoveryDecision>, timer: Runtime): Observable<RecoveryDecision> => {
-    const answered$ = answer$.pipe(take(1), materialize());
+    const answered$ = answer$.pipe(tornDownAlone, take(1), materialize());
     return merge(answered$, expiry(errorHandlerTimeoutMs, timer).pipe(map(() => undefined))).pipe(
       take(1),
       map((answer) => {

@@ -4,10 +4,10 @@ import type { HookName, ToolEvent } from '../contract/event.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import type { ToolResultEnvelope } from '../contract/envelope.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
-import { read } from '../errors/structure.ts';
 import { toToolExecutionError } from '../errors/tool.ts';
 import { expiry } from '../operators/timing/expiry.ts';
 import { isPromiseLike } from '../operators/work/output.ts';
+import { tornDownAlone } from '../operators/work/torn-down-alone.ts';
 import { WHILE_BLOCKED } from '../policy/advice.ts';
 import { checkKeys, checkNumber, positiveDuration } from '../policy/check.ts';
 import type { GuardedTool } from './registry.ts';
@@ -28,7 +28,7 @@ export interface HookedCall {
   readonly call: Omit<HookCall, 'toolName' | 'input' | 'effects' | 'turnId'>;
   readonly site: { readonly runtime: Runtime; readonly turnId?: string };
   readonly toolName: string;
-  /** Its hooks have had their say about an attempt. */
+  /** Its hooks were asked about an attempt. */
   hooked: boolean;
   emit(event: Omit<Extract<ToolEvent, { readonly type: 'hook' }>, 'seq' | 'atMs' | 'source' | 'callId' | 'toolName' | 'turnId' | 'nodeId' | 'late'>): void;
 }
@@ -79,16 +79,19 @@ const blockOf = (value: unknown): string | undefined => {
   }
 };
 
-/** What of an answer of `prepareCall` changes the call. */
-const preparationOf = (value: unknown): Preparation => {
-  const key = read(value, 'idempotencyKey');
-  return {
-    ...(typeof value === 'object' && value !== null && 'input' in value ? { input: read(value, 'input') } : {}),
-    ...(key === undefined ? {} : { idempotencyKey: key as string }),
-  };
-};
-
 const isKey = (key: unknown): boolean => key === undefined || (typeof key === 'string' && key !== '' && key.length <= 512);
+
+/** What of an answer of `prepareCall` changes the call; a problem where that cannot be read, since the call must not go on without it. */
+const preparationOf = (value: unknown): Preparation | Problem => {
+  if (typeof value !== 'object' || value === null) return {};
+  try {
+    const { idempotencyKey } = value as Preparation;
+    if (!isKey(idempotencyKey)) return NO_KEY;
+    return { ...('input' in value ? { input: value.input } : {}), ...(idempotencyKey === undefined ? {} : { idempotencyKey }) };
+  } catch (error) {
+    return { problem: 'failed', message: `the answer of prepareCall cannot be read: ${toToolExecutionError(error).message}` };
+  }
+};
 
 /** The host's hooks, asked with a limit, and failing closed (R-11.1). */
 export class HookRunner {
@@ -113,7 +116,7 @@ export class HookRunner {
         const refusal = this.#refusal('prepareCall', context, 0, answer);
         if (refusal !== undefined) return refusal;
         const preparation = preparationOf('value' in answer ? answer.value : undefined);
-        if (!isKey(preparation.idempotencyKey)) return this.#failed('prepareCall', context, 0, NO_KEY);
+        if ('problem' in preparation) return this.#failed('prepareCall', context, 0, preparation);
         if (Object.keys(preparation).length > 0) context.emit({ type: 'hook', hook: 'prepareCall', outcome: 'changed', attempt: 0 });
         return preparation;
       }),
@@ -132,7 +135,7 @@ export class HookRunner {
     );
   }
 
-  /** Tells how it ended. Nobody waits for it, and what it throws changes nothing. */
+  /** Calls `afterToolCall` with how it ended. Nobody waits for its answer, and what it throws changes nothing. */
   after(subject: HookSubject, attempt: number, end: HookEnd): void {
     const { afterToolCall } = this.#hooks;
     if (afterToolCall === undefined) return;
@@ -154,7 +157,7 @@ export class HookRunner {
   }
 
   #later(hook: HookName, runtime: Runtime, answer$: Observable<unknown>): Observable<Answer> {
-    const answered$ = answer$.pipe(take(1), materialize());
+    const answered$ = answer$.pipe(tornDownAlone, take(1), materialize());
     return merge(answered$, expiry(this.#timeoutMs, runtime)).pipe(
       take(1),
       map((first) => {
@@ -165,7 +168,7 @@ export class HookRunner {
     );
   }
 
-  /** The error of an answer that blocks, told in the trace. */
+  /** The error of an answer that blocks; its event goes to the trace. */
   #refusal(hook: HookName, call: HookedCall, attempt: number, answer: Answer): ToolExecutionError | undefined {
     if ('problem' in answer) return this.#failed(hook, call, attempt, answer);
     const reason = blockOf(answer.value);

@@ -14,37 +14,46 @@ export interface DedupeLayer {
   /** The store, once it is needed or where the host gave one. */
   readonly made: DedupeStore | undefined;
   readonly storeTimeoutMs: number;
-  /** Told how each claim went, so that the trace tells when the store is lost or full, and when it is back. */
-  heard(error: ToolExecutionError | undefined): void;
-  /** The end of a claim is being told to the store; call what this gives once it has answered, or will not. */
-  telling(): () => void;
-  /** When the store has been told all. Each telling is over within `storeTimeoutMs`. */
-  told(): Promise<void>;
+  /**
+   * Takes how a question to the store ended, `undefined` for an answer: the trace then shows when the store is lost,
+   * full or back.
+   */
+  noteAnswer(error: ToolExecutionError | undefined): void;
+  /**
+   * Counts a write of an outcome that begins; the caller calls what this gives once the store has answered, or will
+   * not.
+   */
+  writing(): () => void;
+  /** Resolves once no write is under way. Each is over within `storeTimeoutMs`. */
+  written(): Promise<void>;
 }
 
-export interface DedupeOptions {
+export interface StoreOptions {
   readonly store?: DedupeStore;
   readonly storeTimeoutMs?: number;
 }
 
-/** A store that refuses for good says something of a record, not of itself: it answers. Unless what it answers is rubbish. */
+/**
+ * Whether the store answers. One that refuses for good does: that is about a record. One that answers rubbish does not.
+ */
 const standOf = (error: ToolExecutionError | undefined): 'lost' | 'full' | 'back' => {
   if (error?.code === BAD_ANSWER) return 'lost';
   if (error === undefined || error.classification === 'permanent') return 'back';
   return error.code === 'store_full' ? 'full' : 'lost';
 };
 
-/** A store that would not say how durable it is asked again when it answers something else; so often at most. */
+/** How often a store is asked how durable it is, at most: anew each time that it has answered another question. */
 const REPORT_TRIES = 3;
 
 const isWeak = ({ weak, durability }: StoreReport): boolean => weak ?? (durability === 'memory' || durability === 'unknown');
 
 /**
- * Asks a store how durable it is, without being asked to: what it says is told once (R-10.3). The first time before anyone could have listened is over.
+ * Asks a store how durable it is as soon as it is there, and reports the answer once (R-10.3). It waits one microtask,
+ * so that whoever made the layer can subscribe to its trace first.
  *
  * @returns asks again unless it has answered
  */
-const askReport = (store: DedupeStore, timeoutMs: number, runtime: Runtime, told: (report: StoreReport) => void): (() => void) => {
+const askReport = (store: DedupeStore, timeoutMs: number, runtime: Runtime, answered: (report: StoreReport) => void): (() => void) => {
   let left = store.report === undefined ? 0 : REPORT_TRIES;
   let asking = false;
   const again = (): void => {
@@ -54,7 +63,7 @@ const askReport = (store: DedupeStore, timeoutMs: number, runtime: Runtime, told
     ask(() => store.report?.(), timeoutMs, runtime.background ?? runtime).subscribe({
       next: (report) => {
         left = 0;
-        if (report !== undefined) told(report);
+        if (report !== undefined) answered(report);
       },
       error: () => {
         asking = false;
@@ -65,7 +74,7 @@ const askReport = (store: DedupeStore, timeoutMs: number, runtime: Runtime, told
   return again;
 };
 
-/** What a layer gives to its store's keeper. */
+/** What the layer gives to the part that looks after its store. */
 export interface DedupeSite {
   readonly trace: Trace;
   readonly runtime: Runtime;
@@ -76,7 +85,7 @@ export interface DedupeSite {
 }
 
 /** @throws RangeError for a store that lacks a method, or a time out of range */
-export function createDedupe({ store: given, storeTimeoutMs = STORE_TIMEOUT_MS }: DedupeOptions, { trace, runtime, fallback, warn }: DedupeSite): DedupeLayer {
+export function createDedupe({ store: given, storeTimeoutMs = STORE_TIMEOUT_MS }: StoreOptions, { trace, runtime, fallback, warn }: DedupeSite): DedupeLayer {
   checkNumber('storeTimeoutMs', storeTimeoutMs, positiveDuration);
   let store = given === undefined ? undefined : checkedStore(given);
   const publish = (state: 'lost' | 'full' | 'back' | 'weak', message: string): void => {
@@ -88,7 +97,7 @@ export function createDedupe({ store: given, storeTimeoutMs = STORE_TIMEOUT_MS }
     publish('weak', report.warnings.join(' '));
   };
   const report = store === undefined ? undefined : askReport(store, storeTimeoutMs, runtime, reported);
-  let untold = 0;
+  let writes = 0;
   let waiting: Array<() => void> = [];
   let stood: 'lost' | 'full' | 'back' = 'back';
   return {
@@ -97,22 +106,22 @@ export function createDedupe({ store: given, storeTimeoutMs = STORE_TIMEOUT_MS }
       return store;
     },
     storeTimeoutMs,
-    telling: () => {
-      untold++;
+    writing: () => {
+      writes++;
       return () => {
-        untold--;
-        if (untold > 0) return;
+        writes--;
+        if (writes > 0) return;
         const all = waiting;
         waiting = [];
-        for (const told of all) told();
+        for (const resolve of all) resolve();
       };
     },
-    told: () =>
+    written: () =>
       new Promise((resolve) => {
-        if (untold === 0) resolve();
+        if (writes === 0) resolve();
         else waiting.push(resolve);
       }),
-    heard: (error) => {
+    noteAnswer: (error) => {
       const stands = standOf(error);
       if (stands === 'back') report?.();
       if (stood === stands) return;

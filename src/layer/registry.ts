@@ -164,7 +164,7 @@ const effectsWarnings = ({ tool }: GuardedTool, defaults: ToolPolicy): string[] 
   return [`tool ${tool.name}: ${counts}, ${so}; give its policy effects: 'read' or effects: 'mutating'`];
 };
 
-/** What to tell of a tool, a sentence each. */
+/** What `warnings` says of a tool, a sentence each. */
 const warningsOf = (guarded: GuardedTool, defaults: ToolPolicy): string[] => [
   ...timeoutWarnings(guarded),
   ...effectsWarnings(guarded, defaults),

@@ -33,7 +33,7 @@ export interface Layer {
   readonly around: Around | undefined;
   /** What each attempt's own trace context is, where the host can tell. */
   readonly traceContext: TraceContextSource | undefined;
-  /** Whether anything of an input may be told. */
+  /** Whether events may hold parts of an input. */
   readonly captures: boolean;
   /** The calls that are running, for `close()`. */
   readonly running: RunningCalls;

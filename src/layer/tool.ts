@@ -5,7 +5,9 @@ import type { Tool, ToolContext } from '../contract/tool.ts';
 
 /** A tool as its author writes it. `execute` is given what the schema makes of the input: defaults filled in, transforms applied. */
 export interface ToolDefinition<Schema extends ZodType, O, Name extends string> {
+  /** What calls and plans name it by, 1 to 256 characters, unique in a layer. */
   readonly name: Name;
+  /** What the tool does, for a model. */
   readonly description?: string;
   /** Checks the input before anything runs, and gives `execute` its type. */
   readonly input?: Schema;

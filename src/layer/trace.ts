@@ -2,7 +2,7 @@ import type { Observable, Subscriber } from 'rxjs';
 import type { TraceEvent } from '../contract/event.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { QuietSource, QuietStream } from '../operators/work/quiet-stream.ts';
-import { createDiscretion, type Discretion } from '../policy/redact/values.ts';
+import { redactorOf, type Redactor } from '../policy/redact/values.ts';
 import { liveRuntime } from '../runtime.ts';
 
 type Writable<E> = E extends TraceEvent ? Omit<E, 'seq' | 'atMs'> & { seq: number; atMs: number } : never;
@@ -10,7 +10,7 @@ type Writable<E> = E extends TraceEvent ? Omit<E, 'seq' | 'atMs'> & { seq: numbe
 export type Unstamped = Writable<TraceEvent>;
 export const STAMP = { seq: 0, atMs: 0 } as const;
 
-/** Where a layer tells what happens. */
+/** Where a layer publishes its events. */
 export interface Trace {
   readonly events$: Observable<TraceEvent>;
   /** Whether anyone listens: if not, events need not be made. */
@@ -18,21 +18,21 @@ export interface Trace {
   /** Events that a subscriber lost by throwing. */
   readonly dropped: number;
   /** Inputs, outputs and messages can hold secrets, which stay with the caller. */
-  readonly discretion: Discretion;
+  readonly redactor: Redactor;
   /** Whether the ids that the layer makes need no look: nothing was named that could be in them, and they are of the live runtime. */
   readonly trustsIds: boolean;
   /**
    * Numbers and times an event, gives all of it to `own`, and publishes what of it may be shown.
    * @param atMs now, from one who has just read the clock
-   * @param innocent whether it is known that all of it may be shown
+   * @param safe whether it is known that all of it may be shown
    */
-  publish(event: Unstamped, own?: (event: TraceEvent) => void, atMs?: number, innocent?: boolean): void;
+  publish(event: Unstamped, own?: (event: TraceEvent) => void, atMs?: number, safe?: boolean): void;
   close(): void;
 }
 
-/** @param greeting makes what each subscriber hears first */
-export function createTrace(runtime: Runtime, discretion: Discretion = createDiscretion(), greeting?: () => Unstamped): Trace {
-  return new LayerTrace(runtime, discretion, greeting);
+/** @param greeting makes the event that each subscriber gets first */
+export function createTrace(runtime: Runtime, redactor: Redactor = redactorOf(), greeting?: () => Unstamped): Trace {
+  return new LayerTrace(runtime, redactor, greeting);
 }
 
 /** A copy that who has the first one cannot change. Of what needs no look, only how a call's breaker stood is an object. */
@@ -42,22 +42,22 @@ const apart = (event: TraceEvent): TraceEvent =>
 /** A class: functions of its own for each layer would not be compiled into those that call them. */
 class LayerTrace implements Trace {
   readonly events$: Observable<TraceEvent>;
-  readonly discretion: Discretion;
+  readonly redactor: Redactor;
   readonly trustsIds: boolean;
   readonly #runtime: Runtime;
   readonly #source = new QuietSource<TraceEvent>();
   #dropped = 0;
   #seq = 0;
   #lastAtMs = 0;
-  readonly #untold: Array<{ readonly event: TraceEvent; readonly innocent: boolean }> = [];
-  /** The place of the first one that is not being told yet. */
+  readonly #pending: Array<{ readonly event: TraceEvent; readonly safe: boolean }> = [];
+  /** The place of the first pending event that is not being delivered yet. */
   #next = 0;
-  #telling = false;
+  #delivering = false;
 
-  constructor(runtime: Runtime, discretion: Discretion, greeting: (() => Unstamped) | undefined) {
+  constructor(runtime: Runtime, redactor: Redactor, greeting: (() => Unstamped) | undefined) {
     this.#runtime = runtime;
-    this.discretion = discretion;
-    this.trustsIds = discretion.trustsIds && runtime === liveRuntime;
+    this.redactor = redactor;
+    this.trustsIds = redactor.trustsIds && runtime === liveRuntime;
     const listen = (subscriber: Subscriber<TraceEvent>): void => {
       this.#source.add(subscriber);
       if (greeting !== undefined && !subscriber.closed) subscriber.next(this.#greet(greeting()));
@@ -73,7 +73,7 @@ class LayerTrace implements Trace {
     return this.#dropped;
   }
 
-  publish(event: Unstamped, own?: (event: TraceEvent) => void, atMs: number = this.#runtime.now(), innocent = false): void {
+  publish(event: Unstamped, own?: (event: TraceEvent) => void, atMs: number = this.#runtime.now(), safe = false): void {
     event.seq = ++this.#seq;
     // Times do not go back, whoever read the clock first.
     if (atMs > this.#lastAtMs) this.#lastAtMs = atMs;
@@ -81,41 +81,41 @@ class LayerTrace implements Trace {
     // The union of the stamped events, member by member.
     const stamped = event as TraceEvent;
     if (!this.#source.observed) return own?.(stamped);
-    if (own !== undefined || this.#telling || this.#untold.length > 0) {
-      // Whoever has it first may do something to it: what needs no look is set apart before that.
-      this.#untold.push({ event: innocent && own !== undefined ? apart(stamped) : stamped, innocent });
+    if (own !== undefined || this.#delivering || this.#pending.length > 0) {
+      // The caller gets the event first and may change it, so an event that skips the redactor is copied before that.
+      this.#pending.push({ event: safe && own !== undefined ? apart(stamped) : stamped, safe });
       own?.(stamped);
-      return this.#tell();
+      return this.#deliver();
     }
-    // Nothing is before it and nobody hears it first: it makes no queue, unless a subscriber causes one.
-    this.#telling = true;
-    this.#source.next(innocent ? stamped : this.discretion.show(stamped));
-    this.#telling = false;
-    if (this.#untold.length > 0) this.#tell();
+    // No event waits before it and no caller gets it first, so it needs no queue unless a subscriber causes one.
+    this.#delivering = true;
+    this.#source.next(safe ? stamped : this.redactor.show(stamped));
+    this.#delivering = false;
+    if (this.#pending.length > 0) this.#deliver();
   }
 
   /** What a subscriber is told before anything else. It takes no number of its own: whoever listens already hears nothing of it. */
   #greet(greeting: Unstamped): TraceEvent {
     this.#lastAtMs = Math.max(this.#lastAtMs, this.#runtime.now());
-    greeting.seq = (this.#untold[this.#next]?.event.seq ?? this.#seq + 1) - 1;
+    greeting.seq = (this.#pending[this.#next]?.event.seq ?? this.#seq + 1) - 1;
     greeting.atMs = this.#lastAtMs;
-    return this.discretion.show(greeting);
+    return this.redactor.show(greeting);
   }
 
   close(): void {
     this.#source.complete();
   }
 
-  #tell(): void {
-    if (this.#telling) return;
-    this.#telling = true;
-    // Grows while it is walked: what a subscriber causes by what it hears comes after it, for all of them.
-    for (const { event, innocent } of this.#untold) {
+  #deliver(): void {
+    if (this.#delivering) return;
+    this.#delivering = true;
+    // Grows while it is walked: an event that a subscriber causes comes after this one, for all subscribers.
+    for (const { event, safe } of this.#pending) {
       this.#next++;
-      this.#source.next(innocent ? event : this.discretion.show(event));
+      this.#source.next(safe ? event : this.redactor.show(event));
     }
-    this.#untold.length = 0;
+    this.#pending.length = 0;
     this.#next = 0;
-    this.#telling = false;
+    this.#delivering = false;
   }
 }

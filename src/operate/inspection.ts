@@ -10,15 +10,19 @@ import { listed } from '../layer/listing.ts';
 
 /** A breaker as it stands. */
 export interface BreakerReport {
+  /** The name it is known by: its tool's, or what `breakerKey` made of it. */
   readonly toolName: string;
   /** The tenant; empty without one. */
   readonly scope: string;
+  /** How it stands now. */
   readonly state: BreakerState;
 }
 
 /** A registered tool as its calls run now. */
 export interface ToolReport {
+  /** The tool's name. */
   readonly name: string;
+  /** The mode its calls run in: the more cautious of the layer's and its own. */
   readonly mode: Mode;
   /** The name of its breaker; absent when it has none. */
   readonly breaker?: string;
@@ -30,7 +34,9 @@ export interface LayerReport {
   readonly mode: Mode;
   /** `true`: breakers count and refuse nothing, as `TOOL_RELIABILITY_OPEN_MODE` says. */
   readonly breakersObserve: boolean;
+  /** The registered tools, in the order of registration. */
   readonly tools: readonly ToolReport[];
+  /** The breakers that were asked for so far. */
   readonly breakers: readonly BreakerReport[];
   /** Absent without a store, or when it would not answer. */
   readonly store?: StoreReport;
@@ -41,7 +47,19 @@ export interface LayerReport {
 }
 
 /** Which remembered results are forgotten. */
-export type Flush = { readonly tool: string } | { readonly session: string } | { readonly all: true };
+export type Flush =
+  | {
+      /** The name of a registered tool: what is remembered of its calls. */
+      readonly tool: string;
+    }
+  | {
+      /** A session: what is remembered of all its calls. */
+      readonly session: string;
+    }
+  | {
+      /** What is remembered of all registered tools. */
+      readonly all: true;
+    };
 
 export const breakerReport = ({ toolName, scope, breaker }: BreakerEntry): BreakerReport => ({ toolName, scope, state: breaker.state });
 

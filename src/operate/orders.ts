@@ -5,11 +5,19 @@ import type { Layer } from '../layer/services.ts';
 import type { GuardedTool } from '../layer/registry.ts';
 
 /** Which breakers an order is for: those of a registered tool, those known by another name, or all. */
-export type BreakerTarget = { readonly tool: string } | { readonly all: true };
+export type BreakerTarget =
+  | {
+      /** The name of a registered tool, or of a breaker that `inspect()` lists. */
+      readonly tool: string;
+    }
+  | {
+      /** All breakers of the layer. */
+      readonly all: true;
+    };
 
 /** What came of an order. */
 export interface OrderReport {
-  /** Those that were told, as they stand now. */
+  /** The breakers that got the order, as they stand now. */
   readonly breakers: readonly BreakerReport[];
   /** Why it does not act yet, a sentence each: a switch is thrown. */
   readonly warnings: readonly string[];

@@ -19,7 +19,9 @@ export const timeoutError = (timeoutMs: number, what = 'Tool timeout'): ToolExec
   return error;
 };
 
-/** The limit that passed, where an error is a timeout of ours: what anyone else throws can hold any number as one. */
+/**
+ * The limit that passed, where this package made the timeout: an error of anyone else's could hold any number there.
+ */
 export const limitOf = (error: ToolExecutionError): number | undefined => limits.get(error);
 
 /**
@@ -31,7 +33,7 @@ export const limitOf = (error: ToolExecutionError): number | undefined => limits
  * ```
  *
  * Emits what the source emits until then. A completion at the very instant of the deadline beats it (R-4.6). The source is unsubscribed before the
- * error is told, so that nothing of it overlaps with what follows.
+ * error is emitted, so that nothing of it overlaps with what follows.
  *
  * @param timeoutMs the limit in milliseconds, above 0; 30,000 by default (SI 4.1)
  * @param runtime where time comes from

@@ -10,7 +10,7 @@ import { refusedBy, type Breaker, type GivenPermit } from './breaker/breaker.ts'
 export const circuitOpenError = (breaker: Breaker, retryAfterMs: number): ToolExecutionError =>
   refusedBy(breaker, new ToolExecutionError('circuit_open', 'The circuit breaker is open; the call was not made', { retryAfterMs }));
 
-/** Tells a permit how its attempt failed. */
+/** Ends a permit as its attempt's failure counts. */
 export const settlePermit = (permit: GivenPermit | undefined, outcome: BreakerOutcome, error: unknown): void => {
   if (outcome === 'failure') permit?.failure(error);
   else if (outcome === 'success') permit?.success();
@@ -18,7 +18,7 @@ export const settlePermit = (permit: GivenPermit | undefined, outcome: BreakerOu
   else permit?.ignore(error);
 };
 
-/** Tells a permit of the error that its attempt failed with. */
+/** Ends a permit by the error that its attempt failed with. */
 type Settle = (permit: GivenPermit, thrown: unknown) => void;
 
 const wallNow = (): number => liveRuntime.wallNow();
@@ -65,14 +65,14 @@ export function circuitBreaker(breaker: Breaker, outcome?: (error: unknown) => B
   return circuitBreakerReading(readAsCall, breaker, outcome);
 }
 
-/** `circuitBreaker` for those who read errors in another way. */
+/** `circuitBreaker` with a reader of errors as an argument: `spillway/mini` gives one without tables. */
 export function circuitBreakerReading(read: ErrorReader, breaker: Breaker, outcome?: (error: unknown) => BreakerOutcome): <T>(source: Observable<T>) => Observable<T> {
   const settle = outcome === undefined ? settleAsRead(read) : settleBy(outcome);
   return <T>(source: Observable<T>): Observable<T> =>
     new Observable((subscriber) => {
       const permit = breaker.admit();
       if (!permit.admitted) return subscriber.error(circuitOpenError(breaker, permit.retryAfterMs));
-      // Whoever heard of the breaker's change may have unsubscribed.
+      // A listener of the breaker's change may have unsubscribed this stream.
       if (subscriber.closed) return permit.release();
       let standing: 'silent' | 'answered' | 'settled' = 'silent';
       const settling = (tell: () => void): void => {

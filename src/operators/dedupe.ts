@@ -11,6 +11,7 @@ import { liveRuntime } from '../runtime.ts';
 import { checkedStore } from './dedupe/checked-store.ts';
 import { idempotent, type IdempotentRun, type RunEnd } from './dedupe/idempotent.ts';
 
+/** How `dedupe` treats a key (R-9.4). Times are milliseconds. */
 export interface DedupeOptions {
   /** `enforced` (default): waits for the one that runs, refuses without the store. `bestEffort`: errors at once while another runs, runs without the store. */
   readonly mode?: 'enforced' | 'bestEffort';
@@ -18,13 +19,16 @@ export interface DedupeOptions {
   readonly fingerprint?: string;
   /** Under which name the records are listed. Default `dedupe`. */
   readonly tool?: string;
-  /** Default 120,000. It is renewed every third of it, or sooner where the store is slow. */
+  /**
+   * How long a claim holds without being renewed; it is, every third of it, or sooner where the store is slow. Default
+   * 120,000.
+   */
   readonly leaseMs?: number;
-  /** How long values are kept. Default 24 h. */
+  /** How long values are kept. Default 86,400,000: a day (CLAW 1.3). */
   readonly doneTtlMs?: number;
-  /** How long an error is kept. Default 5 min. */
+  /** How long an error is kept. Default 300,000 (CLAW 1.3). */
   readonly failedTtlMs?: number;
-  /** Default 5,000. */
+  /** How long an answer of the store is waited for. Default 5,000. */
   readonly storeTimeoutMs?: number;
 }
 
@@ -112,7 +116,8 @@ const runOf = <T>(settings: Settings): IdempotentRun<T> => {
 
 /**
  * Runs a stream once per key, whoever subscribes and in whichever process: a second subscriber waits for the first and gets its values, and so
- * does everyone after it for as long as they are kept (R-9.4). Values pass as they come; the end is told once it is recorded.
+ * does everyone after it for as long as they are kept (R-9.4). Values pass as they come; the end is emitted once it is
+ * recorded.
  *
  * ```
  * source                -a-b-|              is subscribed to once

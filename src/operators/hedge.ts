@@ -4,7 +4,9 @@ import { checkKeys, checkNumber, duration, integer, number } from '../policy/che
 import { latencyWindow } from '../policy/retry/latency.ts';
 import type { RetryBudget } from '../policy/retry/budget.ts';
 import { liveRuntime } from '../runtime.ts';
+import { tornDownAlone } from './work/torn-down-alone.ts';
 
+/** When `hedge` starts another attempt. Times are milliseconds. */
 export interface HedgePolicy {
   /** When the second attempt starts. Without it: at the source's own quantile, once enough answers have been measured. */
   readonly delayMs?: number;
@@ -75,6 +77,8 @@ export function hedge(policy: HedgePolicy = {}, runtime: Runtime = liveRuntime):
       const attempt = (number: number): Observable<T> => {
         startedAtMs.set(number, runtime.now());
         return source.pipe(
+          // A loser's teardown costs nobody what the winner gives.
+          tornDownAlone,
           tap({ next: () => win(number), complete: () => win(number) }),
           takeUntil(won$.pipe(filter((winner) => winner !== number))),
           catchError((error: unknown) => {

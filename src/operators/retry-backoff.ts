@@ -35,7 +35,7 @@ export function retryBackoff(policy: Partial<RetryPolicy> = {}, runtime: Runtime
   return retryBackoffReading(readAsCall, policy, runtime);
 }
 
-/** `retryBackoff` for those who read errors in another way. */
+/** `retryBackoff` with a reader of errors as an argument: `spillway/mini` gives one without tables. */
 export function retryBackoffReading(read: ErrorReader, policy: Partial<RetryPolicy>, runtime: Runtime): <T>(source: Observable<T>) => Observable<T> {
   const settings = retryPolicy(policy);
   return <T>(source: Observable<T>): Observable<T> =>

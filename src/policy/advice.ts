@@ -15,25 +15,25 @@ export interface FailureFacts {
   readonly retryAfterMs?: number | undefined;
   /** What the tool does to the world. Default `mutating`: of a tool that nothing is known of, nothing is to be repeated. */
   readonly effects?: Effects | undefined;
-  /** How often the call was attempted already, before the model hears of it. Default 1. */
+  /** How often the call was attempted already, before the model reads of it. Default 1. */
   readonly attempts?: number | undefined;
   /** The breaker is open after this failure: the next call would be refused. */
   readonly resting?: boolean | undefined;
 }
 
-/** Of a failure that a moment may have cured. */
+/** For a failure that may be over in a moment. */
 export const NOW = 'You can try again.';
 const LATER = 'Trying again at once does not help; it may help later.';
 const NEVER = 'Do not try again.';
-/** Of a call that a host's hook blocked: only the host knows what would change its mind. */
+/** For a call that a host's hook blocked: only the host knows what would make it pass. */
 export const WHILE_BLOCKED = 'Do not try again unless what it was blocked for has changed.';
-/** Of a call that would fail again as it is. */
+/** For a call that would fail again as it is. */
 export const AS_IT_IS = 'Do not try again with the same input.';
 const UNLESS_ASKED = 'Do not try again unless you are asked to.';
-/** Of a mutating call that may have taken effect. */
+/** For a mutating call that may have taken effect. */
 export const CHECK = 'Check first whether it took effect.';
 
-/** Of a call that came to its tool and was refused for good. */
+/** For a call that reached its tool and was refused for good. */
 const REMEDIES: Readonly<Record<Remedy, string>> = {
   input: 'Do not try again with the same input: correct it first.',
   state: 'Do not try again with the same input: look at the present state first.',
@@ -50,7 +50,7 @@ export const correctable = (misfit: string): string => `${misfit.replace(/[.\s]+
 /** A text without what differs from one time to the next, to see whether a call failed as it did before. */
 export const untimed = (text: string): string => text.replace(/Try again in \d+ (?:s|min|h), not before\./i, '');
 
-/** Of kinds that say by themselves what to do, whatever else is known. */
+/** For kinds that decide the advice by themselves, whatever else is known. */
 const BY_KIND: Readonly<Partial<Record<ToolErrorKind, string>>> = {
   unknown_tool: 'Do not try again: use a tool that is there.',
   not_permitted: NEVER,

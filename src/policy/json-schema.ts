@@ -21,8 +21,9 @@ export type JsonSchemaCheck = (value: unknown) => string | undefined;
 
 export interface JsonSchemaOptions {
   /**
-   * Where the schema is from. `author`: a misspelt keyword is an error, and every misfit of a value is told. `wire`: a foreign program's, in which
-   * keywords that are not known are passed over, and the first misfit ends the check, so that a large value cannot make a long list. Default `wire`.
+   * Where the schema is from. `author`: a misspelt keyword is an error, and every misfit of a value is reported.
+   * `wire`: a foreign program's, in which keywords that are not known are passed over, and the first misfit ends the
+   * check, so that a large value cannot make a long list. Default `wire`.
    */
   readonly from?: 'author' | 'wire';
 }

@@ -9,8 +9,8 @@ export interface McpHints {
  * What a tool does to the world by the hints of its server, with MCP's own default for each (specification of
  * 2025-06-18, `ToolAnnotations`): `readOnlyHint` false, and then `destructiveHint` true and `idempotentHint` false. So
  * only a tool that says that it just reads is `read`, and one that says nothing is `mutating`. The other two are not
- * asked: a writer that destroys nothing still writes, and a hint of a server, which is not to be trusted, is no leave
- * to do a thing twice.
+ * asked: a writer that destroys nothing still writes, and a hint of a server, which is not to be trusted, does not
+ * allow a thing to be done twice.
  */
 export function effectsOfHints(hints: McpHints | undefined): Effects {
   return hints?.readOnlyHint === true ? 'read' : 'mutating';

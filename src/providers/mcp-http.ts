@@ -8,19 +8,21 @@ import { HttpTransport } from './mcp/http-transport.ts';
 import { mcpOutputValidator } from './mcp/output.ts';
 import { mcpProvider, type McpConnection, type McpProvider } from './mcp.ts';
 
+/** Which MCP server is connected to, and how. */
 export interface McpHttpOptions {
   /** The provider's name; its tools are called `name.tool`. */
   readonly name: string;
   /** The server's endpoint, `http:` or `https:`. Redirects are followed within its origin only. */
   readonly url: string | URL;
-  /** Sent with every request, such as `authorization`. They are never part of an error. */
+  /** Headers sent with every request, such as `authorization`. No error shows them. Default: none. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Signs in with OAuth where the server asks for it: the SDK's `OAuthClientProvider`. */
   readonly authProvider?: OAuthClientProvider;
   /** Limit on connecting and listing the tools, in milliseconds. Default 30,000. */
   readonly connectTimeoutMs?: number;
-  /** As `mcpProvider`. */
+  /** What a model is shown of a failure, as in `McpProviderOptions`. */
   readonly show?: 'errors';
+  /** Clock and timers of the connection. Default: the machine's. */
   readonly runtime?: Runtime;
 }
 

@@ -13,29 +13,40 @@ const STDERR_LINES = 20;
 /** The limit of the SDK's own read buffer. */
 const MESSAGE_BYTES = 10 * 1024 * 1024;
 
+/** Which MCP server is started, and how. */
 export interface McpStdioOptions {
   /** The provider's name; its tools are called `name.tool`. */
   readonly name: string;
   /** The server's command. On Windows a script such as `npx` needs `command: 'cmd', args: ['/c', 'npx', ...]`. */
   readonly command: string;
+  /** The command's arguments, passed without a shell. Default: none. */
   readonly args?: readonly string[];
-  /** Added to the few variables a server gets by default (`HOME`, `PATH`, ...: the SDK's list). The rest of ours may hold secrets and stays here. */
+  /**
+   * Variables added to the few that a server gets by default (`HOME`, `PATH`, ...: the SDK's list). The other variables
+   * of this process may hold secrets and are not passed on.
+   */
   readonly env?: Readonly<Record<string, string>>;
+  /** The folder in which the server starts. Default: that of this process. */
   readonly cwd?: string;
   /** How many of the last lines of the server's stderr are kept for errors. It is not printed. Default 20. */
   readonly stderrLines?: number;
-  /** The longest message taken from the server; a longer one ends the connection. Default 10 MiB, the SDK's own. */
+  /**
+   * The longest message taken from the server, in bytes; a longer one ends the connection. Default 10 MiB, the SDK's
+   * own.
+   */
   readonly maxMessageBytes?: number;
-  /** Limit on starting the server and listing its tools. Default 30,000. */
+  /** Limit on starting the server and listing its tools, in milliseconds. Default 30,000. */
   readonly connectTimeoutMs?: number;
-  /** As `mcpProvider`. */
+  /** What a model is shown of a failure, as in `McpProviderOptions`. */
   readonly show?: 'errors';
+  /** Clock and timers of the connection. Default: the machine's. */
   readonly runtime?: Runtime;
 }
 
 const OF_PROCESSES = ['command', 'args', 'env', 'cwd', 'stderrLines', 'maxMessageBytes'];
 const OPTION_KEYS = ['name', ...OF_PROCESSES, 'connectTimeoutMs', 'show', 'runtime'];
 
+/** The tools of an MCP server that runs as a process of its own. */
 export interface McpStdioProvider extends McpProvider {
   /** The process that was started for the server, while there is one. */
   readonly pid: number | undefined;

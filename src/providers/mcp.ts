@@ -21,35 +21,44 @@ export type { LeftOutTool, UncheckedTool } from './mcp/tool-list.ts';
 /** How long a connection may take; `npx` may have to fetch the server first. */
 const CONNECT_TIMEOUT_MS = 30_000;
 
+/** How a provider connects to its server, and what it shows of failures. */
 export interface McpProviderOptions {
   /** The provider's name; its tools are called `name.tool`. */
   readonly name: string;
   /** Connects a client. Called again after the connection was lost. When `signal` is aborted the connection is no longer wanted. */
   readonly connect: (signal: AbortSignal) => Promise<McpConnection>;
-  /** Limit on connecting and listing the tools. Default 30,000. */
+  /** Limit on connecting and listing the tools, in milliseconds. Default 30,000. */
   readonly connectTimeoutMs?: number;
   /**
    * `errors`: a model is shown what a tool itself says of its failure, as MCP asks clients to: without what looks like
    * a secret, cut, and marked as the tool's. Default: only what happened, and whether trying again can help.
    */
   readonly show?: 'errors';
+  /** Clock and timers of the connection. Default: the machine's. */
   readonly runtime?: Runtime;
 }
 
+/** The tools of an MCP server, as a layer takes them. */
 export interface McpProvider extends ToolProvider {
-  /** As the server lists them now: another list after it said that they have changed, in which a tool that stayed as it was is the same object. */
+  /**
+   * The tools as the server lists them now. After the server said that they have changed it is another list, in which a
+   * tool that stayed as it was is the same object.
+   */
   readonly tools: readonly Tool[];
   /** What the server lists and the provider does not: tools that only run as tasks, and names listed twice. */
   readonly leftOut: readonly LeftOutTool[];
-  /** Tools whose JSON Schema cannot be used: for a pattern told when they are listed, for the rest when they are first called. */
+  /**
+   * Tools whose input only their server checks, since their JSON Schema cannot be used: one with an unsafe pattern is
+   * found when the tools are listed, any other when the tool is first called.
+   */
   readonly unchecked: readonly UncheckedTool[];
-  /** How its server is spoken to, over the last connection that was made; for traces. */
+  /** How the server is spoken to over the last connection that was made; traces show it. */
   readonly mcp: McpSession;
 }
 
 const OPTION_KEYS = ['name', 'connect', 'connectTimeoutMs', 'show', 'runtime'];
 
-/** A client is easily given for its connection, which is not told apart until its first use. */
+/** Checks a connection before its first use: it is easy to give the client alone by mistake. */
 const checkedConnection = (given: McpConnection): McpConnection => {
   const client = read(given, 'client');
   const methods = [read(client, 'listTools'), read(client, 'callTool'), read(given, 'close'), read(read(given, 'closed'), 'then')];
@@ -185,7 +194,7 @@ export async function mcpProvider(options: McpProviderOptions): Promise<McpProvi
   try {
     await link.acquire();
   } catch (error) {
-    // What a failed attempt started is gone before its error is told.
+    // What a failed attempt started is gone before its error is thrown.
     await link.close();
     throw error;
   }

@@ -34,16 +34,20 @@ const SAFE_TEXT_MAX = 1_024;
 const SECRET_LENGTH_MIN = 4;
 const KEYS = ['env', 'allow', 'lookup', 'ca', 'maxResponseBytes', 'show', 'runtime'];
 
+/** What the manifest's requests may use and reach. */
 export interface RestProviderOptions {
-  /** The variables that `${env:NAME}` in headers stands for, for example `process.env`. Nothing is read from the environment itself. */
+  /**
+   * The variables that `${env:NAME}` in headers stands for, such as `process.env`. Default: none; the environment
+   * itself is never read.
+   */
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** Targets that may be reached though they are not public: `host`, `host:port` or a CIDR range. Default: none. */
   readonly allow?: readonly string[];
-  /** Gives all addresses of a host; every one of them is checked. Default: the system's resolver. */
+  /** Gives all addresses of a host, every one of which is checked. Default: the system's resolver. */
   readonly lookup?: Resolve;
-  /** Certificates to trust instead of the machine's own, in PEM. */
+  /** Certificates to trust instead of the machine's own, in PEM. Default: the machine's. */
   readonly ca?: string | readonly string[];
-  /** The largest body taken, before and after decoding. Default 8 MiB. */
+  /** The largest body taken, in bytes, before and after decoding. Default 8 MiB. */
   readonly maxResponseBytes?: number;
   /**
    * `errors`: a model is shown what the API answers to a failed request, without what looks like a secret, cut, and
@@ -51,7 +55,10 @@ export interface RestProviderOptions {
    * can help.
    */
   readonly show?: 'errors';
-  /** Tells the wall time that an HTTP date in `Retry-After` is compared with. */
+  /**
+   * The wall clock that an HTTP date in `Retry-After` is compared with, and the timer for reading an error's body.
+   * Default: the machine's.
+   */
   readonly runtime?: Runtime;
 }
 

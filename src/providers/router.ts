@@ -11,37 +11,45 @@ import { handoffJsonSchema, parameterRule, type OfferedAgent } from './router/sc
 
 /** A turn that is handed over. */
 export interface Handoff<Parameters = unknown> {
-  /** Who takes over. */
+  /** The name of the agent that takes over. */
   readonly agent: string;
-  /** What it was told, as its schema gives it. */
+  /** What the agent was given, as its schema parsed it. */
   readonly parameters: Parameters;
-  /** Who handed to whom, this agent last. */
+  /** The names of the agents that the turn has gone through, in order, this agent's last. */
   readonly chain: readonly string[];
-  /** The router for the agent's own layer: the same agents, and it knows the chain. Without it the agent hands nothing on. */
+  /**
+   * The router for the agent's own layer: it offers the same agents and knows the chain. An agent whose layer lacks it
+   * hands nothing on.
+   */
   readonly router: ToolProvider;
 }
 
 /** An agent that a turn can be handed to. */
 export interface RoutedAgent<Parameters = unknown> {
-  /** 1 to 64 letters, digits, `_` and `-`. */
+  /** The agent's name: 1 to 64 letters, digits, `_` and `-`. */
   readonly name: string;
-  /** When to hand to it, for the model. */
+  /** When to hand over to the agent, in words for the model. */
   readonly description: string;
-  /** What it must be told: a zod schema, or a JSON Schema (2020-12, unless `$schema` names another). */
+  /** What the agent must be given: a zod schema, or a JSON Schema (2020-12, unless `$schema` names another). */
   readonly parameters: ZodType<Parameters> | JsonSchema;
   /** Takes the turn. Its last value is the hand-off's output; the context's signal ends it. */
   run(handoff: Handoff<Parameters>, context: ToolContext): ToolOutput<unknown>;
 }
 
+/** Who a turn can be handed to, and under which policy. */
 export interface RouterProviderOptions<Agents extends readonly unknown[] = readonly unknown[]> {
   /** The provider's name. Default `router`. */
   readonly name?: string;
+  /** The agents, 1 to 100, each with a name of its own. */
   readonly agents: { readonly [Index in keyof Agents]: RoutedAgent<Agents[Index]> };
   /** The agent that this router belongs to, if others can hand to it: then nobody hands back to it while it waits. */
   readonly from?: string;
-  /** How many agents may wait for each other. Default 5. */
+  /** How often one turn may be handed on before a hand-off is refused with `limit_exceeded`, 1 to 100. Default 5. */
   readonly maxDepth?: number;
-  /** Of the hand-off. Default: 300,000 ms for a whole turn, no retries and no breaker (the agent's own layer has them), `mutating`. */
+  /**
+   * The policy of the hand-off itself. Default: 300,000 ms for a whole turn (R-4.4), no retries and no breaker, since
+   * the agent's own layer has them, and `mutating`.
+   */
   readonly policy?: ToolPolicy;
 }
 

@@ -6,25 +6,27 @@ import type { TraceSink } from './sink.ts';
 
 export type { TraceSink } from './sink.ts';
 
+/** How many events may wait, and how they are handed on. */
 export interface BufferedSinkOptions {
-  /** Events that may wait; the oldest makes room, and is counted. Default 10,000. */
+  /** How many events may wait, 1 to 10,000,000; the oldest makes room and is counted in `dropped`. Default 10,000. */
   readonly maxEvents?: number;
-  /** Events handed on in one go, before timers and answers get their turn. Default 100. */
+  /** How many events are handed on in one go, before timers and answers get their turn. Default 100. */
   readonly batch?: number;
-  /** When to hand on. Default the machine's timers. */
+  /** The timers between two batches. Default: the machine's. */
   readonly runtime?: Runtime;
 }
 
+/** A sink with a queue in front. */
 export interface BufferedSink extends TraceSink {
-  /** Events that were lost: there were too many, or the sink threw. */
+  /** How many events were lost because there were too many, or because the sink threw. */
   readonly dropped: number;
-  /** Hands on what waits, now. */
+  /** Hands on everything that waits, at once. */
   flush(): void;
 }
 
 /**
  * A sink that takes its time, moved out of the way of the calls it watches: events wait in a queue and are handed on when nothing else is due.
- * Not for `openTelemetrySink`, which looks for the caller's span while an event is told.
+ * Not for `openTelemetrySink`, which looks for the caller's span while an event is emitted.
  *
  * @param sink gets every event that is not dropped, in order
  * @throws RangeError for an option out of range

@@ -2,48 +2,26 @@ import { firstValueFrom, map, merge, Observable, take } from 'rxjs';
 import type { TraceEvent } from '../contract/event.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { VERSION } from '../contract/version.ts';
-import { checkKeys, checkNumber, integer, integerOrInfinity, positiveDuration } from '../policy/check.ts';
-import { liveRuntime } from '../runtime.ts';
 import { LineFile, type FileWork } from './ndjson/file.ts';
+import { checkedOptions, type NdjsonErrorListener, type NdjsonSinkOptions } from './ndjson/options.ts';
 import type { TraceSink } from './sink.ts';
 
+export type { NdjsonErrorListener, NdjsonSinkOptions } from './ndjson/options.ts';
 export { readNdjson, type LeftOut, type NdjsonTrace, type ReadNdjsonOptions } from './ndjson/read.ts';
-
-/** Told a failure of the file system; what it throws or rejects with is dropped. */
-export type NdjsonErrorListener = (error: Error) => unknown;
-
-export interface NdjsonSinkOptions {
-  /** Bytes that may wait for the disk; events beyond are dropped and counted. Default 8 MiB. */
-  readonly maxWaitingBytes?: number;
-  /** How long after a failure it is tried again, in milliseconds. Default 1,000. */
-  readonly retryMs?: number;
-  /**
-   * The file is rotated before it would be larger, in bytes from 4,096: it is renamed to `trace.20261122T232215123Z.ndjson` for `trace.ndjson`, and
-   * a new one begins. Only an event that is larger by itself has a file that is. Default: no limit.
-   */
-  readonly maxFileBytes?: number;
-  /** The file is rotated by the first event that finds it so old, in milliseconds; its header says when it began. Default: no limit. */
-  readonly maxFileAgeMs?: number;
-  /**
-   * What the file and those rotated away from it may take together, in bytes: the oldest are deleted. Needs `maxFileBytes`, and twice of it at least.
-   * Other files of the folder are neither counted nor touched. Default: no limit.
-   */
-  readonly maxFolderBytes?: number;
-  /** Told a failure once, and again only after what failed has worked in between. Default: nobody; `report.error` has the last one. */
-  readonly onError?: NdjsonErrorListener;
-  readonly runtime?: Runtime;
-}
 
 /** What became of the events. */
 export interface NdjsonReport {
+  /** How many events were written. */
   readonly written: number;
-  /** Lost: the disk was full or too slow, or the event was no JSON. */
+  /** How many events were lost: the disk was full or too slow, or the event could not be written as JSON. */
   readonly dropped: number;
-  /** What the file system last said; absent when nothing went wrong. */
+  /** The last failure of the file system; absent when nothing went wrong. */
   readonly error?: Error;
 }
 
+/** A sink that writes a file. */
 export interface NdjsonSink extends TraceSink {
+  /** What became of the events so far. */
   readonly report: NdjsonReport;
   /** Resolves when all that waits is written, or it failed. */
   flush(): Promise<NdjsonReport>;
@@ -58,7 +36,6 @@ export interface NdjsonSink extends TraceSink {
 
 /** The format of the lines, which the first line of a file tells. It grows when a reader of this one could not read them. */
 const FORMAT = 1;
-const FILE_BYTES_MIN = 4_096;
 /** A line that no folder has room for is dropped; a header takes less than this beside it. */
 const HEADER_BYTES = 1_024;
 
@@ -223,24 +200,6 @@ class EventQueue implements NdjsonSink {
   }
 }
 
-const OPTIONS = ['maxWaitingBytes', 'retryMs', 'maxFileBytes', 'maxFileAgeMs', 'maxFolderBytes', 'onError', 'runtime'];
-
-const checked = (options: NdjsonSinkOptions): Required<Omit<NdjsonSinkOptions, 'onError'>> => {
-  checkKeys('ndjsonSink', options, OPTIONS);
-  const { maxWaitingBytes = 8 * 2 ** 20, retryMs = 1_000, maxFileBytes = Infinity, maxFileAgeMs = Infinity, maxFolderBytes = Infinity } = options;
-  const { onError, runtime = liveRuntime } = options;
-  checkNumber('maxWaitingBytes', maxWaitingBytes, integer(1, 2 ** 31));
-  checkNumber('retryMs', retryMs, positiveDuration);
-  checkNumber('maxFileBytes', maxFileBytes, integerOrInfinity(FILE_BYTES_MIN, Number.MAX_SAFE_INTEGER));
-  if (maxFileAgeMs !== Infinity) checkNumber('maxFileAgeMs', maxFileAgeMs, positiveDuration);
-  checkNumber('maxFolderBytes', maxFolderBytes, integerOrInfinity(2 * FILE_BYTES_MIN, Number.MAX_SAFE_INTEGER));
-  if (maxFolderBytes !== Infinity && maxFolderBytes < 2 * maxFileBytes) {
-    throw new RangeError('maxFolderBytes must be at least twice maxFileBytes, which it needs: a folder is kept small by deleting files that are full');
-  }
-  if (onError !== undefined && typeof onError !== 'function') throw new RangeError(`onError must be a function, not ${typeof onError}`);
-  return { maxWaitingBytes, retryMs, maxFileBytes, maxFileAgeMs, maxFolderBytes, runtime };
-};
-
 /**
  * Opens a file that takes each event as a line of JSON, at its end: what is in it stays. A full or slow disk loses events and changes nothing
  * else; the file says how many, once it can. What a kill leaves behind is readable but for the last line: `readNdjson` tells.
@@ -271,7 +230,7 @@ const checked = (options: NdjsonSinkOptions): Required<Omit<NdjsonSinkOptions, '
  * const { dropped } = await file.close();
  */
 export async function ndjsonSink(path: string, options: NdjsonSinkOptions = {}): Promise<NdjsonSink> {
-  const { maxWaitingBytes, maxFolderBytes, retryMs, runtime, ...limits } = checked(options);
+  const { maxWaitingBytes, maxFolderBytes, retryMs, runtime, ...limits } = checkedOptions(options);
   const outcomes = new Outcomes(options.onError);
   const file = await LineFile.open(path, {
     ...limits,

@@ -12,12 +12,13 @@ export type { OtelApi, OtelAttributes, OtelBaggage, OtelContext, OtelCounter, Ot
 export type { McpSessionFacts, ToolSource, ToolType } from './opentelemetry/tools.ts';
 export type { Inspect, LayerState, ListedBreaker, MeteredTool, StoreFill } from './prometheus/tool-meters.ts';
 
+/** The API that telemetry goes to, and what of a trace becomes spans, metrics and log records. */
 export interface OpenTelemetrySinkOptions {
   /** The whole module `@opentelemetry/api`, 1.9.0 or later, as one object. */
   readonly api: OtelApi;
   /**
-   * The tools that are counted by their names; others count as `__other__`. Without a list there are spans only. A tool's `description` is on its spans as
-   * `gen_ai.tool.description`.
+   * The tools that metrics count by their names; others count as `__other__`. Without a list there are no metrics, only
+   * spans and log records. A tool's `description` is on its spans as `gen_ai.tool.description`.
    */
   readonly tools?: ReadonlyArray<string | MeteredTool>;
   /** Providers whose tools are described on spans; over MCP a call's span has `mcp.method.name`, `mcp.session.id` and `network.transport`, too. */
@@ -25,8 +26,8 @@ export interface OpenTelemetrySinkOptions {
   /** What `gen_ai.tool.type` says of a tool. Default `function` for all. */
   readonly toolType?: (toolName: string) => ToolType;
   /**
-   * Asked at each collection of metrics, for the size of the store, the states of breakers, the retries left and the events lost:
-   * `() => spillway.inspect()`.
+   * Read at each collection of metrics, for the size of the store, the states of breakers, the retries left and the
+   * events lost: `() => spillway.inspect()`. Default: these are left out.
    */
   readonly inspect?: Inspect;
   /** A span for each attempt (`always`, the default), for those of calls that were retried, or none. With `onRetry` a first attempt's span comes when it has failed. */
@@ -39,10 +40,17 @@ export interface OpenTelemetrySinkOptions {
   readonly prefix?: string;
 }
 
+/** A sink that makes spans, and gives their context to what runs within a call. */
 export interface OpenTelemetrySink extends TraceSink {
-  /** Does something in the context of a call's present attempt, so that spans made in it belong under that. Of a call that is not known, in the active one. */
+  /**
+   * Runs `work` in the context of a call's present attempt, so that spans made in it belong under that attempt. For a
+   * call that is not known, in the active context.
+   */
   run<T>(callId: string, work: () => T): T;
-  /** The W3C trace context of a call's present attempt, for what goes over a wire. */
+  /**
+   * The W3C trace context of a call's present attempt, for what goes over a wire; `undefined` for a call that is not
+   * known.
+   */
   traceparent(callId: string): string | undefined;
   /**
    * The W3C trace context of an attempt, from its own span: give it to `createSpillway` as `traceContext`, and a server's spans come under the attempt that

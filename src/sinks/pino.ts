@@ -5,39 +5,65 @@ import { Kept, oneLine, type TraceSink } from './sink.ts';
 
 /** What of a pino logger is used; any logger that takes fields and a message will do. */
 export interface LogTarget {
+  /** Writes a line of what went well. */
   info(fields: object, message: string): void;
+  /** Writes a line of what a caller or a tool got wrong. */
   warn(fields: object, message: string): void;
+  /** Writes a line that a person should look at. */
   error(fields: object, message: string): void;
-  /** Asked before a line is made, where there is one. */
+  /**
+   * Says whether lines of a level are written at all; where it says no, the line is not made. Without it, every line
+   * is.
+   */
   isLevelEnabled?(level: Level): boolean;
 }
 
-/** What happened, in CLAW's words, and two more for what nobody should miss. */
+/**
+ * What happened, in CLAW's words. Two are ours: `tool_call_dedupe`, where a key did not protect as promised, and
+ * `tool_call_store_state`.
+ */
 export type ToolLogEvent = 'tool_call_start' | 'tool_call_end' | 'tool_call_blocked' | 'tool_call_retry' | 'tool_call_circuit_state' | 'tool_call_dedupe' | 'tool_call_store_state';
 
 /** The fields of a line (CLAW 1.6). Inputs, outputs and keys are in none. */
 export interface ToolLogFields {
+  /** What happened. */
   readonly event: ToolLogEvent;
+  /** The id of the call; absent for breakers and stores. */
   readonly requestId?: string;
+  /** The tool's name, or the breaker's; absent for stores. */
   readonly toolName?: string;
+  /** The session of the call, where it has one. */
   readonly sessionKey?: string;
-  /** The key's fingerprint. */
+  /** The fingerprint of the idempotency key, from the first event on that has one; the key itself is not written. */
   readonly idempotencyKeyHash?: string;
+  /** The correlation id that the caller gave. */
   readonly correlationId?: string;
+  /** The turn that the call is part of; absent for a call of its own. */
   readonly turnId?: string;
+  /** The node of the plan that the call is made for. */
   readonly nodeId?: string;
-  /** Of the call as the store would have it: `inflight`, `done`, `failed`, `cancelled`. Else of the breaker or the store. */
+  /**
+   * Of a call, as the store has it: `inflight`, `done`, `failed`, `cancelled`. With `tool_call_dedupe` the step of the
+   * claim; else the state of the breaker or the store, or how a hook ended.
+   */
   readonly state?: string;
+  /** The number of the attempt, from 1; at a call's end, how many attempts it had. */
   readonly attempt?: number;
+  /** Milliseconds since the call began. */
   readonly elapsedMs?: number;
+  /** Whether the result was replayed; on lines of a call's end. */
   readonly fromCache?: boolean;
+  /** The kind of the error. */
   readonly errorCode?: string;
+  /** Whether calling again can help. */
   readonly retriable?: boolean;
+  /** The state of the call's breaker; absent where it was not asked. */
   readonly breakerState?: BreakerStateName;
+  /** The result's status, such as `success` or `retry_exhausted`; on lines of a call's end. */
   readonly status?: string;
-  /** Before the next attempt. */
+  /** How long the call waits before its next attempt, in milliseconds. */
   readonly delayMs?: number;
-  /** In words, on one line. */
+  /** The error's message, or what happened, on one line. */
   readonly reason?: string;
 }
 
@@ -94,7 +120,7 @@ const ofCall = (event: ToolEvent): Line | undefined => {
       return level === undefined ? undefined : { level, event: 'tool_call_dedupe', fields: { state: event.step, ...(event.message === undefined ? {} : { reason: event.message }) } };
     }
     case 'hook':
-      // One that blocks is told by the rejection.
+      // A hook that blocks has a line already: that of the rejection.
       return event.hook === 'afterToolCall' && event.message !== undefined ? { level: 'warn', event: 'tool_call_blocked', fields: { state: event.outcome, attempt: event.attempt, reason: event.message } } : undefined;
     case 'abandoned':
       return { level: 'info', event: 'tool_call_end', fields: { state: 'cancelled' } };
@@ -184,7 +210,7 @@ export function pinoSink(logger: LogTarget): TraceSink {
     try {
       return logger.isLevelEnabled(level);
     } catch {
-      // Who cannot say is told.
+      // A logger that cannot say which levels it writes gets every line.
       return true;
     }
   };

@@ -21,6 +21,7 @@ import {
 
 export type { Inspect, LayerState, ListedBreaker, MeteredTool, StoreFill } from './prometheus/tool-meters.ts';
 
+/** Which tools have series of their own, and what else is given beside the counts. */
 export interface PrometheusSinkOptions {
   /**
    * The tools that have series of their own: tools, or names. Breakers that tools share are listed by their names too.
@@ -32,19 +33,19 @@ export interface PrometheusSinkOptions {
    * 0. Each of the others gets its series when it is first called. A tool has about 200 lines. Default 200.
    */
   readonly toolsFromStart?: number;
-  /** What names begin with. Default `spillway`. */
+  /** The beginning of each metric's name: 1 to 64 letters, digits and `_`. Default `spillway`. */
   readonly prefix?: string;
   /**
    * Gives the duration in milliseconds as well, as CLAW names it; Prometheus' own linter wants seconds. Default false.
    */
   readonly durationMs?: boolean;
   /**
-   * Asked with each scrape, for the size of the store, the states of breakers, the retries left and the events lost:
+   * Called with each scrape, for the size of the store, the states of breakers, the retries left and the events lost:
    * `() => spillway.inspect()`. Without it, or when it fails or does not answer, these are left out, and a breaker
    * whose cooldown passed without traffic still shows as open.
    */
   readonly inspect?: Inspect;
-  /** How long that may take. Default 1,000. */
+  /** How long `inspect` may take, in milliseconds. Default 1,000. */
   readonly inspectTimeoutMs?: number;
   /**
    * The W3C trace context of a call that begins, for the exemplars of OpenMetrics: `(callId) =>
@@ -52,19 +53,21 @@ export interface PrometheusSinkOptions {
    * Of traces that are not sampled there are no exemplars.
    */
   readonly traceparent?: (callId: string) => string | undefined;
+  /** The timer for `inspectTimeoutMs`, and the wall clock of exemplars. Default: the machine's. */
   readonly runtime?: Runtime;
 }
 
 /** An answer to a scrape. */
 export interface Scrape {
-  /** Of the HTTP answer. */
+  /** The `Content-Type` of the answer. */
   readonly contentType: string;
   /** The text, in pieces that are made as they are read: the event loop gets its turn after each. To be read once. */
   readonly chunks: AsyncIterable<string>;
 }
 
+/** A sink that counts, and gives what it has counted to scrapers. */
 export interface PrometheusSink extends TraceSink {
-  /** Of an HTTP answer with `text()`. */
+  /** The `Content-Type` of an answer with `text()`. */
   readonly contentType: string;
   /** All series in Prometheus' text format, as one string; for many tools `scrape` is kinder. */
   text(): Promise<string>;
@@ -93,7 +96,8 @@ const TOOL_LAYOUTS = /* @__PURE__ */ new Layouts(TOOL_METERS);
 const TURN_LAYOUTS = /* @__PURE__ */ new Layouts(TURN_METERS);
 
 /**
- * Counts what a trace tells and gives it as Prometheus text or OpenMetrics, with CLAW's names of metrics and labels
+ * Counts the events of a trace and gives the counts as Prometheus text or OpenMetrics, with CLAW's names of metrics and
+ * labels
  * (R-7.5). The number of series is bounded by `tools`, whatever names are called. Serve it under `/metrics`.
  *
  * @param options the tools, names and what else to give

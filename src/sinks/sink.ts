@@ -2,10 +2,16 @@ import type { TraceEvent } from '../contract/event.ts';
 
 /** Whatever watches a trace: hand it to `trace$.subscribe`. What it throws is dropped and counted there. */
 export interface TraceSink {
+  /**
+   * Called with each event of the trace, in order, while the call that caused it waits: do little, or use
+   * `bufferedSink`.
+   */
   next(event: TraceEvent): void;
 }
 
-/** Tool names come from models and servers: those that a sink was not told of count as this one. */
+/**
+ * The name under which a sink counts tools that it was not made for: names come from models and servers, without end.
+ */
 export const OTHER_TOOL = '__other__';
 
 /** Calls that a sink keeps in mind at a time. One that never ends is forgotten when so many others have begun after it. */

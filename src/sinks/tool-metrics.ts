@@ -3,13 +3,19 @@ import type { TraceEvent } from '../contract/event.ts';
 
 /** What is counted of one tool (R-7.3). */
 export interface ToolMetrics {
+  /** Failed attempts, and calls that were rejected before an attempt. */
   readonly error_count: number;
+  /** Those of them whose error was transient. */
   readonly transient_error_count: number;
+  /** Those of them whose error was permanent. */
   readonly permanent_error_count: number;
+  /** How often a retry was decided on. */
   readonly retry_count: number;
   /** Share of the retries that have ended and succeeded, 0 to 1; 0 before any has ended. */
   readonly retry_success_rate: number;
+  /** How often the tool's breaker opened. */
   readonly circuit_breaker_opens: number;
+  /** Failures of the kind `timeout`. */
   readonly timeout_count: number;
 }
 
@@ -35,13 +41,19 @@ const classCount = (classification: Classification): Partial<Counters> =>
 
 /** Metrics per tool: a subscriber of a trace, and what it has counted so far. */
 export interface ToolMetricsSink {
+  /** Counts one event. */
   next(event: TraceEvent): void;
+  /** The counts of one tool so far; all 0 for one that nothing was seen of. */
   get(toolName: string): ToolMetrics;
+  /**
+   * The counts of all tools that something was counted of, by name; beyond 1,000 tools the others are summed as
+   * `__other__`.
+   */
   all(): Readonly<Record<string, ToolMetrics>>;
 }
 
 /**
- * Counts per tool what a trace tells.
+ * Counts, for each tool, the errors, retries, timeouts and breaker openings of a trace.
  *
  * @example
  * const metrics = toolMetrics();

@@ -3,6 +3,7 @@ import type { DedupeStep, TraceEvent } from '../contract/event.ts';
 
 /** One line of a turn's trace, in the words of the systems that read it (R-7.2). */
 export interface TurnTraceEntry {
+  /** What happened. */
   readonly event_type:
     | 'ToolError'
     | 'ToolTimeout'
@@ -20,19 +21,28 @@ export interface TurnTraceEntry {
     | 'Escalation'
     | 'TurnTimeout'
     | 'TurnSettled';
-  /** Absent for what concerns a whole turn. */
+  /** The tool's name, or the breaker's; absent for what concerns a whole turn or the store. */
   readonly tool_id?: string;
+  /** The id of the turn; absent for a call of its own. */
   readonly turn_id?: string;
+  /** The error's message, redacted as in the trace. */
   readonly error?: string;
+  /** The error's class: `transient` or `permanent`. */
   readonly classification?: string;
+  /** The state of the tool's breaker; absent where it was not asked. */
   readonly circuit_breaker_state?: string;
-  /** Retries made before this. */
+  /** How many retries were made before this. */
   readonly retry_count?: number;
+  /**
+   * What was decided: the strategy after an error, the step of a claim, the outcome of a hook, what shadow mode would
+   * do, or the state of the store.
+   */
   readonly decision?: string;
+  /** With `ToolTimeout`: the limit that was reached, in milliseconds. */
   readonly timeout_ms?: number;
-  /** A phrase for a person. */
+  /** What happened, in a phrase for a person. */
   readonly message?: string;
-  /** ISO 8601, UTC. */
+  /** When it happened: ISO 8601, in UTC. */
   readonly timestamp: string;
 }
 
@@ -64,7 +74,7 @@ const ofCall = (event: Extract<TraceEvent, { source: 'call' }>): Entry | undefin
     }
     case 'attempt_failed': {
       const { error, classification, breakerState, attempt, timeoutMs } = event;
-      // Every other failure is told by the decision about it.
+      // Every other failure has an entry already: that of the decision about it.
       if (timeoutMs === undefined) return undefined;
       const failure = { error: error.message, classification, circuit_breaker_state: breakerState, retry_count: attempt - 1 };
       return { event_type: 'ToolTimeout', tool_id, timeout_ms: timeoutMs, ...failure };
@@ -79,7 +89,7 @@ const ofCall = (event: Extract<TraceEvent, { source: 'call' }>): Entry | undefin
       return { event_type: 'Escalation', tool_id, error: event.error.message, classification: event.classification, message: event.message };
     case 'settled': {
       const { error, retriedBy = [] } = event.result;
-      // A success was told by its attempt.
+      // A success has an entry already: that of its attempt.
       return error === undefined ? undefined : { event_type: 'ToolFailed', tool_id, error: error.message, retry_count: retriedBy.length };
     }
     case 'dedupe': {

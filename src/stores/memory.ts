@@ -8,15 +8,22 @@ import { MemoryRecords, type Entry } from './memory/records.ts';
 import { claimed, ended, mayClaim, renewed } from './record-life.ts';
 import { createWatchers } from './watchers.ts';
 
+/** How much is kept in memory, and for how long. */
 export interface MemoryStoreOptions {
   /** How many records are kept. Default 25,000 (CLAW). */
   readonly maxKeys?: number;
-  /** Clock and timer. Default the machine's. */
+  /** Clock and timer. Default: the machine's. */
   readonly runtime?: Runtime;
   /** How often expired records are removed, in milliseconds; `Infinity` for never by itself. Default 60,000. */
   readonly sweepMs?: number;
-  /** Told when the store begins to refuse claims because all it holds runs; again only after it had room meanwhile. What it throws is dropped. */
-  readonly onFull?: (full: { readonly maxKeys: number }) => void;
+  /**
+   * Called when the store begins to refuse claims because all it holds runs, and again only after it had room in
+   * between. What it throws is dropped. Default: nobody is.
+   */
+  readonly onFull?: (full: {
+    /** The limit that was reached. */
+    readonly maxKeys: number;
+  }) => void;
 }
 
 const MAX_KEYS = 25_000;
@@ -93,7 +100,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
       try {
         onFull?.({ maxKeys });
       } catch {
-        // Who is told of it has no say in it.
+        // A listener that throws must not fail the claim.
       }
     }
     return new ToolExecutionError('store_unavailable', `store full: all ${maxKeys} records are claims that run; raise maxKeys, or run fewer calls at once`, { code: 'store_full' });

@@ -17,19 +17,29 @@ import { ABANDON, DELETE, GET, RENEW, SETTLE } from './redis/scripts.ts';
 
 export type { IoRedisLike, IoRedisSubscriberLike, NodeRedisClusterLike, NodeRedisLike, NodeRedisSentinelLike, NodeRedisSubscriberLike, RedisClientLike, RedisSubscriberLike } from './redis/client.ts';
 
+/** Where records lie in Redis, and how long the store waits for it. */
 export interface RedisStoreOptions {
-  /** Begins the name of every key of the store. No braces. Default `spillway:`. */
+  /** The beginning of each key's name, without braces, which mean a slot to Redis. Default `spillway:`. */
   readonly prefix?: string;
-  /** How long a command may take before the operation fails; its answer is dropped when it comes. Default 5,000. */
+  /**
+   * How long a command may take before the operation fails, in milliseconds; its answer is dropped when it comes.
+   * Default 5,000.
+   */
   readonly commandTimeoutMs?: number;
   /** `replicated` waits after each claim and outcome until replicas have it. Not with a client that sends over several connections: a cluster's, `createSentinel`'s, `createClientPool`'s. Default `default`: what the server's own settings give. */
   readonly durability?: 'default' | 'replicated';
-  /** How many replicas must have it. Default 1. */
+  /** How many replicas must have a write with `replicated`, 1 to 100. Default 1. */
   readonly replicas?: number;
-  /** How long they may take, below `commandTimeoutMs`. The connection waits as well. Default 1,000. */
+  /**
+   * How long replicas may take, in milliseconds, below `commandTimeoutMs`; the connection waits as well. Default 1,000.
+   */
   readonly replicaTimeoutMs?: number;
-  /** A connected client that does nothing else: hears when another process has ended a call. Without one, who waits asks from time to time. */
+  /**
+   * A connected client that does nothing else, over which the store learns at once that another process has ended a
+   * call. Without one, whoever waits for a call asks from time to time.
+   */
   readonly subscriber?: RedisSubscriberLike;
+  /** Clock, timers and ids; leases go by Redis' own clock. Default: the machine's. */
   readonly runtime?: Runtime;
 }
 

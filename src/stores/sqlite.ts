@@ -5,6 +5,7 @@ import { liveRuntime } from '../runtime.ts';
 import { SqliteFile } from './sqlite/file.ts';
 import { createSqliteStore } from './sqlite/records.ts';
 
+/** How long the store waits for its file, and how durable it is. */
 export interface SqliteStoreOptions {
   /** For waiting and polling; leases are measured by the machine's own clock since its start. Default the machine's. */
   readonly runtime?: Runtime;
@@ -13,7 +14,10 @@ export interface SqliteStoreOptions {
    * store waits as long, and blocks. Default 5,000.
    */
   readonly busyTimeoutMs?: number;
-  /** How many records are kept; the next to expire that does not run goes first. Default no bound but the disk. */
+  /**
+   * How many records are kept; the record that expires next and does not run makes room. Default `Infinity`: no bound
+   * but the disk.
+   */
   readonly maxRecords?: number;
   /**
    * SQLite's own setting. `normal`, the default: what was acknowledged survives the end of the process, kill -9 included, and may be lost with

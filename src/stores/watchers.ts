@@ -1,6 +1,6 @@
 import { Observable, type Subscriber } from 'rxjs';
 
-/** Who waits for news of a key. A key that nobody watches costs nothing. */
+/** The listeners for changes of keys. A key without listeners costs nothing. */
 export interface Watchers {
   changes(key: string): Observable<void>;
   /** Notes that a key has changed; told by `tell`, once the operation is over and a listener may ask. */

@@ -4,15 +4,17 @@ import { errorCases } from './provider-conformance/errors.ts';
 
 /** One thing that every provider must do. */
 export interface ProviderCase {
+  /** What the provider must do, as the name of a test. */
   readonly name: string;
   /** Rejects with an Error that says what was expected and what came instead. */
   run(): Promise<void>;
 }
 
+/** What the cases are tried on. */
 export interface ProviderConformanceOptions {
   /** Makes a provider and a backend that nobody else uses. Called once for each case. */
   readonly make: () => ProviderHarness | Promise<ProviderHarness>;
-  /** `createSpillway` of this package: errors, timeouts and aborts are what a layer makes of them. */
+  /** `createSpillway` of this package: the cases look at what a layer makes of errors, timeouts and aborts. */
   readonly createSpillway: MakeLayer;
   /** What the backend has no way to do. Default: nothing. */
   readonly lacks?: readonly ProviderCapability[];

@@ -8,31 +8,35 @@ import type { VirtualScheduler, VirtualTask } from './virtual-scheduler.ts';
 export interface ScriptedStep {
   /** When it answers, in milliseconds from its start. Default 0: in the same instant, after what else is due. */
   readonly afterMs?: number;
-  /** What it answers with. */
+  /** What it answers with. Default `undefined`. */
   readonly value?: unknown;
-  /** What it fails with, instead. */
+  /** What it fails with; a step that has this member does not answer. */
   readonly error?: unknown;
-  /** It fails in the call itself: no promise, no stream. */
+  /** `true`: it throws `error` in the call itself, before there is a promise or a stream. Default `false`. */
   readonly throws?: boolean;
-  /** It never answers. */
+  /** `true`: it never answers. Default `false`. */
   readonly hangs?: boolean;
-  /** It goes on, and answers, though its signal was aborted. */
+  /** `true`: it goes on, and answers, though its signal was aborted. Default `false`. */
   readonly ignoresSignal?: boolean;
-  /** How it answers. Default `promise`; a `value` only when it answers at once. */
+  /** How it answers. Default `promise`; with `value` it answers at once, whatever `afterMs` says. */
   readonly as?: 'value' | 'promise' | 'observable' | 'iterable';
-  /** Values of a stream before its last one. Default 0. */
+  /** How many values a stream gives before its last one, each `{ early: <index> }`. Default 0. */
   readonly earlierValues?: number;
-  /** When it tells of progress, in milliseconds from its start. */
+  /** When it reports progress, in milliseconds from its start. Default: never. */
   readonly progressAtMs?: readonly number[];
 }
 
+/** What a scripted tool is, and does. */
 export interface ScriptedTool {
+  /** The tool's name. */
   readonly name: string;
+  /** The tool's policy. Default: the layer's. */
   readonly policy?: ToolPolicy;
+  /** The name of what the tool depends on; tools of one dependency can share a breaker. Default: none. */
   readonly dependency?: string;
   /** A step for each execution, the last one again and again; or a function of the input and the attempt. */
   readonly script: readonly ScriptedStep[] | ((input: unknown, context: ToolContext) => ScriptedStep);
-  /** Told when an execution answers, also when nobody listens any more. */
+  /** Called when an execution answers, even if nobody waits for it any more. Default: nobody is. */
   readonly answered?: (step: ScriptedStep, input: unknown, context: ToolContext) => void;
 }
 

@@ -10,13 +10,15 @@ import { raceCases } from './store-conformance/races.ts';
 
 /** One thing that every store must do. */
 export interface StoreCase {
+  /** What the store must do, as the name of a test. */
   readonly name: string;
   /** Rejects with an Error that says what was expected and what came instead. */
   run(): Promise<void>;
 }
 
+/** How the random cases are drawn. */
 export interface StoreConformanceOptions {
-  /** Of the random cases, which name it when they fail: an integer from 0. Default 1. */
+  /** The seed of the random cases, which name it when they fail: an integer from 0. Default 1. */
   readonly seed?: number;
 }
 

@@ -3,12 +3,16 @@ import type { Runtime } from '../contract/runtime.ts';
 import { seededRandom } from '../policy/random.ts';
 import { VirtualScheduler } from './virtual-scheduler.ts';
 
+/** How a virtual runtime begins, and in which order it runs what is due. */
 export interface VirtualRuntimeOptions {
   /** The same seed gives the same delays. Default 1. */
   readonly seed?: number;
-  /** Shuffle what is due at one instant, by the seed: finds what leans on an order that nobody promised. Default false. */
+  /**
+   * Whether to shuffle what is due at one instant, by the seed: it finds code that relies on an order that nobody
+   * promised. Default `false`.
+   */
   readonly shuffle?: boolean;
-  /** The wall clock at the start, in epoch milliseconds. Default the beginning of 2026. */
+  /** The wall clock at the start, in epoch milliseconds. Default: the beginning of 2026, in UTC. */
   readonly wallMs?: number;
 }
 
@@ -16,7 +20,7 @@ export interface VirtualRuntimeOptions {
 export interface VirtualRuntime extends Runtime {
   /** The same time for RxJS's own operators: `timer(100, runtime.scheduler)`. */
   readonly scheduler: VirtualScheduler;
-  /** Timers that wait. */
+  /** How many timers wait. */
   readonly pending: number;
   /** Runs the next timer at its time, and then what promises made of it; false when none waits. */
   step(): Promise<boolean>;

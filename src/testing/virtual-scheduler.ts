@@ -2,15 +2,20 @@ import { Subscription, type SchedulerAction, type SchedulerLike } from 'rxjs';
 import TinyQueue from 'tinyqueue';
 import { seededRandom } from '../policy/random.ts';
 
+/** How a virtual scheduler begins, and in which order it runs what is due. */
 export interface VirtualSchedulerOptions {
-  /** The time at which it starts. Default 0. */
+  /** The time at which the clock starts, in milliseconds. Default 0. */
   readonly startMs?: number;
-  /** Shuffles what is due at one instant, the same way for the same seed. Without one: in the order in which it was scheduled. */
+  /**
+   * Shuffles what is due at one instant, the same way for the same seed. Default: none, and tasks run in the order in
+   * which they were scheduled.
+   */
   readonly seed?: number;
 }
 
 /** Work that waits for its time. */
 export interface VirtualTask {
+  /** Takes the work off the queue, if it has not run yet. Idempotent. */
   cancel(): void;
 }
 
@@ -51,6 +56,7 @@ export class VirtualScheduler implements SchedulerLike {
     this.#draw = seed === undefined ? () => 0 : seededRandom(seed);
   }
 
+  /** The virtual time, in milliseconds. */
   now(): number {
     return this.#nowMs;
   }
@@ -79,7 +85,9 @@ export class VirtualScheduler implements SchedulerLike {
     };
   }
 
+  /** Runs `work` once `delay` milliseconds of virtual time have passed, as RxJS's operators ask for it. */
   schedule<T>(work: (this: SchedulerAction<T>, state: T) => void, delay: number, state: T): Subscription;
+  /** Runs `work` without a state of its own, by default in the same instant, after what else is due. */
   schedule<T>(work: (this: SchedulerAction<T>, state?: T) => void, delay?: number, state?: T): Subscription;
   schedule<T>(work: (this: SchedulerAction<T>, state: T) => void, delay = 0, state?: T): Subscription {
     return new VirtualAction(this, work).schedule(state, delay);

@@ -14,7 +14,7 @@ import type { TurnOptions } from './run.ts';
 type OwnEvent = Extract<Unstamped, { source: 'turn' }>;
 type WithoutHeader<E> = E extends OwnEvent ? Omit<E, 'source' | 'turnId' | 'seq' | 'atMs'> : never;
 
-/** What the nodes of one turn share: whose it is, how long it may take, what runs, and how they tell of it. */
+/** What the nodes of one turn share: whose it is, how long it may take, what runs, and its events. */
 export class TurnContext {
   readonly layer: Layer;
   readonly plan: Plan;
@@ -26,7 +26,7 @@ export class TurnContext {
   readonly usedDefault: boolean[];
   /** Nothing starts any more. */
   isOver = false;
-  /** Its result was told, or its subscriber has gone. */
+  /** Its result was emitted, or its subscriber has gone. */
   isSettled = false;
   readonly #subscriber: Subscriber<TurnEvent>;
   readonly #report: (event: TraceEvent) => void;

@@ -50,7 +50,7 @@ const callOf = (turn: TurnContext, { index, needs }: ReadyNode, node: PlanNode, 
   if (turn.layer.runtime.now() >= turn.site.deadlineMs) return NEVER;
   turn.usedDefault[index] = message !== undefined;
   turn.emit({ type: 'node_started', nodeId: node.id, toolName: nameOf(node), ...(message === undefined ? undefined : { message }) });
-  // Whoever heard that may have ended the turn.
+  // A subscriber of that event may have ended the turn.
   if (turn.isOver) return NEVER;
   let input: unknown;
   try {

@@ -7,12 +7,16 @@ const NODES_MAX = 200_000;
 /** Names that an error lists before it says how many more there are. */
 const NAMES_MAX = 10;
 
+/** The rules that a plan can break. */
 export type PlanRule = 'cycle' | 'unknown_need' | 'duplicate_id' | 'default_without_needs' | 'too_large' | 'malformed';
 
 /** A plan that cannot run. Thrown before anything does, and names the nodes. */
 export class PlanError extends Error {
+  /** Always `PlanError`. */
   override readonly name: string = 'PlanError';
+  /** The rule that the plan breaks. */
   readonly rule: PlanRule;
+  /** The ids of the nodes that break it; for a circle, in its order. */
   readonly nodes: readonly string[];
   constructor(rule: PlanRule, nodes: readonly string[], message: string) {
     super(message);
@@ -23,10 +27,13 @@ export class PlanError extends Error {
 
 /** A checked plan. `Values` is what its nodes give, by id. Make one with `plan()` or `plan.from()`; it can run any number of times. */
 export interface Plan<Values = Readonly<Record<string, unknown>>> {
+  /** The nodes, in the order in which they were given. */
   readonly nodes: readonly PlanNode[];
+  /** How long the turn may take, and how it runs. */
   readonly options: PlanOptions;
   /** By node: the places of its needs, and of those that need it. */
   readonly needs: ReadonlyArray<readonly number[]>;
+  /** By node: the indexes of the nodes that need it. */
   readonly dependents: ReadonlyArray<readonly number[]>;
   /** Only a type: the values of the nodes. */
   readonly values?: Values;
@@ -34,11 +41,13 @@ export interface Plan<Values = Readonly<Record<string, unknown>>> {
 
 /** How a node stands in the plan. `Needs` are ids of nodes before it. */
 export interface NodeOptions<Values, Needs extends keyof Values> {
+  /** Ids of nodes before it, whose values it is given; it starts when all of them have settled. Default: none. */
   readonly needs?: ReadonlyArray<Needs & string>;
   /** Left out without harm when a need fails or it fails itself. */
   readonly optional?: boolean;
   /** Stands in for the value of each need that failed, so that this node runs all the same. */
   readonly default?: Values[Needs];
+  /** The id that the model gave the call, for the trace. */
   readonly toolCallId?: string;
   /** The same key of the same session gives the same result, also in a later turn. */
   readonly idempotencyKey?: string;

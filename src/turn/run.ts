@@ -14,12 +14,15 @@ import { STAMP } from '../layer/trace.ts';
 import { TurnContext } from './context.ts';
 import { turnResult } from './result.ts';
 
+/** Whose turn it is, and what can end it. */
 export interface TurnOptions {
   /** Aborting it settles the turn with what it has; unfinished nodes are `canceled`. */
   readonly signal?: AbortSignal;
   /** Whose turn it is: part of every call's idempotency key. */
   readonly session?: string;
+  /** The user or service: part of every computed key, and given to hooks. */
   readonly actor?: string;
+  /** The tenant: part of every call's key, and a tenant's calls have breakers of their own. */
   readonly tenant?: string;
 }
 
@@ -44,7 +47,7 @@ const readyNodes = ({ needs }: Plan, outcomes: ReadonlyArray<Observable<SettledN
   return merge(mergeMany(joins), from(roots));
 };
 
-/** A node as the turn's first event tells of it. */
+/** A node as `turn_started` lists it. */
 const plannedOf = (node: PlanNode): { readonly id: string; readonly toolName: string; readonly needs: readonly string[]; readonly toolCallId?: string } => {
   const { id, needs = [], toolCallId } = node;
   return { id, toolName: nameOf(node), needs, ...(toolCallId === undefined ? {} : { toolCallId }) };
@@ -77,7 +80,7 @@ const aborted = (signal: AbortSignal | undefined): Observable<CutShort> => {
  *
  * ```
  * flights             ----(a|)
- * hotels              --------------(b|)   goes on where `onDeadline` is `detach`, and nobody here hears of it
+ * hotels              --------------(b|)   goes on where `onDeadline` is `detach`; this stream has completed
  * deadline            ----------!
  * turn                ----------(s|)       settled: flights succeeded, the other two timed out; book never started
  * ```
@@ -140,13 +143,13 @@ const abandon = (turn: TurnContext, connections: readonly Subscription[]): void 
   if (trace.observed) trace.publish({ ...STAMP, source: 'turn', turnId: turn.turnId, type: 'abandoned' });
 };
 
-/** The turn has what it will have: what is unfinished is cut short, and the result told. */
+/** The turn has what it will have: what is unfinished is cut short, and the result emitted. */
 const settle = (turn: TurnContext, found: Harvest, ending: CutShort | undefined): void => {
   turn.isOver = true;
   if (ending !== undefined) cutShort(turn, found, ending);
   turn.isSettled = true;
   const { results, failures, executedTools, replayed } = found;
-  turn.emit({ type: 'settled', result: turnResult(turn.plan, results, failures, turn.usedDefault, executedTools, replayed, turn.layer.trace.discretion.text) });
+  turn.emit({ type: 'settled', result: turnResult(turn.plan, results, failures, turn.usedDefault, executedTools, replayed, turn.layer.trace.redactor.text) });
 };
 
 /** The deadline or the caller ended the turn: what has settled is kept, the rest is `state`. */

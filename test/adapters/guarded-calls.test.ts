@@ -1,6 +1,14 @@
 import fc from 'fast-check';
 import { inspect } from 'node:util';
-import { TOOL_ERROR_KIND_MEANINGS, ToolExecutionError, createSpillway, tool, type ToolErrorKind, type ToolPolicy, type TraceEvent } from 'spillway';
+import {
+  ToolExecutionError,
+  createSpillway,
+  tool,
+  type ToolErrorKind,
+  type ToolPolicy,
+  type TraceEvent,
+} from 'spillway';
+import { TOOL_ERROR_KIND_MEANINGS } from 'spillway/contract';
 import { ToolFailure, guardTools } from 'spillway/adapters/ai-sdk';
 import { virtualRuntime } from 'spillway/testing';
 import { describe, expect, it } from 'vitest';

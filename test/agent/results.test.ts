@@ -1,4 +1,5 @@
-import { TOOL_ERROR_KIND_MEANINGS, ToolExecutionError, type ToolErrorKind } from 'spillway';
+import { ToolExecutionError, type ToolErrorKind } from 'spillway';
+import { TOOL_ERROR_KIND_MEANINGS } from 'spillway/contract';
 import { describe, expect, it } from 'vitest';
 import { failureText, outputText } from '../../src/agent/index.ts';
 import { marbles } from '../marbles.ts';

@@ -1,5 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { createSpillway, tool, toolResultEnvelopeSchema, type AnyTool, type SpillwayOptions, type ToolCallEnvelope, type ToolContext, type ToolResultEnvelope, type TraceEvent } from 'spillway';
+import {
+  createSpillway,
+  tool,
+  type AnyTool,
+  type SpillwayOptions,
+  type ToolCallEnvelope,
+  type ToolContext,
+  type ToolResultEnvelope,
+  type TraceEvent,
+} from 'spillway';
+import { toolResultEnvelopeSchema } from 'spillway/contract';
 import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime } from 'spillway/testing';
 import { asked, records } from '../spec/tr-02-stores.ts';

@@ -13,7 +13,7 @@ const frozen = (store: DedupeStore, execute: Execute, leaseMs = LEASE_MS): Watch
 const lapsed = (): Promise<void> => sleep(LEASE_MS + 50);
 
 describe.each(places())('leases on %s', (_name, placeOf) => {
-  it('R-9.6 P3 a late success of an owner that lost its lease changes nothing: everyone gets what the next one found', async () => {
+  it('R-9.6 a late success of an owner that lost its lease changes nothing: everyone gets what the next one found', async () => {
     const place = await placeOf();
     const late = gate<string>();
     const slow = gate();
@@ -44,7 +44,7 @@ describe.each(places())('leases on %s', (_name, placeOf) => {
     expect(fences[1]).toBeGreaterThan(fences[0] ?? Infinity);
   });
 
-  it('R-9.6 P4 a late failure of an owner that lost its lease frees nothing', async () => {
+  it('R-9.6 a late failure of an owner that lost its lease frees nothing', async () => {
     const place = await placeOf();
     const late = gate<never>();
     const slow = gate();
@@ -115,7 +115,7 @@ describe.each(places())('leases on %s', (_name, placeOf) => {
     expect(runs).toBe(1);
   });
 
-  it('R-9.6 N3 P6 a worker that is gone blocks its key for its lease, neither less nor a day', async () => {
+  it('R-9.6 a worker that is gone blocks its key for its lease, neither less nor a day', async () => {
     const place = await placeOf();
     let runs = 0;
     // Long enough to be asked while it is valid.
@@ -136,7 +136,7 @@ describe.each(places())('leases on %s', (_name, placeOf) => {
     expect(next.steps().filter((step) => step === 'taken_over')).toHaveLength(1);
   });
 
-  it('R-9.6 P7 a take-over on the word of an old read is refused, and the result that came meanwhile is replayed', async () => {
+  it('R-9.6 a take-over on the word of an old read is refused, and the result that came meanwhile is replayed', async () => {
     const place = await placeOf();
     const late = gate<string>();
     let runs = 0;

@@ -8,7 +8,7 @@ const RENEWED_MS = 1_500;
 const renewed: ToolPolicy = { dedupe: { leaseMs: RENEWED_MS } };
 
 describe.each(places())('records on %s', (_name, placeOf) => {
-  it('R-9.4 P1 P2 P8 overlapping calls run once; duplicates that are refused, canceled or in conflict free nothing', async () => {
+  it('R-9.4 overlapping calls run once; duplicates that are refused, canceled or in conflict free nothing', async () => {
     const place = await placeOf();
     const running = gate();
     let runs = 0;
@@ -40,7 +40,7 @@ describe.each(places())('records on %s', (_name, placeOf) => {
     expect(runs).toBe(1);
   });
 
-  it('R-10.2 N1 after its time to live three that come at once run once', async () => {
+  it('R-10.2 after its time to live three that come at once run once', async () => {
     const place = await placeOf();
     let runs = 0;
     const execute = async (): Promise<number> => {

@@ -1,4 +1,5 @@
-import { createSpillway, toolCallEnvelopeSchema, toolResultEnvelopeSchema, type ToolCallEnvelope, type ToolCallRequest, type ToolContext } from 'spillway';
+import { createSpillway, type ToolCallEnvelope, type ToolCallRequest, type ToolContext } from 'spillway';
+import { toolCallEnvelopeSchema, toolResultEnvelopeSchema } from 'spillway/contract';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { marbles } from '../marbles.ts';

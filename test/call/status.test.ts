@@ -1,4 +1,5 @@
-import { ToolExecutionError, toolResultEnvelopeSchema, type ToolPolicy, type ToolResultEnvelope } from 'spillway';
+import { ToolExecutionError, type ToolPolicy, type ToolResultEnvelope } from 'spillway';
+import { toolResultEnvelopeSchema } from 'spillway/contract';
 import { describe, expect, it } from 'vitest';
 import { marbles } from '../marbles.ts';
 import { permanent, transient } from '../support.ts';

@@ -110,7 +110,7 @@ describe.each(['work', 'stream'] as const)('R-8.2 on %s', { timeout: 240_000 }, 
 const planted = async <M>(file: string, plant: Plant): Promise<M> =>
   (await import(/* @vite-ignore */ plantedIn(file, plant))) as M;
 const plantedOperators = async (plant: Plant): Promise<Operators> => {
-  const files = ['abortable', 'attempt-timeout', 'breaker', 'circuit-breaker', 'retry-backoff'];
+  const files = ['work/abortable', 'attempt-timeout', 'breaker/breaker', 'circuit-breaker', 'retry-backoff'];
   return Object.assign(
     {},
     ...(await Promise.all(files.map((file) => planted(`operators/${file}.ts`, plant)))),

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Plugin } from 'vitest/config';
+import { edited, placesOf } from '../code-edit.ts';
 
 /** A copy of the engine with one rule changed, which a law has to see. */
 export interface Plant {
@@ -70,8 +71,8 @@ export const plants = (): Plugin => ({
     const here = plantOf(id);
     if (here === undefined || here.file !== here.plant.file) return undefined;
     const { mistake, file, text, instead } = here.plant;
-    if (code.split(text).length !== 2)
+    if (placesOf(code, text) !== 1)
       throw new Error(`${file} does not say "${text}" once any more: plant "${mistake}" in another place`);
-    return { code: code.replace(text, () => instead), map: null };
+    return { code: edited(code, text, instead), map: null };
   },
 });

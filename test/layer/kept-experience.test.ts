@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ToolExecutionError, createExperience, loadExperience, saveExperience } from 'spillway';
+import { ToolExecutionError, createExperience } from 'spillway';
+import { loadExperience, saveExperience } from 'spillway/operate';
 import { memoryStore } from 'spillway/stores/memory';
 
 describe('R-6.4 experience outlives its process', () => {

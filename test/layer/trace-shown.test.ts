@@ -1,5 +1,16 @@
 import fc from 'fast-check';
-import { createRedactor, createSpillway, plan, tool, type CaptureOptions, type RedactOptions, type Spillway, type ToolCallEnvelope, type ToolCallRequest, type TraceEvent } from 'spillway';
+import {
+  createSpillway,
+  plan,
+  tool,
+  type CaptureOptions,
+  type RedactOptions,
+  type Spillway,
+  type ToolCallEnvelope,
+  type ToolCallRequest,
+  type TraceEvent,
+} from 'spillway';
+import { createRedactor } from 'spillway/policy';
 import { virtualRuntime, type VirtualRuntime } from 'spillway/testing';
 import { expect, it } from 'vitest';
 import { envelope } from '../call/kit.ts';

@@ -1,4 +1,5 @@
-import type { ErrorReport, PolicyInForce, ToolEvent, TraceEvent } from 'spillway';
+import type { ToolEvent, TraceEvent } from 'spillway';
+import type { ErrorReport, PolicyInForce } from 'spillway/contract';
 
 /**
  * Questions that a person asks of a trace, answered from its events alone: no clock, no layer, no code. Each is a pure function of what a file can

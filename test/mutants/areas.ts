@@ -8,15 +8,15 @@ export interface Area {
 
 /** By the folder of the source. */
 const AREAS: Readonly<Record<string, Area>> = {
-  policy: { near: ['test/policy', 'test/laws', 'test/operators'], far: ['test/spec', 'test/call', 'test/turn', 'test/issues', 'test/regressions', 'test/agent'], simulated: true },
-  errors: { near: ['test/errors', 'test/policy'], far: ['test/providers', 'test/operators', 'test/spec', 'test/issues', 'test/regressions', 'test/agent'], simulated: false },
-  operators: { near: ['test/operators', 'test/laws'], far: ['test/call', 'test/layer', 'test/turn', 'test/spec', 'test/issues', 'test/regressions'], simulated: true },
-  layer: { near: ['test/layer', 'test/laws'], far: ['test/call', 'test/turn', 'test/spec', 'test/issues', 'test/regressions'], simulated: true },
-  call: { near: ['test/call', 'test/laws'], far: ['test/turn', 'test/layer', 'test/spec', 'test/issues', 'test/regressions', 'test/agent'], simulated: true },
-  turn: { near: ['test/turn', 'test/laws'], far: ['test/call', 'test/spec', 'test/issues', 'test/regressions', 'test/agent'], simulated: true },
-  stores: { near: ['test/stores'], far: ['test/call/idempotency', 'test/spec', 'test/issues', 'test/regressions'], simulated: true },
-  agent: { near: ['test/agent'], far: ['test/issues', 'test/regressions', 'test/adapters'], simulated: false },
-  gateway: { near: ['test/gateway'], far: ['test/issues', 'test/regressions', 'test/cli'], simulated: false },
+  policy: { near: ['test/policy', 'test/laws', 'test/operators'], far: ['test/spec', 'test/call', 'test/turn', 'test/regressions', 'test/agent'], simulated: true },
+  errors: { near: ['test/errors', 'test/policy'], far: ['test/providers', 'test/operators', 'test/spec', 'test/regressions', 'test/agent'], simulated: false },
+  operators: { near: ['test/operators', 'test/laws'], far: ['test/call', 'test/layer', 'test/turn', 'test/spec', 'test/regressions'], simulated: true },
+  layer: { near: ['test/layer', 'test/laws'], far: ['test/call', 'test/turn', 'test/spec', 'test/regressions'], simulated: true },
+  call: { near: ['test/call', 'test/laws'], far: ['test/turn', 'test/layer', 'test/spec', 'test/regressions', 'test/agent'], simulated: true },
+  turn: { near: ['test/turn', 'test/laws'], far: ['test/call', 'test/spec', 'test/regressions', 'test/agent'], simulated: true },
+  stores: { near: ['test/stores'], far: ['test/call/idempotency', 'test/spec', 'test/regressions'], simulated: true },
+  agent: { near: ['test/agent'], far: ['test/regressions', 'test/adapters'], simulated: false },
+  gateway: { near: ['test/gateway'], far: ['test/regressions', 'test/cli'], simulated: false },
 };
 
 /** Tests of load, of processes that are killed and of whole frameworks: minutes each, and no mutant is theirs alone to notice. */

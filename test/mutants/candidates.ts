@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { join } from 'node:path';
+import { edited, placesOf } from '../code-edit.ts';
 import { AGENT } from './list/agent.ts';
 import { ENTRANCE } from './list/entrance.ts';
 import { GATEWAY } from './list/gateway.ts';
@@ -24,11 +25,11 @@ export interface Candidate {
 const LISTS = [POLICY, ENTRANCE, OPERATORS, TURN, STORES, AGENT, GATEWAY];
 
 const faultOf = (text: string, [, from, to]: Mutant): string | undefined => {
-  const times = text.split(from).length - 1;
+  const times = placesOf(text, from);
   if (times !== 1) return `its text stands there ${times} times, not once`;
   if (from === to) return 'it changes nothing';
   try {
-    stripTypeScriptTypes(text.replace(from, () => to));
+    stripTypeScriptTypes(edited(text, from, to));
     return undefined;
   } catch {
     return 'with it the file is no TypeScript';
@@ -50,7 +51,7 @@ export function candidates(root: string, only: readonly string[]): readonly Cand
         const fault = faultOf(right, mutant);
         if (fault !== undefined) faults.push(`src/${file} (${breaks}): ${fault}: ${JSON.stringify(from)}`);
         const id = createHash('sha256').update(JSON.stringify([file, mutant])).digest('hex').slice(0, 16);
-        return fault === undefined ? [{ id, file, breaks, right, wrong: right.replace(from, () => to) }] : [];
+        return fault === undefined ? [{ id, file, breaks, right, wrong: edited(right, from, to) }] : [];
       });
     });
   if (faults.length > 0) throw new RangeError(`${faults.length} mutants have to be mended, in test/mutants/list:\n${faults.join('\n')}`);

@@ -9,6 +9,7 @@ import { build } from 'esbuild';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PAGES, linksOf } from '../pages.ts';
 import { entries, manifest, root, tsconfigs, writeConsumer } from './consumer.ts';
 
 /**
@@ -31,7 +32,10 @@ const node = (cwd: string, ...args: string[]): string => run(cwd, process.execPa
 
 beforeAll(() => {
   node(root, join(root, '.ci/build.ts'), join(staged, 'dist'));
-  for (const name of ['package.json', 'README.md', 'CHANGELOG.md', 'LICENSE']) copyFileSync(join(root, name), join(staged, name));
+  for (const name of ['package.json', 'CHANGELOG.md', 'LICENSE', 'src/cli/demo/plan.yaml', ...PAGES]) {
+    mkdirSync(dirname(join(staged, name)), { recursive: true });
+    copyFileSync(join(root, name), join(staged, name));
+  }
   run(staged, 'npm', 'pack', '--ignore-scripts', '--pack-destination', folder);
 
   writeConsumer(consumer);
@@ -49,6 +53,13 @@ describe('the package', { timeout: 60_000 }, () => {
     const named = Object.values(manifest.exports).flatMap((to) => (typeof to === 'string' ? [to] : [to.types, to.default]));
     const files = [...named.filter((path) => !path.includes('*')), ...['tool-call', 'tool-result', 'plan'].map((name) => `dist/schemas/${name}.schema.json`), 'dist/cli/demo/plan.yaml'];
     expect(files.filter((path) => !existsSync(join(installed, path)))).toEqual([]);
+  });
+
+  it('holds every page that the README leads to, and every file that these link to', () => {
+    const pages = PAGES.filter((page) => existsSync(join(installed, page)));
+    expect(pages).toEqual(PAGES);
+    const broken = pages.flatMap(linksOf).filter(({ path }) => !existsSync(join(installed, path)));
+    expect(broken.map(({ page, link }) => `${page}: ${link}`), 'add it to `files` of package.json').toEqual([]);
   });
 
   it('is built for the entries of package.json that tsconfig.json maps to sources', () => {
@@ -108,7 +119,7 @@ describe('the package', { timeout: 60_000 }, () => {
 
   it('satisfies are-the-types-wrong', () => {
     // Data has no types.
-    const data = ['--exclude-entrypoints', './sinks/prometheus-rules.yml', './sinks/grafana-dashboard.json'];
+    const data = ['--exclude-entrypoints', './sinks/prometheus-rules.yml', './sinks/grafana-dashboard.json', './llms.txt'];
     expect(node(root, join(root, 'node_modules/@arethetypeswrong/cli/dist/index.js'), tarball, '--profile', 'esm-only', ...data)).not.toContain('❌');
   });
 });

@@ -1,4 +1,5 @@
-import { TOOL_ERROR_KIND_MEANINGS, type ToolErrorKind } from 'spillway';
+import type { ToolErrorKind } from 'spillway';
+import { TOOL_ERROR_KIND_MEANINGS } from 'spillway/contract';
 import { describe, expect, it } from 'vitest';
 import { correctable, untimed, type Effect, type FailureFacts } from '../../src/policy/advice.ts';
 import { failureText } from '../../src/policy/model-text.ts';

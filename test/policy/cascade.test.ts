@@ -1,4 +1,4 @@
-import { decideCascade, turnStatus, type SettledNode } from 'spillway';
+import { decideCascade, turnStatus, type SettledNode } from 'spillway/policy';
 import { describe, expect, it } from 'vitest';
 
 const node = (state: SettledNode['state'], differs: Partial<SettledNode> = {}): SettledNode => ({ state, optional: false, covered: false, ...differs });

@@ -1,4 +1,4 @@
-import type { DedupeFailure, DedupeRecord, DedupeRequest } from 'spillway';
+import type { DedupeFailure, DedupeRecord, DedupeRequest } from 'spillway/contract';
 import { describe, expect, it } from 'vitest';
 import { decideClaim, type ClaimQuestion } from '../../src/policy/key/claim.ts';
 

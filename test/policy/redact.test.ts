@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createSpillway, tool, type ToolEvent, type TraceEvent } from 'spillway';
 import { virtualRuntime } from 'spillway/testing';
-import { createDiscretion, createRedactor } from '../../src/policy/redact/values.ts';
+import { redactorOf, createRedactor } from '../../src/policy/redact/values.ts';
 import { createTrace, STAMP } from '../../src/layer/trace.ts';
 
 const settled = (content: unknown, toolName = 'search'): TraceEvent => ({
@@ -32,7 +32,7 @@ describe('R-11.4 events', () => {
       looked++;
       return event;
     };
-    const trace = createTrace(virtualRuntime(), { ...createDiscretion(), show });
+    const trace = createTrace(virtualRuntime(), { ...redactorOf(), show });
     const tell = (): void => trace.publish({ ...STAMP, source: 'layer', type: 'breaker_evicted', toolName: 't', scope: '' });
     tell();
     expect(looked).toBe(0);

@@ -1,4 +1,5 @@
-import { breakerSettings, createBreaker, retryPolicy, ToolExecutionError } from 'spillway';
+import { createBreaker, ToolExecutionError } from 'spillway';
+import { breakerSettings, retryPolicy } from 'spillway/policy';
 import { virtualRuntime } from 'spillway/testing';
 import { describe, expect, it } from 'vitest';
 

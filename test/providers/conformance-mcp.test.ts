@@ -16,7 +16,7 @@ import { groupOf } from './support.ts';
 vi.setConfig({ testTimeout: 60_000 });
 
 const SECRET = 'secret-of-the-harness';
-const SERVER = fileURLToPath(new URL('mcp-stdio-server.ts', import.meta.url));
+const SERVER = fileURLToPath(new URL('mcp/stdio-server.ts', import.meta.url));
 
 const call = (name: string, input = {}): ConformanceCall => ({ toolName: `box.${name}`, input });
 const calls: ConformanceCalls = {

@@ -1,7 +1,8 @@
 // Was: breakers told their changes through RxJS's queueScheduler, where a user's task that throws drops them. Now: through a queue of their own.
 import { queueScheduler, scan } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { createBreaker, initialBreaker, reduceBreaker, type Breaker } from 'spillway';
+import { createBreaker, type Breaker } from 'spillway';
+import { initialBreaker, reduceBreaker } from 'spillway/policy';
 import { breakerSettings } from '../../src/policy/breaker/settings.ts';
 import { fail, handClock, permit, transient } from '../support.ts';
 

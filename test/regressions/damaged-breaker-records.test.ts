@@ -1,6 +1,6 @@
 // Was: a record whose cooldown was no time that anyone sets kept a shared breaker open for as long as it lay in the store. Now: our own cap holds.
 import { describe, expect, it } from 'vitest';
-import type { DedupeReading } from 'spillway';
+import type { DedupeReading } from 'spillway/contract';
 import { stateOf, world } from './shared-world.ts';
 
 const damaged = (reading: DedupeReading): DedupeReading => {

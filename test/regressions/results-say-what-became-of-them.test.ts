@@ -1,7 +1,8 @@
 // Was: a success whose outcome the store refused or never got looked like any other, and only the trace told.
 // Now: the result itself says so.
 import { describe, expect, it } from 'vitest';
-import { toolResultEnvelopeSchema, type DedupeStore, type ToolResultEnvelope } from 'spillway';
+import type { DedupeStore, ToolResultEnvelope } from 'spillway';
+import { toolResultEnvelopeSchema } from 'spillway/contract';
 import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime } from 'spillway/testing';
 import { asked, gate, watched } from '../spec/tr-02-stores.ts';

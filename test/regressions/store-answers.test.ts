@@ -1,6 +1,7 @@
 // Was: a store that answered rubbish threw an uncaught TypeError and left the call unsettled. Now: it is `store_unavailable`, permanent, naming what it answered.
 import { NEVER, firstValueFrom, lastValueFrom, of, type Observable } from 'rxjs';
-import { createSpillway, dedupe, tool, type DedupeRecord, type DedupeStore, type ToolResultEnvelope, type TraceEvent } from 'spillway';
+import { createSpillway, dedupe, tool, type DedupeStore, type ToolResultEnvelope, type TraceEvent } from 'spillway';
+import type { DedupeRecord } from 'spillway/contract';
 import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime, type VirtualRuntime } from 'spillway/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';

@@ -1,4 +1,5 @@
 import { registerHooks } from 'node:module';
+import { edited, placesOf } from '../code-edit.ts';
 import type { InvariantId, ScenarioName } from './findings.ts';
 import { KEY_PLANTS } from './idempotency/plants.ts';
 import { SIDE_PLANTS } from './side-plants.ts';
@@ -90,8 +91,8 @@ const LAYER_PLANTS: Readonly<Record<string, Plant>> = {
   'a hook that fails lets the call pass': { file: 'layer/hooks.ts', find: "if ('problem' in answer) return this.#failed(hook, call, attempt, answer);", replace: "if ('problem' in answer) return undefined;", seeds: 1_000, by: ['HOOK-1'] },
   'what a hook changed is not what runs': { file: 'layer/hooks.ts', find: "{ input: read(value, 'input') }", replace: '{}', seeds: 1_000, by: ['HOOK-1'] },
   'a hook’s timer left behind': { file: 'layer/hooks.ts', find: 'return merge(answered$, expiry(this.#timeoutMs, runtime))', replace: 'expiry(this.#timeoutMs * 100, runtime).subscribe(); return merge(answered$, expiry(this.#timeoutMs, runtime))', seeds: 1_000, by: ['RSC-1'] },
-  'an input checked and passed on as it was': { file: 'call/request.ts', find: 'return misfit === undefined ? { input: value }', replace: 'return misfit === undefined ? { input }', seeds: 1_000, by: ['SCH-1'] },
-  'an input that does not fit': { file: 'call/request.ts', find: "{ input, error: invalid('The input', misfit, cause) }", replace: '{ input }', seeds: 1_000, by: ['SCH-1'] },
+  'an input checked and passed on as it was': { file: 'call/request.ts', find: 'return problem === undefined ? { input: value }', replace: 'return problem === undefined ? { input }', seeds: 1_000, by: ['SCH-1'] },
+  'an input that does not fit': { file: 'call/request.ts', find: "{ input, error: invalid('The input', problem, cause) }", replace: '{ input }', seeds: 1_000, by: ['SCH-1'] },
   'a host orders a retry that the rules forbid': { file: 'policy/recovery/objection.ts', find: 'if (code !== undefined) return {', replace: 'if (code === undefined && false) return {', seeds: 1_000, by: ['RET-1', 'RET-3', 'RET-5'] },
   'a host orders an alternative for an uncertain mutation': { file: 'policy/recovery/objection.ts', find: 'if (mayBeDoneElsewhere(failure)) {', replace: 'if (false) {', seeds: 20_000, by: ['RET-5'] },
   'a host that gives up is overruled': { file: 'layer/error-handler.ts', find: 'if (objected !== undefined) return overruled(failure, objected);', replace: "if (objected !== undefined || decision.strategy === 'fail') return overruled(failure, objected ?? { because: 'it gave up' });", seeds: 1_000, by: ['RET-6'] },
@@ -123,10 +124,10 @@ export function plantBug(name: string): void {
       if (edits.length === 0) return result;
       let source = typeof result.source === 'string' ? result.source : new TextDecoder().decode(result.source);
       for (const edit of edits) {
-        const places = source.split(edit.find).length - 1;
+        const places = placesOf(source, edit.find);
         if (places !== 1) throw new Error(`the planted bug "${name}" has ${places} places in ${edit.file}: write it anew for the code as it is`);
         waiting.delete(edit);
-        source = source.replace(edit.find, () => edit.replace);
+        source = edited(source, edit.find, edit.replace);
       }
       return { ...result, source };
     },

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { DedupeStep, ToolEvent, TraceEvent } from 'spillway';
+import type { ToolEvent, TraceEvent } from 'spillway';
+import type { DedupeStep } from 'spillway/contract';
 import { toTurnTrace } from 'spillway/sinks/turn-trace';
 import { eventLine } from '../../src/cli/show/event-line.ts';
 

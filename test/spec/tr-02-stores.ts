@@ -2,7 +2,18 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
-import { createSpillway, tool, type DedupeRecord, type DedupeStore, type Spillway, type SpillwayOptions, type ToolCallEnvelope, type ToolContext, type ToolPolicy, type TraceEvent } from 'spillway';
+import {
+  createSpillway,
+  tool,
+  type DedupeStore,
+  type Spillway,
+  type SpillwayOptions,
+  type ToolCallEnvelope,
+  type ToolContext,
+  type ToolPolicy,
+  type TraceEvent,
+} from 'spillway';
+import type { DedupeRecord } from 'spillway/contract';
 import { memoryStore } from 'spillway/stores/memory';
 import { redisStore } from 'spillway/stores/redis';
 import { sqliteStore } from 'spillway/stores/sqlite';

@@ -20,7 +20,7 @@ describe.each(places())('TR-4 on %s', (_name, placeOf) => {
     expect(runs).toBe(1);
   });
 
-  it('TR-4 N4 while the first runs, other params are a conflict as well, not a wait and not a 409', async () => {
+  it('TR-4 while the first runs, other params are a conflict as well, not a wait and not a 409', async () => {
     const place = await placeOf();
     const running = gate();
     let runs = 0;
@@ -48,7 +48,7 @@ describe.each(places())('TR-4 on %s', (_name, placeOf) => {
     for (const mode of ['enforced', 'bestEffort'] as const) expect((await call({ mode, params: { n: 2 } })).error?.code).toBe('conflict');
   });
 
-  it('TR-4 P5 N2 the order of fields, -0, and volatile fields make no other params; case, type and white space do', async () => {
+  it('TR-4 the order of fields, -0, and volatile fields make no other params; case, type and white space do', async () => {
     const place = await placeOf();
     let runs = 0;
     const { call } = watched(await place.open(), () => ++runs, { dedupe: { volatile: ['asked'] } });

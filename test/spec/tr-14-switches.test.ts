@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
-import { createSpillway, seededRandom, tool, type SpillwayOptions, type TraceEvent } from 'spillway';
+import { createSpillway, tool, type SpillwayOptions, type TraceEvent } from 'spillway';
+import { seededRandom } from 'spillway/policy';
 import { virtualRuntime } from 'spillway/testing';
 
 afterEach(() => vi.unstubAllEnvs());

@@ -3,8 +3,17 @@ import { outputText } from '../../policy/model-text.ts';
 import type { Harvest } from '../harvest.ts';
 import { failureOf, resume, type Dialect, type Unanswered } from '../resume.ts';
 
-/** `ToolMessage` of `langchain` or `@langchain/core/messages`. */
-export type ToolMessageClass<Message> = new (fields: { content: string; tool_call_id: string; name: string; status: 'error' | 'success' }) => Message;
+/** `ToolMessage` of `langchain` or `@langchain/core/messages`: a class made of these fields. */
+export type ToolMessageClass<Message> = new (fields: {
+  /** The text that the model reads. Never empty. */
+  content: string;
+  /** The id of the call that the message answers; empty where the model gave none. */
+  tool_call_id: string;
+  /** The name of the tool. */
+  name: string;
+  /** `error` for a call that failed, also for one that may have run. */
+  status: 'error' | 'success';
+}) => Message;
 
 /** What the middleware keeps with a call. */
 export interface LangChainOrigin {

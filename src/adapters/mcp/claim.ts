@@ -3,7 +3,7 @@ import { read } from '../../errors/structure.ts';
 import { correctable } from '../../policy/advice.ts';
 import { confirmed, isClaim, unconfirmed } from '../../policy/recovery/refusal.ts';
 import { readList } from './list.ts';
-import { misfitOf } from '../misfit.ts';
+import { schemaMismatch } from '../schema-mismatch.ts';
 
 /** A tool as the server lists it, `null` where it lists none of the name, `undefined` where the list cannot be had. */
 const listed = async (client: object, name: string, signal: AbortSignal): Promise<unknown> => {
@@ -23,6 +23,7 @@ export async function judged(failed: ToolExecutionError, client: object, name: s
   if (!isClaim(failed)) return failed;
   const tool = await listed(client, name, signal).catch(() => undefined);
   if (tool === null) return confirmed(failed);
-  const misfit = failed.kind === 'invalid_parameters' ? await misfitOf(read(tool, 'inputSchema'), input ?? {}) : undefined;
-  return misfit === undefined ? unconfirmed(failed) : confirmed(failed, correctable(misfit));
+  const isAboutInput = failed.kind === 'invalid_parameters';
+  const mismatch = isAboutInput ? await schemaMismatch(read(tool, 'inputSchema'), input ?? {}) : undefined;
+  return mismatch === undefined ? unconfirmed(failed) : confirmed(failed, correctable(mismatch));
 }

@@ -23,8 +23,8 @@ export class PolicyNames {
     this.#decided = !needed;
   }
 
-  /** A page was listed. @throws RangeError once the list is whole and lacks a tool */
-  hear(cursor: unknown, page: unknown): void {
+  /** Notes a page of the list. @throws RangeError once the list is whole and lacks a tool */
+  addPage(cursor: unknown, page: unknown): void {
     const tools = toolsOn(page);
     if (tools === undefined || this.#decided) return;
     if (cursor === undefined) this.#names = [];
@@ -32,7 +32,7 @@ export class PolicyNames {
     if (read(page, 'nextCursor') === undefined) this.#decide(this.#names);
   }
 
-  /** Asks the server, unless that is known. @throws RangeError as `hear` */
+  /** Lists the server's tools, unless they are known. @throws RangeError once the list is whole and lacks a tool */
   async ask(client: object, signal: AbortSignal): Promise<void> {
     if (this.mistake !== undefined) throw this.mistake;
     if (this.#decided) return;

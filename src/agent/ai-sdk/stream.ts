@@ -39,7 +39,7 @@ export class AiSdkReader {
     this.#names = names;
   }
 
-  /** @throws what the stream tells as an error */
+  /** @throws the error that a part of the stream holds */
   read(part: unknown): ModelEvent[] {
     const held = this.#held;
     const events = this.#read(part);

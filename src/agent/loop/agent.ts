@@ -17,27 +17,43 @@ import { AgentRun } from './run.ts';
 import type { AgentLayer } from './tool-step.ts';
 import type { TranscriptEvidence } from './transcript.ts';
 
+/** What a run of an agent is made of: only `model`, `spillway` and `messages` must be given. */
 export interface AgentOptions {
   /** `anthropicModel(...)`, `aiSdkModel(...)`, `scriptedModel(...)`, or a function of your own. */
   readonly model: AgentModel;
   /** The layer under whose policies, breakers and trace the tools run. */
   readonly spillway: AgentLayer;
-  /** What the model is offered. It can call nothing else, whatever else the layer knows. Default: no tools. */
+  /** The tools that the model is offered. It can call no other tool, whatever else the layer knows. Default: none. */
   readonly tools?: readonly AnyTool[];
-  /** The conversation so far. What a crash left open in it is mended first, see `repairTranscript`. */
+  /**
+   * The conversation so far, at least one message. Calls that a crash left without results are answered first, see
+   * `repairTranscript`.
+   */
   readonly messages: readonly AgentMessage[];
-  /** What is known of calls in it that have no result: of a trace, by `evidenceFromTrace`. Without it they may have run. */
+  /**
+   * What is known of calls in `messages` without a result, from a trace by `evidenceFromTrace`. Default: nothing, so
+   * each of them may have run.
+   */
   readonly evidence?: TranscriptEvidence;
+  /** The system prompt of each model step. Default: none. */
   readonly system?: string;
+  /** How much the run may do and show. Each limit has a default of its own. */
   readonly limits?: AgentLimitOptions;
-  /** How a model that fails is asked again. Default: 3 attempts, 500 ms doubling to 8 s, +-25 %, as Anthropic's SDK has it. `false`: not at all. */
+  /**
+   * How a model that fails is asked again. Default: 3 attempts, 500 ms doubling to 8 s, +-25 %, as Anthropic's SDK has
+   * it. `false`: the model is asked once.
+   */
   readonly modelRetry?: Partial<RetryPolicy> | false;
-  /** Of the tool calls of one step: `timeoutMs` (300,000), `onDeadline` (`detach`), `concurrency` (no limit). */
+  /** How the tool calls of one step run: `timeoutMs` (300,000), `onDeadline` (`detach`), `concurrency` (no limit). */
   readonly turn?: PlanOptions;
   /** Aborting it ends the run with status `canceled`, each call answered. */
   readonly signal?: AbortSignal;
-  /** Where cut outputs are kept. Default: a place of the run's own, of `limits.keptChars`. */
+  /**
+   * Where outputs that were cut are kept for `tool_output`. Default: a store of the run's own, of `limits.keptChars`
+   * characters.
+   */
   readonly outputs?: KeptOutputs;
+  /** Clock, timers, randomness and ids. Default: the machine's. */
   readonly runtime?: Runtime;
 }
 
@@ -68,10 +84,12 @@ const checkMessages = (messages: readonly AgentMessage[]): void => {
  *
  * The calls of one step run in parallel. An input may refer to another call of its step by `{ "$result": "<its id>", "path"?: "a.b" }`; it then
  * waits for that call and gets its output. Each call has one result, in call order, never empty, stored in the messages and sent again to the byte.
- * A failure is told as the error's `safeMessage`, else as what its kind and status mean, whether the tool ran, and whether trying again can help and
+ * Of a failure the model reads the error's `safeMessage`, else what its kind and status mean, whether the tool ran, and
+ * whether trying again can help and
  * when; raw messages stay with the host, but for tools with `show: 'errors'`.
  *
- * A model that fails in a passing way is asked again, before or after it began to answer; in the second case `discarded` tells to drop what was shown.
+ * A model that fails in a passing way is asked again, before or after it began to answer; in the second case
+ * `discarded` says that what was shown is void.
  *
  * @param options the model, the layer, the messages; what the model may use, and how long
  * @throws RangeError for an option out of its range, messages that are none, tools of one name, or a tool whose input is no object

@@ -12,7 +12,7 @@ class CallFacts {
   /** An attempt has failed, and its error is about to be told. */
   #failing = false;
 
-  hear({ type }: ToolEvent): void {
+  record({ type }: ToolEvent): void {
     switch (type) {
       case 'attempt_started':
         this.#executedBefore = this.#executed;
@@ -68,14 +68,14 @@ export class CallWatch {
   readonly #byNode = new Map<string, CallFacts>();
   readonly #byCall = new Map<string, CallFacts>();
 
-  hear(event: TurnEvent): void {
+  record(event: TurnEvent): void {
     if (event.source !== 'call') return;
     if (event.type === 'call_started' && event.nodeId !== undefined) {
       const facts = new CallFacts();
       this.#byNode.set(event.nodeId, facts);
       this.#byCall.set(event.callId, facts);
     }
-    this.#byCall.get(event.callId)?.hear(event);
+    this.#byCall.get(event.callId)?.record(event);
   }
 
   /** A failure of any call of the layer; those of others are passed over. */

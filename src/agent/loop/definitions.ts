@@ -16,7 +16,7 @@ const schemaOf = ({ name, input, inputJsonSchema }: AnyTool): Readonly<Record<st
 };
 
 /**
- * A tool as a model is told of it: its name, description and the JSON Schema of its input.
+ * A tool as a model sees it: its name, description and the JSON Schema of its input.
  * @throws RangeError for a tool whose input is no object
  */
 export const definitionOf = (tool: AnyTool): ModelTool => ({

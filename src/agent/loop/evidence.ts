@@ -38,7 +38,7 @@ class SeenCall {
    * @param isWhole whether outputs are in the events as they are: `trace$` has none, or what `capture` lets through of
    * them
    */
-  hear(event: ToolEvent, isWhole: boolean): void {
+  record(event: ToolEvent, isWhole: boolean): void {
     switch (event.type) {
       case 'attempt_started':
         this.#running = true;
@@ -80,7 +80,7 @@ class SeenTurn {
   readonly #settled = new Set<string>();
   #over = false;
 
-  hear(event: TurnOwnEvent): void {
+  record(event: TurnOwnEvent): void {
     if (event.type === 'turn_started') {
       for (const { id, toolCallId, needs } of event.nodes) this.#nodes.set(id, { toolCallId, needs });
     } else if (event.type === 'node_started') this.#started.add(event.nodeId);
@@ -107,7 +107,7 @@ class Testimony {
   readonly #turns = new Map<string, SeenTurn>();
   readonly #answers = new Map<string, KnownAnswer>();
 
-  hear(event: TraceEvent | AgentEvent): void {
+  record(event: TraceEvent | AgentEvent): void {
     if ('source' in event) this.#hearTrace(event, false);
     else if (event.type === 'tools') this.#hearTrace(event.event, true);
     else if (event.type === 'tool_result') {
@@ -142,14 +142,14 @@ class Testimony {
     if (event.source === 'turn') {
       const turn = this.#turns.get(event.turnId) ?? new SeenTurn();
       this.#turns.set(event.turnId, turn);
-      turn.hear(event);
+      turn.record(event);
     }
     if (event.source !== 'call') return;
     const { callId } = event;
     if (event.type === 'call_started' && event.toolCallId !== undefined && !this.#calls.has(callId)) {
       this.#calls.set(callId, new SeenCall(event.toolCallId));
     }
-    this.#calls.get(callId)?.hear(event, isWhole);
+    this.#calls.get(callId)?.record(event, isWhole);
   }
 }
 
@@ -173,6 +173,6 @@ class Testimony {
  */
 export function evidenceFromTrace(events: Iterable<TraceEvent | AgentEvent>): TranscriptEvidence {
   const testimony = new Testimony();
-  for (const event of events) testimony.hear(event);
+  for (const event of events) testimony.record(event);
   return testimony.evidence;
 }

@@ -8,13 +8,18 @@ export const TOOL_OUTPUT = 'tool_output';
 
 /** Texts too long to be shown whole, by handle: bounded, the one used longest ago makes room. */
 export interface KeptOutputs {
-  /** Keeps a text; its handle, or `undefined` for one that is longer than all there is room for. */
+  /** Keeps a text and gives its handle; `undefined` for a text that is longer than all the room there is. */
   keep(text: string): string | undefined;
+  /**
+   * The text of a handle, which then counts as the one used last; `undefined` for a handle that is not known, or made
+   * room.
+   */
   read(handle: string): string | undefined;
 }
 
 /**
- * A place for what is cut from outputs. A run makes its own; one that is given to several runs keeps the handles of stored transcripts alive.
+ * Makes a bounded store for what is cut from outputs. A run makes its own; one that is given to several runs keeps the
+ * handles of stored transcripts alive.
  *
  * @param maxChars characters kept in all
  * @param id gives a new handle each time

@@ -7,31 +7,54 @@ const CHARS_MAX = 1_000_000_000;
 
 /** How often one call may come to the same result before something is done about it. */
 export interface LoopLimits {
-  /** From this time on the result says that it is a repetition. Default 3. */
+  /**
+   * From this time on the result says that it is a repetition: an integer from 2, or `Infinity` for never. Default 3.
+   */
   readonly warnAt: number;
-  /** This time the call is not made any more. Default 5. */
+  /** From this time on the call is refused as `blocked`: an integer from 2, or `Infinity` for never. Default 5. */
   readonly blockAt: number;
 }
 
+/** How much a run may do and show; each limit is checked, and a `RangeError` names one that is out of its range. */
 export interface AgentLimits {
-  /** Calls that run in one turn; those beyond are answered `limit_exceeded`. Default 10 (AGENT). */
+  /**
+   * Calls that run in one turn; further ones are answered with `limit_exceeded`. 1 to 1,000,000, default 10 (AGENT).
+   */
   readonly toolCallsPerTurn: number;
-  /** Steps of the model. Default 25. */
+  /** How many times the model is asked. 1 to 1,000,000, default 25. */
   readonly turns: number;
-  /** Characters of one result that the model is shown; it reads the rest with the tool `tool_output`. `Infinity`: all. Default 20,000. */
+  /**
+   * Characters of one result that the model is shown; it reads the rest with the tool `tool_output`. `Infinity` shows
+   * all. Default 20,000.
+   */
   readonly outputChars: number;
-  /** Characters of cut outputs kept for `tool_output`, in all; the output used longest ago makes room. Default 10,000,000. */
+  /**
+   * Characters of cut outputs that are kept for `tool_output`, all together; the output used longest ago makes room.
+   * Default 10,000,000.
+   */
   readonly keptChars: number;
-  /** The same tool with the same input and the same result. `false`: not looked for. */
+  /**
+   * When a call that repeats itself, with the same tool, input and result, is remarked on and refused. `false`: never.
+   * Default: `warnAt` 3, `blockAt` 5.
+   */
   readonly loop: LoopLimits | false;
-  /** The whole run. Default: no limit. */
+  /**
+   * How long the whole run may take, in milliseconds; at its end running tools settle and the run ends with the reason
+   * `time`. Default `Infinity`.
+   */
   readonly timeMs: number;
-  /** One answer of the model, from asking to its end. Default 600,000, as Anthropic's SDK has it. */
+  /**
+   * How long one answer of the model may take from asking to its end, in milliseconds. Default 600,000, as Anthropic's
+   * SDK has it.
+   */
   readonly modelTimeoutMs: number;
 }
 
-/** Limits as they are given. */
-export type AgentLimitOptions = Partial<Omit<AgentLimits, 'loop'>> & { readonly loop?: Partial<LoopLimits> | false };
+/** Limits as a caller gives them: what is left out has its default. */
+export type AgentLimitOptions = Partial<Omit<AgentLimits, 'loop'>> & {
+  /** When a call that repeats itself is remarked on and refused; `false`: never. Default: `warnAt` 3, `blockAt` 5. */
+  readonly loop?: Partial<LoopLimits> | false;
+};
 
 /** Characters of one result that a model is shown by default. */
 export const OUTPUT_CHARS = 20_000;

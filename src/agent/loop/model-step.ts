@@ -7,7 +7,7 @@ import { toLlmError } from '../../errors/llm.ts';
 import { abortable } from '../../operators/work/abortable.ts';
 import { attemptTimeout } from '../../operators/attempt-timeout.ts';
 import { retryBackoff } from '../../operators/retry-backoff.ts';
-import { Draft } from './draft.ts';
+import { AnswerBuilder } from './answer-builder.ts';
 import type { AgentMessage } from '../message.ts';
 import type { AgentModel, ModelEvent, ModelTool } from '../model.ts';
 
@@ -15,7 +15,7 @@ import type { AgentModel, ModelEvent, ModelTool } from '../model.ts';
 export type ModelStepEvent =
   | { readonly type: 'text' | 'thinking'; readonly text: string }
   | { readonly type: 'failed'; readonly error: LlmError; /** Pieces of it had been shown. */ readonly partial: boolean }
-  | { readonly type: 'answered'; readonly draft: Draft }
+  | { readonly type: 'answered'; readonly builder: AnswerBuilder }
   | { readonly type: 'gave_up'; readonly error: LlmError };
 
 export interface ModelStepOptions {
@@ -48,7 +48,7 @@ export function modelStep(messages: readonly AgentMessage[], options: ModelStepO
     let partialFailures = 0;
     let givenUp: LlmError | undefined;
     const attempt$ = new Observable<ModelStepEvent>((subscriber) => {
-      const draft = new Draft();
+      const builder = new AnswerBuilder();
       let begun = false;
       const fail = (thrown: unknown): void => {
         const error = entered(thrown, options);
@@ -60,20 +60,20 @@ export function modelStep(messages: readonly AgentMessage[], options: ModelStepO
         subscriber.complete();
       };
       const answer$ = abortable((signal) => model(messages, tools, { signal, ...(system === undefined ? {} : { system }) }));
-      const hear = (event: ModelEvent): void => {
+      const onEvent = (event: ModelEvent): void => {
         begun = true;
-        draft.add(event);
+        builder.add(event);
       };
       subscriber.add(
         // In the stream, not in its subscriber: an event that is none fails the answer, and nothing else.
-        answer$.pipe(attemptTimeout(timeoutMs, runtime), tap(hear)).subscribe({
+        answer$.pipe(attemptTimeout(timeoutMs, runtime), tap(onEvent)).subscribe({
           next: (event) => {
             if ((event.type === 'text' || event.type === 'thinking') && event.text !== '') subscriber.next({ type: event.type, text: event.text });
           },
           error: fail,
           complete: () => {
-            if (draft.stop === undefined) return fail(brokenOff());
-            subscriber.next({ type: 'answered', draft });
+            if (builder.stop === undefined) return fail(brokenOff());
+            subscriber.next({ type: 'answered', builder });
             subscriber.complete();
           },
         }),

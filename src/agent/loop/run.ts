@@ -3,7 +3,7 @@ import type { ToolErrorKind } from '../../contract/error-kind.ts';
 import type { Runtime } from '../../contract/runtime.ts';
 import { expireAfter, type Expiry } from '../../operators/timing/expiry.ts';
 import { withUniqueIds, type StepCall } from './admission.ts';
-import type { Draft } from './draft.ts';
+import type { AnswerBuilder } from './answer-builder.ts';
 import { modelErrorReport, type AgentEvent, type AgentReason, type AgentResult, type AgentStatus } from '../event.ts';
 import { textOf, toolCallsOf, type AgentMessage, type AssistantMessage, type ToolMessage } from '../message.ts';
 import { addUsage, type ModelUsage, type StopReason } from '../model.ts';
@@ -95,7 +95,7 @@ export class AgentRun {
     if (signal?.aborted === true) return this.#settle({ status: 'canceled' });
     const last = messages.at(-1);
     if (isAnswer(last)) {
-      // Stored before a crash kept it from being told: models refuse to be asked after their own answer.
+      // A crash came after the answer was stored: models refuse to be asked after their own answer.
       this.#lastAnswer = last;
       return this.#settle({ status: 'completed' });
     }
@@ -127,18 +127,19 @@ export class AgentRun {
     this.#phase = 'model';
     this.#emit({ type: 'turn_started', turn: this.#turn });
     // A list of its own: what a model or a listener keeps of it does not grow.
-    this.#follow(modelStep([...this.#messages], this.#settings.step), (event) => this.#hearModel(event));
+    this.#follow(modelStep([...this.#messages], this.#settings.step), (event) => this.#onModelEvent(event));
   }
 
   /** Runs a step. One that ends at once may already have been followed by another. */
-  #follow<E>(step$: Observable<E>, hear: (event: E) => void): void {
+  #follow<E>(step$: Observable<E>, onEvent: (event: E) => void): void {
     if (this.#subscriber.closed || this.#phase === 'idle') return;
     const work = new Subscription();
     this.#work = work;
-    work.add(step$.subscribe({ next: (event) => !work.closed && hear(event), error: (error: unknown) => this.#subscriber.error(error) }));
+    const error = (thrown: unknown): void => this.#subscriber.error(thrown);
+    work.add(step$.subscribe({ next: (event) => !work.closed && onEvent(event), error }));
   }
 
-  #hearModel(event: ModelStepEvent): void {
+  #onModelEvent(event: ModelStepEvent): void {
     const turn = this.#turn;
     switch (event.type) {
       case 'text':
@@ -151,7 +152,7 @@ export class AgentRun {
       case 'gave_up':
         return this.#settle({ status: 'failed', reason: 'model_error', error: modelErrorReport(event.error) });
       case 'answered':
-        return this.#hearAnswer(event.draft);
+        return this.#onAnswer(event.builder);
     }
   }
 
@@ -160,20 +161,22 @@ export class AgentRun {
     this.#hasShown = false;
   }
 
-  #hearAnswer(draft: Draft): void {
-    if (Object.keys(draft.usage).length > 0) this.#usage = addUsage(this.#usage ?? {}, draft.usage);
-    this.#stop = draft.stop;
+  #onAnswer(builder: AnswerBuilder): void {
+    if (Object.keys(builder.usage).length > 0) this.#usage = addUsage(this.#usage ?? {}, builder.usage);
+    this.#stop = builder.stop;
     this.#hasShown = false;
-    const { message, calls } = withUniqueIds(draft.message(), this.#takenIds, () => this.#settings.runtime.id());
-    this.#phase = calls.length > 0 && draft.stop !== 'refusal' ? 'tools' : 'idle';
+    const { message, calls } = withUniqueIds(builder.message(), this.#takenIds, () => this.#settings.runtime.id());
+    this.#phase = calls.length > 0 && builder.stop !== 'refusal' ? 'tools' : 'idle';
     this.#lastAnswer = message;
     this.#add(message);
-    // Whoever heard that may have ended the run.
+    // A subscriber may have ended the run when it got that event.
     if (this.#subscriber.closed) return;
-    if (this.#phase === 'tools') return this.#follow(runTools(calls, this.#tools), (event) => this.#hearTools(event, calls));
+    if (this.#phase === 'tools') {
+      return this.#follow(runTools(calls, this.#tools), (event) => this.#onToolEvent(event, calls));
+    }
     if (calls.length > 0) this.#add({ role: 'tool', results: calls.map(({ call }) => lostResult(call, 'did_not_run')) });
     this.#emit({ type: 'turn_settled', turn: this.#turn, status: 'completed', toolCalls: calls.length, executedTools: 0 });
-    const end = this.#ending ?? endOf(draft.stop ?? 'other');
+    const end = this.#ending ?? endOf(builder.stop ?? 'other');
     if (end === undefined) return this.#advance();
     this.#settle(end);
   }
@@ -183,7 +186,7 @@ export class AgentRun {
     this.#emit({ type: 'message', turn: this.#turn, message });
   }
 
-  #hearTools(event: ToolStepEvent, calls: readonly StepCall[]): void {
+  #onToolEvent(event: ToolStepEvent, calls: readonly StepCall[]): void {
     if (event.type === 'tools') return this.#emit({ type: 'tools', turn: this.#turn, event: event.event });
     const { answers } = event;
     this.#phase = 'idle';

@@ -15,9 +15,11 @@ import type { AgentLimits } from './limits.ts';
 import type { LoopGuard } from './guard.ts';
 import type { ToolCallPart, ToolResult } from '../message.ts';
 
-/** What a run needs of a layer; `createSpillway` gives one. */
+/** What a run needs of a layer; the one that `createSpillway` makes has it. */
 export interface AgentLayer {
+  /** Runs the calls of one step as a turn; the stream ends with `settled`, and unsubscribing cancels the calls. */
   turn(plan: Plan, options?: TurnOptions): Observable<TurnEvent>;
+  /** Every failed attempt of the layer, by which the run learns whether a tool ran. */
   readonly failures$: Observable<FailureNotification>;
 }
 
@@ -73,7 +75,7 @@ class ToolStep {
       subscriber.add(
         spillway.turn(plan.from(nodes, planOptions), { signal }).subscribe({
           next: (event) => {
-            this.#watch.hear(event);
+            this.#watch.record(event);
             subscriber.next({ type: 'tools', event });
             if (event.source === 'turn' && event.type === 'settled') answer(event.result);
           },

@@ -4,7 +4,9 @@ import { toolCallsOf, type AgentMessage, type AssistantMessage, type ToolCallPar
 
 /** The answer that a call had before it was lost. */
 export interface KnownAnswer {
+  /** Whether the tool ran. */
   readonly effect: Effect;
+  /** The answer itself; it is put under the call's present id and name. */
   readonly result: ToolResult;
 }
 
@@ -21,20 +23,23 @@ export type TranscriptEvidence = ReadonlyMap<string, Effect | KnownAnswer>;
  * text. `reordered`: results out of call order, or in several messages.
  */
 export interface TranscriptRepair {
+  /** What was done, as listed above. */
   readonly type: 'answered' | 'renamed' | 'dropped_result' | 'dropped_duplicate' | 'filled' | 'reordered';
   /** The call's id, after any renaming. */
   readonly callId: string;
-  /** Place of the message in the list given. */
+  /** The index, in the list given, of the message that was changed. */
   readonly at: number;
-  /** With `answered`. */
+  /** With `answered`: whether the call's tool ran. */
   readonly effect?: Effect;
-  /** With `renamed`: the id before. */
+  /** With `renamed`: the id that the call had before. */
   readonly from?: string;
 }
 
+/** A transcript that can be sent, and what was changed to make it one. */
 export interface RepairedTranscript {
   /** The list given itself, when there was nothing to mend. */
   readonly messages: readonly AgentMessage[];
+  /** Every change; empty where nothing was wrong. */
   readonly repairs: readonly TranscriptRepair[];
 }
 
@@ -55,10 +60,10 @@ export function freshId(id: string, taken: ReadonlySet<string>): string {
   return `${stem}_${number}`;
 }
 
-/** Mends a transcript message by message. */
-class Mender {
+/** Repairs a transcript message by message; `repaired` and `repairs` hold the result. */
+class Repairer {
   readonly repairs: TranscriptRepair[] = [];
-  readonly mended: AgentMessage[] = [];
+  readonly repaired: AgentMessage[] = [];
   readonly #evidence: TranscriptEvidence;
   readonly #taken: Set<string>;
 
@@ -67,8 +72,11 @@ class Mender {
     this.#taken = new Set(messages.flatMap((message) => toolCallsOf(message).map(({ id }) => id)));
   }
 
-  /** A message that calls tools, and the results that stand right after it, in one message or several. */
-  mend(message: AssistantMessage, at: number, after: readonly ToolMessage[]): void {
+  /**
+   * Adds a message that calls tools, and one message with a result for each call. `after`: the messages with results
+   * right after it.
+   */
+  addCalls(message: AssistantMessage, at: number, after: readonly ToolMessage[]): void {
     const calls = toolCallsOf(message);
     const waiting = new Map<string, Array<{ readonly result: ToolResult; readonly at: number }>>();
     const given = after.flatMap(({ results }, place) => results.map((result) => ({ result, at: at + 1 + place })));
@@ -89,10 +97,10 @@ class Mender {
     const used = new Set(inOrder);
     const kept = given.filter((one) => used.has(one));
     if (after.length > 1 || kept.some((one, place) => one !== inOrder[place])) this.#repair({ type: 'reordered', callId: ids[0] ?? '', at: at + 1 });
-    this.mended.push(this.#renamed(message, calls, ids), this.#sameResults(after, results));
+    this.repaired.push(this.#renamed(message, calls, ids), this.#sameResults(after, results));
   }
 
-  /** Results that stand after no call at all. */
+  /** Leaves out results that stand after no call at all. */
   drop({ results }: ToolMessage, at: number): void {
     for (const { callId } of results) this.#repair({ type: 'dropped_result', callId, at });
     // One without results is left out too; there is no call to name.
@@ -156,7 +164,7 @@ class Mender {
  * repairTranscript([{ role: 'assistant', content: [call] }], new Map([['c1', 'did_not_run']])).messages.length; // 2
  */
 export function repairTranscript(messages: readonly AgentMessage[], evidence: TranscriptEvidence = new Map()): RepairedTranscript {
-  const mender = new Mender(messages, evidence);
+  const repairer = new Repairer(messages, evidence);
   for (let at = 0; at < messages.length; ) {
     const message = messages[at];
     if (message === undefined) break;
@@ -164,15 +172,15 @@ export function repairTranscript(messages: readonly AgentMessage[], evidence: Tr
     if (message.role === 'assistant') {
       for (let next = messages[at + 1]; next?.role === 'tool'; next = messages[at + 1 + after.length]) after.push(next);
       const [call] = toolCallsOf(message);
-      if (call !== undefined) mender.mend(message, at, after);
+      if (call !== undefined) repairer.addCalls(message, at, after);
       else {
-        mender.mended.push(message);
-        after.forEach((orphan, place) => mender.drop(orphan, at + 1 + place));
+        repairer.repaired.push(message);
+        after.forEach((orphan, place) => repairer.drop(orphan, at + 1 + place));
       }
-    } else if (message.role === 'tool') mender.drop(message, at);
-    else mender.mended.push(message);
+    } else if (message.role === 'tool') repairer.drop(message, at);
+    else repairer.repaired.push(message);
     at += 1 + after.length;
   }
-  const { mended, repairs } = mender;
-  return { messages: repairs.length === 0 ? messages : mended, repairs };
+  const { repaired, repairs } = repairer;
+  return { messages: repairs.length === 0 ? messages : repaired, repairs };
 }

@@ -36,7 +36,10 @@ export class WireNames {
   }
 }
 
-/** Ids of calls as a provider takes them: unique in the whole transcript. Calls and results are told in order, each result after its call. */
+/**
+ * Ids of calls as a provider takes them, unique in the whole transcript. Calls and results must be asked for in order,
+ * each result after its call.
+ */
 export class WireIds {
   readonly #taken = new Set<string>();
   /** Of the step in hand, by own id. */

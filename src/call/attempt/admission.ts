@@ -1,4 +1,4 @@
-import { Observable, defer, map, of } from 'rxjs';
+import { Observable, map, of } from 'rxjs';
 import type { BreakerAtStart } from '../../contract/event.ts';
 import type { Admission, Breaker, GivenPermit } from '../../operators/breaker/breaker.ts';
 import { circuitOpenError } from '../../operators/circuit-breaker.ts';
@@ -35,17 +35,23 @@ export const breakerAtStart = (context: CallContext, guarded: GuardedTool): Brea
 export const permitAtOnce = (context: CallContext, breaker: Breaker | undefined, atMs: number): GivenPermit | undefined =>
   breaker === undefined ? undefined : permitOf(context, breaker, breaker.admit(atMs, context.call.callId));
 
-/** The same of a breaker that may be shared with other processes, and answer later. A permit that comes when nobody waits any more is given back. */
+/**
+ * Asks a breaker that may be shared with other processes, and so may answer later. A permit that comes when nobody
+ * waits any more is given back.
+ */
 export const permit = (context: CallContext, breaker: Breaker | undefined, atMs: number): Observable<GivenPermit | undefined> => {
   const { sharedBreakers } = context.layer;
-  if (sharedBreakers === undefined || breaker === undefined) return defer(() => of(permitAtOnce(context, breaker, atMs)));
-  return new Observable<Admission>((subscriber) =>
-    sharedBreakers.admit(breaker, (admission) => {
+  if (breaker === undefined) return of(undefined);
+  return new Observable<Admission>((subscriber) => {
+    const answered = (admission: Admission): void => {
+      // Also of our own breaker: whoever heard of its change may have ended the call.
       if (subscriber.closed) return void (admission.admitted && admission.release());
       subscriber.next(admission);
       subscriber.complete();
-    }, context.call.callId),
-  ).pipe(map((admission) => permitOf(context, breaker, admission)));
+    };
+    const by = context.call.callId;
+    return sharedBreakers === undefined ? answered(breaker.admit(atMs, by)) : sharedBreakers.admit(breaker, answered, by);
+  }).pipe(map((admission) => permitOf(context, breaker, admission)));
 };
 
 const permitOf = ({ layer }: CallContext, breaker: Breaker, admission: Admission): GivenPermit | undefined => {

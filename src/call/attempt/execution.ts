@@ -23,7 +23,7 @@ import { reportOf, successResult, type CallOutcome, type SeenFailure } from '../
 const abortedItself = ({ message, code, cause }: ToolExecutionError): ToolExecutionError =>
   new ToolExecutionError('execution_error', `The tool aborted itself: ${message}`, { code, cause, uncertain: true });
 
-/** All attempts at one tool: what they share and have used up, and how each one's beginning and end is told. */
+/** All attempts at one tool: what they share and have used up. It emits the events of each one's beginning and end. */
 export class ToolExecution {
   readonly context: CallContext;
   readonly guarded: GuardedTool;
@@ -36,13 +36,13 @@ export class ToolExecution {
   retrying: RetryRecord | undefined;
   /** The failure that the present attempt is a retry after. */
   retried: SeenFailure | undefined;
-  /** Of the present attempt, until it is told how that ended. */
+  /** The permit of the present attempt, until that has ended. */
   permit: GivenPermit | undefined;
   /** The call's attempts before these. */
   readonly #attemptsBefore: number;
   /** Of the work of the present attempt. */
   signal: AttemptSignal | undefined;
-  /** An attempt was told of whose end was not. */
+  /** An attempt has its `attempt_started` and no event of its end yet. */
   #attempting = false;
   #hasAnswered = false;
   #learned = true;
@@ -83,7 +83,7 @@ export class ToolExecution {
     return { context: this.context, guarded: this.guarded, input: this.input };
   }
 
-  /** Counts and tells an attempt that begins now. */
+  /** Counts an attempt that begins now, and emits `attempt_started`. */
   begin(atMs: number): void {
     const { context } = this;
     if (this.retrying !== undefined) context.recordRetry(this.retrying);
@@ -113,14 +113,14 @@ export class ToolExecution {
     const { context } = this;
     const { layer, site, call, toolName } = context;
     // Before the tool is taken down: what it gave may be read only now.
-    const { value: output, misfit, cause } = fit(this.guarded.tool.output, given);
+    const { value: output, problem, cause } = fit(this.guarded.tool.output, given);
     // It may have had effects, and its output will not fit the next time either.
-    if (misfit !== undefined) throw new ToolExecutionError('execution_error', `The output is malformed: ${misfit}`, { classification: 'permanent', uncertain: true, cause });
+    if (problem !== undefined) throw new ToolExecutionError('execution_error', `The output is malformed: ${problem}`, { classification: 'permanent', uncertain: true, cause });
     const atMs = site.runtime.now();
     this.takePermit()?.success(atMs);
     this.#learn(true);
     const metadata = toolName === call.toolName ? undefined : { alternativeFor: call.toolName };
-    // Whoever heard of the breaker's change may have ended the call: then this is told as an attempt that was cut short.
+    // A listener of the breaker's change may have ended the call: then this attempt counts as one that was cut short.
     if (!context.isOver) {
       this.#attempting = false;
       context.advance(TRYING);
@@ -134,7 +134,7 @@ export class ToolExecution {
     return { result: successResult(context.historyAt(layer.hooks === undefined ? atMs : site.runtime.now()), output, metadata) };
   }
 
-  /** What was thrown, as a failure that has been counted and told; where no attempt had begun, as a refusal. */
+  /** What was thrown as a failure, counted and with its event; where no attempt had begun, as a refusal. */
   fail(thrown: unknown): SeenFailure {
     const error = this.#attempting ? this.#entered(thrown) : (thrown as ToolExecutionError);
     const { classification, rule } = classify(error, this.guarded.classification);
@@ -144,14 +144,14 @@ export class ToolExecution {
       this.#learn(false);
     }
     const failure: SeenFailure = { error, classification, breakerState: this.breakerState };
-    // Whoever heard of the breaker's change may have ended the call.
+    // A listener of the breaker's change may have ended the call.
     if (!this.context.isOver) this.#tell(failure, rule);
     return failure;
   }
 
-  /** Nobody waits for the attempt any more: its permit is given back, and the trace hears of it. */
+  /** Ends an attempt that nobody waits for any more: gives its permit back and emits `attempt_canceled`. */
   left(): void {
-    // Where a hook answered late, the work is taken down after this is told.
+    // Where a hook answered late, the work is taken down after this event.
     this.signal?.abort();
     const { ending } = this.context;
     if (this.#attempting && ending?.kind === 'timeout') return this.#timedOut(ending);
@@ -173,7 +173,7 @@ export class ToolExecution {
     this.#tell({ error, classification, breakerState: this.breakerState }, rule);
   }
 
-  /** The permit of the attempt, to be told once how it ended. */
+  /** Takes the permit of the attempt, so that its end is reported once. */
   takePermit(): GivenPermit | undefined {
     const { permit } = this;
     this.permit = undefined;

@@ -4,31 +4,16 @@ import { AttemptSignal } from '../../operators/work/attempt-signal.ts';
 import { attemptTimeout } from '../../operators/attempt-timeout.ts';
 import { idleTimeout } from '../../operators/idle-timeout.ts';
 import { startWork } from '../../operators/work/output.ts';
+import { tornDownAlone } from '../../operators/work/torn-down-alone.ts';
 import { AttemptContext } from './tool-context.ts';
 import type { ToolExecution } from './execution.ts';
-
-/** A tool's stream, whose teardown is its own affair: what it throws then costs the call nothing. */
-const tornDownAlone = (stream: Observable<unknown>): Observable<unknown> =>
-  new Observable((subscriber) => {
-    const work = stream.subscribe({
-      next: (value) => subscriber.next(value),
-      error: (error: unknown) => subscriber.error(error),
-      complete: () => subscriber.complete(),
-    });
-    return () => {
-      try {
-        work.unsubscribe();
-      } catch {
-        // The tool's own.
-      }
-    };
-  });
 
 /** What a tool gives one by one: of that, the last. */
 const lastOf =
   (execution: ToolExecution) =>
   (stream: Observable<unknown>): Observable<unknown> =>
-    tornDownAlone(stream).pipe(
+    stream.pipe(
+      tornDownAlone,
       tap(() => execution.answered()),
       last(null, undefined),
     );

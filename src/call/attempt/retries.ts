@@ -44,7 +44,7 @@ const attempt = (execution: ToolExecution): Observable<CallOutcome> =>
 /** @throws ToolExecutionError of an attempt that is not admitted, or too late */
 const started = (execution: ToolExecution): Observable<CallOutcome> => {
   const { context } = execution;
-  // No attempt without a valid claim: the loss has just been told, and what runs is stopped.
+  // No attempt without a valid claim: whoever watches the lease has just learned of its loss, and stops what runs.
   if (context.isOver || context.lease?.holds() === false) return NEVER;
   context.advance(TRYING);
   const { hooks, sharedBreakers } = context.layer;
@@ -61,12 +61,13 @@ const started = (execution: ToolExecution): Observable<CallOutcome> => {
 };
 
 /**
- * The host's hooks can block each attempt. That says nothing about the tool, nor is it an attempt.
- * @throws ToolExecutionError of an attempt that they block
+ * Asks the host's hooks, which can block each attempt. A blocked attempt counts neither as an attempt nor against the
+ * tool.
+  * @throws ToolExecutionError of an attempt that they block
  */
 const approvedBy = (hooks: HookRunner, execution: ToolExecution): Observable<void> => {
   const { context, subject } = execution;
-  // Whoever heard of the breaker's change may have ended the call.
+  // A listener of the breaker's change may have ended the call.
   if (context.isOver) return NEVER;
   const number = context.attempts + 1;
   return hooks.before(subject, number).pipe(
@@ -95,7 +96,7 @@ const run = (execution: ToolExecution, atMs: number): Observable<CallOutcome> =>
     return failedFor(execution, execution.retried, outOfTime(execution, 'time_exhausted'));
   }
   execution.begin(atMs);
-  // Whoever heard that may have ended the call.
+  // A subscriber of that event may have ended the call.
   if (context.isOver) return NEVER;
   return toolOutput(execution, execution.ownAttempts).pipe(map((output) => execution.succeed(output)));
 };

@@ -25,7 +25,7 @@ const textsOf = (value: unknown): Record<string, string> =>
 /** What editors fill in and a plan does not: `${input:token}`, `${env:TOKEN}`. */
 const isFilledIn = (value: string): boolean => value.includes('${');
 
-/** Texts that a plan can take as they are; of the others, only the names are told. */
+/** Texts that a plan can take as they are; of the others, only the names are shown. */
 const taken = (name: string, of: string, value: unknown, leftOut: string[]): Record<string, string> | undefined => {
   const all = Object.entries(textsOf(value));
   for (const [key, text] of all) if (isFilledIn(text)) leftOut.push(`${name}: ${of} ${plain(key)} is filled in by your editor, and not here: write its value`);

@@ -3,45 +3,86 @@ import type { Classification } from '../error-kind.ts';
 import { breakerEntrySchema, positiveMs, retryEntrySchema, type BreakerEntry, type RetryEntry } from './policy-entry.ts';
 import type { Effects } from '../policy.ts';
 
+/** The HTTP methods that a manifest may name. */
 export type RestMethod = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** How an answer becomes a tool's output. */
 export interface RestResponseEntry {
+  /** How the answer is read. Default: JSON where its content type says so or a part of it is asked for, else text. */
   as?: 'json' | 'text';
+  /** The part of a JSON answer that is the output, as a JSON pointer or a dotted path. Default: all of it. */
   at?: string;
+  /** The text in a JSON error answer that a model may read, as a JSON pointer or a dotted path. Default: none. */
   error_at?: string;
 }
 
 /** A tool of a REST manifest: one request, what fills it, and how its calls are guarded. */
 export interface RestToolEntry {
+  /**
+   * The last part of the tool's name, which is `<name of the manifest>.<id>`. Letters, digits, `_`, `-`; at most 64.
+   */
   id: string;
+  /** What the tool does, for the model. */
   description?: string;
+  /** The request's method. Default `GET`. */
   method?: RestMethod;
+  /** Path and query behind `base_url`, an RFC 6570 template: `/users/{id}{?page}`. */
   url: string;
+  /** Headers beside those of the manifest. `${name}` is a property of the input, `${env:NAME}` a variable. */
   headers?: Record<string, string>;
+  /**
+   * The body, with `${name}` for properties of the input; `false` for none. Default for POST, PUT and PATCH: an object
+   * of all properties that url and headers do not use.
+   */
   body?: unknown;
+  /** How the body is written. Default `json`. */
   body_type?: 'json' | 'form';
+  /**
+   * JSON Schema of the input, 2020-12. Default: the names that url, headers and body use, those in the path required.
+   */
   input?: Record<string, unknown>;
+  /** How the answer becomes the output. */
   response?: RestResponseEntry;
+  /** JSON Schema of the output. What does not fit it is a failure that is not retried. */
   response_schema?: Record<string, unknown>;
+  /**
+   * A header that carries the call's key, the same in every attempt. A server that honours it makes uncertain failures
+   * retriable.
+   */
   idempotency_header?: string;
+  /** Hard limit on one attempt, in milliseconds. Default 30,000 (SI 4.1). */
   timeout_ms?: number;
+  /** An attempt whose download makes no progress for so many milliseconds times out. Off by default. */
   idle_timeout_ms?: number;
+  /** How often, and how patiently, a failed call is repeated. Default: the layer's profile. */
   retry_policy?: RetryEntry;
+  /** When the tool is given a rest; `false` for never. Default: the layer's profile. */
   circuit_breaker?: BreakerEntry | false;
+  /** A status, code or error kind and its class for this tool: `{ "503": "permanent" }`. */
   classification?: Record<string, Classification>;
+  /** Tools to try in order, with the same input, when this one fails for good: ids of this manifest, or full names. */
   alternatives?: string[];
+  /**
+   * A `mutating` tool is not repeated when it may have taken effect. Default: `read` for GET and HEAD, else `mutating`.
+   */
   effects?: Effects;
+  /** Forbids repeating it when it may have taken effect, whatever else allows it. Default false. */
   safety_critical?: boolean;
+  /** What one call costs, in the host's own unit. Default 0. */
   cost?: number;
+  /** `errors` shows a model the answer of a failed request, redacted, cut and marked. Default: none of it. */
   show?: 'errors';
 }
 
 /** The tools of one HTTP API. */
 export interface RestManifest {
+  /** The provider's name, the first part of its tools' names. Letters, digits, `_`, `-`; at most 64. */
   name: string;
+  /** Where the API is, as `https://api.example.com/v1`: no user, query or fragment. */
   base_url: string;
+  /** Sent with every request: `{ Authorization: 'Bearer ${env:TOKEN}' }`. At most 64. */
   headers?: Record<string, string>;
+  /** The tools, 1 to 1,000. */
   tools: RestToolEntry[];
 }
 

@@ -1,7 +1,7 @@
 import type { Sense } from './sense.ts';
 import { QUOTA, REFILLS, ROWS, UNAUTHORIZED, type Row, type Speaker } from './words.ts';
 
-/** What a wrapper says whose cause says more. */
+/** Texts of wrappers, whose causes say more. */
 const WRAPPED = /^(?:typeerror: )?(?:fetch failed|failed to fetch(?! [a-z]))|exception typeerror: fetch failed/;
 
 /**

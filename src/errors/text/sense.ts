@@ -19,7 +19,7 @@ export type Sense =
   | 'rejected'
   | 'canceled';
 
-/** A kind of tool error, and what the entrance knows beside it. */
+/** A kind of tool error, and what is known beside it. */
 export interface Meaning {
   readonly kind: ToolErrorKind;
   readonly options: ToolExecutionErrorOptions;

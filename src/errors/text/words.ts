@@ -3,7 +3,7 @@ import type { Sense } from './sense.ts';
 /** What a text that matches says. */
 export type Row = readonly [Sense, RegExp];
 
-/** Who speaks: a model's provider never talks of film credits or gift certificates, a tool may. */
+/** Whose text it is: a model's provider never writes of film credits or gift certificates, a tool may. */
 export type Speaker = 'llm' | 'tool';
 
 /** One pattern of several, so that a table can be read. */
@@ -172,5 +172,8 @@ const rowsOf = (speaker: Speaker): readonly Row[] => {
   ];
 };
 
-/** What to ask of a text, by who speaks, in this order, which is that of `LlmErrorKind`: the first that matches decides. */
+/**
+ * The tables that a text is matched with, by whose text it is, in this order, which is that of `LlmErrorKind`: the
+ * first that matches decides.
+ */
 export const ROWS: Readonly<Record<Speaker, readonly Row[]>> = { llm: rowsOf('llm'), tool: rowsOf('tool') };

@@ -44,7 +44,7 @@ const readBytes = async ({ headers, body }: Request, maxBytes: number): Promise<
   for (let chunk = await next(); chunk !== undefined; chunk = await next()) {
     length += chunk.length;
     if (length > maxBytes) {
-      // Not waited for: the answer need not hear how the rest was given up.
+      // The answer does not wait until the rest of the body has been given up.
       void reader?.cancel().catch(() => undefined);
       throw tooLarge;
     }

@@ -251,7 +251,7 @@ export class GatewayTurn {
     }
     const key = answerKey(scope, chained(chainOf(value), { role: 'assistant', content: this.#visible }), first);
     const stored = await this.#store(key, { toolUseIds, before: hasHidden ? `[${this.#hidden.join(',')}]` : '', content: hasHidden ? all : '', results });
-    // Without calls to answer, what is lost is not missed by the API.
+    // An answer without calls needs no results, so the API takes the conversation without what could not be stored.
     return stored || first === undefined ? { type: 'final' } : { type: 'final', warning: STORAGE_WARNING };
   }
 

@@ -15,46 +15,66 @@ import type { ConversationClientOptions } from '../conversation/client.ts';
 import type { ConversationState } from '../conversation/conversation.ts';
 import { memoryConversationState } from '../conversation/memory.ts';
 
+/**
+ * What one request, and all together, may take. A limit out of its range is a `RangeError` when the gateway is made.
+ */
 export interface GatewayLimits {
   /** Bytes of a request's body. Default 33,554,432: 32 MB, Anthropic's own limit. */
   readonly maxBodyBytes: number;
-  /** How long a body may take to come. Default 60,000. */
+  /** How long a body may take to arrive, in milliseconds. Default 60,000; then the answer is 408. */
   readonly bodyTimeoutMs: number;
-  /** How deep a body may be nested. Default 64, as everywhere (R-9.2). */
+  /** How deep a body may be nested, 8 to 512. Default 64, as everywhere (R-9.2); then the answer is 400. */
   readonly maxDepth: number;
-  /** Blocks of one message, of one tool result, of `system`. Default 4,096. */
+  /** The most blocks of one message, of one tool result, or of `system`. Default 4,096. */
   readonly maxBlocks: number;
-  /** Turns at a time. Default 1,000. */
+  /** How many requests of `/v1/messages` may run at a time; a further one gets 529. Default 1,000. */
   readonly maxTurns: number;
-  /** How often one API key may ask; of a request that shows several, each has asked. Default: no limit. */
+  /** How often one API key may ask; a request that shows several keys counts for each. Default: no limit. */
   readonly rate?: RateLimit;
-  /** Calls of the gateway's tools in one step; those beyond are answered `limit_exceeded`. Default 32. */
+  /**
+   * How many calls of the gateway's tools one step may make; further ones are answered with `limit_exceeded`. Default
+   * 32.
+   */
   readonly toolCallsPerStep: number;
-  /** Answers of the upstream in one turn; in the last one the model may call no tool. Default 25. */
+  /** How many answers of the upstream one request may take; in the last one the model may call no tool. Default 25. */
   readonly steps: number;
-  /** Characters of one tool result that the model is shown. Default 200,000. */
+  /** Characters of one tool result that the model is shown; `Infinity` shows all. Default 200,000. */
   readonly outputChars: number;
 }
 
+/** What a gateway is made of: only `upstream` must be given. */
 export interface AnthropicGatewayOptions {
-  /** Where the Messages API is: `https://api.anthropic.com`. A path goes before that of each request. */
+  /**
+   * Where the Messages API is, such as `https://api.anthropic.com`. A path in it is put before that of each request. It
+   * must have no user, query or fragment.
+   */
   readonly upstream: string | URL;
-  /** Tools that run here. Without any, requests and answers pass byte for byte. */
+  /** The tools that run at the gateway. Default: none, and requests and answers pass byte for byte. */
   readonly tools?: readonly AnyTool[];
-  /** The layer that runs them; `createSpillway` gives one. */
+  /** The layer that runs the tools; `createSpillway` makes one. Required with `tools`. */
   readonly spillway?: AgentLayer;
-  /** Where what clients do not see is kept. Default: the memory of this process. */
+  /** Where the messages are kept that clients do not see. Default: the memory of this process. */
   readonly state?: ConversationState;
-  /** How the state's operations are retried. */
+  /**
+   * How operations on the state are retried, and rested where it keeps failing. Default: 2 retries each, as
+   * `conversationClient` has it.
+   */
   readonly statePolicy?: Omit<ConversationClientOptions, 'runtime'>;
-  /** A request that answers a call which the state does not know: `refuse` (default) gives 500 `api_error` (R-13.4), `pass` sends it on as it is. */
+  /**
+   * What becomes of a request that answers a call which the state does not know: `refuse` (default) answers 500
+   * `api_error` (R-13.4), `pass` sends it on as it is.
+   */
   readonly unknownCalls?: 'refuse' | 'pass';
-  /** The deadline of each turn of tools, and how many run at a time. */
+  /** How the tool calls of one step run: `timeoutMs` (300,000), `onDeadline` (`detach`), `concurrency` (no limit). */
   readonly turn?: PlanOptions;
+  /** What requests may take. Each limit has a default of its own. */
   readonly limits?: Partial<GatewayLimits>;
-  /** How often a streaming client hears a `ping` while tools run. Default 2,000. */
+  /** How often a streaming client gets a `ping` while tools run, in milliseconds. Default 2,000. */
   readonly pingMs?: number;
-  /** How long the upstream may take to begin an answer. Default 600,000, as Anthropic's SDK has it. */
+  /**
+   * How long the upstream may take to begin an answer, in milliseconds; then the answer is 504. Default 600,000, as
+   * Anthropic's SDK has it.
+   */
   readonly upstreamTimeoutMs?: number;
   /** How requests after the first step of a turn are retried; the first step is the client's own to retry. Default: 3 attempts, 0.5 s doubling to 8 s. */
   readonly upstreamRetry?: Partial<RetryPolicy>;
@@ -65,9 +85,14 @@ export interface AnthropicGatewayOptions {
    * its owner by something that stays.
    */
   readonly scope?: (headers: Headers) => string;
+  /** Where errors are logged: a pino logger fits. Default: nowhere; `metrics` counts them all the same. */
   readonly logger?: GatewayLogger;
-  /** Default: the platform's `fetch`; where `serveAnthropicGateway` serves the gateway, Node's own HTTP client, which takes far less time for each event. */
+  /**
+   * How the upstream is asked. Default: the platform's `fetch`; where `serveAnthropicGateway` serves the gateway,
+   * Node's own HTTP client, which takes far less time for each event.
+   */
   readonly fetch?: FetchLike;
+  /** Clock, timers, randomness and ids. Default: the machine's. */
   readonly runtime?: Runtime;
 }
 

@@ -8,9 +8,11 @@ type Write = (fields: Readonly<Record<string, unknown>>, message: string) => voi
 /** What is used of a logger; one of pino fits. */
 export type GatewayLogger = Readonly<Record<GatewayLogLevel, Write>>;
 
-/** A source of Prometheus text, as `spillway/gateway/admin` takes it. */
+/** A source of Prometheus text, as the option `metrics` of `adminHandler` takes it. */
 export interface GatewayMetrics {
+  /** The `Content-Type` of an answer with `text()`: Prometheus' text format 0.0.4. */
   readonly contentType: string;
+  /** All counters and gauges of the gateway, as they are now. */
   text(): string;
 }
 
@@ -48,7 +50,7 @@ export class GatewayReport {
     this.#counts.set(name, (this.#counts.get(name) ?? 0) + times);
   }
 
-  /** Logs and counts an error. `cause`: what was behind it; only its kind, code and status are told. */
+  /** Logs and counts an error. `cause`: what was behind it; only its kind, code and status are logged. */
   error(kind: GatewayErrorKind, requestId: string, fields: Readonly<Record<string, unknown>> = {}, cause?: unknown): void {
     this.#errors.set(kind, (this.#errors.get(kind) ?? 0) + 1);
     const { level, status, description } = GATEWAY_ERROR_MEANINGS[kind];

@@ -102,7 +102,7 @@ export function misshapen(rule: ShapeRule, at = '', id = ''): GatewayError {
 }
 
 /**
- * The table of malformed shapes and their messages as Markdown, as the README shows it.
+ * The table of malformed shapes and their messages as Markdown, as the page of the gateway shows it.
  *
  * @example
  * malformedTable().includes('tool_use_id'); // true

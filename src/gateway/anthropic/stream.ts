@@ -64,7 +64,7 @@ export class StreamedAnswer implements ByteSource, ByteTaker {
     this.#body?.resume();
   }
 
-  /** What was done is kept for when the client asks again, so the end is not heard at once. */
+  /** Aborts the turn. Its end comes later: what was done is stored first, for when the client asks again. */
   cancel(): void {
     this.#options.abort();
   }

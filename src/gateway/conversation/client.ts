@@ -10,19 +10,24 @@ import type { ConversationRecord, ConversationState } from './conversation.ts';
 
 /** How one kind of operation is guarded; the fields are those of a tool's policy. */
 export interface StatePolicy {
-  /** Limit on one attempt. Default 2,000. */
+  /** How long one attempt may take, in milliseconds. Default 2,000. */
   readonly timeoutMs?: number;
-  /** What differs from the default. */
+  /** What differs from the operation's own default. */
   readonly retry?: Partial<RetryPolicy>;
 }
 
+/** How operations on a conversation state are guarded. */
 export interface ConversationClientOptions {
-  /** Default: 2 retries after 50 and 100 ms, +-10 % (PROXY: short backoff). */
+  /** How retrieving is guarded. Default: 2 retries after 50 and 100 ms, +-10 % (PROXY: short backoff). */
   readonly retrieve?: StatePolicy;
-  /** Default: 2 retries after 100 and 400 ms, +-10 % (PROXY: exponential). */
+  /** How storing is guarded. Default: 2 retries after 100 and 400 ms, +-10 % (PROXY: exponential). */
   readonly store?: StatePolicy;
-  /** Rests a state that keeps failing. Default `false`: each request asks it. */
+  /**
+   * A breaker, shared by both operations, that refuses at once while the state keeps failing. Default `false`: each
+   * request asks the state.
+   */
   readonly breaker?: BreakerOptions | false;
+  /** Clock, timers and randomness of the retries. Default: the machine's. */
   readonly runtime?: Runtime;
 }
 
@@ -33,7 +38,9 @@ const STORE: RetryPolicy = { ...COMMON, initialDelayMs: 100, maxDelayMs: 1_000, 
 
 /** A conversation state whose operations are retried. */
 export interface ConversationClient {
+  /** Keeps a record under a key. Rejects with the last attempt's error. */
   store(key: string, record: ConversationRecord): Promise<void>;
+  /** The records of those keys that have one. Rejects with the last attempt's error. */
   retrieve(keys: readonly string[]): Promise<ReadonlyMap<string, ConversationRecord>>;
 }
 

@@ -18,7 +18,10 @@ export interface ConversationRecord {
   readonly results: string;
 }
 
-/** Where conversation state lives. Failing is told by throwing or rejecting. Records are forgotten after a time of the state's own. */
+/**
+ * Where conversation state lives (R-13.4). An operation fails by throwing or rejecting. Each state forgets its records
+ * after a time of its own.
+ */
 export interface ConversationState {
   /**
    * Keeps a record under a key, in one atomic step: two that come at once must not both believe to be the first. Where the key has a record of

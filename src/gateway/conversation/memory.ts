@@ -3,13 +3,15 @@ import { checkKeys, checkNumber, integer, positiveDuration } from '../../policy/
 import { liveRuntime } from '../../runtime.ts';
 import { CONVERSATION_TTL_MS, TOMBSTONE, keptAfter, keptTextOf, recordOf, type ConversationRecord, type ConversationState } from './conversation.ts';
 
+/** How much is kept in memory, and for how long. */
 export interface MemoryConversationOptions {
-  /** How long a record is kept. Default 86,400,000: a day. */
+  /** How long a record is kept after it was stored, in milliseconds. Default 86,400,000: a day. */
   readonly ttlMs?: number;
   /** Records kept at a time; the oldest makes room. Default 25,000, as many as the memory store has keys (R-10.2). */
   readonly maxRecords?: number;
-  /** Characters of all records; the oldest make room. Default 100,000,000. */
+  /** Characters of all records together; the oldest make room. Default 100,000,000. */
   readonly maxChars?: number;
+  /** The clock by which records expire. Default: the machine's. */
   readonly runtime?: Runtime;
 }
 

@@ -1,4 +1,4 @@
-/** Takes bytes as they come. After `end` or `fail` it hears nothing more. */
+/** Takes bytes as they come. After `end` or `fail` no method is called any more. */
 export interface ByteTaker {
   take(piece: Uint8Array): void;
   end(): void;
@@ -8,7 +8,8 @@ export interface ByteTaker {
 /**
  * Bytes as they come, by callbacks: promises and web streams cost more for each piece than all that the gateway does with it.
  *
- * Whoever starts a source hears exactly one of `end` and `fail`, also when it cancels; never before `start` has returned.
+ * Exactly one of `end` and `fail` is called on what a source is started with, also after `cancel`, and never before
+ * `start` has returned.
  */
 export interface ByteSource {
   /** Once. */

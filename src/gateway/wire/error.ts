@@ -29,11 +29,13 @@ export type GatewayErrorKind =
 export interface GatewayErrorMeaning {
   /** The HTTP status; absent for what does not end a request. */
   readonly status?: number;
-  /** `error.type` of the Messages API. */
+  /** The `error.type` of the Messages API; absent for what does not end a request. */
   readonly type?: string;
-  /** Whether the answer says when to ask again: `retry-after`, in seconds. */
+  /** Set where the answer says when to ask again, in the header `retry-after`, in seconds. */
   readonly retryAfter?: true;
+  /** The level at which it is logged. */
   readonly level: GatewayLogLevel;
+  /** A sentence for the host: what happened, and what it did to the request. */
   readonly description: string;
 }
 
@@ -105,7 +107,7 @@ export function errorAnswer(error: GatewayError, requestId: string): GatewayAnsw
 }
 
 /**
- * The table of errors as Markdown, as the README shows it.
+ * The table of errors as Markdown, as the page of the gateway shows it.
  *
  * @example
  * gatewayErrorTable().split('\n')[0]; // '| kind | status | error.type | headers | log | |'

@@ -5,8 +5,8 @@ import { GatewayError } from './error.ts';
 
 export type { RateLimit } from './rate.ts';
 
-/** A place for one turn. */
-export interface Place {
+/** The permission for one turn to run. */
+export interface TurnPermit {
   /** Aborted when the gateway stops waiting for what runs. */
   readonly harvest: AbortSignal;
   /** Gives it back. Idempotent. */
@@ -15,7 +15,7 @@ export interface Place {
 
 const isDraining = (): GatewayError => new GatewayError('draining', 'The gateway is being shut down; ask again');
 
-/** Who may come in: so many turns at a time, so many of each key, nobody while the gateway is drained. */
+/** Lets turns in: so many at a time, so many for each key, and none while the gateway is drained. */
 export class TurnGate {
   readonly #maxTurns: number;
   readonly #rates: RateBuckets | undefined;
@@ -23,7 +23,7 @@ export class TurnGate {
   /** Of those inside. */
   readonly #harvests = new Set<AbortController>();
   readonly #closing = new AbortController();
-  /** Who waits until all have left. */
+  /** Called when the last turn has ended. */
   readonly #waiting = new Set<() => void>();
 
   constructor(maxTurns: number, rate: RateLimit | undefined, runtime: Runtime) {
@@ -40,13 +40,13 @@ export class TurnGate {
     return this.#closing.signal.aborted;
   }
 
-  /** Aborted when nobody is let in any more: what has not come in yet need not be waited for. */
+  /** Aborted when no turn is let in any more, so that no body need be waited for. */
   get closing(): AbortSignal {
     return this.#closing.signal;
   }
 
   /** @throws GatewayError when there is no place, and while the gateway is drained */
-  enter(): Place {
+  enter(): TurnPermit {
     this.refuseWhileDraining();
     this.refuseWhileFull();
     const harvest = new AbortController();

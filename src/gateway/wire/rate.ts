@@ -3,8 +3,9 @@ import { GatewayError } from './error.ts';
 
 /** How often one key may ask. */
 export interface RateLimit {
-  /** Requests in the window, and at once. */
+  /** How many requests a key may make in the window, and how many of them at once. */
   readonly requests: number;
+  /** The length of the window, in milliseconds; a key that has used up its requests gets them back evenly over it. */
   readonly windowMs: number;
 }
 

@@ -46,7 +46,7 @@ export class SharedBreaker {
   admit(told: (admission: Admission) => void, by?: string): Subscription {
     const asking = new Subscription();
     if (this.#store.isLost || this.#replica.isSet || this.#replica.isPublishing) {
-      // Who probes is not for one process to say while the others are being told.
+      // One process must not admit probes while it is still telling the others that the breaker opened.
       const { here, isPublishing } = this.#replica;
       told(isPublishing && here.type === 'half_open' ? this.#reject(here) : this.#admitHere(by));
       return asking;
@@ -69,7 +69,7 @@ export class SharedBreaker {
     return asking;
   }
 
-  /** A call that our own breaker admitted has ended. */
+  /** Takes the end of a call that our own breaker admitted. */
   heardOutcome(): void {
     if (this.#replica.here.type === 'open' && this.#replica.strayed) this.#replica.publish();
   }
@@ -113,7 +113,7 @@ export class SharedBreaker {
   #decide(asker: Asker, agreed: boolean, tries: number): void {
     const { own } = this.#replica;
     const atMs = this.#runtime.now();
-    // What time alone has changed is told now.
+    // Publishes what time alone has changed.
     if (this.#replica.here !== own.memory) own.tell({ type: 'tick', atMs }, asker.by);
     const { type } = own.memory;
     const asksOn = type === 'half_open' && !asker.over;
@@ -164,7 +164,7 @@ export class SharedBreaker {
     // Not called off by an asker who leaves: the place would stay taken.
     this.#replica.put(seen, next, giveBack).pipe(finalize(done)).subscribe({
       next: (isTaken) => {
-        // The probe may end at once, and that is told in its own turn.
+        // The probe may end at once; its end waits its own turn.
         done();
         if (isTaken) asker.answer(new ProbePermit(probe, this));
         else this.#askAgain(asker, tries);
@@ -213,12 +213,12 @@ export class SharedBreaker {
         switchMap((isPut) => (isPut || tries === 0 ? EMPTY : this.#replica.look())),
         finalize(done),
       )
-      // Lost, our own has heard of it all the same.
+      // Where the store is lost, our own breaker has counted the outcome all the same.
       .subscribe({ next: () => this.#tell(probe, told, tries - 1), error: () => undefined });
     return true;
   }
 
-  /** The store is lost: our own breaker hears of the probe. */
+  /** Counts the probe in our own breaker, since the store is lost. */
   #tellHere({ generationsAhead, epochsAhead }: Seen, told: Told, by: string | undefined): void {
     const { generation, probeEpoch = 0 } = told.permit;
     const permit: Permit = { generation: generation + generationsAhead, probeEpoch: probeEpoch + epochsAhead };

@@ -9,13 +9,13 @@ export interface Probe {
   /** By the record's generations. */
   readonly permit: Permit;
   readonly startedAtMs: number;
-  /** Whose it is. */
+  /** The call that it was admitted for. */
   readonly by: string | undefined;
-  /** When the others last heard that it goes on. */
+  /** When the record last said that it goes on. */
   toldAtMs: number;
 }
 
-/** The permit of a probe: its end is told to all. */
+/** The permit of a probe, whose end is written to the record for all processes. */
 export class ProbePermit implements GivenPermit {
   readonly admitted = true;
   readonly #probe: Probe;
@@ -58,7 +58,7 @@ export class ProbePermit implements GivenPermit {
   }
 }
 
-/** A permit of our own breaker: when that opens by what it hears, the others are told. */
+/** A permit of our own breaker; when its end opens that, the record is written for the other processes. */
 export class WatchedPermit implements GivenPermit {
   readonly admitted = true;
   readonly #given: GivenPermit;

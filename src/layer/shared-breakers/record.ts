@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { DedupeReading } from '../../contract/store.ts';
 import type { OutcomeWindow } from '../../policy/breaker/window.ts';
 import type { BreakerMemory } from '../../policy/breaker/reducer.ts';

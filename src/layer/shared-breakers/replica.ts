@@ -36,7 +36,7 @@ const isClosed = ({ type, rampFromMs }: BreakerMemory): boolean => type === 'clo
 export class BreakerReplica {
   readonly own: OpenBreaker;
   seen: Seen | undefined;
-  /** Our own has opened, and the others are being told. */
+  /** Our own has opened, and the record is being written for the others. */
   isPublishing = false;
   readonly #name: string;
   readonly #key: string;
@@ -93,7 +93,7 @@ export class BreakerReplica {
     return advanceBreaker(this.own.memory, this.own.settings, this.#runtime.now());
   }
 
-  /** Our own has changed by what it heard here, or by an order, since it was last made equal to the record. */
+  /** Our own has changed by an outcome of this process or an order since it was last made equal to the record. */
   get strayed(): boolean {
     const { type, generation } = this.here;
     if (this.seen === undefined) return type !== 'closed';
@@ -146,7 +146,7 @@ export class BreakerReplica {
     return put$.pipe(
       map((record) => {
         if (record === undefined) return false;
-        // Who listens to the store may have heard of it by now.
+        // A subscriber of the store's changes may have been notified by now.
         if ((this.seen?.version ?? 0) < record.version) this.adopt({ version: record.version, origin, memory });
         return true;
       }),
@@ -237,7 +237,7 @@ export class BreakerReplica {
     };
   }
 
-  /** Hears of the others' changes, where the store tells them, while there is a record or somebody watches. */
+  /** Subscribes to the others' changes, where the store emits them, while there is a record or somebody watches. */
   #listen(): void {
     if (this.#watchers === 0 && this.seen === undefined) return this.close();
     this.#changes ??= this.#store.changes(this.#key)?.pipe(switchMap(() => this.refresh())).subscribe();

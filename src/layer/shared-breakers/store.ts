@@ -38,14 +38,14 @@ export class BreakerStore {
 
   /**
    * Emits the answer, once; errors as soon as the store is known to be lost.
-   * @param late hears an answer that nobody waited for any more
+   * @param late gets an answer that nobody waited for any more
    */
   ask<T>(question: (store: DedupeStore) => Awaitable<T>, late?: (answer: T) => void): Observable<T> {
     const asked = this.#asked(question, late).pipe(tap({ error: (error: unknown) => this.#heard(error) }));
     return merge(asked, this.#losses).pipe(take(1));
   }
 
-  /** Tells when the record of a key may have changed, where the store can. */
+  /** Emits when the record of a key may have changed, where the store can say so. */
   changes(key: string): Observable<unknown> | undefined {
     return this.#dedupe.store().changes?.(key);
   }
@@ -62,7 +62,7 @@ export class BreakerStore {
   #heard(error: unknown): void {
     if (this.#lost || !isLoss(error)) return;
     this.#lost = true;
-    this.#dedupe.heard(error as ToolExecutionError);
+    this.#dedupe.noteAnswer(error as ToolExecutionError);
     this.#askLater();
     const losses = this.#losses;
     this.#losses = new Subject();
@@ -82,6 +82,6 @@ export class BreakerStore {
 
   #answers(): void {
     this.#lost = false;
-    this.#dedupe.heard(undefined);
+    this.#dedupe.noteAnswer(undefined);
   }
 }

@@ -10,33 +10,74 @@ import { advanceBreaker, breakerDueMs, decideBreaker, initialBreaker, type Break
 import { readAsCall } from '../../policy/recovery/classify.ts';
 import { liveRuntime } from '../../runtime.ts';
 import { QuietStream } from '../work/quiet-stream.ts';
-import { LivePermit, type Admission, type PermitOwner } from './permit.ts';
+import { LivePermit, type PermitOwner } from './live-permit.ts';
 import { tellInOrder } from './telling.ts';
 
-export type { Admission, GivenPermit } from './permit.ts';
 
 /** What a breaker shows of itself. */
 export interface BreakerState {
+  /** The state's name. */
   readonly type: BreakerStateName;
   /** Failures in a row; kept while open. */
   readonly consecutiveFailures: number;
   /** Outcomes in the window, and how many of them failed. */
   readonly measured: number;
+  /** How many outcomes of the window failed. */
   readonly failures: number;
   /** While open: until it lets a probe through. */
   readonly retryAfterMs?: number;
 }
 
+/** An admission: a permit that ends once, with the first of its verbs to be called, or a rejection. */
+export type Admission =
+  | {
+      /** The call may be made; it holds a probe's place while the breaker is half-open. */
+      readonly admitted: true;
+      /**
+       * Ends the permit: the dependency answered.
+       * @param atMs now, from one who has just read the runtime's clock
+       */
+      success(atMs?: number): void;
+      /** The error's `retryAfterMs` is a floor under the cooldown. */
+      failure(error?: unknown): void;
+      /** It was refused in words alone, by whomever: a row of failures ends, and nothing else is known of the dependency. */
+      answered(): void;
+      /**
+       * It ended, and says nothing about the dependency.
+       * @param error with which; a refusal by this very breaker tells it that the call needed a second place
+       */
+      ignore(error?: unknown): void;
+      /** It gave a value, and is not done: half-open’s deadline is counted from the last one. A breaker of your own may leave it out. */
+      progress?(): void;
+      /** It was given up before it ended. */
+      release(): void;
+    }
+  | {
+      /** The call must not be made. */
+      readonly admitted: false;
+      /** How long until the breaker may admit one, in milliseconds. */
+      readonly retryAfterMs: number;
+    };
+
+/** An admission that was given. */
+export type GivenPermit = Extract<Admission, { admitted: true }>;
+
+/**
+ * A circuit breaker (R-3.1 to R-3.9), as `createBreaker` makes it. Give it to `circuitBreaker`, or ask `admit()` before
+ * each call and end what it gives.
+ */
 export interface Breaker {
   /** The state now, time that has passed without traffic included. */
   readonly state: BreakerState;
   /** The present state at once, then each change of `type` at its instant. Holds a timer only while it is watched. */
   readonly state$: Observable<BreakerState>;
-  /** What the breaker is told: folded with `reduceBreaker` from the start, it gives the breaker's states. */
+  /** Each input of the breaker: folded with `reduceBreaker` from the start, it gives the breaker's states. */
   readonly inputs$: Observable<BreakerInput>;
   /**
+   * Asks for one call. Whoever is admitted must end the permit, or a probe's place stays taken until
+   * `halfOpenTimeoutMs`.
    * @param atMs now, from one who has just read the runtime's clock
-   * @param by whose admission it is: a change of state that this call brings about is told with it
+   * @param by whose call it is; a change of state that it brings about is told with this name
    */
   admit(atMs?: number, by?: string): Admission;
   /** Rejects everything until `reset`. */
@@ -47,7 +88,7 @@ export interface Breaker {
   disable(): void;
 }
 
-/** Hears of a breaker's change of state. */
+/** Called after each change of a breaker's state, once the new state stands. What it throws is ignored. */
 export type BreakerChange = (from: BreakerStateName, to: BreakerStateName) => void;
 
 /** What else there is to say of a change. */
@@ -88,7 +129,8 @@ type Step = readonly [BreakerMemory, Permit | undefined];
  *
  * @param options when it opens and how it recovers; see `BreakerOptions` for each default
  * @param runtime where time and chance come from
- * @param onChange told of each change of state once the new state stands, in order and before those who watch `state$`; what it throws is ignored
+ * @param onChange called at each change of state once the new state stands, in order and before those who watch
+ *   `state$`; what it throws is ignored
  * @throws RangeError for an option out of its range
  *
  * @example
@@ -100,7 +142,7 @@ export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = l
   return createBreakerReading(readAsCall, options, runtime, onChange);
 }
 
-/** The same, for who reads errors in another way. */
+/** `createBreaker` with a reader of errors as an argument: `spillway/mini` gives one without tables. */
 export function createBreakerReading(read: ErrorReader, options: BreakerOptions, runtime: Runtime, onChange?: BreakerChange): Breaker {
   return createOpenBreaker(read, options, runtime, onChange === undefined ? {} : { changed: (from, to) => onChange(from, to) }).breaker;
 }
@@ -109,29 +151,29 @@ export function createBreakerReading(read: ErrorReader, options: BreakerOptions,
 export interface OpenBreaker {
   readonly breaker: Breaker;
   readonly settings: BreakerSettings;
-  /** All that it knows, as it was last told something. */
+  /** All that it knows since its last input. */
   readonly memory: BreakerMemory;
-  /** Tells it something, on somebody's behalf or nobody's; gives the permit where that asked for admission. */
+  /** Gives the breaker an input, on somebody's behalf or nobody's; returns the permit where that input asked for admission. */
   tell(input: BreakerInput, by?: string): Permit | undefined;
-  /** What the end of an attempt is to be told as. */
+  /** The input that the end of an attempt becomes. */
   outcomeOf(given: Permit, startedAtMs: number, outcome: BreakerOutcome, error: unknown, atMs?: number): Extract<BreakerInput, { type: 'outcome' }>;
 }
 
-/** Hears of a breaker's change of state, with all that there is to say of it. */
+/** Called at a breaker's change of state, with all that there is to say of it. */
 export type DetailedChange = (from: BreakerStateName, to: BreakerStateName, detail: ChangeDetail) => void;
 
-/** Who made a breaker, and hears of it. */
+/** Whoever made a breaker, and is called when it changes or is watched. */
 export interface BreakerKeeper {
   readonly changed?: DetailedChange;
   /** Somebody begins to watch `state$`; what it gives is called when they stop. */
   readonly watched?: () => () => void;
 }
 
-/** A breaker for who has to see and to replace what it knows: one that several processes share. */
+/** A breaker whose memory can be read and replaced, as one that several processes share needs it. */
 export function createOpenBreaker(read: ErrorReader, options: BreakerOptions, runtime: Runtime, keeper: BreakerKeeper = {}): OpenBreaker {
   const settings = breakerSettings(options);
   let step: Step = [initialBreaker(settings), undefined];
-  // The scan's own subscriber is told, and no Subject in front of it: that costs as much as the decision.
+  // Inputs go to the scan's own subscriber: a Subject in front of it would cost as much as the decision.
   let inputs: Subscriber<BreakerInput> | undefined;
   new Observable<BreakerInput>((subscriber) => void (inputs = subscriber))
     .pipe(scan((before: Step, input) => decideBreaker(before[0], input, settings), step))
@@ -148,7 +190,7 @@ export function createOpenBreaker(read: ErrorReader, options: BreakerOptions, ru
     try {
       keeper.changed?.(from, now.type, { ...(now.type === 'open' ? { untilMs: breakerDueMs(now, settings) } : {}), ...(by === undefined ? {} : { by }) });
     } catch {
-      // A listener's failure is its own.
+      // A listener that throws must not break the breaker.
     }
     changes$.next(now);
   };

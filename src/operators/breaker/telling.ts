@@ -1,4 +1,4 @@
-/** What is still to be told, while somebody is being told. */
+/** Notifications that wait while another is being delivered. */
 const waiting: Array<() => void> = [];
 let telling = false;
 
@@ -8,7 +8,8 @@ let telling = false;
  * `queueScheduler` would do the same, but it is everybody's: a task of somebody else's that throws there drops all that
  * waits.
  *
- * @param tell what it throws is dropped: observers have no say in what they watch, nor in what others hear
+ * @param tell delivers one change; what it throws is dropped, so that no observer can break the breaker or another
+ *   observer
  */
 export function tellInOrder(tell: () => void): void {
   waiting.push(tell);

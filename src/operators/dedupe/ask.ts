@@ -34,17 +34,20 @@ export function ask<T>(question: () => Awaitable<T>, timeoutMs: number, runtime:
     const refused = (thrown: unknown): void => {
       if (end()) subscriber.error(failed(thrown));
     };
+    // Added first: whoever waits may leave while the store is asked.
+    subscriber.add(end);
     try {
       const answer = question();
       if (isPromiseLike(answer)) {
-        limit = expireAfter(timeoutMs, runtime, () => {
-          if (end()) subscriber.error(unavailable(`gave no answer within ${timeoutMs} ms`));
-        });
+        if (waiting) {
+          limit = expireAfter(timeoutMs, runtime, () => {
+            if (end()) subscriber.error(unavailable(`gave no answer within ${timeoutMs} ms`));
+          });
+        }
         answer.then(answered, refused);
       } else answered(answer);
     } catch (error) {
       refused(error);
     }
-    return () => void end();
   });
 }

@@ -3,8 +3,9 @@ import type { Awaitable, DedupeRecord, DedupeStore } from '../../contract/store.
 import { ToolExecutionError } from '../../contract/tool-error.ts';
 import { ANSWER_PROBLEMS, recordProblem } from '../../policy/key/store-answer.ts';
 import { isPromiseLike } from '../work/output.ts';
+import { tornDownAlone } from '../work/torn-down-alone.ts';
 
-/** The code of an answer that is none: the store itself is at fault, and asking again does not help. */
+/** The code of an answer that cannot be used: the store itself is at fault, and asking again does not help. */
 export const BAD_ANSWER = 'bad_answer';
 
 const rubbish = (method: string, problem: string): ToolExecutionError =>
@@ -39,9 +40,13 @@ async function* checkedList(method: 'byTool' | 'bySession', records: AsyncIterab
   }
 }
 
-/** A hint that fails is none, and who waits asks from time to time all the same; one that is no stream is told as what it is. */
+/**
+ * A `changes` stream that fails counts as silent, since waiters also ask from time to time; so does a value that is
+ * given at once, as by a `BehaviorSubject`: whoever took that for a change would ask again without end. A value that is
+ * no stream is an error.
+ */
 const checkedChanges = (ask: () => Observable<unknown> | undefined): Observable<unknown> =>
-  new Observable((subscriber) => {
+  new Observable<unknown>((subscriber) => {
     let changes: unknown = EMPTY;
     try {
       changes = ask();
@@ -49,8 +54,11 @@ const checkedChanges = (ask: () => Observable<unknown> | undefined): Observable<
       // As a stream that fails.
     }
     if (!isObservable(changes)) return subscriber.error(rubbish('changes', `the answer is ${changes === null ? 'null' : `of type ${typeof changes}`}, not an Observable`));
-    return changes.subscribe({ next: (value) => subscriber.next(value), error: () => undefined });
-  });
+    let isListening = false;
+    const listening = changes.subscribe({ next: (value) => isListening && subscriber.next(value), error: () => undefined });
+    isListening = true;
+    return listening;
+  }).pipe(tornDownAlone);
 
 const METHODS: ReadonlyArray<keyof DedupeStore> = ['get', 'setIfNotExists', 'compareAndSet', 'renew', 'delete', 'byTool', 'bySession', 'sweep'];
 

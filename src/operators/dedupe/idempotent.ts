@@ -1,4 +1,4 @@
-import { EMPTY, Observable, Subscription, concatMap, defer, dematerialize, finalize, map, materialize, of, startWith, switchAll, switchMap, throwError, type ObservableNotification } from 'rxjs';
+import { EMPTY, Observable, Subscription, concatMap, defer, dematerialize, filter, finalize, map, materialize, of, startWith, switchAll, switchMap, throwError, type ObservableNotification } from 'rxjs';
 import type { DedupeClaim, DedupeOutcome, DedupeReading } from '../../contract/store.ts';
 import type { ToolExecutionError } from '../../contract/tool-error.ts';
 import { held } from '../work/held.ts';
@@ -25,9 +25,12 @@ export interface IdempotentRun<T> {
   replay(reading: DedupeReading, matchedOn: 'inflight' | 'completed'): Observable<T>;
   /** What is remembered of a run; `undefined` where nothing ran, so that the key is free again. */
   outcome(values: readonly T[], end: RunEnd): DedupeOutcome | undefined;
-  /** What is told of values that are held back until they are recorded. Without it values pass as they come. */
-  recorded?(values: readonly T[], recording: RunRecord): Observable<T>;
-  /** What is told instead when the lease was lost while it ran, once the work has stopped; `undefined` when it goes on unprotected. */
+  /** What is emitted of the one value of a stream whose value is held back until it is recorded. Without it values pass as they come. */
+  recorded?(value: T, recording: RunRecord): Observable<T>;
+  /**
+   * What is emitted instead when the lease was lost while the work ran, once that has stopped; `undefined` when it goes
+   * on unprotected.
+   */
   lost(error: ToolExecutionError | undefined): Observable<T> | undefined;
   /** Its subscriber has left while others of this process wait: whether it goes on for them, until `stop` is called. Default: it does. */
   outlives?(stop: () => void): boolean;
@@ -62,51 +65,53 @@ export const idempotent =
 /** The work while its lease holds, and what takes its place when the lease is lost. It may outlive its subscriber, for those who wait for its key. */
 const underLease = <T>(run: IdempotentRun<T>, source: Observable<T>, lease: Lease | undefined): Observable<T> => {
   const values: T[] = [];
-  const recorded$ = source.pipe(
+  const recorded$ = run.recorded === undefined ? passing(run, source, lease, values) : heldBack(run, source, lease);
+  if (lease === undefined) return recorded$;
+  const instead$ = lease.lost$.pipe(
+    map((error) => run.lost(error)),
+    filter((told$) => told$ !== undefined),
+  );
+  return outliving(run, lease, values, instead$.pipe(startWith(recorded$), switchAll()));
+};
+
+/** Values pass as they come; the end is told once it is recorded, or it is known that it cannot be. */
+const passing = <T>(run: IdempotentRun<T>, source: Observable<T>, lease: Lease | undefined, values: T[]): Observable<T> =>
+  source.pipe(
     materialize(),
     concatMap((notification) => {
-      if (notification.kind !== 'N') return ended(run, lease, values, notification);
-      if (lease !== undefined || run.recorded !== undefined) values.push(notification.value);
-      return run.recorded === undefined ? of(notification) : EMPTY;
+      if (notification.kind !== 'N') return recording(run, lease, values, notification).pipe(map(() => notification));
+      if (lease !== undefined) values.push(notification.value);
+      return of(notification);
     }),
     dematerialize(),
   );
-  if (lease === undefined) return recorded$;
-  const replaced$ = lease.lost$.pipe(
-    map((error) => run.lost(error)),
-    concatMap((instead$) => (instead$ === undefined ? EMPTY : of(instead$))),
-  );
-  return outliving(run, lease, values, replaced$.pipe(startWith(recorded$), switchAll()));
-};
 
-/** Its end is told once it is recorded, or it is known that it cannot be. */
-const ended = <T>(
-  run: IdempotentRun<T>,
-  lease: Lease | undefined,
-  values: readonly T[],
-  end: ObservableNotification<T> & { readonly kind: 'C' | 'E' },
-): Observable<ObservableNotification<T>> =>
-  recording(run, lease, values, end).pipe(
-    concatMap((became) => (end.kind === 'C' && run.recorded !== undefined ? run.recorded(values, became).pipe(materialize()) : of(end))),
+/** A stream of one value, which is held back until it is known what became of its record. */
+const heldBack = <T>(run: IdempotentRun<T>, source: Observable<T>, lease: Lease | undefined): Observable<T> =>
+  source.pipe(
+    concatMap((value) =>
+      recording(run, lease, [value], COMPLETED).pipe(concatMap((became) => run.recorded?.(value, became) ?? EMPTY)),
+    ),
   );
+
+const COMPLETED: RunEnd = { kind: 'C' };
 
 /** Puts the outcome into the record, or gives the key back, and emits what became of that. */
-const recording = <T>(run: IdempotentRun<T>, lease: Lease | undefined, values: readonly T[], end: RunEnd): Observable<RunRecord> =>
-  defer(() => {
-    if (lease?.isHeld !== true) return of('unprotected' as const);
-    const outcome = run.outcome(values, end);
-    if (outcome === undefined) {
-      lease.release();
-      run.tell('released');
-      return of('released' as const);
-    }
-    return lease.settled(outcome).pipe(
-      map(({ recording: became, why }) => {
-        run.tell(became, why && { message: why.message });
-        return became;
-      }),
-    );
-  });
+const recording = <T>(run: IdempotentRun<T>, lease: Lease | undefined, values: readonly T[], end: RunEnd): Observable<RunRecord> => {
+  if (lease?.isHeld !== true) return of('unprotected');
+  const outcome = run.outcome(values, end);
+  if (outcome === undefined) {
+    lease.release();
+    run.tell('released');
+    return of('released');
+  }
+  return lease.settled(outcome).pipe(
+    map(({ recording: became, why }) => {
+      run.tell(became, why && { message: why.message });
+      return became;
+    }),
+  );
+};
 
 /** Goes on without its subscriber while others of this process wait for its key; else it is stopped, and the record says so. */
 const outliving = <T>(run: IdempotentRun<T>, lease: Lease, values: readonly T[], source: Observable<T>): Observable<T> =>
@@ -114,8 +119,12 @@ const outliving = <T>(run: IdempotentRun<T>, lease: Lease, values: readonly T[],
     const work = new Subscription();
     let isAlone = false;
     const stop = (): void => {
-      work.unsubscribe();
-      if (lease.isHeld) recording(run, lease, values, { kind: 'left' }).subscribe();
+      try {
+        work.unsubscribe();
+      } finally {
+        // Also where its teardown throws: the key would be kept for as long as this process lives.
+        if (lease.isHeld) recording(run, lease, values, { kind: 'left' }).subscribe();
+      }
     };
     subscriber.add(() => {
       isAlone = lease.isHeld && lease.waitedFor && (run.outlives?.(stop) ?? true);

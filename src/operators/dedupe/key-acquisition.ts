@@ -1,4 +1,4 @@
-import { EMPTY, NEVER, Observable, catchError, defer, finalize, merge, mergeMap, of, repeat, take } from 'rxjs';
+import { EMPTY, NEVER, Observable, catchError, defer, merge, mergeMap, of, repeat, take } from 'rxjs';
 import type { DedupeStep } from '../../contract/event.ts';
 import type { DedupeClaim, DedupeReading, DedupeStore } from '../../contract/store.ts';
 import { ToolExecutionError } from '../../contract/tool-error.ts';
@@ -19,7 +19,7 @@ export interface KeyTerms extends LeaseTerms {
   readonly neverTwice: boolean;
 }
 
-/** Hears how a key stands while it is asked for, and while it is held. */
+/** Called at each step of a key, while it is asked for and while it is held. */
 export type TellKeyStep = (
   step: DedupeStep,
   about?: { readonly leaderCallId?: string; readonly fence?: number; readonly ageMs?: number; readonly leaseUntilMs?: number; readonly message?: string },
@@ -77,7 +77,7 @@ interface Inquiry {
   next: 'claim' | 'look';
   /** The version that the next claim takes over from. */
   over: number | undefined;
-  /** When it is asked. */
+  /** Emits when it is asked; completes where nothing more is to be asked. */
   pause$: Observable<unknown>;
   pollMs: number;
   waited: boolean;
@@ -100,25 +100,21 @@ export const followKey = (claim: DedupeClaim, terms: KeyTerms, tell: TellKeyStep
   inquire({ claim, terms, tell, follows: true, next: 'look', waited: true });
 
 const inquire = (begun: Omit<Inquiry, 'over' | 'pause$' | 'pollMs' | 'leader'>): Observable<KeyAnswer> =>
-  defer(() => {
-    const inquiry: Inquiry = { ...begun, over: undefined, pause$: NO_PAUSE, pollMs: POLL_FIRST_MS, leader: undefined };
-    return defer(() => (inquiry.next === 'claim' ? claimed(inquiry) : looked(inquiry))).pipe(
-      repeat({ delay: () => inquiry.pause$ }),
-      take(1),
-      mergeMap((answer) => (answer === NOBODY ? EMPTY : of(answer))),
-      catchError((error: ToolExecutionError) => unanswered(inquiry, error)),
-      finalize(() => stayWith(inquiry, undefined)),
-    );
+  new Observable((subscriber) => {
+    const inquiry: Inquiry = { ...begun, over: undefined, pause$: EMPTY, pollMs: POLL_FIRST_MS, leader: undefined };
+    subscriber.add(() => stayWith(inquiry, undefined));
+    defer(() => (inquiry.next === 'claim' ? claimed(inquiry) : looked(inquiry)))
+      .pipe(
+        repeat({ delay: () => inquiry.pause$ }),
+        catchError((error: ToolExecutionError) => unanswered(inquiry, error)),
+      )
+      .subscribe(subscriber);
   });
 
-/** Nobody holds the key that was followed. */
-const NOBODY = Symbol('nobody');
-
-/** An answer, or nothing yet: then `next` and `pause$` say how it goes on. */
-type Found = Observable<KeyAnswer | typeof NOBODY>;
-
-const claimed = (inquiry: Inquiry): Found => {
-  if (inquiry.follows) return of(NOBODY);
+const claimed = (inquiry: Inquiry): Observable<KeyAnswer> => {
+  inquiry.pause$ = EMPTY;
+  // Nobody holds the key that was followed.
+  if (inquiry.follows) return EMPTY;
   const { claim, terms, over } = inquiry;
   const { store, runtime, storeTimeoutMs } = terms;
   const sentAtMs = runtime.now();
@@ -136,7 +132,7 @@ const claimed = (inquiry: Inquiry): Found => {
 };
 
 /** The store took so long that the lease has passed by our own clock: nothing is run before it says that the claim still stands. */
-const confirmed = (inquiry: Inquiry, lease: Lease): Found =>
+const confirmed = (inquiry: Inquiry, lease: Lease): Observable<KeyAnswer> =>
   lease.confirmed().pipe(
     mergeMap((held) => (held ? granted(inquiry, lease) : later(inquiry, 'claim', NO_PAUSE))),
     catchError((error: unknown) => {
@@ -145,7 +141,8 @@ const confirmed = (inquiry: Inquiry, lease: Lease): Found =>
     }),
   );
 
-const looked = (inquiry: Inquiry): Found => {
+const looked = (inquiry: Inquiry): Observable<KeyAnswer> => {
+  inquiry.pause$ = EMPTY;
   const { store, runtime, storeTimeoutMs } = inquiry.terms;
   return ask(() => store.get(inquiry.claim.key), storeTimeoutMs, runtime).pipe(
     mergeMap((reading) => (reading === undefined ? later(inquiry, 'claim', NO_PAUSE) : considered(inquiry, reading))),
@@ -153,12 +150,12 @@ const looked = (inquiry: Inquiry): Found => {
 };
 
 /** Nothing yet: the store is asked again after a pause. */
-const later = (inquiry: Inquiry, next: Inquiry['next'], pause$: Observable<unknown>, over?: number): Found => {
+const later = (inquiry: Inquiry, next: Inquiry['next'], pause$: Observable<unknown>, over?: number): Observable<KeyAnswer> => {
   Object.assign(inquiry, { next, pause$, over });
   return EMPTY;
 };
 
-const considered = (inquiry: Inquiry, reading: DedupeReading): Found => {
+const considered = (inquiry: Inquiry, reading: DedupeReading): Observable<KeyAnswer> => {
   const { claim, terms, tell, waited } = inquiry;
   const { mode, global, neverTwice } = terms;
   const { key, tool, request } = claim;

@@ -1,4 +1,4 @@
-import { AsyncSubject, Observable, Subscription, defer, finalize, map, merge, noop, take, type Subscriber } from 'rxjs';
+import { AsyncSubject, Observable, Subscription, defer, map, noop, takeUntil, type Subscriber } from 'rxjs';
 import type { Runtime } from '../../contract/runtime.ts';
 import type { Awaitable, DedupeOutcome, DedupeRecord, DedupeStore } from '../../contract/store.ts';
 import { ToolExecutionError } from '../../contract/tool-error.ts';
@@ -22,7 +22,10 @@ export interface LeaseTerms {
   readonly runtime: Runtime;
   readonly leaseMs: number;
   readonly storeTimeoutMs: number;
-  /** Called when the end of a lease is told to the store; what it gives is called once the store has answered, or will not. */
+  /**
+   * Called when the end of a lease is written to the store; what it returns is called once the store has answered, or
+   * will not.
+   */
   readonly telling?: () => () => void;
 }
 
@@ -43,6 +46,8 @@ export class Lease {
   readonly tookOver: boolean;
   #validUntilMs: number;
   #watcher: Subscriber<ToolExecutionError | undefined> | undefined;
+  /** That it was lost before anyone watched it, and why. */
+  #missed: { readonly error: ToolExecutionError | undefined } | undefined;
   #timer: Expiry | undefined;
   /** Renewals that were asked for and not answered yet. */
   readonly #asking = new Subscription();
@@ -57,7 +62,7 @@ export class Lease {
   /** Set while an outcome is recorded: it is renewed until then at the latest. */
   #recordUntilMs: number | undefined;
   #waiters = 0;
-  /** Told when the last one who waited has gone. */
+  /** Emits when the last waiter has unsubscribed. */
   #unwaited: (() => void) | undefined;
   #ended: (() => void) | undefined;
 
@@ -82,7 +87,10 @@ export class Lease {
     return !this.#over && this.#recordUntilMs === undefined;
   }
 
-  /** Whether it still holds by this machine's clock; if not, that is told as a loss, since a process that slept may not know yet. */
+  /**
+   * Whether it still holds by this machine's clock. If not, it is marked as lost, since a process that slept may not
+   * know yet.
+   */
   holds(): boolean {
     if (!this.valid) this.#lose(undefined);
     return this.valid;
@@ -124,16 +132,20 @@ export class Lease {
   }
 
   /**
-   * Keeps it renewed while it is subscribed to. Emits once when that fails: an error when the store did not answer in time, `undefined` when another may
-   * hold the key. Completes when the work is over.
+   * Keeps it renewed from when it is subscribed to until the work is over, and completes then. Emits once when that
+   * fails, also where it had failed before: an error when the store did not answer in time, `undefined` when another
+   * may hold the key.
    */
-  readonly lost$: Observable<ToolExecutionError | undefined> = new Observable((subscriber) => {
-    if (!this.isHeld) return subscriber.complete();
-    this.#watcher = subscriber;
-    this.#schedule();
-  });
+  get lost$(): Observable<ToolExecutionError | undefined> {
+    return new Observable((subscriber) => {
+      if (this.#missed !== undefined) subscriber.next(this.#missed.error);
+      if (!this.isHeld) return subscriber.complete();
+      this.#watcher = subscriber;
+      this.#schedule();
+    });
+  }
 
-  /** Told when the claim is over, however it ends. */
+  /** Emits when the claim is over, however it ends. */
   onEnd(ended: () => void): void {
     this.#ended = ended;
   }
@@ -153,24 +165,30 @@ export class Lease {
   settled(outcome: DedupeOutcome): Observable<Recorded> {
     return defer(() => {
       this.#finish();
-      const { runtime, leaseMs, storeTimeoutMs, telling } = this.#terms;
+      const { runtime, leaseMs, storeTimeoutMs, telling = () => noop } = this.#terms;
       this.#recordUntilMs = runtime.now() + Math.max(leaseMs, storeTimeoutMs);
-      const written$ = new AsyncSubject<Recorded>();
       const told$ = new AsyncSubject<Recorded>();
-      written$.subscribe(() => this.stop());
-      merge(written$, expiry(storeTimeoutMs, runtime).pipe(map(() => UNRECORDED)))
-        .pipe(take(1), finalize(telling?.() ?? noop))
-        .subscribe(told$);
-      outcomeWritten(this.claimed, outcome, this.#terms, () => this.valid).subscribe(written$);
+      told$.subscribe({ complete: telling() });
+      const tell = (recorded: Recorded): void => {
+        told$.next(recorded);
+        told$.complete();
+      };
+      outcomeWritten(this.claimed, outcome, this.#terms, () => this.valid).subscribe((recorded) => {
+        this.stop();
+        tell(recorded);
+      });
+      if (this.#over) return told$;
+      expiry(storeTimeoutMs, runtime).pipe(takeUntil(told$)).subscribe(() => tell(UNRECORDED));
       // Work that ended at once was not watched.
-      if (!this.#over && this.#timer === undefined) this.#schedule();
+      if (this.#timer === undefined) this.#schedule();
       return told$;
     });
   }
 
   /**
-   * Nothing ran under it: the key is free again, or, where it was taken over, as it was: with a lease that has passed, since what ran before may
-   * have taken effect. Not waited for; if the store does not hear of it, the lease runs out.
+   * Nothing ran under it, so that the key is free again, or, where it was taken over, as it was: with a lease that has
+   * passed, since what ran before may have taken effect. Not waited for; if the store does not hear of it, the lease
+   * runs out.
    */
   release(): void {
     this.stop();
@@ -203,7 +221,7 @@ export class Lease {
     const leftMs = this.#validUntilMs - sentAtMs;
     if (leftMs <= 0) return this.#lose(this.#unanswered);
     if (this.#recordUntilMs !== undefined && sentAtMs >= this.#recordUntilMs) return;
-    // Also when this one gets no answer: a later one may, and an answer that comes late counts as long as the lease does.
+    // Goes on when this renewal gets no answer: a later one may, and a late answer counts while the lease holds.
     this.#askedAtMs = sentAtMs;
     this.#schedule();
     const answered = (renewed: boolean): void => this.#renewed(renewed, sentAtMs);
@@ -234,10 +252,14 @@ export class Lease {
     this.#schedule(this.#terms.leaseMs / RETRIES_PER_LEASE);
   }
 
-  /** While an outcome is recorded nobody is told: the record may be refused a renewal since it has its outcome, and the write says what became of that. */
+  /**
+   * Reports a loss, except while an outcome is written: the store may refuse a renewal because the record has its
+   * outcome by then, and the write says what became of that.
+   */
   #lose(error: ToolExecutionError | undefined): void {
     const watcher = this.#watcher;
     this.#watcher = undefined;
+    if (watcher === undefined && this.isHeld) this.#missed = { error };
     this.stop();
     watcher?.next(error);
     watcher?.complete();

@@ -1,4 +1,4 @@
-import { catchError, defer, map, of, retry, switchMap, tap, throwError, type Observable } from 'rxjs';
+import { catchError, defer, map, of, retry, switchMap, type Observable } from 'rxjs';
 import type { Runtime } from '../../contract/runtime.ts';
 import type { DedupeOutcome, DedupeRecord, DedupeStore } from '../../contract/store.ts';
 import type { ToolExecutionError } from '../../contract/tool-error.ts';
@@ -46,10 +46,12 @@ export const outcomeWritten = (
     const { key, version } = claimed;
     let isRepeated = false;
     return defer(() => ask(() => store.compareAndSet(key, version, outcome), storeTimeoutMs, runtime)).pipe(
-      tap({ error: () => (isRepeated = true) }),
       retry({
-        delay: (error: ToolExecutionError) =>
-          isValid() && error.classification !== 'permanent' ? runtime.after(RECORD_RETRY_MS) : throwError(() => error),
+        delay: (error: ToolExecutionError) => {
+          if (!isValid() || error.classification === 'permanent') throw error;
+          isRepeated = true;
+          return runtime.after(RECORD_RETRY_MS);
+        },
       }),
       switchMap((written) => {
         if (written !== undefined) return of(RECORDED);

@@ -118,12 +118,15 @@ export class ExpiryQueue {
     this.#timer?.unsubscribe();
     this.#timer = undefined;
     if (!this.#arming || this.#callOff === undefined) return;
-    // Left to itself it might never come, and no deadline after it be kept.
+    // Where it is not called off it might never run, and no deadline after it would be kept.
     this.#callOff();
     this.#arming = false;
   }
 
-  /** Most calls of quick tools end in the turn of the event loop that they began in: one look at its end serves them all, and sets no timer. */
+  /**
+   * Sets the timer once this turn of the event loop is over, for what is left by then: most calls of quick tools end in
+   * the turn that they began in, and need none.
+   */
   #armSoon(): void {
     if (this.#runtime.soon === undefined) return this.#arm();
     this.#arming = true;
@@ -161,7 +164,7 @@ export class ExpiryQueue {
 const QUEUES_MAX = 1000;
 const queues = new WeakMap<Runtime, Map<number, ExpiryQueue>>();
 
-/** Where deadlines of one duration are set, for who sets many. */
+/** The queue for deadlines of one duration, for those who set many. */
 export const queueOf = (ms: number, runtime: Runtime): ExpiryQueue => {
   let byDuration = queues.get(runtime);
   if (byDuration === undefined) queues.set(runtime, (byDuration = new Map<number, ExpiryQueue>()));

@@ -11,7 +11,7 @@ export class AttemptSignal {
     return this.#controller.signal;
   }
 
-  /** Its work has given all there is, or failed, or was not wanted any more: what comes of it now does not count. */
+  /** Set once the work has completed, failed or been given up: nothing that it does later counts. */
   get isOver(): boolean {
     return this.#end !== undefined;
   }

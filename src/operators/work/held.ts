@@ -1,12 +1,12 @@
 import { Observable, type Subscription } from 'rxjs';
 
 /**
- * Hands over the subscription before the source begins. What `subscribe` returns comes too late for a source that begins with work that may end it: whoever
- * hears of that work may already want to unsubscribe.
+ * Hands over the subscription before the source begins. What `subscribe` returns comes too late for a source that
+ * begins with work that may end it: an observer of that work may already want to unsubscribe.
  *
  * ```
  * source          (a)--b--|
- * held(hold)      (a)--b--|    hold is called, then a is told
+ * held(hold)      (a)--b--|    hold is called, then a is emitted
  * ```
  */
 export const held =

@@ -17,20 +17,26 @@ export function mergeMany<T>(streams: ReadonlyArray<Observable<T>>): Observable<
   return streams.length <= WIDTH ? merge(...streams) : mergeMany(byWidth(streams).map((few) => merge(...few)));
 }
 
-/** An AsyncSubject tells its observers by shifting them off a list: of more than this many, each would cost what all cost. */
+/**
+ * How many observers one subject gets: RxJS shifts them off a list at its end, so that each of very many would cost as
+ * much as all.
+ */
 const LISTENERS = 500;
 
-/** One stream for many who wait for it, each of whom asks once for what to subscribe to: after so many, for a relay of it. */
+/**
+ * Spreads the observers of one stream over relays: each caller gets the stream to subscribe to, after so many a relay
+ * of it.
+ */
 export function fannedOut<T>(source: Observable<T>): () => Observable<T> {
-  let heard = source;
+  let current = source;
   let asked = 0;
   return () => {
     if (asked++ === LISTENERS) {
       const relay = new AsyncSubject<T>();
       source.subscribe(relay);
-      heard = relay;
+      current = relay;
       asked = 1;
     }
-    return heard;
+    return current;
   };
 }

@@ -7,7 +7,7 @@ export const isPromiseLike = (value: unknown): value is PromiseLike<unknown> => 
 const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>
   typeof (value as AsyncIterable<unknown> | null)?.[Symbol.asyncIterator] === 'function';
 
-/** Pulls an async iterable. When it is no longer wanted it is told so at once, and not waited for. */
+/** Pulls an async iterable. Unsubscribing calls its `return` at once and does not wait for it. */
 const fromAsyncIterable = <T>(iterable: AsyncIterable<T>): Observable<T> =>
   new Observable((subscriber) => {
     const iterator = iterable[Symbol.asyncIterator]();
@@ -43,22 +43,24 @@ const fromAsyncIterable = <T>(iterable: AsyncIterable<T>): Observable<T> =>
 /** What gives values one by one, an Observable or an AsyncIterable, as a stream. Strings and arrays are values. */
 export const streamIn = (output: unknown): Observable<unknown> | undefined => {
   if (output instanceof Observable) return output;
-  // Of another copy of RxJS, which may be an older one: it tells an observer through an object of its own, which no subscriber of ours bears.
+  // A stream of another copy of RxJS, perhaps an older one, wraps its observer in an object of its own, which our
+  // subscribers do not accept.
   if (isObservable(output)) return new Observable((subscriber) => output.subscribe(subscriber)).pipe(map((value) => value));
   return isAsyncIterable(output) ? fromAsyncIterable(output) : undefined;
 };
 
 /**
- * Starts work for a subscriber, who hears what it gives: a value, a Promise, an Observable or an AsyncIterable. When the subscriber leaves before the
- * work has settled, its signal is aborted; work that has settled is not aborted after the fact, and settles once.
+ * Starts work for a subscriber, who gets what it gives: a value, a Promise, an Observable or an AsyncIterable. When the
+ * subscriber leaves before the work has settled, its signal is aborted; work that has settled is not aborted after the
+ * fact, and settles once.
  *
- * @param heard how a stream is listened to
+ * @param through what a stream is piped through before it is subscribed to
  */
 export function startWork<T>(
   subscriber: Subscriber<T>,
   start: () => ToolOutput<T>,
   own: AttemptSignal,
-  heard: (stream: Observable<T>) => Observable<T> = identity,
+  through: (stream: Observable<T>) => Observable<T> = identity,
 ): void {
   // Added first: the work may be unsubscribed while it starts.
   subscriber.add(() => own.abort());
@@ -79,7 +81,7 @@ export function startWork<T>(
     const stream = streamIn(output) as Observable<T> | undefined;
     if (stream === undefined) give(output as T);
     // Unsubscribed while it started: a stream is not even subscribed to.
-    else if (!subscriber.closed) heard(stream.pipe(tap({ error: () => own.fail(), complete: () => own.answer() }))).subscribe(subscriber);
+    else if (!subscriber.closed) through(stream.pipe(tap({ error: () => own.fail(), complete: () => own.answer() }))).subscribe(subscriber);
   } catch (error) {
     fail(error);
   }

@@ -53,7 +53,7 @@ export class QuietStream<T> extends Observable<T> {
 
 /** Where such a stream comes from. As a `Subject`, whose `next` makes a closure and an iterator for each value. */
 export class QuietSource<T> {
-  /** Never changed but replaced: who comes or goes while a value is told does so for the next one. */
+  /** Replaced and never changed: whoever comes or goes while a value is delivered does so for the next one. */
   #subscribers: ReadonlyArray<Subscriber<T>> = [];
   #completed = false;
 

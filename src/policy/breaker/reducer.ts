@@ -4,6 +4,7 @@ import { emptyWindow, endStreak, expireOutcomes, recordOutcome, tripped, type Ou
 
 /** The right to make one call. A permit of an older generation changes nothing (R-3.6). */
 export interface Permit {
+  /** The breaker's generation when the permit was given. */
   readonly generation: number;
   /** Set for a probe: the epoch whose places it takes. Revoking all probes starts a new epoch. */
   readonly probeEpoch?: number;
@@ -15,29 +16,60 @@ export interface Permit {
  */
 export type BreakerOutcome = 'success' | 'failure' | 'answered' | 'ignored';
 
-/** What a breaker is told. Recorded inputs, replayed, give the same states. Times are monotonic milliseconds. */
+/**
+ * An input of a breaker's reducer. Recorded inputs, replayed, give the same states. Times are monotonic milliseconds.
+ */
 export type BreakerInput =
-  /** `random` is drawn while a recovery ramps. */
-  | { readonly type: 'admit'; readonly atMs: number; readonly random?: number }
   | {
-      readonly type: 'outcome';
+      /** Somebody asks for a call. */
+      readonly type: 'admit';
+      /** When, in the runtime's monotonic milliseconds, here and below. */
       readonly atMs: number;
+      /** A number in [0, 1), drawn while a recovery ramps: it decides whether this call is of the share admitted. */
+      readonly random?: number;
+    }
+  | {
+      /** A permit ends. */
+      readonly type: 'outcome';
+      /** When. */
+      readonly atMs: number;
+      /** The permit that ends; one of an older generation changes no count. */
       readonly permit: Permit;
+      /** How the call ended. */
       readonly outcome: BreakerOutcome;
+      /** How long the call took; above `slowCallMs` a success counts as a failure for the rate. */
       readonly durationMs: number;
       /** With `failure`: the server's hint, a floor under the cooldown. */
       readonly retryAfterMs?: number;
       /** With `ignored`: this very breaker refused a call that the probe needed; see `extraProbes`. */
       readonly starved?: true;
     }
-  /** A probe gave a value, and is not done. */
-  | { readonly type: 'progress'; readonly atMs: number; readonly permit: Permit }
-  /** Takes the place of all that it knows: what a breaker shared with other processes has become there. Its times are by our clock. */
-  | { readonly type: 'adopt'; readonly atMs: number; readonly memory: BreakerMemory }
-  | { readonly type: 'tick' | 'force_open' | 'reset' | 'disable'; readonly atMs: number };
+  | {
+      /** A probe gave a value, and is not done. */
+      readonly type: 'progress';
+      /** When. */
+      readonly atMs: number;
+      /** The probe's permit. */
+      readonly permit: Permit;
+    }
+  | {
+      /** The breaker takes over what it has become in another process that shares it. */
+      readonly type: 'adopt';
+      /** When. */
+      readonly atMs: number;
+      /** Replaces all that the breaker knows; its times are by this process's clock. */
+      readonly memory: BreakerMemory;
+    }
+  | {
+      /** `tick`: time has passed, and nothing else has happened. The others are orders of a person. */
+      readonly type: 'tick' | 'force_open' | 'reset' | 'disable';
+      /** When. */
+      readonly atMs: number;
+    };
 
 /** Everything a breaker knows: a fold of its inputs, and JSON. */
 export interface BreakerMemory {
+  /** The present state. */
   readonly type: BreakerStateName;
   /** Grows with each change of `type`. */
   readonly generation: number;
@@ -53,6 +85,7 @@ export interface BreakerMemory {
   readonly goodProbes: number;
   /** Probes that are running, those of earlier half-open periods included. */
   readonly probesOut: number;
+  /** Grows when all probes are revoked: a probe of an older epoch has no place to give back. */
   readonly probeEpoch: number;
   /** When the last probe was admitted, or a probe last gave a value. */
   readonly lastProbeAtMs: number;
@@ -65,11 +98,16 @@ export interface BreakerMemory {
   readonly rampFromMs?: number;
 }
 
-/** A server may ask for a pause of up to this long; what it asks beyond is not believed. */
+/** The longest pause that a server can ask for; a longer hint counts as this one. */
 const RETRY_AFTER_MAX_MS = 3_600_000;
 /** A ramp starts here, or nothing would be admitted at its first instant. */
 const RAMP_SHARE_MIN = 0.1;
 
+/**
+ * What a breaker knows before its first input: its `initialState`, without outcomes, at generation 0.
+ *
+ * @param settings of `breakerSettings(options)`
+ */
 export function initialBreaker(settings: BreakerSettings): BreakerMemory {
   return {
     type: settings.initialState,

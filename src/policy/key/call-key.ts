@@ -7,12 +7,17 @@ export type KeyScope = 'session' | 'global';
 
 /** What a key is made of. What is absent equals no text at all: a missing tenant is not the tenant `undefined`. */
 export interface CallKeyParts {
+  /** Where the tool comes from, so that tools of the same name in two places are apart. */
   readonly namespace: string;
+  /** The tool that is called. */
   readonly toolName: string;
   /** What is asked of the tool; `undefined` where it is given nothing. */
   readonly params: unknown;
+  /** The session; left out with the scope `global`. */
   readonly sessionKey?: string | undefined;
+  /** The user or service; part of computed keys only. */
   readonly actorId?: string | undefined;
+  /** The tenant; part of every key. */
   readonly tenantId?: string | undefined;
   /** `global` leaves session and actor out. Only for tools that declare it and only read (R-9.3). Default `session`. */
   readonly scope?: KeyScope | undefined;
@@ -28,7 +33,9 @@ export interface CallKey {
   readonly key: string;
   /** The caller's key, else the hook's, else the computed one. */
   readonly idempotencyKey: string;
+  /** Who gave the key. */
   readonly source: 'caller' | 'hook' | 'computed';
+  /** Which calls share the key. */
   readonly scope: KeyScope;
   /** 16 hex digits of the key, for logs and traces: enough to find it by, not enough to ask a store with. */
   readonly fingerprint: string;

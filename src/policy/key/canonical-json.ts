@@ -1,6 +1,7 @@
 import { ToolExecutionError } from '../../contract/tool-error.ts';
 import { checkKeys, checkNumber, checkOneOf, integer } from '../check.ts';
 
+/** What counts as the same input (R-9.2). */
 export interface CanonicalJsonOptions {
   /** Members of the outermost object that are left out. Replaces the default, `VOLATILE_FIELDS`; `[]` leaves nothing out. */
   readonly volatile?: readonly string[];

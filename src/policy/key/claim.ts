@@ -5,22 +5,43 @@ export type DedupeMode = 'enforced' | 'bestEffort' | 'disabled';
 
 /** What of a call decides how it stands to the record under its key. */
 export interface ClaimQuestion {
+  /** The key that the store was asked with. */
   readonly key: string;
+  /** The tool to call. */
   readonly tool: string;
+  /** How strictly the key is held. */
   readonly mode: DedupeMode;
+  /** Who asks, and for what. */
   readonly request: DedupeRequest;
   /** It must not follow on one that may have taken effect (R-2.5). */
   readonly neverTwice: boolean;
 }
 
+/** What a call does about the record under its key. */
 export type ClaimDecision =
-  /** It takes the key over from the record of this version, if that is still there and has no valid lease. */
-  | { readonly act: 'take_over'; readonly version: number }
-  | { readonly act: 'wait' }
-  /** It gets what the record holds, a result or a failure. */
-  | { readonly act: 'replay' }
-  /** It is refused: another runs, the key stands for something else, a canceled call has to be cleared first, or it cannot be known whether it took effect. */
-  | { readonly act: 'refuse'; readonly because: 'busy' | 'conflict' | 'cancelled' | 'uncertain' };
+  | {
+      /** The call claims the key anew, if the record is still there and has no valid lease. */
+      readonly act: 'take_over';
+      /** The version of the record that it takes the key from. */
+      readonly version: number;
+    }
+  | {
+      /** The call waits until the one that runs has ended. */
+      readonly act: 'wait';
+    }
+  | {
+      /** The call gets what the record holds, a result or a failure. */
+      readonly act: 'replay';
+    }
+  | {
+      /** The call does not run. */
+      readonly act: 'refuse';
+      /**
+       * `busy`: another runs. `conflict`: the key stands for something else. `cancelled`: a canceled call has to be
+       * cleared first. `uncertain`: it cannot be known whether the earlier call took effect.
+       */
+      readonly because: 'busy' | 'conflict' | 'cancelled' | 'uncertain';
+    };
 
 const sameScope = (one: DedupeRequest, other: DedupeRequest, global: boolean): boolean =>
   one.tenantId === other.tenantId && (global || one.sessionKey === other.sessionKey);

@@ -37,7 +37,10 @@ const padded = (text: Uint8Array): DataView => {
   return view;
 };
 
-/** The one that runs anywhere. Ours, although there are libraries: with all that they do besides, the smallest weighs nearly four times as much. */
+/**
+ * SHA-256 in plain JavaScript, which runs anywhere. It is our own, since the smallest library weighs nearly four times
+ * as much with all that it does besides.
+ */
 export const portableSha256: Sha256 = (text) => {
   const blocks = padded(new TextEncoder().encode(text));
   const state = Int32Array.from(START);
@@ -70,7 +73,11 @@ export const portableSha256: Sha256 = (text) => {
   return hexOf(new Uint8Array(digest.buffer));
 };
 
-/** The host's own, faster by far, and got without an import: the root entry has none of Node's. `undefined` in a browser, on a worker, and in older Nodes. */
+/**
+ * The host's own SHA-256, which is much faster. It is reached without an import, since the root entry imports nothing
+ * of Node;
+ * `undefined` in a browser, on a worker, and in older Nodes.
+ */
 export function hostSha256(host: HashingHost | undefined = globalThis.process): Sha256 | undefined {
   const hash = host?.getBuiltinModule?.('node:crypto')?.hash;
   return hash === undefined ? undefined : (text) => hash('sha256', text, 'hex');

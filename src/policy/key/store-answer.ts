@@ -50,7 +50,8 @@ const problemIn = (value: unknown, members: Members, path: string): string | und
 };
 
 /**
- * What is wrong with a record that a store gave, if anything: the member, what it is, and what it must be. Of its content nothing is said.
+ * What is wrong with a record that a store gave, if anything: the member, what it is, and what it must be. The answer
+ * holds nothing of its content.
  *
  * @param path what the record is called in the words that are given
  */

@@ -3,7 +3,16 @@ import type { NodeState, TurnStatus } from '../../contract/turn.ts';
 /** What becomes of a node one of whose needs has no value (R-5.3): whoever writes a default means it, so it is asked first. */
 export type Cascade = 'use_default' | 'skip' | 'skip_and_escalate';
 
-export function decideCascade(node: { readonly hasDefault: boolean; readonly optional: boolean }): Cascade {
+/**
+ * Decides about a node one of whose needs failed or was skipped: it runs with its default, else is skipped where it is
+ * optional, else is skipped and a person is asked.
+ */
+export function decideCascade(node: {
+  /** The node has a `default`. */
+  readonly hasDefault: boolean;
+  /** The node is `optional`. */
+  readonly optional: boolean;
+}): Cascade {
   if (node.hasDefault) return 'use_default';
   return node.optional ? 'skip' : 'skip_and_escalate';
 }
@@ -13,7 +22,9 @@ export const hasValue = (state: NodeState | undefined): boolean => state === 'su
 
 /** What of a settled node the turn's status looks at. */
 export interface SettledNode {
+  /** How the node ended. */
   readonly state: NodeState;
+  /** The turn can do without it. */
   readonly optional: boolean;
   /** It has dependents, and each of them ran with a default or is optional. */
   readonly covered: boolean;

@@ -6,6 +6,7 @@ import { toToolExecutionError } from '../../errors/tool.ts';
 
 /** A class, and why. */
 export interface Classified {
+  /** Whether asking again can help. */
   readonly classification: Classification;
   /** A sentence. */
   readonly reason: string;

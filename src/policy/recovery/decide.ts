@@ -3,7 +3,7 @@ import { experienced } from './experience.ts';
 import { guided } from './guidance.ts';
 import { mayBeDoneElsewhere, retryDelayMs, retryRefusal, type RetryRefusal } from '../retry/refusal.ts';
 
-/** Kinds that no alternative may get round: a no is a no (R-6.1). */
+/** Kinds for which no alternative is tried, since it would get round a refusal (R-6.1). */
 export const WITHOUT_ALTERNATIVE: ReadonlySet<string> = new Set(['blocked', 'not_permitted', 'conflict']);
 
 const seconds = (ms: number): string => `${Number((ms / 1000).toFixed(3))} s`;
@@ -51,7 +51,8 @@ const options = (failure: FailureNotification, code: RetryRefusal | undefined): 
 
 /**
  * Decides what to do about a failure (R-6.1): retry it, use an alternative, go on without it, ask a person, or fail.
- * What experience says is weighed first, a host's guidance has the last word. Pure: the same notification gives the same decision.
+ * Experience is weighed first, and a host's guidance last, so that it decides. Pure: the same notification gives the
+ * same decision.
  *
  * @example
  * decideRecovery({ ...notification, classification: 'permanent', alternatives: ['backup'] });

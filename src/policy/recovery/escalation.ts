@@ -6,10 +6,11 @@ const withoutSecrets = textRedactor();
 /** What a person may choose when a failure is brought before them. */
 export type EscalationChoice = 'try_again_later' | 'change_the_input' | 'use_an_alternative' | 'check_whether_it_took_effect' | 'provide_the_value' | 'continue_without' | 'cancel';
 
-/** A failure as a person is told of it. */
+/** A failure in words for a person. */
 export interface Escalation {
   /** One sentence. */
   readonly message: string;
+  /** What is open to the person, likeliest first. */
   readonly choices: readonly EscalationChoice[];
 }
 

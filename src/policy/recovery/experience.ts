@@ -4,13 +4,27 @@ import { checkKeys, checkNumber, integer, number, positiveDuration } from '../ch
 
 /** What was tried after a failure, and how it ended. */
 export interface Episode {
+  /** The tool that failed. */
   readonly toolName: string;
+  /** How it failed. */
   readonly error: ToolExecutionError;
   /** `retry`, or the name of the alternative. */
-  readonly tried: { readonly strategy: 'retry' } | { readonly strategy: 'alternative'; readonly toolName: string };
+  readonly tried:
+    | {
+        /** The same tool was called again. */
+        readonly strategy: 'retry';
+      }
+    | {
+        /** Another tool was called. */
+        readonly strategy: 'alternative';
+        /** The name of that tool. */
+        readonly toolName: string;
+      };
+  /** Whether the call then succeeded. */
   readonly recovered: boolean;
 }
 
+/** How much is remembered, and when it counts. */
 export interface ExperienceOptions {
   /** So many tries in a row without a success are enough to stop. Default 10. */
   readonly enough?: number;
@@ -24,15 +38,26 @@ export interface ExperienceOptions {
 
 /** What an experience is saved as: JSON. */
 export interface ExperienceMemory {
+  /** The version of this shape. Another one is refused. */
   readonly version: 1;
-  readonly entries: ReadonlyArray<{ readonly key: string; readonly tried: string; readonly outcomes: ReadonlyArray<readonly [atMs: number, recovered: boolean]> }>;
+  /** One entry for each sort of failure and each thing that was tried. */
+  readonly entries: ReadonlyArray<{
+    /** The tool, the error's kind, and its status or code, as JSON text. */
+    readonly key: string;
+    /** `retry`, or the name of the alternative. */
+    readonly tried: string;
+    /** The last outcomes, oldest first: when, in milliseconds since the Unix epoch, and whether it helped. */
+    readonly outcomes: ReadonlyArray<readonly [atMs: number, recovered: boolean]>;
+  }>;
 }
 
 /** Bounded memory of what was tried on similar failures and how it ended (R-6.4). Times are wall-clock milliseconds, so that it can be saved. */
 export interface Experience {
+  /** Adds what was tried after a failure and how it ended. `atMs` is wall-clock time. */
   record(episode: Episode, atMs: number): void;
   /** What is known of failures like this one; `undefined` when it is nothing, or when this retry is to find out anew. */
   evidence(toolName: string, error: ToolExecutionError, atMs: number, random: () => number): Evidence | undefined;
+  /** Gives what `createExperience` takes back as `saved`. */
   toJSON(): ExperienceMemory;
 }
 

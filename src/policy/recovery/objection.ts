@@ -41,8 +41,8 @@ const objectionToAlternative = (failure: FailureNotification, toolName: string |
 
 /**
  * Why a decision of a host's error handler cannot be followed; `undefined` when it can. A handler can refuse more than
- * the rules do and never less (R-2.5): it cannot order a retry that they forbid, nor an alternative round a no or for
- * what may have been done (R-6.1).
+ * the rules do and never less (R-2.5): it cannot order a retry that they forbid, nor an alternative that gets round a
+ * refusal or repeats what may have been done (R-6.1).
  */
 export function objection(failure: FailureNotification, decision: RecoveryDecision): Objection | undefined {
   const { strategy, delayMs = 0, toolName } = decision ?? {};

@@ -18,6 +18,13 @@ const UNANSWERED: ReadonlySet<Sense | undefined> = new Set<Sense>(['lost', 'time
 /** A child process wrote more than was kept of it, and was ended: `execFileSync` of Node. What it did until then is done. */
 const CUT_OFF = 'ENOBUFS';
 
+/**
+ * Codes of a slip in the tool's own program, or of an answer that it could not use: Node's and its libraries' `ERR_`,
+ * and JSON-RPC's numbers, which servers also send for an output that does not fit. They are given at any line that the
+ * program has come to, so before the effect or after it.
+ */
+const SLIP = /^(?:UND_)?ERR_|^-32\d{3}$/;
+
 /** What of an error can prove whether its tool took effect. */
 export type Testimony = Pick<ToolExecutionError, 'kind' | 'executed' | 'code' | 'status'> & {
   /** Only its words say what happened. */
@@ -26,9 +33,9 @@ export type Testimony = Pick<ToolExecutionError, 'kind' | 'executed' | 'code' | 
 
 /**
  * Whether an error leaves open if its tool took effect (R-2.5, "what proves nothing"): a bare throw, a shell's exit
- * code, 500, 502, 504, a lost connection. What was refused with a status below 500, or by 503 and its like, what was
- * never sent, and what says `executed: false` was not done. So was what a tool says of itself by a `ToolExecutionError`
- * of its own.
+ * code, 500, 502, 504, a lost connection, a slip of the program itself. What was refused with a status below 500, or by
+ * 503 and its like, what was never sent, and what says `executed: false` was not done. So was what a tool says of
+ * itself by a `ToolExecutionError` of its own.
  */
 export function leavesOpen({ kind, executed, code, status, hearsay }: Testimony): boolean {
   if (hearsay) return true;
@@ -37,6 +44,7 @@ export function leavesOpen({ kind, executed, code, status, hearsay }: Testimony)
   if (code === CUT_OFF) return true;
   const sense = code === undefined ? undefined : senseOfCode(code);
   if (NOT_SENT.has(sense)) return false;
+  if (code !== undefined && SLIP.test(code)) return true;
   return UNANSWERED.has(sense) || kind === 'transport_error' || kind === 'timeout' || kind === 'internal_error';
 }
 

@@ -3,16 +3,16 @@ import { visible } from './invisible.ts';
 /** What stands in the place of a secret. */
 export const REDACTED = '[redacted]';
 
-/** Of a longer text the rest is cut off: what an error says is said by then. */
+/** The longest text that is kept; the rest is cut off. */
 export const TEXT_MAX = 4096;
 /** Looked at beyond the cut, so that a secret on the edge is seen whole. */
 const SCANNED_MAX = 2 * TEXT_MAX;
-/** Of what may be invisible for the most part. */
+/** How much of a text is read, before invisible characters are taken out. */
 const READ_MAX = 4 * SCANNED_MAX;
 
 /** Texts remembered to hold no secret, and how long they may be. */
-const INNOCENT_MAX = 2000;
-const INNOCENT_LENGTH_MAX = 128;
+const SAFE_MAX = 2000;
+const SAFE_LENGTH_MAX = 128;
 
 /** Every text that any pattern below can match has one of these: most texts have none, and cost one look. */
 const SUSPECT =
@@ -28,7 +28,7 @@ const ASSIGNED = `(?:\\\\{0,8}["']|%22)?\\s{0,4}(?:[=:]|%3[ad])`;
 /** Without quotes: up to a space or the next parameter, or to a comma or semicolon that the next name follows. */
 const BARE = `(?!\\[redacted\\])(?:(?!%26)[^\\s"'&,;<>]|[,;](?![\\s"']|$|[\\w-]{1,32}\\s?[=:]))+`;
 
-/** An id of ours, or what is like one: none of the patterns fits these characters alone. */
+/** An id, or a text of the same characters: none of the patterns fits these alone. */
 const HEX = /^[\da-f-]{1,64}$/;
 
 const looksRandom = (text: string): boolean => /\d/.test(text) && /[a-z]/i.test(text);
@@ -113,18 +113,18 @@ const withoutKnown = (text: string, known: RegExp): string => {
  */
 export function textRedactor(secrets: readonly string[] = []): (text: string) => string {
   const known = literal(secrets);
-  // Types, names and ids come again with each event: the look at them is the dear part.
-  const innocent = new Set<string>();
+  // Types, names and ids come again with each event, and matching them is the costly part.
+  const safe = new Set<string>();
   return (text) => {
-    if (text.length <= INNOCENT_LENGTH_MAX && innocent.has(text)) return text;
+    if (text.length <= SAFE_LENGTH_MAX && safe.has(text)) return text;
     if (known === undefined && HEX.test(text)) return text;
     const seen = visible(text.length > READ_MAX ? text.slice(0, READ_MAX) : text);
     const scanned = seen.length > SCANNED_MAX ? seen.slice(0, SCANNED_MAX) : seen;
     let clean = known === undefined ? scanned : withoutKnown(scanned, known);
     if (SUSPECT.test(clean)) for (const [pattern, replace] of RULES) clean = clean.replace(pattern, replace);
-    if (clean === text && text.length <= INNOCENT_LENGTH_MAX) {
-      if (innocent.size >= INNOCENT_MAX) innocent.clear();
-      innocent.add(text);
+    if (clean === text && text.length <= SAFE_LENGTH_MAX) {
+      if (safe.size >= SAFE_MAX) safe.clear();
+      safe.add(text);
     }
     if (text.length > READ_MAX) return `${clean.slice(0, Math.min(TEXT_MAX, Math.max(0, scanned.length - TEXT_MAX)))}…`;
     return seen.length > TEXT_MAX ? `${clean.slice(0, TEXT_MAX)}…` : clean;

@@ -11,13 +11,18 @@ export interface RedactOptions {
   readonly secrets?: readonly string[];
   /** Names whose values are secrets, beside `password`, `token`, `apiKey` and the like; case, `-` and `_` make no difference. */
   readonly keys?: readonly string[];
-  /** Has its say about every text last. A text it throws for, or gives no string for, is not shown at all. */
+  /**
+   * Called last with every text; gives the text to show. One that it throws for, or gives no string for, is not shown
+   * at all.
+   */
   readonly also?: (text: string) => string;
 }
 
 /** The parts of a tool's input and output that events may show, as dotted paths: `'from'`, `'passengers.0.age'`. */
 export interface Capture {
+  /** Paths into the input. Default: none. */
   readonly input?: readonly string[];
+  /** Paths into the output. Default: none. */
   readonly output?: readonly string[];
 }
 
@@ -27,7 +32,7 @@ export type CaptureOptions = Readonly<Record<string, Capture>>;
 const SECRET_LENGTH_MIN = 4;
 const SECRET_LENGTH_MAX = 4096;
 const SECRETS_MAX = 256;
-/** Of what is captured: a trace is no archive. */
+/** Limits on what is captured of one input or output: a trace is no archive. */
 const DEPTH_MAX = 8;
 const VALUES_MAX = 1000;
 /** Names remembered to be secret or not. */
@@ -85,26 +90,26 @@ const progressOf = (report: Progress): Progress => {
  * spillway.call({ toolName: 'flight_search' }).pipe(map(redact)).subscribe((event) => log.push(event));
  */
 export function createRedactor(redact: RedactOptions = {}, capture: CaptureOptions = {}): (event: TraceEvent) => TraceEvent {
-  return createDiscretion(redact, capture).show;
+  return redactorOf(redact, capture).show;
 }
 
-/** What may be shown of events, also for one who makes them and knows what is in them. */
-export interface Discretion {
+/** Decides what may be shown of events; also for those who make events and know what is in them. */
+export interface Redactor {
   /** What `createRedactor` makes. */
   readonly show: (event: TraceEvent) => TraceEvent;
-  /** Whether nothing in a random id can be a secret: the host named none, and has no say about texts. */
+  /** Whether no random id can hold a secret: the host named no secrets and gave no `also`. */
   readonly trustsIds: boolean;
   /** A text without secrets; a name, before it is put into words. */
   readonly text: (given: string) => string;
   /** Whether an id or a name may stand in an event as it is. */
-  innocent(name: string): boolean;
+  isSafe(name: string): boolean;
 }
 
-/** The fields of such ids and names, and the word of ours that a host may have named. */
+/** The fields of such ids and names, and `status`: a host may have named one of them among its secret keys. */
 const ASKED = ['callId', 'toolName', 'turnId', 'nodeId', 'requestId', 'status', 'toolCallId', 'correlationId', 'fromHook', 'session', 'tenant', 'traceparent', 'tracestate', 'breaker', 'key', 'state'];
 
-/** As `createRedactor`. */
-export function createDiscretion(redact: RedactOptions = {}, capture: CaptureOptions = {}): Discretion {
+/** `createRedactor`, with what the makers of events need besides. Throws as it does. */
+export function redactorOf(redact: RedactOptions = {}, capture: CaptureOptions = {}): Redactor {
   checked(redact, capture);
   const { secrets, keys = [], also } = redact;
   const ownNames = keys.map(normal);
@@ -140,7 +145,7 @@ export function createDiscretion(redact: RedactOptions = {}, capture: CaptureOpt
     const given = value as Record<string, unknown>;
     for (const key of Object.keys(given)) {
       const before = given[key];
-      // Words of ours, and what can be none.
+      // The package's own words, and values that hold no text.
       if (typeof before === 'number' || typeof before === 'boolean' || (outermost && (key === 'type' || key === 'source'))) continue;
       const after = isSecret(key) ? REDACTED : walk(before);
       if (after === before) continue;
@@ -209,15 +214,15 @@ export function createDiscretion(redact: RedactOptions = {}, capture: CaptureOpt
   };
   const asksInVain = ASKED.some(isSecret);
   /** What was asked about last: one call's events have the same names. */
-  let lastInnocent: string | undefined;
+  let lastSafe: string | undefined;
   return {
     show: shown,
     text,
     trustsIds: also === undefined && (secrets ?? []).length === 0,
-    innocent: (name) => {
-      if (name === lastInnocent) return true;
+    isSafe: (name) => {
+      if (name === lastSafe) return true;
       if (asksInVain || text(name) !== name) return false;
-      lastInnocent = name;
+      lastSafe = name;
       return true;
     },
   };

@@ -53,10 +53,13 @@ class WindowCount {
 
 /** What all calls of a layer share, so that retries cannot multiply an outage. Time is an argument. */
 export interface RetryBudget {
+  /** Counts a call that starts. `now` is in monotonic milliseconds, here and below. */
   recordCall(now: number): void;
+  /** Says whether a retry may be made now. */
   available(now: number): boolean;
   /** How many retries may be made now. */
   left(now: number): number;
+  /** Counts a retry that is made. */
   recordRetry(now: number): void;
 }
 

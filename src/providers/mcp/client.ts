@@ -13,11 +13,26 @@ const PAGES_MAX = 64;
 
 /** A tool as `tools/list` gives it. */
 export interface McpToolLike {
+  /** The tool's name at its server. */
   readonly name: string;
+  /** What the tool does, in words for a model. */
   readonly description?: string | undefined;
+  /** The JSON Schema of the input; without one, any object is taken. */
   readonly inputSchema?: Readonly<Record<string, unknown>> | undefined;
-  readonly annotations?: { readonly readOnlyHint?: boolean | undefined } | undefined;
-  readonly execution?: { readonly taskSupport?: string | undefined } | undefined;
+  /** What the server says of the tool's effects. */
+  readonly annotations?:
+    | {
+        /** `true`: the tool changes nothing, and may be retried. Default `false`, MCP's own: it counts as mutating. */
+        readonly readOnlyHint?: boolean | undefined;
+      }
+    | undefined;
+  /** How the server runs the tool. */
+  readonly execution?:
+    | {
+        /** A tool that says `required` only runs as a task, and is left out. */
+        readonly taskSupport?: string | undefined;
+      }
+    | undefined;
 }
 
 /**
@@ -25,8 +40,26 @@ export interface McpToolLike {
  * SDK 1 takes `callTool(params, resultSchema, options)`, SDK 2 `callTool(params, options)`.
  */
 export interface McpClientLike {
-  listTools(params?: { cursor?: string }): Promise<{ readonly tools: readonly McpToolLike[]; readonly nextCursor?: string | undefined }>;
-  callTool(params: { name: string; arguments?: Record<string, unknown> }, ...rest: unknown[]): Promise<unknown>;
+  /** Reads one page of the server's tools; at most 64 pages are read. */
+  listTools(params?: {
+    /** The page's cursor; without one it is the first page. */
+    cursor?: string;
+  }): Promise<{
+    /** The tools of the page. */
+    readonly tools: readonly McpToolLike[];
+    /** The cursor of the next page; absent on the last one. */
+    readonly nextCursor?: string | undefined;
+  }>;
+  /** Calls a tool. Gives MCP's result, with `isError` where the tool failed; rejects where protocol or transport did. */
+  callTool(
+    params: {
+      /** The tool's name at its server. */
+      name: string;
+      /** The input; absent where the call has none. */
+      arguments?: Record<string, unknown>;
+    },
+    ...rest: unknown[]
+  ): Promise<unknown>;
 }
 
 /** How a server is spoken to, as OpenTelemetry's conventions for MCP tell it. */
@@ -39,16 +72,23 @@ export interface McpSession {
 
 /** A client that is connected to its server. */
 export interface McpConnection {
+  /** The client, already connected. */
   readonly client: McpClientLike;
   /** Settles once the connection is gone, whoever ended it. An `Error` it settles with says why. */
   readonly closed: Promise<unknown>;
   /** Ends the connection and the server that was started for it. */
   close(): Promise<void>;
-  /** The SDK's major version, which decides how `callTool` takes its options. By default 2 for a client that has `getProtocolEra`, else 1. */
+  /**
+   * The SDK's major version, which decides how `callTool` takes its options. Default: 2 for a client that has
+   * `getProtocolEra`, else 1.
+   */
   readonly sdkMajor?: 1 | 2;
-  /** Has `heard` called whenever the server says that its tools are others now. Without it the list is read when a connection is made. */
+  /**
+   * Registers a function that is called whenever the server says that its tools have changed. Without it the list is
+   * read only when a connection is made.
+   */
   readonly toolsChanged?: (heard: () => void) => void;
-  /** Asked whenever somebody wants to know. */
+  /** How the server is spoken to now, read for each trace. Default: nothing is known. */
   readonly session?: () => McpSession;
 }
 

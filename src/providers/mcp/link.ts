@@ -126,12 +126,12 @@ export function createMcpLink({ name, connect, connectTimeoutMs, runtime, listed
     let followed: LiveConnection | undefined;
     let changed = false;
     let listing = false;
-    /** One listing at a time: of all changes during one, and during the pause after it, the next tells. */
+    /** One listing at a time: the next one covers all changes during it and during the pause after it. */
     const listAgain = async (live: LiveConnection): Promise<void> => {
       listing = true;
       while (changed && isUp(live)) {
         changed = false;
-        // One that fails leaves the list as it was; if the connection is lost, the next one tells.
+        // A listing that fails leaves the list as it was; if the connection is lost, the next one brings a new list.
         await relist(live).catch(() => undefined);
         await firstValueFrom(race(background.after(LISTING_PAUSE_MS), live.lost$)).catch(() => undefined);
       }
@@ -181,7 +181,7 @@ export function createMcpLink({ name, connect, connectTimeoutMs, runtime, listed
 
   const start = (): Promise<LiveConnection> => {
     const attempt = dial();
-    // Whoever waits for it hears of its failure; that nobody waits is no defect.
+    // Those who wait for it get its failure; without them, the failure is no unhandled rejection.
     attempt.catch(() => undefined);
     state = { type: 'connecting', attempt };
     return attempt;
@@ -192,7 +192,7 @@ export function createMcpLink({ name, connect, connectTimeoutMs, runtime, listed
     if (state.type === 'connecting') return state.attempt;
     if (state.type === 'closed') throw closedError();
     const leftMs = state.type === 'down' ? state.untilMs - runtime.now() : 0;
-    // Timers come up to a millisecond early: whoever waited as told is not sent away again.
+    // Timers come up to a millisecond early: a caller that waited `retryAfterMs` must not be refused again.
     if (state.type === 'idle' || leftMs < 1) return start();
     const retryAfterMs = Math.ceil(leftMs);
     const message = `The MCP server ${name} is down after ${failures} failures in a row; it may be connected again in ${retryAfterMs} ms`;

@@ -6,13 +6,15 @@ import { mcpInput, type McpInput } from './input.ts';
 
 /** A tool that a server has and that cannot be called through the provider. */
 export interface LeftOutTool {
+  /** The tool's name at its server. */
   readonly toolName: string;
-  /** A sentence. */
+  /** Why it cannot be called, in a sentence. */
   readonly reason: string;
 }
 
 /** A tool whose input is checked by its server alone. */
 export interface UncheckedTool {
+  /** The tool's name at its server. */
   readonly toolName: string;
   /** Why its schema cannot be used here. */
   readonly reason: string;

@@ -91,7 +91,8 @@ const hop = ({ method, url, headers, body }: RestRequest, { http, https }: Conne
       settle();
       resolve(response);
     });
-    // It stays: what fails after the head of the answer came is told by the answer, and must not end the process here.
+    // The listener stays: a failure after the head of the answer is the answer's to report, and must not end the
+    // process.
     request.on('error', (error) => {
       if (settle()) reject(failed(error, connected));
     });

@@ -7,6 +7,7 @@ import type { Variables } from './reference.ts';
 
 /** A manifest that cannot be used. Nothing has been sent. */
 export class RestManifestError extends RangeError {
+  /** Always `RestManifestError`. */
   override readonly name: string = 'RestManifestError';
 }
 

@@ -52,7 +52,7 @@ const movedTo = (place: string, schema: unknown): unknown => {
   );
 };
 
-/** An agent as a model is told of it. */
+/** An agent as a model sees it. */
 export interface OfferedAgent {
   readonly name: string;
   readonly description: string;

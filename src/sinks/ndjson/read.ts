@@ -4,25 +4,30 @@ import { checkKeys, checkNumber, integer } from '../../policy/check.ts';
 
 /** A line that is not among the events. */
 export interface LeftOut {
-  /** Counted from 1. */
+  /** The number of the line, counted from 1. */
   readonly line: number;
-  /** `torn`: the last one, which has no end. `not_json`, `not_an_event`, `too_long`: what it says. */
+  /**
+   * Why it was left out. `torn`: the last line, which has no end. `not_json`, `not_an_event`, `too_long`: what the line
+   * is.
+   */
   readonly why: 'torn' | 'not_json' | 'not_an_event' | 'too_long';
 }
 
+/** The events of a file, and what could not be read of it. */
 export interface NdjsonTrace {
-  /** In the order of the file. */
+  /** The events, in the order of the file. */
   readonly events: readonly TraceEvent[];
-  /** The first 1,000 of them. */
+  /** The lines that were left out; the first 1,000 of them. */
   readonly leftOut: readonly LeftOut[];
   /** How many lines were left out. */
   readonly leftOutCount: number;
-  /** Events that the file itself says it lost. */
+  /** How many events were lost before they were written, as the file itself says. */
   readonly dropped: number;
 }
 
+/** How a file is read. */
 export interface ReadNdjsonOptions {
-  /** The longest line that is read. Default 64 MiB. */
+  /** The longest line that is read, in bytes; a longer one is left out. Default 64 MiB. */
   readonly maxLineBytes?: number;
 }
 

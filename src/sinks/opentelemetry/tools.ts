@@ -6,16 +6,23 @@ export type ToolType = 'function' | 'extension' | 'datastore';
 
 /** How a provider speaks to its MCP server now. */
 export interface McpSessionFacts {
-  /** As `network.transport` has it: `pipe` over stdio, `tcp` over HTTP. */
+  /** The value of `network.transport`: `pipe` over stdio, `tcp` over HTTP. */
   readonly transport?: 'pipe' | 'tcp' | 'quic' | undefined;
   /** The id that the server gave the session, where it gave one. */
   readonly id?: string | undefined;
+  /** The version of MCP that was agreed on, on spans as `mcp.protocol.version`. */
   readonly protocolVersion?: string | undefined;
 }
 
 /** Where tools come from, as the providers of this package are. */
 export interface ToolSource {
-  readonly tools: ReadonlyArray<{ readonly name: string; readonly description?: string | undefined }>;
+  /** The tools as they are now; the list is read again for each call. */
+  readonly tools: ReadonlyArray<{
+    /** The name by which calls name the tool. */
+    readonly name: string;
+    /** Put on spans as `gen_ai.tool.description`. */
+    readonly description?: string | undefined;
+  }>;
   /** Present if the tools are an MCP server's. */
   readonly mcp?: McpSessionFacts | undefined;
 }

@@ -1,6 +1,6 @@
 import { combinations, type Meter, type MeterName } from './tool-meters.ts';
 
-/** What an exemplar tells: a call that was measured, by its trace. */
+/** An exemplar: one call that was measured, by its trace. */
 export interface Exemplar {
   readonly traceId: string;
   readonly spanId: string;

@@ -6,14 +6,19 @@ import type { BreakerOptions, DedupePolicy, Effects } from '../../contract/polic
 import type { NodeState, TurnStatus } from '../../contract/turn.ts';
 import { DEDUPE_DEFAULTS } from '../../policy/profile.ts';
 
-/** A tool as a sink has to know it: those made with `tool()` fit, a name alone will do. */
+/** What a sink needs of a tool: what `tool()` makes fits, and so does an object with a name alone. */
 export interface MeteredTool {
+  /** The name by which calls name the tool. */
   readonly name: string;
-  /** Told on spans as `gen_ai.tool.description`. */
+  /** Put on spans as `gen_ai.tool.description`. */
   readonly description?: string | undefined;
+  /** What of the tool's policy decides which series it has. */
   readonly policy?: {
+    /** What the tool does to the world. */
     readonly effects?: Effects;
+    /** How long its records live, and in which scope. */
     readonly dedupe?: DedupePolicy;
+    /** The options of its breaker; `false`: it has none. */
     readonly breaker?: BreakerOptions | false;
   };
 }
@@ -186,26 +191,37 @@ export function timesToLive({ policy }: MeteredTool): Readonly<Record<'done' | '
 
 /** How full the store is. */
 export interface StoreFill {
+  /** How many records there are; absent where the store does not know. */
   readonly records?: number;
-  /** By tool, where somebody counts them. */
+  /** How many of them belong to each tool, where the store counts them. */
   readonly byTool?: Readonly<Record<string, number>>;
 }
 
 /** A breaker as it stands. */
 export interface ListedBreaker {
+  /** The tool's name, or the name that tools share a breaker by. */
   readonly toolName: string;
-  readonly state: { readonly type: BreakerStateName };
+  /** Its state; more members than this one do no harm. */
+  readonly state: {
+    /** The state's name. */
+    readonly type: BreakerStateName;
+  };
 }
 
 /** How a layer stands, as `spillway.inspect()` says. */
 export interface LayerState {
+  /** The breakers that were used so far; absent where they are not known. */
   readonly breakers?: readonly ListedBreaker[];
+  /** How full the store is; absent without a store, or where it does not answer. */
   readonly store?: StoreFill;
-  /** Retries that may be made now; absent when there is no limit. */
+  /** How many retries the budget allows now; absent when there is no budget. */
   readonly retriesLeft?: number;
-  /** Trace events that a subscriber lost. */
+  /** How many trace events were lost because a subscriber threw. */
   readonly droppedEvents?: number;
 }
+/**
+ * Gives the state of a layer, at once or later; `undefined` where it is not known. What it throws counts as not known.
+ */
 export type Inspect = () => LayerState | undefined | PromiseLike<LayerState | undefined>;
 
 export interface StoreSize {

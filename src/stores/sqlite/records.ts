@@ -67,7 +67,7 @@ export function createSqliteStore(file: SqliteFile, { runtime, maxRecords, synch
     try {
       return file.row('PRAGMA data_version')?.['data_version'];
     } catch {
-      // Whoever waits asks for itself, and is told what is wrong.
+      // A caller that waits reads the file itself, and gets the error then.
       return undefined;
     }
   };

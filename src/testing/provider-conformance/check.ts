@@ -14,45 +14,51 @@ type Awaitable<T> = T | Promise<T>;
 
 /** A call that a case makes. */
 export interface ConformanceCall {
+  /** The tool's name in the layer: `provider.tool`. */
   readonly toolName: string;
+  /** The input of the call. */
   readonly input: Readonly<Record<string, unknown>>;
 }
 
 /** A call as the backend saw it. */
 export interface BackendCall {
+  /** `running`: not answered yet; `aborted`: the backend learned that nobody waits any more. */
   readonly state: 'running' | 'answered' | 'aborted';
+  /** The idempotency key that arrived with it; absent where the wire carries none. */
   readonly callKey?: string | undefined;
+  /** The W3C trace context that arrived with it; absent where the wire carries none. */
   readonly traceparent?: string | undefined;
-  /** As its wire carries it: `key=value,key=value`, percent-encoded. */
+  /** The W3C baggage that arrived with it, as its wire carries it: `key=value,key=value`, percent-encoded. */
   readonly baggage?: string | undefined;
 }
 
 /** What a provider's calls end up at, as far as a test can see and steer it. */
 export interface ProviderBackend {
-  /** The calls of tools that reached it, in order. */
+  /** The calls of tools that reached the backend so far, in order. */
   readonly calls: () => Awaitable<readonly BackendCall[]>;
-  /** Ends it as a crash would, so that it cannot be reached any more. */
+  /** Ends the backend as a crash would, so that it cannot be reached any more. */
   readonly kill?: () => Awaitable<unknown>;
   /** How many connections, sessions and processes the provider holds there. */
   readonly held?: () => Awaitable<number>;
+  /** Ends the backend, after the provider was closed. */
   readonly close: () => Awaitable<unknown>;
 }
 
 /** The calls that a backend must have tools for. One that it cannot have is left out, and so are the cases that need it. */
 export interface ConformanceCalls {
-  /** Answers with the text, after so many milliseconds. */
+  /** A call that answers with the text, after so many milliseconds. */
   readonly echo: (text: string, delayMs: number) => ConformanceCall;
-  /** Never answers by itself. */
+  /** A call that never answers by itself. */
   readonly hang: () => ConformanceCall;
-  /** Fails, after it ran. */
+  /** A call that fails after its tool ran. */
   readonly fail: () => ConformanceCall;
-  /** Input that does not fit, of each kind there is: a wrong type, a missing key, an unknown agent. */
+  /** Calls whose input does not fit, one of each kind there is: a wrong type, a missing key, an unknown agent. */
   readonly invalid: readonly ConformanceCall[];
-  /** Reports progress at least twice, then answers. */
+  /** A call that reports progress at least twice, then answers. */
   readonly steps?: () => ConformanceCall;
-  /** Turned away before it ran, with a `Retry-After` of 7 seconds. */
+  /** A call that is turned away before its tool ran, with a `Retry-After` of 7 seconds. */
   readonly busy?: () => ConformanceCall;
-  /** A tool that the backend has no more, though the provider has listed it. */
+  /** A call of a tool that the provider has listed and the backend no longer has. */
   readonly gone?: () => ConformanceCall;
 }
 
@@ -61,23 +67,41 @@ export type ProviderCapability = 'progress' | 'retryAfter' | 'gone' | 'kill' | '
 
 /** A provider to be tried, and its backend. */
 export interface ProviderHarness {
-  /** Newly made, and used by nobody else. */
+  /** The provider that is tried: newly made, and used by nobody else. */
   readonly provider: ToolProvider;
+  /** What the provider's calls end up at. */
   readonly backend: ProviderBackend;
+  /** The calls that the cases make. */
   readonly calls: ConformanceCalls;
-  /** What the provider was given and nobody may read: tokens in headers, variables, addresses. */
+  /** What the provider was given and no error may show: tokens in headers, variables, addresses. Default: none. */
   readonly secrets?: readonly string[];
 }
 
 /** The layer that calls are made through: what `createSpillway` gives. */
 export interface ConformanceLayer {
-  execute(request: ToolCallEnvelope, options?: { readonly signal?: AbortSignal }): Promise<ToolResultEnvelope>;
+  /** Makes a call and gives its result; a tool's failure is a result, too. */
+  execute(
+    request: ToolCallEnvelope,
+    options?: {
+      /** Cancels the call. */
+      readonly signal?: AbortSignal;
+    },
+  ): Promise<ToolResultEnvelope>;
+  /** Every failed attempt, with its error. */
   readonly failures$: Observable<FailureNotification>;
+  /** Everything that happens in the layer. */
   readonly trace$: Observable<TraceEvent>;
+  /** Ends the layer; the provider is closed by the case. */
   close(): Promise<void>;
 }
 
-export type MakeLayer = (options: { readonly providers: readonly ToolProvider[]; readonly defaults: ToolPolicy }) => ConformanceLayer;
+/** Makes a layer for one case: `createSpillway`. */
+export type MakeLayer = (options: {
+  /** The provider that is tried. */
+  readonly providers: readonly ToolProvider[];
+  /** The policy of its tools: a timeout of `patienceMs`, and no breaker. */
+  readonly defaults: ToolPolicy;
+}) => ConformanceLayer;
 
 /** What a case works with. */
 export interface Bench extends ProviderHarness {

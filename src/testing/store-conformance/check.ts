@@ -2,7 +2,7 @@ import type { Awaitable, DedupeClaim, DedupeFailure, DedupeReading, DedupeRecord
 
 /** A store to be tried, and what its cases need around it. */
 export interface StoreHarness {
-  /** Empty, and used by nobody else. */
+  /** The store that is tried: empty, and used by nobody else. */
   readonly store: DedupeStore;
   /** Lets at least `ms` pass by the store's own clock: virtual time where it has one, else a real wait. Cases ask for 10 to 1,000. */
   readonly pass: (ms: number) => Awaitable<unknown>;

@@ -78,7 +78,7 @@ export const claimCases: readonly HarnessCase[] = [
       await pass(OVER_MS);
       check(await store.renew('renewed', renewed.version, LONG_MS), 'a lapsed lease that nobody took may be renewed');
       await refused(store, claimOf('renewed'), renewed.version);
-      // Taken over by one whose lease has lapsed as well: only the version tells.
+      // Taken over by a claim whose lease has lapsed as well: only the version tells the two apart.
       await own(store, claimOf('taken', { leaseMs: SHORT_MS }), taken.version);
       await finish(store, ended);
       await pass(OVER_MS);

@@ -24,8 +24,15 @@ export interface LangChain {
   readonly interrupt: (value: unknown) => unknown;
 }
 
+/** What `sideInstall` takes for it. */
+export const LANGCHAIN = [
+  'langchain',
+  ['langchain@1.4.0', '@langchain/core@1.2.13', '@langchain/langgraph@1.3.1', '@langchain/langgraph-checkpoint@1.1.5'],
+  ['--legacy-peer-deps'],
+] as const;
+
 export async function loadLangChain(): Promise<LangChain> {
-  const load = await sideInstall('langchain', ['langchain@1.4.0', '@langchain/core@1.2.13', '@langchain/langgraph@1.3.1', '@langchain/langgraph-checkpoint@1.1.5'], ['--legacy-peer-deps']);
+  const load = await sideInstall(...LANGCHAIN);
   const [langchain, models, langgraph] = await Promise.all([load('langchain'), load('@langchain/core/language_models/chat_models'), load('@langchain/langgraph')]);
   return { ...(langchain as object), ...(models as object), ...(langgraph as object) } as LangChain;
 }

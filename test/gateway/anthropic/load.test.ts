@@ -22,7 +22,7 @@ interface Measured {
 
 const children: ChildProcessWithoutNullStreams[] = [];
 const start = (...args: readonly string[]): Part => {
-  const child = spawn(process.execPath, ['--expose-gc', join(import.meta.dirname, 'load-client.ts'), ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, ['--expose-gc', join(import.meta.dirname, '../load-client.ts'), ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
   child.stderr.pipe(process.stderr);
   children.push(child);
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();

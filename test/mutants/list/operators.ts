@@ -33,7 +33,7 @@ export const OPERATORS: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'operators/breaker/breaker.ts',
+    file: 'operators/breaker/live-permit.ts',
     mutants: [['R-3.6 a permit ends once', 'if (this.#ended) return;', '']],
   },
   {

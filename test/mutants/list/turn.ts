@@ -52,7 +52,7 @@ export const TURN: readonly MutatedFile[] = [
     file: 'call/attempt/retries.ts',
     mutants: [
       ['R-2.1 decorrelated delays grow from the backoff, not from a hint', 'execution.previousDelayMs = nextDelayMs;', 'execution.previousDelayMs = delayMs;'],
-      ['R-2.3 no retry starts after maxTotalTimeMs, behind a stall either', 'runtime.now() - execution.startedAtMs >= maxTotalTimeMs', 'runtime.now() < 0'],
+      ['R-2.3 no retry starts after maxTotalTimeMs, behind a stall either', 'atMs - execution.startedAtMs >= maxTotalTimeMsOf(execution)', 'atMs < execution.startedAtMs'],
       ['R-9.6 no attempt starts without a valid claim', 'context.isOver || context.lease?.holds() === false) return NEVER;', 'context.isOver) return NEVER;'],
       ['a retry that was not admitted was not made: the failure is the one before it', "failure.error.kind === 'circuit_open' ? (execution.retried ?? failure) : failure", 'failure'],
     ],

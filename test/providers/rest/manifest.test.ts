@@ -97,7 +97,7 @@ it('options are checked: name, rule and value', () => {
 });
 
 it('a manifest of every kind of key is read from YAML, and is the same as JSON', () => {
-  const yaml = readFileSync(new URL('rest-manifest.yaml', import.meta.url), 'utf8');
+  const yaml = readFileSync(new URL('manifest.yaml', import.meta.url), 'utf8');
   const manifest = readRestManifest(yaml);
   expect(readRestManifest(JSON.stringify(manifest))).toEqual(manifest);
   expect(restProvider(manifest, { env: { GITHUB_TOKEN: 'x' } }).tools.map(({ name }) => name)).toEqual(['github.get_issue', 'github.create_issue', 'github.search_code']);

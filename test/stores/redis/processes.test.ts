@@ -9,7 +9,7 @@ import type { RacerTask } from './racer.ts';
 import { startRedis, type RedisServer } from './server.ts';
 
 const run = promisify(execFile);
-const RACER = fileURLToPath(new URL('redis-racer.ts', import.meta.url));
+const RACER = fileURLToPath(new URL('racer.ts', import.meta.url));
 
 const race = async (task: RacerTask): Promise<ReadonlyArray<readonly [string, number]>> =>
   JSON.parse((await run(process.execPath, [RACER, JSON.stringify(task)], { maxBuffer: 10_000_000 })).stdout) as Array<[string, number]>;

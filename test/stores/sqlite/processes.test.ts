@@ -24,7 +24,7 @@ interface Worker {
 }
 const workers: Worker[] = [];
 const start = (mode: 'race' | 'work', argument: string): Worker => {
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'sqlite-worker.ts'), mode, path, argument], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'worker.ts'), mode, path, argument], { stdio: ['pipe', 'pipe', 'inherit'] });
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (more: string) => (text += more));
   const exited = once(child, 'close');

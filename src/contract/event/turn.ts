@@ -1,0 +1,85 @@
+import type { NodeState, TurnResult } from '../turn.ts';
+import type { EventHeader } from './header.ts';
+
+interface TurnHeader extends EventHeader {
+  /** Tells a turn's own events from those of its calls. */
+  readonly source: 'turn';
+  /** A UUIDv7 that all events of the turn and of its calls carry. */
+  readonly turnId: string;
+}
+
+/** What happens in one turn beside its calls. */
+export type TurnOwnEvent = TurnHeader &
+  (
+    | {
+        /** First of all events of a turn. */
+        readonly type: 'turn_started';
+        /** When it will settle at the latest, in milliseconds from now. */
+        readonly timeoutMs: number;
+        /** The plan's nodes, in its order. */
+        readonly nodes: ReadonlyArray<{
+          /** The node's id in the plan. */
+          readonly id: string;
+          /** The tool that it calls. */
+          readonly toolName: string;
+          /** The ids of the nodes that it waits for. */
+          readonly needs: readonly string[];
+          /** The id that the model gave the call. */
+          readonly toolCallId?: string;
+        }>;
+      }
+    | {
+        /** When all needs of a node have settled and its call begins. */
+        readonly type: 'node_started';
+        /** The node's id in the plan. */
+        readonly nodeId: string;
+        /** The tool that it calls. */
+        readonly toolName: string;
+        /** Where a default stands in for a need's value: `Used default value for <node>`. */
+        readonly message?: string;
+      }
+    | {
+        /** When a node has its state, whether its call was made or not. */
+        readonly type: 'node_settled';
+        /** The node's id in the plan. */
+        readonly nodeId: string;
+        /** The tool that answered: an alternative's name when one did. */
+        readonly toolName: string;
+        /** How it ended. */
+        readonly state: NodeState;
+        /** A sentence: why it was skipped. */
+        readonly message?: string;
+      }
+    | {
+        /** When the turn's time is over and nodes are unfinished (R-4.4). */
+        readonly type: 'deadline';
+        /** The ids of those nodes. */
+        readonly unfinished: readonly string[];
+        /** What becomes of their running calls. */
+        readonly onDeadline: 'detach' | 'abort';
+      }
+    | {
+        /** When a required node was skipped, so that a person has to choose (R-5.3). */
+        readonly type: 'escalated';
+        /** The node that was skipped. */
+        readonly nodeId: string;
+        /** Its tool. */
+        readonly toolName: string;
+        /** A sentence for that person. */
+        readonly message: string;
+        /** The needs without a value. */
+        readonly lacking: readonly string[];
+        /** What is open to them, each an `EscalationChoice`. */
+        readonly choices: readonly string[];
+      }
+    | {
+        /** When the caller unsubscribed before the turn settled: the last event then, which only the trace gets. */
+        readonly type: 'abandoned';
+      }
+    | {
+        /** Last of all events of a turn that was not abandoned, exactly once. */
+        readonly type: 'settled';
+        /** What the turn found; in `trace$` without its values. */
+        readonly result: TurnResult;
+      }
+  );

@@ -1,0 +1,8 @@
+/**
+ * What a person asks of a layer and is told, for whoever writes an admin page or a job: `spillway/operate`. The questions
+ * themselves are methods of `Spillway`; what was learnt from calls is loaded and saved here.
+ */
+export type { BreakerEntry, BreakerOrder, Breakers } from './layer/breakers.ts';
+export type { BreakerReport, Flush, LayerReport, ToolReport } from './operate/inspection.ts';
+export type { BreakerTarget, OrderReport } from './operate/orders.ts';
+export { loadExperience, saveExperience } from './layer/kept-experience.ts';

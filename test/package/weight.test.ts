@@ -1,0 +1,90 @@
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { build } from 'esbuild';
+import { describe, expect, it } from 'vitest';
+import { manifest, root } from './consumer.ts';
+
+interface Weight {
+  readonly bytes: number;
+  readonly gzipped: number;
+  /** The modules of which at least a byte is in the bundle. */
+  readonly modules: readonly string[];
+}
+
+/** What a browser loads for a program, rxjs and zod included. */
+const weigh = async (contents: string): Promise<Weight> => {
+  const shape = {
+    bundle: true,
+    minify: true,
+    write: false,
+    metafile: true,
+    format: 'esm',
+    platform: 'browser',
+    target: 'es2024',
+  } as const;
+  const { metafile, outputFiles } = await build({ ...shape, stdin: { contents, resolveDir: root, loader: 'ts' } });
+  const inputs = Object.values(metafile.outputs).flatMap((output) => Object.entries(output.inputs));
+  const [{ contents: code } = { contents: new Uint8Array() }] = outputFiles;
+  return {
+    bytes: code.length,
+    gzipped: gzipSync(code).length,
+    modules: inputs.flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? [path] : [])),
+  };
+};
+
+/** Every module that an entry names, on Node, dependencies not bundled. */
+const namedBy = async (entry: string): Promise<readonly string[]> => {
+  const { metafile } = await build({
+    entryPoints: [entry],
+    bundle: true,
+    write: false,
+    metafile: true,
+    format: 'esm',
+    platform: 'node',
+    packages: 'external',
+    logLevel: 'silent',
+  });
+  return Object.values(metafile.inputs).flatMap(({ imports }) => imports.map(({ path }) => path));
+};
+
+/**
+ * Limits are a ratchet: each may only be lowered. `import { z } from 'zod'` anywhere below the root makes it 667 kB, since
+ * the object `z` holds all of zod, its 50 languages included; `import * as z` holds what is used.
+ */
+describe('the weight of', () => {
+  it('createSpillway and tool in a browser: at most 315 kB, 107 kB gzipped, without what nothing uses', async () => {
+    const { bytes, gzipped, modules } = await weigh(`export { createSpillway, tool } from './src/index.ts';`);
+    expect(bytes).toBeLessThanOrEqual(315_000);
+    expect(gzipped).toBeLessThanOrEqual(107_000);
+    expect(
+      modules.filter((path) =>
+        /zod\/v4\/(?:locales\/(?!en\.)|classic\/from-json-schema|mini)|ajv|yaml|temporal|tinyqueue/.test(path),
+      ),
+    ).toEqual([]);
+  });
+
+  it('the operators alone: at most 95 kB, 34 kB gzipped, without zod', async () => {
+    const { bytes, gzipped, modules } = await weigh(
+      `export { attemptTimeout, circuitBreaker, createBreaker, guard, retryBackoff } from './src/index.ts';`,
+    );
+    expect(bytes).toBeLessThanOrEqual(95_000);
+    expect(gzipped).toBeLessThanOrEqual(34_000);
+    expect(modules.filter((path) => path.includes('node_modules/zod'))).toEqual([]);
+  });
+
+  it('the Temporal polyfill, 100 ms of start: loaded by the one entry that prints wall time', async () => {
+    const entries = Object.entries(manifest.exports).flatMap(([name, to]) =>
+      typeof to === 'string'
+        ? []
+        : [[name, join(root, to.default.replace('./dist/', 'src/').replace(/js$/, 'ts'))] as const],
+    );
+    const named = await Promise.all(
+      [...entries, ['command', join(root, 'src/cli/main.ts')] as const].map(
+        async ([name, file]) => [name, await namedBy(file)] as const,
+      ),
+    );
+    expect(named.flatMap(([name, paths]) => (paths.some((path) => path.includes('temporal')) ? [name] : []))).toEqual([
+      './sinks/turn-trace',
+    ]);
+  });
+});
