@@ -8,7 +8,7 @@ import { ToolFacts, type ToolSource, type ToolType } from './opentelemetry/tools
 import type { TraceSink } from './sink.ts';
 import { meteredTools, type Inspect, type MeteredTool } from './prometheus/tool-meters.ts';
 
-export type { OtelApi, OtelAttributes, OtelBaggage, OtelContext, OtelCounter, OtelHistogram, OtelInstrumentOptions, OtelLink, OtelLogRecord, OtelLogger, OtelMeter, OtelObservable, OtelObserver, OtelScopeOptions, OtelSpan, OtelSpanContext, OtelTraceState, OtelTracer } from './opentelemetry/api.ts';
+export type { OtelApi, OtelAttributes, OtelBaggage, OtelBaggageEntry, OtelContext, OtelCounter, OtelHistogram, OtelInstrumentOptions, OtelLink, OtelLogRecord, OtelLogger, OtelMeter, OtelObservable, OtelObserver, OtelScopeOptions, OtelSpan, OtelSpanContext, OtelTraceState, OtelTracer } from './opentelemetry/api.ts';
 export type { McpSessionFacts, ToolSource, ToolType } from './opentelemetry/tools.ts';
 export type { Inspect, LayerState, ListedBreaker, MeteredTool, StoreFill } from './prometheus/tool-meters.ts';
 

@@ -40,10 +40,16 @@ export interface OtelTraceState {
   serialize(): string;
 }
 
+/** A member of baggage. */
+export interface OtelBaggageEntry {
+  /** Its value, as it is before it is encoded. */
+  readonly value: string;
+}
+
 /** Baggage of a context. */
 export interface OtelBaggage {
   /** Gives all of its members. */
-  getAllEntries(): Array<[string, { readonly value: string }]>;
+  getAllEntries(): Array<[string, OtelBaggageEntry]>;
 }
 
 /** Attributes by name, in the value types that spans, metrics and logs all take. */
