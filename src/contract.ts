@@ -6,7 +6,8 @@
 export { TOOL_ERROR_KIND_MEANINGS, type ToolErrorKindMeaning } from './contract/error-kind.ts';
 export { LLM_ERROR_KIND_MEANINGS, type LlmErrorKindMeaning } from './contract/llm-error.ts';
 export { toolCallEnvelopeSchema, toolResultEnvelopeSchema, type RetryRecord } from './contract/envelope.ts';
-export type { DedupeStep, ErrorReport, HookName, LayerEvent, ShadowAct, TurnOwnEvent } from './contract/event.ts';
+export type { TraceContext, TraceContextSource } from './contract/tool.ts';
+export type { BreakerAtStart, DedupeStep, ErrorReport, HookName, LayerEvent, PolicyInForce, ShadowAct, ToolInForce, TurnOwnEvent } from './contract/event.ts';
 export type { Evidence, Tally } from './contract/recovery.ts';
 export {
   dedupeRecordSchema,

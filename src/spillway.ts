@@ -7,7 +7,7 @@ import type { ToolProvider } from './contract/provider.ts';
 import type { FailureNotification } from './contract/recovery.ts';
 import type { Runtime } from './contract/runtime.ts';
 import type { DedupeStore } from './contract/store.ts';
-import type { AnyTool } from './contract/tool.ts';
+import type { AnyTool, TraceContextSource } from './contract/tool.ts';
 import type { TurnResult } from './contract/turn.ts';
 import { checkKeys, checkOneOf } from './policy/check.ts';
 import { redactorOf, type CaptureOptions, type RedactOptions } from './policy/redact/values.ts';
@@ -28,6 +28,7 @@ import { createRegistry, executedBy, type GuardedTool } from './layer/registry.t
 import { readRequest, type Call } from './call/request.ts';
 import { RunningCalls } from './layer/running-calls.ts';
 import { SharedBreakers } from './layer/shared-breakers/registry.ts';
+import { layerStarted } from './layer/policy-in-force.ts';
 import { createSwitches } from './layer/switches.ts';
 import { STAMP, createTrace } from './layer/trace.ts';
 import { runTurn, type TurnOptions } from './turn/run.ts';
@@ -76,6 +77,12 @@ export interface SpillwayOptions extends ErrorHandlerOptions {
    * children of its attempt. Gives what `run` gives.
    */
   readonly around?: Around;
+  /**
+   * Gives the W3C trace context of each attempt, which the tool has as `context.traceContext`, a server over MCP in `_meta` and one over REST in its
+   * headers, so that what they do comes under that attempt: `otel.carrier` of `openTelemetrySink`. Where it gives none, throws, or is left out, attempts go
+   * on from what the caller gave.
+   */
+  readonly traceContext?: TraceContextSource;
   /** `on` (default). `shadow`: every tool runs as if there were no layer, and the trace tells what the layer would have done. `off`: straight through. */
   readonly mode?: Mode;
   /** Time, chance and ids. Default: `liveRuntime`, the machine's own. Tests give `virtualRuntime` or `runtimeOn`. */
@@ -110,7 +117,7 @@ export interface Spillway {
   execute(request: ToolCallRequest | ToolCallEnvelope, options?: CallOptions): Promise<ToolResultEnvelope>;
   /** A turn as a cold stream of events; the last one is `settled` with what the turn found. Unsubscribing cancels everything. */
   turn<Values>(plan: Plan<Values>, options?: TurnOptions): Observable<TypedTurnEvent<Values>>;
-  /** Everything that happens in this layer, from now on. */
+  /** Everything that happens in this layer, from now on; first of all `layer_started`, which tells each subscriber what policies are in force. */
   readonly trace$: Observable<TraceEvent>;
   /** Every failure, as the error handler gets it. */
   readonly failures$: Observable<FailureNotification>;
@@ -166,6 +173,7 @@ const OPTION_KEYS = [
   'redact',
   'capture',
   'around',
+  'traceContext',
 ];
 
 /** Most promises' calls have nothing of their own, and one site for all of them. */
@@ -199,10 +207,13 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
   checkOneOf('mode', mode, ['on', 'shadow', 'off']);
   for (const [name, list] of Object.entries({ tools, providers })) if (!Array.isArray(list)) throw new RangeError(`${name} must be a list, not ${typeof list}`);
   const registry = createRegistry(tools, { profile, defaults, breakerKey: options.breakerKey }, providers);
-  const trace = createTrace(runtime, redactorOf(options.redact, options.capture));
+  const switches = createSwitches(mode);
+  const trace = createTrace(runtime, redactorOf(options.redact, options.capture), () => layerStarted(registry, switches));
   const listener: BreakerListener = {
-    changed: (toolName, scope, from, to) => {
-      if (trace.observed) trace.publish({ ...STAMP, source: 'layer', type: 'breaker_changed', toolName, scope, from, to, message: breakerMessage(toolName, to) });
+    changed: (toolName, scope, from, to, { untilMs, by }) => {
+      if (!trace.observed) return;
+      const why = { ...(untilMs === undefined ? {} : { untilMs }), ...(by === undefined ? {} : { callId: by }) };
+      trace.publish({ ...STAMP, source: 'layer', type: 'breaker_changed', toolName, scope, from, to, message: breakerMessage(toolName, to), ...why });
     },
     evicted: (toolName, scope) => {
       if (trace.observed) trace.publish({ ...STAMP, source: 'layer', type: 'breaker_evicted', toolName, scope });
@@ -224,8 +235,9 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     experience: options.experience,
     dedupe,
     hooks: options.hooks === undefined ? undefined : new HookRunner(options.hooks, options.hookTimeoutMs),
-    switches: createSwitches(mode),
+    switches,
     around: options.around,
+    traceContext: options.traceContext,
     captures: options.capture !== undefined,
     running: new RunningCalls(),
     closed: false,

@@ -40,8 +40,10 @@ const notificationOf = ({ call, site, toolName, remainingMs }: CallContext, { er
 const tellDecision = (context: CallContext, notification: FailureNotification, { error, classification, breakerState }: Failure, decision: RecoveryDecision): void => {
   const { strategy, code, reason, delayMs = 0 } = decision;
   const seen = breakerState === undefined ? {} : { breakerState };
+  const { retryBudget, runtime } = context.layer;
+  const budget = !context.observed || retryBudget === undefined ? {} : { budgetLeft: retryBudget.left(runtime.now()) };
   const report = { error: reportOf(error), classification, ...seen, attempt: notification.attempt };
-  context.emit({ type: 'decision', strategy, code, reason, ...report, ...(strategy === 'retry' ? { delayMs } : {}) });
+  context.emit({ type: 'decision', strategy, code, reason, ...report, ...(strategy === 'retry' ? { delayMs } : {}), ...budget });
   if (strategy === 'escalate') context.emit({ type: 'escalated', ...escalationOf(notification, context.layer.trace.redactor.text), ...report });
 };
 

@@ -1,5 +1,5 @@
 import type { ToolResultEnvelope } from '../contract/envelope.ts';
-import type { ToolEvent, TraceEvent } from '../contract/event.ts';
+import type { BreakerAtStart, ToolEvent, TraceEvent } from '../contract/event.ts';
 import type { CallContext } from './context.ts';
 import type { Trace, Unstamped } from '../layer/trace.ts';
 
@@ -19,6 +19,7 @@ interface CallEvent {
   late?: true;
   type?: ToolEvent['type'];
   attempt?: number;
+  dueAtMs?: number;
   durationMs?: number;
   result?: ToolResultEnvelope;
   toolCallId?: string;
@@ -28,6 +29,8 @@ interface CallEvent {
   session?: string;
   tenant?: string;
   traceparent?: string;
+  tracestate?: string;
+  breaker?: BreakerAtStart;
   input?: unknown;
 }
 
@@ -51,9 +54,10 @@ export class CallEvents {
     this.#context = context;
   }
 
-  started(): void {
+  /** @param breaker how that of its tool stands, if it has one */
+  started(breaker: BreakerAtStart | undefined): void {
     if (!this.observed) return;
-    const { toolCallId, tags, correlationId, fromHook, session, tenant, traceparent, input } = this.#context.call;
+    const { toolCallId, tags, correlationId, fromHook, session, tenant, traceparent, tracestate, input } = this.#context.call;
     const { captures, trace } = this.#context.layer;
     const event = this.#event('call_started');
     if (toolCallId !== undefined) event.toolCallId = toolCallId;
@@ -63,18 +67,23 @@ export class CallEvents {
     if (session !== undefined) event.session = session;
     if (tenant !== undefined) event.tenant = tenant;
     if (traceparent !== undefined) event.traceparent = traceparent;
+    if (tracestate !== undefined) event.tracestate = tracestate;
+    if (breaker !== undefined) event.breaker = breaker;
     if (captures) event.input = input;
-    const named = toolCallId ?? correlationId ?? fromHook ?? session ?? tenant ?? traceparent;
+    const named = toolCallId ?? correlationId ?? fromHook ?? session ?? tenant ?? traceparent ?? tracestate;
     const isSafe = (text: string | undefined): boolean => text === undefined || trace.redactor.isSafe(text);
-    const wellKnown = named === undefined || [toolCallId, correlationId, fromHook, session, tenant, traceparent].every(isSafe);
-    if (captures || tags !== undefined || !wellKnown) this.#publish(event, this.#context.startedAtMs);
+    const ownBreaker = breaker === undefined || breaker.key === event.toolName || isSafe(breaker.key);
+    const wellKnown = named === undefined || [toolCallId, correlationId, fromHook, session, tenant, traceparent, tracestate].every(isSafe);
+    if (captures || tags !== undefined || !wellKnown || !ownBreaker) this.#publish(event, this.#context.startedAtMs);
     else this.#tell(event, this.#context.startedAtMs);
   }
 
-  attemptStarted(atMs: number): void {
+  /** @param dueAtMs when it is cut off; `Infinity` without a limit */
+  attemptStarted(atMs: number, dueAtMs: number): void {
     if (this.#context.ended || !this.observed) return;
     const event = this.#event('attempt_started');
     event.attempt = this.#context.attempts;
+    if (dueAtMs !== Infinity) event.dueAtMs = dueAtMs;
     this.#tell(event, atMs);
   }
 

@@ -12,6 +12,7 @@ import { idempotentCall, sayingRecord } from './idempotency.ts';
 import { listenForCancellation } from './cancellation.ts';
 import type { GuardedTool } from '../layer/registry.ts';
 import type { CallOutcome } from './result.ts';
+import { breakerAtStart } from './attempt/admission.ts';
 import { attemptsAt } from './attempt/retries.ts';
 
 /**
@@ -42,7 +43,7 @@ export const callOutcome = (context: CallContext, tool?: GuardedTool, malformed?
       abandon(context);
     });
     const outcome$ = defer(() => {
-      begin(context);
+      begin(context, tool);
       // A subscriber of that event may have ended the call.
       return context.isOver ? NEVER : outcomeOf(context, tool, malformed);
     }).pipe(held((own) => (work = own)));
@@ -59,11 +60,14 @@ export const callOutcome = (context: CallContext, tool?: GuardedTool, malformed?
       .subscribe(subscriber);
   });
 
-const begin = (context: CallContext): void => {
-  const { layer, startedAtMs } = context;
+const begin = (context: CallContext, tool: GuardedTool | undefined): void => {
+  const { layer, startedAtMs, call } = context;
   layer.retryBudget?.recordCall(startedAtMs);
   layer.running.add(context);
-  context.events.started();
+  // Nothing is looked up for an event that nobody hears.
+  if (!context.observed) return;
+  const guarded = tool ?? layer.registry.get(call.toolName);
+  context.events.started(guarded === undefined ? undefined : breakerAtStart(context, guarded));
 };
 
 /** How it ends by itself. */

@@ -35,6 +35,7 @@ export interface Call {
   /** Monotonic; `Infinity` without a deadline of its own. */
   readonly deadlineMs: number;
   readonly traceparent?: string;
+  readonly tracestate?: string;
   readonly baggage?: Readonly<Record<string, string>>;
 }
 
@@ -49,6 +50,7 @@ const shortForm = z.strictObject({
   session: z.string().min(1).max(KEY_MAX).exactOptional(),
   actor: z.string().min(1).max(KEY_MAX).exactOptional(),
   tenant: z.string().min(1).max(KEY_MAX).exactOptional(),
+  traceparent: z.string().min(1).max(NAME_MAX).exactOptional(),
 });
 const REQUEST_KEYS: ReadonlySet<string> = new Set(Object.keys(shortForm.shape));
 
@@ -94,11 +96,12 @@ const fromEnvelope = (envelope: ToolCallEnvelope, runtime: Runtime): Call => {
     ...(transport.circuitBreakerHint === undefined ? undefined : { breakerHint: transport.circuitBreakerHint }),
     ...(payload.callHints === undefined ? undefined : { hints: payload.callHints }),
     ...(trace.traceparent === undefined ? undefined : { traceparent: trace.traceparent }),
+    ...(trace.tracestate === undefined ? undefined : { tracestate: trace.tracestate }),
     ...(trace.baggage === undefined ? undefined : { baggage: trace.baggage }),
   };
 };
 
-const fromRequest = ({ toolName, input, toolCallId, idempotencyKey, session, actor, tenant }: ToolCallRequest, runtime: Runtime): Call => {
+const fromRequest = ({ toolName, input, toolCallId, idempotencyKey, session, actor, tenant, traceparent }: ToolCallRequest, runtime: Runtime): Call => {
   // Nobody gets yesterday's answer without asking (R-8.1).
   const dedupeMode = idempotencyKey === undefined ? 'disabled' : 'enforced';
   const call: { -readonly [Key in keyof Call]: Call[Key] } = { callId: runtime.id(), toolName, input, required: true, dedupeMode, deadlineMs: Infinity };
@@ -107,6 +110,7 @@ const fromRequest = ({ toolName, input, toolCallId, idempotencyKey, session, act
   if (session !== undefined) call.session = session;
   if (actor !== undefined) call.actor = actor;
   if (tenant !== undefined) call.tenant = tenant;
+  if (traceparent !== undefined) call.traceparent = traceparent;
   return call;
 };
 
@@ -116,7 +120,7 @@ const fromRequest = ({ toolName, input, toolCallId, idempotencyKey, session, act
  */
 const wellFormed = (request: ToolCallRequest): ToolCallRequest | undefined => {
   for (const key in request) if (!REQUEST_KEYS.has(key)) return undefined;
-  const { toolName, input, toolCallId, idempotencyKey, session, actor, tenant } = request;
+  const { toolName, input, toolCallId, idempotencyKey, session, actor, tenant, traceparent } = request;
   /** A text, or not there at all. */
   const may = (name: string, value: unknown, max: number): boolean => (value === undefined ? !(name in request) : isText(value, max));
   const well =
@@ -125,8 +129,9 @@ const wellFormed = (request: ToolCallRequest): ToolCallRequest | undefined => {
     may('idempotencyKey', idempotencyKey, KEY_MAX) &&
     may('session', session, KEY_MAX) &&
     may('actor', actor, KEY_MAX) &&
-    may('tenant', tenant, KEY_MAX);
-  return well ? { toolName, input, toolCallId, idempotencyKey, session, actor, tenant } as ToolCallRequest : undefined;
+    may('tenant', tenant, KEY_MAX) &&
+    may('traceparent', traceparent, NAME_MAX);
+  return well ? { toolName, input, toolCallId, idempotencyKey, session, actor, tenant, traceparent } as ToolCallRequest : undefined;
 };
 
 const isEnvelope = (request: object): request is ToolCallEnvelope => 'contractVersion' in request || 'payload' in request || 'target' in request;

@@ -40,7 +40,7 @@ export class ShadowWatch {
     const { error } = readInput(guarded.tool.input, context.call.input);
     if (error !== undefined) this.#tell('reject', error.kind, 'The input does not fit the schema of the tool');
     const breaker = breakerOf(context, guarded);
-    this.#admission = breaker?.admit();
+    this.#admission = breaker?.admit(undefined, context.call.callId);
     if (breaker !== undefined && this.#admission?.admitted === false) this.#tell('reject', 'circuit_open', circuitOpenError(breaker, this.#admission.retryAfterMs).message);
     this.#claim();
   }

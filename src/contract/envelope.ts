@@ -74,8 +74,10 @@ export interface ToolCallEnvelope {
   };
   /** The trace that the call continues. */
   trace: {
-    /** W3C trace context, given on to the tool. */
+    /** W3C trace context: each attempt goes on from it, unless the layer's option `traceContext` gives a nearer one. */
     traceparent?: string;
+    /** The vendors' part of it, 2,048 characters at most. */
+    tracestate?: string;
     /** W3C baggage by name, given on to the tool. */
     baggage?: Record<string, string>;
   };
@@ -97,6 +99,8 @@ export interface ToolCallRequest {
   readonly actor?: string;
   /** The tenant: part of the key, and a tenant's calls have breakers of their own. Default: none. */
   readonly tenant?: string;
+  /** The W3C trace context that the call is part of, 256 characters at most. */
+  readonly traceparent?: string;
 }
 
 /**
@@ -220,7 +224,7 @@ export const toolCallEnvelopeSchema: z.ZodType<ToolCallEnvelope> = z.strictObjec
     requestTags: z.array(text(256)).max(64).exactOptional(),
     fromHook: text(256).exactOptional(),
   }),
-  trace: z.strictObject({ traceparent: text(256).exactOptional(), baggage: z.record(z.string(), z.string()).exactOptional() }),
+  trace: z.strictObject({ traceparent: text(256).exactOptional(), tracestate: text(2_048).exactOptional(), baggage: z.record(z.string(), z.string()).exactOptional() }),
 });
 
 /**

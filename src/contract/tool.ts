@@ -12,6 +12,26 @@ export interface Progress {
   readonly message?: string;
 }
 
+/** W3C trace context, as it goes over a wire: the headers `traceparent`, `tracestate` and, member by member, `baggage`. */
+export interface TraceContext {
+  /** The trace, and the span that is continued. */
+  readonly traceparent: string;
+  /** What vendors add to it. */
+  readonly tracestate?: string;
+  /** Baggage by name, as it is before it is encoded. */
+  readonly baggage?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Gives the trace context of an attempt, asked when its tool is started: after the trace has told `attempt_started`, so
+ * that a sink has made the attempt's span by then.
+ *
+ * @param callId the call, as the trace names it
+ * @param attempt counted over the whole call, as in the trace
+ * @returns nothing where it knows of none: the attempt goes on from what the caller gave
+ */
+export type TraceContextSource = (callId: string, attempt: number) => TraceContext | undefined;
+
 /** What a tool is given beside its input. */
 export interface ToolContext {
   /** Fresh for each attempt; aborted when the attempt is over before the tool is. */
@@ -25,9 +45,14 @@ export interface ToolContext {
    * Absent without a claim.
    */
   readonly fence?: number;
-  /** W3C trace context to continue, where the caller gave one. */
+  /**
+   * What the tool's own requests are to continue: the context of this very attempt where the layer's option `traceContext` gives one, else the caller's.
+   * Absent without either.
+   */
+  readonly traceContext?: TraceContext;
+  /** The same, `traceparent` alone. */
   readonly traceparent?: string;
-  /** W3C baggage to continue, where the caller gave some. */
+  /** W3C baggage of the same; the caller's where the attempt's context has none of its own. */
   readonly baggage?: Readonly<Record<string, string>>;
   /**
    * Reports how far the attempt has come: emits a `progress` event and resets the idle timeout. A report after the

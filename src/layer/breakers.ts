@@ -2,7 +2,8 @@ import type { BreakerStateName } from '../contract/breaker-state.ts';
 import type { BreakerOptions } from '../contract/policy.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { checkNumber, integer } from '../policy/check.ts';
-import { createBreaker, type Breaker, type BreakerChange } from '../operators/breaker/breaker.ts';
+import { readAsCall } from '../policy/recovery/classify.ts';
+import { createOpenBreaker, type Breaker, type ChangeDetail, type DetailedChange } from '../operators/breaker/breaker.ts';
 
 /** Breakers kept at a time; the one used longest ago makes room. */
 const BREAKERS_MAX = 10_000;
@@ -21,6 +22,8 @@ export interface Breakers {
    * @param options for a breaker that is made now, by the first who asks; by default those of the registered tool
    */
   get(toolName: string, scope?: string, options?: BreakerOptions): Breaker;
+  /** How a breaker stands, for who only looks: it is not made for that, and not kept the longer. Of one that nobody asked for, how it would begin. */
+  stateOf(toolName: string, scope?: string, options?: BreakerOptions): BreakerStateName;
   /** Those that were asked for so far. */
   list(): readonly BreakerEntry[];
   /**
@@ -44,24 +47,27 @@ export interface BreakerEntry {
 }
 
 export interface BreakerListener {
-  changed(toolName: string, scope: string, from: BreakerStateName, to: BreakerStateName): void;
+  changed(toolName: string, scope: string, from: BreakerStateName, to: BreakerStateName, detail: ChangeDetail): void;
   evicted(toolName: string, scope: string): void;
 }
 
 /** Who makes the breakers of a layer. */
 export interface BreakerMaker {
-  make(toolName: string, scope: string, options: BreakerOptions | undefined, changed: BreakerChange): Breaker;
+  make(toolName: string, scope: string, options: BreakerOptions | undefined, changed: DetailedChange): Breaker;
   /** Called when a breaker was forgotten to make room for another one. */
   evicted(breaker: Breaker): void;
 }
 
 /** Makes breakers that are this process's own. */
 const ownBreakers = (runtime: Runtime): BreakerMaker => ({
-  make: (_, __, options, changed) => createBreaker(options, runtime, changed),
+  make: (_, __, options = {}, changed) => createOpenBreaker(readAsCall, options, runtime, { changed }).breaker,
   evicted: () => undefined,
 });
 
 const VERBS = { force_open: 'forceOpen', reset: 'reset', disable: 'disable' } as const;
+
+/** How a breaker begins that an order stands for. */
+const BEGINS_AS: Readonly<Partial<Record<BreakerOrder, BreakerStateName>>> = { force_open: 'forced_open', disable: 'disabled' };
 
 /** The length keeps two different pairs from giving one key. */
 const keyOf = (toolName: string, scope: string): string => `${scope.length}:${scope}${toolName}`;
@@ -105,13 +111,17 @@ export function createBreakers(optionsOf: (toolName: string) => BreakerOptions |
         return found.breaker;
       }
       if (entries.size >= max) evictOldest();
-      const breaker = maker.make(toolName, scope, options, (from, to) => listener.changed(toolName, scope, from, to));
+      const breaker = maker.make(toolName, scope, options, (from, to, detail) => listener.changed(toolName, scope, from, to, detail));
       const entry = { breaker, toolName, scope, usedAt: ++uses };
       entries.set(keyOf(toolName, scope), entry);
       if (scope === '') unscoped.set(toolName, entry);
       const standing = standingOf(toolName);
       if (standing !== 'reset') breaker[VERBS[standing]]();
       return breaker;
+    },
+    stateOf: (toolName, scope = '', options = optionsOf(toolName)) => {
+      const found = scope === '' ? unscoped.get(toolName) : entries.get(keyOf(toolName, scope));
+      return found?.breaker.state.type ?? BEGINS_AS[standingOf(toolName)] ?? options?.initialState ?? 'closed';
     },
     list,
     order: (order, names) => {

@@ -1,4 +1,5 @@
 import type { Runtime } from '../contract/runtime.ts';
+import type { TraceContextSource } from '../contract/tool.ts';
 import type { Experience } from '../policy/recovery/experience.ts';
 import type { RetryBudget } from '../policy/retry/budget.ts';
 import type { Breakers } from './breakers.ts';
@@ -30,6 +31,8 @@ export interface Layer {
   readonly hooks: HookRunner | undefined;
   readonly switches: Switches;
   readonly around: Around | undefined;
+  /** What each attempt's own trace context is, where the host can tell. */
+  readonly traceContext: TraceContextSource | undefined;
   /** Whether events may hold parts of an input. */
   readonly captures: boolean;
   /** The calls that are running, for `close()`. */

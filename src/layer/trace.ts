@@ -1,4 +1,4 @@
-import type { Observable } from 'rxjs';
+import type { Observable, Subscriber } from 'rxjs';
 import type { TraceEvent } from '../contract/event.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { QuietSource, QuietStream } from '../operators/work/quiet-stream.ts';
@@ -30,9 +30,14 @@ export interface Trace {
   close(): void;
 }
 
-export function createTrace(runtime: Runtime, redactor: Redactor = redactorOf()): Trace {
-  return new LayerTrace(runtime, redactor);
+/** @param greeting makes the event that each subscriber gets first */
+export function createTrace(runtime: Runtime, redactor: Redactor = redactorOf(), greeting?: () => Unstamped): Trace {
+  return new LayerTrace(runtime, redactor, greeting);
 }
+
+/** A copy that who has the first one cannot change. Of what needs no look, only how a call's breaker stood is an object. */
+const apart = (event: TraceEvent): TraceEvent =>
+  event.type === 'call_started' && event.breaker !== undefined ? { ...event, breaker: { ...event.breaker } } : { ...event };
 
 /** A class: functions of its own for each layer would not be compiled into those that call them. */
 class LayerTrace implements Trace {
@@ -45,13 +50,19 @@ class LayerTrace implements Trace {
   #seq = 0;
   #lastAtMs = 0;
   readonly #pending: Array<{ readonly event: TraceEvent; readonly safe: boolean }> = [];
+  /** The place of the first pending event that is not being delivered yet. */
+  #next = 0;
   #delivering = false;
 
-  constructor(runtime: Runtime, redactor: Redactor) {
+  constructor(runtime: Runtime, redactor: Redactor, greeting: (() => Unstamped) | undefined) {
     this.#runtime = runtime;
     this.redactor = redactor;
     this.trustsIds = redactor.trustsIds && runtime === liveRuntime;
-    this.events$ = new QuietStream<TraceEvent>((subscriber) => this.#source.add(subscriber), () => this.#dropped++);
+    const listen = (subscriber: Subscriber<TraceEvent>): void => {
+      this.#source.add(subscriber);
+      if (greeting !== undefined && !subscriber.closed) subscriber.next(this.#greet(greeting()));
+    };
+    this.events$ = new QuietStream<TraceEvent>(listen, () => this.#dropped++);
   }
 
   get observed(): boolean {
@@ -72,7 +83,7 @@ class LayerTrace implements Trace {
     if (!this.#source.observed) return own?.(stamped);
     if (own !== undefined || this.#delivering || this.#pending.length > 0) {
       // The caller gets the event first and may change it, so an event that skips the redactor is copied before that.
-      this.#pending.push({ event: safe && own !== undefined ? { ...stamped } : stamped, safe });
+      this.#pending.push({ event: safe && own !== undefined ? apart(stamped) : stamped, safe });
       own?.(stamped);
       return this.#deliver();
     }
@@ -83,6 +94,14 @@ class LayerTrace implements Trace {
     if (this.#pending.length > 0) this.#deliver();
   }
 
+  /** What a subscriber is told before anything else. It takes no number of its own: whoever listens already hears nothing of it. */
+  #greet(greeting: Unstamped): TraceEvent {
+    this.#lastAtMs = Math.max(this.#lastAtMs, this.#runtime.now());
+    greeting.seq = (this.#pending[this.#next]?.event.seq ?? this.#seq + 1) - 1;
+    greeting.atMs = this.#lastAtMs;
+    return this.redactor.show(greeting);
+  }
+
   close(): void {
     this.#source.complete();
   }
@@ -91,8 +110,12 @@ class LayerTrace implements Trace {
     if (this.#delivering) return;
     this.#delivering = true;
     // Grows while it is walked: an event that a subscriber causes comes after this one, for all subscribers.
-    for (const { event, safe } of this.#pending) this.#source.next(safe ? event : this.redactor.show(event));
+    for (const { event, safe } of this.#pending) {
+      this.#next++;
+      this.#source.next(safe ? event : this.redactor.show(event));
+    }
     this.#pending.length = 0;
+    this.#next = 0;
     this.#delivering = false;
   }
 }

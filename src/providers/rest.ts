@@ -201,7 +201,7 @@ const toolOf = (operation: RestOperation, dependency: string, run: (operation: R
  *
  * Input is checked against the tool's JSON Schema before anything is sent. An answered status of 400 or more is an error with its status, code and
  * `Retry-After`; a connection that was never made is `transport_error`, not executed; one lost later is uncertain. An aborted signal ends the
- * request and its connection at once. The call's `traceparent` and `baggage` are sent along, and its key in the tool's `idempotency_header`.
+ * request and its connection at once. The attempt's `traceparent`, `tracestate` and `baggage` are sent along, and its key in the tool's `idempotency_header`.
  *
  * Requests go to public addresses only, redirects included, unless `allow` names the target: loopback, private, link-local and the like are refused
  * with `not_permitted`. Every address of a host is checked, and the connection goes to one that was.

@@ -1,13 +1,14 @@
 import type { TraceEvent } from '../contract/event.ts';
+import type { TraceContextSource } from '../contract/tool.ts';
 import { checkKeys, checkOneOf } from '../policy/check.ts';
-import { SCOPE, toTraceparent, type OtelApi } from './opentelemetry/api.ts';
+import { SCOPE, carrierOf, toTraceparent, type OtelApi } from './opentelemetry/api.ts';
 import { otelMetrics } from './opentelemetry/metrics.ts';
 import { Spans } from './opentelemetry/spans.ts';
 import { ToolFacts, type ToolSource, type ToolType } from './opentelemetry/tools.ts';
 import type { TraceSink } from './sink.ts';
 import { meteredTools, type Inspect, type MeteredTool } from './prometheus/tool-meters.ts';
 
-export type { OtelApi, OtelAttributes, OtelContext, OtelCounter, OtelHistogram, OtelInstrumentOptions, OtelLink, OtelLogRecord, OtelLogger, OtelMeter, OtelObservable, OtelObserver, OtelScopeOptions, OtelSpan, OtelSpanContext, OtelTracer } from './opentelemetry/api.ts';
+export type { OtelApi, OtelAttributes, OtelBaggage, OtelBaggageEntry, OtelContext, OtelCounter, OtelHistogram, OtelInstrumentOptions, OtelLink, OtelLogRecord, OtelLogger, OtelMeter, OtelObservable, OtelObserver, OtelScopeOptions, OtelSpan, OtelSpanContext, OtelTraceState, OtelTracer } from './opentelemetry/api.ts';
 export type { McpSessionFacts, ToolSource, ToolType } from './opentelemetry/tools.ts';
 export type { Inspect, LayerState, ListedBreaker, MeteredTool, StoreFill } from './prometheus/tool-meters.ts';
 
@@ -51,6 +52,12 @@ export interface OpenTelemetrySink extends TraceSink {
    * known.
    */
   traceparent(callId: string): string | undefined;
+  /**
+   * The W3C trace context of an attempt, from its own span: give it to `createSpillway` as `traceContext`, and a server's spans come under the attempt that
+   * called it. With it goes the baggage of the context in which the call was made. Where an attempt has no span, it is that of its call; of a call that is
+   * not known there is none. It needs no `this`.
+   */
+  readonly carrier: TraceContextSource;
 }
 
 const OPTION_KEYS = ['api', 'tools', 'providers', 'toolType', 'inspect', 'attemptSpans', 'claw', 'workflowName', 'prefix'];
@@ -68,7 +75,10 @@ const OPTION_KEYS = ['api', 'tools', 'providers', 'toolType', 'inspect', 'attemp
  *
  * @example
  * declare const api: OtelApi; // the module @opentelemetry/api
- * spillway.trace$.subscribe(openTelemetrySink({ api, tools: [flights, hotels] }));
+ * const otel = openTelemetrySink({ api, tools: [flights, hotels] });
+ * // `traceContext` puts what servers do under the attempt that called them.
+ * const layer = createSpillway({ tools: [flights, hotels], traceContext: otel.carrier });
+ * layer.trace$.subscribe(otel);
  */
 export function openTelemetrySink(options: OpenTelemetrySinkOptions): OpenTelemetrySink {
   checkKeys('openTelemetrySink', options, OPTION_KEYS);
@@ -100,6 +110,10 @@ export function openTelemetrySink(options: OpenTelemetrySinkOptions): OpenTeleme
     traceparent: (callId) => {
       const span = spans.call(callId)?.currentSpan;
       return span === undefined ? undefined : toTraceparent(span.spanContext());
+    },
+    carrier: (callId, attempt) => {
+      const call = spans.call(callId);
+      return call === undefined ? undefined : carrierOf(api, call.spanOf(attempt).spanContext(), call.context);
     },
   };
 }

@@ -145,6 +145,7 @@ const ofLayer = (event: LayerEvent): Line | undefined => {
       return { level: event.to === 'open' || event.to === 'forced_open' ? 'warn' : 'info', event: 'tool_call_circuit_state', fields: { toolName: event.toolName, state: event.to, breakerState: event.to, reason: event.message } };
     case 'store_changed':
       return { level: event.state === 'back' ? 'info' : event.state === 'weak' ? 'warn' : 'error', event: 'tool_call_store_state', fields: { state: event.state, reason: event.message } };
+    case 'layer_started':
     case 'breaker_evicted':
       return undefined;
   }

@@ -134,7 +134,7 @@ const ofTurn = (event: Extract<TraceEvent, { source: 'turn' }>): Entry | undefin
 const entryOf = (event: TraceEvent): Entry | undefined => {
   if (event.source === 'call') return ofCall(event);
   if (event.source === 'turn') return ofTurn(event);
-  if (event.type === 'breaker_evicted') return undefined;
+  if (event.type === 'breaker_evicted' || event.type === 'layer_started') return undefined;
   if (event.type === 'store_changed') return { event_type: 'Store', decision: event.state, message: `Store ${event.state}: ${event.message}` };
   return { event_type: 'CircuitBreaker', tool_id: event.toolName, circuit_breaker_state: event.to, message: event.message };
 };

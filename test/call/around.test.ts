@@ -40,7 +40,7 @@ describe('R-11.4 capture', () => {
     const events = firstValueFrom(layer.trace$.pipe(toArray()));
     await layer.execute({ toolName: 'pay', input: { amount: 20, card: '4111-1111' } });
     await layer.close();
-    expect((await events)[0]).toMatchObject({ type: 'call_started', input: { amount: 20 } });
+    expect((await events)[1]).toMatchObject({ type: 'call_started', input: { amount: 20 } });
     expect(JSON.stringify(await events)).not.toContain('4111');
   });
 });

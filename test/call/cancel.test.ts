@@ -1,4 +1,4 @@
-import { firstValueFrom, take } from 'rxjs';
+import { ignoreElements, lastValueFrom, take } from 'rxjs';
 import { createSpillway, plan, type TraceEvent } from 'spillway';
 import { describe, expect, it } from 'vitest';
 import { marbles } from '../marbles.ts';
@@ -240,7 +240,7 @@ describe('close()', () => {
   it('is idempotent, closes providers once, and completes trace$', async () => {
     let closed = 0;
     const layer = createSpillway({ providers: [{ name: 'none', tools: [], close: () => Promise.resolve(void closed++) }] });
-    const end = firstValueFrom(layer.trace$, { defaultValue: 'completed' });
+    const end = lastValueFrom(layer.trace$.pipe(ignoreElements()), { defaultValue: 'completed' });
     expect(layer.close()).toBe(layer.close());
     await layer.close();
     expect(closed).toBe(1);

@@ -37,6 +37,8 @@ export interface Seen<T> {
   unsubscribe(): void;
 }
 
+const isGreeting = (event: unknown): boolean => typeof event === 'object' && event !== null && 'type' in event && event.type === 'layer_started';
+
 export class World {
   readonly runtime: CountingRuntime;
   readonly #m: Context;
@@ -68,11 +70,12 @@ export class World {
     return createSpillway({ runtime: this.runtime, tools: tools.map((given) => ('starts' in given ? given.tool : given)), ...options });
   }
 
+  /** Of a trace, what happens: the policies in force, which it begins with for each who listens, have tests of their own. */
   watch<T>(source: Observable<T>): Seen<T> {
     const events: T[] = [];
     const seen: Seen<T> = { events, endedAtMs: undefined, error: undefined, unsubscribe: () => subscription.unsubscribe() };
     const subscription = source.subscribe({
-      next: (event) => events.push(event),
+      next: (event) => void (isGreeting(event) || events.push(event)),
       error: (error: unknown) => {
         seen.error = error;
         seen.endedAtMs = this.runtime.now();

@@ -236,7 +236,7 @@ export class World implements CallSurroundings {
 
   #hear(event: TraceEvent): void {
     this.log?.(`${(this.elapsedMs).toFixed(1).padStart(8)} ${line(event)}`);
-    this.findings.check(event.seq === this.seq + 1, 'TRC-1', () => `event ${event.seq} follows ${this.seq}`);
+    this.findings.check(event.seq === this.seq + (event.type === 'layer_started' ? 0 : 1), 'TRC-1', () => `event ${event.seq} follows ${this.seq}`);
     this.findings.check(event.atMs >= this.#atMs && event.atMs === this.now(), 'TRC-1', () => `time goes from ${this.#atMs} to ${event.atMs}`);
     this.seq = event.seq;
     this.#atMs = event.atMs;

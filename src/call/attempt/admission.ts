@@ -1,4 +1,5 @@
 import { Observable, map, of } from 'rxjs';
+import type { BreakerAtStart } from '../../contract/event.ts';
 import type { Admission, Breaker, GivenPermit } from '../../operators/breaker/breaker.ts';
 import { circuitOpenError } from '../../operators/circuit-breaker.ts';
 import type { CallContext } from '../context.ts';
@@ -19,12 +20,20 @@ export const breakerOf = (context: CallContext, guarded: GuardedTool): Breaker |
   return layer.breakers.get(nameOf(context, guarded), call.tenant, call.breakerHint === 'global' ? undefined : guarded.breaker);
 };
 
+/** How the breaker of a call's tool stands, for who only looks: none is made for that. */
+export const breakerAtStart = (context: CallContext, guarded: GuardedTool): BreakerAtStart | undefined => {
+  const { call, layer } = context;
+  if (guarded.breaker === undefined) return undefined;
+  const key = nameOf(context, guarded);
+  return { key, state: layer.breakers.stateOf(key, call.tenant, guarded.breaker) };
+};
+
 /**
  * The permit that the breaker of a call gives to an attempt; none where there is no breaker, or where breakers only observe.
  * @throws ToolExecutionError for an attempt that is not admitted
  */
 export const permitAtOnce = (context: CallContext, breaker: Breaker | undefined, atMs: number): GivenPermit | undefined =>
-  breaker === undefined ? undefined : permitOf(context, breaker, breaker.admit(atMs));
+  breaker === undefined ? undefined : permitOf(context, breaker, breaker.admit(atMs, context.call.callId));
 
 /**
  * Asks a breaker that may be shared with other processes, and so may answer later. A permit that comes when nobody
@@ -40,7 +49,8 @@ export const permit = (context: CallContext, breaker: Breaker | undefined, atMs:
       subscriber.next(admission);
       subscriber.complete();
     };
-    return sharedBreakers === undefined ? answered(breaker.admit(atMs)) : sharedBreakers.admit(breaker, answered);
+    const by = context.call.callId;
+    return sharedBreakers === undefined ? answered(breaker.admit(atMs, by)) : sharedBreakers.admit(breaker, answered, by);
   }).pipe(map((admission) => permitOf(context, breaker, admission)));
 };
 

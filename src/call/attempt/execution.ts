@@ -74,6 +74,11 @@ export class ToolExecution {
     return Math.max(0, this.context.site.runtime.now() - this.#attemptStartedAtMs);
   }
 
+  /** How long an attempt may take: the tool's own limit, or what its caller wants if that is less. A call that goes straight through has none. */
+  get limitMs(): number {
+    return Math.min(this.guarded.timeoutMs, this.context.call.hints?.timeoutMs ?? Infinity);
+  }
+
   get subject(): HookSubject {
     return { context: this.context, guarded: this.guarded, input: this.input };
   }
@@ -91,7 +96,7 @@ export class ToolExecution {
     context.executed = true;
     context.attempts++;
     context.advance(LIVE);
-    context.events.attemptStarted(atMs);
+    context.events.attemptStarted(atMs, Math.min(atMs + this.limitMs, context.call.deadlineMs));
   }
 
   /** The tool gave a value, and may give more. */

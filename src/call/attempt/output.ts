@@ -38,8 +38,7 @@ export function toolOutput(execution: ToolExecution, attempt: number): Observabl
     const start = (): unknown => (around === undefined ? execute() : around(context.call.callId, attempt, execute));
     startWork(subscriber, start, own, lastOf(execution));
   });
-  const limitMs = Math.min(guarded.timeoutMs, context.call.hints?.timeoutMs ?? Infinity);
-  // A call that goes straight through has none.
+  const { limitMs } = execution;
   const limited$ = limitMs === Infinity ? output$ : output$.pipe(attemptTimeout(limitMs, runtime));
   // Outside, and so armed after the hard limit: where both pass in one instant, it is the hard one that was broken.
   return idleTimeoutMs === undefined || activity$ === undefined ? limited$ : limited$.pipe(idleTimeout(idleTimeoutMs, activity$, runtime));

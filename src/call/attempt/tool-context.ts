@@ -1,11 +1,34 @@
-import type { Progress, ToolContext } from '../../contract/tool.ts';
+import type { Progress, ToolContext, TraceContext, TraceContextSource } from '../../contract/tool.ts';
 import type { AttemptSignal } from '../../operators/work/attempt-signal.ts';
 import type { CallContext } from '../context.ts';
+
+/** What the source says of an attempt, if it says anything that can go over a wire: neither throwing nor rubbish ends a call. */
+const asked = (source: TraceContextSource, callId: string, attempt: number): TraceContext | undefined => {
+  try {
+    const { traceparent, tracestate, baggage } = source(callId, attempt) ?? {};
+    if (typeof traceparent !== 'string' || traceparent === '') return undefined;
+    return {
+      traceparent,
+      ...(typeof tracestate === 'string' && tracestate !== '' ? { tracestate } : {}),
+      ...(typeof baggage === 'object' && baggage !== null ? { baggage } : {}),
+    };
+  } catch {
+    return undefined;
+  }
+};
+
+/** The context of the attempt itself, else the caller's. A vendor's `tracestate` belongs to its `traceparent`; baggage is carried by all. */
+const contextOf = ({ call, layer, attempts }: CallContext): Partial<TraceContext> => {
+  const own = layer.traceContext === undefined ? undefined : asked(layer.traceContext, call.callId, attempts);
+  if (own === undefined) return call;
+  return own.baggage === undefined && call.baggage !== undefined ? { ...own, baggage: call.baggage } : own;
+};
 
 /** What a tool is given beside its input. */
 export class AttemptContext implements ToolContext {
   declare readonly signal: AbortSignal;
   declare readonly fence?: number;
+  declare readonly traceContext?: TraceContext;
   declare readonly traceparent?: string;
   declare readonly baggage?: Readonly<Record<string, string>>;
   readonly attempt: number;
@@ -13,7 +36,8 @@ export class AttemptContext implements ToolContext {
   readonly progress: (report: Progress) => void;
   readonly #own: AttemptSignal;
 
-  constructor({ call: { traceparent, baggage }, callKey, lease }: CallContext, attempt: number, own: AttemptSignal, progress: (report: Progress) => void) {
+  constructor(context: CallContext, attempt: number, own: AttemptSignal, progress: (report: Progress) => void) {
+    const { callKey, lease } = context;
     this.#own = own;
     // An own property, so that `{ ...context }` has it too.
     Object.defineProperty(this, 'signal', AttemptContext.#signal);
@@ -21,7 +45,11 @@ export class AttemptContext implements ToolContext {
     this.callKey = callKey;
     this.progress = progress;
     if (lease !== undefined) this.fence = lease.fence;
-    if (traceparent !== undefined) this.traceparent = traceparent;
+    const { traceparent, tracestate, baggage } = contextOf(context);
+    if (traceparent !== undefined) {
+      this.traceparent = traceparent;
+      this.traceContext = { traceparent, ...(tracestate === undefined ? {} : { tracestate }), ...(baggage === undefined ? {} : { baggage }) };
+    }
     if (baggage !== undefined) this.baggage = baggage;
   }
 

@@ -62,6 +62,14 @@ export type HookName = 'prepareCall' | 'beforeToolCall' | 'afterToolCall';
 /** What the layer would have done in shadow mode: replay a result, wait for another, refuse, retry, or time out. */
 export type ShadowAct = 'replay' | 'wait' | 'reject' | 'retry' | 'time_out';
 
+/** How a breaker stood when a call began. */
+export interface BreakerAtStart {
+  /** As `breaker_changed.toolName` has it; its scope is the call's `tenant`. */
+  readonly key: string;
+  /** The state it was in. */
+  readonly state: BreakerStateName;
+}
+
 /** What happens in one call, in the order in which it happens. Exactly one `settled` is the last. */
 export type ToolEvent = CallHeader &
   (
@@ -82,6 +90,10 @@ export type ToolEvent = CallHeader &
         readonly tenant?: string;
         /** The W3C trace context that the caller gave. */
         readonly traceparent?: string;
+        /** The vendors' part of it. */
+        readonly tracestate?: string;
+        /** The breaker of its tool as this process sees it now; absent where the tool is unknown or has none. */
+        readonly breaker?: BreakerAtStart;
         /** With `capture`; in the trace, only what it lists. */
         readonly input?: unknown;
       }
@@ -94,6 +106,8 @@ export type ToolEvent = CallHeader &
         readonly keyFingerprint: string;
         /** The call that runs or ran under the key, when it is another. */
         readonly leaderCallId?: string;
+        /** With `waiting`: when the other's lease ends, on the clock of `atMs`, unless it is renewed until then. */
+        readonly leaseUntilMs?: number;
         /** With `claimed`: grows with each claim of the key. */
         readonly fence?: number;
         /** With `replayed`: milliseconds since the result was recorded. */
@@ -128,6 +142,8 @@ export type ToolEvent = CallHeader &
         readonly type: 'attempt_started';
         /** Counted from 1 over the whole call, alternatives included. */
         readonly attempt: number;
+        /** When it is cut off, on the clock of `atMs`: its timeout, or the call's own deadline if that is sooner. Absent without a limit. */
+        readonly dueAtMs?: number;
       }
     | {
         /** At each progress report of the tool. */
@@ -204,6 +220,8 @@ export type ToolEvent = CallHeader &
         readonly attempt: number;
         /** With `retry`: the wait before the next attempt. */
         readonly delayMs?: number;
+        /** Retries that all calls of the layer could make when this was decided, one that it orders included. Absent without a budget. */
+        readonly budgetLeft?: number;
       }
     | {
         /** When a person has to choose (R-6.5), after the decision `escalate`. */

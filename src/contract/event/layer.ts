@@ -1,4 +1,5 @@
 import type { BreakerStateName } from '../breaker-state.ts';
+import type { BreakerOptions, ClassificationOverrides, DedupePolicy, Effects, Mode, RetryPolicy } from '../policy.ts';
 import type { EventHeader } from './header.ts';
 
 interface LayerHeader extends EventHeader {
@@ -6,9 +7,58 @@ interface LayerHeader extends EventHeader {
   readonly source: 'layer';
 }
 
+/** A policy with every part decided: by the tool, the layer's defaults and its profile. */
+export interface PolicyInForce {
+  /** Hard limit on one attempt, in milliseconds. */
+  readonly timeoutMs: number;
+  /** The limit on an attempt that makes no progress, if it has one. */
+  readonly idleTimeoutMs?: number;
+  /** Delays, attempts and total time. */
+  readonly retry: RetryPolicy;
+  /** Every option but those that are off: they are `Infinity`, which JSON has no word for. Absent without a breaker. */
+  readonly breaker?: BreakerOptions;
+  /** Tools to try when this one fails for good, in order. */
+  readonly alternatives: readonly string[];
+  /** Classes that the tool gives to statuses, codes and kinds. */
+  readonly classification: ClassificationOverrides;
+  /** Whether the resource checks the call's key. */
+  readonly enforcesKey: boolean;
+  /** Whether an uncertain failure is never retried, whatever else allows it. */
+  readonly safetyCritical: boolean;
+  /** What one call costs, in the host's own unit. */
+  readonly cost: number;
+  /** How results are remembered under their keys. */
+  readonly dedupe: Required<DedupePolicy>;
+}
+
+/** A tool as its calls run. */
+export interface ToolInForce {
+  /** The tool's name. */
+  readonly name: string;
+  /** What it does to the world, as declared or presumed. */
+  readonly effects: Effects;
+  /** As the switches stand. */
+  readonly mode: Mode;
+  /** How its calls are guarded. */
+  readonly policy: PolicyInForce;
+  /** The name of its breaker, as `breaker_changed.toolName` has it; absent when it has none. */
+  readonly breakerKey?: string;
+}
+
 /** What concerns no single call. */
 export type LayerEvent = LayerHeader &
   (
+    | {
+        /**
+         * The first event that each subscriber of a trace gets, it alone, when it subscribes, however late that is: the policies in force. Its `seq` is that
+         * of the event before it.
+         */
+        readonly type: 'layer_started';
+        /** The package's. */
+        readonly version: string;
+        /** Those that the layer and its providers have at that moment; one that a call or a plan brings along is not among them. */
+        readonly tools: readonly ToolInForce[];
+      }
     | {
         /** When a breaker's state has changed, after the state stands. */
         readonly type: 'breaker_changed';
@@ -22,6 +72,10 @@ export type LayerEvent = LayerHeader &
         readonly scope: string;
         /** `Circuit breaker opened for <tool>`, or what else became of it. */
         readonly message: string;
+        /** With `open`: when it lets a probe through, on the clock of `atMs`. */
+        readonly untilMs?: number;
+        /** The call whose attempt or admission brought it about; absent where time, an order or another process did. */
+        readonly callId?: string;
       }
     | {
         /** When a breaker was forgotten to make room for another (`maxBreakers`). */

@@ -16,9 +16,12 @@ const REJECTION_MS = 5;
 /** Who asks for admission. */
 interface Asker {
   readonly over: boolean;
+  readonly by: string | undefined;
   answer(admission: Admission): void;
 }
 
+/** Of a probe: the record that admitted it, and whose it is. */
+type Teller = Pick<Probe, 'origin' | 'by'>;
 type Told = Extract<BreakerInput, { type: 'outcome' | 'progress' }>;
 
 /**
@@ -40,16 +43,17 @@ export class SharedBreaker {
   }
 
   /** Asks for admission, by all processes while the store answers. */
-  admit(told: (admission: Admission) => void): Subscription {
+  admit(told: (admission: Admission) => void, by?: string): Subscription {
     const asking = new Subscription();
     if (this.#store.isLost || this.#replica.isSet || this.#replica.isPublishing) {
       // One process must not admit probes while it is still telling the others that the breaker opened.
       const { here, isPublishing } = this.#replica;
-      told(isPublishing && here.type === 'half_open' ? this.#reject(here) : this.#admitHere());
+      told(isPublishing && here.type === 'half_open' ? this.#reject(here) : this.#admitHere(by));
       return asking;
     }
     let over = false;
     const asker: Asker = {
+      by,
       get over() {
         return over;
       },
@@ -70,8 +74,8 @@ export class SharedBreaker {
     if (this.#replica.here.type === 'open' && this.#replica.strayed) this.#replica.publish();
   }
 
-  probeEnded({ origin, permit, startedAtMs }: Probe, outcome: BreakerOutcome, error: unknown, atMs?: number): void {
-    this.#tell(origin, this.#replica.own.outcomeOf(permit, startedAtMs, outcome, error, atMs), TRIES);
+  probeEnded({ origin, permit, startedAtMs, by }: Probe, outcome: BreakerOutcome, error: unknown, atMs?: number): void {
+    this.#tell({ origin, by }, this.#replica.own.outcomeOf(permit, startedAtMs, outcome, error, atMs), TRIES);
   }
 
   /**
@@ -82,11 +86,11 @@ export class SharedBreaker {
     const atMs = this.#runtime.now();
     if (atMs - probe.toldAtMs < this.#replica.own.settings.halfOpenTimeoutMs / 4) return;
     probe.toldAtMs = atMs;
-    this.#tell(probe.origin, { type: 'progress', atMs, permit: probe.permit }, TRIES);
+    this.#tell(probe, { type: 'progress', atMs, permit: probe.permit }, TRIES);
   }
 
-  #admitHere(): Admission {
-    const admission = this.#replica.own.breaker.admit();
+  #admitHere(by: string | undefined): Admission {
+    const admission = this.#replica.own.breaker.admit(undefined, by);
     return admission.admitted ? new WatchedPermit(admission, this) : admission;
   }
 
@@ -102,7 +106,7 @@ export class SharedBreaker {
   #attempt(asker: Asker, tries: number): Subscription {
     return this.#replica.look().subscribe({
       next: (agreed) => this.#decide(asker, agreed, tries),
-      error: () => asker.answer(this.#admitHere()),
+      error: () => asker.answer(this.#admitHere(asker.by)),
     });
   }
 
@@ -110,12 +114,12 @@ export class SharedBreaker {
     const { own } = this.#replica;
     const atMs = this.#runtime.now();
     // Publishes what time alone has changed.
-    if (this.#replica.here !== own.memory) own.tell({ type: 'tick', atMs });
+    if (this.#replica.here !== own.memory) own.tell({ type: 'tick', atMs }, asker.by);
     const { type } = own.memory;
     const asksOn = type === 'half_open' && !asker.over;
     if (!agreed) this.#replica.publish(asksOn ? () => this.#askOnceTold(asker, tries) : undefined);
     if (asker.over || (!agreed && type === 'half_open')) return;
-    if (type !== 'half_open' || this.#replica.seen === undefined) return asker.answer(this.#admitHere());
+    if (type !== 'half_open' || this.#replica.seen === undefined) return asker.answer(this.#admitHere(asker.by));
     this.#inTurn((done) => this.#decideInTurn(asker, tries, done));
   }
 
@@ -126,7 +130,7 @@ export class SharedBreaker {
     const { here } = this.#replica;
     if (asker.over || seen === undefined || here.type !== 'half_open' || this.#store.isLost) {
       done();
-      if (!asker.over) asker.answer(this.#store.isLost && here.type === 'half_open' ? this.#reject(here) : this.#admitHere());
+      if (!asker.over) asker.answer(this.#store.isLost && here.type === 'half_open' ? this.#reject(here) : this.#admitHere(asker.by));
       return;
     }
     const [next, permit] = decideBreaker(seen.memory, { type: 'admit', atMs }, own.settings);
@@ -134,7 +138,7 @@ export class SharedBreaker {
       done();
       return asker.answer(this.#reject(seen.memory));
     }
-    this.#claim(asker, seen, next, { origin: seen.origin, permit, startedAtMs: atMs, toldAtMs: atMs }, tries, done);
+    this.#claim(asker, seen, next, { origin: seen.origin, permit, startedAtMs: atMs, by: asker.by, toldAtMs: atMs }, tries, done);
   }
 
   /**
@@ -176,26 +180,26 @@ export class SharedBreaker {
 
   /** Half-open is what only we are in, as yet: where nobody can be told, our own breaker admits its probes. */
   #askOnceTold(asker: Asker, tries: number): void {
-    if (this.#store.isLost) asker.answer(this.#admitHere());
+    if (this.#store.isLost) asker.answer(this.#admitHere(asker.by));
     else this.#askAgain(asker, tries);
   }
 
   /**
    * Tells all of a probe: by the record as it was last seen, and again by what it has become where somebody was faster.
    */
-  #tell(origin: number, told: Told, tries: number): void {
+  #tell(probe: Teller, told: Told, tries: number): void {
     this.#inTurn((done) => {
-      if (!this.#tellInTurn(origin, told, tries, done)) done();
+      if (!this.#tellInTurn(probe, told, tries, done)) done();
     });
   }
 
   /** Whether something was asked of the store, after whose answer it is done. */
-  #tellInTurn(origin: number, told: Told, tries: number, done: () => void): boolean {
+  #tellInTurn(probe: Teller, told: Told, tries: number, done: () => void): boolean {
     const seen = this.#replica.seen;
     // Closed since, or opened anew: the probe is of an older generation.
-    if (seen?.origin !== origin) return false;
+    if (seen?.origin !== probe.origin) return false;
     if (this.#store.isLost) {
-      this.#tellHere(seen, told);
+      this.#tellHere(seen, told, probe.by);
       return false;
     }
     const { settings } = this.#replica.own;
@@ -203,21 +207,21 @@ export class SharedBreaker {
     const next = reduceBreaker(now, told, settings);
     if (next === now) return false;
     // Ours shows it at once: whether to try again is decided by it.
-    this.#replica.adopt({ ...seen, memory: next });
+    this.#replica.adopt({ ...seen, memory: next }, probe.by);
     this.#replica.put(seen, next)
       .pipe(
         switchMap((isPut) => (isPut || tries === 0 ? EMPTY : this.#replica.look())),
         finalize(done),
       )
       // Where the store is lost, our own breaker has counted the outcome all the same.
-      .subscribe({ next: () => this.#tell(origin, told, tries - 1), error: () => undefined });
+      .subscribe({ next: () => this.#tell(probe, told, tries - 1), error: () => undefined });
     return true;
   }
 
   /** Counts the probe in our own breaker, since the store is lost. */
-  #tellHere({ generationsAhead, epochsAhead }: Seen, told: Told): void {
+  #tellHere({ generationsAhead, epochsAhead }: Seen, told: Told, by: string | undefined): void {
     const { generation, probeEpoch = 0 } = told.permit;
     const permit: Permit = { generation: generation + generationsAhead, probeEpoch: probeEpoch + epochsAhead };
-    this.#replica.own.tell({ ...told, permit });
+    this.#replica.own.tell({ ...told, permit }, by);
   }
 }

@@ -9,6 +9,8 @@ export interface Probe {
   /** By the record's generations. */
   readonly permit: Permit;
   readonly startedAtMs: number;
+  /** The call that it was admitted for. */
+  readonly by: string | undefined;
   /** When the record last said that it goes on. */
   toldAtMs: number;
 }

@@ -1,7 +1,7 @@
 import { firstValueFrom, from, lastValueFrom, mergeMap, type Subscription } from 'rxjs';
 import type { BreakerOptions } from '../../contract/policy.ts';
 import type { Runtime } from '../../contract/runtime.ts';
-import { createOpenBreaker, type Admission, type Breaker, type BreakerChange } from '../../operators/breaker/breaker.ts';
+import { createOpenBreaker, type Admission, type Breaker, type DetailedChange } from '../../operators/breaker/breaker.ts';
 import { ask } from '../../operators/dedupe/ask.ts';
 import { readAsCall } from '../../policy/recovery/classify.ts';
 import { BreakerReplica } from './replica.ts';
@@ -32,7 +32,7 @@ export class SharedBreakers implements BreakerMaker {
     this.#store = new BreakerStore(dedupe, runtime);
   }
 
-  make(name: string, scope: string, options: BreakerOptions = {}, changed: BreakerChange): Breaker {
+  make(name: string, scope: string, options: BreakerOptions = {}, changed: DetailedChange): Breaker {
     const own = createOpenBreaker(readAsCall, options, this.#runtime, { changed, watched: () => replica.watched() });
     const replica = new BreakerReplica(own, { name, key: keyOf(name, scope) }, this.#store, this.#runtime);
     this.#breakers.set(own.breaker, { replica, shared: new SharedBreaker(replica, this.#store, this.#runtime) });
@@ -45,11 +45,11 @@ export class SharedBreakers implements BreakerMaker {
   }
 
   /** Asks for admission by all processes. */
-  admit(breaker: Breaker, told: (admission: Admission) => void): Subscription | undefined {
+  admit(breaker: Breaker, told: (admission: Admission) => void, by?: string): Subscription | undefined {
     const entry = this.#breakers.get(breaker);
-    if (entry !== undefined) return entry.shared.admit(told);
+    if (entry !== undefined) return entry.shared.admit(told, by);
     // It made room for another one while its call went on: it is nobody's but the call's.
-    told(breaker.admit());
+    told(breaker.admit(undefined, by));
     return undefined;
   }
 

@@ -113,7 +113,7 @@ export class BreakerReplica {
   }
 
   /** Our own breaker becomes what all are in. */
-  adopt(shared: SharedMemory): void {
+  adopt(shared: SharedMemory, by?: string): void {
     const { generation: theirs, cooldownMs } = shared.memory;
     // A damaged record could state a cooldown without end.
     const capped = { ...shared.memory, cooldownMs: Math.min(cooldownMs, this.own.settings.cooldownMaxMs) };
@@ -130,7 +130,7 @@ export class BreakerReplica {
     const epochsAhead = probeEpoch - memory.probeEpoch;
     this.seen = { ...shared, memory, generationsAhead: generation - memory.generation, epochsAhead };
     this.#listen();
-    if (!this.isSet) this.#become({ ...memory, generation, probeEpoch });
+    if (!this.isSet) this.#become({ ...memory, generation, probeEpoch }, by);
   }
 
   /** Moves the record on: false when somebody else was faster. */
@@ -199,8 +199,8 @@ export class BreakerReplica {
     this.#become({ ...this.#closedNow(), generation: here.generation + 1, probeEpoch: here.probeEpoch + 1 });
   }
 
-  #become(memory: BreakerMemory): void {
-    this.own.tell({ type: 'adopt', atMs: this.#runtime.now(), memory });
+  #become(memory: BreakerMemory, by?: string): void {
+    this.own.tell({ type: 'adopt', atMs: this.#runtime.now(), memory }, by);
   }
 
   #remove(version: number): Observable<boolean> {

@@ -13,6 +13,7 @@ import { QuietStream } from '../work/quiet-stream.ts';
 import { LivePermit, type PermitOwner } from './live-permit.ts';
 import { tellInOrder } from './telling.ts';
 
+
 /** What a breaker shows of itself. */
 export interface BreakerState {
   /** The state's name. */
@@ -76,8 +77,9 @@ export interface Breaker {
    * Asks for one call. Whoever is admitted must end the permit, or a probe's place stays taken until
    * `halfOpenTimeoutMs`.
    * @param atMs now, from one who has just read the runtime's clock
+   * @param by whose call it is; a change of state that it brings about is told with this name
    */
-  admit(atMs?: number): Admission;
+  admit(atMs?: number, by?: string): Admission;
   /** Rejects everything until `reset`. */
   forceOpen(): void;
   /** Straight to closed, with nothing remembered. */
@@ -88,6 +90,14 @@ export interface Breaker {
 
 /** Called after each change of a breaker's state, once the new state stands. What it throws is ignored. */
 export type BreakerChange = (from: BreakerStateName, to: BreakerStateName) => void;
+
+/** What else there is to say of a change. */
+export interface ChangeDetail {
+  /** When an open one lets a probe through. */
+  readonly untilMs?: number;
+  /** Who was admitted, or whose attempt ended, as it was said at admission. */
+  readonly by?: string;
+}
 
 const show = (memory: BreakerMemory, settings: BreakerSettings, atMs: number): BreakerState => {
   const now = advanceBreaker(memory, settings, atMs);
@@ -134,7 +144,7 @@ export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = l
 
 /** `createBreaker` with a reader of errors as an argument: `spillway/mini` gives one without tables. */
 export function createBreakerReading(read: ErrorReader, options: BreakerOptions, runtime: Runtime, onChange?: BreakerChange): Breaker {
-  return createOpenBreaker(read, options, runtime, onChange === undefined ? {} : { changed: onChange }).breaker;
+  return createOpenBreaker(read, options, runtime, onChange === undefined ? {} : { changed: (from, to) => onChange(from, to) }).breaker;
 }
 
 /** A breaker, and what it knows. */
@@ -143,15 +153,18 @@ export interface OpenBreaker {
   readonly settings: BreakerSettings;
   /** All that it knows since its last input. */
   readonly memory: BreakerMemory;
-  /** Gives the breaker an input; returns the permit where that input asked for admission. */
-  tell(input: BreakerInput): Permit | undefined;
+  /** Gives the breaker an input, on somebody's behalf or nobody's; returns the permit where that input asked for admission. */
+  tell(input: BreakerInput, by?: string): Permit | undefined;
   /** The input that the end of an attempt becomes. */
   outcomeOf(given: Permit, startedAtMs: number, outcome: BreakerOutcome, error: unknown, atMs?: number): Extract<BreakerInput, { type: 'outcome' }>;
 }
 
+/** Called at a breaker's change of state, with all that there is to say of it. */
+export type DetailedChange = (from: BreakerStateName, to: BreakerStateName, detail: ChangeDetail) => void;
+
 /** Whoever made a breaker, and is called when it changes or is watched. */
 export interface BreakerKeeper {
-  readonly changed?: BreakerChange;
+  readonly changed?: DetailedChange;
   /** Somebody begins to watch `state$`; what it gives is called when they stop. */
   readonly watched?: () => () => void;
 }
@@ -171,18 +184,18 @@ export function createOpenBreaker(read: ErrorReader, options: BreakerOptions, ru
   const dues$ = new Subject<number>();
   let shownType = step[0].type;
 
-  const publish = (input: BreakerInput, from: BreakerStateName, now: BreakerMemory): void => {
+  const publish = (input: BreakerInput, from: BreakerStateName, now: BreakerMemory, by: string | undefined): void => {
     told$.next(input);
     if (now.type === from) return;
     try {
-      keeper.changed?.(from, now.type);
+      keeper.changed?.(from, now.type, { ...(now.type === 'open' ? { untilMs: breakerDueMs(now, settings) } : {}), ...(by === undefined ? {} : { by }) });
     } catch {
       // A listener that throws must not break the breaker.
     }
     changes$.next(now);
   };
 
-  const tell = (input: BreakerInput): Permit | undefined => {
+  const tell = (input: BreakerInput, by?: string): Permit | undefined => {
     inputs?.next(input);
     // Kept here: an observer that calls back into the breaker replaces both.
     const now = step[0];
@@ -191,7 +204,7 @@ export function createOpenBreaker(read: ErrorReader, options: BreakerOptions, ru
     shownType = now.type;
     if (dues$.observed) dues$.next(breakerDueMs(now, settings));
     // One queue for all: an observer that calls back cannot make others hear of a later input or change first.
-    if (now.type !== from || told$.observed) tellInOrder(() => publish(input, from, now));
+    if (now.type !== from || told$.observed) tellInOrder(() => publish(input, from, now, by));
     return given;
   };
 
@@ -215,14 +228,14 @@ export function createOpenBreaker(read: ErrorReader, options: BreakerOptions, ru
     return hintMs === undefined ? ended : { ...ended, retryAfterMs: hintMs };
   };
   const owner: PermitOwner = {
-    ended: (given, startedAtMs, outcome, error, atMs) => void tell(outcomeOf(given, startedAtMs, outcome, error, atMs)),
+    ended: (given, startedAtMs, outcome, by, error, atMs) => void tell(outcomeOf(given, startedAtMs, outcome, error, atMs), by),
     progressed: (given) => void tell({ type: 'progress', atMs: runtime.now(), permit: given }),
   };
 
-  const admit = (atMs = runtime.now()): Admission => {
-    const given = tell(step[0].rampFromMs === undefined ? { type: 'admit', atMs } : { type: 'admit', atMs, random: runtime.random() });
+  const admit = (atMs = runtime.now(), by?: string): Admission => {
+    const given = tell(step[0].rampFromMs === undefined ? { type: 'admit', atMs } : { type: 'admit', atMs, random: runtime.random() }, by);
     if (given === undefined) return { admitted: false, retryAfterMs: rejectionHintMs(step[0], settings, atMs) };
-    return new LivePermit(given, atMs, owner);
+    return new LivePermit(given, atMs, owner, by);
   };
 
   const states$ = defer(() => {

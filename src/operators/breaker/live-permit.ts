@@ -3,7 +3,7 @@ import type { GivenPermit } from './breaker.ts';
 
 /** The breaker's side of a permit: takes its end and its progress. */
 export interface PermitOwner {
-  ended(given: Permit, startedAtMs: number, outcome: BreakerOutcome, error?: unknown, atMs?: number): void;
+  ended(given: Permit, startedAtMs: number, outcome: BreakerOutcome, by: string | undefined, error?: unknown, atMs?: number): void;
   progressed(given: Permit): void;
 }
 
@@ -13,12 +13,14 @@ export class LivePermit implements GivenPermit {
   readonly #given: Permit;
   readonly #startedAtMs: number;
   readonly #owner: PermitOwner;
+  readonly #by: string | undefined;
   #ended = false;
 
-  constructor(given: Permit, startedAtMs: number, owner: PermitOwner) {
+  constructor(given: Permit, startedAtMs: number, owner: PermitOwner, by: string | undefined) {
     this.#given = given;
     this.#startedAtMs = startedAtMs;
     this.#owner = owner;
+    this.#by = by;
   }
 
   success(atMs?: number): void {
@@ -48,6 +50,6 @@ export class LivePermit implements GivenPermit {
   #settle(outcome: BreakerOutcome, error?: unknown, atMs?: number): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#owner.ended(this.#given, this.#startedAtMs, outcome, error, atMs);
+    this.#owner.ended(this.#given, this.#startedAtMs, outcome, this.#by, error, atMs);
   }
 }

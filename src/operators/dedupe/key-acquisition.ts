@@ -22,7 +22,7 @@ export interface KeyTerms extends LeaseTerms {
 /** Called at each step of a key, while it is asked for and while it is held. */
 export type TellKeyStep = (
   step: DedupeStep,
-  about?: { readonly leaderCallId?: string; readonly fence?: number; readonly ageMs?: number; readonly message?: string },
+  about?: { readonly leaderCallId?: string; readonly fence?: number; readonly ageMs?: number; readonly leaseUntilMs?: number; readonly message?: string },
 ) => void;
 
 /** What comes of asking for a key. */
@@ -165,7 +165,7 @@ const considered = (inquiry: Inquiry, reading: DedupeReading): Observable<KeyAns
     case 'take_over':
       return later(inquiry, 'claim', NO_PAUSE, decision.version);
     case 'wait':
-      if (!waited) tell('waiting', { leaderCallId });
+      if (!waited) tell('waiting', { leaderCallId, leaseUntilMs: terms.runtime.now() + leaseLeftMs(reading) });
       inquiry.waited = true;
       return later(inquiry, 'look', changeOf(inquiry, reading));
     case 'replay':
@@ -179,15 +179,18 @@ const considered = (inquiry: Inquiry, reading: DedupeReading): Observable<KeyAns
   }
 };
 
+/** For how long the holder of a record has it, by the store's own clock, as it stands. */
+const leaseLeftMs = ({ record, atMs }: DedupeReading): number => Math.max(0, (record.lockUntilMs ?? 0) - atMs);
+
 /** When a record may have changed: the store says so, its lease ends, or it is time to look again. */
-const changeOf = (inquiry: Inquiry, { record, atMs }: DedupeReading): Observable<unknown> => {
+const changeOf = (inquiry: Inquiry, reading: DedupeReading): Observable<unknown> => {
+  const { key } = reading.record;
   const { store, runtime } = inquiry.terms;
-  const leaseMs = Math.max(0, (record.lockUntilMs ?? 0) - atMs);
-  const waitMs = Math.min(leaseMs, inquiry.pollMs * (0.5 + runtime.random()));
+  const waitMs = Math.min(leaseLeftMs(reading), inquiry.pollMs * (0.5 + runtime.random()));
   inquiry.pollMs = Math.min(POLL_MAX_MS, inquiry.pollMs * 2);
   return defer(() => {
-    stayWith(inquiry, leasesOf(store).get(record.key));
-    return merge(store.changes?.(record.key) ?? NEVER, runtime.after(waitMs)).pipe(take(1));
+    stayWith(inquiry, leasesOf(store).get(key));
+    return merge(store.changes?.(key) ?? NEVER, runtime.after(waitMs)).pipe(take(1));
   });
 };
 

@@ -106,7 +106,7 @@ export interface Redactor {
 }
 
 /** The fields of such ids and names, and `status`: a host may have named one of them among its secret keys. */
-const ASKED = ['callId', 'toolName', 'turnId', 'nodeId', 'requestId', 'status', 'toolCallId', 'correlationId', 'fromHook', 'session', 'tenant', 'traceparent'];
+const ASKED = ['callId', 'toolName', 'turnId', 'nodeId', 'requestId', 'status', 'toolCallId', 'correlationId', 'fromHook', 'session', 'tenant', 'traceparent', 'tracestate', 'breaker', 'key', 'state'];
 
 /** `createRedactor`, with what the makers of events need besides. Throws as it does. */
 export function redactorOf(redact: RedactOptions = {}, capture: CaptureOptions = {}): Redactor {

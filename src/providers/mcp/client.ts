@@ -156,10 +156,12 @@ const baggageText = (baggage: Readonly<Record<string, string>>): string =>
     .join(',');
 
 /** The protocol has no idempotency key, so the call's own travels under a name of ours: a server that knows it can refuse to act twice. */
-const metaOf = ({ callKey, fence, traceparent, baggage }: ToolContext): Record<string, string | number> => ({
+const metaOf = ({ callKey, fence, traceparent, traceContext, baggage }: ToolContext): Record<string, string | number> => ({
   'spillway/callKey': callKey,
   ...(fence === undefined ? {} : { 'spillway/fence': fence }),
+  // Without a prefix, as SEP-414 has them.
   ...(traceparent === undefined ? {} : { traceparent }),
+  ...(traceContext?.tracestate === undefined ? {} : { tracestate: traceContext.tracestate }),
   ...(baggage === undefined ? {} : { baggage: baggageText(baggage) }),
 });
 

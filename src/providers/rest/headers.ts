@@ -1,5 +1,5 @@
 import { ToolExecutionError } from '../../contract/tool-error.ts';
-import type { ToolContext } from '../../contract/tool.ts';
+import type { ToolContext, TraceContext } from '../../contract/tool.ts';
 import { textTemplate, type Template, type Variables } from './reference.ts';
 import { invalidInput, type RestInput } from './url.ts';
 
@@ -13,7 +13,7 @@ export type Headers = Record<string, string>;
 
 /** What the connection or this provider says itself; a manifest that said it too could split a request in two. */
 const OWN: ReadonlySet<string> = new Set([
-  'host', 'content-length', 'transfer-encoding', 'connection', 'keep-alive', 'proxy-connection', 'proxy-authorization', 'upgrade', 'te', 'trailer', 'expect', 'accept-encoding', 'traceparent', 'baggage',
+  'host', 'content-length', 'transfer-encoding', 'connection', 'keep-alive', 'proxy-connection', 'proxy-authorization', 'upgrade', 'te', 'trailer', 'expect', 'accept-encoding', 'traceparent', 'tracestate', 'baggage',
 ]);
 /** What a server that is not the manifest's may hear when a redirect leads to it, if it is the same in every call and no secret. */
 const FOR_STRANGERS = ['accept', 'accept-encoding', 'accept-language', 'user-agent'];
@@ -74,16 +74,19 @@ const baggageText = (baggage: Readonly<Record<string, string>>): string => {
   return text;
 };
 
+/** The vendors' part of a trace context, which says nothing without its `traceparent`. */
+const vendorState = ({ tracestate }: Partial<TraceContext> = {}): Headers => (tracestate === undefined || !PRINTABLE.test(tracestate) ? {} : { tracestate });
+
 /**
  * What a call brings along: its key, where the server checks one, and the trace that it is part of.
  * @throws ToolExecutionError `invalid_parameters` without a key to send
  */
-export function contextHeaders({ callKey, traceparent, baggage }: ToolContext, idempotencyHeader: string | undefined): Headers {
+export function contextHeaders({ callKey, traceparent, traceContext, baggage }: ToolContext, idempotencyHeader: string | undefined): Headers {
   if (idempotencyHeader !== undefined && (typeof callKey !== 'string' || callKey === '')) throw new ToolExecutionError('invalid_parameters', `The call has no key for the header ${idempotencyHeader}; run it through a layer, or give context.callKey`);
   const carried = baggage === undefined ? '' : baggageText(baggage);
   return {
     ...(idempotencyHeader === undefined ? {} : { [idempotencyHeader.toLowerCase()]: keyText(callKey) }),
-    ...(traceparent === undefined || !PRINTABLE.test(traceparent) ? {} : { traceparent }),
+    ...(traceparent === undefined || !PRINTABLE.test(traceparent) ? {} : { traceparent, ...vendorState(traceContext) }),
     ...(carried === '' ? {} : { baggage: carried }),
   };
 }

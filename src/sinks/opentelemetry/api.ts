@@ -1,3 +1,4 @@
+import type { TraceContext } from '../../contract/tool.ts';
 import { PACKAGE_VERSION } from '../version.ts';
 
 /**
@@ -23,6 +24,32 @@ export interface OtelSpanContext {
   readonly traceFlags: number;
   /** Whether the span is another process's. */
   readonly isRemote?: boolean;
+  /** What vendors add to it, if they do. */
+  readonly traceState?: OtelTraceState;
+}
+
+/** What vendors add to a trace context. */
+export interface OtelTraceState {
+  /** Gives the value of a vendor's key. */
+  get(key: string): string | undefined;
+  /** Gives a copy with a value set. */
+  set(key: string, value: string): OtelTraceState;
+  /** Gives a copy without a key. */
+  unset(key: string): OtelTraceState;
+  /** Gives the header's text. */
+  serialize(): string;
+}
+
+/** A member of baggage. */
+export interface OtelBaggageEntry {
+  /** Its value, as it is before it is encoded. */
+  readonly value: string;
+}
+
+/** Baggage of a context. */
+export interface OtelBaggage {
+  /** Gives all of its members. */
+  getAllEntries(): Array<[string, OtelBaggageEntry]>;
 }
 
 /** Attributes by name, in the value types that spans, metrics and logs all take. */
@@ -167,6 +194,13 @@ export interface OtelApi {
     /** Runs `work` with the context active, and gives what it gives. */
     with(context: OtelContext, work: () => unknown): unknown;
   };
+  /** The baggage API: what the host has put into its context goes out with each attempt. */
+  readonly propagation?: {
+    /** Gives the baggage of a context. */
+    getBaggage(context: OtelContext): OtelBaggage | undefined;
+  };
+  /** Reads a `tracestate`. Without it the caller's goes no further. */
+  readonly createTraceState?: (tracestate: string) => OtelTraceState;
   /** The metrics API. */
   readonly metrics: {
     /** Gives the meter of a scope. */
@@ -207,4 +241,17 @@ export function fromTraceparent(header: string): OtelSpanContext | undefined {
 /** The W3C header of a span. */
 export function toTraceparent({ traceId, spanId, traceFlags }: OtelSpanContext): string {
   return `00-${traceId}-${spanId}-${(traceFlags & 1).toString(16).padStart(2, '0')}`;
+}
+
+/** The W3C trace context of a span; nothing for one that is none, as a tracer without an SDK makes them. */
+export function carrierOf({ propagation }: OtelApi, span: OtelSpanContext, context: OtelContext): TraceContext | undefined {
+  const traceparent = toTraceparent(span);
+  if (fromTraceparent(traceparent) === undefined) return undefined;
+  const tracestate = span.traceState?.serialize() ?? '';
+  const members = propagation?.getBaggage(context)?.getAllEntries() ?? [];
+  return {
+    traceparent,
+    ...(tracestate === '' ? {} : { tracestate }),
+    ...(members.length === 0 ? {} : { baggage: Object.fromEntries(members.map(([name, { value }]) => [name, value])) }),
+  };
 }

@@ -95,6 +95,11 @@ export class CallSpan {
     return span === undefined ? this.#context : this.#terms.api.trace.setSpan(this.#context, span);
   }
 
+  /** That of an attempt; the call's own where that attempt has none, or another one runs. */
+  spanOf(attempt: number): OtelSpan {
+    return this.#attempt?.number === attempt ? this.currentSpan : this.#span;
+  }
+
   get currentSpan(): OtelSpan {
     return this.#attempt?.span ?? this.#span;
   }

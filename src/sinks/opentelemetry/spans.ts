@@ -70,15 +70,17 @@ export class Spans implements TraceSink {
     return this.#calls.get(callId);
   }
 
-  #parentOf(traceparent: string | undefined): OtelContext {
+  #parentOf({ traceparent, tracestate }: CallStarted): OtelContext {
     const { api } = this.#terms;
     const active = api.context.active();
     const remote = traceparent === undefined ? undefined : fromTraceparent(traceparent);
-    return remote === undefined ? active : api.trace.setSpanContext(active, remote);
+    if (remote === undefined) return active;
+    const traceState = tracestate === undefined ? undefined : api.createTraceState?.(tracestate);
+    return api.trace.setSpanContext(active, traceState === undefined ? remote : { ...remote, traceState });
   }
 
   #begin(event: CallStarted): void {
-    const { callId, nodeId, turnId, traceparent, toolName } = event;
+    const { callId, nodeId, turnId, toolName } = event;
     const turn = turnId === undefined ? undefined : this.#turns.get(turnId);
     const needs = (nodeId === undefined ? undefined : turn?.needs.get(nodeId)) ?? [];
     const links = needs.flatMap((need): OtelLink[] => {
@@ -87,7 +89,7 @@ export class Spans implements TraceSink {
       return [{ context, attributes: { 'spillway.link': 'needs', 'spillway.node.id': need } }];
     });
     const attributes = { ...this.#facts.of(toolName), ...(turn === undefined ? {} : this.#agent) };
-    const parent = turn?.context ?? this.#parentOf(traceparent);
+    const parent = turn?.context ?? this.#parentOf(event);
     const call = new CallSpan(this.#terms, event, { parent, links, needs, attributes });
     this.#calls.take(callId)?.forget();
     this.#calls.set(callId, call);

@@ -221,7 +221,7 @@ export class KeyWorld implements Around, StoreObserver {
   #hear(worker: Worker, event: TraceEvent): void {
     const { process } = worker;
     this.log?.(`${this.#time()} p${process.index} ${line(event)}`);
-    this.findings.check(event.seq === worker.seq + 1, 'TRC-1', () => `event ${event.seq} of process ${process.index} follows ${worker.seq}`);
+    this.findings.check(event.seq === worker.seq + (event.type === 'layer_started' ? 0 : 1), 'TRC-1', () => `event ${event.seq} of process ${process.index} follows ${worker.seq}`);
     this.findings.check(event.atMs === process.now() && !process.dead, 'TRC-1', () => `process ${process.index} tells at ${process.now()} of ${event.atMs}`);
     worker.seq = event.seq;
     this.digest.add(event);
