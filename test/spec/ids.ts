@@ -15,7 +15,7 @@ const SPACED = new Set(['SI', 'SI-T', 'CLAW', 'AGENT', 'PROXY']);
  * error texts. Anything else of that shape is a citation, so that a prefix that nobody has defined is found as well.
  */
 const NO_RULES = new Set(
-  ['UTF', 'SHA', 'ISO', 'RFC', 'FIPS', 'HTTP', 'BSD', 'FNV', 'ORA', 'ABC', 'SDK', 'EPROTO', 'Z'],
+  ['UTF', 'SHA', 'ISO', 'RFC', 'SEP', 'FIPS', 'HTTP', 'BSD', 'FNV', 'ORA', 'ABC', 'SDK', 'EPROTO', 'Z'],
 );
 
 const PREFIX = String.raw`(?<![\w-])(?<prefix>SI-T|[A-Z]{1,8})`;
