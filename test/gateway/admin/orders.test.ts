@@ -19,7 +19,7 @@ describe('R-3.8 orders to breakers stand', () => {
     spillway.trace$.subscribe((event) => events.push(event));
     await spillway.orderBreakers('force_open', { tool: 'search' });
     await spillway.orderBreakers('reset', { tool: 'search' });
-    expect(events).toMatchObject([{ type: 'breaker_changed', toolName: 'search', to: 'forced_open' }, { type: 'breaker_changed', toolName: 'search', to: 'closed' }]);
+    expect(events).toMatchObject([{ type: 'layer_started' }, { type: 'breaker_changed', toolName: 'search', to: 'forced_open' }, { type: 'breaker_changed', toolName: 'search', to: 'closed' }]);
   });
 
   it.each(['global', 'dependency', 'tool'] as const)('R-3.8 and hold for a call that asks for another breaker: %s', async (circuitBreakerHint) => {
