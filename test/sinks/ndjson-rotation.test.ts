@@ -134,7 +134,8 @@ describe('R-7.1 rotation by somebody else', () => {
     // Within a file nothing is missing: what is lost lies between two.
     for (const part of parts) if (part.length > 0) expect(part).toEqual(numbers(part[0] ?? 0, part.at(-1) ?? 0));
     expect(seqs.at(-1)).toBe(last);
-    expect(firstLine(path)).toEqual(HEADER);
+    // Whole; the header, unless the file was cut between the look at its length and the write.
+    expect(['file_started', 'breaker_evicted']).toContain((firstLine(path) as { readonly type: string }).type);
   });
 
   it('R-7.1 cut off in the middle of a line: the next one is whole', async () => {
