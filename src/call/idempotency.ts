@@ -21,18 +21,14 @@ const NAMESPACE = 'tools';
 
 /**
  * The key of a call that is to be deduped, if it has one.
- * @throws ToolExecutionError for an input that is no JSON, which no key can be made of
+ * @throws for an input that is no JSON, which no key can be made of
  */
 export const keyOf = ({ call, layer }: CallContext, { dedupe }: GuardedTool): CallKey | undefined => {
   if (call.dedupeMode === 'disabled' || (call.idempotencyKey === undefined && !layer.switches.deriveKeys)) return undefined;
   const { toolNamespace: namespace = NAMESPACE, toolName, input: params, idempotencyKey } = call;
   const { session: sessionKey, actor: actorId, tenant: tenantId } = call;
   const { scope, volatile, whitespace } = dedupe;
-  try {
-    return callKey({ namespace, toolName, params, sessionKey, actorId, tenantId, scope, idempotencyKey }, { volatile, whitespace });
-  } catch (error) {
-    throw toToolExecutionError(error);
-  }
+  return callKey({ namespace, toolName, params, sessionKey, actorId, tenantId, scope, idempotencyKey }, { volatile, whitespace });
 };
 
 /** What the store is asked for the key of a call. */
@@ -54,7 +50,7 @@ export const claimOf = ({ call }: CallContext, { dedupe }: GuardedTool, { key, i
 });
 
 /** Whether a call must not be done twice, whatever else allows it. */
-const isSafetyCritical = ({ call }: CallContext, { safetyCritical }: GuardedTool): boolean =>
+export const isSafetyCritical = ({ call }: CallContext, { safetyCritical }: GuardedTool): boolean =>
   safetyCritical || call.hints?.safetyCritical === true;
 
 /** On which terms a call asks for its key; one whose dedupe is disabled has none to ask for. */
@@ -65,7 +61,7 @@ export const termsOf = (context: CallContext, guarded: GuardedTool): KeyTerms =>
     runtime: site.runtime,
     leaseMs: guarded.dedupe.leaseMs,
     storeTimeoutMs: layer.dedupe.storeTimeoutMs,
-    telling: () => layer.dedupe.writing(),
+    writing: () => layer.dedupe.writing(),
     mode: call.dedupeMode === 'bestEffort' ? 'bestEffort' : 'enforced',
     global: guarded.dedupe.scope === 'global',
     neverTwice: isSafetyCritical(context, guarded),

@@ -1,10 +1,9 @@
-import { Subject, from, isObservable, map, materialize, merge, take, type Observable } from 'rxjs';
+import { Subject, from, isObservable, map, type Observable } from 'rxjs';
 import type { FailureNotification, GuidanceRule, RecoveryDecision } from '../contract/recovery.ts';
 import type { Runtime } from '../contract/runtime.ts';
-import { expiry } from '../operators/timing/expiry.ts';
+import { answerWithin } from '../operators/timing/answer-within.ts';
 import { isPromiseLike } from '../operators/work/output.ts';
 import { QuietStream } from '../operators/work/quiet-stream.ts';
-import { tornDownAlone } from '../operators/work/torn-down-alone.ts';
 import { checkNumber, positiveDuration } from '../policy/check.ts';
 import type { Experience } from '../policy/recovery/experience.ts';
 import { objection, type Objection } from '../policy/recovery/objection.ts';
@@ -84,10 +83,8 @@ export function createRecovery(options: ErrorHandlerOptions, runtime: Runtime): 
     // The host may leave out the code; it decided.
     return { ...decision, code: decision.code ?? 'guidance', reason: decision.reason ?? '' };
   };
-  const later = (renewed: () => FailureNotification, answer$: Observable<RecoveryDecision>, timer: Runtime): Observable<RecoveryDecision> => {
-    const answered$ = answer$.pipe(tornDownAlone, take(1), materialize());
-    return merge(answered$, expiry(errorHandlerTimeoutMs, timer).pipe(map(() => undefined))).pipe(
-      take(1),
+  const later = (renewed: () => FailureNotification, answer$: Observable<RecoveryDecision>, timer: Runtime): Observable<RecoveryDecision> =>
+    answerWithin(answer$, errorHandlerTimeoutMs, timer).pipe(
       map((answer) => {
         const silence = `it did not answer within ${errorHandlerTimeoutMs} ms`;
         if (answer === undefined) return overruled(renewed(), { because: silence });
@@ -95,7 +92,6 @@ export function createRecovery(options: ErrorHandlerOptions, runtime: Runtime): 
         return overruled(renewed(), { because: answer.kind === 'E' ? 'it threw' : 'it answered nothing' });
       }),
     );
-  };
   return {
     failures$: new QuietStream((subscriber) => failures$.subscribe(subscriber)),
     tell: (failure) => failures$.next(failure),

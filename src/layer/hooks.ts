@@ -1,13 +1,12 @@
-import { catchError, defer, from, isObservable, map, materialize, merge, of, take, type Observable } from 'rxjs';
+import { catchError, defer, from, isObservable, map, of, type Observable } from 'rxjs';
 import type { HookAttempt, HookCall, HookReport, Hooks, Preparation } from '../contract/hooks.ts';
 import type { HookName, ToolEvent } from '../contract/event.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import type { ToolResultEnvelope } from '../contract/envelope.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { toToolExecutionError } from '../errors/tool.ts';
-import { expiry } from '../operators/timing/expiry.ts';
+import { answerWithin } from '../operators/timing/answer-within.ts';
 import { isPromiseLike } from '../operators/work/output.ts';
-import { tornDownAlone } from '../operators/work/torn-down-alone.ts';
 import { WHILE_BLOCKED } from '../policy/advice.ts';
 import { checkKeys, checkNumber, positiveDuration } from '../policy/check.ts';
 import type { GuardedTool } from './registry.ts';
@@ -171,11 +170,9 @@ export class HookRunner {
   }
 
   #later(hook: HookName, runtime: Runtime, answer$: Observable<unknown>): Observable<Answer> {
-    const answered$ = answer$.pipe(tornDownAlone, take(1), materialize());
-    return merge(answered$, expiry(this.#timeoutMs, runtime)).pipe(
-      take(1),
+    return answerWithin(answer$, this.#timeoutMs, runtime).pipe(
       map((first) => {
-        if (first === 0) return { problem: 'timed_out', message: `${hook} gave no answer within ${this.#timeoutMs} ms` };
+        if (first === undefined) return { problem: 'timed_out', message: `${hook} gave no answer within ${this.#timeoutMs} ms` };
         if (first.kind === 'E') return { problem: 'failed', message: `${hook} failed: ${toToolExecutionError(first.error).message}` };
         return { value: first.kind === 'N' ? first.value : undefined };
       }),

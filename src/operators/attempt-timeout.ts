@@ -44,5 +44,5 @@ export const limitOf = (error: ToolExecutionError): number | undefined => limits
  */
 export function attemptTimeout(timeoutMs: number = ATTEMPT_TIMEOUT_MS, runtime: Runtime = liveRuntime): <T>(source: Observable<T>) => Observable<T> {
   checkNumber('timeoutMs', timeoutMs, positiveDuration);
-  return limitedBy(() => overdue(timeoutMs, runtime, () => timeoutError(timeoutMs), runtime.now()));
+  return limitedBy(() => overdue(timeoutMs, runtime, () => timeoutError(timeoutMs)));
 }

@@ -4,7 +4,7 @@ import { stripTypeScriptTypes } from 'node:module';
 import { join } from 'node:path';
 import { edited, placesOf } from '../code-edit.ts';
 import { AGENT } from './list/agent.ts';
-import { ENTRANCE } from './list/entrance.ts';
+import { ERRORS } from './list/errors.ts';
 import { GATEWAY } from './list/gateway.ts';
 import { OPERATORS } from './list/operators.ts';
 import { POLICY } from './list/policy.ts';
@@ -22,7 +22,7 @@ export interface Candidate {
   readonly wrong: string;
 }
 
-const LISTS = [POLICY, ENTRANCE, OPERATORS, TURN, STORES, AGENT, GATEWAY];
+const LISTS = [POLICY, ERRORS, OPERATORS, TURN, STORES, AGENT, GATEWAY];
 
 const faultOf = (text: string, [, from, to]: Mutant): string | undefined => {
   const times = placesOf(text, from);

@@ -7,6 +7,7 @@ import type { CallContext } from '../context.ts';
 import { BACKING_OFF, TRYING } from '../state.ts';
 import { decide, type Circumstances } from '../decide.ts';
 import { FailedCall } from '../failure.ts';
+import { isSafetyCritical } from '../idempotency.ts';
 import type { HookRunner } from '../../layer/hooks.ts';
 import type { GuardedTool } from '../../layer/registry.ts';
 import type { CallOutcome, SeenFailure } from '../result.ts';
@@ -133,7 +134,7 @@ const outOfTime = ({ context }: ToolExecution, code: 'time_exhausted' | 'turn_de
 const circumstancesOf = (execution: ToolExecution, nowMs: number): Circumstances => {
   const { context, guarded, ownAttempts } = execution;
   const { layer, call, site } = context;
-  const { retry: policy, effects, enforcesKey, safetyCritical, cost } = guarded;
+  const { retry: policy, effects, enforcesKey, cost } = guarded;
   return {
     attempt: ownAttempts,
     maxAttempts: call.retryBudget?.maxAttempts ?? policy.maxAttempts,
@@ -145,7 +146,7 @@ const circumstancesOf = (execution: ToolExecution, nowMs: number): Circumstances
     effects,
     hasIdempotencyKey: enforcesKey,
     retrySafe: call.hints?.expectedRetrySafe ?? false,
-    safetyCritical: safetyCritical || call.hints?.safetyCritical === true,
+    safetyCritical: isSafetyCritical(context, guarded),
     cost,
   };
 };

@@ -26,7 +26,7 @@ export interface LeaseTerms {
    * Called when the end of a lease is written to the store; what it returns is called once the store has answered, or
    * will not.
    */
-  readonly telling?: () => () => void;
+  readonly writing?: () => () => void;
 }
 
 /** Others no longer see what this store holds, and may claim the key where they look: nothing is gained by asking it again. */
@@ -165,10 +165,10 @@ export class Lease {
   settled(outcome: DedupeOutcome): Observable<Recorded> {
     return defer(() => {
       this.#finish();
-      const { runtime, leaseMs, storeTimeoutMs, telling = () => noop } = this.#terms;
+      const { runtime, leaseMs, storeTimeoutMs, writing = () => noop } = this.#terms;
       this.#recordUntilMs = runtime.now() + Math.max(leaseMs, storeTimeoutMs);
       const told$ = new AsyncSubject<Recorded>();
-      told$.subscribe({ complete: telling() });
+      told$.subscribe({ complete: writing() });
       const tell = (recorded: Recorded): void => {
         told$.next(recorded);
         told$.complete();
@@ -192,9 +192,9 @@ export class Lease {
    */
   release(): void {
     this.stop();
-    const { store, runtime, storeTimeoutMs, telling } = this.#terms;
+    const { store, runtime, storeTimeoutMs, writing } = this.#terms;
     const { key, version } = this.claimed;
-    const over = telling?.() ?? noop;
+    const over = writing?.() ?? noop;
     const question = (): Awaitable<boolean> => (this.tookOver ? store.renew(key, version, AT_ONCE_MS) : store.delete(key, version));
     ask(question, storeTimeoutMs, runtime).subscribe({ complete: over, error: over });
   }

@@ -66,7 +66,7 @@ class Batch {
 }
 
 /** The deadlines of one duration: set in order, so due in order, and served by one timer. */
-export class ExpiryQueue {
+class ExpiryQueue {
   readonly ms: number;
   readonly #runtime: Runtime;
   #head: Entry | undefined;
@@ -165,7 +165,7 @@ const QUEUES_MAX = 1000;
 const queues = new WeakMap<Runtime, Map<number, ExpiryQueue>>();
 
 /** The queue for deadlines of one duration, for those who set many. */
-export const queueOf = (ms: number, runtime: Runtime): ExpiryQueue => {
+const queueOf = (ms: number, runtime: Runtime): ExpiryQueue => {
   let byDuration = queues.get(runtime);
   if (byDuration === undefined) queues.set(runtime, (byDuration = new Map<number, ExpiryQueue>()));
   let queue = byDuration.get(ms);
@@ -196,10 +196,11 @@ export function expiry(ms: number, runtime: Runtime): Observable<0> {
 }
 
 /**
- * A limit on what started at `startedAtMs`: errors with what `late` makes once `ms` have passed since, as `expireAfter` counts them. Limits of one duration
- * share a timer.
+ * A limit on what starts now: errors with what `late` makes once `ms` have passed since, as `expireAfter` counts them,
+ * however much later it is subscribed to. Limits of one duration share a timer.
  */
-export function overdue(ms: number, runtime: Runtime, late: () => unknown, startedAtMs: number = runtime.now()): Observable<never> {
+export function overdue(ms: number, runtime: Runtime, late: () => unknown): Observable<never> {
+  const startedAtMs = runtime.now();
   return new Observable((subscriber) => {
     const deadline = queueOf(ms, runtime).addFrom(startedAtMs, () => subscriber.error(late()));
     return () => deadline.cancel();

@@ -41,7 +41,7 @@ const fromAsyncIterable = <T>(iterable: AsyncIterable<T>): Observable<T> =>
   });
 
 /** What gives values one by one, an Observable or an AsyncIterable, as a stream. Strings and arrays are values. */
-export const streamIn = (output: unknown): Observable<unknown> | undefined => {
+const streamIn = (output: unknown): Observable<unknown> | undefined => {
   if (output instanceof Observable) return output;
   // A stream of another copy of RxJS, perhaps an older one, wraps its observer in an object of its own, which our
   // subscribers do not accept.

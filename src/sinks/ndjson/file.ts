@@ -27,7 +27,7 @@ const WRITE_BYTES = 2 ** 20;
 /** A header is far shorter. */
 const HEADER_BYTES = 1_024;
 
-export const errorOf = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));
+const errorOf = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));
 
 const openToAppend = (path: string): Promise<FileHandle> => {
   const { O_APPEND, O_CREAT, O_RDWR } = constants;

@@ -1,7 +1,7 @@
 import type { MutatedFile } from '../mutant.ts';
 
 /** Where errors enter. Written from the source alone, before looking which tests there are. */
-export const ENTRANCE: readonly MutatedFile[] = [
+export const ERRORS: readonly MutatedFile[] = [
   {
     file: 'errors/class.ts',
     mutants: [['R-1.3 an exhausted quota is permanent, also with a 429', "if (sense === 'quota_exhausted') return of('permanent', 'code', `${code}`);", '']],
