@@ -18,7 +18,11 @@ const schemas: ReadonlyArray<readonly [name: string, title: string, schema: z.Zo
 ];
 
 rmSync(dist, { recursive: true, force: true });
-execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', join(root, '.ci/tsconfig.build.json'), '--outDir', dist], { stdio: 'inherit' });
+execFileSync(
+  process.execPath,
+  [join(root, 'node_modules/typescript/bin/tsc'), '-p', join(root, '.ci/tsconfig.build.json'), '--outDir', dist],
+  { stdio: 'inherit' },
+);
 
 mkdirSync(join(dist, 'schemas'));
 for (const [name, title, schema] of schemas) {
@@ -33,5 +37,6 @@ for (const asset of ['cli/demo/plan.yaml', 'sinks/prometheus-rules.yml', 'sinks/
 }
 
 const command = join(dist, 'cli/main.js');
-if (!readFileSync(command, 'utf8').startsWith('#!/usr/bin/env node\n')) throw new Error('src/cli/main.ts must begin with #!/usr/bin/env node: it is the package’s bin');
+if (!readFileSync(command, 'utf8').startsWith('#!/usr/bin/env node\n'))
+  throw new Error('src/cli/main.ts must begin with #!/usr/bin/env node: it is the package’s bin');
 chmodSync(command, 0o755);

@@ -1,5 +1,6 @@
-// Installs the packed package in empty projects, from the registry, as its users do: with the versions we develop against and
-// with the oldest its peer ranges allow, on the oldest and the newest Node. `test/package` has what needs no download.
+// Installs the packed package in empty projects, from the registry, as its users do: with the versions we develop
+// against and with the oldest its peer ranges allow, on the oldest and the newest Node. `test/package` has what needs
+// no download.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,9 +14,15 @@ const TOOLS = ['typescript@5.9.3', '@types/node@22.20.1'];
 
 const folder = mkdtempSync(join(tmpdir(), 'spillway-install-'));
 const startedAt = performance.now();
-const say = (text: string): void => console.log(`package: ${text} (${((performance.now() - startedAt) / 1000).toFixed(1)} s)`);
+const say = (text: string): void =>
+  console.log(`package: ${text} (${((performance.now() - startedAt) / 1000).toFixed(1)} s)`);
 
-const run = async (cwd: string, command: string, args: readonly string[], path = process.env['PATH']): Promise<string> => {
+const run = async (
+  cwd: string,
+  command: string,
+  args: readonly string[],
+  path = process.env['PATH'],
+): Promise<string> => {
   try {
     return (await promisify(execFile)(command, args, { cwd, env: { ...process.env, PATH: path } })).stdout;
   } catch (error) {
@@ -54,7 +61,9 @@ try {
   say('packed');
   const [nodes, installed] = await Promise.all([
     Promise.all(NODES.map(installNode)),
-    Promise.all(projects.map(async ({ name, versions }) => ({ versions, project: await installProject(name, versions) }))),
+    Promise.all(
+      projects.map(async ({ name, versions }) => ({ versions, project: await installProject(name, versions) })),
+    ),
   ]);
   say('installed');
 
@@ -62,11 +71,18 @@ try {
     for (const node of nodes) {
       const version = (await run(project, node, ['imports.js'])).trim();
       // The command, found as npx finds it, on this Node.
-      const help = await run(project, join(project, 'node_modules/.bin/spillway'), ['--help'], `${dirname(node)}${delimiter}${process.env['PATH']}`);
+      const help = await run(
+        project,
+        join(project, 'node_modules/.bin/spillway'),
+        ['--help'],
+        `${dirname(node)}${delimiter}${process.env['PATH']}`,
+      );
       if (!help.includes('spillway')) throw new Error(`spillway --help on ${version} says nothing of itself: ${help}`);
       say(`Node ${version} imports every entry and runs the command, with ${versions.join(' ')}`);
     }
-    await Promise.all(everyEntry.map((tsconfig) => run(project, process.execPath, ['node_modules/typescript/bin/tsc', '-p', tsconfig])));
+    await Promise.all(
+      everyEntry.map((tsconfig) => run(project, process.execPath, ['node_modules/typescript/bin/tsc', '-p', tsconfig])),
+    );
     say(`${TOOLS[0]} compiles a strict program, with ${versions.join(' ')}`);
   }
 } finally {

@@ -1,10 +1,15 @@
-// Reads vitest's JSON report: prints the counts as a plain line, and fails on a failed test or on a skipped one that does not say why.
+// Reads vitest's JSON report: prints the counts as a plain line, and fails on a failed test or on a skipped one that
+// does not say why.
 import { readFileSync } from 'node:fs';
 
 interface Report {
   readonly success: boolean;
   readonly numFailedTestSuites: number;
-  readonly testResults: ReadonlyArray<{ readonly name: string; readonly status: string; readonly assertionResults: ReadonlyArray<{ readonly fullName: string; readonly status: string }> }>;
+  readonly testResults: ReadonlyArray<{
+    readonly name: string;
+    readonly status: string;
+    readonly assertionResults: ReadonlyArray<{ readonly fullName: string; readonly status: string }>;
+  }>;
 }
 
 const path = process.argv[2];
@@ -13,12 +18,17 @@ const report = JSON.parse(readFileSync(path, 'utf8')) as Report;
 const tests = report.testResults.flatMap(({ assertionResults }) => assertionResults);
 const passed = tests.filter(({ status }) => status === 'passed').length;
 // A file that does not load has no tests to fail.
-const unloaded = report.testResults.filter(({ status, assertionResults }) => status === 'failed' && assertionResults.every((test) => test.status !== 'failed'));
+const unloaded = report.testResults.filter(
+  ({ status, assertionResults }) => status === 'failed' && assertionResults.every((test) => test.status !== 'failed'),
+);
 const failed = tests.filter(({ status }) => status === 'failed').length + unloaded.length;
 const skipped = tests.filter(({ status }) => status !== 'passed' && status !== 'failed');
 const silent = skipped.filter(({ fullName }) => !/skipped: \w/.test(fullName));
 
 for (const { fullName } of skipped) console.log(`skipped: ${fullName}`);
-for (const { fullName } of silent) console.error(`a skipped test says why in its name, "(skipped: the reason)": ${fullName}`);
-console.log(`tests: ${passed} passed, ${failed + silent.length} failed${skipped.length > silent.length ? `, ${skipped.length - silent.length} skipped with their reason` : ''}`);
+for (const { fullName } of silent)
+  console.error(`a skipped test says why in its name, "(skipped: the reason)": ${fullName}`);
+console.log(
+  `tests: ${passed} passed, ${failed + silent.length} failed${skipped.length > silent.length ? `, ${skipped.length - silent.length} skipped with their reason` : ''}`,
+);
 if (!report.success || failed > 0 || silent.length > 0 || passed === 0) process.exitCode = 1;

@@ -21,6 +21,14 @@ export async function benchmarkBreaker(): Promise<Question> {
     question: 'How many decisions does a live breaker make?',
     figures,
     ratios: {},
-    targets: [{ name: 'breaker decisions through the live scan, millions a second', value: 1 / us(way), limit: 5, atLeast: true, unit: 'M/s' }],
+    targets: [
+      {
+        name: 'breaker decisions through the live scan, millions a second',
+        value: 1 / us(way),
+        limit: 5,
+        atLeast: true,
+        unit: 'M/s',
+      },
+    ],
   };
 }

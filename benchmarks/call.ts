@@ -17,8 +17,12 @@ export async function benchmarkCall(): Promise<Question> {
     if (total !== (CALLS * (CALLS - 1)) / 2) throw new Error('the tool was not run');
   };
   const bare = await measure('bare await', CALLS, 7, () => sum((n) => execute({ n })));
-  const guarded = await measure('execute, nobody on trace$', CALLS, 7, () => sum(async (n) => (await spillway.execute({ toolName: 'add', input: { n } })).output?.content));
-  const traced = await measure('execute, one subscriber on trace$', CALLS, 7, () => sum(async (n) => (await watched.execute({ toolName: 'add', input: { n } })).output?.content));
+  const guarded = await measure('execute, nobody on trace$', CALLS, 7, () =>
+    sum(async (n) => (await spillway.execute({ toolName: 'add', input: { n } })).output?.content),
+  );
+  const traced = await measure('execute, one subscriber on trace$', CALLS, 7, () =>
+    sum(async (n) => (await watched.execute({ toolName: 'add', input: { n } })).output?.content),
+  );
   return {
     question: 'What does a validated call with retry, breaker and timeout armed cost?',
     figures: [bare, guarded, traced],

@@ -1,4 +1,8 @@
-import { IdempotencyConfig, IdempotencyItemAlreadyExistsError, makeIdempotent } from '@aws-lambda-powertools/idempotency';
+import {
+  IdempotencyConfig,
+  IdempotencyItemAlreadyExistsError,
+  makeIdempotent,
+} from '@aws-lambda-powertools/idempotency';
 import { BasePersistenceLayer, type IdempotencyRecord } from '@aws-lambda-powertools/idempotency/persistence';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
@@ -18,7 +22,8 @@ class MapLayer extends BasePersistenceLayer {
 
   protected async _putRecord(record: IdempotencyRecord): Promise<void> {
     const held = this.#records.get(record.idempotencyKey);
-    if (held !== undefined && !held.isExpired()) throw new IdempotencyItemAlreadyExistsError(`${record.idempotencyKey} is held`, held);
+    if (held !== undefined && !held.isExpired())
+      throw new IdempotencyItemAlreadyExistsError(`${record.idempotencyKey} is held`, held);
     this.#records.set(record.idempotencyKey, record);
   }
 
@@ -38,16 +43,23 @@ class MapLayer extends BasePersistenceLayer {
 }
 
 /** A client and a server of the MCP SDK in this process. */
-const connectMcp = async (): Promise<{ readonly call: (n: number) => Promise<number>; readonly close: () => Promise<void> }> => {
+const connectMcp = async (): Promise<{
+  readonly call: (n: number) => Promise<number>;
+  readonly close: () => Promise<void>;
+}> => {
   const server = new McpServer({ name: 'bench', version: '0' });
-  server.registerTool('echo', { inputSchema: { n: z.number() } }, async ({ n }) => ({ content: [{ type: 'text', text: String(n) }] }));
+  server.registerTool('echo', { inputSchema: { n: z.number() } }, async ({ n }) => ({
+    content: [{ type: 'text', text: String(n) }],
+  }));
   const [ours, theirs] = InMemoryTransport.createLinkedPair();
   await server.connect(theirs);
   const client = new Client({ name: 'bench', version: '0' });
   await client.connect(ours);
   return {
     call: async (n) => {
-      const { content } = (await client.callTool({ name: 'echo', arguments: { n } })) as { readonly content: ReadonlyArray<{ readonly text: string }> };
+      const { content } = (await client.callTool({ name: 'echo', arguments: { n } })) as {
+        readonly content: ReadonlyArray<{ readonly text: string }>;
+      };
       return Number(content[0]?.text);
     },
     close: () => client.close(),
@@ -71,16 +83,28 @@ export async function benchmarkExecute(): Promise<Question> {
     ran++;
     return n;
   };
-  const full = z.object({ n: z.number(), to: z.string(), body: z.string(), labels: z.object({ team: z.string(), year: z.number() }) });
+  const full = z.object({
+    n: z.number(),
+    to: z.string(),
+    body: z.string(),
+    labels: z.object({ team: z.string(), year: z.number() }),
+  });
   const deduping = createSpillway({ tools: [tool({ name: 'echo', input: full, execute: run })], store: memoryStore() });
   const config = new IdempotencyConfig({});
   // As in Lambda: it writes a warning at each call otherwise.
-  config.registerLambdaContext({ getRemainingTimeInMillis: () => 300_000 } as Parameters<typeof config.registerLambdaContext>[0]);
+  config.registerLambdaContext({ getRemainingTimeInMillis: () => 300_000 } as Parameters<
+    typeof config.registerLambdaContext
+  >[0]);
   const powertools = makeIdempotent(run, { persistenceStore: new MapLayer(), config });
   const mcp = await connectMcp();
   let round = 0;
   const deduped = async (n: number, key: string): Promise<unknown> => {
-    const { output, error } = await deduping.execute({ toolName: 'echo', input: payloadOf(n), idempotencyKey: key, session: 'bench' });
+    const { output, error } = await deduping.execute({
+      toolName: 'echo',
+      input: payloadOf(n),
+      idempotencyKey: key,
+      session: 'bench',
+    });
     if (error !== undefined) throw new Error(error.message);
     return output?.content;
   };
@@ -106,7 +130,10 @@ export async function benchmarkExecute(): Promise<Question> {
   } as const;
   const { figures, us, ratio } = await sideBySide(
     {
-      [names.plain]: added(CALLS, async (n) => (await plain.execute({ toolName: 'echo', input: { n } })).output?.content),
+      [names.plain]: added(
+        CALLS,
+        async (n) => (await plain.execute({ toolName: 'echo', input: { n } })).output?.content,
+      ),
       [names.deduped]: fresh((n) => deduped(n, `${round}-${n}`)),
       [names.powertools]: fresh(async (n) => {
         const { n: given, ...rest } = payloadOf(n);
@@ -128,7 +155,12 @@ export async function benchmarkExecute(): Promise<Question> {
     targets: [
       { name: 'execute', value: us(names.plain), limit: 7, unit: 'us' },
       { name: 'execute, deduping in memory', value: us(names.deduped), limit: 20, unit: 'us' },
-      { name: 'execute deduping / Powertools idempotency', value: ratio(names.deduped, names.powertools), limit: 2.2, unit: 'x' },
+      {
+        name: 'execute deduping / Powertools idempotency',
+        value: ratio(names.deduped, names.powertools),
+        limit: 2.2,
+        unit: 'x',
+      },
       { name: 'execute / an in-memory MCP round trip', value: ratio(names.plain, names.mcp), limit: 0.1, unit: 'x' },
     ],
   };

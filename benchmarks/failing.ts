@@ -22,19 +22,31 @@ const checked = async (call: (work: () => Promise<number>) => Promise<number>): 
   if ((await call(flaky())) !== ATTEMPTS) throw new Error('not all attempts were made');
 };
 
-/** Three failed attempts and a success, without a backoff: one call after the other, and many at once, where timers cost nothing. */
+/**
+ * Three failed attempts and a success, without a backoff: one call after the other, and many at once, where timers cost
+ * nothing.
+ */
 export async function benchmarkFailing(): Promise<Question> {
   // Three of four attempts fail: the rate rule is off, as it is in cockatiel's breaker.
   const breaker = createBreaker({ failureRate: Infinity, failureThreshold: Infinity });
   const policy = { strategy: 'constant', initialDelayMs: 0, jitterPercent: 0, maxAttempts: ATTEMPTS } as const;
   const [limited, broken, retried] = [attemptTimeout(TIMEOUT_MS), circuitBreaker(breaker), retryBackoff(policy)];
   const guarded = guard({ timeoutMs: TIMEOUT_MS, breaker, retry: policy });
-  // A breaker of its own for each call: the failures of many at once would follow each other, and open one that they share.
+  // A breaker of its own for each call: the failures of many at once would follow each other, and open one that they
+  // share.
   const calls: Readonly<Record<string, (work: () => Promise<number>) => Promise<number>>> = {
     'guard.from': (work) => lastValueFrom(guarded.from(() => work())),
-    'abortable and the three operators': (work) => lastValueFrom(abortable(() => work()).pipe(limited, broken, retried)),
-    'p-retry: retry': (work) => pRetry(work, { retries: ATTEMPTS - 1, minTimeout: 0, maxTimeout: 0, shouldRetry: () => true }),
-    'Effect: timeout, retry': (work) => Effect.runPromise(Effect.tryPromise({ try: () => work(), catch: (thrown) => thrown }).pipe(Effect.timeout(TIMEOUT_MS), Effect.retry({ times: ATTEMPTS - 1 }))),
+    'abortable and the three operators': (work) =>
+      lastValueFrom(abortable(() => work()).pipe(limited, broken, retried)),
+    'p-retry: retry': (work) =>
+      pRetry(work, { retries: ATTEMPTS - 1, minTimeout: 0, maxTimeout: 0, shouldRetry: () => true }),
+    'Effect: timeout, retry': (work) =>
+      Effect.runPromise(
+        Effect.tryPromise({ try: () => work(), catch: (thrown) => thrown }).pipe(
+          Effect.timeout(TIMEOUT_MS),
+          Effect.retry({ times: ATTEMPTS - 1 }),
+        ),
+      ),
     'cockatiel: retry, breaker, timeout': async (work) => cockatielStack('none').execute(() => work()),
   };
   const inTurn = await sideBySide(
@@ -50,7 +62,12 @@ export async function benchmarkFailing(): Promise<Question> {
     ROUNDS,
   );
   const atOnce = await sideBySide(
-    Object.fromEntries(Object.entries(calls).map(([name, call]) => [`${name}, ${CALLS} at once`, async () => void (await Promise.all(Array.from({ length: CALLS }, () => checked(call))))])),
+    Object.fromEntries(
+      Object.entries(calls).map(([name, call]) => [
+        `${name}, ${CALLS} at once`,
+        async () => void (await Promise.all(Array.from({ length: CALLS }, () => checked(call)))),
+      ]),
+    ),
     CALLS,
     ROUNDS,
   );
@@ -60,11 +77,24 @@ export async function benchmarkFailing(): Promise<Question> {
     figures: [...inTurn.figures, ...atOnce.figures],
     ratios: {
       'guard / cockatiel’s stack, at once': atOnce.ratio(`guard.from, ${CALLS} at once`, `${stack}, ${CALLS} at once`),
-      'three operators composed / cockatiel’s stack, at once': atOnce.ratio(`abortable and the three operators, ${CALLS} at once`, `${stack}, ${CALLS} at once`),
+      'three operators composed / cockatiel’s stack, at once': atOnce.ratio(
+        `abortable and the three operators, ${CALLS} at once`,
+        `${stack}, ${CALLS} at once`,
+      ),
     },
     targets: [
-      { name: 'guard / cockatiel’s stack, failing path', value: inTurn.ratio('guard.from', stack), limit: 0.2, unit: 'x' },
-      { name: 'three operators composed / cockatiel’s stack, failing path', value: inTurn.ratio('abortable and the three operators', stack), limit: 0.2, unit: 'x' },
+      {
+        name: 'guard / cockatiel’s stack, failing path',
+        value: inTurn.ratio('guard.from', stack),
+        limit: 0.2,
+        unit: 'x',
+      },
+      {
+        name: 'three operators composed / cockatiel’s stack, failing path',
+        value: inTurn.ratio('abortable and the three operators', stack),
+        limit: 0.2,
+        unit: 'x',
+      },
     ],
   };
 }

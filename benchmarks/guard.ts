@@ -22,7 +22,11 @@ export const added = (calls: number, call: (n: number) => Promise<unknown>) => a
 /** What a retry, a breaker and a timeout cost where nothing fails. */
 export async function benchmarkGuard(): Promise<Question> {
   const breaker = createBreaker({ cooldownMs: COOLDOWN_MS });
-  const [limited, broken, retried] = [attemptTimeout(TIMEOUT_MS), circuitBreaker(breaker), retryBackoff({ maxAttempts: ATTEMPTS })];
+  const [limited, broken, retried] = [
+    attemptTimeout(TIMEOUT_MS),
+    circuitBreaker(breaker),
+    retryBackoff({ maxAttempts: ATTEMPTS }),
+  ];
   const guarded = guard({ timeoutMs: TIMEOUT_MS, breaker, retry: { maxAttempts: ATTEMPTS } });
   const cockatiel = cockatielStack('exponential');
   const opossum = new OpossumBreaker((n: number) => work(n), { timeout: TIMEOUT_MS, resetTimeout: COOLDOWN_MS });
@@ -31,25 +35,43 @@ export async function benchmarkGuard(): Promise<Question> {
     'guard.from': added(CALLS, (n) => lastValueFrom(guarded.from(({ signal }) => work(n, signal)))),
     'guard.from, no signal asked for': added(CALLS, (n) => lastValueFrom(guarded.from(() => work(n)))),
     'abortable, guard': added(CALLS, (n) => lastValueFrom(abortable((signal) => work(n, signal)).pipe(guarded))),
-    'abortable and the three operators': added(CALLS, (n) => lastValueFrom(abortable((signal) => work(n, signal)).pipe(limited, broken, retried))),
-    'RxJS: timeout, retry': added(CALLS, (n) => lastValueFrom(defer(() => work(n)).pipe(timeout(TIMEOUT_MS), retry(ATTEMPTS - 1)))),
+    'abortable and the three operators': added(CALLS, (n) =>
+      lastValueFrom(abortable((signal) => work(n, signal)).pipe(limited, broken, retried)),
+    ),
+    'RxJS: timeout, retry': added(CALLS, (n) =>
+      lastValueFrom(defer(() => work(n)).pipe(timeout(TIMEOUT_MS), retry(ATTEMPTS - 1))),
+    ),
     'p-retry: retry': added(CALLS, (n) => pRetry(() => work(n), { retries: ATTEMPTS - 1 })),
     'opossum: breaker, timeout': added(CALLS, (n) => opossum.fire(n)),
     'cockatiel: retry, breaker, timeout': added(CALLS, (n) => cockatiel.execute(({ signal }) => work(n, signal))),
     'Effect: timeout, retry': added(CALLS, (n) =>
-      Effect.runPromise(Effect.tryPromise({ try: (signal) => work(n, signal), catch: (thrown) => thrown }).pipe(Effect.timeout(TIMEOUT_MS), Effect.retry({ times: ATTEMPTS - 1 }))),
+      Effect.runPromise(
+        Effect.tryPromise({ try: (signal) => work(n, signal), catch: (thrown) => thrown }).pipe(
+          Effect.timeout(TIMEOUT_MS),
+          Effect.retry({ times: ATTEMPTS - 1 }),
+        ),
+      ),
     ),
   };
   const { figures, ratio } = await sideBySide(ways, CALLS, ROUNDS);
   opossum.shutdown();
-  const [three, stack, effect] = ['abortable and the three operators', 'cockatiel: retry, breaker, timeout', 'Effect: timeout, retry'] as const;
+  const [three, stack, effect] = [
+    'abortable and the three operators',
+    'cockatiel: retry, breaker, timeout',
+    'Effect: timeout, retry',
+  ] as const;
   return {
     question: 'What do retry, breaker and timeout cost where nothing fails?',
     figures,
     ratios: { 'guard.from / cockatiel': ratio('guard.from', stack) },
     targets: [
       { name: 'three operators composed / cockatiel’s stack', value: ratio(three, stack), limit: 0.42, unit: 'x' },
-      { name: 'three operators composed / Effect’s timeout and retry', value: ratio(three, effect), limit: 0.5, unit: 'x' },
+      {
+        name: 'three operators composed / Effect’s timeout and retry',
+        value: ratio(three, effect),
+        limit: 0.5,
+        unit: 'x',
+      },
     ],
   };
 }

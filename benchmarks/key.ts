@@ -15,7 +15,9 @@ const mail = {
   attachments: ['q3.pdf', 'q3.xlsx'],
   labels: { team: 'finance', year: 2026 },
 };
-const mails = (count: number): unknown => ({ batch: Array.from({ length: count }, (_, id) => ({ ...mail, id, share: id * 0.37 })) });
+const mails = (count: number): unknown => ({
+  batch: Array.from({ length: count }, (_, id) => ({ ...mail, id, share: id * 0.37 })),
+});
 
 const PLAIN = 'JSON.stringify + sha256 of node:crypto';
 
@@ -25,7 +27,15 @@ const ways = (params: unknown): Readonly<Record<string, () => string>> => ({
   [PLAIN]: () => createHash('sha256').update(JSON.stringify(params)).digest('hex'),
   'canonicalJson + sha256': () => sha256(canonicalJson(params)),
   'canonicalJson + portable sha256': () => portableSha256(canonicalJson(params)),
-  'callKey, params digest included': () => callKey({ namespace: 'agents.tools.mail', toolName: 'send_mail', params, sessionKey: 'session-1', actorId: 'actor-1', tenantId: 'tenant-1' }).key,
+  'callKey, params digest included': () =>
+    callKey({
+      namespace: 'agents.tools.mail',
+      toolName: 'send_mail',
+      params,
+      sessionKey: 'session-1',
+      actorId: 'actor-1',
+      tenantId: 'tenant-1',
+    }).key,
 });
 
 /** The ways take turns, so that what else the machine does falls on all of them alike. */
@@ -46,11 +56,16 @@ const compare = (size: string, params: unknown, units: number): Figure[] => {
 
 /** What the key of a call costs, against the hash of a text that is not canonical. */
 export async function benchmarkKey(): Promise<Question> {
-  const figures = [...compare('200 B', mail, 2_000), ...compare('1.6 kB', mails(7), 300), ...compare('50 kB', mails(220), 10)];
+  const figures = [
+    ...compare('200 B', mail, 2_000),
+    ...compare('1.6 kB', mails(7), 300),
+    ...compare('50 kB', mails(220), 10),
+  ];
   const us = (name: string): number => figures.find((figure) => figure.name === name)?.usPerUnit ?? Number.NaN;
   const ratios: Record<string, number> = {};
   for (const size of ['200 B', '1.6 kB', '50 kB']) {
-    for (const name of ['canonicalJson + sha256', 'callKey, params digest included']) ratios[`speed against ${PLAIN}: ${name}, ${size}`] = us(`${PLAIN}, ${size}`) / us(`${name}, ${size}`);
+    for (const name of ['canonicalJson + sha256', 'callKey, params digest included'])
+      ratios[`speed against ${PLAIN}: ${name}, ${size}`] = us(`${PLAIN}, ${size}`) / us(`${name}, ${size}`);
   }
   return { question: 'What does the idempotency key of a call cost?', figures, ratios };
 }

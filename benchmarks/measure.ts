@@ -33,9 +33,11 @@ export interface Target {
   readonly unit: string;
 }
 
-export const isMet = ({ value, limit, atLeast = false }: Target): boolean => (atLeast ? value >= limit : value <= limit);
+export const isMet = ({ value, limit, atLeast = false }: Target): boolean =>
+  atLeast ? value >= limit : value <= limit;
 
-export const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
+export const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 
 /** A full collection; without `--expose-gc` there is no figure of memory. */
 export const collect = (): void => {
@@ -71,8 +73,9 @@ export interface SideBySide {
 }
 
 /**
- * Runs all ways in turn, round after round; two rounds warm up. Nothing is collected in between: a forced collection drops the shapes of objects
- * of which none lives just then, and with them the code that was compiled for them, which no process in use would see.
+ * Runs all ways in turn, round after round; two rounds warm up. Nothing is collected in between: a forced collection
+ * drops the shapes of objects of which none lives just then, and with them the code that was compiled for them, which
+ * no process in use would see.
  *
  * @param units how many units of work one run does
  */
@@ -93,7 +96,10 @@ export async function sideBySide(ways: Ways, units: number, rounds: number): Pro
   };
 }
 
-/** Asks a question in a process of its own: what other benchmarks have taught V8 counts in one that they share. The file prints its answer as JSON. */
+/**
+ * Asks a question in a process of its own: what other benchmarks have taught V8 counts in one that they share. The file
+ * prints its answer as JSON.
+ */
 export const askedApart = async (file: string): Promise<Question> => {
   const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', file]);
   return JSON.parse(stdout) as Question;

@@ -15,9 +15,15 @@ const heapKb = (): number => {
 export async function benchmarkMemory(): Promise<Question> {
   const end: { now: (() => void) | undefined } = { now: undefined };
   const ended = new Promise<void>((resolve) => (end.now = resolve));
-  const spillway = createSpillway({ tools: [tool({ name: 'waits', execute: () => ended }), tool({ name: 'echo', execute: async (input: unknown) => input })] });
+  const spillway = createSpillway({
+    tools: [
+      tool({ name: 'waits', execute: () => ended }),
+      tool({ name: 'echo', execute: async (input: unknown) => input }),
+    ],
+  });
   const echo = async (n: number): Promise<void> => {
-    if ((await spillway.execute({ toolName: 'echo', input: n })).output?.content !== n) throw new Error('the tool was not run');
+    if ((await spillway.execute({ toolName: 'echo', input: n })).output?.content !== n)
+      throw new Error('the tool was not run');
   };
   for (let n = 0; n < CALLS / PARTS; n++) await echo(n);
   const before = heapKb();
@@ -26,7 +32,9 @@ export async function benchmarkMemory(): Promise<Question> {
     for (let n = 0; n < CALLS / PARTS; n++) await echo(n);
     parts.push(heapKb());
   }
-  const calls = Array.from({ length: PENDING }, () => spillway.execute({ toolName: 'waits' }).then(({ status }) => status));
+  const calls = Array.from({ length: PENDING }, () =>
+    spillway.execute({ toolName: 'waits' }).then(({ status }) => status),
+  );
   const during = heapKb();
   end.now?.();
   const wrong = (await Promise.all(calls.splice(0))).filter((status) => status !== 'success').length;
@@ -37,11 +45,26 @@ export async function benchmarkMemory(): Promise<Question> {
     question: `What do ${PENDING} calls at once and ${CALLS} in sequence leave behind?`,
     figures: [],
     ratios: {},
-    kilobytes: { 'the heap before': before, [`the heap after ${CALLS} calls in sequence`]: parts.at(-1) ?? Number.NaN, [`the heap with ${PENDING} calls pending`]: during, 'the heap once they have ended': after },
+    kilobytes: {
+      'the heap before': before,
+      [`the heap after ${CALLS} calls in sequence`]: parts.at(-1) ?? Number.NaN,
+      [`the heap with ${PENDING} calls pending`]: during,
+      'the heap once they have ended': after,
+    },
     targets: [
       { name: 'a pending call', value: (during - (parts.at(-1) ?? Number.NaN)) / PENDING, limit: 9, unit: 'KB' },
-      { name: `the heap after ${PENDING} pending calls have ended / before`, value: after / (parts.at(-1) ?? Number.NaN), limit: 1.05, unit: 'x' },
-      { name: `the heap after ${CALLS} calls in sequence / before`, value: Math.max(...parts) / before, limit: 1.05, unit: 'x' },
+      {
+        name: `the heap after ${PENDING} pending calls have ended / before`,
+        value: after / (parts.at(-1) ?? Number.NaN),
+        limit: 1.05,
+        unit: 'x',
+      },
+      {
+        name: `the heap after ${CALLS} calls in sequence / before`,
+        value: Math.max(...parts) / before,
+        limit: 1.05,
+        unit: 'x',
+      },
     ],
   };
 }

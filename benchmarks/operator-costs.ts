@@ -14,7 +14,10 @@ import { added } from './guard.ts';
 import { collect, median, sideBySide, type Question } from './measure.ts';
 import { ATTEMPTS, COOLDOWN_MS, TIMEOUT_MS } from './peers.ts';
 
-/** Few calls a round, and many rounds: what else the machine does falls on some of them, and the median is of the others. */
+/**
+ * Few calls a round, and many rounds: what else the machine does falls on some of them, and the median is of the
+ * others.
+ */
 const CALLS = 250;
 const ROUNDS = 201;
 const PENDING = 10_000;
@@ -23,7 +26,9 @@ const PENDING_ROUNDS = 3;
 type Work = (n: number) => Promise<number>;
 const answering: Work = async (n) => n;
 
-/** Work that waits until it is told to go on. As a tool's own timers and sockets do, that keeps alive what waits for it. */
+/**
+ * Work that waits until it is told to go on. As a tool's own timers and sockets do, that keeps alive what waits for it.
+ */
 const waiting = (): { readonly work: Work; readonly goOn: () => void } => {
   const waits: Array<() => void> = [];
   return {
@@ -170,7 +175,10 @@ const numberOf = (value: unknown): number =>
 const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
 const signed = (value: number, digits: number): string => `${value < 0 ? '-' : '+'}${Math.abs(value).toFixed(digits)}`;
 
-/** What each operator in the pipe of a call costs, from a bare `defer` to a layer: in time where all goes well, and in memory. */
+/**
+ * What each operator in the pipe of a call costs, from a bare `defer` to a layer: in time where all goes well, and in
+ * memory.
+ */
 export async function benchmarkOperatorCosts(): Promise<Question> {
   const steps = [...ownSteps(), ...layerSteps()];
   const ways = Object.fromEntries(

@@ -1,4 +1,15 @@
-import { ConsecutiveBreaker, ConstantBackoff, ExponentialBackoff, TimeoutStrategy, circuitBreaker as cockatielBreaker, handleAll, retry as cockatielRetry, timeout as cockatielTimeout, wrap, type IPolicy } from 'cockatiel';
+import {
+  ConsecutiveBreaker,
+  ConstantBackoff,
+  ExponentialBackoff,
+  TimeoutStrategy,
+  circuitBreaker as cockatielBreaker,
+  handleAll,
+  retry as cockatielRetry,
+  timeout as cockatielTimeout,
+  wrap,
+  type IPolicy,
+} from 'cockatiel';
 import { createRequire } from 'node:module';
 
 export const TIMEOUT_MS = 2_000;
@@ -16,7 +27,10 @@ export const OpossumBreaker = createRequire(import.meta.url)('opossum') as Oposs
 /** cockatiel's retry, breaker and timeout in the same order, five failures in a row open it. */
 export const cockatielStack = (backoff: 'exponential' | 'none'): IPolicy =>
   wrap(
-    cockatielRetry(handleAll, { maxAttempts: ATTEMPTS - 1, backoff: backoff === 'none' ? new ConstantBackoff(0) : new ExponentialBackoff() }),
+    cockatielRetry(handleAll, {
+      maxAttempts: ATTEMPTS - 1,
+      backoff: backoff === 'none' ? new ConstantBackoff(0) : new ExponentialBackoff(),
+    }),
     cockatielBreaker(handleAll, { halfOpenAfter: COOLDOWN_MS, breaker: new ConsecutiveBreaker(5) }),
     cockatielTimeout(TIMEOUT_MS, TimeoutStrategy.Aggressive),
   );

@@ -11,7 +11,11 @@ export async function benchmarkPending(): Promise<Question> {
   const micros: number[] = [];
   // The first round warms up: what it compiles is no call's.
   for (let round = 0; round <= ROUNDS; round++) {
-    const never = tool({ name: 'never', input: z.object({ n: z.number() }), execute: () => new Promise<never>(() => undefined) });
+    const never = tool({
+      name: 'never',
+      input: z.object({ n: z.number() }),
+      execute: () => new Promise<never>(() => undefined),
+    });
     const spillway = createSpillway({ tools: [never] });
     collect();
     const before = process.memoryUsage().heapUsed;

@@ -20,7 +20,10 @@ const pipelined = async (work: (n: number) => PromiseLike<unknown>): Promise<voi
   await Promise.all(Array.from({ length: IN_FLIGHT }, lane));
 };
 
-/** Claims through the store against `SET NX PX` by the same client. Skipped, with the reason, where there is no redis-server. */
+/**
+ * Claims through the store against `SET NX PX` by the same client. Skipped, with the reason, where there is no
+ * redis-server.
+ */
 export async function benchmarkRedis(): Promise<Question> {
   try {
     requireRedis();
@@ -38,18 +41,32 @@ export async function benchmarkRedis(): Promise<Question> {
       const commands = redisCommands(client);
       const store = redisStore(client, { prefix: `${name}:` });
       let round = 0;
-      const request = { sessionKey: 'session-1', actorId: 'actor-1', requestId: '00000000-0000-7000-8000-000000000001', paramsDigest: '0'.repeat(64) };
+      const request = {
+        sessionKey: 'session-1',
+        actorId: 'actor-1',
+        requestId: '00000000-0000-7000-8000-000000000001',
+        paramsDigest: '0'.repeat(64),
+      };
       const keyOf = (n: number): string => `sw1:${round}:${String(n).padStart(60, '0')}`;
       const [bare, claim] = [`${name}: SET NX PX`, `${name}: claim`];
       const measured = await sideBySide(
         {
           [bare]: () => {
             round++;
-            return pipelined((n) => commands.send(['SET', `${name}:bare:${keyOf(n)}`, 'held', 'NX', 'PX', String(LONG_MS)], undefined));
+            return pipelined((n) =>
+              commands.send(['SET', `${name}:bare:${keyOf(n)}`, 'held', 'NX', 'PX', String(LONG_MS)], undefined),
+            );
           },
           [claim]: () =>
             pipelined(async (n) => {
-              const { created } = await store.setIfNotExists({ key: keyOf(n), tool: 'search', idempotencyKey: 'of the caller', request, leaseMs: LONG_MS, ttlMs: LONG_MS });
+              const { created } = await store.setIfNotExists({
+                key: keyOf(n),
+                tool: 'search',
+                idempotencyKey: 'of the caller',
+                request,
+                leaseMs: LONG_MS,
+                ttlMs: LONG_MS,
+              });
               if (!created) throw new Error('a new key was refused');
             }),
         },

@@ -16,8 +16,13 @@ import { keyTargets, pendingTargets, redisTargets, turnTargets } from './targets
 import { benchmarkTrace } from './trace.ts';
 import { benchmarkTurn } from './turn.ts';
 
-/** Each with the targets that its answers are held against, where it does not state them itself. Those that measure short times come first. */
-const BENCHMARKS: ReadonlyArray<readonly [ask: () => Promise<Question>, targets?: (answer: Question) => readonly Target[]]> = [
+/**
+ * Each with the targets that its answers are held against, where it does not state them itself. Those that measure
+ * short times come first.
+ */
+const BENCHMARKS: ReadonlyArray<
+  readonly [ask: () => Promise<Question>, targets?: (answer: Question) => readonly Target[]]
+> = [
   [benchmarkBreaker],
   [benchmarkGuard],
   [benchmarkFailing],
@@ -43,10 +48,16 @@ const limitOf = ({ limit, atLeast, unit }: Target): string => `${atLeast === tru
 const print = ({ question, figures, ratios, kilobytes = {}, table: lines, targets = [] }: Question): void => {
   process.stdout.write(`\n${question}\n`);
   if (lines !== undefined) return void process.stdout.write(`${lines.join('\n')}\n`);
-  for (const { name, usPerUnit } of figures) process.stdout.write(`  ${usPerUnit.toFixed(2).padStart(9)} us  ${name}\n`);
-  for (const [name, ratio] of Object.entries(ratios)) process.stdout.write(`  ${ratio.toFixed(2).padStart(9)} x   ${name}\n`);
-  for (const [name, size] of Object.entries(kilobytes)) process.stdout.write(`  ${size.toFixed(2).padStart(9)} KB  ${name}\n`);
-  for (const target of targets) process.stdout.write(`  ${isMet(target) ? 'met   ' : 'MISSED'}  ${short(target.value)} ${target.unit}, ${limitOf(target)}: ${target.name}\n`);
+  for (const { name, usPerUnit } of figures)
+    process.stdout.write(`  ${usPerUnit.toFixed(2).padStart(9)} us  ${name}\n`);
+  for (const [name, ratio] of Object.entries(ratios))
+    process.stdout.write(`  ${ratio.toFixed(2).padStart(9)} x   ${name}\n`);
+  for (const [name, size] of Object.entries(kilobytes))
+    process.stdout.write(`  ${size.toFixed(2).padStart(9)} KB  ${name}\n`);
+  for (const target of targets)
+    process.stdout.write(
+      `  ${isMet(target) ? 'met   ' : 'MISSED'}  ${short(target.value)} ${target.unit}, ${limitOf(target)}: ${target.name}\n`,
+    );
 };
 
 const table = (questions: readonly Question[]): string =>
@@ -55,13 +66,19 @@ const table = (questions: readonly Question[]): string =>
     '',
     '| | measured | target | |',
     '| --- | --- | --- | --- |',
-    ...questions.flatMap(({ targets = [] }) => targets.map((target) => `| ${target.name} | ${short(target.value)} ${target.unit} | ${limitOf(target)} | ${isMet(target) ? 'met' : 'missed'} |`)),
+    ...questions.flatMap(({ targets = [] }) =>
+      targets.map(
+        (target) =>
+          `| ${target.name} | ${short(target.value)} ${target.unit} | ${limitOf(target)} | ${isMet(target) ? 'met' : 'missed'} |`,
+      ),
+    ),
     '',
   ].join('\n');
 
 /**
- * `npm run bench`: asks every question, in under five minutes, and prints the answers with their targets. `--json` prints JSON, `--markdown` the
- * table of targets, `--long` makes ten million calls where memory is asked about, and a word asks only the questions that have it in them.
+ * `npm run bench`: asks every question, in under five minutes, and prints the answers with their targets. `--json`
+ * prints JSON, `--markdown` the table of targets, `--long` makes ten million calls where memory is asked about, and a
+ * word asks only the questions that have it in them.
  */
 const flags = process.argv.slice(2).filter((argument) => argument.startsWith('--'));
 const words = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
@@ -76,5 +93,8 @@ for (const [ask, targets] of BENCHMARKS) {
   if (!quiet) print(question);
   process.stderr.write(`${ask.name}: ${((performance.now() - startedAtMs) / 1000).toFixed(1)} s\n`);
 }
-if (flags.includes('--json')) process.stdout.write(`${JSON.stringify({ date, machine, questions: questions.map((question) => ({ ...question, targets: question.targets?.map((target) => ({ ...target, met: isMet(target) })) })) }, undefined, 2)}\n`);
+if (flags.includes('--json'))
+  process.stdout.write(
+    `${JSON.stringify({ date, machine, questions: questions.map((question) => ({ ...question, targets: question.targets?.map((target) => ({ ...target, met: isMet(target) })) })) }, undefined, 2)}\n`,
+  );
 if (flags.includes('--markdown')) process.stdout.write(table(questions));

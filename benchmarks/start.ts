@@ -40,10 +40,15 @@ export async function benchmarkStart(): Promise<Question> {
   const folder = mkdtempSync(join(tmpdir(), 'spillway-bench-'));
   try {
     // As it is published: a module for each file, and the dependencies beside it.
-    execFileSync(process.execPath, [join(ROOT, '.ci/build.ts'), join(folder, 'dist')], { stdio: ['ignore', 'ignore', 'inherit'] });
+    execFileSync(process.execPath, [join(ROOT, '.ci/build.ts'), join(folder, 'dist')], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
     symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
     const rootMs = importMs(pathToFileURL(join(folder, 'dist/index.js')).href);
-    const importing = (...peers: readonly string[]): number => importMs(`data:text/javascript,${encodeURIComponent(peers.map((peer) => `import ${JSON.stringify(import.meta.resolve(peer))};`).join(''))}`);
+    const importing = (...peers: readonly string[]): number =>
+      importMs(
+        `data:text/javascript,${encodeURIComponent(peers.map((peer) => `import ${JSON.stringify(import.meta.resolve(peer))};`).join(''))}`,
+      );
     const [rxjsMs, peersMs] = [importing('rxjs'), importing('rxjs', 'zod')];
     const three = 'attemptTimeout, circuitBreaker, retryBackoff';
     const [rootKb, miniKb, miniBreakerKb, wordedKb, wordedBreakerKb, guardKb] = await Promise.all([
@@ -73,7 +78,12 @@ export async function benchmarkStart(): Promise<Question> {
       targets: [
         { name: 'importing the root entry, cold', value: rootMs, limit: 60, unit: 'ms' },
         { name: 'the root entry, minified and gzipped, without peers', value: rootKb, limit: 60, unit: 'kB' },
-        { name: 'the three operators alone, of spillway/mini, minified and gzipped', value: miniKb, limit: 6, unit: 'kB' },
+        {
+          name: 'the three operators alone, of spillway/mini, minified and gzipped',
+          value: miniKb,
+          limit: 6,
+          unit: 'kB',
+        },
       ],
     };
   } finally {

@@ -3,16 +3,23 @@ import { seededRandom } from '../src/policy/random.ts';
 import { virtualRuntime, type VirtualRuntime } from '../src/testing/virtual-runtime.ts';
 
 /**
- * What a sentence about a failure is worth (R-12.4): scripted models over 200 tasks, each with one fault. The layer, the faults and the
- * reader are the same each time; only what the reader is told differs. `node benchmarks/teaching.ts` prints the table of
- * `src/policy/README.md`.
+ * What a sentence about a failure is worth (R-12.4): scripted models over 200 tasks, each with one fault. The layer,
+ * the faults and the reader are the same each time; only what the reader is told differs. `node benchmarks/teaching.ts`
+ * prints the table of `src/policy/README.md`.
  */
 
 /** What a model is told of a failed call. */
 export type Telling = 'generic' | 'ours' | 'ours, with show: errors' | 'raw';
 export const TELLINGS: readonly Telling[] = ['generic', 'ours', 'ours, with show: errors', 'raw'];
 
-export type Fault = 'wrong path' | 'expired token' | 'no access' | '429' | '409' | '422 with field errors' | 'resting tool';
+export type Fault =
+  | 'wrong path'
+  | 'expired token'
+  | 'no access'
+  | '429'
+  | '409'
+  | '422 with field errors'
+  | 'resting tool';
 /** How often each fault is among the 200 tasks. `no access` is one that nothing the model can do will mend. */
 const SHARES: Readonly<Record<Fault, number>> = {
   'wrong path': 40,
@@ -38,7 +45,10 @@ const TURNS_MAX = 30;
 interface Task {
   readonly fault: Fault;
   readonly badField: string;
-  /** In whose style the service's client words its errors: one that quotes the body, one that names the status alone, and a system's. */
+  /**
+   * In whose style the service's client words its errors: one that quotes the body, one that names the status alone,
+   * and a system's.
+   */
   readonly style: 0 | 1 | 2;
   readonly fixed: Set<string>;
   healthyAtMs: number;
@@ -54,7 +64,10 @@ const STATUS: Readonly<Record<Fault, number>> = {
   'resting tool': 503,
 };
 
-/** The words of each fault in three styles: axios and the like, an SDK that quotes the body, and a program that says it its own way. */
+/**
+ * The words of each fault in three styles: axios and the like, an SDK that quotes the body, and a program that says it
+ * its own way.
+ */
 const rawOf = ({ fault, badField, style }: Task): string => {
   const status = STATUS[fault];
   const bodies: Readonly<Record<Fault, readonly [body: string, own: string]>> = {
@@ -63,12 +76,18 @@ const rawOf = ({ fault, badField, style }: Task): string => {
     'no access': ['{"error":"insufficient_scope"}', 'permission denied for relation invoices'],
     '429': ['{"error":"rate_limited"}', 'Too many requests'],
     '409': ['{"error":"version_conflict"}', 'could not serialize: the row was changed by another transaction'],
-    '422 with field errors': [`{"errors":[{"field":"${badField}","message":"is not valid"}]}`, `validation failed: ${badField}: is not valid`],
+    '422 with field errors': [
+      `{"errors":[{"field":"${badField}","message":"is not valid"}]}`,
+      `validation failed: ${badField}: is not valid`,
+    ],
     'resting tool': ['{"error":"unavailable"}', 'upstream connect error or disconnect/reset before headers'],
   };
   const [body, own] = bodies[fault];
   const where = `(request with Authorization: Bearer ${SECRET})`;
-  return [`Request failed with status code ${status} ${where}`, `${status} ${body} ${where}`, `${own} ${where}`][style] ?? own;
+  return (
+    [`Request failed with status code ${status} ${where}`, `${status} ${body} ${where}`, `${own} ${where}`][style] ??
+    own
+  );
 };
 
 const isMended = ({ fault, fixed, badField, healthyAtMs }: Task, nowMs: number): boolean => {
@@ -91,7 +110,8 @@ const toolOf = (task: Task, runtime: VirtualRuntime, show: boolean): AnyTool =>
     },
     execute: () => {
       if (isMended(task, runtime.now())) return 'done';
-      const headers = task.fault === '429' ? { 'retry-after': String(Math.ceil((task.healthyAtMs - runtime.now()) / 1_000)) } : {};
+      const headers =
+        task.fault === '429' ? { 'retry-after': String(Math.ceil((task.healthyAtMs - runtime.now()) / 1_000)) } : {};
       throw Object.assign(new Error(rawOf(task)), { status: STATUS[task.fault], headers });
     },
   });
@@ -103,18 +123,20 @@ type Move =
   | { readonly act: 'wait'; readonly ms: number };
 
 /**
- * The reader, who knows nothing but the sentence and which tools there are: it may make the call again, wait, look up the right path, sign in,
- * read the present state, write one field of its input anew, or give up. One and the same for every telling, and it takes words in the order of
- * what they bind it to:
+ * The reader, who knows nothing but the sentence and which tools there are: it may make the call again, wait, look up
+ * the right path, sign in, read the present state, write one field of its input anew, or give up. One and the same for
+ * every telling, and it takes words in the order of what they bind it to:
  *
  * 1. a time to wait (`try again in 30 s`, `retry-after: 30`): waits so long, then calls again;
  * 2. a name of one of its own fields: writes that field anew;
  * 3. words about credentials, a path, a state, by any of their usual names or statuses: the remedy for that, once;
  * 4. words that there is no remedy of its own for (no access): gives up;
- * 5. words about load (`later`, `too many`, 429, 503, reset): waits, 5 s the first time and twice as long each time after;
+ * 5. words about load (`later`, `too many`, 429, 503, reset): waits, 5 s the first time and twice as long each time
+ *    after;
  * 6. `correct it`: writes its input anew, first the path, then field by field;
  * 7. `do not try again`, said of nothing that it could mend: gives up;
- * 8. anything else: calls again at once, then after 10 s, then after 30 s, then tries the remedies one after another, then gives up.
+ * 8. anything else: calls again at once, then after 10 s, then after 30 s, then tries the remedies one after another,
+ *    then gives up.
  */
 export class Reader {
   readonly #done = new Set<string>();
@@ -123,22 +145,30 @@ export class Reader {
 
   next(text: string): Move {
     const wait = /(?:try again in|retry[- ]after:?) (\d+) ?(s|min|h)?/i.exec(text);
-    if (wait !== null) return { act: 'wait', ms: Number(wait[1]) * ({ min: 60_000, h: 3_600_000 }[wait[2] ?? ''] ?? 1_000) };
+    if (wait !== null)
+      return { act: 'wait', ms: Number(wait[1]) * ({ min: 60_000, h: 3_600_000 }[wait[2] ?? ''] ?? 1_000) };
     const field = FIELDS.find((name) => new RegExp(`\\b${name}\\b`, 'i').test(text) && !this.#done.has(name));
     if (field !== undefined) return this.#once(field);
-    if (/credential|token|jwt|unauthori[sz]ed|\b401\b/i.test(text) && !this.#done.has('login')) return this.#once('login');
+    if (/credential|token|jwt|unauthori[sz]ed|\b401\b/i.test(text) && !this.#done.has('login'))
+      return this.#once('login');
     if (/not found|no such|not_found|ENOENT|\b404\b/i.test(text) && !this.#done.has('path')) return this.#once('path');
-    if (/conflict|present state|changed by another|\b409\b/i.test(text) && !this.#done.has('state')) return this.#once('state');
-    if (/access is not allowed|permission denied|forbidden|insufficient_scope|\b403\b/i.test(text)) return { act: 'give up' };
-    if (/later|too many|rate.?limit|unavailable|overload|disconnect|resting|circuit|\b(?:429|503)\b/i.test(text)) return this.#later();
-    if (/correct it|validation|invalid|not valid|\b422\b/i.test(text)) return this.#remedy(['path', ...FIELDS]) ?? { act: 'give up' };
+    if (/conflict|present state|changed by another|\b409\b/i.test(text) && !this.#done.has('state'))
+      return this.#once('state');
+    if (/access is not allowed|permission denied|forbidden|insufficient_scope|\b403\b/i.test(text))
+      return { act: 'give up' };
+    if (/later|too many|rate.?limit|unavailable|overload|disconnect|resting|circuit|\b(?:429|503)\b/i.test(text))
+      return this.#later();
+    if (/correct it|validation|invalid|not valid|\b422\b/i.test(text))
+      return this.#remedy(['path', ...FIELDS]) ?? { act: 'give up' };
     if (/do not try again/i.test(text)) return { act: 'give up' };
     return this.#blind.shift() ?? this.#remedy(['path', 'login', 'state', ...FIELDS]) ?? { act: 'give up' };
   }
 
   #once(what: string): Move {
     this.#done.add(what);
-    return (FIELDS as readonly string[]).includes(what) ? { act: 'field', field: what } : { act: what as 'path' | 'login' | 'state' };
+    return (FIELDS as readonly string[]).includes(what)
+      ? { act: 'field', field: what }
+      : { act: what as 'path' | 'login' | 'state' };
   }
 
   #remedy(list: readonly string[]): Move | undefined {
@@ -167,7 +197,13 @@ const drawTask = (fault: Fault, n: number, nowMs: number): Task => {
   const random = seededRandom(n);
   const badField = FIELDS[Math.floor(random() * FIELDS.length)] ?? 'name';
   const isTimed = fault === '429' || fault === 'resting tool';
-  return { fault, badField, style: Math.floor(random() * 3) as 0 | 1 | 2, fixed: new Set(), healthyAtMs: isTimed ? nowMs + WAIT_FOR_MS - 5_000 * random() : 0 };
+  return {
+    fault,
+    badField,
+    style: Math.floor(random() * 3) as 0 | 1 | 2,
+    fixed: new Set(),
+    healthyAtMs: isTimed ? nowMs + WAIT_FOR_MS - 5_000 * random() : 0,
+  };
 };
 
 const tell = (telling: Telling, { error }: ToolResultEnvelope): string => {
@@ -217,7 +253,9 @@ export interface Figures {
   readonly turns: number;
   readonly calls: number;
   readonly leaks: number;
-  readonly byFault: Readonly<Record<string, { readonly solved: number; readonly turns: number; readonly calls: number }>>;
+  readonly byFault: Readonly<
+    Record<string, { readonly solved: number; readonly turns: number; readonly calls: number }>
+  >;
 }
 
 /** Runs the 200 tasks under one telling. */
@@ -246,14 +284,24 @@ const per = (sum: number, count: number): string => (sum / count).toFixed(1);
 
 if (import.meta.main) {
   const figures = await Promise.all(TELLINGS.map(measure));
-  process.stdout.write('| told | solved | turns a task | calls a task | tasks that told a secret |\n|---|---|---|---|---|\n');
+  process.stdout.write(
+    '| told | solved | turns a task | calls a task | tasks that told a secret |\n|---|---|---|---|---|\n',
+  );
   for (const { telling, tasks, solved, turns, calls, leaks } of figures) {
-    process.stdout.write(`| ${telling} | ${solved} of ${tasks} | ${per(turns, tasks)} | ${per(calls, tasks)} | ${leaks} |\n`);
+    process.stdout.write(
+      `| ${telling} | ${solved} of ${tasks} | ${per(turns, tasks)} | ${per(calls, tasks)} | ${leaks} |\n`,
+    );
   }
-  process.stdout.write(`\n| solved, turns, calls a task | ${TELLINGS.join(' | ')} |\n|---|${'---|'.repeat(TELLINGS.length)}\n`);
+  process.stdout.write(
+    `\n| solved, turns, calls a task | ${TELLINGS.join(' | ')} |\n|---|${'---|'.repeat(TELLINGS.length)}\n`,
+  );
   for (const fault of FAULTS) {
     const count = SHARES[fault];
-    const cells = figures.map(({ byFault }) => byFault[fault]).map((sum) => (sum === undefined ? '' : `${sum.solved} of ${count}, ${per(sum.turns, count)}, ${per(sum.calls, count)}`));
+    const cells = figures
+      .map(({ byFault }) => byFault[fault])
+      .map((sum) =>
+        sum === undefined ? '' : `${sum.solved} of ${count}, ${per(sum.turns, count)}, ${per(sum.calls, count)}`,
+      );
     process.stdout.write(`| ${fault} | ${cells.join(' | ')} |\n`);
   }
 }

@@ -18,7 +18,10 @@ const WATCHING_ROUNDS = 41;
 /** A line of a call as pino writes it. */
 const READY = `${JSON.stringify({ level: 30, time: 1_785_000_000_000, pid: 12_345, hostname: 'localhost', event: 'tool_call_start', requestId: '0199c1f2-3c4d-7e5f-8a6b-123456789abc', toolName: 'echo', elapsedMs: 0, state: 'inflight', msg: 'tool_call_start echo' })}\n`;
 
-/** What those who watch a layer cost its calls. In a process of its own: no peer takes part, so nothing that peers taught V8 need bear on it. */
+/**
+ * What those who watch a layer cost its calls. In a process of its own: no peer takes part, so nothing that peers
+ * taught V8 need bear on it.
+ */
 export const benchmarkTrace = (): Promise<Question> => askedApart(import.meta.filename);
 
 async function askTrace(): Promise<Question> {
@@ -30,20 +33,25 @@ async function askTrace(): Promise<Question> {
     return destination;
   };
   const [ofSink, ofPino, ofNobody] = [await open('sink'), await open('pino'), await open('ready')];
-  const layer = (): Spillway => createSpillway({ tools: [tool({ name: 'echo', input: z.object({ n: z.number() }), execute: async ({ n }) => n })] });
+  const layer = (): Spillway =>
+    createSpillway({
+      tools: [tool({ name: 'echo', input: z.object({ n: z.number() }), execute: async ({ n }) => n })],
+    });
   const [alone, watched, made, logged] = [layer(), layer(), layer(), layer()];
   let seen = 0;
   const count = (): void => void seen++;
   watched.trace$.subscribe(count);
   made.trace$.subscribe(pinoSink({ info: count, warn: count, error: count }));
   logged.trace$.subscribe(pinoSink(pino(ofSink)));
-  const calls = (spillway: Spillway): (() => Promise<void>) => added(CALLS, async (n) => (await spillway.execute({ toolName: 'echo', input: { n } })).output?.content);
+  const calls = (spillway: Spillway): (() => Promise<void>) =>
+    added(CALLS, async (n) => (await spillway.execute({ toolName: 'echo', input: { n } })).output?.content);
   /** Until it is in the file: calls that never wait leave all writing to whoever is measured next. */
-  const written = (destination: ReturnType<typeof pino.destination>, work: () => Promise<void>) => async (): Promise<void> => {
-    const drained = once(destination, 'drain');
-    await work();
-    await drained;
-  };
+  const written =
+    (destination: ReturnType<typeof pino.destination>, work: () => Promise<void>) => async (): Promise<void> => {
+      const drained = once(destination, 'drain');
+      await work();
+      await drained;
+    };
   const logger = pino(ofPino);
   const names = {
     alone: 'nobody on trace$',
@@ -61,15 +69,31 @@ async function askTrace(): Promise<Question> {
     [names.pino]: written(ofPino, async () => {
       for (let n = 0; n < CALLS; n++) {
         const requestId = `0199c1f2-3c4d-7e5f-8a6b-${100_000_000_000 + n}`;
-        logger.info({ event: 'tool_call_start', requestId, toolName: 'echo', elapsedMs: 0, state: 'inflight' }, 'tool_call_start echo');
-        logger.info({ event: 'tool_call_end', requestId, toolName: 'echo', elapsedMs: n / 7, status: 'success', fromCache: false, attempt: 1, state: 'done' }, 'tool_call_end echo');
+        logger.info(
+          { event: 'tool_call_start', requestId, toolName: 'echo', elapsedMs: 0, state: 'inflight' },
+          'tool_call_start echo',
+        );
+        logger.info(
+          {
+            event: 'tool_call_end',
+            requestId,
+            toolName: 'echo',
+            elapsedMs: n / 7,
+            status: 'success',
+            fromCache: false,
+            attempt: 1,
+            state: 'done',
+          },
+          'tool_call_end echo',
+        );
       }
     }),
     [names.ready]: written(ofNobody, async () => {
       for (let line = 0; line < 2 * CALLS; line++) ofNobody.write(READY);
     }),
   };
-  // Apart: the lines that wait to be written are old by the time they are, and collecting them goes on beside whatever is measured next.
+  // Apart: the lines that wait to be written are old by the time they are, and collecting them goes on beside whatever
+  // is measured next.
   const inMemory = await sideBySide(watching, CALLS, WATCHING_ROUNDS);
   const sinking = await sideBySide({ [names.made]: calls(made) }, CALLS, ROUNDS);
   const { figures, us, ratio } = await sideBySide(writing, CALLS, ROUNDS);
@@ -82,10 +106,16 @@ async function askTrace(): Promise<Question> {
     figures: [...inMemory.figures, ...sinking.figures, ...figures.filter(({ name }) => name !== names.alone)],
     ratios: {
       'pino’s two lines alone / a call that nobody watches': ratio(names.pino, names.alone),
-      'what pino to a file adds to a call / pino’s two lines alone': (us(names.logged) - us(names.alone)) / us(names.pino),
+      'what pino to a file adds to a call / pino’s two lines alone':
+        (us(names.logged) - us(names.alone)) / us(names.pino),
     },
     targets: [
-      { name: 'with a subscriber that ignores events / without', value: inMemory.ratio(names.watched, names.alone), limit: 1.15, unit: 'x' },
+      {
+        name: 'with a subscriber that ignores events / without',
+        value: inMemory.ratio(names.watched, names.alone),
+        limit: 1.15,
+        unit: 'x',
+      },
       { name: 'with pino to a file / without', value: ratio(names.logged, names.alone), limit: 1.4, unit: 'x' },
     ],
   };

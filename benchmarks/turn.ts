@@ -16,7 +16,12 @@ const MESH_WIDTH = 10;
 
 const echo = tool({ name: 'echo', execute: async (input: unknown) => input });
 
-const node = (place: number, needs: readonly number[]): PlanNode => ({ id: `n${place}`, tool: 'echo', input: place, needs: needs.map((need) => `n${need}`) });
+const node = (place: number, needs: readonly number[]): PlanNode => ({
+  id: `n${place}`,
+  tool: 'echo',
+  input: place,
+  needs: needs.map((need) => `n${need}`),
+});
 
 const meshNeeds = (place: number): number[] => {
   if (place < MESH_WIDTH) return [];
@@ -34,11 +39,12 @@ const shapes: Readonly<Record<string, (size: number) => PlanNode[]>> = {
   'diamond mesh': (size) => range(size).map((place) => node(place, meshNeeds(place))),
 };
 
-const oldSpaceBytes = (): number => getHeapSpaceStatistics().find(({ space_name }) => space_name === 'old_space')?.space_used_size ?? Number.NaN;
+const oldSpaceBytes = (): number =>
+  getHeapSpaceStatistics().find(({ space_name }) => space_name === 'old_space')?.space_used_size ?? Number.NaN;
 
 /**
- * In a process of its own: V8 puts what it has seen live long into the old space at once, and what other benchmarks have done counts. Behind them
- * more of each node seemed to be promoted, though nothing kept it alive.
+ * In a process of its own: V8 puts what it has seen live long into the old space at once, and what other benchmarks
+ * have done counts. Behind them more of each node seemed to be promoted, though nothing kept it alive.
  */
 export const benchmarkTurn = (): Promise<Question> => askedApart(import.meta.filename);
 
@@ -47,7 +53,8 @@ async function askTurn(): Promise<Question> {
   const run = async (planned: Plan): Promise<TurnEvent> => {
     const last = await lastValueFrom(spillway.turn(planned));
     const size = planned.nodes.length;
-    if (last.source !== 'turn' || last.type !== 'settled' || last.result.executedTools !== size) throw new Error(`a plan did not run its ${size} tools`);
+    if (last.source !== 'turn' || last.type !== 'settled' || last.result.executedTools !== size)
+      throw new Error(`a plan did not run its ${size} tools`);
     return last;
   };
   const repeat = async (planned: Plan, turns: number): Promise<void> => {
@@ -73,7 +80,10 @@ async function askTurn(): Promise<Question> {
       kept.push((process.memoryUsage().heapUsed - heapBefore) / 1024 / LARGE);
       if (result?.type !== 'settled') throw new Error('the result was not kept');
     }
-    figures.push({ name: `${shape}, ${SMALL} nodes`, usPerUnit: median(smallUs), runs: ROUNDS }, { name: `${shape}, ${LARGE} nodes`, usPerUnit: median(largeUs), runs: ROUNDS });
+    figures.push(
+      { name: `${shape}, ${SMALL} nodes`, usPerUnit: median(smallUs), runs: ROUNDS },
+      { name: `${shape}, ${LARGE} nodes`, usPerUnit: median(largeUs), runs: ROUNDS },
+    );
     ratios[`${shape}: a node of ${LARGE} / a node of ${SMALL}`] = median(largeUs) / median(smallUs);
     kilobytes[`${shape}: a node's result, ${LARGE} nodes`] = median(kept);
     kilobytes[`${shape}: promoted a node while it ran, its result included`] = median(promoted);

@@ -4,7 +4,17 @@ export { LlmError, isLlmError, type LlmErrorKind, type LlmErrorOptions } from '.
 export { ToolExecutionError, isToolExecutionError, type ToolExecutionErrorOptions } from './contract/tool-error.ts';
 export type { ToolCallEnvelope, ToolCallRequest, ToolResultEnvelope, ToolResultStatus } from './contract/envelope.ts';
 export type { ToolEvent, TraceEvent, TurnEvent } from './contract/event.ts';
-export type { BreakerOptions, ClassificationOverrides, DedupePolicy, Effects, Mode, ProfileName, RetryBudgetOptions, RetryPolicy, ToolPolicy } from './contract/policy.ts';
+export type {
+  BreakerOptions,
+  ClassificationOverrides,
+  DedupePolicy,
+  Effects,
+  Mode,
+  ProfileName,
+  RetryBudgetOptions,
+  RetryPolicy,
+  ToolPolicy,
+} from './contract/policy.ts';
 export type { ToolProvider } from './contract/provider.ts';
 export type {
   FailureNotification,
@@ -33,7 +43,13 @@ export { decideRecovery } from './policy/recovery/decide.ts';
 
 export { abortable } from './operators/work/abortable.ts';
 export { attemptTimeout } from './operators/attempt-timeout.ts';
-export { createBreaker, type Admission, type Breaker, type BreakerChange, type BreakerState } from './operators/breaker/breaker.ts';
+export {
+  createBreaker,
+  type Admission,
+  type Breaker,
+  type BreakerChange,
+  type BreakerState,
+} from './operators/breaker/breaker.ts';
 export { circuitBreaker } from './operators/circuit-breaker.ts';
 export { dedupe, type DedupeOptions } from './operators/dedupe.ts';
 export { guard, type Guard, type GuardContext, type GuardOptions } from './operators/guard.ts';
@@ -48,4 +64,10 @@ export { PlanError, plan, type NodeOptions, type Plan, type PlanBuilder, type Pl
 export { tool, type ToolDefinition } from './layer/tool.ts';
 export type { TurnOptions } from './turn/run.ts';
 
-export { createSpillway, type CallOptions, type Spillway, type SpillwayOptions, type TypedTurnEvent } from './spillway.ts';
+export {
+  createSpillway,
+  type CallOptions,
+  type Spillway,
+  type SpillwayOptions,
+  type TypedTurnEvent,
+} from './spillway.ts';

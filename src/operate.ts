@@ -1,6 +1,6 @@
 /**
- * What a person asks of a layer and is told, for whoever writes an admin page or a job: `spillway/operate`. The questions
- * themselves are methods of `Spillway`; what was learnt from calls is loaded and saved here.
+ * What a person asks of a layer and is told, for whoever writes an admin page or a job: `spillway/operate`. The
+ * questions themselves are methods of `Spillway`; what was learnt from calls is loaded and saved here.
  */
 export type { BreakerEntry, BreakerOrder, Breakers } from './layer/breakers.ts';
 export type { BreakerReport, Flush, LayerReport, ToolReport } from './operate/inspection.ts';

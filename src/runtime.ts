@@ -107,8 +107,8 @@ const ORIGIN_MS = performance.timeOrigin;
 const HRTIME: { bigint(): bigint } | undefined = globalThis.process?.hrtime;
 
 /**
- * Milliseconds since the machine was started, the same for all its processes: Node counts by the system's monotonic clock, which nobody can set. Not by
- * `Runtime.now`, whose beginning is each process's own. In Node only.
+ * Milliseconds since the machine was started, the same for all its processes: Node counts by the system's monotonic
+ * clock, which nobody can set. Not by `Runtime.now`, whose beginning is each process's own. In Node only.
  */
 export const machineNow = (): number => Number(HRTIME?.bigint() ?? 0n) / 1e6;
 

@@ -20,7 +20,14 @@ import { createDedupe } from './layer/idempotency.ts';
 import { createRecovery, type ErrorHandlerOptions } from './layer/error-handler.ts';
 import { CallContext, type CallSite } from './call/context.ts';
 import { HookRunner } from './layer/hooks.ts';
-import { flushLayer, inspectLayer, toolReports, type Flush, type LayerReport, type ToolReport } from './operate/inspection.ts';
+import {
+  flushLayer,
+  inspectLayer,
+  toolReports,
+  type Flush,
+  type LayerReport,
+  type ToolReport,
+} from './operate/inspection.ts';
 import type { Around, Layer } from './layer/services.ts';
 import { orderBreakers, type BreakerTarget, type OrderReport } from './operate/orders.ts';
 import type { Plan } from './turn/plan.ts';
@@ -37,29 +44,35 @@ import { runTurn, type TurnOptions } from './turn/run.ts';
 export interface SpillwayOptions extends ErrorHandlerOptions {
   /** Tools that calls can name. Default: none. */
   readonly tools?: readonly AnyTool[];
-  /** Places where more tools come from, each looked up in what its provider lists at the moment; `close()` closes them. */
+  /**
+   * Places where more tools come from, each looked up in what its provider lists at the moment; `close()` closes them.
+   */
   readonly providers?: readonly ToolProvider[];
   /** `interactive` (default): 5 attempts within 2 s. `resilient`: 4 attempts with full jitter within 30 s. */
   readonly profile?: ProfileName;
   /** A policy for all tools: it fills in what a tool's own policy leaves out. Default: the profile alone. */
   readonly defaults?: ToolPolicy;
   /**
-   * The name of the breaker that guards a tool, so that tools of one server can share one: `({ dependency, name }) => dependency ?? name`.
-   * By default each tool has its own. Tenants are kept apart all the same; `circuitBreakerHint` of a call goes before it.
+   * The name of the breaker that guards a tool, so that tools of one server can share one: `({ dependency, name }) =>
+   * dependency ?? name`. By default each tool has its own. Tenants are kept apart all the same; `circuitBreakerHint` of
+   * a call goes before it.
    */
   readonly breakerKey?: (tool: AnyTool) => string;
   /** Breakers kept at a time; the one used longest ago makes room, which the trace tells. Default 10,000. */
   readonly maxBreakers?: number;
-  /** Retries that all calls share: by default 20 % of the calls of the last 10 s plus 10 a second. `false`: no limit. */
+  /**
+   * Retries that all calls share: by default 20 % of the calls of the last 10 s plus 10 a second. `false`: no limit.
+   */
   readonly retryBudget?: RetryBudgetOptions | false;
   /**
-   * Where calls with an idempotency key are remembered. By default the memory of this process; `spillway/stores/sqlite` and `spillway/stores/redis`
-   * outlive it.
+   * Where calls with an idempotency key are remembered. By default the memory of this process; `spillway/stores/sqlite`
+   * and `spillway/stores/redis` outlive it.
    */
   readonly store?: DedupeStore;
   /**
-   * Breakers are shared with all processes of the store: what one opens is open for all, for as long, and all together make the probes. Costs a question
-   * to the store for each attempt. While the store gives no answer each process goes by its own. Default false.
+   * Breakers are shared with all processes of the store: what one opens is open for all, for as long, and all together
+   * make the probes. Costs a question to the store for each attempt. While the store gives no answer each process goes
+   * by its own. Default false.
    */
   readonly shareBreakers?: boolean;
   /** How long an answer of the store is waited for; then it is lost, and `store_changed` says so. Default 5,000. */
@@ -73,17 +86,20 @@ export interface SpillwayOptions extends ErrorHandlerOptions {
   /** Parts of inputs and outputs that `trace$` may show, by tool and dotted path. By default none. */
   readonly capture?: CaptureOptions;
   /**
-   * Runs each attempt's `execute` in surroundings of the host's: `(callId, attempt, run) => sink.run(callId, run)` makes a tool's own OpenTelemetry spans
-   * children of its attempt. Gives what `run` gives.
+   * Runs each attempt's `execute` in surroundings of the host's: `(callId, attempt, run) => sink.run(callId, run)`
+   * makes a tool's own OpenTelemetry spans children of its attempt. Gives what `run` gives.
    */
   readonly around?: Around;
   /**
-   * Gives the W3C trace context of each attempt, which the tool has as `context.traceContext`, a server over MCP in `_meta` and one over REST in its
-   * headers, so that what they do comes under that attempt: `otel.carrier` of `openTelemetrySink`. Where it gives none, throws, or is left out, attempts go
-   * on from what the caller gave.
+   * Gives the W3C trace context of each attempt, which the tool has as `context.traceContext`, a server over MCP in
+   * `_meta` and one over REST in its headers, so that what they do comes under that attempt: `otel.carrier` of
+   * `openTelemetrySink`. Where it gives none, throws, or is left out, attempts go on from what the caller gave.
    */
   readonly traceContext?: TraceContextSource;
-  /** `on` (default). `shadow`: every tool runs as if there were no layer, and the trace tells what the layer would have done. `off`: straight through. */
+  /**
+   * `on` (default). `shadow`: every tool runs as if there were no layer, and the trace tells what the layer would have
+   * done. `off`: straight through.
+   */
   readonly mode?: Mode;
   /** Time, chance and ids. Default: `liveRuntime`, the machine's own. Tests give `virtualRuntime` or `runtimeOn`. */
   readonly runtime?: Runtime;
@@ -95,7 +111,10 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /** The tool to run, where it is not one that the layer knows by the request's name. */
   readonly tool?: AnyTool;
-  /** Runs in place of the tool's own `execute`, for this call alone: what only the call knows reaches its tool that way. Needs `tool`. */
+  /**
+   * Runs in place of the tool's own `execute`, for this call alone: what only the call knows reaches its tool that way.
+   * Needs `tool`.
+   */
   readonly execute?: AnyTool['execute'];
   /** The caller can do without it: its failure is `partial`, and nobody is asked to choose. Default false. */
   readonly optional?: boolean;
@@ -115,9 +134,15 @@ export interface Spillway {
   call(request: ToolCallRequest | ToolCallEnvelope, options?: CallOptions): Observable<ToolEvent>;
   /** A call as a promise of its result. It does not reject for a tool's failure: that is a result too. */
   execute(request: ToolCallRequest | ToolCallEnvelope, options?: CallOptions): Promise<ToolResultEnvelope>;
-  /** A turn as a cold stream of events; the last one is `settled` with what the turn found. Unsubscribing cancels everything. */
+  /**
+   * A turn as a cold stream of events; the last one is `settled` with what the turn found. Unsubscribing cancels
+   * everything.
+   */
   turn<Values>(plan: Plan<Values>, options?: TurnOptions): Observable<TypedTurnEvent<Values>>;
-  /** Everything that happens in this layer, from now on; first of all `layer_started`, which tells each subscriber what policies are in force. */
+  /**
+   * Everything that happens in this layer, from now on; first of all `layer_started`, which tells each subscriber what
+   * policies are in force.
+   */
   readonly trace$: Observable<TraceEvent>;
   /** Every failure, as the error handler gets it. */
   readonly failures$: Observable<FailureNotification>;
@@ -137,12 +162,16 @@ export interface Spillway {
    */
   inspect(): Promise<LayerReport>;
   /**
-   * Gives an order to the breakers of a tool, or to all, in every scope, those to come included; it stands until the next one. `force_open`: every call
-   * is refused. `disable`: none is. `reset`: closed, with nothing remembered. Rejects with a `RangeError` for a tool that is not there or has no breaker,
-   * and with `store_unavailable` when shared breakers could not be reset, too.
+   * Gives an order to the breakers of a tool, or to all, in every scope, those to come included; it stands until the
+   * next one. `force_open`: every call is refused. `disable`: none is. `reset`: closed, with nothing remembered.
+   * Rejects with a `RangeError` for a tool that is not there or has no breaker, and with `store_unavailable` when
+   * shared breakers could not be reset, too.
    */
   orderBreakers(order: BreakerOrder, what: BreakerTarget): Promise<OrderReport>;
-  /** Forgets what is remembered of a tool, a session, or all registered tools, and gives how many results that were. Calls that run are left alone. */
+  /**
+   * Forgets what is remembered of a tool, a session, or all registered tools, and gives how many results that were.
+   * Calls that run are left alone.
+   */
   flush(what: Flush): Promise<number>;
   /**
    * Cancels what runs, detached calls included, waits until the store has their ends, and closes the providers.
@@ -188,7 +217,8 @@ const toolOf = ({ registry }: Layer, { tool, execute }: CallOptions): GuardedToo
   return undefined;
 };
 
-const callOf = (call: Call, { optional }: CallOptions): Call => (optional === true ? { ...call, required: false } : call);
+const callOf = (call: Call, { optional }: CallOptions): Call =>
+  optional === true ? { ...call, required: false } : call;
 
 /**
  * Makes a layer of tools whose calls are retried, timed out, broken off and traced as their policies say.
@@ -202,18 +232,39 @@ const callOf = (call: Call, { optional }: CallOptions): Call => (optional === tr
  */
 export function createSpillway(options: SpillwayOptions = {}): Spillway {
   checkKeys('createSpillway', options, OPTION_KEYS);
-  const { tools = [], providers = [], profile = 'interactive', defaults = {}, retryBudget = {}, runtime = liveRuntime, mode = 'on' } = options;
+  const {
+    tools = [],
+    providers = [],
+    profile = 'interactive',
+    defaults = {},
+    retryBudget = {},
+    runtime = liveRuntime,
+    mode = 'on',
+  } = options;
   checkOneOf('profile', profile, ['interactive', 'resilient']);
   checkOneOf('mode', mode, ['on', 'shadow', 'off']);
-  for (const [name, list] of Object.entries({ tools, providers })) if (!Array.isArray(list)) throw new RangeError(`${name} must be a list, not ${typeof list}`);
+  for (const [name, list] of Object.entries({ tools, providers }))
+    if (!Array.isArray(list)) throw new RangeError(`${name} must be a list, not ${typeof list}`);
   const registry = createRegistry(tools, { profile, defaults, breakerKey: options.breakerKey }, providers);
   const switches = createSwitches(mode);
-  const trace = createTrace(runtime, redactorOf(options.redact, options.capture), () => layerStarted(registry, switches));
+  const trace = createTrace(runtime, redactorOf(options.redact, options.capture), () =>
+    layerStarted(registry, switches),
+  );
   const listener: BreakerListener = {
     changed: (toolName, scope, from, to, { untilMs, by }) => {
       if (!trace.observed) return;
       const why = { ...(untilMs === undefined ? {} : { untilMs }), ...(by === undefined ? {} : { callId: by }) };
-      trace.publish({ ...STAMP, source: 'layer', type: 'breaker_changed', toolName, scope, from, to, message: breakerMessage(toolName, to), ...why });
+      trace.publish({
+        ...STAMP,
+        source: 'layer',
+        type: 'breaker_changed',
+        toolName,
+        scope,
+        from,
+        to,
+        message: breakerMessage(toolName, to),
+        ...why,
+      });
     },
     evicted: (toolName, scope) => {
       if (trace.observed) trace.publish({ ...STAMP, source: 'layer', type: 'breaker_evicted', toolName, scope });
@@ -221,9 +272,20 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
   };
   const recovery = createRecovery(options, runtime);
   const warnings: string[] = [...registry.warnings];
-  const dedupe = createDedupe(options, { trace, runtime, fallback: () => memoryStore({ runtime }), warn: (line) => warnings.push(line) });
+  const dedupe = createDedupe(options, {
+    trace,
+    runtime,
+    fallback: () => memoryStore({ runtime }),
+    warn: (line) => warnings.push(line),
+  });
   const sharedBreakers = options.shareBreakers === true ? new SharedBreakers(dedupe, runtime) : undefined;
-  const breakers = createBreakers((toolName) => registry.get(toolName)?.breaker, runtime, listener, options.maxBreakers, sharedBreakers);
+  const breakers = createBreakers(
+    (toolName) => registry.get(toolName)?.breaker,
+    runtime,
+    listener,
+    options.maxBreakers,
+    sharedBreakers,
+  );
   const layer: Layer = {
     runtime,
     registry,
@@ -256,17 +318,25 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     call: (request, callOptions = {}) =>
       new Observable((subscriber) => {
         const { call, error } = readRequest(request, runtime);
-        const context = new CallContext(layer, siteOf(site, callOptions, (event) => subscriber.next(event)), callOf(call, callOptions));
+        const context = new CallContext(
+          layer,
+          siteOf(site, callOptions, (event) => subscriber.next(event)),
+          callOf(call, callOptions),
+        );
         callOutcome(context, toolOf(layer, callOptions), error).pipe(ignoreElements()).subscribe(subscriber);
       }),
     execute: (request, callOptions = {}) =>
       new Promise((resolve, reject) => {
         const { call, error } = readRequest(request, runtime);
         const context = new CallContext(layer, siteOf(site, callOptions), callOf(call, callOptions));
-        callOutcome(context, toolOf(layer, callOptions), error).subscribe({ next: ({ result }) => resolve(result), error: reject });
+        callOutcome(context, toolOf(layer, callOptions), error).subscribe({
+          next: ({ result }) => resolve(result),
+          error: reject,
+        });
       }),
     // The values are those of the plan's own nodes, which only the plan's type knows.
-    turn: <Values>(plan: Plan<Values>, turnOptions: TurnOptions = {}) => runTurn(layer, plan as Plan, turnOptions) as Observable<TypedTurnEvent<Values>>,
+    turn: <Values>(plan: Plan<Values>, turnOptions: TurnOptions = {}) =>
+      runTurn(layer, plan as Plan, turnOptions) as Observable<TypedTurnEvent<Values>>,
     trace$: trace.events$,
     failures$: recovery.failures$,
     get droppedEvents() {

@@ -9,25 +9,35 @@ const PROGRAMS = [
   { program: 'prometheus', debian: 'prometheus', startedBy: 'test/sinks/prometheus-server.ts' },
 ] as const;
 
-const isMissing = (program: string): boolean => spawnSync(program, ['--version'], { stdio: 'ignore' }).error !== undefined;
+const isMissing = (program: string): boolean =>
+  spawnSync(program, ['--version'], { stdio: 'ignore' }).error !== undefined;
 
 /**
- * The test files that need a program which this machine lacks: they are left out, and that is said. Never in CI, where a test that does not run is a
- * failure: `.ci/run` installs the programs.
+ * The test files that need a program which this machine lacks: they are left out, and that is said. Never in CI, where
+ * a test that does not run is a failure: `.ci/run` installs the programs.
  */
 export function leftOut(root: string): string[] {
   if (process.env['CI'] !== undefined) return [];
   const missing = PROGRAMS.filter(({ program }) => isMissing(program));
   if (missing.length === 0) return [];
-  const files = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts')).map((path) => posix.join('test', path));
+  const files = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .map((path) => posix.join('test', path));
   const importsOf = new Map(
-    files.map((path) => [path, [...readFileSync(join(root, path), 'utf8').matchAll(/from '(\.[^']+)'/g)].map(([, from = '']) => posix.join(dirname(path), from))]),
+    files.map((path) => [
+      path,
+      [...readFileSync(join(root, path), 'utf8').matchAll(/from '(\.[^']+)'/g)].map(([, from = '']) =>
+        posix.join(dirname(path), from),
+      ),
+    ]),
   );
   const needs = new Set<string>(missing.map(({ startedBy }) => startedBy));
   // Grows while it is walked: who imports one of them needs it, too.
   for (const needed of needs) for (const [path, imports] of importsOf) if (imports.includes(needed)) needs.add(path);
   const tests = [...needs].filter((path) => path.endsWith('.test.ts'));
   const names = missing.map(({ program, debian }) => `${program} (apt-get install ${debian})`).join(' and ');
-  process.stderr.write(`\n${tests.length} test files are left out, since this machine lacks ${names}:\n${tests.map((path) => `  ${path}\n`).join('')}\n`);
+  process.stderr.write(
+    `\n${tests.length} test files are left out, since this machine lacks ${names}:\n${tests.map((path) => `  ${path}\n`).join('')}\n`,
+  );
   return tests;
 }

@@ -2,8 +2,8 @@ import { configure, type MarblesFunction } from 'rxjs-marbles';
 import { expect } from 'vitest';
 
 /**
- * Wraps a marble test for vitest: `it('R-4.6 ...', marbles((m) => { ... }))`. Time is virtual, one character is a millisecond,
- * and what differs is shown by vitest. `m.scheduler` goes into `runtimeOn`.
+ * Wraps a marble test for vitest: `it('R-4.6 ...', marbles((m) => { ... }))`. Time is virtual, one character is a
+ * millisecond, and what differs is shown by vitest. `m.scheduler` goes into `runtimeOn`.
  */
 export const marbles: MarblesFunction = configure({
   run: true,

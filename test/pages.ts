@@ -49,7 +49,12 @@ export const headingsOf = (page: string): readonly string[] =>
   );
 
 /** Files that do not exist, and show where one would go. */
-const WOULD_BE: readonly string[] = ['src/sinks/kafka.ts', 'src/stores/NAME.ts', 'src/providers/NAME.ts', 'src/adapters/NAME.ts'];
+const WOULD_BE: readonly string[] = [
+  'src/sinks/kafka.ts',
+  'src/stores/NAME.ts',
+  'src/providers/NAME.ts',
+  'src/adapters/NAME.ts',
+];
 
 /** Sources that a page names in code, such as `src/call/pipe.ts`, or `call/pipe.ts` on a page of `src`. */
 export function sourcesNamedOn(page: string): readonly string[] {

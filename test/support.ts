@@ -4,9 +4,13 @@ import { ToolExecutionError } from '../src/contract/tool-error.ts';
 import type { Admission, Breaker } from '../src/operators/breaker/breaker.ts';
 
 /** A failure that may be retried and that counts against a breaker. */
-export const transient: ToolExecutionError = new ToolExecutionError('transport_error', 'connection reset', { code: 'ECONNRESET' });
+export const transient: ToolExecutionError = new ToolExecutionError('transport_error', 'connection reset', {
+  code: 'ECONNRESET',
+});
 /** A failure that the dependency itself answered: asking again gives the same. */
-export const permanent: ToolExecutionError = new ToolExecutionError('execution_error', 'no such airport', { status: 404 });
+export const permanent: ToolExecutionError = new ToolExecutionError('execution_error', 'no such airport', {
+  status: 404,
+});
 
 /** A runtime with its timers counted, so that a test can see one that is left behind. */
 export interface CountingRuntime extends Runtime {

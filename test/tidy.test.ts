@@ -11,7 +11,9 @@ const under = (folder: string): string[] =>
     .filter((entry) => entry.isFile())
     .map((entry) => posix.relative(root, posix.join(entry.parentPath, entry.name)));
 
-const topLevel = readdirSync(root).filter((name) => !['node_modules', 'dist', '.git'].includes(name) && !/\.(tgz|log)$/.test(name));
+const topLevel = readdirSync(root).filter(
+  (name) => !['node_modules', 'dist', '.git'].includes(name) && !/\.(tgz|log)$/.test(name),
+);
 const everything = ['src', 'test', 'benchmarks', '.ci'].flatMap(under);
 const code = everything.filter((path) => path.endsWith('.ts'));
 const inSrc = code.filter((path) => path.startsWith('src/'));
@@ -24,7 +26,9 @@ const bare = (text: string): string =>
   });
 
 const finds = (path: string, text: string, pattern: RegExp): string[] =>
-  [...text.matchAll(new RegExp(pattern, 'gm'))].map((match) => `${path}:${text.slice(0, match.index).split('\n').length} ${match[0].trim().slice(0, 80)}`);
+  [...text.matchAll(new RegExp(pattern, 'gm'))].map(
+    (match) => `${path}:${text.slice(0, match.index).split('\n').length} ${match[0].trim().slice(0, 80)}`,
+  );
 
 interface Import {
   readonly clause: string;
@@ -33,19 +37,38 @@ interface Import {
 const imports = new Map<string, readonly Import[]>(
   inSrc.map((path) => {
     const text = read(path);
-    const statements = text.matchAll(/^(?:import|export)\s+([^'";]*?)\s*from\s+'([^']+)'|^import\s+'([^']+)'|[^.\w]import\(\s*'([^']+)'/gm);
-    return [path, [...statements].map(([, clause = '', ...from]) => ({ clause, from: from.find((name) => name !== undefined) ?? '' }))];
+    const statements = text.matchAll(
+      /^(?:import|export)\s+([^'";]*?)\s*from\s+'([^']+)'|^import\s+'([^']+)'|[^.\w]import\(\s*'([^']+)'/gm,
+    );
+    return [
+      path,
+      [...statements].map(([, clause = '', ...from]) => ({
+        clause,
+        from: from.find((name) => name !== undefined) ?? '',
+      })),
+    ];
   }),
 );
-const target = (path: string, from: string): string => (from.startsWith('.') ? posix.join(posix.dirname(path), from) : from);
+const target = (path: string, from: string): string =>
+  from.startsWith('.') ? posix.join(posix.dirname(path), from) : from;
 const packageOf = (from: string): string => from.split('/', from.startsWith('@') ? 2 : 1).join('/');
 
 const LAYERS = ['contract', 'errors', 'policy', 'operators', 'layer', 'call', 'turn', 'operate'];
 const EDGES = ['providers', 'adapters', 'agent', 'stores', 'sinks', 'gateway', 'testing'];
-const layerOf = (path: string): string => (path.split('/').length > 2 ? (path.split('/')[1] ?? '') : path === 'src/runtime.ts' ? 'runtime' : 'top');
+const layerOf = (path: string): string =>
+  path.split('/').length > 2 ? (path.split('/')[1] ?? '') : path === 'src/runtime.ts' ? 'runtime' : 'top';
 /** What files are written in: for the edges, which read files; the layers below do not. */
 const FORMATS_RANK = LAYERS.length - 0.5;
-const rank = (layer: string): number => (layer === 'runtime' ? 0.5 : layer === 'formats' ? FORMATS_RANK : LAYERS.includes(layer) ? LAYERS.indexOf(layer) : EDGES.includes(layer) ? LAYERS.length : LAYERS.length + 1);
+const rank = (layer: string): number =>
+  layer === 'runtime'
+    ? 0.5
+    : layer === 'formats'
+      ? FORMATS_RANK
+      : LAYERS.includes(layer)
+        ? LAYERS.indexOf(layer)
+        : EDGES.includes(layer)
+          ? LAYERS.length
+          : LAYERS.length + 1;
 
 const mayImport = (from: string, to: string): boolean => {
   if (from === to) return true;
@@ -60,21 +83,35 @@ const mayImport = (from: string, to: string): boolean => {
 describe('layers', () => {
   it('are imported downward only', () => {
     const upward = [...imports].flatMap(([path, list]) =>
-      list.filter(({ from }) => from.startsWith('.') && !mayImport(layerOf(path), layerOf(target(path, from)))).map(({ from }) => `${path} imports ${from}`),
+      list
+        .filter(({ from }) => from.startsWith('.') && !mayImport(layerOf(path), layerOf(target(path, from))))
+        .map(({ from }) => `${path} imports ${from}`),
     );
-    expect(upward, `${LAYERS.join(' <- ')} <- edges <- top, and edges never import each other: move the shared part down, or pass it in`).toEqual([]);
+    expect(
+      upward,
+      `${LAYERS.join(' <- ')} <- edges <- top, and edges never import each other: move the shared part down, or pass it in`,
+    ).toEqual([]);
   });
 
   it('a folder holds at most 16 files, none of which begins with the folder’s name', () => {
     const folders = Map.groupBy(inSrc, (path) => posix.dirname(path));
-    const full = [...folders].filter(([, files]) => files.length > 16).map(([folder, files]) => `${folder} holds ${files.length}`);
-    const stuttering = inSrc.filter((path) => posix.basename(path).startsWith(`${posix.basename(posix.dirname(path))}-`));
-    expect([...full, ...stuttering], 'make a folder of what belongs together, and leave its name out of the names of its files').toEqual([]);
+    const full = [...folders]
+      .filter(([, files]) => files.length > 16)
+      .map(([folder, files]) => `${folder} holds ${files.length}`);
+    const stuttering = inSrc.filter((path) =>
+      posix.basename(path).startsWith(`${posix.basename(posix.dirname(path))}-`),
+    );
+    expect(
+      [...full, ...stuttering],
+      'make a folder of what belongs together, and leave its name out of the names of its files',
+    ).toEqual([]);
   });
 
   it('no file reaches itself by values', () => {
     const valuesOf = (path: string): string[] =>
-      (imports.get(path) ?? []).filter(({ clause, from }) => from.startsWith('.') && !/^type\b/.test(clause)).map(({ from }) => target(path, from));
+      (imports.get(path) ?? [])
+        .filter(({ clause, from }) => from.startsWith('.') && !/^type\b/.test(clause))
+        .map(({ from }) => target(path, from));
     const circles = inSrc.filter((path) => {
       const reached = new Set(valuesOf(path));
       for (const other of reached) for (const next of valuesOf(other)) reached.add(next);
@@ -86,7 +123,9 @@ describe('layers', () => {
   it('contract and policy import types of RxJS, never values', () => {
     const values = inSrc
       .filter((path) => ['contract', 'policy'].includes(layerOf(path)))
-      .filter((path) => imports.get(path)?.some(({ clause, from }) => packageOf(from) === 'rxjs' && !/^type\b/.test(clause)));
+      .filter((path) =>
+        imports.get(path)?.some(({ clause, from }) => packageOf(from) === 'rxjs' && !/^type\b/.test(clause)),
+      );
     expect(values, 'write `import type`, or move the code to operators: policies decide, operators act').toEqual([]);
   });
 
@@ -99,14 +138,22 @@ describe('layers', () => {
         else if (from.startsWith('.')) reached.add(target(path, from));
       }
     }
-    expect(builtin, 'the root entry runs in a browser: use the web API, or move the code behind an entry of its own').toEqual([]);
+    expect(
+      builtin,
+      'the root entry runs in a browser: use the web API, or move the code behind an entry of its own',
+    ).toEqual([]);
   });
 
   it('every package imported is declared', () => {
-    const { dependencies, peerDependencies } = JSON.parse(read('package.json')) as Record<'dependencies' | 'peerDependencies', Record<string, string>>;
+    const { dependencies, peerDependencies } = JSON.parse(read('package.json')) as Record<
+      'dependencies' | 'peerDependencies',
+      Record<string, string>
+    >;
     const declared = new Set(Object.keys({ ...dependencies, ...peerDependencies }));
     const missing = [...imports].flatMap(([path, list]) =>
-      list.filter(({ from }) => !from.startsWith('.') && !isBuiltin(from) && !declared.has(packageOf(from))).map(({ from }) => `${path} imports ${from}`),
+      list
+        .filter(({ from }) => !from.startsWith('.') && !isBuiltin(from) && !declared.has(packageOf(from)))
+        .map(({ from }) => `${path} imports ${from}`),
     );
     expect(missing, 'a package used by src belongs in dependencies or peerDependencies').toEqual([]);
   });
@@ -133,22 +180,49 @@ const DECIDED_BY_MESSAGE = new RegExp(
 );
 
 const BANS: readonly Ban[] = [
-  { what: 'any', pattern: /(?:[:<,|&=]|\bas|\bextends)\s*any\b(?!\s*[:(])/, instead: '`unknown`, a type parameter, or the type itself', files: code },
+  {
+    what: 'any',
+    pattern: /(?:[:<,|&=]|\bas|\bextends)\s*any\b(?!\s*[:(])/,
+    instead: '`unknown`, a type parameter, or the type itself',
+    files: code,
+  },
   { what: 'enum', pattern: /\benum\s+\w+\s*\{/, instead: 'a union of string literals', files: code },
   { what: 'namespace', pattern: /^\s*(?:export\s+)?(?:declare\s+)?namespace\s+\w+/, instead: 'a module', files: code },
-  { what: 'default export', pattern: /^export default\b/, instead: 'a named export', files: code.filter((path) => !path.endsWith('.config.ts')) },
-  { what: 'export *', pattern: /^export \*/, instead: 'each name, one by one: what is public is decided, not inherited', files: code },
-  { what: 'exported Subject', pattern: /^export (?:const|let)[^=\n]*(?::\s*\w*Subject\b|=\s*new \w*Subject\b)/, instead: '`asObservable()`, and a function for those who may emit', files: inSrc },
-  { what: 'Subject in a public interface', pattern: /^export (?:interface|type)(?:(?!^\}|;$(?=\n\S))[\s\S])*?:\s*\w*Subject</, instead: '`Observable<T>`', files: inSrc },
+  {
+    what: 'default export',
+    pattern: /^export default\b/,
+    instead: 'a named export',
+    files: code.filter((path) => !path.endsWith('.config.ts')),
+  },
+  {
+    what: 'export *',
+    pattern: /^export \*/,
+    instead: 'each name, one by one: what is public is decided, not inherited',
+    files: code,
+  },
+  {
+    what: 'exported Subject',
+    pattern: /^export (?:const|let)[^=\n]*(?::\s*\w*Subject\b|=\s*new \w*Subject\b)/,
+    instead: '`asObservable()`, and a function for those who may emit',
+    files: inSrc,
+  },
+  {
+    what: 'Subject in a public interface',
+    pattern: /^export (?:interface|type)(?:(?!^\}|;$(?=\n\S))[\s\S])*?:\s*\w*Subject</,
+    instead: '`Observable<T>`',
+    files: inSrc,
+  },
   {
     what: 'clock, timer or die',
-    pattern: /\b(?:Date\.now|new Date\(\s*\)|performance\.now|set(?:Timeout|Interval|Immediate)\b|Math\.random|crypto\.(?:randomUUID|getRandomValues)|process\.hrtime)/,
+    pattern:
+      /\b(?:Date\.now|new Date\(\s*\)|performance\.now|set(?:Timeout|Interval|Immediate)\b|Math\.random|crypto\.(?:randomUUID|getRandomValues)|process\.hrtime)/,
     instead: 'the `Runtime` given: `now`, `wallNow`, `after`, `random`, `id`',
     files: timeless,
   },
   {
     what: 'RxJS timer',
-    pattern: /^import (?!type\b)[^;]*\b(?:timer|interval|delay|timeout|timeoutWith|debounceTime|throttleTime|auditTime|sampleTime|bufferTime|windowTime|asyncScheduler|asapScheduler|animationFrameScheduler)\b[^;]*from ''/,
+    pattern:
+      /^import (?!type\b)[^;]*\b(?:timer|interval|delay|timeout|timeoutWith|debounceTime|throttleTime|auditTime|sampleTime|bufferTime|windowTime|asyncScheduler|asapScheduler|animationFrameScheduler)\b[^;]*from ''/,
     instead: '`runtime.after`: RxJS’s own timers know nothing of the `Runtime`',
     files: timeless.filter((path) => path !== 'src/testing/runtime-on.ts'),
   },
@@ -159,7 +233,12 @@ const BANS: readonly Ban[] = [
     // The command line words anew, for a person, what its own parser and schema found.
     files: inSrc.filter((path) => !['errors', 'cli'].includes(layerOf(path))),
   },
-  { what: 'focused test', pattern: /\b(?:it|test|describe|bench)(?:\.\w+)*\.only\b/, instead: 'the whole suite', files: code },
+  {
+    what: 'focused test',
+    pattern: /\b(?:it|test|describe|bench)(?:\.\w+)*\.only\b/,
+    instead: 'the whole suite',
+    files: code,
+  },
 ];
 
 describe('text', () => {
@@ -171,16 +250,33 @@ describe('text', () => {
 
   it('knows a decision by a message when it sees one', () => {
     const decided = [
-      'error.message.includes("x")', 'error.message?.toLowerCase()', '(error as Error).message.match(/x/)', '/x/.test(error.message)', 'PATTERN.exec(String(error.message))', "error.message === 'x'", 'switch (error.message) {',
-      'const { message } = error; message.startsWith("x")', 'String(error).includes("x")', 'KINDS.get(error.message)',
+      'error.message.includes("x")',
+      'error.message?.toLowerCase()',
+      '(error as Error).message.match(/x/)',
+      '/x/.test(error.message)',
+      'PATTERN.exec(String(error.message))',
+      "error.message === 'x'",
+      'switch (error.message) {',
+      'const { message } = error; message.startsWith("x")',
+      'String(error).includes("x")',
+      'KINDS.get(error.message)',
     ];
-    const carried = ['new Error(`it said: ${error.message}`)', 'log(error.message)', '{ message: error.message, kind }', "error.message ?? 'nothing'", 'const { message } = error;', 'event.message === undefined'];
+    const carried = [
+      'new Error(`it said: ${error.message}`)',
+      'log(error.message)',
+      '{ message: error.message, kind }',
+      "error.message ?? 'nothing'",
+      'const { message } = error;',
+      'event.message === undefined',
+    ];
     expect(decided.filter((text) => !DECIDED_BY_MESSAGE.test(text))).toEqual([]);
     expect(carried.filter((text) => DECIDED_BY_MESSAGE.test(text))).toEqual([]);
   });
 
   it('has no file over 300 lines', () => {
-    const long = code.map((path) => [path, read(path).trimEnd().split('\n').length] as const).filter(([, lines]) => lines > 300);
+    const long = code
+      .map((path) => [path, read(path).trimEnd().split('\n').length] as const)
+      .filter(([, lines]) => lines > 300);
     expect(long, 'a file is one concept: move the second one to a file of its own').toEqual([]);
   });
 
@@ -188,24 +284,55 @@ describe('text', () => {
     const regressions = code.filter((path) => /^test\/regressions\/.*\.test\.ts$/.test(path));
     expect(regressions.length).toBeGreaterThan(100);
     // On one line, or on two where the first is full.
-    const story = (path: string): string => read(path).split('\n', 2).filter((line) => line.startsWith('// ')).join(' ');
+    const story = (path: string): string =>
+      read(path)
+        .split('\n', 2)
+        .filter((line) => line.startsWith('// '))
+        .join(' ');
     const untold = regressions.filter((path) => !/^\/\/ Was: .+\.["”]? (?:\/\/ )?Now: .+\.$/.test(story(path)));
     expect(untold, 'begin it with `// Was: what went wrong. Now: what holds.`').toEqual([]);
   });
 
   it('skips no test without its reason', () => {
-    const skipped = code.filter((path) => path.startsWith('test/')).flatMap((path) => finds(path, read(path), /\.(?:skip|todo)(?:\.each)?\((?!.*skipped: \w)|\.(?:skipIf|runIf)\([^\n]*?\)\((?!.*skipped: \w)/));
+    const skipped = code
+      .filter((path) => path.startsWith('test/'))
+      .flatMap((path) =>
+        finds(
+          path,
+          read(path),
+          /\.(?:skip|todo)(?:\.each)?\((?!.*skipped: \w)|\.(?:skipIf|runIf)\([^\n]*?\)\((?!.*skipped: \w)/,
+        ),
+      );
     expect(skipped, 'end the test’s name with `(skipped: the reason)`').toEqual([]);
   });
 
   it('names no machine and no registry', () => {
     const files = [...everything, ...topLevel.filter((name) => /\.(json|md)$|^LICENSE$|^\.\w+rc/.test(name))];
-    const found = files.flatMap((path) => finds(path, read(path), /(?<![\w.$}])\/(?:work|root|home|Users)\/\w|\bregistry\.[a-z]+\.|\bnpmjs\.\w+|"resolved":\s"http/));
+    const found = files.flatMap((path) =>
+      finds(
+        path,
+        read(path),
+        /(?<![\w.$}])\/(?:work|root|home|Users)\/\w|\bregistry\.[a-z]+\.|\bnpmjs\.\w+|"resolved":\s"http/,
+      ),
+    );
     expect(found, 'use a relative path; a lock file without `resolved` works with every registry').toEqual([]);
   });
 });
 
 it('the top level holds the agreed names only', () => {
-  const agreed = ['package.json', 'package-lock.json', 'tsconfig.json', 'src', 'test', 'benchmarks', 'README.md', 'CHANGELOG.md', 'LICENSE'];
-  expect(topLevel.filter((name) => !name.startsWith('.') && !agreed.includes(name)), 'it belongs under src, test, benchmarks or .ci').toEqual([]);
+  const agreed = [
+    'package.json',
+    'package-lock.json',
+    'tsconfig.json',
+    'src',
+    'test',
+    'benchmarks',
+    'README.md',
+    'CHANGELOG.md',
+    'LICENSE',
+  ];
+  expect(
+    topLevel.filter((name) => !name.startsWith('.') && !agreed.includes(name)),
+    'it belongs under src, test, benchmarks or .ci',
+  ).toEqual([]);
 });

@@ -20,7 +20,13 @@ const config: ViteUserConfig = {
     ],
   },
   // Generous: real servers and compilers run in some tests, and a machine may be busy.
-  test: { include: ['test/**/*.test.ts'], exclude: [...configDefaults.exclude, ...leftOut(root)], passWithNoTests: false, testTimeout: 60_000, hookTimeout: 60_000 },
+  test: {
+    include: ['test/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, ...leftOut(root)],
+    passWithNoTests: false,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+  },
 };
 // Vite reads the default export.
 // oxlint-disable-next-line import/no-default-export

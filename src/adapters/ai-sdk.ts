@@ -22,10 +22,12 @@ const executeOf = (candidate: unknown): Execute | undefined => {
   return typeof execute === 'function' ? (execute as Execute) : undefined;
 };
 
-const isAsyncGeneratorFunction = (execute: Execute): boolean => Object.prototype.toString.call(execute) === '[object AsyncGeneratorFunction]';
+const isAsyncGeneratorFunction = (execute: Execute): boolean =>
+  Object.prototype.toString.call(execute) === '[object AsyncGeneratorFunction]';
 
 const guard = (calls: GuardedCalls, toolName: string, original: object, execute: Execute): object => {
-  // AI SDK looks at once at what it was given: a stream, or not. Whether a tool streams is known once it has been called.
+  // AI SDK looks at once at what it was given: a stream, or not. Whether a tool streams is known once it has been
+  // called.
   let streams = isAsyncGeneratorFunction(execute);
   const guarded: Execute = (input, options = {}) => {
     let streaming = false;
@@ -61,23 +63,28 @@ const guard = (calls: GuardedCalls, toolName: string, original: object, execute:
 };
 
 /**
- * Guards the tools of an AI SDK tool set: each `execute` runs under a layer, with its hard timeout, retries, breaker and trace. A call settles
- * when its timeout passes or the caller's `abortSignal` fires, whatever the tool does; the `abortSignal` the tool is given is one of its attempt's.
+ * Guards the tools of an AI SDK tool set: each `execute` runs under a layer, with its hard timeout, retries, breaker
+ * and trace. A call settles when its timeout passes or the caller's `abortSignal` fires, whatever the tool does; the
+ * `abortSignal` the tool is given is one of its attempt's.
  *
- * A call that fails throws a `ToolFailure` whose text is for the model, and which AI SDK hands on as it is: a `safeMessage` verbatim, else what
- * happened in a sentence and whether the tool ran. Nothing of what the tool threw is in it.
+ * A call that fails throws a `ToolFailure` whose text is for the model, and which AI SDK hands on as it is: a
+ * `safeMessage` verbatim, else what happened in a sentence and whether the tool ran. Nothing of what the tool threw is
+ * in it.
  *
- * A guarded `execute` gives a promise, also where the tool's own gave a value. A tool that gives an `AsyncIterable` streams as before, and its
- * values reset its idle timeout; they are taken as they come, not when they are asked for, and those of a failed attempt stay shown. Tools without `execute`, and all other members of a tool, stay as they are. Input has been checked by AI SDK.
+ * A guarded `execute` gives a promise, also where the tool's own gave a value. A tool that gives an `AsyncIterable`
+ * streams as before, and its values reset its idle timeout; they are taken as they come, not when they are asked for,
+ * and those of a failed attempt stay shown. Tools without `execute`, and all other members of a tool, stay as they are.
+ * Input has been checked by AI SDK.
  *
  * @param tools as for `generateText`
  * @param options `spillway` or the options of one, and `policies` by tool name
  * @returns a tool set of the same type
- * @throws RangeError for an option that does not exist or is out of its range, or a policy for a tool that is not in the set
+ * @throws RangeError for an option that does not exist or is out of its range, or a policy for a tool that is not in
+ * the set
  *
- * @example
- * const toolSet = { weather: { description: 'The weather of a city', execute: async ({ city }: { city: string }) => `${city}: 21 °C` } };
- * const guarded = guardTools(toolSet, { policies: { weather: { timeoutMs: 10_000, effects: 'read' } } });
+ * @example const toolSet = { weather: { description: 'The weather of a city', execute: async ({ city }: { city: string
+ * }) => `${city}: 21 °C` } }; const guarded = guardTools(toolSet, { policies: { weather: { timeoutMs: 10_000, effects:
+ * 'read' } } });
  */
 export function guardTools<Tools extends object>(tools: Tools, options: GuardOptions = {}): Tools {
   const calls = guardedCalls('guardTools', options, { toolNames: Object.keys(tools) });

@@ -8,7 +8,8 @@ import { toToolExecutionError } from '../errors/tool.ts';
  */
 export function answering(thrown: unknown, safeMessage: string): ToolExecutionError {
   const read = toToolExecutionError(thrown);
-  const { kind, message, code, status, retryAfterMs, uncertain, executed, classification, worded, details, cause } = read;
+  const { kind, message, code, status, retryAfterMs, uncertain, executed, classification, worded, details, cause } =
+    read;
   const facts = { code, status, retryAfterMs, uncertain, executed, classification, worded, details, cause };
   const error = new ToolExecutionError(kind, message, { ...facts, safeMessage });
   return isHearsay(read) ? asHearsay(error) : error;

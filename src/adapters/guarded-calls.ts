@@ -11,17 +11,23 @@ import { answering } from './answering.ts';
 import { CallHistory, type FailureAnswer, type ForeignOutcome } from './call-history.ts';
 import { keep, unkept, type FrameworkName } from './harvest.ts';
 
-/** How the tools of a framework are guarded. Beside its own two, the options of `createSpillway`, for the layer that is made. */
+/**
+ * How the tools of a framework are guarded. Beside its own two, the options of `createSpillway`, for the layer that is
+ * made.
+ */
 export interface GuardOptions extends SpillwayOptions {
   /**
-   * A layer of your own: to watch its `trace$`, to share its breakers, to close it. Options of a layer cannot be given beside it.
-   * Without one a layer is made. On either a framework's tool counts as `mutating` where neither its policy nor the layer's defaults say
-   * otherwise, since nothing is known of it: what may have taken effect is not tried again. That is a timeout, a lost connection, and what a
-   * tool throws without a status or a code that tells (a bare error, a shell's exit): it proves nothing (R-2.5). A tool that knows better
-   * throws a `ToolExecutionError` with `executed: false`, or says `effects: 'read'` in its policy.
+   * A layer of your own: to watch its `trace$`, to share its breakers, to close it. Options of a layer cannot be given
+   * beside it. Without one a layer is made. On either a framework's tool counts as `mutating` where neither its policy
+   * nor the layer's defaults say otherwise, since nothing is known of it: what may have taken effect is not tried
+   * again. That is a timeout, a lost connection, and what a tool throws without a status or a code that tells (a bare
+   * error, a shell's exit): it proves nothing (R-2.5). A tool that knows better throws a `ToolExecutionError` with
+   * `executed: false`, or says `effects: 'read'` in its policy.
    */
   readonly spillway?: Spillway;
-  /** Policies by tool name; what one leaves out comes from the layer's defaults. `alternatives` are tools of the layer. */
+  /**
+   * Policies by tool name; what one leaves out comes from the layer's defaults. `alternatives` are tools of the layer.
+   */
   readonly policies?: Readonly<Record<string, ToolPolicy>>;
 }
 
@@ -68,9 +74,13 @@ const TOOLS_MAX = 1_000;
 /** The layer gets no tool call id that is longer. */
 const ID_LENGTH_MAX = 256;
 
-const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> => typeof (value as AsyncIterable<unknown> | null | undefined)?.[Symbol.asyncIterator] === 'function';
+const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>
+  typeof (value as AsyncIterable<unknown> | null | undefined)?.[Symbol.asyncIterator] === 'function';
 
-/** One attempt: what it gives, with an answer that it throws noted on the way. What a failure proves is the layer's to judge (R-2.5). */
+/**
+ * One attempt: what it gives, with an answer that it throws noted on the way. What a failure proves is the layer's to
+ * judge (R-2.5).
+ */
 const attempt = (
   { run, stream, answerOf }: ForeignCall,
   history: CallHistory,
@@ -104,7 +114,10 @@ const attempt = (
   }
 };
 
-/** What a tool's calls have in common, for policy and breaker; each call brings its own `execute`, in which is what its framework gave with it. */
+/**
+ * What a tool's calls have in common, for policy and breaker; each call brings its own `execute`, in which is what its
+ * framework gave with it.
+ */
 const toolNamed = (name: string, policy: ToolPolicy | undefined): AnyTool =>
   foreign(tool({ name, ...(policy === undefined ? {} : { policy }), execute: () => undefined }));
 
@@ -163,13 +176,17 @@ const checkPolicies = (
   const named = common === undefined ? policies : { ...policies, [COMMON]: common };
   const tools = Object.entries(named).map(([name, { alternatives = [], ...policy }]) => {
     const unknown = alternatives.find((alternative) => known?.includes(alternative) === false);
-    if (unknown !== undefined) throw new RangeError(`policies.${name}: its alternative ${unknown} is no tool of the layer; give it in tools or providers`);
+    if (unknown !== undefined)
+      throw new RangeError(
+        `policies.${name}: its alternative ${unknown} is no tool of the layer; give it in tools or providers`,
+      );
     return toolNamed(name, policy);
   });
   createRegistry(tools, { profile: 'interactive', defaults: {}, breakerKey: undefined });
 };
 
-const makeLayer = (options: SpillwayOptions): Spillway => createSpillway({ ...options, defaults: { effects: 'mutating', ...options.defaults } });
+const makeLayer = (options: SpillwayOptions): Spillway =>
+  createSpillway({ ...options, defaults: { effects: 'mutating', ...options.defaults } });
 
 /**
  * The calls of a framework's tools under one layer.
@@ -182,7 +199,10 @@ export function guardedCalls(of: string, options: GuardOptions, foreignTools: Fo
   const { spillway, policies = {}, ...layerOptions } = options;
   if (spillway !== undefined) checkKeys(`${of} with a spillway`, options, GUARD_KEYS);
   const layer = spillway ?? makeLayer(layerOptions);
-  const layerTools = [...(layerOptions.tools ?? []), ...(layerOptions.providers ?? []).flatMap((provider) => provider.tools)];
+  const layerTools = [
+    ...(layerOptions.tools ?? []),
+    ...(layerOptions.providers ?? []).flatMap((provider) => provider.tools),
+  ];
   checkPolicies(policies, foreignTools, spillway === undefined ? layerTools : undefined);
   const named = new Map(Object.entries(policies));
   const policyOf = (name: string): ToolPolicy | undefined => named.get(name) ?? foreignTools.policy;

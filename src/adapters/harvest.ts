@@ -25,7 +25,10 @@ export interface KeptCall {
   readonly output: unknown;
   /** With `failed`: its `message` is what a model may read, and says whether the tool ran. */
   readonly failure: ToolFailure | undefined;
-  /** With `failed`, where the tool threw its framework's own error for the model: what is in it, as the framework's API takes it. */
+  /**
+   * With `failed`, where the tool threw its framework's own error for the model: what is in it, as the framework's API
+   * takes it.
+   */
   readonly failureContent?: unknown;
   /** What the framework gave beside the input; `resumeMessages` needs it, and nobody else should read it. */
   readonly origin: unknown;
@@ -93,7 +96,10 @@ export class CallBeingKept implements KeptCall {
   }
 }
 
-type NewCall = Pick<KeptCall, 'framework' | 'toolName' | 'input'> & { readonly toolCallId?: string | undefined; readonly origin?: unknown };
+type NewCall = Pick<KeptCall, 'framework' | 'toolName' | 'input'> & {
+  readonly toolCallId?: string | undefined;
+  readonly origin?: unknown;
+};
 
 class CallHarvest implements Harvest {
   forgotten = 0;
@@ -137,12 +143,14 @@ export const keep = (call: NewCall): CallBeingKept | undefined => current.getSto
 export const unkept = <T>(run: () => T): T => (current.getStore() === undefined ? run() : current.run(undefined, run));
 
 /**
- * Keeps what guarded calls come to while a framework runs, so that it is there when the framework throws: on its caller's abort each of them throws
- * away the results of all calls of that step. `resumeMessages` makes messages of it, to go on from there.
+ * Keeps what guarded calls come to while a framework runs, so that it is there when the framework throws: on its
+ * caller's abort each of them throws away the results of all calls of that step. `resumeMessages` makes messages of it,
+ * to go on from there.
  *
- * Make one for each run; runs at the same time, also of one set of guarded tools, keep apart. It holds inputs and outputs as the framework does, of
- * failures only what a model may read, and nothing outlives it: let go of it when the run is over. Needs `AsyncLocalStorage` (Node, Bun, Deno,
- * Workers with `nodejs_als`). Read a stream inside `run`, since its tools are called while it is read.
+ * Make one for each run; runs at the same time, also of one set of guarded tools, keep apart. It holds inputs and
+ * outputs as the framework does, of failures only what a model may read, and nothing outlives it: let go of it when the
+ * run is over. Needs `AsyncLocalStorage` (Node, Bun, Deno, Workers with `nodejs_als`). Read a stream inside `run`,
+ * since its tools are called while it is read.
  *
  * @param options `maxCalls`: how many calls are kept at a time, default 1,000
  * @throws RangeError for an option that does not exist or is out of its range

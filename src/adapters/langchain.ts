@@ -36,12 +36,18 @@ export interface SpillwayMiddleware<Message> {
    * Present only with `policies`: the first model call shows which tools there are, so that a policy for another name
    * is refused with a `RangeError`.
    */
-  readonly wrapModelCall?: <Request extends ModelRequestLike, Result>(request: Request, handler: (request: Request) => Result) => Result;
+  readonly wrapModelCall?: <Request extends ModelRequestLike, Result>(
+    request: Request,
+    handler: (request: Request) => Result,
+  ) => Result;
   /**
    * Runs one tool call under the layer. Gives what LangChain's handler gave, or a `ToolMessage` with the status
    * `error`; rejects only with what steers the graph, such as an interrupt.
    */
-  readonly wrapToolCall: <Request extends ToolCallRequestLike, Result>(request: Request, handler: (request: Request) => Result | Promise<Result>) => Promise<Awaited<Result> | Message>;
+  readonly wrapToolCall: <Request extends ToolCallRequestLike, Result>(
+    request: Request,
+    handler: (request: Request) => Result | Promise<Result>,
+  ) => Promise<Awaited<Result> | Message>;
 }
 
 /** By this mark LangChain knows a middleware. */
@@ -58,12 +64,14 @@ const signalled = (original: unknown, signal: AbortSignal): unknown => {
 };
 
 /**
- * An error with LangChain's fields for input that does not fit. A tool can throw one too, so its words are for nobody: what does not fit is found by
- * the tool's schema, and without a mismatch the tool may have run.
+ * An error with LangChain's fields for input that does not fit. A tool can throw one too, so its words are for nobody:
+ * what does not fit is found by the tool's schema, and without a mismatch the tool may have run.
  */
 const typed = async (thrown: unknown, tool: unknown, args: unknown): Promise<unknown> => {
   if (read(thrown, 'toolError') === undefined || read(thrown, 'toolCall') === undefined) return thrown;
-  const claim = new ToolExecutionError('invalid_parameters', 'The input does not fit the tool’s schema', { cause: thrown });
+  const claim = new ToolExecutionError('invalid_parameters', 'The input does not fit the tool’s schema', {
+    cause: thrown,
+  });
   const mismatch = await schemaMismatch(read(tool, 'schema'), args);
   return mismatch === undefined ? unconfirmed(claim) : confirmed(claim, correctable(mismatch));
 };
@@ -81,33 +89,37 @@ const checkedOnce = (calls: GuardedCalls): NonNullable<SpillwayMiddleware<never>
 };
 
 /**
- * A LangChain middleware whose `wrapToolCall` runs every tool call under a layer, with its hard timeout, retries, breaker and trace. A call
- * settles when its timeout passes, whatever the tool does; the signal the tool is given is one of its attempt's.
+ * A LangChain middleware whose `wrapToolCall` runs every tool call under a layer, with its hard timeout, retries,
+ * breaker and trace. A call settles when its timeout passes, whatever the tool does; the signal the tool is given is
+ * one of its attempt's.
  *
- * A call that fails gives a `ToolMessage` with the status `error`, so that its siblings' messages are kept: a `safeMessage` verbatim, for input
- * that does not fit what is wrong with it, else what happened in a sentence and whether the tool ran. Nothing of what the tool threw is in it.
- * Messages and commands that a tool gives pass unchanged, and so do interrupts and what else is thrown to steer the graph.
+ * A call that fails gives a `ToolMessage` with the status `error`, so that its siblings' messages are kept: a
+ * `safeMessage` verbatim, for input that does not fit what is wrong with it, else what happened in a sentence and
+ * whether the tool ran. Nothing of what the tool threw is in it. Messages and commands that a tool gives pass
+ * unchanged, and so do interrupts and what else is thrown to steer the graph.
  *
- * A tool that the agent does not know is left to LangChain. For tools that another middleware adds, put this one after it; one that leaves tools
- * out, as a selector does, must come after this one, since a policy for a tool that is not there ends the run at its first model call.
+ * A tool that the agent does not know is left to LangChain. For tools that another middleware adds, put this one after
+ * it; one that leaves tools out, as a selector does, must come after this one, since a policy for a tool that is not
+ * there ends the run at its first model call.
  *
  * @param options `ToolMessage`, `spillway` or the options of one, and `policies` by tool name
  * @returns for `createMiddleware`, whose result `createAgent` takes
  * @throws RangeError for an option that does not exist or is out of its range
  *
- * @example
- * class ToolMessage {
- *   readonly fields: object;
- *   constructor(fields: object) {
- *     this.fields = fields;
- *   }
- * }
- * const middleware = spillwayMiddleware({ ToolMessage, policies: { weather: { timeoutMs: 10_000, effects: 'read' } } });
+ * @example class ToolMessage { readonly fields: object; constructor(fields: object) { this.fields = fields; } } const
+ * middleware = spillwayMiddleware({ ToolMessage, policies: { weather: { timeoutMs: 10_000, effects: 'read' } } });
  */
-export function spillwayMiddleware<Message>({ ToolMessage, ...options }: SpillwayMiddlewareOptions<Message>): SpillwayMiddleware<Message> {
-  if (typeof ToolMessage !== 'function') throw new RangeError(`ToolMessage must be LangChain’s class of that name, not ${typeof ToolMessage}`);
+export function spillwayMiddleware<Message>({
+  ToolMessage,
+  ...options
+}: SpillwayMiddlewareOptions<Message>): SpillwayMiddleware<Message> {
+  if (typeof ToolMessage !== 'function')
+    throw new RangeError(`ToolMessage must be LangChain’s class of that name, not ${typeof ToolMessage}`);
   const calls = guardedCalls('spillwayMiddleware', options);
-  const wrapToolCall = async <Request extends ToolCallRequestLike, Result>(request: Request, handler: (request: Request) => Result | Promise<Result>): Promise<Awaited<Result> | Message> => {
+  const wrapToolCall = async <Request extends ToolCallRequestLike, Result>(
+    request: Request,
+    handler: (request: Request) => Result | Promise<Result>,
+  ): Promise<Awaited<Result> | Message> => {
     const { toolCall, tool, runtime } = request;
     if (tool === undefined) return await handler(request);
     const signal = read(runtime, 'signal');
@@ -128,7 +140,13 @@ export function spillwayMiddleware<Message>({ ToolMessage, ...options }: Spillwa
       signal: signal instanceof AbortSignal ? signal : undefined,
       run: (args, context) => run(args, context.signal),
     }).outcome;
-    if (!settled.succeeded) return new ToolMessage({ content: settled.failure.message, tool_call_id: toolCall.id ?? '', name: toolCall.name, status: 'error' });
+    if (!settled.succeeded)
+      return new ToolMessage({
+        content: settled.failure.message,
+        tool_call_id: toolCall.id ?? '',
+        name: toolCall.name,
+        status: 'error',
+      });
     if (settled.value instanceof Steering) throw settled.value.thrown;
     return settled.value as Awaited<Result>;
   };

@@ -12,7 +12,10 @@ export type { GuardOptions } from './guarded-calls.ts';
 export { createHarvest, type Harvest, type HarvestOptions, type KeptCall } from './harvest.ts';
 export { ToolFailure } from './tool-failure.ts';
 
-/** The longest timeout a client's `setTimeout` can hold, about 24.8 days: the layer's timeout decides, theirs never fires. */
+/**
+ * The longest timeout a client's `setTimeout` can hold, about 24.8 days: the layer's timeout decides, theirs never
+ * fires.
+ */
 const CLIENT_TIMEOUT_MS = 2 ** 31 - 1;
 
 interface CallParams {
@@ -42,7 +45,11 @@ const attemptOptions = (given: RequestOptions | undefined, signal: AbortSignal, 
   onprogress: (report: ProgressLike): void => {
     const { progress, total, message } = report;
     if (signal.aborted) return;
-    context.progress({ progress, ...(total === undefined ? {} : { total }), ...(message === undefined ? {} : { message }) });
+    context.progress({
+      progress,
+      ...(total === undefined ? {} : { total }),
+      ...(message === undefined ? {} : { message }),
+    });
     given?.onprogress?.(report);
   },
 });
@@ -86,7 +93,9 @@ const proxied = <Client extends object>(client: Client, own: Readonly<Record<str
     get: (_target, name) => {
       if (typeof name === 'string' && Object.hasOwn(own, name)) return own[name];
       const value: unknown = Reflect.get(client, name, client);
-      return typeof value === 'function' && name !== 'constructor' ? boundTo(value as (...args: never[]) => unknown) : value;
+      return typeof value === 'function' && name !== 'constructor'
+        ? boundTo(value as (...args: never[]) => unknown)
+        : value;
     },
     set: (_target, name, value) => Reflect.set(client, name, value, client),
     has: (_target, name) => Reflect.has(client, name),
@@ -98,7 +107,11 @@ const listing = (client: object, names: PolicyNames, declared: DeclaredEffects):
   if (typeof read(client, 'listTools') !== 'function') return {};
   const listTools = async (...args: readonly unknown[]): Promise<unknown> => {
     // Looked up at each call, as the client itself would.
-    const page: unknown = await Reflect.apply(read(client, 'listTools') as (...given: readonly unknown[]) => unknown, client, args);
+    const page: unknown = await Reflect.apply(
+      read(client, 'listTools') as (...given: readonly unknown[]) => unknown,
+      client,
+      args,
+    );
     declared.note(page);
     names.addPage(read(args[0], 'cursor'), page);
     return page;
@@ -107,34 +120,38 @@ const listing = (client: object, names: PolicyNames, declared: DeclaredEffects):
 };
 
 /**
- * Guards an MCP client: its `callTool` runs under a layer, with its hard timeout, retries, breaker and trace; everything else is the client's
- * own. `Client` of `@modelcontextprotocol/sdk` 1.x and of `@modelcontextprotocol/client` 2.x both are one, and what is built on a client can use
- * the guarded one. A call settles when its timeout passes or its signal fires; each attempt has a signal of its own.
+ * Guards an MCP client: its `callTool` runs under a layer, with its hard timeout, retries, breaker and trace;
+ * everything else is the client's own. `Client` of `@modelcontextprotocol/sdk` 1.x and of
+ * `@modelcontextprotocol/client` 2.x both are one, and what is built on a client can use the guarded one. A call
+ * settles when its timeout passes or its signal fires; each attempt has a signal of its own.
  *
  * A tool is what its server says of it, where the host lists the tools through the guarded client: `read` with
  * `readOnlyHint`, else `mutating`, as is one that was not listed. `policies` and `defaults.effects` go before that.
  *
- * A call that fails gives a result with `isError` and one text: what happened in a sentence and whether the tool ran. Nothing of what the tool,
- * the server or the client wrote is in it, since a tool can write what a server would. Where a server says that it turned a call away, its tools are
- * listed once more: one that it does not list did not run, for input that does not fit the listed schema it is said
- * what is wrong; any other may have run.
- * A call whose signal was aborted throws a `ToolFailure`, as the client would throw.
+ * A call that fails gives a result with `isError` and one text: what happened in a sentence and whether the tool ran.
+ * Nothing of what the tool, the server or the client wrote is in it, since a tool can write what a server would. Where
+ * a server says that it turned a call away, its tools are listed once more: one that it does not list did not run, for
+ * input that does not fit the listed schema it is said what is wrong; any other may have run. A call whose signal was
+ * aborted throws a `ToolFailure`, as the client would throw.
  *
  * `timeout` among a call's own options still bounds each attempt; without it only the layer's policy does.
  *
  * @param client a client, connected or not
  * @param options `spillway` or the options of one, and `policies` by the tool's name at its server
  * @returns a client of the same type
- * @throws RangeError for an option that does not exist or is out of its range, or a client without `callTool`. A policy for a tool that the server
- *   does not have makes `listTools` reject with one, once the list is read to its end, or the first call
+ * @throws RangeError for an option that does not exist or is out of its range, or a client without `callTool`. A policy
+ * for a tool that the server does not have makes `listTools` reject with one, once the list is read to its end, or the
+ * first call
  *
- * @example
- * const client = guardClient(await connectedClient(), { policies: { search: { timeoutMs: 10_000, effects: 'read' } } });
- * const result = await client.callTool({ name: 'search', arguments: { query: 'spillway' } });
+ * @example const client = guardClient(await connectedClient(), { policies: { search: { timeoutMs: 10_000, effects:
+ * 'read' } } }); const result = await client.callTool({ name: 'search', arguments: { query: 'spillway' } });
  */
 export function guardClient<Client extends object>(client: Client, options: GuardOptions = {}): Client {
   const original = read(client, 'callTool');
-  if (typeof original !== 'function') throw new RangeError(`guardClient takes an MCP client with a callTool method, not one whose callTool is ${typeof original}`);
+  if (typeof original !== 'function')
+    throw new RangeError(
+      `guardClient takes an MCP client with a callTool method, not one whose callTool is ${typeof original}`,
+    );
   const calls = guardedCalls('guardClient', options);
   const declared = new DeclaredEffects();
   // Given for the tools of this client, and so about them.
@@ -145,16 +162,21 @@ export function guardClient<Client extends object>(client: Client, options: Guar
   const callOnce = async (params: CallParams, rest: readonly unknown[], context: ToolContext): Promise<unknown> => {
     const { signal } = context;
     await names.ask(client, signal).catch((error: unknown) => {
-      throw new ToolExecutionError('invalid_parameters', 'A policy names a tool that the server does not list', { cause: error });
+      throw new ToolExecutionError('invalid_parameters', 'A policy names a tool that the server does not list', {
+        cause: error,
+      });
     });
     const args: unknown[] = place === 1 ? [rest[0]] : [];
     args[place] = attemptOptions(rest[place] as RequestOptions | undefined, signal, context);
     // Looked up at each call, as the client itself would: an instrumented client has replaced it.
     const callTool = read(client, 'callTool') as CallTool;
-    const judge = (error: ToolExecutionError): Promise<ToolExecutionError> => judged(error, client, params.name, params.arguments, signal);
-    const result = await Promise.resolve(Reflect.apply(callTool, client, [params, ...args])).catch(async (thrown: unknown) => {
-      throw await judge(mcpThrown(thrown, params.name));
-    });
+    const judge = (error: ToolExecutionError): Promise<ToolExecutionError> =>
+      judged(error, client, params.name, params.arguments, signal);
+    const result = await Promise.resolve(Reflect.apply(callTool, client, [params, ...args])).catch(
+      async (thrown: unknown) => {
+        throw await judge(mcpThrown(thrown, params.name));
+      },
+    );
     if (read(result, 'isError') === true) throw await judge(mcpErrorResult(result, params.name));
     return result;
   };
@@ -166,7 +188,12 @@ export function guardClient<Client extends object>(client: Client, options: Guar
       ...(hostSays ? {} : { effects: declared.of(params.name) }),
       input: params.arguments,
       signal,
-      run: (given, context) => callOnce(given === undefined ? params : { ...params, arguments: given as Record<string, unknown> }, rest, context),
+      run: (given, context) =>
+        callOnce(
+          given === undefined ? params : { ...params, arguments: given as Record<string, unknown> },
+          rest,
+          context,
+        ),
     }).outcome;
     if (settled.succeeded) return settled.value;
     if (names.mistake !== undefined) throw names.mistake;

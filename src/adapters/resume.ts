@@ -29,7 +29,11 @@ export const failureOf = (kept: KeptCall | undefined): string | undefined =>
   kept?.state === 'succeeded' ? undefined : (kept?.failure?.message ?? failureText('canceled', 'may_have_run'));
 
 /** The calls that no message answers, by the index of the message that makes them. */
-const unansweredOf = <Message>(dialect: Dialect<Message>, messages: readonly Message[], keptOf: (id: string) => KeptCall | undefined): Map<number, Unanswered[]> => {
+const unansweredOf = <Message>(
+  dialect: Dialect<Message>,
+  messages: readonly Message[],
+  keptOf: (id: string) => KeptCall | undefined,
+): Map<number, Unanswered[]> => {
   const open = new Map<string, { readonly index: number; readonly call: Unanswered }>();
   messages.forEach((message, index) => {
     for (const { id, name } of dialect.callsOf(message)) open.set(id, { index, call: { id, name, kept: keptOf(id) } });
@@ -50,12 +54,18 @@ const leftOver = <Message>(dialect: Dialect<Message>, calls: readonly KeptCall[]
 };
 
 /**
- * A conversation in which each call is answered: with what it gave, with what a model may read of its failure, or, where nothing is known of it,
- * with a sentence that says so. Kept calls that no message makes come last. Nothing changes where all is answered.
+ * A conversation in which each call is answered: with what it gave, with what a model may read of its failure, or,
+ * where nothing is known of it, with a sentence that says so. Kept calls that no message makes come last. Nothing
+ * changes where all is answered.
  *
  * @param messages the conversation; it may stop anywhere
  */
-export function resume<Message>(dialect: Dialect<Message>, framework: FrameworkName, harvest: Harvest, messages: readonly Message[]): Message[] {
+export function resume<Message>(
+  dialect: Dialect<Message>,
+  framework: FrameworkName,
+  harvest: Harvest,
+  messages: readonly Message[],
+): Message[] {
   const calls = harvest.calls.filter((call) => call.framework === framework && call.toolCallId !== undefined);
   // Of two calls with one id the later one is the open one.
   const byId = new Map(calls.map((call) => [call.toolCallId, call]));
@@ -75,5 +85,11 @@ export function resume<Message>(dialect: Dialect<Message>, framework: FrameworkN
   }
   if (dialect.making === undefined) return resumed;
   const made = new Set(messages.flatMap((message) => dialect.callsOf(message).map(({ id }) => id)));
-  return [...resumed, ...leftOver(dialect, calls.filter(({ toolCallId = '' }) => !made.has(toolCallId)))];
+  return [
+    ...resumed,
+    ...leftOver(
+      dialect,
+      calls.filter(({ toolCallId = '' }) => !made.has(toolCallId)),
+    ),
+  ];
 }

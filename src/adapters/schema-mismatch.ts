@@ -8,7 +8,9 @@ const ISSUES_SHOWN = 5;
 /** One issue of a Standard Schema in words. A step of its path is a key, or an object that holds one. */
 const worded = (issue: unknown): string => {
   const path = read(issue, 'path');
-  const steps = Array.isArray(path) ? path.map((step: unknown) => (typeof step === 'object' ? read(step, 'key') : step) as PropertyKey) : [];
+  const steps = Array.isArray(path)
+    ? path.map((step: unknown) => (typeof step === 'object' ? read(step, 'key') : step) as PropertyKey)
+    : [];
   return `${steps.length === 0 ? 'the value' : core.toDotPath(steps)}: ${String(read(issue, 'message'))}`;
 };
 

@@ -1,8 +1,9 @@
 import type { ToolErrorKind } from '../contract/error-kind.ts';
 
 /**
- * How a guarded tool fails, for frameworks that take failures as errors. They hand a model its text, its `toString()`, its stack or its fields,
- * and some print its cause: so all of them say the same, and there is no cause. What was thrown is told by the layer's `failures$`.
+ * How a guarded tool fails, for frameworks that take failures as errors. They hand a model its text, its `toString()`,
+ * its stack or its fields, and some print its cause: so all of them say the same, and there is no cause. What was
+ * thrown is told by the layer's `failures$`.
  *
  * @example
  * const failure = new ToolFailure('timeout', 'The tool did not answer in time; it may have taken effect.');

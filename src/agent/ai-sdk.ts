@@ -68,7 +68,21 @@ export interface AiSdkSettings {
   readonly responseFormat?: unknown;
 }
 
-const SETTINGS = ['maxOutputTokens', 'temperature', 'stopSequences', 'topP', 'topK', 'presencePenalty', 'frequencyPenalty', 'seed', 'toolChoice', 'headers', 'providerOptions', 'reasoning', 'responseFormat'];
+const SETTINGS = [
+  'maxOutputTokens',
+  'temperature',
+  'stopSequences',
+  'topP',
+  'topK',
+  'presencePenalty',
+  'frequencyPenalty',
+  'seed',
+  'toolChoice',
+  'headers',
+  'providerOptions',
+  'reasoning',
+  'responseFormat',
+];
 const VERSIONS = ['v3', 'v4'];
 
 /** Reads a stream of the web; unsubscribing cancels it. */
@@ -101,28 +115,36 @@ const functionTool = ({ name, description, inputSchema }: ModelTool, names: Wire
 /**
  * Any language model of the AI SDK (6 and 7: specifications v3 and v4), streaming.
  *
- * Reasoning, files and what a provider runs itself are kept in the messages and given back untouched, with their provider's metadata. A stream
- * that ends as `interrupted` or holds an error counts as broken off. Names of tools that providers would refuse are
- * changed on the wire and back.
+ * Reasoning, files and what a provider runs itself are kept in the messages and given back untouched, with their
+ * provider's metadata. A stream that ends as `interrupted` or holds an error counts as broken off. Names of tools that
+ * providers would refuse are changed on the wire and back.
  *
  * @param model the language model itself, not its name
  * @param settings what each call shall have: `maxOutputTokens`, `temperature`, `providerOptions` ...
  * @throws RangeError for what is no language model, or a setting that does not exist
  *
- * @example
- * const languageModel: AiSdkModelLike = { specificationVersion: 'v4', doStream: () => Promise.reject(new Error('offline')) };
- * const model = aiSdkModel(languageModel, { maxOutputTokens: 4_096 });
+ * @example const languageModel: AiSdkModelLike = { specificationVersion: 'v4', doStream: () => Promise.reject(new
+ * Error('offline')) }; const model = aiSdkModel(languageModel, { maxOutputTokens: 4_096 });
  */
 export function aiSdkModel(model: AiSdkModelLike, settings: AiSdkSettings = {}): AgentModel {
-  if (typeof model?.doStream !== 'function') throw new RangeError('model must be a language model of the AI SDK, as its providers make them; a name alone is none');
-  if (!VERSIONS.includes(model.specificationVersion)) throw new RangeError(`model must be of specification ${VERSIONS.join(' or ')}, not ${model.specificationVersion}`);
+  if (typeof model?.doStream !== 'function')
+    throw new RangeError(
+      'model must be a language model of the AI SDK, as its providers make them; a name alone is none',
+    );
+  if (!VERSIONS.includes(model.specificationVersion))
+    throw new RangeError(`model must be of specification ${VERSIONS.join(' or ')}, not ${model.specificationVersion}`);
   checkKeys('aiSdkModel', settings, SETTINGS);
   return (messages, tools, { signal, system }) =>
     defer(() => {
       const names = new WireNames(TOOL_NAME_MAX);
       const wireTools = tools.map((tool) => functionTool(tool, names));
       // The shapes of its own types: they are checked in the tests, against the real package.
-      const call = { ...settings, prompt: toPrompt(messages, system, names, new WireIds()) as never[], ...(wireTools.length === 0 ? {} : { tools: wireTools as never[] }), abortSignal: signal };
+      const call = {
+        ...settings,
+        prompt: toPrompt(messages, system, names, new WireIds()) as never[],
+        ...(wireTools.length === 0 ? {} : { tools: wireTools as never[] }),
+        abortSignal: signal,
+      };
       const reader = new AiSdkReader(names);
       return from(model.doStream(call)).pipe(
         switchMap(({ stream }) => parts(stream)),

@@ -54,7 +54,10 @@ export interface AnthropicModelParams {
 
 const TAKEN = ['messages', 'stream'];
 
-const wireTool = ({ name, description, inputSchema }: ModelTool, names: WireNames): Readonly<Record<string, unknown>> => ({
+const wireTool = (
+  { name, description, inputSchema }: ModelTool,
+  names: WireNames,
+): Readonly<Record<string, unknown>> => ({
   name: names.wire(name),
   ...(description === undefined || description === '' ? {} : { description }),
   input_schema: inputSchema,
@@ -63,24 +66,28 @@ const wireTool = ({ name, description, inputSchema }: ModelTool, names: WireName
 /**
  * A model of Anthropic's Messages API, through the user's own client, streaming.
  *
- * Thinking and blocks of unknown kinds are kept in the messages and given back untouched. Tool results become one user message right after
- * their calls. Names of tools that the API would refuse are changed on the wire and back: `files.read` is `files_read` there. The client's own
- * retries are off for these requests: `modelRetry` of the run sees every failure and decides.
+ * Thinking and blocks of unknown kinds are kept in the messages and given back untouched. Tool results become one user
+ * message right after their calls. Names of tools that the API would refuse are changed on the wire and back:
+ * `files.read` is `files_read` there. The client's own retries are off for these requests: `modelRetry` of the run sees
+ * every failure and decides.
  *
  * @param client Anthropic's client, or anything with `messages.create` that streams raw events
  * @param params the model's name, `max_tokens`, and what else the request shall have
  * @throws RangeError for parameters that cannot be
  *
- * @example
- * const client: AnthropicClientLike = { messages: { create: () => Promise.reject(new Error('offline')) } };
- * const model = anthropicModel(client, { model: 'claude-sonnet-4-5', max_tokens: 4_096, cache_control: { type: 'ephemeral' } });
+ * @example const client: AnthropicClientLike = { messages: { create: () => Promise.reject(new Error('offline')) } };
+ * const model = anthropicModel(client, { model: 'claude-sonnet-4-5', max_tokens: 4_096, cache_control: { type:
+ * 'ephemeral' } });
  */
 export function anthropicModel(client: AnthropicClientLike, params: AnthropicModelParams): AgentModel {
-  if (typeof client?.messages?.create !== 'function') throw new RangeError('client must have messages.create, as the client of @anthropic-ai/sdk has');
-  if (typeof params.model !== 'string' || params.model === '') throw new RangeError(`model must be the name of a model, not ${JSON.stringify(params.model)}`);
+  if (typeof client?.messages?.create !== 'function')
+    throw new RangeError('client must have messages.create, as the client of @anthropic-ai/sdk has');
+  if (typeof params.model !== 'string' || params.model === '')
+    throw new RangeError(`model must be the name of a model, not ${JSON.stringify(params.model)}`);
   checkNumber('max_tokens', params.max_tokens, integer(1, Number.MAX_SAFE_INTEGER));
   for (const name of TAKEN) if (name in params) throw new RangeError(`${name} cannot be given: the run decides it`);
-  if (params.tools !== undefined && !Array.isArray(params.tools)) throw new RangeError(`tools must be a list, not ${typeof params.tools}`);
+  if (params.tools !== undefined && !Array.isArray(params.tools))
+    throw new RangeError(`tools must be a list, not ${typeof params.tools}`);
   return (messages, tools, { signal, system }) =>
     defer(() => {
       const names = new WireNames(TOOL_NAME_MAX);

@@ -22,7 +22,14 @@ export interface ModelErrorReport {
   readonly retryAfterMs?: number;
 }
 
-export function modelErrorReport({ kind, classification, message, status, code, retryAfterMs }: LlmError): ModelErrorReport {
+export function modelErrorReport({
+  kind,
+  classification,
+  message,
+  status,
+  code,
+  retryAfterMs,
+}: LlmError): ModelErrorReport {
   return {
     kind,
     classification,
@@ -34,8 +41,9 @@ export function modelErrorReport({ kind, classification, message, status, code, 
 }
 
 /**
- * How a run ended. `completed`: the model gave its answer. `limit`: a limit ended it, `reason` says which; what was done is in the messages.
- * `failed`: the model failed or refused, or all turns were used and no tool ever ran. `canceled`: the caller's signal.
+ * How a run ended. `completed`: the model gave its answer. `limit`: a limit ended it, `reason` says which; what was
+ * done is in the messages. `failed`: the model failed or refused, or all turns were used and no tool ever ran.
+ * `canceled`: the caller's signal.
  */
 export type AgentStatus = 'completed' | 'failed' | 'limit' | 'canceled';
 
@@ -47,7 +55,14 @@ export type AgentStatus = 'completed' | 'failed' | 'limit' | 'canceled';
  * the run was reached. `output_tokens`: the answer was cut off at the provider's limit. `context_full`: the transcript
  * fills the model's window.
  */
-export type AgentReason = 'model_error' | 'refused' | 'no_tool_executed' | 'turns' | 'time' | 'output_tokens' | 'context_full';
+export type AgentReason =
+  | 'model_error'
+  | 'refused'
+  | 'no_tool_executed'
+  | 'turns'
+  | 'time'
+  | 'output_tokens'
+  | 'context_full';
 
 /** How a run ended, and what it left: the value of the event `settled`. */
 export interface AgentResult {

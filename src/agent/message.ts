@@ -34,7 +34,9 @@ export interface ToolCallPart {
   readonly data?: ProviderData;
 }
 
-/** A block that is no text and no tool call: thinking with its signature, an image, what a provider invents next year. */
+/**
+ * A block that is no text and no tool call: thinking with its signature, an image, what a provider invents next year.
+ */
 export interface ProviderPart extends ProviderData {
   /** Marks a block of the provider's own. */
   readonly type: 'provider';
@@ -88,21 +90,42 @@ const providerFields = { provider: z.string().min(1), value: z.unknown() };
 const data = z.strictObject(providerFields).exactOptional();
 const textPart = z.strictObject({ type: z.literal('text'), text: z.string(), data });
 const providerPart = z.strictObject({ type: z.literal('provider'), ...providerFields });
-const toolCallPart = z.strictObject({ type: z.literal('tool_call'), id: z.string(), name: z.string(), input: z.unknown().optional(), unparsed: z.string().exactOptional(), data });
-const toolResult = z.strictObject({ callId: z.string(), toolName: z.string(), text: z.string(), isError: z.literal(true).exactOptional() });
+const toolCallPart = z.strictObject({
+  type: z.literal('tool_call'),
+  id: z.string(),
+  name: z.string(),
+  input: z.unknown().optional(),
+  unparsed: z.string().exactOptional(),
+  data,
+});
+const toolResult = z.strictObject({
+  callId: z.string(),
+  toolName: z.string(),
+  text: z.string(),
+  isError: z.literal(true).exactOptional(),
+});
 
 /** A stored transcript. It is checked for its shape; `repairTranscript` mends what a crash left open. */
 export const agentMessagesSchema: z.ZodType<readonly AgentMessage[]> = z.array(
   z.discriminatedUnion('role', [
-    z.strictObject({ role: z.literal('user'), content: z.union([z.string(), z.array(z.discriminatedUnion('type', [textPart, providerPart]))]) }),
-    z.strictObject({ role: z.literal('assistant'), content: z.array(z.discriminatedUnion('type', [textPart, toolCallPart, providerPart])), stop: z.literal('pause').exactOptional() }),
+    z.strictObject({
+      role: z.literal('user'),
+      content: z.union([z.string(), z.array(z.discriminatedUnion('type', [textPart, providerPart]))]),
+    }),
+    z.strictObject({
+      role: z.literal('assistant'),
+      content: z.array(z.discriminatedUnion('type', [textPart, toolCallPart, providerPart])),
+      stop: z.literal('pause').exactOptional(),
+    }),
     z.strictObject({ role: z.literal('tool'), results: z.array(toolResult) }),
   ]),
 );
 
 /** The tool calls of a message, in order. */
 export const toolCallsOf = (message: AgentMessage | undefined): readonly ToolCallPart[] =>
-  message?.role === 'assistant' ? message.content.filter((part): part is ToolCallPart => part.type === 'tool_call') : [];
+  message?.role === 'assistant'
+    ? message.content.filter((part): part is ToolCallPart => part.type === 'tool_call')
+    : [];
 
 /** What a message says in words. */
 export const textOf = (message: AgentMessage | undefined): string =>

@@ -24,8 +24,9 @@ export interface ModelUsage {
 }
 
 /**
- * Why a model stopped. `end`: it has said what it had to say, or met a stop sequence. `tool_calls`: it waits for results. `max_tokens`: it was cut
- * off. `pause`: it wants to be asked again as it is. `refusal`: it will not answer. `context_full`: the transcript fills its window.
+ * Why a model stopped. `end`: it has said what it had to say, or met a stop sequence. `tool_calls`: it waits for
+ * results. `max_tokens`: it was cut off. `pause`: it wants to be asked again as it is. `refusal`: it will not answer.
+ * `context_full`: the transcript fills its window.
  */
 export type StopReason = 'end' | 'tool_calls' | 'max_tokens' | 'pause' | 'refusal' | 'context_full' | 'other';
 
@@ -90,11 +91,22 @@ export interface ModelOptions {
   readonly system?: string;
 }
 
-/** A model: a transcript and tools in, its answer as a cold stream out. It errors with whatever its SDK throws; unsubscribing stops it. */
-export type AgentModel = (messages: readonly AgentMessage[], tools: readonly ModelTool[], options: ModelOptions) => Observable<ModelEvent>;
+/**
+ * A model: a transcript and tools in, its answer as a cold stream out. It errors with whatever its SDK throws;
+ * unsubscribing stops it.
+ */
+export type AgentModel = (
+  messages: readonly AgentMessage[],
+  tools: readonly ModelTool[],
+  options: ModelOptions,
+) => Observable<ModelEvent>;
 
 /** The sum of two usages; a field that neither counts stays absent. */
 export function addUsage(a: ModelUsage, b: ModelUsage): ModelUsage {
   const keys = ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheWriteTokens'] as const;
-  return Object.fromEntries(keys.filter((key) => a[key] !== undefined || b[key] !== undefined).map((key) => [key, (a[key] ?? 0) + (b[key] ?? 0)]));
+  return Object.fromEntries(
+    keys
+      .filter((key) => a[key] !== undefined || b[key] !== undefined)
+      .map((key) => [key, (a[key] ?? 0) + (b[key] ?? 0)]),
+  );
 }

@@ -14,7 +14,10 @@ export interface ScriptedCall {
   readonly unparsed?: string;
 }
 
-/** One answer of a scripted model: text, then tool calls, then a stop or an error. Or the events themselves, or any stream of them. */
+/**
+ * One answer of a scripted model: text, then tool calls, then a stop or an error. Or the events themselves, or any
+ * stream of them.
+ */
 export type ScriptedStep =
   | {
       /** The text, said in one piece before the calls. Default: none. */
@@ -54,10 +57,12 @@ const isEvents = (step: ScriptedStep): step is readonly ModelEvent[] => Array.is
  *
  * @param steps the answers, or a function that makes them of what was asked
  *
- * @example
- * const model = scriptedModel([{ calls: [{ name: 'flight_search', input: { from: 'HEL', to: 'NRT' } }] }, { text: 'Done.' }]);
+ * @example const model = scriptedModel([{ calls: [{ name: 'flight_search', input: { from: 'HEL', to: 'NRT' } }] }, {
+ * text: 'Done.' }]);
  */
-export function scriptedModel(steps: readonly ScriptedStep[] | ((request: ScriptedRequest, place: number) => ScriptedStep | undefined)): ScriptedModel {
+export function scriptedModel(
+  steps: readonly ScriptedStep[] | ((request: ScriptedRequest, place: number) => ScriptedStep | undefined),
+): ScriptedModel {
   const requests: ScriptedRequest[] = [];
   let ids = 0;
   const play = (step: ScriptedStep): Observable<ModelEvent> => {
@@ -66,7 +71,10 @@ export function scriptedModel(steps: readonly ScriptedStep[] | ((request: Script
     const { text, calls = [], stop = calls.length > 0 ? 'tool_calls' : 'end' } = step;
     const events: ModelEvent[] = text === undefined ? [] : [{ type: 'text', text }];
     for (const { id = `call_${++ids}`, ...call } of calls) events.push({ type: 'tool_call', id, ...call });
-    return concat(of(...events), 'error' in step ? throwError(() => step.error) : of<ModelEvent>({ type: 'stop', reason: stop }));
+    return concat(
+      of(...events),
+      'error' in step ? throwError(() => step.error) : of<ModelEvent>({ type: 'stop', reason: stop }),
+    );
   };
   const model: AgentModel = (messages, tools, { signal, system }) =>
     defer(() => {

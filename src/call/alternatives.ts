@@ -24,11 +24,16 @@ export const withAlternatives =
 
 const NOTHING_DECIDED: Partial<RecoveryDecision> = {};
 
-const alternative = (context: CallContext, { failure, untried }: FailedCall, toolName: string): Observable<CallOutcome> => {
+const alternative = (
+  context: CallContext,
+  { failure, untried }: FailedCall,
+  toolName: string,
+): Observable<CallOutcome> => {
   const { layer, site, call } = context;
   const rest = untried.slice(untried.indexOf(toolName) + 1);
   const guarded = layer.registry.get(toolName);
-  if (guarded === undefined) return refused(context, new ToolExecutionError('unknown_tool', `No tool is named ${toolName}`), rest);
+  if (guarded === undefined)
+    return refused(context, new ToolExecutionError('unknown_tool', `No tool is named ${toolName}`), rest);
   const from = context.toolName;
   context.toolName = toolName;
   context.emit({ type: 'alternative_used', from, message: 'Used alternative tool' });
@@ -36,6 +41,9 @@ const alternative = (context: CallContext, { failure, untried }: FailedCall, too
   const { input, error: problem } = readInput(guarded.tool.input, call.input);
   const outcome$ = problem === undefined ? attemptsAt(context, guarded, input, rest) : refused(context, problem, rest);
   const learn = (recovered: boolean): void =>
-    layer.experience?.record({ toolName: from, error: failure.error, tried: { strategy: 'alternative', toolName }, recovered }, site.runtime.now());
+    layer.experience?.record(
+      { toolName: from, error: failure.error, tried: { strategy: 'alternative', toolName }, recovered },
+      site.runtime.now(),
+    );
   return outcome$.pipe(tap({ next: () => learn(true), error: () => learn(false) }));
 };

@@ -14,7 +14,10 @@ export interface Ending {
   readonly cause?: unknown;
 }
 
-const ABORTED = { canceled: 'The caller canceled the call', timeout: 'The time that the caller gave the call was over' } as const;
+const ABORTED = {
+  canceled: 'The caller canceled the call',
+  timeout: 'The time that the caller gave the call was over',
+} as const;
 const ABORTED_BEFORE = {
   canceled: 'The caller had canceled the call before it began',
   timeout: 'The time that the caller gave the call was over before it began',
@@ -33,11 +36,16 @@ export function obstacleTo({ layer, site, call, startedAtMs }: CallContext): Too
     const kind = abortKind(cause);
     return new ToolExecutionError(kind, ABORTED_BEFORE[kind], { executed: false, cause });
   }
-  return call.deadlineMs <= startedAtMs ? new ToolExecutionError('deadline_exceeded', 'The deadline of the call had passed before it began') : undefined;
+  return call.deadlineMs <= startedAtMs
+    ? new ToolExecutionError('deadline_exceeded', 'The deadline of the call had passed before it began')
+    : undefined;
 }
 
 /** Calls `end` when the caller's signal aborts or the call's own deadline passes; `undefined` where it has neither. */
-export function listenForCancellation({ site, call }: CallContext, end: (ending: Ending) => void): Listening | undefined {
+export function listenForCancellation(
+  { site, call }: CallContext,
+  end: (ending: Ending) => void,
+): Listening | undefined {
   const { signal, runtime } = site;
   if (signal === undefined && call.deadlineMs === Infinity) return undefined;
   const abort = (): void => {
@@ -47,7 +55,12 @@ export function listenForCancellation({ site, call }: CallContext, end: (ending:
   };
   signal?.addEventListener('abort', abort, { once: true });
   const leftMs = Math.max(0, call.deadlineMs - runtime.now());
-  const deadline = leftMs === Infinity ? undefined : expireAfter(leftMs, runtime, () => end({ kind: 'deadline_exceeded', message: 'The deadline of the call passed' }));
+  const deadline =
+    leftMs === Infinity
+      ? undefined
+      : expireAfter(leftMs, runtime, () =>
+          end({ kind: 'deadline_exceeded', message: 'The deadline of the call passed' }),
+        );
   return {
     cancel: () => {
       deadline?.cancel();

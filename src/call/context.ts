@@ -212,7 +212,11 @@ export class CallContext implements RunningCall {
     const keyed = idempotencyKey !== undefined && call.idempotencyKey === undefined;
     // An envelope says by itself whether it is deduped; the short form is once it has a key.
     const dedupeMode = keyed && call.toolNamespace === undefined ? 'enforced' : call.dedupeMode;
-    this.call = { ...call, ...('input' in changes ? { input: changes.input } : {}), ...(keyed ? { idempotencyKey, dedupeMode } : {}) };
+    this.call = {
+      ...call,
+      ...('input' in changes ? { input: changes.input } : {}),
+      ...(keyed ? { idempotencyKey, dedupeMode } : {}),
+    };
     this.callKey = this.call.idempotencyKey ?? call.callId;
   }
 
@@ -227,12 +231,17 @@ export class CallContext implements RunningCall {
   recordAttempt(durationMs: number, failure?: { readonly retriable: boolean; readonly errorCode: string }): void {
     if (this.lease === undefined) return;
     const finishedAtMs = this.site.runtime.wallNow();
-    const end = failure === undefined ? { status: 'success' as const, retriable: false } : { status: 'error' as const, ...failure };
+    const end =
+      failure === undefined
+        ? { status: 'success' as const, retriable: false }
+        : { status: 'error' as const, ...failure };
     (this.#attempts ??= []).push({ startedAtMs: Math.max(0, finishedAtMs - durationMs), finishedAtMs, ...end });
   }
 
   get execution(): DedupeExecution | undefined {
-    return this.#attempts === undefined ? undefined : { attemptCount: this.attempts, attempts: this.#attempts.slice(-ATTEMPTS_KEPT) };
+    return this.#attempts === undefined
+      ? undefined
+      : { attemptCount: this.attempts, attempts: this.#attempts.slice(-ATTEMPTS_KEPT) };
   }
 
   /** Whether anyone gets its events. */

@@ -9,7 +9,10 @@ import { toldToModel } from './model-words.ts';
 import { failureResult, reportOf, type CallOutcome, type Failure } from './result.ts';
 
 /** What a decision rests on beside the failure itself and the call. */
-export type Circumstances = Omit<FailureNotification, 'toolName' | 'callId' | 'turnId' | 'error' | 'classification' | 'breakerState' | 'turnRemainingMs' | 'required'>;
+export type Circumstances = Omit<
+  FailureNotification,
+  'toolName' | 'callId' | 'turnId' | 'error' | 'classification' | 'breakerState' | 'turnRemainingMs' | 'required'
+>;
 
 /** The circumstances of a failure before any attempt: there is nothing to try again. */
 export const unattempted: Circumstances = {
@@ -25,7 +28,11 @@ export const unattempted: Circumstances = {
   retrySafe: false,
 };
 
-const notificationOf = ({ call, site, toolName, remainingMs }: CallContext, { error, classification, breakerState }: Failure, circumstances: Circumstances): FailureNotification => ({
+const notificationOf = (
+  { call, site, toolName, remainingMs }: CallContext,
+  { error, classification, breakerState }: Failure,
+  circumstances: Circumstances,
+): FailureNotification => ({
   toolName,
   callId: call.callId,
   turnId: site.turnId,
@@ -37,18 +44,36 @@ const notificationOf = ({ call, site, toolName, remainingMs }: CallContext, { er
   ...circumstances,
 });
 
-const tellDecision = (context: CallContext, notification: FailureNotification, { error, classification, breakerState }: Failure, decision: RecoveryDecision): void => {
+const tellDecision = (
+  context: CallContext,
+  notification: FailureNotification,
+  { error, classification, breakerState }: Failure,
+  decision: RecoveryDecision,
+): void => {
   const { strategy, code, reason, delayMs = 0 } = decision;
   const seen = breakerState === undefined ? {} : { breakerState };
   const { retryBudget, runtime } = context.layer;
   const budget = !context.observed || retryBudget === undefined ? {} : { budgetLeft: retryBudget.left(runtime.now()) };
   const report = { error: reportOf(error), classification, ...seen, attempt: notification.attempt };
-  context.emit({ type: 'decision', strategy, code, reason, ...report, ...(strategy === 'retry' ? { delayMs } : {}), ...budget });
-  if (strategy === 'escalate') context.emit({ type: 'escalated', ...escalationOf(notification, context.layer.trace.redactor.text), ...report });
+  context.emit({
+    type: 'decision',
+    strategy,
+    code,
+    reason,
+    ...report,
+    ...(strategy === 'retry' ? { delayMs } : {}),
+    ...budget,
+  });
+  if (strategy === 'escalate')
+    context.emit({ type: 'escalated', ...escalationOf(notification, context.layer.trace.redactor.text), ...report });
 };
 
 /** Asks the layer's error handler about a failure, and emits its decision: at once, or when a later answer is there. */
-export function decide(context: CallContext, failure: Failure, circumstances: Circumstances): Observable<RecoveryDecision> {
+export function decide(
+  context: CallContext,
+  failure: Failure,
+  circumstances: Circumstances,
+): Observable<RecoveryDecision> {
   const { site, layer } = context;
   const notification = notificationOf(context, failure, circumstances);
   const askedMs = site.runtime.now();
@@ -56,10 +81,17 @@ export function decide(context: CallContext, failure: Failure, circumstances: Ci
   const renewed = (): FailureNotification => {
     const now = site.runtime.now();
     const budgetAvailable = circumstances.budgetAvailable && (layer.retryBudget?.available(now) ?? true);
-    return { ...notification, elapsedMs: circumstances.elapsedMs + (now - askedMs), turnRemainingMs: context.remainingMs, budgetAvailable };
+    return {
+      ...notification,
+      elapsedMs: circumstances.elapsedMs + (now - askedMs),
+      turnRemainingMs: context.remainingMs,
+      budgetAvailable,
+    };
   };
   const decided = layer.recovery.recover(notification, renewed, site.runtime);
-  return (decided instanceof Observable ? decided.pipe(take(1)) : of(decided)).pipe(tap((decision) => tellDecision(context, notification, failure, decision)));
+  return (decided instanceof Observable ? decided.pipe(take(1)) : of(decided)).pipe(
+    tap((decision) => tellDecision(context, notification, failure, decision)),
+  );
 }
 
 /**
@@ -75,5 +107,8 @@ export function endedBy(context: CallContext, error: ToolExecutionError): CallOu
   layer.recovery.tell(notification);
   const decision = decideRecovery({ ...notification, turnRemainingMs: 0 });
   tellDecision(context, notification, failure, decision);
-  return (context.concluded = { result: failureResult(context.history, { ...failure, code: decision.code }, toldToModel(context, failure)), error });
+  return (context.concluded = {
+    result: failureResult(context.history, { ...failure, code: decision.code }, toldToModel(context, failure)),
+    error,
+  });
 }

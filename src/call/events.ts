@@ -3,7 +3,9 @@ import type { BreakerAtStart, ToolEvent, TraceEvent } from '../contract/event.ts
 import type { CallContext } from './context.ts';
 import type { Trace, Unstamped } from '../layer/trace.ts';
 
-type WithoutHeader<E> = E extends ToolEvent ? Omit<E, 'seq' | 'atMs' | 'source' | 'callId' | 'toolName' | 'turnId' | 'nodeId' | 'late'> : never;
+type WithoutHeader<E> = E extends ToolEvent
+  ? Omit<E, 'seq' | 'atMs' | 'source' | 'callId' | 'toolName' | 'turnId' | 'nodeId' | 'late'>
+  : never;
 /** An event of a call without the fields that say whose it is. */
 export type EventBody = WithoutHeader<ToolEvent>;
 
@@ -35,7 +37,10 @@ interface CallEvent {
 }
 
 /** A successful result as the trace gets it. */
-const withoutOutput = ({ callId, toolName }: { readonly callId: string; readonly toolName: string }, { durationMs, attempts, status }: ToolResultEnvelope): ToolResultEnvelope => ({
+const withoutOutput = (
+  { callId, toolName }: { readonly callId: string; readonly toolName: string },
+  { durationMs, attempts, status }: ToolResultEnvelope,
+): ToolResultEnvelope => ({
   requestId: callId,
   fromCache: false,
   toolName,
@@ -57,7 +62,8 @@ export class CallEvents {
   /** @param breaker how that of its tool stands, if it has one */
   started(breaker: BreakerAtStart | undefined): void {
     if (!this.observed) return;
-    const { toolCallId, tags, correlationId, fromHook, session, tenant, traceparent, tracestate, input } = this.#context.call;
+    const { toolCallId, tags, correlationId, fromHook, session, tenant, traceparent, tracestate, input } =
+      this.#context.call;
     const { captures, trace } = this.#context.layer;
     const event = this.#event('call_started');
     if (toolCallId !== undefined) event.toolCallId = toolCallId;
@@ -73,7 +79,9 @@ export class CallEvents {
     const named = toolCallId ?? correlationId ?? fromHook ?? session ?? tenant ?? traceparent ?? tracestate;
     const isSafe = (text: string | undefined): boolean => text === undefined || trace.redactor.isSafe(text);
     const ownBreaker = breaker === undefined || breaker.key === event.toolName || isSafe(breaker.key);
-    const wellKnown = named === undefined || [toolCallId, correlationId, fromHook, session, tenant, traceparent, tracestate].every(isSafe);
+    const wellKnown =
+      named === undefined ||
+      [toolCallId, correlationId, fromHook, session, tenant, traceparent, tracestate].every(isSafe);
     if (captures || tags !== undefined || !wellKnown || !ownBreaker) this.#publish(event, this.#context.startedAtMs);
     else this.#tell(event, this.#context.startedAtMs);
   }
@@ -90,7 +98,16 @@ export class CallEvents {
   /** @param own how many attempts at the tool in use that took */
   attemptSucceeded(durationMs: number, own: number, atMs: number): void {
     if (this.#context.ended || !this.observed) return;
-    if (own > 1) return this.emit({ type: 'attempt_succeeded', attempt: this.#context.attempts, durationMs, message: `Tool succeeded on retry ${own}` }, atMs);
+    if (own > 1)
+      return this.emit(
+        {
+          type: 'attempt_succeeded',
+          attempt: this.#context.attempts,
+          durationMs,
+          message: `Tool succeeded on retry ${own}`,
+        },
+        atMs,
+      );
     const event = this.#event('attempt_succeeded');
     event.attempt = this.#context.attempts;
     event.durationMs = durationMs;
@@ -101,7 +118,8 @@ export class CallEvents {
     if (this.#context.ended || !this.observed) return;
     const { error, fromCache, retriedBy, recorded } = result;
     const isPlain = error === undefined && !fromCache && retriedBy === undefined && recorded === undefined;
-    if (!isPlain || this.#context.layer.captures || this.#report !== undefined) return this.emit({ type: 'settled', result });
+    if (!isPlain || this.#context.layer.captures || this.#report !== undefined)
+      return this.emit({ type: 'settled', result });
     const event = this.#event('settled');
     event.result = withoutOutput(event, result);
     // Nothing came between, neither a hook nor a store: its time was just taken.
@@ -156,7 +174,13 @@ export class CallEvents {
   #event(type: ToolEvent['type']): CallEvent {
     const { nodeId } = this.#context.call;
     const { turnId } = this.#context.site;
-    const event: CallEvent = { seq: 0, atMs: 0, source: 'call', callId: this.#context.call.callId, toolName: this.#context.toolName };
+    const event: CallEvent = {
+      seq: 0,
+      atMs: 0,
+      source: 'call',
+      callId: this.#context.call.callId,
+      toolName: this.#context.toolName,
+    };
     if (turnId !== undefined && nodeId !== undefined) {
       event.turnId = turnId;
       event.nodeId = nodeId;

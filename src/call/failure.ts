@@ -25,11 +25,18 @@ export class FailedCall {
 export const asOutcome = (context: CallContext, thrown: unknown): CallOutcome => {
   // Anything else is a defect of ours, which must not look like a tool's failure.
   if (!(thrown instanceof FailedCall)) throw thrown;
-  return { result: failureResult(context.history, thrown.failure, toldToModel(context, thrown.failure)), error: thrown.failure.error };
+  return {
+    result: failureResult(context.history, thrown.failure, toldToModel(context, thrown.failure)),
+    error: thrown.failure.error,
+  };
 };
 
 /** A failure before any attempt at a tool: decided like any other, but never tried again. */
-export const refused = (context: CallContext, error: ToolExecutionError, alternatives: readonly string[] = []): Observable<never> =>
+export const refused = (
+  context: CallContext,
+  error: ToolExecutionError,
+  alternatives: readonly string[] = [],
+): Observable<never> =>
   defer(() => {
     const { classification, rule } = classify(error);
     context.emit({ type: 'rejected', error: reportOf(error), classification, rule });

@@ -1,4 +1,15 @@
-import { EMPTY, catchError, defaultIfEmpty, defer, map, mergeMap, of, throwError, throwIfEmpty, type Observable } from 'rxjs';
+import {
+  EMPTY,
+  catchError,
+  defaultIfEmpty,
+  defer,
+  map,
+  mergeMap,
+  of,
+  throwError,
+  throwIfEmpty,
+  type Observable,
+} from 'rxjs';
 import type { ToolResultEnvelope } from '../contract/envelope.ts';
 import type { ToolErrorKind } from '../contract/error-kind.ts';
 import type { DedupeClaim, DedupeOutcome, DedupeReading } from '../contract/store.ts';
@@ -24,15 +35,23 @@ const NAMESPACE = 'tools';
  * @throws for an input that is no JSON, which no key can be made of
  */
 export const keyOf = ({ call, layer }: CallContext, { dedupe }: GuardedTool): CallKey | undefined => {
-  if (call.dedupeMode === 'disabled' || (call.idempotencyKey === undefined && !layer.switches.deriveKeys)) return undefined;
+  if (call.dedupeMode === 'disabled' || (call.idempotencyKey === undefined && !layer.switches.deriveKeys))
+    return undefined;
   const { toolNamespace: namespace = NAMESPACE, toolName, input: params, idempotencyKey } = call;
   const { session: sessionKey, actor: actorId, tenant: tenantId } = call;
   const { scope, volatile, whitespace } = dedupe;
-  return callKey({ namespace, toolName, params, sessionKey, actorId, tenantId, scope, idempotencyKey }, { volatile, whitespace });
+  return callKey(
+    { namespace, toolName, params, sessionKey, actorId, tenantId, scope, idempotencyKey },
+    { volatile, whitespace },
+  );
 };
 
 /** What the store is asked for the key of a call. */
-export const claimOf = ({ call }: CallContext, { dedupe }: GuardedTool, { key, idempotencyKey, paramsDigest }: CallKey): DedupeClaim => ({
+export const claimOf = (
+  { call }: CallContext,
+  { dedupe }: GuardedTool,
+  { key, idempotencyKey, paramsDigest }: CallKey,
+): DedupeClaim => ({
   key,
   tool: call.toolName,
   idempotencyKey,
@@ -45,7 +64,8 @@ export const claimOf = ({ call }: CallContext, { dedupe }: GuardedTool, { key, i
     paramsDigest,
   },
   leaseMs: dedupe.leaseMs,
-  // Longer than the lease: who lost it unnoticed can still have its outcome recorded, and others see that something ran.
+  // Longer than the lease: who lost it unnoticed can still have its outcome recorded, and others see that something
+  // ran.
   ttlMs: Math.max(dedupe.doneTtlMs, dedupe.leaseMs),
 });
 
@@ -72,7 +92,9 @@ export const termsOf = (context: CallContext, guarded: GuardedTool): KeyTerms =>
 export const sayingRecord = ({ unkept, executed }: CallContext, outcome: CallOutcome): CallOutcome =>
   unkept === undefined || !executed ? outcome : { ...outcome, result: withRecording(outcome.result, unkept) };
 
-/** Runs a call once per key, around all its attempts and alternatives; a later one gets the outcome of the one that ran. */
+/**
+ * Runs a call once per key, around all its attempts and alternatives; a later one gets the outcome of the one that ran.
+ */
 export const idempotentCall =
   (context: CallContext, guarded: GuardedTool, key: CallKey | undefined) =>
   (source: Observable<CallOutcome>): Observable<CallOutcome> => {
@@ -84,8 +106,15 @@ export const idempotentCall =
 
 const runOf = (context: CallContext, guarded: GuardedTool, key: CallKey): IdempotentRun<CallOutcome> => {
   const { layer } = context;
-  const tell: TellKeyStep = (step, about) => context.emit({ type: 'dedupe', step, keyFingerprint: key.fingerprint, ...about });
-  const keyed: KeyedCall = { context, claim: claimOf(context, guarded, key), terms: termsOf(context, guarded), key, tell };
+  const tell: TellKeyStep = (step, about) =>
+    context.emit({ type: 'dedupe', step, keyFingerprint: key.fingerprint, ...about });
+  const keyed: KeyedCall = {
+    context,
+    claim: claimOf(context, guarded, key),
+    terms: termsOf(context, guarded),
+    key,
+    tell,
+  };
   return {
     ...keyed,
     begins: (lease, lost) => {
@@ -99,7 +128,9 @@ const runOf = (context: CallContext, guarded: GuardedTool, key: CallKey): Idempo
     },
     replay: (reading, matchedOn) => {
       layer.dedupe.noteAnswer(undefined);
-      return replayed(keyed, reading, matchedOn).pipe(catchError((error: ToolExecutionError) => refusedCall(context, error)));
+      return replayed(keyed, reading, matchedOn).pipe(
+        catchError((error: ToolExecutionError) => refusedCall(context, error)),
+      );
     },
     outcome: ([outcome], end) => {
       if (outcome === undefined || end.kind === 'left') return recordOf(context, guarded, leftWith(context));
@@ -134,7 +165,11 @@ interface RecordedEnd {
 }
 
 /** What the store gets of a call; nothing where no tool was attempted. */
-const recordOf = (context: CallContext, guarded: GuardedTool, { result, kind }: RecordedEnd): DedupeOutcome | undefined => {
+const recordOf = (
+  context: CallContext,
+  guarded: GuardedTool,
+  { result, kind }: RecordedEnd,
+): DedupeOutcome | undefined => {
   const { dedupe } = guarded;
   // What must never happen twice is not forgotten sooner because it failed.
   const failedTtlMs = isSafetyCritical(context, guarded) ? dedupe.doneTtlMs : dedupe.failedTtlMs;
@@ -147,10 +182,16 @@ const recordOf = (context: CallContext, guarded: GuardedTool, { result, kind }: 
 /** How a call ended that did not end by itself: as it was ended from outside, or since its caller left. */
 const leftWith = (context: CallContext): RecordedEnd => {
   const { ending } = context;
-  return ending === undefined ? { result: undefined, kind: 'canceled' } : { result: endedBy(context, ending).result, kind: ending.kind };
+  return ending === undefined
+    ? { result: undefined, kind: 'canceled' }
+    : { result: endedBy(context, ending).result, kind: ending.kind };
 };
 
-const replayed = ({ context, key, tell }: KeyedCall, reading: DedupeReading, matchedOn: 'inflight' | 'completed'): Observable<CallOutcome> =>
+const replayed = (
+  { context, key, tell }: KeyedCall,
+  reading: DedupeReading,
+  matchedOn: 'inflight' | 'completed',
+): Observable<CallOutcome> =>
   defer(() => {
     try {
       const outcome = replayOf(reading, matchedOn, key.fingerprint, context.history);
@@ -168,7 +209,13 @@ const told = (keyed: KeyedCall, own: CallOutcome, became: RunRecord): Observable
   if (became === 'recorded') context.unkept = undefined;
   else if (became !== 'unprotected') context.unkept = became;
   // Another holds the key: its outcome is everybody's. Where there is none, its own stands.
-  const outcome$ = became === 'superseded' ? followed(keyed).pipe(catchError(() => EMPTY), defaultIfEmpty(own)) : of(own);
+  const outcome$ =
+    became === 'superseded'
+      ? followed(keyed).pipe(
+          catchError(() => EMPTY),
+          defaultIfEmpty(own),
+        )
+      : of(own);
   return outcome$.pipe(map((outcome) => sayingRecord(context, outcome)));
 };
 
@@ -211,8 +258,13 @@ const lost = (keyed: KeyedCall, error: ToolExecutionError | undefined): Observab
 };
 
 const lostError = ({ executed }: CallContext, error: ToolExecutionError | undefined): ToolExecutionError => {
-  const why = error === undefined ? 'The call lost its idempotency key while it ran' : 'The store was lost while the call ran';
+  const why =
+    error === undefined ? 'The call lost its idempotency key while it ran' : 'The store was lost while the call ran';
   const isForGood = error?.classification === 'permanent';
   const message = `${why}${executed ? ' and may have taken effect' : ''}; ${isForGood ? error.message : 'ask again under the same key'}`;
-  return new ToolExecutionError('store_unavailable', message, { executed, uncertain: executed, ...(isForGood ? { classification: 'permanent' } : {}) });
+  return new ToolExecutionError('store_unavailable', message, {
+    executed,
+    uncertain: executed,
+    ...(isForGood ? { classification: 'permanent' } : {}),
+  });
 };

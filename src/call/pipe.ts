@@ -1,4 +1,17 @@
-import { NEVER, Observable, defer, filter, isObservable, map, mergeMap, of, switchMap, take, takeUntil, type Subscription } from 'rxjs';
+import {
+  NEVER,
+  Observable,
+  defer,
+  filter,
+  isObservable,
+  map,
+  mergeMap,
+  of,
+  switchMap,
+  take,
+  takeUntil,
+  type Subscription,
+} from 'rxjs';
 import type { ToolExecutionError } from '../contract/tool-error.ts';
 import { held } from '../operators/work/held.ts';
 import { withAlternatives } from './alternatives.ts';
@@ -34,7 +47,11 @@ import { attemptsAt } from './attempt/retries.ts';
  * call               ------(c|)       canceled, once the second attempt was aborted
  * ```
  */
-export const callOutcome = (context: CallContext, tool?: GuardedTool, malformed?: ToolExecutionError): Observable<CallOutcome> =>
+export const callOutcome = (
+  context: CallContext,
+  tool?: GuardedTool,
+  malformed?: ToolExecutionError,
+): Observable<CallOutcome> =>
   new Observable((subscriber) => {
     let work: Subscription | undefined;
     subscriber.add(() => {
@@ -71,9 +88,18 @@ const begin = (context: CallContext, tool: GuardedTool | undefined): void => {
 };
 
 /** How it ends by itself. */
-const outcomeOf = (context: CallContext, tool: GuardedTool | undefined, malformed: ToolExecutionError | undefined): Observable<CallOutcome> => {
+const outcomeOf = (
+  context: CallContext,
+  tool: GuardedTool | undefined,
+  malformed: ToolExecutionError | undefined,
+): Observable<CallOutcome> => {
   const step = callSteps(context, tool, malformed);
-  const outcome$ = isObservable(step) ? step.pipe(switchMap((known) => acting(context, known)), take(1)) : acting(context, step);
+  const outcome$ = isObservable(step)
+    ? step.pipe(
+        switchMap((known) => acting(context, known)),
+        take(1),
+      )
+    : acting(context, step);
   const { hooks } = context.layer;
   return hooks === undefined ? outcome$ : outcome$.pipe(mergeMap((outcome) => shownToHooks(hooks, context, outcome)));
 };

@@ -19,17 +19,25 @@ const failureOf = (code: string, message: string, terminal: boolean, uncertain: 
 });
 
 /** The result as JSON text, or why there is none. */
-const payloadOf = ({ status, toolName, output, error }: Kept): { readonly payload?: string; readonly problem?: string } => {
+const payloadOf = ({
+  status,
+  toolName,
+  output,
+  error,
+}: Kept): { readonly payload?: string; readonly problem?: string } => {
   try {
     const payload = JSON.stringify({ status, toolName, output, error });
-    return payload.length <= PAYLOAD_MAX_CHARS ? { payload } : { problem: `it is longer than ${PAYLOAD_MAX_CHARS} characters` };
+    return payload.length <= PAYLOAD_MAX_CHARS
+      ? { payload }
+      : { problem: `it is longer than ${PAYLOAD_MAX_CHARS} characters` };
   } catch (thrown) {
     return { problem: `it is no JSON: ${toToolExecutionError(thrown).message}` };
   }
 };
 
 /**
- * What is recorded of a call that ended, or `undefined` when nothing was attempted: then there is nothing to remember, and the key is free.
+ * What is recorded of a call that ended, or `undefined` when nothing was attempted: then there is nothing to remember,
+ * and the key is free.
  *
  * @param result absent when no caller got one
  * @param kind how it failed, if it did
@@ -43,13 +51,24 @@ export function outcomeOf(
   if (attempts === 0) return undefined;
   const made = execution === undefined ? {} : { execution };
   if (kind === 'canceled') {
-    return { state: 'cancelled', ttlMs: doneTtlMs, error: failureOf('canceled', 'The caller canceled the call while it ran', true, true), ...made };
+    return {
+      state: 'cancelled',
+      ttlMs: doneTtlMs,
+      error: failureOf('canceled', 'The caller canceled the call while it ran', true, true),
+      ...made,
+    };
   }
   if (result === undefined) return undefined;
   const { payload, problem } = payloadOf(result);
   if (result.error !== undefined) {
     const { code, message, terminal, uncertain } = result.error;
-    return { state: 'failed', ttlMs: failedTtlMs, error: failureOf(code, message, terminal, uncertain === true), ...(payload === undefined ? {} : { payload }), ...made };
+    return {
+      state: 'failed',
+      ttlMs: failedTtlMs,
+      error: failureOf(code, message, terminal, uncertain === true),
+      ...(payload === undefined ? {} : { payload }),
+      ...made,
+    };
   }
   if (payload !== undefined) return { state: 'done', ttlMs: doneTtlMs, payload, ...made };
   const message = `The tool ran under this key and its output cannot be replayed: ${problem}`;
@@ -63,26 +82,59 @@ const keptOf = (payload: string): Partial<Kept> => {
   } catch {
     // The error below says so.
   }
-  throw new ToolExecutionError('store_unavailable', 'What the store holds under this idempotency key cannot be read; clear the key to run the call again', {
-    classification: 'permanent',
-  });
+  throw new ToolExecutionError(
+    'store_unavailable',
+    'What the store holds under this idempotency key cannot be read; clear the key to run the call again',
+    {
+      classification: 'permanent',
+    },
+  );
 };
 
 /**
  * What another call's record gives to this one.
  * @throws `store_unavailable` for a record that was not written by this package
  */
-export function replayOf({ record, atMs }: DedupeReading, matchedOn: 'inflight' | 'completed', keyFingerprint: string, history: History): CallOutcome {
+export function replayOf(
+  { record, atMs }: DedupeReading,
+  matchedOn: 'inflight' | 'completed',
+  keyFingerprint: string,
+  history: History,
+): CallOutcome {
   const { requestId, durationMs, attempts } = history;
   const ageMs = Math.max(0, atMs - record.updatedAtMs);
   const kept: Partial<Kept> = record.payload === undefined ? {} : keptOf(record.payload);
-  const common = { requestId, fromCache: true, cache: { matchedOn, ageMs, keyFingerprint }, toolName: kept.toolName ?? record.tool, durationMs, attempts };
-  if (record.state === 'done') return { result: { ...common, status: 'success', output: { ...kept.output, content: kept.output?.content } } };
-  const { code, message, terminal, shouldRetriable, uncertain = false } = record.error ?? failureOf('internal_error', 'The earlier call failed', true, false);
-  const error = kept.error ?? { code, message, retriable: shouldRetriable, terminal, ...(uncertain ? { uncertain } : {}) };
+  const common = {
+    requestId,
+    fromCache: true,
+    cache: { matchedOn, ageMs, keyFingerprint },
+    toolName: kept.toolName ?? record.tool,
+    durationMs,
+    attempts,
+  };
+  if (record.state === 'done')
+    return { result: { ...common, status: 'success', output: { ...kept.output, content: kept.output?.content } } };
+  const {
+    code,
+    message,
+    terminal,
+    shouldRetriable,
+    uncertain = false,
+  } = record.error ?? failureOf('internal_error', 'The earlier call failed', true, false);
+  const error = kept.error ?? {
+    code,
+    message,
+    retriable: shouldRetriable,
+    terminal,
+    ...(uncertain ? { uncertain } : {}),
+  };
   return {
     result: { ...common, status: kept.status ?? (terminal ? 'error' : 'retriable_error'), error },
     // The kind is what the record calls its code: written from one, by this or another version of this package.
-    error: new ToolExecutionError(code as ToolErrorKind, message, { classification: terminal ? 'permanent' : 'transient', executed: false, uncertain }),
+    error: new ToolExecutionError(code as ToolErrorKind, message, {
+      classification: terminal ? 'permanent' : 'transient',
+      executed: false,
+      uncertain,
+    }),
   };
 }

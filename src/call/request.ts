@@ -31,7 +31,11 @@ export interface Call {
   readonly fromHook?: string;
   readonly breakerHint?: 'tool' | 'dependency' | 'global';
   readonly retryBudget?: { readonly maxAttempts: number; readonly maxElapsedMs: number };
-  readonly hints?: { readonly safetyCritical?: boolean; readonly expectedRetrySafe?: boolean; readonly timeoutMs?: number };
+  readonly hints?: {
+    readonly safetyCritical?: boolean;
+    readonly expectedRetrySafe?: boolean;
+    readonly timeoutMs?: number;
+  };
   /** Monotonic; `Infinity` without a deadline of its own. */
   readonly deadlineMs: number;
   readonly traceparent?: string;
@@ -57,7 +61,8 @@ const REQUEST_KEYS: ReadonlySet<string> = new Set(Object.keys(shortForm.shape));
 /** The short form, by its rules. */
 export const requestSchema: z.ZodType<ToolCallRequest> = shortForm;
 
-const isText = (value: unknown, max: number): boolean => typeof value === 'string' && value !== '' && value.length <= max;
+const isText = (value: unknown, max: number): boolean =>
+  typeof value === 'string' && value !== '' && value.length <= max;
 
 /** The first issues of a failed parse, each with its path. */
 const worded = (error: core.$ZodError): string =>
@@ -86,7 +91,8 @@ const fromEnvelope = (envelope: ToolCallEnvelope, runtime: Runtime): Call => {
     actor: target.actorId,
     retryBudget: transport.retryBudget,
     // From the wall clock to the monotonic one, once: a clock that jumps later moves nothing.
-    deadlineMs: control.deadlineAtMs === undefined ? Infinity : runtime.now() + (control.deadlineAtMs - runtime.wallNow()),
+    deadlineMs:
+      control.deadlineAtMs === undefined ? Infinity : runtime.now() + (control.deadlineAtMs - runtime.wallNow()),
     ...(envelope.toolCallId === undefined ? undefined : { toolCallId: envelope.toolCallId }),
     ...(payload.idempotencyKey === undefined ? undefined : { idempotencyKey: payload.idempotencyKey }),
     ...(target.tenantId === undefined ? undefined : { tenant: target.tenantId }),
@@ -101,10 +107,20 @@ const fromEnvelope = (envelope: ToolCallEnvelope, runtime: Runtime): Call => {
   };
 };
 
-const fromRequest = ({ toolName, input, toolCallId, idempotencyKey, session, actor, tenant, traceparent }: ToolCallRequest, runtime: Runtime): Call => {
+const fromRequest = (
+  { toolName, input, toolCallId, idempotencyKey, session, actor, tenant, traceparent }: ToolCallRequest,
+  runtime: Runtime,
+): Call => {
   // Nobody gets yesterday's answer without asking (R-8.1).
   const dedupeMode = idempotencyKey === undefined ? 'disabled' : 'enforced';
-  const call: { -readonly [Key in keyof Call]: Call[Key] } = { callId: runtime.id(), toolName, input, required: true, dedupeMode, deadlineMs: Infinity };
+  const call: { -readonly [Key in keyof Call]: Call[Key] } = {
+    callId: runtime.id(),
+    toolName,
+    input,
+    required: true,
+    dedupeMode,
+    deadlineMs: Infinity,
+  };
   if (toolCallId !== undefined) call.toolCallId = toolCallId;
   if (idempotencyKey !== undefined) call.idempotencyKey = idempotencyKey;
   if (session !== undefined) call.session = session;
@@ -115,14 +131,15 @@ const fromRequest = ({ toolName, input, toolCallId, idempotencyKey, session, act
 };
 
 /**
- * The short form, if it is well as it is; else the schema is to judge it. The schema's own judgement of it costs as much as the rest of a plain call.
- * Each field is read once: a getter may give another value the next time.
+ * The short form, if it is well as it is; else the schema is to judge it. The schema's own judgement of it costs as
+ * much as the rest of a plain call. Each field is read once: a getter may give another value the next time.
  */
 const wellFormed = (request: ToolCallRequest): ToolCallRequest | undefined => {
   for (const key in request) if (!REQUEST_KEYS.has(key)) return undefined;
   const { toolName, input, toolCallId, idempotencyKey, session, actor, tenant, traceparent } = request;
   /** A text, or not there at all. */
-  const may = (name: string, value: unknown, max: number): boolean => (value === undefined ? !(name in request) : isText(value, max));
+  const may = (name: string, value: unknown, max: number): boolean =>
+    value === undefined ? !(name in request) : isText(value, max);
   const well =
     isText(toolName, NAME_MAX) &&
     may('toolCallId', toolCallId, NAME_MAX) &&
@@ -131,18 +148,36 @@ const wellFormed = (request: ToolCallRequest): ToolCallRequest | undefined => {
     may('actor', actor, KEY_MAX) &&
     may('tenant', tenant, KEY_MAX) &&
     may('traceparent', traceparent, NAME_MAX);
-  return well ? { toolName, input, toolCallId, idempotencyKey, session, actor, tenant, traceparent } as ToolCallRequest : undefined;
+  return well
+    ? ({ toolName, input, toolCallId, idempotencyKey, session, actor, tenant, traceparent } as ToolCallRequest)
+    : undefined;
 };
 
-const isEnvelope = (request: object): request is ToolCallEnvelope => 'contractVersion' in request || 'payload' in request || 'target' in request;
+const isEnvelope = (request: object): request is ToolCallEnvelope =>
+  'contractVersion' in request || 'payload' in request || 'target' in request;
 
 /** What a malformed request is called in its result. */
-const text = (value: unknown, fallback: string): string => (typeof value === 'string' && value !== '' ? value.slice(0, 256) : fallback);
+const text = (value: unknown, fallback: string): string =>
+  typeof value === 'string' && value !== '' ? value.slice(0, 256) : fallback;
 
-/** A request read and checked: the call, or the error and what it can still be called by (TR-1). Never throws, whatever a getter does. */
-export function readRequest(request: ToolCallRequest | ToolCallEnvelope, runtime: Runtime): { readonly call: Call; readonly error?: ToolExecutionError } {
+/**
+ * A request read and checked: the call, or the error and what it can still be called by (TR-1). Never throws, whatever
+ * a getter does.
+ */
+export function readRequest(
+  request: ToolCallRequest | ToolCallEnvelope,
+  runtime: Runtime,
+): { readonly call: Call; readonly error?: ToolExecutionError } {
   const malformed = (error: ToolExecutionError): { readonly call: Call; readonly error: ToolExecutionError } => ({
-    call: { callId: text(read(request, 'requestId'), runtime.id()), foreignId: true, toolName: text(read(request, 'toolName'), 'unknown'), input: undefined, required: true, dedupeMode: 'disabled', deadlineMs: Infinity },
+    call: {
+      callId: text(read(request, 'requestId'), runtime.id()),
+      foreignId: true,
+      toolName: text(read(request, 'toolName'), 'unknown'),
+      input: undefined,
+      required: true,
+      dedupeMode: 'disabled',
+      deadlineMs: Infinity,
+    },
     error,
   });
   try {
@@ -151,15 +186,29 @@ export function readRequest(request: ToolCallRequest | ToolCallEnvelope, runtime
     const well = isObject && !envelope ? wellFormed(request) : undefined;
     if (well !== undefined) return { call: fromRequest(well, runtime) };
     const parsed = (envelope ? toolCallEnvelopeSchema : requestSchema).safeParse(request);
-    if (!parsed.success) return malformed(invalid(envelope ? 'The tool call envelope' : 'The tool call request', worded(parsed.error)));
-    return { call: envelope ? fromEnvelope(parsed.data as ToolCallEnvelope, runtime) : fromRequest(parsed.data, runtime) };
+    if (!parsed.success)
+      return malformed(invalid(envelope ? 'The tool call envelope' : 'The tool call request', worded(parsed.error)));
+    return {
+      call: envelope ? fromEnvelope(parsed.data as ToolCallEnvelope, runtime) : fromRequest(parsed.data, runtime),
+    };
   } catch (error) {
-    return malformed(new ToolExecutionError('invalid_parameters', `The tool call request is malformed: reading it failed: ${toToolExecutionError(error).message}`));
+    return malformed(
+      new ToolExecutionError(
+        'invalid_parameters',
+        `The tool call request is malformed: reading it failed: ${toToolExecutionError(error).message}`,
+      ),
+    );
   }
 }
 
-/** A value as a tool's schema gives it, or why it does not fit, with the path. To a schema that throws, or can only answer later, nothing fits. */
-export function fit(schema: z.ZodType | undefined, value: unknown): { readonly value: unknown; readonly problem?: string; readonly cause?: unknown } {
+/**
+ * A value as a tool's schema gives it, or why it does not fit, with the path. To a schema that throws, or can only
+ * answer later, nothing fits.
+ */
+export function fit(
+  schema: z.ZodType | undefined,
+  value: unknown,
+): { readonly value: unknown; readonly problem?: string; readonly cause?: unknown } {
   if (schema === undefined) return { value };
   try {
     const parsed = schema.safeParse(value);
@@ -171,7 +220,10 @@ export function fit(schema: z.ZodType | undefined, value: unknown): { readonly v
 }
 
 /** The input as the tool's schema gives it; an error that names the path when it does not fit. */
-export function readInput(schema: z.ZodType | undefined, input: unknown): { readonly input: unknown; readonly error?: ToolExecutionError } {
+export function readInput(
+  schema: z.ZodType | undefined,
+  input: unknown,
+): { readonly input: unknown; readonly error?: ToolExecutionError } {
   const { value, problem, cause } = fit(schema, input);
   return problem === undefined ? { input: value } : { input, error: invalid('The input', problem, cause) };
 }

@@ -35,7 +35,14 @@ export interface History {
 }
 
 /** The codes that end a row of retries: attempts, time, budget, or the breaker that its failures opened. */
-const EXHAUSTED: ReadonlySet<RecoveryCode | undefined> = new Set(['attempts_exhausted', 'time_exhausted', 'retry_after_too_long', 'budget_exhausted', 'circuit_open', 'turn_deadline']);
+const EXHAUSTED: ReadonlySet<RecoveryCode | undefined> = new Set([
+  'attempts_exhausted',
+  'time_exhausted',
+  'retry_after_too_long',
+  'budget_exhausted',
+  'circuit_open',
+  'turn_deadline',
+]);
 
 const statusOf = ({ error, classification, code }: Failure, { attempts, retriedBy }: History): ToolResultStatus => {
   if (error.kind === 'circuit_open' && attempts === 0) return 'circuit_open';
@@ -45,7 +52,13 @@ const statusOf = ({ error, classification, code }: Failure, { attempts, retriedB
   return 'retriable_error';
 };
 
-const common = ({ requestId, toolName, durationMs, attempts, retriedBy }: History): Omit<ToolResultEnvelope, 'status'> => ({
+const common = ({
+  requestId,
+  toolName,
+  durationMs,
+  attempts,
+  retriedBy,
+}: History): Omit<ToolResultEnvelope, 'status'> => ({
   requestId,
   fromCache: false,
   toolName,
@@ -54,8 +67,16 @@ const common = ({ requestId, toolName, durationMs, attempts, retriedBy }: Histor
   ...(retriedBy.length === 0 ? undefined : { retriedBy: [...retriedBy] }),
 });
 
-export function successResult(history: History, content: unknown, metadata?: Record<string, unknown>): ToolResultEnvelope {
-  return { ...common(history), status: 'success', output: metadata === undefined ? { content } : { content, metadata } };
+export function successResult(
+  history: History,
+  content: unknown,
+  metadata?: Record<string, unknown>,
+): ToolResultEnvelope {
+  return {
+    ...common(history),
+    status: 'success',
+    output: metadata === undefined ? { content } : { content, metadata },
+  };
 }
 
 /** @param modelText what a model reads of it */

@@ -41,7 +41,8 @@ export class ShadowWatch {
     if (error !== undefined) this.#tell('reject', error.kind, 'The input does not fit the schema of the tool');
     const breaker = breakerOf(context, guarded);
     this.#admission = breaker?.admit(undefined, context.call.callId);
-    if (breaker !== undefined && this.#admission?.admitted === false) this.#tell('reject', 'circuit_open', circuitOpenError(breaker, this.#admission.retryAfterMs).message);
+    if (breaker !== undefined && this.#admission?.admitted === false)
+      this.#tell('reject', 'circuit_open', circuitOpenError(breaker, this.#admission.retryAfterMs).message);
     this.#claim();
   }
 
@@ -50,7 +51,8 @@ export class ShadowWatch {
     const { error, result } = outcome;
     this.#ending = { result, kind: error?.kind };
     const { timeoutMs } = this.#guarded;
-    if (result.durationMs > timeoutMs) this.#tell('time_out', 'timeout', `The attempt took ${Math.round(result.durationMs)} ms of ${timeoutMs}`);
+    if (result.durationMs > timeoutMs)
+      this.#tell('time_out', 'timeout', `The attempt took ${Math.round(result.durationMs)} ms of ${timeoutMs}`);
     if (error !== undefined) this.#failed(error);
     else if (this.#admission?.admitted === true) this.#admission.success();
     this.#keep();
@@ -93,7 +95,8 @@ export class ShadowWatch {
       hasIdempotencyKey: enforcesKey,
       safetyCritical,
     });
-    if (decision.strategy === 'retry') this.#tell('retry', error.kind, `A retry after ${Math.round(decision.delayMs ?? 0)} ms`);
+    if (decision.strategy === 'retry')
+      this.#tell('retry', error.kind, `A retry after ${Math.round(decision.delayMs ?? 0)} ms`);
   }
 
   /** What the call would have met under its key, in a space of keys of its own. It never waits. */
@@ -130,7 +133,11 @@ export class ShadowWatch {
   }
 
   #replayed({ record }: DedupeReading): void {
-    this.#tell('replay', record.state, `The ${record.state === 'done' ? 'result' : 'failure'} of call ${record.request.requestId}`);
+    this.#tell(
+      'replay',
+      record.state,
+      `The ${record.state === 'done' ? 'result' : 'failure'} of call ${record.request.requestId}`,
+    );
   }
 
   /** The record of the key, without the result: it is never given to anyone. */

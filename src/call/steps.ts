@@ -22,14 +22,22 @@ export type CallStep =
     }
   | { readonly act: 'refuse'; readonly error: ToolExecutionError };
 
-/** From the request to the tool: `switches(prepareCall(validate(dedupe(...))))`. Without a hook and a key it is known at once. */
-export function callSteps(context: CallContext, tool: GuardedTool | undefined, malformed: ToolExecutionError | undefined): CallStep | Observable<CallStep> {
+/**
+ * From the request to the tool: `switches(prepareCall(validate(dedupe(...))))`. Without a hook and a key it is known at
+ * once.
+ */
+export function callSteps(
+  context: CallContext,
+  tool: GuardedTool | undefined,
+  malformed: ToolExecutionError | undefined,
+): CallStep | Observable<CallStep> {
   const { layer, call } = context;
   const guarded = tool ?? layer.registry.get(call.toolName);
   context.resolved = guarded;
   const obstacle = malformed ?? obstacleTo(context);
   if (obstacle !== undefined) return { act: 'refuse', error: obstacle };
-  if (guarded === undefined) return { act: 'refuse', error: new ToolExecutionError('unknown_tool', `No tool is named ${call.toolName}`) };
+  if (guarded === undefined)
+    return { act: 'refuse', error: new ToolExecutionError('unknown_tool', `No tool is named ${call.toolName}`) };
   if (layer.hooks === undefined) return passed(context, guarded);
   return prepared(layer.hooks, context, guarded);
 }

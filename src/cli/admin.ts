@@ -27,16 +27,23 @@ const whyNot = (thrown: unknown): string => {
   return typeof cause?.code === 'string' ? cause.code : 'no connection, or a redirect, which is not followed';
 };
 
-const ask = async ({ url, token, order }: AdminCommand, signal: AbortSignal): Promise<{ readonly status: number; readonly text: string }> => {
+const ask = async (
+  { url, token, order }: AdminCommand,
+  signal: AbortSignal,
+): Promise<{ readonly status: number; readonly text: string }> => {
   const response = await fetch(url, {
     method: order === undefined ? 'GET' : 'POST',
-    headers: { authorization: `Bearer ${token}`, ...(order === undefined ? {} : { 'content-type': 'application/json' }) },
+    headers: {
+      authorization: `Bearer ${token}`,
+      ...(order === undefined ? {} : { 'content-type': 'application/json' }),
+    },
     ...(order === undefined ? {} : { body: JSON.stringify(order) }),
     // The token is for this server only.
     redirect: 'error',
     signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]),
   });
-  if (Number(response.headers.get('content-length') ?? 0) > ANSWER_CHARACTERS_MAX) return { status: response.status, text: '' };
+  if (Number(response.headers.get('content-length') ?? 0) > ANSWER_CHARACTERS_MAX)
+    return { status: response.status, text: '' };
   return { status: response.status, text: await response.text() };
 };
 
@@ -45,7 +52,10 @@ const ask = async ({ url, token, order }: AdminCommand, signal: AbortSignal): Pr
  * @returns the exit code: 0 done, 1 refused or not reached
  * @throws UsageError
  */
-export async function runAdmin(args: readonly string[], { stdout, stderr, env, signal }: AdminContext): Promise<number> {
+export async function runAdmin(
+  args: readonly string[],
+  { stdout, stderr, env, signal }: AdminContext,
+): Promise<number> {
   const command = parseAdmin(args, env);
   if (command === undefined) {
     stdout.write(ADMIN_HELP);
@@ -56,7 +66,8 @@ export async function runAdmin(args: readonly string[], { stdout, stderr, env, s
     stderr.write(`spillway: ${messageLine(why)}\n`);
     return EXIT.refused;
   };
-  if (url.protocol === 'http:' && !LOOPBACK.test(url.hostname)) stderr.write(`spillway: warning: the token goes to ${url.host} over plain HTTP; put TLS in front of it\n`);
+  if (url.protocol === 'http:' && !LOOPBACK.test(url.hostname))
+    stderr.write(`spillway: warning: the token goes to ${url.host} over plain HTTP; put TLS in front of it\n`);
   let reply: { readonly status: number; readonly text: string };
   try {
     reply = await ask(command, signal);
@@ -64,8 +75,14 @@ export async function runAdmin(args: readonly string[], { stdout, stderr, env, s
     return refused(`${url.origin} cannot be reached: ${whyNot(error)}`);
   }
   const read = readAnswer(reply.text);
-  if (reply.status !== 200) return refused(read?.answer.error === undefined ? `${url.origin} answered ${reply.status}, and not as an admin page does` : `refused (${reply.status}): ${plain(read.answer.error.message)}`);
-  if (read === undefined || (read.answer.mode ?? read.answer.action) === undefined) return refused(`${url.origin} answered, and not as an admin page does; check --url`);
+  if (reply.status !== 200)
+    return refused(
+      read?.answer.error === undefined
+        ? `${url.origin} answered ${reply.status}, and not as an admin page does`
+        : `refused (${reply.status}): ${plain(read.answer.error.message)}`,
+    );
+  if (read === undefined || (read.answer.mode ?? read.answer.action) === undefined)
+    return refused(`${url.origin} answered, and not as an admin page does; check --url`);
   stdout.write(command.json ? ndjsonLine(read.json) : `${adminReport(read.answer)}\n`);
   return EXIT.done;
 }

@@ -57,26 +57,42 @@ const programIsThere = async (command: string, folders: string): Promise<boolean
   // Windows finds programs by more rules than these.
   if (process.platform === 'win32') return true;
   if (command.includes('/')) return exists(command, constants.X_OK);
-  const found = await Promise.all(folders.split(path.delimiter).filter((folder) => folder !== '').map((folder) => exists(path.join(folder, command), constants.X_OK)));
+  const found = await Promise.all(
+    folders
+      .split(path.delimiter)
+      .filter((folder) => folder !== '')
+      .map((folder) => exists(path.join(folder, command), constants.X_OK)),
+  );
   return found.includes(true);
 };
 
 /** What servers need of this machine: folders must be there, programs should. */
-const checkServers = async (servers: Readonly<Record<string, ServerEntry>>, folder: string): Promise<{ readonly problems: Problem[]; readonly warnings: string[] }> => {
+const checkServers = async (
+  servers: Readonly<Record<string, ServerEntry>>,
+  folder: string,
+): Promise<{ readonly problems: Problem[]; readonly warnings: string[] }> => {
   const problems: Problem[] = [];
   const warnings: string[] = [];
   for (const [name, entry] of Object.entries(servers)) {
     const { command } = entry;
     if (command === undefined) continue;
     const { cwd, command: program, env } = launchOf({ ...entry, command }, folder);
-    if (!(await isFolder(cwd))) problems.push({ message: `${cwd} is no folder; it starts at the folder of the plan file`, at: ['servers', name, 'cwd'] });
-    else if (!(await programIsThere(program, env['PATH'] ?? ''))) warnings.push(`servers.${name}: there is no program ${program} here`);
+    if (!(await isFolder(cwd)))
+      problems.push({
+        message: `${cwd} is no folder; it starts at the folder of the plan file`,
+        at: ['servers', name, 'cwd'],
+      });
+    else if (!(await programIsThere(program, env['PATH'] ?? '')))
+      warnings.push(`servers.${name}: there is no program ${program} here`);
   }
   return { problems, warnings };
 };
 
 /** What policies say that they cannot mean; of a tool whose server has not been asked, effects are unknown. */
-const checkPolicies = (tools: readonly PlacedTool[], profile: PlanFile['profile']): { readonly problems: Problem[]; readonly warnings: string[] } => {
+const checkPolicies = (
+  tools: readonly PlacedTool[],
+  profile: PlanFile['profile'],
+): { readonly problems: Problem[]; readonly warnings: string[] } => {
   const problems: Problem[] = [];
   const warnings = tools.flatMap(({ entry, index }) => {
     const { alternatives: _, ...policy } = policyOf(entry);
@@ -109,8 +125,15 @@ const planReport = async (file: string): Promise<FileReport> => {
     const fromServers = await checkServers(servers, path.dirname(path.resolve(file)));
     const said = new Set(problems.map(({ at }) => JSON.stringify(at.slice(0, 2))));
     // A policy that cannot be is named by its place where one is known.
-    const others = [...fromPolicies.problems.filter(({ at }) => !said.has(JSON.stringify(at))), ...fromServers.problems];
-    const found = [...problems, ...others].map((problem) => ({ ...yaml.positionOf(problem), at: placeName(problem), message: problem.message }));
+    const others = [
+      ...fromPolicies.problems.filter(({ at }) => !said.has(JSON.stringify(at))),
+      ...fromServers.problems,
+    ];
+    const found = [...problems, ...others].map((problem) => ({
+      ...yaml.positionOf(problem),
+      at: placeName(problem),
+      message: problem.message,
+    }));
     const warnings = [...fromPolicies.warnings, ...fromServers.warnings];
     return { file, kind: 'plan', problems: found, warnings, ...(plan === undefined ? {} : { holds: holdsOf(plan) }) };
   } catch (error) {
@@ -124,7 +147,13 @@ const manifestReport = async (file: string, text: string, env: Environment): Pro
   const { manifest, problems, variables } = examineManifest(text);
   const unset = variables.filter((name) => (env[name] ?? '') === '');
   const warnings = unset.map((name) => `\${env:${name}} is not set in this environment`);
-  return { file, kind: 'manifest', problems, warnings, ...(manifest === undefined ? {} : { holds: count(manifest.tools.length, 'tool') }) };
+  return {
+    file,
+    kind: 'manifest',
+    problems,
+    warnings,
+    ...(manifest === undefined ? {} : { holds: count(manifest.tools.length, 'tool') }),
+  };
 };
 
 const reportOf = async (file: string, env: Environment): Promise<FileReport> => {
@@ -134,10 +163,14 @@ const reportOf = async (file: string, env: Environment): Promise<FileReport> => 
 
 /** One line a finding, as compilers write them; then how many there are. */
 const reportText = ({ file, problems, warnings, holds = '' }: FileReport): string => {
-  const found = problems.map(({ line, column, at, message }) => (line === undefined ? message : `${file}:${line}:${column}: ${at}: ${message}`));
+  const found = problems.map(({ line, column, at, message }) =>
+    line === undefined ? message : `${file}:${line}:${column}: ${at}: ${message}`,
+  );
   const warned = warnings.map((warning) => `${file}: warning: ${warning}`);
   const last = problems.length === 0 ? `${file}: fine: ${holds}` : `${file}: ${count(problems.length, 'problem')}`;
-  return [...found.flatMap((text) => messageLines(text).split('\n')), ...[...warned, last].map(messageLine)].map((line) => `${line}\n`).join('');
+  return [...found.flatMap((text) => messageLines(text).split('\n')), ...[...warned, last].map(messageLine)]
+    .map((line) => `${line}\n`)
+    .join('');
 };
 
 /**
@@ -155,7 +188,17 @@ export async function runCheck(args: readonly string[], { stdout, env }: Command
   for (const file of command.paths) {
     const report = await reportOf(file, env);
     wrong ||= report.problems.length > 0;
-    stdout.write(command.json ? ndjsonLine({ file, kind: report.kind, ok: report.problems.length === 0, problems: report.problems, warnings: report.warnings }) : reportText(report));
+    stdout.write(
+      command.json
+        ? ndjsonLine({
+            file,
+            kind: report.kind,
+            ok: report.problems.length === 0,
+            problems: report.problems,
+            warnings: report.warnings,
+          })
+        : reportText(report),
+    );
   }
   return wrong ? EXIT.refused : EXIT.fine;
 }

@@ -1,6 +1,17 @@
 /** Every command, in the order of the help. */
-export const COMMAND_NAMES = ['run', 'check', 'tools', 'show', 'init', 'gateway', 'admin', 'completions', 'help'] as const;
+export const COMMAND_NAMES = [
+  'run',
+  'check',
+  'tools',
+  'show',
+  'init',
+  'gateway',
+  'admin',
+  'completions',
+  'help',
+] as const;
 
 export type CommandName = (typeof COMMAND_NAMES)[number];
 
-export const isCommandName = (text: string | undefined): text is CommandName => COMMAND_NAMES.includes(text as CommandName);
+export const isCommandName = (text: string | undefined): text is CommandName =>
+  COMMAND_NAMES.includes(text as CommandName);

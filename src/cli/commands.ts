@@ -40,13 +40,43 @@ Says what there is, or what a command does. So does --help, after the command.
 
 const SPECS: Readonly<Record<CommandName, Omit<CommandSpec, 'name'>>> = {
   run: { summary: 'run a turn of tool calls over MCP servers', help: RUN_HELP, options: RUN_OPTIONS, files: true },
-  check: { summary: 'say all that is wrong with plans and manifests; starts nothing', help: CHECK_HELP, options: CHECK_OPTIONS, files: true },
-  tools: { summary: 'list what the servers of a plan have, with effects and schemas', help: TOOLS_HELP, options: TOOLS_OPTIONS, files: true },
+  check: {
+    summary: 'say all that is wrong with plans and manifests; starts nothing',
+    help: CHECK_HELP,
+    options: CHECK_OPTIONS,
+    files: true,
+  },
+  tools: {
+    summary: 'list what the servers of a plan have, with effects and schemas',
+    help: TOOLS_HELP,
+    options: TOOLS_OPTIONS,
+    files: true,
+  },
   show: { summary: 'show a trace: table, diagram, sentence', help: SHOW_HELP, options: SHOW_OPTIONS, files: true },
-  init: { summary: 'write a plan with the servers of an mcp.json', help: INIT_HELP, options: INIT_OPTIONS, files: true },
-  gateway: { summary: 'serve tools to Claude clients', help: GATEWAY_HELP, options: GATEWAY_OPTIONS, words: GATEWAY_KINDS },
-  admin: { summary: 'ask a running program, or order it about', help: ADMIN_HELP, options: ADMIN_OPTIONS, words: Object.keys(ADMIN_ACTIONS) },
-  completions: { summary: 'complete all of this in bash, zsh or fish', help: COMPLETIONS_HELP, options: COMPLETIONS_OPTIONS, words: SHELLS },
+  init: {
+    summary: 'write a plan with the servers of an mcp.json',
+    help: INIT_HELP,
+    options: INIT_OPTIONS,
+    files: true,
+  },
+  gateway: {
+    summary: 'serve tools to Claude clients',
+    help: GATEWAY_HELP,
+    options: GATEWAY_OPTIONS,
+    words: GATEWAY_KINDS,
+  },
+  admin: {
+    summary: 'ask a running program, or order it about',
+    help: ADMIN_HELP,
+    options: ADMIN_OPTIONS,
+    words: Object.keys(ADMIN_ACTIONS),
+  },
+  completions: {
+    summary: 'complete all of this in bash, zsh or fish',
+    help: COMPLETIONS_HELP,
+    options: COMPLETIONS_OPTIONS,
+    words: SHELLS,
+  },
   help: { summary: 'say what a command does', help: HELP_HELP, options: {}, words: COMMAND_NAMES },
 };
 
@@ -56,10 +86,17 @@ const LINE = /^ {2}--([\w-]+)(?: ([A-Z]+))? {2,}(.*)$/gm;
 
 /** The options of a command, with what its help says of each: the help is the one place where they are described. */
 export function optionsOf({ help, options }: CommandSpec): OptionSpec[] {
-  const described = new Map([...help.matchAll(LINE)].map(([, name = '', placeholder, text = '']) => [name, { placeholder, text }]));
+  const described = new Map(
+    [...help.matchAll(LINE)].map(([, name = '', placeholder, text = '']) => [name, { placeholder, text }]),
+  );
   return Object.entries(options).map(([name, { short }]) => {
     const { placeholder, text = '' } = described.get(name) ?? {};
-    return { name, text, ...(short === undefined ? {} : { short }), ...(placeholder === undefined ? {} : { placeholder }) };
+    return {
+      name,
+      text,
+      ...(short === undefined ? {} : { short }),
+      ...(placeholder === undefined ? {} : { placeholder }),
+    };
   });
 }
 
@@ -78,7 +115,9 @@ const wrapped = (words: readonly string[], indent: string): string => {
 
 const entry = (spec: CommandSpec): string => {
   const options = optionsOf(spec).filter(({ name }) => name !== 'help' && name !== 'version');
-  const written = options.map(({ name, placeholder }) => `[--${name}${placeholder === undefined ? '' : ` ${placeholder}`}]`);
+  const written = options.map(
+    ({ name, placeholder }) => `[--${name}${placeholder === undefined ? '' : ` ${placeholder}`}]`,
+  );
   const head = `  ${synopsis(spec).padEnd(30)}  ${spec.summary}`;
   return written.length === 0 ? head : `${head}\n${wrapped(written, '      ')}`;
 };
@@ -104,13 +143,16 @@ A plan starts servers, which are programs: run only plans whose commands you wou
 export function helpOf([name, ...rest]: readonly string[]): string {
   if (name === undefined || name === '--help' || name === '-h') return HELP;
   const spec = COMMANDS.find((command) => command.name === name);
-  if (spec === undefined) throw new UsageError(`there is no command ${JSON.stringify(name.slice(0, 64))}; ${choices(name, COMMAND_NAMES)}`);
+  if (spec === undefined)
+    throw new UsageError(`there is no command ${JSON.stringify(name.slice(0, 64))}; ${choices(name, COMMAND_NAMES)}`);
   if (rest.length > 0) throw new UsageError(`help takes one command; leave out ${JSON.stringify(rest[0])}`);
   return spec.help;
 }
 
 /** Which commands have an option that another one has not; nothing where none has. */
 export function whoHas(option: string): string | undefined {
-  const owners = COMMANDS.filter(({ options }) => Object.hasOwn(options, option.replace(/^--?/, ''))).map(({ name }) => name);
+  const owners = COMMANDS.filter(({ options }) => Object.hasOwn(options, option.replace(/^--?/, ''))).map(
+    ({ name }) => name,
+  );
   return owners.length === 0 ? undefined : `${option} is an option of spillway ${owners.join(', ')}`;
 }

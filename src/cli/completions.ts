@@ -25,10 +25,14 @@ const bashCase = (command: CommandSpec): string => {
   const paths = valued.filter(isFile).map((option) => `--${option.name}`);
   return [
     `    ${name})`,
-    ...(paths.length === 0 ? [] : [`      case "$previous" in ${paths.join('|')}) _spillway_files "$current"; return ;; esac`]),
+    ...(paths.length === 0
+      ? []
+      : [`      case "$previous" in ${paths.join('|')}) _spillway_files "$current"; return ;; esac`]),
     ...(plain.length === 0 ? [] : [`      case "$previous" in ${plain.join('|')}) return ;; esac`]),
     `      case "$current" in -*) COMPREPLY=($(compgen -W '${dashed(options)}' -- "$current")); return ;; esac`,
-    ...(words.length === 0 ? [] : [`      [ "$place" -eq 2 ] && COMPREPLY=($(compgen -W '${list(words)}' -- "$current"))`]),
+    ...(words.length === 0
+      ? []
+      : [`      [ "$place" -eq 2 ] && COMPREPLY=($(compgen -W '${list(words)}' -- "$current"))`]),
     ...(files ? ['      _spillway_files "$current"'] : []),
     '      ;;',
   ].join('\n');
@@ -67,7 +71,10 @@ const zshOption = (option: OptionSpec): string => {
 
 const zshCase = (command: CommandSpec): string => {
   const { name, words, files = false } = command;
-  const operands = [...(words === undefined ? [] : [`'1:word:(${list(words)})'`]), ...(files ? ["'*:file:_files'"] : [])];
+  const operands = [
+    ...(words === undefined ? [] : [`'1:word:(${list(words)})'`]),
+    ...(files ? ["'*:file:_files'"] : []),
+  ];
   return `    (${name}) _arguments -s ${[...offered(command).map(zshOption), ...operands].join(' ')} ;;`;
 };
 

@@ -1,7 +1,10 @@
 /** What is read of the environment, by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The process's own, as it was at the start. Deno without `--allow-env` throws at the look at a variable, or already here. */
+/**
+ * The process's own, as it was at the start. Deno without `--allow-env` throws at the look at a variable, or already
+ * here.
+ */
 const given = ((): Environment => {
   try {
     return process.env;
@@ -33,8 +36,8 @@ const guarded: Environment = new Proxy<Record<string, string | undefined>>(
 );
 
 /**
- * Where the environment may not be read, gives the guarded one to libraries, too: some look at variables that nobody sets (`yaml` at `LOG_TOKENS`),
- * and would throw. Where reading is allowed, nothing changes.
+ * Where the environment may not be read, gives the guarded one to libraries, too: some look at variables that nobody
+ * sets (`yaml` at `LOG_TOKENS`), and would throw. Where reading is allowed, nothing changes.
  */
 const shielded = (): Environment => {
   try {
@@ -46,5 +49,8 @@ const shielded = (): Environment => {
   return guarded;
 };
 
-/** The environment of this process, in which a variable that may not be read is one that is not set. Its names are not listed. */
+/**
+ * The environment of this process, in which a variable that may not be read is one that is not set. Its names are not
+ * listed.
+ */
 export const environment: Environment = shielded();

@@ -1,7 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import type { Runtime } from '../contract/runtime.ts';
 import type { AnyTool } from '../contract/tool.ts';
-import { anthropicGateway, memoryConversationState, type ConversationState, type GatewayLogger } from '../gateway/anthropic.ts';
+import {
+  anthropicGateway,
+  memoryConversationState,
+  type ConversationState,
+  type GatewayLogger,
+} from '../gateway/anthropic.ts';
 import { serveAnthropicGateway, type GatewayServer } from '../gateway/anthropic-server.ts';
 import { redisConversationState, type ConversationRedisLike } from '../gateway/conversation-redis.ts';
 import { ndjsonLine } from '../sinks/ndjson.ts';
@@ -50,7 +55,12 @@ const planTools = async (path: string, runtime: Runtime): Promise<LoadedTools> =
   throw loaded.refuse(problems);
 };
 
-const manifestTools = async (path: string, text: string, { allow }: GatewayCommand, { env, runtime }: GatewayContext): Promise<LoadedTools> => {
+const manifestTools = async (
+  path: string,
+  text: string,
+  { allow }: GatewayCommand,
+  { env, runtime }: GatewayContext,
+): Promise<LoadedTools> => {
   // A manifest needs packages that a plan does not.
   const { readRestManifest, restProvider } = await import('../providers/rest.ts');
   try {
@@ -69,7 +79,11 @@ const toolsOf = async (path: string, command: GatewayCommand, context: GatewayCo
 };
 
 interface RedisPackage {
-  createClient(options: { readonly url: string }): ConversationRedisLike & { on(event: 'error', listener: () => void): unknown; connect(): Promise<unknown>; close(): Promise<unknown> };
+  createClient(options: { readonly url: string }): ConversationRedisLike & {
+    on(event: 'error', listener: () => void): unknown;
+    connect(): Promise<unknown>;
+    close(): Promise<unknown>;
+  };
 }
 
 const redisState = async (url: string): Promise<{ readonly state: ConversationState; readonly close: Close }> => {
@@ -79,7 +93,9 @@ const redisState = async (url: string): Promise<{ readonly state: ConversationSt
   try {
     redis = (await import(name)) as RedisPackage;
   } catch (error) {
-    throw new UsageError('--state redis://... needs the package redis, which is not installed; run npm install redis', { cause: error });
+    throw new UsageError('--state redis://... needs the package redis, which is not installed; run npm install redis', {
+      cause: error,
+    });
   }
   const client = redis.createClient({ url });
   // A lost connection is reported by each operation that fails.
@@ -122,10 +138,19 @@ const serve = async (command: GatewayCommand, context: GatewayContext, closers: 
   const spillway = createSpillway({ tools, runtime });
   closers.unshift(() => spillway.close());
   const logger = loggerOn(stderr, runtime);
-  const limits = { ...(maxTurns === undefined ? {} : { maxTurns }), ...(rate === undefined ? {} : { rate: { requests: rate, windowMs: 60_000 } }) };
-  const server: GatewayServer = await serveAnthropicGateway(anthropicGateway({ upstream, tools, spillway, state, limits, logger, runtime }), { host, port });
+  const limits = {
+    ...(maxTurns === undefined ? {} : { maxTurns }),
+    ...(rate === undefined ? {} : { rate: { requests: rate, windowMs: 60_000 } }),
+  };
+  const server: GatewayServer = await serveAnthropicGateway(
+    anthropicGateway({ upstream, tools, spillway, state, limits, logger, runtime }),
+    { host, port },
+  );
   stdout.write(`${server.url}\n`);
-  logger.info({ event: 'gateway_listening', url: server.url, tools: tools.map(({ name }) => name) }, 'The gateway listens.');
+  logger.info(
+    { event: 'gateway_listening', url: server.url, tools: tools.map(({ name }) => name) },
+    'The gateway listens.',
+  );
   await aborted(signal);
   logger.info({ event: 'gateway_draining', grace_ms: graceMs }, 'The gateway is shut down when what runs has ended.');
   await server.close(graceMs);
@@ -149,7 +174,12 @@ export async function runGateway(args: readonly string[], context: GatewayContex
   try {
     return await serve(command, context, closers);
   } catch (error) {
-    if (error instanceof UsageError || error instanceof Interrupted || (error instanceof Error && error.name === 'PlanFileError')) throw error;
+    if (
+      error instanceof UsageError ||
+      error instanceof Interrupted ||
+      (error instanceof Error && error.name === 'PlanFileError')
+    )
+      throw error;
     context.stderr.write(`spillway: ${messageLine(messageOf(error))}\n`);
     return EXIT.failed;
   } finally {

@@ -23,7 +23,9 @@ const sourceOf = async ({ source }: InitCommand): Promise<string> => {
   throw new FileError(`there is none of ${USUAL_SOURCES.join(', ')} here; write spillway init MCP.json`);
 };
 
-const HEAD = (source: string): string => ` yaml-language-server: $schema=node_modules/spillway/dist/schemas/plan.schema.json
+const HEAD = (
+  source: string,
+): string => ` yaml-language-server: $schema=node_modules/spillway/dist/schemas/plan.schema.json
 
  Servers taken over from ${source}. What to do next:
    spillway tools plan.yaml     says what tools they have; put one into the node below
@@ -42,15 +44,29 @@ const hasSecrets = ({ env, headers }: ServerEntry): boolean => (env ?? headers) 
 /** The plan, with what a person has to know in comments. */
 const planText = (source: string, { servers, leftOut }: FoundServers): string => {
   const [first = ''] = Object.keys(servers);
-  const document = new Document({ servers, tools: [], turn: { timeout_ms: 60_000, nodes: [{ id: 'first', tool: `${first}.TOOL`, input: {} }] } });
+  const document = new Document({
+    servers,
+    tools: [],
+    turn: { timeout_ms: 60_000, nodes: [{ id: 'first', tool: `${first}.TOOL`, input: {} }] },
+  });
   document.commentBefore = HEAD(messageLine(source));
   const comments = new Map([
-    ['servers', [...(Object.values(servers).some(hasSecrets) ? [SECRETS] : []), ...(leftOut.length === 0 ? [] : [` Not as it was:\n${commented(leftOut)}`])].join('\n')],
+    [
+      'servers',
+      [
+        ...(Object.values(servers).some(hasSecrets) ? [SECRETS] : []),
+        ...(leftOut.length === 0 ? [] : [` Not as it was:\n${commented(leftOut)}`]),
+      ].join('\n'),
+    ],
     ['tools', TOOLS],
     ['turn', ' One call. Others may need it, and refer to its value as ${first}.'],
   ]);
   const { contents } = document;
-  for (const pair of (contents as unknown as { readonly items: ReadonlyArray<{ readonly key: { value: string; commentBefore?: string; spaceBefore?: boolean } }> }).items) {
+  for (const pair of (
+    contents as unknown as {
+      readonly items: ReadonlyArray<{ readonly key: { value: string; commentBefore?: string; spaceBefore?: boolean } }>;
+    }
+  ).items) {
     pair.key.spaceBefore = pair.key.value !== 'servers';
     const comment = comments.get(pair.key.value);
     if (comment !== undefined && comment !== '') pair.key.commentBefore = comment;
@@ -65,8 +81,13 @@ const writeNew = async (path: string, text: string): Promise<void> => {
     // Made by nobody else, and readable by nobody else.
     file = await open(path, 'wx', 0o600);
   } catch (error) {
-    if (codeOf(error) === 'EEXIST') throw new FileError(`${path} is there already, and is not overwritten; give another name by --out`, { cause: error });
-    throw new FileError(`${path} cannot be written (${codeOf(error)}); name a file in a folder that exists`, { cause: error });
+    if (codeOf(error) === 'EEXIST')
+      throw new FileError(`${path} is there already, and is not overwritten; give another name by --out`, {
+        cause: error,
+      });
+    throw new FileError(`${path} cannot be written (${codeOf(error)}); name a file in a folder that exists`, {
+      cause: error,
+    });
   }
   try {
     await file.writeFile(text);
@@ -79,7 +100,8 @@ const writeNew = async (path: string, text: string): Promise<void> => {
 };
 
 /**
- * Runs `spillway init`: writes a plan with the servers of an mcp.json. Starts nothing and prints no value of env or headers.
+ * Runs `spillway init`: writes a plan with the servers of an mcp.json. Starts nothing and prints no value of env or
+ * headers.
  * @returns the exit code
  * @throws UsageError or FileError
  */
@@ -97,8 +119,13 @@ export async function runInit(args: readonly string[], { stdout, stderr }: Comma
   if (typeof found === 'string') throw new FileError(`${source}:${found}`);
   await writeNew(command.out, planText(source, found));
   const names = Object.keys(found.servers);
-  stdout.write(`${messageLine(`${command.out}: written, with ${names.length === 1 ? 'the server' : 'the servers'} ${names.join(', ')} of ${source}`)}\n`);
+  stdout.write(
+    `${messageLine(`${command.out}: written, with ${names.length === 1 ? 'the server' : 'the servers'} ${names.join(', ')} of ${source}`)}\n`,
+  );
   for (const line of found.leftOut) stderr.write(`${messageLine(`note: ${line}`)}\n`);
-  if (Object.values(found.servers).some(hasSecrets)) stderr.write('note: values of env and headers were copied and may be secrets; keep the plan out of version control\n');
+  if (Object.values(found.servers).some(hasSecrets))
+    stderr.write(
+      'note: values of env and headers were copied and may be secrets; keep the plan out of version control\n',
+    );
   return EXIT.fine;
 }

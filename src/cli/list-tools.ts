@@ -52,10 +52,18 @@ const notesOf = ({ leftOut = [], unchecked = [] }: Telling): string[] => [
   ...unchecked.map(({ toolName, reason }) => `the input of ${toolName} is not checked: ${reason}`),
 ];
 
-const ofPlan = async (loaded: LoadedPlan, { servers: wanted }: ToolsCommand, { runtime, signal }: CommandContext): Promise<Listing> => {
+const ofPlan = async (
+  loaded: LoadedPlan,
+  { servers: wanted }: ToolsCommand,
+  { runtime, signal }: CommandContext,
+): Promise<Listing> => {
   const { servers: known = {}, tools: entries = [] } = loaded.file;
   const names = wanted.length === 0 ? Object.keys(known) : wanted;
-  for (const name of names) if (!Object.hasOwn(known, name)) throw new UsageError(`there is no server ${JSON.stringify(name)} in the plan; ${choices(name, Object.keys(known))}`);
+  for (const name of names)
+    if (!Object.hasOwn(known, name))
+      throw new UsageError(
+        `there is no server ${JSON.stringify(name)} in the plan; ${choices(name, Object.keys(known))}`,
+      );
   const starting = startServers(names, loaded, runtime);
   const { providers, close } = await until(starting, signal, 'interrupted; nothing was called');
   try {
@@ -64,7 +72,11 @@ const ofPlan = async (loaded: LoadedPlan, { servers: wanted }: ToolsCommand, { r
         const own = entries.filter((entry) => entry.server === server && `${server}.${entry.tool}` === tool.name);
         const effects = own.find((entry) => entry.effects !== undefined)?.effects;
         const treated = effects === undefined ? tool : { ...tool, policy: { ...tool.policy, effects } };
-        return shownTool(server, treated, own.map(({ id }) => id));
+        return shownTool(
+          server,
+          treated,
+          own.map(({ id }) => id),
+        );
       }),
     );
     return { tools, notes: [...providers.values()].flatMap((provider) => notesOf(provider as ToolProvider & Telling)) };
@@ -73,7 +85,12 @@ const ofPlan = async (loaded: LoadedPlan, { servers: wanted }: ToolsCommand, { r
   }
 };
 
-const ofManifest = async (path: string, text: string, { allow }: ToolsCommand, { env, runtime }: CommandContext): Promise<Listing> => {
+const ofManifest = async (
+  path: string,
+  text: string,
+  { allow }: ToolsCommand,
+  { env, runtime }: CommandContext,
+): Promise<Listing> => {
   const { examineManifest } = await import('../providers/rest/manifest.ts');
   const { readRestManifest, restProvider } = await import('../providers/rest.ts');
   // Nothing is sent, so no secret is needed: one that is not set is none.
@@ -88,8 +105,20 @@ const ofManifest = async (path: string, text: string, { allow }: ToolsCommand, {
 };
 
 const typeOf = (schema: unknown): string => {
-  const { type, enum: values, anyOf } = (typeof schema === 'object' && schema !== null ? schema : {}) as { readonly type?: unknown; readonly enum?: unknown; readonly anyOf?: unknown };
-  if (Array.isArray(values)) return values.slice(0, 6).map((value) => JSON.stringify(value)).join('|');
+  const {
+    type,
+    enum: values,
+    anyOf,
+  } = (typeof schema === 'object' && schema !== null ? schema : {}) as {
+    readonly type?: unknown;
+    readonly enum?: unknown;
+    readonly anyOf?: unknown;
+  };
+  if (Array.isArray(values))
+    return values
+      .slice(0, 6)
+      .map((value) => JSON.stringify(value))
+      .join('|');
   if (typeof type === 'string') return type;
   return Array.isArray(type) || Array.isArray(anyOf) ? 'several' : 'any';
 };
@@ -104,23 +133,38 @@ const inputText = ({ inputSchema = {} }: ShownTool): string => {
     .join(', ');
 };
 
-const shownNames = ({ tool, names }: ShownTool): string => (names.length === 1 ? tool : `${tool} (${names.slice(0, -1).join(', ')})`);
+const shownNames = ({ tool, names }: ShownTool): string =>
+  names.length === 1 ? tool : `${tool} (${names.slice(0, -1).join(', ')})`;
 
 /** The tools of a server: a line of facts each, and what it says of itself. */
 const serverLines = (server: string, tools: readonly ShownTool[], { columns, glyphs, paint }: Style): string[] => {
   const rows = tools.map((shown) => [shownNames(shown), shown.effects, inputText(shown)]);
   const painted = (row: number, _: number, text: string): string => (row === -1 ? paint('quiet', text) : text);
-  const [head = '', ...lines] = table(['tool', 'effects', 'input'], rows, { columns: columns - 2, ellipsis: glyphs.ellipsis, paint: painted });
+  const [head = '', ...lines] = table(['tool', 'effects', 'input'], rows, {
+    columns: columns - 2,
+    ellipsis: glyphs.ellipsis,
+    paint: painted,
+  });
   const described = lines.flatMap((line, index) => {
     const text = fit(plain(tools[index]?.description ?? ''), columns - 6, glyphs.ellipsis);
     return [`  ${line}`, ...(text === '' ? [] : [`      ${paint('quiet', text)}`])];
   });
-  return [paint('strong', `${shownName(server)}: ${tools.length} ${tools.length === 1 ? 'tool' : 'tools'}`), `  ${head}`, ...described];
+  return [
+    paint('strong', `${shownName(server)}: ${tools.length} ${tools.length === 1 ? 'tool' : 'tools'}`),
+    `  ${head}`,
+    ...described,
+  ];
 };
 
 const report = ({ tools, notes }: Listing, style: Style): string => {
   const servers = [...new Set(tools.map(({ server }) => server))];
-  const parts = servers.map((server) => serverLines(server, tools.filter((shown) => shown.server === server), style).join('\n'));
+  const parts = servers.map((server) =>
+    serverLines(
+      server,
+      tools.filter((shown) => shown.server === server),
+      style,
+    ).join('\n'),
+  );
   const told = notes.map((note) => messageLine(`note: ${note}`));
   return `${[...(parts.length === 0 ? ['no tools'] : parts), ...(told.length === 0 ? [] : [told.join('\n')])].join('\n\n')}\n`;
 };
@@ -138,7 +182,9 @@ export async function runTools(args: readonly string[], context: CommandContext)
     return EXIT.fine;
   }
   const text = await readFile(command.path, 'utf8').catch(() => '');
-  const listing = isManifest(text) ? await ofManifest(command.path, text, command, context) : await ofPlan(await loadPlan(command.path), command, context);
+  const listing = isManifest(text)
+    ? await ofManifest(command.path, text, command, context)
+    : await ofPlan(await loadPlan(command.path), command, context);
   if (!command.json) {
     stdout.write(report(listing, styleOf(stdout, command)));
     return EXIT.fine;

@@ -12,7 +12,12 @@ import { Interrupted, runPlan } from './run.ts';
 import { messageLines } from './show/text.ts';
 import { FileError, UsageError } from './arguments/usage.ts';
 
-const EXIT_OF_STATUS: Readonly<Record<TurnStatus, number>> = { completed: EXIT.fine, partial: EXIT.fine, failed: EXIT.failed, escalated: EXIT.failed };
+const EXIT_OF_STATUS: Readonly<Record<TurnStatus, number>> = {
+  completed: EXIT.fine,
+  partial: EXIT.fine,
+  failed: EXIT.failed,
+  escalated: EXIT.failed,
+};
 
 const stop = new AbortController();
 /** Nobody reads stdout any more: whoever did has what they wanted. */
@@ -38,7 +43,13 @@ const onOutputError = (error: NodeJS.ErrnoException): void => {
   stop.abort();
 };
 
-const context: CommandContext = { stdout: process.stdout, stderr: process.stderr, env: environment, runtime: liveRuntime, signal: stop.signal };
+const context: CommandContext = {
+  stdout: process.stdout,
+  stderr: process.stderr,
+  env: environment,
+  runtime: liveRuntime,
+  signal: stop.signal,
+};
 
 const runTurn = async (command: RunCommand): Promise<number> => {
   const { status } = await runPlan(command, context);

@@ -48,18 +48,30 @@ const grouped = <E>(events: readonly E[], keyOf: (event: E) => string | undefine
 const presumedStart = (turnId: string, events: readonly TurnEvent[]): TurnEvent => {
   const named = new Map<string, string>();
   for (const event of events) {
-    if (event.source === 'turn' && event.type === 'settled') for (const { id, toolName } of event.result.nodes) named.set(id, toolName);
-    else if ('nodeId' in event && event.nodeId !== undefined && !named.has(event.nodeId)) named.set(event.nodeId, event.toolName);
+    if (event.source === 'turn' && event.type === 'settled')
+      for (const { id, toolName } of event.result.nodes) named.set(id, toolName);
+    else if ('nodeId' in event && event.nodeId !== undefined && !named.has(event.nodeId))
+      named.set(event.nodeId, event.toolName);
   }
   const nodes = [...named].map(([id, toolName]) => ({ id, toolName, needs: [] }));
-  return { source: 'turn', type: 'turn_started', turnId, seq: 0, atMs: events[0]?.atMs ?? 0, timeoutMs: Infinity, nodes };
+  return {
+    source: 'turn',
+    type: 'turn_started',
+    turnId,
+    seq: 0,
+    atMs: events[0]?.atMs ?? 0,
+    timeoutMs: Infinity,
+    nodes,
+  };
 };
 
 const turnOf = (turnId: string, events: readonly TurnEvent[], number: number): RecordedTurn => {
   const { timeline, add } = followTurn();
   if (!events.some(({ type }) => type === 'turn_started')) add(presumedStart(turnId, events));
   events.forEach(add);
-  const settled = events.find((event) => event.source === 'turn' && event.type === 'settled') as { readonly result: TurnResult } | undefined;
+  const settled = events.find((event) => event.source === 'turn' && event.type === 'settled') as
+    | { readonly result: TurnResult }
+    | undefined;
   const abandoned = events.some((event) => event.source === 'turn' && event.type === 'abandoned');
   const status = settled?.result.status ?? (abandoned ? 'abandoned' : 'unfinished');
   return { turnId, number, timeline, events, status, ...(settled === undefined ? {} : { result: settled.result }) };
@@ -71,7 +83,15 @@ const callOf = (callId: string, events: readonly ToolEvent[]): RecordedCall => {
   const settled = events.find((event) => event.type === 'settled');
   const result = settled?.type === 'settled' ? settled.result : undefined;
   const status = result?.status ?? (events.some(({ type }) => type === 'abandoned') ? 'abandoned' : 'unfinished');
-  return { callId, toolName: last?.toolName ?? '', startMs: first?.atMs ?? 0, endMs: last?.atMs ?? 0, events, status, ...(result === undefined ? {} : { result }) };
+  return {
+    callId,
+    toolName: last?.toolName ?? '',
+    startMs: first?.atMs ?? 0,
+    endMs: last?.atMs ?? 0,
+    events,
+    status,
+    ...(result === undefined ? {} : { result }),
+  };
 };
 
 /** Sorts the events of a trace into turns and calls. */

@@ -50,11 +50,15 @@ const openTrace = async ({ tracePath, planPath }: RunCommand, runtime: Runtime):
       return false;
     }
   };
-  if (path.resolve(tracePath) === path.resolve(planPath) || (await same())) throw new UsageError('--trace names the plan file, which it would overwrite; name another file');
+  if (path.resolve(tracePath) === path.resolve(planPath) || (await same()))
+    throw new UsageError('--trace names the plan file, which it would overwrite; name another file');
   try {
     return await openNdjson(tracePath, runtime);
   } catch (error) {
-    throw new UsageError(`--trace ${tracePath} cannot be written (${(error as NodeJS.ErrnoException).code ?? String(error)}); name a file in a folder that exists`, { cause: error });
+    throw new UsageError(
+      `--trace ${tracePath} cannot be written (${(error as NodeJS.ErrnoException).code ?? String(error)}); name a file in a folder that exists`,
+      { cause: error },
+    );
   }
 };
 
@@ -62,12 +66,19 @@ const openTrace = async ({ tracePath, planPath }: RunCommand, runtime: Runtime):
 const progressOn = ({ stdout, stderr, runtime }: RunContext, command: RunCommand): Progress => {
   const dumb = environment['TERM'] === 'dumb' || (environment['CI'] ?? '') !== '';
   const shared = command.json && stdout.isTTY === true;
-  return stderr.isTTY === true && !dumb && !shared ? liveProgress(stderr, styleOf(stderr, command), runtime) : lineProgress(stderr);
+  return stderr.isTTY === true && !dumb && !shared
+    ? liveProgress(stderr, styleOf(stderr, command), runtime)
+    : lineProgress(stderr);
 };
 
 /** What was noticed about policies that the plan itself gives; those of every other tool are nobody's decision. */
 const ownWarnings = ({ warnings }: Spillway, { file: { tools = [] } }: LoadedPlan): string[] =>
-  warnings.filter((warning) => tools.some(({ id, timeout_ms, retry_policy }) => (timeout_ms ?? retry_policy) !== undefined && warning.startsWith(`tool ${id}:`)));
+  warnings.filter((warning) =>
+    tools.some(
+      ({ id, timeout_ms, retry_policy }) =>
+        (timeout_ms ?? retry_policy) !== undefined && warning.startsWith(`tool ${id}:`),
+    ),
+  );
 
 const report = (result: TurnResult, timeline: Timeline, { stdout }: RunContext, command: RunCommand): void => {
   const style = styleOf(stdout, command);
@@ -75,7 +86,12 @@ const report = (result: TurnResult, timeline: Timeline, { stdout }: RunContext, 
   stdout.write(`${nodeTable(result, style)}\n\n${drawMarbles(timeline, style)}\n\n${sentence(result, style)}\n`);
 };
 
-const settledTurn = (spillway: Spillway, { plan }: LoadedPlan, signal: AbortSignal, listen: (event: TurnEvent) => void): Promise<TurnResult> =>
+const settledTurn = (
+  spillway: Spillway,
+  { plan }: LoadedPlan,
+  signal: AbortSignal,
+  listen: (event: TurnEvent) => void,
+): Promise<TurnResult> =>
   lastValueFrom(
     spillway.turn(plan, { signal }).pipe(
       tap(listen),
@@ -115,7 +131,11 @@ export async function runPlan(command: RunCommand, context: RunContext): Promise
   const progress = progressOn(context, command);
   const serverNames = [...new Set(used.map(({ server }) => server))];
   progress.note(`starting ${serverNames.join(', ')}`);
-  const servers = await until(startServers(serverNames, loaded, runtime), signal, 'interrupted before the turn began; nothing was called');
+  const servers = await until(
+    startServers(serverNames, loaded, runtime),
+    signal,
+    'interrupted before the turn began; nothing was called',
+  );
   let close = servers.close;
   try {
     const { tools, problems } = bindTools(used, servers.providers, runtime);

@@ -21,14 +21,18 @@ const read = async (path: string): Promise<NdjsonTrace> => {
     const { code = String(error) } = error as NodeJS.ErrnoException;
     throw new FileError(`${path}: ${REASONS[code] ?? `cannot be read (${code})`}`, { cause: error });
   }
-  if (trace.events.length === 0) throw new FileError(`${path}: holds no events of spillway; name a file of spillway run --trace, or of ndjsonSink`);
+  if (trace.events.length === 0)
+    throw new FileError(`${path}: holds no events of spillway; name a file of spillway run --trace, or of ndjsonSink`);
   return trace;
 };
 
 /** What is not shown, since the file has it torn or not at all. */
 const tellLosses = ({ leftOut, leftOutCount, dropped }: NdjsonTrace, stderr: Output): void => {
   const [first] = leftOut;
-  if (first !== undefined) stderr.write(`${messageLine(`note: ${leftOutCount} ${leftOutCount === 1 ? 'line is' : 'lines are'} left out, the first is line ${first.line} (${first.why.replaceAll('_', ' ')})`)}\n`);
+  if (first !== undefined)
+    stderr.write(
+      `${messageLine(`note: ${leftOutCount} ${leftOutCount === 1 ? 'line is' : 'lines are'} left out, the first is line ${first.line} (${first.why.replaceAll('_', ' ')})`)}\n`,
+    );
   if (dropped > 0) stderr.write(`note: the file says that ${dropped} events were lost\n`);
 };
 
@@ -37,8 +41,14 @@ const picked = ({ turns }: Recorded, wanted: string): RecordedTurn => {
   const named = turns.filter(({ turnId, number }) => turnId.startsWith(wanted) || String(number) === wanted);
   const exact = named.find(({ turnId, number }) => turnId === wanted || String(number) === wanted);
   const [only, ...others] = exact === undefined ? named : [exact];
-  if (only === undefined) throw new UsageError(`there is no turn ${JSON.stringify(wanted.slice(0, 64))}; there are ${turns.length}, which spillway show lists`);
-  if (others.length > 0) throw new UsageError(`--turn ${wanted.slice(0, 64)} is how ${named.length} turns begin; write more of its id, or its number`);
+  if (only === undefined)
+    throw new UsageError(
+      `there is no turn ${JSON.stringify(wanted.slice(0, 64))}; there are ${turns.length}, which spillway show lists`,
+    );
+  if (others.length > 0)
+    throw new UsageError(
+      `--turn ${wanted.slice(0, 64)} is how ${named.length} turns begin; write more of its id, or its number`,
+    );
   return only;
 };
 
@@ -47,9 +57,26 @@ const turnJson = (turn: RecordedTurn): unknown => {
   const states = new Map(result?.nodes.map((node) => [node.id, node]));
   const nodes = timeline.lanes.map(({ nodeId, toolName, state = null, attempts }) => {
     const { result: call, reason } = states.get(nodeId) ?? {};
-    return { id: nodeId, toolName, state, attempts, ...(call === undefined ? {} : { durationMs: call.durationMs, ...(call.error === undefined ? {} : { error: call.error }) }), ...(reason === undefined ? {} : { reason }) };
+    return {
+      id: nodeId,
+      toolName,
+      state,
+      attempts,
+      ...(call === undefined
+        ? {}
+        : { durationMs: call.durationMs, ...(call.error === undefined ? {} : { error: call.error }) }),
+      ...(reason === undefined ? {} : { reason }),
+    };
   });
-  return { kind: 'turn', number, turnId, status, durationMs: turnMs(turn), ...(result === undefined ? {} : { summary: result.summary }), nodes };
+  return {
+    kind: 'turn',
+    number,
+    turnId,
+    status,
+    durationMs: turnMs(turn),
+    ...(result === undefined ? {} : { summary: result.summary }),
+    nodes,
+  };
 };
 
 const callJson = ({ callId, toolName, status, result, startMs, endMs }: RecordedCall): unknown => ({
@@ -58,7 +85,9 @@ const callJson = ({ callId, toolName, status, result, startMs, endMs }: Recorded
   toolName,
   status,
   durationMs: result?.durationMs ?? endMs - startMs,
-  ...(result === undefined ? {} : { attempts: result.attempts, ...(result.error === undefined ? {} : { error: result.error }) }),
+  ...(result === undefined
+    ? {}
+    : { attempts: result.attempts, ...(result.error === undefined ? {} : { error: result.error }) }),
 });
 
 const json = ({ turns, calls }: Recorded, { failed }: ShowCommand): string =>
@@ -87,7 +116,12 @@ export async function runShow(args: readonly string[], { stdout, stderr }: Comma
   const single = only !== undefined && shown.turns.length + shown.calls.length === 1;
   if (command.json) stdout.write(json(shown, command));
   else if (single) stdout.write(turnReport(only, style, command.failed));
-  else stdout.write(command.failed ? failures(shown, style) : `${overview(shown, style)}${shown.turns.length === 0 ? '' : '\n--turn shows one of them in full\n'}`);
+  else
+    stdout.write(
+      command.failed
+        ? failures(shown, style)
+        : `${overview(shown, style)}${shown.turns.length === 0 ? '' : '\n--turn shows one of them in full\n'}`,
+    );
   tellLosses(trace, stderr);
   return EXIT.fine;
 }

@@ -182,7 +182,13 @@ export interface ToolResultEnvelope {
 
 const text = (max: number): z.ZodString => z.string().min(1).max(max);
 const ms: z.ZodNumber = z.number().nonnegative().max(Number.MAX_SAFE_INTEGER);
-const breakerStateName: z.ZodType<BreakerStateName> = z.enum(['closed', 'open', 'half_open', 'forced_open', 'disabled']);
+const breakerStateName: z.ZodType<BreakerStateName> = z.enum([
+  'closed',
+  'open',
+  'half_open',
+  'forced_open',
+  'disabled',
+]);
 
 /**
  * Checks a `ToolCallEnvelope`; the package's `schemas/tool-call.schema.json` is made from it. A key that is not in it
@@ -211,7 +217,11 @@ export const toolCallEnvelopeSchema: z.ZodType<ToolCallEnvelope> = z.strictObjec
     params: z.record(z.string(), z.unknown()),
     idempotencyKey: text(512).exactOptional(),
     callHints: z
-      .strictObject({ safetyCritical: z.boolean().exactOptional(), expectedRetrySafe: z.boolean().exactOptional(), timeoutMs: ms.positive().exactOptional() })
+      .strictObject({
+        safetyCritical: z.boolean().exactOptional(),
+        expectedRetrySafe: z.boolean().exactOptional(),
+        timeoutMs: ms.positive().exactOptional(),
+      })
       .exactOptional(),
   }),
   transport: z.strictObject({
@@ -224,7 +234,11 @@ export const toolCallEnvelopeSchema: z.ZodType<ToolCallEnvelope> = z.strictObjec
     requestTags: z.array(text(256)).max(64).exactOptional(),
     fromHook: text(256).exactOptional(),
   }),
-  trace: z.strictObject({ traceparent: text(256).exactOptional(), tracestate: text(2_048).exactOptional(), baggage: z.record(z.string(), z.string()).exactOptional() }),
+  trace: z.strictObject({
+    traceparent: text(256).exactOptional(),
+    tracestate: text(2_048).exactOptional(),
+    baggage: z.record(z.string(), z.string()).exactOptional(),
+  }),
 });
 
 /**
@@ -235,14 +249,28 @@ export const toolResultEnvelopeSchema: z.ZodType<ToolResultEnvelope> = z.strictO
   requestId: text(128),
   status: z.enum(['success', 'error', 'retriable_error', 'retry_exhausted', 'circuit_open', 'timeout']),
   fromCache: z.boolean(),
-  cache: z.strictObject({ matchedOn: z.enum(['inflight', 'completed']), ageMs: ms, keyFingerprint: text(256) }).exactOptional(),
+  cache: z
+    .strictObject({ matchedOn: z.enum(['inflight', 'completed']), ageMs: ms, keyFingerprint: text(256) })
+    .exactOptional(),
   recorded: z.enum(['superseded', 'unrecorded']).exactOptional(),
   toolName: text(256),
   durationMs: ms,
   attempts: z.number().int().nonnegative(),
-  output: z.strictObject({ content: z.unknown(), metadata: z.record(z.string(), z.unknown()).exactOptional() }).exactOptional(),
-  error: z
-    .strictObject({ code: z.string(), message: z.string(), retriable: z.boolean(), terminal: z.boolean(), breakerState: breakerStateName.exactOptional(), uncertain: z.literal(true).exactOptional(), modelText: z.string().exactOptional() })
+  output: z
+    .strictObject({ content: z.unknown(), metadata: z.record(z.string(), z.unknown()).exactOptional() })
     .exactOptional(),
-  retriedBy: z.array(z.strictObject({ attempt: z.number().int().min(1), delayMs: ms, reasonCode: z.string(), latencyMs: ms })).exactOptional(),
+  error: z
+    .strictObject({
+      code: z.string(),
+      message: z.string(),
+      retriable: z.boolean(),
+      terminal: z.boolean(),
+      breakerState: breakerStateName.exactOptional(),
+      uncertain: z.literal(true).exactOptional(),
+      modelText: z.string().exactOptional(),
+    })
+    .exactOptional(),
+  retriedBy: z
+    .array(z.strictObject({ attempt: z.number().int().min(1), delayMs: ms, reasonCode: z.string(), latencyMs: ms }))
+    .exactOptional(),
 });

@@ -67,8 +67,8 @@ export interface Verdict {
 
 /**
  * Functions of the host's that are asked about every call (R-11.1). A hook that throws, or gives no answer within
- * `hookTimeoutMs` (15,000), blocks the call: it fails with `blocked`, nothing is counted against the tool, and the trace
- * says so. Only what `afterToolCall` throws changes nothing.
+ * `hookTimeoutMs` (15,000), blocks the call: it fails with `blocked`, nothing is counted against the tool, and the
+ * trace says so. Only what `afterToolCall` throws changes nothing.
  */
 export interface Hooks {
   /** Once a call, before it claims its key: may change the input, give a key, or block. */

@@ -16,7 +16,10 @@ export interface LlmErrorKindMeaning {
 
 /** The meaning of every kind, in the order in which they are asked. */
 export const LLM_ERROR_KIND_MEANINGS: Readonly<Record<LlmErrorKind, LlmErrorKindMeaning>> = {
-  auth_error: { retriable: false, description: 'The provider did not accept the credentials, or they do not allow this.' },
+  auth_error: {
+    retriable: false,
+    description: 'The provider did not accept the credentials, or they do not allow this.',
+  },
   quota_exceeded: { retriable: false, description: 'The account’s quota or credit is used up.' },
   rate_limit: { retriable: true, description: 'The provider asks for fewer requests for a while.' },
   timeout: { retriable: true, description: 'The model did not answer in time.' },
@@ -61,7 +64,8 @@ export class LlmError extends Error {
   constructor(kind: LlmErrorKind, message: string, options: LlmErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.kind = kind;
-    this.classification = options.classification ?? (LLM_ERROR_KIND_MEANINGS[kind].retriable ? 'transient' : 'permanent');
+    this.classification =
+      options.classification ?? (LLM_ERROR_KIND_MEANINGS[kind].retriable ? 'transient' : 'permanent');
     this.retryAfterMs = options.retryAfterMs;
     this.status = options.status;
     this.code = options.code;

@@ -1,6 +1,8 @@
 import type { Classification } from './error-kind.ts';
 
-/** How long to wait before each retry, and when to stop (R-2.1). Units are milliseconds; `maxAttempts` counts the first. */
+/**
+ * How long to wait before each retry, and when to stop (R-2.1). Units are milliseconds; `maxAttempts` counts the first.
+ */
 export interface RetryPolicy {
   /**
    * How delays grow. `full_jitter` draws from 0 up to the exponential delay; `decorrelated` from `initialDelayMs` to
@@ -37,15 +39,18 @@ export interface BreakerOptions {
   readonly cooldownMs?: number;
   /** The cooldown grows by this each time a probe fails. Default 1. */
   readonly cooldownMultiplier?: number;
-  /** The longest that it stays open, a server's `Retry-After` included. Default 300,000, or `cooldownMs` if that is more. */
+  /**
+   * The longest that it stays open, a server's `Retry-After` included. Default 300,000, or `cooldownMs` if that is
+   * more.
+   */
   readonly cooldownMaxMs?: number;
   /** Calls admitted at a time while half-open. Default 1 (CLAW 1.5). */
   readonly probes?: number;
   /** Consecutive good probes that close it. Default 2 (SI 3.2). */
   readonly successThreshold?: number;
   /**
-   * How long a half-open breaker waits for its probes before it revokes them and opens: since the last one was admitted, or gave a value. Default the
-   * greater of `cooldownMs` and 60,000.
+   * How long a half-open breaker waits for its probes before it revokes them and opens: since the last one was
+   * admitted, or gave a value. Default the greater of `cooldownMs` and 60,000.
    */
   readonly halfOpenTimeoutMs?: number;
   /** After closing, admits a growing share of calls over so many milliseconds. Default 0: all at once. */
@@ -58,7 +63,9 @@ export interface BreakerOptions {
   readonly initialState?: 'closed' | 'forced_open' | 'disabled';
 }
 
-/** Retries that a whole layer may make (R-2.6): at most `ratio` of the calls started in the window, plus `minPerSecond`. */
+/**
+ * Retries that a whole layer may make (R-2.6): at most `ratio` of the calls started in the window, plus `minPerSecond`.
+ */
 export interface RetryBudgetOptions {
   /** Retries allowed for each call started in the window, 0 to 1,000. Default 0.2, as Finagle and Linkerd have it. */
   readonly ratio?: number;
@@ -81,9 +88,15 @@ export type Effects = 'read' | 'mutating';
 
 /** How the results of a tool are remembered under their keys (R-9.2, R-9.3, R-10.2). */
 export interface DedupePolicy {
-  /** `session` (default): the same call of another session or actor is another call. `global`: shared by all of a tenant; read-only tools only. */
+  /**
+   * `session` (default): the same call of another session or actor is another call. `global`: shared by all of a
+   * tenant; read-only tools only.
+   */
   readonly scope?: 'session' | 'global';
-  /** Fields of the input, at its top level, that say nothing about what is asked, beside `clientTs`, `retryCount` and `traceparent`. */
+  /**
+   * Fields of the input, at its top level, that say nothing about what is asked, beside `clientTs`, `retryCount` and
+   * `traceparent`.
+   */
   readonly volatile?: readonly string[];
   /** `verbatim` (default). `collapse`: strings that differ in white space only are equal. */
   readonly whitespace?: 'verbatim' | 'collapse';
@@ -120,7 +133,9 @@ export interface ToolPolicy {
   readonly effects?: Effects;
   /** Classes for statuses, codes or kinds that differ from the rules (R-1.4). Default: none. */
   readonly classification?: ClassificationOverrides;
-  /** The resource checks the call's key, so that a repeated effect is refused there: uncertain failures may be retried. */
+  /**
+   * The resource checks the call's key, so that a repeated effect is refused there: uncertain failures may be retried.
+   */
   readonly enforcesKey?: boolean;
   /** What one call costs, in the host's own unit; guidance can ask for it. Default 0. */
   readonly cost?: number;

@@ -4,7 +4,10 @@ import type { AnyTool } from './tool.ts';
 export interface ToolProvider {
   /** Names the provider in messages and warnings. */
   readonly name: string;
-  /** Those of the moment. A list that changes is another array, in which a tool that stayed as it was is the same object. */
+  /**
+   * Those of the moment. A list that changes is another array, in which a tool that stayed as it was is the same
+   * object.
+   */
   readonly tools: readonly AnyTool[];
   /** Stops what the provider started. Idempotent. */
   close(): Promise<void>;

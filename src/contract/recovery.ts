@@ -5,7 +5,9 @@ import type { Effects } from './policy.ts';
 /** What to do about a failure. */
 export type RecoveryStrategy = 'retry' | 'alternative' | 'partial' | 'escalate' | 'fail';
 
-/** Why: `transient` allows a retry, every other code forbids one. The order is the one in which they are asked (R-6.1). */
+/**
+ * Why: `transient` allows a retry, every other code forbids one. The order is the one in which they are asked (R-6.1).
+ */
 export type RecoveryCode =
   | 'canceled'
   | 'turn_deadline'
@@ -23,7 +25,10 @@ export type RecoveryCode =
   /** What was learnt of earlier failures decided. */
   | 'experience';
 
-/** A host's rule about failures (R-6.3): which strategies it forbids, forces or prefers, and when. It chooses among what is possible and never unlocks more. */
+/**
+ * A host's rule about failures (R-6.3): which strategies it forbids, forces or prefers, and when. It chooses among what
+ * is possible and never unlocks more.
+ */
 export interface GuidanceRule {
   /** What it applies to; each condition that is given must hold. */
   readonly when?: {

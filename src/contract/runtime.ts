@@ -1,7 +1,8 @@
 import type { Observable } from 'rxjs';
 
 /**
- * Time, chance and identity as arguments, so that a marble diagram can show every behaviour and a seed can replay every run.
+ * Time, chance and identity as arguments, so that a marble diagram can show every behaviour and a seed can replay every
+ * run.
  *
  * `now` is monotonic: durations, deadlines and breakers use it, and a wall clock set back an hour changes nothing.
  * `wallNow` is for what leaves the process: HTTP dates, `deadlineAtMs`, ids and printing.
@@ -11,11 +12,15 @@ export interface Runtime {
   now(): number;
   /** Milliseconds since the Unix epoch. */
   wallNow(): number;
-  /** Emits `0` once, `ms` milliseconds after it is subscribed to, then completes. `after(0)` yields to what is already due. */
+  /**
+   * Emits `0` once, `ms` milliseconds after it is subscribed to, then completes. `after(0)` yields to what is already
+   * due.
+   */
   after(ms: number): Observable<0>;
   /**
-   * Calls `run` once the event loop has done what it is at. Timers are set then, and those of calls that have ended by then never; without it, at once.
-   * Where it may never come to that, as with fake timers that a test takes away, it gives what calls it off.
+   * Calls `run` once the event loop has done what it is at. Timers are set then, and those of calls that have ended by
+   * then never; without it, at once. Where it may never come to that, as with fake timers that a test takes away, it
+   * gives what calls it off.
    */
   soon?(run: () => void): (() => void) | undefined;
   /** A number in [0, 1). */

@@ -87,7 +87,10 @@ export interface DedupeRecord {
   readonly error?: DedupeFailure;
   /** With `inflight`: the end of the lease. From then on another may take the key over. */
   readonly lockUntilMs?: number;
-  /** The store's own number, given with each claim and outcome. Of one key it only grows, also after the record is gone: it is the fence. */
+  /**
+   * The store's own number, given with each claim and outcome. Of one key it only grows, also after the record is gone:
+   * it is the fence.
+   */
   readonly version: number;
 }
 
@@ -133,11 +136,17 @@ export interface DedupeOutcome {
 export interface StoreReport {
   /** The store's name for itself, such as `memory` or `redis`. */
   readonly kind: string;
-  /** `process`: gone with it. `disk`: survives a kill. `replicated`: survives the loss of a machine. `unknown`: the store would not say. */
+  /**
+   * `process`: gone with it. `disk`: survives a kill. `replicated`: survives the loss of a machine. `unknown`: the
+   * store would not say.
+   */
   readonly durability: 'process' | 'memory' | 'disk' | 'replicated' | 'unknown';
   /** Whether several processes can share it. */
   readonly shared: boolean;
-  /** It may lose what it acknowledged by less than the loss of its disk: by a kill, by eviction, by a failover. Default: when its durability is `memory` or `unknown`. */
+  /**
+   * It may lose what it acknowledged by less than the loss of its disk: by a kill, by eviction, by a failover. Default:
+   * when its durability is `memory` or `unknown`.
+   */
   readonly weak?: boolean;
   /** Sentences: settings that lose what was acknowledged. */
   readonly warnings: readonly string[];
@@ -146,16 +155,17 @@ export interface StoreReport {
 }
 
 /**
- * Where records live. Each operation is atomic. A failure to answer is told by throwing or rejecting: whether the operation took place is then
- * not known, and the caller may ask again.
+ * Where records live. Each operation is atomic. A failure to answer is told by throwing or rejecting: whether the
+ * operation took place is then not known, and the caller may ask again.
  */
 export interface DedupeStore {
   /** Gives the record of a key, or `undefined` when there is none or it has expired. */
   get(key: string): Awaitable<DedupeReading | undefined>;
   /**
-   * Claims a key: `created` is true when the record is the claim's own, else it is the one that stands in its way.
-   * A key is free when it has no record or an expired one. With `over`, also when its record has this version and no valid lease:
-   * so a lease that has passed is taken over, and a failure is run again, by one only and never on the word of an old read.
+   * Claims a key: `created` is true when the record is the claim's own, else it is the one that stands in its way. A
+   * key is free when it has no record or an expired one. With `over`, also when its record has this version and no
+   * valid lease: so a lease that has passed is taken over, and a failure is run again, by one only and never on the
+   * word of an old read.
    * @throws `store_unavailable` when the store is full of claims that run
    */
   setIfNotExists(
@@ -168,13 +178,15 @@ export interface DedupeStore {
     }
   >;
   /**
-   * Ends a claim, or replaces an outcome, if the record still has this version; gives the new record, or `undefined` when it was refused. A lease that
-   * passed unnoticed does not matter.
+   * Ends a claim, or replaces an outcome, if the record still has this version; gives the new record, or `undefined`
+   * when it was refused. A lease that passed unnoticed does not matter.
    */
   compareAndSet(key: string, version: number, outcome: DedupeOutcome): Awaitable<DedupeRecord | undefined>;
   /**
-   * Makes the lease of a claim with this version end `leaseMs` from now; `false` when the claim is no longer there. The version stays.
-   * @throws `store_unavailable` with the code `store_moved` when others no longer see what this store holds: the claim is lost at once
+   * Makes the lease of a claim with this version end `leaseMs` from now; `false` when the claim is no longer there. The
+   * version stays.
+   * @throws `store_unavailable` with the code `store_moved` when others no longer see what this store holds: the claim
+   * is lost at once
    */
   renew(key: string, version: number, leaseMs: number): Awaitable<boolean>;
   /** Removes a record, with `version` only that one; gives whether it did. */
@@ -185,7 +197,10 @@ export interface DedupeStore {
   bySession(sessionKey: string): AsyncIterable<DedupeRecord>;
   /** Removes what has expired; gives how many. */
   sweep(): Awaitable<number>;
-  /** Emits when the record of a key may have changed. A hint: who waits asks again from time to time all the same. Never errors. */
+  /**
+   * Emits when the record of a key may have changed. A hint: who waits asks again from time to time all the same. Never
+   * errors.
+   */
   changes?(key: string): Observable<unknown>;
   /** Says how well it keeps what it acknowledges; asked once at the start, and by `inspect()`. */
   report?(): Awaitable<StoreReport>;
@@ -218,12 +233,26 @@ export const dedupeRecordSchema: z.ZodType<DedupeRecord> = z.strictObject({
     .strictObject({
       attemptCount: z.number().int().nonnegative(),
       attempts: z.array(
-        z.strictObject({ startedAtMs: ms, finishedAtMs: ms, status: z.enum(['success', 'error']), retriable: z.boolean(), errorCode: text.exactOptional() }),
+        z.strictObject({
+          startedAtMs: ms,
+          finishedAtMs: ms,
+          status: z.enum(['success', 'error']),
+          retriable: z.boolean(),
+          errorCode: text.exactOptional(),
+        }),
       ),
     })
     .exactOptional(),
   payload: text.exactOptional(),
-  error: z.strictObject({ code: text, message: text, terminal: z.boolean(), shouldRetriable: z.boolean(), uncertain: z.literal(true).exactOptional() }).exactOptional(),
+  error: z
+    .strictObject({
+      code: text,
+      message: text,
+      terminal: z.boolean(),
+      shouldRetriable: z.boolean(),
+      uncertain: z.literal(true).exactOptional(),
+    })
+    .exactOptional(),
   lockUntilMs: ms.exactOptional(),
   version: z.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER),
 });

@@ -23,7 +23,10 @@ export interface ToolExecutionErrorOptions {
   readonly executed?: boolean | undefined;
   /** The class, only where the entrance could decide it from the failure itself. */
   readonly classification?: Classification | undefined;
-  /** The class was read from words alone: it decides about a retry, and proves nothing about the dependency (R-1.3). Default false. */
+  /**
+   * The class was read from words alone: it decides about a retry, and proves nothing about the dependency (R-1.3).
+   * Default false.
+   */
   readonly worded?: boolean | undefined;
   /** What was thrown, as `Error` keeps it. */
   readonly cause?: unknown;
@@ -40,7 +43,9 @@ export interface ToolExecutionErrorOptions {
 const executedBy = (kind: ToolErrorKind): boolean => {
   if (Object.hasOwn(TOOL_ERROR_KIND_TRAITS, kind)) return TOOL_ERROR_KIND_TRAITS[kind].executed;
   const shown = typeof kind === 'string' ? JSON.stringify((kind as string).slice(0, 64)) : typeof kind;
-  throw new RangeError(`The kind of a ToolExecutionError must be one of ${TOOL_ERROR_KINDS.join(', ')}, not ${shown}; put a word of your own in \`code\``);
+  throw new RangeError(
+    `The kind of a ToolExecutionError must be one of ${TOOL_ERROR_KINDS.join(', ')}, not ${shown}; put a word of your own in \`code\``,
+  );
 };
 
 /**
@@ -100,11 +105,17 @@ export type DecisiveError = Pick<ToolExecutionError, 'kind' | 'executed' | 'unce
 export interface ClassifiedError {
   readonly error: DecisiveError;
   readonly classification: Classification;
-  /** The rule that gave the class, where the reader has a name for it: `words` means to a breaker that nothing is proved. */
+  /**
+   * The rule that gave the class, where the reader has a name for it: `words` means to a breaker that nothing is
+   * proved.
+   */
   readonly rule?: string;
 }
 
-/** Makes that of whatever was thrown, and never throws itself. `wallNow` is what an HTTP date in `Retry-After` is compared with. */
+/**
+ * Makes that of whatever was thrown, and never throws itself. `wallNow` is what an HTTP date in `Retry-After` is
+ * compared with.
+ */
 export type ErrorReader = (thrown: unknown, wallNow: () => number) => ClassifiedError;
 
 /** True for what this copy of the package has made, and for nothing that stands in for it. */

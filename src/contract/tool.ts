@@ -12,7 +12,9 @@ export interface Progress {
   readonly message?: string;
 }
 
-/** W3C trace context, as it goes over a wire: the headers `traceparent`, `tracestate` and, member by member, `baggage`. */
+/**
+ * W3C trace context, as it goes over a wire: the headers `traceparent`, `tracestate` and, member by member, `baggage`.
+ */
 export interface TraceContext {
   /** The trace, and the span that is continued. */
   readonly traceparent: string;
@@ -38,16 +40,19 @@ export interface ToolContext {
   readonly signal: AbortSignal;
   /** Counted from 1. */
   readonly attempt: number;
-  /** Identifies the call across retries, processes and repeated requests under one key: hand it to the resource, which can then refuse to act twice. */
+  /**
+   * Identifies the call across retries, processes and repeated requests under one key: hand it to the resource, which
+   * can then refuse to act twice.
+   */
   readonly callKey: string;
   /**
-   * Grows with each claim of the key: a resource that keeps the highest it has seen can refuse a worker that lost its lease and does not know.
-   * Absent without a claim.
+   * Grows with each claim of the key: a resource that keeps the highest it has seen can refuse a worker that lost its
+   * lease and does not know. Absent without a claim.
    */
   readonly fence?: number;
   /**
-   * What the tool's own requests are to continue: the context of this very attempt where the layer's option `traceContext` gives one, else the caller's.
-   * Absent without either.
+   * What the tool's own requests are to continue: the context of this very attempt where the layer's option
+   * `traceContext` gives one, else the caller's. Absent without either.
    */
   readonly traceContext?: TraceContext;
   /** The same, `traceparent` alone. */

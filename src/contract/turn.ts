@@ -18,7 +18,9 @@ export interface PlanNode {
   readonly default?: unknown;
   /** The id the model gave the call, for the trace. */
   readonly toolCallId?: string;
-  /** The same key of the same session gives the same result, also in a later turn; without one the call is not deduped. */
+  /**
+   * The same key of the same session gives the same result, also in a later turn; without one the call is not deduped.
+   */
   readonly idempotencyKey?: string;
 }
 
@@ -26,7 +28,10 @@ export interface PlanNode {
 export interface PlanOptions {
   /** When the turn settles at the latest, in milliseconds from its start. Default 300,000 (SI 4.2). */
   readonly timeoutMs?: number;
-  /** What happens to running calls then: `detach` lets them finish in the background, `abort` stops them. Default `detach`. */
+  /**
+   * What happens to running calls then: `detach` lets them finish in the background, `abort` stops them. Default
+   * `detach`.
+   */
   readonly onDeadline?: 'detach' | 'abort';
   /** How many calls run at a time. Default: no limit. */
   readonly concurrency?: number;
@@ -53,7 +58,10 @@ export interface NodeResult {
   readonly reason?: string;
 }
 
-/** `completed`: every node succeeded or defaulted. `escalated`: something required is missing. `failed`: no tool ran. `partial`: the rest (R-5.5). */
+/**
+ * `completed`: every node succeeded or defaulted. `escalated`: something required is missing. `failed`: no tool ran.
+ * `partial`: the rest (R-5.5).
+ */
 export type TurnStatus = 'completed' | 'partial' | 'escalated' | 'failed';
 
 /** What a turn found. `Values` is what the plan's nodes give, by id. */

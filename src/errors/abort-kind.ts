@@ -6,8 +6,9 @@ const TIMEOUT_NAME = /Timeout(Error|Exception)$/;
 const noTime = (): number => 0;
 
 /**
- * What an abort by a caller means (R-4.2): `timeout` where the reason of its signal is a timeout's, as that of `AbortSignal.timeout` or of a
- * framework that gives each tool a time, else `canceled`. Only the reason itself decides: what caused it is another matter. Never throws.
+ * What an abort by a caller means (R-4.2): `timeout` where the reason of its signal is a timeout's, as that of
+ * `AbortSignal.timeout` or of a framework that gives each tool a time, else `canceled`. Only the reason itself decides:
+ * what caused it is another matter. Never throws.
  *
  * @param reason the `reason` of an aborted signal
  */

@@ -11,8 +11,8 @@ const wholeYear = (year: string, nowMs: number): string => {
 };
 
 /**
- * The instant of an HTTP date in epoch milliseconds; `NaN` for any other text. `Date.parse` is asked only about what has one of the three forms: it
- * takes `try 60` for a year and a date without a zone for local time.
+ * The instant of an HTTP date in epoch milliseconds; `NaN` for any other text. `Date.parse` is asked only about what
+ * has one of the three forms: it takes `try 60` for a year and a date without a zone for local time.
  */
 export function parseHttpDate(text: string, nowMs: number): number {
   const [whole, dayA, separator, monthA, yearA, clockA, monthB, dayB, clockB, yearB] = FORM.exec(text) ?? [];
@@ -21,7 +21,9 @@ export function parseHttpDate(text: string, nowMs: number): number {
   const [day, clock = ''] = [dayA ?? dayB, clockA ?? clockB];
   // A leap second is one of a minute's.
   const leap = /:60$/;
-  const ms = Date.parse(`${day} ${monthA ?? monthB} ${wholeYear(String(yearA ?? yearB), nowMs)} ${clock.replace(leap, ':59')} GMT`);
+  const ms = Date.parse(
+    `${day} ${monthA ?? monthB} ${wholeYear(String(yearA ?? yearB), nowMs)} ${clock.replace(leap, ':59')} GMT`,
+  );
   // The 31st of a short month would become the 1st of the next, and 24:00 is no hour.
   return new Date(ms).getUTCDate() === Number(day) ? ms + (leap.test(clock) ? 1_000 : 0) : Number.NaN;
 }

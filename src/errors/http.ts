@@ -11,10 +11,12 @@ const saidBy = (answer: unknown, status: number): string => {
 };
 
 /**
- * Gives what an HTTP client threw, or answered, its kind (R-1.3): an answered status is an `execution_error`, or a `timeout` for 408 and 504;
- * a request that was never answered is what its causes say. `Retry-After` is read in all its forms. The body is not read.
+ * Gives what an HTTP client threw, or answered, its kind (R-1.3): an answered status is an `execution_error`, or a
+ * `timeout` for 408 and 504; a request that was never answered is what its causes say. `Retry-After` is read in all its
+ * forms. The body is not read.
  *
- * @param thrown an error of fetch, undici, axios, got or another, or a `Response`, or anything with a status and headers
+ * @param thrown an error of fetch, undici, axios, got or another, or a `Response`, or anything with a status and
+ * headers
  * @param wallNow the time that an HTTP date in `Retry-After` is compared with, in epoch milliseconds
  *
  * @example

@@ -21,7 +21,8 @@ const kindOf = ({ status, sense }: Reading): LlmErrorKind => {
 /** Quota and model errors are permanent unless structure says otherwise (R-12.1). */
 const classOf = (reading: Reading): Classification => {
   const { status, code, structure } = reading;
-  const structural = classOfStructure({ status, code, retryAfterMs: structure.retryAfterMs })?.classification ?? classOfReading(reading);
+  const structural =
+    classOfStructure({ status, code, retryAfterMs: structure.retryAfterMs })?.classification ?? classOfReading(reading);
   return structural ?? (LLM_ERROR_KIND_MEANINGS[kindOf(reading)].retriable ? 'transient' : 'permanent');
 };
 
@@ -30,12 +31,18 @@ const isWhole = (thrown: unknown): thrown is LlmError => {
   if (!isLlmError(thrown)) return false;
   const kind = read(thrown, 'kind');
   const classification = read(thrown, 'classification');
-  return typeof kind === 'string' && Object.hasOwn(LLM_ERROR_KIND_MEANINGS, kind) && (classification === 'transient' || classification === 'permanent') && typeof read(thrown, 'message') === 'string';
+  return (
+    typeof kind === 'string' &&
+    Object.hasOwn(LLM_ERROR_KIND_MEANINGS, kind) &&
+    (classification === 'transient' || classification === 'permanent') &&
+    typeof read(thrown, 'message') === 'string'
+  );
 };
 
 /**
- * Gives whatever a model call threw its kind: the only place where a provider's message is read. Structured fields come first: the status,
- * the code or `error.type`, the name, `retry-after` and `retry-after-ms`; then the words. An `LlmError` passes unchanged. Never throws.
+ * Gives whatever a model call threw its kind: the only place where a provider's message is read. Structured fields come
+ * first: the status, the code or `error.type`, the name, `retry-after` and `retry-after-ms`; then the words. An
+ * `LlmError` passes unchanged. Never throws.
  *
  * @param thrown what an SDK threw, a string, null, anything
  * @param wallNow the time that an HTTP date in `Retry-After` is compared with, in epoch milliseconds
@@ -47,10 +54,19 @@ export function toLlmError(thrown: unknown, now: () => number = wallNow): LlmErr
   if (isWhole(thrown)) return thrown;
   const reading = readError(thrown, now, 'llm');
   const { structure, status, code } = reading;
-  return new LlmError(kindOf(reading), structure.message, { classification: classOf(reading), retryAfterMs: structure.retryAfterMs, status, code, cause: thrown });
+  return new LlmError(kindOf(reading), structure.message, {
+    classification: classOf(reading),
+    retryAfterMs: structure.retryAfterMs,
+    status,
+    code,
+    cause: thrown,
+  });
 }
 
-/** A model's error where a tool's is wanted. One that we made is read again from what was thrown: an abort is `canceled` there. */
+/**
+ * A model's error where a tool's is wanted. One that we made is read again from what was thrown: an abort is `canceled`
+ * there.
+ */
 export function llmThrown(thrown: unknown, now: () => number = wallNow): ToolExecutionError {
   const cause = isLlmError(thrown) ? read(thrown, 'cause') : undefined;
   if (cause !== undefined && !isLlmError(cause)) return fromReading(cause, now);
@@ -61,7 +77,10 @@ const fromReading = (thrown: unknown, now: () => number): ToolExecutionError => 
   const reading = readError(thrown, now, 'llm');
   // Nothing explains it. That such failures are permanent is our own rule, and proves no more than words do.
   const unexplained = reading.status === undefined && reading.structure.retriable === undefined;
-  const unknown: Meaning = { kind: 'execution_error', options: { classification: classOf(reading), worded: unexplained } };
+  const unknown: Meaning = {
+    kind: 'execution_error',
+    options: { classification: classOf(reading), worded: unexplained },
+  };
   return toTyped(reading, thrown, unknown);
 };
 

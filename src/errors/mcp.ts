@@ -17,7 +17,10 @@ const refused: Meaning = { kind: 'not_permitted', options: {} };
 /** The tool ran; what it answered cannot be used. */
 const unusableAnswer: Meaning = { kind: 'execution_error', options: { classification: 'permanent', uncertain: true } };
 const permanent: Meaning = { kind: 'execution_error', options: { classification: 'permanent' } };
-/** An answer cut short or of another type, which a client cannot read: the tool may have run, and may answer the next time. */
+/**
+ * An answer cut short or of another type, which a client cannot read: the tool may have run, and may answer the next
+ * time.
+ */
 const unreadableAnswer: Meaning = { kind: 'execution_error', options: { uncertain: true } };
 const unusableTool: Meaning = { kind: 'execution_error', options: { classification: 'permanent', executed: false } };
 
@@ -58,16 +61,19 @@ const UNKNOWN_NAME = /^unknown tool: ([\w./:-]{1,128})/;
 const withoutCode = (text: string): string => text.replace(CODE_IN_TEXT, '');
 
 /**
- * What the servers of the TypeScript and Python SDKs say themselves, not through a tool. The code beside it proves nothing: -32602 is said
- * before the tool ran (its input) and after (its output). A name is compared whole, so that a tool's own "... not found" is not taken for it.
+ * What the servers of the TypeScript and Python SDKs say themselves, not through a tool. The code beside it proves
+ * nothing: -32602 is said before the tool ran (its input) and after (its output). A name is compared whole, so that a
+ * tool's own "... not found" is not taken for it.
  */
 const serverMeaning = (text: string, toolName: string | undefined, coded: boolean): Meaning | undefined => {
-  // Where the name is not known, any one word may be it, if the server's code is there to show that the sentence is its own.
+  // Where the name is not known, any one word may be it, if the server's code is there to show that the sentence is its
+  // own.
   const name = toolName?.toLowerCase() ?? (coded ? ANY_NAME : UNKNOWN_NAME).exec(text)?.[1] ?? '';
   const says = (...sentences: string[]): boolean => sentences.includes(text);
   const begins = (...beginnings: string[]): boolean => beginnings.some((beginning) => text.startsWith(beginning));
   if (begins('input validation error')) return invalid;
-  if (begins('output validation error', 'invalid tools/call result', 'invalid task creation result')) return unusableAnswer;
+  if (begins('output validation error', 'invalid tools/call result', 'invalid task creation result'))
+    return unusableAnswer;
   if (says(`tool ${name} not found`, `unknown tool: ${name}`)) return unknown;
   if (says(`tool ${name} disabled`)) return refused;
   return begins(`tool ${name} requires task`, `tool "${name}" requires task`) ? refused : undefined;
@@ -76,26 +82,31 @@ const serverMeaning = (text: string, toolName: string | undefined, coded: boolea
 /** What a client says of an answer: it compares a result with the tool's output schema after the tool ran. */
 const clientMeaning = (text: string): Meaning | undefined => {
   if (text.includes('invalid outputschema')) return unusableTool;
-  if (text.includes('structured content') && (text.includes('schema') || text.includes('validate'))) return unusableAnswer;
+  if (text.includes('structured content') && (text.includes('schema') || text.includes('validate')))
+    return unusableAnswer;
   return undefined;
 };
 
-/** A refusal of the model's own input is for the model to read: it says how to correct the call. Other texts may hold secrets. */
+/**
+ * A refusal of the model's own input is for the model to read: it says how to correct the call. Other texts may hold
+ * secrets.
+ */
 const toError = ({ kind, options }: Meaning, message: string, more: ToolExecutionErrorOptions): ToolExecutionError => {
   const safeMessage = kind === 'invalid_parameters' || kind === 'unknown_tool' ? message : undefined;
   return new ToolExecutionError(kind, message, { ...more, ...options, safeMessage });
 };
 
 /**
- * Gives what an MCP client threw from `callTool` its kind (R-12.1). A caller's abort is not among it: both SDKs report one with the code
- * of a timeout, so ask `mcpAborted` about your own signal first.
+ * Gives what an MCP client threw from `callTool` its kind (R-12.1). A caller's abort is not among it: both SDKs report
+ * one with the code of a timeout, so ask `mcpAborted` about your own signal first.
  *
- * @param thrown anything; a `ToolExecutionError` passes unchanged, and a result with `isError` gets what `mcpErrorResult` gives it
+ * @param thrown anything; a `ToolExecutionError` passes unchanged, and a result with `isError` gets what
+ * `mcpErrorResult` gives it
  * @param toolName the tool's name at its server, if it is known
  * @param now the time that an HTTP date in `Retry-After` is compared with, in epoch milliseconds
  *
- * @example
- * mcpThrown(Object.assign(new Error('Connection closed'), { code: 'CONNECTION_CLOSED' }), 'echo').kind; // 'transport_error'
+ * @example mcpThrown(Object.assign(new Error('Connection closed'), { code: 'CONNECTION_CLOSED' }), 'echo').kind; //
+ * 'transport_error'
  */
 export function mcpThrown(thrown: unknown, toolName?: string, now: () => number = wallNow): ToolExecutionError {
   if (isTyped(thrown)) return thrown;
@@ -114,8 +125,10 @@ export function mcpThrown(thrown: unknown, toolName?: string, now: () => number 
   if (code === undefined && text === 'not connected') return toError(neverSent, message, options);
   // SDK 1 parses the answer with zod, and throws what zod throws.
   const names = links[0]?.names ?? [];
-  if (names.some((name) => name === 'ZodError' || name === '$ZodError')) return toError(unusableAnswer, 'The answer is not a tool result', options);
-  if (names.includes('SyntaxError') || text.includes('unexpected content type')) return toError(unreadableAnswer, message, options);
+  if (names.some((name) => name === 'ZodError' || name === '$ZodError'))
+    return toError(unusableAnswer, 'The answer is not a tool result', options);
+  if (names.includes('SyntaxError') || text.includes('unexpected content type'))
+    return toError(unreadableAnswer, message, options);
   return toToolExecutionError(thrown, now);
 }
 
@@ -137,19 +150,23 @@ const textOf = (result: unknown): string => {
 };
 
 /**
- * Gives a result with `isError` its kind. The tool ran, unless the server says that it refused the call; the class is what the text says.
+ * Gives a result with `isError` its kind. The tool ran, unless the server says that it refused the call; the class is
+ * what the text says.
  *
  * @param result the result of `tools/call`
  * @param toolName the tool's name at its server
  *
- * @example
- * mcpErrorResult({ isError: true, content: [{ type: 'text', text: 'MCP error -32602: Tool nope not found' }] }, 'nope').kind; // 'unknown_tool'
+ * @example mcpErrorResult({ isError: true, content: [{ type: 'text', text: 'MCP error -32602: Tool nope not found' }]
+ * }, 'nope').kind; // 'unknown_tool'
  */
 export function mcpErrorResult(result: unknown, toolName?: string): ToolExecutionError {
   const text = textOf(result);
   const message = text.trim() === '' ? 'The tool failed without saying why' : text;
   const lower = text.toLowerCase();
-  const options: ToolExecutionErrorOptions = { code: CODE_IN_TEXT.exec(lower)?.[1], details: read(result, 'structuredContent') };
+  const options: ToolExecutionErrorOptions = {
+    code: CODE_IN_TEXT.exec(lower)?.[1],
+    details: read(result, 'structuredContent'),
+  };
   const ofServer = serverMeaning(withoutCode(lower), toolName, options.code !== undefined);
   if (ofServer !== undefined) return toError(ofServer, message, options);
   const { kind, status, uncertain, classification, worded } = toToolExecutionError(text);
@@ -161,7 +178,8 @@ export function mcpErrorResult(result: unknown, toolName?: string): ToolExecutio
     uncertain,
     executed: true,
     // A refusal by the person at the other end is a result here: it has lost the class of its kind.
-    classification: kind === 'canceled' ? 'permanent' : lostElsewhere ? (classification ?? 'transient') : classification,
+    classification:
+      kind === 'canceled' ? 'permanent' : lostElsewhere ? (classification ?? 'transient') : classification,
     worded,
   });
   // A text is all that there is.
@@ -169,7 +187,8 @@ export function mcpErrorResult(result: unknown, toolName?: string): ToolExecutio
 }
 
 /**
- * The error of a call whose signal was aborted: `canceled`, or `timeout` where the signal itself is a timeout's (`AbortSignal.timeout`).
+ * The error of a call whose signal was aborted: `canceled`, or `timeout` where the signal itself is a timeout's
+ * (`AbortSignal.timeout`).
  *
  * @param executed whether the call had been sent, so that it may take effect
  */
@@ -183,7 +202,8 @@ export function mcpAborted(signal: AbortSignal, executed: boolean): ToolExecutio
 }
 
 /**
- * The error of a server that could not be connected: nothing ran. A command that does not exist will not exist the next time either.
+ * The error of a server that could not be connected: nothing ran. A command that does not exist will not exist the next
+ * time either.
  *
  * @param name the provider's name
  */

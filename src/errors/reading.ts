@@ -26,9 +26,13 @@ export interface Reading {
 /** Codes and names that say more than the status they come with. */
 const MORE_THAN_A_STATUS: ReadonlySet<Sense> = new Set<Sense>(['unauthorized', 'quota_exhausted', 'rate_limited']);
 
-/** OpenAI sends an exhausted quota as a 429, Google a wrong key as a 400, AWS throttling and a time-out as a 400. A 5xx is the server's own failure. */
+/**
+ * OpenAI sends an exhausted quota as a 429, Google a wrong key as a 400, AWS throttling and a time-out as a 400. A 5xx
+ * is the server's own failure.
+ */
 const beats = (coded: Sense, status: number): boolean =>
-  (status < 500 && MORE_THAN_A_STATUS.has(coded) && (coded !== 'rate_limited' || status === 400 || status === 429)) || (coded === 'timed_out' && status === 400);
+  (status < 500 && MORE_THAN_A_STATUS.has(coded) && (coded !== 'rate_limited' || status === 400 || status === 429)) ||
+  (coded === 'timed_out' && status === 400);
 
 /** An abort behind an error is often how a time-out was made: the error in front of it is asked first. */
 const hidden = (sense: Sense, depth: number): boolean => sense === 'canceled' && depth > 0;
@@ -45,12 +49,27 @@ const knownCode = ({ links }: ErrorStructure): readonly [code: string, sense: Se
 
 /** A connection's loss is what a wrapper's name says; any other name in the chain says more. */
 const senseOfNames = ({ links }: ErrorStructure): Sense | undefined => {
-  const senses = links.flatMap(({ names }, depth) => names.map(senseOfName).filter((sense) => sense !== undefined && !hidden(sense, depth)));
+  const senses = links.flatMap(({ names }, depth) =>
+    names.map(senseOfName).filter((sense) => sense !== undefined && !hidden(sense, depth)),
+  );
   return senses.find((sense) => sense !== 'lost') ?? senses[0];
 };
 
 /** JavaScript's own error names, which say nothing of what failed: a `SyntaxError` may be an answer cut short. */
-const MUTE: ReadonlySet<string> = new Set(['Error', 'TypeError', 'SyntaxError', 'RangeError', 'ReferenceError', 'EvalError', 'URIError', 'AggregateError', 'DOMException', 'Object', 'MongoServerError', 'ERR_BAD_RESPONSE']);
+const MUTE: ReadonlySet<string> = new Set([
+  'Error',
+  'TypeError',
+  'SyntaxError',
+  'RangeError',
+  'ReferenceError',
+  'EvalError',
+  'URIError',
+  'AggregateError',
+  'DOMException',
+  'Object',
+  'MongoServerError',
+  'ERR_BAD_RESPONSE',
+]);
 
 /** Reads a code or name that no table has by the words it is made of. */
 const senseOfUnlisted = ({ links }: ErrorStructure, speaker: Speaker): Sense | undefined => {
@@ -63,9 +82,18 @@ const senseOfUnlisted = ({ links }: ErrorStructure, speaker: Speaker): Sense | u
   return undefined;
 };
 
-const canceledBehind = ({ links }: ErrorStructure): boolean => links.some(({ codes, names }) => codes.some((code) => senseOfCode(code) === 'canceled') || names.some((name) => senseOfName(name) === 'canceled'));
+const canceledBehind = ({ links }: ErrorStructure): boolean =>
+  links.some(
+    ({ codes, names }) =>
+      codes.some((code) => senseOfCode(code) === 'canceled') || names.some((name) => senseOfName(name) === 'canceled'),
+  );
 
-const withStatus = (structure: ErrorStructure, status: number, code: string | undefined, coded: Sense | undefined): Reading => {
+const withStatus = (
+  structure: ErrorStructure,
+  status: number,
+  code: string | undefined,
+  coded: Sense | undefined,
+): Reading => {
   const sense = senseOfStatus(status);
   if (coded !== undefined && beats(coded, status)) return { structure, status, code, sense: coded };
   // A 400 says that the request was refused, not why; the reasons asked for here change nothing about asking again.
@@ -87,7 +115,8 @@ export function readError(thrown: unknown, wallNow: () => number, speaker: Speak
   const decisive = coded !== undefined && MORE_THAN_A_STATUS.has(coded);
   const code = decisive ? known : (structure.code ?? known);
   // A code in front of a status is the outer error's own word, as a status in front of a code is.
-  if (structure.status !== undefined && structure.statusDepth <= codedDepth) return { ...withStatus(structure, structure.status, code, coded), isProof: true };
+  if (structure.status !== undefined && structure.statusDepth <= codedDepth)
+    return { ...withStatus(structure, structure.status, code, coded), isProof: true };
   const listed = (structure.rpc === undefined ? undefined : senseOfRpc(structure.rpc)) ?? coded;
   const isRefusal = !isOwnFault(structure.rpc ?? known);
   if (listed !== undefined) return { structure, status: undefined, code, sense: listed, isProof: isRefusal };
@@ -97,10 +126,17 @@ export function readError(thrown: unknown, wallNow: () => number, speaker: Speak
   if (sense !== undefined) return { structure, status: undefined, code, sense, isProof };
   const status = stated(structure);
   // A text that states a 429 can go on to say that the quota is used up; then its status would say the opposite.
-  if (status === 429 && reasonOfRefusal(structure.texts) === 'quota_exhausted') return { structure, status: undefined, code, sense: 'quota_exhausted' };
+  if (status === 429 && reasonOfRefusal(structure.texts) === 'quota_exhausted')
+    return { structure, status: undefined, code, sense: 'quota_exhausted' };
   if (status !== undefined) return withStatus(structure, status, code, undefined);
   const said = senseOfCodeInText(structure.message) ?? senseOfText(structure.texts, speaker);
-  return { structure, status: undefined, code, sense: said ?? (canceledBehind(structure) ? 'canceled' : undefined), worded: said !== undefined };
+  return {
+    structure,
+    status: undefined,
+    code,
+    sense: said ?? (canceledBehind(structure) ? 'canceled' : undefined),
+    worded: said !== undefined,
+  };
 }
 
 /** The class of what was read, where it says one. */
@@ -113,7 +149,8 @@ export function classOfReading({ status, sense, structure, worded }: Reading): C
 
 const meaningOf = (reading: Reading, unknown: Meaning): Meaning => {
   const { status, sense } = reading;
-  if (status === undefined || (status === 400 && sense === 'timed_out')) return sense === undefined ? unknown : TOOL_MEANINGS[sense];
+  if (status === undefined || (status === 400 && sense === 'timed_out'))
+    return sense === undefined ? unknown : TOOL_MEANINGS[sense];
   const kind = kindOfStatus(status);
   return { kind, options: { uncertain: kind === 'timeout' } };
 };
@@ -135,7 +172,9 @@ export function toTyped(reading: Reading, thrown: unknown, unknown: Meaning): To
     classification: status === undefined && sense !== undefined ? undefined : classOfReading(reading),
     worded: reading.worded === true && structure.retriable === undefined,
     ...options,
-    ...(reading.worded === true && structure.retriable !== undefined ? { classification: classOfReading(reading) } : {}),
+    ...(reading.worded === true && structure.retriable !== undefined
+      ? { classification: classOfReading(reading) }
+      : {}),
   };
   const error = new ToolExecutionError(kind, structure.message, merged);
   return reading.isProof === true ? error : asHearsay(error);

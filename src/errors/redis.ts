@@ -6,8 +6,14 @@ import { TEXT_LENGTH_MAX, read, readStructure } from './structure.ts';
  * reply.
  */
 const REMEDIES: ReadonlyMap<string, string> = new Map([
-  ['OOM', 'Redis is out of memory and takes no writes: raise maxmemory, or remove other data; do not let it evict these records'],
-  ['READONLY', 'this Redis is a read-only replica: connect to the primary, or use Sentinel or a cluster client that follows it'],
+  [
+    'OOM',
+    'Redis is out of memory and takes no writes: raise maxmemory, or remove other data; do not let it evict these records',
+  ],
+  [
+    'READONLY',
+    'this Redis is a read-only replica: connect to the primary, or use Sentinel or a cluster client that follows it',
+  ],
   ['LOADING', 'Redis is loading its data after a start: ask again in a moment'],
   ['MASTERDOWN', 'this Redis is a replica that lost its primary: connect to the primary'],
   ['BUSY', 'a script of someone else keeps Redis busy: end it with SCRIPT KILL'],
@@ -20,11 +26,20 @@ const REMEDIES: ReadonlyMap<string, string> = new Map([
   ['CROSSSLOT', 'the record and its fence are in different slots: use a prefix without braces'],
   ['NOAUTH', 'Redis wants a password: give the client one'],
   ['WRONGPASS', 'Redis refused the user name or the password: correct what the client is given'],
-  ['NOPERM', 'the Redis user may not run this command or touch this key: allow the commands the store needs on the keys of its prefix'],
-  ['WRONGTYPE', 'a key of the store holds something that is not its own: give the store a prefix that nobody else uses'],
+  [
+    'NOPERM',
+    'the Redis user may not run this command or touch this key: allow the commands the store needs on the keys of its prefix',
+  ],
+  [
+    'WRONGTYPE',
+    'a key of the store holds something that is not its own: give the store a prefix that nobody else uses',
+  ],
   ['NOPROTO', 'Redis does not know the protocol version asked for: use Redis 6.2 or later'],
   // What the clients call their own errors: `redis` by class, `ioredis` by name.
-  ['ClientClosedError', 'the client is not connected: connect it before the store is used, and close it after the store'],
+  [
+    'ClientClosedError',
+    'the client is not connected: connect it before the store is used, and close it after the store',
+  ],
   ['ClientOfflineError', 'the connection to Redis is lost; the client is making it again'],
   ['SocketClosedUnexpectedlyError', 'the connection to Redis was lost; whether the command took place is not known'],
   ['DisconnectsClientError', 'the client was disconnected; whether the command took place is not known'],
@@ -51,14 +66,17 @@ export function redisReply(thrown: unknown): string | undefined {
 }
 
 /**
- * What a Redis client threw as `store_unavailable`: what happened and what to do. Nothing of the error itself is carried on but its code: clients
- * put the arguments of a command, which may be a password or a stored result, beside the message.
+ * What a Redis client threw as `store_unavailable`: what happened and what to do. Nothing of the error itself is
+ * carried on but its code: clients put the arguments of a command, which may be a password or a stored result, beside
+ * the message.
  */
 export function redisThrown(thrown: unknown, doing: string): ToolExecutionError {
   const structure = readStructure(thrown, () => 0);
   const names = structure.links.flatMap((link) => [...link.codes, ...link.names]);
   const reply = redisReply(thrown);
   const code = [reply, ...names].find((name) => name !== undefined && REMEDIES.has(name)) ?? reply ?? structure.code;
-  const remedy = (code === undefined ? undefined : REMEDIES.get(code)) ?? (reply === undefined ? UNKNOWN : `Redis answered ${reply}`);
+  const remedy =
+    (code === undefined ? undefined : REMEDIES.get(code)) ??
+    (reply === undefined ? UNKNOWN : `Redis answered ${reply}`);
   return new ToolExecutionError('store_unavailable', `${doing}: ${remedy}`, { code });
 }

@@ -47,9 +47,9 @@ export function read(value: unknown, key: string): unknown {
 }
 
 /**
- * `Retry-After` in any of its forms as milliseconds: a number of seconds, one of the three forms of an HTTP date, or, with `unitMs` 1, a number
- * of milliseconds and nothing else.
- * `NaN` for a hint that cannot be read, which means: do not retry (R-2.4).
+ * `Retry-After` in any of its forms as milliseconds: a number of seconds, one of the three forms of an HTTP date, or,
+ * with `unitMs` 1, a number of milliseconds and nothing else. `NaN` for a hint that cannot be read, which means: do not
+ * retry (R-2.4).
  */
 export function parseRetryAfter(value: unknown, wallNow: () => number, unitMs = 1000): number | undefined {
   if (value === undefined || value === null) return undefined;
@@ -81,14 +81,60 @@ const ownHeader = (headers: unknown, name: string): unknown => {
   return key === undefined ? undefined : read(headers, key);
 };
 
-const HEADERS = [['headers'], ['responseHeaders'], ['response', 'headers'], ['$response', 'headers'], ['metadata']] as const;
+const HEADERS = [
+  ['headers'],
+  ['responseHeaders'],
+  ['response', 'headers'],
+  ['$response', 'headers'],
+  ['metadata'],
+] as const;
 export const STATUSES = [
-  ['status'], ['statusCode'], ['status_code'], ['httpStatus'], ['http_status'], ['httpStatusCode'], ['httpCode'], ['response', 'status'], ['response', 'statusCode'], ['res', 'status'], ['res', 'statusCode'], ['$metadata', 'httpStatusCode'],
-  ['output', 'statusCode'], ['meta', 'statusCode'], ['data', 'httpStatus'], ['extensions', 'http', 'status'], ['body', 'statusCode'], ['error', 'status'], ['error', 'statusCode'], ['code'], ['error', 'code'],
+  ['status'],
+  ['statusCode'],
+  ['status_code'],
+  ['httpStatus'],
+  ['http_status'],
+  ['httpStatusCode'],
+  ['httpCode'],
+  ['response', 'status'],
+  ['response', 'statusCode'],
+  ['res', 'status'],
+  ['res', 'statusCode'],
+  ['$metadata', 'httpStatusCode'],
+  ['output', 'statusCode'],
+  ['meta', 'statusCode'],
+  ['data', 'httpStatus'],
+  ['extensions', 'http', 'status'],
+  ['body', 'statusCode'],
+  ['error', 'status'],
+  ['error', 'statusCode'],
+  ['code'],
+  ['error', 'code'],
 ] as const;
 const CODES = [
-  ['code'], ['error', 'code'], ['errorCode'], ['error_code'], ['codeName'], ['type'], ['error', 'type'], ['error', 'error', 'type'], ['error', 'error', 'code'], ['error', 'status'], ['lc_error_code'], ['Code'], ['extensions', 'code'],
-  ['data', 'code'], ['data', 'error', 'code'], ['data', 'error', 'type'], ['response', 'data', 'code'], ['response', 'data', 'error', 'code'], ['response', 'data', 'error', 'type'], ['response', 'data', 'error'], ['body', 'error', 'code'], ['body', 'error', 'type'], ['name'],
+  ['code'],
+  ['error', 'code'],
+  ['errorCode'],
+  ['error_code'],
+  ['codeName'],
+  ['type'],
+  ['error', 'type'],
+  ['error', 'error', 'type'],
+  ['error', 'error', 'code'],
+  ['error', 'status'],
+  ['lc_error_code'],
+  ['Code'],
+  ['extensions', 'code'],
+  ['data', 'code'],
+  ['data', 'error', 'code'],
+  ['data', 'error', 'type'],
+  ['response', 'data', 'code'],
+  ['response', 'data', 'error', 'code'],
+  ['response', 'data', 'error', 'type'],
+  ['response', 'data', 'error'],
+  ['body', 'error', 'code'],
+  ['body', 'error', 'type'],
+  ['name'],
 ] as const;
 
 const NAMES = [['name'], ['constructor', 'name']] as const;
@@ -102,7 +148,11 @@ const at = (value: unknown, path: readonly string[]): unknown => {
   return inner;
 };
 
-export const firstOf = <T>(value: unknown, paths: ReadonlyArray<readonly string[]>, read: (value: unknown) => T | undefined): T | undefined => {
+export const firstOf = <T>(
+  value: unknown,
+  paths: ReadonlyArray<readonly string[]>,
+  read: (value: unknown) => T | undefined,
+): T | undefined => {
   for (const path of paths) {
     const found = read(at(value, path));
     if (found !== undefined) return found;
@@ -120,7 +170,8 @@ const asCode = (value: unknown): string | undefined => {
   return typeof value === 'string' && value.length > 0 && value.length <= CODE_LENGTH_MAX ? value : undefined;
 };
 
-const codesAt = (value: unknown, paths: ReadonlyArray<readonly string[]>): string[] => paths.map((path) => asCode(at(value, path))).filter((code) => code !== undefined);
+const codesAt = (value: unknown, paths: ReadonlyArray<readonly string[]>): string[] =>
+  paths.map((path) => asCode(at(value, path))).filter((code) => code !== undefined);
 
 export const retryAfterOf = (value: unknown, wallNow: () => number): number | undefined => {
   const own = read(value, 'retryAfterMs');
@@ -131,12 +182,24 @@ export const retryAfterOf = (value: unknown, wallNow: () => number): number | un
       if (hint !== undefined) return hint;
     }
     // The server says that asking again is no use: a pushback without a wait.
-    return parseRetryAfter(header(headers, 'retry-after'), wallNow) ?? (header(headers, 'x-should-retry') === 'false' ? -1 : undefined);
+    return (
+      parseRetryAfter(header(headers, 'retry-after'), wallNow) ??
+      (header(headers, 'x-should-retry') === 'false' ? -1 : undefined)
+    );
   });
 };
 
 /** The fields in which libraries say whether asking again can help. */
-const RETRIABLE = [['isRetryable'], ['retryable'], ['isRetriable'], ['retriable'], ['shouldRetry'], ['isTransient'], ['transient'], ['temporary']] as const;
+const RETRIABLE = [
+  ['isRetryable'],
+  ['retryable'],
+  ['isRetriable'],
+  ['retriable'],
+  ['shouldRetry'],
+  ['isTransient'],
+  ['transient'],
+  ['temporary'],
+] as const;
 
 const asFlag = (value: unknown): boolean | undefined => (typeof value === 'boolean' ? value : undefined);
 
@@ -144,7 +207,12 @@ export const retriableOf = (value: unknown): boolean | undefined => {
   const said = firstOf(value, RETRIABLE, asFlag);
   if (said !== undefined) return said;
   // AWS has an object here; a wait is a number of seconds or of milliseconds, and says at least that waiting helps.
-  if (read(value, '$retryable') !== undefined || typeof read(value, 'retryAfter') === 'number' || typeof read(value, 'retry_after') === 'number') return true;
+  if (
+    read(value, '$retryable') !== undefined ||
+    typeof read(value, 'retryAfter') === 'number' ||
+    typeof read(value, 'retry_after') === 'number'
+  )
+    return true;
   return firstOf(value, HEADERS, (headers) => (header(headers, 'x-should-retry') === 'true' ? true : undefined));
 };
 
@@ -167,12 +235,30 @@ const describe = (thrown: unknown): string => {
 };
 
 /** The fields in which libraries older than `cause` keep the error behind theirs. */
-const OLDER_CAUSES = ['originalError', 'original', 'parent', 'innerError', 'driverError', 'networkError', 'error', 'reason'];
+const OLDER_CAUSES = [
+  'originalError',
+  'original',
+  'parent',
+  'innerError',
+  'driverError',
+  'networkError',
+  'error',
+  'reason',
+];
 
 /** Codes of connections that were never made. */
-const NOT_CONNECTED: ReadonlySet<unknown> = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
+const NOT_CONNECTED: ReadonlySet<unknown> = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+]);
 
-/** Of several errors at once the first that may have followed an effect, since one that was never sent proves nothing about the others. */
+/**
+ * Of several errors at once the first that may have followed an effect, since one that was never sent proves nothing
+ * about the others.
+ */
 const gravest = (errors: unknown): unknown => {
   const several = Array.isArray(errors) ? (errors.slice(0, CAUSE_DEPTH_MAX) as readonly unknown[]) : [];
   return several.find((error) => !NOT_CONNECTED.has(read(error, 'code'))) ?? several[0];
@@ -180,11 +266,14 @@ const gravest = (errors: unknown): unknown => {
 
 /** The error behind an error: its cause, the last of several tries, the gravest of several at once. */
 const behind = (value: unknown): unknown =>
-  read(value, 'cause') ?? read(value, 'lastError') ?? gravest(read(value, 'errors')) ?? OLDER_CAUSES.map((key) => read(value, key)).find((inner) => typeof read(inner, 'message') === 'string');
+  read(value, 'cause') ??
+  read(value, 'lastError') ??
+  gravest(read(value, 'errors')) ??
+  OLDER_CAUSES.map((key) => read(value, key)).find((inner) => typeof read(inner, 'message') === 'string');
 
 /**
- * Reads a thrown value and its causes. The outermost code, status and hint win, and behind a status no code is looked for: what a server answered
- * is not undone by what went wrong on its side of the answer (R-1.3). Never throws.
+ * Reads a thrown value and its causes. The outermost code, status and hint win, and behind a status no code is looked
+ * for: what a server answered is not undone by what went wrong on its side of the answer (R-1.3). Never throws.
  */
 export function readStructure(thrown: unknown, wallNow: () => number): ErrorStructure {
   let code: string | undefined;

@@ -8,7 +8,8 @@ import { readError, toTyped } from './reading.ts';
 import type { Meaning } from './text/sense.ts';
 import { read } from './structure.ts';
 
-export const isToolErrorKind = (kind: unknown): kind is ToolErrorKind => typeof kind === 'string' && Object.hasOwn(TOOL_ERROR_KIND_TRAITS, kind);
+export const isToolErrorKind = (kind: unknown): kind is ToolErrorKind =>
+  typeof kind === 'string' && Object.hasOwn(TOOL_ERROR_KIND_TRAITS, kind);
 
 /** What the fields of a typed error are. */
 const FIELD_TYPES: Readonly<Record<string, readonly string[]>> = {

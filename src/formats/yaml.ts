@@ -144,7 +144,11 @@ const offsetAt = (document: Document, path: Path, atKey: boolean): number => {
 const problemsIn = (document: Document, kind: YamlKind): Problem[] => {
   const unread = [...document.errors, ...document.warnings].slice(0, 20);
   if (unread.length > 0) {
-    return unread.map(({ code, message, pos }) => ({ message: WORDS[code] ?? `is not YAML: ${message}`, at: [], offset: pos[0] }));
+    return unread.map(({ code, message, pos }) => ({
+      message: WORDS[code] ?? `is not YAML: ${message}`,
+      at: [],
+      offset: pos[0],
+    }));
   }
   const inspection = new Inspection(kind);
   inspection.walk(document.contents, []);

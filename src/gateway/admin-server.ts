@@ -41,20 +41,30 @@ export interface AdminServer {
 }
 
 /** A person's request fits into these many times over; a slow one does not hold a connection. */
-const LIMITS = { headersTimeout: 5_000, requestTimeout: 10_000, keepAliveTimeout: 5_000, connectionsCheckingInterval: 1_000 } as const;
+const LIMITS = {
+  headersTimeout: 5_000,
+  requestTimeout: 10_000,
+  keepAliveTimeout: 5_000,
+  connectionsCheckingInterval: 1_000,
+} as const;
 const CONNECTIONS_MAX = 64;
 const CLOSE_GRACE_MS = 500;
 
-const isLoopback = (address: string): boolean => address === 'localhost' || (ipaddr.isValid(address) && ipaddr.process(address).range() === 'loopback');
-const isWildcard = (address: string): boolean => ipaddr.isValid(address) && ipaddr.process(address).range() === 'unspecified';
+const isLoopback = (address: string): boolean =>
+  address === 'localhost' || (ipaddr.isValid(address) && ipaddr.process(address).range() === 'loopback');
+const isWildcard = (address: string): boolean =>
+  ipaddr.isValid(address) && ipaddr.process(address).range() === 'unspecified';
 const bracketed = (address: string): string => (address.includes(':') ? `[${address}]` : address);
 
 const tokenless = (host: string): RangeError =>
-  new RangeError(`host ${JSON.stringify(host.slice(0, 64))} can be reached by others, and so needs a token of your own; give token, or listen at 127.0.0.1`);
+  new RangeError(
+    `host ${JSON.stringify(host.slice(0, 64))} can be reached by others, and so needs a token of your own; give token, or listen at 127.0.0.1`,
+  );
 
 const WORDS: Readonly<Record<string, (host: string, port: number) => string>> = {
   EADDRINUSE: (host, port) => `port ${port} of ${host} is in use; give another one, or 0 for a free one`,
-  EACCES: (host, port) => `port ${port} of ${host} may not be used by this user; give one above 1023, or 0 for a free one`,
+  EACCES: (host, port) =>
+    `port ${port} of ${host} may not be used by this user; give one above 1023, or 0 for a free one`,
   EADDRNOTAVAIL: (host) => `this machine has no address ${host}; listen at 127.0.0.1, or at one it has`,
   ENOTFOUND: (host) => `the host ${host} is not known; listen at 127.0.0.1, or at an address of this machine`,
 };
@@ -62,26 +72,36 @@ const WORDS: Readonly<Record<string, (host: string, port: number) => string>> = 
 const listen = (server: Server, host: string, port: number): Promise<AddressInfo> =>
   new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      const words = WORDS[error.code ?? '']?.(host, port) ?? `listening at ${host}, port ${port}, failed (${error.code ?? error.name})`;
+      const words =
+        WORDS[error.code ?? '']?.(host, port) ??
+        `listening at ${host}, port ${port}, failed (${error.code ?? error.name})`;
       reject(new Error(`the admin server cannot start: ${words}`, { cause: error }));
     });
     server.listen({ host, port }, () => resolve(server.address() as AddressInfo));
   });
 
-/** The target as it was sent, and what it was read as: `/a/../b`, `//b` and whole addresses would get past a proxy's rules for paths. */
-const isPlainTarget = (target: string | undefined, { pathname, search }: URL): boolean => target === `${pathname}${search}`;
+/**
+ * The target as it was sent, and what it was read as: `/a/../b`, `//b` and whole addresses would get past a proxy's
+ * rules for paths.
+ */
+const isPlainTarget = (target: string | undefined, { pathname, search }: URL): boolean =>
+  target === `${pathname}${search}`;
 
 const MALFORMED = new AdminRefused('malformed', 'it is not HTTP as it should be');
 /** Node's own answers to what it cannot read. */
-const STATUS_LINES: Readonly<Record<string, string>> = { HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large', ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout' };
+const STATUS_LINES: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+};
 
 /**
- * Serves a layer's admin page on Node, at a loopback address with a token that is made, unless you say otherwise. It prints nothing; `onRefused` hears
- * of every request that is refused.
+ * Serves a layer's admin page on Node, at a loopback address with a token that is made, unless you say otherwise. It
+ * prints nothing; `onRefused` hears of every request that is refused.
  *
  * @param layer the layer, from `createSpillway`
  * @param options where to listen, and what `adminHandler` takes
- * @throws RangeError for an option out of its range, and for an address that others can reach without a token of your own: it does not start
+ * @throws RangeError for an option out of its range, and for an address that others can reach without a token of your
+ * own: it does not start
  * @throws Error when it cannot listen, with the reason and the remedy
  *
  * @example
@@ -95,7 +115,10 @@ export async function serveAdmin(layer: AdminLayer, options: AdminServerOptions 
   checkNumber('port', port, integer(0, 65_535));
   checkNumber('closeGraceMs', closeGraceMs, integer(0, 60_000));
   // An empty host would be every address of the machine.
-  if (typeof host !== 'string' || !/^[\w.:-]{1,253}$/.test(host)) throw new RangeError(`host must be a name or an address without a port, not ${JSON.stringify(String(host).slice(0, 64))}`);
+  if (typeof host !== 'string' || !/^[\w.:-]{1,253}$/.test(host))
+    throw new RangeError(
+      `host must be a name or an address without a port, not ${JSON.stringify(String(host).slice(0, 64))}`,
+    );
   const mayBeReached = rest.token !== undefined;
   if (!isLoopback(host) && !mayBeReached) throw tokenless(host);
   const own = isLoopback(host) || isWildcard(host) ? [] : [bracketed(host)];
@@ -114,7 +137,10 @@ export async function serveAdmin(layer: AdminLayer, options: AdminServerOptions 
       tellRefused(MALFORMED, method, socket);
       return new Response(undefined, { status: 400 });
     };
-    const answer = (request: Request): Promise<Response> | Response => (isPlainTarget(url, new URL(request.url)) ? handler.fetch(request, { remoteAddress: socket.remoteAddress }) : malformed());
+    const answer = (request: Request): Promise<Response> | Response =>
+      isPlainTarget(url, new URL(request.url))
+        ? handler.fetch(request, { remoteAddress: socket.remoteAddress })
+        : malformed();
     // Made for each request, so that `onRefused` also gets one whose target or Host is no URL.
     void getRequestListener(answer, { overrideGlobalObjects: false, errorHandler: malformed })(incoming, outgoing);
   });
@@ -123,7 +149,9 @@ export async function serveAdmin(layer: AdminLayer, options: AdminServerOptions 
     const { code = '' } = error;
     if (code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
     tellRefused(MALFORMED, undefined, socket);
-    socket.end(`HTTP/1.1 ${STATUS_LINES[code] ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`, () => socket.destroy());
+    socket.end(`HTTP/1.1 ${STATUS_LINES[code] ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`, () =>
+      socket.destroy(),
+    );
   });
 
   // Node would refuse these, and a lack of Host, by itself, and `onRefused` would not be called.

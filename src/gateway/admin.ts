@@ -97,14 +97,22 @@ const OPTION_KEYS = ['token', 'allowedHosts', 'allowedOrigins', 'metrics', 'maxB
 const ANSWER_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const;
 
 const json = (value: unknown, status = 200, headers: Readonly<Record<string, string>> = {}): Response =>
-  new Response(`${JSON.stringify(value)}\n`, { status, headers: { ...ANSWER_HEADERS, 'content-type': 'application/json', ...headers } });
+  new Response(`${JSON.stringify(value)}\n`, {
+    status,
+    headers: { ...ANSWER_HEADERS, 'content-type': 'application/json', ...headers },
+  });
 
 /** Asked before anything is changed. */
 const checkTarget = ({ tools, breakers }: AdminLayer, { action, target }: AdminOrder): void => {
   if (!('tool' in target)) return;
   const found = tools.find(({ name }) => name === target.tool);
-  if (found === undefined && !breakers.list().some(({ toolName }) => toolName === target.tool)) throw new AdminRefused('unknown_tool', `there is no tool of that name; GET ${ADMIN_PATH} lists them`);
-  if (action !== 'flush' && found !== undefined && found.breaker === undefined) throw new AdminRefused('no_breaker', 'the tool has no breaker (policy.breaker is false); give it one, or set its mode');
+  if (found === undefined && !breakers.list().some(({ toolName }) => toolName === target.tool))
+    throw new AdminRefused('unknown_tool', `there is no tool of that name; GET ${ADMIN_PATH} lists them`);
+  if (action !== 'flush' && found !== undefined && found.breaker === undefined)
+    throw new AdminRefused(
+      'no_breaker',
+      'the tool has no breaker (policy.breaker is false); give it one, or set its mode',
+    );
 };
 
 const perform = async (layer: AdminLayer, order: AdminOrder): Promise<AdminAnswer> => {
@@ -116,15 +124,23 @@ const perform = async (layer: AdminLayer, order: AdminOrder): Promise<AdminAnswe
 
 const refused = (thrown: Error): AdminRefused => {
   if (thrown instanceof AdminRefused) return thrown;
-  if (isToolExecutionError(thrown) && thrown.kind === 'store_unavailable') return new AdminRefused('store_unavailable', 'the store did not answer, and what was asked may be done in part; ask again', { cause: thrown });
-  return new AdminRefused('failed', 'it could not be answered: a defect of the layer, of its store or of its metrics', { cause: thrown });
+  if (isToolExecutionError(thrown) && thrown.kind === 'store_unavailable')
+    return new AdminRefused(
+      'store_unavailable',
+      'the store did not answer, and what was asked may be done in part; ask again',
+      { cause: thrown },
+    );
+  return new AdminRefused('failed', 'it could not be answered: a defect of the layer, of its store or of its metrics', {
+    cause: thrown,
+  });
 };
 
 /**
- * A layer's admin page over HTTP, for any server that speaks `Request` and `Response`. `GET /debug/tool-reliability` answers with `inspect()`, `POST`
- * with what it changed: `{ "action": "force_open" | "reset" | "disable" | "flush", "tool": "..." }`, or `"session": "..."` (of `flush` only), or
- * `"all": true`. An order to breakers holds for every scope of this process, those to come included, and stands until the next one or the process'
- * end; `reset` also closes what processes share. Inputs, results and keys are in no answer; the scopes of breakers are the names of tenants.
+ * A layer's admin page over HTTP, for any server that speaks `Request` and `Response`. `GET /debug/tool-reliability`
+ * answers with `inspect()`, `POST` with what it changed: `{ "action": "force_open" | "reset" | "disable" | "flush",
+ * "tool": "..." }`, or `"session": "..."` (of `flush` only), or `"all": true`. An order to breakers holds for every
+ * scope of this process, those to come included, and stands until the next one or the process' end; `reset` also closes
+ * what processes share. Inputs, results and keys are in no answer; the scopes of breakers are the names of tenants.
  *
  * Refused, reported to `onRefused`, with nothing changed: a Host that is not ours, a strange Origin, a missing or wrong
  * token, and whatever is not
@@ -134,20 +150,23 @@ const refused = (thrown: Error): AdminRefused => {
  * @param options the token (by default one is made), further hosts and origins, metrics, limits
  * @throws RangeError for an option out of its range
  *
- * @example
- * const admin = adminHandler(spillway, { onRefused: ({ reason, status }) => log.push([reason, status]) });
- * const request = new Request('http://localhost/debug/tool-reliability', { headers: { authorization: `Bearer ${admin.token}` } });
- * const { breakers } = await (await admin.fetch(request)).json();
+ * @example const admin = adminHandler(spillway, { onRefused: ({ reason, status }) => log.push([reason, status]) });
+ * const request = new Request('http://localhost/debug/tool-reliability', { headers: { authorization: `Bearer
+ * ${admin.token}` } }); const { breakers } = await (await admin.fetch(request)).json();
  */
 export function adminHandler(layer: AdminLayer, options: AdminOptions = {}): AdminHandler {
   checkKeys('adminHandler', options, OPTION_KEYS);
   const { metrics, maxBodyBytes = BODY_BYTES_MAX, onRefused } = options;
   checkNumber('maxBodyBytes', maxBodyBytes, integer(256, 16_777_216));
-  if (metrics !== undefined && (typeof metrics.text !== 'function' || typeof metrics.contentType !== 'string')) throw new RangeError('metrics must have a contentType and a function text; prometheusSink() makes one');
+  if (metrics !== undefined && (typeof metrics.text !== 'function' || typeof metrics.contentType !== 'string'))
+    throw new RangeError('metrics must have a contentType and a function text; prometheusSink() makes one');
   const guard = createAdminGuard(options);
 
   // The path as it was sent: two spellings of one path are two paths to a proxy in front.
-  const app = new Hono<{ Bindings: { readonly remoteAddress?: unknown } }>({ strict: true, getPath: ({ url }) => new URL(url).pathname });
+  const app = new Hono<{ Bindings: { readonly remoteAddress?: unknown } }>({
+    strict: true,
+    getPath: ({ url }) => new URL(url).pathname,
+  });
   app.use(async ({ req }, next) => {
     guard.check(req.raw);
     await next();
@@ -179,5 +198,8 @@ export function adminHandler(layer: AdminLayer, options: AdminOptions = {}): Adm
     }
     return json({ error: { reason: refusal.reason, message: refusal.message } }, refusal.status, refusal.headers);
   });
-  return { fetch: async (request, from = {}) => app.fetch(request, { remoteAddress: from.remoteAddress }), token: guard.token };
+  return {
+    fetch: async (request, from = {}) => app.fetch(request, { remoteAddress: from.remoteAddress }),
+    token: guard.token,
+  };
 }

@@ -47,7 +47,9 @@ const REASONS: Readonly<Record<string, string>> = {
 
 const listening = (server: Server, host: string, port: number): Promise<AddressInfo> =>
   new Promise((resolve, reject) => {
-    server.once('error', ({ code = '' }: NodeJS.ErrnoException) => reject(new Error(`cannot listen on ${host}:${port}: ${REASONS[code] ?? code}`)));
+    server.once('error', ({ code = '' }: NodeJS.ErrnoException) =>
+      reject(new Error(`cannot listen on ${host}:${port}: ${REASONS[code] ?? code}`)),
+    );
     server.listen(port, host, () => resolve(server.address() as AddressInfo));
   });
 
@@ -64,7 +66,9 @@ class Answers {
     });
   }
 
-  /** Resolves when all have been handed to the system, or nobody waits for them any more; after `withinMs` in any case. */
+  /**
+   * Resolves when all have been handed to the system, or nobody waits for them any more; after `withinMs` in any case.
+   */
   async ended(withinMs: number): Promise<void> {
     if (this.#open.size === 0) return;
     await new Promise<void>((resolve) => {
@@ -80,13 +84,15 @@ class Answers {
 /** Our own gateways answer without a detour; for what stands in front of one, its `fetch` is what it can do. */
 const listenerOf = (gateway: AnthropicGateway): ((incoming: IncomingMessage, outgoing: ServerResponse) => unknown) => {
   const inner = inners.get(gateway);
-  if (inner === undefined) return getRequestListener((request) => gateway.fetch(request), { overrideGlobalObjects: false });
+  if (inner === undefined)
+    return getRequestListener((request) => gateway.fetch(request), { overrideGlobalObjects: false });
   inner.offerTransport(nodeTransport);
   return (incoming, outgoing) => answerOnNode((request) => inner.answer(request), incoming, outgoing);
 };
 
 /**
- * Serves a gateway on Node. The upstream is asked by Node's own HTTP client, over its global agents, unless the gateway was given a `fetch`.
+ * Serves a gateway on Node. The upstream is asked by Node's own HTTP client, over its global agents, unless the gateway
+ * was given a `fetch`.
  *
  * @param gateway the gateway, from `anthropicGateway`
  * @param options where to listen
@@ -96,11 +102,17 @@ const listenerOf = (gateway: AnthropicGateway): ((incoming: IncomingMessage, out
  * const server = await serveAnthropicGateway(anthropicGateway({ upstream: 'https://api.anthropic.com' }));
  * await server.close();
  */
-export async function serveAnthropicGateway(gateway: AnthropicGateway, options: GatewayServerOptions = {}): Promise<GatewayServer> {
+export async function serveAnthropicGateway(
+  gateway: AnthropicGateway,
+  options: GatewayServerOptions = {},
+): Promise<GatewayServer> {
   checkKeys('serveAnthropicGateway', options, ['host', 'port']);
   const { host = '127.0.0.1', port = 0 } = options;
   checkNumber('port', port, integer(0, 65_535));
-  if (typeof host !== 'string' || !/^[\w.:-]{1,253}$/.test(host)) throw new RangeError(`host must be a name or an address without a port, not ${JSON.stringify(String(host).slice(0, 64))}`);
+  if (typeof host !== 'string' || !/^[\w.:-]{1,253}$/.test(host))
+    throw new RangeError(
+      `host must be a name or an address without a port, not ${JSON.stringify(String(host).slice(0, 64))}`,
+    );
   const listener = listenerOf(gateway);
   const answers = new Answers();
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (incoming, outgoing) => {
@@ -121,5 +133,9 @@ export async function serveAnthropicGateway(gateway: AnthropicGateway, options: 
     server.closeAllConnections();
     await closed;
   };
-  return { url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`, port: bound, close: (graceMs) => (closing ??= close(graceMs)) };
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
+    port: bound,
+    close: (graceMs) => (closing ??= close(graceMs)),
+  };
 }

@@ -1,7 +1,16 @@
 import type * as z from 'zod';
 import { readBody } from './anthropic/body.ts';
 import { requestOf, responseOf } from './wire/exchange.ts';
-import { TOMBSTONE, keptAfter, keptTextOf, recordOf, retrieveBodySchema, storeBodySchema, type ConversationRecord, type RetrieveAnswer } from './conversation/conversation.ts';
+import {
+  TOMBSTONE,
+  keptAfter,
+  keptTextOf,
+  recordOf,
+  retrieveBodySchema,
+  storeBodySchema,
+  type ConversationRecord,
+  type RetrieveAnswer,
+} from './conversation/conversation.ts';
 import { GatewayError, errorAnswer } from './wire/error.ts';
 import { liveRuntime } from '../runtime.ts';
 
@@ -34,7 +43,7 @@ const isHighSurrogate = (code: number): boolean => code >= 0xd800 && code <= 0xd
 /** Pieces of a text that SQLite takes. Half a character would not come back: none is cut in two. */
 const partsOf = (text: string): string[] => {
   const parts: string[] = [];
-  for (let from = 0; from < text.length; ) {
+  for (let from = 0; from < text.length;) {
     const end = Math.min(text.length, from + PART_CHARS);
     const to = end < text.length && isHighSurrogate(text.charCodeAt(end - 1)) ? end - 1 : end;
     parts.push(text.slice(from, to));
@@ -44,20 +53,23 @@ const partsOf = (text: string): string[] => {
 };
 
 /**
- * Conversation state as a Durable Object with SQLite storage (R-13.4): `POST /store` puts a record under a key for `ttlMs` milliseconds,
- * `POST /retrieve` gives those of a list of keys. Bodies that do not fit the schema get 400. An alarm removes what has expired. Export the class
- * from your worker, bind it with `new_sqlite_classes`, and hand the binding to `durableObjectConversationState`.
+ * Conversation state as a Durable Object with SQLite storage (R-13.4): `POST /store` puts a record under a key for
+ * `ttlMs` milliseconds, `POST /retrieve` gives those of a list of keys. Bodies that do not fit the schema get 400. An
+ * alarm removes what has expired. Export the class from your worker, bind it with `new_sqlite_classes`, and hand the
+ * binding to `durableObjectConversationState`.
  *
- * @example
- * // worker.ts: export { ConversationStateDO } from 'spillway/gateway/conversation-do';
- * const answer = (state: ConversationStateDO) => state.fetch(new Request('https://state/retrieve', { method: 'POST', body: '{"keys":["k"]}' }));
+ * @example // worker.ts: export { ConversationStateDO } from 'spillway/gateway/conversation-do'; const answer = (state:
+ * ConversationStateDO) => state.fetch(new Request('https://state/retrieve', { method: 'POST', body: '{"keys":["k"]}'
+ * }));
  */
 export class ConversationStateDO {
   readonly #storage: DurableObjectContextLike['storage'];
 
   constructor(context: DurableObjectContextLike, _env?: unknown) {
     this.#storage = context.storage;
-    this.#sql('CREATE TABLE IF NOT EXISTS conversation (key TEXT NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, expires_at INTEGER NOT NULL, PRIMARY KEY (key, part)) WITHOUT ROWID');
+    this.#sql(
+      'CREATE TABLE IF NOT EXISTS conversation (key TEXT NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, expires_at INTEGER NOT NULL, PRIMARY KEY (key, part)) WITHOUT ROWID',
+    );
     this.#sql('CREATE INDEX IF NOT EXISTS conversation_expiry ON conversation (expires_at)');
   }
 
@@ -69,12 +81,21 @@ export class ConversationStateDO {
     const requestId = `req_${liveRuntime.id().replaceAll('-', '')}`;
     try {
       const { pathname } = new URL(request.url);
-      if (pathname !== '/store' && pathname !== '/retrieve') return Response.json({ error: 'there are /store and /retrieve' }, { status: 404 });
-      if (request.method !== 'POST') return Response.json({ error: 'use POST' }, { status: 405, headers: { allow: 'POST' } });
+      if (pathname !== '/store' && pathname !== '/retrieve')
+        return Response.json({ error: 'there are /store and /retrieve' }, { status: 404 });
+      if (request.method !== 'POST')
+        return Response.json({ error: 'use POST' }, { status: 405, headers: { allow: 'POST' } });
       const { value } = await readBody(requestOf(request), BODY_LIMITS);
       return pathname === '/store' ? await this.#store(value) : this.#retrieve(value);
     } catch (error) {
-      return responseOf(errorAnswer(error instanceof GatewayError ? error : new GatewayError('internal_error', 'The conversation state failed', { cause: error }), requestId));
+      return responseOf(
+        errorAnswer(
+          error instanceof GatewayError
+            ? error
+            : new GatewayError('internal_error', 'The conversation state failed', { cause: error }),
+          requestId,
+        ),
+      );
     }
   }
 
@@ -89,10 +110,19 @@ export class ConversationStateDO {
     const { key, record, ttlMs } = checked(storeBodySchema, value);
     const nowMs = liveRuntime.wallNow();
     const expiresAtMs = Math.min(Number.MAX_SAFE_INTEGER, Math.ceil(nowMs + ttlMs));
-    // No await from here to the last row: of two that store at once each sees what the other wrote, and all is written, or nothing.
+    // No await from here to the last row: of two that store at once each sees what the other wrote, and all is written,
+    // or nothing.
     const text = keptAfter(this.#kept(key, nowMs), keptTextOf(record));
     this.#sql('DELETE FROM conversation WHERE key = ?', key);
-    partsOf(text).forEach((piece, part) => this.#sql('INSERT INTO conversation (key, part, text, expires_at) VALUES (?, ?, ?, ?)', key, part, piece, expiresAtMs));
+    partsOf(text).forEach((piece, part) =>
+      this.#sql(
+        'INSERT INTO conversation (key, part, text, expires_at) VALUES (?, ?, ?, ?)',
+        key,
+        part,
+        piece,
+        expiresAtMs,
+      ),
+    );
     const alarmMs = await this.#storage.getAlarm();
     if (alarmMs === null || alarmMs > expiresAtMs) await this.#storage.setAlarm(expiresAtMs);
     return Response.json({ stored: true });
@@ -126,6 +156,8 @@ export class ConversationStateDO {
 const checked = <T>(schema: z.ZodType<T>, value: unknown): T => {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const issues = parsed.error.issues.slice(0, ISSUES_MAX).map(({ path, message }) => `${path.map(String).join('.') || 'the body'}: ${message}`);
+  const issues = parsed.error.issues
+    .slice(0, ISSUES_MAX)
+    .map(({ path, message }) => `${path.map(String).join('.') || 'the body'}: ${message}`);
   throw new GatewayError('invalid_request', issues.join('; '));
 };

@@ -1,7 +1,15 @@
 import { redisThrown } from '../errors/redis.ts';
 import { read } from '../errors/structure.ts';
 import { checkKeys, checkNumber, positiveDuration } from '../policy/check.ts';
-import { CONVERSATION_TTL_MS, NOTHING_SAID, TOMBSTONE, keptTextOf, recordOf, type ConversationRecord, type ConversationState } from './conversation/conversation.ts';
+import {
+  CONVERSATION_TTL_MS,
+  NOTHING_SAID,
+  TOMBSTONE,
+  keptTextOf,
+  recordOf,
+  type ConversationRecord,
+  type ConversationState,
+} from './conversation/conversation.ts';
 
 /** What is used of a client of the packages `redis` (also a cluster's) or `ioredis`. */
 export type ConversationRedisLike =
@@ -13,11 +21,7 @@ export type ConversationRedisLike =
       /** By this member a cluster client of the package `redis` is known. */
       readonly masters: readonly unknown[];
       /** Sends one command to the node that has `firstKey`. */
-      sendCommand(
-        firstKey: string | undefined,
-        isReadonly: boolean | undefined,
-        args: string[],
-      ): Promise<unknown>;
+      sendCommand(firstKey: string | undefined, isReadonly: boolean | undefined, args: string[]): Promise<unknown>;
     }
   | {
       /** Sends one command of `ioredis`, to the right node of a cluster as well. */
@@ -33,8 +37,9 @@ export interface RedisConversationOptions {
 }
 
 /**
- * What `keptAfter` decides, where it lies: of gateways that store at once none may overwrite what it has not seen. KEYS[1] the key; ARGV the author,
- * what the record says, the lifetime in milliseconds, what an empty record says, the tombstone.
+ * What `keptAfter` decides, where it lies: of gateways that store at once none may overwrite what it has not seen.
+ * KEYS[1] the key; ARGV the author, what the record says, the lifetime in milliseconds, what an empty record says, the
+ * tombstone.
  */
 const STORE = `
 local text = ARGV[1] .. '\\n' .. ARGV[2]
@@ -51,16 +56,20 @@ return 1`;
 type Send = (key: string, command: string, ...args: string[]) => Promise<unknown>;
 
 const sender = (client: ConversationRedisLike): Send => {
-  if (typeof read(client, 'call') === 'function' && 'call' in client) return (_key, command, ...args) => client.call(command, ...args);
+  if (typeof read(client, 'call') === 'function' && 'call' in client)
+    return (_key, command, ...args) => client.call(command, ...args);
   if (typeof read(client, 'sendCommand') !== 'function' || !('sendCommand' in client)) {
-    throw new RangeError('client must be a client of the package redis (with sendCommand) or of ioredis (with call): pass what createClient(...) or new Redis(...) gave');
+    throw new RangeError(
+      'client must be a client of the package redis (with sendCommand) or of ioredis (with call): pass what createClient(...) or new Redis(...) gave',
+    );
   }
   if ('masters' in client) return (key, command, ...args) => client.sendCommand(key, false, [command, ...args]);
   return (_key, command, ...args) => client.sendCommand([command, ...args]);
 };
 
 /**
- * Conversation state in Redis, shared by all gateways that use it. The client is yours: connect it before, and close it after.
+ * Conversation state in Redis, shared by all gateways that use it. The client is yours: connect it before, and close it
+ * after.
  *
  * @param client a client of `redis` or `ioredis`
  * @param options prefix and lifetime
@@ -69,7 +78,10 @@ const sender = (client: ConversationRedisLike): Send => {
  * @example
  * const stateOn = (client: ConversationRedisLike) => redisConversationState(client, { ttlMs: 3_600_000 });
  */
-export function redisConversationState(client: ConversationRedisLike, options: RedisConversationOptions = {}): ConversationState {
+export function redisConversationState(
+  client: ConversationRedisLike,
+  options: RedisConversationOptions = {},
+): ConversationState {
   checkKeys('redisConversationState', options, ['prefix', 'ttlMs']);
   const { prefix = 'spillway:conversation:', ttlMs = CONVERSATION_TTL_MS } = options;
   checkNumber('ttlMs', ttlMs, positiveDuration);
@@ -89,7 +101,9 @@ export function redisConversationState(client: ConversationRedisLike, options: R
     retrieve: async (keys) => {
       try {
         // One by one: in a cluster they live on different nodes; a client sends them together.
-        const found = await Promise.all(keys.map(async (key) => [key, await send(prefix + key, 'GET', prefix + key)] as const));
+        const found = await Promise.all(
+          keys.map(async (key) => [key, await send(prefix + key, 'GET', prefix + key)] as const),
+        );
         return new Map(
           found.flatMap(([key, text]): Array<[string, ConversationRecord]> => {
             const record = typeof text === 'string' ? recordOf(text) : undefined;

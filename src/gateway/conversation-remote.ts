@@ -1,7 +1,12 @@
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { httpThrown } from '../errors/http.ts';
 import { checkKeys, checkNumber, integer, positiveDuration } from '../policy/check.ts';
-import { CONVERSATION_TTL_MS, retrieveAnswerSchema, type ConversationRecord, type ConversationState } from './conversation/conversation.ts';
+import {
+  CONVERSATION_TTL_MS,
+  retrieveAnswerSchema,
+  type ConversationRecord,
+  type ConversationState,
+} from './conversation/conversation.ts';
 
 /** What is used of a Durable Object's stub. */
 export interface DurableObjectStubLike {
@@ -53,16 +58,25 @@ const DIGITS = 4;
  * const gatewayOf = (env: { readonly STATE: DurableObjectNamespaceLike }) =>
  *   anthropicGateway({ upstream: 'https://api.anthropic.com', state: durableObjectConversationState(env.STATE) });
  */
-export function durableObjectConversationState<Id>(namespace: DurableObjectNamespaceLike<Id>, options: DurableObjectConversationOptions = {}): ConversationState {
+export function durableObjectConversationState<Id>(
+  namespace: DurableObjectNamespaceLike<Id>,
+  options: DurableObjectConversationOptions = {},
+): ConversationState {
   checkKeys('durableObjectConversationState', options, ['ttlMs', 'shards']);
   const { ttlMs = CONVERSATION_TTL_MS, shards = SHARDS } = options;
   checkNumber('ttlMs', ttlMs, positiveDuration);
   checkNumber('shards', shards, integer(1, 1_024));
-  if (typeof namespace?.idFromName !== 'function' || typeof namespace.get !== 'function') throw new RangeError('namespace must be a binding to Durable Objects, with idFromName() and get()');
-  const nameOf = (key: string): string => `${key.slice(0, Math.max(0, key.indexOf(':')))}:${(Number.parseInt(key.slice(-DIGITS), 16) || 0) % shards}`;
+  if (typeof namespace?.idFromName !== 'function' || typeof namespace.get !== 'function')
+    throw new RangeError('namespace must be a binding to Durable Objects, with idFromName() and get()');
+  const nameOf = (key: string): string =>
+    `${key.slice(0, Math.max(0, key.indexOf(':')))}:${(Number.parseInt(key.slice(-DIGITS), 16) || 0) % shards}`;
   const ask = async (name: string, path: string, body: unknown): Promise<unknown> => {
     const stub = namespace.get(namespace.idFromName(name));
-    const response = await stub.fetch(`https://conversation-state${path}`, { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } });
+    const response = await stub.fetch(`https://conversation-state${path}`, {
+      method: 'POST',
+      body: JSON.stringify(body),
+      headers: { 'content-type': 'application/json' },
+    });
     if (!response.ok) throw httpThrown(response);
     return response.json();
   };
@@ -81,7 +95,10 @@ export function durableObjectConversationState<Id>(namespace: DurableObjectNames
       const answers = await Promise.all(
         [...byName].map(async ([name, list]): Promise<Array<[string, ConversationRecord]>> => {
           const parsed = retrieveAnswerSchema.safeParse(await ask(name, '/retrieve', { keys: list }));
-          if (!parsed.success) throw new ToolExecutionError('execution_error', 'the conversation state answered what cannot be read', { classification: 'permanent' });
+          if (!parsed.success)
+            throw new ToolExecutionError('execution_error', 'the conversation state answered what cannot be read', {
+              classification: 'permanent',
+            });
           return Object.entries(parsed.data.records);
         }),
       );

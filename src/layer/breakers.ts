@@ -3,7 +3,12 @@ import type { BreakerOptions } from '../contract/policy.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { checkNumber, integer } from '../policy/check.ts';
 import { readAsCall } from '../policy/recovery/classify.ts';
-import { createOpenBreaker, type Breaker, type ChangeDetail, type DetailedChange } from '../operators/breaker/breaker.ts';
+import {
+  createOpenBreaker,
+  type Breaker,
+  type ChangeDetail,
+  type DetailedChange,
+} from '../operators/breaker/breaker.ts';
 
 /** Breakers kept at a time; the one used longest ago makes room. */
 const BREAKERS_MAX = 10_000;
@@ -22,13 +27,16 @@ export interface Breakers {
    * @param options for a breaker that is made now, by the first who asks; by default those of the registered tool
    */
   get(toolName: string, scope?: string, options?: BreakerOptions): Breaker;
-  /** How a breaker stands, for who only looks: it is not made for that, and not kept the longer. Of one that nobody asked for, how it would begin. */
+  /**
+   * How a breaker stands, for who only looks: it is not made for that, and not kept the longer. Of one that nobody
+   * asked for, how it would begin.
+   */
   stateOf(toolName: string, scope?: string, options?: BreakerOptions): BreakerStateName;
   /** Those that were asked for so far. */
   list(): readonly BreakerEntry[];
   /**
-   * Gives an order to all breakers of these names, in every scope; without names, to all there are. It stands until another one is given: a breaker
-   * that is made later, for the first call of another tenant, begins with it.
+   * Gives an order to all breakers of these names, in every scope; without names, to all there are. It stands until
+   * another one is given: a breaker that is made later, for the first call of another tenant, begins with it.
    * @returns the breakers that exist now and got the order
    */
   order(order: BreakerOrder, names?: readonly string[]): readonly BreakerEntry[];
@@ -67,15 +75,25 @@ const ownBreakers = (runtime: Runtime): BreakerMaker => ({
 const VERBS = { force_open: 'forceOpen', reset: 'reset', disable: 'disable' } as const;
 
 /** How a breaker begins that an order stands for. */
-const BEGINS_AS: Readonly<Partial<Record<BreakerOrder, BreakerStateName>>> = { force_open: 'forced_open', disable: 'disabled' };
+const BEGINS_AS: Readonly<Partial<Record<BreakerOrder, BreakerStateName>>> = {
+  force_open: 'forced_open',
+  disable: 'disabled',
+};
 
 /** The length keeps two different pairs from giving one key. */
 const keyOf = (toolName: string, scope: string): string => `${scope.length}:${scope}${toolName}`;
 
 /** A registry that makes each breaker when it is first asked for, with the options of its tool (R-3.7). */
-export function createBreakers(optionsOf: (toolName: string) => BreakerOptions | undefined, runtime: Runtime, listener: BreakerListener, max: number = BREAKERS_MAX, maker: BreakerMaker = ownBreakers(runtime)): Breakers {
+export function createBreakers(
+  optionsOf: (toolName: string) => BreakerOptions | undefined,
+  runtime: Runtime,
+  listener: BreakerListener,
+  max: number = BREAKERS_MAX,
+  maker: BreakerMaker = ownBreakers(runtime),
+): Breakers {
   checkNumber('maxBreakers', max, integer(1, 1_000_000));
-  // Stamped when used, and not moved to a Map's end: a Map that loses and gains an entry with each call is made anew every few calls.
+  // Stamped when used, and not moved to a Map's end: a Map that loses and gains an entry with each call is made anew
+  // every few calls.
   const entries = new Map<string, BreakerEntry & { usedAt: number }>();
   // Those of no scope once more, by their tools: most calls find theirs without making a key.
   const unscoped = new Map<string, BreakerEntry & { usedAt: number }>();
@@ -84,7 +102,8 @@ export function createBreakers(optionsOf: (toolName: string) => BreakerOptions |
   const ordered = new Map<string, BreakerOrder>();
   let orderedAll: BreakerOrder = 'reset';
   const standingOf = (name: string): BreakerOrder => ordered.get(name) ?? orderedAll;
-  const list = (): BreakerEntry[] => [...entries.values()].map(({ toolName, scope, breaker }) => ({ toolName, scope, breaker }));
+  const list = (): BreakerEntry[] =>
+    [...entries.values()].map(({ toolName, scope, breaker }) => ({ toolName, scope, breaker }));
   // What a person set stays set (R-3.8), unless nothing else is left.
   const isSet = (breaker: Breaker): boolean => ['forced_open', 'disabled'].includes(breaker.state.type);
   const evictOldest = (): void => {
@@ -111,7 +130,9 @@ export function createBreakers(optionsOf: (toolName: string) => BreakerOptions |
         return found.breaker;
       }
       if (entries.size >= max) evictOldest();
-      const breaker = maker.make(toolName, scope, options, (from, to, detail) => listener.changed(toolName, scope, from, to, detail));
+      const breaker = maker.make(toolName, scope, options, (from, to, detail) =>
+        listener.changed(toolName, scope, from, to, detail),
+      );
       const entry = { breaker, toolName, scope, usedAt: ++uses };
       entries.set(keyOf(toolName, scope), entry);
       if (scope === '') unscoped.set(toolName, entry);

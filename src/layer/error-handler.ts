@@ -14,7 +14,9 @@ import { decideRecovery } from '../policy/recovery/decide.ts';
  * (a retry that R-2.5 or `safetyCritical` forbids, an alternative that gets round a refusal or repeats what may have
  * been done), and what it does not decide, the default decides.
  */
-export type ErrorHandler = (failure: FailureNotification) => RecoveryDecision | Observable<RecoveryDecision> | PromiseLike<RecoveryDecision>;
+export type ErrorHandler = (
+  failure: FailureNotification,
+) => RecoveryDecision | Observable<RecoveryDecision> | PromiseLike<RecoveryDecision>;
 
 /** How failures are decided about (R-6.1). */
 export interface ErrorHandlerOptions {
@@ -41,8 +43,14 @@ export interface Recovery {
   readonly failures$: Observable<FailureNotification>;
   /** Emits a failure about which there is nothing to decide. */
   tell(failure: FailureNotification): void;
-  /** For an answer that comes later: `renewed` gives the same failure at that time, and `timer` is what bounds the wait. */
-  recover(failure: FailureNotification, renewed: () => FailureNotification, timer: Runtime): RecoveryDecision | Observable<RecoveryDecision>;
+  /**
+   * For an answer that comes later: `renewed` gives the same failure at that time, and `timer` is what bounds the wait.
+   */
+  recover(
+    failure: FailureNotification,
+    renewed: () => FailureNotification,
+    timer: Runtime,
+  ): RecoveryDecision | Observable<RecoveryDecision>;
 }
 
 /** What of an error the rules are asked about. */
@@ -55,7 +63,8 @@ const DECISIVE = ['kind', 'executed', 'uncertain', 'retryAfterMs'] as const;
 const sealed = (failure: FailureNotification): FailureNotification => {
   const { error } = failure;
   try {
-    for (const name of DECISIVE) Object.defineProperty(error, name, { value: error[name], writable: false, enumerable: true });
+    for (const name of DECISIVE)
+      Object.defineProperty(error, name, { value: error[name], writable: false, enumerable: true });
   } catch {
     // The error is frozen already, or is a proxy, whose maker could give any answer anyway.
   }
@@ -83,7 +92,11 @@ export function createRecovery(options: ErrorHandlerOptions, runtime: Runtime): 
     // The host may leave out the code; it decided.
     return { ...decision, code: decision.code ?? 'guidance', reason: decision.reason ?? '' };
   };
-  const later = (renewed: () => FailureNotification, answer$: Observable<RecoveryDecision>, timer: Runtime): Observable<RecoveryDecision> =>
+  const later = (
+    renewed: () => FailureNotification,
+    answer$: Observable<RecoveryDecision>,
+    timer: Runtime,
+  ): Observable<RecoveryDecision> =>
     answerWithin(answer$, errorHandlerTimeoutMs, timer).pipe(
       map((answer) => {
         const silence = `it did not answer within ${errorHandlerTimeoutMs} ms`;
@@ -97,7 +110,10 @@ export function createRecovery(options: ErrorHandlerOptions, runtime: Runtime): 
     tell: (failure) => failures$.next(failure),
     recover: (told, renewed, timer) => {
       const evidence = experience?.evidence(told.toolName, told.error, runtime.now(), () => runtime.random());
-      const known = { ...(guidance === undefined ? {} : { guidance }), ...(evidence === undefined ? {} : { experience: evidence }) };
+      const known = {
+        ...(guidance === undefined ? {} : { guidance }),
+        ...(evidence === undefined ? {} : { experience: evidence }),
+      };
       const failure = sealed({ ...told, ...known });
       if (failures$.observed) failures$.next(failure);
       if (errorHandler === undefined) return decideRecovery(failure);

@@ -20,7 +20,10 @@ interface Problem {
 }
 type Answer = { readonly value: unknown } | Problem;
 
-const NO_KEY: Problem = { problem: 'failed', message: 'prepareCall must give an idempotencyKey of 1 to 512 characters' };
+const NO_KEY: Problem = {
+  problem: 'failed',
+  message: 'prepareCall must give an idempotencyKey of 1 to 512 characters',
+};
 
 /** A call as its hooks know it. */
 export interface HookedCall {
@@ -29,7 +32,12 @@ export interface HookedCall {
   readonly toolName: string;
   /** Its hooks were asked about an attempt. */
   hooked: boolean;
-  emit(event: Omit<Extract<ToolEvent, { readonly type: 'hook' }>, 'seq' | 'atMs' | 'source' | 'callId' | 'toolName' | 'turnId' | 'nodeId' | 'late'>): void;
+  emit(
+    event: Omit<
+      Extract<ToolEvent, { readonly type: 'hook' }>,
+      'seq' | 'atMs' | 'source' | 'callId' | 'toolName' | 'turnId' | 'nodeId' | 'late'
+    >,
+  ): void;
 }
 
 /** Whom a hook is asked about. */
@@ -67,7 +75,8 @@ const callOf = ({ context, guarded, input }: HookSubject): HookCall => {
 };
 
 /** What may hold an answer that nobody has read. */
-const NO_ANSWER = 'a hook gave a function, a list or a stream of another kind, where undefined or { block } is an answer';
+const NO_ANSWER =
+  'a hook gave a function, a list or a stream of another kind, where undefined or { block } is an answer';
 
 const isOfOddKind = (value: unknown): boolean => {
   if (typeof value !== 'object' || value === null) return typeof value === 'function';
@@ -79,7 +88,10 @@ const isOfOddKind = (value: unknown): boolean => {
   }
 };
 
-/** Why an answer says no: any `block` but `undefined`, `null` and `false`, since a hook that means no must not be misread. */
+/**
+ * Why an answer says no: any `block` but `undefined`, `null` and `false`, since a hook that means no must not be
+ * misread.
+ */
 const blockOf = (value: unknown): string | undefined => {
   if (isOfOddKind(value)) return NO_ANSWER;
   if (typeof value !== 'object' || value === null) return undefined;
@@ -92,17 +104,27 @@ const blockOf = (value: unknown): string | undefined => {
   }
 };
 
-const isKey = (key: unknown): boolean => key === undefined || (typeof key === 'string' && key !== '' && key.length <= 512);
+const isKey = (key: unknown): boolean =>
+  key === undefined || (typeof key === 'string' && key !== '' && key.length <= 512);
 
-/** What of an answer of `prepareCall` changes the call; a problem where that cannot be read, since the call must not go on without it. */
+/**
+ * What of an answer of `prepareCall` changes the call; a problem where that cannot be read, since the call must not go
+ * on without it.
+ */
 const preparationOf = (value: unknown): Preparation | Problem => {
   if (typeof value !== 'object' || value === null) return {};
   try {
     const { idempotencyKey } = value as Preparation;
     if (!isKey(idempotencyKey)) return NO_KEY;
-    return { ...('input' in value ? { input: value.input } : {}), ...(idempotencyKey === undefined ? {} : { idempotencyKey }) };
+    return {
+      ...('input' in value ? { input: value.input } : {}),
+      ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    };
   } catch (error) {
-    return { problem: 'failed', message: `the answer of prepareCall cannot be read: ${toToolExecutionError(error).message}` };
+    return {
+      problem: 'failed',
+      message: `the answer of prepareCall cannot be read: ${toToolExecutionError(error).message}`,
+    };
   }
 };
 
@@ -114,7 +136,9 @@ export class HookRunner {
   constructor(hooks: Hooks, timeoutMs: number = HOOK_TIMEOUT_MS) {
     checkKeys('hooks', hooks, ['prepareCall', 'beforeToolCall', 'afterToolCall']);
     checkNumber('hookTimeoutMs', timeoutMs, positiveDuration);
-    for (const [name, hook] of Object.entries(hooks)) if (hook !== undefined && typeof hook !== 'function') throw new RangeError(`hooks.${name} must be a function, not ${typeof hook}`);
+    for (const [name, hook] of Object.entries(hooks))
+      if (hook !== undefined && typeof hook !== 'function')
+        throw new RangeError(`hooks.${name} must be a function, not ${typeof hook}`);
     this.#hooks = hooks;
     this.#timeoutMs = timeoutMs;
   }
@@ -130,13 +154,17 @@ export class HookRunner {
         if (refusal !== undefined) return refusal;
         const preparation = preparationOf('value' in answer ? answer.value : undefined);
         if ('problem' in preparation) return this.#failed('prepareCall', context, 0, preparation);
-        if (Object.keys(preparation).length > 0) context.emit({ type: 'hook', hook: 'prepareCall', outcome: 'changed', attempt: 0 });
+        if (Object.keys(preparation).length > 0)
+          context.emit({ type: 'hook', hook: 'prepareCall', outcome: 'changed', attempt: 0 });
         return preparation;
       }),
     );
   }
 
-  /** Asks before an attempt, or as attempt 0 about a call that ends without one: emits why it must not run, or `undefined`. */
+  /**
+   * Asks before an attempt, or as attempt 0 about a call that ends without one: emits why it must not run, or
+   * `undefined`.
+   */
   before(subject: HookSubject, attempt: number): Observable<ToolExecutionError | undefined> {
     const { beforeToolCall } = this.#hooks;
     const { context } = subject;
@@ -155,7 +183,14 @@ export class HookRunner {
     const { context } = subject;
     const report: HookReport = { ...callOf(subject), attempt, ...end };
     this.#ask('afterToolCall', context, () => afterToolCall(report)).subscribe((answer) => {
-      if ('problem' in answer) context.emit({ type: 'hook', hook: 'afterToolCall', outcome: answer.problem, attempt, message: answer.message });
+      if ('problem' in answer)
+        context.emit({
+          type: 'hook',
+          hook: 'afterToolCall',
+          outcome: answer.problem,
+          attempt,
+          message: answer.message,
+        });
     });
   }
 
@@ -163,17 +198,23 @@ export class HookRunner {
   #ask(hook: HookName, { site }: HookedCall, asked: () => unknown): Observable<Answer> {
     return defer(() => {
       const answer = asked();
-      return isObservable(answer) || isPromiseLike(answer) ? this.#later(hook, site.runtime, from(answer as PromiseLike<unknown>)) : of({ value: answer });
+      return isObservable(answer) || isPromiseLike(answer)
+        ? this.#later(hook, site.runtime, from(answer as PromiseLike<unknown>))
+        : of({ value: answer });
     }).pipe(
-      catchError((error: unknown) => of({ problem: 'failed', message: `${hook} threw: ${toToolExecutionError(error).message}` } as const)),
+      catchError((error: unknown) =>
+        of({ problem: 'failed', message: `${hook} threw: ${toToolExecutionError(error).message}` } as const),
+      ),
     );
   }
 
   #later(hook: HookName, runtime: Runtime, answer$: Observable<unknown>): Observable<Answer> {
     return answerWithin(answer$, this.#timeoutMs, runtime).pipe(
       map((first) => {
-        if (first === undefined) return { problem: 'timed_out', message: `${hook} gave no answer within ${this.#timeoutMs} ms` };
-        if (first.kind === 'E') return { problem: 'failed', message: `${hook} failed: ${toToolExecutionError(first.error).message}` };
+        if (first === undefined)
+          return { problem: 'timed_out', message: `${hook} gave no answer within ${this.#timeoutMs} ms` };
+        if (first.kind === 'E')
+          return { problem: 'failed', message: `${hook} failed: ${toToolExecutionError(first.error).message}` };
         return { value: first.kind === 'N' ? first.value : undefined };
       }),
     );

@@ -45,7 +45,8 @@ const standOf = (error: ToolExecutionError | undefined): 'lost' | 'full' | 'back
 /** How often a store is asked how durable it is, at most: anew each time that it has answered another question. */
 const REPORT_TRIES = 3;
 
-const isWeak = ({ weak, durability }: StoreReport): boolean => weak ?? (durability === 'memory' || durability === 'unknown');
+const isWeak = ({ weak, durability }: StoreReport): boolean =>
+  weak ?? (durability === 'memory' || durability === 'unknown');
 
 /**
  * Asks a store how durable it is as soon as it is there, and reports the answer once (R-10.3). It waits one microtask,
@@ -53,7 +54,12 @@ const isWeak = ({ weak, durability }: StoreReport): boolean => weak ?? (durabili
  *
  * @returns asks again unless it has answered
  */
-const askReport = (store: DedupeStore, timeoutMs: number, runtime: Runtime, answered: (report: StoreReport) => void): (() => void) => {
+const askReport = (
+  store: DedupeStore,
+  timeoutMs: number,
+  runtime: Runtime,
+  answered: (report: StoreReport) => void,
+): (() => void) => {
   let left = store.report === undefined ? 0 : REPORT_TRIES;
   let asking = false;
   const again = (): void => {
@@ -85,7 +91,10 @@ export interface DedupeSite {
 }
 
 /** @throws RangeError for a store that lacks a method, or a time out of range */
-export function createDedupe({ store: given, storeTimeoutMs = STORE_TIMEOUT_MS }: StoreOptions, { trace, runtime, fallback, warn }: DedupeSite): DedupeLayer {
+export function createDedupe(
+  { store: given, storeTimeoutMs = STORE_TIMEOUT_MS }: StoreOptions,
+  { trace, runtime, fallback, warn }: DedupeSite,
+): DedupeLayer {
   checkNumber('storeTimeoutMs', storeTimeoutMs, positiveDuration);
   let store = given === undefined ? undefined : checkedStore(given);
   const publish = (state: 'lost' | 'full' | 'back' | 'weak', message: string): void => {

@@ -19,7 +19,8 @@ const claimOf = (name: string): DedupeClaim => ({
 });
 
 /**
- * Saves what was learned where calls are remembered, so that the next process begins with it (R-3.10). The last one to save is what is loaded.
+ * Saves what was learned where calls are remembered, so that the next process begins with it (R-3.10). The last one to
+ * save is what is loaded.
  *
  * @param name whose experience it is. Default `default`
  * @returns false when another saves at the same moment: then that is what is saved
@@ -31,25 +32,42 @@ const claimOf = (name: string): DedupeClaim => ({
  * const spillway = createSpillway({ tools, store, experience });
  * await saveExperience(store, experience);
  */
-export async function saveExperience(store: DedupeStore, experience: Experience, name: string = 'default'): Promise<boolean> {
+export async function saveExperience(
+  store: DedupeStore,
+  experience: Experience,
+  name: string = 'default',
+): Promise<boolean> {
   const before = await store.get(keyOf(name));
   const { created, record } = await store.setIfNotExists(claimOf(name), before?.record.version);
   if (!created) return false;
-  const saved = await store.compareAndSet(keyOf(name), record.version, { state: 'done', ttlMs: KEPT_MS, payload: JSON.stringify(experience) });
+  const saved = await store.compareAndSet(keyOf(name), record.version, {
+    state: 'done',
+    ttlMs: KEPT_MS,
+    payload: JSON.stringify(experience),
+  });
   return saved !== undefined;
 }
 
 /**
  * What was saved with `saveExperience`, or an empty experience.
- * @throws `store_unavailable` for a record that cannot be read; RangeError for an option out of its range; what the store throws
+ * @throws `store_unavailable` for a record that cannot be read; RangeError for an option out of its range; what the
+ * store throws
  */
-export async function loadExperience(store: DedupeStore, options: ExperienceOptions = {}, name: string = 'default'): Promise<Experience> {
+export async function loadExperience(
+  store: DedupeStore,
+  options: ExperienceOptions = {},
+  name: string = 'default',
+): Promise<Experience> {
   const { record } = (await store.get(keyOf(name))) ?? {};
   const fresh = createExperience(options);
   if (record?.payload === undefined) return fresh;
   try {
     return createExperience(options, JSON.parse(record.payload));
   } catch (cause) {
-    throw new ToolExecutionError('store_unavailable', `The experience ${name} in the store cannot be read; delete its record to begin anew`, { cause });
+    throw new ToolExecutionError(
+      'store_unavailable',
+      `The experience ${name} in the store cannot be read; delete its record to begin anew`,
+      { cause },
+    );
   }
 }

@@ -8,12 +8,18 @@ import type { DedupeLayer } from './idempotency.ts';
  * Records that a store lists, each waited for as long as any other answer of it.
  * @throws ToolExecutionError `store_unavailable`
  */
-export async function* listed(list: (store: DedupeStore) => AsyncIterable<DedupeRecord>, dedupe: DedupeLayer, runtime: Runtime): AsyncGenerator<DedupeRecord> {
+export async function* listed(
+  list: (store: DedupeStore) => AsyncIterable<DedupeRecord>,
+  dedupe: DedupeLayer,
+  runtime: Runtime,
+): AsyncGenerator<DedupeRecord> {
   let records: AsyncIterator<DedupeRecord> | undefined;
   let ended = false;
   try {
     for (;;) {
-      const step = await firstValueFrom(ask(() => (records ??= list(dedupe.store())[Symbol.asyncIterator]()).next(), dedupe.storeTimeoutMs, runtime));
+      const step = await firstValueFrom(
+        ask(() => (records ??= list(dedupe.store())[Symbol.asyncIterator]()).next(), dedupe.storeTimeoutMs, runtime),
+      );
       ended = step.done === true;
       if (step.done === true) return;
       yield step.value;

@@ -7,10 +7,22 @@ import type { Switches } from './switches.ts';
 import { STAMP, type Unstamped } from './trace.ts';
 
 /** What is off is `Infinity`, and would be `null` in JSON, which reads as unknown. */
-const breakerInForce = (options: BreakerOptions): BreakerOptions => Object.fromEntries(Object.entries(breakerSettings(options)).filter(([, value]) => value !== Infinity));
+const breakerInForce = (options: BreakerOptions): BreakerOptions =>
+  Object.fromEntries(Object.entries(breakerSettings(options)).filter(([, value]) => value !== Infinity));
 
 /** Copied: whoever hears of it may change what it hears, and not the policy. */
-const policyInForce = ({ timeoutMs, idleTimeoutMs, retry, breaker, alternatives, classification, enforcesKey, safetyCritical, cost, dedupe }: GuardedTool): PolicyInForce => ({
+const policyInForce = ({
+  timeoutMs,
+  idleTimeoutMs,
+  retry,
+  breaker,
+  alternatives,
+  classification,
+  enforcesKey,
+  safetyCritical,
+  cost,
+  dedupe,
+}: GuardedTool): PolicyInForce => ({
   timeoutMs,
   ...(idleTimeoutMs === undefined ? {} : { idleTimeoutMs }),
   retry: { ...retry },

@@ -1,4 +1,13 @@
-import type { BreakerOptions, ClassificationOverrides, DedupePolicy, Effects, Mode, ProfileName, RetryPolicy, ToolPolicy } from '../contract/policy.ts';
+import type {
+  BreakerOptions,
+  ClassificationOverrides,
+  DedupePolicy,
+  Effects,
+  Mode,
+  ProfileName,
+  RetryPolicy,
+  ToolPolicy,
+} from '../contract/policy.ts';
 import type { ToolProvider } from '../contract/provider.ts';
 import type { AnyTool } from '../contract/tool.ts';
 import { retryPolicy } from '../policy/retry/backoff.ts';
@@ -40,7 +49,21 @@ export interface Registry {
   readonly warnings: readonly string[];
 }
 
-const POLICY_KEYS = ['timeoutMs', 'idleTimeoutMs', 'retry', 'breaker', 'alternatives', 'effects', 'classification', 'enforcesKey', 'safetyCritical', 'cost', 'dedupe', 'mode', 'show'];
+const POLICY_KEYS = [
+  'timeoutMs',
+  'idleTimeoutMs',
+  'retry',
+  'breaker',
+  'alternatives',
+  'effects',
+  'classification',
+  'enforcesKey',
+  'safetyCritical',
+  'cost',
+  'dedupe',
+  'mode',
+  'show',
+];
 const DEDUPE_KEYS = ['scope', 'volatile', 'whitespace', 'doneTtlMs', 'failedTtlMs', 'leaseMs'];
 
 /** Runs a check, and says whose options it was about when it fails. */
@@ -57,8 +80,10 @@ const checkDedupe = (dedupe: DedupePolicy): void => {
   const { scope, volatile, whitespace, doneTtlMs, failedTtlMs, leaseMs } = dedupe;
   if (scope !== undefined) checkOneOf('dedupe.scope', scope, ['session', 'global']);
   if (whitespace !== undefined) checkOneOf('dedupe.whitespace', whitespace, ['verbatim', 'collapse']);
-  if (volatile !== undefined && !(Array.isArray(volatile) && volatile.every((name) => typeof name === 'string'))) throw new RangeError('dedupe.volatile must be a list of field names');
-  for (const [name, value] of Object.entries({ doneTtlMs, failedTtlMs, leaseMs })) if (value !== undefined) checkNumber(`dedupe.${name}`, value, positiveDuration);
+  if (volatile !== undefined && !(Array.isArray(volatile) && volatile.every((name) => typeof name === 'string')))
+    throw new RangeError('dedupe.volatile must be a list of field names');
+  for (const [name, value] of Object.entries({ doneTtlMs, failedTtlMs, leaseMs }))
+    if (value !== undefined) checkNumber(`dedupe.${name}`, value, positiveDuration);
 };
 
 const checkPolicy = (policy: ToolPolicy): void => {
@@ -70,7 +95,8 @@ const checkPolicy = (policy: ToolPolicy): void => {
   if (policy.mode !== undefined) checkOneOf('mode', policy.mode, ['on', 'shadow', 'off']);
   if (policy.show !== undefined) checkOneOf('show', policy.show, ['errors']);
   checkDedupe(policy.dedupe ?? {});
-  for (const [key, value] of Object.entries(policy.classification ?? {})) checkOneOf(`classification of ${key}`, value, ['transient', 'permanent']);
+  for (const [key, value] of Object.entries(policy.classification ?? {}))
+    checkOneOf(`classification of ${key}`, value, ['transient', 'permanent']);
 };
 
 /** What decides the policies of a layer's tools beside themselves. */
@@ -80,10 +106,15 @@ export interface Surroundings {
   readonly breakerKey: ((tool: AnyTool) => string) | undefined;
 }
 
-/** Half-open must outlast a probe that uses all of its own time, or a slow and healthy tool would never close its breaker. */
+/**
+ * Half-open must outlast a probe that uses all of its own time, or a slow and healthy tool would never close its
+ * breaker.
+ */
 const outlasting = (breaker: BreakerOptions, timeoutMs: number): BreakerOptions => {
   const { halfOpenTimeoutMs } = breakerSettings(breaker);
-  return breaker.halfOpenTimeoutMs === undefined && halfOpenTimeoutMs <= timeoutMs ? { ...breaker, halfOpenTimeoutMs: timeoutMs + 1_000 } : breaker;
+  return breaker.halfOpenTimeoutMs === undefined && halfOpenTimeoutMs <= timeoutMs
+    ? { ...breaker, halfOpenTimeoutMs: timeoutMs + 1_000 }
+    : breaker;
 };
 
 /** One attempt, however long it takes, and whatever it gives. */
@@ -108,22 +139,38 @@ export function executedBy(guarded: GuardedTool, execute: AnyTool['execute']): G
   return own;
 }
 
-const guard = (tool: AnyTool, { profile, defaults, breakerKey }: Surroundings, isThere: (toolName: string) => boolean): GuardedTool =>
+const guard = (
+  tool: AnyTool,
+  { profile, defaults, breakerKey }: Surroundings,
+  isThere: (toolName: string) => boolean,
+): GuardedTool =>
   about(tool.name, () => {
-    if (typeof tool.execute !== 'function') throw new RangeError(`execute must be a function, not ${typeof tool.execute}`);
+    if (typeof tool.execute !== 'function')
+      throw new RangeError(`execute must be a function, not ${typeof tool.execute}`);
     const own = given(tool.policy);
     checkPolicy(own);
     const policy = { ...presumedOf(tool), ...given(defaults), ...own };
     const { alternatives = [] } = policy;
     const { timeoutMs = ATTEMPT_TIMEOUT_MS, idleTimeoutMs } = policy;
     const shared = defaults.breaker === false ? {} : given(defaults.breaker);
-    const breaker = policy.breaker === false ? undefined : outlasting({ ...breakerProfile(profile, policy.effects), ...shared, ...given(policy.breaker) }, timeoutMs);
+    const breaker =
+      policy.breaker === false
+        ? undefined
+        : outlasting({ ...breakerProfile(profile, policy.effects), ...shared, ...given(policy.breaker) }, timeoutMs);
     const breakerName = breakerKey === undefined ? tool.name : breakerKey(tool);
-    if (typeof breakerName !== 'string' || breakerName === '') throw new RangeError(`breakerKey must give a string that is not empty, not ${String(breakerName)}`);
-    const volatile = [...DEDUPE_DEFAULTS.volatile, ...(defaults.dedupe?.volatile ?? []), ...(own.dedupe?.volatile ?? [])];
+    if (typeof breakerName !== 'string' || breakerName === '')
+      throw new RangeError(`breakerKey must give a string that is not empty, not ${String(breakerName)}`);
+    const volatile = [
+      ...DEDUPE_DEFAULTS.volatile,
+      ...(defaults.dedupe?.volatile ?? []),
+      ...(own.dedupe?.volatile ?? []),
+    ];
     const dedupe = { ...DEDUPE_DEFAULTS, ...given(defaults.dedupe), ...given(own.dedupe), volatile };
     // What all of a tenant share must say of itself that it only reads (R-9.3).
-    if (dedupe.scope === 'global' && policy.effects !== 'read') throw new RangeError("dedupe.scope 'global' is for tools that declare effects: 'read'; others keep the scope 'session'");
+    if (dedupe.scope === 'global' && policy.effects !== 'read')
+      throw new RangeError(
+        "dedupe.scope 'global' is for tools that declare effects: 'read'; others keep the scope 'session'",
+      );
     const guarded: GuardedTool = {
       tool,
       timeoutMs,
@@ -150,7 +197,9 @@ const guard = (tool: AnyTool, { profile, defaults, breakerKey }: Surroundings, i
 
 const timeoutWarnings = ({ tool, timeoutMs, retry }: GuardedTool): string[] =>
   retry.maxAttempts > 1 && timeoutMs >= retry.maxTotalTimeMs
-    ? [`tool ${tool.name}: a timeout is never retried, since timeoutMs (${timeoutMs}) is not below retry.maxTotalTimeMs (${retry.maxTotalTimeMs})`]
+    ? [
+        `tool ${tool.name}: a timeout is never retried, since timeoutMs (${timeoutMs}) is not below retry.maxTotalTimeMs (${retry.maxTotalTimeMs})`,
+      ]
     : [];
 
 /**
@@ -188,7 +237,11 @@ const listIndex = (): ((tools: readonly AnyTool[]) => ReadonlyMap<string, AnyToo
  * @param providers whose lists may change: a tool is looked up in the list of the moment
  * @throws RangeError for a name used twice, an alternative that does not exist, or an option out of its range
  */
-export function createRegistry(tools: readonly AnyTool[], around: Surroundings, providers: readonly ToolProvider[] = []): Registry {
+export function createRegistry(
+  tools: readonly AnyTool[],
+  around: Surroundings,
+  providers: readonly ToolProvider[] = [],
+): Registry {
   const surroundings = { ...around, defaults: given(around.defaults) };
   checkPolicy(surroundings.defaults);
   const own = new Map<string, GuardedTool>();
@@ -219,8 +272,10 @@ export function createRegistry(tools: readonly AnyTool[], around: Surroundings, 
   };
   const first = new Map<string, GuardedTool>();
   const register = (tool: AnyTool): GuardedTool => {
-    if (typeof tool?.name !== 'string' || tool.name === '') throw new RangeError('each tool must be an object with a name and an execute function; tool() makes one');
-    if (first.has(tool.name)) throw new RangeError(`tool ${tool.name} is registered twice; give one of them another name`);
+    if (typeof tool?.name !== 'string' || tool.name === '')
+      throw new RangeError('each tool must be an object with a name and an execute function; tool() makes one');
+    if (first.has(tool.name))
+      throw new RangeError(`tool ${tool.name} is registered twice; give one of them another name`);
     const guarded = of(tool);
     first.set(tool.name, guarded);
     return guarded;

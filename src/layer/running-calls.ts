@@ -6,8 +6,9 @@ export interface RunningCall {
 }
 
 /**
- * The calls of a layer that are running. A list that its members carry, and not a Set: a Set that is emptied and filled with each call leaves a
- * chain of old tables behind, which kept 3 KB of every call alive until the next full collection.
+ * The calls of a layer that are running. A list that its members carry, and not a Set: a Set that is emptied and filled
+ * with each call leaves a chain of old tables behind, which kept 3 KB of every call alive until the next full
+ * collection.
  */
 export class RunningCalls {
   #first: RunningCall | undefined;

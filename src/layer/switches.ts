@@ -1,6 +1,8 @@
 import type { Mode } from '../contract/policy.ts';
 
-/** The switches that a person throws from outside (R-11.2). Asked anew for each call, so that throwing one acts at once. */
+/**
+ * The switches that a person throws from outside (R-11.2). Asked anew for each call, so that throwing one acts at once.
+ */
 export interface Switches {
   /** How a tool's calls run: the most cautious of the layer's mode, the tool's own and the kill switch. */
   modeOf(tool: Mode | undefined): Mode;
@@ -13,9 +15,13 @@ export interface Switches {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Where there is a process there is an environment; elsewhere the options alone decide. */
-const environment = (): Environment => (globalThis as { readonly process?: { readonly env?: Environment } }).process?.env ?? {};
+const environment = (): Environment =>
+  (globalThis as { readonly process?: { readonly env?: Environment } }).process?.env ?? {};
 
-/** A switch that may not be read is one that nobody has thrown: Deno without `--allow-env` throws at the look, or already at `env`. */
+/**
+ * A switch that may not be read is one that nobody has thrown: Deno without `--allow-env` throws at the look, or
+ * already at `env`.
+ */
 const readSwitch = (env: () => Environment, name: string): string | undefined => {
   try {
     return env()[name];
@@ -43,7 +49,10 @@ export function createSwitches(mode: Mode, env: () => Environment = environment)
       return isOff(readSwitch(env, 'TOOL_RELIABILITY_OPEN_MODE'));
     },
     get deriveKeys() {
-      return !isOff(readSwitch(env, 'TOOL_RELIABLE_DERIVE_IDEMPOTENCY')) && !isOff(readSwitch(env, 'TOOL_RELIABILITY_DERIVE_IDEMPOTENCY'));
+      return (
+        !isOff(readSwitch(env, 'TOOL_RELIABLE_DERIVE_IDEMPOTENCY')) &&
+        !isOff(readSwitch(env, 'TOOL_RELIABILITY_DERIVE_IDEMPOTENCY'))
+      );
     },
   };
 }

@@ -3,7 +3,10 @@ import type { ToolPolicy } from '../contract/policy.ts';
 import type { ToolOutput } from '../contract/output.ts';
 import type { Tool, ToolContext } from '../contract/tool.ts';
 
-/** A tool as its author writes it. `execute` is given what the schema makes of the input: defaults filled in, transforms applied. */
+/**
+ * A tool as its author writes it. `execute` is given what the schema makes of the input: defaults filled in, transforms
+ * applied.
+ */
 export interface ToolDefinition<Schema extends ZodType, O, Name extends string> {
   /** What calls and plans name it by, 1 to 256 characters, unique in a layer. */
   readonly name: Name;
@@ -41,10 +44,14 @@ export interface ToolDefinition<Schema extends ZodType, O, Name extends string> 
  *   execute: ({ from, to }, { signal }) => fetchFlights(from, to, signal),
  * });
  */
-export function tool<O, const Name extends string, Schema extends ZodType = ZodType>(definition: ToolDefinition<Schema, O, Name>): Tool<InputOfSchema<Schema>, O, Name> {
+export function tool<O, const Name extends string, Schema extends ZodType = ZodType>(
+  definition: ToolDefinition<Schema, O, Name>,
+): Tool<InputOfSchema<Schema>, O, Name> {
   const { name } = definition;
-  if (typeof name !== 'string' || name === '' || name.length > 256) throw new RangeError(`a tool's name must be a string of 1 to 256 characters, not ${JSON.stringify(name)}`);
-  if (typeof definition.execute !== 'function') throw new RangeError(`tool ${name}: execute must be a function, not ${typeof definition.execute}`);
+  if (typeof name !== 'string' || name === '' || name.length > 256)
+    throw new RangeError(`a tool's name must be a string of 1 to 256 characters, not ${JSON.stringify(name)}`);
+  if (typeof definition.execute !== 'function')
+    throw new RangeError(`tool ${name}: execute must be a function, not ${typeof definition.execute}`);
   // Callers see the input that the schema takes; the layer hands `execute` what the schema gives.
   return definition as Tool<never, O, Name>;
 }

@@ -6,7 +6,10 @@ import { redactorOf, type Redactor } from '../policy/redact/values.ts';
 import { liveRuntime } from '../runtime.ts';
 
 type Writable<E> = E extends TraceEvent ? Omit<E, 'seq' | 'atMs'> & { seq: number; atMs: number } : never;
-/** An event before it has its number and its time: begin it with `STAMP`, which holds their places, so that it is made once and not copied. */
+/**
+ * An event before it has its number and its time: begin it with `STAMP`, which holds their places, so that it is made
+ * once and not copied.
+ */
 export type Unstamped = Writable<TraceEvent>;
 export const STAMP = { seq: 0, atMs: 0 } as const;
 
@@ -19,7 +22,10 @@ export interface Trace {
   readonly dropped: number;
   /** Inputs, outputs and messages can hold secrets, which stay with the caller. */
   readonly redactor: Redactor;
-  /** Whether the ids that the layer makes need no look: nothing was named that could be in them, and they are of the live runtime. */
+  /**
+   * Whether the ids that the layer makes need no look: nothing was named that could be in them, and they are of the
+   * live runtime.
+   */
   readonly trustsIds: boolean;
   /**
    * Numbers and times an event, gives all of it to `own`, and publishes what of it may be shown.
@@ -35,9 +41,13 @@ export function createTrace(runtime: Runtime, redactor: Redactor = redactorOf(),
   return new LayerTrace(runtime, redactor, greeting);
 }
 
-/** A copy that who has the first one cannot change. Of what needs no look, only how a call's breaker stood is an object. */
+/**
+ * A copy that who has the first one cannot change. Of what needs no look, only how a call's breaker stood is an object.
+ */
 const apart = (event: TraceEvent): TraceEvent =>
-  event.type === 'call_started' && event.breaker !== undefined ? { ...event, breaker: { ...event.breaker } } : { ...event };
+  event.type === 'call_started' && event.breaker !== undefined
+    ? { ...event, breaker: { ...event.breaker } }
+    : { ...event };
 
 /** A class: functions of its own for each layer would not be compiled into those that call them. */
 class LayerTrace implements Trace {
@@ -94,7 +104,10 @@ class LayerTrace implements Trace {
     if (this.#pending.length > 0) this.#deliver();
   }
 
-  /** What a subscriber is told before anything else. It takes no number of its own: whoever listens already hears nothing of it. */
+  /**
+   * What a subscriber is told before anything else. It takes no number of its own: whoever listens already hears
+   * nothing of it.
+   */
   #greet(greeting: Unstamped): TraceEvent {
     this.#lastAtMs = Math.max(this.#lastAtMs, this.#runtime.now());
     greeting.seq = (this.#pending[this.#next]?.event.seq ?? this.#seq + 1) - 1;

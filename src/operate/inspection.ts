@@ -61,12 +61,22 @@ export type Flush =
       readonly all: true;
     };
 
-export const breakerReport = ({ toolName, scope, breaker }: BreakerEntry): BreakerReport => ({ toolName, scope, state: breaker.state });
+export const breakerReport = ({ toolName, scope, breaker }: BreakerEntry): BreakerReport => ({
+  toolName,
+  scope,
+  state: breaker.state,
+});
 
 const toolReport = ({ registry, switches }: Layer, name: string): readonly ToolReport[] => {
   const guarded = registry.get(name);
   if (guarded === undefined) return [];
-  return [{ name, mode: switches.modeOf(guarded.mode), ...(guarded.breaker === undefined ? {} : { breaker: guarded.breakerName }) }];
+  return [
+    {
+      name,
+      mode: switches.modeOf(guarded.mode),
+      ...(guarded.breaker === undefined ? {} : { breaker: guarded.breakerName }),
+    },
+  ];
 };
 
 export function toolReports(layer: Layer): ToolReport[] {
@@ -100,21 +110,27 @@ const report = async ({ dedupe, runtime }: Layer): Promise<StoreReport | undefin
   }
 };
 
-const hasLapsed = (reading: DedupeReading | undefined): boolean => reading !== undefined && (reading.record.lockUntilMs ?? 0) <= reading.atMs;
+const hasLapsed = (reading: DedupeReading | undefined): boolean =>
+  reading !== undefined && (reading.record.lockUntilMs ?? 0) <= reading.atMs;
 
 /**
- * Forgets results, so that their keys run again, and claims whose lease has passed. Claims that run are left alone: their calls would run twice.
+ * Forgets results, so that their keys run again, and claims whose lease has passed. Claims that run are left alone:
+ * their calls would run twice.
  * @returns how many were forgotten
  * @throws ToolExecutionError `store_unavailable`; what was forgotten until then stays so
  */
 export async function flushLayer({ dedupe, registry, runtime }: Layer, what: Flush): Promise<number> {
   const store = dedupe.made;
   if (store === undefined) return 0;
-  const lists = 'session' in what ? [() => store.bySession(what.session)] : ('tool' in what ? [what.tool] : registry.names).map((tool) => () => store.byTool(tool));
+  const lists =
+    'session' in what
+      ? [() => store.bySession(what.session)]
+      : ('tool' in what ? [what.tool] : registry.names).map((tool) => () => store.byTool(tool));
   let flushed = 0;
   for (const list of lists) {
     for await (const { key, version, state } of listed(list, dedupe, runtime)) {
-      const answerTo = <T>(question: () => Awaitable<T>): Promise<T> => firstValueFrom(ask(question, dedupe.storeTimeoutMs, runtime));
+      const answerTo = <T>(question: () => Awaitable<T>): Promise<T> =>
+        firstValueFrom(ask(question, dedupe.storeTimeoutMs, runtime));
       // Only the store's clock says whether a claim still holds.
       const runs = state === 'inflight' && !hasLapsed(await answerTo(() => store.get(key)));
       if (!runs && (await answerTo(() => store.delete(key, version)))) flushed++;

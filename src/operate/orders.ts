@@ -30,8 +30,12 @@ const namesOf = ({ tool, breakerName }: GuardedTool): readonly string[] => [brea
 
 const guardedOf = ({ breakers, registry }: Layer, name: string): GuardedTool | undefined => {
   const guarded = registry.get(name);
-  if (guarded === undefined && !breakers.list().some(({ toolName }) => toolName === name)) throw new RangeError(`there is no tool ${JSON.stringify(name.slice(0, 64))} and no breaker of that name; inspect() lists both`);
-  if (guarded !== undefined && guarded.breaker === undefined) throw new RangeError(`tool ${name} has no breaker (policy.breaker is false); give it one, or set its mode`);
+  if (guarded === undefined && !breakers.list().some(({ toolName }) => toolName === name))
+    throw new RangeError(
+      `there is no tool ${JSON.stringify(name.slice(0, 64))} and no breaker of that name; inspect() lists both`,
+    );
+  if (guarded !== undefined && guarded.breaker === undefined)
+    throw new RangeError(`tool ${name} has no breaker (policy.breaker is false); give it one, or set its mode`);
   return guarded;
 };
 
@@ -41,17 +45,25 @@ const allOf = ({ registry }: Layer): GuardedTool[] => {
 };
 
 const warningsOf = ({ switches }: Layer, guarded: readonly GuardedTool[]): string[] => {
-  const idle = guarded.filter(({ mode, breaker }) => breaker !== undefined && switches.modeOf(mode) !== 'on').map(({ tool }) => tool.name);
+  const idle = guarded
+    .filter(({ mode, breaker }) => breaker !== undefined && switches.modeOf(mode) !== 'on')
+    .map(({ tool }) => tool.name);
   const more = idle.length > NAMED_MAX ? ` and ${idle.length - NAMED_MAX} more` : '';
   return [
-    ...(idle.length > 0 ? [`breakers refuse nothing in the modes off and shadow, in which ${idle.slice(0, NAMED_MAX).join(', ')}${more} run`] : []),
+    ...(idle.length > 0
+      ? [
+          `breakers refuse nothing in the modes off and shadow, in which ${idle.slice(0, NAMED_MAX).join(', ')}${more} run`,
+        ]
+      : []),
     ...(switches.breakersObserve ? ['breakers refuse nothing while TOOL_RELIABILITY_OPEN_MODE is off'] : []),
   ];
 };
 
 /**
- * Gives an order to breakers, in every scope, those to come included. It stands until the next one; `reset` also closes what processes share.
- * @throws RangeError for a name that neither a tool nor a breaker has, and for a tool without a breaker: nothing was changed
+ * Gives an order to breakers, in every scope, those to come included. It stands until the next one; `reset` also closes
+ * what processes share.
+ * @throws RangeError for a name that neither a tool nor a breaker has, and for a tool without a breaker: nothing was
+ * changed
  * @throws ToolExecutionError `store_unavailable`, when own breakers are reset and shared ones could not be
  */
 export async function orderBreakers(layer: Layer, order: BreakerOrder, what: BreakerTarget): Promise<OrderReport> {
@@ -65,7 +77,11 @@ export async function orderBreakers(layer: Layer, order: BreakerOrder, what: Bre
     if (breaker !== undefined && !present.has(breakerName)) breakers.get(breakerName, '', breaker);
     present.add(breakerName);
   }
-  const names = [...new Set('tool' in what ? (one === undefined ? [what.tool] : namesOf(one)) : [...present, ...guarded.flatMap(namesOf)])];
+  const names = [
+    ...new Set(
+      'tool' in what ? (one === undefined ? [what.tool] : namesOf(one)) : [...present, ...guarded.flatMap(namesOf)],
+    ),
+  ];
   const told = breakers.order(order, 'tool' in what ? names : undefined).map(breakerReport);
   if (order === 'reset') await sharedBreakers?.forget(names);
   return { breakers: told, warnings: order === 'force_open' ? warningsOf(layer, guarded) : [] };

@@ -14,7 +14,10 @@ const limits = new WeakMap<ToolExecutionError, number>();
 
 /** The error of an attempt that took too long. It may have taken effect (R-4.1). */
 export const timeoutError = (timeoutMs: number, what = 'Tool timeout'): ToolExecutionError => {
-  const error = new ToolExecutionError('timeout', `${what} after ${worded(timeoutMs)}`, { uncertain: true, details: { timeoutMs } });
+  const error = new ToolExecutionError('timeout', `${what} after ${worded(timeoutMs)}`, {
+    uncertain: true,
+    details: { timeoutMs },
+  });
   limits.set(error, timeoutMs);
   return error;
 };
@@ -25,15 +28,16 @@ export const timeoutError = (timeoutMs: number, what = 'Tool timeout'): ToolExec
 export const limitOf = (error: ToolExecutionError): number | undefined => limits.get(error);
 
 /**
- * A hard limit on a stream, from subscription to completion: at `timeoutMs` it errors, whether or not the source reacts to being unsubscribed.
+ * A hard limit on a stream, from subscription to completion: at `timeoutMs` it errors, whether or not the source reacts
+ * to being unsubscribed.
  *
  * ```
  * source              --a-------------b|
  * attemptTimeout(8)   --a-----#
  * ```
  *
- * Emits what the source emits until then. A completion at the very instant of the deadline beats it (R-4.6). The source is unsubscribed before the
- * error is emitted, so that nothing of it overlaps with what follows.
+ * Emits what the source emits until then. A completion at the very instant of the deadline beats it (R-4.6). The source
+ * is unsubscribed before the error is emitted, so that nothing of it overlaps with what follows.
  *
  * @param timeoutMs the limit in milliseconds, above 0; 30,000 by default (SI 4.1)
  * @param runtime where time comes from
@@ -42,7 +46,10 @@ export const limitOf = (error: ToolExecutionError): number | undefined => limits
  * @example
  * search$.pipe(attemptTimeout(2_000));
  */
-export function attemptTimeout(timeoutMs: number = ATTEMPT_TIMEOUT_MS, runtime: Runtime = liveRuntime): <T>(source: Observable<T>) => Observable<T> {
+export function attemptTimeout(
+  timeoutMs: number = ATTEMPT_TIMEOUT_MS,
+  runtime: Runtime = liveRuntime,
+): <T>(source: Observable<T>) => Observable<T> {
   checkNumber('timeoutMs', timeoutMs, positiveDuration);
   return limitedBy(() => overdue(timeoutMs, runtime, () => timeoutError(timeoutMs)));
 }

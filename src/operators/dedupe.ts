@@ -13,7 +13,10 @@ import { idempotent, type IdempotentRun, type RunEnd } from './dedupe/idempotent
 
 /** How `dedupe` treats a key (R-9.4). Times are milliseconds. */
 export interface DedupeOptions {
-  /** `enforced` (default): waits for the one that runs, refuses without the store. `bestEffort`: errors at once while another runs, runs without the store. */
+  /**
+   * `enforced` (default): waits for the one that runs, refuses without the store. `bestEffort`: errors at once while
+   * another runs, runs without the store.
+   */
   readonly mode?: 'enforced' | 'bestEffort';
   /** What is asked, as a digest: the same key with another one is a `conflict`. Default: the key says it all. */
   readonly fingerprint?: string;
@@ -34,22 +37,43 @@ export interface DedupeOptions {
 
 const OPTION_KEYS = ['mode', 'fingerprint', 'tool', 'leaseMs', 'doneTtlMs', 'failedTtlMs', 'storeTimeoutMs'];
 
-type Settings = Required<DedupeOptions> & { readonly store: DedupeStore; readonly key: string; readonly runtime: Runtime };
+type Settings = Required<DedupeOptions> & {
+  readonly store: DedupeStore;
+  readonly key: string;
+  readonly runtime: Runtime;
+};
 
 const readOptions = (store: DedupeStore, key: string, options: DedupeOptions, runtime: Runtime): Settings => {
   checkKeys('dedupe', options, OPTION_KEYS);
-  if (typeof key !== 'string' || key === '') throw new RangeError(`the key of dedupe must be a string that is not empty, not ${typeof key}`);
+  if (typeof key !== 'string' || key === '')
+    throw new RangeError(`the key of dedupe must be a string that is not empty, not ${typeof key}`);
   const { leaseMs, doneTtlMs, failedTtlMs } = DEDUPE_DEFAULTS;
-  const settings = { mode: 'enforced' as const, fingerprint: '', tool: 'dedupe', leaseMs, doneTtlMs, failedTtlMs, storeTimeoutMs: STORE_TIMEOUT_MS, ...given(options) };
+  const settings = {
+    mode: 'enforced' as const,
+    fingerprint: '',
+    tool: 'dedupe',
+    leaseMs,
+    doneTtlMs,
+    failedTtlMs,
+    storeTimeoutMs: STORE_TIMEOUT_MS,
+    ...given(options),
+  };
   checkOneOf('mode', settings.mode, ['enforced', 'bestEffort']);
-  for (const name of ['leaseMs', 'doneTtlMs', 'failedTtlMs', 'storeTimeoutMs'] as const) checkNumber(name, settings[name], positiveDuration);
+  for (const name of ['leaseMs', 'doneTtlMs', 'failedTtlMs', 'storeTimeoutMs'] as const)
+    checkNumber(name, settings[name], positiveDuration);
   return { ...settings, store: checkedStore(store), key, runtime };
 };
 
 const failed = (error: ToolExecutionError, ttlMs: number, terminal: boolean): DedupeOutcome => ({
   state: 'failed',
   ttlMs,
-  error: { code: error.kind, message: error.message, terminal, shouldRetriable: !terminal, ...(error.uncertain ? { uncertain: true } : {}) },
+  error: {
+    code: error.kind,
+    message: error.message,
+    terminal,
+    shouldRetriable: !terminal,
+    ...(error.uncertain ? { uncertain: true } : {}),
+  },
 });
 
 /** Each value in a box of its own: JSON has no `undefined`. */
@@ -63,28 +87,45 @@ const doneOf = (values: readonly unknown[], { doneTtlMs }: Settings): DedupeOutc
   try {
     return { state: 'done', ttlMs: doneTtlMs, payload: payloadOf(values) };
   } catch (thrown) {
-    const error = new ToolExecutionError('internal_error', `It ran under this key and its values cannot be replayed: ${toToolExecutionError(thrown).message}`);
+    const error = new ToolExecutionError(
+      'internal_error',
+      `It ran under this key and its values cannot be replayed: ${toToolExecutionError(thrown).message}`,
+    );
     return failed(error, doneTtlMs, true);
   }
 };
 
 const replayOf = <T>({ state, payload, error }: DedupeRecord): Observable<T> => {
   if (state !== 'done') {
-    const { code = 'internal_error', message = 'The earlier one failed', terminal = true, uncertain = false } = error ?? {};
+    const {
+      code = 'internal_error',
+      message = 'The earlier one failed',
+      terminal = true,
+      uncertain = false,
+    } = error ?? {};
     const classification = terminal ? 'permanent' : 'transient';
-    return throwError(() => new ToolExecutionError(code as ToolErrorKind, message, { classification, executed: false, uncertain }));
+    return throwError(
+      () => new ToolExecutionError(code as ToolErrorKind, message, { classification, executed: false, uncertain }),
+    );
   }
   return defer(() => {
     try {
       // Written by this operator, of values of the same stream.
       return from(JSON.parse(payload ?? '[]') as ReadonlyArray<{ readonly value: T }>).pipe(map(({ value }) => value));
     } catch (thrown) {
-      throw new ToolExecutionError('store_unavailable', 'What the store holds under this key cannot be read; clear the key to run it again', { cause: thrown });
+      throw new ToolExecutionError(
+        'store_unavailable',
+        'What the store holds under this key cannot be read; clear the key to run it again',
+        { cause: thrown },
+      );
     }
   });
 };
 
-/** What is remembered: the values and how they ended. As with a breaker, who leaves after a value has had an answer, as `firstValueFrom` does (R-3.6). */
+/**
+ * What is remembered: the values and how they ended. As with a breaker, who leaves after a value has had an answer, as
+ * `firstValueFrom` does (R-3.6).
+ */
 const outcomeOf = (settings: Settings, values: readonly unknown[], end: RunEnd): DedupeOutcome => {
   const { runtime, failedTtlMs, doneTtlMs } = settings;
   if (end.kind === 'E') {
@@ -110,14 +151,15 @@ const runOf = <T>(settings: Settings): IdempotentRun<T> => {
     begins: () => undefined,
     replay: ({ record }) => replayOf(record),
     outcome: (values, end) => outcomeOf(settings, values, end),
-    lost: () => throwError(() => new ToolExecutionError('store_unavailable', LOST, { executed: true, uncertain: true })),
+    lost: () =>
+      throwError(() => new ToolExecutionError('store_unavailable', LOST, { executed: true, uncertain: true })),
   };
 };
 
 /**
- * Runs a stream once per key, whoever subscribes and in whichever process: a second subscriber waits for the first and gets its values, and so
- * does everyone after it for as long as they are kept (R-9.4). Values pass as they come; the end is emitted once it is
- * recorded.
+ * Runs a stream once per key, whoever subscribes and in whichever process: a second subscriber waits for the first and
+ * gets its values, and so does everyone after it for as long as they are kept (R-9.4). Values pass as they come; the
+ * end is emitted once it is recorded.
  *
  * ```
  * source                -a-b-|              is subscribed to once
@@ -126,19 +168,27 @@ const runOf = <T>(settings: Settings): IdempotentRun<T> => {
  * one that comes late            (ab|)
  * ```
  *
- * Without the outcome of the first there is none: one that fails replays its error (a `ToolExecutionError`), and one whose subscriber left before
- * its first value leaves the key blocked until it is cleared with `store.delete(key)`, since it may have taken effect. When others of this process wait, it
- * runs on without its subscriber. Exactly-once effects need the key checked at the resource: a worker that is killed runs again.
+ * Without the outcome of the first there is none: one that fails replays its error (a `ToolExecutionError`), and one
+ * whose subscriber left before its first value leaves the key blocked until it is cleared with `store.delete(key)`,
+ * since it may have taken effect. When others of this process wait, it runs on without its subscriber. Exactly-once
+ * effects need the key checked at the resource: a worker that is killed runs again.
  *
  * @param store where keys are remembered
  * @param key what makes two subscriptions the same; `callKey` computes one
- * @param options `mode` (`enforced`), `fingerprint`, `leaseMs` (120,000), `doneTtlMs` (24 h), `failedTtlMs` (5 min), `storeTimeoutMs` (5,000)
- * @throws RangeError for an option out of its range; errors with `conflict`, `duplicate_in_flight`, `store_unavailable`, or `canceled`
+ * @param options `mode` (`enforced`), `fingerprint`, `leaseMs` (120,000), `doneTtlMs` (24 h), `failedTtlMs` (5 min),
+ * `storeTimeoutMs` (5,000)
+ * @throws RangeError for an option out of its range; errors with `conflict`, `duplicate_in_flight`,
+ * `store_unavailable`, or `canceled`
  *
- * @example
- * const ticket$ = defer(() => fetch('https://example.com/book', { method: 'POST' })).pipe(map(({ status }) => status), dedupe(memoryStore(), 'order-1'));
+ * @example const ticket$ = defer(() => fetch('https://example.com/book', { method: 'POST' })).pipe(map(({ status }) =>
+ * status), dedupe(memoryStore(), 'order-1'));
  */
-export function dedupe(store: DedupeStore, key: string, options: DedupeOptions = {}, runtime: Runtime = liveRuntime): <T>(source: Observable<T>) => Observable<T> {
+export function dedupe(
+  store: DedupeStore,
+  key: string,
+  options: DedupeOptions = {},
+  runtime: Runtime = liveRuntime,
+): <T>(source: Observable<T>) => Observable<T> {
   const settings = readOptions(store, key, options, runtime);
   return (source) => defer(() => source.pipe(idempotent(runOf(settings))));
 }

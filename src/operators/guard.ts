@@ -23,7 +23,10 @@ export interface GuardContext {
 export interface GuardOptions {
   /** A hard limit on each attempt, in milliseconds; see `attemptTimeout`. */
   readonly timeoutMs?: number;
-  /** A breaker that is shared with other calls to the same dependency, or the options of one for all that this guard guards; see `createBreaker`. */
+  /**
+   * A breaker that is shared with other calls to the same dependency, or the options of one for all that this guard
+   * guards; see `createBreaker`.
+   */
   readonly breaker?: Breaker | BreakerOptions;
   /** What differs from the interactive profile; `{}` for the profile itself; see `retryBackoff`. */
   readonly retry?: Partial<RetryPolicy>;
@@ -33,7 +36,8 @@ export interface GuardOptions {
 export interface Guard {
   <T>(source: Observable<T>): Observable<T>;
   /**
-   * Guards work that takes an `AbortSignal`, as `abortable(work).pipe(guard)` would, but makes the signal only if the work asks for it, and counts the attempts.
+   * Guards work that takes an `AbortSignal`, as `abortable(work).pipe(guard)` would, but makes the signal only if the
+   * work asks for it, and counts the attempts.
    *
    * @param work gives a value, a Promise, an Observable or an AsyncIterable; called once for each attempt
    * @example
@@ -69,11 +73,12 @@ const attemptsAt = <T>(work: (context: GuardContext) => ToolOutput<T>): Observab
   });
 };
 
-const isBreaker = (breaker: Breaker | BreakerOptions): breaker is Breaker => typeof (breaker as Partial<Breaker>).admit === 'function';
+const isBreaker = (breaker: Breaker | BreakerOptions): breaker is Breaker =>
+  typeof (breaker as Partial<Breaker>).admit === 'function';
 
 /**
- * Retries, a circuit breaker and a hard timeout as one operator: `pipe(attemptTimeout(timeoutMs), circuitBreaker(breaker), retryBackoff(retry))`, each
- * where it was asked for.
+ * Retries, a circuit breaker and a hard timeout as one operator: `pipe(attemptTimeout(timeoutMs),
+ * circuitBreaker(breaker), retryBackoff(retry))`, each where it was asked for.
  *
  * ```
  * first attempt                             --------         hangs
@@ -82,11 +87,13 @@ const isBreaker = (breaker: Breaker | BreakerOptions): breaker is Breaker => typ
  * guard({ timeoutMs: 4, breaker, retry })   ----------a-|    with backoffs of 2 ms
  * ```
  *
- * Emits what each attempt emits. Attempts that fail count for the breaker one by one, and a retry that the breaker does not admit ends it.
+ * Emits what each attempt emits. Attempts that fail count for the breaker one by one, and a retry that the breaker does
+ * not admit ends it.
  *
  * @param options which guards there are: `{ timeoutMs, breaker, retry }`
  * @param runtime where time and chance come from
- * @throws RangeError for an option out of its range; (as the stream's error) the last failure, `timeout`, or `circuit_open` with `retryAfterMs`
+ * @throws RangeError for an option out of its range; (as the stream's error) the last failure, `timeout`, or
+ * `circuit_open` with `retryAfterMs`
  *
  * @example
  * const guarded = guard({ timeoutMs: 2_000, breaker: { failureThreshold: 3 }, retry: { maxAttempts: 4 } });
@@ -105,7 +112,9 @@ export function guard(options: GuardOptions, runtime: Runtime = liveRuntime): Gu
     ...(breaker === undefined ? [] : [circuitBreaker(breaker)]),
     ...(retry === undefined ? [] : [retryBackoff(retry, runtime)]),
   ];
-  const guarded = <T>(source: Observable<T>): Observable<T> => guards.reduce((stream, guardOne) => guardOne(stream), source);
-  const from = <T>(work: (context: GuardContext) => ToolOutput<T>): Observable<T> => defer(() => guarded(attemptsAt(work)));
+  const guarded = <T>(source: Observable<T>): Observable<T> =>
+    guards.reduce((stream, guardOne) => guardOne(stream), source);
+  const from = <T>(work: (context: GuardContext) => ToolOutput<T>): Observable<T> =>
+    defer(() => guarded(attemptsAt(work)));
   return Object.assign(guarded, { from, breaker });
 }

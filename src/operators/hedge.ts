@@ -1,4 +1,18 @@
-import { BehaviorSubject, EMPTY, catchError, defer, expand, filter, map, mergeMap, of, takeUntil, tap, throwError, type Observable } from 'rxjs';
+import {
+  BehaviorSubject,
+  EMPTY,
+  catchError,
+  defer,
+  expand,
+  filter,
+  map,
+  mergeMap,
+  of,
+  takeUntil,
+  tap,
+  throwError,
+  type Observable,
+} from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
 import { checkKeys, checkNumber, duration, integer, number } from '../policy/check.ts';
 import { latencyWindow } from '../policy/retry/latency.ts';
@@ -8,15 +22,23 @@ import { tornDownAlone } from './work/torn-down-alone.ts';
 
 /** When `hedge` starts another attempt. Times are milliseconds. */
 export interface HedgePolicy {
-  /** When the second attempt starts. Without it: at the source's own quantile, once enough answers have been measured. */
+  /**
+   * When the second attempt starts. Without it: at the source's own quantile, once enough answers have been measured.
+   */
   readonly delayMs?: number;
-  /** The quantile of the latest answers after which a second attempt starts. Default 0.95 (Dean and Barroso, "The Tail at Scale", 2013). */
+  /**
+   * The quantile of the latest answers after which a second attempt starts. Default 0.95 (Dean and Barroso, "The Tail
+   * at Scale", 2013).
+   */
   readonly quantile?: number;
   /** Answers that are measured before the quantile counts; until then nothing is hedged. Default 20. */
   readonly minimumSamples?: number;
   /** Attempts beside the first. Default 1. */
   readonly maxHedges?: number;
-  /** Charged for each hedge as for a retry; a hedge that it does not allow is not made. Whoever makes the calls records them in it. */
+  /**
+   * Charged for each hedge as for a retry; a hedge that it does not allow is not made. Whoever makes the calls records
+   * them in it.
+   */
   readonly budget?: RetryBudget;
 }
 
@@ -33,8 +55,9 @@ const WINDOW = 100;
  * hedge({ delayMs: 3 })   -----b|       the first attempt is unsubscribed when b is there
  * ```
  *
- * An attempt that fails while another runs drops out of the race; the error of the last one is the stream's. An early failure is not hedged:
- * that is what `retryBackoff` is for. What all subscriptions of one `hedge()` measure is shared, so make it once per tool.
+ * An attempt that fails while another runs drops out of the race; the error of the last one is the stream's. An early
+ * failure is not hedged: that is what `retryBackoff` is for. What all subscriptions of one `hedge()` measure is shared,
+ * so make it once per tool.
  *
  * @param policy a fixed `delayMs`, or the `quantile` of what was measured
  * @param runtime where time comes from
@@ -44,7 +67,10 @@ const WINDOW = 100;
  * const hedged = hedge({ delayMs: 300 });
  * search$.pipe(hedged).subscribe();
  */
-export function hedge(policy: HedgePolicy = {}, runtime: Runtime = liveRuntime): <T>(source: Observable<T>) => Observable<T> {
+export function hedge(
+  policy: HedgePolicy = {},
+  runtime: Runtime = liveRuntime,
+): <T>(source: Observable<T>) => Observable<T> {
   checkKeys('a hedge', policy, ['delayMs', 'quantile', 'minimumSamples', 'maxHedges', 'budget']);
   const { delayMs, quantile = 0.95, minimumSamples = 20, maxHedges = 1, budget } = policy;
   if (delayMs !== undefined) checkNumber('delayMs', delayMs, duration);
@@ -52,7 +78,9 @@ export function hedge(policy: HedgePolicy = {}, runtime: Runtime = liveRuntime):
   checkNumber('minimumSamples', minimumSamples, integer(1, WINDOW));
   checkNumber('maxHedges', maxHedges, integer(1, 10));
   const latencies = latencyWindow(WINDOW);
-  /** When the next attempt starts, after the one of this number has; a hedge that the budget does not allow is not made. */
+  /**
+   * When the next attempt starts, after the one of this number has; a hedge that the budget does not allow is not made.
+   */
   const nextAfter = (number: number): Observable<number> => {
     const waitMs = delayMs ?? latencies.quantile(quantile, minimumSamples);
     if (waitMs === undefined || number >= maxHedges) return EMPTY;
@@ -70,7 +98,8 @@ export function hedge(policy: HedgePolicy = {}, runtime: Runtime = liveRuntime):
       const startedAtMs = new Map<number, number>();
       const win = (number: number): void => {
         if (winner$.value !== undefined) return;
-        // Of the losers too, as far as they came: of winners alone the quantile would sink, and ever more would be hedged.
+        // Of the losers too, as far as they came: of winners alone the quantile would sink, and ever more would be
+        // hedged.
         for (const atMs of startedAtMs.values()) latencies.record(runtime.now() - atMs);
         winner$.next(number);
       };

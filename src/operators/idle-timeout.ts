@@ -7,7 +7,8 @@ import { overdue } from './timing/expiry.ts';
 import { limitedBy } from './timing/limited-by.ts';
 
 /**
- * A limit on silence (R-4.3): errors when `activity$` has been quiet for `idleTimeoutMs`. It never extends a hard limit: put `attemptTimeout` outside.
+ * A limit on silence (R-4.3): errors when `activity$` has been quiet for `idleTimeoutMs`. It never extends a hard
+ * limit: put `attemptTimeout` outside.
  *
  * ```
  * source                      -----------------b|
@@ -23,13 +24,19 @@ import { limitedBy } from './timing/limited-by.ts';
  * @example
  * download$.pipe(idleTimeout(5_000, progress$), attemptTimeout(60_000));
  */
-export function idleTimeout(idleTimeoutMs: number, activity$: Observable<unknown>, runtime: Runtime = liveRuntime): <T>(source: Observable<T>) => Observable<T> {
+export function idleTimeout(
+  idleTimeoutMs: number,
+  activity$: Observable<unknown>,
+  runtime: Runtime = liveRuntime,
+): <T>(source: Observable<T>) => Observable<T> {
   checkNumber('idleTimeoutMs', idleTimeoutMs, positiveDuration);
   const silence$ = activity$.pipe(
     // Activity that failed is activity that ended.
     catchError(() => EMPTY),
     startWith(undefined),
-    switchMap(() => overdue(idleTimeoutMs, runtime, () => timeoutError(idleTimeoutMs, 'Tool made no progress, timeout'))),
+    switchMap(() =>
+      overdue(idleTimeoutMs, runtime, () => timeoutError(idleTimeoutMs, 'Tool made no progress, timeout')),
+    ),
   );
   return limitedBy(() => silence$);
 }

@@ -13,7 +13,9 @@ export interface FailureFacts {
   readonly status?: number | undefined;
   /** When the tool's service, or the breaker before it, asked to be called again. Negative or `NaN`: not at all. */
   readonly retryAfterMs?: number | undefined;
-  /** What the tool does to the world. Default `mutating`: of a tool that nothing is known of, nothing is to be repeated. */
+  /**
+   * What the tool does to the world. Default `mutating`: of a tool that nothing is known of, nothing is to be repeated.
+   */
   readonly effects?: Effects | undefined;
   /** How often the call was attempted already, before the model reads of it. Default 1. */
   readonly attempts?: number | undefined;
@@ -82,15 +84,23 @@ const whenOf = ({ retryAfterMs, status, attempts = 1, resting = false }: Failure
 };
 
 /** Kinds that are transient for a reason which a moment does not cure. */
-const SLOW: ReadonlySet<ToolErrorKind> = new Set<ToolErrorKind>(['circuit_open', 'retry_budget_exhausted', 'store_unavailable']);
+const SLOW: ReadonlySet<ToolErrorKind> = new Set<ToolErrorKind>([
+  'circuit_open',
+  'retry_budget_exhausted',
+  'store_unavailable',
+]);
 
 /**
- * Whether trying again can help, and when, in a sentence or two for a model (R-12.4). The words are always the same for the same advice:
- * `Do not try again`, `Do not try again with the same input`, `You can try again`, `Try again in 30 s, not before`, `it may help later`,
- * `Check first whether it took effect`.
+ * Whether trying again can help, and when, in a sentence or two for a model (R-12.4). The words are always the same for
+ * the same advice: `Do not try again`, `Do not try again with the same input`, `You can try again`, `Try again in 30 s,
+ * not before`, `it may help later`, `Check first whether it took effect`.
  */
 export function adviceOf(kind: ToolErrorKind, effect: Effect, facts: FailureFacts = {}): string {
-  const { classification = TOOL_ERROR_KIND_TRAITS[kind].classification ?? 'transient', status, effects = 'mutating' } = facts;
+  const {
+    classification = TOOL_ERROR_KIND_TRAITS[kind].classification ?? 'transient',
+    status,
+    effects = 'mutating',
+  } = facts;
   const inDoubt = effect === 'may_have_run' && effects !== 'read';
   const said = BY_KIND[kind];
   if (said !== undefined) return inDoubt ? `${CHECK} ${said}` : said;

@@ -7,9 +7,18 @@ interface NumberRule {
 const DURATION_MAX_MS = Number.MAX_SAFE_INTEGER;
 
 /** A finite duration, zero included. */
-export const duration: NumberRule = { holds: (value) => value >= 0 && value <= DURATION_MAX_MS, rule: 'a duration from 0 to Number.MAX_SAFE_INTEGER milliseconds' };
-export const positiveDuration: NumberRule = { holds: (value) => value > 0 && value <= DURATION_MAX_MS, rule: 'a duration above 0 and up to Number.MAX_SAFE_INTEGER milliseconds' };
-export const durationOrInfinity: NumberRule = { holds: (value) => duration.holds(value) || value === Infinity, rule: 'a duration from 0 to Number.MAX_SAFE_INTEGER milliseconds, or Infinity' };
+export const duration: NumberRule = {
+  holds: (value) => value >= 0 && value <= DURATION_MAX_MS,
+  rule: 'a duration from 0 to Number.MAX_SAFE_INTEGER milliseconds',
+};
+export const positiveDuration: NumberRule = {
+  holds: (value) => value > 0 && value <= DURATION_MAX_MS,
+  rule: 'a duration above 0 and up to Number.MAX_SAFE_INTEGER milliseconds',
+};
+export const durationOrInfinity: NumberRule = {
+  holds: (value) => duration.holds(value) || value === Infinity,
+  rule: 'a duration from 0 to Number.MAX_SAFE_INTEGER milliseconds, or Infinity',
+};
 
 export const integer = (min: number, max: number): NumberRule => ({
   holds: (value) => Number.isInteger(value) && value >= min && value <= max,
@@ -27,7 +36,8 @@ export const number = (min: number, max: number): NumberRule => ({
 });
 
 /** Options without those that are `undefined`: one that was passed on without a value must not hide a default. */
-export const given = <T extends object>(options: T | undefined): T => Object.fromEntries(Object.entries(options ?? {}).filter(([, value]) => value !== undefined)) as T;
+export const given = <T extends object>(options: T | undefined): T =>
+  Object.fromEntries(Object.entries(options ?? {}).filter(([, value]) => value !== undefined)) as T;
 
 /** A value as an error message shows it. */
 const show = (value: unknown): string => {
@@ -42,12 +52,16 @@ export function checkNumber(option: string, value: unknown, { holds, rule }: Num
 
 /** Throws a `RangeError` unless `value` is one of `allowed`. */
 export function checkOneOf(option: string, value: unknown, allowed: readonly string[]): void {
-  if (typeof value !== 'string' || !allowed.includes(value)) throw new RangeError(`${option} must be one of ${allowed.join(', ')}, not ${show(value)}`);
+  if (typeof value !== 'string' || !allowed.includes(value))
+    throw new RangeError(`${option} must be one of ${allowed.join(', ')}, not ${show(value)}`);
 }
 
-/** Throws a `RangeError` for a key that is none of `allowed`: a misspelt option would otherwise be ignored in silence. */
+/**
+ * Throws a `RangeError` for a key that is none of `allowed`: a misspelt option would otherwise be ignored in silence.
+ */
 export function checkKeys(of: string, options: object, allowed: readonly string[]): void {
   for (const key of Object.keys(options)) {
-    if (!allowed.includes(key)) throw new RangeError(`${of} has no option ${show(key)}; it takes ${allowed.join(', ')}`);
+    if (!allowed.includes(key))
+      throw new RangeError(`${of} has no option ${show(key)}; it takes ${allowed.join(', ')}`);
   }
 }

@@ -7,7 +7,12 @@ export type CamelKeys<T> = { [K in keyof T as Camel<K & string>]: T[K] };
 /** An entry's keys as options spell them: `timeout_ms` is `timeoutMs`. */
 export const camelKeys = <T extends object>(entry: T): CamelKeys<T> =>
   // Key by key what the type says.
-  Object.fromEntries(Object.entries(entry).map(([key, value]) => [key.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()), value as unknown])) as CamelKeys<T>;
+  Object.fromEntries(
+    Object.entries(entry).map(([key, value]) => [
+      key.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()),
+      value as unknown,
+    ]),
+  ) as CamelKeys<T>;
 
 /** The retry policy that a file spells in the seeds' words. */
 export const retryOf = ({ strategy, ...entry }: RetryEntry): Partial<RetryPolicy> => ({

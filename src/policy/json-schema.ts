@@ -34,19 +34,33 @@ const WORDS_MAX = 200;
 const DEFAULT_DIALECT = '2020-12';
 
 /** Each dialect's compiler. */
-const DIALECTS: Readonly<Record<string, new (options: Options) => Ajv>> = { '2020-12': Ajv2020, '2019-09': Ajv2019, 'draft-07': Ajv };
+const DIALECTS: Readonly<Record<string, new (options: Options) => Ajv>> = {
+  '2020-12': Ajv2020,
+  '2019-09': Ajv2019,
+  'draft-07': Ajv,
+};
 
 const dialectOf = ({ $schema }: JsonSchema): string => {
   if ($schema === undefined) return DEFAULT_DIALECT;
-  const named = typeof $schema === 'string' ? /^https?:\/\/json-schema\.org\/(?:draft\/)?([\w-]+)\/schema#?$/.exec($schema)?.[1] : undefined;
+  const named =
+    typeof $schema === 'string'
+      ? /^https?:\/\/json-schema\.org\/(?:draft\/)?([\w-]+)\/schema#?$/.exec($schema)?.[1]
+      : undefined;
   if (named !== undefined && Object.hasOwn(DIALECTS, named)) return named;
-  throw new RangeError(`$schema must name one of ${Object.keys(DIALECTS).join(', ')}, not ${JSON.stringify($schema)?.slice(0, 80)}; leave it out for ${DEFAULT_DIALECT}`);
+  throw new RangeError(
+    `$schema must name one of ${Object.keys(DIALECTS).join(', ')}, not ${JSON.stringify($schema)?.slice(0, 80)}; leave it out for ${DEFAULT_DIALECT}`,
+  );
 };
 
 const compilers = new Map<string, Ajv>();
 
-/** How Ajv gets its patterns, whoever wrote them: also an author who is trusted does not write what a model sends (R-15.1). */
-const patterns = Object.assign((pattern: string, flags: string) => linearPattern(pattern, flags), { code: 'linearPattern' });
+/**
+ * How Ajv gets its patterns, whoever wrote them: also an author who is trusted does not write what a model sends
+ * (R-15.1).
+ */
+const patterns = Object.assign((pattern: string, flags: string) => linearPattern(pattern, flags), {
+  code: 'linearPattern',
+});
 
 /** The formats of `ajv-formats`, those that are patterns in linear time: its `url` takes 6 s for 100 KB. */
 const addFormats = (compiler: Ajv): void => {
@@ -66,7 +80,14 @@ const compilerFor = (schema: JsonSchema, from: 'author' | 'wire'): Ajv => {
   if (known !== undefined) return known;
   const make = DIALECTS[dialect] ?? Ajv2020;
   // A key that every object inherits, such as `constructor`, is not one that the value has.
-  const compiler = new make({ strict: from === 'author', allowUnionTypes: true, allErrors: from === 'author', ownProperties: true, logger: false, code: { regExp: patterns } });
+  const compiler = new make({
+    strict: from === 'author',
+    allowUnionTypes: true,
+    allErrors: from === 'author',
+    ownProperties: true,
+    logger: false,
+    code: { regExp: patterns },
+  });
   addFormats(compiler);
   if (shared) compilers.set(`${dialect} ${from}`, compiler);
   return compiler;
@@ -86,21 +107,32 @@ const pathOf = (pointer: string, value: unknown): (string | number)[] => {
     });
 };
 
-const LISTS: Readonly<Record<string, string>> = { enum: 'allowedValues', const: 'allowedValue', additionalProperties: 'additionalProperty', unevaluatedProperties: 'unevaluatedProperty' };
+const LISTS: Readonly<Record<string, string>> = {
+  enum: 'allowedValues',
+  const: 'allowedValue',
+  additionalProperties: 'additionalProperty',
+  unevaluatedProperties: 'unevaluatedProperty',
+};
 
 /** Ajv's words, and what they are about: which values, which key. The value itself is left out: it may be a secret. */
 const worded = ({ keyword, message = 'does not fit', params }: ErrorObject): string => {
   const about = (params as Readonly<Record<string, unknown>>)[LISTS[keyword] ?? ''];
-  return (about === undefined ? message : `${message}: ${typeof about === 'string' ? about : JSON.stringify(about)}`).slice(0, WORDS_MAX);
+  return (
+    about === undefined ? message : `${message}: ${typeof about === 'string' ? about : JSON.stringify(about)}`
+  ).slice(0, WORDS_MAX);
 };
 
 const dotted = (path: readonly (string | number)[]): string => core.toDotPath(path).slice(0, WORDS_MAX);
 
 /**
  * Compiles a JSON Schema to a function that gives a value's misfits, the first five of them.
- * @throws RangeError for a schema that is none, is of an unknown dialect, refers to another document, or has a pattern without a linear check
+ * @throws RangeError for a schema that is none, is of an unknown dialect, refers to another document, or has a pattern
+ * without a linear check
  */
-export function jsonSchemaMisfits(schema: JsonSchema, { from = 'wire' }: JsonSchemaOptions = {}): (value: unknown) => readonly Misfit[] {
+export function jsonSchemaMisfits(
+  schema: JsonSchema,
+  { from = 'wire' }: JsonSchemaOptions = {},
+): (value: unknown) => readonly Misfit[] {
   let compiler: Ajv | undefined;
   try {
     compiler = compilerFor(schema, from);
@@ -110,24 +142,34 @@ export function jsonSchemaMisfits(schema: JsonSchema, { from = 'wire' }: JsonSch
     return (value) => {
       try {
         if (validate(value)) return [];
-        return (validate.errors ?? []).slice(0, MISFITS_SHOWN).map((error) => ({ path: pathOf(error.instancePath, value), message: worded(error) }));
+        return (validate.errors ?? [])
+          .slice(0, MISFITS_SHOWN)
+          .map((error) => ({ path: pathOf(error.instancePath, value), message: worded(error) }));
       } catch (error) {
-        const message = error instanceof PatternCostError ? error.message : 'cannot be checked: it is nested too deeply, or contains itself';
+        const message =
+          error instanceof PatternCostError
+            ? error.message
+            : 'cannot be checked: it is nested too deeply, or contains itself';
         return [{ path: [], message }];
       }
     };
   } catch (error) {
-    throw error instanceof RangeError && compiler === undefined ? error : new RangeError(`the JSON Schema cannot be used: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw error instanceof RangeError && compiler === undefined
+      ? error
+      : new RangeError(`the JSON Schema cannot be used: ${error instanceof Error ? error.message : String(error)}`, {
+          cause: error,
+        });
   } finally {
     compiler?.removeSchema(schema);
   }
 }
 
 /**
- * Compiles a JSON Schema (2020-12, unless `$schema` names 2019-09 or draft-07), once, with the formats of `ajv-formats`.
- * References to other documents are refused; nothing is ever fetched.
+ * Compiles a JSON Schema (2020-12, unless `$schema` names 2019-09 or draft-07), once, with the formats of
+ * `ajv-formats`. References to other documents are refused; nothing is ever fetched.
  *
- * @throws RangeError for a schema that is none, is of an unknown dialect, refers to another document, or has a pattern without a linear check
+ * @throws RangeError for a schema that is none, is of an unknown dialect, refers to another document, or has a pattern
+ * without a linear check
  *
  * @example
  * compileJsonSchema({ type: 'object', required: ['city'] })({}); // "the value: must have required property 'city'"
@@ -136,14 +178,17 @@ export function compileJsonSchema(schema: JsonSchema, options: JsonSchemaOptions
   const misfitsOf = jsonSchemaMisfits(schema, options);
   return (value) => {
     const misfits = misfitsOf(value);
-    return misfits.length === 0 ? undefined : misfits.map(({ path, message }) => `${path.length === 0 ? 'the value' : dotted(path)}: ${message}`).join('; ');
+    return misfits.length === 0
+      ? undefined
+      : misfits.map(({ path, message }) => `${path.length === 0 ? 'the value' : dotted(path)}: ${message}`).join('; ');
   };
 }
 
 /**
  * A JSON Schema as the layer checks inputs: before an attempt begins, naming each misfit's path.
  *
- * @throws RangeError for a schema that is none, is of an unknown dialect, refers to another document, or has a pattern without a linear check
+ * @throws RangeError for a schema that is none, is of an unknown dialect, refers to another document, or has a pattern
+ * without a linear check
  */
 export function jsonSchemaInput(schema: JsonSchema, options: JsonSchemaOptions = {}): z.ZodType {
   const misfitsOf = jsonSchemaMisfits(schema, options);

@@ -11,7 +11,9 @@ export const EFFECT_SENTENCES: Readonly<Record<Effect, string>> = {
   may_have_run: 'The tool may have run and taken effect.',
 };
 
-/** What the description of a kind says about the tool, by its words or by what the kind is. The others leave it open. */
+/**
+ * What the description of a kind says about the tool, by its words or by what the kind is. The others leave it open.
+ */
 const EFFECT_SAID: Readonly<Partial<Record<ToolErrorKind, Effect>>> = {
   unknown_tool: 'did_not_run',
   not_permitted: 'did_not_run',
@@ -63,9 +65,9 @@ const happened = (kind: ToolErrorKind, effect: Effect, { status, detail }: Failu
 };
 
 /**
- * A failure as a model reads it (R-12.4): its `safeMessage` to the byte, else what its kind means, the status in words, where these leave it open
- * whether the tool ran, and whether trying again can help, and when. An error's own message is for the host: it may hold secrets. Never empty, and
- * without lone surrogates, which no provider takes.
+ * A failure as a model reads it (R-12.4): its `safeMessage` to the byte, else what its kind means, the status in words,
+ * where these leave it open whether the tool ran, and whether trying again can help, and when. An error's own message
+ * is for the host: it may hold secrets. Never empty, and without lone surrogates, which no provider takes.
  */
 export function failureText(kind: ToolErrorKind, effect: Effect, facts: FailureWords = {}): string {
   const { safeMessage, own } = facts;
@@ -82,7 +84,10 @@ export const inDoubt = (text: string): string => `${text} ${EFFECT_SENTENCES.may
 export const NO_OUTPUT = '(no output)';
 const UNREADABLE_OUTPUT = '(the tool succeeded; its output cannot be written as text)';
 
-/** An output as the text that a model reads: a string as it is, else JSON. Never empty, and without lone surrogates, which no provider takes. */
+/**
+ * An output as the text that a model reads: a string as it is, else JSON. Never empty, and without lone surrogates,
+ * which no provider takes.
+ */
 export function outputText(output: unknown): string {
   let text: string | undefined;
   try {

@@ -3,9 +3,25 @@ import type { BreakerOptions, DedupePolicy, Effects, ProfileName, RetryPolicy } 
 /** The two named retry policies. */
 export const RETRY_PROFILES: Readonly<Record<ProfileName, RetryPolicy>> = {
   // SI 2.1: quick, for a person who waits.
-  interactive: { strategy: 'exponential', initialDelayMs: 100, maxDelayMs: 800, multiplier: 2, jitterPercent: 10, maxAttempts: 5, maxTotalTimeMs: 2_000 },
+  interactive: {
+    strategy: 'exponential',
+    initialDelayMs: 100,
+    maxDelayMs: 800,
+    multiplier: 2,
+    jitterPercent: 10,
+    maxAttempts: 5,
+    maxTotalTimeMs: 2_000,
+  },
   // CLAW 1.4: patient, for work in the background.
-  resilient: { strategy: 'full_jitter', initialDelayMs: 200, maxDelayMs: 4_000, multiplier: 2, jitterPercent: 0, maxAttempts: 4, maxTotalTimeMs: 30_000 },
+  resilient: {
+    strategy: 'full_jitter',
+    initialDelayMs: 200,
+    maxDelayMs: 4_000,
+    multiplier: 2,
+    jitterPercent: 0,
+    maxAttempts: 4,
+    maxTotalTimeMs: 30_000,
+  },
 };
 
 /** One attempt may take this long: SI 4.1. */

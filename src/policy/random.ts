@@ -1,6 +1,6 @@
 /**
- * A seeded generator of numbers in [0, 1): the same seed gives the same numbers. mulberry32, public domain, by Tommy Ettinger:
- * 32 bits of state pass the tests that jitter and fault injection need; it is not for secrets.
+ * A seeded generator of numbers in [0, 1): the same seed gives the same numbers. mulberry32, public domain, by Tommy
+ * Ettinger: 32 bits of state pass the tests that jitter and fault injection need; it is not for secrets.
  *
  * @param seed any integer
  */

@@ -31,8 +31,10 @@ const OPTION_KEYS = ['name', 'url', 'headers', 'authProvider', 'connectTimeoutMs
 /** Neither the address nor a header is shown: both can hold a secret. */
 const urlOf = (url: unknown): URL => {
   const parsed = typeof url === 'string' || url instanceof URL ? URL.parse(url) : null;
-  if (parsed === null || !/^https?:$/.test(parsed.protocol)) throw new RangeError('url must be an absolute http: or https: URL');
-  if (parsed.username !== '' || parsed.password !== '') throw new RangeError('url must not hold a user name or a password; put them in headers, as authorization');
+  if (parsed === null || !/^https?:$/.test(parsed.protocol))
+    throw new RangeError('url must be an absolute http: or https: URL');
+  if (parsed.username !== '' || parsed.password !== '')
+    throw new RangeError('url must not hold a user name or a password; put them in headers, as authorization');
   return parsed;
 };
 
@@ -42,26 +44,30 @@ const checkHeaders = (headers: Readonly<Record<string, string>>): void => {
       if (typeof value !== 'string') throw new TypeError('not a string');
       new Headers().append(name, value);
     } catch {
-      throw new RangeError(`headers must be names and texts that HTTP allows; ${JSON.stringify(name.slice(0, 64))} is not`);
+      throw new RangeError(
+        `headers must be names and texts that HTTP allows; ${JSON.stringify(name.slice(0, 64))} is not`,
+      );
     }
   }
 };
 
 /**
- * The tools of an MCP server over Streamable HTTP, with the client of `@modelcontextprotocol/sdk` 1.x (an optional peer dependency); a
- * client of `@modelcontextprotocol/client` 2.x goes to `mcpProvider` instead. See there for how calls fail and connections come back.
+ * The tools of an MCP server over Streamable HTTP, with the client of `@modelcontextprotocol/sdk` 1.x (an optional peer
+ * dependency); a client of `@modelcontextprotocol/client` 2.x goes to `mcpProvider` instead. See there for how calls
+ * fail and connections come back.
  *
- * A status in answer to a call is what `toToolError` makes of it, `Retry-After` included: not executed for a 4xx, uncertain for a 5xx. A
- * session that the server has forgotten (404, or 400 with the SDK's code -32000) fails the call with `transport_error`, not executed, and
- * the next one starts a new session. A call's stream that is cut is taken up again where the server numbers its events: at once or when
- * the server says, and a second later; otherwise, or if that fails, the call fails with `transport_error`, uncertain. An aborted call
- * is canceled at the server and lets go of its stream; others are not touched. `close()` ends the session.
+ * A status in answer to a call is what `toToolError` makes of it, `Retry-After` included: not executed for a 4xx,
+ * uncertain for a 5xx. A session that the server has forgotten (404, or 400 with the SDK's code -32000) fails the call
+ * with `transport_error`, not executed, and the next one starts a new session. A call's stream that is cut is taken up
+ * again where the server numbers its events: at once or when the server says, and a second later; otherwise, or if that
+ * fails, the call fails with `transport_error`, uncertain. An aborted call is canceled at the server and lets go of its
+ * stream; others are not touched. `close()` ends the session.
  *
- * @throws RangeError for an option out of its range; `transport_error`, not executed, when the server cannot be connected
+ * @throws RangeError for an option out of its range; `transport_error`, not executed, when the server cannot be
+ * connected
  *
- * @example
- * const search = await mcpHttpProvider({ name: 'search', url: 'https://mcp.example.com/mcp', headers: { authorization: 'Bearer ...' } });
- * const spillway = createSpillway({ providers: [search] });
+ * @example const search = await mcpHttpProvider({ name: 'search', url: 'https://mcp.example.com/mcp', headers: {
+ * authorization: 'Bearer ...' } }); const spillway = createSpillway({ providers: [search] });
  */
 export async function mcpHttpProvider(options: McpHttpOptions): Promise<McpProvider> {
   checkKeys('mcpHttpProvider', options, OPTION_KEYS);
@@ -77,7 +83,10 @@ export async function mcpHttpProvider(options: McpHttpOptions): Promise<McpProvi
     const client = new Client(CLIENT_INFO, { jsonSchemaValidator: mcpOutputValidator });
     try {
       await client.connect(transport, { signal, timeout: 2 ** 31 - 1 });
-      const session = (): McpSession => ({ transport: 'tcp', ...(transport.sessionId === undefined ? {} : { id: transport.sessionId }) });
+      const session = (): McpSession => ({
+        transport: 'tcp',
+        ...(transport.sessionId === undefined ? {} : { id: transport.sessionId }),
+      });
       return { ...mcpConnection(client), close: end, session };
     } catch (error) {
       await end();
@@ -85,5 +94,11 @@ export async function mcpHttpProvider(options: McpHttpOptions): Promise<McpProvi
     }
   };
 
-  return mcpProvider({ name, connect, runtime, ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }), ...(show === undefined ? {} : { show }) });
+  return mcpProvider({
+    name,
+    connect,
+    runtime,
+    ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }),
+    ...(show === undefined ? {} : { show }),
+  });
 }

@@ -52,7 +52,10 @@ export interface McpStdioProvider extends McpProvider {
   readonly pid: number | undefined;
 }
 
-/** The SDK's list of harmless variables; where the environment may not be read (Deno without `--allow-env`) there are none. */
+/**
+ * The SDK's list of harmless variables; where the environment may not be read (Deno without `--allow-env`) there are
+ * none.
+ */
 const defaultEnvironment = (): Record<string, string> => {
   try {
     return getDefaultEnvironment();
@@ -66,7 +69,12 @@ const withStderr = (how: Error, { stderr }: StdioTransport): ToolExecutionError 
   new ToolExecutionError('transport_error', how.message, { cause: how, details: { stderr: stderr.lines } });
 
 /** Why a server never came up. What it said last is the reason, so it is in the message. */
-const neverStarted = (thrown: unknown, ended: Error | undefined, transport: StdioTransport, { command, cwd }: McpStdioOptions): unknown => {
+const neverStarted = (
+  thrown: unknown,
+  ended: Error | undefined,
+  transport: StdioTransport,
+  { command, cwd }: McpStdioOptions,
+): unknown => {
   if (ended === undefined) return thrown;
   const { code } = ended as NodeJS.ErrnoException;
   if (code === 'ENOENT') {
@@ -80,10 +88,11 @@ const neverStarted = (thrown: unknown, ended: Error | undefined, transport: Stdi
 
 /**
  * The tools of an MCP server that is started as a process and spoken to over its stdin and stdout, with the client of
- * `@modelcontextprotocol/sdk` 1.x (an optional peer dependency). See `mcpProvider` for how calls fail and connections come back.
+ * `@modelcontextprotocol/sdk` 1.x (an optional peer dependency). See `mcpProvider` for how calls fail and connections
+ * come back.
  *
- * The server and all that it starts form a process group of their own. `close()` ends its input, sends SIGTERM a second later and SIGKILL
- * another second later; a process that exits without `close()` kills it.
+ * The server and all that it starts form a process group of their own. `close()` ends its input, sends SIGTERM a second
+ * later and SIGKILL another second later; a process that exits without `close()` kills it.
  *
  * @throws RangeError for an option that does not exist or is out of its range; `transport_error`, not executed, when
  *   the server does not start
@@ -96,14 +105,34 @@ const neverStarted = (thrown: unknown, ended: Error | undefined, transport: Stdi
  */
 export async function mcpStdioProvider(options: McpStdioOptions): Promise<McpStdioProvider> {
   checkKeys('mcpStdioProvider', options, OPTION_KEYS);
-  const { name, command, args = [], env, cwd, stderrLines = STDERR_LINES, maxMessageBytes = MESSAGE_BYTES, connectTimeoutMs, show, runtime = liveRuntime } = options;
-  if (typeof command !== 'string' || command === '') throw new RangeError('command must be a text of at least one character');
+  const {
+    name,
+    command,
+    args = [],
+    env,
+    cwd,
+    stderrLines = STDERR_LINES,
+    maxMessageBytes = MESSAGE_BYTES,
+    connectTimeoutMs,
+    show,
+    runtime = liveRuntime,
+  } = options;
+  if (typeof command !== 'string' || command === '')
+    throw new RangeError('command must be a text of at least one character');
   checkNumber('stderrLines', stderrLines, integer(0, 1_000));
   checkNumber('maxMessageBytes', maxMessageBytes, integer(1_024, 2 ** 30));
   let current: StdioTransport | undefined;
 
   const connect = async (signal: AbortSignal): Promise<McpConnection> => {
-    const transport = new StdioTransport({ command, args, cwd, env: { ...defaultEnvironment(), ...env }, stderrLines, maxMessageBytes, runtime });
+    const transport = new StdioTransport({
+      command,
+      args,
+      cwd,
+      env: { ...defaultEnvironment(), ...env },
+      stderrLines,
+      maxMessageBytes,
+      runtime,
+    });
     let ended: Error | undefined;
     const closed = transport.ended.then((how) => {
       ended = how;
@@ -128,7 +157,13 @@ export async function mcpStdioProvider(options: McpStdioOptions): Promise<McpStd
     }
   };
 
-  const provider = await mcpProvider({ name, connect, runtime, ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }), ...(show === undefined ? {} : { show }) });
+  const provider = await mcpProvider({
+    name,
+    connect,
+    runtime,
+    ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }),
+    ...(show === undefined ? {} : { show }),
+  });
   return {
     name,
     get tools() {

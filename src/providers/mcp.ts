@@ -13,9 +13,21 @@ import { liveRuntime } from '../runtime.ts';
 import { SESSION_LOST, callTool, type McpConnection, type McpSession } from './mcp/client.ts';
 import type { McpInput } from './mcp/input.ts';
 import { createMcpLink, type LiveConnection, type McpLink } from './mcp/link.ts';
-import { McpToolList, type Execute as McpExecute, type LeftOutTool, type ListedTool, type UncheckedTool } from './mcp/tool-list.ts';
+import {
+  McpToolList,
+  type Execute as McpExecute,
+  type LeftOutTool,
+  type ListedTool,
+  type UncheckedTool,
+} from './mcp/tool-list.ts';
 
-export { mcpConnection, type McpClientLike, type McpConnection, type McpSession, type McpToolLike } from './mcp/client.ts';
+export {
+  mcpConnection,
+  type McpClientLike,
+  type McpConnection,
+  type McpSession,
+  type McpToolLike,
+} from './mcp/client.ts';
 export type { LeftOutTool, UncheckedTool } from './mcp/tool-list.ts';
 
 /** How long a connection may take; `npx` may have to fetch the server first. */
@@ -25,7 +37,10 @@ const CONNECT_TIMEOUT_MS = 30_000;
 export interface McpProviderOptions {
   /** The provider's name; its tools are called `name.tool`. */
   readonly name: string;
-  /** Connects a client. Called again after the connection was lost. When `signal` is aborted the connection is no longer wanted. */
+  /**
+   * Connects a client. Called again after the connection was lost. When `signal` is aborted the connection is no longer
+   * wanted.
+   */
   readonly connect: (signal: AbortSignal) => Promise<McpConnection>;
   /** Limit on connecting and listing the tools, in milliseconds. Default 30,000. */
   readonly connectTimeoutMs?: number;
@@ -61,7 +76,12 @@ const OPTION_KEYS = ['name', 'connect', 'connectTimeoutMs', 'show', 'runtime'];
 /** Checks a connection before its first use: it is easy to give the client alone by mistake. */
 const checkedConnection = (given: McpConnection): McpConnection => {
   const client = read(given, 'client');
-  const methods = [read(client, 'listTools'), read(client, 'callTool'), read(given, 'close'), read(read(given, 'closed'), 'then')];
+  const methods = [
+    read(client, 'listTools'),
+    read(client, 'callTool'),
+    read(given, 'close'),
+    read(read(given, 'closed'), 'then'),
+  ];
   if (methods.every((method) => typeof method === 'function')) return given;
   const rule = 'connect must give a connection: wrap the client, as in async () => mcpConnection(client)';
   // The code says that it will be no other the next time.
@@ -69,10 +89,12 @@ const checkedConnection = (given: McpConnection): McpConnection => {
   throw Object.assign(misfit, { code: 'ERR_INVALID_ARG_TYPE' });
 };
 
-const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** What is wrong with its input is for the model to read. */
-const invalid = (misfit: string): ToolExecutionError => new ToolExecutionError('invalid_parameters', misfit, { safeMessage: correctable(misfit) });
+const invalid = (misfit: string): ToolExecutionError =>
+  new ToolExecutionError('invalid_parameters', misfit, { safeMessage: correctable(misfit) });
 
 /** The arguments of a call. MCP has only objects. */
 const argumentsOf = (input: unknown, toolName: string, check: McpInput): Record<string, unknown> => {
@@ -110,10 +132,15 @@ interface Calls {
 }
 
 /**
- * What a call failed with, where the server may only say that it turned it away: its input was checked before it was sent, so only a tool that the
- * server does not list is known not to have run.
+ * What a call failed with, where the server may only say that it turned it away: its input was checked before it was
+ * sent, so only a tool that the server does not list is known not to have run.
  */
-const judged = async (failed: ToolExecutionError, name: string, live: LiveConnection, { link, list }: Calls): Promise<never> => {
+const judged = async (
+  failed: ToolExecutionError,
+  name: string,
+  live: LiveConnection,
+  { link, list }: Calls,
+): Promise<never> => {
   if (!isClaim(failed)) throw failed;
   const isListed = await link.relist(live).then(
     () => list.has(name),
@@ -140,30 +167,41 @@ const execute = (calls: Calls, { name, check }: ListedTool, input: unknown, cont
       }),
       catchError((error: ToolExecutionError) => judged(error, name, live, calls)),
     );
-    return race(answered$, lost$).pipe(tap({ error: (error: ToolExecutionError) => error.code === SESSION_LOST && link.lose(live, error) }));
+    return race(answered$, lost$).pipe(
+      tap({ error: (error: ToolExecutionError) => error.code === SESSION_LOST && link.lose(live, error) }),
+    );
   };
   const answer$ = defer(() => {
     const args = argumentsOf(input, name, check);
     // Whoever still holds a tool that is gone calls it here, and not through the layer.
-    if (!list.has(name)) throw new ToolExecutionError('unknown_tool', `The MCP server ${provider} lists no tool ${name} any more`);
+    if (!list.has(name))
+      throw new ToolExecutionError('unknown_tool', `The MCP server ${provider} lists no tool ${name} any more`);
     return from(link.acquire()).pipe(switchMap((live) => call$(live, args)));
   });
-  return firstValueFrom(race(aborted$(context.signal, () => sent), answer$));
+  return firstValueFrom(
+    race(
+      aborted$(context.signal, () => sent),
+      answer$,
+    ),
+  );
 };
 
 /**
  * The tools of an MCP server, over any transport and with either SDK: `connect` gives the client.
  *
- * Connects and lists the tools before it resolves, and again after each loss and whenever the server says that they have changed: new ones are
- * guarded by the layers that have the provider, removed ones fail with `unknown_tool`, not executed. A call that the server cannot answer because the
- * connection is lost fails at once with `transport_error`, uncertain. The next call connects again: at once after the first failure, then with
- * a backoff of 1, 2, 5, 10, 30 and 60 s, forgotten when a call comes back. While connecting, calls wait, each up to its own signal; during
- * a backoff they fail at once with `transport_error`, not executed, whose `retryAfterMs` says when it ends. An aborted signal gives `canceled`.
+ * Connects and lists the tools before it resolves, and again after each loss and whenever the server says that they
+ * have changed: new ones are guarded by the layers that have the provider, removed ones fail with `unknown_tool`, not
+ * executed. A call that the server cannot answer because the connection is lost fails at once with `transport_error`,
+ * uncertain. The next call connects again: at once after the first failure, then with a backoff of 1, 2, 5, 10, 30 and
+ * 60 s, forgotten when a call comes back. While connecting, calls wait, each up to its own signal; during a backoff
+ * they fail at once with `transport_error`, not executed, whose `retryAfterMs` says when it ends. An aborted signal
+ * gives `canceled`.
  *
- * A result is its structured content, else the text of a single text content, else the list of contents; JSON text stays text. Input that
- * does not fit the schema a tool is listed with gives `invalid_parameters` and is not sent; a schema that cannot be used, such as one that
- * refers to another document, leaves the check to the server, see `unchecked`. That a server turned a call away is believed where it does not list the
- * tool; else its words are for the host alone, and the tool may have run. Tools that require task support are left out, see `leftOut`.
+ * A result is its structured content, else the text of a single text content, else the list of contents; JSON text
+ * stays text. Input that does not fit the schema a tool is listed with gives `invalid_parameters` and is not sent; a
+ * schema that cannot be used, such as one that refers to another document, leaves the check to the server, see
+ * `unchecked`. That a server turned a call away is believed where it does not list the tool; else its words are for the
+ * host alone, and the tool may have run. Tools that require task support are left out, see `leftOut`.
  *
  * A tool whose server says that it only reads (`readOnlyHint`) is `read`, any other is `mutating`: also one that says
  * nothing, and whatever the layer's `defaults` say. Where you know better, give the layer `{ ...tool, name, policy: {

@@ -19,7 +19,13 @@ import { ENCODINGS, partAt, readBody, unusable, valueOfBody } from './rest/respo
 import { targetGuard, type Resolve, type TargetGuard } from './rest/target.ts';
 import { invalidInput, type RestInput } from './rest/url.ts';
 
-export { restManifestSchema, type RestManifest, type RestMethod, type RestResponseEntry, type RestToolEntry } from '../contract/formats/rest-manifest.ts';
+export {
+  restManifestSchema,
+  type RestManifest,
+  type RestMethod,
+  type RestResponseEntry,
+  type RestToolEntry,
+} from '../contract/formats/rest-manifest.ts';
 export { RestManifestError, readRestManifest } from './rest/manifest.ts';
 
 /** What a tool's whole output may be; more is for a file, not for a model. */
@@ -27,7 +33,10 @@ const RESPONSE_BYTES = 8 * 1024 * 1024;
 /** An error's body is read for its code, which stands at the beginning. */
 const ERROR_BYTES = 65_536;
 const ERROR_TEXT_MAX = 4_096;
-/** How long it may take to come: the status and its `Retry-After` are there, and a body that trickles must not turn them into a timeout. */
+/**
+ * How long it may take to come: the status and its `Retry-After` are there, and a body that trickles must not turn them
+ * into a timeout.
+ */
 const ERROR_BODY_MS = 1_000;
 const SAFE_TEXT_MAX = 1_024;
 /** A shorter one would also cross out ordinary words. */
@@ -80,7 +89,10 @@ const checkedInput = ({ input: schema }: RestOperation, input: unknown): RestInp
   const parsed = schema.safeParse(input);
   if (parsed.success) return parsed.data as RestInput;
   const [first] = parsed.error.issues;
-  throw invalidInput(first === undefined || first.path.length === 0 ? 'the value' : core.toDotPath(first.path), parsed.error.issues.map(({ message }) => message).join('; '));
+  throw invalidInput(
+    first === undefined || first.path.length === 0 ? 'the value' : core.toDotPath(first.path),
+    parsed.error.issues.map(({ message }) => message).join('; '),
+  );
 };
 
 const requestOf = (operation: RestOperation, input: RestInput, context: ToolContext): RestRequest => {
@@ -88,10 +100,11 @@ const requestOf = (operation: RestOperation, input: RestInput, context: ToolCont
   // Put together as text: a URL resolved against another would read //host or ../ in it.
   const prefix = `${base.origin}${base.pathname.replace(/\/+$/, '')}`;
   const url = new URL(`${prefix}${operation.url.expand(input)}`);
-  if (url.origin !== base.origin || !url.href.startsWith(`${prefix}/`)) throw invalidInput('the value', 'leads out of the path of this tool');
+  if (url.origin !== base.origin || !url.href.startsWith(`${prefix}/`))
+    throw invalidInput('the value', 'leads out of the path of this tool');
   const body = operation.body?.fill(input);
   const headers = {
-    'accept': operation.as === 'text' ? '*/*' : 'application/json, text/*;q=0.5, */*;q=0.1',
+    accept: operation.as === 'text' ? '*/*' : 'application/json, text/*;q=0.5, */*;q=0.1',
     'accept-encoding': ENCODINGS,
     'user-agent': 'spillway',
     ...(body === undefined ? {} : { 'content-type': body.contentType }),
@@ -114,7 +127,10 @@ const errorIn = (body: unknown): unknown => {
   const inner = read(body, 'error');
   if (typeof inner === 'object' && inner !== null) return inner;
   // A sentence is no code.
-  return { code: typeof inner === 'string' && /^[\w.:-]{1,64}$/.test(inner) ? inner : read(body, 'code'), type: read(body, 'type') };
+  return {
+    code: typeof inner === 'string' && /^[\w.:-]{1,64}$/.test(inner) ? inner : read(body, 'code'),
+    type: read(body, 'type'),
+  };
 };
 
 /** The same error in other words. */
@@ -131,7 +147,12 @@ const withSafeMessage = (error: ToolExecutionError, said: unknown): ToolExecutio
 };
 
 /** The error that an answer is whose status is not 2xx. */
-const refusal = async ({ errorAt, policy }: RestOperation, response: IncomingMessage, signal: AbortSignal, { redact, runtime }: Shared): Promise<ToolExecutionError> => {
+const refusal = async (
+  { errorAt, policy }: RestOperation,
+  response: IncomingMessage,
+  signal: AbortSignal,
+  { redact, runtime }: Shared,
+): Promise<ToolExecutionError> => {
   const { statusCode: status = 0, statusMessage = '', headers } = response;
   let text = '';
   const late = runtime.after(ERROR_BODY_MS).subscribe(() => response.destroy(new Error('The body is late')));
@@ -145,15 +166,31 @@ const refusal = async ({ errorAt, policy }: RestOperation, response: IncomingMes
   }
   const statusText = redact(statusMessage);
   const body = parsed(text);
-  const cause = { status, statusText, headers: { ...headers, 'set-cookie': undefined }, error: errorIn(body), body: text.slice(0, ERROR_TEXT_MAX) };
-  if (status < 400 || status > 599) return unusable(`HTTP ${status} ${statusText}: neither an answer nor a redirect`, cause);
+  const cause = {
+    status,
+    statusText,
+    headers: { ...headers, 'set-cookie': undefined },
+    error: errorIn(body),
+    body: text.slice(0, ERROR_TEXT_MAX),
+  };
+  if (status < 400 || status > 599)
+    return unusable(`HTTP ${status} ${statusText}: neither an answer nor a redirect`, cause);
   const read = toToolError(cause, 'http', () => runtime.wallNow());
   // Where the answer is shown to a model, it is what the error says.
-  const error = policy.show === 'errors' && text.trim() !== '' ? reworded(read, `${read.message}: ${text.slice(0, ERROR_TEXT_MAX)}`) : read;
+  const error =
+    policy.show === 'errors' && text.trim() !== ''
+      ? reworded(read, `${read.message}: ${text.slice(0, ERROR_TEXT_MAX)}`)
+      : read;
   return errorAt === undefined ? error : withSafeMessage(error, partAt(body, errorAt));
 };
 
-const outputOf = async (operation: RestOperation, response: IncomingMessage, signal: AbortSignal, context: ToolContext, shared: Shared): Promise<unknown> => {
+const outputOf = async (
+  operation: RestOperation,
+  response: IncomingMessage,
+  signal: AbortSignal,
+  context: ToolContext,
+  shared: Shared,
+): Promise<unknown> => {
   const { as, at, checkOutput } = operation;
   const status = response.statusCode ?? 0;
   if (status < 200 || status >= 300) throw await refusal(operation, response, signal, shared);
@@ -163,7 +200,10 @@ const outputOf = async (operation: RestOperation, response: IncomingMessage, sig
     return { status, headers };
   }
   const body = await readBody(response, shared.maxBytes, signal, (progress) => context.progress(progress));
-  const value = valueOfBody(body, response.headers['content-type'] ?? '', { as, structured: at.length > 0 || checkOutput !== undefined });
+  const value = valueOfBody(body, response.headers['content-type'] ?? '', {
+    as,
+    structured: at.length > 0 || checkOutput !== undefined,
+  });
   const output = partAt(value, at);
   if (output === undefined) throw unusable(`The answer has nothing at /${at.join('/')}`);
   const misfit = checkOutput?.(output);
@@ -171,7 +211,13 @@ const outputOf = async (operation: RestOperation, response: IncomingMessage, sig
   return output;
 };
 
-const execute = async (operation: RestOperation, input: unknown, context: ToolContext, signal: AbortSignal, shared: Shared): Promise<unknown> => {
+const execute = async (
+  operation: RestOperation,
+  input: unknown,
+  context: ToolContext,
+  signal: AbortSignal,
+  shared: Shared,
+): Promise<unknown> => {
   const request = requestOf(operation, checkedInput(operation, input ?? {}), context);
   const response = await exchange(request, shared.connections, shared.guard, signal);
   try {
@@ -184,7 +230,11 @@ const execute = async (operation: RestOperation, input: unknown, context: ToolCo
   }
 };
 
-const toolOf = (operation: RestOperation, dependency: string, run: (operation: RestOperation, input: unknown, context: ToolContext) => Promise<unknown>): Tool => ({
+const toolOf = (
+  operation: RestOperation,
+  dependency: string,
+  run: (operation: RestOperation, input: unknown, context: ToolContext) => Promise<unknown>,
+): Tool => ({
   name: operation.toolName,
   ...(operation.description === undefined ? {} : { description: operation.description }),
   // No arguments are an empty object, as over MCP.
@@ -196,25 +246,25 @@ const toolOf = (operation: RestOperation, dependency: string, run: (operation: R
 });
 
 /**
- * The tools of an HTTP API, as a manifest describes them: `{ name, base_url, headers?, tools }`, an object or what `readRestManifest` makes of YAML.
- * Each tool is one request: a method, a URL template, headers and a body filled from the input, and a way to read the answer.
+ * The tools of an HTTP API, as a manifest describes them: `{ name, base_url, headers?, tools }`, an object or what
+ * `readRestManifest` makes of YAML. Each tool is one request: a method, a URL template, headers and a body filled from
+ * the input, and a way to read the answer.
  *
- * Input is checked against the tool's JSON Schema before anything is sent. An answered status of 400 or more is an error with its status, code and
- * `Retry-After`; a connection that was never made is `transport_error`, not executed; one lost later is uncertain. An aborted signal ends the
- * request and its connection at once. The attempt's `traceparent`, `tracestate` and `baggage` are sent along, and its key in the tool's `idempotency_header`.
+ * Input is checked against the tool's JSON Schema before anything is sent. An answered status of 400 or more is an
+ * error with its status, code and `Retry-After`; a connection that was never made is `transport_error`, not executed;
+ * one lost later is uncertain. An aborted signal ends the request and its connection at once. The attempt's
+ * `traceparent`, `tracestate` and `baggage` are sent along, and its key in the tool's `idempotency_header`.
  *
- * Requests go to public addresses only, redirects included, unless `allow` names the target: loopback, private, link-local and the like are refused
- * with `not_permitted`. Every address of a host is checked, and the connection goes to one that was.
+ * Requests go to public addresses only, redirects included, unless `allow` names the target: loopback, private,
+ * link-local and the like are refused with `not_permitted`. Every address of a host is checked, and the connection goes
+ * to one that was.
  *
  * @throws RangeError for an option out of its range; RestManifestError that names each place, rule and remedy
  *
- * @example
- * const weather = restProvider(
- *   { name: 'weather', base_url: 'https://api.example.com/v1', headers: { 'x-api-key': '${env:WEATHER_KEY}' }, tools: [{ id: 'forecast', url: '/cities/{city}/forecast{?days}', timeout_ms: 5_000 }] },
- *   { env: { WEATHER_KEY: 'a secret' } },
- * );
- * const spillway = createSpillway({ providers: [weather] });
- * await spillway.execute({ toolName: 'weather.forecast', input: { city: 'Oslo', days: 3 } });
+ * @example const weather = restProvider( { name: 'weather', base_url: 'https://api.example.com/v1', headers: {
+ * 'x-api-key': '${env:WEATHER_KEY}' }, tools: [{ id: 'forecast', url: '/cities/{city}/forecast{?days}', timeout_ms:
+ * 5_000 }] }, { env: { WEATHER_KEY: 'a secret' } }, ); const spillway = createSpillway({ providers: [weather] }); await
+ * spillway.execute({ toolName: 'weather.forecast', input: { city: 'Oslo', days: 3 } });
  */
 export function restProvider(manifest: RestManifest, options: RestProviderOptions = {}): ToolProvider {
   checkKeys('restProvider', options, KEYS);
@@ -222,14 +272,29 @@ export function restProvider(manifest: RestManifest, options: RestProviderOption
   checkNumber('maxResponseBytes', maxResponseBytes, integer(1, 2 ** 30));
   if (show !== undefined) checkOneOf('show', show, ['errors']);
   if (allow !== undefined && !Array.isArray(allow)) throw new RangeError('allow must be a list of hosts and ranges');
-  const { manifest: { name }, operations, secrets } = compiledManifest(manifest, env);
+  const {
+    manifest: { name },
+    operations,
+    secrets,
+  } = compiledManifest(manifest, env);
   const guard = targetGuard({ ...(allow === undefined ? {} : { allow }), ...(lookup === undefined ? {} : { lookup }) });
-  const shared: Shared = { guard, connections: createConnections(ca), maxBytes: maxResponseBytes, redact: redactor(secrets), runtime };
+  const shared: Shared = {
+    guard,
+    connections: createConnections(ca),
+    maxBytes: maxResponseBytes,
+    redact: redactor(secrets),
+    runtime,
+  };
   const running = new Set<AbortController>();
   let closed = false;
 
   const run = async (operation: RestOperation, input: unknown, context: ToolContext): Promise<unknown> => {
-    if (closed) throw new ToolExecutionError('transport_error', `The REST provider ${name} was closed; it is not called any more`, { executed: false, classification: 'permanent' });
+    if (closed)
+      throw new ToolExecutionError(
+        'transport_error',
+        `The REST provider ${name} was closed; it is not called any more`,
+        { executed: false, classification: 'permanent' },
+      );
     const controller = new AbortController();
     const { signal } = context;
     const abort = (): void => controller.abort(signal.reason);
@@ -246,10 +311,18 @@ export function restProvider(manifest: RestManifest, options: RestProviderOption
 
   return {
     name,
-    tools: operations.map((operation) => toolOf(show === undefined ? operation : { ...operation, policy: { ...operation.policy, show } }, name, run)),
+    tools: operations.map((operation) =>
+      toolOf(show === undefined ? operation : { ...operation, policy: { ...operation.policy, show } }, name, run),
+    ),
     close: async () => {
       closed = true;
-      for (const controller of running) controller.abort(new ToolExecutionError('canceled', `The REST provider ${name} was closed during the call`, { executed: true, uncertain: true }));
+      for (const controller of running)
+        controller.abort(
+          new ToolExecutionError('canceled', `The REST provider ${name} was closed during the call`, {
+            executed: true,
+            uncertain: true,
+          }),
+        );
       shared.connections.http.destroy();
       shared.connections.https.destroy();
     },

@@ -25,8 +25,8 @@ export interface BufferedSink extends TraceSink {
 }
 
 /**
- * A sink that takes its time, moved out of the way of the calls it watches: events wait in a queue and are handed on when nothing else is due.
- * Not for `openTelemetrySink`, which looks for the caller's span while an event is emitted.
+ * A sink that takes its time, moved out of the way of the calls it watches: events wait in a queue and are handed on
+ * when nothing else is due. Not for `openTelemetrySink`, which looks for the caller's span while an event is emitted.
  *
  * @param sink gets every event that is not dropped, in order
  * @throws RangeError for an option out of range

@@ -26,22 +26,36 @@ export interface NdjsonSink extends TraceSink {
   /** Resolves when all that waits is written, or it failed. */
   flush(): Promise<NdjsonReport>;
   /**
-   * Goes on in what is at the path now, between two lines: call it when something has renamed the file, such as logrotate. Where nothing has, nothing
-   * happens; where the path cannot be opened, it goes on in the old file and tries again. Never rejects.
+   * Goes on in what is at the path now, between two lines: call it when something has renamed the file, such as
+   * logrotate. Where nothing has, nothing happens; where the path cannot be opened, it goes on in the old file and
+   * tries again. Never rejects.
    */
   reopen(): Promise<NdjsonReport>;
-  /** Writes what waits, in one last try where the disk has failed, and closes the file. What comes afterwards is dropped. Idempotent. */
+  /**
+   * Writes what waits, in one last try where the disk has failed, and closes the file. What comes afterwards is
+   * dropped. Idempotent.
+   */
   close(): Promise<NdjsonReport>;
 }
 
-/** The format of the lines, which the first line of a file tells. It grows when a reader of this one could not read them. */
+/**
+ * The format of the lines, which the first line of a file tells. It grows when a reader of this one could not read
+ * them.
+ */
 const FORMAT = 1;
 /** A line that no folder has room for is dropped; a header takes less than this beside it. */
 const HEADER_BYTES = 1_024;
 
-const escaped = (character: string): string => Array.from({ length: character.length }, (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`).join('');
+const escaped = (character: string): string =>
+  Array.from(
+    { length: character.length },
+    (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`,
+  ).join('');
 
-/** A value as one line of JSON. What JSON lets through and a terminal would obey, or not show, is escaped: control, direction and invisible characters. */
+/**
+ * A value as one line of JSON. What JSON lets through and a terminal would obey, or not show, is escaped: control,
+ * direction and invisible characters.
+ */
 export function ndjsonLine(value: unknown): string {
   const json = JSON.stringify(value);
   // Most lines are printable ASCII.
@@ -49,12 +63,19 @@ export function ndjsonLine(value: unknown): string {
 }
 
 /**
- * The first line of a file: its format, the version of spillway that wrote it, and when it began, by the wall (`time`) and by the clock of its
- * events (`atMs`), so that a reader can tell the time of an event.
+ * The first line of a file: its format, the version of spillway that wrote it, and when it began, by the wall (`time`)
+ * and by the clock of its events (`atMs`), so that a reader can tell the time of an event.
  */
 export function ndjsonHeader(runtime: Runtime): string {
   const time = new Date(runtime.wallNow()).toISOString();
-  return ndjsonLine({ format: FORMAT, source: 'sink', type: 'file_started', version: VERSION, time, atMs: runtime.now() });
+  return ndjsonLine({
+    format: FORMAT,
+    source: 'sink',
+    type: 'file_started',
+    version: VERSION,
+    time,
+    atMs: runtime.now(),
+  });
 }
 
 interface Batch {
@@ -122,7 +143,8 @@ class EventQueue implements NdjsonSink {
   next(event: TraceEvent): void {
     const { maxWaitingBytes, maxLineBytes } = this.#options;
     const line = this.#closing === undefined ? this.#lineOf(event) : undefined;
-    if (line === undefined || line.length > maxLineBytes || this.#waiting.bytes + line.length > maxWaitingBytes) return this.#drop(1);
+    if (line === undefined || line.length > maxLineBytes || this.#waiting.bytes + line.length > maxWaitingBytes)
+      return this.#drop(1);
     this.#waiting.lines.push(line);
     this.#waiting.bytes += line.length;
     this.#writing ??= this.#write();
@@ -188,7 +210,12 @@ class EventQueue implements NdjsonSink {
       this.#wake = () => subscriber.next(0);
       return () => (this.#wake = undefined);
     });
-    await firstValueFrom(merge(woken$, (runtime.background ?? runtime).after(retryMs)).pipe(take(1), map(() => undefined)));
+    await firstValueFrom(
+      merge(woken$, (runtime.background ?? runtime).after(retryMs)).pipe(
+        take(1),
+        map(() => undefined),
+      ),
+    );
   }
 
   async #close(): Promise<NdjsonReport> {
@@ -201,33 +228,32 @@ class EventQueue implements NdjsonSink {
 }
 
 /**
- * Opens a file that takes each event as a line of JSON, at its end: what is in it stays. A full or slow disk loses events and changes nothing
- * else; the file says how many, once it can. What a kill leaves behind is readable but for the last line: `readNdjson` tells.
+ * Opens a file that takes each event as a line of JSON, at its end: what is in it stays. A full or slow disk loses
+ * events and changes nothing else; the file says how many, once it can. What a kill leaves behind is readable but for
+ * the last line: `readNdjson` tells.
  *
- * The first line is a header, `{"format":1,"source":"sink","type":"file_started","version":...,"time":...,"atMs":...}`; so is each line from which
- * a new process goes on in an old file. `readNdjson` reads files with and without.
+ * The first line is a header, `{"format":1,"source":"sink","type":"file_started","version":...,"time":...,"atMs":...}`;
+ * so is each line from which a new process goes on in an old file. `readNdjson` reads files with and without.
  *
- * Files are rotated between lines, by size and by age, and the oldest deleted, where options say so. Where something else rotates:
+ * Files are rotated between lines, by size and by age, and the oldest deleted, where options say so. Where something
+ * else rotates:
  *
- * - by renaming (logrotate's `create`, the default): call `reopen()` when it says so, for example on SIGHUP (`postrotate kill -HUP ...`); until then
- *   lines go into the renamed file, and none is lost;
- * - by copying and cutting off (`copytruncate`): nothing to do. What is written between its copy and its cut is lost, which only the copier could
- *   help; no line is torn;
+ * - by renaming (logrotate's `create`, the default): call `reopen()` when it says so, for example on SIGHUP
+ *   (`postrotate kill -HUP ...`); until then lines go into the renamed file, and none is lost;
+ * - by copying and cutting off (`copytruncate`): nothing to do. What is written between its copy and its cut is lost,
+ *   which only the copier could help; no line is torn;
  * - by deleting: the next event begins a new file.
  *
- * Several processes may append to one file; only one of them may rotate it. Memory: at most twice `maxWaitingBytes`, for what waits and what is
- * being written, and a copy of 1 MiB.
+ * Several processes may append to one file; only one of them may rotate it. Memory: at most twice `maxWaitingBytes`,
+ * for what waits and what is being written, and a copy of 1 MiB.
  *
  * @param path the file; it is made, for its owner only, if it is not there
  * @param options how much may wait, when to rotate, and who is told of errors
  * @throws RangeError for an option out of range; the error of the file system when the file cannot be opened
  *
- * @example
- * const file = await ndjsonSink('trace.ndjson', { maxFileBytes: 64 * 2 ** 20, maxFileAgeMs: 86_400_000, maxFolderBytes: 2 ** 30 });
- * spillway.trace$.subscribe(file);
- * process.on('SIGHUP', () => void file.reopen());
- * await spillway.close();
- * const { dropped } = await file.close();
+ * @example const file = await ndjsonSink('trace.ndjson', { maxFileBytes: 64 * 2 ** 20, maxFileAgeMs: 86_400_000,
+ * maxFolderBytes: 2 ** 30 }); spillway.trace$.subscribe(file); process.on('SIGHUP', () => void file.reopen()); await
+ * spillway.close(); const { dropped } = await file.close();
  */
 export async function ndjsonSink(path: string, options: NdjsonSinkOptions = {}): Promise<NdjsonSink> {
   const { maxWaitingBytes, maxFolderBytes, retryMs, runtime, ...limits } = checkedOptions(options);
@@ -240,7 +266,12 @@ export async function ndjsonSink(path: string, options: NdjsonSinkOptions = {}):
     header: () => Buffer.from(ndjsonHeader(runtime)),
     onOutcome: (of, error) => outcomes.take(of, error),
   });
-  const sink = new EventQueue(file, outcomes, { maxWaitingBytes, maxLineBytes: maxFolderBytes - HEADER_BYTES, retryMs, runtime });
+  const sink = new EventQueue(file, outcomes, {
+    maxWaitingBytes,
+    maxLineBytes: maxFolderBytes - HEADER_BYTES,
+    retryMs,
+    runtime,
+  });
   // As a plain object, so that it can be handed on without its class.
   return {
     next: (event) => sink.next(event),

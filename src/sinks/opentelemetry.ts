@@ -8,7 +8,27 @@ import { ToolFacts, type ToolSource, type ToolType } from './opentelemetry/tools
 import type { TraceSink } from './sink.ts';
 import { meteredTools, type Inspect, type MeteredTool } from './prometheus/tool-meters.ts';
 
-export type { OtelApi, OtelAttributes, OtelBaggage, OtelBaggageEntry, OtelContext, OtelCounter, OtelHistogram, OtelInstrumentOptions, OtelLink, OtelLogRecord, OtelLogger, OtelMeter, OtelObservable, OtelObserver, OtelScopeOptions, OtelSpan, OtelSpanContext, OtelTraceState, OtelTracer } from './opentelemetry/api.ts';
+export type {
+  OtelApi,
+  OtelAttributes,
+  OtelBaggage,
+  OtelBaggageEntry,
+  OtelContext,
+  OtelCounter,
+  OtelHistogram,
+  OtelInstrumentOptions,
+  OtelLink,
+  OtelLogRecord,
+  OtelLogger,
+  OtelMeter,
+  OtelObservable,
+  OtelObserver,
+  OtelScopeOptions,
+  OtelSpan,
+  OtelSpanContext,
+  OtelTraceState,
+  OtelTracer,
+} from './opentelemetry/api.ts';
 export type { McpSessionFacts, ToolSource, ToolType } from './opentelemetry/tools.ts';
 export type { Inspect, LayerState, ListedBreaker, MeteredTool, StoreFill } from './prometheus/tool-meters.ts';
 
@@ -21,7 +41,10 @@ export interface OpenTelemetrySinkOptions {
    * spans and log records. A tool's `description` is on its spans as `gen_ai.tool.description`.
    */
   readonly tools?: ReadonlyArray<string | MeteredTool>;
-  /** Providers whose tools are described on spans; over MCP a call's span has `mcp.method.name`, `mcp.session.id` and `network.transport`, too. */
+  /**
+   * Providers whose tools are described on spans; over MCP a call's span has `mcp.method.name`, `mcp.session.id` and
+   * `network.transport`, too.
+   */
   readonly providers?: readonly ToolSource[];
   /** What `gen_ai.tool.type` says of a tool. Default `function` for all. */
   readonly toolType?: (toolName: string) => ToolType;
@@ -30,11 +53,20 @@ export interface OpenTelemetrySinkOptions {
    * events lost: `() => spillway.inspect()`. Default: these are left out.
    */
   readonly inspect?: Inspect;
-  /** A span for each attempt (`always`, the default), for those of calls that were retried, or none. With `onRetry` a first attempt's span comes when it has failed. */
+  /**
+   * A span for each attempt (`always`, the default), for those of calls that were retried, or none. With `onRetry` a
+   * first attempt's span comes when it has failed.
+   */
   readonly attemptSpans?: 'always' | 'onRetry' | 'never';
-  /** CLAW's words as well: spans `tool_execution` and `retry_delay`, attributes `tool.name`, `idempotency.key` (its fingerprint), `retry.attempt`, `breaker.state`. Default false. */
+  /**
+   * CLAW's words as well: spans `tool_execution` and `retry_delay`, attributes `tool.name`, `idempotency.key` (its
+   * fingerprint), `retry.attempt`, `breaker.state`. Default false.
+   */
   readonly claw?: boolean;
-  /** What runs the turns, in `gen_ai.agent.name`, which names workflows as well since the GenAI conventions v0.1.0: one of few names. */
+  /**
+   * What runs the turns, in `gen_ai.agent.name`, which names workflows as well since the GenAI conventions v0.1.0: one
+   * of few names.
+   */
   readonly workflowName?: string;
   /** What the names of metrics begin with. Default `spillway`. */
   readonly prefix?: string;
@@ -53,22 +85,34 @@ export interface OpenTelemetrySink extends TraceSink {
    */
   traceparent(callId: string): string | undefined;
   /**
-   * The W3C trace context of an attempt, from its own span: give it to `createSpillway` as `traceContext`, and a server's spans come under the attempt that
-   * called it. With it goes the baggage of the context in which the call was made. Where an attempt has no span, it is that of its call; of a call that is
-   * not known there is none. It needs no `this`.
+   * The W3C trace context of an attempt, from its own span: give it to `createSpillway` as `traceContext`, and a
+   * server's spans come under the attempt that called it. With it goes the baggage of the context in which the call was
+   * made. Where an attempt has no span, it is that of its call; of a call that is not known there is none. It needs no
+   * `this`.
    */
   readonly carrier: TraceContextSource;
 }
 
-const OPTION_KEYS = ['api', 'tools', 'providers', 'toolType', 'inspect', 'attemptSpans', 'claw', 'workflowName', 'prefix'];
+const OPTION_KEYS = [
+  'api',
+  'tools',
+  'providers',
+  'toolType',
+  'inspect',
+  'attemptSpans',
+  'claw',
+  'workflowName',
+  'prefix',
+];
 
 /**
- * Makes OpenTelemetry spans, metrics and log records of a trace, by the GenAI semantic conventions v0.1.0 (R-7.6): `execute_tool <tool>` for a call, one
- * span below it for each attempt, `invoke_workflow` for a turn. A call that a retry saved has no error. Who waited for another's result is linked to that
- * call, and a node of a plan to those it needed. A breaker's change is a log record, and an event on the spans of the calls that it guards just then.
+ * Makes OpenTelemetry spans, metrics and log records of a trace, by the GenAI semantic conventions v0.1.0 (R-7.6):
+ * `execute_tool <tool>` for a call, one span below it for each attempt, `invoke_workflow` for a turn. A call that a
+ * retry saved has no error. Who waited for another's result is linked to that call, and a node of a plan to those it
+ * needed. A breaker's change is a log record, and an event on the spans of the calls that it guards just then.
  *
- * Spans belong under the caller's `traceparent`, else under the span that is active where the call is made: subscribe it directly, not through
- * anything that waits.
+ * Spans belong under the caller's `traceparent`, else under the span that is active where the call is made: subscribe
+ * it directly, not through anything that waits.
  *
  * @param options the API, and what is wanted
  * @throws RangeError for an option out of range

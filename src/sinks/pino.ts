@@ -22,7 +22,14 @@ export interface LogTarget {
  * What happened, in CLAW's words. Two are ours: `tool_call_dedupe`, where a key did not protect as promised, and
  * `tool_call_store_state`.
  */
-export type ToolLogEvent = 'tool_call_start' | 'tool_call_end' | 'tool_call_blocked' | 'tool_call_retry' | 'tool_call_circuit_state' | 'tool_call_dedupe' | 'tool_call_store_state';
+export type ToolLogEvent =
+  | 'tool_call_start'
+  | 'tool_call_end'
+  | 'tool_call_blocked'
+  | 'tool_call_retry'
+  | 'tool_call_circuit_state'
+  | 'tool_call_dedupe'
+  | 'tool_call_store_state';
 
 /** The fields of a line (CLAW 1.6). Inputs, outputs and keys are in none. */
 export interface ToolLogFields {
@@ -84,7 +91,14 @@ interface KnownCall {
 }
 
 /** The key protects no longer, or did not: someone should look. */
-const ALARMS: Readonly<Partial<Record<DedupeStep, Level>>> = { conflict: 'error', unrecorded: 'error', lease_lost: 'warn', superseded: 'warn', unprotected: 'warn', taken_over: 'warn' };
+const ALARMS: Readonly<Partial<Record<DedupeStep, Level>>> = {
+  conflict: 'error',
+  unrecorded: 'error',
+  lease_lost: 'warn',
+  superseded: 'warn',
+  unprotected: 'warn',
+  taken_over: 'warn',
+};
 /** The layer or its host is at fault, not the tool. */
 const OWN_FAULTS: readonly string[] = ['internal_error', 'store_unavailable', 'conflict'];
 
@@ -92,7 +106,10 @@ const OWN_FAULTS: readonly string[] = ['internal_error', 'store_unavailable', 'c
 const seenBy = (breakerState: BreakerStateName | undefined): Pick<ToolLogFields, 'breakerState'> =>
   breakerState === undefined ? {} : { breakerState };
 
-const failed = ({ status, fromCache, attempts }: ToolResultEnvelope, { code, retriable, breakerState, message }: NonNullable<ToolResultEnvelope['error']>): Line => {
+const failed = (
+  { status, fromCache, attempts }: ToolResultEnvelope,
+  { code, retriable, breakerState, message }: NonNullable<ToolResultEnvelope['error']>,
+): Line => {
   const canceled = code === 'canceled';
   const state = canceled ? 'cancelled' : 'failed';
   const told = { errorCode: code, retriable, reason: message, ...seenBy(breakerState) };
@@ -117,11 +134,23 @@ const ofCall = (event: ToolEvent): Line | undefined => {
     }
     case 'dedupe': {
       const level = ALARMS[event.step];
-      return level === undefined ? undefined : { level, event: 'tool_call_dedupe', fields: { state: event.step, ...(event.message === undefined ? {} : { reason: event.message }) } };
+      return level === undefined
+        ? undefined
+        : {
+            level,
+            event: 'tool_call_dedupe',
+            fields: { state: event.step, ...(event.message === undefined ? {} : { reason: event.message }) },
+          };
     }
     case 'hook':
       // A hook that blocks has a line already: that of the rejection.
-      return event.hook === 'afterToolCall' && event.message !== undefined ? { level: 'warn', event: 'tool_call_blocked', fields: { state: event.outcome, attempt: event.attempt, reason: event.message } } : undefined;
+      return event.hook === 'afterToolCall' && event.message !== undefined
+        ? {
+            level: 'warn',
+            event: 'tool_call_blocked',
+            fields: { state: event.outcome, attempt: event.attempt, reason: event.message },
+          }
+        : undefined;
     case 'abandoned':
       return { level: 'info', event: 'tool_call_end', fields: { state: 'cancelled' } };
     case 'settled':
@@ -142,9 +171,17 @@ const ofCall = (event: ToolEvent): Line | undefined => {
 const ofLayer = (event: LayerEvent): Line | undefined => {
   switch (event.type) {
     case 'breaker_changed':
-      return { level: event.to === 'open' || event.to === 'forced_open' ? 'warn' : 'info', event: 'tool_call_circuit_state', fields: { toolName: event.toolName, state: event.to, breakerState: event.to, reason: event.message } };
+      return {
+        level: event.to === 'open' || event.to === 'forced_open' ? 'warn' : 'info',
+        event: 'tool_call_circuit_state',
+        fields: { toolName: event.toolName, state: event.to, breakerState: event.to, reason: event.message },
+      };
     case 'store_changed':
-      return { level: event.state === 'back' ? 'info' : event.state === 'weak' ? 'warn' : 'error', event: 'tool_call_store_state', fields: { state: event.state, reason: event.message } };
+      return {
+        level: event.state === 'back' ? 'info' : event.state === 'weak' ? 'warn' : 'error',
+        event: 'tool_call_store_state',
+        fields: { state: event.state, reason: event.message },
+      };
     case 'layer_started':
     case 'breaker_evicted':
       return undefined;
@@ -153,11 +190,16 @@ const ofLayer = (event: LayerEvent): Line | undefined => {
 
 /** Adds fields to a line, each text as one line, without what a terminal would obey. */
 const add = (line: Fields, fields: Line['fields']): void => {
-  for (const [name, value] of Object.entries(fields)) (line as Record<string, unknown>)[name] = typeof value === 'string' ? oneLine(value) : value;
+  for (const [name, value] of Object.entries(fields))
+    (line as Record<string, unknown>)[name] = typeof value === 'string' ? oneLine(value) : value;
 };
 
 /** A line of a call, up to what only its event knows. */
-const begin = (name: ToolLogEvent, { callId, toolName, turnId, nodeId, atMs }: ToolEvent, call: KnownCall | undefined): Fields => {
+const begin = (
+  name: ToolLogEvent,
+  { callId, toolName, turnId, nodeId, atMs }: ToolEvent,
+  call: KnownCall | undefined,
+): Fields => {
   const line: Fields = { event: name, requestId: call?.requestId ?? oneLine(callId), toolName: oneLine(toolName) };
   if (turnId !== undefined) line.turnId = oneLine(turnId);
   if (nodeId !== undefined) line.nodeId = oneLine(nodeId);
@@ -170,9 +212,10 @@ const begin = (name: ToolLogEvent, { callId, toolName, turnId, nodeId, atMs }: T
 };
 
 /**
- * Writes a log line for each start, end, refusal and retry of a call, and each change of a breaker, with CLAW's names of events and fields (R-7.4).
- * What went well is `info`, what a caller or a tool got wrong `warn`, what a person should look at `error`. Nothing of inputs and outputs is written;
- * line breaks and terminal sequences are taken out. A logger that throws changes nothing.
+ * Writes a log line for each start, end, refusal and retry of a call, and each change of a breaker, with CLAW's names
+ * of events and fields (R-7.4). What went well is `info`, what a caller or a tool got wrong `warn`, what a person
+ * should look at `error`. Nothing of inputs and outputs is written; line breaks and terminal sequences are taken out. A
+ * logger that throws changes nothing.
  *
  * @param logger a pino logger, or one like it
  *
@@ -216,13 +259,17 @@ export function pinoSink(logger: LogTarget): TraceSink {
   };
   const write = (level: Level, line: Fields): void => {
     const { event, toolName, reason } = line;
-    logger[level](line, `${event}${toolName === undefined ? '' : ` ${toolName}`}${reason === undefined ? '' : ` ${reason}`}`);
+    logger[level](
+      line,
+      `${event}${toolName === undefined ? '' : ` ${toolName}`}${reason === undefined ? '' : ` ${reason}`}`,
+    );
   };
   return {
     next: (event: TraceEvent) => {
       const { source, type } = event;
       // Most events are of attempts, which have no lines.
-      if (source === 'turn' || type === 'attempt_started' || type === 'attempt_succeeded' || type === 'progress') return;
+      if (source === 'turn' || type === 'attempt_started' || type === 'attempt_succeeded' || type === 'progress')
+        return;
       if (source === 'layer') {
         const told = ofLayer(event);
         if (told === undefined || !hears(told.level)) return;

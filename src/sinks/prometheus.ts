@@ -3,7 +3,14 @@ import type { Runtime } from '../contract/runtime.ts';
 import { checkKeys, checkNumber, integer, positiveDuration } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
 import { PER_BREATH, breath } from '../operators/breath.ts';
-import { CONTENT_TYPES, exposition, formatFor, type Format, type Lines, type MetricFamily } from './prometheus/exposition.ts';
+import {
+  CONTENT_TYPES,
+  exposition,
+  formatFor,
+  type Format,
+  type Lines,
+  type MetricFamily,
+} from './prometheus/exposition.ts';
 import { gauges, type Standing } from './prometheus/gauges.ts';
 import { measuresOf, type Measurement, type Measures } from './prometheus/measures.ts';
 import { fromTraceparent } from './opentelemetry/api.ts';

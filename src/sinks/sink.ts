@@ -14,12 +14,17 @@ export interface TraceSink {
  */
 export const OTHER_TOOL = '__other__';
 
-/** Calls that a sink keeps in mind at a time. One that never ends is forgotten when so many others have begun after it. */
+/**
+ * Calls that a sink keeps in mind at a time. One that never ends is forgotten when so many others have begun after it.
+ */
 export const CALLS_MAX = 10_000;
 
 /** A map of bounded size: what was put in first makes room. */
 export class Kept<V> {
-  /** All but the newest. A call at a time never comes here: a map that is emptied again and again is made anew each time. */
+  /**
+   * All but the newest. A call at a time never comes here: a map that is emptied again and again is made anew each
+   * time.
+   */
   readonly #values = new Map<string, V>();
   #newest: { readonly key: string; value: V } | undefined;
   readonly #max: number;
@@ -76,7 +81,10 @@ export class Kept<V> {
 
 const LINE_MAX = 4096;
 
-/** Whether it is short, and printable ASCII. A loop: it is asked for short texts, for which a pattern costs three times as much. */
+/**
+ * Whether it is short, and printable ASCII. A loop: it is asked for short texts, for which a pattern costs three times
+ * as much.
+ */
 const isPlain = (text: string): boolean => {
   const { length } = text;
   if (length > LINE_MAX) return false;
@@ -88,8 +96,8 @@ const isPlain = (text: string): boolean => {
 };
 
 /**
- * A text from elsewhere as one harmless line: no terminal sequences, no control, direction or invisible characters, no line breaks. What a server
- * says could otherwise forge lines of a log, or drive the terminal that shows it.
+ * A text from elsewhere as one harmless line: no terminal sequences, no control, direction or invisible characters, no
+ * line breaks. What a server says could otherwise forge lines of a log, or drive the terminal that shows it.
  */
 export function oneLine(text: string): string {
   if (isPlain(text)) return text;

@@ -19,7 +19,10 @@ export interface ToolMetrics {
   readonly timeout_count: number;
 }
 
-type Counters = { -readonly [K in Exclude<keyof ToolMetrics, 'retry_success_rate'>]: number } & { retries_succeeded: number; retries_failed: number };
+type Counters = { -readonly [K in Exclude<keyof ToolMetrics, 'retry_success_rate'>]: number } & {
+  retries_succeeded: number;
+  retries_failed: number;
+};
 
 const NOTHING: Readonly<Counters> = {
   error_count: 0,
@@ -66,7 +69,8 @@ export function toolMetrics(): ToolMetricsSink {
   const retrying = new Set<string>();
 
   const counted = (event: TraceEvent): Partial<Counters> => {
-    if (event.source === 'layer') return event.type === 'breaker_changed' && event.to === 'open' ? { circuit_breaker_opens: 1 } : {};
+    if (event.source === 'layer')
+      return event.type === 'breaker_changed' && event.to === 'open' ? { circuit_breaker_opens: 1 } : {};
     if (event.source !== 'call') return {};
     switch (event.type) {
       case 'attempt_failed':

@@ -61,7 +61,14 @@ const DEDUPE_PHRASES: Readonly<Partial<Record<DedupeStep, string>>> = {
 
 type Entry = Omit<TurnTraceEntry, 'timestamp' | 'turn_id'>;
 
-const settledTypes = { succeeded: 'ToolSucceeded', defaulted: 'ToolSucceeded', failed: 'ToolFailed', skipped: 'ToolSkipped', timed_out: 'ToolFailed', canceled: 'ToolCanceled' } as const;
+const settledTypes = {
+  succeeded: 'ToolSucceeded',
+  defaulted: 'ToolSucceeded',
+  failed: 'ToolFailed',
+  skipped: 'ToolSkipped',
+  timed_out: 'ToolFailed',
+  canceled: 'ToolCanceled',
+} as const;
 
 const ofCall = (event: Extract<TraceEvent, { source: 'call' }>): Entry | undefined => {
   const tool_id = event.toolName;
@@ -76,33 +83,64 @@ const ofCall = (event: Extract<TraceEvent, { source: 'call' }>): Entry | undefin
       const { error, classification, breakerState, attempt, timeoutMs } = event;
       // Every other failure has an entry already: that of the decision about it.
       if (timeoutMs === undefined) return undefined;
-      const failure = { error: error.message, classification, circuit_breaker_state: breakerState, retry_count: attempt - 1 };
+      const failure = {
+        error: error.message,
+        classification,
+        circuit_breaker_state: breakerState,
+        retry_count: attempt - 1,
+      };
       return { event_type: 'ToolTimeout', tool_id, timeout_ms: timeoutMs, ...failure };
     }
     case 'attempt_succeeded':
-      return { event_type: 'ToolSucceeded', tool_id, retry_count: event.attempt - 1, ...(event.message === undefined ? {} : { message: event.message }) };
+      return {
+        event_type: 'ToolSucceeded',
+        tool_id,
+        retry_count: event.attempt - 1,
+        ...(event.message === undefined ? {} : { message: event.message }),
+      };
     case 'attempt_canceled':
       return { event_type: 'ToolCanceled', tool_id, retry_count: event.attempt - 1 };
     case 'alternative_used':
       return { event_type: 'AlternativeTool', tool_id, message: event.message };
     case 'escalated':
-      return { event_type: 'Escalation', tool_id, error: event.error.message, classification: event.classification, message: event.message };
+      return {
+        event_type: 'Escalation',
+        tool_id,
+        error: event.error.message,
+        classification: event.classification,
+        message: event.message,
+      };
     case 'settled': {
       const { error, retriedBy = [] } = event.result;
       // A success has an entry already: that of its attempt.
-      return error === undefined ? undefined : { event_type: 'ToolFailed', tool_id, error: error.message, retry_count: retriedBy.length };
+      return error === undefined
+        ? undefined
+        : { event_type: 'ToolFailed', tool_id, error: error.message, retry_count: retriedBy.length };
     }
     case 'dedupe': {
       const phrase = DEDUPE_PHRASES[event.step];
-      return phrase === undefined ? undefined : { event_type: 'Deduplication', tool_id, decision: event.step, message: phrase };
+      return phrase === undefined
+        ? undefined
+        : { event_type: 'Deduplication', tool_id, decision: event.step, message: phrase };
     }
     case 'hook': {
       const { hook, outcome, attempt, message } = event;
       const said = `${hook} ${outcome.replace('_', ' ')}`;
-      return { event_type: 'Hook', tool_id, retry_count: Math.max(0, attempt - 1), decision: outcome, message: message === undefined ? said : `${said}: ${message}` };
+      return {
+        event_type: 'Hook',
+        tool_id,
+        retry_count: Math.max(0, attempt - 1),
+        decision: outcome,
+        message: message === undefined ? said : `${said}: ${message}`,
+      };
     }
     case 'shadow':
-      return { event_type: 'Shadow', tool_id, decision: event.would, message: `Would ${event.would.replace('_', ' ')}: ${event.message}` };
+      return {
+        event_type: 'Shadow',
+        tool_id,
+        decision: event.would,
+        message: `Would ${event.would.replace('_', ' ')}: ${event.message}`,
+      };
     case 'call_started':
     case 'abandoned':
     case 'attempt_started':
@@ -115,10 +153,16 @@ const ofCall = (event: Extract<TraceEvent, { source: 'call' }>): Entry | undefin
 const ofTurn = (event: Extract<TraceEvent, { source: 'turn' }>): Entry | undefined => {
   switch (event.type) {
     case 'node_started':
-      return event.message === undefined ? undefined : { event_type: 'DefaultValue', tool_id: event.toolName, message: event.message };
+      return event.message === undefined
+        ? undefined
+        : { event_type: 'DefaultValue', tool_id: event.toolName, message: event.message };
     case 'node_settled':
       if (event.state === 'succeeded' || event.state === 'defaulted' || event.state === 'failed') return undefined;
-      return { event_type: settledTypes[event.state], tool_id: event.toolName, message: event.message ?? `${event.nodeId} ${event.state.replace('_', ' ')}` };
+      return {
+        event_type: settledTypes[event.state],
+        tool_id: event.toolName,
+        message: event.message ?? `${event.nodeId} ${event.state.replace('_', ' ')}`,
+      };
     case 'escalated':
       return { event_type: 'Escalation', tool_id: event.toolName, message: event.message };
     case 'deadline':
@@ -135,13 +179,20 @@ const entryOf = (event: TraceEvent): Entry | undefined => {
   if (event.source === 'call') return ofCall(event);
   if (event.source === 'turn') return ofTurn(event);
   if (event.type === 'breaker_evicted' || event.type === 'layer_started') return undefined;
-  if (event.type === 'store_changed') return { event_type: 'Store', decision: event.state, message: `Store ${event.state}: ${event.message}` };
-  return { event_type: 'CircuitBreaker', tool_id: event.toolName, circuit_breaker_state: event.to, message: event.message };
+  if (event.type === 'store_changed')
+    return { event_type: 'Store', decision: event.state, message: `Store ${event.state}: ${event.message}` };
+  return {
+    event_type: 'CircuitBreaker',
+    tool_id: event.toolName,
+    circuit_breaker_state: event.to,
+    message: event.message,
+  };
 };
 
 /**
- * A trace event as an entry of a turn's trace: every error with its class, breaker state and decision, every timeout, every outcome.
- * `undefined` for an event that has no entry of its own. Costs a conversion through Temporal: for sinks, not for the path of a call.
+ * A trace event as an entry of a turn's trace: every error with its class, breaker state and decision, every timeout,
+ * every outcome. `undefined` for an event that has no entry of its own. Costs a conversion through Temporal: for sinks,
+ * not for the path of a call.
  *
  * @example
  * spillway.trace$.pipe(map(toTurnTrace), filter((entry) => entry !== undefined)).subscribe((entry) => log.push(entry));

@@ -12,8 +12,8 @@ const bootId = (): string => {
 };
 
 /**
- * Which start of this machine `machineNow` counts from, where the system has a name for it (Linux). Elsewhere it is empty, and a later start is told by
- * a clock that stands before the time in question.
+ * Which start of this machine `machineNow` counts from, where the system has a name for it (Linux). Elsewhere it is
+ * empty, and a later start is told by a clock that stands before the time in question.
  */
 export const BOOT: string = bootId();
 
@@ -24,9 +24,13 @@ export interface MachineLease {
   readonly leaseUntil: unknown;
 }
 
-/** How much is left of a lease, below 0 when it has passed; `undefined` when it was given before this start of the machine: then only the wall clock can say. */
+/**
+ * How much is left of a lease, below 0 when it has passed; `undefined` when it was given before this start of the
+ * machine: then only the wall clock can say.
+ */
 export function leaseLeftMs({ boot, leasedAt, leaseUntil }: MachineLease): number | undefined {
   const nowMs = machineNow();
-  if (boot !== BOOT || typeof leasedAt !== 'number' || typeof leaseUntil !== 'number' || nowMs < leasedAt) return undefined;
+  if (boot !== BOOT || typeof leasedAt !== 'number' || typeof leaseUntil !== 'number' || nowMs < leasedAt)
+    return undefined;
   return leaseUntil - nowMs;
 }

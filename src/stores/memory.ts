@@ -33,7 +33,11 @@ const SWEEP_MS = 60_000;
 /** Versions start at the clock's microseconds: a process that starts anew goes on above its last fence. */
 const VERSIONS_PER_MS = 1_000;
 
-async function* listed(records: MemoryRecords, fits: (record: DedupeRecord) => boolean, now: () => number): AsyncGenerator<DedupeRecord, void, undefined> {
+async function* listed(
+  records: MemoryRecords,
+  fits: (record: DedupeRecord) => boolean,
+  now: () => number,
+): AsyncGenerator<DedupeRecord, void, undefined> {
   const keys: string[] = [];
   for (const { record } of records.all()) if (fits(record)) keys.push(record.key);
   // As each of them is by the time it is read.
@@ -44,11 +48,13 @@ async function* listed(records: MemoryRecords, fits: (record: DedupeRecord) => b
 }
 
 /**
- * Records in this process's memory: gone with it, seen by nobody else, and answered at once. Works wherever JavaScript runs.
+ * Records in this process's memory: gone with it, seen by nobody else, and answered at once. Works wherever JavaScript
+ * runs.
  *
- * It keeps `maxKeys` records. For one more, the least recently used one that does not run is given up. A claim whose lease is valid never is: when
- * all that is there runs, a new claim is refused with `store_unavailable`. `byTool`, `bySession` and `sweep` look through all records.
- * Time is the monotonic clock's, so that a wall clock set forward ends no lease.
+ * It keeps `maxKeys` records. For one more, the least recently used one that does not run is given up. A claim whose
+ * lease is valid never is: when all that is there runs, a new claim is refused with `store_unavailable`. `byTool`,
+ * `bySession` and `sweep` look through all records. Time is the monotonic clock's, so that a wall clock set forward
+ * ends no lease.
  *
  * @param options size, clock and timer
  * @throws RangeError for an option out of range
@@ -103,7 +109,11 @@ export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
         // A listener that throws must not fail the claim.
       }
     }
-    return new ToolExecutionError('store_unavailable', `store full: all ${maxKeys} records are claims that run; raise maxKeys, or run fewer calls at once`, { code: 'store_full' });
+    return new ToolExecutionError(
+      'store_unavailable',
+      `store full: all ${maxKeys} records are claims that run; raise maxKeys, or run fewer calls at once`,
+      { code: 'store_full' },
+    );
   };
 
   return {
@@ -162,7 +172,13 @@ export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
     changes: (key) => watchers.changes(key),
     report: () => {
       sweep();
-      return { kind: 'memory', durability: 'process', shared: false, warnings: ['Records are lost when this process ends, and other processes do not see them.'], records: records.size };
+      return {
+        kind: 'memory',
+        durability: 'process',
+        shared: false,
+        warnings: ['Records are lost when this process ends, and other processes do not see them.'],
+        records: records.size,
+      };
     },
     close: () => {
       closed = true;

@@ -22,7 +22,11 @@ export function runs({ lockUntilMs = 0 }: DedupeRecord, atMs: number): boolean {
 }
 
 /** The record of a claim that is granted. A running claim is not forgotten, whatever its time to live. */
-export function claimed({ key, tool, idempotencyKey, request, leaseMs, ttlMs }: DedupeClaim, version: number, atMs: number): DedupeRecord {
+export function claimed(
+  { key, tool, idempotencyKey, request, leaseMs, ttlMs }: DedupeClaim,
+  version: number,
+  atMs: number,
+): DedupeRecord {
   checkNumber('leaseMs', leaseMs, positiveDuration);
   checkNumber('ttlMs', ttlMs, positiveDuration);
   return {
@@ -44,12 +48,32 @@ export function claimed({ key, tool, idempotencyKey, request, leaseMs, ttlMs }: 
 type Draft = { -readonly [Member in keyof DedupeRecord]: DedupeRecord[Member] };
 
 /** The record of how a claim ended. */
-export function ended({ key, tool, idempotencyKey, createdAtMs, request }: DedupeRecord, { state, ttlMs, payload, error, execution }: DedupeOutcome, version: number, atMs: number): DedupeRecord {
+export function ended(
+  { key, tool, idempotencyKey, createdAtMs, request }: DedupeRecord,
+  { state, ttlMs, payload, error, execution }: DedupeOutcome,
+  version: number,
+  atMs: number,
+): DedupeRecord {
   checkNumber('ttlMs', ttlMs, positiveDuration);
-  const record: Draft = { key, tool, idempotencyKey, state, createdAtMs, updatedAtMs: atMs, expiresAtMs: after(atMs, ttlMs), ttlMs, request, version };
+  const record: Draft = {
+    key,
+    tool,
+    idempotencyKey,
+    state,
+    createdAtMs,
+    updatedAtMs: atMs,
+    expiresAtMs: after(atMs, ttlMs),
+    ttlMs,
+    request,
+    version,
+  };
   if (payload !== undefined) record.payload = payload;
   if (error !== undefined) record.error = { ...error };
-  if (execution !== undefined) record.execution = { attemptCount: execution.attemptCount, attempts: execution.attempts.map((attempt) => ({ ...attempt })) };
+  if (execution !== undefined)
+    record.execution = {
+      attemptCount: execution.attemptCount,
+      attempts: execution.attempts.map((attempt) => ({ ...attempt })),
+    };
   return record;
 }
 

@@ -48,7 +48,8 @@ export function createWatchers(attended: (watched: boolean) => void = () => {}):
     },
     close: () => {
       closed = true;
-      for (const subscriber of Array.from(watching.values(), (subscribers) => Array.from(subscribers)).flat()) subscriber.complete();
+      for (const subscriber of Array.from(watching.values(), (subscribers) => Array.from(subscribers)).flat())
+        subscriber.complete();
     },
   };
 }

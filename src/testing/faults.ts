@@ -10,13 +10,19 @@ import { liveRuntime } from '../runtime.ts';
 export interface FaultOptions {
   /** The first this many executions fail. Default 0. */
   readonly failFirst?: number;
-  /** What a failure is: a Node code such as `ECONNRESET`, or an HTTP status such as 503 or `'503'`. Default `ECONNRESET`. */
+  /**
+   * What a failure is: a Node code such as `ECONNRESET`, or an HTTP status such as 503 or `'503'`. Default
+   * `ECONNRESET`.
+   */
   readonly code?: string | number;
   /** The share of the other executions that fail, from 0 to 1. Default 0. */
   readonly rate?: number;
   /** A wait before the tool is really called, in milliseconds. Default 0. Failures come at once. */
   readonly latencyMs?: number;
-  /** `true`: never answer, whatever the signal says. A number: that many of the first executions do. Goes before `failFirst`. Default false. */
+  /**
+   * `true`: never answer, whatever the signal says. A number: that many of the first executions do. Goes before
+   * `failFirst`. Default false.
+   */
   readonly hang?: boolean | number;
 }
 
@@ -31,7 +37,8 @@ const check = (faults: FaultOptions): void => {
   if (latencyMs !== undefined) checkNumber('latencyMs', latencyMs, duration);
   if (hang !== undefined && typeof hang !== 'boolean') checkNumber('hang', hang, integer(0, COUNT_MAX));
   if (typeof code === 'string' && /^[A-Za-z_]\w{0,63}$/.test(code)) return;
-  if (code !== undefined) checkNumber('code', typeof code === 'string' && /^\d+$/.test(code) ? Number(code) : code, STATUS);
+  if (code !== undefined)
+    checkNumber('code', typeof code === 'string' && /^\d+$/.test(code) ? Number(code) : code, STATUS);
 };
 
 /** Only what the entrance takes for a status. */
@@ -54,7 +61,11 @@ const faultOf = (code: string | number): Error =>
  * @example
  * const flaky = withFaults(search, { failFirst: 2, code: 'ECONNRESET', latencyMs: 50 });
  */
-export function withFaults<I, O, Name extends string>(tool: Tool<I, O, Name>, faults: FaultOptions, runtime: Runtime = liveRuntime): Tool<I, O, Name> {
+export function withFaults<I, O, Name extends string>(
+  tool: Tool<I, O, Name>,
+  faults: FaultOptions,
+  runtime: Runtime = liveRuntime,
+): Tool<I, O, Name> {
   check(faults);
   const { failFirst = 0, code = 'ECONNRESET', rate = 0, latencyMs = 0, hang = false } = faults;
   const hangs = hang === true ? Infinity : Number(hang);

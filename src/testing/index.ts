@@ -1,6 +1,15 @@
 export { withFaults, type FaultOptions } from './faults.ts';
 export { providerConformance, type ProviderCase, type ProviderConformanceOptions } from './provider-conformance.ts';
-export type { BackendCall, ConformanceCall, ConformanceCalls, ConformanceLayer, MakeLayer, ProviderBackend, ProviderCapability, ProviderHarness } from './provider-conformance/check.ts';
+export type {
+  BackendCall,
+  ConformanceCall,
+  ConformanceCalls,
+  ConformanceLayer,
+  MakeLayer,
+  ProviderBackend,
+  ProviderCapability,
+  ProviderHarness,
+} from './provider-conformance/check.ts';
 export { runtimeOn } from './runtime-on.ts';
 export { scriptedTool, type ScriptedStep, type ScriptedTool } from './scripted-tool.ts';
 export { storeConformance, type StoreCase, type StoreConformanceOptions } from './store-conformance.ts';

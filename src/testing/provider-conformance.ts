@@ -1,5 +1,12 @@
 import { callCases } from './provider-conformance/calls.ts';
-import { bench, check, type ConformanceLayer, type MakeLayer, type ProviderCapability, type ProviderHarness } from './provider-conformance/check.ts';
+import {
+  bench,
+  check,
+  type ConformanceLayer,
+  type MakeLayer,
+  type ProviderCapability,
+  type ProviderHarness,
+} from './provider-conformance/check.ts';
 import { errorCases } from './provider-conformance/errors.ts';
 
 /** One thing that every provider must do. */
@@ -18,7 +25,10 @@ export interface ProviderConformanceOptions {
   readonly createSpillway: MakeLayer;
   /** What the backend has no way to do. Default: nothing. */
   readonly lacks?: readonly ProviderCapability[];
-  /** How long a case waits for what has to happen, in milliseconds. Default 10,000: longer than anything takes on a busy machine. */
+  /**
+   * How long a case waits for what has to happen, in milliseconds. Default 10,000: longer than anything takes on a busy
+   * machine.
+   */
   readonly patienceMs?: number;
 }
 
@@ -34,9 +44,10 @@ const MEANS: Readonly<Record<ProviderCapability, (harness: ProviderHarness) => u
 };
 
 /**
- * What a `ToolProvider` must do, as cases for any test runner: answers go to their own calls, an abort reaches the backend, progress,
- * the key and the trace context pass through, invalid input never runs, errors are typed, no error tells a secret, `close()` leaves
- * nothing. Each case makes a harness of its own and closes it. They work on real backends in real time, about a second each.
+ * What a `ToolProvider` must do, as cases for any test runner: answers go to their own calls, an abort reaches the
+ * backend, progress, the key and the trace context pass through, invalid input never runs, errors are typed, no error
+ * tells a secret, `close()` leaves nothing. Each case makes a harness of its own and closes it. They work on real
+ * backends in real time, about a second each.
  *
  * A harness that lacks what a case needs fails it, unless `lacks` says so.
  *
@@ -61,7 +72,12 @@ const MEANS: Readonly<Record<ProviderCapability, (harness: ProviderHarness) => u
  * });
  * for (const { name, run } of cases) await run().catch((error: unknown) => console.error(name, error));
  */
-export function providerConformance({ make, createSpillway, lacks = [], patienceMs = PATIENCE_MS }: ProviderConformanceOptions): readonly ProviderCase[] {
+export function providerConformance({
+  make,
+  createSpillway,
+  lacks = [],
+  patienceMs = PATIENCE_MS,
+}: ProviderConformanceOptions): readonly ProviderCase[] {
   const wanted = [...callCases, ...errorCases].filter(({ about }) => about === undefined || !lacks.includes(about));
   return wanted.map(({ name, about, run }) => ({
     name,
@@ -69,7 +85,10 @@ export function providerConformance({ make, createSpillway, lacks = [], patience
       const harness = await make();
       let layer: ConformanceLayer | undefined;
       try {
-        check(about === undefined || MEANS[about](harness) !== undefined, `the harness has nothing for "${name}"; give it what the case needs, or name ${about} among what it lacks`);
+        check(
+          about === undefined || MEANS[about](harness) !== undefined,
+          `the harness has nothing for "${name}"; give it what the case needs, or name ${about} among what it lacks`,
+        );
         const made = bench(harness, createSpillway, patienceMs);
         ({ layer } = made);
         await run(made);

@@ -43,16 +43,29 @@ export interface ScriptedTool {
 type Settle = (error: boolean, value: unknown) => void;
 
 /** Answers when it is time, unless the signal says that nobody wants to know. */
-const perform = (step: ScriptedStep, context: ToolContext, scheduler: VirtualScheduler, settle: Settle): VirtualTask => {
-  const tasks = (step.progressAtMs ?? []).map((ms, index) => scheduler.after(ms, () => context.progress({ progress: index + 1 })));
+const perform = (
+  step: ScriptedStep,
+  context: ToolContext,
+  scheduler: VirtualScheduler,
+  settle: Settle,
+): VirtualTask => {
+  const tasks = (step.progressAtMs ?? []).map((ms, index) =>
+    scheduler.after(ms, () => context.progress({ progress: index + 1 })),
+  );
   const stop = (): void => tasks.forEach((task) => task.cancel());
   const fails = 'error' in step;
-  if (step.hangs !== true) tasks.push(scheduler.after(step.afterMs ?? 0, () => settle(fails, fails ? step.error : step.value)));
+  if (step.hangs !== true)
+    tasks.push(scheduler.after(step.afterMs ?? 0, () => settle(fails, fails ? step.error : step.value)));
   if (step.ignoresSignal !== true) context.signal.addEventListener('abort', stop, { once: true });
   return { cancel: stop };
 };
 
-const stream = (step: ScriptedStep, context: ToolContext, scheduler: VirtualScheduler, told: () => void): Observable<unknown> =>
+const stream = (
+  step: ScriptedStep,
+  context: ToolContext,
+  scheduler: VirtualScheduler,
+  told: () => void,
+): Observable<unknown> =>
   new Observable((subscriber) => {
     for (let i = 0; i < (step.earlierValues ?? 0); i++) subscriber.next({ early: i });
     const settle: Settle = (failed, value) => {
@@ -67,7 +80,12 @@ const stream = (step: ScriptedStep, context: ToolContext, scheduler: VirtualSche
     };
   });
 
-const promise = (step: ScriptedStep, context: ToolContext, scheduler: VirtualScheduler, told: () => void): Promise<unknown> =>
+const promise = (
+  step: ScriptedStep,
+  context: ToolContext,
+  scheduler: VirtualScheduler,
+  told: () => void,
+): Promise<unknown> =>
   new Promise((resolve, reject) => {
     perform(step, context, scheduler, (failed, value) => {
       told();
@@ -76,28 +94,40 @@ const promise = (step: ScriptedStep, context: ToolContext, scheduler: VirtualSch
     });
   });
 
-async function* iterable(step: ScriptedStep, context: ToolContext, scheduler: VirtualScheduler, told: () => void): AsyncGenerator {
+async function* iterable(
+  step: ScriptedStep,
+  context: ToolContext,
+  scheduler: VirtualScheduler,
+  told: () => void,
+): AsyncGenerator {
   for (let i = 0; i < (step.earlierValues ?? 0); i++) yield { early: i };
   yield await promise(step, context, scheduler, told);
 }
 
 /**
- * A tool that does what its script says, under virtual time: answers, fails, hangs, throws, comes late, ignores its signal.
+ * A tool that does what its script says, under virtual time: answers, fails, hangs, throws, comes late, ignores its
+ * signal.
  *
  * @param definition its name, policy and script
  * @param scheduler of the virtual runtime
  *
- * @example
- * const flaky = scriptedTool({ name: 'flaky', script: [{ error: new Error('503') }, { afterMs: 20, value: 'ok' }] }, runtime.scheduler);
+ * @example const flaky = scriptedTool({ name: 'flaky', script: [{ error: new Error('503') }, { afterMs: 20, value: 'ok'
+ * }] }, runtime.scheduler);
  */
-export function scriptedTool({ name, policy, dependency, script, answered }: ScriptedTool, scheduler: VirtualScheduler): Tool<unknown, unknown> {
+export function scriptedTool(
+  { name, policy, dependency, script, answered }: ScriptedTool,
+  scheduler: VirtualScheduler,
+): Tool<unknown, unknown> {
   let executions = 0;
   return {
     name,
     ...(policy === undefined ? {} : { policy }),
     ...(dependency === undefined ? {} : { dependency }),
     execute: (input, context): ToolOutput<unknown> => {
-      const step = typeof script === 'function' ? script(input, context) : (script[Math.min(executions++, script.length - 1)] ?? {});
+      const step =
+        typeof script === 'function'
+          ? script(input, context)
+          : (script[Math.min(executions++, script.length - 1)] ?? {});
       const told = (): void => answered?.(step, input, context);
       if (step.throws === true) {
         told();
@@ -108,7 +138,9 @@ export function scriptedTool({ name, policy, dependency, script, answered }: Scr
         return step.value;
       }
       if (step.as === 'observable') return stream(step, context, scheduler, told);
-      return step.as === 'iterable' ? iterable(step, context, scheduler, told) : promise(step, context, scheduler, told);
+      return step.as === 'iterable'
+        ? iterable(step, context, scheduler, told)
+        : promise(step, context, scheduler, told);
     },
   };
 }

@@ -23,8 +23,8 @@ export interface StoreConformanceOptions {
 }
 
 /**
- * What a `DedupeStore` must do, as cases for any test runner. Each makes a store of its own and closes it. They take seconds where `pass` is
- * virtual, and up to half a minute where it waits.
+ * What a `DedupeStore` must do, as cases for any test runner. Each makes a store of its own and closes it. They take
+ * seconds where `pass` is virtual, and up to half a minute where it waits.
  *
  * @param makeStore makes an empty store that nobody else uses, and what the cases need around it
  * @param options the seed of the random cases
@@ -38,9 +38,18 @@ export interface StoreConformanceOptions {
  * });
  * for (const { name, run } of cases) await run().catch((error: unknown) => console.error(name, error));
  */
-export function storeConformance(makeStore: () => Awaitable<StoreHarness>, { seed = 1 }: StoreConformanceOptions = {}): readonly StoreCase[] {
+export function storeConformance(
+  makeStore: () => Awaitable<StoreHarness>,
+  { seed = 1 }: StoreConformanceOptions = {},
+): readonly StoreCase[] {
   checkNumber('seed', seed, integer(0, Number.MAX_SAFE_INTEGER));
-  const cases: readonly HarnessCase[] = [...claimCases, ...outcomeCases, ...dataCases, ...listCases, ...raceCases(seed)];
+  const cases: readonly HarnessCase[] = [
+    ...claimCases,
+    ...outcomeCases,
+    ...dataCases,
+    ...listCases,
+    ...raceCases(seed),
+  ];
   return cases.map(({ name, run }) => ({
     name,
     run: async () => {
@@ -48,7 +57,11 @@ export function storeConformance(makeStore: () => Awaitable<StoreHarness>, { see
       try {
         const { open } = harness;
         // Each answer is looked at as calls look at it: what they would refuse fails the case.
-        await run({ ...harness, store: checkedStore(harness.store), ...(open === undefined ? {} : { open: async () => checkedStore(await open()) }) });
+        await run({
+          ...harness,
+          store: checkedStore(harness.store),
+          ...(open === undefined ? {} : { open: async () => checkedStore(await open()) }),
+        });
       } finally {
         await harness.close();
       }

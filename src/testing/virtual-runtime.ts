@@ -42,7 +42,10 @@ const STEPS_MAX = 1_000_000;
 const START_MS = 1_234_567;
 const WALL_MS = Date.UTC(2026, 0, 1);
 
-/** Ends when every chain of promises has run out: a tick comes after all microtasks, however many they make. A number of awaits would be a guess. */
+/**
+ * Ends when every chain of promises has run out: a tick comes after all microtasks, however many they make. A number of
+ * awaits would be a guess.
+ */
 const drained = (): Promise<void> =>
   new Promise((resolve) => {
     process.nextTick(resolve);
@@ -58,7 +61,11 @@ const drained = (): Promise<void> =>
  * await runtime.advance(30_000); // no second passes
  * expect((await result).status).toBe('timeout');
  */
-export function virtualRuntime({ seed = 1, shuffle = false, wallMs = WALL_MS }: VirtualRuntimeOptions = {}): VirtualRuntime {
+export function virtualRuntime({
+  seed = 1,
+  shuffle = false,
+  wallMs = WALL_MS,
+}: VirtualRuntimeOptions = {}): VirtualRuntime {
   const scheduler = new VirtualScheduler({ startMs: START_MS, ...(shuffle ? { seed } : {}) });
   let wallAheadMs = wallMs - START_MS;
   let ids = 0;
@@ -96,7 +103,8 @@ export function virtualRuntime({ seed = 1, shuffle = false, wallMs = WALL_MS }: 
     },
     run: async (stepsMax = STEPS_MAX) => {
       for (let steps = 0; await step(); steps++) {
-        if (steps >= stepsMax) throw new RangeError(`timers still wait after ${stepsMax} steps: something sets a new one for ever`);
+        if (steps >= stepsMax)
+          throw new RangeError(`timers still wait after ${stepsMax} steps: something sets a new one for ever`);
       }
     },
     stall: (ms) => scheduler.stall(ms),

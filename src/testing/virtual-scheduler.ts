@@ -21,7 +21,10 @@ export interface VirtualTask {
 
 interface Entry {
   readonly dueMs: number;
-  /** Within one instant: what was scheduled before it, then what that scheduled without a delay, and so on. `after(0)` yields to what is due. */
+  /**
+   * Within one instant: what was scheduled before it, then what that scheduled without a delay, and so on. `after(0)`
+   * yields to what is due.
+   */
   readonly round: number;
   readonly tie: number;
   readonly sequence: number;
@@ -29,14 +32,18 @@ interface Entry {
   work: (() => void) | undefined;
 }
 
-const earlier = (a: Entry, b: Entry): number => a.dueMs - b.dueMs || a.round - b.round || a.tie - b.tie || a.sequence - b.sequence;
+const earlier = (a: Entry, b: Entry): number =>
+  a.dueMs - b.dueMs || a.round - b.round || a.tie - b.tie || a.sequence - b.sequence;
 
-/** Canceled entries stay in the heap until they surface, unless there are more of them than of all others and than this. */
+/**
+ * Canceled entries stay in the heap until they surface, unless there are more of them than of all others and than this.
+ */
 const CANCELED_MIN = 1_000;
 
 /**
- * Virtual time for RxJS: a `SchedulerLike` whose clock moves only when it is told to, over a heap. RxJS's own `VirtualTimeScheduler` sorts its
- * whole queue whenever something is scheduled, so that 10,000 pending timers make it some 500 times slower than this.
+ * Virtual time for RxJS: a `SchedulerLike` whose clock moves only when it is told to, over a heap. RxJS's own
+ * `VirtualTimeScheduler` sorts its whole queue whenever something is scheduled, so that 10,000 pending timers make it
+ * some 500 times slower than this.
  *
  * @example
  * const scheduler = new VirtualScheduler();
@@ -74,7 +81,13 @@ export class VirtualScheduler implements SchedulerLike {
   /** Runs `work` once `delayMs` have passed: `schedule` without RxJS's action around it. */
   after(delayMs: number, work: () => void): VirtualTask {
     const dueMs = this.#nowMs + Math.max(0, delayMs);
-    const entry: Entry = { dueMs, round: dueMs === this.#nowMs ? this.#round + 1 : 0, tie: this.#draw(), sequence: this.#sequence++, work };
+    const entry: Entry = {
+      dueMs,
+      round: dueMs === this.#nowMs ? this.#round + 1 : 0,
+      tie: this.#draw(),
+      sequence: this.#sequence++,
+      work,
+    };
     this.#queue.push(entry);
     return {
       cancel: () => {
@@ -113,7 +126,10 @@ export class VirtualScheduler implements SchedulerLike {
     this.#move(ms);
   }
 
-  /** The clock goes on by `ms` and nothing runs, as when the event loop is stalled: what became due meanwhile comes late. */
+  /**
+   * The clock goes on by `ms` and nothing runs, as when the event loop is stalled: what became due meanwhile comes
+   * late.
+   */
   stall(ms: number): void {
     this.#move(this.#nowMs + ms);
   }

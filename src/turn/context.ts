@@ -37,14 +37,24 @@ export class TurnContext {
     const { runtime } = layer;
     this.layer = layer;
     this.plan = plan;
-    this.identity = { ...(session === undefined ? {} : { session }), ...(actor === undefined ? {} : { actor }), ...(tenant === undefined ? {} : { tenant }) };
+    this.identity = {
+      ...(session === undefined ? {} : { session }),
+      ...(actor === undefined ? {} : { actor }),
+      ...(tenant === undefined ? {} : { tenant }),
+    };
     this.turnId = runtime.id();
     this.timeoutMs = plan.options.timeoutMs ?? TURN_TIMEOUT_MS;
     this.usedDefault = plan.nodes.map(() => false);
     this.#subscriber = subscriber;
     this.#report = (event) => subscriber.next(event as TurnEvent);
-    // This turn's own deadline timer holds the process; the timers of its calls do not, so that those of detached ones never do.
-    this.site = { runtime: runtime.background ?? runtime, turnId: this.turnId, deadlineMs: runtime.now() + this.timeoutMs, report: this.#report };
+    // This turn's own deadline timer holds the process; the timers of its calls do not, so that those of detached ones
+    // never do.
+    this.site = {
+      runtime: runtime.background ?? runtime,
+      turnId: this.turnId,
+      deadlineMs: runtime.now() + this.timeoutMs,
+      report: this.#report,
+    };
   }
 
   emit(event: WithoutHeader<OwnEvent>): void {
@@ -52,7 +62,10 @@ export class TurnContext {
     this.layer.trace.publish({ seq: 0, atMs: 0, source: 'turn', turnId: this.turnId, ...event }, this.#report);
   }
 
-  /** A node's call. It is this turn's until the turn takes its calls back: one that settles after that tells nobody here. */
+  /**
+   * A node's call. It is this turn's until the turn takes its calls back: one that settles after that tells nobody
+   * here.
+   */
   call(index: number, request: Call): Observable<{ readonly outcome: CallOutcome; readonly executed: boolean }> {
     const { tool } = nodeAt(this.plan, index);
     const context = new CallContext(this.layer, this.site, request);

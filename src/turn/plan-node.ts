@@ -13,7 +13,12 @@ export function nodeAt({ nodes }: Plan, place: number): PlanNode {
 /** Whether every dependent of a node could go on without its value. */
 export function canDoWithout(plan: Plan, place: number): boolean {
   const after = plan.dependents[place] ?? [];
-  return after.length > 0 && after.every((dependent) => nodeAt(plan, dependent).optional === true || nodeAt(plan, dependent).default !== undefined);
+  return (
+    after.length > 0 &&
+    after.every(
+      (dependent) => nodeAt(plan, dependent).optional === true || nodeAt(plan, dependent).default !== undefined,
+    )
+  );
 }
 
 /**
@@ -25,6 +30,9 @@ export function canDoWithout(plan: Plan, place: number): boolean {
 export function inputOf(plan: Plan, index: number, settled: readonly NodeResult[]): unknown {
   const { input, default: fallback } = nodeAt(plan, index);
   if (typeof input !== 'function') return input;
-  const values = settled.map(({ id, state, result }): [string, unknown] => [id, hasValue(state) ? result?.output?.content : fallback]);
+  const values = settled.map(({ id, state, result }): [string, unknown] => [
+    id,
+    hasValue(state) ? result?.output?.content : fallback,
+  ]);
   return (input as (values: Readonly<Record<string, unknown>>) => unknown)(Object.fromEntries(values));
 }

@@ -25,7 +25,10 @@ export class PlanError extends Error {
   }
 }
 
-/** A checked plan. `Values` is what its nodes give, by id. Make one with `plan()` or `plan.from()`; it can run any number of times. */
+/**
+ * A checked plan. `Values` is what its nodes give, by id. Make one with `plan()` or `plan.from()`; it can run any
+ * number of times.
+ */
 export interface Plan<Values = Readonly<Record<string, unknown>>> {
   /** The nodes, in the order in which they were given. */
   readonly nodes: readonly PlanNode[];
@@ -70,7 +73,8 @@ export interface PlanBuilder<Values> extends Plan<Values> {
   ): PlanBuilder<Values & Record<Id, OutputOf<T>>>;
 }
 
-const listed = (ids: readonly string[]): string => (ids.length <= NAMES_MAX ? ids.join(', ') : `${ids.slice(0, NAMES_MAX).join(', ')} and ${ids.length - NAMES_MAX} more`);
+const listed = (ids: readonly string[]): string =>
+  ids.length <= NAMES_MAX ? ids.join(', ') : `${ids.slice(0, NAMES_MAX).join(', ')} and ${ids.length - NAMES_MAX} more`;
 
 /** Finds a circle among the nodes that never became ready, by following needs until a node comes again. */
 const findCycle = (needs: ReadonlyArray<readonly number[]>, stuck: ReadonlySet<number>): number[] => {
@@ -85,7 +89,11 @@ const findCycle = (needs: ReadonlyArray<readonly number[]>, stuck: ReadonlySet<n
   return at === undefined ? path : path.slice(seenAt.get(at));
 };
 
-const checkAcyclic = (nodes: readonly PlanNode[], needs: ReadonlyArray<readonly number[]>, dependents: ReadonlyArray<readonly number[]>): void => {
+const checkAcyclic = (
+  nodes: readonly PlanNode[],
+  needs: ReadonlyArray<readonly number[]>,
+  dependents: ReadonlyArray<readonly number[]>,
+): void => {
   const waiting = needs.map(({ length }) => length);
   const ready = waiting.flatMap((count, place) => (count === 0 ? [place] : []));
   // Grows while it is walked: each node once, without recursion.
@@ -99,7 +107,11 @@ const checkAcyclic = (nodes: readonly PlanNode[], needs: ReadonlyArray<readonly 
   if (ready.length === nodes.length) return;
   const stuck = new Set(waiting.flatMap((count, place) => (count > 0 ? [place] : [])));
   const ids = findCycle(needs, stuck).map((place) => nodes[place]?.id ?? '');
-  throw new PlanError('cycle', ids, `The nodes need each other in a circle: ${listed([...ids, ids[0] ?? ''])}. Remove one of these needs.`);
+  throw new PlanError(
+    'cycle',
+    ids,
+    `The nodes need each other in a circle: ${listed([...ids, ids[0] ?? ''])}. Remove one of these needs.`,
+  );
 };
 
 const checkOptions = (options: PlanOptions): void => {
@@ -109,21 +121,37 @@ const checkOptions = (options: PlanOptions): void => {
   if (options.onDeadline !== undefined) checkOneOf('onDeadline', options.onDeadline, ['detach', 'abort']);
 };
 
-const isTool = (tool: unknown): boolean => typeof tool === 'string' || typeof (tool as Partial<AnyTool> | null | undefined)?.execute === 'function';
+const isTool = (tool: unknown): boolean =>
+  typeof tool === 'string' || typeof (tool as Partial<AnyTool> | null | undefined)?.execute === 'function';
 
 /** What a node made elsewhere lacks: the compiler has not seen it. */
 const NODE_KEYS = ['id', 'tool', 'input', 'needs', 'optional', 'default', 'toolCallId', 'idempotencyKey'];
 
 const checkShape = (node: PlanNode, place: number): void => {
-  if (typeof node !== 'object' || node === null) throw new PlanError('malformed', [], `Node ${place} must be an object with an id and a tool, not ${String(node)}.`);
+  if (typeof node !== 'object' || node === null)
+    throw new PlanError('malformed', [], `Node ${place} must be an object with an id and a tool, not ${String(node)}.`);
   const { id, tool, needs, idempotencyKey } = node;
   checkKeys(`Node ${typeof id === 'string' ? id : place}`, node, NODE_KEYS);
-  if (typeof id !== 'string' || id === '') throw new PlanError('malformed', [String(id)], `Node ${place} needs an id: a string that is not empty, not ${String(id)}.`);
-  if (!isTool(tool)) throw new PlanError('malformed', [id], `Node ${id} needs a tool: one made with \`tool()\`, or the name of one that is registered.`);
-  if (idempotencyKey !== undefined && (typeof idempotencyKey !== 'string' || idempotencyKey === '' || idempotencyKey.length > 512)) {
+  if (typeof id !== 'string' || id === '')
+    throw new PlanError(
+      'malformed',
+      [String(id)],
+      `Node ${place} needs an id: a string that is not empty, not ${String(id)}.`,
+    );
+  if (!isTool(tool))
+    throw new PlanError(
+      'malformed',
+      [id],
+      `Node ${id} needs a tool: one made with \`tool()\`, or the name of one that is registered.`,
+    );
+  if (
+    idempotencyKey !== undefined &&
+    (typeof idempotencyKey !== 'string' || idempotencyKey === '' || idempotencyKey.length > 512)
+  ) {
     throw new PlanError('malformed', [id], `The idempotencyKey of node ${id} must be a string of 1 to 512 characters.`);
   }
-  if (needs !== undefined && !Array.isArray(needs)) throw new PlanError('malformed', [id], `The needs of node ${id} must be a list of ids, not ${typeof needs}.`);
+  if (needs !== undefined && !Array.isArray(needs))
+    throw new PlanError('malformed', [id], `The needs of node ${id} must be a list of ids, not ${typeof needs}.`);
   checkDefault(node);
 };
 
@@ -131,24 +159,39 @@ const checkShape = (node: PlanNode, place: number): void => {
 const checkDefault = ({ id, needs = [], default: fallback }: PlanNode): void => {
   if (fallback === undefined || needs.length > 0) return;
   const why = `Node ${id} has a default and needs nothing, so its default could never stand in for anything.`;
-  throw new PlanError('default_without_needs', [id], `${why} Put the default on a node that needs ${id}, or remove it.`);
+  throw new PlanError(
+    'default_without_needs',
+    [id],
+    `${why} Put the default on a node that needs ${id}, or remove it.`,
+  );
 };
 
 const compile = <Values>(nodes: readonly PlanNode[], options: PlanOptions): Plan<Values> => {
   checkOptions(options);
-  if (nodes.length > NODES_MAX) throw new PlanError('too_large', [], `A plan may have ${NODES_MAX} nodes, not ${nodes.length}. Split it into several turns.`);
+  if (nodes.length > NODES_MAX)
+    throw new PlanError(
+      'too_large',
+      [],
+      `A plan may have ${NODES_MAX} nodes, not ${nodes.length}. Split it into several turns.`,
+    );
   const places = new Map<string, number>();
   nodes.forEach((node, place) => {
     checkShape(node, place);
     const { id } = node;
-    if (places.has(id)) throw new PlanError('duplicate_id', [id], `Two nodes have the id ${id}. Give one of them another.`);
+    if (places.has(id))
+      throw new PlanError('duplicate_id', [id], `Two nodes have the id ${id}. Give one of them another.`);
     places.set(id, place);
   });
   const dependents: number[][] = nodes.map(() => []);
   const needs = nodes.map((node, place) =>
     [...new Set(node.needs ?? [])].map((need) => {
       const needed = places.get(need);
-      if (needed === undefined) throw new PlanError('unknown_need', [node.id, need], `Node ${node.id} needs ${need}, which is not a node of the plan.`);
+      if (needed === undefined)
+        throw new PlanError(
+          'unknown_need',
+          [node.id, need],
+          `Node ${node.id} needs ${need}, which is not a node of the plan.`,
+        );
       dependents[needed]?.push(place);
       return needed;
     }),
@@ -159,7 +202,11 @@ const compile = <Values>(nodes: readonly PlanNode[], options: PlanOptions): Plan
 
 const builder = <Values>(nodes: readonly PlanNode[], options: PlanOptions): PlanBuilder<Values> => ({
   ...compile<Values>(nodes, options),
-  call: (id, tool, input, { needs, ...rest } = {}) => builder([...nodes, { id, tool, input, ...(needs === undefined ? {} : { needs: needs.map(String) }), ...rest }], options),
+  call: (id, tool, input, { needs, ...rest } = {}) =>
+    builder(
+      [...nodes, { id, tool, input, ...(needs === undefined ? {} : { needs: needs.map(String) }), ...rest }],
+      options,
+    ),
 });
 
 interface PlanFactory {
@@ -173,7 +220,8 @@ interface PlanFactory {
 }
 
 /**
- * A turn's plan: calls, and which of them need which. Calls that need nothing run in parallel; one that needs others gets their values.
+ * A turn's plan: calls, and which of them need which. Calls that need nothing run in parallel; one that needs others
+ * gets their values.
  *
  * @param options `timeoutMs` (300,000), `onDeadline` (`detach`), `concurrency` (no limit)
  *
@@ -183,6 +231,9 @@ interface PlanFactory {
  *   .call('hotels', hotels, { city: 'Tokyo' }, { optional: true })
  *   .call('book', book, ({ flights }) => ({ flight: flights.id }), { needs: ['flights'] });
  */
-export const plan: PlanFactory = Object.assign((options: PlanOptions = {}) => builder<Readonly<Record<never, never>>>([], options), {
-  from: (nodes: readonly PlanNode[], options: PlanOptions = {}): Plan => compile([...nodes], options),
-});
+export const plan: PlanFactory = Object.assign(
+  (options: PlanOptions = {}) => builder<Readonly<Record<never, never>>>([], options),
+  {
+    from: (nodes: readonly PlanNode[], options: PlanOptions = {}): Plan => compile([...nodes], options),
+  },
+);

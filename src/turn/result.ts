@@ -10,7 +10,8 @@ const valuesOf = (nodes: readonly NodeResult[]): Record<string, unknown> => {
   for (const { id, state, result } of nodes) {
     if (!hasValue(state)) continue;
     const value = result?.output?.content;
-    if (id === '__proto__') Object.defineProperty(values, id, { value, enumerable: true, configurable: true, writable: true });
+    if (id === '__proto__')
+      Object.defineProperty(values, id, { value, enumerable: true, configurable: true, writable: true });
     else values[id] = value;
   }
   return values;
@@ -37,10 +38,15 @@ export function turnResult(
   const nodes = results.flatMap((result) => result ?? []);
   const isCovered = (place: number): boolean => {
     const after = dependents[place] ?? [];
-    return after.length > 0 && after.every((dependent) => usedDefault[dependent] === true || planned[dependent]?.optional === true);
+    return (
+      after.length > 0 &&
+      after.every((dependent) => usedDefault[dependent] === true || planned[dependent]?.optional === true)
+    );
   };
   // A node with a value bears on no rule but that all have one.
-  const lacking = nodes.flatMap(({ state }, place) => (hasValue(state) ? [] : [{ state, optional: planned[place]?.optional === true, covered: isCovered(place) }]));
+  const lacking = nodes.flatMap(({ state }, place) =>
+    hasValue(state) ? [] : [{ state, optional: planned[place]?.optional === true, covered: isCovered(place) }],
+  );
   const kinds = failures.filter((kind) => kind !== undefined);
   return {
     status: turnStatus(lacking, executedTools + replayed),

@@ -1,4 +1,21 @@
-import { AsyncSubject, NEVER, Observable, Subject, defer, from, fromEvent, map, merge, mergeMap, of, reduce, take, takeUntil, tap, type Subscription } from 'rxjs';
+import {
+  AsyncSubject,
+  NEVER,
+  Observable,
+  Subject,
+  defer,
+  from,
+  fromEvent,
+  map,
+  merge,
+  mergeMap,
+  of,
+  reduce,
+  take,
+  takeUntil,
+  tap,
+  type Subscription,
+} from 'rxjs';
 import type { TurnEvent } from '../contract/event.ts';
 import type { NodeState, PlanNode } from '../contract/turn.ts';
 import { expiry } from '../operators/timing/expiry.ts';
@@ -27,8 +44,9 @@ export interface TurnOptions {
 }
 
 /**
- * Calls that are started in one go; then the event loop has its turn, and with it deadlines and the results of those that are quick. A fan of
- * 100,000 would otherwise stall it for a second, with all its calls in memory before the first could settle.
+ * Calls that are started in one go; then the event loop has its turn, and with it deadlines and the results of those
+ * that are quick. A fan of 100,000 would otherwise stall it for a second, with all its calls in memory before the first
+ * could settle.
  */
 const BURST = 1_000;
 
@@ -48,7 +66,14 @@ const readyNodes = ({ needs }: Plan, outcomes: ReadonlyArray<Observable<SettledN
 };
 
 /** A node as `turn_started` lists it. */
-const plannedOf = (node: PlanNode): { readonly id: string; readonly toolName: string; readonly needs: readonly string[]; readonly toolCallId?: string } => {
+const plannedOf = (
+  node: PlanNode,
+): {
+  readonly id: string;
+  readonly toolName: string;
+  readonly needs: readonly string[];
+  readonly toolCallId?: string;
+} => {
   const { id, needs = [], toolCallId } = node;
   return { id, toolName: nameOf(node), needs, ...(toolCallId === undefined ? {} : { toolCallId }) };
 };
@@ -63,8 +88,9 @@ const aborted = (signal: AbortSignal | undefined): Observable<CutShort> => {
 };
 
 /**
- * Runs a plan: nodes start as soon as their needs have settled, results are kept whatever else fails, and at its deadline the turn settles
- * with what it has. Emits the turn's events and those of its calls; the last one is `settled`. Unsubscribing cancels everything.
+ * Runs a plan: nodes start as soon as their needs have settled, results are kept whatever else fails, and at its
+ * deadline the turn settles with what it has. Emits the turn's events and those of its calls; the last one is
+ * `settled`. Unsubscribing cancels everything.
  *
  * A node is joined of its needs:
  *
@@ -122,7 +148,8 @@ export function runTurn(layer: Layer, plan: Plan, options: TurnOptions = {}): Ob
         subscriber.complete();
       }),
     );
-    // Armed after what settles at once, so that a result of the deadline's own instant may take some steps more (R-4.6).
+    // Armed after what settles at once, so that a result of the deadline's own instant may take some steps more
+    // (R-4.6).
     if (subscriber.closed || turn.isOver) return;
     const leftMs = Math.max(0, turn.site.deadlineMs - layer.runtime.now());
     subscriber.add(expiry(leftMs, layer.runtime).subscribe(() => due$.next('timed_out')));
@@ -149,7 +176,18 @@ const settle = (turn: TurnContext, found: Harvest, ending: CutShort | undefined)
   if (ending !== undefined) cutShort(turn, found, ending);
   turn.isSettled = true;
   const { results, failures, executedTools, replayed } = found;
-  turn.emit({ type: 'settled', result: turnResult(turn.plan, results, failures, turn.usedDefault, executedTools, replayed, turn.layer.trace.redactor.text) });
+  turn.emit({
+    type: 'settled',
+    result: turnResult(
+      turn.plan,
+      results,
+      failures,
+      turn.usedDefault,
+      executedTools,
+      replayed,
+      turn.layer.trace.redactor.text,
+    ),
+  });
 };
 
 /** The deadline or the caller ended the turn: what has settled is kept, the rest is `state`. */
@@ -157,7 +195,8 @@ const cutShort = (turn: TurnContext, found: Harvest, state: CutShort): void => {
   const { nodes, options } = turn.plan;
   const unfinished = nodes.flatMap((node, index) => (found.results[index] === undefined ? [{ node, index }] : []));
   const onDeadline = options.onDeadline ?? 'detach';
-  if (state === 'timed_out') turn.emit({ type: 'deadline', unfinished: unfinished.map(({ node }) => node.id), onDeadline });
+  if (state === 'timed_out')
+    turn.emit({ type: 'deadline', unfinished: unfinished.map(({ node }) => node.id), onDeadline });
   const running = turn.takeRunning();
   for (const call of running) {
     if (call === undefined) continue;

@@ -4,10 +4,12 @@ import type { NodeResult, NodeState } from '../contract/turn.ts';
 const NAMES_MAX = 5;
 
 /** Parts of a sentence, all of them. */
-const listed = (parts: readonly string[]): string => (parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`);
+const listed = (parts: readonly string[]): string =>
+  parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
 
 const joined = (names: readonly string[], redact: (name: string) => string): string => {
-  const shown = names.length > NAMES_MAX ? [...names.slice(0, NAMES_MAX - 1), `${names.length - NAMES_MAX + 1} more`] : names;
+  const shown =
+    names.length > NAMES_MAX ? [...names.slice(0, NAMES_MAX - 1), `${names.length - NAMES_MAX + 1} more`] : names;
   const worded = shown.map((name) => redact(name).replaceAll('_', ' '));
   return listed(worded);
 };
@@ -19,7 +21,8 @@ const VERBS: ReadonlyArray<readonly [NodeState, string]> = [
   ['canceled', 'canceled'],
 ];
 
-const wordedVerb = (state: NodeState, verb: string, count: number): string => (state === 'skipped' || state === 'canceled' ? `${count > 1 ? 'were' : 'was'} ${verb}` : verb);
+const wordedVerb = (state: NodeState, verb: string, count: number): string =>
+  state === 'skipped' || state === 'canceled' ? `${count > 1 ? 'were' : 'was'} ${verb}` : verb;
 
 /**
  * One sentence for a person (R-4.5): `Completed flight search, but hotel search timed out`.
@@ -30,7 +33,8 @@ const wordedVerb = (state: NodeState, verb: string, count: number): string => (s
 export function summarize(nodes: readonly NodeResult[], redact: (name: string) => string): string {
   if (nodes.length === 0) return 'There was nothing to do';
   const byTool = new Set(nodes.map(({ toolName }) => toolName)).size === nodes.length;
-  const names = (state: NodeState): string[] => nodes.filter((node) => node.state === state).map(({ id, toolName }) => (byTool ? toolName : id));
+  const names = (state: NodeState): string[] =>
+    nodes.filter((node) => node.state === state).map(({ id, toolName }) => (byTool ? toolName : id));
   const done = names('succeeded');
   const defaulted = names('defaulted');
   const parts = VERBS.flatMap(([state, verb]) => {

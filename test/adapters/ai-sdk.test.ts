@@ -9,7 +9,11 @@ import { aiSdk } from './frameworks/ai-sdk.ts';
 import { nothingSeen } from './frameworks/kit.ts';
 
 const never = (): Promise<never> => new Promise(() => undefined);
-const caught = (work: unknown): Promise<unknown> => Promise.resolve(work).then((value) => ({ value }), (error: unknown) => error);
+const caught = (work: unknown): Promise<unknown> =>
+  Promise.resolve(work).then(
+    (value) => ({ value }),
+    (error: unknown) => error,
+  );
 const collect = async (stream: unknown, got: unknown[]): Promise<unknown> => {
   for await (const each of stream as AsyncIterable<unknown>) got.push(each);
   return 'ended';
@@ -19,7 +23,15 @@ describe('guardTools for AI SDK', () => {
   it('R-12.4 everything but execute stays as it is, and a tool without one is the same object', () => {
     const mark = Symbol('mark');
     const inputSchema = z.object({ city: z.string() });
-    const weather = { description: 'weather', inputSchema, needsApproval: () => true, toModelOutput: () => ({ type: 'text', value: 'x' }), providerOptions: { a: { b: 1 } }, execute: () => 1, [mark]: 'kept' };
+    const weather = {
+      description: 'weather',
+      inputSchema,
+      needsApproval: () => true,
+      toModelOutput: () => ({ type: 'text', value: 'x' }),
+      providerOptions: { a: { b: 1 } },
+      execute: () => 1,
+      [mark]: 'kept',
+    };
     const onClient = { description: 'asks the user', inputSchema };
     const guarded = guardTools({ weather, onClient });
     expect(Object.keys(guarded)).toEqual(['weather', 'onClient']);
@@ -51,9 +63,12 @@ describe('guardTools for AI SDK', () => {
     expect(getEventListeners(controller.signal, 'abort')).toEqual([]);
   });
 
-  it.each([undefined, null, 0, '', [1], new Map([[1, 2]]), () => 'a function'])('R-11.2 a value comes back as it is: %s', async (value) => {
-    expect(await Promise.resolve(guardTools({ t: { execute: () => value } }).t.execute())).toBe(value);
-  });
+  it.each([undefined, null, 0, '', [1], new Map([[1, 2]]), () => 'a function'])(
+    'R-11.2 a value comes back as it is: %s',
+    async (value) => {
+      expect(await Promise.resolve(guardTools({ t: { execute: () => value } }).t.execute())).toBe(value);
+    },
+  );
 
   it('R-4.1 the timeout is hard, its signal is aborted, and what may have taken effect is not tried again', async () => {
     const runtime = virtualRuntime();
@@ -62,10 +77,18 @@ describe('guardTools for AI SDK', () => {
       if (abortSignal !== undefined) signals.push(abortSignal);
       return never();
     };
-    const { slow } = guardTools({ slow: { execute } }, { runtime, profile: 'resilient', defaults: { timeoutMs: 1_000 } });
+    const { slow } = guardTools(
+      { slow: { execute } },
+      { runtime, profile: 'resilient', defaults: { timeoutMs: 1_000 } },
+    );
     const failed = caught(slow.execute({}, {}));
     await runtime.advance(60_000);
-    expect(await failed).toMatchObject({ name: 'ToolFailure', kind: 'timeout', message: 'The tool did not answer in time; it may have taken effect. Check first whether it took effect. Only if it did not: you can try again.' });
+    expect(await failed).toMatchObject({
+      name: 'ToolFailure',
+      kind: 'timeout',
+      message:
+        'The tool did not answer in time; it may have taken effect. Check first whether it took effect. Only if it did not: you can try again.',
+    });
     expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
     expect(runtime.pending).toBe(0);
   });
@@ -76,7 +99,9 @@ describe('guardTools for AI SDK', () => {
     const flaky = {
       execute: (_input: object, { abortSignal }: { abortSignal?: AbortSignal }) => {
         signals.add(abortSignal);
-        return signals.size < 3 ? Promise.reject(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })) : 'third';
+        return signals.size < 3
+          ? Promise.reject(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }))
+          : 'third';
       },
     };
     const answer = guardTools({ flaky }, { runtime }).flaky.execute({}, {});
@@ -86,12 +111,21 @@ describe('guardTools for AI SDK', () => {
 
   it('R-4.2 the caller’s abort settles a call at once, as canceled', async () => {
     const controller = new AbortController();
-    const { slow } = guardTools({ slow: { execute: (_input: object, _options: { abortSignal: AbortSignal }) => never() } });
+    const { slow } = guardTools({
+      slow: { execute: (_input: object, _options: { abortSignal: AbortSignal }) => never() },
+    });
     const failed = caught(slow.execute({}, { abortSignal: controller.signal }));
     controller.abort(new Error('the user left'));
-    expect(await failed).toMatchObject({ kind: 'canceled', message: 'The caller canceled the call. The tool may have run and taken effect. Check first whether it took effect. Do not try again unless you are asked to.' });
+    expect(await failed).toMatchObject({
+      kind: 'canceled',
+      message:
+        'The caller canceled the call. The tool may have run and taken effect. Check first whether it took effect. Do not try again unless you are asked to.',
+    });
     const before = await caught(slow.execute({}, { abortSignal: controller.signal }));
-    expect(before).toMatchObject({ kind: 'canceled', message: 'The caller canceled the call. The tool did not run. Do not try again unless you are asked to.' });
+    expect(before).toMatchObject({
+      kind: 'canceled',
+      message: 'The caller canceled the call. The tool did not run. Do not try again unless you are asked to.',
+    });
     expect(getEventListeners(controller.signal, 'abort')).toEqual([]);
   });
 
@@ -168,11 +202,20 @@ describe('guardTools for AI SDK, streaming', () => {
 
   it('R-4.3 preliminary results arrive through `streamText`', async () => {
     let step = 0;
-    const finish = (unified: 'tool-calls' | 'stop'): object => ({ type: 'finish', finishReason: { unified, raw: undefined }, usage: { inputTokens: {}, outputTokens: {} } });
+    const finish = (unified: 'tool-calls' | 'stop'): object => ({
+      type: 'finish',
+      finishReason: { unified, raw: undefined },
+      usage: { inputTokens: {}, outputTokens: {} },
+    });
     const model = new MockLanguageModelV4({
       doStream: () => {
-        const chunks = step++ === 0 ? [{ type: 'tool-call', toolCallId: 'c1', toolName: 'counter', input: '{}' }, finish('tool-calls')] : [finish('stop')];
-        return Promise.resolve({ stream: simulateReadableStream({ chunks: [{ type: 'stream-start', warnings: [] }, ...chunks] as never[] }) });
+        const chunks =
+          step++ === 0
+            ? [{ type: 'tool-call', toolCallId: 'c1', toolName: 'counter', input: '{}' }, finish('tool-calls')]
+            : [finish('stop')];
+        return Promise.resolve({
+          stream: simulateReadableStream({ chunks: [{ type: 'stream-start', warnings: [] }, ...chunks] as never[] }),
+        });
       },
     });
     const tools = guardTools({ counter: tool({ inputSchema: z.object({}), execute: () => count(3) }) });
@@ -180,6 +223,11 @@ describe('guardTools for AI SDK, streaming', () => {
     for await (const part of streamText({ model, tools, prompt: 'count', stopWhen: stepCountIs(2) }).stream) {
       if (part.type === 'tool-result') outputs.push([part.output, part.preliminary ?? false]);
     }
-    expect(outputs).toEqual([[1, true], [2, true], [3, true], [3, false]]);
+    expect(outputs).toEqual([
+      [1, true],
+      [2, true],
+      [3, true],
+      [3, false],
+    ]);
   });
 });

@@ -32,9 +32,12 @@ describe('what a failure says', () => {
     for (const state of ['ran', 'did_not_run', 'may_have_run'] as const) {
       const text = failureText(kind, state);
       // A tool that was called and did not run cannot have run and failed.
-      expect(text.startsWith(kind === 'execution_error' && state === 'did_not_run' ? 'The tool call failed.' : description)).toBe(true);
+      expect(
+        text.startsWith(kind === 'execution_error' && state === 'did_not_run' ? 'The tool call failed.' : description),
+      ).toBe(true);
       // A kind of calls that were never made says so by itself.
-      if (executed || state !== 'did_not_run') expect(text).toMatch({ ran: /ran/, did_not_run: /not/, may_have_run: /may have/ }[state]);
+      if (executed || state !== 'did_not_run')
+        expect(text).toMatch({ ran: /ran/, did_not_run: /not/, may_have_run: /may have/ }[state]);
       expect(failureText(kind, state, { safeMessage: '' })).toBe(text);
       expect(failureText(kind, state, { safeMessage: 'Try Espoo.' })).toBe('Try Espoo.');
       expect(failureText(kind, state, { safeMessage: 'cut \ud83d' }).isWellFormed()).toBe(true);
@@ -42,13 +45,31 @@ describe('what a failure says', () => {
   });
 
   it.each([
-    [new Error('boom'), 'The tool ran and failed. It may have taken effect. Check first whether it took effect. Only if it did not: you can try again.'],
-    ['boom', 'The tool ran and failed. It may have taken effect. Check first whether it took effect. Only if it did not: you can try again.'],
-    [Object.assign(new Error('gone'), { status: 404 }), 'The tool ran and failed. Its service answered 404: what was asked for was not found. Do not try again with the same input: correct it first.'],
-    [Object.assign(new Error('connect'), { code: 'ECONNRESET' }), 'The connection to the tool failed. The tool may have run and taken effect. Check first whether it took effect. Only if it did not: you can try again.'],
-    [new ToolExecutionError('transport_error', 'refused', { executed: false }), 'The connection to the tool failed. The tool did not run. You can try again.'],
+    [
+      new Error('boom'),
+      'The tool ran and failed. It may have taken effect. Check first whether it took effect. Only if it did not: you can try again.',
+    ],
+    [
+      'boom',
+      'The tool ran and failed. It may have taken effect. Check first whether it took effect. Only if it did not: you can try again.',
+    ],
+    [
+      Object.assign(new Error('gone'), { status: 404 }),
+      'The tool ran and failed. Its service answered 404: what was asked for was not found. Do not try again with the same input: correct it first.',
+    ],
+    [
+      Object.assign(new Error('connect'), { code: 'ECONNRESET' }),
+      'The connection to the tool failed. The tool may have run and taken effect. Check first whether it took effect. Only if it did not: you can try again.',
+    ],
+    [
+      new ToolExecutionError('transport_error', 'refused', { executed: false }),
+      'The connection to the tool failed. The tool did not run. You can try again.',
+    ],
     [new ToolExecutionError('not_permitted', 'no'), 'This tool may not be used here. Do not try again.'],
-    [new ToolExecutionError('execution_error', 'half done', { uncertain: true }), 'The tool ran and failed. It may have taken effect. Check first whether it took effect. Only if it did not: you can try again.'],
+    [
+      new ToolExecutionError('execution_error', 'half done', { uncertain: true }),
+      'The tool ran and failed. It may have taken effect. Check first whether it took effect. Only if it did not: you can try again.',
+    ],
     [new ToolExecutionError('execution_error', 'no', { safeMessage: 'Sold out.' }), 'Sold out.'],
   ])('R-12.4 %s', async (thrown, text) => {
     expect((await failing(thrown)).message).toBe(text);
@@ -58,11 +79,22 @@ describe('what a failure says', () => {
     const runtime = virtualRuntime();
     let attempts = 0;
     const execute = (): Promise<never> =>
-      attempts++ === 0 ? new Promise(() => undefined) : Promise.reject(new ToolExecutionError('transport_error', 'refused', { executed: false, classification: 'permanent' }));
-    const { t } = guardTools({ t: { execute } }, { runtime, profile: 'resilient', defaults: { effects: 'read', timeoutMs: 1_000 } });
+      attempts++ === 0
+        ? new Promise(() => undefined)
+        : Promise.reject(
+            new ToolExecutionError('transport_error', 'refused', { executed: false, classification: 'permanent' }),
+          );
+    const { t } = guardTools(
+      { t: { execute } },
+      { runtime, profile: 'resilient', defaults: { effects: 'read', timeoutMs: 1_000 } },
+    );
     const failed = t.execute().catch((error: unknown) => error);
     await runtime.run();
-    expect(await failed).toMatchObject({ kind: 'transport_error', message: 'The connection to the tool failed. The tool may have run and taken effect. Do not try again with the same input.' });
+    expect(await failed).toMatchObject({
+      kind: 'transport_error',
+      message:
+        'The connection to the tool failed. The tool may have run and taken effect. Do not try again with the same input.',
+    });
   });
 
   it('R-3.8 an open breaker says that the tool was not called', async () => {
@@ -73,7 +105,10 @@ describe('what a failure says', () => {
     };
     const { t } = guardTools({ t: { execute } }, { defaults: { ...once, breaker: { failureThreshold: 2 } } });
     for (let i = 0; i < 2; i++) await t.execute().catch(() => undefined);
-    await expect(t.execute()).rejects.toMatchObject({ kind: 'circuit_open', message: 'The tool has failed repeatedly and is resting; it was not called. Try again in 30 s, not before.' });
+    await expect(t.execute()).rejects.toMatchObject({
+      kind: 'circuit_open',
+      message: 'The tool has failed repeatedly and is resting; it was not called. Try again in 30 s, not before.',
+    });
     expect(calls).toBe(2);
   });
 
@@ -82,9 +117,21 @@ describe('what a failure says', () => {
       readonly secret = CANARY;
     }
     const thrown = new Nested(`password ${CANARY}`, { cause: new Error(CANARY) });
-    for (const error of [thrown, CANARY, { message: CANARY }, new ToolExecutionError('execution_error', CANARY, { cause: thrown, details: CANARY, code: CANARY })]) {
+    for (const error of [
+      thrown,
+      CANARY,
+      { message: CANARY },
+      new ToolExecutionError('execution_error', CANARY, { cause: thrown, details: CANARY, code: CANARY }),
+    ]) {
       const failure = await failing(error);
-      const all = [inspect(failure, { depth: Infinity, showHidden: true }), String(failure), failure.stack, JSON.stringify(failure), failure.message, inspect(failure.cause)].join();
+      const all = [
+        inspect(failure, { depth: Infinity, showHidden: true }),
+        String(failure),
+        failure.stack,
+        JSON.stringify(failure),
+        failure.message,
+        inspect(failure.cause),
+      ].join();
       expect(all).not.toContain(CANARY);
       expect(String(failure)).toBe(failure.message);
       expect(failure.stack).toBe(failure.message);
@@ -99,7 +146,12 @@ describe('the layer of guarded calls', () => {
     const failures: unknown[] = [];
     spillway.trace$.subscribe((event) => events.push(event));
     spillway.failures$.subscribe(({ error }) => failures.push(error.message));
-    const { t } = guardTools({ t: { execute: (_input: object, _options: { toolCallId: string }) => Promise.reject(new Error('told in full')) } }, { spillway });
+    const { t } = guardTools(
+      {
+        t: { execute: (_input: object, _options: { toolCallId: string }) => Promise.reject(new Error('told in full')) },
+      },
+      { spillway },
+    );
     await expect(t.execute({}, { toolCallId: 'toolu_7' })).rejects.toThrow('The tool ran and failed.');
     expect(events.find(({ type }) => type === 'call_started')).toMatchObject({ toolName: 't', toolCallId: 'toolu_7' });
     expect(failures).toEqual(['told in full']);
@@ -110,16 +162,25 @@ describe('the layer of guarded calls', () => {
 
   it('R-6.2 an alternative of the layer answers', async () => {
     const backup = tool({ name: 'backup', execute: (input) => ['from the backup', input] });
-    const { t } = guardTools({ t: { execute: (_input: string) => Promise.reject(new Error('down')) } }, { tools: [backup], policies: { t: { ...once, effects: 'read', alternatives: ['backup'] } } });
+    const { t } = guardTools(
+      { t: { execute: (_input: string) => Promise.reject(new Error('down')) } },
+      { tools: [backup], policies: { t: { ...once, effects: 'read', alternatives: ['backup'] } } },
+    );
     await expect(t.execute('x')).resolves.toEqual(['from the backup', 'x']);
   });
 
   it('R-2.9 wrong options are refused when they are given', () => {
     const tools = { t: { execute: () => 1 } };
     expect(() => guardTools(tools, { policies: { typo: {} } })).toThrow(/policies has no option "typo"; it takes t/);
-    expect(() => guardTools(tools, { policies: { t: { timeoutMs: -1 } } })).toThrow(/tool t: timeoutMs must be a duration above 0/);
-    expect(() => guardTools(tools, { policies: { t: { alternatives: ['b'] } } })).toThrow(/policies\.t: its alternative b is no tool of the layer/);
-    expect(() => guardTools(tools, { spillway: createSpillway(), defaults: {} })).toThrow(/guardTools with a spillway has no option "defaults"/);
+    expect(() => guardTools(tools, { policies: { t: { timeoutMs: -1 } } })).toThrow(
+      /tool t: timeoutMs must be a duration above 0/,
+    );
+    expect(() => guardTools(tools, { policies: { t: { alternatives: ['b'] } } })).toThrow(
+      /policies\.t: its alternative b is no tool of the layer/,
+    );
+    expect(() => guardTools(tools, { spillway: createSpillway(), defaults: {} })).toThrow(
+      /guardTools with a spillway has no option "defaults"/,
+    );
     expect(() => guardTools(tools, { profile: 'slow' as never })).toThrow(/profile must be one of/);
   });
 });
@@ -143,7 +204,9 @@ describe('a queue of values', () => {
         const missing = Math.max(0, pushed + 1 - asked.length);
         for (let i = 0; i < missing; i++) asked.push(iterator.next());
         const settled = await Promise.allSettled(asked);
-        const values = settled.flatMap((each) => (each.status === 'fulfilled' && each.value.done !== true ? [each.value.value] : []));
+        const values = settled.flatMap((each) =>
+          each.status === 'fulfilled' && each.value.done !== true ? [each.value.value] : [],
+        );
         expect(values).toEqual(Array.from({ length: pushed }, (_, n) => n));
         expect(settled.filter(({ status }) => status === 'rejected').length).toBe(fails ? 1 : 0);
         expect(left).toBe(1);

@@ -16,35 +16,81 @@ import { CANARY, DEFAULTS, abortLate, nothingSeen, type ModelCall } from './fram
 
 const GO: ModelMessage[] = [{ role: 'user', content: 'go' }];
 type Item = Readonly<Record<string, unknown>> & { readonly type: string };
-const CANCELED = 'The caller canceled the call. The tool may have run and taken effect. Check first whether it took effect. Do not try again unless you are asked to.';
-const callsOf = (...names: string[]): ModelCall[] => names.map((name, place) => ({ id: `c${place}`, name, input: { place } }));
-const briefly = ({ calls }: Harvest): unknown[] => calls.map(({ toolCallId, toolName, state, output, failure }) => [toolCallId, toolName, state, output ?? failure?.message]);
+const CANCELED =
+  'The caller canceled the call. The tool may have run and taken effect. Check first whether it took effect. Do not try again unless you are asked to.';
+const callsOf = (...names: string[]): ModelCall[] =>
+  names.map((name, place) => ({ id: `c${place}`, name, input: { place } }));
+const briefly = ({ calls }: Harvest): unknown[] =>
+  calls.map(({ toolCallId, toolName, state, output, failure }) => [
+    toolCallId,
+    toolName,
+    state,
+    output ?? failure?.message,
+  ]);
 
 /** A run of AI SDK that its caller aborts once its quick tools have answered. */
-const aborted = async (calls: readonly ModelCall[], tools: ReturnType<typeof toolSet>, harvest: Harvest = createHarvest()): Promise<Harvest> => {
+const aborted = async (
+  calls: readonly ModelCall[],
+  tools: ReturnType<typeof toolSet>,
+  harvest: Harvest = createHarvest(),
+): Promise<Harvest> => {
   const controller = new AbortController();
   const model = scriptedModel({ calls, guarded: true }, nothingSeen());
-  const run = harvest.run(() => generateText({ model, tools, messages: GO, stopWhen: stepCountIs(3), maxRetries: 0, abortSignal: controller.signal }));
+  const run = harvest.run(() =>
+    generateText({
+      model,
+      tools,
+      messages: GO,
+      stopWhen: stepCountIs(3),
+      maxRetries: 0,
+      abortSignal: controller.signal,
+    }),
+  );
   await Promise.all([expect(run).rejects.toThrow(/abort/i), abortLate(controller, harvest, calls.length)]);
   return harvest;
 };
 
 describe('createHarvest', () => {
   it('R-5.6 keeps each call of an aborted run: its input, what it gave, what a model may read of its failure', async () => {
-    const harvest = await aborted(callsOf('slow', 'good', 'bad', 'worded'), guardTools(toolSet(nothingSeen()), { defaults: { ...DEFAULTS, timeoutMs: 60_000 } }));
+    const harvest = await aborted(
+      callsOf('slow', 'good', 'bad', 'worded'),
+      guardTools(toolSet(nothingSeen()), { defaults: { ...DEFAULTS, timeoutMs: 60_000 } }),
+    );
     expect(briefly(harvest)).toEqual([
       ['c0', 'slow', 'failed', CANCELED],
       ['c1', 'good', 'succeeded', 'fine'],
-      ['c2', 'bad', 'failed', 'The tool ran and failed. It may have taken effect. Check first whether it took effect. Only if it did not: you can try again.'],
+      [
+        'c2',
+        'bad',
+        'failed',
+        'The tool ran and failed. It may have taken effect. Check first whether it took effect. Only if it did not: you can try again.',
+      ],
       ['c3', 'worded', 'failed', 'No city is called Atlantis.'],
     ]);
-    expect(harvest.calls.map(({ input, framework, step }) => [input, framework, step])).toEqual([0, 1, 2, 3].map((place) => [{ place }, 'ai-sdk', 0]));
-    expect(inspect(harvest.calls.map(({ origin: _, ...call }) => call), { depth: Infinity, showHidden: true })).not.toContain(CANARY);
+    expect(harvest.calls.map(({ input, framework, step }) => [input, framework, step])).toEqual(
+      [0, 1, 2, 3].map((place) => [{ place }, 'ai-sdk', 0]),
+    );
+    expect(
+      inspect(
+        harvest.calls.map(({ origin: _, ...call }) => call),
+        { depth: Infinity, showHidden: true },
+      ),
+    ).not.toContain(CANARY);
   });
 
   it('R-5.6 runs at the same time of one set of guarded tools keep apart', async () => {
     const tools = guardTools(toolSet(nothingSeen()), { defaults: { timeoutMs: 60_000 } });
-    const runs = await Promise.all(['a', 'b', 'c'].map((run) => aborted([{ id: `${run}1`, name: 'slow', input: {} }, { id: `${run}2`, name: 'good', input: {} }], tools)));
+    const runs = await Promise.all(
+      ['a', 'b', 'c'].map((run) =>
+        aborted(
+          [
+            { id: `${run}1`, name: 'slow', input: {} },
+            { id: `${run}2`, name: 'good', input: {} },
+          ],
+          tools,
+        ),
+      ),
+    );
     expect(runs.map((harvest) => harvest.calls.map(({ toolCallId, state }) => `${toolCallId} ${state}`))).toEqual([
       ['a1 failed', 'a2 succeeded'],
       ['b1 failed', 'b2 succeeded'],
@@ -63,11 +109,17 @@ describe('createHarvest', () => {
       await inner.callTool({ name: 'own' });
     });
     await outer.execute();
-    expect(harvest.calls.map(({ framework, toolName }) => [framework, toolName])).toEqual([['ai-sdk', 'outer'], ['mcp', 'own']]);
+    expect(harvest.calls.map(({ framework, toolName }) => [framework, toolName])).toEqual([
+      ['ai-sdk', 'outer'],
+      ['mcp', 'own'],
+    ]);
   });
 
   it('R-5.6 one that runs still is said to run, and the bound keeps the latest', async () => {
-    const { hang, echo } = guardTools({ hang: { execute: () => new Promise<never>(() => undefined) }, echo: { execute: (text: string) => Promise.resolve(text) } });
+    const { hang, echo } = guardTools({
+      hang: { execute: () => new Promise<never>(() => undefined) },
+      echo: { execute: (text: string) => Promise.resolve(text) },
+    });
     const harvest = createHarvest({ maxCalls: 2 });
     await harvest.run(async () => {
       void Promise.resolve(hang.execute()).catch(() => undefined);
@@ -106,8 +158,20 @@ describe('resumeMessages', () => {
     const again = await aborted([{ id: 'd0', name: 'slow', input: {} }], tools);
     expect(messages).toEqual([
       ...GO,
-      { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'c0', toolName: 'good', input: { place: 0 } }, { type: 'tool-call', toolCallId: 'c1', toolName: 'slow', input: { place: 1 } }] },
-      { role: 'tool', content: [{ type: 'tool-result', toolCallId: 'c0', toolName: 'good', output: { type: 'text', value: 'fine' } }, { type: 'tool-result', toolCallId: 'c1', toolName: 'slow', output: { type: 'error-text', value: CANCELED } }] },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'tool-call', toolCallId: 'c0', toolName: 'good', input: { place: 0 } },
+          { type: 'tool-call', toolCallId: 'c1', toolName: 'slow', input: { place: 1 } },
+        ],
+      },
+      {
+        role: 'tool',
+        content: [
+          { type: 'tool-result', toolCallId: 'c0', toolName: 'good', output: { type: 'text', value: 'fine' } },
+          { type: 'tool-result', toolCallId: 'c1', toolName: 'slow', output: { type: 'error-text', value: CANCELED } },
+        ],
+      },
     ]);
     expect((await resumeMessages(again, messages)).length).toBe(3);
     expect(await resumeMessages(createHarvest(), GO)).toEqual(GO);
@@ -115,21 +179,46 @@ describe('resumeMessages', () => {
 
   it('R-12.3 AI SDK: an output goes through the tool’s own `toModelOutput`; others become JSON', async () => {
     const execute = (): object => ({ at: new Date(0), nothing: undefined });
-    const tools = guardTools({ plain: { execute }, worded: { execute, toModelOutput: ({ toolCallId }: { toolCallId: string }) => ({ type: 'text', value: `of ${toolCallId}` }) } });
+    const tools = guardTools({
+      plain: { execute },
+      worded: {
+        execute,
+        toModelOutput: ({ toolCallId }: { toolCallId: string }) => ({ type: 'text', value: `of ${toolCallId}` }),
+      },
+    });
     const harvest = createHarvest();
-    const call = (tool: { execute: unknown }, toolCallId: string): unknown => (tool.execute as (input: object, options: object) => unknown)({}, { toolCallId, messages: GO });
+    const call = (tool: { execute: unknown }, toolCallId: string): unknown =>
+      (tool.execute as (input: object, options: object) => unknown)({}, { toolCallId, messages: GO });
     await harvest.run(async () => {
       await call(tools.plain, 'p');
       await call(tools.worded, 'w');
     });
     const last = (await resumeMessages<object>(harvest, [])).at(-1) as { content: { output: unknown }[] };
-    expect(last.content.map(({ output }) => output)).toEqual([{ type: 'json', value: { at: '1970-01-01T00:00:00.000Z' } }, { type: 'text', value: 'of w' }]);
+    expect(last.content.map(({ output }) => output)).toEqual([
+      { type: 'json', value: { at: '1970-01-01T00:00:00.000Z' } },
+      { type: 'text', value: 'of w' },
+    ]);
   });
 
   it('R-12.3 AI SDK: a stream that is read inside is kept as well', async () => {
-    const finish = { type: 'finish', finishReason: { unified: 'tool-calls', raw: undefined }, usage: { inputTokens: {}, outputTokens: {} } };
-    const chunks = [{ type: 'stream-start', warnings: [] }, ...callsOf('good', 'slow').map(({ id, name }) => ({ type: 'tool-call', toolCallId: id, toolName: name, input: '{}' })), finish];
-    const model = new MockLanguageModelV4({ doStream: () => Promise.resolve({ stream: simulateReadableStream({ chunks: chunks as never[] }) }) });
+    const finish = {
+      type: 'finish',
+      finishReason: { unified: 'tool-calls', raw: undefined },
+      usage: { inputTokens: {}, outputTokens: {} },
+    };
+    const chunks = [
+      { type: 'stream-start', warnings: [] },
+      ...callsOf('good', 'slow').map(({ id, name }) => ({
+        type: 'tool-call',
+        toolCallId: id,
+        toolName: name,
+        input: '{}',
+      })),
+      finish,
+    ];
+    const model = new MockLanguageModelV4({
+      doStream: () => Promise.resolve({ stream: simulateReadableStream({ chunks: chunks as never[] }) }),
+    });
     const controller = new AbortController();
     const harvest = createHarvest();
     const tools = guardTools(toolSet(nothingSeen()), { defaults: { timeoutMs: 60_000 } });
@@ -137,13 +226,19 @@ describe('resumeMessages', () => {
       for await (const _ of streamText({ model, tools, messages: GO, abortSignal: controller.signal }).stream);
     });
     await Promise.all([read, abortLate(controller, harvest, 2)]);
-    expect(briefly(harvest)).toEqual([['c0', 'good', 'succeeded', 'fine'], ['c1', 'slow', 'failed', CANCELED]]);
+    expect(briefly(harvest)).toEqual([
+      ['c0', 'good', 'succeeded', 'fine'],
+      ['c1', 'slow', 'failed', CANCELED],
+    ]);
   });
 
   it('R-12.3 Anthropic: what the runner has is kept, what it lacks is added, once', async () => {
     const controller = new AbortController();
     const tools = guardAnthropic(runnableTools(nothingSeen()), { defaults: { timeoutMs: 60_000 } });
-    const runner = scriptedClient({ guarded: true, calls: callsOf('good', 'slow') }, nothingSeen()).beta.messages.toolRunner(
+    const runner = scriptedClient(
+      { guarded: true, calls: callsOf('good', 'slow') },
+      nothingSeen(),
+    ).beta.messages.toolRunner(
       { model: 'scripted', max_tokens: 10, thread: false, messages: [{ role: 'user', content: 'go' }], tools },
       { signal: controller.signal },
     );
@@ -151,8 +246,15 @@ describe('resumeMessages', () => {
     const ran = harvest.run(() => runner.runUntilDone());
     await Promise.all([expect(ran).rejects.toThrow(Anthropic.APIUserAbortError), abortLate(controller, harvest, 2)]);
     const use = (id: string, name: string, place: number): object => ({ type: 'tool_use', id, name, input: { place } });
-    const results = [{ type: 'tool_result', tool_use_id: 'c0', content: 'fine' }, { type: 'tool_result', tool_use_id: 'c1', content: `Error: ${CANCELED}`, is_error: true }];
-    const whole = [{ role: 'user', content: 'go' }, { role: 'assistant', content: [use('c0', 'good', 0), use('c1', 'slow', 1)] }, { role: 'user', content: results }];
+    const results = [
+      { type: 'tool_result', tool_use_id: 'c0', content: 'fine' },
+      { type: 'tool_result', tool_use_id: 'c1', content: `Error: ${CANCELED}`, is_error: true },
+    ];
+    const whole = [
+      { role: 'user', content: 'go' },
+      { role: 'assistant', content: [use('c0', 'good', 0), use('c1', 'slow', 1)] },
+      { role: 'user', content: results },
+    ];
     expect(resumeAnthropic(harvest, runner.params.messages)).toEqual(whole);
     expect(resumeAnthropic(harvest, whole as Anthropic.Beta.BetaMessageParam[])).toEqual(whole);
     expect(resumeAnthropic(harvest, whole.slice(0, 2) as Anthropic.Beta.BetaMessageParam[])).toEqual(whole);
@@ -162,15 +264,34 @@ describe('resumeMessages', () => {
   it('R-12.3 Anthropic: results come before what the user said next, and a call that nobody kept is answered honestly', () => {
     const use = { role: 'assistant', content: [{ type: 'tool_use', id: 'x', name: 'other', input: {} }] };
     const lost = { type: 'tool_result', tool_use_id: 'x', content: `Error: ${CANCELED}`, is_error: true };
-    expect(resumeAnthropic(createHarvest(), [use, { role: 'user', content: 'wait' }])).toEqual([use, { role: 'user', content: [lost, { type: 'text', text: 'wait' }] }]);
-    expect(resumeAnthropic(createHarvest(), [use, { role: 'assistant', content: 'and' }])).toEqual([use, { role: 'user', content: [lost] }, { role: 'assistant', content: 'and' }]);
+    expect(resumeAnthropic(createHarvest(), [use, { role: 'user', content: 'wait' }])).toEqual([
+      use,
+      { role: 'user', content: [lost, { type: 'text', text: 'wait' }] },
+    ]);
+    expect(resumeAnthropic(createHarvest(), [use, { role: 'assistant', content: 'and' }])).toEqual([
+      use,
+      { role: 'user', content: [lost] },
+      { role: 'assistant', content: 'and' },
+    ]);
   });
 
   it('R-12.3 OpenAI Agents: an item for each call that has none, the last of those with one id', () => {
     const call = (callId: string): Item => ({ type: 'function_call', callId, name: 't', arguments: '{}' });
-    const result = (callId: string, text: string): Item => ({ type: 'function_call_result', name: 't', callId, status: 'completed', output: { type: 'text', text } });
+    const result = (callId: string, text: string): Item => ({
+      type: 'function_call_result',
+      name: 't',
+      callId,
+      status: 'completed',
+      output: { type: 'text', text },
+    });
     const answered = [call('a'), result('a', 'first')];
     expect(resumeOpenai(createHarvest(), answered)).toEqual(answered);
-    expect(resumeOpenai(createHarvest(), [...answered, call('a'), call('b')])).toEqual([...answered, call('a'), result('a', CANCELED), call('b'), result('b', CANCELED)]);
+    expect(resumeOpenai(createHarvest(), [...answered, call('a'), call('b')])).toEqual([
+      ...answered,
+      call('a'),
+      result('a', CANCELED),
+      call('b'),
+      result('b', CANCELED),
+    ]);
   });
 });

@@ -13,20 +13,37 @@ beforeAll(async () => {
 }, SIDE_INSTALL_TIMEOUT_MS);
 
 const GO = { messages: [{ role: 'user', content: 'go' }] };
-const agentOf = (tools: readonly object[], calls: readonly ModelCall[], seen: Seen, options: GuardOptions = {}): ReturnType<LangChain['createAgent']> => {
+const agentOf = (
+  tools: readonly object[],
+  calls: readonly ModelCall[],
+  seen: Seen,
+  options: GuardOptions = {},
+): ReturnType<LangChain['createAgent']> => {
   const middleware = lc.createMiddleware(spillwayMiddleware({ ToolMessage: lc.ToolMessage, ...options }));
   return lc.createAgent({ model: scriptedModel(lc, { calls, guarded: true }, seen), tools, middleware: [middleware] });
 };
-const toolNamed = (name: string, execute: Parameters<LangChain['tool']>[0], schema: z.ZodType = z.object({})): object => lc.tool(execute, { name, description: 'a tool of the test', schema });
+const toolNamed = (name: string, execute: Parameters<LangChain['tool']>[0], schema: z.ZodType = z.object({})): object =>
+  lc.tool(execute, { name, description: 'a tool of the test', schema });
 
 describe('spillwayMiddleware', () => {
   it('R-12.3 R-12.4 a failure is a message with the status `error` beside its siblings’, in call order', async () => {
     const seen = nothingSeen();
     const calls = ['bad', 'worded', 'good', 'strict'].map((name, n) => ({ id: `c${n}`, name, input: {} }));
-    const { messages } = await agentOf(langChainTools(lc, seen), calls, seen, { defaults: { retry: { maxAttempts: 1 } } }).invoke(GO);
+    const { messages } = await agentOf(langChainTools(lc, seen), calls, seen, {
+      defaults: { retry: { maxAttempts: 1 } },
+    }).invoke(GO);
     const results = messages.filter((message) => message.getType() === 'tool');
-    expect(results.map(({ tool_call_id, status }) => [tool_call_id, status])).toEqual([['c0', 'error'], ['c1', 'error'], ['c2', 'success'], ['c3', 'error']]);
-    expect(results.map(({ content }) => content).slice(0, 3)).toEqual(['The tool ran and failed. It may have taken effect. Check first whether it took effect. Only if it did not: you can try again.', 'No city is called Atlantis.', 'fine']);
+    expect(results.map(({ tool_call_id, status }) => [tool_call_id, status])).toEqual([
+      ['c0', 'error'],
+      ['c1', 'error'],
+      ['c2', 'success'],
+      ['c3', 'error'],
+    ]);
+    expect(results.map(({ content }) => content).slice(0, 3)).toEqual([
+      'The tool ran and failed. It may have taken effect. Check first whether it took effect. Only if it did not: you can try again.',
+      'No city is called Atlantis.',
+      'fine',
+    ]);
     expect(results.every((message) => message instanceof lc.ToolMessage)).toBe(true);
     expect(seen.shown).not.toContain(CANARY);
   });
@@ -47,22 +64,43 @@ describe('spillwayMiddleware', () => {
       signals.push(signal);
       return signals.length === 1 ? new Promise(() => undefined) : 'second';
     });
-    await agentOf([slow], [{ id: 'c1', name: 'slow', input: {} }], seen, { policies: { slow: { effects: 'read', timeoutMs: 100 } } }).invoke(GO);
+    await agentOf([slow], [{ id: 'c1', name: 'slow', input: {} }], seen, {
+      policies: { slow: { effects: 'read', timeoutMs: 100 } },
+    }).invoke(GO);
     expect(seen.told.get('c1')).toBe('"second"');
     expect(signals.map((signal) => signal?.aborted)).toEqual([true, false]);
   });
 
   it('R-8.2 a command that a tool gives passes unchanged', async () => {
     const seen = nothingSeen();
-    const command = toolNamed('command', () => new lc.Command({ update: { messages: [new lc.ToolMessage({ content: 'by command', tool_call_id: 'c1', name: 'command', status: 'error' })] } }));
+    const command = toolNamed(
+      'command',
+      () =>
+        new lc.Command({
+          update: {
+            messages: [
+              new lc.ToolMessage({ content: 'by command', tool_call_id: 'c1', name: 'command', status: 'error' }),
+            ],
+          },
+        }),
+    );
     await agentOf([command], [{ id: 'c1', name: 'command', input: {} }], seen).invoke(GO);
     expect(seen.told.get('c1')).toBe('"by command"');
   });
 
   it('R-12.3 an aborted run goes on with the messages that its tools gave, of a command its own', async () => {
     const seen = nothingSeen();
-    const answer = new lc.ToolMessage({ content: 'by command', tool_call_id: 'c1', name: 'command', status: 'success' });
-    const tools = [toolNamed('command', () => new lc.Command({ update: { messages: [answer] } })), toolNamed('good', () => 'fine'), toolNamed('slow', () => new Promise(() => undefined))];
+    const answer = new lc.ToolMessage({
+      content: 'by command',
+      tool_call_id: 'c1',
+      name: 'command',
+      status: 'success',
+    });
+    const tools = [
+      toolNamed('command', () => new lc.Command({ update: { messages: [answer] } })),
+      toolNamed('good', () => 'fine'),
+      toolNamed('slow', () => new Promise(() => undefined)),
+    ];
     const calls = ['command', 'good', 'slow'].map((name, place) => ({ id: `c${place + 1}`, name, input: {} }));
     const controller = new AbortController();
     const harvest = createHarvest();
@@ -73,7 +111,10 @@ describe('spillwayMiddleware', () => {
     expect(messages.slice(2).map(({ tool_call_id, content }) => [tool_call_id, content])).toEqual([
       ['c1', 'by command'],
       ['c2', 'fine'],
-      ['c3', 'The caller canceled the call. The tool may have run and taken effect. Check first whether it took effect. Do not try again unless you are asked to.'],
+      [
+        'c3',
+        'The caller canceled the call. The tool may have run and taken effect. Check first whether it took effect. Do not try again unless you are asked to.',
+      ],
     ]);
     expect(messages[2]).toBe(answer);
   });
@@ -94,15 +135,25 @@ describe('spillwayMiddleware', () => {
   });
 
   it('R-2.9 the class is asked for when it is missing, and options are checked', () => {
-    expect(() => spillwayMiddleware({} as never)).toThrow(/ToolMessage must be LangChain’s class of that name, not undefined/);
-    expect(() => spillwayMiddleware({ ToolMessage: lc.ToolMessage, policies: { t: { timeoutMs: 0 } } })).toThrow(/tool t: timeoutMs/);
+    expect(() => spillwayMiddleware({} as never)).toThrow(
+      /ToolMessage must be LangChain’s class of that name, not undefined/,
+    );
+    expect(() => spillwayMiddleware({ ToolMessage: lc.ToolMessage, policies: { t: { timeoutMs: 0 } } })).toThrow(
+      /tool t: timeoutMs/,
+    );
   });
 
   it('R-8.2 it is a middleware without `createMiddleware`, too', async () => {
     const seen = nothingSeen();
     const middleware = [spillwayMiddleware({ ToolMessage: lc.ToolMessage, defaults: { retry: { maxAttempts: 1 } } })];
-    const agent = lc.createAgent({ model: scriptedModel(lc, { guarded: true, calls: [{ id: 'c1', name: 'bad', input: {} }] }, seen), tools: langChainTools(lc, seen), middleware });
+    const agent = lc.createAgent({
+      model: scriptedModel(lc, { guarded: true, calls: [{ id: 'c1', name: 'bad', input: {} }] }, seen),
+      tools: langChainTools(lc, seen),
+      middleware,
+    });
     await agent.invoke(GO);
-    expect(seen.told.get('c1')).toBe('"The tool ran and failed. It may have taken effect. Check first whether it took effect. Only if it did not: you can try again."');
+    expect(seen.told.get('c1')).toBe(
+      '"The tool ran and failed. It may have taken effect. Check first whether it took effect. Only if it did not: you can try again."',
+    );
   });
 });

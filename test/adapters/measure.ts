@@ -19,11 +19,52 @@ export interface Scenario {
 }
 
 export const SCENARIOS: readonly Scenario[] = [
-  { title: 'a tool ignores its signal', calls: [{ id: 'c1', name: 'slow', input: {} }, { id: 'c2', name: 'good', input: {} }], failing: 'c1', sibling: 'c2' },
-  { title: 'a tool throws', calls: [{ id: 'c1', name: 'bad', input: {} }, { id: 'c2', name: 'good', input: {} }], failing: 'c1', sibling: 'c2' },
-  { title: 'bad arguments', calls: [{ id: 'c1', name: 'strict', input: { n: 'one' } }, { id: 'c2', name: 'good', input: {} }], failing: 'c1', sibling: 'c2' },
-  { title: 'an unknown tool', calls: [{ id: 'c1', name: 'nope', input: {} }, { id: 'c2', name: 'good', input: {} }], failing: 'c1', sibling: 'c2' },
-  { title: 'the caller aborts', calls: [{ id: 'c1', name: 'slow', input: {} }, { id: 'c2', name: 'good', input: {} }], failing: 'c1', sibling: 'c2', abort: true },
+  {
+    title: 'a tool ignores its signal',
+    calls: [
+      { id: 'c1', name: 'slow', input: {} },
+      { id: 'c2', name: 'good', input: {} },
+    ],
+    failing: 'c1',
+    sibling: 'c2',
+  },
+  {
+    title: 'a tool throws',
+    calls: [
+      { id: 'c1', name: 'bad', input: {} },
+      { id: 'c2', name: 'good', input: {} },
+    ],
+    failing: 'c1',
+    sibling: 'c2',
+  },
+  {
+    title: 'bad arguments',
+    calls: [
+      { id: 'c1', name: 'strict', input: { n: 'one' } },
+      { id: 'c2', name: 'good', input: {} },
+    ],
+    failing: 'c1',
+    sibling: 'c2',
+  },
+  {
+    title: 'an unknown tool',
+    calls: [
+      { id: 'c1', name: 'nope', input: {} },
+      { id: 'c2', name: 'good', input: {} },
+    ],
+    failing: 'c1',
+    sibling: 'c2',
+  },
+  {
+    title: 'the caller aborts',
+    calls: [
+      { id: 'c1', name: 'slow', input: {} },
+      { id: 'c2', name: 'good', input: {} },
+    ],
+    failing: 'c1',
+    sibling: 'c2',
+    abort: true,
+  },
 ];
 
 export interface Measured {
@@ -70,7 +111,8 @@ const MEANINGS: ReadonlyArray<readonly [RegExp, string]> = [
   [/ran and failed|it ran/i, 'it ran and failed'],
 ];
 
-export const toldOf = (text: string | undefined): string => (text === undefined ? 'nothing' : (MEANINGS.find(([pattern]) => pattern.test(text))?.[1] ?? 'something went wrong'));
+export const toldOf = (text: string | undefined): string =>
+  text === undefined ? 'nothing' : (MEANINGS.find(([pattern]) => pattern.test(text))?.[1] ?? 'something went wrong');
 
 /** A run in a cell of the table: classes, no milliseconds. */
 export function worded({ end, seen }: Measured, { failing, sibling }: Scenario, resumed: boolean): string {

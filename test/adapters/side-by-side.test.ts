@@ -25,12 +25,23 @@ interface Row {
 let rows: readonly Row[] = [];
 
 beforeAll(async () => {
-  const frameworks: readonly Framework[] = [aiSdk, anthropic, openaiAgents, openaiAgentsDefault, langChainWith(await loadLangChain()), mcp, mcp2];
+  const frameworks: readonly Framework[] = [
+    aiSdk,
+    anthropic,
+    openaiAgents,
+    openaiAgentsDefault,
+    langChainWith(await loadLangChain()),
+    mcp,
+    mcp2,
+  ];
   const measured: Row[] = [];
   // One after the other, so that a busy machine does not make one wait for another.
   for (const framework of frameworks) {
     const side = async (scenario: Scenario): Promise<Row> => {
-      const [alone, guarded] = await Promise.all([measure(framework, scenario, false), measure(framework, scenario, true)]);
+      const [alone, guarded] = await Promise.all([
+        measure(framework, scenario, false),
+        measure(framework, scenario, true),
+      ]);
       return { framework, scenario, alone, guarded };
     };
     measured.push(...(await Promise.all(SCENARIOS.map(side))));
@@ -41,7 +52,10 @@ beforeAll(async () => {
 const about = ({ framework, scenario }: Row): string => `${framework.name}: ${scenario.title}`;
 
 const table = (): string => {
-  const lines = rows.map(({ framework, scenario, alone, guarded }) => `| ${framework.name} | ${scenario.title} | ${worded(alone, scenario, false)} | ${worded(guarded, scenario, true)} |`);
+  const lines = rows.map(
+    ({ framework, scenario, alone, guarded }) =>
+      `| ${framework.name} | ${scenario.title} | ${worded(alone, scenario, false)} | ${worded(guarded, scenario, true)} |`,
+  );
   const head = [
     '# Frameworks on their own and guarded',
     '',
@@ -59,13 +73,21 @@ const table = (): string => {
 describe('frameworks, guarded', () => {
   it('R-4.1 every run settles in time, whatever a tool does with its signal', () => {
     expect(rows.filter(({ guarded }) => guarded.end === 'hangs').map(about)).toEqual([]);
-    expect(rows.filter(({ guarded, scenario }) => guarded.end !== (scenario.abort === true ? 'throws' : 'answers')).map(about)).toEqual([]);
+    expect(
+      rows
+        .filter(({ guarded, scenario }) => guarded.end !== (scenario.abort === true ? 'throws' : 'answers'))
+        .map(about),
+    ).toEqual([]);
   });
 
   it('R-12.3 results of siblings are kept, also when the caller’s abort makes the run throw', () => {
     const settled = rows.filter(({ guarded }) => guarded.end !== 'hangs');
     expect(settled.length).toBe(35);
-    expect(settled.filter(({ guarded, scenario }) => guarded.seen.told.get(scenario.sibling ?? '')?.includes('fine') !== true).map(about)).toEqual([]);
+    expect(
+      settled
+        .filter(({ guarded, scenario }) => guarded.seen.told.get(scenario.sibling ?? '')?.includes('fine') !== true)
+        .map(about),
+    ).toEqual([]);
   });
 
   it('R-12.4 the model sees an honest error', () => {
@@ -76,14 +98,22 @@ describe('frameworks, guarded', () => {
       'an unknown tool': 'there is no such tool',
       'the caller aborts': 'it may have taken effect',
     };
-    const told = rows.map((row) => [about(row), toldOf(row.guarded.seen.told.get(row.scenario.failing)), expected[row.scenario.title]]);
+    const told = rows.map((row) => [
+      about(row),
+      toldOf(row.guarded.seen.told.get(row.scenario.failing)),
+      expected[row.scenario.title],
+    ]);
     expect(told.filter(([, text, wanted]) => wanted !== undefined && text !== wanted)).toEqual([]);
   });
 
   it('R-11.4 R-12.4 nothing secret reaches the model, nor what a run throws', () => {
     expect(rows.filter(({ alone }) => alone.seen.shown.includes(CANARY)).length).toBeGreaterThan(0);
     expect(rows.filter(({ guarded }) => guarded.seen.shown.includes(CANARY)).map(about)).toEqual([]);
-    expect(rows.filter(({ guarded }) => inspect(guarded.error, { depth: Infinity, showHidden: true }).includes(CANARY)).map(about)).toEqual([]);
+    expect(
+      rows
+        .filter(({ guarded }) => inspect(guarded.error, { depth: Infinity, showHidden: true }).includes(CANARY))
+        .map(about),
+    ).toEqual([]);
   });
 
   it('R-12.2 bad arguments and unknown tools run nothing', () => {

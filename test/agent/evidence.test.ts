@@ -3,10 +3,14 @@ import { evidenceFromTrace } from 'spillway/agent';
 import { virtualRuntime } from 'spillway/testing';
 import { describe, expect, it } from 'vitest';
 
-const lost = (): ToolExecutionError => new ToolExecutionError('transport_error', 'the connection was lost', { uncertain: true });
+const lost = (): ToolExecutionError =>
+  new ToolExecutionError('transport_error', 'the connection was lost', { uncertain: true });
 const late = (): ToolExecutionError => new ToolExecutionError('timeout', 'it took too long', { uncertain: true });
 
-/** What the trace of a real call says of it, whose attempts fail with these errors, and then succeed where one is left out. */
+/**
+ * What the trace of a real call says of it, whose attempts fail with these errors, and then succeed where one is left
+ * out.
+ */
 const evidenceOf = async (...attempts: ReadonlyArray<ToolExecutionError | undefined>): Promise<unknown> => {
   const runtime = virtualRuntime();
   let made = 0;

@@ -17,7 +17,10 @@ describe('R-7.6 surroundings of an attempt', () => {
         return 'ok';
       },
     });
-    const layer = createSpillway({ tools: [flaky], around: (_, attempt, run) => context.run(`attempt ${attempt}`, run) });
+    const layer = createSpillway({
+      tools: [flaky],
+      around: (_, attempt, run) => context.run(`attempt ${attempt}`, run),
+    });
     expect((await layer.execute({ toolName: 't' })).output?.content).toBe('ok');
     expect(seen).toEqual(['attempt 1', 'attempt 2', 'attempt 3']);
   });

@@ -7,7 +7,11 @@ const measured = async (kind: ToolErrorKind, options: ToolExecutionErrorOptions 
   const runtime = virtualRuntime();
   const flaky = tool({
     name: 'flaky',
-    policy: { effects: 'read', retry: { maxAttempts: 1 }, classification: { timeout: 'permanent', transport_error: 'permanent', internal_error: 'permanent' } },
+    policy: {
+      effects: 'read',
+      retry: { maxAttempts: 1 },
+      classification: { timeout: 'permanent', transport_error: 'permanent', internal_error: 'permanent' },
+    },
     execute: () => {
       throw new ToolExecutionError(kind, 'no', options);
     },
@@ -21,9 +25,12 @@ const measured = async (kind: ToolErrorKind, options: ToolExecutionErrorOptions 
 };
 
 describe('R-3.3 what a failure tells the breaker', () => {
-  it.each(['timeout', 'transport_error', 'internal_error'] as const)('R-3.3 a permanent %s is no answer: neutral', async (kind) => {
-    expect(await measured(kind)).toBe('neutral');
-  });
+  it.each(['timeout', 'transport_error', 'internal_error'] as const)(
+    'R-3.3 a permanent %s is no answer: neutral',
+    async (kind) => {
+      expect(await measured(kind)).toBe('neutral');
+    },
+  );
 
   it('R-3.3 a permanent failure that the tool answered is a success, one that never reached it is neutral', async () => {
     expect(await measured('execution_error', { status: 404 })).toBe('success');

@@ -26,11 +26,17 @@ const world = (execute: Execute, storeMs?: number) => {
     renew: (key, version, leaseMs) => later(() => memory.renew(key, version, leaseMs)),
     delete: (key, version) => later(() => memory.delete(key, version)),
   };
-  const flaky = tool({ name: 't', policy: { timeoutMs: 60_000, dedupe: { leaseMs: LEASE_MS }, retry: { initialDelayMs: 10, jitterPercent: 0 } }, execute });
+  const flaky = tool({
+    name: 't',
+    policy: { timeoutMs: 60_000, dedupe: { leaseMs: LEASE_MS }, retry: { initialDelayMs: 10, jitterPercent: 0 } },
+    execute,
+  });
   const layer = createSpillway({ tools: [flaky], store: storeMs === undefined ? memory : slow, runtime });
   const events: TraceEvent[] = [];
   layer.trace$.subscribe((event) => events.push(event));
-  const start = (parts: Parameters<typeof asked>[0] = {}): { readonly events: ToolEvent[]; readonly subscription: Subscription } => {
+  const start = (
+    parts: Parameters<typeof asked>[0] = {},
+  ): { readonly events: ToolEvent[]; readonly subscription: Subscription } => {
     const own: ToolEvent[] = [];
     return { events: own, subscription: layer.call(asked(parts)).subscribe((event) => own.push(event)) };
   };
@@ -40,7 +46,9 @@ const world = (execute: Execute, storeMs?: number) => {
 
 const ends = (events: readonly TraceEvent[]): Record<string, string[]> => {
   const found: Record<string, string[]> = {};
-  for (const event of events) if (event.source === 'call' && (event.type === 'settled' || event.type === 'abandoned')) (found[event.callId] ??= []).push(event.type);
+  for (const event of events)
+    if (event.source === 'call' && (event.type === 'settled' || event.type === 'abandoned'))
+      (found[event.callId] ??= []).push(event.type);
   return found;
 };
 
@@ -57,19 +65,31 @@ const sound = (events: readonly TraceEvent[]): void => {
   for (const callId of started) expect(ends(events)[callId], `ends of ${callId}`).toHaveLength(1);
 };
 
-const slowly = (virtual: () => { after(ms: number): Observable<0> }, seen: { runs: number; aborts: number }): Execute => (_input, { signal }) => {
-  seen.runs++;
-  signal.addEventListener('abort', () => seen.aborts++);
-  return new Promise((resolve) => { virtual().after(1_000).subscribe(() => resolve('found')); });
-};
+const slowly =
+  (virtual: () => { after(ms: number): Observable<0> }, seen: { runs: number; aborts: number }): Execute =>
+  (_input, { signal }) => {
+    seen.runs++;
+    signal.addEventListener('abort', () => seen.aborts++);
+    return new Promise((resolve) => {
+      virtual()
+        .after(1_000)
+        .subscribe(() => resolve('found'));
+    });
+  };
 
 const party = (storeMs?: number) => {
   const seen = { runs: 0, aborts: 0 };
-  const made: ReturnType<typeof world> = world(slowly(() => made.virtual, seen), storeMs);
+  const made: ReturnType<typeof world> = world(
+    slowly(() => made.virtual, seen),
+    storeMs,
+  );
   return { ...made, seen };
 };
 
-describe.each([['at once', undefined], ['20 ms later', 20]] as const)('R-9.6 who leaves, with a store that answers %s', (_when, storeMs) => {
+describe.each([
+  ['at once', undefined],
+  ['20 ms later', 20],
+] as const)('R-9.6 who leaves, with a store that answers %s', (_when, storeMs) => {
   it('R-9.6 the leader’s caller is told at once, and it runs on for those who wait', async () => {
     const { layer, virtual, start, events, seen } = party(storeMs);
     const abort = new AbortController();
@@ -81,7 +101,10 @@ describe.each([['at once', undefined], ['20 ms later', 20]] as const)('R-9.6 who
     const told = await leader;
     expect(told).toMatchObject({ error: { code: 'canceled', uncertain: true }, durationMs: 200 });
     await virtual.advance(2_000);
-    expect(follower.events.at(-1)).toMatchObject({ type: 'settled', result: { status: 'success', fromCache: true, output: { content: 'found' } } });
+    expect(follower.events.at(-1)).toMatchObject({
+      type: 'settled',
+      result: { status: 'success', fromCache: true, output: { content: 'found' } },
+    });
     expect(seen).toEqual({ runs: 1, aborts: 0 });
     sound(events);
   });
@@ -125,32 +148,47 @@ describe.each([['at once', undefined], ['20 ms later', 20]] as const)('R-9.6 who
     await virtual.advance(100);
     const follower = start();
     await virtual.advance(400);
-    expect(await timed).toMatchObject({ status: 'timeout', error: { code: 'deadline_exceeded', uncertain: true }, durationMs: 500 });
+    expect(await timed).toMatchObject({
+      status: 'timeout',
+      error: { code: 'deadline_exceeded', uncertain: true },
+      durationMs: 500,
+    });
     await virtual.advance(2_000);
     expect(follower.events.at(-1)).toMatchObject({ result: { status: 'success', output: { content: 'found' } } });
     expect(seen).toEqual({ runs: 1, aborts: 0 });
     sound(events);
   });
 
-  it.each([0, 10, 30, 500, 1_010, 1_030, 3_000])('R-9.6 close() after %i ms: all are told, nothing runs on, no timer is left', async (afterMs) => {
-    const { layer, virtual, start, seen, events, states, runtime } = party(storeMs);
-    const calls = [start(), start(), start({ mode: 'bestEffort' }), start({ params: { other: 1 } }), start({ key: 'k2' })];
-    calls[0]?.subscription.add(() => undefined);
-    await virtual.advance(afterMs);
-    if (afterMs === 500) calls[0]?.subscription.unsubscribe();
-    const closing = layer.close();
-    // The store may have to be told.
-    await virtual.advance(30);
-    await closing;
-    const runs = seen.runs;
-    for (const { events: own, subscription } of calls) if (!subscription.closed || own.length > 0) expect(afterMs === 500 && own === calls[0]?.events ? 'settled' : own.at(-1)?.type).toBe('settled');
-    await virtual.advance(10_000);
-    expect(seen.runs).toBe(runs);
-    expect(runtime.timers).toBe(0);
-    for (const state of await states()) expect(['done', 'cancelled']).toContain(state);
-    sound(events);
-    expect(await layer.execute(asked())).toMatchObject({ attempts: 0, error: { code: 'canceled' } });
-  });
+  it.each([0, 10, 30, 500, 1_010, 1_030, 3_000])(
+    'R-9.6 close() after %i ms: all are told, nothing runs on, no timer is left',
+    async (afterMs) => {
+      const { layer, virtual, start, seen, events, states, runtime } = party(storeMs);
+      const calls = [
+        start(),
+        start(),
+        start({ mode: 'bestEffort' }),
+        start({ params: { other: 1 } }),
+        start({ key: 'k2' }),
+      ];
+      calls[0]?.subscription.add(() => undefined);
+      await virtual.advance(afterMs);
+      if (afterMs === 500) calls[0]?.subscription.unsubscribe();
+      const closing = layer.close();
+      // The store may have to be told.
+      await virtual.advance(30);
+      await closing;
+      const runs = seen.runs;
+      for (const { events: own, subscription } of calls)
+        if (!subscription.closed || own.length > 0)
+          expect(afterMs === 500 && own === calls[0]?.events ? 'settled' : own.at(-1)?.type).toBe('settled');
+      await virtual.advance(10_000);
+      expect(seen.runs).toBe(runs);
+      expect(runtime.timers).toBe(0);
+      for (const state of await states()) expect(['done', 'cancelled']).toContain(state);
+      sound(events);
+      expect(await layer.execute(asked())).toMatchObject({ attempts: 0, error: { code: 'canceled' } });
+    },
+  );
 
   it('R-9.6 whoever unsubscribes at any event of a deduped call: nothing starts after it, nothing is left', async () => {
     for (let at = 0; at < 60; at++) {
@@ -162,7 +200,10 @@ describe.each([['at once', undefined], ['20 ms later', 20]] as const)('R-9.6 who
         return 'found';
       }, storeMs);
       const { layer, virtual, runtime, states, events } = made;
-      const request = { ...asked(), transport: { dedupeMode: 'enforced' as const, retryBudget: { maxAttempts: 3, maxElapsedMs: 60_000 } } };
+      const request = {
+        ...asked(),
+        transport: { dedupeMode: 'enforced' as const, retryBudget: { maxAttempts: 3, maxElapsedMs: 60_000 } },
+      };
       const own = new Subscription();
       let seen = 0;
       let runsThen = 0;
@@ -182,7 +223,9 @@ describe.each([['at once', undefined], ['20 ms later', 20]] as const)('R-9.6 who
         expect(at).toBeGreaterThan(8);
         return;
       }
-      expect(runs, `runs after the unsubscribe at event ${at}: ${events.map(({ type }) => type).join(' ')}`).toBe(runsThen);
+      expect(runs, `runs after the unsubscribe at event ${at}: ${events.map(({ type }) => type).join(' ')}`).toBe(
+        runsThen,
+      );
       await virtual.advance(LEASE_MS);
       expect(runtime.timers, `timers after the unsubscribe at event ${at}`).toBe(0);
       expect(await states(), `records after the unsubscribe at event ${at}`).not.toContain('inflight');
@@ -194,7 +237,9 @@ describe.each([['at once', undefined], ['20 ms later', 20]] as const)('R-9.6 who
 
 describe('re-entrance', () => {
   it('R-9.6 a tool that asks for its own key waits for itself until its timeout: it ends, and says so', async () => {
-    const made: ReturnType<typeof world> = world(() => made.layer.execute(asked()).then(({ error }) => ({ inner: error?.code })));
+    const made: ReturnType<typeof world> = world(() =>
+      made.layer.execute(asked()).then(({ error }) => ({ inner: error?.code })),
+    );
     const result = made.layer.execute(asked());
     await made.virtual.advance(60_000);
     expect(await result).toMatchObject({ error: { code: 'timeout', uncertain: true } });
@@ -204,8 +249,13 @@ describe('re-entrance', () => {
   });
 
   it('R-9.6 in bestEffort it is refused at once, and can go on', async () => {
-    const made: ReturnType<typeof world> = world(() => made.layer.execute(asked({ mode: 'bestEffort' })).then(({ error }) => ({ inner: error?.code })));
-    expect(await made.layer.execute(asked({ mode: 'bestEffort' }))).toMatchObject({ status: 'success', output: { content: { inner: 'duplicate_in_flight' } } });
+    const made: ReturnType<typeof world> = world(() =>
+      made.layer.execute(asked({ mode: 'bestEffort' })).then(({ error }) => ({ inner: error?.code })),
+    );
+    expect(await made.layer.execute(asked({ mode: 'bestEffort' }))).toMatchObject({
+      status: 'success',
+      output: { content: { inner: 'duplicate_in_flight' } },
+    });
   });
 
   it('R-9.6 synchronous tools and a synchronous store: a call inside the last event of another gets its result', () => {
@@ -219,7 +269,12 @@ describe('re-entrance', () => {
       });
     };
     dive(3);
-    expect(seen).toEqual([[false, 'found'], [true, 'found'], [true, 'found'], [true, 'found']]);
+    expect(seen).toEqual([
+      [false, 'found'],
+      [true, 'found'],
+      [true, 'found'],
+      [true, 'found'],
+    ]);
   });
 
   it('R-9.4 an operator inside a tool: the same key of another place is another claim', async () => {
@@ -227,7 +282,10 @@ describe('re-entrance', () => {
     let runs = 0;
     const once$ = defer(() => of(++runs)).pipe(dedupe(store, 'inner'));
     const layer = createSpillway({ tools: [tool({ name: 't', execute: () => once$ })], store });
-    expect([(await layer.execute(asked({ key: 'a' }))).output?.content, (await layer.execute(asked({ key: 'b' }))).output?.content]).toEqual([1, 1]);
+    expect([
+      (await layer.execute(asked({ key: 'a' }))).output?.content,
+      (await layer.execute(asked({ key: 'b' }))).output?.content,
+    ]).toEqual([1, 1]);
     expect(NEVER).toBeDefined();
   });
 });

@@ -56,11 +56,14 @@ const taskOf = (kind: Kind, more: Partial<WorkerTask> = {}): WorkerTask => ({
 const start = (task: WorkerTask): Worker => {
   const child = fork(WORKER, [JSON.stringify(task)], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
   const worker: Worker = { child, steps: [], began: false, result: undefined, gone: once(child, 'exit') };
-  child.on('message', (message: { readonly step?: string; readonly began?: true; readonly result?: ToolResultEnvelope }) => {
-    if (message.step !== undefined) worker.steps.push(message.step);
-    if (message.began === true) worker.began = true;
-    if (message.result !== undefined) worker.result = message.result;
-  });
+  child.on(
+    'message',
+    (message: { readonly step?: string; readonly began?: true; readonly result?: ToolResultEnvelope }) => {
+      if (message.step !== undefined) worker.steps.push(message.step);
+      if (message.began === true) worker.began = true;
+      if (message.result !== undefined) worker.result = message.result;
+    },
+  );
   workers.push(worker);
   return worker;
 };
@@ -73,7 +76,10 @@ const finished = async (worker: Worker): Promise<ToolResultEnvelope> => {
 
 const effects = (): string[][] => {
   try {
-    return readFileSync(join(folder, 'ledger'), 'utf8').trimEnd().split('\n').map((line) => line.split(' '));
+    return readFileSync(join(folder, 'ledger'), 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split(' '));
   } catch {
     return [];
   }
@@ -92,15 +98,25 @@ const withStore = async <T>(kind: Kind, use: (store: DedupeStore) => Promise<T>)
   }
 };
 
-const look = (kind: Kind): Promise<string[]> => withStore(kind, async (store) => (await records(store)).filter(({ idempotencyKey }) => idempotencyKey === folder).map(({ state }) => state));
+const look = (kind: Kind): Promise<string[]> =>
+  withStore(kind, async (store) =>
+    (await records(store)).filter(({ idempotencyKey }) => idempotencyKey === folder).map(({ state }) => state),
+  );
 
 /** The next one to ask for the same, in this process. */
-const next = (kind: Kind, safetyCritical = false): Promise<{ readonly result: ToolResultEnvelope; readonly steps: readonly string[] }> =>
+const next = (
+  kind: Kind,
+  safetyCritical = false,
+): Promise<{ readonly result: ToolResultEnvelope; readonly steps: readonly string[] }> =>
   withStore(kind, async (store) => {
-    const { call, steps } = watched(store, (_input, { callKey, fence }) => {
-      appendFileSync(join(folder, 'ledger'), `${callKey} ${fence} ${process.pid}\n`);
-      return process.pid;
-    }, { effects: 'mutating', safetyCritical, retry: { maxAttempts: 1 }, dedupe: { leaseMs: LEASE_MS } });
+    const { call, steps } = watched(
+      store,
+      (_input, { callKey, fence }) => {
+        appendFileSync(join(folder, 'ledger'), `${callKey} ${fence} ${process.pid}\n`);
+        return process.pid;
+      },
+      { effects: 'mutating', safetyCritical, retry: { maxAttempts: 1 }, dedupe: { leaseMs: LEASE_MS } },
+    );
     return { result: await call({ key: folder }), steps: steps() };
   });
 
@@ -127,13 +143,19 @@ describe.each(['sqlite', 'redis'] as const)('a worker on %s', (kind) => {
     expect(await look(kind)).toEqual(['done']);
   });
 
-  it.each<Point>(['after the claim', 'in the attempt', 'after the effect', 'before the completion'])('R-2.5 killed %s, safety-critical: it is not run again, and reported uncertain', async (diesAt) => {
-    await start(taskOf(kind, { diesAt, safetyCritical: true })).gone;
-    const before = effects().length;
-    await sleep(LEASE_MS);
-    expect((await next(kind, true)).result).toMatchObject({ attempts: 0, error: { uncertain: true, terminal: true } });
-    expect(effects()).toHaveLength(before);
-  });
+  it.each<Point>(['after the claim', 'in the attempt', 'after the effect', 'before the completion'])(
+    'R-2.5 killed %s, safety-critical: it is not run again, and reported uncertain',
+    async (diesAt) => {
+      await start(taskOf(kind, { diesAt, safetyCritical: true })).gone;
+      const before = effects().length;
+      await sleep(LEASE_MS);
+      expect((await next(kind, true)).result).toMatchObject({
+        attempts: 0,
+        error: { uncertain: true, terminal: true },
+      });
+      expect(effects()).toHaveLength(before);
+    },
+  );
 
   it('R-9.6 stopped for longer than its lease: another takes over, and thawed it gives the other’s result', async () => {
     const stalled = start(taskOf(kind, { takesMs: 5_000 }));
@@ -145,7 +167,8 @@ describe.each(['sqlite', 'redis'] as const)('a worker on %s', (kind) => {
     const late = await finished(stalled);
     expect(late.output?.content).toBe(result.output?.content);
     expect(late.fromCache).toBe(true);
-    // The thawed one may have had its own effect before it could hear that it must not; with a lower fence, which the resource can refuse.
+    // The thawed one may have had its own effect before it could hear that it must not; with a lower fence, which the
+    // resource can refuse.
     const [first, second] = effects().toSorted((a, b) => Number(a[1]) - Number(b[1]));
     expect(first).toBeDefined();
     if (second !== undefined) expect(first?.[2]).toBe(String(stalled.child.pid));
@@ -153,12 +176,15 @@ describe.each(['sqlite', 'redis'] as const)('a worker on %s', (kind) => {
   });
 });
 
-it.each(['sqlite', 'redis'] as const)('R-4.4 SIGTERM on %s while it runs: the call is told that it is canceled, and its key says so before the process is gone', async (kind) => {
-  const running = start(taskOf(kind, { takesMs: 60_000, leaseMs: 60_000 }));
-  await expect.poll(() => running.began, { timeout: 30_000 }).toBe(true);
-  running.child.kill('SIGTERM');
-  await running.gone;
-  expect(running.child.exitCode).toBe(0);
-  expect(await look(kind)).toEqual(['cancelled']);
-  expect(effects()).toEqual([]);
-});
+it.each(['sqlite', 'redis'] as const)(
+  'R-4.4 SIGTERM on %s while it runs: the call is told that it is canceled, and its key says so before the process is gone',
+  async (kind) => {
+    const running = start(taskOf(kind, { takesMs: 60_000, leaseMs: 60_000 }));
+    await expect.poll(() => running.began, { timeout: 30_000 }).toBe(true);
+    running.child.kill('SIGTERM');
+    await running.gone;
+    expect(running.child.exitCode).toBe(0);
+    expect(await look(kind)).toEqual(['cancelled']);
+    expect(effects()).toEqual([]);
+  },
+);

@@ -8,7 +8,8 @@ import { gate, places, watched, type Execute, type Watched } from '../spec/tr-02
 const LEASE_MS = 500;
 
 /** A layer whose own time stands still while the store's goes on: a worker that was stopped, and does not know. */
-const frozen = (store: DedupeStore, execute: Execute, leaseMs = LEASE_MS): Watched => watched(store, execute, { dedupe: { leaseMs } }, { runtime: virtualRuntime() });
+const frozen = (store: DedupeStore, execute: Execute, leaseMs = LEASE_MS): Watched =>
+  watched(store, execute, { dedupe: { leaseMs } }, { runtime: virtualRuntime() });
 
 const lapsed = (): Promise<void> => sleep(LEASE_MS + 50);
 
@@ -119,10 +120,14 @@ describe.each(places())('leases on %s', (_name, placeOf) => {
     const place = await placeOf();
     let runs = 0;
     // Long enough to be asked while it is valid.
-    const dead = frozen(await place.open(), () => {
-      runs++;
-      return new Promise(() => undefined);
-    }, 3_000);
+    const dead = frozen(
+      await place.open(),
+      () => {
+        runs++;
+        return new Promise(() => undefined);
+      },
+      3_000,
+    );
     void dead.call();
     await expect.poll(() => runs).toBe(1);
     const next = watched(await place.open(), () => ++runs);
@@ -169,16 +174,25 @@ describe.each(places())('leases on %s', (_name, placeOf) => {
     const place = await placeOf();
     let runs = 0;
     // Long enough to be asked while it is valid.
-    const dead = frozen(await place.open(), () => {
-      runs++;
-      return new Promise(() => undefined);
-    }, 3_000);
+    const dead = frozen(
+      await place.open(),
+      () => {
+        runs++;
+        return new Promise(() => undefined);
+      },
+      3_000,
+    );
     void dead.call();
     await expect.poll(() => runs).toBe(1);
     await lapsed();
     for (const enforcesKey of [false, true]) {
-      const careful = watched(await place.open(), () => ++runs, { effects: 'mutating', safetyCritical: true, enforcesKey });
-      for (const mode of ['enforced', 'bestEffort'] as const) expect(await careful.call({ mode })).toMatchObject({ attempts: 0, error: { uncertain: true, terminal: true } });
+      const careful = watched(await place.open(), () => ++runs, {
+        effects: 'mutating',
+        safetyCritical: true,
+        enforcesKey,
+      });
+      for (const mode of ['enforced', 'bestEffort'] as const)
+        expect(await careful.call({ mode })).toMatchObject({ attempts: 0, error: { uncertain: true, terminal: true } });
     }
     expect(runs).toBe(1);
   });

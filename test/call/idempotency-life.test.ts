@@ -17,7 +17,10 @@ describe.each(places())('records on %s', (_name, placeOf) => {
       await running.opened;
       return 'once';
     };
-    const [here, there] = [watched(await place.open(), execute, renewed), watched(await place.open(), execute, renewed)];
+    const [here, there] = [
+      watched(await place.open(), execute, renewed),
+      watched(await place.open(), execute, renewed),
+    ];
     const first = here.call({ params: { n: 1 } });
     await expect.poll(() => runs).toBe(1);
     for (const { call, layer } of [here, there]) {
@@ -69,7 +72,11 @@ describe.each(places())('records on %s', (_name, placeOf) => {
     await expect.poll(() => runs).toBe(1);
     const others = [];
     for (const aheadMs of [600_000, -600_000]) {
-      const runtime: Runtime = { ...liveRuntime, now: () => liveRuntime.now() + aheadMs, wallNow: () => liveRuntime.wallNow() + aheadMs };
+      const runtime: Runtime = {
+        ...liveRuntime,
+        now: () => liveRuntime.now() + aheadMs,
+        wallNow: () => liveRuntime.wallNow() + aheadMs,
+      };
       const other = watched(await place.open(), execute, {}, { runtime });
       expect((await other.call({ mode: 'bestEffort' })).error?.code).toBe('duplicate_in_flight');
       others.push(other.call());
@@ -84,11 +91,15 @@ describe.each(places())('records on %s', (_name, placeOf) => {
     const place = await placeOf();
     const fences: number[] = [];
     let fails = false;
-    const { call, layer } = watched(await place.open(), (_input, { fence = 0 }) => {
-      fences.push(fence);
-      if (fails) throw Object.assign(new Error('no'), { status: 503 });
-      return fence;
-    }, { breaker: false });
+    const { call, layer } = watched(
+      await place.open(),
+      (_input, { fence = 0 }) => {
+        fences.push(fence);
+        if (fails) throw Object.assign(new Error('no'), { status: 503 });
+        return fence;
+      },
+      { breaker: false },
+    );
     for (let round = 0; round < 6; round++) {
       fails = round % 2 === 1;
       await call({ mode: 'bestEffort' });
@@ -104,7 +115,12 @@ describe.each(places())('records on %s', (_name, placeOf) => {
     const store = await place.open();
     let runs = 0;
     let allowed = false;
-    const { call, layer, steps } = watched(store, () => ++runs, {}, { hooks: { beforeToolCall: () => (allowed ? undefined : { block: 'not yet' }) } });
+    const { call, layer, steps } = watched(
+      store,
+      () => ++runs,
+      {},
+      { hooks: { beforeToolCall: () => (allowed ? undefined : { block: 'not yet' }) } },
+    );
     expect((await call()).error?.code).toBe('blocked');
     layer.breakers.get('t').forceOpen();
     allowed = true;
@@ -126,7 +142,12 @@ describe.each(places())('records on %s', (_name, placeOf) => {
     abort.abort();
     expect(await first).toMatchObject({ error: { code: 'canceled', uncertain: true } });
     await sleep(50);
-    for (const { call } of [here, there]) for (const mode of ['enforced', 'bestEffort'] as const) expect(await call({ mode })).toMatchObject({ attempts: 0, error: { code: 'canceled', terminal: true, uncertain: true } });
+    for (const { call } of [here, there])
+      for (const mode of ['enforced', 'bestEffort'] as const)
+        expect(await call({ mode })).toMatchObject({
+          attempts: 0,
+          error: { code: 'canceled', terminal: true, uncertain: true },
+        });
     expect(await there.layer.flush({ session: 's' })).toBe(1);
     expect(await there.call()).toMatchObject({ fromCache: false, output: { content: 2 } });
   });

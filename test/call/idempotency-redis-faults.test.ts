@@ -27,24 +27,38 @@ const storeAt = async (server: RedisServer, connect: Connect): Promise<DedupeSto
   return store;
 };
 
-const counted = (store: DedupeStore, work?: () => Promise<unknown>, leaseMs = 3_000): Watched & { readonly runs: () => number } => {
+const counted = (
+  store: DedupeStore,
+  work?: () => Promise<unknown>,
+  leaseMs = 3_000,
+): Watched & { readonly runs: () => number } => {
   let runs = 0;
-  const seen = watched(store, async () => {
-    const run = ++runs;
-    await work?.();
-    return run;
-  }, { ...policy, dedupe: { leaseMs } });
+  const seen = watched(
+    store,
+    async () => {
+      const run = ++runs;
+      await work?.();
+      return run;
+    },
+    { ...policy, dedupe: { leaseMs } },
+  );
   return { ...seen, runs: () => runs };
 };
 
 /** But that these servers keep nothing, which is told as soon as they say so. */
-const changes = (events: readonly TraceEvent[]): string[] => events.flatMap((event) => (event.type === 'store_changed' && event.state !== 'weak' ? [event.state] : []));
+const changes = (events: readonly TraceEvent[]): string[] =>
+  events.flatMap((event) => (event.type === 'store_changed' && event.state !== 'weak' ? [event.state] : []));
 
 /** What `enforced` and `bestEffort` promise of a store that gives no answer (R-10.3). */
 const promised = async ({ call, runs, steps }: ReturnType<typeof counted>, key: string): Promise<void> => {
   const before = runs();
   const refused = await call({ key });
-  expect(refused).toMatchObject({ status: 'retriable_error', attempts: 0, fromCache: false, error: { code: 'store_unavailable', retriable: true, terminal: false } });
+  expect(refused).toMatchObject({
+    status: 'retriable_error',
+    attempts: 0,
+    fromCache: false,
+    error: { code: 'store_unavailable', retriable: true, terminal: false },
+  });
   expect(refused.error?.uncertain).toBeUndefined();
   expect(runs()).toBe(before);
   expect(await call({ key, mode: 'bestEffort' })).toMatchObject({ status: 'success', attempts: 1, fromCache: false });
@@ -79,10 +93,15 @@ describe.each(CLIENTS)('R-10.3 %s', (_name, connect) => {
   it('R-10.3 out of memory between claim and outcome: the caller has its result, unrecorded, and nobody runs it again within its lease', async () => {
     const server = await started();
     const store = await storeAt(server, connect);
-    const layer = watched(store, async () => {
-      await server.cli('CONFIG', 'SET', 'maxmemory', '1', 'maxmemory-policy', 'noeviction');
-      return 'done';
-    }, { ...policy, dedupe: { leaseMs: 60_000 } }, { storeTimeoutMs: 500 });
+    const layer = watched(
+      store,
+      async () => {
+        await server.cli('CONFIG', 'SET', 'maxmemory', '1', 'maxmemory-policy', 'noeviction');
+        return 'done';
+      },
+      { ...policy, dedupe: { leaseMs: 60_000 } },
+      { storeTimeoutMs: 500 },
+    );
     expect(await layer.call()).toMatchObject({ status: 'success', output: { content: 'done' } });
     expect(layer.steps()).toEqual(['claimed', 'unrecorded']);
     await server.cli('CONFIG', 'SET', 'maxmemory', '0');
@@ -106,7 +125,11 @@ describe.each(CLIENTS)('R-10.3 %s', (_name, connect) => {
     const call = layer.call();
     await expect.poll(layer.runs).toBe(1);
     await server.cli('FLUSHALL');
-    expect(await call).toMatchObject({ status: 'retriable_error', attempts: 1, error: { code: 'store_unavailable', uncertain: true } });
+    expect(await call).toMatchObject({
+      status: 'retriable_error',
+      attempts: 1,
+      error: { code: 'store_unavailable', uncertain: true },
+    });
     expect(layer.steps()).toEqual(['claimed', 'lease_lost']);
   });
 
@@ -127,7 +150,11 @@ describe.each(CLIENTS)('R-10.3 %s', (_name, connect) => {
     const second = waiter.call();
     await expect.poll(waiter.steps).toEqual(['waiting']);
     await server.kill('SIGKILL');
-    expect(await second).toMatchObject({ status: 'retriable_error', attempts: 0, error: { code: 'store_unavailable' } });
+    expect(await second).toMatchObject({
+      status: 'retriable_error',
+      attempts: 0,
+      error: { code: 'store_unavailable' },
+    });
     await server.start();
     running.open();
     expect(await first).toMatchObject({ status: 'success', fromCache: false });
@@ -143,7 +170,9 @@ describe.each(CLIENTS)('R-10.3 %s', (_name, connect) => {
     expect(await layer.call()).toMatchObject({ attempts: 0, error: { code: 'store_unavailable' } });
     expect(performance.now() - startedMs).toBeLessThan(COMMAND_MS * 5);
     await server.kill('SIGCONT');
-    await expect.poll(async () => (await layer.call({ mode: 'bestEffort' })).status, { timeout: 10_000 }).toBe('success');
+    await expect
+      .poll(async () => (await layer.call({ mode: 'bestEffort' })).status, { timeout: 10_000 })
+      .toBe('success');
     expect(layer.runs()).toBe(2);
   });
 
@@ -158,9 +187,16 @@ describe.each(CLIENTS)('R-10.3 %s', (_name, connect) => {
       await expect.poll(layer.steps, { timeout: 10_000 }).toContain('lease_lost');
       running.open();
       const result = await call;
-      if (mode === 'enforced') expect(result).toMatchObject({ status: 'retriable_error', attempts: 1, error: { code: 'store_unavailable', uncertain: true } });
+      if (mode === 'enforced')
+        expect(result).toMatchObject({
+          status: 'retriable_error',
+          attempts: 1,
+          error: { code: 'store_unavailable', uncertain: true },
+        });
       else expect(result).toMatchObject({ status: 'success', output: { content: 1 } });
-      expect(layer.steps()).toEqual(mode === 'enforced' ? ['claimed', 'lease_lost'] : ['claimed', 'lease_lost', 'unprotected']);
+      expect(layer.steps()).toEqual(
+        mode === 'enforced' ? ['claimed', 'lease_lost'] : ['claimed', 'lease_lost', 'unprotected'],
+      );
       expect(layer.runs()).toBe(1);
     }
   });
@@ -182,10 +218,17 @@ it('R-10.3 answers that take 2 s: calls are slow, and right', { timeout: 120_000
     const far = createConnection(server.port, '127.0.0.1');
     for (const socket of [near, far]) {
       sockets.add(socket);
-      socket.on('error', () => undefined).on('close', () => { near.destroy(); far.destroy(); });
+      socket
+        .on('error', () => undefined)
+        .on('close', () => {
+          near.destroy();
+          far.destroy();
+        });
     }
     near.on('data', (data) => far.write(data));
-    far.on('data', (data) => { setTimeout(() => near.destroyed || near.write(data), delayMs); });
+    far.on('data', (data) => {
+      setTimeout(() => near.destroyed || near.write(data), delayMs);
+    });
   }).listen(0, '127.0.0.1');
   await new Promise((resolve) => proxy.once('listening', resolve));
   onTestFinished(() => {
@@ -198,14 +241,21 @@ it('R-10.3 answers that take 2 s: calls are slow, and right', { timeout: 120_000
   if (client === undefined) throw new Error('there is no client library');
   onTestFinished(() => client.close());
   let runs = 0;
-  const layer = watched(redisStore(client.client), async () => {
-    await sleep(100);
-    return ++runs;
-  }, { ...policy, dedupe: { leaseMs: 30_000 } });
+  const layer = watched(
+    redisStore(client.client),
+    async () => {
+      await sleep(100);
+      return ++runs;
+    },
+    { ...policy, dedupe: { leaseMs: 30_000 } },
+  );
   await layer.call({ key: 'warm' });
   delayMs = 2_000;
   const results = await Promise.all([layer.call(), layer.call()]);
-  expect(results.map(({ status, output }) => [status, output?.content])).toEqual([['success', 2], ['success', 2]]);
+  expect(results.map(({ status, output }) => [status, output?.content])).toEqual([
+    ['success', 2],
+    ['success', 2],
+  ]);
   const brief = watched(redisStore(client.client), () => ++runs, policy, { storeTimeoutMs: 500 });
   expect(await brief.call({ key: 'x' })).toMatchObject({ attempts: 0, error: { code: 'store_unavailable' } });
   expect(runs).toBe(2);

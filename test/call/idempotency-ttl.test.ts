@@ -24,7 +24,8 @@ describe('R-10.2 how long a call is remembered, where its tool does not say', ()
       },
     });
     const spillway = createSpillway({ tools: [pay], runtime, store });
-    const call = async (): Promise<boolean> => (await spillway.execute({ toolName: 'pay', idempotencyKey: 'k' })).fromCache;
+    const call = async (): Promise<boolean> =>
+      (await spillway.execute({ toolName: 'pay', idempotencyKey: 'k' })).fromCache;
     expect(await call()).toBe(false);
     await runtime.advance(ttlMs - 1);
     expect([await call(), runs]).toEqual([true, 1]);

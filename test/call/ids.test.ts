@@ -24,7 +24,9 @@ it('R-8.1 ids of one millisecond, and of a clock that is set back, are all diffe
     vi.setSystemTime(1_800_000_000_000);
     ids.push(...Array.from({ length: 5_000 }, () => liveRuntime.id()));
     expect(new Set(ids).size).toBe(ids.length);
-    expect([ids[0], ids[5_000], ids[10_000]].map((id = '') => msOf(id))).toStrictEqual([1_800_000_000_000, 1_700_000_000_000, 1_800_000_000_000]);
+    expect([ids[0], ids[5_000], ids[10_000]].map((id = '') => msOf(id))).toStrictEqual([
+      1_800_000_000_000, 1_700_000_000_000, 1_800_000_000_000,
+    ]);
   } finally {
     vi.useRealTimers();
   }

@@ -1,6 +1,23 @@
 import { NEVER, Observable, map, of, switchMap, throwError } from 'rxjs';
 import type { Context } from 'rxjs-marbles';
-import { createSpillway, tool, type AnyTool, type NodeResult, type Plan, type Spillway, type SpillwayOptions, type ToolCallEnvelope, type ToolCallRequest, type ToolEvent, type ToolPolicy, type ToolResultEnvelope, type TraceEvent, type TurnEvent, type TurnOptions, type TurnResult } from 'spillway';
+import {
+  createSpillway,
+  tool,
+  type AnyTool,
+  type NodeResult,
+  type Plan,
+  type Spillway,
+  type SpillwayOptions,
+  type ToolCallEnvelope,
+  type ToolCallRequest,
+  type ToolEvent,
+  type ToolPolicy,
+  type ToolResultEnvelope,
+  type TraceEvent,
+  type TurnEvent,
+  type TurnOptions,
+  type TurnResult,
+} from 'spillway';
 import { runtimeOn } from 'spillway/testing';
 import { counting, type CountingRuntime } from '../support.ts';
 
@@ -8,9 +25,14 @@ import { counting, type CountingRuntime } from '../support.ts';
 export type Step = (runtime: CountingRuntime) => Observable<unknown>;
 
 /** Answers after a while; at once, and synchronously, with 0. */
-export const answers = (afterMs: number, value: unknown = 'ok'): Step => (runtime) => (afterMs === 0 ? of(value) : runtime.after(afterMs).pipe(map(() => value)));
-export const fails = (afterMs: number, error: unknown): Step => (runtime) =>
-  afterMs === 0 ? throwError(() => error) : runtime.after(afterMs).pipe(switchMap(() => throwError(() => error)));
+export const answers =
+  (afterMs: number, value: unknown = 'ok'): Step =>
+  (runtime) =>
+    afterMs === 0 ? of(value) : runtime.after(afterMs).pipe(map(() => value));
+export const fails =
+  (afterMs: number, error: unknown): Step =>
+  (runtime) =>
+    afterMs === 0 ? throwError(() => error) : runtime.after(afterMs).pipe(switchMap(() => throwError(() => error)));
 /** Never answers, and never looks at its signal. */
 export const hangs: Step = () => NEVER;
 
@@ -37,7 +59,8 @@ export interface Seen<T> {
   unsubscribe(): void;
 }
 
-const isGreeting = (event: unknown): boolean => typeof event === 'object' && event !== null && 'type' in event && event.type === 'layer_started';
+const isGreeting = (event: unknown): boolean =>
+  typeof event === 'object' && event !== null && 'type' in event && event.type === 'layer_started';
 
 export class World {
   readonly runtime: CountingRuntime;
@@ -67,13 +90,25 @@ export class World {
   }
 
   layer(tools: ReadonlyArray<AnyTool | Scripted>, options: SpillwayOptions = {}): Spillway {
-    return createSpillway({ runtime: this.runtime, tools: tools.map((given) => ('starts' in given ? given.tool : given)), ...options });
+    return createSpillway({
+      runtime: this.runtime,
+      tools: tools.map((given) => ('starts' in given ? given.tool : given)),
+      ...options,
+    });
   }
 
-  /** Of a trace, what happens: the policies in force, which it begins with for each who listens, have tests of their own. */
+  /**
+   * Of a trace, what happens: the policies in force, which it begins with for each who listens, have tests of their
+   * own.
+   */
   watch<T>(source: Observable<T>): Seen<T> {
     const events: T[] = [];
-    const seen: Seen<T> = { events, endedAtMs: undefined, error: undefined, unsubscribe: () => subscription.unsubscribe() };
+    const seen: Seen<T> = {
+      events,
+      endedAtMs: undefined,
+      error: undefined,
+      unsubscribe: () => subscription.unsubscribe(),
+    };
     const subscription = source.subscribe({
       next: (event) => void (isGreeting(event) || events.push(event)),
       error: (error: unknown) => {
@@ -95,13 +130,23 @@ export class World {
     this.#m.flush();
   }
 
-  call(layer: Spillway, request: ToolCallRequest | ToolCallEnvelope | string, signal?: AbortSignal): ToolResultEnvelope {
-    const seen = this.watch(layer.call(typeof request === 'string' ? { toolName: request } : request, signal === undefined ? {} : { signal }));
+  call(
+    layer: Spillway,
+    request: ToolCallRequest | ToolCallEnvelope | string,
+    signal?: AbortSignal,
+  ): ToolResultEnvelope {
+    const seen = this.watch(
+      layer.call(typeof request === 'string' ? { toolName: request } : request, signal === undefined ? {} : { signal }),
+    );
     this.flush();
     return resultOf(seen.events);
   }
 
-  turn(layer: Spillway, planned: Plan<unknown>, options: TurnOptions = {}): TurnResult & { readonly settledAtMs: number } {
+  turn(
+    layer: Spillway,
+    planned: Plan<unknown>,
+    options: TurnOptions = {},
+  ): TurnResult & { readonly settledAtMs: number } {
     const seen = this.watch(layer.turn(planned as Plan, options));
     this.flush();
     return { ...turnResultOf(seen.events), settledAtMs: seen.endedAtMs ?? NaN };
@@ -120,7 +165,8 @@ export function turnResultOf(events: readonly TurnEvent[]): TurnResult {
   return last.result;
 }
 
-export const states = ({ nodes }: TurnResult): Record<string, string> => Object.fromEntries(nodes.map(({ id, state }) => [id, state]));
+export const states = ({ nodes }: TurnResult): Record<string, string> =>
+  Object.fromEntries(nodes.map(({ id, state }) => [id, state]));
 
 export function nodeOf({ nodes }: TurnResult, id: string): NodeResult {
   const found = nodes.find((node) => node.id === id);
@@ -129,11 +175,14 @@ export function nodeOf({ nodes }: TurnResult, id: string): NodeResult {
 }
 
 /** The events of one type. */
-export const typed = <E extends TraceEvent, K extends E['type']>(events: readonly E[], type: K): Array<Extract<E, { type: K }>> =>
-  events.filter((event): event is Extract<E, { type: K }> => event.type === type);
+export const typed = <E extends TraceEvent, K extends E['type']>(
+  events: readonly E[],
+  type: K,
+): Array<Extract<E, { type: K }>> => events.filter((event): event is Extract<E, { type: K }> => event.type === type);
 
 /** The messages of events that have one. */
-export const messages = (events: readonly TraceEvent[]): string[] => events.flatMap((event) => ('message' in event && event.message !== undefined ? [event.message] : []));
+export const messages = (events: readonly TraceEvent[]): string[] =>
+  events.flatMap((event) => ('message' in event && event.message !== undefined ? [event.message] : []));
 
 /** A whole envelope, to be changed in parts. */
 export const envelope = (toolName: string, parts: Partial<ToolCallEnvelope> = {}): ToolCallEnvelope => ({
@@ -167,7 +216,8 @@ export function traceFaults(events: readonly TraceEvent[]): string[] {
       running.set(callId, event.attempt);
     }
     if (type === 'attempt_succeeded' || type === 'attempt_failed' || type === 'attempt_canceled') {
-      if (running.get(callId) !== event.attempt) faults.push(`attempt ${event.attempt} of ${callId} ended without a start`);
+      if (running.get(callId) !== event.attempt)
+        faults.push(`attempt ${event.attempt} of ${callId} ended without a start`);
       running.delete(callId);
     }
   });
@@ -177,7 +227,10 @@ export function traceFaults(events: readonly TraceEvent[]): string[] {
 
 export type { CountingRuntime, ToolEvent };
 
-/** A clock that jumps: what came due meanwhile fires late, in order, at the instant of the jump, and what it adds comes after it. */
+/**
+ * A clock that jumps: what came due meanwhile fires late, in order, at the instant of the jump, and what it adds comes
+ * after it.
+ */
 export function stallingClock(): { readonly runtime: CountingRuntime; stall(ms: number): void } {
   let nowMs = 1_000;
   let timers: Array<{ readonly dueMs: number; readonly fire: () => void }> = [];

@@ -6,7 +6,8 @@ import { describe, expect, it } from 'vitest';
 const SECRET = 'sk-live-0123456789abcdef';
 const BASE: ToolPolicy = { effects: 'read', retry: { maxAttempts: 1 }, breaker: false };
 type Thrown = object | string;
-const http = (status: number, more: object = {}): Error => Object.assign(new Error(`HTTP ${status} with ${SECRET}`), { status, ...more });
+const http = (status: number, more: object = {}): Error =>
+  Object.assign(new Error(`HTTP ${status} with ${SECRET}`), { status, ...more });
 
 /** What a model is told of a tool that throws this, time after time. */
 const texts = async (thrown: readonly Thrown[], policy: ToolPolicy = {}): Promise<string[]> => {
@@ -32,20 +33,57 @@ const textOf = async (thrown: Thrown, policy?: ToolPolicy): Promise<string> => (
 
 describe('R-12.4 what a result says to a model', () => {
   it.each([
-    ['a wrong path', http(404), {}, 'The tool ran and failed. Its service answered 404: what was asked for was not found. Do not try again with the same input: correct it first.'],
-    ['an expired token', http(401), {}, 'The tool ran and failed. Its service answered 401: the credentials are missing or have expired. Do not try again before the credentials are renewed.'],
-    ['too many requests', http(429, { headers: { 'retry-after': '30' } }), {}, 'The tool ran and failed. Its service answered 429: there were too many requests. Try again in 30 s, not before.'],
-    ['a conflict', http(409), { effects: 'mutating' }, 'The tool ran and failed. Its service answered 409: it conflicts with the present state. Do not try again with the same input: look at the present state first.'],
-    ['a class of the manifest’s', http(404), { classification: { 404: 'transient' } }, 'The tool ran and failed. Its service answered 404: what was asked for was not found. You can try again.'],
-    ['a mutation in doubt', http(500), { effects: 'mutating' }, 'The tool ran and failed. Its service answered 500: it failed by itself. It may have taken effect. Check first whether it took effect. Only if it did not: you can try again.'],
-    ['a safe message', new ToolExecutionError('execution_error', SECRET, { safeMessage: ' Sold\nout ', status: 409 }), {}, ' Sold\nout '],
+    [
+      'a wrong path',
+      http(404),
+      {},
+      'The tool ran and failed. Its service answered 404: what was asked for was not found. Do not try again with the same input: correct it first.',
+    ],
+    [
+      'an expired token',
+      http(401),
+      {},
+      'The tool ran and failed. Its service answered 401: the credentials are missing or have expired. Do not try again before the credentials are renewed.',
+    ],
+    [
+      'too many requests',
+      http(429, { headers: { 'retry-after': '30' } }),
+      {},
+      'The tool ran and failed. Its service answered 429: there were too many requests. Try again in 30 s, not before.',
+    ],
+    [
+      'a conflict',
+      http(409),
+      { effects: 'mutating' },
+      'The tool ran and failed. Its service answered 409: it conflicts with the present state. Do not try again with the same input: look at the present state first.',
+    ],
+    [
+      'a class of the manifest’s',
+      http(404),
+      { classification: { 404: 'transient' } },
+      'The tool ran and failed. Its service answered 404: what was asked for was not found. You can try again.',
+    ],
+    [
+      'a mutation in doubt',
+      http(500),
+      { effects: 'mutating' },
+      'The tool ran and failed. Its service answered 500: it failed by itself. It may have taken effect. Check first whether it took effect. Only if it did not: you can try again.',
+    ],
+    [
+      'a safe message',
+      new ToolExecutionError('execution_error', SECRET, { safeMessage: ' Sold\nout ', status: 409 }),
+      {},
+      ' Sold\nout ',
+    ],
   ] as const)('R-12.4 %s', async (_what, thrown, policy, text) => {
     expect(await textOf(thrown, policy)).toBe(text);
   });
 
   it('R-12.4 how often it was tried, once it was tried again', async () => {
     const text = await textOf(http(500), { retry: { maxAttempts: 3, initialDelayMs: 0, jitterPercent: 0 } });
-    expect(text).toBe('The tool ran and failed. Its service answered 500: it failed by itself. It was tried 3 times. Trying again at once does not help; it may help later.');
+    expect(text).toBe(
+      'The tool ran and failed. Its service answered 500: it failed by itself. It was tried 3 times. Trying again at once does not help; it may help later.',
+    );
   });
 
   it('R-12.4 R-3.8 a breaker that opened says when it lets calls through, not the failure’s own time alone', async () => {
@@ -58,10 +96,15 @@ describe('R-12.4 what a result says to a model', () => {
   });
 
   it('R-3.8 R-12.4 a breaker that a person opened tells no time', async () => {
-    const spillway = createSpillway({ tools: [tool({ name: 'bad', policy: { effects: 'read' }, execute: () => 1 })], runtime: virtualRuntime() });
+    const spillway = createSpillway({
+      tools: [tool({ name: 'bad', policy: { effects: 'read' }, execute: () => 1 })],
+      runtime: virtualRuntime(),
+    });
     spillway.breakers.get('bad').forceOpen();
     const { error } = await spillway.execute({ toolName: 'bad' });
-    expect(error?.modelText).toBe('The tool has failed repeatedly and is resting; it was not called. Trying again at once does not help; it may help later.');
+    expect(error?.modelText).toBe(
+      'The tool has failed repeatedly and is resting; it was not called. Trying again at once does not help; it may help later.',
+    );
   });
 });
 
@@ -84,7 +127,11 @@ describe('R-12.4 show: errors', () => {
     const spillway = createSpillway({ tools: [slow], runtime });
     const first = spillway.execute({ toolName: 'slow' });
     await runtime.advance(50);
-    for (const result of [await first, await spillway.execute({ toolName: 'slow' }), await spillway.execute({ toolName: 'nobody' })]) {
+    for (const result of [
+      await first,
+      await spillway.execute({ toolName: 'slow' }),
+      await spillway.execute({ toolName: 'nobody' }),
+    ]) {
       expect(result.error?.modelText).toMatch(/\w/);
       expect(result.error?.modelText).not.toContain('own words');
     }
@@ -94,7 +141,9 @@ describe('R-12.4 show: errors', () => {
     const bad = tool({ name: 'bad', policy: BASE, execute: () => Promise.reject(new Error('no such city')) });
     const { error } = await createSpillway({ tools: [bad], defaults: { show: 'errors' } }).execute({ toolName: 'bad' });
     expect(error?.modelText).toMatch(/"no such city"$/);
-    expect(() => createSpillway({ tools: [], defaults: { show: 'all' as never } })).toThrow(/show must be one of errors/);
+    expect(() => createSpillway({ tools: [], defaults: { show: 'all' as never } })).toThrow(
+      /show must be one of errors/,
+    );
   });
 });
 
@@ -109,7 +158,10 @@ describe('R-12.4 what is stored', () => {
   it.each([
     ['a safe message', new ToolExecutionError('execution_error', SECRET, { safeMessage: 'Sold out', status: 409 })],
     ['a status', http(404)],
-    ['a call that never ran', new ToolExecutionError('transport_error', 'refused', { executed: false, classification: 'permanent' })],
+    [
+      'a call that never ran',
+      new ToolExecutionError('transport_error', 'refused', { executed: false, classification: 'permanent' }),
+    ],
   ])('R-12.4 is replayed to the byte: %s', async (_what, thrown) => {
     const [first, second] = await keyed(thrown);
     expect(second.fromCache).toBe(true);

@@ -10,9 +10,16 @@ const end = (breaker: Breaker, good: boolean): void => {
 };
 
 describe('R-3.12 breakers of the resilient profile', () => {
-  const made = (effects: 'read' | 'mutating', breaker = {}): { readonly breaker: Breaker; readonly pass: (ms: number) => string } => {
+  const made = (
+    effects: 'read' | 'mutating',
+    breaker = {},
+  ): { readonly breaker: Breaker; readonly pass: (ms: number) => string } => {
     const runtime = virtualRuntime();
-    const spillway = createSpillway({ runtime, profile: 'resilient', tools: [tool({ name: 't', policy: { effects, breaker }, execute: () => 1 })] });
+    const spillway = createSpillway({
+      runtime,
+      profile: 'resilient',
+      tools: [tool({ name: 't', policy: { effects, breaker }, execute: () => 1 })],
+    });
     const own = spillway.breakers.get('t');
     return {
       breaker: own,

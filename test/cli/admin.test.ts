@@ -20,7 +20,10 @@ interface Said {
 let spillway: Spillway;
 let server: AdminServer;
 
-const admin = async (args: readonly string[], env: Record<string, string> = { SPILLWAY_ADMIN_URL: server.url, SPILLWAY_ADMIN_TOKEN: TOKEN }): Promise<Said> => {
+const admin = async (
+  args: readonly string[],
+  env: Record<string, string> = { SPILLWAY_ADMIN_URL: server.url, SPILLWAY_ADMIN_TOKEN: TOKEN },
+): Promise<Said> => {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const code = await runAdmin(args, { stdout, stderr, env, signal: new AbortController().signal });
   const text = (output: PassThrough): string => String(output.read() ?? '');
@@ -28,7 +31,12 @@ const admin = async (args: readonly string[], env: Record<string, string> = { SP
 };
 
 beforeEach(async () => {
-  spillway = createSpillway({ tools: [tool({ name: 'search', policy: { retry: { maxAttempts: 1 } }, execute: () => 'found' }), tool({ name: 'evil\u001b[2J\nforged', execute: () => 1 })] });
+  spillway = createSpillway({
+    tools: [
+      tool({ name: 'search', policy: { retry: { maxAttempts: 1 } }, execute: () => 'found' }),
+      tool({ name: 'evil\u001b[2J\nforged', execute: () => 1 }),
+    ],
+  });
   server = await serveAdmin(spillway, { token: TOKEN });
 });
 afterEach(async () => {
@@ -38,24 +46,37 @@ afterEach(async () => {
 
 describe('R-11.3 spillway admin', () => {
   it('R-11.3 status is a table, force-open and reset say what they changed', async () => {
-    expect((await admin(['status'])).stdout).toMatch(/^mode: on\ntools: 2\nretries left: \d+\nstore: none yet, or no answer\nno tool was called yet\n$/);
+    expect((await admin(['status'])).stdout).toMatch(
+      /^mode: on\ntools: 2\nretries left: \d+\nstore: none yet, or no answer\nno tool was called yet\n$/,
+    );
     await spillway.execute({ toolName: 'search', tenant: 'acme', idempotencyKey: 'k' });
     const opened = await admin(['force-open', '--tool', 'search']);
-    expect(opened).toEqual({ code: 0, stderr: '', stdout: 'force open: 1 breaker\n\nbreaker  scope  state        in a row  failures  probe in\nsearch   acme   forced open  0         0 of 1\n' });
+    expect(opened).toEqual({
+      code: 0,
+      stderr: '',
+      stdout:
+        'force open: 1 breaker\n\nbreaker  scope  state        in a row  failures  probe in\nsearch   acme   forced open  0         0 of 1\n',
+    });
     expect((await spillway.execute({ toolName: 'search' })).status).toBe('circuit_open');
-    expect((await admin(['status'])).stdout).toMatch(/^store: memory, process, 1 records$[^]*^search +acme +forced open/m);
+    expect((await admin(['status'])).stdout).toMatch(
+      /^store: memory, process, 1 records$[^]*^search +acme +forced open/m,
+    );
     expect((await admin(['reset', '--all'])).stdout).toMatch(/^reset: 2 breakers\n/);
     expect((await spillway.execute({ toolName: 'search' })).status).toBe('success');
   });
 
   it('R-11.3 --json gives the answer as one line of JSON', async () => {
     const { stdout } = await admin(['disable', '--tool', 'search', '--json']);
-    expect(JSON.parse(stdout)).toMatchObject({ action: 'disable', changed: [{ toolName: 'search', scope: '', state: { type: 'disabled' } }] });
+    expect(JSON.parse(stdout)).toMatchObject({
+      action: 'disable',
+      changed: [{ toolName: 'search', scope: '', state: { type: 'disabled' } }],
+    });
     expect(stdout.trimEnd()).not.toContain('\n');
   });
 
   it('R-11.3 flush counts', async () => {
-    for (const key of ['1', '2', '3']) await spillway.execute({ toolName: 'search', session: key === '3' ? 'bob' : 'ada', idempotencyKey: key });
+    for (const key of ['1', '2', '3'])
+      await spillway.execute({ toolName: 'search', session: key === '3' ? 'bob' : 'ada', idempotencyKey: key });
     expect((await admin(['flush', '--session', 'ada'])).stdout).toBe('forgotten: 2\n');
     expect((await admin(['flush', '--tool', 'search'])).stdout).toBe('forgotten: 1\n');
     expect((await admin(['flush', '--all'])).stdout).toBe('forgotten: 0\n');
@@ -70,10 +91,22 @@ describe('R-11.3 spillway admin', () => {
 
   it.each([
     [['force-open', '--tool', 'nothing'], {}, /^spillway: refused \(404\): there is no tool of that name/],
-    [['status'], { SPILLWAY_ADMIN_TOKEN: 'a-wrong-token-0123456789' }, /^spillway: refused \(401\): the token is missing or wrong/],
-    [['status'], { SPILLWAY_ADMIN_URL: 'http://127.0.0.1:1' }, /^spillway: http:\/\/127\.0\.0\.1:1 cannot be reached: /],
+    [
+      ['status'],
+      { SPILLWAY_ADMIN_TOKEN: 'a-wrong-token-0123456789' },
+      /^spillway: refused \(401\): the token is missing or wrong/,
+    ],
+    [
+      ['status'],
+      { SPILLWAY_ADMIN_URL: 'http://127.0.0.1:1' },
+      /^spillway: http:\/\/127\.0\.0\.1:1 cannot be reached: /,
+    ],
   ])('R-11.3 refused or not reached: %j %j exits 1 and says why', async (args, env, message) => {
-    const { code, stdout, stderr } = await admin(args, { SPILLWAY_ADMIN_URL: server.url, SPILLWAY_ADMIN_TOKEN: TOKEN, ...env });
+    const { code, stdout, stderr } = await admin(args, {
+      SPILLWAY_ADMIN_URL: server.url,
+      SPILLWAY_ADMIN_TOKEN: TOKEN,
+      ...env,
+    });
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toMatch(message);
     expect(stderr).not.toMatch(/token-of-our-own|a-wrong-token/);
@@ -87,7 +120,10 @@ describe('R-11.3 spillway admin', () => {
   ])('R-11.3 %s is no answer', async (_what, listener) => {
     const other = createServer(listener).listen(0, '127.0.0.1');
     await once(other, 'listening');
-    const { code, stderr } = await admin(['status'], { SPILLWAY_ADMIN_URL: `http://127.0.0.1:${(other.address() as AddressInfo).port}`, SPILLWAY_ADMIN_TOKEN: TOKEN });
+    const { code, stderr } = await admin(['status'], {
+      SPILLWAY_ADMIN_URL: `http://127.0.0.1:${(other.address() as AddressInfo).port}`,
+      SPILLWAY_ADMIN_TOKEN: TOKEN,
+    });
     expect([code, /not as an admin page does/.test(stderr)]).toEqual([1, true]);
     other.closeAllConnections();
     other.close();
@@ -97,11 +133,24 @@ describe('R-11.3 spillway admin', () => {
     let reached = 0;
     const target = createServer((_, answer) => void answer.end(String(++reached))).listen(0, '127.0.0.1');
     await once(target, 'listening');
-    const other = createServer((_, answer) => void answer.writeHead(307, { location: `http://127.0.0.1:${(target.address() as AddressInfo).port}/` }).end()).listen(0, '127.0.0.1');
+    const other = createServer(
+      (_, answer) =>
+        void answer.writeHead(307, { location: `http://127.0.0.1:${(target.address() as AddressInfo).port}/` }).end(),
+    ).listen(0, '127.0.0.1');
     await once(other, 'listening');
-    expect((await admin(['status'], { SPILLWAY_ADMIN_URL: `http://127.0.0.1:${(other.address() as AddressInfo).port}`, SPILLWAY_ADMIN_TOKEN: TOKEN })).code).toBe(1);
+    expect(
+      (
+        await admin(['status'], {
+          SPILLWAY_ADMIN_URL: `http://127.0.0.1:${(other.address() as AddressInfo).port}`,
+          SPILLWAY_ADMIN_TOKEN: TOKEN,
+        })
+      ).code,
+    ).toBe(1);
     expect(reached).toBe(0);
-    for (const { closeAllConnections, close } of [target, other].map((one) => ({ closeAllConnections: () => one.closeAllConnections(), close: () => one.close() }))) {
+    for (const { closeAllConnections, close } of [target, other].map((one) => ({
+      closeAllConnections: () => one.closeAllConnections(),
+      close: () => one.close(),
+    }))) {
       closeAllConnections();
       close();
     }
@@ -130,8 +179,12 @@ describe('R-11.3 spillway admin', () => {
   });
 
   it('R-11.3 needs an address, and takes one with the path', async () => {
-    await expect(admin(['status'], { SPILLWAY_ADMIN_TOKEN: TOKEN })).rejects.toThrow('the address is missing; give --url, or set SPILLWAY_ADMIN_URL');
-    expect((await admin(['status', '--url', `${server.url}/debug/tool-reliability`, '--token', TOKEN], {})).code).toBe(0);
+    await expect(admin(['status'], { SPILLWAY_ADMIN_TOKEN: TOKEN })).rejects.toThrow(
+      'the address is missing; give --url, or set SPILLWAY_ADMIN_URL',
+    );
+    expect((await admin(['status', '--url', `${server.url}/debug/tool-reliability`, '--token', TOKEN], {})).code).toBe(
+      0,
+    );
     expect((await admin(['--help'], {})).stdout).toMatch(/^spillway admin ACTION/);
   });
 });
@@ -139,7 +192,11 @@ describe('R-11.3 spillway admin', () => {
 describe('R-11.3 the command', () => {
   it('R-11.3 exits 0 done, 1 refused, 2 usage, without a stack', async () => {
     const env = { SPILLWAY_ADMIN_URL: server.url, SPILLWAY_ADMIN_TOKEN: TOKEN };
-    const ended = await Promise.all([start(['admin', 'status'], env).ended, start(['admin', 'reset', '--tool', 'x'], env).ended, start(['admin', 'open'], env).ended]);
+    const ended = await Promise.all([
+      start(['admin', 'status'], env).ended,
+      start(['admin', 'reset', '--tool', 'x'], env).ended,
+      start(['admin', 'open'], env).ended,
+    ]);
     expect(ended.map(({ code }) => code)).toEqual([0, 1, 2]);
     expect(ended[0].stdout).toMatch(/^mode: on\n/);
     for (const { stderr } of ended) expect(stderr).not.toMatch(STACK_TRACE);

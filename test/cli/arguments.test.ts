@@ -3,7 +3,19 @@ import { UsageError, parseCommand } from '../../src/cli/arguments/run.ts';
 
 describe('command line', () => {
   it('run takes a plan and its options in any order', () => {
-    expect(parseCommand(['run', '--json', 'plan.yaml', '--seed', '7', '--trace=t.ndjson', '--strict', '--ascii', '--no-color'])).toEqual({
+    expect(
+      parseCommand([
+        'run',
+        '--json',
+        'plan.yaml',
+        '--seed',
+        '7',
+        '--trace=t.ndjson',
+        '--strict',
+        '--ascii',
+        '--no-color',
+      ]),
+    ).toEqual({
       name: 'run',
       planPath: 'plan.yaml',
       json: true,
@@ -16,7 +28,14 @@ describe('command line', () => {
   });
 
   it('without options draws in colour, in unicode, with chance', () => {
-    expect(parseCommand(['run', 'plan.yaml'])).toEqual({ name: 'run', planPath: 'plan.yaml', json: false, strict: false, ascii: false, color: true });
+    expect(parseCommand(['run', 'plan.yaml'])).toEqual({
+      name: 'run',
+      planPath: 'plan.yaml',
+      json: false,
+      strict: false,
+      ascii: false,
+      color: true,
+    });
   });
 
   it.each([[['--help']], [['run', '-h']], [['run', 'plan.yaml', '--help']]])('asks for help: %j', (args) => {

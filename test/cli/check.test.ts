@@ -10,9 +10,18 @@ import { DEMO, STACK_TRACE, folder, spillway } from './support.ts';
 const files = folder();
 afterAll(() => files[Symbol.dispose]());
 
-const check = async (args: readonly string[], env: Record<string, string> = {}): Promise<{ readonly code: number; readonly stdout: string }> => {
+const check = async (
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<{ readonly code: number; readonly stdout: string }> => {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const code = await runCheck(args, { stdout, stderr, env, runtime: liveRuntime, signal: new AbortController().signal });
+  const code = await runCheck(args, {
+    stdout,
+    stderr,
+    env,
+    runtime: liveRuntime,
+    signal: new AbortController().signal,
+  });
   return { code, stdout: String(stdout.read() ?? '') };
 };
 
@@ -43,7 +52,10 @@ turn:
 describe('R-2.9 spillway check', () => {
   it('R-2.9 says all that is wrong with a plan at once: shape, policies, names, references, circles, folders', async () => {
     const { code, stdout } = await check([files.write('all.yaml', ALL_WRONG)]);
-    const lines = stdout.replaceAll(/^.*all\.yaml:/gm, '').trimEnd().split('\n');
+    const lines = stdout
+      .replaceAll(/^.*all\.yaml:/gm, '')
+      .trimEnd()
+      .split('\n');
     expect(code).toBe(2);
     expect(lines.map((line) => line.replace(/^(\d+):\d+: /, '$1 '))).toEqual([
       '6 tools[0].timeout_ms: must be above 0, not -1',
@@ -67,17 +79,33 @@ describe('R-2.9 spillway check', () => {
   });
 
   it('R-2.9 a plan with which nothing is wrong is fine, and its servers are not started', async () => {
-    const plan = files.write('fine.yaml', `servers:\n  s: ${server}\nturn: { nodes: [{ id: a, tool: s.x }, { id: b, tool: s.y, needs: [a], input: { m: "\${a}" } }] }\n`);
-    expect(await check([plan])).toEqual({ code: 0, stdout: `${plan}: fine: a turn of 2 nodes, 0 tools of its own, 1 server\n` });
+    const plan = files.write(
+      'fine.yaml',
+      `servers:\n  s: ${server}\nturn: { nodes: [{ id: a, tool: s.x }, { id: b, tool: s.y, needs: [a], input: { m: "\${a}" } }] }\n`,
+    );
+    expect(await check([plan])).toEqual({
+      code: 0,
+      stdout: `${plan}: fine: a turn of 2 nodes, 0 tools of its own, 1 server\n`,
+    });
     expect(existsSync(STARTED)).toBe(false);
-    expect((await check([DEMO])).stdout).toMatch(/plan\.yaml: fine: a turn of 9 nodes, 6 tools of its own, 2 servers\n$/);
+    expect((await check([DEMO])).stdout).toMatch(
+      /plan\.yaml: fine: a turn of 9 nodes, 6 tools of its own, 2 servers\n$/,
+    );
   });
 
   it('R-2.9 reads manifests as well, and tells which variables are not set, never what they are', async () => {
-    const good = files.write('good.yaml', 'name: w\nbase_url: https://api.example.com\nheaders: { x-key: "${env:WEATHER_KEY}" }\ntools: [{ id: t, url: /x }]\n');
+    const good = files.write(
+      'good.yaml',
+      'name: w\nbase_url: https://api.example.com\nheaders: { x-key: "${env:WEATHER_KEY}" }\ntools: [{ id: t, url: /x }]\n',
+    );
     expect(await check([good], { WEATHER_KEY: 'canary' })).toEqual({ code: 0, stdout: `${good}: fine: 1 tool\n` });
-    expect((await check([good])).stdout).toMatch(/: warning: \$\{env:WEATHER_KEY\} is not set in this environment\n.*: fine: 1 tool\n$/);
-    const bad = files.write('bad.yaml', `name: w\nbase_url: https://api.example.com\nhedders: {}\ntools:\n${Array.from({ length: 15 }, (_, index) => `  - { id: t${index}, url: /x, methd: GET }\n`).join('')}`);
+    expect((await check([good])).stdout).toMatch(
+      /: warning: \$\{env:WEATHER_KEY\} is not set in this environment\n.*: fine: 1 tool\n$/,
+    );
+    const bad = files.write(
+      'bad.yaml',
+      `name: w\nbase_url: https://api.example.com\nhedders: {}\ntools:\n${Array.from({ length: 15 }, (_, index) => `  - { id: t${index}, url: /x, methd: GET }\n`).join('')}`,
+    );
     const { code, stdout } = await check([bad]);
     expect(code).toBe(2);
     expect(stdout).toMatch(/bad\.yaml:3:\d+: hedders: there is no such key here/);
@@ -86,14 +114,41 @@ describe('R-2.9 spillway check', () => {
   });
 
   it('R-2.9 takes several files, and --json tells each as an object', async () => {
-    const [fine, wrong] = [join(files.path, 'fine.yaml'), files.write('wrong.yaml', 'turn: { nodes: [{ id: a, tool: ghost }] }\n')];
+    const [fine, wrong] = [
+      join(files.path, 'fine.yaml'),
+      files.write('wrong.yaml', 'turn: { nodes: [{ id: a, tool: ghost }] }\n'),
+    ];
     const gone = join(files.path, 'gone.yaml');
     const { code, stdout } = await check([fine, wrong, gone, '--json']);
     expect(code).toBe(2);
-    expect(stdout.trimEnd().split('\n').map((line) => JSON.parse(line) as unknown)).toEqual([
+    expect(
+      stdout
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as unknown),
+    ).toEqual([
       { file: fine, kind: 'plan', ok: true, problems: [], warnings: [] },
-      { file: wrong, kind: 'plan', ok: false, problems: [{ line: 1, column: 32, at: 'turn.nodes[0].tool', message: expect.stringContaining('there is no tool ghost') as unknown }], warnings: [] },
-      { file: gone, kind: 'plan', ok: false, problems: [{ message: expect.stringContaining('there is no such file') as unknown }], warnings: [] },
+      {
+        file: wrong,
+        kind: 'plan',
+        ok: false,
+        problems: [
+          {
+            line: 1,
+            column: 32,
+            at: 'turn.nodes[0].tool',
+            message: expect.stringContaining('there is no tool ghost') as unknown,
+          },
+        ],
+        warnings: [],
+      },
+      {
+        file: gone,
+        kind: 'plan',
+        ok: false,
+        problems: [{ message: expect.stringContaining('there is no such file') as unknown }],
+        warnings: [],
+      },
     ]);
   });
 
@@ -101,9 +156,15 @@ describe('R-2.9 spillway check', () => {
     ['an empty file', ''],
     ['no mapping', '- a\n'],
     ['broken YAML', 'turn: { nodes: ['],
-    ['nodes that are none', 'servers: 5\ntools: [1, null, { id: 7 }]\nturn: { nodes: [3, null, [], { id: 9, needs: x }] }\n'],
+    [
+      'nodes that are none',
+      'servers: 5\ntools: [1, null, { id: 7 }]\nturn: { nodes: [3, null, [], { id: 9, needs: x }] }\n',
+    ],
     ['a turn that is none', 'turn: []\n'],
-    ['hostile names', 'servers: { s: { command: x } }\ntools: [{ id: "\\e[2Jforged", server: s, tool: x }]\nturn: { nodes: [{ id: a, tool: "x\\e]0;y\\a" }] }\n'],
+    [
+      'hostile names',
+      'servers: { s: { command: x } }\ntools: [{ id: "\\e[2Jforged", server: s, tool: x }]\nturn: { nodes: [{ id: a, tool: "x\\e]0;y\\a" }] }\n',
+    ],
   ])('R-15.2 %s is told in printable lines, without a crash', async (what, text) => {
     const { code, stdout } = await check([files.write(`${what.replaceAll(' ', '-')}.yaml`, text)]);
     expect(code).toBe(2);
@@ -112,7 +173,12 @@ describe('R-2.9 spillway check', () => {
   });
 
   it('R-2.9 as a process exits 0 or 2, without a stack, and needs a file', async () => {
-    const [fine, wrong, nothing, option] = await Promise.all([spillway('check', DEMO), spillway('check', join(files.path, 'all.yaml')), spillway('check'), spillway('check', DEMO, '--jsn')]);
+    const [fine, wrong, nothing, option] = await Promise.all([
+      spillway('check', DEMO),
+      spillway('check', join(files.path, 'all.yaml')),
+      spillway('check'),
+      spillway('check', DEMO, '--jsn'),
+    ]);
     expect([fine, wrong, nothing, option].map(({ code }) => code)).toEqual([0, 2, 2, 2]);
     expect(nothing.stderr).toContain('the file is missing; write spillway check PLAN.yaml');
     expect(option.stderr).toContain('there is no option --jsn; did you mean --json?');

@@ -18,26 +18,53 @@ const capture = join(import.meta.dirname, 'capture.zsh');
 const isThere = (shell: Shell): boolean => spawnSync(shell, ['-c', 'exit 0']).status === 0;
 
 const run = (shell: Shell, args: readonly string[]): string[] => {
-  const { stdout, stderr, status } = spawnSync(shell, args, { cwd: ROOT, encoding: 'utf8', timeout: 60_000, env: { ...process.env, HOME: files.path, TERM: 'xterm' } });
+  const { stdout, stderr, status } = spawnSync(shell, args, {
+    cwd: ROOT,
+    encoding: 'utf8',
+    timeout: 60_000,
+    env: { ...process.env, HOME: files.path, TERM: 'xterm' },
+  });
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-  return stdout.trimEnd().split('\n').filter((line) => line !== '').toSorted();
+  return stdout
+    .trimEnd()
+    .split('\n')
+    .filter((line) => line !== '')
+    .toSorted();
 };
 
 /** What a real shell offers when Tab is pressed at the end of a line. */
 const OFFERED: Readonly<Record<Shell, (line: string) => string[]>> = {
-  bash: (line) => run('bash', ['-c', 'source "$1"; read -ra COMP_WORDS <<<"$2"; [[ $2 == *" " ]] && COMP_WORDS+=(""); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _spillway; printf "%s\\n" "${COMPREPLY[@]}"', '-', scripts.bash, line]),
+  bash: (line) =>
+    run('bash', [
+      '-c',
+      'source "$1"; read -ra COMP_WORDS <<<"$2"; [[ $2 == *" " ]] && COMP_WORDS+=(""); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _spillway; printf "%s\\n" "${COMPREPLY[@]}"',
+      '-',
+      scripts.bash,
+      line,
+    ]),
   zsh: (line) => run('zsh', ['-f', capture, scripts.zsh, line]),
-  fish: (line) => run('fish', ['--no-config', '-c', 'source $argv[1]; complete -C $argv[2]', scripts.fish, line]).map((offer) => offer.split('\t')[0] ?? ''),
+  fish: (line) =>
+    run('fish', ['--no-config', '-c', 'source $argv[1]; complete -C $argv[2]', scripts.fish, line]).map(
+      (offer) => offer.split('\t')[0] ?? '',
+    ),
 };
 
-const optionsFor = (name: string): string[] => COMMANDS.filter((command) => command.name === name).flatMap((command) => optionsOf(command).filter((option) => option.name !== 'version').map((option) => `--${option.name}`)).toSorted();
+const optionsFor = (name: string): string[] =>
+  COMMANDS.filter((command) => command.name === name)
+    .flatMap((command) =>
+      optionsOf(command)
+        .filter((option) => option.name !== 'version')
+        .map((option) => `--${option.name}`),
+    )
+    .toSorted();
 
 describe('R-2.9 completions', () => {
   it.each(SHELLS)('R-2.9 of %s name every command and every option', (shell) => {
     const script = completionScript(shell);
     for (const command of COMMANDS) {
       expect(script).toContain(command.name);
-      for (const { name } of optionsOf(command)) expect(script).toMatch(new RegExp(shell === 'fish' ? ` -l ${name}\\b` : `--${name}\\b`));
+      for (const { name } of optionsOf(command))
+        expect(script).toMatch(new RegExp(shell === 'fish' ? ` -l ${name}\\b` : `--${name}\\b`));
     }
   });
 
@@ -48,13 +75,18 @@ describe('R-2.9 completions', () => {
       });
 
       it('R-2.9 offers the commands', () => {
-        expect(OFFERED[shell]('spillway ').filter((word) => !word.startsWith('-'))).toEqual(COMMANDS.map(({ name }) => name as string).toSorted());
+        expect(OFFERED[shell]('spillway ').filter((word) => !word.startsWith('-'))).toEqual(
+          COMMANDS.map(({ name }) => name as string).toSorted(),
+        );
         expect(OFFERED[shell]('spillway ch')).toEqual(['check']);
       });
 
-      it.each(COMMANDS.filter(({ options }) => Object.keys(options).length > 0).map(({ name }) => name))('R-2.9 offers the options of %s', (name) => {
-        expect(OFFERED[shell](`spillway ${name} --`)).toEqual(optionsFor(name));
-      });
+      it.each(COMMANDS.filter(({ options }) => Object.keys(options).length > 0).map(({ name }) => name))(
+        'R-2.9 offers the options of %s',
+        (name) => {
+          expect(OFFERED[shell](`spillway ${name} --`)).toEqual(optionsFor(name));
+        },
+      );
 
       it('R-2.9 offers what a first word can be', () => {
         expect(OFFERED[shell]('spillway admin f')).toEqual(['flush', 'force-open']);
@@ -75,6 +107,11 @@ describe('R-2.9 completions', () => {
     expect(() => parseCompletions([])).toThrow('the shell is missing; there is bash, zsh, fish');
     expect(() => parseCompletions(['bsh'])).toThrow('there are no completions for "bsh"; did you mean bash?');
     expect(() => parseCompletions(['bash', 'zsh'])).toThrow(UsageError);
-    expect(await spillway('completions', 'bash')).toEqual({ code: 0, signal: null, stdout: completionScript('bash'), stderr: '' });
+    expect(await spillway('completions', 'bash')).toEqual({
+      code: 0,
+      signal: null,
+      stdout: completionScript('bash'),
+      stderr: '',
+    });
   });
 });

@@ -16,24 +16,28 @@ const longPlan = (files: Folder, mark: string): string =>
   );
 
 /** Until the quick call has its value and the long one runs. */
-const midTurn = (running: Running): Promise<void> => until(() => /quick: succeeded/.test(running.progress()) && /long: progress/.test(running.progress()), 30_000);
+const midTurn = (running: Running): Promise<void> =>
+  until(() => /quick: succeeded/.test(running.progress()) && /long: progress/.test(running.progress()), 30_000);
 
 describe('CLI ended early', { timeout: LONG_MS }, () => {
-  it.each(['SIGINT', 'SIGTERM'] as const)('by %s mid-turn prints its harvest, stops its servers and exits 130', async (signal) => {
-    using files = folder();
-    const mark = `spillway-mid-${signal}`;
-    const running = start(['run', longPlan(files, mark)]);
-    await midTurn(running);
-    expect(processesOf(mark)).not.toEqual([]);
-    running.child.kill(signal);
-    const { code, stdout, stderr } = await running.ended;
-    expect(code).toBe(130);
-    expect(stdout).toMatch(/^quick .*succeeded .*Echo: harvested$/m);
-    expect(stdout).toMatch(/^long .*canceled/m);
-    expect(stdout).toMatch(/^partial: Completed quick, but long and after were canceled\.$/m);
-    expect(stderr).not.toMatch(STACK_TRACE);
-    expect(processesOf(mark)).toEqual([]);
-  });
+  it.each(['SIGINT', 'SIGTERM'] as const)(
+    'by %s mid-turn prints its harvest, stops its servers and exits 130',
+    async (signal) => {
+      using files = folder();
+      const mark = `spillway-mid-${signal}`;
+      const running = start(['run', longPlan(files, mark)]);
+      await midTurn(running);
+      expect(processesOf(mark)).not.toEqual([]);
+      running.child.kill(signal);
+      const { code, stdout, stderr } = await running.ended;
+      expect(code).toBe(130);
+      expect(stdout).toMatch(/^quick .*succeeded .*Echo: harvested$/m);
+      expect(stdout).toMatch(/^long .*canceled/m);
+      expect(stdout).toMatch(/^partial: Completed quick, but long and after were canceled\.$/m);
+      expect(stderr).not.toMatch(STACK_TRACE);
+      expect(processesOf(mark)).toEqual([]);
+    },
+  );
 
   it('by a second SIGINT exits 130 at once, and leaves no server', async () => {
     using files = folder();
@@ -51,7 +55,10 @@ describe('CLI ended early', { timeout: LONG_MS }, () => {
 
   it('by SIGINT while a server starts calls nothing and exits 130', async () => {
     using files = folder();
-    const plan = files.write('plan.yaml', `servers: { mute: { command: ${JSON.stringify(process.execPath)}, args: [-e, "setInterval(() => {}, 1000)", stdio, spillway-mute] } }\nturn: { nodes: [{ id: a, tool: mute.x }] }\n`);
+    const plan = files.write(
+      'plan.yaml',
+      `servers: { mute: { command: ${JSON.stringify(process.execPath)}, args: [-e, "setInterval(() => {}, 1000)", stdio, spillway-mute] } }\nturn: { nodes: [{ id: a, tool: mute.x }] }\n`,
+    );
     const running = start(['run', plan]);
     await until(() => processesOf('spillway-mute').length > 0);
     running.child.kill('SIGINT');
@@ -76,7 +83,10 @@ describe('CLI ended early', { timeout: LONG_MS }, () => {
 
   it('of nothing but its progress, when stderr is closed: the turn goes on', async () => {
     using files = folder();
-    const plan = files.write('plan.yaml', `${marked('spillway-stderr')}turn: { nodes: [{ id: a, tool: everything.echo, input: { message: x } }] }\n`);
+    const plan = files.write(
+      'plan.yaml',
+      `${marked('spillway-stderr')}turn: { nodes: [{ id: a, tool: everything.echo, input: { message: x } }] }\n`,
+    );
     const running = start(['run', plan]);
     running.child.stderr.destroy();
     const { code, stdout } = await running.ended;

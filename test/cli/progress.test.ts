@@ -9,7 +9,9 @@ import { handClock } from '../support.ts';
 const STYLE: Style = { columns: 40, glyphs: UNICODE, paint: (_, text) => text };
 
 /** A terminal of some rows: the lines on it after all that was written. */
-const terminal = (rows: number): { readonly output: Output; readonly lines: () => string[]; readonly written: () => string } => {
+const terminal = (
+  rows: number,
+): { readonly output: Output; readonly lines: () => string[]; readonly written: () => string } => {
   let written = '';
   const output = Object.assign(
     new Writable({
@@ -23,7 +25,9 @@ const terminal = (rows: number): { readonly output: Output; readonly lines: () =
   const lines = (): string[] => {
     let screen: string[] = [];
     // What is erased goes away with the lines above the cursor; synchronised updates mark only when to draw.
-    for (const [, up, text] of written.replaceAll(/\u001b\[\?2026[hl]/g, '').matchAll(/(?:\u001b\[(\d+)A\r\u001b\[J)|([^\u001b]+)/g)) {
+    for (const [, up, text] of written
+      .replaceAll(/\u001b\[\?2026[hl]/g, '')
+      .matchAll(/(?:\u001b\[(\d+)A\r\u001b\[J)|([^\u001b]+)/g)) {
       if (up !== undefined) screen = screen.slice(0, screen.length - Number(up));
       else screen.push(...(text ?? '').split('\n').slice(0, -1));
     }
@@ -41,8 +45,27 @@ const started = (atMs: number, ...ids: readonly string[]): TurnEvent => ({
   timeoutMs: 5_000,
   nodes: ids.map((id) => ({ id, toolName: id, needs: [] })),
 });
-const attempted = (atMs: number, id: string): TurnEvent => ({ seq: 2, atMs, source: 'call', callId: id, nodeId: id, toolName: id, type: 'attempt_started', attempt: 1 });
-const reported = (atMs: number, id: string, message: string): TurnEvent => ({ seq: 3, atMs, source: 'call', callId: id, nodeId: id, toolName: id, type: 'progress', attempt: 1, report: { message } });
+const attempted = (atMs: number, id: string): TurnEvent => ({
+  seq: 2,
+  atMs,
+  source: 'call',
+  callId: id,
+  nodeId: id,
+  toolName: id,
+  type: 'attempt_started',
+  attempt: 1,
+});
+const reported = (atMs: number, id: string, message: string): TurnEvent => ({
+  seq: 3,
+  atMs,
+  source: 'call',
+  callId: id,
+  nodeId: id,
+  toolName: id,
+  type: 'progress',
+  attempt: 1,
+  report: { message },
+});
 
 describe('live progress', () => {
   it('is drawn in place, with time that passes, and leaves nothing behind', () => {

@@ -2,8 +2,16 @@ import { describe, expect, it } from 'vitest';
 import { inputTemplate } from '../../src/cli/plan/references.ts';
 import { ToolExecutionError } from '../../src/contract/tool-error.ts';
 
-const flights = { items: [{ id: 'AY73', seats: 4 }, { id: 'JL48', seats: 0 }], 'a key': true, none: null };
-const fill = (input: unknown, values: Readonly<Record<string, unknown>> = { flights, name: 'Tokyo' }): unknown => inputTemplate(input).fill(values);
+const flights = {
+  items: [
+    { id: 'AY73', seats: 4 },
+    { id: 'JL48', seats: 0 },
+  ],
+  'a key': true,
+  none: null,
+};
+const fill = (input: unknown, values: Readonly<Record<string, unknown>> = { flights, name: 'Tokyo' }): unknown =>
+  inputTemplate(input).fill(values);
 
 describe('reference', () => {
   it.each([
@@ -37,14 +45,24 @@ describe('reference', () => {
 
   it('is found at every depth, and its place is told', () => {
     const template = inputTemplate({ list: [{ deep: 'x ${flights.items[0].id}' }], plain: 1 });
-    expect(template.references).toEqual([{ at: ['list', 0, 'deep'], reference: { node: 'flights', path: ['items', 0, 'id'], text: '${flights.items[0].id}' } }]);
+    expect(template.references).toEqual([
+      {
+        at: ['list', 0, 'deep'],
+        reference: { node: 'flights', path: ['items', 0, 'id'], text: '${flights.items[0].id}' },
+      },
+    ]);
     const { fill: fillIn } = template;
     expect(fillIn({ flights })).toEqual({ list: [{ deep: 'x AY73' }], plain: 1 });
   });
 
-  it.each(['${}', '${a b}', '${a..b}', '${a[x]}', '${a', '${a.b[0}'])('that cannot be read is a problem: %s', (text) => {
-    expect(inputTemplate(text).problems).toEqual([{ at: [], message: expect.stringContaining('is no reference') as unknown }]);
-  });
+  it.each(['${}', '${a b}', '${a..b}', '${a[x]}', '${a', '${a.b[0}'])(
+    'that cannot be read is a problem: %s',
+    (text) => {
+      expect(inputTemplate(text).problems).toEqual([
+        { at: [], message: expect.stringContaining('is no reference') as unknown },
+      ]);
+    },
+  );
 
   it.each([
     ['${flights.items[2].id}', 'flights.items is a list of 2 without an item 2'],

@@ -29,7 +29,9 @@ describe('CLI runs the demo', { timeout: LONG_MS }, () => {
   it('and exits 0 with the table, the diagram and the sentence on stdout', () => {
     expect(demo).toMatchObject({ code: 0, signal: null });
     expect(demo.stdout).toMatch(/^node +tool +state +tries +time +result\n/);
-    expect(demo.stdout).toMatch(/\npartial: Completed flights, seats, hotels and itinerary, but activities and tickets timed out/);
+    expect(demo.stdout).toMatch(
+      /\npartial: Completed flights, seats, hotels and itinerary, but activities and tickets timed out/,
+    );
     expect(demo.stdout).not.toContain('\u001b');
     expect(demo.stderr).not.toMatch(/warning|\u001b/);
   });
@@ -50,8 +52,12 @@ describe('CLI runs the demo', { timeout: LONG_MS }, () => {
   });
 
   it('and tells what happens on stderr, a line an event', () => {
-    expect(demo.stderr).toMatch(/^ +\d+\.\d{3}s {2}flights: attempt 1 failed after 1\.\d\d s: timeout: Tool timeout after 1s \(transient\)$/m);
-    expect(demo.stderr).toMatch(/^ +\d+\.\d{3}s {2}hotels: Used alternative tool: hotel_search_backup for hotel_search$/m);
+    expect(demo.stderr).toMatch(
+      /^ +\d+\.\d{3}s {2}flights: attempt 1 failed after 1\.\d\d s: timeout: Tool timeout after 1s \(transient\)$/m,
+    );
+    expect(demo.stderr).toMatch(
+      /^ +\d+\.\d{3}s {2}hotels: Used alternative tool: hotel_search_backup for hotel_search$/m,
+    );
     expect(demo.stderr).toMatch(/^ +\d+\.\d{3}s {2}budget: Used default value for budget$/m);
   });
 });
@@ -71,24 +77,32 @@ turn:
     - { id: c, tool: everything.get-sum, needs: [a], input: { a: "\${a.temperature}", b: 1 } }
 `,
     );
-    const delaysOf = (text: string): unknown[] => eventsOf(text).flatMap((event) => (event.source === 'call' && event.type === 'decision' ? [event.delayMs] : []));
+    const delaysOf = (text: string): unknown[] =>
+      eventsOf(text).flatMap((event) => (event.source === 'call' && event.type === 'decision' ? [event.delayMs] : []));
     const first = await spillway('run', plan, '--json', '--seed', '7', '--trace', trace);
     const again = await spillway('run', plan, '--json', '--seed', '7');
     expect(first).toMatchObject({ code: 0, signal: null });
     const result = resultOf(first.stdout);
     expect(result.status).toBe('completed');
-    expect(result.values).toMatchObject({ b: 'Echo: 36 and {"temperature":36,"conditions":"Light rain / drizzle","humidity":82}', c: 'The sum of 36 and 1 is 37.' });
+    expect(result.values).toMatchObject({
+      b: 'Echo: 36 and {"temperature":36,"conditions":"Light rain / drizzle","humidity":82}',
+      c: 'The sum of 36 and 1 is 37.',
+    });
     expect(delaysOf(first.stdout)).toHaveLength(3);
     expect(delaysOf(again.stdout)).toEqual(delaysOf(first.stdout));
     const { events: traced, leftOutCount } = await readNdjson(trace);
-    expect([leftOutCount, JSON.parse(readFileSync(trace, 'utf8').split('\n')[0] ?? '')]).toMatchObject([0, { format: 1, type: 'file_started' }]);
+    expect([leftOutCount, JSON.parse(readFileSync(trace, 'utf8').split('\n')[0] ?? '')]).toMatchObject([
+      0,
+      { format: 1, type: 'file_started' },
+    ]);
     expect(traced.map(({ seq }) => seq)).toEqual(traced.map((_, index) => index));
     expect(traced.length).toBeGreaterThanOrEqual(eventsOf(first.stdout).length);
   });
 
   it('exits 1 when something required is missing, 0 when the turn is partial, 3 with --strict', async () => {
     using files = folder();
-    const broken = (optional: boolean): string => `${marked('spillway-exit')}turn:\n  nodes:\n    - { id: a, tool: everything.echo, input: { message: x } }\n    - { id: b, tool: everything.get-sum, input: { a: one, b: 2 }, optional: ${optional} }\n`;
+    const broken = (optional: boolean): string =>
+      `${marked('spillway-exit')}turn:\n  nodes:\n    - { id: a, tool: everything.echo, input: { message: x } }\n    - { id: b, tool: everything.get-sum, input: { a: one, b: 2 }, optional: ${optional} }\n`;
     const [escalated, partial, strict] = await Promise.all([
       spillway('run', files.write('required.yaml', broken(false))),
       spillway('run', files.write('optional.yaml', broken(true))),
@@ -100,21 +114,42 @@ turn:
 
   it('fails a node whose reference has no value at run time, and says where', async () => {
     using files = folder();
-    const plan = files.write('plan.yaml', `${marked('spillway-missing')}turn:\n  nodes:\n    - { id: a, tool: everything.get-structured-content, input: { location: Chicago } }\n    - { id: b, tool: everything.echo, needs: [a], input: { message: "\${a.wind.speed}" } }\n`);
+    const plan = files.write(
+      'plan.yaml',
+      `${marked('spillway-missing')}turn:\n  nodes:\n    - { id: a, tool: everything.get-structured-content, input: { location: Chicago } }\n    - { id: b, tool: everything.echo, needs: [a], input: { message: "\${a.wind.speed}" } }\n`,
+    );
     const { code, stdout } = await spillway('run', plan, '--json');
     expect(code).toBe(1);
-    expect(resultOf(stdout).nodes[1]).toMatchObject({ state: 'failed', reason: expect.stringContaining('${a.wind.speed} has no value: a is a mapping without a key wind') as unknown });
+    expect(resultOf(stdout).nodes[1]).toMatchObject({
+      state: 'failed',
+      reason: expect.stringContaining('${a.wind.speed} has no value: a is a mapping without a key wind') as unknown,
+    });
   });
 
   it.each([
-    ['is not found', '{ command: no-such-command-here }', /servers\.bad: the server bad could not be started with "no-such-command-here": .*not found/],
-    ['exits at once', `{ command: ${JSON.stringify(process.execPath)}, args: [-e, "console.error('no token'); process.exit(3)"] }`, /servers\.bad: .*exited with code 3; it said: no token/],
-    ['never answers', `{ command: ${JSON.stringify(process.execPath)}, args: [-e, "setInterval(() => {}, 1000)"], start_timeout_ms: 700 }`, /servers\.bad: .*No answer to initialize after 700ms/],
+    [
+      'is not found',
+      '{ command: no-such-command-here }',
+      /servers\.bad: the server bad could not be started with "no-such-command-here": .*not found/,
+    ],
+    [
+      'exits at once',
+      `{ command: ${JSON.stringify(process.execPath)}, args: [-e, "console.error('no token'); process.exit(3)"] }`,
+      /servers\.bad: .*exited with code 3; it said: no token/,
+    ],
+    [
+      'never answers',
+      `{ command: ${JSON.stringify(process.execPath)}, args: [-e, "setInterval(() => {}, 1000)"], start_timeout_ms: 700 }`,
+      /servers\.bad: .*No answer to initialize after 700ms/,
+    ],
     ['has no such folder', '{ command: x, cwd: nowhere }', /servers\.bad\.cwd: .*nowhere is no folder/],
   ])('exits 2 when a server %s, and stops the others', async (what, bad, says) => {
     using files = folder();
     const mark = `spillway-bad-${what.replaceAll(' ', '-')}`;
-    const plan = files.write('plan.yaml', `${marked(mark)}  bad: ${bad}\nturn: { nodes: [{ id: a, tool: bad.x }, { id: b, tool: everything.echo, input: { message: x } }] }\n`);
+    const plan = files.write(
+      'plan.yaml',
+      `${marked(mark)}  bad: ${bad}\nturn: { nodes: [{ id: a, tool: bad.x }, { id: b, tool: everything.echo, input: { message: x } }] }\n`,
+    );
     const { code, stdout, stderr } = await spillway('run', plan);
     expect(stderr).toMatch(says);
     expect(stderr).not.toMatch(STACK_TRACE);
@@ -123,33 +158,62 @@ turn:
 
   it('exits 2 when a server has no such tool, and names the nearest', async () => {
     using files = folder();
-    const plan = files.write('plan.yaml', `${marked('spillway-tool')}turn: { nodes: [{ id: a, tool: everything.get_sum }] }\n`);
+    const plan = files.write(
+      'plan.yaml',
+      `${marked('spillway-tool')}turn: { nodes: [{ id: a, tool: everything.get_sum }] }\n`,
+    );
     const { code, stderr } = await spillway('run', plan);
     expect(code).toBe(2);
-    expect(stderr).toMatch(/:3:\d+: turn\.nodes\[0\]\.tool: the server everything has no tool get_sum; did you mean get-sum\?/);
+    expect(stderr).toMatch(
+      /:3:\d+: turn\.nodes\[0\]\.tool: the server everything has no tool get_sum; did you mean get-sum\?/,
+    );
   });
 
   it('exits 2 rather than overwrite its plan with its trace, or trace into a folder that is not there', async () => {
     using files = folder();
     const text = `${marked('spillway-trace')}turn: { nodes: [{ id: a, tool: everything.echo }] }\n`;
     const plan = files.write('plan.yaml', text);
-    expect(await spillway('run', plan, '--trace', plan)).toMatchObject({ code: 2, stderr: expect.stringContaining('would overwrite') as unknown });
+    expect(await spillway('run', plan, '--trace', plan)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('would overwrite') as unknown,
+    });
     expect(readFileSync(plan, 'utf8')).toBe(text);
-    expect(await spillway('run', plan, '--trace', join(files.path, 'none', 'trace'))).toMatchObject({ code: 2, stderr: expect.stringContaining('ENOENT') as unknown });
+    expect(await spillway('run', plan, '--trace', join(files.path, 'none', 'trace'))).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('ENOENT') as unknown,
+    });
     expect(existsSync(join(files.path, 'none'))).toBe(false);
   });
 
   it('prints help and version, and exits 2 without a command', async () => {
     const [help, version, nothing] = await Promise.all([spillway('--help'), spillway('--version'), spillway()]);
-    expect(help).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('spillway run PLAN.yaml') as unknown });
-    expect(version).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^\d+\.\d+\.\d+\S*\n$/) as unknown });
-    expect(nothing).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('a command is missing') as unknown });
+    expect(help).toMatchObject({
+      code: 0,
+      stderr: '',
+      stdout: expect.stringContaining('spillway run PLAN.yaml') as unknown,
+    });
+    expect(version).toMatchObject({
+      code: 0,
+      stderr: '',
+      stdout: expect.stringMatching(/^\d+\.\d+\.\d+\S*\n$/) as unknown,
+    });
+    expect(nothing).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining('a command is missing') as unknown,
+    });
   });
 
   it('colours where it is told to, and not with --no-color', async () => {
     using files = folder();
-    const plan = files.write('plan.yaml', `${marked('spillway-color')}turn: { nodes: [{ id: a, tool: everything.echo, input: { message: x } }] }\n`);
-    const [forced, plain] = await Promise.all([start(['run', plan], { FORCE_COLOR: '1' }).ended, start(['run', plan, '--no-color', '--ascii'], { FORCE_COLOR: '1' }).ended]);
+    const plan = files.write(
+      'plan.yaml',
+      `${marked('spillway-color')}turn: { nodes: [{ id: a, tool: everything.echo, input: { message: x } }] }\n`,
+    );
+    const [forced, plain] = await Promise.all([
+      start(['run', plan], { FORCE_COLOR: '1' }).ended,
+      start(['run', plan, '--no-color', '--ascii'], { FORCE_COLOR: '1' }).ended,
+    ]);
     expect(forced.stdout).toContain('\u001b[32msucceeded');
     expect(plain.stdout).toMatch(/^[ -~\n]+$/);
   });

@@ -13,21 +13,45 @@ import { DEMO, STACK_TRACE, folder, spillway } from './support.ts';
 const files = folder();
 afterAll(() => files[Symbol.dispose]());
 
-const show = async (...args: readonly string[]): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }> => {
+const show = async (
+  ...args: readonly string[]
+): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }> => {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const code = await runShow(args, { stdout, stderr, env: {}, runtime: liveRuntime, signal: new AbortController().signal });
+  const code = await runShow(args, {
+    stdout,
+    stderr,
+    env: {},
+    runtime: liveRuntime,
+    signal: new AbortController().signal,
+  });
   return { code, stdout: String(stdout.read() ?? ''), stderr: String(stderr.read() ?? '') };
 };
-const parsed = (text: string): unknown[] => text.trimEnd().split('\n').map((line) => JSON.parse(line) as unknown);
+const parsed = (text: string): unknown[] =>
+  text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as unknown);
 
 /** A real layer's trace: a turn that goes well, one that does not, and two calls outside of turns. */
 const record = async (): Promise<TraceEvent[]> => {
   const runtime = virtualRuntime();
-  const down = (): never => { throw Object.assign(new Error('the service is down'), { status: 503 }); };
+  const down = (): never => {
+    throw Object.assign(new Error('the service is down'), { status: 503 });
+  };
   const tools = [
     tool({ name: 'search', policy: { effects: 'read' }, execute: () => 'found' }),
-    tool({ name: 'down', policy: { effects: 'read', retry: { maxAttempts: 2, initialDelayMs: 100, jitterPercent: 0 } }, execute: down }),
-    tool({ name: 'evil\u001b[2J', policy: { effects: 'read', retry: { maxAttempts: 1 } }, execute: () => { throw new Error('\u001b]0;forged\u0007\nfine: nothing is wrong'); } }),
+    tool({
+      name: 'down',
+      policy: { effects: 'read', retry: { maxAttempts: 2, initialDelayMs: 100, jitterPercent: 0 } },
+      execute: down,
+    }),
+    tool({
+      name: 'evil\u001b[2J',
+      policy: { effects: 'read', retry: { maxAttempts: 1 } },
+      execute: () => {
+        throw new Error('\u001b]0;forged\u0007\nfine: nothing is wrong');
+      },
+    }),
   ];
   const layer = createSpillway({ tools, runtime });
   const events: TraceEvent[] = [];
@@ -36,8 +60,19 @@ const record = async (): Promise<TraceEvent[]> => {
     layer.turn(built).subscribe();
     await runtime.advance(1_000);
   };
-  await turn(plan.from([{ id: 'a', tool: 'search' }, { id: 'b', tool: 'search', needs: ['a'] }]));
-  await turn(plan.from([{ id: 'good', tool: 'search' }, { id: 'bad', tool: 'down' }, { id: 'after', tool: 'search', needs: ['bad'], optional: true }]));
+  await turn(
+    plan.from([
+      { id: 'a', tool: 'search' },
+      { id: 'b', tool: 'search', needs: ['a'] },
+    ]),
+  );
+  await turn(
+    plan.from([
+      { id: 'good', tool: 'search' },
+      { id: 'bad', tool: 'down' },
+      { id: 'after', tool: 'search', needs: ['bad'], optional: true },
+    ]),
+  );
   for (const toolName of ['search', 'evil\u001b[2J']) {
     void layer.execute({ toolName, input: 1 });
     await runtime.advance(1_000);
@@ -48,7 +83,8 @@ const record = async (): Promise<TraceEvent[]> => {
 
 let events: TraceEvent[];
 let whole: string;
-const fileOf = (name: string, list: readonly TraceEvent[], head = ndjsonHeader(liveRuntime)): string => files.write(name, head + list.map(ndjsonLine).join(''));
+const fileOf = (name: string, list: readonly TraceEvent[], head = ndjsonHeader(liveRuntime)): string =>
+  files.write(name, head + list.map(ndjsonLine).join(''));
 const idOf = (place: number): string => [...new Set(events.flatMap(({ turnId }) => turnId ?? []))][place] ?? '';
 const ofTurn = (place: number): TraceEvent[] => events.filter(({ turnId }) => turnId === idOf(place));
 
@@ -66,14 +102,18 @@ describe('R-7.1 spillway show', () => {
     expect(lines[1]).toMatch(/^# +turn +status +nodes +time +summary$/);
     expect(lines[2]).toMatch(new RegExp(`^1 +${idOf(0)} +completed +2 +0 ms`));
     expect(lines[3]).toMatch(new RegExp(`^2 +${idOf(1)} +partial +3 +\\d+ ms`));
-    expect(stdout).toMatch(/\n2 other calls, 1 of which did not succeed\ncall +tool +status +tries +time +error\n\S+ +search +success +1 /);
+    expect(stdout).toMatch(
+      /\n2 other calls, 1 of which did not succeed\ncall +tool +status +tries +time +error\n\S+ +search +success +1 /,
+    );
     expect(stdout).toMatch(/\n--turn shows one of them in full\n$/);
   });
 
   it('R-7.1 shows a turn in full: table, diagram, sentence', async () => {
     for (const wanted of ['2', idOf(1)]) {
       const { stdout } = await show(whole, '--turn', wanted, '--ascii');
-      expect(stdout).toMatch(/^node +tool +state +tries +time +result\ngood +search +succeeded +1 +0 ms\nbad +down +failed +2 +100 ms +the service is down\nafter +search +skipped/);
+      expect(stdout).toMatch(
+        /^node +tool +state +tries +time +result\ngood +search +succeeded +1 +0 ms\nbad +down +failed +2 +100 ms +the service is down\nafter +search +skipped/,
+      );
       expect(stdout).toMatch(/\nbad +\^?x\.+\^?x +failed, 2 attempts\n/);
       expect(stdout).toMatch(/\npartial: Completed good, but bad failed and after was skipped\.\n$/);
     }
@@ -88,21 +128,45 @@ describe('R-7.1 spillway show', () => {
     const { stdout } = await show(whole, '--failed');
     expect(stdout).toMatch(new RegExp(`^turn 2: ${idOf(1)}\n`));
     expect(stdout).not.toMatch(/^good /m);
-    expect(stdout).toMatch(/^ +0\.000s {2}bad: attempt 1 failed after 0 ms: \S+ 503: the service is down \(transient\)\n +0\.000s {2}bad: retry in 100 ms$/m);
+    expect(stdout).toMatch(
+      /^ +0\.000s {2}bad: attempt 1 failed after 0 ms: \S+ 503: the service is down \(transient\)\n +0\.000s {2}bad: retry in 100 ms$/m,
+    );
     expect(stdout).toMatch(/^ +0\.100s {2}bad: attempt 2 failed/m);
     expect(stdout).toMatch(/^evil \S+\n +0\.000s {2}attempt 1/m);
     expect((await show(whole, '--failed', '--turn', '1')).stdout).toMatch(/^every node succeeded\n\ncompleted: /);
-    const well = [...ofTurn(0), ...events.filter((event) => event.source === 'call' && event.turnId === undefined && event.toolName === 'search')];
+    const well = [
+      ...ofTurn(0),
+      ...events.filter((event) => event.source === 'call' && event.turnId === undefined && event.toolName === 'search'),
+    ];
     expect((await show(fileOf('well.ndjson', well), '--failed')).stdout).toBe('nothing failed: 1 turn, 1 other call\n');
   });
 
   it('R-7.1 --json gives an object for each turn and call', async () => {
     const all = parsed((await show(whole, '--json')).stdout);
     expect(all).toMatchObject([
-      { kind: 'turn', number: 1, turnId: idOf(0), status: 'completed', nodes: [{ id: 'a', state: 'succeeded', attempts: 1 }, { id: 'b' }] },
-      { kind: 'turn', number: 2, status: 'partial', nodes: [{ id: 'good' }, { id: 'bad', state: 'failed', attempts: 2, error: { message: 'the service is down' } }, { id: 'after', state: 'skipped', attempts: 0 }] },
+      {
+        kind: 'turn',
+        number: 1,
+        turnId: idOf(0),
+        status: 'completed',
+        nodes: [{ id: 'a', state: 'succeeded', attempts: 1 }, { id: 'b' }],
+      },
+      {
+        kind: 'turn',
+        number: 2,
+        status: 'partial',
+        nodes: [
+          { id: 'good' },
+          { id: 'bad', state: 'failed', attempts: 2, error: { message: 'the service is down' } },
+          { id: 'after', state: 'skipped', attempts: 0 },
+        ],
+      },
       { kind: 'call', toolName: 'search', status: 'success', attempts: 1 },
-      { kind: 'call', status: expect.not.stringMatching('success') as unknown, error: { code: expect.any(String) as unknown } },
+      {
+        kind: 'call',
+        status: expect.not.stringMatching('success') as unknown,
+        error: { code: expect.any(String) as unknown },
+      },
     ]);
     expect(parsed((await show(whole, '--json', '--failed')).stdout)).toEqual([all[1], all[3]]);
     expect(parsed((await show(whole, '--json', '--turn', '1')).stdout)).toEqual([all[0]]);
@@ -119,17 +183,33 @@ describe('R-7.1 spillway show', () => {
   });
 
   it('R-7.1 says what a file has lost', async () => {
-    const torn = files.write('torn.ndjson', `${ofTurn(0).map(ndjsonLine).join('')}nonsense\n{"source":"sink","type":"dropped","count":7}\n{"source":"ca`);
+    const torn = files.write(
+      'torn.ndjson',
+      `${ofTurn(0).map(ndjsonLine).join('')}nonsense\n{"source":"sink","type":"dropped","count":7}\n{"source":"ca`,
+    );
     const { code, stderr } = await show(torn);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: `note: 2 lines are left out, the first is line ${ofTurn(0).length + 1} (not json)\nnote: the file says that 7 events were lost\n` });
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: `note: 2 lines are left out, the first is line ${ofTurn(0).length + 1} (not json)\nnote: the file says that 7 events were lost\n`,
+    });
   });
 
   it('R-15.2 nothing in a file drives the terminal, nor forges a line', async () => {
-    for (const args of [[], ['--failed'], ['--json'], ['--turn', '2']]) expect((await show(whole, ...args)).stdout).not.toMatch(/[^\n -~\u00a0-\uffff]/);
+    for (const args of [[], ['--failed'], ['--json'], ['--turn', '2']])
+      expect((await show(whole, ...args)).stdout).not.toMatch(/[^\n -~\u00a0-\uffff]/);
     const { stdout } = await show(whole, '--failed');
     expect(stdout).not.toMatch(/^fine: nothing is wrong/m);
-    const forged = ofTurn(0).map((event) => (event.source === 'turn' && event.type === 'turn_started' ? { ...event, nodes: event.nodes.map((node) => ({ ...node, id: `${node.id}\u001b[31m\nforged`, toolName: '\u202eevil' })) } : event));
-    expect((await show(fileOf('forged.ndjson', forged))).stdout).not.toMatch(/[^\n -~\u00a0-\u202d\u202f-\uffff]|^forged/m);
+    const forged = ofTurn(0).map((event) =>
+      event.source === 'turn' && event.type === 'turn_started'
+        ? {
+            ...event,
+            nodes: event.nodes.map((node) => ({ ...node, id: `${node.id}\u001b[31m\nforged`, toolName: '\u202eevil' })),
+          }
+        : event,
+    );
+    expect((await show(fileOf('forged.ndjson', forged))).stdout).not.toMatch(
+      /[^\n -~\u00a0-\u202d\u202f-\uffff]|^forged/m,
+    );
   });
 
   it('R-2.9 refuses what is no trace, and turns that are not there', async () => {

@@ -28,8 +28,17 @@ export interface Running {
 
 const { NO_COLOR: _no, FORCE_COLOR: _force, ...inherited } = process.env;
 
-export function start(args: readonly string[], env: Readonly<Record<string, string>> = {}, cwd: string = ROOT, before: readonly string[] = []): Running {
-  const child = spawn(process.execPath, [...before, MAIN, ...args], { cwd, stdio: ['ignore', 'pipe', 'pipe'], env: { ...inherited, ...env } });
+export function start(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  cwd: string = ROOT,
+  before: readonly string[] = [],
+): Running {
+  const child = spawn(process.execPath, [...before, MAIN, ...args], {
+    cwd,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...inherited, ...env },
+  });
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
@@ -64,7 +73,8 @@ export function folder(): Folder {
 }
 
 /** The `servers:` of a plan with one real server, whose processes carry a mark. */
-export const marked = (mark: string): string => `servers:\n  everything: { command: ${JSON.stringify(process.execPath)}, args: [${JSON.stringify(EVERYTHING)}, stdio, ${mark}] }\n`;
+export const marked = (mark: string): string =>
+  `servers:\n  everything: { command: ${JSON.stringify(process.execPath)}, args: [${JSON.stringify(EVERYTHING)}, stdio, ${mark}] }\n`;
 
 /** Processes whose command line has the mark, those of tests' own shells excepted. */
 export const processesOf = (mark: string): number[] =>

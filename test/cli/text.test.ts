@@ -64,6 +64,11 @@ describe('words', () => {
     expect(choices('zzz', ['echo', 'sum'])).toBe('there is echo, sum');
     expect(choices('z', ['s'])).toBe('there is s');
     expect(choices('zzz', [])).toBe('there is none');
-    expect(choices('zzz', Array.from({ length: 20 }, (_, index) => `tool_number_${index}`))).toMatch(/and 8 more$/);
+    expect(
+      choices(
+        'zzz',
+        Array.from({ length: 20 }, (_, index) => `tool_number_${index}`),
+      ),
+    ).toMatch(/and 8 more$/);
   });
 });

@@ -9,9 +9,17 @@ import { ROOT, STACK_TRACE, folder, marked, processesOf, start, spillway, until 
 const files = folder();
 afterAll(() => files[Symbol.dispose]());
 
-const tools = async (...args: readonly string[]): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }> => {
+const tools = async (
+  ...args: readonly string[]
+): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }> => {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const code = await runTools(args, { stdout, stderr, env: {}, runtime: liveRuntime, signal: new AbortController().signal });
+  const code = await runTools(args, {
+    stdout,
+    stderr,
+    env: {},
+    runtime: liveRuntime,
+    signal: new AbortController().signal,
+  });
   return { code, stdout: String(stdout.read() ?? ''), stderr: String(stderr.read() ?? '') };
 };
 interface Shown {
@@ -22,10 +30,17 @@ interface Shown {
   readonly description?: string;
   readonly inputSchema?: { readonly properties?: Readonly<Record<string, unknown>> };
 }
-const parsed = (text: string): Shown[] => text.trimEnd().split('\n').map((line) => JSON.parse(line) as Shown);
+const parsed = (text: string): Shown[] =>
+  text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Shown);
 
 const planOf = (mark: string, more = ''): string =>
-  files.write(`${mark}.yaml`, `${marked(mark)}${more}tools:\n  - { id: adder, server: everything, tool: get-sum, effects: mutating }\nturn: { nodes: [{ id: a, tool: everything.echo, input: { message: x } }] }\n`);
+  files.write(
+    `${mark}.yaml`,
+    `${marked(mark)}${more}tools:\n  - { id: adder, server: everything, tool: get-sum, effects: mutating }\nturn: { nodes: [{ id: a, tool: everything.echo, input: { message: x } }] }\n`,
+  );
 const hostile = `  hostile: { command: ${JSON.stringify(process.execPath)}, args: [${JSON.stringify(join(ROOT, 'test/regressions/hostile-names-server.ts'))}] }\n`;
 
 describe('R-2.9 spillway tools', { timeout: 60_000 }, () => {
@@ -51,25 +66,46 @@ describe('R-2.9 spillway tools', { timeout: 60_000 }, () => {
       names: ['adder', 'everything.get-sum'],
       effects: 'mutating',
       description: expect.any(String) as unknown,
-      inputSchema: expect.objectContaining({ type: 'object', required: ['a', 'b'], properties: { a: expect.objectContaining({ type: 'number' }) as unknown, b: expect.objectContaining({ type: 'number' }) as unknown } }) as unknown,
+      inputSchema: expect.objectContaining({
+        type: 'object',
+        required: ['a', 'b'],
+        properties: {
+          a: expect.objectContaining({ type: 'number' }) as unknown,
+          b: expect.objectContaining({ type: 'number' }) as unknown,
+        },
+      }) as unknown,
     });
     expect(shown.find(({ tool }) => tool === 'echo')?.effects).toBe('read');
   });
 
   it('R-2.9 --server takes only some, and starts no other', async () => {
-    const plan = files.write('two.yaml', `${marked('spillway-two')}  broken: { command: no-such-command-here }\nturn: { nodes: [{ id: a, tool: everything.echo }] }\n`);
+    const plan = files.write(
+      'two.yaml',
+      `${marked('spillway-two')}  broken: { command: no-such-command-here }\nturn: { nodes: [{ id: a, tool: everything.echo }] }\n`,
+    );
     expect((await tools(plan, '--server', 'everything')).code).toBe(0);
     await expect(tools(plan)).rejects.toThrow(/servers\.broken: the server broken could not be started/);
-    await expect(tools(plan, '--server', 'evrything')).rejects.toThrow('there is no server "evrything" in the plan; did you mean everything?');
+    await expect(tools(plan, '--server', 'evrything')).rejects.toThrow(
+      'there is no server "evrything" in the plan; did you mean everything?',
+    );
     await until(() => processesOf('spillway-two').length === 0);
   });
 
   it('R-2.9 lists a manifest without sending anything or needing its secrets', async () => {
-    const manifest = files.write('weather.yaml', 'name: weather\nbase_url: https://api.example.com\nheaders: { x-key: "${env:WEATHER_KEY}" }\ntools:\n  - { id: forecast, description: The weather of a city., url: "/cities/{city}", input: { type: object, properties: { city: { type: string } }, required: [city] } }\n');
+    const manifest = files.write(
+      'weather.yaml',
+      'name: weather\nbase_url: https://api.example.com\nheaders: { x-key: "${env:WEATHER_KEY}" }\ntools:\n  - { id: forecast, description: The weather of a city., url: "/cities/{city}", input: { type: object, properties: { city: { type: string } }, required: [city] } }\n',
+    );
     const { stdout } = await tools(manifest, '--no-color');
-    expect(stdout).toMatch(/^weather: 1 tool\n {2}tool +effects +input\n {2}\S*forecast +read +city: string\n {6}The weather of a city\.\n$/);
-    expect(parsed((await tools(manifest, '--json')).stdout)).toMatchObject([{ server: 'weather', effects: 'read', inputSchema: { properties: { city: { type: 'string' } } } }]);
-    await expect(tools(files.write('bad-manifest.yaml', 'name: w\nbase_url: nothing\ntools: []\n'))).rejects.toThrow(UsageError);
+    expect(stdout).toMatch(
+      /^weather: 1 tool\n {2}tool +effects +input\n {2}\S*forecast +read +city: string\n {6}The weather of a city\.\n$/,
+    );
+    expect(parsed((await tools(manifest, '--json')).stdout)).toMatchObject([
+      { server: 'weather', effects: 'read', inputSchema: { properties: { city: { type: 'string' } } } },
+    ]);
+    await expect(tools(files.write('bad-manifest.yaml', 'name: w\nbase_url: nothing\ntools: []\n'))).rejects.toThrow(
+      UsageError,
+    );
   });
 
   it('R-15.2 what a server calls its tools cannot drive the terminal, nor forge a line', async () => {
@@ -83,13 +119,20 @@ describe('R-2.9 spillway tools', { timeout: 60_000 }, () => {
 
   it('R-2.9 as a process exits 0 or 2; interrupted while a server starts it exits 130 and leaves none', async () => {
     const mark = 'spillway-tools-slow';
-    const slow = files.write('slow.yaml', `servers:\n  slow: { command: ${JSON.stringify(process.execPath)}, args: [-e, "setInterval(() => {}, 1000)", stdio, ${mark}] }\nturn: { nodes: [{ id: a, tool: slow.x }] }\n`);
+    const slow = files.write(
+      'slow.yaml',
+      `servers:\n  slow: { command: ${JSON.stringify(process.execPath)}, args: [-e, "setInterval(() => {}, 1000)", stdio, ${mark}] }\nturn: { nodes: [{ id: a, tool: slow.x }] }\n`,
+    );
     const { child, ended } = start(['tools', slow]);
     await until(() => processesOf(mark).length > 0);
     child.kill('SIGINT');
     expect(await ended).toMatchObject({ code: 130, stdout: '' });
     await until(() => processesOf(mark).length === 0);
-    const [wrong, nothing, fine] = await Promise.all([spillway('tools', files.write('wrong.yaml', 'turn: 1\n')), spillway('tools'), spillway('tools', planOf('spillway-tools-fine'))]);
+    const [wrong, nothing, fine] = await Promise.all([
+      spillway('tools', files.write('wrong.yaml', 'turn: 1\n')),
+      spillway('tools'),
+      spillway('tools', planOf('spillway-tools-fine')),
+    ]);
     expect([wrong.code, nothing.code, fine.code]).toEqual([2, 2, 0]);
     expect(nothing.stderr).toContain('the plan file is missing; write spillway tools PLAN.yaml');
     for (const { stderr } of [wrong, nothing, fine]) expect(stderr).not.toMatch(STACK_TRACE);

@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest';
 /** Errors, each the cause of the one before it. */
 const chain = (...links: readonly object[]): Error => {
   let cause: Error | undefined;
-  for (const fields of links.toReversed()) cause = Object.assign(new Error('it failed', cause === undefined ? {} : { cause }), fields);
+  for (const fields of links.toReversed())
+    cause = Object.assign(new Error('it failed', cause === undefined ? {} : { cause }), fields);
   return cause ?? new Error('it failed');
 };
 
@@ -19,7 +20,10 @@ describe('R-1.3 of several errors, one the cause of the other', () => {
   });
 
   it('R-2.4 so with the hint when to ask again', () => {
-    expect(toToolExecutionError(chain({ status: 503, headers: { 'retry-after': '2' } }, { headers: { 'retry-after': '9' } })).retryAfterMs).toBe(2_000);
+    expect(
+      toToolExecutionError(chain({ status: 503, headers: { 'retry-after': '2' } }, { headers: { 'retry-after': '9' } }))
+        .retryAfterMs,
+    ).toBe(2_000);
     expect(toToolExecutionError(chain({ status: 503 }, { headers: { 'retry-after': '9' } })).retryAfterMs).toBe(9_000);
   });
 });

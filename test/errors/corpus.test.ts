@@ -5,7 +5,10 @@ import { toLlmError } from '../../src/errors/llm.ts';
 import { classify } from '../../src/policy/recovery/classify.ts';
 import { CORPUS, type Row } from './corpus.ts';
 
-const shown = (thrown: unknown): string => inspect(thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : thrown, { breakLength: Number.POSITIVE_INFINITY }).slice(0, 160);
+const shown = (thrown: unknown): string =>
+  inspect(thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : thrown, {
+    breakLength: Number.POSITIVE_INFINITY,
+  }).slice(0, 160);
 
 interface Miss {
   readonly where: string;
@@ -38,7 +41,9 @@ describe('R-12.1 the corpus', () => {
   });
 
   it('nothing permanent is called transient', () => {
-    const retried = all.flatMap(([where, rows]) => missesOf(where, rows)).filter(({ expected, said }) => expected.endsWith('permanent') && said.endsWith('transient'));
+    const retried = all
+      .flatMap(([where, rows]) => missesOf(where, rows))
+      .filter(({ expected, said }) => expected.endsWith('permanent') && said.endsWith('transient'));
     expect(retried).toEqual([]);
   });
 
@@ -46,7 +51,9 @@ describe('R-12.1 the corpus', () => {
     const misses = CORPUS.llm.flatMap(([, classification, thrown, kind]) => {
       const error = toLlmError(thrown);
       const said = `${error.kind} ${error.classification}`;
-      return kind === undefined || said === `${kind} ${classification}` ? [] : [{ thrown: shown(thrown), expected: `${kind} ${classification}`, said }];
+      return kind === undefined || said === `${kind} ${classification}`
+        ? []
+        : [{ thrown: shown(thrown), expected: `${kind} ${classification}`, said }];
     });
     expect(misses).toEqual([]);
   });

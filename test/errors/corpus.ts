@@ -8,10 +8,15 @@ import { MCP_CORPUS } from './corpus-mcp.ts';
 import { TOOL_CORPUS } from './corpus-tool.ts';
 
 /**
- * What is thrown, and what it is. Written from the services' documentation, their SDKs' sources and messages seen in the wild, before the
- * entrance was, and not from it: a row that fails is first of all a question to the entrance.
+ * What is thrown, and what it is. Written from the services' documentation, their SDKs' sources and messages seen in
+ * the wild, before the entrance was, and not from it: a row that fails is first of all a question to the entrance.
  */
-export type Row = readonly [kind: ToolErrorKind, classification: Classification, thrown: unknown, llmKind?: LlmErrorKind];
+export type Row = readonly [
+  kind: ToolErrorKind,
+  classification: Classification,
+  thrown: unknown,
+  llmKind?: LlmErrorKind,
+];
 
 export const CORPUS: Readonly<Record<Entrance, readonly Row[]>> = {
   llm: [...LLM_CORPUS, ...LATER_CORPUS.llm],

@@ -17,20 +17,34 @@ interface Miss {
   readonly retried: boolean;
 }
 
-const shown = (thrown: unknown): string => inspect(thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : thrown, { breakLength: Number.POSITIVE_INFINITY }).slice(0, 160);
+const shown = (thrown: unknown): string =>
+  inspect(thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : thrown, {
+    breakLength: Number.POSITIVE_INFINITY,
+  }).slice(0, 160);
 
 /** A text is thrown as it is and as an error's message. */
-const formsOf = ({ thrown }: Item): readonly unknown[] => (typeof thrown === 'string' ? [thrown, new Error(thrown)] : [thrown]);
+const formsOf = ({ thrown }: Item): readonly unknown[] =>
+  typeof thrown === 'string' ? [thrown, new Error(thrown)] : [thrown];
 
 const missesOf = (item: Item): readonly Miss[] =>
   formsOf(item).flatMap((thrown) => {
     const error = toToolError(thrown, item.where);
     const model = item.llm.length === 0 ? undefined : toLlmError(thrown);
     const classes = [classify(error).classification, ...(model === undefined ? [] : [model.classification])];
-    const right = item.kinds.includes(error.kind) && (model === undefined || item.llm.includes(model.kind)) && (item.classification === 'either' || classes.every((said) => said === item.classification));
+    const right =
+      item.kinds.includes(error.kind) &&
+      (model === undefined || item.llm.includes(model.kind)) &&
+      (item.classification === 'either' || classes.every((said) => said === item.classification));
     if (right) return [];
     const expected = [...item.llm, ...item.kinds, item.classification].join(' ');
-    return [{ thrown: shown(thrown), expected, said: [error.kind, ...(model === undefined ? [] : [model.kind]), ...classes].join(' '), retried: item.classification === 'permanent' && classes.includes('transient') }];
+    return [
+      {
+        thrown: shown(thrown),
+        expected,
+        said: [error.kind, ...(model === undefined ? [] : [model.kind]), ...classes].join(' '),
+        retried: item.classification === 'permanent' && classes.includes('transient'),
+      },
+    ];
   });
 
 describe('R-12.1 errors as they are met in the field', () => {
@@ -48,7 +62,14 @@ describe('R-12.1 errors as they are met in the field', () => {
   });
 
   it('R-1.3 what no word explains may be retried, the safe default', () => {
-    const said = ['it broke', 'the manifest contains CR bytes', 'write was attempted after the end', 'unlock the drawer before you search'].map((text) => classify(toToolError(text, 'tool')));
-    expect(said.map(({ classification, rule }) => [classification, rule])).toEqual(said.map(() => ['transient', 'default']));
+    const said = [
+      'it broke',
+      'the manifest contains CR bytes',
+      'write was attempted after the end',
+      'unlock the drawer before you search',
+    ].map((text) => classify(toToolError(text, 'tool')));
+    expect(said.map(({ classification, rule }) => [classification, rule])).toEqual(
+      said.map(() => ['transient', 'default']),
+    );
   });
 });

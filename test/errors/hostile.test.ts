@@ -18,7 +18,32 @@ const revoked = (target: object): object => {
   return proxy;
 };
 const endless: object = new Proxy(() => undefined, { get: () => endless });
-const KEYS = ['message', 'name', 'code', 'status', 'statusCode', 'type', 'error', 'cause', 'errors', 'lastError', 'headers', 'response', 'responseHeaders', 'metadata', 'details', 'isError', 'content', 'kind', 'constructor', 'isRetryable', 'retryAfterMs', '$metadata', 'data', 'statusText'];
+const KEYS = [
+  'message',
+  'name',
+  'code',
+  'status',
+  'statusCode',
+  'type',
+  'error',
+  'cause',
+  'errors',
+  'lastError',
+  'headers',
+  'response',
+  'responseHeaders',
+  'metadata',
+  'details',
+  'isError',
+  'content',
+  'kind',
+  'constructor',
+  'isRetryable',
+  'retryAfterMs',
+  '$metadata',
+  'data',
+  'statusText',
+];
 const cyclic = new Error('round');
 cyclic.cause = cyclic;
 
@@ -40,36 +65,156 @@ const survives = (thrown: unknown): void => {
 
 describe('R-1.2 whatever was thrown', () => {
   it.each<[string, unknown]>([
-    ['null', null], ['undefined', undefined], ['a symbol', Symbol('s')], ['a bigint', 10n], ['NaN', Number.NaN], ['no prototype', Object.create(null)], ['its own cause', cyclic],
-    ['a revoked proxy', revoked({})], ['a revoked function', revoked(() => 1)], ['a result whose content is revoked', { isError: true, content: revoked([]) }],
-    ['a result whose content throws', { isError: true, content: new Proxy([{}], { get: throwing }) }], ['a result of a million contents', { isError: true, content: Array.from({ length: 1_000_000 }, () => ({})) }],
-    ['a result that says it is endless', { isError: true, content: { length: Number.POSITIVE_INFINITY } }], ['an object without end', endless], ['an error without end', { isError: true, content: endless, headers: endless, cause: endless, status: endless }],
-    ['getters that throw', Object.defineProperties({}, Object.fromEntries(KEYS.map((key) => [key, { get: throwing }])))], ['a proxy that throws', new Proxy({}, { get: throwing, has: throwing, ownKeys: throwing, getPrototypeOf: throwing })],
-    ['headers that throw', { status: 429, headers: { get: throwing } }], ['headers whose keys throw', { status: 429, headers: new Proxy({}, { ownKeys: throwing }) }], ['a model error with a hostile cause', { [Symbol.for('spillway.LlmError')]: true, kind: 'timeout', cause: revoked({}) }],
-    ['a model error in a circle', (() => { const own: Record<PropertyKey, unknown> = { [Symbol.for('spillway.LlmError')]: true, kind: 'timeout' }; own['cause'] = own; return own; })()],
-    ['a model error whose fields throw', Object.defineProperties({ [Symbol.for('spillway.LlmError')]: true }, Object.fromEntries(KEYS.map((key) => [key, { get: key === 'kind' ? () => 'timeout' : throwing }])))],
+    ['null', null],
+    ['undefined', undefined],
+    ['a symbol', Symbol('s')],
+    ['a bigint', 10n],
+    ['NaN', Number.NaN],
+    ['no prototype', Object.create(null)],
+    ['its own cause', cyclic],
+    ['a revoked proxy', revoked({})],
+    ['a revoked function', revoked(() => 1)],
+    ['a result whose content is revoked', { isError: true, content: revoked([]) }],
+    ['a result whose content throws', { isError: true, content: new Proxy([{}], { get: throwing }) }],
+    ['a result of a million contents', { isError: true, content: Array.from({ length: 1_000_000 }, () => ({})) }],
+    ['a result that says it is endless', { isError: true, content: { length: Number.POSITIVE_INFINITY } }],
+    ['an object without end', endless],
+    ['an error without end', { isError: true, content: endless, headers: endless, cause: endless, status: endless }],
+    [
+      'getters that throw',
+      Object.defineProperties({}, Object.fromEntries(KEYS.map((key) => [key, { get: throwing }]))),
+    ],
+    [
+      'a proxy that throws',
+      new Proxy({}, { get: throwing, has: throwing, ownKeys: throwing, getPrototypeOf: throwing }),
+    ],
+    ['headers that throw', { status: 429, headers: { get: throwing } }],
+    ['headers whose keys throw', { status: 429, headers: new Proxy({}, { ownKeys: throwing }) }],
+    [
+      'a model error with a hostile cause',
+      { [Symbol.for('spillway.LlmError')]: true, kind: 'timeout', cause: revoked({}) },
+    ],
+    [
+      'a model error in a circle',
+      (() => {
+        const own: Record<PropertyKey, unknown> = { [Symbol.for('spillway.LlmError')]: true, kind: 'timeout' };
+        own['cause'] = own;
+        return own;
+      })(),
+    ],
+    [
+      'a model error whose fields throw',
+      Object.defineProperties(
+        { [Symbol.for('spillway.LlmError')]: true },
+        Object.fromEntries(KEYS.map((key) => [key, { get: key === 'kind' ? () => 'timeout' : throwing }])),
+      ),
+    ],
   ])('%s', (_name, thrown) => survives(thrown));
 
-  const anything = fc.anything({ withBigInt: true, withDate: true, withMap: true, withSet: true, withNullPrototype: true, withObjectString: true, withSparseArray: true, withTypedArray: true });
+  const anything = fc.anything({
+    withBigInt: true,
+    withDate: true,
+    withMap: true,
+    withSet: true,
+    withNullPrototype: true,
+    withObjectString: true,
+    withSparseArray: true,
+    withTypedArray: true,
+  });
 
   it('anything at all', () => {
     fc.assert(fc.property(anything, survives), { numRuns: 200 });
   });
 
   it('anything in any field that is read', () => {
-    const fields = fc.dictionary(fc.constantFrom(...KEYS), fc.oneof(anything, fc.integer({ min: -33_000, max: 700 }), fc.constantFrom('rate limit', '429', 'ECONNRESET', 'insufficient_quota', true)), { noNullPrototype: false });
-    fc.assert(fc.property(fields, fc.boolean(), (own, wrapped) => survives(wrapped ? { cause: own, error: own, response: own } : own)), { numRuns: 300 });
+    const fields = fc.dictionary(
+      fc.constantFrom(...KEYS),
+      fc.oneof(
+        anything,
+        fc.integer({ min: -33_000, max: 700 }),
+        fc.constantFrom('rate limit', '429', 'ECONNRESET', 'insufficient_quota', true),
+      ),
+      { noNullPrototype: false },
+    );
+    fc.assert(
+      fc.property(fields, fc.boolean(), (own, wrapped) =>
+        survives(wrapped ? { cause: own, error: own, response: own } : own),
+      ),
+      { numRuns: 300 },
+    );
   });
 });
 
 describe('R-12.1 linear time', () => {
-  const unit = ['a', ' ', '4', '\n', '-', '(', '"', '’', 'İ', '😀', '404 ', '404 a', '429: ', 'timeout ', 'connection ', 'network x ', 'rate_', 'invalid ', 'invalid required ', 'no credits ', 'a credits ', 'quota exceeded your ', 'exceeded your aaaaaaaaaaaaaaa ', 'certificate ', '"status": ', 'status code ', 'error an http status code ', 'http/1.', 'only a are ', 'no a b c d ', 'expected a', 'mcp error -32602: ', 'tool aaa ', 'ssl 1.2', 'dns a b c d e ', 'per ', 'token has been ', 'unparse', 'request was ', 'not aaed ', 'no a ', '"a b" ', "'a b ", '/a/b ', 'https://a ', 'exceeded the max ', 'limit per ', 'has been already ', 'cannot a ', 'could not load a a credentials '];
+  const unit = [
+    'a',
+    ' ',
+    '4',
+    '\n',
+    '-',
+    '(',
+    '"',
+    '’',
+    'İ',
+    '😀',
+    '404 ',
+    '404 a',
+    '429: ',
+    'timeout ',
+    'connection ',
+    'network x ',
+    'rate_',
+    'invalid ',
+    'invalid required ',
+    'no credits ',
+    'a credits ',
+    'quota exceeded your ',
+    'exceeded your aaaaaaaaaaaaaaa ',
+    'certificate ',
+    '"status": ',
+    'status code ',
+    'error an http status code ',
+    'http/1.',
+    'only a are ',
+    'no a b c d ',
+    'expected a',
+    'mcp error -32602: ',
+    'tool aaa ',
+    'ssl 1.2',
+    'dns a b c d e ',
+    'per ',
+    'token has been ',
+    'unparse',
+    'request was ',
+    'not aaed ',
+    'no a ',
+    '"a b" ',
+    "'a b ",
+    '/a/b ',
+    'https://a ',
+    'exceeded the max ',
+    'limit per ',
+    'has been already ',
+    'cannot a ',
+    'could not load a a credentials ',
+  ];
 
   it.each(unit)('a megabyte of "%s" takes under 10 ms', (text) => {
     const megabyte = text.repeat(Math.ceil(1_000_000 / text.length));
     const made: readonly unknown[] = [
-      megabyte, new Error(megabyte), { isError: true, content: [{ type: 'text', text: megabyte }] }, new Error('x', { cause: new Error(megabyte) }),
-      { name: megabyte, code: megabyte, type: megabyte, status: megabyte, statusText: megabyte, error: { message: megabyte, type: megabyte }, headers: { 'retry-after': megabyte, 'retry-after-ms': megabyte } },
+      megabyte,
+      new Error(megabyte),
+      { isError: true, content: [{ type: 'text', text: megabyte }] },
+      new Error('x', { cause: new Error(megabyte) }),
+      {
+        name: megabyte,
+        code: megabyte,
+        type: megabyte,
+        status: megabyte,
+        statusText: megabyte,
+        error: { message: megabyte, type: megabyte },
+        headers: { 'retry-after': megabyte, 'retry-after-ms': megabyte },
+      },
     ];
     for (const where of EVERYWHERE) {
       for (const thrown of made) {

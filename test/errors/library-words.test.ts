@@ -6,7 +6,8 @@ import { LIBRARY_MESSAGES } from './field/library-words.ts';
 import { PERMANENT_WORDS, TEMPORARY_WORDS } from './field/plain-words.ts';
 
 const classOf = (text: string): Classification => classify(toToolError(new Error(text), 'tool')).classification;
-const missesOf = (texts: readonly string[], expected: Classification): readonly string[] => texts.filter((text) => classOf(text) !== expected);
+const missesOf = (texts: readonly string[], expected: Classification): readonly string[] =>
+  texts.filter((text) => classOf(text) !== expected);
 const textsOf = (expected: Classification, half: number): readonly string[] =>
   LIBRARY_MESSAGES.filter(({ classification }) => classification === expected)
     .filter((_, place) => place % 2 === half)
@@ -23,7 +24,8 @@ describe('R-1.3 words alone, as libraries say them', () => {
     expect(new Set(LIBRARY_MESSAGES.map(({ source }) => source)).size).toBeGreaterThanOrEqual(15);
   });
 
-  // The tables were tuned to the even ones. Asked for the first time, the odd ones were at 97.7 % of the temporary and 96.6 % of the permanent.
+  // The tables were tuned to the even ones. Asked for the first time, the odd ones were at 97.7 % of the temporary and
+  // 96.6 % of the permanent.
   it.each([
     ['transient', 'even', 0],
     ['transient', 'odd', 1],

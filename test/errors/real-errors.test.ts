@@ -4,7 +4,15 @@ import { toToolError } from '../../src/errors/read-error.ts';
 import { toLlmError } from '../../src/errors/llm.ts';
 import { classify } from '../../src/policy/recovery/classify.ts';
 import { CLIENTS, MODELS, type Caller } from './callers.ts';
-import { answering, closedUrl, hanging, resetting, scriptedServer, streaming, type ScriptedServer } from './scripted-server.ts';
+import {
+  answering,
+  closedUrl,
+  hanging,
+  resetting,
+  scriptedServer,
+  streaming,
+  type ScriptedServer,
+} from './scripted-server.ts';
 
 // Real clients on a machine that may be busy.
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });
@@ -49,7 +57,11 @@ const told = ({ where }: Caller, thrown: unknown): unknown[] => {
   return [error.kind, classify(error).classification, ...own];
 };
 
-const expected = ({ where }: Caller, kind: string, classification: string, llm: string): unknown[] => [kind, classification, ...(where === 'llm' ? [llm] : [])];
+const expected = ({ where }: Caller, kind: string, classification: string, llm: string): unknown[] => [
+  kind,
+  classification,
+  ...(where === 'llm' ? [llm] : []),
+];
 
 describe.each([...MODELS, ...CLIENTS])('$name', (caller) => {
   const ask = async (listener: RequestListener, options = {}): Promise<unknown> => {
@@ -71,7 +83,9 @@ describe.each([...MODELS, ...CLIENTS])('$name', (caller) => {
     ['x-should-retry: false', { 'x-should-retry': 'false' }, -1],
   ] as const)('R-2.4 %s', async (_name, headers, retryAfterMs) => {
     const thrown = await ask(answering(429, caller.body(429), headers));
-    expect(toToolError(thrown, caller.where, () => Date.UTC(2026, 0, 1)).retryAfterMs).toEqual(caller.keepsHeaders ? retryAfterMs : undefined);
+    expect(toToolError(thrown, caller.where, () => Date.UTC(2026, 0, 1)).retryAfterMs).toEqual(
+      caller.keepsHeaders ? retryAfterMs : undefined,
+    );
   });
 
   it('R-4.2 aborted by the caller', async () => {
@@ -81,20 +95,29 @@ describe.each([...MODELS, ...CLIENTS])('$name', (caller) => {
   });
 
   it('aborted before it began', async () => {
-    expect(told(caller, await ask(hanging, { signal: AbortSignal.abort() }))).toEqual(expected(caller, 'canceled', 'permanent', 'model_error'));
+    expect(told(caller, await ask(hanging, { signal: AbortSignal.abort() }))).toEqual(
+      expected(caller, 'canceled', 'permanent', 'model_error'),
+    );
   });
 
   it('its own time-out', async () => {
     const thrown = await ask(hanging, { timeoutMs: 100 });
     // Google's client ends a request that takes too long as it ends one that its caller aborts.
-    const said = caller.name === '@google/genai' ? expected(caller, 'canceled', 'permanent', 'model_error') : expected(caller, 'timeout', 'transient', 'timeout');
+    const said =
+      caller.name === '@google/genai'
+        ? expected(caller, 'canceled', 'permanent', 'model_error')
+        : expected(caller, 'timeout', 'transient', 'timeout');
     expect(told(caller, thrown)).toEqual(said);
   });
 
   it('connection refused: nothing ran', async () => {
     const thrown = await thrownBy(caller.ask(await closedUrl()));
     expect(told(caller, thrown)).toEqual(expected(caller, 'transport_error', 'transient', 'network_error'));
-    expect(toToolError(thrown, caller.where)).toMatchObject({ executed: false, uncertain: false, code: 'ECONNREFUSED' });
+    expect(toToolError(thrown, caller.where)).toMatchObject({
+      executed: false,
+      uncertain: false,
+      code: 'ECONNREFUSED',
+    });
   });
 
   it('connection reset: it may have run', async () => {
@@ -113,39 +136,124 @@ describe.each([...MODELS, ...CLIENTS])('$name', (caller) => {
 
 const sse = (event: string, data: unknown): string => `event: ${event}\ndata: ${JSON.stringify(data)}`;
 const data = (value: unknown): string => `data: ${JSON.stringify(value)}`;
-const started = sse('message_start', { type: 'message_start', message: { id: 'm', type: 'message', role: 'assistant', content: [], model: 'm', stop_reason: null, usage: { input_tokens: 1, output_tokens: 1 } } });
+const started = sse('message_start', {
+  type: 'message_start',
+  message: {
+    id: 'm',
+    type: 'message',
+    role: 'assistant',
+    content: [],
+    model: 'm',
+    stop_reason: null,
+    usage: { input_tokens: 1, output_tokens: 1 },
+  },
+});
 const chunk = data({ id: 'c', object: 'chat.completion.chunk', choices: [{ index: 0, delta: { content: 'a' } }] });
 const part = data({ candidates: [{ content: { role: 'model', parts: [{ text: 'a' }] } }] });
-const anthropicSays = (type: string): string => sse('error', { type: 'error', error: { type, message: 'said in the stream' } });
-const openaiSays = (type: string, code: string | null): string => data({ error: { message: 'said in the stream', type, code } });
+const anthropicSays = (type: string): string =>
+  sse('error', { type: 'error', error: { type, message: 'said in the stream' } });
+const openaiSays = (type: string, code: string | null): string =>
+  data({ error: { message: 'said in the stream', type, code } });
 
 describe('errors in the middle of a stream', () => {
   const [anthropic, openai, google] = MODELS as readonly [Caller, Caller, Caller];
   it.each<[string, Caller, RequestListener, unknown[]]>([
-    ['Anthropic: overloaded', anthropic, streaming(started, anthropicSays('overloaded_error')), ['execution_error', 'transient', 'rate_limit']],
-    ['Anthropic: api_error', anthropic, streaming(started, anthropicSays('api_error')), ['execution_error', 'transient', 'network_error']],
-    ['Anthropic: timeout_error', anthropic, streaming(started, anthropicSays('timeout_error')), ['timeout', 'transient', 'timeout']],
-    ['Anthropic: invalid request', anthropic, streaming(started, anthropicSays('invalid_request_error')), ['execution_error', 'permanent', 'model_error']],
-    ['Anthropic: connection lost', anthropic, streaming(started, undefined), ['transport_error', 'transient', 'network_error']],
-    ['OpenAI: server_error', openai, streaming(chunk, openaiSays('server_error', null)), ['execution_error', 'transient', 'network_error']],
-    ['OpenAI: rate limit', openai, streaming(chunk, openaiSays('requests', 'rate_limit_exceeded')), ['execution_error', 'transient', 'rate_limit']],
-    ['OpenAI: quota', openai, streaming(chunk, openaiSays('insufficient_quota', 'insufficient_quota')), ['execution_error', 'permanent', 'quota_exceeded']],
+    [
+      'Anthropic: overloaded',
+      anthropic,
+      streaming(started, anthropicSays('overloaded_error')),
+      ['execution_error', 'transient', 'rate_limit'],
+    ],
+    [
+      'Anthropic: api_error',
+      anthropic,
+      streaming(started, anthropicSays('api_error')),
+      ['execution_error', 'transient', 'network_error'],
+    ],
+    [
+      'Anthropic: timeout_error',
+      anthropic,
+      streaming(started, anthropicSays('timeout_error')),
+      ['timeout', 'transient', 'timeout'],
+    ],
+    [
+      'Anthropic: invalid request',
+      anthropic,
+      streaming(started, anthropicSays('invalid_request_error')),
+      ['execution_error', 'permanent', 'model_error'],
+    ],
+    [
+      'Anthropic: connection lost',
+      anthropic,
+      streaming(started, undefined),
+      ['transport_error', 'transient', 'network_error'],
+    ],
+    [
+      'OpenAI: server_error',
+      openai,
+      streaming(chunk, openaiSays('server_error', null)),
+      ['execution_error', 'transient', 'network_error'],
+    ],
+    [
+      'OpenAI: rate limit',
+      openai,
+      streaming(chunk, openaiSays('requests', 'rate_limit_exceeded')),
+      ['execution_error', 'transient', 'rate_limit'],
+    ],
+    [
+      'OpenAI: quota',
+      openai,
+      streaming(chunk, openaiSays('insufficient_quota', 'insufficient_quota')),
+      ['execution_error', 'permanent', 'quota_exceeded'],
+    ],
     ['OpenAI: connection lost', openai, streaming(chunk, undefined), ['transport_error', 'transient', 'network_error']],
-    ['Google: overloaded', google, streaming(part, data({ error: { code: 503, message: 'The model is overloaded.', status: 'UNAVAILABLE' } })), ['execution_error', 'transient', 'network_error']],
-    ['Google: invalid', google, streaming(part, data({ error: { code: 400, message: 'no', status: 'INVALID_ARGUMENT' } })), ['execution_error', 'permanent', 'model_error']],
+    [
+      'Google: overloaded',
+      google,
+      streaming(part, data({ error: { code: 503, message: 'The model is overloaded.', status: 'UNAVAILABLE' } })),
+      ['execution_error', 'transient', 'network_error'],
+    ],
+    [
+      'Google: invalid',
+      google,
+      streaming(part, data({ error: { code: 400, message: 'no', status: 'INVALID_ARGUMENT' } })),
+      ['execution_error', 'permanent', 'model_error'],
+    ],
     ['Google: connection lost', google, streaming(part, undefined), ['transport_error', 'transient', 'network_error']],
   ])('R-12.1 %s', async (_name, caller, listener, said) => {
     server.script(listener);
-    expect(told(caller, await thrownBy(caller.stream?.(server.url) ?? Promise.resolve('it has no streams')))).toEqual(said);
+    expect(told(caller, await thrownBy(caller.stream?.(server.url) ?? Promise.resolve('it has no streams')))).toEqual(
+      said,
+    );
   });
 
   it('OpenAI: a 429 whose quota is used up is permanent', async () => {
-    server.script(answering(429, { error: { message: 'You exceeded your current quota', type: 'insufficient_quota', code: 'insufficient_quota' } }));
-    expect(told(openai, await thrownBy(openai.ask(server.url)))).toEqual(['execution_error', 'permanent', 'quota_exceeded']);
+    server.script(
+      answering(429, {
+        error: { message: 'You exceeded your current quota', type: 'insufficient_quota', code: 'insufficient_quota' },
+      }),
+    );
+    expect(told(openai, await thrownBy(openai.ask(server.url)))).toEqual([
+      'execution_error',
+      'permanent',
+      'quota_exceeded',
+    ]);
   });
 
   it('Anthropic: a 400 for want of credit is a quota, permanent', async () => {
-    server.script(answering(400, { type: 'error', error: { type: 'invalid_request_error', message: 'Your credit balance is too low to access the Anthropic API.' } }));
-    expect(told(anthropic, await thrownBy(anthropic.ask(server.url)))).toEqual(['execution_error', 'permanent', 'quota_exceeded']);
+    server.script(
+      answering(400, {
+        type: 'error',
+        error: {
+          type: 'invalid_request_error',
+          message: 'Your credit balance is too low to access the Anthropic API.',
+        },
+      }),
+    );
+    expect(told(anthropic, await thrownBy(anthropic.ask(server.url)))).toEqual([
+      'execution_error',
+      'permanent',
+      'quota_exceeded',
+    ]);
   });
 });

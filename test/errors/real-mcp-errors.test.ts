@@ -3,7 +3,15 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { toToolError } from '../../src/errors/read-error.ts';
 import { classify } from '../../src/policy/recovery/classify.ts';
 import { MCP_CLIENTS } from './callers.ts';
-import { answering, bodyOf, closedUrl, hanging, resetting, scriptedServer, type ScriptedServer } from './scripted-server.ts';
+import {
+  answering,
+  bodyOf,
+  closedUrl,
+  hanging,
+  resetting,
+  scriptedServer,
+  type ScriptedServer,
+} from './scripted-server.ts';
 
 // Real clients on a machine that may be busy.
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });
@@ -26,10 +34,21 @@ const mcp =
   (request, response) => {
     if (request.method !== 'POST') return void response.writeHead(405).end();
     const said = JSON.parse(bodyOf(request)) as Message;
-    const reply = (body: object): unknown => response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id: said.id, ...body }));
-    if (said.method === 'initialize') reply({ result: { protocolVersion: said.params?.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 's', version: '0' } } });
+    const reply = (body: object): unknown =>
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id: said.id, ...body }));
+    if (said.method === 'initialize')
+      reply({
+        result: {
+          protocolVersion: said.params?.protocolVersion,
+          capabilities: { tools: {} },
+          serverInfo: { name: 's', version: '0' },
+        },
+      });
     else if (said.id === undefined) response.writeHead(202).end();
-    else if (said.method === 'tools/list') reply({ result: { tools: [{ name: 'x', inputSchema: { type: 'object' } }] } });
+    else if (said.method === 'tools/list')
+      reply({ result: { tools: [{ name: 'x', inputSchema: { type: 'object' } }] } });
     else if (said.method !== 'tools/call') reply({ error: { code: -32601, message: 'Method not found' } });
     else if (typeof answer === 'function') (answer as RequestListener)(request, response);
     else reply('code' in answer ? { error: answer } : { result: answer });
@@ -65,7 +84,11 @@ describe.each(MCP_CLIENTS)('$name', (caller) => {
     ['a code of its own', { code: -32050, message: 'Rate limit exceeded' }, ['execution_error', 'transient']],
     ['a code of its own, for good', { code: -32050, message: 'Payment required' }, ['execution_error', 'permanent']],
     ['a result that is none', { content: 7 }, ['execution_error', 'permanent']],
-    ['failed: bad input', failedText('MCP error -32602: Input validation error: Invalid arguments for tool x'), ['invalid_parameters', 'permanent']],
+    [
+      'failed: bad input',
+      failedText('MCP error -32602: Input validation error: Invalid arguments for tool x'),
+      ['invalid_parameters', 'permanent'],
+    ],
     ['failed: its own words', failedText('City not found'), ['execution_error', 'permanent']],
     ['failed: its own time-out', failedText('Request timed out'), ['timeout', 'transient']],
   ])('R-12.1 %s', async (_name, answer, expected) => {
@@ -88,6 +111,10 @@ describe.each(MCP_CLIENTS)('$name', (caller) => {
 
   it('no server: nothing ran', async () => {
     const thrown: unknown = await caller.ask(await closedUrl()).catch((error: unknown) => error);
-    expect(toToolError(thrown, 'mcp')).toMatchObject({ kind: 'transport_error', executed: false, code: 'ECONNREFUSED' });
+    expect(toToolError(thrown, 'mcp')).toMatchObject({
+      kind: 'transport_error',
+      executed: false,
+      code: 'ECONNREFUSED',
+    });
   });
 });

@@ -14,12 +14,17 @@ describe('one reader of YAML, for every kind of file', () => {
     const text = 'a: &x { k: 1 }\nb: *x\n';
     expect(readYaml(text, PLAN).value).toEqual({ a: { k: 1 }, b: { k: 1 } });
     const { value, problems, positionOf } = readYaml(text, MANIFEST);
-    expect([value, problems.map(({ message }) => message)]).toEqual([undefined, ['aliases (*name) are not understood in a manifest; write the value out']]);
+    expect([value, problems.map(({ message }) => message)]).toEqual([
+      undefined,
+      ['aliases (*name) are not understood in a manifest; write the value out'],
+    ]);
     expect(problems.map(positionOf)).toEqual([{ line: 2, column: 4 }]);
   });
 
   it('R-15.2 a text longer than the kind allows is not read at all', () => {
-    expect(readYaml(`a: ${'x'.repeat(100)}`, MANIFEST).problems.map(({ message }) => message)).toEqual(['is longer than 100 characters; a manifest needs far fewer']);
+    expect(readYaml(`a: ${'x'.repeat(100)}`, MANIFEST).problems.map(({ message }) => message)).toEqual([
+      'is longer than 100 characters; a manifest needs far fewer',
+    ]);
     expect(readYaml(`a: ${'x'.repeat(100)}`, PLAN).problems).toEqual([]);
   });
 

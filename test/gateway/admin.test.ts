@@ -3,12 +3,19 @@ import { adminHandler, type AdminAnswer } from 'spillway/gateway/admin';
 import { layerOf, page, withToken } from './admin/kit.ts';
 
 const answerOf = ({ body }: { readonly body: Record<string, unknown> }): AdminAnswer => body as unknown as AdminAnswer;
-const states = ({ changed = [] }: AdminAnswer): string[] => changed.map(({ toolName, scope, state }) => `${toolName}/${scope} ${state.type}`);
+const states = ({ changed = [] }: AdminAnswer): string[] =>
+  changed.map(({ toolName, scope, state }) => `${toolName}/${scope} ${state.type}`);
 
 describe('R-11.3 GET', () => {
   it('R-11.3 answers with breakers, store, retries left and modes, and with nothing of any call', async () => {
     const { spillway, get } = page({}, { mode: 'on' });
-    await spillway.execute({ toolName: 'search', input: { q: 'secret argument' }, idempotencyKey: 'secret-key', session: 'secret-session', tenant: 'acme' });
+    await spillway.execute({
+      toolName: 'search',
+      input: { q: 'secret argument' },
+      idempotencyKey: 'secret-key',
+      session: 'secret-session',
+      tenant: 'acme',
+    });
     const { status, headers, body, text } = await get();
     expect(status).toBe(200);
     expect(headers.get('content-type')).toBe('application/json');
@@ -46,7 +53,9 @@ describe('R-11.3 GET', () => {
   });
 
   it('R-11.3 metrics that fail are answered and told, without what they threw', async () => {
-    const { ask, refusals } = page({ metrics: { contentType: 'text/plain', text: () => Promise.reject(new Error('secret')) } });
+    const { ask, refusals } = page({
+      metrics: { contentType: 'text/plain', text: () => Promise.reject(new Error('secret')) },
+    });
     const { status, text } = await ask({ headers: withToken }, '/metrics');
     expect([status, text.includes('secret')]).toEqual([500, false]);
     expect(refusals).toMatchObject([{ reason: 'failed', status: 500 }]);
@@ -59,7 +68,8 @@ describe('R-11.3 POST', () => {
     for (const tenant of ['acme', 'initech']) await spillway.execute({ toolName: 'search', tenant });
     const opened = await order({ action: 'force_open', tool: 'search' });
     expect(states(answerOf(opened))).toEqual(['search/acme forced_open', 'search/initech forced_open']);
-    const statusOf = async (tenant?: string): Promise<string> => (await spillway.execute({ toolName: 'search', ...(tenant === undefined ? {} : { tenant }) })).status;
+    const statusOf = async (tenant?: string): Promise<string> =>
+      (await spillway.execute({ toolName: 'search', ...(tenant === undefined ? {} : { tenant }) })).status;
     for (const tenant of ['acme', 'initech', 'new', undefined]) expect(await statusOf(tenant)).toBe('circuit_open');
     expect((await spillway.execute({ toolName: 'read' })).status).toBe('success');
     const reset = await order({ action: 'reset', tool: 'search' });
@@ -84,7 +94,10 @@ describe('R-11.3 POST', () => {
   it('R-11.3 disable admits everything; all means every breaker there is and will be, until the next order', async () => {
     const { spillway, order } = page();
     await spillway.execute({ toolName: 'search' });
-    expect(states(answerOf(await order({ action: 'force_open', all: true })))).toEqual(['search/ forced_open', 'files/ forced_open']);
+    expect(states(answerOf(await order({ action: 'force_open', all: true })))).toEqual([
+      'search/ forced_open',
+      'files/ forced_open',
+    ]);
     expect((await spillway.execute({ toolName: 'read', tenant: 'new' })).status).toBe('circuit_open');
     await order({ action: 'disable', tool: 'search' });
     expect(spillway.breakers.get('search', 'later').state.type).toBe('disabled');
@@ -98,9 +111,16 @@ describe('R-11.3 POST', () => {
 
   it('R-11.3 flush by tool, by session and of all counts what it forgot, and those keys run again', async () => {
     const { spillway, order } = page();
-    const call = async (toolName: string, session: string, key: string): Promise<boolean> => (await spillway.execute({ toolName, session, idempotencyKey: key })).fromCache ?? false;
+    const call = async (toolName: string, session: string, key: string): Promise<boolean> =>
+      (await spillway.execute({ toolName, session, idempotencyKey: key })).fromCache ?? false;
     const fill = async (): Promise<void> => {
-      for (const [toolName, session, key] of [['search', 'ada', '1'], ['search', 'bob', '2'], ['read', 'ada', '3'], ['write', 'eve', '4']] as const) await call(toolName, session, key);
+      for (const [toolName, session, key] of [
+        ['search', 'ada', '1'],
+        ['search', 'bob', '2'],
+        ['read', 'ada', '3'],
+        ['write', 'eve', '4'],
+      ] as const)
+        await call(toolName, session, key);
     };
     await fill();
     expect(answerOf(await order({ action: 'flush', tool: 'search' }))).toEqual({ action: 'flush', flushed: 2 });
@@ -114,10 +134,14 @@ describe('R-11.3 POST', () => {
 
   it('R-11.3 says so where a switch keeps an order from acting', async () => {
     const { order } = page({}, { mode: 'shadow' });
-    expect(answerOf(await order({ action: 'force_open', tool: 'search' })).warnings).toEqual(['breakers refuse nothing in the modes off and shadow, in which search run']);
+    expect(answerOf(await order({ action: 'force_open', tool: 'search' })).warnings).toEqual([
+      'breakers refuse nothing in the modes off and shadow, in which search run',
+    ]);
     process.env['TOOL_RELIABILITY_OPEN_MODE'] = 'off';
     try {
-      expect(answerOf(await page().order({ action: 'force_open', all: true })).warnings).toEqual(['breakers refuse nothing while TOOL_RELIABILITY_OPEN_MODE is off']);
+      expect(answerOf(await page().order({ action: 'force_open', all: true })).warnings).toEqual([
+        'breakers refuse nothing while TOOL_RELIABILITY_OPEN_MODE is off',
+      ]);
     } finally {
       delete process.env['TOOL_RELIABILITY_OPEN_MODE'];
     }

@@ -7,7 +7,13 @@ import { asked, mine } from './kit.ts';
 import { said, testUpstream, use, type TestUpstream } from './upstream.ts';
 import { workerIn, type RunningWorker } from './workerd.ts';
 
-const record = (id: string): object => ({ author: 'a turn', toolUseIds: [id], before: '[]', content: '[{"type":"text","text":"ä"}]', results: '[]' });
+const record = (id: string): object => ({
+  author: 'a turn',
+  toolUseIds: [id],
+  before: '[]',
+  content: '[{"type":"text","text":"ä"}]',
+  results: '[]',
+});
 
 /** The deployed shape: the bundle in real workerd, with its storage on a disk. */
 describe('R-13.4 ConversationStateDO in workerd', () => {
@@ -21,7 +27,12 @@ describe('R-13.4 ConversationStateDO in workerd', () => {
     running = await begin(upstream.url);
     ({ url } = running);
   };
-  const post = (path: string, body: unknown): Promise<Response> => fetch(`${url}${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: typeof body === 'string' ? body : JSON.stringify(body) });
+  const post = (path: string, body: unknown): Promise<Response> =>
+    fetch(`${url}${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    });
   const json = async (path: string, body: unknown): Promise<unknown> => (await post(path, body)).json();
 
   beforeAll(async () => {
@@ -36,8 +47,13 @@ describe('R-13.4 ConversationStateDO in workerd', () => {
   });
 
   it('R-13.4 keeps a record, and gives it back', async () => {
-    expect(await json('/state/a/store', { key: 'k', record: record('toolu_1'), ttlMs: 60_000 })).toStrictEqual({ stored: true });
-    expect(await json('/state/a/retrieve', { keys: ['k', 'other'] })).toStrictEqual({ records: { k: record('toolu_1') }, damaged: [] });
+    expect(await json('/state/a/store', { key: 'k', record: record('toolu_1'), ttlMs: 60_000 })).toStrictEqual({
+      stored: true,
+    });
+    expect(await json('/state/a/retrieve', { keys: ['k', 'other'] })).toStrictEqual({
+      records: { k: record('toolu_1') },
+      damaged: [],
+    });
     expect(await json('/state/b/retrieve', { keys: ['k'] })).toStrictEqual({ records: {}, damaged: [] });
   });
 
@@ -48,7 +64,8 @@ describe('R-13.4 ConversationStateDO in workerd', () => {
   });
 
   it('R-13.6 a key that two authors stored different contents under gives neither, and nothing that comes after', async () => {
-    const store = (author: string, id: string): Promise<unknown> => json('/state/crossed/store', { key: 'k', record: { ...record(id), author }, ttlMs: 60_000 });
+    const store = (author: string, id: string): Promise<unknown> =>
+      json('/state/crossed/store', { key: 'k', record: { ...record(id), author }, ttlMs: 60_000 });
     const kept = (): Promise<unknown> => json('/state/crossed/retrieve', { keys: ['k'] });
     await store('alice', 'toolu_1');
     await store('alice', 'toolu_2');
@@ -60,8 +77,14 @@ describe('R-13.4 ConversationStateDO in workerd', () => {
   });
 
   it('R-13.6 of many that store at once under one key, none is given', async () => {
-    const one = (n: number): object => ({ key: 'k', record: { ...record(`toolu_${n}`), author: `author ${n}` }, ttlMs: 60_000 });
-    const stored = await Promise.all(Array.from({ length: 50 }, async (_, n) => (await post('/state/raced/store', one(n))).status));
+    const one = (n: number): object => ({
+      key: 'k',
+      record: { ...record(`toolu_${n}`), author: `author ${n}` },
+      ttlMs: 60_000,
+    });
+    const stored = await Promise.all(
+      Array.from({ length: 50 }, async (_, n) => (await post('/state/raced/store', one(n))).status),
+    );
     expect(new Set(stored)).toStrictEqual(new Set([200]));
     expect(await json('/state/raced/retrieve', { keys: ['k'] })).toStrictEqual({ records: {}, damaged: [] });
   });
@@ -70,8 +93,13 @@ describe('R-13.4 ConversationStateDO in workerd', () => {
     await post('/state/expiring/store', { key: 'later', record: record('toolu_2'), ttlMs: 60_000 });
     await post('/state/expiring/store', { key: 'soon', record: record('toolu_1'), ttlMs: 300 });
     expect(await json('/state/expiring/rows', '')).toStrictEqual({ rows: 2 });
-    await expect.poll(() => json('/state/expiring/rows', ''), { timeout: 20_000, interval: 100 }).toStrictEqual({ rows: 1 });
-    expect(await json('/state/expiring/retrieve', { keys: ['soon', 'later'] })).toStrictEqual({ records: { later: record('toolu_2') }, damaged: [] });
+    await expect
+      .poll(() => json('/state/expiring/rows', ''), { timeout: 20_000, interval: 100 })
+      .toStrictEqual({ rows: 1 });
+    expect(await json('/state/expiring/retrieve', { keys: ['soon', 'later'] })).toStrictEqual({
+      records: { later: record('toolu_2') },
+      damaged: [],
+    });
   });
 
   it('R-13.4 does not give what has expired, alarm or not', async () => {
@@ -87,7 +115,10 @@ describe('R-13.4 ConversationStateDO in workerd', () => {
     await post('/state/spoiled/spoil', '');
     expect(await json('/state/spoiled/retrieve', { keys: ['k'] })).toStrictEqual({ records: {}, damaged: ['k'] });
     await post('/state/spoiled/store', { key: 'k', record: record('toolu_1'), ttlMs: 60_000 });
-    expect(await json('/state/spoiled/retrieve', { keys: ['k'] })).toStrictEqual({ records: { k: record('toolu_1') }, damaged: [] });
+    expect(await json('/state/spoiled/retrieve', { keys: ['k'] })).toStrictEqual({
+      records: { k: record('toolu_1') },
+      damaged: [],
+    });
   });
 
   it.each([
@@ -112,35 +143,68 @@ describe('R-13.4 ConversationStateDO in workerd', () => {
 
   it('R-13.4 holds 1,000 conversations at once', async () => {
     const ids = Array.from({ length: 1_000 }, (_, n) => n);
-    // A machine that is busy resets some of a thousand connections that are opened in one go; the gateway's client asks again, too.
-    const insistent = async <T>(ask: () => Promise<T>, tries = 5): Promise<T> => ask().catch((error: unknown) => (tries > 1 ? insistent(ask, tries - 1) : Promise.reject(error)));
-    const stored = await Promise.all(ids.map(async (n) => (await insistent(() => post(`/state/many${n % 16}/store`, { key: `k${n}`, record: record(`toolu_${n}`), ttlMs: 60_000 }))).status));
+    // A machine that is busy resets some of a thousand connections that are opened in one go; the gateway's client asks
+    // again, too.
+    const insistent = async <T>(ask: () => Promise<T>, tries = 5): Promise<T> =>
+      ask().catch((error: unknown) => (tries > 1 ? insistent(ask, tries - 1) : Promise.reject(error)));
+    const stored = await Promise.all(
+      ids.map(
+        async (n) =>
+          (
+            await insistent(() =>
+              post(`/state/many${n % 16}/store`, { key: `k${n}`, record: record(`toolu_${n}`), ttlMs: 60_000 }),
+            )
+          ).status,
+      ),
+    );
     expect(new Set(stored)).toStrictEqual(new Set([200]));
-    const read = await Promise.all(ids.map((n) => insistent(() => json(`/state/many${n % 16}/retrieve`, { keys: [`k${n}`] }))));
+    const read = await Promise.all(
+      ids.map((n) => insistent(() => json(`/state/many${n % 16}/retrieve`, { keys: [`k${n}`] }))),
+    );
     expect(read).toStrictEqual(ids.map((n) => ({ records: { [`k${n}`]: record(`toolu_${n}`) }, damaged: [] })));
   });
 
-  it.each([false, true])('R-13.4 the whole gateway runs there, and goes on after a restart between store and retrieve (stream: %s)', async (stream) => {
-    const sum = use('toolu_g', 'math_add', { a: 1, b: 2 });
-    const id = `toolu_m${String(stream)}`;
-    const own = use(id, 'mine');
-    upstream.answer((_, place) => (place === 0 ? { blocks: [said('Adding'), { ...sum, id: 'toolu_f' }], stop: 'tool_use' } : place === 1 ? { blocks: [own, sum], stop: 'tool_use' } : { blocks: [said('Done')] }));
-    const first = await post('/v1/messages', { ...asked, tools: [mine], stream });
-    expect(first.status).toBe(200);
-    expect(await first.text()).toContain(id);
-    await running.dispose();
-    await start();
-    const back = [...asked.messages, { role: 'assistant', content: [said('Adding'), own] }, { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: 'mine' }] }];
-    const second = await post('/v1/messages', { ...asked, tools: [mine], stream, messages: back });
-    expect(await second.text()).toContain(stream ? '"text":"ne"' : 'Done');
-    expect(upstream.faults).toStrictEqual([]);
-    expect(upstream.asked[2]?.body.messages).toHaveLength(5);
-    expect(upstream.asked[2]?.body.messages.at(-1)?.content).toMatchObject([{ tool_use_id: id, content: 'mine' }, { tool_use_id: 'toolu_g', content: 'sum 3' }]);
-  });
+  it.each([false, true])(
+    'R-13.4 the whole gateway runs there, and goes on after a restart between store and retrieve (stream: %s)',
+    async (stream) => {
+      const sum = use('toolu_g', 'math_add', { a: 1, b: 2 });
+      const id = `toolu_m${String(stream)}`;
+      const own = use(id, 'mine');
+      upstream.answer((_, place) =>
+        place === 0
+          ? { blocks: [said('Adding'), { ...sum, id: 'toolu_f' }], stop: 'tool_use' }
+          : place === 1
+            ? { blocks: [own, sum], stop: 'tool_use' }
+            : { blocks: [said('Done')] },
+      );
+      const first = await post('/v1/messages', { ...asked, tools: [mine], stream });
+      expect(first.status).toBe(200);
+      expect(await first.text()).toContain(id);
+      await running.dispose();
+      await start();
+      const back = [
+        ...asked.messages,
+        { role: 'assistant', content: [said('Adding'), own] },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: 'mine' }] },
+      ];
+      const second = await post('/v1/messages', { ...asked, tools: [mine], stream, messages: back });
+      expect(await second.text()).toContain(stream ? '"text":"ne"' : 'Done');
+      expect(upstream.faults).toStrictEqual([]);
+      expect(upstream.asked[2]?.body.messages).toHaveLength(5);
+      expect(upstream.asked[2]?.body.messages.at(-1)?.content).toMatchObject([
+        { tool_use_id: id, content: 'mine' },
+        { tool_use_id: 'toolu_g', content: 'sum 3' },
+      ]);
+    },
+  );
 
   it('R-13.4 an id that no object knows: 500 api_error', async () => {
     upstream.answer(() => ({}));
-    const back = [...asked.messages, { role: 'assistant', content: [use('toolu_x', 'mine')] }, { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_x', content: 'mine' }] }];
+    const back = [
+      ...asked.messages,
+      { role: 'assistant', content: [use('toolu_x', 'mine')] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_x', content: 'mine' }] },
+    ];
     const response = await post('/v1/messages', { ...asked, tools: [mine], messages: back });
     expect(response.status).toBe(500);
     expect(await response.json()).toMatchObject({ error: { type: 'api_error' } });

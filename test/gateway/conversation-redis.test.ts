@@ -7,7 +7,13 @@ import { startRedis, type RedisServer } from '../stores/redis/server.ts';
 import { asked, kit, mine } from './kit.ts';
 import { said, use } from './upstream.ts';
 
-const record = (id: string): ConversationRecord => ({ author: 'a turn', toolUseIds: [id], before: '[]', content: '[{"type":"text","text":"ä😀"}]', results: '' });
+const record = (id: string): ConversationRecord => ({
+  author: 'a turn',
+  toolUseIds: [id],
+  before: '[]',
+  content: '[{"type":"text","text":"ä😀"}]',
+  results: '',
+});
 
 describe.each(['redis', 'ioredis'])('R-13.4 state in a real Redis, with %s', (library) => {
   let server: RedisServer;
@@ -51,10 +57,17 @@ describe.each(['redis', 'ioredis'])('R-13.4 state in a real Redis, with %s', (li
   it('R-13.4 two gateways share a conversation', async () => {
     const state = redisConversationState(client);
     const [one, other] = [await kit({ state }), await kit({ state })];
-    one.upstream.answer(() => ({ blocks: [use('toolu_1', 'mine'), use('toolu_2', 'math_add', { a: 1, b: 2 })], stop: 'tool_use' }));
+    one.upstream.answer(() => ({
+      blocks: [use('toolu_1', 'mine'), use('toolu_2', 'math_add', { a: 1, b: 2 })],
+      stop: 'tool_use',
+    }));
     other.upstream.answer(() => ({ blocks: [said('Done')] }));
     await one.post({ ...asked, tools: [mine] });
-    const messages = [...asked.messages, { role: 'assistant', content: [use('toolu_1', 'mine')] }, { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'mine' }] }];
+    const messages = [
+      ...asked.messages,
+      { role: 'assistant', content: [use('toolu_1', 'mine')] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'mine' }] },
+    ];
     expect((await other.post({ ...asked, tools: [mine], messages })).status).toBe(200);
     expect(other.upstream.faults).toStrictEqual([]);
     expect(other.upstream.asked[0]?.body.messages.at(-1)?.content).toHaveLength(2);
@@ -72,5 +85,7 @@ describe.each(['redis', 'ioredis'])('R-13.4 state in a real Redis, with %s', (li
 });
 
 it('R-2.9 a client that is none is refused', () => {
-  expect(() => redisConversationState({} as ConversationRedisLike)).toThrow(/client must be a client of the package redis/);
+  expect(() => redisConversationState({} as ConversationRedisLike)).toThrow(
+    /client must be a client of the package redis/,
+  );
 });

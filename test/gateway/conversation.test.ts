@@ -1,12 +1,23 @@
 import fc from 'fast-check';
 import { virtualRuntime } from 'spillway/testing';
-import { conversationClient, memoryConversationState, type ConversationRecord, type ConversationState } from 'spillway/gateway/anthropic';
+import {
+  conversationClient,
+  memoryConversationState,
+  type ConversationRecord,
+  type ConversationState,
+} from 'spillway/gateway/anthropic';
 import { ToolExecutionError } from 'spillway';
 import { describe, expect, it } from 'vitest';
 import { TOMBSTONE, keptAfter, keptTextOf, recordOf } from '../../src/gateway/conversation/conversation.ts';
 import { counting, handClock } from '../support.ts';
 
-const record = (id: string, chars = 2): ConversationRecord => ({ author: 'a turn', toolUseIds: [id], before: '[]', content: `[${' '.repeat(chars)}]`, results: '' });
+const record = (id: string, chars = 2): ConversationRecord => ({
+  author: 'a turn',
+  toolUseIds: [id],
+  before: '[]',
+  content: `[${' '.repeat(chars)}]`,
+  results: '',
+});
 
 describe('R-13.4 state in memory', () => {
   it('R-13.4 gives what was stored, for as long as it is kept', async () => {
@@ -16,7 +27,12 @@ describe('R-13.4 state in memory', () => {
     clock.pass(60);
     await state.store('b', record('b'));
     await state.store('b', record('c'));
-    expect(await state.retrieve(['a', 'b', 'x'])).toStrictEqual(new Map([['a', record('a')], ['b', record('c')]]));
+    expect(await state.retrieve(['a', 'b', 'x'])).toStrictEqual(
+      new Map([
+        ['a', record('a')],
+        ['b', record('c')],
+      ]),
+    );
     clock.pass(40);
     expect([...(await state.retrieve(['a', 'b'])).keys()]).toStrictEqual(['b']);
     expect(clock.runtime.timers).toBe(0);
@@ -40,7 +56,10 @@ describe('R-13.4 state in memory', () => {
 
 describe('R-13.4 the client that retries', () => {
   /** A state that fails so often, and when it was asked. */
-  const failing = (times: number, error: unknown = new Error('down')): ConversationState & { readonly atMs: number[]; clock: { now(): number } } => {
+  const failing = (
+    times: number,
+    error: unknown = new Error('down'),
+  ): ConversationState & { readonly atMs: number[]; clock: { now(): number } } => {
     const atMs: number[] = [];
     const state = {
       atMs,
@@ -57,7 +76,10 @@ describe('R-13.4 the client that retries', () => {
   };
   const settle = async (runtime: ReturnType<typeof virtualRuntime>, work: Promise<unknown>): Promise<unknown> => {
     let outcome: unknown;
-    work.then((value) => (outcome = { value }), (error: unknown) => (outcome = { error }));
+    work.then(
+      (value) => (outcome = { value }),
+      (error: unknown) => (outcome = { error }),
+    );
     await runtime.run(1_000);
     return outcome;
   };
@@ -70,7 +92,10 @@ describe('R-13.4 the client that retries', () => {
     const state = failing(99);
     state.clock = runtime;
     const client = conversationClient(state, { runtime });
-    const outcome = await settle(runtime, operation === 'store' ? client.store('k', record('a')) : client.retrieve(['k']));
+    const outcome = await settle(
+      runtime,
+      operation === 'store' ? client.store('k', record('a')) : client.retrieve(['k']),
+    );
     expect(outcome).toMatchObject({ error: { message: 'down' } });
     expect(state.atMs).toHaveLength(3);
     delays.forEach((delayMs, at) => {
@@ -83,7 +108,9 @@ describe('R-13.4 the client that retries', () => {
   it('R-13.4 a failure that asking again cannot mend is not retried', async () => {
     const runtime = virtualRuntime({ seed: 7 });
     const state = failing(99, new ToolExecutionError('execution_error', 'no', { status: 400 }));
-    expect(await settle(runtime, conversationClient(state, { runtime }).retrieve(['k']))).toMatchObject({ error: { status: 400 } });
+    expect(await settle(runtime, conversationClient(state, { runtime }).retrieve(['k']))).toMatchObject({
+      error: { status: 400 },
+    });
     expect(state.atMs).toHaveLength(1);
   });
 
@@ -91,8 +118,13 @@ describe('R-13.4 the client that retries', () => {
     const virtual = virtualRuntime({ seed: 7 });
     const runtime = counting(virtual);
     let asked = 0;
-    const state: ConversationState = { store: () => undefined, retrieve: () => (++asked < 3 ? new Promise(() => undefined) : new Map()) };
-    expect(await settle(virtual, conversationClient(state, { runtime, retrieve: { timeoutMs: 100 } }).retrieve(['k']))).toStrictEqual({ value: new Map() });
+    const state: ConversationState = {
+      store: () => undefined,
+      retrieve: () => (++asked < 3 ? new Promise(() => undefined) : new Map()),
+    };
+    expect(
+      await settle(virtual, conversationClient(state, { runtime, retrieve: { timeoutMs: 100 } }).retrieve(['k'])),
+    ).toStrictEqual({ value: new Map() });
     expect([asked, runtime.timers]).toStrictEqual([3, 0]);
   });
 
@@ -110,7 +142,9 @@ describe('R-13.4 the client that retries', () => {
     const state = failing(0);
     expect(() => conversationClient(state, { retrieve: { timeoutMs: -1 } })).toThrow(/retrieve.timeoutMs/);
     expect(() => conversationClient(state, { store: { retry: { maxAttempts: 0 } } })).toThrow(/maxAttempts/);
-    expect(() => conversationClient(state, { store: { retries: 2 } as object })).toThrow(/store has no option "retries"/);
+    expect(() => conversationClient(state, { store: { retries: 2 } as object })).toThrow(
+      /store has no option "retries"/,
+    );
   });
 });
 
@@ -118,9 +152,16 @@ it('R-13.4 text that is no record is not taken for one', () => {
   expect(recordOf(keptAfter(undefined, keptTextOf(record('a'))))).toStrictEqual(record('a'));
   expect(recordOf(TOMBSTONE)).toBeUndefined();
   fc.assert(
-    fc.property(fc.oneof(fc.string(), fc.json(), fc.json().map((text) => `author\n${text}`)), (text) => {
-      expect(recordOf(text)).toBeUndefined();
-    }),
+    fc.property(
+      fc.oneof(
+        fc.string(),
+        fc.json(),
+        fc.json().map((text) => `author\n${text}`),
+      ),
+      (text) => {
+        expect(recordOf(text)).toBeUndefined();
+      },
+    ),
     { numRuns: 300, verbose: 1 },
   );
 });

@@ -1,6 +1,12 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { createSpillway, tool, type AnyTool } from 'spillway';
-import { anthropicGateway, type AnthropicGateway, type AnthropicGatewayOptions, type ConversationState, type GatewayLogger } from 'spillway/gateway/anthropic';
+import {
+  anthropicGateway,
+  type AnthropicGateway,
+  type AnthropicGatewayOptions,
+  type ConversationState,
+  type GatewayLogger,
+} from 'spillway/gateway/anthropic';
 import { serveAnthropicGateway } from 'spillway/gateway/anthropic-server';
 import { z } from 'zod';
 import { testUpstream, type TestUpstream } from './upstream.ts';
@@ -51,15 +57,35 @@ export const add: AnyTool = tool({
     return `sum ${input.a + input.b}`;
   },
 });
-export const fails: AnyTool = tool({ name: 'fails', policy: { breaker: false, retry: { maxAttempts: 1 } }, execute: () => Promise.reject(new Error('secret host 10.0.0.5')) });
-export const hangs: AnyTool = tool({ name: 'hangs', policy: { breaker: false, timeoutMs: 150, retry: { maxAttempts: 1 } }, execute: (_, { signal }) => hang('hangs', signal) });
-export const slow: AnyTool = tool({ name: 'slow', policy: { timeoutMs: 20_000, retry: { maxAttempts: 1 } }, execute: (_, { signal }) => hang('slow', signal) });
+export const fails: AnyTool = tool({
+  name: 'fails',
+  policy: { breaker: false, retry: { maxAttempts: 1 } },
+  execute: () => Promise.reject(new Error('secret host 10.0.0.5')),
+});
+export const hangs: AnyTool = tool({
+  name: 'hangs',
+  policy: { breaker: false, timeoutMs: 150, retry: { maxAttempts: 1 } },
+  execute: (_, { signal }) => hang('hangs', signal),
+});
+export const slow: AnyTool = tool({
+  name: 'slow',
+  policy: { timeoutMs: 20_000, retry: { maxAttempts: 1 } },
+  execute: (_, { signal }) => hang('slow', signal),
+});
 export const tools: readonly AnyTool[] = [add, fails, hangs, slow];
 
 /** The client's own tool, as requests name it. */
-export const mine: { name: string; description: string; input_schema: { type: 'object' } } = { name: 'mine', description: 'of the client', input_schema: { type: 'object' } };
+export const mine: { name: string; description: string; input_schema: { type: 'object' } } = {
+  name: 'mine',
+  description: 'of the client',
+  input_schema: { type: 'object' },
+};
 
-export const asked: { model: string; max_tokens: number; messages: Array<{ role: 'user'; content: string }> } = { model: 'm', max_tokens: 100, messages: [{ role: 'user', content: 'go' }] };
+export const asked: { model: string; max_tokens: number; messages: Array<{ role: 'user'; content: string }> } = {
+  model: 'm',
+  max_tokens: 100,
+  messages: [{ role: 'user', content: 'go' }],
+};
 
 /** A gateway on a port of its own, between a real client and a scripted upstream. */
 export async function kit(options: Partial<AnthropicGatewayOptions> = {}): Promise<Kit> {
@@ -72,14 +98,36 @@ export async function kit(options: Partial<AnthropicGatewayOptions> = {}): Promi
     (level: string) =>
     (fields: Readonly<Record<string, unknown>>): void =>
       void log.push({ level, fields });
-  const logger: GatewayLogger = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+  const logger: GatewayLogger = {
+    debug: write('debug'),
+    info: write('info'),
+    warn: write('warn'),
+    error: write('error'),
+  };
   const own = options.tools ?? tools;
   const spillway = createSpillway({ tools: own });
-  const gateway = anthropicGateway({ upstream: upstream.url, tools: own, spillway, logger, pingMs: 20, upstreamRetry: { initialDelayMs: 5 }, ...options });
+  const gateway = anthropicGateway({
+    upstream: upstream.url,
+    tools: own,
+    spillway,
+    logger,
+    pingMs: 20,
+    upstreamRetry: { initialDelayMs: 5 },
+    ...options,
+  });
   const server = await serveAnthropicGateway(gateway);
   const client = new Anthropic({ apiKey: 'test-key', baseURL: server.url, maxRetries: 0 });
   const post = (body: unknown, headers: Record<string, string> = {}): Promise<Response> =>
-    fetch(`${server.url}/v1/messages`, { method: 'POST', headers: { 'content-type': 'application/json', 'x-api-key': 'test-key', 'anthropic-version': '2023-06-01', ...headers }, body: typeof body === 'string' || body instanceof Uint8Array ? (body as string) : JSON.stringify(body) });
+    fetch(`${server.url}/v1/messages`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'x-api-key': 'test-key',
+        'anthropic-version': '2023-06-01',
+        ...headers,
+      },
+      body: typeof body === 'string' || body instanceof Uint8Array ? (body as string) : JSON.stringify(body),
+    });
   return {
     upstream,
     gateway,

@@ -49,9 +49,22 @@ export const thought = (thinking: string): Block => ({ type: 'thinking', thinkin
 const sse = (event: Fields): string => `event: ${String(event['type'])}\ndata: ${JSON.stringify(event)}\n\n`;
 
 /** What the upstream streams for a reply, to the byte. */
-export const streamOf = ({ blocks = [said('Hello')], stop = 'end_turn' }: Reply): string => streamed(blocks, stop).map(sse).join('');
-export const wholeOf = ({ blocks = [said('Hello')], stop = 'end_turn', usage = { input_tokens: 11, output_tokens: 7 } }: Reply, id = 'msg_1'): string =>
-  JSON.stringify({ id, type: 'message', role: 'assistant', model: 'm', content: blocks, stop_reason: stop, stop_sequence: null, usage });
+export const streamOf = ({ blocks = [said('Hello')], stop = 'end_turn' }: Reply): string =>
+  streamed(blocks, stop).map(sse).join('');
+export const wholeOf = (
+  { blocks = [said('Hello')], stop = 'end_turn', usage = { input_tokens: 11, output_tokens: 7 } }: Reply,
+  id = 'msg_1',
+): string =>
+  JSON.stringify({
+    id,
+    type: 'message',
+    role: 'assistant',
+    model: 'm',
+    content: blocks,
+    stop_reason: stop,
+    stop_sequence: null,
+    usage,
+  });
 
 const send = async (reply: Reply, wantsStream: boolean, response: ServerResponse): Promise<void> => {
   if (reply.delayMs !== undefined) await sleep(reply.delayMs);
@@ -74,7 +87,8 @@ const send = async (reply: Reply, wantsStream: boolean, response: ServerResponse
   }
   if (reply.error !== undefined) response.end(sse({ type: 'error', error: reply.error }));
   else if (reply.breaksAfter === undefined) response.end();
-  else response.write('event: content_block_delta\ndata: {"type":"cont', () => setTimeout(() => response.destroy(), 20));
+  else
+    response.write('event: content_block_delta\ndata: {"type":"cont', () => setTimeout(() => response.destroy(), 20));
 };
 
 /** A server in the place of Anthropic's: it checks what it is asked, and answers as it is told. */

@@ -27,12 +27,22 @@ export class ConversationStateDO extends Base {
   }
 }
 
-const add = tool({ name: 'math.add', input: z.object({ a: z.number(), b: z.number() }), execute: ({ a, b }) => `sum ${a + b}` });
+const add = tool({
+  name: 'math.add',
+  input: z.object({ a: z.number(), b: z.number() }),
+  execute: ({ a, b }) => `sum ${a + b}`,
+});
 
 /** Timers belong to the request that set them: so does everything that sets some. */
 const gatewayOf = ({ STATE, UPSTREAM }: Env): ReturnType<typeof anthropicGateway> => {
   const { background: _, ...runtime } = liveRuntime;
-  return anthropicGateway({ upstream: UPSTREAM, tools: [add], spillway: createSpillway({ tools: [add], runtime }), state: durableObjectConversationState(STATE), runtime });
+  return anthropicGateway({
+    upstream: UPSTREAM,
+    tools: [add],
+    spillway: createSpillway({ tools: [add], runtime }),
+    state: durableObjectConversationState(STATE),
+    runtime,
+  });
 };
 
 export const worker: { fetch(request: Request, env: Env): Promise<Response> } = {

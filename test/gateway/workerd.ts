@@ -24,7 +24,12 @@ export async function workerIn(folder: string): Promise<(upstream: string) => Pr
   const load = await sideInstall('miniflare', ['miniflare@4.20260730.0']);
   const { Miniflare } = (await load('miniflare')) as MiniflarePackage;
   const source = (path: string): string => join(import.meta.dirname, '../../src', path);
-  const alias = Object.fromEntries(['anthropic', 'conversation-do', 'conversation-remote'].map((name) => [`spillway/gateway/${name}`, source(`gateway/${name}.ts`)]));
+  const alias = Object.fromEntries(
+    ['anthropic', 'conversation-do', 'conversation-remote'].map((name) => [
+      `spillway/gateway/${name}`,
+      source(`gateway/${name}.ts`),
+    ]),
+  );
   const entry = "export { ConversationStateDO, worker as default } from './worker.ts';";
   await build({
     stdin: { contents: entry, resolveDir: import.meta.dirname },

@@ -14,9 +14,20 @@ type Permit = Extract<Admission, { admitted: true }>;
 type Command =
   | { readonly do: 'pass'; readonly ms: number }
   | { readonly do: 'admit' | 'forceOpen' | 'reset' | 'disable' | 'look' }
-  | { readonly do: 'end'; readonly which: number; readonly verb: 'success' | 'failure' | 'answered' | 'ignore' | 'release'; readonly retryAfterMs: number | undefined };
+  | {
+      readonly do: 'end';
+      readonly which: number;
+      readonly verb: 'success' | 'failure' | 'answered' | 'ignore' | 'release';
+      readonly retryAfterMs: number | undefined;
+    };
 
-const OUTCOMES = { success: 'success', failure: 'failure', answered: 'answered', ignore: 'ignored', release: 'ignored' } as const;
+const OUTCOMES = {
+  success: 'success',
+  failure: 'failure',
+  answered: 'answered',
+  ignore: 'ignored',
+  release: 'ignored',
+} as const;
 
 const options: fc.Arbitrary<BreakerOptions> = fc
   .record({
@@ -32,29 +43,62 @@ const options: fc.Arbitrary<BreakerOptions> = fc
     successThreshold: fc.integer({ min: 1, max: 3 }),
     halfOpenTimeoutMs: fc.constantFrom(1, 15, 60),
     slowCallMs: fc.constantFrom(0, 5, Infinity),
-    initialState: fc.constantFrom('closed' as const, 'closed' as const, 'closed' as const, 'forced_open' as const, 'disabled' as const),
+    initialState: fc.constantFrom(
+      'closed' as const,
+      'closed' as const,
+      'closed' as const,
+      'forced_open' as const,
+      'disabled' as const,
+    ),
   })
   .map((some) => Object.assign(some, { minimumCalls: Math.min(some.minimumCalls, some.windowSize) }));
 
 const command: fc.Arbitrary<Command> = fc.oneof(
-  { weight: 4, arbitrary: fc.record({ do: fc.constant('pass' as const), ms: fc.oneof(fc.integer({ min: 0, max: 15 }), fc.constantFrom(30, 60, 1_001)) }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant('pass' as const),
+      ms: fc.oneof(fc.integer({ min: 0, max: 15 }), fc.constantFrom(30, 60, 1_001)),
+    }),
+  },
   { weight: 7, arbitrary: fc.record({ do: fc.constant('admit' as const) }) },
   {
     weight: 7,
     arbitrary: fc.record({
       do: fc.constant('end' as const),
       which: fc.nat({ max: 12 }),
-      verb: fc.constantFrom('success' as const, 'failure' as const, 'failure' as const, 'failure' as const, 'answered' as const, 'ignore' as const, 'release' as const),
+      verb: fc.constantFrom(
+        'success' as const,
+        'failure' as const,
+        'failure' as const,
+        'failure' as const,
+        'answered' as const,
+        'ignore' as const,
+        'release' as const,
+      ),
       retryAfterMs: fc.constantFrom(undefined, undefined, undefined, 0, 20, 100, -1),
     }),
   },
-  { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('forceOpen' as const, 'reset' as const, 'reset' as const, 'disable' as const, 'look' as const) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constantFrom(
+        'forceOpen' as const,
+        'reset' as const,
+        'reset' as const,
+        'disable' as const,
+        'look' as const,
+      ),
+    }),
+  },
 );
 
 // By itself fast-check makes short arrays.
 const script = fc.array(command, { minLength: 1, maxLength: 80, size: 'max' });
 const failureOf = (retryAfterMs: number | undefined): ToolExecutionError =>
-  retryAfterMs === undefined ? transient : new ToolExecutionError('execution_error', 'slow down', { status: 429, retryAfterMs });
+  retryAfterMs === undefined
+    ? transient
+    : new ToolExecutionError('execution_error', 'slow down', { status: 429, retryAfterMs });
 
 interface World {
   readonly clock: HandClock;
@@ -115,7 +159,13 @@ describe('R-3 the breaker is the naive one', { timeout: 60_000 }, () => {
           } else if (step.do === 'end') {
             const index = naives.length - 1 - step.which;
             const permit = naives[index];
-            if (permit !== undefined) naive.end(permit, OUTCOMES[step.verb], now(), step.verb === 'failure' && (step.retryAfterMs ?? 0) > 0 ? step.retryAfterMs : 0);
+            if (permit !== undefined)
+              naive.end(
+                permit,
+                OUTCOMES[step.verb],
+                now(),
+                step.verb === 'failure' && (step.retryAfterMs ?? 0) > 0 ? step.retryAfterMs : 0,
+              );
             // A permit ends once: the naive one forgets it then.
             if (index >= 0) naives[index] = undefined;
           } else if (step.do === 'forceOpen' || step.do === 'reset' || step.do === 'disable') naive[step.do](now());
@@ -123,7 +173,12 @@ describe('R-3 the breaker is the naive one', { timeout: 60_000 }, () => {
           const retryAfterMs = naive.retryAfterMs(now());
           const { consecutiveFailures, ...counts } = naive.counts(now());
           const rowMax = given.failureThreshold === Infinity ? 100 : (given.failureThreshold ?? 5);
-          expect(real.breaker.state).toStrictEqual({ type: naive.type, consecutiveFailures: Math.min(consecutiveFailures, rowMax), ...counts, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
+          expect(real.breaker.state).toStrictEqual({
+            type: naive.type,
+            consecutiveFailures: Math.min(consecutiveFailures, rowMax),
+            ...counts,
+            ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+          });
         }
       }),
       { numRuns: 3_000 },
@@ -135,29 +190,49 @@ const seen = (memory: BreakerMemory, given: BreakerOptions, atMs: number): Omit<
   const settings = breakerSettings(given);
   const ticked = reduceBreaker(memory, { type: 'tick', atMs }, settings);
   const window = ticked.type === 'closed' ? expireOutcomes(ticked.window, settings, atMs) : ticked.window;
-  return { type: ticked.type, consecutiveFailures: window.streakMs.length, measured: window.outcomes.length, failures: window.failures };
+  return {
+    type: ticked.type,
+    consecutiveFailures: window.streakMs.length,
+    measured: window.outcomes.length,
+    failures: window.failures,
+  };
 };
 
 describe('R-3.1 invariants', { timeout: 60_000 }, () => {
   it('BRK-6 recorded inputs, through scan(reduceBreaker) and through JSON, give the live states, ramps included', () => {
     fc.assert(
-      fc.property(options, fc.constantFrom(0, 20), fc.array(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), { minLength: 80, maxLength: 80 }), script, (some, rampMs, draws, steps) => {
-        const given = { ...some, rampMs };
-        const settings = breakerSettings(given);
-        const { clock, breaker, permits } = world(given);
-        let replayed = initialBreaker(settings);
-        const recorder = new Subscription();
-        recorder.add(breaker.inputs$.pipe(scan((memory, input) => reduceBreaker(memory, JSON.parse(JSON.stringify(input)) as typeof input, settings), replayed)).subscribe((memory) => (replayed = memory)));
-        if (rampMs > 0) recorder.add(breaker.state$.subscribe());
-        for (const [index, step] of steps.entries()) {
-          clock.draw(draws[index] ?? 0);
-          act({ clock, breaker, permits }, step);
-          const { retryAfterMs: _, ...live } = breaker.state;
-          expect(seen(replayed, given, clock.runtime.now())).toStrictEqual(live);
-        }
-        recorder.unsubscribe();
-        expect(clock.runtime.timers).toBe(0);
-      }),
+      fc.property(
+        options,
+        fc.constantFrom(0, 20),
+        fc.array(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), { minLength: 80, maxLength: 80 }),
+        script,
+        (some, rampMs, draws, steps) => {
+          const given = { ...some, rampMs };
+          const settings = breakerSettings(given);
+          const { clock, breaker, permits } = world(given);
+          let replayed = initialBreaker(settings);
+          const recorder = new Subscription();
+          recorder.add(
+            breaker.inputs$
+              .pipe(
+                scan(
+                  (memory, input) => reduceBreaker(memory, JSON.parse(JSON.stringify(input)) as typeof input, settings),
+                  replayed,
+                ),
+              )
+              .subscribe((memory) => (replayed = memory)),
+          );
+          if (rampMs > 0) recorder.add(breaker.state$.subscribe());
+          for (const [index, step] of steps.entries()) {
+            clock.draw(draws[index] ?? 0);
+            act({ clock, breaker, permits }, step);
+            const { retryAfterMs: _, ...live } = breaker.state;
+            expect(seen(replayed, given, clock.runtime.now())).toStrictEqual(live);
+          }
+          recorder.unsubscribe();
+          expect(clock.runtime.timers).toBe(0);
+        },
+      ),
       { numRuns: 1_000 },
     );
   });
@@ -171,8 +246,10 @@ describe('R-3.1 invariants', { timeout: 60_000 }, () => {
         for (const step of steps) {
           const before = it.breaker.state.type;
           const admission = act(it, step);
-          if (step.do === 'admit' && (before === 'open' || before === 'forced_open')) expect(admission?.admitted).toBe(false);
-          if (step.do === 'admit' && (before === 'closed' || before === 'disabled')) expect(admission?.admitted).toBe(true);
+          if (step.do === 'admit' && (before === 'open' || before === 'forced_open'))
+            expect(admission?.admitted).toBe(false);
+          if (step.do === 'admit' && (before === 'closed' || before === 'disabled'))
+            expect(admission?.admitted).toBe(true);
           const running = it.permits.filter(({ probe, ended }) => probe && !ended).length;
           expect(running).toBeLessThanOrEqual(probes);
         }
@@ -183,16 +260,22 @@ describe('R-3.1 invariants', { timeout: 60_000 }, () => {
 
   it('BRK-4 a permit’s second verb changes nothing at all', () => {
     fc.assert(
-      fc.property(options, script, fc.nat({ max: 12 }), fc.constantFrom('success' as const, 'failure' as const, 'ignore' as const, 'release' as const), (given, steps, which, verb) => {
-        const it = world(given);
-        for (const step of steps) act(it, step);
-        const held = it.permits.filter(({ ended }) => ended).at(-1 - which);
-        const [before, inputs] = [it.breaker.state, [] as unknown[]];
-        it.breaker.inputs$.subscribe((input) => inputs.push(input));
-        held?.permit[verb]();
-        expect(it.breaker.state).toStrictEqual(before);
-        expect(inputs).toStrictEqual([]);
-      }),
+      fc.property(
+        options,
+        script,
+        fc.nat({ max: 12 }),
+        fc.constantFrom('success' as const, 'failure' as const, 'ignore' as const, 'release' as const),
+        (given, steps, which, verb) => {
+          const it = world(given);
+          for (const step of steps) act(it, step);
+          const held = it.permits.filter(({ ended }) => ended).at(-1 - which);
+          const [before, inputs] = [it.breaker.state, [] as unknown[]];
+          it.breaker.inputs$.subscribe((input) => inputs.push(input));
+          held?.permit[verb]();
+          expect(it.breaker.state).toStrictEqual(before);
+          expect(inputs).toStrictEqual([]);
+        },
+      ),
     );
   });
 
@@ -218,18 +301,22 @@ describe('R-3.1 invariants', { timeout: 60_000 }, () => {
 
   it('R-3.4 state$ shows every change of type that state goes through, and holds no timer afterwards', () => {
     fc.assert(
-      fc.property(options.filter(({ cooldownMs }) => cooldownMs !== 0), script, (given, steps) => {
-        const it = world(given);
-        const shown: string[] = [];
-        const watcher = it.breaker.state$.subscribe(({ type }) => shown.push(type));
-        for (const step of steps) {
-          act(it, step);
-          expect(shown.at(-1)).toBe(it.breaker.state.type);
-        }
-        expect(shown.every((type, index) => type !== shown[index - 1])).toBe(true);
-        watcher.unsubscribe();
-        expect(it.clock.runtime.timers).toBe(0);
-      }),
+      fc.property(
+        options.filter(({ cooldownMs }) => cooldownMs !== 0),
+        script,
+        (given, steps) => {
+          const it = world(given);
+          const shown: string[] = [];
+          const watcher = it.breaker.state$.subscribe(({ type }) => shown.push(type));
+          for (const step of steps) {
+            act(it, step);
+            expect(shown.at(-1)).toBe(it.breaker.state.type);
+          }
+          expect(shown.every((type, index) => type !== shown[index - 1])).toBe(true);
+          watcher.unsubscribe();
+          expect(it.clock.runtime.timers).toBe(0);
+        },
+      ),
       { numRuns: 500 },
     );
   });

@@ -15,8 +15,9 @@ interface Outcome {
 }
 
 /**
- * SPEC section 3 once more, written to be read: all outcomes of a closed period are kept and counted anew each time, probes are objects in a set.
- * It has no `scan`, no epochs and no shortcuts, and is compared with the real one step by step.
+ * SPEC section 3 once more, written to be read: all outcomes of a closed period are kept and counted anew each time,
+ * probes are objects in a set. It has no `scan`, no epochs and no shortcuts, and is compared with the real one step by
+ * step.
  */
 export class NaiveBreaker {
   type: BreakerStateName;
@@ -67,7 +68,12 @@ export class NaiveBreaker {
     return permit;
   }
 
-  end(permit: NaivePermit, outcome: 'success' | 'failure' | 'answered' | 'ignored', nowMs: number, retryAfterMs = 0): void {
+  end(
+    permit: NaivePermit,
+    outcome: 'success' | 'failure' | 'answered' | 'ignored',
+    nowMs: number,
+    retryAfterMs = 0,
+  ): void {
     this.at(nowMs);
     this.#probes.delete(permit);
     if (permit.generation !== this.generation || outcome === 'ignored') return;
@@ -108,7 +114,11 @@ export class NaiveBreaker {
   }
 
   /** The counts as they are shown: of the closed period, or as they stood when it ended. */
-  counts(nowMs: number): { readonly consecutiveFailures: number; readonly measured: number; readonly failures: number } {
+  counts(nowMs: number): {
+    readonly consecutiveFailures: number;
+    readonly measured: number;
+    readonly failures: number;
+  } {
     const fromMs = (this.#frozenMs ?? nowMs) - this.#settings.windowMs;
     const fresh = this.#outcomes.filter(({ atMs }) => atMs >= fromMs);
     // An answer in words ends a row and is in no window.

@@ -6,7 +6,9 @@ const folder = join(import.meta.dirname, 'reference');
 const references = readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), 'utf8')] as const);
 
 /** Pure functions that the specification itself says decide: R-2.1 the delays, R-3.1 the reducer and its settings. */
-const POLICIES = ['retry/backoff', 'breaker/reducer', 'breaker/settings'].map((name) => `../../../src/policy/${name}.ts`);
+const POLICIES = ['retry/backoff', 'breaker/reducer', 'breaker/settings'].map(
+  (name) => `../../../src/policy/${name}.ts`,
+);
 
 it('a reference is RxJS, each other, and no more of the engine than the policies that the specification names', () => {
   const imported = references.flatMap(([name, text]) =>

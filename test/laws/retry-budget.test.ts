@@ -30,12 +30,23 @@ class Naive {
   }
 }
 
-const options = fc.record({ ratio: fc.constantFrom(0, 0.1, 0.2, 0.29, 0.5, 1, 3), minPerSecond: fc.constantFrom(0, 0.5, 1, 10, 100), windowMs: fc.constantFrom(1, 7, 1_000, 10_000, 60_000) });
-const steps = (passMs: fc.Arbitrary<number>): fc.Arbitrary<ReadonlyArray<readonly [number, 'call' | 'retry', number]>> =>
-  fc.array(fc.tuple(passMs, fc.constantFrom('call' as const, 'retry' as const), fc.integer({ min: 1, max: 40 })), { maxLength: 60, size: 'max' });
+const options = fc.record({
+  ratio: fc.constantFrom(0, 0.1, 0.2, 0.29, 0.5, 1, 3),
+  minPerSecond: fc.constantFrom(0, 0.5, 1, 10, 100),
+  windowMs: fc.constantFrom(1, 7, 1_000, 10_000, 60_000),
+});
+const steps = (
+  passMs: fc.Arbitrary<number>,
+): fc.Arbitrary<ReadonlyArray<readonly [number, 'call' | 'retry', number]>> =>
+  fc.array(fc.tuple(passMs, fc.constantFrom('call' as const, 'retry' as const), fc.integer({ min: 1, max: 40 })), {
+    maxLength: 60,
+    size: 'max',
+  });
 
 /** Often about a window long, give or take a fraction of a millisecond. */
-const fractions = fc.tuple(fc.constantFrom(0, 1, 6, 500, 999, 5_000, 9_999, 10_000, 59_999), fc.double({ min: 0, max: 2, noNaN: true })).map(([ms, fraction]) => ms + fraction);
+const fractions = fc
+  .tuple(fc.constantFrom(0, 1, 6, 500, 999, 5_000, 9_999, 10_000, 59_999), fc.double({ min: 0, max: 2, noNaN: true }))
+  .map(([ms, fraction]) => ms + fraction);
 
 describe('R-2.6 the retry budget', { timeout: 60_000 }, () => {
   it('R-2.6 with whole milliseconds it is the formula, exactly', () => {
@@ -116,7 +127,15 @@ describe('R-2.6 the retry budget', { timeout: 60_000 }, () => {
     expect(typeof budget.available(100_000)).toBe('boolean');
   });
 
-  it.each([['ratio', -1], ['ratio', Number.NaN], ['minPerSecond', -1], ['minPerSecond', Infinity], ['windowMs', 0], ['windowMs', Number.NaN], ['perSecond', 1]])('R-2.9 %s: %s is refused', (option, value) => {
+  it.each([
+    ['ratio', -1],
+    ['ratio', Number.NaN],
+    ['minPerSecond', -1],
+    ['minPerSecond', Infinity],
+    ['windowMs', 0],
+    ['windowMs', Number.NaN],
+    ['perSecond', 1],
+  ])('R-2.9 %s: %s is refused', (option, value) => {
     expect(() => createRetryBudget({ [option]: value })).toThrow(RangeError);
     expect(() => createRetryBudget({ [option]: value })).toThrow(option);
   });

@@ -3,7 +3,10 @@ import { expect, it } from 'vitest';
 import { createSpillway, ToolExecutionError, tool, type ToolResultEnvelope } from '../../src/index.ts';
 import { virtualRuntime, type VirtualRuntime } from '../../src/testing/index.ts';
 
-/** The retry loop of one call against a model of a page: what it has started and how it has ended, after whatever has happened to it. */
+/**
+ * The retry loop of one call against a model of a page: what it has started and how it has ended, after whatever has
+ * happened to it.
+ */
 const DELAY_MS = 10;
 const TIMEOUT_MS = 30;
 
@@ -65,7 +68,11 @@ class Real {
   constructor(limits: Limits) {
     const work = tool({
       name: 'work',
-      policy: { timeoutMs: TIMEOUT_MS, breaker: false, retry: { strategy: 'constant', initialDelayMs: DELAY_MS, jitterPercent: 0, ...limits } },
+      policy: {
+        timeoutMs: TIMEOUT_MS,
+        breaker: false,
+        retry: { strategy: 'constant', initialDelayMs: DELAY_MS, jitterPercent: 0, ...limits },
+      },
       execute: () => {
         this.attempts++;
         this.settle = Promise.withResolvers<string>();
@@ -79,7 +86,11 @@ class Real {
 
   async agrees(model: Model): Promise<void> {
     await this.runtime.advance(0);
-    expect({ attempts: this.attempts, status: this.result?.status, timers: this.result === undefined ? 1 : this.runtime.pending }).toStrictEqual({
+    expect({
+      attempts: this.attempts,
+      status: this.result?.status,
+      timers: this.result === undefined ? 1 : this.runtime.pending,
+    }).toStrictEqual({
       attempts: model.attempts,
       status: model.status,
       timers: model.status === undefined ? 1 : 0,
@@ -88,7 +99,11 @@ class Real {
 }
 
 type Command = fc.AsyncCommand<Model, Real>;
-const command = (name: string, check: (model: Readonly<Model>) => boolean, run: (model: Model, real: Real) => Promise<void> | void): Command => ({
+const command = (
+  name: string,
+  check: (model: Readonly<Model>) => boolean,
+  run: (model: Model, real: Real) => Promise<void> | void,
+): Command => ({
   check,
   run: async (model, real) => {
     await run(model, real);
@@ -109,19 +124,41 @@ const refuse = command('refuse', attempting, (model, real) => {
   model.ends('error');
   real.settle?.reject(new ToolExecutionError('execution_error', 'never', { status: 404 }));
 });
-const cancel = command('cancel', ({ status }) => status === undefined, (model, real) => {
-  model.ends('error');
-  real.caller.abort();
-});
+const cancel = command(
+  'cancel',
+  ({ status }) => status === undefined,
+  (model, real) => {
+    model.ends('error');
+    real.caller.abort();
+  },
+);
 const pass = (ms: number): Command =>
-  command(`pass ${ms}`, () => true, async (model, real) => {
-    model.passes(ms);
-    await real.runtime.advance(ms);
-  });
+  command(
+    `pass ${ms}`,
+    () => true,
+    async (model, real) => {
+      model.passes(ms);
+      await real.runtime.advance(ms);
+    },
+  );
 
-const limits: fc.Arbitrary<Limits> = fc.record({ maxAttempts: fc.integer({ min: 1, max: 4 }), maxTotalTimeMs: fc.constantFrom(10, 25, 60, 1_000) });
+const limits: fc.Arbitrary<Limits> = fc.record({
+  maxAttempts: fc.integer({ min: 1, max: 4 }),
+  maxTotalTimeMs: fc.constantFrom(10, 25, 60, 1_000),
+});
 const passing = fc.constantFrom(0, 5, 10, 15, 29, 30, 31, 100).map(pass);
-const commands = fc.commands([fc.constant(fail), fc.constant(fail), passing, passing, fc.constant(succeed), fc.constant(refuse), fc.constant(cancel)], { maxCommands: 20 });
+const commands = fc.commands(
+  [
+    fc.constant(fail),
+    fc.constant(fail),
+    passing,
+    passing,
+    fc.constant(succeed),
+    fc.constant(refuse),
+    fc.constant(cancel),
+  ],
+  { maxCommands: 20 },
+);
 
 it('R-2 the retry loop does what its model does', async () => {
   const law = fc.asyncProperty(limits, commands, async (given, run) => {

@@ -215,8 +215,8 @@ const observe = (given: Scenario, way: Way): readonly string[] => {
 };
 
 /**
- * What happens at one instant, one thing after the other: no rule says in which order the nodes of a turn act that act at the same instant. Each node
- * keeps its own order, as does what is no node's.
+ * What happens at one instant, one thing after the other: no rule says in which order the nodes of a turn act that act
+ * at the same instant. Each node keeps its own order, as does what is no node's.
  */
 const byThing = (lines: readonly string[]): readonly string[] =>
   [...Map.groupBy(lines, (line) => line.split(' ')[0]).values()].flatMap((instant) =>

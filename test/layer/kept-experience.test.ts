@@ -8,7 +8,8 @@ describe('R-6.4 experience outlives its process', () => {
     const store = memoryStore();
     const learned = createExperience({ enough: 2 });
     const error = new ToolExecutionError('timeout', 'too slow');
-    for (let n = 0; n < 2; n++) learned.record({ toolName: 't', error, tried: { strategy: 'retry' }, recovered: false }, 1_000 + n);
+    for (let n = 0; n < 2; n++)
+      learned.record({ toolName: 't', error, tried: { strategy: 'retry' }, recovered: false }, 1_000 + n);
     expect(await saveExperience(store, learned)).toBe(true);
     // Again, over what is there.
     expect(await saveExperience(store, learned)).toBe(true);
@@ -21,7 +22,11 @@ describe('R-6.4 experience outlives its process', () => {
     const store = memoryStore();
     await saveExperience(store, createExperience());
     const reading = await store.get('experience:default');
-    await store.compareAndSet('experience:default', reading?.record.version ?? 0, { state: 'done', ttlMs: 1_000, payload: '{"version":2}' });
+    await store.compareAndSet('experience:default', reading?.record.version ?? 0, {
+      state: 'done',
+      ttlMs: 1_000,
+      payload: '{"version":2}',
+    });
     await expect(loadExperience(store)).rejects.toMatchObject({ kind: 'store_unavailable' });
   });
 });

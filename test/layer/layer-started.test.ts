@@ -7,7 +7,15 @@ import packageJson from '../../package.json' with { type: 'json' };
 
 type Started = Extract<TraceEvent, { type: 'layer_started' }>;
 const echo = tool({ name: 'echo', policy: { effects: 'read' }, execute: (input: unknown) => input });
-const failing = tool({ name: 'failing', policy: { effects: 'read', retry: { maxAttempts: 1 }, breaker: { failureThreshold: 1, cooldownMs: 1_000, successThreshold: 1 } }, execute: (up: boolean) => (up ? 'ok' : Promise.reject(new Error('ECONNRESET'))) });
+const failing = tool({
+  name: 'failing',
+  policy: {
+    effects: 'read',
+    retry: { maxAttempts: 1 },
+    breaker: { failureThreshold: 1, cooldownMs: 1_000, successThreshold: 1 },
+  },
+  execute: (up: boolean) => (up ? 'ok' : Promise.reject(new Error('ECONNRESET'))),
+});
 
 const watched = (options: SpillwayOptions = {}) => {
   const runtime: VirtualRuntime = virtualRuntime();
@@ -57,8 +65,23 @@ describe('R-7.1 layer_started', () => {
   });
 
   it('R-7.1 says the version and, of every tool, the policy with all its defaults, as JSON can hold it', () => {
-    const provider: ToolProvider = { name: 'far', tools: [{ name: 'far.book', policy: { effects: 'mutating', mode: 'shadow', breaker: false, idleTimeoutMs: 7 }, execute: () => 1 }], close: () => Promise.resolve() };
-    const { events } = watched({ providers: [provider], profile: 'resilient', defaults: { timeoutMs: 9_000 }, breakerKey: ({ name }) => `of ${name}` });
+    const provider: ToolProvider = {
+      name: 'far',
+      tools: [
+        {
+          name: 'far.book',
+          policy: { effects: 'mutating', mode: 'shadow', breaker: false, idleTimeoutMs: 7 },
+          execute: () => 1,
+        },
+      ],
+      close: () => Promise.resolve(),
+    };
+    const { events } = watched({
+      providers: [provider],
+      profile: 'resilient',
+      defaults: { timeoutMs: 9_000 },
+      breakerKey: ({ name }) => `of ${name}`,
+    });
     const { version, tools } = startedIn(events);
     expect(version).toBe(packageJson.version);
     expect(tools.map(({ name, effects, mode, breakerKey }) => ({ name, effects, mode, breakerKey }))).toEqual([
@@ -66,7 +89,14 @@ describe('R-7.1 layer_started', () => {
       { name: 'failing', effects: 'read', mode: 'on', breakerKey: 'of failing' },
       { name: 'far.book', effects: 'mutating', mode: 'shadow', breakerKey: undefined },
     ]);
-    expect(tools[0]?.policy).toMatchObject({ timeoutMs: 9_000, retry: { strategy: 'full_jitter', maxAttempts: 4, maxTotalTimeMs: 30_000 }, breaker: { failureThreshold: 8, cooldownMs: 20_000 }, dedupe: { doneTtlMs: 86_400_000 }, alternatives: [], cost: 0 });
+    expect(tools[0]?.policy).toMatchObject({
+      timeoutMs: 9_000,
+      retry: { strategy: 'full_jitter', maxAttempts: 4, maxTotalTimeMs: 30_000 },
+      breaker: { failureThreshold: 8, cooldownMs: 20_000 },
+      dedupe: { doneTtlMs: 86_400_000 },
+      alternatives: [],
+      cost: 0,
+    });
     expect(tools[2]?.policy).toMatchObject({ idleTimeoutMs: 7 });
     expect(tools[2]?.policy).not.toHaveProperty('breaker');
     expect(JSON.parse(JSON.stringify(tools))).toStrictEqual(tools);
@@ -74,7 +104,9 @@ describe('R-7.1 layer_started', () => {
 
   it('R-11.4 names in it are redacted', () => {
     const secret = 'sk-abcdefghij1234567890';
-    const { events } = watched({ tools: [tool({ name: secret, policy: { dedupe: { volatile: [secret] } }, execute: () => 1 })] });
+    const { events } = watched({
+      tools: [tool({ name: secret, policy: { dedupe: { volatile: [secret] } }, execute: () => 1 })],
+    });
     expect(startedIn(events).tools).toHaveLength(1);
     expect(JSON.stringify(events)).not.toContain(secret);
   });
@@ -86,16 +118,23 @@ describe('R-7.1 layer_started', () => {
     Object.assign(first?.policy.dedupe ?? {}, { leaseMs: 1 });
     const again: TraceEvent[] = [];
     spillway.trace$.subscribe((event) => again.push(event));
-    expect(startedIn(again).tools[0]?.policy).toMatchObject({ retry: { maxAttempts: 5 }, dedupe: { leaseMs: 120_000 } });
+    expect(startedIn(again).tools[0]?.policy).toMatchObject({
+      retry: { maxAttempts: 5 },
+      dedupe: { leaseMs: 120_000 },
+    });
   });
 
   it('R-7.1 is not made where nobody listens, and takes no trace away where a list of tools cannot be read', async () => {
     let reads = 0;
-    const provider = { name: 'far', close: () => Promise.resolve(), get tools(): [] {
-      reads++;
-      if (reads > readsAtFirst) throw new Error('no list');
-      return [];
-    } };
+    const provider = {
+      name: 'far',
+      close: () => Promise.resolve(),
+      get tools(): [] {
+        reads++;
+        if (reads > readsAtFirst) throw new Error('no list');
+        return [];
+      },
+    };
     let readsAtFirst = Infinity;
     const spillway = createSpillway({ tools: [echo], providers: [provider] });
     const before = reads;
@@ -105,13 +144,21 @@ describe('R-7.1 layer_started', () => {
     const events: TraceEvent[] = [];
     spillway.trace$.subscribe((event) => events.push(event));
     await spillway.execute({ toolName: 'echo' });
-    expect(events.map(({ type }) => type)).toEqual(['layer_started', 'call_started', 'attempt_started', 'attempt_succeeded', 'settled']);
+    expect(events.map(({ type }) => type)).toEqual([
+      'layer_started',
+      'call_started',
+      'attempt_started',
+      'attempt_succeeded',
+      'settled',
+    ]);
   });
 
   it('R-7.1 one who leaves at once, and a layer that is closed', async () => {
     const { spillway } = watched();
     const heard: string[] = [];
-    spillway.trace$.pipe(take(1)).subscribe({ next: ({ type }) => heard.push(type), complete: () => heard.push('done') });
+    spillway.trace$
+      .pipe(take(1))
+      .subscribe({ next: ({ type }) => heard.push(type), complete: () => heard.push('done') });
     await spillway.close();
     spillway.trace$.subscribe({ next: ({ type }) => heard.push(type), complete: () => heard.push('closed') });
     expect(heard).toEqual(['layer_started', 'done', 'closed']);
@@ -128,7 +175,13 @@ describe('R-7.1 what an event says beside what happened', () => {
     await spillway.orderBreakers('force_open', { tool: 'failing' });
     const changes = events.flatMap((event) => (event.type === 'breaker_changed' ? [event] : []));
     const callIds = events.flatMap((event) => (event.type === 'call_started' ? [event.callId] : []));
-    expect(changes.map(({ to, untilMs, callId, atMs }) => ({ to, openMs: untilMs === undefined ? undefined : untilMs - atMs, callId }))).toEqual([
+    expect(
+      changes.map(({ to, untilMs, callId, atMs }) => ({
+        to,
+        openMs: untilMs === undefined ? undefined : untilMs - atMs,
+        callId,
+      })),
+    ).toEqual([
       { to: 'open', openMs: 1_000, callId: callIds[0] },
       { to: 'half_open', openMs: undefined, callId: undefined },
       { to: 'closed', openMs: undefined, callId: callIds[1] },
@@ -139,7 +192,10 @@ describe('R-7.1 what an event says beside what happened', () => {
   it('R-3.10 so does one that is shared, in the process of that call alone', async () => {
     const runtime = virtualRuntime();
     const store = memoryStore({ runtime });
-    const [here, there] = [watched({ runtime, store, shareBreakers: true }), watched({ runtime, store, shareBreakers: true })];
+    const [here, there] = [
+      watched({ runtime, store, shareBreakers: true }),
+      watched({ runtime, store, shareBreakers: true }),
+    ];
     const call = async ({ spillway }: typeof here, up: boolean): Promise<string> => {
       const result = spillway.execute({ toolName: 'failing', input: up });
       await runtime.advance(50);
@@ -149,8 +205,13 @@ describe('R-7.1 what an event says beside what happened', () => {
     await call(there, false);
     await runtime.advance(2_000);
     const closer = await call(here, true);
-    const changesOf = ({ events }: typeof here): unknown[] => events.flatMap((event) => (event.type === 'breaker_changed' ? [[event.to, event.callId]] : []));
-    expect(changesOf(here)).toEqual([['open', opener], ['half_open', closer], ['closed', closer]]);
+    const changesOf = ({ events }: typeof here): unknown[] =>
+      events.flatMap((event) => (event.type === 'breaker_changed' ? [[event.to, event.callId]] : []));
+    expect(changesOf(here)).toEqual([
+      ['open', opener],
+      ['half_open', closer],
+      ['closed', closer],
+    ]);
     expect(changesOf(there)[0]).toEqual(['open', undefined]);
   });
 

@@ -42,7 +42,8 @@ describe.each(CLIENTS)('R-3.10 breakers shared over Redis, by %s', (_, connect) 
   });
 
   it('R-3.10 what one opens is open for all at their next call; after the cooldown eight that ask at once make exactly one probe', async () => {
-    const status = async (layer: Spillway | undefined): Promise<string | undefined> => (await layer?.execute({ toolName: 'flaky' }))?.status;
+    const status = async (layer: Spillway | undefined): Promise<string | undefined> =>
+      (await layer?.execute({ toolName: 'flaky' }))?.status;
     for (let failure = 0; failure < 5; failure++) expect(await status(layers[0])).toBe('retriable_error');
     // The record is written beside the call that opened it.
     await expect.poll(async () => server.cli('--raw', 'keys', '*breaker*'), { timeout: 5_000 }).toContain('breaker');
@@ -62,6 +63,8 @@ describe.each(CLIENTS)('R-3.10 breakers shared over Redis, by %s', (_, connect) 
     expect(statuses.filter((one) => one === 'success')).toHaveLength(1);
     expect(statuses.filter((one) => one === 'circuit_open')).toHaveLength(SIZE - 1);
     expect(state.runs).toBe(6);
-    await expect.poll(async () => (await Promise.all(layers.map(status))).every((one) => one === 'success'), { timeout: 5_000 }).toBe(true);
+    await expect
+      .poll(async () => (await Promise.all(layers.map(status))).every((one) => one === 'success'), { timeout: 5_000 })
+      .toBe(true);
   });
 });

@@ -4,7 +4,14 @@ import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime } from 'spillway/testing';
 
 /** Several layers, as in several processes, that share a store and a tool which can be up or down. */
-const cluster = (size: number): { readonly layers: readonly Spillway[]; readonly tool: { up: boolean; runs: number; hangs: boolean }; readonly runtime: ReturnType<typeof virtualRuntime>; readonly store: DedupeStore } => {
+const cluster = (
+  size: number,
+): {
+  readonly layers: readonly Spillway[];
+  readonly tool: { up: boolean; runs: number; hangs: boolean };
+  readonly runtime: ReturnType<typeof virtualRuntime>;
+  readonly store: DedupeStore;
+} => {
   const runtime = virtualRuntime();
   const store = memoryStore({ runtime });
   const state = { up: false, runs: 0, hangs: false };
@@ -19,7 +26,9 @@ const cluster = (size: number): { readonly layers: readonly Spillway[]; readonly
         return 'ok';
       },
     });
-  const layers = Array.from({ length: size }, () => createSpillway({ tools: [flaky()], store, runtime, shareBreakers: true }));
+  const layers = Array.from({ length: size }, () =>
+    createSpillway({ tools: [flaky()], store, runtime, shareBreakers: true }),
+  );
   return { layers, tool: state, runtime, store };
 };
 
@@ -68,16 +77,32 @@ describe('R-3.10 breakers of several processes', () => {
   it('R-3.10 R-3.5 a probe holder that dies gives its place up at half-open’s deadline: open again, and probed after the cooldown', async () => {
     const { layers, tool: flaky, runtime, store } = cluster(2);
     let alive = true;
-    const gone: DedupeStore['compareAndSet'] = (key, version, outcome) => (alive ? store.compareAndSet(key, version, outcome) : new Promise(() => undefined));
-    const hanging = tool({ name: 'flaky', policy: { retry: { maxAttempts: 1 }, timeoutMs: 5_000 }, execute: () => new Promise(() => undefined) });
-    const mortal = createSpillway({ tools: [hanging], store: { ...store, compareAndSet: gone }, runtime, shareBreakers: true });
+    const gone: DedupeStore['compareAndSet'] = (key, version, outcome) =>
+      alive ? store.compareAndSet(key, version, outcome) : new Promise(() => undefined);
+    const hanging = tool({
+      name: 'flaky',
+      policy: { retry: { maxAttempts: 1 }, timeoutMs: 5_000 },
+      execute: () => new Promise(() => undefined),
+    });
+    const mortal = createSpillway({
+      tools: [hanging],
+      store: { ...store, compareAndSet: gone },
+      runtime,
+      shareBreakers: true,
+    });
     for (let failure = 0; failure < 5; failure++) await call(layers[0], runtime);
     await runtime.advance(30_000);
     void mortal.execute({ toolName: 'flaky' });
     await runtime.advance(0);
     alive = false;
     flaky.up = true;
-    for (const [ms, status] of [[0, 'circuit_open'], [59_999, 'circuit_open'], [1, 'circuit_open'], [29_999, 'circuit_open'], [1, 'success']] as const) {
+    for (const [ms, status] of [
+      [0, 'circuit_open'],
+      [59_999, 'circuit_open'],
+      [1, 'circuit_open'],
+      [29_999, 'circuit_open'],
+      [1, 'success'],
+    ] as const) {
       await runtime.advance(ms);
       expect(await call(layers[1], runtime)).toBe(status);
     }
@@ -103,8 +128,17 @@ describe('R-3.10 breakers of several processes', () => {
     const lost = (): never => {
       throw new Error('connect ECONNREFUSED');
     };
-    const down = tool({ name: 'flaky', policy: { retry: { maxAttempts: 1 } }, execute: () => Promise.reject(new Error('ECONNRESET')) });
-    const layer = createSpillway({ tools: [down], store: { ...memoryStore({ runtime }), get: lost, setIfNotExists: lost }, runtime, shareBreakers: true });
+    const down = tool({
+      name: 'flaky',
+      policy: { retry: { maxAttempts: 1 } },
+      execute: () => Promise.reject(new Error('ECONNRESET')),
+    });
+    const layer = createSpillway({
+      tools: [down],
+      store: { ...memoryStore({ runtime }), get: lost, setIfNotExists: lost },
+      runtime,
+      shareBreakers: true,
+    });
     const told: string[] = [];
     layer.trace$.subscribe((event) => told.push(event.type));
     for (let failure = 0; failure < 5; failure++) expect(await call(layer, runtime)).toBe('retriable_error');

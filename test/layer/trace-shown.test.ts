@@ -17,13 +17,29 @@ import { envelope } from '../call/kit.ts';
 
 const KEY = 'sk-abcdefghij1234567890';
 const name = fc.constantFrom('plain', 'id_4', KEY, 'C4nary!');
-const redacts: readonly RedactOptions[] = [{}, { secrets: ['C4nary!'] }, { secrets: ['0000-7000'] }, { keys: ['session'] }, { keys: ['node-id'] }, { also: (text) => text.replaceAll('id_4', 'Ann') }];
+const redacts: readonly RedactOptions[] = [
+  {},
+  { secrets: ['C4nary!'] },
+  { secrets: ['0000-7000'] },
+  { keys: ['session'] },
+  { keys: ['node-id'] },
+  { also: (text) => text.replaceAll('id_4', 'Ann') },
+];
 const captures: readonly CaptureOptions[] = [{}, { plain: { input: ['a'], output: ['a'] } }];
-const options = fc.record({ redact: fc.constantFrom(...redacts), capture: fc.constantFrom(undefined, ...captures) }).map(({ redact, capture }) => ({ redact, ...(capture === undefined ? {} : { capture }) }));
-const header = fc.record({ toolName: name, session: name, tenant: name, toolCallId: name }, { requiredKeys: ['toolName'] });
+const options = fc
+  .record({ redact: fc.constantFrom(...redacts), capture: fc.constantFrom(undefined, ...captures) })
+  .map(({ redact, capture }) => ({ redact, ...(capture === undefined ? {} : { capture }) }));
+const header = fc.record(
+  { toolName: name, session: name, tenant: name, toolCallId: name },
+  { requiredKeys: ['toolName'] },
+);
 const request: fc.Arbitrary<ToolCallRequest | ToolCallEnvelope> = fc.oneof(
   header.map((given) => ({ ...given, input: { a: 'x', b: KEY } })),
-  fc.record({ toolName: name, requestId: name, actorId: name }).map(({ toolName, requestId, actorId }) => envelope(toolName, { requestId, target: { sessionKey: 's', actorId, correlationId: actorId } })),
+  fc
+    .record({ toolName: name, requestId: name, actorId: name })
+    .map(({ toolName, requestId, actorId }) =>
+      envelope(toolName, { requestId, target: { sessionKey: 's', actorId, correlationId: actorId } }),
+    ),
   // It fits neither form.
   fc.record({ toolName: name, requestId: name, input: fc.constant({}) }),
 );
@@ -36,7 +52,12 @@ interface Watched {
 const layerOf = (given: { readonly redact: RedactOptions; readonly capture?: CaptureOptions }): Watched => {
   const runtime = virtualRuntime();
   let ran = 0;
-  const named = (toolName: string) => tool({ name: toolName, execute: (input: unknown) => (ran++ % 3 === 1 ? Promise.reject(new Error(`ECONNRESET of ${KEY}`)) : Promise.resolve(input)) });
+  const named = (toolName: string) =>
+    tool({
+      name: toolName,
+      execute: (input: unknown) =>
+        ran++ % 3 === 1 ? Promise.reject(new Error(`ECONNRESET of ${KEY}`)) : Promise.resolve(input),
+    });
   const layer = createSpillway({ tools: ['plain', 'id_4', KEY, 'C4nary!'].map(named), runtime, ...given });
   const trace: TraceEvent[] = [];
   layer.trace$.subscribe((event) => {
@@ -71,7 +92,9 @@ it('R-11.4 nor is more shown of a turn', async () => {
       const redact = createRedactor(given.redact, given.capture);
       const { layer, runtime, trace } = layerOf(given);
       const own: TraceEvent[] = [];
-      layer.turn(plan.from(ids.map((id) => ({ id, tool: toolName, input: { a: KEY } })))).subscribe((event) => own.push(event));
+      layer
+        .turn(plan.from(ids.map((id) => ({ id, tool: toolName, input: { a: KEY } }))))
+        .subscribe((event) => own.push(event));
       await runtime.advance(60_000);
       expect(own.at(-1)?.type).toBe('settled');
       expect(text(trace)).toEqual(text(own.map(redact)));

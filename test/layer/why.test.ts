@@ -1,10 +1,34 @@
-import { createSpillway, tool, type Spillway, type ToolCallEnvelope, type ToolCallRequest, type ToolPolicy, type ToolResultEnvelope, type TraceEvent } from 'spillway';
+import {
+  createSpillway,
+  tool,
+  type Spillway,
+  type ToolCallEnvelope,
+  type ToolCallRequest,
+  type ToolPolicy,
+  type ToolResultEnvelope,
+  type TraceEvent,
+} from 'spillway';
 import { scriptedTool, virtualRuntime, type ScriptedStep, type VirtualRuntime } from 'spillway/testing';
 import { beforeAll, describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { envelope } from '../call/kit.ts';
 import {
-  breakerAt, breakerAtStart, budgetLeftAt, holderOf, keptAway, mayRunMs, mayRunTwice, policyOf, recoveryOf, resultFrom, retriesOf, timeOf, whoseLimit, whyAnother, whyNotRetried, whyRefused,
+  breakerAt,
+  breakerAtStart,
+  budgetLeftAt,
+  holderOf,
+  keptAway,
+  mayRunMs,
+  mayRunTwice,
+  policyOf,
+  recoveryOf,
+  resultFrom,
+  retriesOf,
+  timeOf,
+  whoseLimit,
+  whyAnother,
+  whyNotRetried,
+  whyRefused,
   type Trace,
 } from './why-questions.ts';
 
@@ -29,38 +53,68 @@ class Day {
   readonly events: TraceEvent[] = [];
   readonly results = new Map<string, ToolResultEnvelope>();
   /** The names of calls by their ids, and when each tool was started and aborted for which. */
-  readonly runs: Array<{ readonly tool: string; readonly order: string; readonly atMs: number; abortedAtMs?: number }> = [];
+  readonly runs: Array<{ readonly tool: string; readonly order: string; readonly atMs: number; abortedAtMs?: number }> =
+    [];
   readonly orders = new Map<string, Order>();
   readonly spillway: Spillway;
 
   constructor() {
     const read = (policy: ToolPolicy = {}): ToolPolicy => ({ effects: 'read', retry, timeoutMs: 1_000, ...policy });
-    const ticket = tool({ name: 'ticket', input: z.object({ seat: z.number() }), policy: read(), execute: ({ seat }) => seat });
+    const ticket = tool({
+      name: 'ticket',
+      input: z.object({ seat: z.number() }),
+      policy: read(),
+      execute: ({ seat }) => seat,
+    });
     const tools = [
       this.#tool('search', read()),
       this.#tool('book', { effects: 'mutating', retry, timeoutMs: 500 }),
-      this.#tool('prices', read({ retry: { ...retry, maxAttempts: 1 }, breaker: { failureThreshold: 4, failureRate: Infinity, cooldownMs: COOLDOWN_MS, successThreshold: 1 } })),
+      this.#tool(
+        'prices',
+        read({
+          retry: { ...retry, maxAttempts: 1 },
+          breaker: { failureThreshold: 4, failureRate: Infinity, cooldownMs: COOLDOWN_MS, successThreshold: 1 },
+        }),
+      ),
       this.#tool('seats', read({ retry: { ...retry, maxAttempts: 1 }, alternatives: ['seats_copy'], breaker: false })),
       this.#tool('seats_copy', read({ breaker: false })),
-      this.#tool('pay', { effects: 'mutating', enforcesKey: true, retry, timeoutMs: 4_000, dedupe: { leaseMs: LEASE_MS } }),
+      this.#tool('pay', {
+        effects: 'mutating',
+        enforcesKey: true,
+        retry,
+        timeoutMs: 4_000,
+        dedupe: { leaseMs: LEASE_MS },
+      }),
       this.#tool('report', read({ retry: { ...retry, maxAttempts: 2 }, breaker: false })),
       ticket,
     ];
     const breakerKey = ({ name }: { readonly name: string }): string => (name === 'prices' ? 'fares.example' : name);
-    this.spillway = createSpillway({ runtime: this.runtime, tools, breakerKey, retryBudget: { ratio: 0, minPerSecond: BUDGET / 10, windowMs: 10_000 } });
+    this.spillway = createSpillway({
+      runtime: this.runtime,
+      tools,
+      breakerKey,
+      retryBudget: { ratio: 0, minPerSecond: BUDGET / 10, windowMs: 10_000 },
+    });
     // As a file has it: what JSON cannot say is lost.
     this.spillway.trace$.subscribe((event) => this.events.push(JSON.parse(JSON.stringify(event)) as TraceEvent));
   }
 
   #tool(name: string, policy: ToolPolicy): ReturnType<typeof scriptedTool> {
-    const script = (input: unknown, { attempt, signal }: { readonly attempt: number; readonly signal: AbortSignal }): ScriptedStep => {
+    const script = (
+      input: unknown,
+      { attempt, signal }: { readonly attempt: number; readonly signal: AbortSignal },
+    ): ScriptedStep => {
       const { order } = input as { readonly order: string };
       const { fails = 0, takesMs = 10, error = reset(), hangs = false } = this.orders.get(order) ?? {};
       const run: Day['runs'][number] = { tool: name, order, atMs: this.runtime.now() };
       this.runs.push(run);
       signal.addEventListener('abort', () => (run.abortedAtMs = this.runtime.now()));
       const isAlternative = name === 'seats_copy';
-      return { afterMs: takesMs, ...(hangs ? { hangs } : {}), ...(attempt <= fails && !isAlternative ? { error } : { value: order }) };
+      return {
+        afterMs: takesMs,
+        ...(hangs ? { hangs } : {}),
+        ...(attempt <= fails && !isAlternative ? { error } : { value: order }),
+      };
     };
     return scriptedTool({ name, policy, script }, this.runtime.scheduler);
   }
@@ -109,17 +163,30 @@ const lived = async (): Promise<{ readonly day: Day; readonly openUntilMs: numbe
   const day = new Day();
   // 60 that go well, at the first attempt or after one or two retries.
   for (let n = 0; n < 60; n++) {
-    day.begin(`good ${n}`, 'search', { fails: n % 6 === 0 ? (n % 12 === 0 ? 2 : 1) : 0, takesMs: 5 + (n % 7) }, n % 5 === 0 ? { tenant: `tenant ${n % 3}` } : {});
+    day.begin(
+      `good ${n}`,
+      'search',
+      { fails: n % 6 === 0 ? (n % 12 === 0 ? 2 : 1) : 0, takesMs: 5 + (n % 7) },
+      n % 5 === 0 ? { tenant: `tenant ${n % 3}` } : {},
+    );
     await day.pass(400);
   }
-  day.begin('refused for good', 'search', { fails: 9, error: Object.assign(new Error('no such place'), { status: 404 }) });
+  day.begin('refused for good', 'search', {
+    fails: 9,
+    error: Object.assign(new Error('no such place'), { status: 404 }),
+  });
   day.begin('doubtful', 'book', { hangs: true });
   day.begin('exhausted', 'report', { fails: 9 });
   day.begin('misfit', 'ticket');
   day.begin('elsewhere', 'seats', { fails: 9 });
   await day.pass(2_000);
   day.beginEnvelope('short of time', 'search', { hangs: true }, payload('short of time', { timeoutMs: 300 }));
-  day.beginEnvelope('out of time', 'search', { hangs: true }, { ...payload('out of time'), control: { deadlineAtMs: day.runtime.wallNow() + 200 } });
+  day.beginEnvelope(
+    'out of time',
+    'search',
+    { hangs: true },
+    { ...payload('out of time'), control: { deadlineAtMs: day.runtime.wallNow() + 200 } },
+  );
   await day.pass(2_000);
   day.begin('paid', 'pay', { takesMs: 700 }, { idempotencyKey: 'order 7', session: 's' });
   await day.pass(100);
@@ -178,9 +245,16 @@ describe('R-7.1 a trace of a hundred calls answers why', () => {
   });
 
   it('R-2.1 after what was a call retried, and after how long?', () => {
-    expect(retriesOf(trace, day.id('good 12'))).toEqual([{ attempt: 1, kind: 'transport_error', delayMs: 100 }, { attempt: 2, kind: 'transport_error', delayMs: 200 }]);
+    expect(retriesOf(trace, day.id('good 12'))).toEqual([
+      { attempt: 1, kind: 'transport_error', delayMs: 100 },
+      { attempt: 2, kind: 'transport_error', delayMs: 200 },
+    ]);
     for (const { requestId, retriedBy = [] } of day.results.values()) {
-      expect(retriesOf(trace, requestId).slice(0, retriedBy.length).map(({ attempt, delayMs }) => [attempt, delayMs])).toEqual(retriedBy.map(({ attempt, delayMs }) => [attempt, delayMs]));
+      expect(
+        retriesOf(trace, requestId)
+          .slice(0, retriedBy.length)
+          .map(({ attempt, delayMs }) => [attempt, delayMs]),
+      ).toEqual(retriedBy.map(({ attempt, delayMs }) => [attempt, delayMs]));
     }
   });
 
@@ -197,22 +271,31 @@ describe('R-7.1 a trace of a hundred calls answers why', () => {
   });
 
   it('R-4.1 whose limit cut an attempt off?', () => {
-    expect(['doubtful', 'short of time', 'out of time', 'good 12'].map((order) => whoseLimit(trace, day.id(order)))).toEqual(['tool', 'caller', 'deadline', undefined]);
+    expect(
+      ['doubtful', 'short of time', 'out of time', 'good 12'].map((order) => whoseLimit(trace, day.id(order))),
+    ).toEqual(['tool', 'caller', 'deadline', undefined]);
   });
 
   it('R-3.4 until when was the breaker of prices open, which call opened it, and by what failure?', () => {
-    const { seq } = trace.find((event) => event.source === 'call' && event.callId === day.id('kept away 9')) ?? { seq: NaN };
+    const { seq } = trace.find((event) => event.source === 'call' && event.callId === day.id('kept away 9')) ?? {
+      seq: NaN,
+    };
     const { state, untilMs, by, after } = breakerAt(trace, { key: 'fares.example', seq });
     expect({ state, untilMs, by }).toEqual({ state: 'open', untilMs: openUntilMs, by: day.id('outage 3') });
     expect(after).toMatchObject({ kind: 'transport_error', code: 'ECONNRESET' });
     expect(untilMs).toBe(openedAtMs + (policyOf(trace, 'prices')?.breaker?.cooldownMs ?? NaN));
-    expect(breakerAt(trace, { key: 'fares.example' }).state).toBe(day.spillway.breakers.get('fares.example').state.type);
+    expect(breakerAt(trace, { key: 'fares.example' }).state).toBe(
+      day.spillway.breakers.get('fares.example').state.type,
+    );
     expect(breakerAt(trace, { key: 'search', tenant: 'tenant 1' })).toEqual({ state: 'closed' });
   });
 
   it('R-3.8 why was a call refused without an attempt?', () => {
     expect(whyRefused(trace, day.id('kept away 0'))).toMatchObject({ kind: 'circuit_open', since: day.id('outage 3') });
-    expect(whyRefused(trace, day.id('misfit'))).toMatchObject({ kind: 'invalid_parameters', message: expect.stringContaining('seat') as string });
+    expect(whyRefused(trace, day.id('misfit'))).toMatchObject({
+      kind: 'invalid_parameters',
+      message: expect.stringContaining('seat') as string,
+    });
     expect(whyRefused(trace, day.id('paid otherwise'))).toMatchObject({ kind: 'conflict' });
     expect(whyRefused(trace, day.id('good 1'))).toBeUndefined();
   });
@@ -223,8 +306,17 @@ describe('R-7.1 a trace of a hundred calls answers why', () => {
   });
 
   it('R-3.7 which breaker guarded a call, and how did it stand when that began?', () => {
-    const stood = ['outage 0', 'kept away 0', 'probe', 'well again', 'good 1', 'elsewhere'].map((order) => breakerAtStart(trace, day.id(order)));
-    expect(stood).toEqual(['fares.example closed', 'fares.example open', 'fares.example half_open', 'fares.example closed', 'search closed', undefined]);
+    const stood = ['outage 0', 'kept away 0', 'probe', 'well again', 'good 1', 'elsewhere'].map((order) =>
+      breakerAtStart(trace, day.id(order)),
+    );
+    expect(stood).toEqual([
+      'fares.example closed',
+      'fares.example open',
+      'fares.example half_open',
+      'fares.example closed',
+      'search closed',
+      undefined,
+    ]);
   });
 
   it('R-3.5 which call probed, and which closed the breaker?', () => {
@@ -233,12 +325,19 @@ describe('R-7.1 a trace of a hundred calls answers why', () => {
 
   it('R-9.4 who holds the key that a call waits for, and until when?', () => {
     const [run] = day.runsOf('paid');
-    expect(holderOf(trace, day.id('paid twice'))).toEqual({ callId: day.id('paid'), untilMs: (run?.atMs ?? NaN) + LEASE_MS });
+    expect(holderOf(trace, day.id('paid twice'))).toEqual({
+      callId: day.id('paid'),
+      untilMs: (run?.atMs ?? NaN) + LEASE_MS,
+    });
     expect(holderOf(trace, day.id('paid'))).toBeUndefined();
   });
 
   it('R-9.2 whose result did a call get?', () => {
-    expect(['paid twice', 'paid later', 'paid'].map((order) => resultFrom(trace, day.id(order)))).toEqual([day.id('paid'), day.id('paid'), undefined]);
+    expect(['paid twice', 'paid later', 'paid'].map((order) => resultFrom(trace, day.id(order)))).toEqual([
+      day.id('paid'),
+      day.id('paid'),
+      undefined,
+    ]);
     expect(day.runs.filter((run) => run.tool === 'pay')).toHaveLength(1);
   });
 
@@ -255,22 +354,36 @@ describe('R-7.1 a trace of a hundred calls answers why', () => {
   });
 
   it('R-6.2 why did another tool answer?', () => {
-    expect(whyAnother(trace, day.id('elsewhere'))).toEqual({ from: 'seats', to: 'seats_copy', kind: 'transport_error', isDeclared: true });
+    expect(whyAnother(trace, day.id('elsewhere'))).toEqual({
+      from: 'seats',
+      to: 'seats_copy',
+      kind: 'transport_error',
+      isDeclared: true,
+    });
     expect(day.result('elsewhere')).toMatchObject({ status: 'success', toolName: 'seats_copy' });
     expect(whyAnother(trace, day.id('exhausted'))).toBeUndefined();
   });
 
   it('R-7.1 what was a call’s time spent on?', () => {
     expect(timeOf(trace, day.id('good 12'))).toEqual({ attemptsMs: 30, waitsMs: 300, totalMs: 330 });
-    for (const { requestId, durationMs } of day.results.values()) expect(timeOf(trace, requestId).totalMs).toBe(durationMs);
+    for (const { requestId, durationMs } of day.results.values())
+      expect(timeOf(trace, requestId).totalMs).toBe(durationMs);
   });
 
   it('R-7.1 which policy was in force?', () => {
-    expect(policyOf(trace, 'prices')).toMatchObject({ timeoutMs: 1_000, retry: { ...retry, maxAttempts: 1, strategy: 'exponential', maxDelayMs: 800 }, breaker: { failureThreshold: 4, cooldownMs: COOLDOWN_MS, windowSize: 20, probes: 1, successThreshold: 1 }, alternatives: [] });
+    expect(policyOf(trace, 'prices')).toMatchObject({
+      timeoutMs: 1_000,
+      retry: { ...retry, maxAttempts: 1, strategy: 'exponential', maxDelayMs: 800 },
+      breaker: { failureThreshold: 4, cooldownMs: COOLDOWN_MS, windowSize: 20, probes: 1, successThreshold: 1 },
+      alternatives: [],
+    });
     // A rule that is off is not there, instead of `null`.
     expect(policyOf(trace, 'prices')?.breaker).not.toHaveProperty('failureRate');
     expect(policyOf(trace, 'seats')).not.toHaveProperty('breaker');
-    expect(policyOf(trace, 'pay')).toMatchObject({ enforcesKey: true, dedupe: { leaseMs: LEASE_MS, scope: 'session' } });
+    expect(policyOf(trace, 'pay')).toMatchObject({
+      enforcesKey: true,
+      dedupe: { leaseMs: LEASE_MS, scope: 'session' },
+    });
     expect(policyOf(trace, 'unknown')).toBeUndefined();
   });
 

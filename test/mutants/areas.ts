@@ -1,4 +1,7 @@
-/** Where the tests of a part of the source are: those that should notice first, and those beside them. Paths as Vitest filters them. */
+/**
+ * Where the tests of a part of the source are: those that should notice first, and those beside them. Paths as Vitest
+ * filters them.
+ */
 export interface Area {
   readonly near: readonly string[];
   readonly far: readonly string[];
@@ -8,25 +11,63 @@ export interface Area {
 
 /** By the folder of the source. */
 const AREAS: Readonly<Record<string, Area>> = {
-  policy: { near: ['test/policy', 'test/laws', 'test/operators'], far: ['test/spec', 'test/call', 'test/turn', 'test/regressions', 'test/agent'], simulated: true },
-  errors: { near: ['test/errors', 'test/policy'], far: ['test/providers', 'test/operators', 'test/spec', 'test/regressions', 'test/agent'], simulated: false },
-  operators: { near: ['test/operators', 'test/laws'], far: ['test/call', 'test/layer', 'test/turn', 'test/spec', 'test/regressions'], simulated: true },
-  layer: { near: ['test/layer', 'test/laws'], far: ['test/call', 'test/turn', 'test/spec', 'test/regressions'], simulated: true },
-  call: { near: ['test/call', 'test/laws'], far: ['test/turn', 'test/layer', 'test/spec', 'test/regressions', 'test/agent'], simulated: true },
-  turn: { near: ['test/turn', 'test/laws'], far: ['test/call', 'test/spec', 'test/regressions', 'test/agent'], simulated: true },
+  policy: {
+    near: ['test/policy', 'test/laws', 'test/operators'],
+    far: ['test/spec', 'test/call', 'test/turn', 'test/regressions', 'test/agent'],
+    simulated: true,
+  },
+  errors: {
+    near: ['test/errors', 'test/policy'],
+    far: ['test/providers', 'test/operators', 'test/spec', 'test/regressions', 'test/agent'],
+    simulated: false,
+  },
+  operators: {
+    near: ['test/operators', 'test/laws'],
+    far: ['test/call', 'test/layer', 'test/turn', 'test/spec', 'test/regressions'],
+    simulated: true,
+  },
+  layer: {
+    near: ['test/layer', 'test/laws'],
+    far: ['test/call', 'test/turn', 'test/spec', 'test/regressions'],
+    simulated: true,
+  },
+  call: {
+    near: ['test/call', 'test/laws'],
+    far: ['test/turn', 'test/layer', 'test/spec', 'test/regressions', 'test/agent'],
+    simulated: true,
+  },
+  turn: {
+    near: ['test/turn', 'test/laws'],
+    far: ['test/call', 'test/spec', 'test/regressions', 'test/agent'],
+    simulated: true,
+  },
   stores: { near: ['test/stores'], far: ['test/call/idempotency', 'test/spec', 'test/regressions'], simulated: true },
   agent: { near: ['test/agent'], far: ['test/regressions', 'test/adapters'], simulated: false },
   gateway: { near: ['test/gateway'], far: ['test/regressions', 'test/cli'], simulated: false },
 };
 
-/** Tests of load, of processes that are killed and of whole frameworks: minutes each, and no mutant is theirs alone to notice. */
+/**
+ * Tests of load, of processes that are killed and of whole frameworks: minutes each, and no mutant is theirs alone to
+ * notice.
+ */
 export const LEFT_OUT: readonly string[] = [
-  'test/call/idempotency-killed.test.ts', 'test/call/idempotency-redis-faults.test.ts', 'test/turn/scale.test.ts', 'test/gateway/anthropic/load.test.ts', 'test/simulation/**', 'test/soak/**',
+  'test/call/idempotency-killed.test.ts',
+  'test/call/idempotency-redis-faults.test.ts',
+  'test/turn/scale.test.ts',
+  'test/gateway/anthropic/load.test.ts',
+  'test/simulation/**',
+  'test/soak/**',
 ];
 
 /** Properties over thousands of cases, and whole worlds: asked when the quick ones have noticed nothing. */
 export const SLOW: readonly string[] = [
-  'test/laws/breaker.test.ts', 'test/laws/call.test.ts', 'test/laws/operators.test.ts', 'test/laws/turn.test.ts', 'test/laws/retry-budget.test.ts', 'test/policy/key-property.test.ts', 'test/errors/hostile.test.ts',
+  'test/laws/breaker.test.ts',
+  'test/laws/call.test.ts',
+  'test/laws/operators.test.ts',
+  'test/laws/turn.test.ts',
+  'test/laws/retry-budget.test.ts',
+  'test/policy/key-property.test.ts',
+  'test/errors/hostile.test.ts',
 ];
 
 /** Of files whose tests have a place of their own: where, instead of the area's. */
@@ -40,7 +81,11 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
   'stores/memory/records.ts': ['test/stores/memory', 'test/stores/conformance'],
   'stores/memory.ts': ['test/stores/memory', 'test/stores/conformance'],
   'stores/record-life.ts': ['test/stores/memory', 'test/stores/conformance'],
-  'stores/redis/scripts.ts': ['test/stores/redis/conformance', 'test/stores/redis/failures', 'test/stores/redis/resent'],
+  'stores/redis/scripts.ts': [
+    'test/stores/redis/conformance',
+    'test/stores/redis/failures',
+    'test/stores/redis/resent',
+  ],
   'stores/redis/replicas.ts': ['test/stores/redis/failures', 'test/stores/redis/report'],
   'stores/redis/names.ts': ['test/stores/redis/conformance', 'test/stores/redis/cluster'],
   'stores/sqlite/records.ts': ['test/stores/conformance', 'test/stores/sqlite'],

@@ -38,7 +38,8 @@ const faultOf = (text: string, [, from, to]: Mutant): string | undefined => {
 
 /**
  * Reads all mutants whose file begins with one of the given.
- * @throws RangeError that names every mutant whose text is not found exactly once, or that would not even compile: no test would have to notice it
+ * @throws RangeError that names every mutant whose text is not found exactly once, or that would not even compile: no
+ * test would have to notice it
  */
 export function candidates(root: string, only: readonly string[]): readonly Candidate[] {
   const faults: string[] = [];
@@ -50,10 +51,14 @@ export function candidates(root: string, only: readonly string[]): readonly Cand
         const [breaks, from, to] = mutant;
         const fault = faultOf(right, mutant);
         if (fault !== undefined) faults.push(`src/${file} (${breaks}): ${fault}: ${JSON.stringify(from)}`);
-        const id = createHash('sha256').update(JSON.stringify([file, mutant])).digest('hex').slice(0, 16);
+        const id = createHash('sha256')
+          .update(JSON.stringify([file, mutant]))
+          .digest('hex')
+          .slice(0, 16);
         return fault === undefined ? [{ id, file, breaks, right, wrong: edited(right, from, to) }] : [];
       });
     });
-  if (faults.length > 0) throw new RangeError(`${faults.length} mutants have to be mended, in test/mutants/list:\n${faults.join('\n')}`);
+  if (faults.length > 0)
+    throw new RangeError(`${faults.length} mutants have to be mended, in test/mutants/list:\n${faults.join('\n')}`);
   return found;
 }

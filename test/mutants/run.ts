@@ -6,10 +6,12 @@ import { candidates, type Candidate } from './candidates.ts';
 import { Workspace, type StageEnd } from './workspace.ts';
 
 /**
- * `npm run mutants`: makes one line of the source wrong at a time and asks whether a test notices. `-- --only policy/`, which may be repeated, takes
- * those of one folder or file. `--results FILE` keeps what was found, and passes over what that file says already. `--jobs 2` works on two at a
- * time, `--seeds` runs so many seeds of the simulation, `--timeout` bounds a run of the quick tests in seconds, `--quick` asks those
- * and the simulation only, `--survivors` asks those again that survived, `--check` only looks whether the lists still fit the source. Ends with 1 when fewer than 95 % were noticed.
+ * `npm run mutants`: makes one line of the source wrong at a time and asks whether a test notices. `-- --only policy/`,
+ * which may be repeated, takes those of one folder or file. `--results FILE` keeps what was found, and passes over what
+ * that file says already. `--jobs 2` works on two at a time, `--seeds` runs so many seeds of the simulation,
+ * `--timeout` bounds a run of the quick tests in seconds, `--quick` asks those and the simulation only, `--survivors`
+ * asks those again that survived, `--check` only looks whether the lists still fit the source. Ends with 1 when fewer
+ * than 95 % were noticed.
  */
 const { values } = parseArgs({
   options: {
@@ -46,14 +48,22 @@ const seeds = whole('seeds', values.seeds);
 
 const kept = (path: string): Result[] => {
   if (!existsSync(path)) return [];
-  return readFileSync(path, 'utf8').split('\n').filter((line) => line !== '').map((line) => JSON.parse(line) as Result);
+  return readFileSync(path, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Result);
 };
 
 /** Everything that may notice a mutant of an area, the quickest first. */
 const stages = ({ near, far, simulated }: Area): ReadonlyArray<(workspace: Workspace) => Promise<StageEnd>> => [
   (workspace) => workspace.test(near, true),
   ...(simulated && seeds > 0 ? [(workspace: Workspace) => workspace.simulate(seeds)] : []),
-  ...(values.quick ? [] : [(workspace: Workspace) => workspace.test([...SLOW.filter((path) => near.some((folder) => path.startsWith(folder))), ...far], false)]),
+  ...(values.quick
+    ? []
+    : [
+        (workspace: Workspace) =>
+          workspace.test([...SLOW.filter((path) => near.some((folder) => path.startsWith(folder))), ...far], false),
+      ]),
 ];
 
 /** The first stage that is not green, if any. */
@@ -102,7 +112,9 @@ async function main(): Promise<boolean> {
   const byId = new Map((values.results === undefined ? [] : kept(values.results)).map((result) => [result.id, result]));
   const queue = all.filter(({ id }) => !byId.has(id) || (values.survivors && byId.get(id)?.noticed === false));
   const jobs = Math.max(1, Math.min(whole('jobs', values.jobs), queue.length));
-  const workspaces = await Promise.all(Array.from({ length: jobs }, () => Workspace.create(root, whole('timeout', values.timeout) * 1_000)));
+  const workspaces = await Promise.all(
+    Array.from({ length: jobs }, () => Workspace.create(root, whole('timeout', values.timeout) * 1_000)),
+  );
   const told = (result: Result): void => {
     byId.set(result.id, result);
     if (values.results !== undefined) appendFileSync(values.results, `${JSON.stringify(result)}\n`);
@@ -110,7 +122,8 @@ async function main(): Promise<boolean> {
   };
   try {
     const [first] = workspaces;
-    if (first !== undefined && queue.length > 0 && !values.unproved) await prove(new Set(queue.map(({ file }) => areaOf(file))), first);
+    if (first !== undefined && queue.length > 0 && !values.unproved)
+      await prove(new Set(queue.map(({ file }) => areaOf(file))), first);
     await Promise.all(workspaces.map((workspace) => work(queue, workspace, told)));
   } finally {
     await Promise.all(workspaces.map((workspace) => workspace.remove()));

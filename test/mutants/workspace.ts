@@ -29,7 +29,10 @@ export class Workspace {
 
   static async create(root: string, timeoutMs: number): Promise<Workspace> {
     const folder = await mkdtemp(join(tmpdir(), 'spillway-mutants-'));
-    await cp(root, folder, { recursive: true, filter: (path) => !NOT_COPIED.has(path.slice(root.length).split('/').at(-1) ?? '') });
+    await cp(root, folder, {
+      recursive: true,
+      filter: (path) => !NOT_COPIED.has(path.slice(root.length).split('/').at(-1) ?? ''),
+    });
     await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
     return new Workspace(folder, timeoutMs);
   }
@@ -41,18 +44,45 @@ export class Workspace {
   /** @param quick without the slow ones, and all in one worker */
   async test(filters: readonly string[], quick: boolean): Promise<StageEnd> {
     const vitest = join('node_modules', 'vitest', 'vitest.mjs');
-    const excluded = [...LEFT_OUT, ...(quick ? SLOW.filter((path) => !filters.some((filter) => path.startsWith(`${filter}.`))) : [])].flatMap((path) => ['--exclude', path]);
-    const args = [vitest, 'run', '--config', 'test/vitest.config.ts', '--bail', '1', '--maxWorkers', '1', ...(quick ? ['--no-isolate'] : []), ...excluded, ...filters];
+    const excluded = [
+      ...LEFT_OUT,
+      ...(quick ? SLOW.filter((path) => !filters.some((filter) => path.startsWith(`${filter}.`))) : []),
+    ].flatMap((path) => ['--exclude', path]);
+    const args = [
+      vitest,
+      'run',
+      '--config',
+      'test/vitest.config.ts',
+      '--bail',
+      '1',
+      '--maxWorkers',
+      '1',
+      ...(quick ? ['--no-isolate'] : []),
+      ...excluded,
+      ...filters,
+    ];
     const { code, output } = await this.#run(args, quick ? this.#timeoutMs : FAR_TIMES * this.#timeoutMs);
     if (/No test files found/.test(output)) throw new RangeError(`no tests are under ${filters.join(', ')}`);
-    return { green: code === 0, by: code === undefined ? 'a test that never ends' : (/FAIL +(test\/.+)/.exec(output)?.[1] ?? 'a test run that broke off') };
+    return {
+      green: code === 0,
+      by:
+        code === undefined
+          ? 'a test that never ends'
+          : (/FAIL +(test\/.+)/.exec(output)?.[1] ?? 'a test run that broke off'),
+    };
   }
 
   async simulate(seeds: number): Promise<StageEnd> {
-    const { code, output } = await this.#run(['test/simulation/run.ts', '--seeds', String(seeds), '--threads', '1', '--json'], this.#timeoutMs);
+    const { code, output } = await this.#run(
+      ['test/simulation/run.ts', '--seeds', String(seeds), '--threads', '1', '--json'],
+      this.#timeoutMs,
+    );
     const seed = /"seed": ?(\d+)/.exec(output)?.[1] ?? 'none';
     const invariant = /"invariant": ?"([\w-]+)"/.exec(output)?.[1] ?? 'no invariant';
-    return { green: code === 0, by: code === undefined ? 'a simulation that never ends' : `the simulation: ${invariant}, seed ${seed}` };
+    return {
+      green: code === 0,
+      by: code === undefined ? 'a simulation that never ends' : `the simulation: ${invariant}, seed ${seed}`,
+    };
   }
 
   async remove(): Promise<void> {
@@ -60,10 +90,17 @@ export class Workspace {
   }
 
   /** Ends with the exit code, or without one when the time was over. */
-  #run(args: readonly string[], timeoutMs: number): Promise<{ readonly code: number | undefined; readonly output: string }> {
+  #run(
+    args: readonly string[],
+    timeoutMs: number,
+  ): Promise<{ readonly code: number | undefined; readonly output: string }> {
     return new Promise((resolve, reject) => {
       // A group of its own, so that the servers and workers that it started end with it.
-      const child = spawn(process.execPath, args, { cwd: this.#folder, detached: true, env: { ...process.env, NO_COLOR: '1', FORCE_COLOR: '0' } });
+      const child = spawn(process.execPath, args, {
+        cwd: this.#folder,
+        detached: true,
+        env: { ...process.env, NO_COLOR: '1', FORCE_COLOR: '0' },
+      });
       let output = '';
       let late = false;
       const timer = setTimeout(() => {

@@ -16,7 +16,11 @@ const run = <T>(start: (signal: AbortSignal) => ToolOutput<T>): Run<T> => {
   const work = abortable((signal) => {
     signals.push(signal);
     return start(signal);
-  }).subscribe({ next: (value) => events.push(value), error: (error: Error) => events.push(error), complete: () => events.push('|') });
+  }).subscribe({
+    next: (value) => events.push(value),
+    error: (error: Error) => events.push(error),
+    complete: () => events.push('|'),
+  });
   return { signals, events, stop: () => work.unsubscribe() };
 };
 /** Lets all promises that can settle do so. */
@@ -24,7 +28,11 @@ const settled = (): Promise<void> => new Promise((resolve) => void setImmediate(
 const boom = new Error('boom');
 
 /** An async iterable that says what is done to it. */
-const scripted = (steps: ReadonlyArray<() => Promise<IteratorResult<number>>>, log: string[], end: () => Promise<IteratorResult<number>>): AsyncIterable<number> => ({
+const scripted = (
+  steps: ReadonlyArray<() => Promise<IteratorResult<number>>>,
+  log: string[],
+  end: () => Promise<IteratorResult<number>>,
+): AsyncIterable<number> => ({
   [Symbol.asyncIterator]: () => {
     let step = 0;
     return {
@@ -44,7 +52,14 @@ const pending = (): Promise<never> => new Promise(() => undefined);
 const ended = (): Promise<IteratorResult<number>> => Promise.resolve({ done: true, value: undefined });
 
 describe('R-4.2 what the work may give', () => {
-  it.each([['a string', 'text'], ['an array, whole', [1, 2]], ['null', null], ['nothing', undefined], ['zero', 0], ['an object', { a: 1 }]])('%s is a value', (_name, value) => {
+  it.each([
+    ['a string', 'text'],
+    ['an array, whole', [1, 2]],
+    ['null', null],
+    ['nothing', undefined],
+    ['zero', 0],
+    ['an object', { a: 1 }],
+  ])('%s is a value', (_name, value) => {
     const { signals, events, stop } = run<unknown>(() => value);
     expect(events).toStrictEqual([value, '|']);
     stop();
@@ -66,7 +81,7 @@ describe('R-4.2 what the work may give', () => {
   });
 
   it('a thenable is a promise', async () => {
-        class Thenable {
+    class Thenable {
       then(settle: (value: number) => void): void {
         settle(1);
       }
@@ -76,13 +91,16 @@ describe('R-4.2 what the work may give', () => {
     expect(events).toStrictEqual([1, '|']);
   });
 
-  it('a stream is itself', marbles((m) => {
-    const source = m.cold<string>('-a-b|');
-    const subs = '                 ^---!';
-    const expected = '             -a-b|';
-    m.expect(abortable(() => source)).toBeObservable(expected);
-    m.expect(source).toHaveSubscriptions(subs);
-  }));
+  it(
+    'a stream is itself',
+    marbles((m) => {
+      const source = m.cold<string>('-a-b|');
+      const subs = '                 ^---!';
+      const expected = '             -a-b|';
+      m.expect(abortable(() => source)).toBeObservable(expected);
+      m.expect(source).toHaveSubscriptions(subs);
+    }),
+  );
 
   it('an async iterable is pulled, one after the other, and not returned once it is done', async () => {
     const log: string[] = [];
@@ -112,7 +130,11 @@ describe('R-4.2 what the work may give', () => {
   });
 
   it('a getter that throws is a synchronous throw too', () => {
-    const hostile = Object.defineProperty({}, 'then', { get: () => { throw boom; } });
+    const hostile = Object.defineProperty({}, 'then', {
+      get: () => {
+        throw boom;
+      },
+    });
     expect(run<object>(() => hostile).events).toStrictEqual([boom]);
   });
 });
@@ -182,7 +204,9 @@ describe('R-4.2 the signal', () => {
   it('take(1) of an async iterable returns it and asks for no more', async () => {
     const log: string[] = [];
     const seen: number[] = [];
-    abortable(() => scripted([give(1), give(2)], log, ended)).pipe(take(1)).subscribe((value) => seen.push(value));
+    abortable(() => scripted([give(1), give(2)], log, ended))
+      .pipe(take(1))
+      .subscribe((value) => seen.push(value));
     await settled();
     expect(seen).toStrictEqual([1]);
     expect(log).toStrictEqual(['next', 'return']);
@@ -216,7 +240,9 @@ describe('R-4.2 the signal', () => {
 
   it('an endless synchronous stream ends where it is no longer wanted', () => {
     const seen: number[] = [];
-    abortable(() => range(0, Infinity)).pipe(take(3)).subscribe((value) => seen.push(value));
+    abortable(() => range(0, Infinity))
+      .pipe(take(3))
+      .subscribe((value) => seen.push(value));
     expect(seen).toStrictEqual([0, 1, 2]);
   });
 });

@@ -15,7 +15,9 @@ describe('R-11.1 somebody else’s answer', () => {
   ])('R-11.1 %s within %i ms: %s', (answer, timeoutMs, told) => {
     marbles((m) => {
       const kinds = { N: 'n', E: 'e', C: 'c' } as const;
-      const given = answerWithin(m.cold<string>(answer), timeoutMs, runtimeOn(m.scheduler)).pipe(map((first) => (first === undefined ? 'u' : kinds[first.kind])));
+      const given = answerWithin(m.cold<string>(answer), timeoutMs, runtimeOn(m.scheduler)).pipe(
+        map((first) => (first === undefined ? 'u' : kinds[first.kind])),
+      );
       m.expect(given).toBeObservable(told);
     })();
   });

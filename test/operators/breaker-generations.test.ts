@@ -84,24 +84,27 @@ describe('R-3.6 generations', () => {
   });
 
   const verbs = ['success', 'failure', 'ignore', 'release'] as const;
-  it.each(verbs.flatMap((first) => verbs.map((second) => [first, second] as const)))('R-3.6 a permit ends once: %s, then %s', (first, second) => {
-    const closed = make({ failureThreshold: 3 }).breaker;
-    const counted = permit(closed);
-    counted[first]();
-    const after = closed.state;
-    counted[second]();
-    counted[second]();
-    expect(closed.state).toStrictEqual(after);
-    // and a probe's place is given back once
-    const { breaker } = halfOpen({ probes: 2, successThreshold: 9 });
-    const [one, two] = [permit(breaker), permit(breaker)];
-    if (first === 'failure') return;
-    one[first]();
-    one[second]();
-    expect(breaker.state.type).toBe('half_open');
-    permit(breaker);
-    expect(rejects(breaker)).toBe(true);
-    two.release();
-    expect(rejects(breaker)).toBe(false);
-  });
+  it.each(verbs.flatMap((first) => verbs.map((second) => [first, second] as const)))(
+    'R-3.6 a permit ends once: %s, then %s',
+    (first, second) => {
+      const closed = make({ failureThreshold: 3 }).breaker;
+      const counted = permit(closed);
+      counted[first]();
+      const after = closed.state;
+      counted[second]();
+      counted[second]();
+      expect(closed.state).toStrictEqual(after);
+      // and a probe's place is given back once
+      const { breaker } = halfOpen({ probes: 2, successThreshold: 9 });
+      const [one, two] = [permit(breaker), permit(breaker)];
+      if (first === 'failure') return;
+      one[first]();
+      one[second]();
+      expect(breaker.state.type).toBe('half_open');
+      permit(breaker);
+      expect(rejects(breaker)).toBe(true);
+      two.release();
+      expect(rejects(breaker)).toBe(false);
+    },
+  );
 });

@@ -39,9 +39,16 @@ describe('R-3.4 cooldown', () => {
   });
 
   it('R-2.4 a Retry-After is a floor under the cooldown, and never shortens it', () => {
-    for (const [hintMs, untilMs] of [[5_000, 5_000], [10, 1_000], [-1, 1_000], [Number.NaN, 1_000]] as const) {
+    for (const [hintMs, untilMs] of [
+      [5_000, 5_000],
+      [10, 1_000],
+      [-1, 1_000],
+      [Number.NaN, 1_000],
+    ] as const) {
       const { breaker } = make();
-      permit(breaker).failure(new ToolExecutionError('execution_error', 'slow down', { status: 429, retryAfterMs: hintMs }));
+      permit(breaker).failure(
+        new ToolExecutionError('execution_error', 'slow down', { status: 429, retryAfterMs: hintMs }),
+      );
       expect(breaker.state).toMatchObject({ type: 'open', retryAfterMs: untilMs });
     }
   });
@@ -55,7 +62,9 @@ describe('R-3.4 cooldown', () => {
 
   it('R-2.4 a bad probe’s Retry-After is a floor under the next cooldown', () => {
     const { breaker } = halfOpen();
-    permit(breaker).failure(new ToolExecutionError('execution_error', 'slow down', { status: 429, retryAfterMs: 5_000 }));
+    permit(breaker).failure(
+      new ToolExecutionError('execution_error', 'slow down', { status: 429, retryAfterMs: 5_000 }),
+    );
     expect(breaker.state).toMatchObject({ type: 'open', retryAfterMs: 5_000 });
   });
 
@@ -179,7 +188,10 @@ describe('R-3.5 half-open cannot wedge', () => {
     expect(breaker.state.type).toBe('open');
   });
 
-  it.each([[1_000, 60_000], [90_000, 90_000]])('R-3.5 its default for a cooldown of %i ms is %i ms', (cooldownMs, timeoutMs) => {
+  it.each([
+    [1_000, 60_000],
+    [90_000, 90_000],
+  ])('R-3.5 its default for a cooldown of %i ms is %i ms', (cooldownMs, timeoutMs) => {
     const { breaker, clock } = opened({ cooldownMs });
     clock.pass(cooldownMs);
     permit(breaker);

@@ -18,10 +18,21 @@ describe('R-3.2 consecutive failures', () => {
     const { breaker } = make();
     for (const failures of [1, 2, 3, 4]) {
       fail(breaker);
-      expect(breaker.state).toStrictEqual({ type: 'closed', consecutiveFailures: failures, measured: failures, failures });
+      expect(breaker.state).toStrictEqual({
+        type: 'closed',
+        consecutiveFailures: failures,
+        measured: failures,
+        failures,
+      });
     }
     fail(breaker);
-    expect(breaker.state).toStrictEqual({ type: 'open', consecutiveFailures: 5, measured: 5, failures: 5, retryAfterMs: 30_000 });
+    expect(breaker.state).toStrictEqual({
+      type: 'open',
+      consecutiveFailures: 5,
+      measured: 5,
+      failures: 5,
+      retryAfterMs: 30_000,
+    });
     expect(breaker.admit()).toStrictEqual({ admitted: false, retryAfterMs: 30_000 });
   });
 
@@ -37,7 +48,10 @@ describe('R-3.2 consecutive failures', () => {
   });
 
   it('R-3.2 failures of exactly 120 s ago count, older ones do not', () => {
-    for (const [pauseMs, type] of [[120_000, 'open'], [120_001, 'closed']] as const) {
+    for (const [pauseMs, type] of [
+      [120_000, 'open'],
+      [120_001, 'closed'],
+    ] as const) {
       const { breaker, clock } = make();
       fail(breaker);
       clock.pass(pauseMs);
@@ -141,7 +155,10 @@ describe('R-3.2 failure rate', () => {
   });
 
   it('R-3.2 outcomes of exactly 120 s ago count for the rate, older ones do not', () => {
-    for (const [pauseMs, type] of [[120_000, 'open'], [120_001, 'closed']] as const) {
+    for (const [pauseMs, type] of [
+      [120_000, 'open'],
+      [120_001, 'closed'],
+    ] as const) {
       const { breaker, clock } = make(rateOnly);
       fail(breaker, 9);
       clock.pass(pauseMs);
@@ -210,7 +227,10 @@ describe('R-3.3 neutral outcomes', () => {
 describe('R-3.9 slow calls', () => {
   it('R-3.9 a success over slowCallMs counts as a failure for the rate, and can open', () => {
     const { breaker, clock } = make({ slowCallMs: 100, windowSize: 2, minimumCalls: 2, failureRate: 1 });
-    for (const state of [{ type: 'closed', failures: 1 }, { type: 'open', failures: 2 }]) {
+    for (const state of [
+      { type: 'closed', failures: 1 },
+      { type: 'open', failures: 2 },
+    ]) {
       const slow = permit(breaker);
       clock.pass(101);
       slow.success();
@@ -246,13 +266,32 @@ describe('R-3.9 slow calls', () => {
 
 describe('R-2.9 options', () => {
   const wrong: ReadonlyArray<readonly [string, BreakerOptions | object]> = [
-    ['failureThreshold', { failureThreshold: 0 }], ['failureThreshold', { failureThreshold: 1.5 }], ['failureThreshold', { failureThreshold: Number.NaN }],
-    ['failureRate', { failureRate: 0 }], ['failureRate', { failureRate: 1.01 }], ['failureRate', { failureRate: 50 }], ['failureRate', { failureRate: -Infinity }],
-    ['windowSize', { windowSize: 0 }], ['windowSize', { windowSize: Infinity }], ['windowMs', { windowMs: 0 }], ['windowMs', { windowMs: Infinity }],
-    ['minimumCalls', { minimumCalls: 21 }], ['minimumCalls', { windowSize: 5, minimumCalls: 6 }], ['minimumCalls', { minimumCalls: 0 }],
-    ['cooldownMs', { cooldownMs: -1 }], ['cooldownMs', { cooldownMs: Infinity }], ['cooldownMultiplier', { cooldownMultiplier: 0.5 }], ['cooldownMaxMs', { cooldownMaxMs: -1 }],
-    ['probes', { probes: 0 }], ['probes', { probes: 1.5 }], ['successThreshold', { successThreshold: 0 }], ['halfOpenTimeoutMs', { halfOpenTimeoutMs: 0 }],
-    ['halfOpenTimeoutMs', { halfOpenTimeoutMs: Infinity }], ['rampMs', { rampMs: -1 }], ['slowCallMs', { slowCallMs: -1 }], ['initialState', { initialState: 'open' }],
+    ['failureThreshold', { failureThreshold: 0 }],
+    ['failureThreshold', { failureThreshold: 1.5 }],
+    ['failureThreshold', { failureThreshold: Number.NaN }],
+    ['failureRate', { failureRate: 0 }],
+    ['failureRate', { failureRate: 1.01 }],
+    ['failureRate', { failureRate: 50 }],
+    ['failureRate', { failureRate: -Infinity }],
+    ['windowSize', { windowSize: 0 }],
+    ['windowSize', { windowSize: Infinity }],
+    ['windowMs', { windowMs: 0 }],
+    ['windowMs', { windowMs: Infinity }],
+    ['minimumCalls', { minimumCalls: 21 }],
+    ['minimumCalls', { windowSize: 5, minimumCalls: 6 }],
+    ['minimumCalls', { minimumCalls: 0 }],
+    ['cooldownMs', { cooldownMs: -1 }],
+    ['cooldownMs', { cooldownMs: Infinity }],
+    ['cooldownMultiplier', { cooldownMultiplier: 0.5 }],
+    ['cooldownMaxMs', { cooldownMaxMs: -1 }],
+    ['probes', { probes: 0 }],
+    ['probes', { probes: 1.5 }],
+    ['successThreshold', { successThreshold: 0 }],
+    ['halfOpenTimeoutMs', { halfOpenTimeoutMs: 0 }],
+    ['halfOpenTimeoutMs', { halfOpenTimeoutMs: Infinity }],
+    ['rampMs', { rampMs: -1 }],
+    ['slowCallMs', { slowCallMs: -1 }],
+    ['initialState', { initialState: 'open' }],
     ['coolDownMs', { coolDownMs: 1 }],
   ];
   it.each(wrong)('R-2.9 a wrong %s is refused when the breaker is made: %o', (option, options) => {
@@ -261,8 +300,23 @@ describe('R-2.9 options', () => {
   });
 
   it('R-2.9 both ends of each range are taken', () => {
-    expect(() => createBreaker({ failureThreshold: Infinity, failureRate: Infinity, slowCallMs: Infinity, windowMs: Number.MAX_SAFE_INTEGER })).not.toThrow();
-    expect(() => createBreaker({ failureThreshold: 1, failureRate: 1, windowSize: 1, minimumCalls: 1, cooldownMs: Number.MAX_SAFE_INTEGER })).not.toThrow();
+    expect(() =>
+      createBreaker({
+        failureThreshold: Infinity,
+        failureRate: Infinity,
+        slowCallMs: Infinity,
+        windowMs: Number.MAX_SAFE_INTEGER,
+      }),
+    ).not.toThrow();
+    expect(() =>
+      createBreaker({
+        failureThreshold: 1,
+        failureRate: 1,
+        windowSize: 1,
+        minimumCalls: 1,
+        cooldownMs: Number.MAX_SAFE_INTEGER,
+      }),
+    ).not.toThrow();
   });
 
   it('R-3.8 a rejection costs nothing: a thousand take less than 10 ms each', () => {

@@ -11,74 +11,97 @@ const types = (breaker: Breaker) => breaker.state$.pipe(map(({ type }) => type))
 const values = { c: 'closed', o: 'open', h: 'half_open', f: 'forced_open', d: 'disabled' } as const;
 
 describe('R-3.4 state$ in time', () => {
-  it('R-3.4 it starts with the present state, and shows half-open at the very instant of the cooldown, without traffic', marbles((m) => {
-    const calls = '       --f------f-------s--';
-    const early = '       ^-------------------';
-    const expectedEarly = 'c-o----h-o----h--c--';
-    const late = '        ----^---------------';
-    const expectedLate = ' ----o--h-o----h--c--';
-    const breaker = createBreaker(quick, runtimeOn(m.scheduler));
-    m.hot<string>(calls).subscribe((call) => (call === 'f' ? fail(breaker) : succeed(breaker)));
-    m.expect(types(breaker), early).toBeObservable(expectedEarly, values);
-    m.expect(types(breaker), late).toBeObservable(expectedLate, values);
-  }));
+  it(
+    'R-3.4 it starts with the present state, and shows half-open at the very instant of the cooldown, without traffic',
+    marbles((m) => {
+      const calls = '       --f------f-------s--';
+      const early = '       ^-------------------';
+      const expectedEarly = 'c-o----h-o----h--c--';
+      const late = '        ----^---------------';
+      const expectedLate = ' ----o--h-o----h--c--';
+      const breaker = createBreaker(quick, runtimeOn(m.scheduler));
+      m.hot<string>(calls).subscribe((call) => (call === 'f' ? fail(breaker) : succeed(breaker)));
+      m.expect(types(breaker), early).toBeObservable(expectedEarly, values);
+      m.expect(types(breaker), late).toBeObservable(expectedLate, values);
+    }),
+  );
 
-  it('R-3.4 a late watcher sees time that has passed unseen', marbles((m) => {
-    const calls = '   f---------------';
-    const watch = '   --------^-------';
-    const expected = '--------h-------';
-    const breaker = createBreaker(quick, runtimeOn(m.scheduler));
-    m.hot<string>(calls).subscribe(() => fail(breaker));
-    m.expect(types(breaker), watch).toBeObservable(expected, values);
-  }));
+  it(
+    'R-3.4 a late watcher sees time that has passed unseen',
+    marbles((m) => {
+      const calls = '   f---------------';
+      const watch = '   --------^-------';
+      const expected = '--------h-------';
+      const breaker = createBreaker(quick, runtimeOn(m.scheduler));
+      m.hot<string>(calls).subscribe(() => fail(breaker));
+      m.expect(types(breaker), watch).toBeObservable(expected, values);
+    }),
+  );
 
-  it('R-3.5 half-open’s own deadline shows at its instant: revoked, open, and half-open once more', marbles((m) => {
-    const calls = '   -f----a--------------------';
-    //                      a + 10 ----^
-    const expected = 'co----h---------o----h-----';
-    const breaker = createBreaker(quick, runtimeOn(m.scheduler));
-    m.hot<string>(calls).subscribe((call) => void (call === 'f' ? fail(breaker) : permit(breaker)));
-    m.expect(types(breaker), '^').toBeObservable(expected, values);
-  }));
+  it(
+    'R-3.5 half-open’s own deadline shows at its instant: revoked, open, and half-open once more',
+    marbles((m) => {
+      const calls = '   -f----a--------------------';
+      //                      a + 10 ----^
+      const expected = 'co----h---------o----h-----';
+      const breaker = createBreaker(quick, runtimeOn(m.scheduler));
+      m.hot<string>(calls).subscribe((call) => void (call === 'f' ? fail(breaker) : permit(breaker)));
+      m.expect(types(breaker), '^').toBeObservable(expected, values);
+    }),
+  );
 
-  it('R-3.4 it emits when its type changes, and only then', marbles((m) => {
-    const calls = '   -s-s-r-s-x-x-d-d-r';
-    const expected = 'c--------f---d---c';
-    const breaker = createBreaker({ failureThreshold: 3 }, runtimeOn(m.scheduler));
-    const acts: Readonly<Record<string, () => void>> = { s: () => succeed(breaker), r: () => breaker.reset(), x: () => breaker.forceOpen(), d: () => breaker.disable() };
-    m.hot<string>(calls).subscribe((call) => acts[call]?.());
-    m.expect(types(breaker)).toBeObservable(expected, values);
-  }));
+  it(
+    'R-3.4 it emits when its type changes, and only then',
+    marbles((m) => {
+      const calls = '   -s-s-r-s-x-x-d-d-r';
+      const expected = 'c--------f---d---c';
+      const breaker = createBreaker({ failureThreshold: 3 }, runtimeOn(m.scheduler));
+      const acts: Readonly<Record<string, () => void>> = {
+        s: () => succeed(breaker),
+        r: () => breaker.reset(),
+        x: () => breaker.forceOpen(),
+        d: () => breaker.disable(),
+      };
+      m.hot<string>(calls).subscribe((call) => acts[call]?.());
+      m.expect(types(breaker)).toBeObservable(expected, values);
+    }),
+  );
 
-  it('R-3.4 unsubscribing ends it, and it can be watched again', marbles((m) => {
-    const calls = '         --f-------------';
-    const first = '         ^---!           ';
-    const expectedFirst = ' c-o--           ';
-    const second = '        -----^----------';
-    const expectedSecond = '-----o-h--------';
-    const breaker = createBreaker(quick, runtimeOn(m.scheduler));
-    m.hot<string>(calls).subscribe(() => fail(breaker));
-    m.expect(types(breaker), first).toBeObservable(expectedFirst, values);
-    m.expect(types(breaker), second).toBeObservable(expectedSecond, values);
-  }));
+  it(
+    'R-3.4 unsubscribing ends it, and it can be watched again',
+    marbles((m) => {
+      const calls = '         --f-------------';
+      const first = '         ^---!           ';
+      const expectedFirst = ' c-o--           ';
+      const second = '        -----^----------';
+      const expectedSecond = '-----o-h--------';
+      const breaker = createBreaker(quick, runtimeOn(m.scheduler));
+      m.hot<string>(calls).subscribe(() => fail(breaker));
+      m.expect(types(breaker), first).toBeObservable(expectedFirst, values);
+      m.expect(types(breaker), second).toBeObservable(expectedSecond, values);
+    }),
+  );
 
-  it('R-3.4 the state seen says when it ends, and keeps the count', marbles((m) => {
-    const states = {
-      c: { type: 'closed', consecutiveFailures: 0, measured: 0, failures: 0 },
-      o: { type: 'open', consecutiveFailures: 1, measured: 1, failures: 1, retryAfterMs: 5 },
-      p: { type: 'open', consecutiveFailures: 1, measured: 1, failures: 1, retryAfterMs: 3 },
-      h: { type: 'half_open', consecutiveFailures: 1, measured: 1, failures: 1 },
-    } as const;
-    const breaker = createBreaker(quick, runtimeOn(m.scheduler));
-    const calls = '        -f-----';
-    const early = '        ^------';
-    const expectedEarly = 'co----h';
-    const late = '         ---^---';
-    const expectedLate = ' ---p--h';
-    m.hot(calls).subscribe(() => fail(breaker));
-    m.expect(breaker.state$, early).toBeObservable(expectedEarly, states);
-    m.expect(breaker.state$, late).toBeObservable(expectedLate, states);
-  }));
+  it(
+    'R-3.4 the state seen says when it ends, and keeps the count',
+    marbles((m) => {
+      const states = {
+        c: { type: 'closed', consecutiveFailures: 0, measured: 0, failures: 0 },
+        o: { type: 'open', consecutiveFailures: 1, measured: 1, failures: 1, retryAfterMs: 5 },
+        p: { type: 'open', consecutiveFailures: 1, measured: 1, failures: 1, retryAfterMs: 3 },
+        h: { type: 'half_open', consecutiveFailures: 1, measured: 1, failures: 1 },
+      } as const;
+      const breaker = createBreaker(quick, runtimeOn(m.scheduler));
+      const calls = '        -f-----';
+      const early = '        ^------';
+      const expectedEarly = 'co----h';
+      const late = '         ---^---';
+      const expectedLate = ' ---p--h';
+      m.hot(calls).subscribe(() => fail(breaker));
+      m.expect(breaker.state$, early).toBeObservable(expectedEarly, states);
+      m.expect(breaker.state$, late).toBeObservable(expectedLate, states);
+    }),
+  );
 });
 
 describe('R-3.4 timers', () => {
@@ -133,15 +156,18 @@ describe('R-3.4 timers', () => {
     expect(clock.runtime.timers).toBe(0);
   });
 
-  it('R-3.4 a timer that comes a fraction early still shows half-open', marbles((m) => {
-    const onTime = runtimeOn(m.scheduler);
-    const early = { ...onTime, after: (ms: number) => onTime.after(ms - 1) };
-    const breaker = createBreaker(quick, counting(early));
-    const calls = '   -f-----';
-    const expected = 'co---h-';
-    m.hot(calls).subscribe(() => fail(breaker));
-    m.expect(types(breaker)).toBeObservable(expected, values);
-  }));
+  it(
+    'R-3.4 a timer that comes a fraction early still shows half-open',
+    marbles((m) => {
+      const onTime = runtimeOn(m.scheduler);
+      const early = { ...onTime, after: (ms: number) => onTime.after(ms - 1) };
+      const breaker = createBreaker(quick, counting(early));
+      const calls = '   -f-----';
+      const expected = 'co---h-';
+      m.hot(calls).subscribe(() => fail(breaker));
+      m.expect(types(breaker)).toBeObservable(expected, values);
+    }),
+  );
 });
 
 describe('R-3.4 watchers that call back', () => {
@@ -195,7 +221,9 @@ describe('R-3.4 watchers that call back', () => {
   it('R-3.4 a watcher may leave in the middle of it', () => {
     const breaker = createBreaker(quick, handClock().runtime);
     const seen: string[] = [];
-    types(breaker).pipe(take(2)).subscribe((type) => seen.push(type));
+    types(breaker)
+      .pipe(take(2))
+      .subscribe((type) => seen.push(type));
     fail(breaker);
     breaker.reset();
     expect(seen).toStrictEqual(['closed', 'open']);

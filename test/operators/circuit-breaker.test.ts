@@ -12,16 +12,19 @@ const circuitOpen = new ToolExecutionError('circuit_open', 'The circuit breaker 
 const closed = { type: 'closed', consecutiveFailures: 0, measured: 0, failures: 0 } as const;
 
 describe('R-3.6 what a subscription tells the breaker', () => {
-  it('R-3.6 completion is a success, and everything passes through unchanged', marbles((m) => {
-    const source = m.cold<string>('-a-b-|');
-    const subs = '                 ^----!';
-    const expected = '             -a-b-|';
-    const breaker = createBreaker({}, runtimeOn(m.scheduler));
-    m.expect(source.pipe(circuitBreaker(breaker))).toBeObservable(expected);
-    m.expect(source).toHaveSubscriptions(subs);
-    m.flush();
-    expect(breaker.state).toMatchObject({ type: 'closed', measured: 1, failures: 0 });
-  }));
+  it(
+    'R-3.6 completion is a success, and everything passes through unchanged',
+    marbles((m) => {
+      const source = m.cold<string>('-a-b-|');
+      const subs = '                 ^----!';
+      const expected = '             -a-b-|';
+      const breaker = createBreaker({}, runtimeOn(m.scheduler));
+      m.expect(source.pipe(circuitBreaker(breaker))).toBeObservable(expected);
+      m.expect(source).toHaveSubscriptions(subs);
+      m.flush();
+      expect(breaker.state).toMatchObject({ type: 'closed', measured: 1, failures: 0 });
+    }),
+  );
 
   it('R-3.6 completion without a value is a success too', () => {
     const breaker = createBreaker();
@@ -29,40 +32,49 @@ describe('R-3.6 what a subscription tells the breaker', () => {
     expect(breaker.state).toMatchObject({ measured: 1, failures: 0 });
   });
 
-  it('R-3.2 a transient failure counts, also after values, and reaches the caller as it is', marbles((m) => {
-    const source = m.cold<string>('-a-#', undefined, transient);
-    const subs = '                 ^--!';
-    const expected = '             -a-#';
-    const breaker = createBreaker({}, runtimeOn(m.scheduler));
-    m.expect(source.pipe(circuitBreaker(breaker))).toBeObservable(expected, undefined, transient);
-    m.expect(source).toHaveSubscriptions(subs);
-    m.flush();
-    expect(breaker.state).toMatchObject({ consecutiveFailures: 1, measured: 1, failures: 1 });
-  }));
+  it(
+    'R-3.2 a transient failure counts, also after values, and reaches the caller as it is',
+    marbles((m) => {
+      const source = m.cold<string>('-a-#', undefined, transient);
+      const subs = '                 ^--!';
+      const expected = '             -a-#';
+      const breaker = createBreaker({}, runtimeOn(m.scheduler));
+      m.expect(source.pipe(circuitBreaker(breaker))).toBeObservable(expected, undefined, transient);
+      m.expect(source).toHaveSubscriptions(subs);
+      m.flush();
+      expect(breaker.state).toMatchObject({ consecutiveFailures: 1, measured: 1, failures: 1 });
+    }),
+  );
 
-  it('R-3.6 unsubscribing without a value releases, and says nothing', marbles((m) => {
-    const source = m.cold<string>('----a|');
-    const subs = '                 ^--!  ';
-    const unsub = '                ^--!  ';
-    const expected = '             ------';
-    const breaker = createBreaker({}, runtimeOn(m.scheduler));
-    m.expect(source.pipe(circuitBreaker(breaker)), unsub).toBeObservable(expected);
-    m.expect(source).toHaveSubscriptions(subs);
-    m.flush();
-    expect(breaker.state).toStrictEqual(closed);
-  }));
+  it(
+    'R-3.6 unsubscribing without a value releases, and says nothing',
+    marbles((m) => {
+      const source = m.cold<string>('----a|');
+      const subs = '                 ^--!  ';
+      const unsub = '                ^--!  ';
+      const expected = '             ------';
+      const breaker = createBreaker({}, runtimeOn(m.scheduler));
+      m.expect(source.pipe(circuitBreaker(breaker)), unsub).toBeObservable(expected);
+      m.expect(source).toHaveSubscriptions(subs);
+      m.flush();
+      expect(breaker.state).toStrictEqual(closed);
+    }),
+  );
 
-  it('R-3.6 unsubscribing after a value is a success', marbles((m) => {
-    const source = m.cold<string>('-a--b|');
-    const subs = '                 ^--!  ';
-    const unsub = '                ^--!  ';
-    const expected = '             -a----';
-    const breaker = createBreaker({}, runtimeOn(m.scheduler));
-    m.expect(source.pipe(circuitBreaker(breaker)), unsub).toBeObservable(expected);
-    m.expect(source).toHaveSubscriptions(subs);
-    m.flush();
-    expect(breaker.state).toMatchObject({ type: 'closed', measured: 1, failures: 0 });
-  }));
+  it(
+    'R-3.6 unsubscribing after a value is a success',
+    marbles((m) => {
+      const source = m.cold<string>('-a--b|');
+      const subs = '                 ^--!  ';
+      const unsub = '                ^--!  ';
+      const expected = '             -a----';
+      const breaker = createBreaker({}, runtimeOn(m.scheduler));
+      m.expect(source.pipe(circuitBreaker(breaker)), unsub).toBeObservable(expected);
+      m.expect(source).toHaveSubscriptions(subs);
+      m.flush();
+      expect(breaker.state).toMatchObject({ type: 'closed', measured: 1, failures: 0 });
+    }),
+  );
 
   it('R-3.6 firstValueFrom and take(1) are successes, though they unsubscribe before completion', async () => {
     const { runtime } = handClock();
@@ -117,36 +129,77 @@ describe('R-3.3 what an error means', () => {
   const errors: ReadonlyArray<readonly [string, unknown, object]> = [
     ['an answered 404', permanent, { measured: 1, failures: 0 }],
     ['an answered 401 in a text', new Error('Authentication failed (401)'), { measured: 1, failures: 0 }],
-    ['a validation error known by its words alone, which prove nothing', new Error('Invalid airport code: XYZ'), { measured: 0 }],
-    ['an answered validation error', Object.assign(new Error('Invalid airport code: XYZ'), { status: 422 }), { measured: 1, failures: 0 }],
-    ['our own validation: it never reached the tool', new ToolExecutionError('invalid_parameters', 'no'), { measured: 0 }],
+    [
+      'a validation error known by its words alone, which prove nothing',
+      new Error('Invalid airport code: XYZ'),
+      { measured: 0 },
+    ],
+    [
+      'an answered validation error',
+      Object.assign(new Error('Invalid airport code: XYZ'), { status: 422 }),
+      { measured: 1, failures: 0 },
+    ],
+    [
+      'our own validation: it never reached the tool',
+      new ToolExecutionError('invalid_parameters', 'no'),
+      { measured: 0 },
+    ],
     ['an unknown tool', new ToolExecutionError('unknown_tool', 'no'), { measured: 0 }],
     ['a tool that is not permitted', new ToolExecutionError('not_permitted', 'no'), { measured: 0 }],
-    ['a certificate that is not accepted: permanent, and never answered', Object.assign(new Error('expired'), { code: 'CERT_HAS_EXPIRED' }), { measured: 0 }],
-    ['a permanent failure that says itself that it ran nothing', new ToolExecutionError('execution_error', 'no', { executed: false, classification: 'permanent' }), { measured: 0 }],
+    [
+      'a certificate that is not accepted: permanent, and never answered',
+      Object.assign(new Error('expired'), { code: 'CERT_HAS_EXPIRED' }),
+      { measured: 0 },
+    ],
+    [
+      'a permanent failure that says itself that it ran nothing',
+      new ToolExecutionError('execution_error', 'no', { executed: false, classification: 'permanent' }),
+      { measured: 0 },
+    ],
     ['a cancellation', new ToolExecutionError('canceled', 'never mind'), { measured: 0 }],
-    ['a cancellation in mid-run', new ToolExecutionError('canceled', 'never mind', { executed: true, uncertain: true }), { measured: 0 }],
+    [
+      'a cancellation in mid-run',
+      new ToolExecutionError('canceled', 'never mind', { executed: true, uncertain: true }),
+      { measured: 0 },
+    ],
     ['an abort, as the platform words it', new DOMException('aborted', 'AbortError'), { measured: 0 }],
     ['a hook’s error', new ToolExecutionError('blocked', 'the hook threw'), { measured: 0 }],
     ['another breaker’s rejection', circuitOpen, { measured: 0 }],
     ['a bulkhead’s or limit’s rejection', new ToolExecutionError('limit_exceeded', 'full'), { measured: 0 }],
     ['a retry budget’s rejection', new ToolExecutionError('retry_budget_exhausted', 'spent'), { measured: 0 }],
     ['a turn that is over', new ToolExecutionError('deadline_exceeded', 'late'), { measured: 0 }],
-    ['a timeout', new ToolExecutionError('timeout', 'Tool timeout after 30s', { uncertain: true }), { measured: 1, failures: 1 }],
+    [
+      'a timeout',
+      new ToolExecutionError('timeout', 'Tool timeout after 30s', { uncertain: true }),
+      { measured: 1, failures: 1 },
+    ],
     ['a rate limit', new Error('Rate limit exceeded (429)'), { measured: 1, failures: 1 }],
-    ['a refused connection', Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }), { measured: 1, failures: 1 }],
-    ['an answered 503', new ToolExecutionError('execution_error', 'busy', { status: 503 }), { measured: 1, failures: 1 }],
+    [
+      'a refused connection',
+      Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }),
+      { measured: 1, failures: 1 },
+    ],
+    [
+      'an answered 503',
+      new ToolExecutionError('execution_error', 'busy', { status: 503 }),
+      { measured: 1, failures: 1 },
+    ],
     ['anything unknown: transient is the safe default', 'boom', { measured: 1, failures: 1 }],
   ];
   it.each(errors)('R-3.3 %s', (_name, error, state) => {
     const breaker = createBreaker();
-    throwError(() => error).pipe(circuitBreaker(breaker)).subscribe({ error: () => undefined });
+    throwError(() => error)
+      .pipe(circuitBreaker(breaker))
+      .subscribe({ error: () => undefined });
     expect(breaker.state).toMatchObject({ type: 'closed', ...state });
   });
 
   it('R-3.3 SI-T 3.4 permanent failures never add to the count, SI-T 7.2 they start it anew', () => {
     const breaker = createBreaker();
-    const meets = (error: unknown): void => void throwError(() => error).pipe(circuitBreaker(breaker)).subscribe({ error: () => undefined });
+    const meets = (error: unknown): void =>
+      void throwError(() => error)
+        .pipe(circuitBreaker(breaker))
+        .subscribe({ error: () => undefined });
     for (let i = 0; i < 20; i++) meets(permanent);
     expect(breaker.state).toMatchObject({ type: 'closed', consecutiveFailures: 0 });
     breaker.reset();
@@ -157,12 +210,17 @@ describe('R-3.3 what an error means', () => {
   });
 
   it('R-3.3 a permanent answer is a good probe; a permanent failure that never arrived is none', () => {
-    for (const [error, type] of [[permanent, 'closed'], [new ToolExecutionError('invalid_parameters', 'no'), 'half_open']] as const) {
+    for (const [error, type] of [
+      [permanent, 'closed'],
+      [new ToolExecutionError('invalid_parameters', 'no'), 'half_open'],
+    ] as const) {
       const clock = handClock();
       const breaker = createBreaker(quick, clock.runtime);
       fail(breaker);
       clock.pass(5);
-      throwError(() => error).pipe(circuitBreaker(breaker)).subscribe({ error: () => undefined });
+      throwError(() => error)
+        .pipe(circuitBreaker(breaker))
+        .subscribe({ error: () => undefined });
       expect(breaker.state.type).toBe(type);
       expect(rejects(breaker)).toBe(false);
     }
@@ -170,29 +228,35 @@ describe('R-3.3 what an error means', () => {
 
   it('R-3.3 the caller may say what an error means', () => {
     const breaker = createBreaker();
-    for (const outcome of ['success', 'failure', 'ignored'] as const) throwError(() => transient).pipe(circuitBreaker(breaker, () => outcome)).subscribe({ error: () => undefined });
+    for (const outcome of ['success', 'failure', 'ignored'] as const)
+      throwError(() => transient)
+        .pipe(circuitBreaker(breaker, () => outcome))
+        .subscribe({ error: () => undefined });
     expect(breaker.state).toMatchObject({ measured: 2, failures: 1 });
   });
 });
 
 describe('R-3.8 rejection', () => {
-  it('R-3.8 an open breaker gives circuit_open with retryAfterMs at once, and the source is not subscribed', marbles((m) => {
-    const source = m.cold<string>(' a--|');
-    const first = '                 --^-----';
-    const expectedFirst = '         --#     ';
-    const probe = '                 ------^-----';
-    const expectedProbe = '         ------a--|';
-    const subs = '                  ------^--!';
-    const during = '                -------^';
-    const expectedDuring = '        -------#';
-    const breaker = createBreaker(quick, runtimeOn(m.scheduler));
-    m.hot('-f').subscribe(() => fail(breaker));
-    const guarded = source.pipe(circuitBreaker(breaker));
-    m.expect(guarded, first).toBeObservable(expectedFirst, undefined, circuitOpen);
-    m.expect(guarded, probe).toBeObservable(expectedProbe);
-    m.expect(guarded, during).toBeObservable(expectedDuring, undefined, circuitOpen);
-    m.expect(source).toHaveSubscriptions(subs);
-  }));
+  it(
+    'R-3.8 an open breaker gives circuit_open with retryAfterMs at once, and the source is not subscribed',
+    marbles((m) => {
+      const source = m.cold<string>(' a--|');
+      const first = '                 --^-----';
+      const expectedFirst = '         --#     ';
+      const probe = '                 ------^-----';
+      const expectedProbe = '         ------a--|';
+      const subs = '                  ------^--!';
+      const during = '                -------^';
+      const expectedDuring = '        -------#';
+      const breaker = createBreaker(quick, runtimeOn(m.scheduler));
+      m.hot('-f').subscribe(() => fail(breaker));
+      const guarded = source.pipe(circuitBreaker(breaker));
+      m.expect(guarded, first).toBeObservable(expectedFirst, undefined, circuitOpen);
+      m.expect(guarded, probe).toBeObservable(expectedProbe);
+      m.expect(guarded, during).toBeObservable(expectedDuring, undefined, circuitOpen);
+      m.expect(source).toHaveSubscriptions(subs);
+    }),
+  );
 
   it('R-3.8 what the rejection says', () => {
     const clock = handClock();
@@ -200,29 +264,36 @@ describe('R-3.8 rejection', () => {
     fail(breaker);
     clock.pass(400);
     const seen: unknown[] = [];
-    of(1).pipe(circuitBreaker(breaker)).subscribe({ error: (error) => seen.push(error) });
+    of(1)
+      .pipe(circuitBreaker(breaker))
+      .subscribe({ error: (error) => seen.push(error) });
     expect(seen).toHaveLength(1);
     expect(isToolExecutionError(seen[0])).toBe(true);
     expect(seen[0]).toMatchObject({ kind: 'circuit_open', retryAfterMs: 600, executed: false, uncertain: false });
     expect(breaker.state).toMatchObject({ type: 'open', measured: 1 });
   });
 
-  it('R-3.6 a late outcome of before it opened changes nothing, through the operator as well', marbles((m) => {
-    const late = m.cold<string>('   --------#', undefined, transient);
-    const lateRun = '               ^----------';
-    const expectedLate = '          --------#';
-    const probe = m.cold<string>('  ----|');
-    const probeRun = '              ------^-----';
-    const expectedProbe = '         ----------|';
-    const states = '                ^------------';
-    const expectedStates = '        co----h---c';
-    const breaker = createBreaker(quick, runtimeOn(m.scheduler));
-    m.hot('-f').subscribe(() => fail(breaker));
-    m.expect(late.pipe(circuitBreaker(breaker)), lateRun).toBeObservable(expectedLate, undefined, transient);
-    m.expect(probe.pipe(circuitBreaker(breaker)), probeRun).toBeObservable(expectedProbe);
-    const types = new Observable<string>((subscriber) => breaker.state$.subscribe(({ type }) => subscriber.next(type[0] ?? '')));
-    m.expect(types, states).toBeObservable(expectedStates);
-  }));
+  it(
+    'R-3.6 a late outcome of before it opened changes nothing, through the operator as well',
+    marbles((m) => {
+      const late = m.cold<string>('   --------#', undefined, transient);
+      const lateRun = '               ^----------';
+      const expectedLate = '          --------#';
+      const probe = m.cold<string>('  ----|');
+      const probeRun = '              ------^-----';
+      const expectedProbe = '         ----------|';
+      const states = '                ^------------';
+      const expectedStates = '        co----h---c';
+      const breaker = createBreaker(quick, runtimeOn(m.scheduler));
+      m.hot('-f').subscribe(() => fail(breaker));
+      m.expect(late.pipe(circuitBreaker(breaker)), lateRun).toBeObservable(expectedLate, undefined, transient);
+      m.expect(probe.pipe(circuitBreaker(breaker)), probeRun).toBeObservable(expectedProbe);
+      const types = new Observable<string>((subscriber) =>
+        breaker.state$.subscribe(({ type }) => subscriber.next(type[0] ?? '')),
+      );
+      m.expect(types, states).toBeObservable(expectedStates);
+    }),
+  );
 
   it('R-3.8 the type of the stream survives point-free composition', () => {
     const breaker = createBreaker();

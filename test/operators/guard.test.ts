@@ -1,4 +1,15 @@
-import { NEVER, Subject, defer, firstValueFrom, lastValueFrom, of, pipe, takeUntil, throwError, type Observable } from 'rxjs';
+import {
+  NEVER,
+  Subject,
+  defer,
+  firstValueFrom,
+  lastValueFrom,
+  of,
+  pipe,
+  takeUntil,
+  throwError,
+  type Observable,
+} from 'rxjs';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createBreaker } from '../../src/operators/breaker/breaker.ts';
 import { circuitBreaker } from '../../src/operators/circuit-breaker.ts';
@@ -11,33 +22,48 @@ import { counting, handClock, permit, transient } from '../support.ts';
 const twoMs = { strategy: 'constant', initialDelayMs: 2, jitterPercent: 0 } as const;
 
 describe('guard', () => {
-  it('R-2.1 R-3.2 R-4.1 an attempt that hangs, one that fails, one that succeeds', marbles((m) => {
-    const hangs = m.cold<string>('    --------');
-    const hangsSubs = '               ^---!';
-    const fails = m.cold<string>('          -#', undefined, transient);
-    const failsSubs = '               ------^!';
-    const succeeds = m.cold<string>('          -a-|');
-    const succeedsSubs = '            ---------^--!';
-    const expected = '                ----------a-|';
-    const runtime = counting(runtimeOn(m.scheduler));
-    const guarded = guard({ timeoutMs: 4, breaker: {}, retry: twoMs }, runtime);
-    const attempts = [hangs, fails, succeeds];
-    m.expect(defer(() => attempts.shift() ?? of('one attempt too many')).pipe(guarded)).toBeObservable(expected);
-    m.expect(hangs).toHaveSubscriptions(hangsSubs);
-    m.expect(fails).toHaveSubscriptions(failsSubs);
-    m.expect(succeeds).toHaveSubscriptions(succeedsSubs);
-    m.flush();
-    expect(guarded.breaker?.state).toStrictEqual({ type: 'closed', consecutiveFailures: 0, measured: 3, failures: 2 });
-    expect(runtime.timers).toBe(0);
-  }));
+  it(
+    'R-2.1 R-3.2 R-4.1 an attempt that hangs, one that fails, one that succeeds',
+    marbles((m) => {
+      const hangs = m.cold<string>('    --------');
+      const hangsSubs = '               ^---!';
+      const fails = m.cold<string>('          -#', undefined, transient);
+      const failsSubs = '               ------^!';
+      const succeeds = m.cold<string>('          -a-|');
+      const succeedsSubs = '            ---------^--!';
+      const expected = '                ----------a-|';
+      const runtime = counting(runtimeOn(m.scheduler));
+      const guarded = guard({ timeoutMs: 4, breaker: {}, retry: twoMs }, runtime);
+      const attempts = [hangs, fails, succeeds];
+      m.expect(defer(() => attempts.shift() ?? of('one attempt too many')).pipe(guarded)).toBeObservable(expected);
+      m.expect(hangs).toHaveSubscriptions(hangsSubs);
+      m.expect(fails).toHaveSubscriptions(failsSubs);
+      m.expect(succeeds).toHaveSubscriptions(succeedsSubs);
+      m.flush();
+      expect(guarded.breaker?.state).toStrictEqual({
+        type: 'closed',
+        consecutiveFailures: 0,
+        measured: 3,
+        failures: 2,
+      });
+      expect(runtime.timers).toBe(0);
+    }),
+  );
 
-  it('R-2.3 only the guards that were asked for are there', marbles((m) => {
-    const runtime = runtimeOn(m.scheduler);
-    const source = m.cold<string>('-----#', undefined, transient);
-    m.expect(source.pipe(guard({ retry: { ...twoMs, maxAttempts: 2 } }, runtime))).toBeObservable('12ms #', undefined, transient);
-    m.expect(source.pipe(guard({ breaker: {} }, runtime))).toBeObservable('-----#', undefined, transient);
-    expect(guard({ timeoutMs: 4 }).breaker).toBeUndefined();
-  }));
+  it(
+    'R-2.3 only the guards that were asked for are there',
+    marbles((m) => {
+      const runtime = runtimeOn(m.scheduler);
+      const source = m.cold<string>('-----#', undefined, transient);
+      m.expect(source.pipe(guard({ retry: { ...twoMs, maxAttempts: 2 } }, runtime))).toBeObservable(
+        '12ms #',
+        undefined,
+        transient,
+      );
+      m.expect(source.pipe(guard({ breaker: {} }, runtime))).toBeObservable('-----#', undefined, transient);
+      expect(guard({ timeoutMs: 4 }).breaker).toBeUndefined();
+    }),
+  );
 
   it('R-3.8 a breaker can be shared by several guards', async () => {
     const breaker = createBreaker({ failureThreshold: 1 });
@@ -86,12 +112,15 @@ describe('work that takes a signal', () => {
 
   it('R-4.2 it is made when it is first asked for, fresh for each attempt', async () => {
     const made = vi.fn<() => void>();
-    vi.stubGlobal('AbortController', class extends AbortController {
-      constructor() {
-        super();
-        made();
-      }
-    });
+    vi.stubGlobal(
+      'AbortController',
+      class extends AbortController {
+        constructor() {
+          super();
+          made();
+        }
+      },
+    );
     const guarded = guard({ timeoutMs: 1_000, retry: { initialDelayMs: 0 } });
     await firstValueFrom(guarded.from(() => 'a'));
     expect(made).not.toHaveBeenCalled();
@@ -123,7 +152,13 @@ describe('work that takes a signal', () => {
     ['a value', (): unknown => 'a'],
     ['a Promise', (): unknown => Promise.resolve('a')],
     ['an Observable', (): unknown => of('a')],
-    ['an AsyncIterable', (): unknown => (async function* () { yield 'a'; })()],
+    [
+      'an AsyncIterable',
+      (): unknown =>
+        (async function* () {
+          yield 'a';
+        })(),
+    ],
   ])('R-4.1 it may give %s', async (_what, work) => {
     expect(await lastValueFrom(guard({ timeoutMs: 1_000 }).from(work))).toBe('a');
   });
@@ -141,7 +176,10 @@ describe('work that takes a signal', () => {
 describe('the machine’s own clock', () => {
   it('R-4.1 a deadline fires, and counts from the start', async () => {
     const started = performance.now();
-    await expect(lastValueFrom(guard({ timeoutMs: 20 }).from(() => NEVER))).rejects.toMatchObject({ kind: 'timeout', message: 'Tool timeout after 20ms' });
+    await expect(lastValueFrom(guard({ timeoutMs: 20 }).from(() => NEVER))).rejects.toMatchObject({
+      kind: 'timeout',
+      message: 'Tool timeout after 20ms',
+    });
     expect(performance.now() - started).toBeGreaterThanOrEqual(19);
   });
 });

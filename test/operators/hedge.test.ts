@@ -55,7 +55,11 @@ describe('hedge', () => {
       const expected = '      ------#';
       let attempt = 0;
       const source = defer(() => (++attempt === 1 ? first : second));
-      m.expect(source.pipe(hedge({ delayMs: 2 }, runtimeOn(m.scheduler)))).toBeObservable(expected, {}, new Error('second'));
+      m.expect(source.pipe(hedge({ delayMs: 2 }, runtimeOn(m.scheduler)))).toBeObservable(
+        expected,
+        {},
+        new Error('second'),
+      );
     }),
   );
 
@@ -76,7 +80,9 @@ describe('hedge', () => {
       const subs = ['         ^----!', '        --^--!'];
       const unsub = '         -----!';
       const expected = '      ------';
-      m.expect(source.pipe(hedge({ delayMs: 2, maxHedges: 2 }, runtimeOn(m.scheduler))), unsub).toBeObservable(expected);
+      m.expect(source.pipe(hedge({ delayMs: 2, maxHedges: 2 }, runtimeOn(m.scheduler))), unsub).toBeObservable(
+        expected,
+      );
       m.expect(source).toHaveSubscriptions([...subs, '----^!']);
     }),
   );
@@ -147,7 +153,8 @@ describe('hedge', () => {
       const ANSWERS = 20;
       const startedAtMs: number[] = [];
       let hedging = false;
-      // Before it hedges: 20 answers after 10 ms each. Then each first attempt is slow and each second one answers at once.
+      // Before it hedges: 20 answers after 10 ms each. Then each first attempt is slow and each second one answers at
+      // once.
       const call = defer(() => {
         startedAtMs.push(m.scheduler.now());
         if (!hedging) return timer(10);

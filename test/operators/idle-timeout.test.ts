@@ -12,88 +12,115 @@ const idle = new ToolExecutionError('timeout', 'Tool made no progress, timeout a
 const hard = new ToolExecutionError('timeout', 'Tool timeout after 9ms');
 
 describe('R-4.3 idle timeout', () => {
-  it('R-4.3 silence from the start times out', marbles((m) => {
-    const source = m.cold<string>('  -----------|');
-    const subs = '                   ^---!       ';
-    const progress = m.hot<string>(' ------------');
-    const progressSubs = '           ^---!       ';
-    const expected = '               ----#       ';
-    m.expect(source.pipe(idleTimeout(4, progress, runtimeOn(m.scheduler)))).toBeObservable(expected, undefined, idle);
-    m.expect(source).toHaveSubscriptions(subs);
-    m.expect(progress).toHaveSubscriptions(progressSubs);
-  }));
+  it(
+    'R-4.3 silence from the start times out',
+    marbles((m) => {
+      const source = m.cold<string>('  -----------|');
+      const subs = '                   ^---!       ';
+      const progress = m.hot<string>(' ------------');
+      const progressSubs = '           ^---!       ';
+      const expected = '               ----#       ';
+      m.expect(source.pipe(idleTimeout(4, progress, runtimeOn(m.scheduler)))).toBeObservable(expected, undefined, idle);
+      m.expect(source).toHaveSubscriptions(subs);
+      m.expect(progress).toHaveSubscriptions(progressSubs);
+    }),
+  );
 
-  it('R-4.3 each progress resets it', marbles((m) => {
-    const source = m.cold<string>('  --------------|');
-    const subs = '                   ^---------!    ';
-    const progress = m.hot<string>(' ---p--p--------');
-    const expected = '               ----------#    ';
-    m.expect(source.pipe(idleTimeout(4, progress, runtimeOn(m.scheduler)))).toBeObservable(expected, undefined, idle);
-    m.expect(source).toHaveSubscriptions(subs);
-  }));
+  it(
+    'R-4.3 each progress resets it',
+    marbles((m) => {
+      const source = m.cold<string>('  --------------|');
+      const subs = '                   ^---------!    ';
+      const progress = m.hot<string>(' ---p--p--------');
+      const expected = '               ----------#    ';
+      m.expect(source.pipe(idleTimeout(4, progress, runtimeOn(m.scheduler)))).toBeObservable(expected, undefined, idle);
+      m.expect(source).toHaveSubscriptions(subs);
+    }),
+  );
 
-  it('R-4.3 with progress often enough the source ends as it likes, and values alone are no progress', marbles((m) => {
-    const ending = m.cold<string>('  --------(a|)');
-    const progress = m.hot<string>(' ---p--p-----');
-    const expected = '               --------(a|)';
-    const chatty = m.cold<string>('  a-a-a-a|');
-    const expectedChatty = '         a-a-(a#)';
-    const runtime = runtimeOn(m.scheduler);
-    m.expect(ending.pipe(idleTimeout(4, progress, runtime))).toBeObservable(expected);
-    m.expect(progress).toHaveSubscriptions('^-------!');
-    m.expect(chatty.pipe(idleTimeout(4, NEVER, runtime))).toBeObservable(expectedChatty, undefined, idle);
-  }));
+  it(
+    'R-4.3 with progress often enough the source ends as it likes, and values alone are no progress',
+    marbles((m) => {
+      const ending = m.cold<string>('  --------(a|)');
+      const progress = m.hot<string>(' ---p--p-----');
+      const expected = '               --------(a|)';
+      const chatty = m.cold<string>('  a-a-a-a|');
+      const expectedChatty = '         a-a-(a#)';
+      const runtime = runtimeOn(m.scheduler);
+      m.expect(ending.pipe(idleTimeout(4, progress, runtime))).toBeObservable(expected);
+      m.expect(progress).toHaveSubscriptions('^-------!');
+      m.expect(chatty.pipe(idleTimeout(4, NEVER, runtime))).toBeObservable(expectedChatty, undefined, idle);
+    }),
+  );
 
-  it('R-4.6 progress in the very instant counts, and so does a result', marbles((m) => {
-    const source = m.cold<string>('  ----------------|');
-    const progress = m.hot<string>(' ----p---p-------');
-    const expected = '               ------------#';
-    const result = m.cold<string>('  ----(a|)');
-    const expectedResult = '         ----(a|)';
-    const runtime = runtimeOn(m.scheduler);
-    m.expect(source.pipe(idleTimeout(4, progress, runtime))).toBeObservable(expected, undefined, idle);
-    m.expect(result.pipe(idleTimeout(4, new Subject(), runtime))).toBeObservable(expectedResult);
-  }));
+  it(
+    'R-4.6 progress in the very instant counts, and so does a result',
+    marbles((m) => {
+      const source = m.cold<string>('  ----------------|');
+      const progress = m.hot<string>(' ----p---p-------');
+      const expected = '               ------------#';
+      const result = m.cold<string>('  ----(a|)');
+      const expectedResult = '         ----(a|)';
+      const runtime = runtimeOn(m.scheduler);
+      m.expect(source.pipe(idleTimeout(4, progress, runtime))).toBeObservable(expected, undefined, idle);
+      m.expect(result.pipe(idleTimeout(4, new Subject(), runtime))).toBeObservable(expectedResult);
+    }),
+  );
 
-  it('R-4.3 the hard limit is never extended by progress', marbles((m) => {
-    const source = m.cold<string>('  ----------------|');
-    const subs = '                   ^--------!       ';
-    const progress = m.hot<string>(' --p--p--p--p--p--');
-    const progressSubs = '           ^--------!       ';
-    const expected = '               ---------#       ';
-    const runtime = runtimeOn(m.scheduler);
-    m.expect(source.pipe(idleTimeout(4, progress, runtime), attemptTimeout(9, runtime))).toBeObservable(expected, undefined, hard);
-    m.expect(source).toHaveSubscriptions(subs);
-    m.expect(progress).toHaveSubscriptions(progressSubs);
-  }));
+  it(
+    'R-4.3 the hard limit is never extended by progress',
+    marbles((m) => {
+      const source = m.cold<string>('  ----------------|');
+      const subs = '                   ^--------!       ';
+      const progress = m.hot<string>(' --p--p--p--p--p--');
+      const progressSubs = '           ^--------!       ';
+      const expected = '               ---------#       ';
+      const runtime = runtimeOn(m.scheduler);
+      m.expect(source.pipe(idleTimeout(4, progress, runtime), attemptTimeout(9, runtime))).toBeObservable(
+        expected,
+        undefined,
+        hard,
+      );
+      m.expect(source).toHaveSubscriptions(subs);
+      m.expect(progress).toHaveSubscriptions(progressSubs);
+    }),
+  );
 
-  it('R-4.3 progress that ended is progress no more', marbles((m) => {
-    const source = m.cold<string>('  -----------|');
-    const progress = m.hot<string>(' --p-|');
-    const expected = '               ------#';
-    m.expect(source.pipe(idleTimeout(4, progress, runtimeOn(m.scheduler)))).toBeObservable(expected, undefined, idle);
-  }));
+  it(
+    'R-4.3 progress that ended is progress no more',
+    marbles((m) => {
+      const source = m.cold<string>('  -----------|');
+      const progress = m.hot<string>(' --p-|');
+      const expected = '               ------#';
+      m.expect(source.pipe(idleTimeout(4, progress, runtimeOn(m.scheduler)))).toBeObservable(expected, undefined, idle);
+    }),
+  );
 
-  it('R-4.3 each subscription has a silence of its own; unsubscribing lets go of everything', marbles((m) => {
-    const source = m.cold<string>('  -----------|');
-    const progress = m.hot<string>(' ------------');
-    const first = '                  ^--!';
-    const second = '                 --^---------';
-    const expected = '               ------#';
-    const runtime = counting(runtimeOn(m.scheduler));
-    const guarded = source.pipe(idleTimeout(4, progress, runtime));
-    m.expect(guarded, first).toBeObservable('------');
-    m.expect(guarded, second).toBeObservable(expected, undefined, idle);
-    m.expect(source).toHaveSubscriptions(['^--!', '--^---!']);
-    m.expect(progress).toHaveSubscriptions(['^--!', '--^---!']);
-    m.flush();
-    expect(runtime.timers).toBe(0);
-  }));
+  it(
+    'R-4.3 each subscription has a silence of its own; unsubscribing lets go of everything',
+    marbles((m) => {
+      const source = m.cold<string>('  -----------|');
+      const progress = m.hot<string>(' ------------');
+      const first = '                  ^--!';
+      const second = '                 --^---------';
+      const expected = '               ------#';
+      const runtime = counting(runtimeOn(m.scheduler));
+      const guarded = source.pipe(idleTimeout(4, progress, runtime));
+      m.expect(guarded, first).toBeObservable('------');
+      m.expect(guarded, second).toBeObservable(expected, undefined, idle);
+      m.expect(source).toHaveSubscriptions(['^--!', '--^---!']);
+      m.expect(progress).toHaveSubscriptions(['^--!', '--^---!']);
+      m.flush();
+      expect(runtime.timers).toBe(0);
+    }),
+  );
 
   it('R-4.3 the error is a timeout, transient and uncertain', () => {
     const clock = handClock();
     const seen: unknown[] = [];
-    new Subject().pipe(idleTimeout(1_500, new Subject(), clock.runtime)).subscribe({ error: (error) => seen.push(error) });
+    new Subject()
+      .pipe(idleTimeout(1_500, new Subject(), clock.runtime))
+      .subscribe({ error: (error) => seen.push(error) });
     clock.pass(1_500);
     expect(seen).toHaveLength(1);
     expect(seen[0]).toMatchObject({ kind: 'timeout', uncertain: true });
@@ -103,7 +130,9 @@ describe('R-4.3 idle timeout', () => {
 
   it('R-4.2 what settles synchronously needs no timer', () => {
     const clock = handClock();
-    of(1).pipe(idleTimeout(4, new Subject(), clock.runtime)).subscribe();
+    of(1)
+      .pipe(idleTimeout(4, new Subject(), clock.runtime))
+      .subscribe();
     expect(clock.runtime.started).toBe(0);
   });
 

@@ -14,7 +14,9 @@ interface Manifest {
 export const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest;
 
 /** The entries that are modules: `spillway`, `spillway/testing` ... */
-export const entries: readonly string[] = Object.entries(manifest.exports).flatMap(([entry, to]) => (typeof to === 'string' ? [] : [`spillway${entry.slice(1)}`]));
+export const entries: readonly string[] = Object.entries(manifest.exports).flatMap(([entry, to]) =>
+  typeof to === 'string' ? [] : [`spillway${entry.slice(1)}`],
+);
 
 /** Imports every entry, and runs a call. */
 const IMPORTS = `
@@ -70,11 +72,26 @@ export function writeConsumer(folder: string): void {
   // The other entries: their declarations must compile too, the library's own not skipped.
   file('entries.ts', entries.map((entry, index) => `export * as entry${index} from '${entry}';\n`).join(''));
   for (const { name, ...resolution } of MODES) {
-    const strict = { strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, noPropertyAccessFromIndexSignature: true, skipLibCheck: false };
+    const strict = {
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      noUncheckedIndexedAccess: true,
+      noPropertyAccessFromIndexSignature: true,
+      skipLibCheck: false,
+    };
     const compilerOptions = { ...resolution, ...strict, target: 'es2022', lib: ['es2022', 'dom'], noEmit: true };
-    file(`tsconfig.${name}.json`, JSON.stringify({ compilerOptions: { ...compilerOptions, types: [] }, files: ['types.ts'] }));
-    file(`tsconfig.${name}-node.json`, JSON.stringify({ compilerOptions: { ...compilerOptions, types: ['node'] }, files: ['types.ts', 'entries.ts'] }));
+    file(
+      `tsconfig.${name}.json`,
+      JSON.stringify({ compilerOptions: { ...compilerOptions, types: [] }, files: ['types.ts'] }),
+    );
+    file(
+      `tsconfig.${name}-node.json`,
+      JSON.stringify({ compilerOptions: { ...compilerOptions, types: ['node'] }, files: ['types.ts', 'entries.ts'] }),
+    );
   }
 }
 
-export const tsconfigs: readonly string[] = MODES.flatMap(({ name }) => [`tsconfig.${name}.json`, `tsconfig.${name}-node.json`]);
+export const tsconfigs: readonly string[] = MODES.flatMap(({ name }) => [
+  `tsconfig.${name}.json`,
+  `tsconfig.${name}-node.json`,
+]);

@@ -13,7 +13,10 @@ const EDGES_LEFT: Readonly<Record<string, number>> = {};
 
 /** `file:line symbol.member` of what lacks a docstring, in files that leave more of them than they may. */
 const missing = (all: readonly Documented[], left: Readonly<Record<string, number>>): string[] => {
-  const files = Map.groupBy(all.filter(({ docstring }) => docstring === ''), ({ file }) => file);
+  const files = Map.groupBy(
+    all.filter(({ docstring }) => docstring === ''),
+    ({ file }) => file,
+  );
   return [...files]
     .filter(([file, found]) => found.length > (left[file] ?? 0))
     .flatMap(([, found]) => found.map(({ file, line, name }) => `${file}:${line} ${name}`))
@@ -30,8 +33,15 @@ describe('every public symbol, and every member of a public type, has a docstrin
   it('finds exports, re-exports, inherited members, arms of unions, inline options and members of schemas', () => {
     const names = new Set(all.map(({ name }) => name));
     const known = [
-      'createSpillway', 'SpillwayOptions.tools', 'ToolExecutionError.kind', 'ToolEvent.toolName', 'PrometheusSink.next',
-      'ToolCallEnvelope.requestId', 'redisStore', 'RedisStoreOptions.runtime', 'DurableObjectStubLike.method',
+      'createSpillway',
+      'SpillwayOptions.tools',
+      'ToolExecutionError.kind',
+      'ToolEvent.toolName',
+      'PrometheusSink.next',
+      'ToolCallEnvelope.requestId',
+      'redisStore',
+      'RedisStoreOptions.runtime',
+      'DurableObjectStubLike.method',
     ];
     expect(known.filter((name) => !names.has(name))).toEqual([]);
   });

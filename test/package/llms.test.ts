@@ -13,7 +13,15 @@ const text = readFileSync(join(root, 'src/llms.txt'), 'utf8');
 /** Each program of the page, and what the page says that it prints. */
 const programs = [...text.matchAll(/^```ts\n([\s\S]*?)^```\n\n```text\n([\s\S]*?)^```$/gm)].map((match) => {
   const [, code = '', printed = ''] = match;
-  return { code, printed, heading: text.slice(0, match.index).match(/^## .*$/gm)?.at(-1)?.slice(3) };
+  return {
+    code,
+    printed,
+    heading: text
+      .slice(0, match.index)
+      .match(/^## .*$/gm)
+      ?.at(-1)
+      ?.slice(3),
+  };
 });
 
 const folder = mkdtempSync(join(tmpdir(), 'spillway-llms-'));

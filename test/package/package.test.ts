@@ -1,5 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -14,7 +23,8 @@ import { entries, manifest, root, tsconfigs, writeConsumer } from './consumer.ts
 
 /**
  * The package as users get it: built apart from the tree, packed, and unpacked into a project that has its peers.
- * Nothing is downloaded; `.ci/package.ts` installs the same project from the registry, on every Node, with TypeScript 5.9.
+ * Nothing is downloaded; `.ci/package.ts` installs the same project from the registry, on every Node, with TypeScript
+ * 5.9.
  */
 const folder = mkdtempSync(join(tmpdir(), 'spillway-package-'));
 const staged = join(folder, 'staged');
@@ -50,8 +60,14 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe('the package', { timeout: 60_000 }, () => {
   it('holds every file its manifest names, and the demo’s plan', () => {
-    const named = Object.values(manifest.exports).flatMap((to) => (typeof to === 'string' ? [to] : [to.types, to.default]));
-    const files = [...named.filter((path) => !path.includes('*')), ...['tool-call', 'tool-result', 'plan'].map((name) => `dist/schemas/${name}.schema.json`), 'dist/cli/demo/plan.yaml'];
+    const named = Object.values(manifest.exports).flatMap((to) =>
+      typeof to === 'string' ? [to] : [to.types, to.default],
+    );
+    const files = [
+      ...named.filter((path) => !path.includes('*')),
+      ...['tool-call', 'tool-result', 'plan'].map((name) => `dist/schemas/${name}.schema.json`),
+      'dist/cli/demo/plan.yaml',
+    ];
     expect(files.filter((path) => !existsSync(join(installed, path)))).toEqual([]);
   });
 
@@ -59,11 +75,16 @@ describe('the package', { timeout: 60_000 }, () => {
     const pages = PAGES.filter((page) => existsSync(join(installed, page)));
     expect(pages).toEqual(PAGES);
     const broken = pages.flatMap(linksOf).filter(({ path }) => !existsSync(join(installed, path)));
-    expect(broken.map(({ page, link }) => `${page}: ${link}`), 'add it to `files` of package.json').toEqual([]);
+    expect(
+      broken.map(({ page, link }) => `${page}: ${link}`),
+      'add it to `files` of package.json',
+    ).toEqual([]);
   });
 
   it('is built for the entries of package.json that tsconfig.json maps to sources', () => {
-    const { compilerOptions } = JSON.parse(readFileSync(join(root, 'tsconfig.json'), 'utf8')) as { compilerOptions: { paths: Record<string, string[]> } };
+    const { compilerOptions } = JSON.parse(readFileSync(join(root, 'tsconfig.json'), 'utf8')) as {
+      compilerOptions: { paths: Record<string, string[]> };
+    };
     const patterns = Object.keys(compilerOptions.paths).map((path) => new RegExp(`^${path.replace('*', '[^/]+')}$`));
     expect(entries.filter((entry) => !patterns.some((pattern) => pattern.test(entry)))).toEqual([]);
   });
@@ -87,11 +108,34 @@ describe('the package', { timeout: 60_000 }, () => {
       const twice = tool({ name: 'twice', execute: (n) => n * 2 });
       createSpillway({ tools: [twice] }).execute({ toolName: 'twice', input: 21 }).then(({ output }) => done(output?.content, testing));`;
     writeFileSync(join(consumer, 'browser.js'), program);
-    const { metafile, outputFiles } = await build({ absWorkingDir: consumer, entryPoints: ['browser.js'], bundle: true, write: false, metafile: true, platform: 'browser', format: 'iife', logLevel: 'silent' });
+    const { metafile, outputFiles } = await build({
+      absWorkingDir: consumer,
+      entryPoints: ['browser.js'],
+      bundle: true,
+      write: false,
+      metafile: true,
+      platform: 'browser',
+      format: 'iife',
+      logLevel: 'silent',
+    });
     const reached = Object.values(metafile.inputs).flatMap(({ imports }) => imports.map(({ path }) => path));
     expect(reached.filter((path) => isBuiltin(path))).toEqual([]);
 
-    const web = { AbortController, AbortSignal, DOMException, Event, EventTarget, TextEncoder, URL, clearTimeout, console, crypto, performance, queueMicrotask, setTimeout };
+    const web = {
+      AbortController,
+      AbortSignal,
+      DOMException,
+      Event,
+      EventTarget,
+      TextEncoder,
+      URL,
+      clearTimeout,
+      console,
+      crypto,
+      performance,
+      queueMicrotask,
+      setTimeout,
+    };
     const answer = await new Promise((done) => {
       runInNewContext(outputFiles[0]?.text ?? '', { ...web, done });
     });
@@ -99,15 +143,30 @@ describe('the package', { timeout: 60_000 }, () => {
   });
 
   it('R-1.3 spillway/mini has its three operators in 6 kB, without zod', async () => {
-    writeFileSync(join(consumer, 'mini.js'), `export { attemptTimeout, circuitBreaker, retryBackoff } from 'spillway/mini';`);
-    const { metafile, outputFiles } = await build({ absWorkingDir: consumer, entryPoints: ['mini.js'], bundle: true, minify: true, write: false, metafile: true, platform: 'browser', format: 'esm', target: 'es2024', external: ['rxjs'] });
+    writeFileSync(
+      join(consumer, 'mini.js'),
+      `export { attemptTimeout, circuitBreaker, retryBackoff } from 'spillway/mini';`,
+    );
+    const { metafile, outputFiles } = await build({
+      absWorkingDir: consumer,
+      entryPoints: ['mini.js'],
+      bundle: true,
+      minify: true,
+      write: false,
+      metafile: true,
+      platform: 'browser',
+      format: 'esm',
+      target: 'es2024',
+      external: ['rxjs'],
+    });
     expect(gzipSync(outputFiles[0]?.contents ?? '').length).toBeLessThanOrEqual(6_000);
     // Nor for its types.
     const reached = new Set([join(installed, 'dist/mini.d.ts')]);
-    for (const file of reached) for (const [, from = ''] of readFileSync(file, 'utf8').matchAll(/from ['"]([^'"]+)['"]/g)) {
-      if (from.startsWith('.')) reached.add(join(dirname(file), from.replace(/\.[jt]s$/, '.d.ts')));
-      else expect([file, from]).toStrictEqual([file, 'rxjs']);
-    }
+    for (const file of reached)
+      for (const [, from = ''] of readFileSync(file, 'utf8').matchAll(/from ['"]([^'"]+)['"]/g)) {
+        if (from.startsWith('.')) reached.add(join(dirname(file), from.replace(/\.[jt]s$/, '.d.ts')));
+        else expect([file, from]).toStrictEqual([file, 'rxjs']);
+      }
     const imported = Object.values(metafile.outputs).flatMap(({ imports }) => imports.map(({ path }) => path));
     expect(new Set(imported)).toStrictEqual(new Set(['rxjs']));
   });
@@ -119,7 +178,21 @@ describe('the package', { timeout: 60_000 }, () => {
 
   it('satisfies are-the-types-wrong', () => {
     // Data has no types.
-    const data = ['--exclude-entrypoints', './sinks/prometheus-rules.yml', './sinks/grafana-dashboard.json', './llms.txt'];
-    expect(node(root, join(root, 'node_modules/@arethetypeswrong/cli/dist/index.js'), tarball, '--profile', 'esm-only', ...data)).not.toContain('❌');
+    const data = [
+      '--exclude-entrypoints',
+      './sinks/prometheus-rules.yml',
+      './sinks/grafana-dashboard.json',
+      './llms.txt',
+    ];
+    expect(
+      node(
+        root,
+        join(root, 'node_modules/@arethetypeswrong/cli/dist/index.js'),
+        tarball,
+        '--profile',
+        'esm-only',
+        ...data,
+      ),
+    ).not.toContain('❌');
   });
 });

@@ -48,8 +48,8 @@ const namedBy = async (entry: string): Promise<readonly string[]> => {
 };
 
 /**
- * Limits are a ratchet: each may only be lowered. `import { z } from 'zod'` anywhere below the root makes it 667 kB, since
- * the object `z` holds all of zod, its 50 languages included; `import * as z` holds what is used.
+ * Limits are a ratchet: each may only be lowered. `import { z } from 'zod'` anywhere below the root makes it 667 kB,
+ * since the object `z` holds all of zod, its 50 languages included; `import * as z` holds what is used.
  */
 describe('the weight of', () => {
   it('createSpillway and tool in a browser: at most 315 kB, 107 kB gzipped, without what nothing uses', async () => {

@@ -48,7 +48,9 @@ describe('what other breakers get wrong, measured on current releases', () => {
     clock.pass(1_000);
     NEVER.pipe(circuitBreaker(breaker)).subscribe();
     const kinds: string[] = [];
-    of(1).pipe(circuitBreaker(breaker)).subscribe({ error: ({ kind }: ToolExecutionError) => kinds.push(kind) });
+    of(1)
+      .pipe(circuitBreaker(breaker))
+      .subscribe({ error: ({ kind }: ToolExecutionError) => kinds.push(kind) });
     expect(kinds).toStrictEqual(['circuit_open']);
   });
 
@@ -77,13 +79,23 @@ describe('what other breakers get wrong, measured on current releases', () => {
   it('opossum: one caller’s cancellation trips it', () => {
     const breaker = createBreaker(one, handClock().runtime);
     NEVER.pipe(circuitBreaker(breaker)).subscribe().unsubscribe();
-    throwError(() => new DOMException('aborted', 'AbortError')).pipe(circuitBreaker(breaker), catchError(() => of(0))).subscribe();
+    throwError(() => new DOMException('aborted', 'AbortError'))
+      .pipe(
+        circuitBreaker(breaker),
+        catchError(() => of(0)),
+      )
+      .subscribe();
     expect(breaker.state).toStrictEqual({ type: 'closed', consecutiveFailures: 0, measured: 0, failures: 0 });
   });
 
   it('opossum: bulkhead rejections count as failures of a healthy dependency', () => {
     const breaker = createBreaker(one, handClock().runtime);
-    throwError(() => new ToolExecutionError('limit_exceeded', 'the bulkhead is full')).pipe(circuitBreaker(breaker), catchError(() => of(0))).subscribe();
+    throwError(() => new ToolExecutionError('limit_exceeded', 'the bulkhead is full'))
+      .pipe(
+        circuitBreaker(breaker),
+        catchError(() => of(0)),
+      )
+      .subscribe();
     expect(breaker.state).toMatchObject({ type: 'closed', measured: 0 });
   });
 
@@ -96,17 +108,23 @@ describe('what other breakers get wrong, measured on current releases', () => {
     expect(breaker.state).toStrictEqual({ type: 'closed', consecutiveFailures: 1, measured: 1, failures: 1 });
   });
 
-  it('cockatiel: an abort during the backoff is not seen, and the function is called again', marbles((m) => {
-    const source = m.cold<string>('#        ', undefined, transient);
-    const subs = '                 (^!)     ';
-    const unsub = '                ^ 2s !   ';
-    const runtime = counting(runtimeOn(m.scheduler));
-    m.expect(source.pipe(retryBackoff({ initialDelayMs: 60_000, maxTotalTimeMs: 600_000 }, runtime)), unsub).toBeObservable('');
-    m.expect(source).toHaveSubscriptions(subs);
-    m.flush();
-    expect(runtime.timers).toBe(0);
-    expect(m.scheduler.now()).toBeLessThan(60_000);
-  }));
+  it(
+    'cockatiel: an abort during the backoff is not seen, and the function is called again',
+    marbles((m) => {
+      const source = m.cold<string>('#        ', undefined, transient);
+      const subs = '                 (^!)     ';
+      const unsub = '                ^ 2s !   ';
+      const runtime = counting(runtimeOn(m.scheduler));
+      m.expect(
+        source.pipe(retryBackoff({ initialDelayMs: 60_000, maxTotalTimeMs: 600_000 }, runtime)),
+        unsub,
+      ).toBeObservable('');
+      m.expect(source).toHaveSubscriptions(subs);
+      m.flush();
+      expect(runtime.timers).toBe(0);
+      expect(m.scheduler.now()).toBeLessThan(60_000);
+    }),
+  );
 
   it('cockatiel: a listener that throws replaces the caller’s error and starves later ones', () => {
     const breaker = createBreaker(one, handClock().runtime, () => {
@@ -114,7 +132,9 @@ describe('what other breakers get wrong, measured on current releases', () => {
     });
     const [errors, states] = [[] as unknown[], [] as string[]];
     const watcher = breaker.state$.subscribe(({ type }) => states.push(type));
-    throwError(() => transient).pipe(circuitBreaker(breaker)).subscribe({ error: (error) => errors.push(error) });
+    throwError(() => transient)
+      .pipe(circuitBreaker(breaker))
+      .subscribe({ error: (error) => errors.push(error) });
     expect(errors).toStrictEqual([transient]);
     expect(states).toStrictEqual(['closed', 'open']);
     watcher.unsubscribe();
@@ -128,13 +148,22 @@ describe('what other breakers get wrong, measured on current releases', () => {
     fail(breaker);
     clock.pass(1_000);
     const events: unknown[] = [];
-    of('a').pipe(circuitBreaker(breaker)).subscribe({ next: (value) => events.push(value), error: () => events.push('#'), complete: () => events.push('|') });
+    of('a')
+      .pipe(circuitBreaker(breaker))
+      .subscribe({
+        next: (value) => events.push(value),
+        error: () => events.push('#'),
+        complete: () => events.push('|'),
+      });
     expect(events).toStrictEqual(['a', '|']);
     expect(breaker.state).toStrictEqual({ type: 'closed', consecutiveFailures: 0, measured: 0, failures: 0 });
   });
 
   it('cockatiel, Effect: the wall clock set back an hour keeps it open, set forward opens it early', () => {
-    for (const [jumpMs, afterMs, type] of [[-3_600_000, 1_000, 'half_open'], [3_600_000, 999, 'open']] as const) {
+    for (const [jumpMs, afterMs, type] of [
+      [-3_600_000, 1_000, 'half_open'],
+      [3_600_000, 999, 'open'],
+    ] as const) {
       const clock = handClock();
       const breaker = createBreaker(one, clock.runtime);
       fail(breaker);
@@ -158,7 +187,10 @@ describe('what other breakers get wrong, measured on current releases', () => {
     const call = abortable((signal) => {
       signals.push(signal);
       return NEVER;
-    }).pipe(attemptTimeout(10, clock.runtime), catchError(() => of(0)));
+    }).pipe(
+      attemptTimeout(10, clock.runtime),
+      catchError(() => of(0)),
+    );
     call.subscribe();
     clock.pass(5);
     call.subscribe();

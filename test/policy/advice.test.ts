@@ -7,8 +7,10 @@ import { statusWords } from '../../src/policy/status-words.ts';
 
 const KINDS = Object.keys(TOOL_ERROR_KIND_MEANINGS) as ToolErrorKind[];
 const EFFECTS = ['ran', 'did_not_run', 'may_have_run'] as const satisfies readonly Effect[];
-const ADVICE = /Do not try again|You can try again|you can try again|[Tt]ry again in \d+ (?:s|min|h), not before|may help later|try again later/g;
-const told = (facts: FailureFacts, effect: Effect = 'ran', kind: ToolErrorKind = 'execution_error'): string => failureText(kind, effect, { effects: 'read', ...facts });
+const ADVICE =
+  /Do not try again|You can try again|you can try again|[Tt]ry again in \d+ (?:s|min|h), not before|may help later|try again later/g;
+const told = (facts: FailureFacts, effect: Effect = 'ran', kind: ToolErrorKind = 'execution_error'): string =>
+  failureText(kind, effect, { effects: 'read', ...facts });
 
 describe('R-12.4 whether trying again can help, and when', () => {
   it.each(KINDS)('R-12.4 %s says it once, whatever else is known of the failure', (kind) => {
@@ -17,7 +19,14 @@ describe('R-12.4 whether trying again can help, and when', () => {
         for (const retryAfterMs of [undefined, -1, Number.NaN, 0, 30_000]) {
           for (const classification of [undefined, 'transient', 'permanent'] as const) {
             for (const effects of ['read', 'mutating'] as const) {
-              const text = failureText(kind, effect, { status, retryAfterMs, classification, effects, attempts: 2, resting: true });
+              const text = failureText(kind, effect, {
+                status,
+                retryAfterMs,
+                classification,
+                effects,
+                attempts: 2,
+                resting: true,
+              });
               expect(text.match(ADVICE), text).toHaveLength(1);
               expect(text.includes('Check first'), text).toBe(effect === 'may_have_run' && effects === 'mutating');
             }
@@ -29,7 +38,10 @@ describe('R-12.4 whether trying again can help, and when', () => {
 
   it.each([
     [{ classification: 'transient' }, 'You can try again.'],
-    [{ classification: 'transient', attempts: 3 }, 'It was tried 3 times. Trying again at once does not help; it may help later.'],
+    [
+      { classification: 'transient', attempts: 3 },
+      'It was tried 3 times. Trying again at once does not help; it may help later.',
+    ],
     [{ classification: 'transient', retryAfterMs: 29_001 }, 'Try again in 30 s, not before.'],
     [{ classification: 'transient', retryAfterMs: 120_000, attempts: 4 }, 'Try again in 120 s, not before.'],
     [{ classification: 'transient', retryAfterMs: 120_001 }, 'Try again in 3 min, not before.'],
@@ -44,11 +56,19 @@ describe('R-12.4 whether trying again can help, and when', () => {
 
   it.each([
     [400, 'permanent', 'the request is not valid. Do not try again with the same input: correct it first.'],
-    [401, 'permanent', 'the credentials are missing or have expired. Do not try again before the credentials are renewed.'],
+    [
+      401,
+      'permanent',
+      'the credentials are missing or have expired. Do not try again before the credentials are renewed.',
+    ],
     [402, 'permanent', 'it has to be paid for first. Do not try again before it is paid for.'],
     [403, 'permanent', 'access is not allowed. Do not try again before access is given.'],
     [404, 'permanent', 'what was asked for was not found. Do not try again with the same input: correct it first.'],
-    [409, 'permanent', 'it conflicts with the present state. Do not try again with the same input: look at the present state first.'],
+    [
+      409,
+      'permanent',
+      'it conflicts with the present state. Do not try again with the same input: look at the present state first.',
+    ],
     [418, 'permanent', 'it refused the request. Do not try again with the same input: correct it first.'],
     [422, 'permanent', 'the input was read and not accepted. Do not try again with the same input: correct it first.'],
     [429, 'transient', 'there were too many requests. Trying again at once does not help; it may help later.'],
@@ -68,7 +88,9 @@ describe('R-12.4 whether trying again can help, and when', () => {
   it('R-12.4 what may have taken effect is checked first, with the time that is known', () => {
     const text = failureText('timeout', 'may_have_run', { effects: 'mutating', retryAfterMs: 5_000 });
     const effect = 'The tool did not answer in time; it may have taken effect.';
-    expect(text).toBe(`${effect} Check first whether it took effect. Only if it did not: try again in 5 s, not before.`);
+    expect(text).toBe(
+      `${effect} Check first whether it took effect. Only if it did not: try again in 5 s, not before.`,
+    );
     expect(failureText('timeout', 'may_have_run')).toContain('Check first');
     expect(failureText('timeout', 'may_have_run', { effects: 'read' })).toBe(`${effect} You can try again.`);
   });
@@ -83,8 +105,11 @@ describe('R-12.4 whether trying again can help, and when', () => {
   });
 
   it('R-12.4 a sentence about an input says to correct it; a wait is no difference between two failures', () => {
-    expect(correctable('city: expected a text.')).toBe('city: expected a text. Do not try again with the same input: correct it first.');
-    const resting = (retryAfterMs: number): string => untimed(failureText('circuit_open', 'did_not_run', { retryAfterMs }));
+    expect(correctable('city: expected a text.')).toBe(
+      'city: expected a text. Do not try again with the same input: correct it first.',
+    );
+    const resting = (retryAfterMs: number): string =>
+      untimed(failureText('circuit_open', 'did_not_run', { retryAfterMs }));
     expect(resting(30_000)).toBe(resting(500));
     expect(resting(30_000)).not.toBe(untimed(failureText('timeout', 'may_have_run')));
   });

@@ -23,7 +23,11 @@ revoked.revoke();
 class Account {
   readonly id = 1;
 }
-const thrower = { get secret(): string { throw new Error('hunter2'); } };
+const thrower = {
+  get secret(): string {
+    throw new Error('hunter2');
+  },
+};
 
 /** What it is, where, and the words that say why. */
 const REFUSED: ReadonlyArray<readonly [string, unknown, string, string]> = [
@@ -57,7 +61,21 @@ const REFUSED: ReadonlyArray<readonly [string, unknown, string, string]> = [
   ['a list in itself', { loop }, '$.loop[0] ', 'inside itself'],
   ['a getter that throws', { a: thrower }, '$.a.secret ', 'cannot be read'],
   ['a revoked proxy', { a: revoked.proxy }, '$.a ', 'cannot be read'],
-  ['a proxy that lists no names', [new Proxy({}, { ownKeys: () => { throw new Error('no'); } })], '$[0] ', 'cannot be read'],
+  [
+    'a proxy that lists no names',
+    [
+      new Proxy(
+        {},
+        {
+          ownKeys: () => {
+            throw new Error('no');
+          },
+        },
+      ),
+    ],
+    '$[0] ',
+    'cannot be read',
+  ],
 ];
 
 describe('R-9.2 what is no JSON is refused', () => {
@@ -72,11 +90,17 @@ describe('R-9.2 what is no JSON is refused', () => {
   it('R-9.2 the message carries nothing of the texts, the cause what was thrown', () => {
     expect(refusal({ password: 'hunter2', at: new Date(0) })).not.toContain('hunter2');
     expect(refusal(thrower)).not.toContain('hunter2');
-    expect(() => canonicalJson(thrower)).toThrow(expect.objectContaining({ cause: expect.objectContaining({ message: 'hunter2' }) as unknown }));
+    expect(() => canonicalJson(thrower)).toThrow(
+      expect.objectContaining({ cause: expect.objectContaining({ message: 'hunter2' }) as unknown }),
+    );
   });
 
   it('R-9.2 an error of our own kind, thrown by a getter, is no refusal of ours', () => {
-    const value = { get a(): number { throw new ToolExecutionError('timeout', 'from the getter'); } };
+    const value = {
+      get a(): number {
+        throw new ToolExecutionError('timeout', 'from the getter');
+      },
+    };
     expect(refusal(value)).toContain('$.a cannot be read');
   });
 
@@ -90,7 +114,11 @@ describe('R-9.2 what is no JSON is refused', () => {
 
   it('R-9.2 each member is read once: what was checked is what is written', () => {
     let reads = 0;
-    const value = { get a(): unknown { return ++reads === 1 ? 'fine' : Number.NaN; } };
+    const value = {
+      get a(): unknown {
+        return ++reads === 1 ? 'fine' : Number.NaN;
+      },
+    };
     expect(canonicalJson([value])).toBe('[{"a":"fine"}]');
     expect(reads).toBe(1);
   });
@@ -120,14 +148,33 @@ describe('R-9.2 limits', () => {
     const value = { 'a"': ['\n', 1.5, true, null, {}, [[]], 'é\u{1f602}'], b: { c: 'text', d: undefined } };
     const { length } = canonicalJson(value);
     expect(canonicalJson(value, { maxChars: length }).length).toBe(length);
-    for (let maxChars = 1; maxChars < length; maxChars++) expect(refusal(value, { maxChars })).toContain(`longer than ${maxChars} characters`);
+    for (let maxChars = 1; maxChars < length; maxChars++)
+      expect(refusal(value, { maxChars })).toContain(`longer than ${maxChars} characters`);
   });
 
   it('R-9.2 50 MB are refused at once, whatever they are made of', () => {
     const long = 'x'.repeat(50_000_000);
-    const endless: object = new Proxy({}, { ownKeys: () => ['a', 'b'], getOwnPropertyDescriptor: () => ({ enumerable: true, configurable: true }), get: () => endless });
-    const wide: object = new Proxy([], { get: (target, name) => (name === 'length' ? 4_294_967_295 : name === 'constructor' ? Array : Reflect.get(target, name)) });
-    const endlessAndFresh = (): object => new Proxy({}, { ownKeys: () => ['a', 'b'], getOwnPropertyDescriptor: () => ({ enumerable: true, configurable: true }), get: () => endlessAndFresh() });
+    const endless: object = new Proxy(
+      {},
+      {
+        ownKeys: () => ['a', 'b'],
+        getOwnPropertyDescriptor: () => ({ enumerable: true, configurable: true }),
+        get: () => endless,
+      },
+    );
+    const wide: object = new Proxy([], {
+      get: (target, name) =>
+        name === 'length' ? 4_294_967_295 : name === 'constructor' ? Array : Reflect.get(target, name),
+    });
+    const endlessAndFresh = (): object =>
+      new Proxy(
+        {},
+        {
+          ownKeys: () => ['a', 'b'],
+          getOwnPropertyDescriptor: () => ({ enumerable: true, configurable: true }),
+          get: () => endlessAndFresh(),
+        },
+      );
     let doubled: unknown = 'laugh';
     for (let times = 0; times < 60; times++) doubled = [doubled, doubled];
     const hollow = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`n${index}`, undefined]));
@@ -148,7 +195,10 @@ describe('R-9.2 limits', () => {
     for (const [name, value] of Object.entries(inputs)) {
       const options: CanonicalJsonOptions = name === 'a text to collapse' ? { whitespace: 'collapse' } : {};
       // Milliseconds, most of them; generous, for a busy machine.
-      expect(timed(() => refusal(value, options)), name).toBeLessThan(5_000);
+      expect(
+        timed(() => refusal(value, options)),
+        name,
+      ).toBeLessThan(5_000);
     }
   });
 
@@ -160,8 +210,17 @@ describe('R-9.2 limits', () => {
 
 describe('R-2.9 options', () => {
   it.each([
-    ['maxDepth', 0], ['maxDepth', 513], ['maxDepth', 1.5], ['maxDepth', Number.NaN], ['maxChars', 0], ['maxChars', Infinity],
-    ['whitespace', 'strip'], ['unsafeIntegers', true], ['volatile', 'clientTs'], ['volatile', [1]], ['depth', 3],
+    ['maxDepth', 0],
+    ['maxDepth', 513],
+    ['maxDepth', 1.5],
+    ['maxDepth', Number.NaN],
+    ['maxChars', 0],
+    ['maxChars', Infinity],
+    ['whitespace', 'strip'],
+    ['unsafeIntegers', true],
+    ['volatile', 'clientTs'],
+    ['volatile', [1]],
+    ['depth', 3],
   ])('R-2.9 %s: %s is refused', (option, value) => {
     expect(() => canonicalJson({}, { [option]: value })).toThrow(RangeError);
     expect(() => canonicalJson({}, { [option]: value })).toThrow(option);

@@ -45,13 +45,22 @@ describe('R-9.2 canonical JSON is RFC 8785', () => {
 
   it.each(NUMBERS)('R-9.2 number %s is %s', (bits, text) => {
     expect(canonicalJson(ofBits(bits), { unsafeIntegers: 'keep' })).toBe(text);
-    // Without the option, the same or refused, and refused only where digits stand for an integer that may have been another one.
+    // Without the option, the same or refused, and refused only where digits stand for an integer that may have been
+    // another one.
     if (/^-?\d{16,}$/.test(text)) expect(() => canonicalJson(ofBits(bits))).toThrow('beyond 2^53 - 1');
     else expect(canonicalJson(ofBits(bits))).toBe(text);
   });
 
   it('R-9.2 every character is written as RFC 8785 says', () => {
-    const short = new Map([['\b', '\\b'], ['\t', '\\t'], ['\n', '\\n'], ['\f', '\\f'], ['\r', '\\r'], ['"', '\\"'], ['\\', '\\\\']]);
+    const short = new Map([
+      ['\b', '\\b'],
+      ['\t', '\\t'],
+      ['\n', '\\n'],
+      ['\f', '\\f'],
+      ['\r', '\\r'],
+      ['"', '\\"'],
+      ['\\', '\\\\'],
+    ]);
     for (let code = 0; code <= 0x10_ff_ff; code += code < 0x3000 ? 1 : 61) {
       if (code >= 0xd8_00 && code < 0xe0_00) continue;
       const character = String.fromCodePoint(code);
@@ -61,14 +70,22 @@ describe('R-9.2 canonical JSON is RFC 8785', () => {
     }
   });
 
-  it.each([3, 24, 25, 400])('R-9.2 %d names stand in the order of UTF-16 code units, also those that look like numbers', (count) => {
-    const names = Array.from({ length: count }, (_, index) => ['10', '9', '\u{1f602}', '\ufb33', 'é', 'e', 'Z', '_', ''][index % 9] + (index < 9 ? '' : `${index}`));
-    const text = canonicalJson(Object.fromEntries(names.map((name) => [name, 0])));
-    // Two bytes a unit, most significant first: their order is that of the units.
-    const units = (name: string): string => [...Array(name.length).keys()].map((place) => name.charCodeAt(place).toString(16).padStart(4, '0')).join('');
-    const sorted = names.toSorted((a, b) => (units(a) < units(b) ? -1 : 1));
-    expect(text).toBe(`{${sorted.map((name) => `${JSON.stringify(name)}:0`).join(',')}}`);
-  });
+  it.each([3, 24, 25, 400])(
+    'R-9.2 %d names stand in the order of UTF-16 code units, also those that look like numbers',
+    (count) => {
+      const names = Array.from(
+        { length: count },
+        (_, index) =>
+          ['10', '9', '\u{1f602}', '\ufb33', 'é', 'e', 'Z', '_', ''][index % 9] + (index < 9 ? '' : `${index}`),
+      );
+      const text = canonicalJson(Object.fromEntries(names.map((name) => [name, 0])));
+      // Two bytes a unit, most significant first: their order is that of the units.
+      const units = (name: string): string =>
+        [...Array(name.length).keys()].map((place) => name.charCodeAt(place).toString(16).padStart(4, '0')).join('');
+      const sorted = names.toSorted((a, b) => (units(a) < units(b) ? -1 : 1));
+      expect(text).toBe(`{${sorted.map((name) => `${JSON.stringify(name)}:0`).join(',')}}`);
+    },
+  );
 });
 
 describe('R-9.2 what has the same meaning', () => {
@@ -80,14 +97,21 @@ describe('R-9.2 what has the same meaning', () => {
     const sent = { clientTs: 1, retryCount: 2, traceparent: '00-1', at: 3 };
     expect(VOLATILE_FIELDS).toEqual(['clientTs', 'retryCount', 'traceparent']);
     expect(canonicalJson(sent)).toBe('{"at":3}');
-    expect(canonicalJson({ job: { retryCount: 5 }, list: [{ clientTs: 1 }] })).toBe('{"job":{"retryCount":5},"list":[{"clientTs":1}]}');
+    expect(canonicalJson({ job: { retryCount: 5 }, list: [{ clientTs: 1 }] })).toBe(
+      '{"job":{"retryCount":5},"list":[{"clientTs":1}]}',
+    );
     expect(canonicalJson([sent])).toContain('retryCount');
     expect(canonicalJson(sent, { volatile: [...VOLATILE_FIELDS, 'at'] })).toBe('{}');
     expect(canonicalJson(sent, { volatile: [] })).toBe('{"at":3,"clientTs":1,"retryCount":2,"traceparent":"00-1"}');
   });
 
   it('R-9.2 a volatile field may be anything: it is not looked at', () => {
-    const params = { get clientTs(): number { throw new Error('read'); }, a: 1 };
+    const params = {
+      get clientTs(): number {
+        throw new Error('read');
+      },
+      a: 1,
+    };
     expect(canonicalJson(params)).toBe('{"a":1}');
     expect(canonicalJson({ a: 1, retryCount: Number.NaN, clientTs: new Date(0) })).toBe('{"a":1}');
   });
@@ -101,7 +125,9 @@ describe('R-9.2 what has the same meaning', () => {
 
   it('R-9.2 objects without a prototype and of another realm are plain', () => {
     expect(canonicalJson(Object.assign(Object.create(null) as object, { b: 1, a: 2 }))).toBe('{"a":2,"b":1}');
-    expect(canonicalJson(runInNewContext('({ b: [1, { c: 2 }], a: Object.create(null) })'))).toBe('{"a":{},"b":[1,{"c":2}]}');
+    expect(canonicalJson(runInNewContext('({ b: [1, { c: 2 }], a: Object.create(null) })'))).toBe(
+      '{"a":{},"b":[1,{"c":2}]}',
+    );
   });
 
   it('R-9.2 one object in two places is no cycle', () => {
@@ -110,7 +136,8 @@ describe('R-9.2 what has the same meaning', () => {
   });
 
   it('R-9.2 __proto__ and constructor are names, and nothing is polluted', () => {
-    const text = '{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":2}},"hasOwnProperty":3,"toString":4}';
+    const text =
+      '{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":2}},"hasOwnProperty":3,"toString":4}';
     expect(canonicalJson(JSON.parse(text))).toBe(text);
     expect(canonicalJson(JSON.parse('{"__proto__":null}'))).toBe('{"__proto__":null}');
     expect(canonicalJson({})).toBe('{}');

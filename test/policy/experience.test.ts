@@ -2,13 +2,20 @@ import { createExperience, ToolExecutionError, type Experience, type ToolExecuti
 import { describe, expect, it } from 'vitest';
 
 const HOUR_MS = 3_600_000;
-const error = (options: ToolExecutionErrorOptions = { status: 503 }): ToolExecutionError => new ToolExecutionError('execution_error', 'busy', options);
+const error = (options: ToolExecutionErrorOptions = { status: 503 }): ToolExecutionError =>
+  new ToolExecutionError('execution_error', 'busy', options);
 const never = (): number => 1;
 
 /** Retries of the tool `t` after an error, a second apart, the last one at `atMs`. */
 const retried = (experience: Experience, outcomes: readonly boolean[], atMs: number, failed = error()): void =>
-  outcomes.forEach((recovered, place) => experience.record({ toolName: 't', error: failed, tried: { strategy: 'retry' }, recovered }, atMs - (outcomes.length - 1 - place) * 1_000));
-const retryOf = (experience: Experience, atMs: number, failed = error(), random: () => number = never): unknown => experience.evidence('t', failed, atMs, random)?.retry;
+  outcomes.forEach((recovered, place) =>
+    experience.record(
+      { toolName: 't', error: failed, tried: { strategy: 'retry' }, recovered },
+      atMs - (outcomes.length - 1 - place) * 1_000,
+    ),
+  );
+const retryOf = (experience: Experience, atMs: number, failed = error(), random: () => number = never): unknown =>
+  experience.evidence('t', failed, atMs, random)?.retry;
 
 describe('R-6.4 what an experience remembers', () => {
   it('R-6.4 the latest outcomes count, as many as are enough', () => {
@@ -34,7 +41,13 @@ describe('R-6.4 what an experience remembers', () => {
     expect(retryOf(experience, 0)).toEqual({ tried: 1, recovered: 1 });
     expect(retryOf(experience, 0, error({ status: 503, code: 'ECONNRESET' }))).toEqual({ tried: 1, recovered: 1 });
     expect(retryOf(experience, 0, error({ code: 'ECONNRESET' }))).toEqual({ tried: 2, recovered: 2 });
-    for (const other of [error({ status: 500 }), error({ code: 'EPIPE' }), error({}), new ToolExecutionError('timeout', 'late', { status: 503 })]) expect(retryOf(experience, 0, other)).toBeUndefined();
+    for (const other of [
+      error({ status: 500 }),
+      error({ code: 'EPIPE' }),
+      error({}),
+      new ToolExecutionError('timeout', 'late', { status: 503 }),
+    ])
+      expect(retryOf(experience, 0, other)).toBeUndefined();
     expect(experience.evidence('u', error(), 0, never)).toBeUndefined();
   });
 

@@ -3,11 +3,35 @@ import { describe, expect, it } from 'vitest';
 
 /** A failure that would be retried, and that has an alternative. */
 const usual: FailureNotification = {
-  toolName: 'search', callId: 'c1', turnId: 't1', error: new ToolExecutionError('transport_error', 'lost'), classification: 'transient', breakerState: 'closed', attempt: 2, maxAttempts: 5,
-  elapsedMs: 10, maxTotalTimeMs: 2_000, nextDelayMs: 100, turnRemainingMs: 300_000, budgetAvailable: true, alternatives: ['backup'], required: true, effects: 'read', hasIdempotencyKey: false, retrySafe: false, cost: 10,
+  toolName: 'search',
+  callId: 'c1',
+  turnId: 't1',
+  error: new ToolExecutionError('transport_error', 'lost'),
+  classification: 'transient',
+  breakerState: 'closed',
+  attempt: 2,
+  maxAttempts: 5,
+  elapsedMs: 10,
+  maxTotalTimeMs: 2_000,
+  nextDelayMs: 100,
+  turnRemainingMs: 300_000,
+  budgetAvailable: true,
+  alternatives: ['backup'],
+  required: true,
+  effects: 'read',
+  hasIdempotencyKey: false,
+  retrySafe: false,
+  cost: 10,
 };
-const decide = (rule: Omit<GuidanceRule, 'reason'>, differs: Partial<FailureNotification> = {}): readonly [string, string] => {
-  const { strategy, code } = decideRecovery({ ...usual, ...differs, guidance: [{ reason: 'the host says so', ...rule }] });
+const decide = (
+  rule: Omit<GuidanceRule, 'reason'>,
+  differs: Partial<FailureNotification> = {},
+): readonly [string, string] => {
+  const { strategy, code } = decideRecovery({
+    ...usual,
+    ...differs,
+    guidance: [{ reason: 'the host says so', ...rule }],
+  });
   return [strategy, code];
 };
 const escalates = ['escalate', 'guidance'];
@@ -25,8 +49,16 @@ describe('R-6.3 when a rule applies', () => {
     ['from a higher cost on', { costFrom: 10.5 }, false],
     ['from an attempt on, at that attempt', { attemptFrom: 2 }, true],
     ['from a later attempt on', { attemptFrom: 3 }, false],
-    ['all of it', { tools: ['search'], kinds: ['transport_error'], classification: 'transient', costFrom: 1, attemptFrom: 1 }, true],
-    ['all but one of it', { tools: ['search'], kinds: ['transport_error'], classification: 'transient', costFrom: 1, attemptFrom: 9 }, false],
+    [
+      'all of it',
+      { tools: ['search'], kinds: ['transport_error'], classification: 'transient', costFrom: 1, attemptFrom: 1 },
+      true,
+    ],
+    [
+      'all but one of it',
+      { tools: ['search'], kinds: ['transport_error'], classification: 'transient', costFrom: 1, attemptFrom: 9 },
+      false,
+    ],
   ];
   it.each(cases)('R-6.3 %s', (_name, when, applies) => {
     expect(decide({ when, force: 'escalate' })).toEqual(applies ? escalates : retries);

@@ -7,10 +7,39 @@ type Json = null | boolean | number | string | Json[] | { [name: string]: Json }
 
 /** Names and texts that break naive joins and naive objects. */
 const text = fc.oneof(
-  fc.constantFrom('', '::', ':', '"', '\\', '"]', '","', 'null', 'undefined', '0', '-0', '1', '10', '9', '__proto__', 'constructor', 'toString', 'sw1:', '\u2028', '\u{1f602}', 'é', 'e\u0301'),
+  fc.constantFrom(
+    '',
+    '::',
+    ':',
+    '"',
+    '\\',
+    '"]',
+    '","',
+    'null',
+    'undefined',
+    '0',
+    '-0',
+    '1',
+    '10',
+    '9',
+    '__proto__',
+    'constructor',
+    'toString',
+    'sw1:',
+    '\u2028',
+    '\u{1f602}',
+    'é',
+    'e\u0301',
+  ),
   fc.string({ unit: 'binary', maxLength: 8 }),
 );
-const number = fc.oneof(fc.maxSafeInteger(), fc.double({ noNaN: true, noDefaultInfinity: true }).filter((value) => !Number.isInteger(value) || Number.isSafeInteger(value)), fc.constantFrom(0, -0, 1e21, 5e-324));
+const number = fc.oneof(
+  fc.maxSafeInteger(),
+  fc
+    .double({ noNaN: true, noDefaultInfinity: true })
+    .filter((value) => !Number.isInteger(value) || Number.isSafeInteger(value)),
+  fc.constantFrom(0, -0, 1e21, 5e-324),
+);
 const { json } = fc.letrec<{ json: Json }>((tie) => ({
   json: fc.oneof(
     { depthSize: 'small', withCrossShrink: true },
@@ -19,14 +48,19 @@ const { json } = fc.letrec<{ json: Json }>((tie) => ({
     fc.array(fc.tuple(text, tie('json')), { maxLength: 5 }).map((entries) => Object.fromEntries(entries)),
   ),
 }));
-const params = fc.array(fc.tuple(text, json), { maxLength: 6 }).map((entries): { [name: string]: Json } => Object.fromEntries(entries));
+const params = fc
+  .array(fc.tuple(text, json), { maxLength: 6 })
+  .map((entries): { [name: string]: Json } => Object.fromEntries(entries));
 
 /** The same meaning in another form: names in another order, more undefined members, `-0` for `0`, no prototype. */
 const disguised = (value: Json, die: () => number): unknown => {
   if (value === 0) return die() < 0.5 ? -0 : 0;
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map((element) => disguised(element, die));
-  const entries: Array<[string, unknown]> = Object.entries(value).map(([name, member]) => [name, disguised(member, die)]);
+  const entries: Array<[string, unknown]> = Object.entries(value).map(([name, member]) => [
+    name,
+    disguised(member, die),
+  ]);
   if (die() < 0.3 && !Object.hasOwn(value, 'nothing')) entries.push(['nothing', undefined]);
   const made = Object.fromEntries(entries.toSorted(() => die() - 0.5));
   return die() < 0.3 ? Object.setPrototypeOf(made, null) : made;
@@ -43,7 +77,11 @@ const leaves = (of: Leaf['of']): Leaf[] =>
   });
 
 /** Another meaning: one leaf is another one, of its type or of another. */
-const mutated = (value: { [name: string]: Json }, pick: number, instead: Json): { [name: string]: Json } | undefined => {
+const mutated = (
+  value: { [name: string]: Json },
+  pick: number,
+  instead: Json,
+): { [name: string]: Json } | undefined => {
   const copy = structuredClone(value);
   const all = leaves(copy);
   const leaf = all[pick % all.length];
@@ -63,20 +101,47 @@ const tuple: fc.Arbitrary<CallKeyParts> = fc.record({
   actorId: part,
   tenantId: part,
   scope: fc.constantFrom('session', 'global'),
-  idempotencyKey: fc.option(text.filter((key) => key !== ''), { nil: undefined }),
-  hookKey: fc.option(text.filter((key) => key !== ''), { nil: undefined }),
+  idempotencyKey: fc.option(
+    text.filter((key) => key !== ''),
+    { nil: undefined },
+  ),
+  hookKey: fc.option(
+    text.filter((key) => key !== ''),
+    { nil: undefined },
+  ),
 });
 
 /** What R-9.1 and R-9.3 say a key is made of, as a list that can be compared member by member. */
-const meaning = ({ namespace, toolName, params: given, sessionKey, actorId, tenantId, scope, idempotencyKey, hookKey }: CallKeyParts): unknown[] => {
+const meaning = ({
+  namespace,
+  toolName,
+  params: given,
+  sessionKey,
+  actorId,
+  tenantId,
+  scope,
+  idempotencyKey,
+  hookKey,
+}: CallKeyParts): unknown[] => {
   const own = idempotencyKey ?? hookKey;
   const session = scope === 'global' ? ['no session'] : [sessionKey];
   return own === undefined
-    ? ['computed', scope, tenantId, namespace, toolName, given === undefined ? undefined : canonicalJson(given), ...session, scope === 'global' ? 'no actor' : [actorId]]
+    ? [
+        'computed',
+        scope,
+        tenantId,
+        namespace,
+        toolName,
+        given === undefined ? undefined : canonicalJson(given),
+        ...session,
+        scope === 'global' ? 'no actor' : [actorId],
+      ]
     : ['given', scope, tenantId, namespace, toolName, own, ...session];
 };
 const same = (a: unknown, b: unknown): boolean =>
-  Array.isArray(a) && Array.isArray(b) ? a.length === b.length && a.every((member, index) => same(member, b[index])) : Object.is(a, b);
+  Array.isArray(a) && Array.isArray(b)
+    ? a.length === b.length && a.every((member, index) => same(member, b[index]))
+    : Object.is(a, b);
 
 const keyOf = (given: unknown): string => callKey({ namespace: 'n', toolName: 't', params: given }).key;
 
@@ -84,20 +149,28 @@ describe('R-9.1 keys', { timeout: 120_000 }, () => {
   it('R-9.2 10,000 times: equal meaning, equal keys; one leaf another, another key', () => {
     let different = 0;
     fc.assert(
-      fc.property(params, fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })), fc.nat(), json, json, (value, stream, pick, instead, volatile) => {
-        const die = (): number => stream.next().value;
-        const again = disguised(value, die) as Record<string, unknown>;
-        for (const name of VOLATILE_FIELDS) if (die() < 0.5) again[name] = volatile;
-        expect(keyOf(again)).toBe(keyOf(value));
-        // Texts with escapes are left to the vectors: once V8 13.6 has parsed {"":0,"\\":0}, it reads the name in {"":0,"\n":0} as a backslash.
-        const written = canonicalJson(value);
-        if (!written.includes('\\')) expect(canonicalJson(JSON.parse(written))).toBe(written);
+      fc.property(
+        params,
+        fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })),
+        fc.nat(),
+        json,
+        json,
+        (value, stream, pick, instead, volatile) => {
+          const die = (): number => stream.next().value;
+          const again = disguised(value, die) as Record<string, unknown>;
+          for (const name of VOLATILE_FIELDS) if (die() < 0.5) again[name] = volatile;
+          expect(keyOf(again)).toBe(keyOf(value));
+          // Texts with escapes are left to the vectors: once V8 13.6 has parsed {"":0,"\\":0}, it reads the name in
+          // {"":0,"\n":0} as a backslash.
+          const written = canonicalJson(value);
+          if (!written.includes('\\')) expect(canonicalJson(JSON.parse(written))).toBe(written);
 
-        const other = mutated(value, pick, instead);
-        if (other === undefined) return;
-        different++;
-        expect(keyOf(other)).not.toBe(keyOf(value));
-      }),
+          const other = mutated(value, pick, instead);
+          if (other === undefined) return;
+          different++;
+          expect(keyOf(other)).not.toBe(keyOf(value));
+        },
+      ),
       { numRuns: 10_000 },
     );
     expect(different).toBeGreaterThan(5_000);
@@ -106,26 +179,59 @@ describe('R-9.1 keys', { timeout: 120_000 }, () => {
 
   it('R-9.1 two tuples have one key exactly when they mean the same', () => {
     fc.assert(
-      fc.property(tuple, tuple, fc.subarray(['namespace', 'toolName', 'params', 'sessionKey', 'actorId', 'tenantId', 'scope', 'idempotencyKey', 'hookKey'] as const), (a, b, taken) => {
-        // Near neighbours: some parts of one, the rest of the other.
-        const near: CallKeyParts = { ...a, ...Object.fromEntries(taken.map((name) => [name, b[name]])) };
-        for (const other of [b, near]) expect(callKey(a).key === callKey(other).key).toBe(same(meaning(a), meaning(other)));
-      }),
+      fc.property(
+        tuple,
+        tuple,
+        fc.subarray([
+          'namespace',
+          'toolName',
+          'params',
+          'sessionKey',
+          'actorId',
+          'tenantId',
+          'scope',
+          'idempotencyKey',
+          'hookKey',
+        ] as const),
+        (a, b, taken) => {
+          // Near neighbours: some parts of one, the rest of the other.
+          const near: CallKeyParts = { ...a, ...Object.fromEntries(taken.map((name) => [name, b[name]])) };
+          for (const other of [b, near])
+            expect(callKey(a).key === callKey(other).key).toBe(same(meaning(a), meaning(other)));
+        },
+      ),
       { numRuns: 10_000 },
     );
   });
 
   it('R-9.1 a part moved from one field to the next gives another key', () => {
     fc.assert(
-      fc.property(fc.array(text, { minLength: 5, maxLength: 5 }), fc.nat({ max: 3 }), text, ([namespace = '', toolName = '', tenantId = '', sessionKey = '', actorId = ''], from, moved) => {
-        const fields = [namespace, toolName, tenantId, sessionKey, actorId];
-        const key = (at: number): string => {
-          const [n = '', t = '', tenant, session, actor] = fields.map((field, index) => (index === at ? field + moved : index === at + 1 ? moved + field : field));
-          return callKey({ namespace: n, toolName: t, params: {}, tenantId: tenant, sessionKey: session, actorId: actor }).key;
-        };
-        const joined = (at: number): string => JSON.stringify(fields.map((field, index) => (index === at ? field + moved : index === at + 1 ? moved + field : field)));
-        expect(key(from) === key(from + 1)).toBe(joined(from) === joined(from + 1));
-      }),
+      fc.property(
+        fc.array(text, { minLength: 5, maxLength: 5 }),
+        fc.nat({ max: 3 }),
+        text,
+        ([namespace = '', toolName = '', tenantId = '', sessionKey = '', actorId = ''], from, moved) => {
+          const fields = [namespace, toolName, tenantId, sessionKey, actorId];
+          const key = (at: number): string => {
+            const [n = '', t = '', tenant, session, actor] = fields.map((field, index) =>
+              index === at ? field + moved : index === at + 1 ? moved + field : field,
+            );
+            return callKey({
+              namespace: n,
+              toolName: t,
+              params: {},
+              tenantId: tenant,
+              sessionKey: session,
+              actorId: actor,
+            }).key;
+          };
+          const joined = (at: number): string =>
+            JSON.stringify(
+              fields.map((field, index) => (index === at ? field + moved : index === at + 1 ? moved + field : field)),
+            );
+          expect(key(from) === key(from + 1)).toBe(joined(from) === joined(from + 1));
+        },
+      ),
       { numRuns: 2_000 },
     );
   });

@@ -7,11 +7,28 @@ import { transient } from '../support.ts';
 
 /** A failure that may be retried in every respect. */
 const usual: FailureNotification = {
-  toolName: 'flight_search', callId: 'c1', turnId: 't1', error: transient, classification: 'transient', breakerState: 'closed', attempt: 1, maxAttempts: 5, elapsedMs: 10,
-  maxTotalTimeMs: 2_000, nextDelayMs: 100, turnRemainingMs: 300_000, budgetAvailable: true, alternatives: [], required: true, effects: 'read', hasIdempotencyKey: false, retrySafe: false,
+  toolName: 'flight_search',
+  callId: 'c1',
+  turnId: 't1',
+  error: transient,
+  classification: 'transient',
+  breakerState: 'closed',
+  attempt: 1,
+  maxAttempts: 5,
+  elapsedMs: 10,
+  maxTotalTimeMs: 2_000,
+  nextDelayMs: 100,
+  turnRemainingMs: 300_000,
+  budgetAvailable: true,
+  alternatives: [],
+  required: true,
+  effects: 'read',
+  hasIdempotencyKey: false,
+  retrySafe: false,
 };
 const uncertain = new ToolExecutionError('timeout', 'Tool timeout after 30s', { uncertain: true });
-const hinted = (retryAfterMs: number): ToolExecutionError => new ToolExecutionError('execution_error', 'slow down', { status: 429, retryAfterMs });
+const hinted = (retryAfterMs: number): ToolExecutionError =>
+  new ToolExecutionError('execution_error', 'slow down', { status: 429, retryAfterMs });
 const decide = (differs: Partial<FailureNotification>): RecoveryDecision => decideRecovery({ ...usual, ...differs });
 
 /** One change that forbids a retry, for each code, in the order in which they are asked. */
@@ -61,11 +78,26 @@ describe('R-2.5 uncertain failures', () => {
     ['a mutating one that failed for certain is', { effects: 'mutating' }, 'retry'],
     ['one whose resource checks the key is', { ...mutating, hasIdempotencyKey: true }, 'retry'],
     ['one that the caller called safe is', { ...mutating, retrySafe: true }, 'retry'],
-    ['safetyCritical forces the refusal over the key', { ...mutating, hasIdempotencyKey: true, safetyCritical: true }, 'escalate'],
-    ['safetyCritical forces the refusal over the caller', { ...mutating, retrySafe: true, safetyCritical: true }, 'escalate'],
-    ['safetyCritical has nothing to say about a certain failure', { effects: 'mutating', safetyCritical: true }, 'retry'],
+    [
+      'safetyCritical forces the refusal over the key',
+      { ...mutating, hasIdempotencyKey: true, safetyCritical: true },
+      'escalate',
+    ],
+    [
+      'safetyCritical forces the refusal over the caller',
+      { ...mutating, retrySafe: true, safetyCritical: true },
+      'escalate',
+    ],
+    [
+      'safetyCritical has nothing to say about a certain failure',
+      { effects: 'mutating', safetyCritical: true },
+      'retry',
+    ],
   ] as const)('R-2.5 %s', (_name, differs, strategy) => {
-    expect(decide(differs)).toMatchObject({ strategy, code: strategy === 'retry' ? 'transient' : 'uncertain_mutation' });
+    expect(decide(differs)).toMatchObject({
+      strategy,
+      code: strategy === 'retry' ? 'transient' : 'uncertain_mutation',
+    });
   });
 });
 
@@ -84,25 +116,44 @@ describe('R-6.1 what follows when a retry is forbidden', () => {
   });
 
   it.each(['blocked', 'not_permitted', 'conflict'] as const)('R-6.1 no alternative gets round %s', (kind) => {
-    const differs = { error: new ToolExecutionError(kind, 'no'), classification: 'permanent', alternatives: ['backup'] };
+    const differs = {
+      error: new ToolExecutionError(kind, 'no'),
+      classification: 'permanent',
+      alternatives: ['backup'],
+    };
     expect(decide(differs)).toMatchObject({ strategy: 'escalate', code: 'permanent' });
     expect(decide({ ...differs, required: false })).toMatchObject({ strategy: 'partial' });
   });
 
-  it.each(FORBID.filter(([code]) => code !== 'uncertain_mutation' && !code.includes('hint') && !code.includes('after')))('R-6.1 nor does one do a thing twice when %s is named first', (code, differs) => {
+  it.each(
+    FORBID.filter(([code]) => code !== 'uncertain_mutation' && !code.includes('hint') && !code.includes('after')),
+  )('R-6.1 nor does one do a thing twice when %s is named first', (code, differs) => {
     const decision = decide({ ...differs, error: uncertain, effects: 'mutating', alternatives: ['book_backup'] });
     expect(decision).toMatchObject({ strategy: 'escalate', code });
   });
 
   it('R-2.5 every breaker that does not admit forbids, and so does a rejection by one', () => {
-    for (const differs of [{ breakerState: 'open' }, { breakerState: 'forced_open' }, { error: new ToolExecutionError('circuit_open', 'resting'), attempt: 0 }]) {
+    for (const differs of [
+      { breakerState: 'open' },
+      { breakerState: 'forced_open' },
+      { error: new ToolExecutionError('circuit_open', 'resting'), attempt: 0 },
+    ]) {
       expect(decide(differs)).toMatchObject({ strategy: 'escalate', code: 'circuit_open' });
-      expect(decide({ ...differs, alternatives: ['backup'] })).toMatchObject({ strategy: 'alternative', code: 'circuit_open', toolName: 'backup' });
+      expect(decide({ ...differs, alternatives: ['backup'] })).toMatchObject({
+        strategy: 'alternative',
+        code: 'circuit_open',
+        toolName: 'backup',
+      });
     }
   });
 
   it('SI-T 6.5 a permanent error escalates', () => {
-    expect(decide({ error: new ToolExecutionError('execution_error', 'Invalid airport code: XYZ'), classification: 'permanent' })).toMatchObject({ strategy: 'escalate', code: 'permanent' });
+    expect(
+      decide({
+        error: new ToolExecutionError('execution_error', 'Invalid airport code: XYZ'),
+        classification: 'permanent',
+      }),
+    ).toMatchObject({ strategy: 'escalate', code: 'permanent' });
   });
 });
 
@@ -120,29 +171,65 @@ describe('R-6.1 the order of the codes', { timeout: 60_000 }, () => {
   it('R-6.1 cancelled by the caller: fail, before anything else', () => {
     const canceled = new ToolExecutionError('canceled', 'never mind');
     for (const differs of [{}, { turnRemainingMs: 0 }, { alternatives: ['backup'] }, { required: false }]) {
-      expect(decide({ ...differs, error: canceled, classification: 'permanent' })).toMatchObject({ strategy: 'fail', code: 'canceled' });
+      expect(decide({ ...differs, error: canceled, classification: 'permanent' })).toMatchObject({
+        strategy: 'fail',
+        code: 'canceled',
+      });
     }
   });
 
   it('R-6.1 turn time over: partial, before everything but a cancellation', () => {
     for (const [, differs] of FORBID) {
-      expect(decide({ ...differs, turnRemainingMs: 0, alternatives: ['backup'] })).toMatchObject({ strategy: 'partial', code: 'turn_deadline' });
+      expect(decide({ ...differs, turnRemainingMs: 0, alternatives: ['backup'] })).toMatchObject({
+        strategy: 'partial',
+        code: 'turn_deadline',
+      });
       expect(decide({ ...differs, turnRemainingMs: -5 })).toMatchObject({ strategy: 'partial', code: 'turn_deadline' });
     }
   });
 
   it('R-6.1 turn time over before the next attempt could start: partial, by backoff or by Retry-After', () => {
-    expect(decide({ turnRemainingMs: 50, alternatives: ['backup'] })).toMatchObject({ strategy: 'partial', code: 'turn_deadline' });
-    expect(decide({ turnRemainingMs: 500, error: hinted(600) })).toMatchObject({ strategy: 'partial', code: 'turn_deadline' });
-    expect(decide({ turnRemainingMs: 50, elapsedMs: 1_950 })).toMatchObject({ strategy: 'partial', code: 'turn_deadline' });
+    expect(decide({ turnRemainingMs: 50, alternatives: ['backup'] })).toMatchObject({
+      strategy: 'partial',
+      code: 'turn_deadline',
+    });
+    expect(decide({ turnRemainingMs: 500, error: hinted(600) })).toMatchObject({
+      strategy: 'partial',
+      code: 'turn_deadline',
+    });
+    expect(decide({ turnRemainingMs: 50, elapsedMs: 1_950 })).toMatchObject({
+      strategy: 'partial',
+      code: 'turn_deadline',
+    });
   });
 
   it('R-6.1 the codes in their order, for any notification: compared with the rules one after the other', () => {
-    const errors = fc.constantFrom(transient, uncertain, hinted(5), hinted(500), hinted(5_000), hinted(-1), hinted(Number.NaN), new ToolExecutionError('circuit_open', 'resting'), new ToolExecutionError('retry_budget_exhausted', 'spent'), new ToolExecutionError('canceled', 'x'));
+    const errors = fc.constantFrom(
+      transient,
+      uncertain,
+      hinted(5),
+      hinted(500),
+      hinted(5_000),
+      hinted(-1),
+      hinted(Number.NaN),
+      new ToolExecutionError('circuit_open', 'resting'),
+      new ToolExecutionError('retry_budget_exhausted', 'spent'),
+      new ToolExecutionError('canceled', 'x'),
+    );
     const notification = fc.record({
-      error: errors, classification: fc.constantFrom('transient', 'transient', 'permanent'), breakerState: fc.constantFrom('closed', 'open', 'half_open', 'forced_open', 'disabled'),
-      attempt: fc.integer({ min: 0, max: 6 }), elapsedMs: fc.nat({ max: 2_100 }), nextDelayMs: fc.nat({ max: 800 }), turnRemainingMs: fc.oneof(fc.integer({ min: -5, max: 1_000 }), fc.constant(Infinity)),
-      budgetAvailable: fc.boolean(), effects: fc.constantFrom('read' as const, 'mutating' as const), hasIdempotencyKey: fc.boolean(), retrySafe: fc.boolean(), safetyCritical: fc.boolean(), required: fc.boolean(),
+      error: errors,
+      classification: fc.constantFrom('transient', 'transient', 'permanent'),
+      breakerState: fc.constantFrom('closed', 'open', 'half_open', 'forced_open', 'disabled'),
+      attempt: fc.integer({ min: 0, max: 6 }),
+      elapsedMs: fc.nat({ max: 2_100 }),
+      nextDelayMs: fc.nat({ max: 800 }),
+      turnRemainingMs: fc.oneof(fc.integer({ min: -5, max: 1_000 }), fc.constant(Infinity)),
+      budgetAvailable: fc.boolean(),
+      effects: fc.constantFrom('read' as const, 'mutating' as const),
+      hasIdempotencyKey: fc.boolean(),
+      retrySafe: fc.boolean(),
+      safetyCritical: fc.boolean(),
+      required: fc.boolean(),
     });
     fc.assert(
       fc.property(notification, (differs) => {
@@ -156,14 +243,26 @@ describe('R-6.1 the order of the codes', { timeout: 60_000 }, () => {
           [elapsedMs + nextDelayMs >= 2_000, 'time_exhausted'],
           [!differs.budgetAvailable || error.kind === 'retry_budget_exhausted', 'budget_exhausted'],
           [error.kind === 'circuit_open' || breakerState === 'open' || breakerState === 'forced_open', 'circuit_open'],
-          [error.uncertain && differs.effects === 'mutating' && (differs.safetyCritical || !(differs.hasIdempotencyKey || differs.retrySafe)), 'uncertain_mutation'],
+          [
+            error.uncertain &&
+              differs.effects === 'mutating' &&
+              (differs.safetyCritical || !(differs.hasIdempotencyKey || differs.retrySafe)),
+            'uncertain_mutation',
+          ],
           [elapsedMs + waitMs >= 2_000, 'retry_after_too_long'],
           [!readable, 'no_retry_hint'],
         ];
         const refusal = refusals.find(([holds]) => holds)?.[1];
         // A wait that no rule but time forbids would have been cut off by the turn.
-        const cutOff = waitMs >= turnRemainingMs && (refusal === undefined || refusal === 'time_exhausted' || refusal === 'retry_after_too_long');
-        const code = error.kind === 'canceled' ? 'canceled' : turnRemainingMs <= 0 || cutOff ? 'turn_deadline' : (refusal ?? 'transient');
+        const cutOff =
+          waitMs >= turnRemainingMs &&
+          (refusal === undefined || refusal === 'time_exhausted' || refusal === 'retry_after_too_long');
+        const code =
+          error.kind === 'canceled'
+            ? 'canceled'
+            : turnRemainingMs <= 0 || cutOff
+              ? 'turn_deadline'
+              : (refusal ?? 'transient');
         const decision = decide(differs);
         expect(decision.code).toBe(code);
         if (decision.strategy === 'retry') expect(decision.delayMs).toBe(waitMs);

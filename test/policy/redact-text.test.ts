@@ -44,8 +44,19 @@ const SECRETS: ReadonlyArray<readonly [text: string, secret: string, kept: strin
 ];
 
 const HARMLESS = [
-  'connection reset', 'Circuit breaker opened for flight_search', 'Invalid token: expired', 'Bearer token is missing', 'used 4096 tokens, max_tokens: 512', 'http://localhost:8080/path/@scope', 'key: value', 'the passenger list has 3 authors',
-  'the primary key: 5', '0199f3a2-7b1c-7def-8123-456789abcdef', 'session 42 has ended', 'basic search', 'This idempotency key was used with another input',
+  'connection reset',
+  'Circuit breaker opened for flight_search',
+  'Invalid token: expired',
+  'Bearer token is missing',
+  'used 4096 tokens, max_tokens: 512',
+  'http://localhost:8080/path/@scope',
+  'key: value',
+  'the passenger list has 3 authors',
+  'the primary key: 5',
+  '0199f3a2-7b1c-7def-8123-456789abcdef',
+  'session 42 has ended',
+  'basic search',
+  'This idempotency key was used with another input',
 ];
 
 describe('R-11.4 secrets inside texts', () => {
@@ -62,7 +73,14 @@ describe('R-11.4 secrets inside texts', () => {
 
   it('R-11.4 removes known values in every form they travel in', () => {
     const known = textRedactor(['hunter2/!x y', 'ünïcode-sécret', 'S3cr3tCanary']);
-    const forms = ['hunter2/!x y', encodeURIComponent('hunter2/!x y'), 'hunter2%2f!x%20y', 'hunter2%2F!x+y', encodeURIComponent('ünïcode-sécret'), JSON.stringify('hunter2/!x y').slice(1, -1)];
+    const forms = [
+      'hunter2/!x y',
+      encodeURIComponent('hunter2/!x y'),
+      'hunter2%2f!x%20y',
+      'hunter2%2F!x+y',
+      encodeURIComponent('ünïcode-sécret'),
+      JSON.stringify('hunter2/!x y').slice(1, -1),
+    ];
     for (const form of forms) expect(known(`before ${form} after`)).toBe(`before ${REDACTED} after`);
     for (const around of ['', 'u', 'us', 'user:']) {
       for (const after of ['', '!', '!!']) {
@@ -83,8 +101,35 @@ describe('R-11.4 secrets inside texts', () => {
   });
 
   const HOSTILE: Readonly<Record<string, string>> = {
-    letters: 'a', escape: '\u001b', title: '\u001b]0;', unseen: '\u200b', jwt: '-eyJ-', token: 'token', list: 'token:["', url: 'a://', login: 'a://b:c', login2: 'a://b@', pem: '-----BEGIN -----', pem2: '-----BEGIN ', spaces: ' ', backslashes: '\\', value: 'password=,', quote: 'token:"', escaped: 'token\\\\"',
-    scheme: 'bearer ', words: 'secret is ', sk: 'sk-', header: 'authorization:', param: '?sig=&', separators: ',;', sendgrid: 'SG.', name: 'api-key-', equals: 'pwd=', scheme2: 'a.', listed: 'token:["a",', dash: '-',
+    letters: 'a',
+    escape: '\u001b',
+    title: '\u001b]0;',
+    unseen: '\u200b',
+    jwt: '-eyJ-',
+    token: 'token',
+    list: 'token:["',
+    url: 'a://',
+    login: 'a://b:c',
+    login2: 'a://b@',
+    pem: '-----BEGIN -----',
+    pem2: '-----BEGIN ',
+    spaces: ' ',
+    backslashes: '\\',
+    value: 'password=,',
+    quote: 'token:"',
+    escaped: 'token\\\\"',
+    scheme: 'bearer ',
+    words: 'secret is ',
+    sk: 'sk-',
+    header: 'authorization:',
+    param: '?sig=&',
+    separators: ',;',
+    sendgrid: 'SG.',
+    name: 'api-key-',
+    equals: 'pwd=',
+    scheme2: 'a.',
+    listed: 'token:["a",',
+    dash: '-',
   };
   it.each(Object.entries(HOSTILE))('R-11.4 a megabyte of %s takes under 50 ms', (_, part) => {
     const text = `token ${part.repeat(Math.ceil(2 ** 20 / part.length))}`;
@@ -112,12 +157,17 @@ describe('R-11.4 secrets inside texts', () => {
   it('R-11.4 never throws, gives nothing new for what is clean, and leaves no known value', () => {
     const known = textRedactor(['C4nary-V4lue']);
     fc.assert(
-      fc.property(fc.string({ unit: 'binary', maxLength: 300 }), fc.constantFrom('', 'token=', '"password":"', 'https://u:', '?sig='), fc.string({ maxLength: 50 }), (before, name, after) => {
-        expect(known(`${before}${name}C4nary-V4lue${after}`)).not.toContain('C4nary-V4lue');
-        const clean = redact(before);
-        if (!clean.includes(REDACTED)) expect(clean).toBe(visible(before));
-        expect(redact(clean)).toBe(clean);
-      }),
+      fc.property(
+        fc.string({ unit: 'binary', maxLength: 300 }),
+        fc.constantFrom('', 'token=', '"password":"', 'https://u:', '?sig='),
+        fc.string({ maxLength: 50 }),
+        (before, name, after) => {
+          expect(known(`${before}${name}C4nary-V4lue${after}`)).not.toContain('C4nary-V4lue');
+          const clean = redact(before);
+          if (!clean.includes(REDACTED)) expect(clean).toBe(visible(before));
+          expect(redact(clean)).toBe(clean);
+        },
+      ),
       { numRuns: 2_000 },
     );
   });

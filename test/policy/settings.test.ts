@@ -5,8 +5,14 @@ import { describe, expect, it } from 'vitest';
 
 describe('R-3.11 what a breaker’s options leave out', () => {
   it('R-3.11 a cooldown above the default maximum raises it, and half-open lasts as long', () => {
-    expect(breakerSettings({ cooldownMs: 300_001 })).toMatchObject({ cooldownMaxMs: 300_001, halfOpenTimeoutMs: 300_001 });
-    expect(breakerSettings({ cooldownMs: 59_999 })).toMatchObject({ cooldownMaxMs: 300_000, halfOpenTimeoutMs: 60_000 });
+    expect(breakerSettings({ cooldownMs: 300_001 })).toMatchObject({
+      cooldownMaxMs: 300_001,
+      halfOpenTimeoutMs: 300_001,
+    });
+    expect(breakerSettings({ cooldownMs: 59_999 })).toMatchObject({
+      cooldownMaxMs: 300_000,
+      halfOpenTimeoutMs: 60_000,
+    });
     expect(breakerSettings({ cooldownMs: 400_000, cooldownMaxMs: 350_000 }).cooldownMaxMs).toBe(350_000);
   });
 

@@ -13,6 +13,7 @@ describe('R-12.4 what the sentences are worth', () => {
     expect(ours?.calls).toBeLessThan((generic?.calls ?? 0) / 2);
     expect(ours?.turns).toBeLessThan(raw?.turns ?? 0);
     expect(shown?.turns).toBeLessThan(ours?.turns ?? 0);
-    for (const fault of FAULTS) expect(ours?.byFault[fault]?.turns, fault).toBeLessThan(generic?.byFault[fault]?.turns ?? 0);
+    for (const fault of FAULTS)
+      expect(ours?.byFault[fault]?.turns, fault).toBeLessThan(generic?.byFault[fault]?.turns ?? 0);
   }, 60_000);
 });

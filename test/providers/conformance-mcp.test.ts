@@ -52,11 +52,20 @@ const httpCases = (options: HttpServerOptions): ReturnType<typeof providerConfor
         response.writeHead(429, { 'retry-after': '7' }).end();
         return true;
       };
-      const provider = await mcpHttpProvider({ name: 'box', url: `${server.url}?key=${SECRET}`, headers: { authorization: `Bearer ${SECRET}` } });
+      const provider = await mcpHttpProvider({
+        name: 'box',
+        url: `${server.url}?key=${SECRET}`,
+        headers: { authorization: `Bearer ${SECRET}` },
+      });
       for (const tool of gone) tool.remove();
       return {
         provider,
-        backend: { calls: () => server.calls.map(backendCall), kill: () => server.stop(), held: () => server.answering.size + server.sessions.size, close: () => server[Symbol.asyncDispose]() },
+        backend: {
+          calls: () => server.calls.map(backendCall),
+          kill: () => server.stop(),
+          held: () => server.answering.size + server.sessions.size,
+          close: () => server[Symbol.asyncDispose](),
+        },
         calls: { ...calls, busy: () => call('busy'), gone: () => call('gone') },
         secrets: [SECRET],
       };
@@ -70,7 +79,12 @@ const stdioCases = providerConformance({
   make: async () => {
     const folder = mkdtempSync(join(tmpdir(), 'spillway-conformance-'));
     const [log, dead] = [join(folder, 'log'), join(folder, 'dead')];
-    const provider = await mcpStdioProvider({ name: 'box', command: process.execPath, args: [SERVER, log, dead], env: { TOKEN: SECRET } });
+    const provider = await mcpStdioProvider({
+      name: 'box',
+      command: process.execPath,
+      args: [SERVER, log, dead],
+      env: { TOKEN: SECRET },
+    });
     const { pid = 0 } = provider;
     const seen = (): BackendCall[] => {
       const byId = new Map<string, SeenCall>();

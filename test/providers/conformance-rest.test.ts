@@ -12,7 +12,8 @@ vi.setConfig({ testTimeout: 60_000 });
 const SECRET = 'secret-of-the-harness';
 const nothing = { type: 'object', additionalProperties: false };
 const call = (name: string, input = {}): ConformanceCall => ({ toolName: `api.${name}`, input });
-const textOf = (header: string | string[] | undefined): string | undefined => (Array.isArray(header) ? header.join(',') : header);
+const textOf = (header: string | string[] | undefined): string | undefined =>
+  Array.isArray(header) ? header.join(',') : header;
 
 const ANSWERS: Readonly<Record<string, (query: URLSearchParams, response: ServerResponse) => Promise<unknown>>> = {
   '/echo': async (query, response) => {
@@ -66,7 +67,17 @@ const cases = providerConformance({
         base_url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
         headers: { authorization: 'Bearer ${env:TOKEN}' },
         tools: [
-          { id: 'echo', url: '/echo{?text,delayMs}', idempotency_header, input: { type: 'object', properties: { text: { type: 'string' }, delayMs: { type: 'number' } }, required: ['text'], additionalProperties: false } },
+          {
+            id: 'echo',
+            url: '/echo{?text,delayMs}',
+            idempotency_header,
+            input: {
+              type: 'object',
+              properties: { text: { type: 'string' }, delayMs: { type: 'number' } },
+              required: ['text'],
+              additionalProperties: false,
+            },
+          },
           ...['hang', 'fail', 'steps', 'busy'].map((id) => ({ id, url: `/${id}`, idempotency_header, input: nothing })),
         ],
       },
@@ -75,7 +86,13 @@ const cases = providerConformance({
     return {
       provider,
       backend: {
-        calls: () => seen.map(({ state, headers }) => ({ state, callKey: textOf(headers['idempotency-key']), traceparent: textOf(headers['traceparent']), baggage: textOf(headers['baggage']) })),
+        calls: () =>
+          seen.map(({ state, headers }) => ({
+            state,
+            callKey: textOf(headers['idempotency-key']),
+            traceparent: textOf(headers['traceparent']),
+            baggage: textOf(headers['baggage']),
+          })),
         kill: stop,
         held: () => sockets.size,
         close: async () => {

@@ -52,10 +52,18 @@ export class Wire {
   }
 
   get tools(): readonly Tool[] {
-    const tool = (name: string, input: z.ZodType, execute: (input: never, context: ToolContext) => Promise<unknown>): Tool => ({ name: `wire.${name}`, input, execute });
+    const tool = (
+      name: string,
+      input: z.ZodType,
+      execute: (input: never, context: ToolContext) => Promise<unknown>,
+    ): Tool => ({ name: `wire.${name}`, input, execute });
     const nothing = this.schema(z.strictObject({}));
     return [
-      tool('echo', this.schema(z.strictObject({ text: z.string(), delayMs: z.number() })), (input: { text: string; delayMs: number }, context) => this.call(context, () => this.echo(input))),
+      tool(
+        'echo',
+        this.schema(z.strictObject({ text: z.string(), delayMs: z.number() })),
+        (input: { text: string; delayMs: number }, context) => this.call(context, () => this.echo(input)),
+      ),
       tool('hang', nothing, (_input, context) => this.call(context, () => new Promise<never>(() => undefined))),
       tool('fail', nothing, (_input, context) => this.call(context, () => this.fail())),
       tool('steps', nothing, (_input, context) => this.call(context, () => this.steps(context))),
@@ -87,7 +95,9 @@ export class Wire {
   }
 
   async busy(): Promise<unknown> {
-    throw await Promise.resolve(new ToolExecutionError('execution_error', 'busy', { status: 429, executed: false, retryAfterMs: 7_000 }));
+    throw await Promise.resolve(
+      new ToolExecutionError('execution_error', 'busy', { status: 429, executed: false, retryAfterMs: 7_000 }),
+    );
   }
 
   async gone(): Promise<unknown> {
@@ -166,7 +176,10 @@ export function harnessOf(change: Change = () => ({})): ProviderHarness {
   const far = new Far();
   const wire = new Wire(far);
   Object.assign(wire, change(wire));
-  const call = (name: string, input = {}): { toolName: string; input: Record<string, unknown> } => ({ toolName: `wire.${name}`, input });
+  const call = (name: string, input = {}): { toolName: string; input: Record<string, unknown> } => ({
+    toolName: `wire.${name}`,
+    input,
+  });
   return {
     provider: wire,
     backend: far,

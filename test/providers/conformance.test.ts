@@ -21,7 +21,12 @@ class Functions implements ProviderBackend {
 
   #begin({ callKey, traceparent, baggage = {}, signal }: ToolContext): Seen {
     const pairs = Object.entries(baggage).map(([key, value]) => `${key}=${encodeURIComponent(value)}`);
-    const seen: Seen = { state: 'running', callKey, traceparent, baggage: pairs.length === 0 ? undefined : pairs.join(',') };
+    const seen: Seen = {
+      state: 'running',
+      callKey,
+      traceparent,
+      baggage: pairs.length === 0 ? undefined : pairs.join(','),
+    };
     this.#seen.push(seen);
     signal.addEventListener('abort', () => (seen.state = 'aborted'));
     return seen;
@@ -69,7 +74,11 @@ const functionCases = providerConformance({
     const backend = new Functions();
     const call = (name: string, input = {}): ConformanceCall => ({ toolName: `fn.${name}`, input });
     const tools = [
-      tool({ name: 'fn.echo', input: echoInput, execute: ({ text, delayMs }, context) => backend.echo(text, delayMs, context) }),
+      tool({
+        name: 'fn.echo',
+        input: echoInput,
+        execute: ({ text, delayMs }, context) => backend.echo(text, delayMs, context),
+      }),
       tool({ name: 'fn.hang', input: nothing, execute: (_input, context) => backend.hang(context) }),
       tool({ name: 'fn.fail', input: nothing, execute: (_input, context) => backend.fail(context) }),
       tool({ name: 'fn.steps', input: nothing, execute: (_input, context) => backend.steps(context) }),
@@ -95,12 +104,25 @@ const routerCases = providerConformance({
   lacks: ['gone', 'kill', 'close'],
   make: () => {
     const backend = new Functions();
-    const call = (agent: string, parameters = {}): ConformanceCall => ({ toolName: 'router.handoff-to', input: { agent, parameters } });
-    const plain = (name: string, run: (context: ToolContext) => ToolOutput<unknown>): object => ({ name, description: name, parameters: nothing, run: (_handoff: unknown, context: ToolContext) => run(context) });
+    const call = (agent: string, parameters = {}): ConformanceCall => ({
+      toolName: 'router.handoff-to',
+      input: { agent, parameters },
+    });
+    const plain = (name: string, run: (context: ToolContext) => ToolOutput<unknown>): object => ({
+      name,
+      description: name,
+      parameters: nothing,
+      run: (_handoff: unknown, context: ToolContext) => run(context),
+    });
     return {
       provider: routerProvider({
         agents: [
-          { name: 'echo', description: 'echo', parameters: echoInput, run: ({ parameters: { text, delayMs } }, context) => backend.echo(text, delayMs, context) },
+          {
+            name: 'echo',
+            description: 'echo',
+            parameters: echoInput,
+            run: ({ parameters: { text, delayMs } }, context) => backend.echo(text, delayMs, context),
+          },
           plain('hang', (context) => backend.hang(context)) as never,
           plain('fail', (context) => backend.fail(context)) as never,
           plain('steps', (context) => backend.steps(context)) as never,
@@ -114,7 +136,12 @@ const routerCases = providerConformance({
         fail: () => call('fail'),
         steps: () => call('steps'),
         busy: () => call('busy'),
-        invalid: [call('echo', { text: 1, delayMs: 0 }), call('nobody'), { toolName: 'router.handoff-to', input: {} }, call('fail', { more: 1 })],
+        invalid: [
+          call('echo', { text: 1, delayMs: 0 }),
+          call('nobody'),
+          { toolName: 'router.handoff-to', input: {} },
+          call('fail', { more: 1 }),
+        ],
       },
     };
   },
@@ -130,21 +157,45 @@ describe('R-12.2 the router conforms:', () => {
 
 describe('the suite finds', () => {
   /** A provider with one thing wrong, and what the suite says of it. */
-  const findings = async (wrong: Partial<Record<'echo' | 'hang' | 'fail' | 'busy' | 'steps', (input: { text: string }, context: ToolContext) => unknown>>, schema: z.ZodType = echoInput): Promise<string[]> => {
+  const findings = async (
+    wrong: Partial<
+      Record<'echo' | 'hang' | 'fail' | 'busy' | 'steps', (input: { text: string }, context: ToolContext) => unknown>
+    >,
+    schema: z.ZodType = echoInput,
+  ): Promise<string[]> => {
     const cases = providerConformance({
       createSpillway,
       lacks: ['gone', 'kill', 'close'],
       patienceMs: 1_000,
       make: () => {
         const backend = new Functions();
-        const right = { echo: ({ text }: { text: string }, context: ToolContext) => backend.echo(text, 1, context), hang: (_: unknown, context: ToolContext) => backend.hang(context), fail: (_: unknown, context: ToolContext) => backend.fail(context), steps: (_: unknown, context: ToolContext) => backend.steps(context), busy: () => backend.busy() };
+        const right = {
+          echo: ({ text }: { text: string }, context: ToolContext) => backend.echo(text, 1, context),
+          hang: (_: unknown, context: ToolContext) => backend.hang(context),
+          fail: (_: unknown, context: ToolContext) => backend.fail(context),
+          steps: (_: unknown, context: ToolContext) => backend.steps(context),
+          busy: () => backend.busy(),
+        };
         const execute = { ...right, ...wrong };
         const call = (name: string, input = {}): ConformanceCall => ({ toolName: `fn.${name}`, input });
-        const tools = (['echo', 'hang', 'fail', 'steps', 'busy'] as const).map((name) => tool({ name: `fn.${name}`, input: (name === 'echo' ? schema : nothing) as z.ZodType<{ text: string }>, execute: (input, context) => execute[name](input, context) }));
+        const tools = (['echo', 'hang', 'fail', 'steps', 'busy'] as const).map((name) =>
+          tool({
+            name: `fn.${name}`,
+            input: (name === 'echo' ? schema : nothing) as z.ZodType<{ text: string }>,
+            execute: (input, context) => execute[name](input, context),
+          }),
+        );
         return {
           provider: { name: 'fn', tools, close: () => Promise.resolve() },
           backend,
-          calls: { echo: (text, delayMs) => call('echo', { text, delayMs }), hang: () => call('hang'), fail: () => call('fail'), steps: () => call('steps'), busy: () => call('busy'), invalid: [call('echo', { text: 1, delayMs: 0 })] },
+          calls: {
+            echo: (text, delayMs) => call('echo', { text, delayMs }),
+            hang: () => call('hang'),
+            fail: () => call('fail'),
+            steps: () => call('steps'),
+            busy: () => call('busy'),
+            invalid: [call('echo', { text: 1, delayMs: 0 })],
+          },
         };
       },
     });
@@ -164,7 +215,11 @@ describe('the suite finds', () => {
     ['a Retry-After that is lost', [{ busy: () => Promise.reject(new Error('busy')) }], [/^Retry-After/]],
     ['a failure taken for an answer', [{ fail: () => 'it broke' }], [/^a tool that fails/]],
     ['a failure of the wrong kind', [{ fail: () => Promise.reject(new Error('ECONNRESET')) }], [/^a tool that fails/]],
-    ['an input told in an error', [{ echo: (input) => Promise.reject(new Error(JSON.stringify(input))) }, z.unknown()], [/^no error tells a secret/]],
+    [
+      'an input told in an error',
+      [{ echo: (input) => Promise.reject(new Error(JSON.stringify(input))) }, z.unknown()],
+      [/^no error tells a secret/],
+    ],
     ['a key that is lost', [{ echo: ({ text }) => text }], [/^the key and the trace context/]],
   ])('%s', async (_name, wrong, expected) => {
     const found = await findings(...wrong);
@@ -175,7 +230,11 @@ describe('the suite finds', () => {
     const make = (): never => {
       throw new Error('not made');
     };
-    const names = providerConformance({ make, createSpillway, lacks: ['kill', 'gone', 'progress', 'retryAfter', 'close'] }).map(({ name }) => name);
+    const names = providerConformance({
+      make,
+      createSpillway,
+      lacks: ['kill', 'gone', 'progress', 'retryAfter', 'close'],
+    }).map(({ name }) => name);
     expect(names.filter((name) => /progress|Retry-After|no more|dead|dies|alone/.test(name))).toEqual([]);
     expect(providerConformance({ make, createSpillway }).length).toBe(names.length + 6);
     await expect(providerConformance({ make, createSpillway })[0]?.run()).rejects.toThrow('not made');

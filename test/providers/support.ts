@@ -8,8 +8,12 @@ import type { McpProvider } from '../../src/providers/mcp.ts';
 import { mcpStdioProvider, type McpStdioOptions, type McpStdioProvider } from '../../src/providers/mcp-stdio.ts';
 
 export const ROOT: string = fileURLToPath(new URL('../..', import.meta.url));
-export const EVERYTHING: string = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'));
-export const FILESYSTEM: string = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-filesystem/dist/index.js'));
+export const EVERYTHING: string = fileURLToPath(
+  import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'),
+);
+export const FILESYSTEM: string = fileURLToPath(
+  import.meta.resolve('@modelcontextprotocol/server-filesystem/dist/index.js'),
+);
 
 /** A real server over stdio. */
 export const everything = (options: Partial<McpStdioOptions> = {}): Promise<McpStdioProvider> =>
@@ -19,19 +23,28 @@ export interface TestContext extends ToolContext {
   readonly reports: Progress[];
 }
 
-export function context(signal: AbortSignal = new AbortController().signal, more: Partial<ToolContext> = {}): TestContext {
+export function context(
+  signal: AbortSignal = new AbortController().signal,
+  more: Partial<ToolContext> = {},
+): TestContext {
   const reports: Progress[] = [];
   return { signal, attempt: 1, callKey: 'key', ...more, reports, progress: (report) => reports.push(report) };
 }
 
 export function toolOf({ tools }: McpProvider, name: string): Tool {
   const tool = tools.find((candidate) => candidate.name === name);
-  if (tool === undefined) throw new Error(`no tool ${name} among ${tools.map((candidate) => candidate.name).join(', ')}`);
+  if (tool === undefined)
+    throw new Error(`no tool ${name} among ${tools.map((candidate) => candidate.name).join(', ')}`);
   return tool;
 }
 
 /** One execution of a tool, as a promise. */
-export async function run(provider: McpProvider, name: string, input: unknown, ctx: ToolContext = context()): Promise<unknown> {
+export async function run(
+  provider: McpProvider,
+  name: string,
+  input: unknown,
+  ctx: ToolContext = context(),
+): Promise<unknown> {
   const output = toolOf(provider, name).execute(input, ctx);
   return isObservable(output) ? firstValueFrom(output) : output;
 }

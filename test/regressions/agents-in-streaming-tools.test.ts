@@ -1,4 +1,5 @@
-// Was: calls that a tool made while it streamed its output were harvested as the run's own. Now: the harvest holds the outer call alone.
+// Was: calls that a tool made while it streamed its output were harvested as the run's own. Now: the harvest holds the
+// outer call alone.
 import { createHarvest, guardTools, resumeMessages } from 'spillway/adapters/ai-sdk';
 import { describe, expect, it } from 'vitest';
 
@@ -9,7 +10,10 @@ describe('agents in streaming tools', () => {
       agent: {
         async *execute(_input: object, _options: object): AsyncGenerator<string> {
           yield 'looking';
-          await inner.look.execute({}, { toolCallId: 'inner', messages: [{ role: 'user', content: 'of the agent inside' }] });
+          await inner.look.execute(
+            {},
+            { toolCallId: 'inner', messages: [{ role: 'user', content: 'of the agent inside' }] },
+          );
           yield 'done';
         },
       },
@@ -17,10 +21,16 @@ describe('agents in streaming tools', () => {
     const harvest = createHarvest();
     const shown: string[] = [];
     await harvest.run(async () => {
-      for await (const value of outer.agent.execute({}, { toolCallId: 'outer', messages: [{ role: 'user', content: 'go' }] })) shown.push(value);
+      for await (const value of outer.agent.execute(
+        {},
+        { toolCallId: 'outer', messages: [{ role: 'user', content: 'go' }] },
+      ))
+        shown.push(value);
     });
     expect(shown).toContain('done');
-    expect(harvest.calls.map(({ toolCallId, state, output }) => [toolCallId, state, output])).toEqual([['outer', 'succeeded', 'done']]);
+    expect(harvest.calls.map(({ toolCallId, state, output }) => [toolCallId, state, output])).toEqual([
+      ['outer', 'succeeded', 'done'],
+    ]);
     const [first] = await resumeMessages<object>(harvest, []);
     expect(first).toEqual({ role: 'user', content: 'go' });
   });

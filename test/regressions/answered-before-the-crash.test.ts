@@ -1,4 +1,5 @@
-// Was: a run that was resumed after its last answer was stored asked the model again. Now: it settles with that answer, and asks no model.
+// Was: a run that was resumed after its last answer was stored asked the model again. Now: it settles with that answer,
+// and asks no model.
 import { lastValueFrom } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { createSpillway } from 'spillway';
@@ -12,7 +13,10 @@ describe('a run that is resumed after its last answer was stored', () => {
     const model = scriptedModel([{ text: 'asked again' }]);
     const answered: AgentMessage = { role: 'assistant', content: [{ type: 'text', text: 'To Tokyo.' }] };
     const last = await lastValueFrom(runAgent({ model, spillway: createSpillway(), messages: [asked, answered] }));
-    expect(last).toMatchObject({ type: 'settled', result: { status: 'completed', text: 'To Tokyo.', turns: 0, messages: [asked, answered] } });
+    expect(last).toMatchObject({
+      type: 'settled',
+      result: { status: 'completed', text: 'To Tokyo.', turns: 0, messages: [asked, answered] },
+    });
     expect(model.requests).toHaveLength(0);
   });
 
@@ -24,6 +28,8 @@ describe('a run that is resumed after its last answer was stored', () => {
   });
 
   it('R-12.3 refuses a conversation without a message', () => {
-    expect(() => runAgent({ model: scriptedModel([]), spillway: createSpillway(), messages: [] })).toThrow('at least one message');
+    expect(() => runAgent({ model: scriptedModel([]), spillway: createSpillway(), messages: [] })).toThrow(
+      'at least one message',
+    );
   });
 });

@@ -1,4 +1,5 @@
-// Was: guarding an OpenAI tool lost the SDK's parser, kept by the identity of `invoke`: `needsApproval` saw raw JSON and waved a payment through. Now: it is asked as alone, or the tool is refused.
+// Was: guarding an OpenAI tool lost the SDK's parser, kept by the identity of `invoke`: `needsApproval` saw raw JSON
+// and waved a payment through. Now: it is asked as alone, or the tool is refused.
 import { Agent, run, tool, type Tool } from '@openai/agents-core';
 import { guardTool, guardTools } from 'spillway/adapters/openai-agents';
 import { describe, expect, it } from 'vitest';
@@ -23,17 +24,41 @@ interface Case {
 
 let counted = 0;
 const CASES: Readonly<Record<string, Case>> = {
-  'a default that the schema fills in': { parameters: z.object({ live: z.boolean().default(true) }), needsApproval: ({ live }) => live === true, written: '{}' },
-  'a number written as a text': { parameters: z.object({ amount: z.coerce.number() }), needsApproval: ({ amount }) => typeof amount === 'number' && amount > 100, written: '{"amount":"5000"}' },
-  'a text made small': { parameters: z.object({ to: z.string().toLowerCase() }), needsApproval: ({ to }) => to === 'mallory', written: '{"to":"MALLORY"}' },
-  'a preprocessed input': { parameters: z.object({ amount: z.preprocess((given) => Number(given) * 100, z.number()) }), needsApproval: ({ amount }) => Number(amount) > 100, written: '{"amount":5}' },
+  'a default that the schema fills in': {
+    parameters: z.object({ live: z.boolean().default(true) }),
+    needsApproval: ({ live }) => live === true,
+    written: '{}',
+  },
+  'a number written as a text': {
+    parameters: z.object({ amount: z.coerce.number() }),
+    needsApproval: ({ amount }) => typeof amount === 'number' && amount > 100,
+    written: '{"amount":"5000"}',
+  },
+  'a text made small': {
+    parameters: z.object({ to: z.string().toLowerCase() }),
+    needsApproval: ({ to }) => to === 'mallory',
+    written: '{"to":"MALLORY"}',
+  },
+  'a preprocessed input': {
+    parameters: z.object({ amount: z.preprocess((given) => Number(given) * 100, z.number()) }),
+    needsApproval: ({ amount }) => Number(amount) > 100,
+    written: '{"amount":5}',
+  },
   'a value drawn anew each time it is read': {
     parameters: z.object({ n: z.preprocess(() => ++counted, z.number()) }),
     needsApproval: () => true,
     written: '{"n":1}',
   },
-  'an input that needs none': { parameters: z.object({ amount: z.coerce.number() }), needsApproval: ({ amount }) => Number(amount) > 100, written: '{"amount":"5"}' },
-  'an input that does not fit': { parameters: z.object({ amount: z.number() }), needsApproval: () => false, written: '{"amount":"much"}' },
+  'an input that needs none': {
+    parameters: z.object({ amount: z.coerce.number() }),
+    needsApproval: ({ amount }) => Number(amount) > 100,
+    written: '{"amount":"5"}',
+  },
+  'an input that does not fit': {
+    parameters: z.object({ amount: z.number() }),
+    needsApproval: () => false,
+    written: '{"amount":"much"}',
+  },
   'no JSON': { parameters: z.object({ amount: z.number() }), needsApproval: () => false, written: '{"amount":' },
 };
 
@@ -56,7 +81,11 @@ const ranWith = async (make: Make, { parameters, needsApproval, written }: Case,
     },
   });
   const seen = nothingSeen();
-  const agent = new Agent({ name: 'test', tools: [pay as Tool], model: scriptedModel({ calls: [{ id: 'c1', name: 'pay', input: written }], guarded: true }, seen) });
+  const agent = new Agent({
+    name: 'test',
+    tools: [pay as Tool],
+    model: scriptedModel({ calls: [{ id: 'c1', name: 'pay', input: written }], guarded: true }, seen),
+  });
   let result = await run(agent, 'go');
   const interruptions = result.interruptions.length;
   if (approve && interruptions > 0) {
@@ -83,7 +112,14 @@ describe('needsApproval of a tool made by a guarded `tool`', () => {
   });
 });
 
-const made = (needsApproval: unknown): Tool => tool({ name: 'pay', description: 'pays', parameters: z.object({ amount: z.coerce.number() }), execute: () => 'paid', needsApproval: needsApproval as never });
+const made = (needsApproval: unknown): Tool =>
+  tool({
+    name: 'pay',
+    description: 'pays',
+    parameters: z.object({ amount: z.coerce.number() }),
+    execute: () => 'paid',
+    needsApproval: needsApproval as never,
+  });
 
 function isLarge(limit: number, _context: unknown, input: { amount: number }): boolean {
   return input.amount > limit;
@@ -93,12 +129,26 @@ describe('needsApproval of a finished tool', () => {
   it.each<[string, unknown]>([
     ['a function of its input', (_context: unknown, { amount }: { amount: number }) => amount > 100],
     ['one that takes all', (...given: unknown[]) => given.length > 0],
-    ['one that uses `arguments`', function () { return arguments.length > 0; }],
+    [
+      'one that uses `arguments`',
+      function () {
+        return arguments.length > 0;
+      },
+    ],
     ['one with a default', (_context = {}, input = { amount: 0 }) => input.amount > 100],
     ['one that is bound', isLarge.bind(undefined, 100)],
-    ['a method', { needsApproval(_context: unknown, input: { amount: number }) { return input.amount > 100; } }.needsApproval],
+    [
+      'a method',
+      {
+        needsApproval(_context: unknown, input: { amount: number }) {
+          return input.amount > 100;
+        },
+      }.needsApproval,
+    ],
   ])('R-2.5 %s: refused at guardTools, naming the tool and what to do', (_name, needsApproval) => {
-    expect(() => guardTools([made(needsApproval)])).toThrow(/needsApproval of the tool pay is a function.*guardTool\(tool, options\)\(\{ name: "pay", \.\.\. \}\).*needsApproval: true/);
+    expect(() => guardTools([made(needsApproval)])).toThrow(
+      /needsApproval of the tool pay is a function.*guardTool\(tool, options\)\(\{ name: "pay", \.\.\. \}\).*needsApproval: true/,
+    );
   });
 
   it.each<[string, unknown, number]>([
@@ -109,7 +159,10 @@ describe('needsApproval of a finished tool', () => {
   ])('R-2.5 %s: the run is as alone', async (_name, needsApproval, interruptions) => {
     const tools = [[made(needsApproval)], guardTools([made(needsApproval)])];
     for (const each of tools) {
-      const model = scriptedModel({ calls: [{ id: 'c1', name: 'pay', input: { amount: '5000' } }], guarded: true }, nothingSeen());
+      const model = scriptedModel(
+        { calls: [{ id: 'c1', name: 'pay', input: { amount: '5000' } }], guarded: true },
+        nothingSeen(),
+      );
       const result = await run(new Agent({ name: 'test', tools: each, model }), 'go');
       expect(result.interruptions.length).toBe(interruptions);
     }
@@ -123,7 +176,15 @@ describe('what else the SDK knows of a tool', () => {
       return true;
     },
     inputGuardrails: [{ name: 'in', run: () => Promise.resolve((log.push('input'), { behavior: { type: 'allow' } })) }],
-    outputGuardrails: [{ name: 'out', run: ({ output }: { output: unknown }) => Promise.resolve((log.push(`output ${String(output)}`), { behavior: { type: 'rejectContent', message: 'withheld' } })) }],
+    outputGuardrails: [
+      {
+        name: 'out',
+        run: ({ output }: { output: unknown }) =>
+          Promise.resolve(
+            (log.push(`output ${String(output)}`), { behavior: { type: 'rejectContent', message: 'withheld' } }),
+          ),
+      },
+    ],
   });
   const define = (make: Make, log: string[]): Tool =>
     make({
@@ -139,7 +200,14 @@ describe('what else the SDK knows of a tool', () => {
   const logged = async (toolsOf: (log: string[]) => Tool[]): Promise<string[]> => {
     const log: string[] = [];
     const seen = nothingSeen();
-    await run(new Agent({ name: 'test', tools: toolsOf(log), model: scriptedModel({ calls: [{ id: 'c1', name: 'pay', input: { amount: '5' } }], guarded: true }, seen) }), 'go');
+    await run(
+      new Agent({
+        name: 'test',
+        tools: toolsOf(log),
+        model: scriptedModel({ calls: [{ id: 'c1', name: 'pay', input: { amount: '5' } }], guarded: true }, seen),
+      }),
+      'go',
+    );
     return [...log, seen.told.get('c1') ?? ''];
   };
 
@@ -153,10 +221,30 @@ describe('what else the SDK knows of a tool', () => {
   it('R-2.5 a nested agent’s approval interrupts the run through the guarded tool as alone', async () => {
     const runs = async (guard: (tools: Tool[]) => Tool[]): Promise<[number, unknown[], number]> => {
       const paid: unknown[] = [];
-      const pay = tool({ name: 'pay', description: 'pays', parameters: z.object({ amount: z.number() }), needsApproval: true, execute: (input) => paid.push(input) });
-      const inner = new Agent({ name: 'inner', tools: [pay as Tool], model: scriptedModel({ calls: [{ id: 'i1', name: 'pay', input: { amount: 5 } }], guarded: true }, nothingSeen()) });
+      const pay = tool({
+        name: 'pay',
+        description: 'pays',
+        parameters: z.object({ amount: z.number() }),
+        needsApproval: true,
+        execute: (input) => paid.push(input),
+      });
+      const inner = new Agent({
+        name: 'inner',
+        tools: [pay as Tool],
+        model: scriptedModel(
+          { calls: [{ id: 'i1', name: 'pay', input: { amount: 5 } }], guarded: true },
+          nothingSeen(),
+        ),
+      });
       const outer = inner.asTool({ toolName: 'delegate', toolDescription: 'delegates' }) as unknown as Tool;
-      const agent = new Agent({ name: 'outer', tools: guard([outer]), model: scriptedModel({ calls: [{ id: 'c1', name: 'delegate', input: { input: 'pay 5' } }], guarded: true }, nothingSeen()) });
+      const agent = new Agent({
+        name: 'outer',
+        tools: guard([outer]),
+        model: scriptedModel(
+          { calls: [{ id: 'c1', name: 'delegate', input: { input: 'pay 5' } }], guarded: true },
+          nothingSeen(),
+        ),
+      });
       const first = await run(agent, 'go');
       const { interruptions } = first;
       const paidBefore = paid.length;

@@ -1,4 +1,5 @@
-// Was: guarding could skip a human approval (OpenAI Agents), and an approved payment that failed after paying was made again. Now: no framework skips one, and one approval pays once.
+// Was: guarding could skip a human approval (OpenAI Agents), and an approved payment that failed after paying was made
+// again. Now: no framework skips one, and one approval pays once.
 /* oxlint-disable typescript/no-deprecated */
 import { Agent, run, tool, type Tool } from '@openai/agents-core';
 import { dynamicTool, generateText, stepCountIs, type ModelMessage } from 'ai';
@@ -18,36 +19,58 @@ import { SIDE_INSTALL_TIMEOUT_MS } from '../side-install.ts';
 const SCRIPT: Script = { calls: [{ id: 'c1', name: 'pay', input: { amount: '5000' } }], guarded: true };
 /** The model writes a text; what a policy is asked about is a number above its limit. */
 const parameters = z.object({ amount: z.coerce.number() });
-const isLarge = (input: unknown): boolean => typeof (input as { amount: unknown }).amount === 'number' && (input as { amount: number }).amount > 100;
+const isLarge = (input: unknown): boolean =>
+  typeof (input as { amount: unknown }).amount === 'number' && (input as { amount: number }).amount > 100;
 
 type Pay = () => Promise<string>;
 /** Runs until a person is asked; gives how often that was, and a way to say yes. */
-type Approving = (pay: Pay, guard: GuardOptions | undefined) => Promise<{ readonly asked: number; approve(): Promise<unknown> }>;
+type Approving = (
+  pay: Pay,
+  guard: GuardOptions | undefined,
+) => Promise<{ readonly asked: number; approve(): Promise<unknown> }>;
 
 const aiSdk: Approving = async (execute, guard) => {
   const own = { pay: dynamicTool({ inputSchema: parameters, needsApproval: isLarge, execute }) };
   const tools = guard === undefined ? own : guardAiSdk(own, guard);
   const messages: ModelMessage[] = [{ role: 'user', content: 'go' }];
-  const first = await generateText({ model: aiSdkModel(SCRIPT, nothingSeen()), tools, messages, stopWhen: stepCountIs(3), maxRetries: 0 });
+  const first = await generateText({
+    model: aiSdkModel(SCRIPT, nothingSeen()),
+    tools,
+    messages,
+    stopWhen: stepCountIs(3),
+    maxRetries: 0,
+  });
   const requests = first.content.filter((part) => part.type === 'tool-approval-request');
   const approve = async (): Promise<unknown> => {
-    const content = requests.map(({ approvalId }) => ({ type: 'tool-approval-response' as const, approvalId, approved: true }));
+    const content = requests.map(({ approvalId }) => ({
+      type: 'tool-approval-response' as const,
+      approvalId,
+      approved: true,
+    }));
     const model = aiSdkModel({ calls: [], guarded: true }, nothingSeen());
-    return generateText({ model, tools, messages: [...messages, ...first.response.messages, { role: 'tool', content }], stopWhen: stepCountIs(3), maxRetries: 0 });
+    return generateText({
+      model,
+      tools,
+      messages: [...messages, ...first.response.messages, { role: 'tool', content }],
+      stopWhen: stepCountIs(3),
+      maxRetries: 0,
+    });
   };
   return { asked: requests.length, approve };
 };
 
-const openai = (toolOf: (execute: Pay, guard: GuardOptions | undefined) => Tool[]): Approving => async (execute, guard) => {
-  const agent = new Agent({ name: 'test', tools: toolOf(execute, guard), model: openaiModel(SCRIPT, nothingSeen()) });
-  const first = await run(agent, 'go');
-  const { interruptions } = first;
-  const approve = (): Promise<unknown> => {
-    for (const interruption of interruptions) first.state.approve(interruption);
-    return run(agent, first.state);
+const openai =
+  (toolOf: (execute: Pay, guard: GuardOptions | undefined) => Tool[]): Approving =>
+  async (execute, guard) => {
+    const agent = new Agent({ name: 'test', tools: toolOf(execute, guard), model: openaiModel(SCRIPT, nothingSeen()) });
+    const first = await run(agent, 'go');
+    const { interruptions } = first;
+    const approve = (): Promise<unknown> => {
+      for (const interruption of interruptions) first.state.approve(interruption);
+      return run(agent, first.state);
+    };
+    return { asked: interruptions.length, approve };
   };
-  return { asked: interruptions.length, approve };
-};
 const described = { name: 'pay', description: 'pays', parameters } as const;
 const finished = openai((execute, guard) => {
   const own = [tool({ ...described, needsApproval: true, execute })] as Tool[];
@@ -55,26 +78,40 @@ const finished = openai((execute, guard) => {
 });
 const made = openai((execute, guard) => {
   const make = guard === undefined ? tool : guardTool(tool, guard);
-  return [make({ ...described, needsApproval: (_context, input) => Promise.resolve(isLarge(input)), execute })] as Tool[];
+  return [
+    make({ ...described, needsApproval: (_context, input) => Promise.resolve(isLarge(input)), execute }),
+  ] as Tool[];
 });
 
 /** What waits for a person stands under this name. */
 const INTERRUPTS = '__interrupt__';
 type Interrupted = Readonly<Partial<Record<typeof INTERRUPTS, readonly unknown[]>>>;
-type WithApprovals = LangChain & { humanInTheLoopMiddleware(options: object): object; readonly MemorySaver: new () => object };
+type WithApprovals = LangChain & {
+  humanInTheLoopMiddleware(options: object): object;
+  readonly MemorySaver: new () => object;
+};
 
 /** @param first whether the layer's middleware stands before the one that asks */
-const langChain = (first: boolean): Approving => async (execute, guard) => {
-  const lc = (await loadLangChain()) as WithApprovals;
-  const asking = lc.humanInTheLoopMiddleware({ interruptOn: { pay: true } });
-  const guarding = guard === undefined ? [] : [lc.createMiddleware(spillwayMiddleware({ ToolMessage: lc.ToolMessage, ...guard }))];
-  const tools = [lc.tool(execute, { name: 'pay', description: 'pays', schema: parameters })];
-  const agent = lc.createAgent({ model: langChainModel(lc, SCRIPT, nothingSeen()), tools, middleware: first ? [...guarding, asking] : [asking, ...guarding], checkpointer: new lc.MemorySaver() });
-  const config = { configurable: { thread_id: 't1' } };
-  const result = (await agent.invoke({ messages: [{ role: 'user', content: 'go' }] }, config)) as Interrupted;
-  const approve = (): Promise<unknown> => agent.invoke(new lc.Command({ resume: { decisions: [{ type: 'approve' }] } }), config);
-  return { asked: result[INTERRUPTS]?.length ?? 0, approve };
-};
+const langChain =
+  (first: boolean): Approving =>
+  async (execute, guard) => {
+    const lc = (await loadLangChain()) as WithApprovals;
+    const asking = lc.humanInTheLoopMiddleware({ interruptOn: { pay: true } });
+    const guarding =
+      guard === undefined ? [] : [lc.createMiddleware(spillwayMiddleware({ ToolMessage: lc.ToolMessage, ...guard }))];
+    const tools = [lc.tool(execute, { name: 'pay', description: 'pays', schema: parameters })];
+    const agent = lc.createAgent({
+      model: langChainModel(lc, SCRIPT, nothingSeen()),
+      tools,
+      middleware: first ? [...guarding, asking] : [asking, ...guarding],
+      checkpointer: new lc.MemorySaver(),
+    });
+    const config = { configurable: { thread_id: 't1' } };
+    const result = (await agent.invoke({ messages: [{ role: 'user', content: 'go' }] }, config)) as Interrupted;
+    const approve = (): Promise<unknown> =>
+      agent.invoke(new lc.Command({ resume: { decisions: [{ type: 'approve' }] } }), config);
+    return { asked: result[INTERRUPTS]?.length ?? 0, approve };
+  };
 
 const FRAMEWORKS: ReadonlyArray<readonly [string, Approving]> = [
   ['AI SDK, needsApproval of the input', aiSdk],
@@ -103,17 +140,23 @@ describe.each(FRAMEWORKS)('%s', (_name, approving) => {
     expect([asked, paid]).toEqual([1, 0]);
   });
 
-  it.each(Object.entries(AFTER_PAYING))('R-2.5 guarded, %s after paying: asked once, nothing paid before, and once after', async (_fault, after) => {
-    for (const guard of [{ defaults: { timeoutMs: 50 } }, { spillway: createSpillway({ defaults: { timeoutMs: 50 } }) }]) {
-      let paid = 0;
-      const pay: Pay = () => {
-        paid++;
-        return after();
-      };
-      const { asked, approve } = await approving(pay, guard);
-      expect([asked, paid]).toEqual([1, 0]);
-      await approve();
-      expect(paid).toBe(1);
-    }
-  });
+  it.each(Object.entries(AFTER_PAYING))(
+    'R-2.5 guarded, %s after paying: asked once, nothing paid before, and once after',
+    async (_fault, after) => {
+      for (const guard of [
+        { defaults: { timeoutMs: 50 } },
+        { spillway: createSpillway({ defaults: { timeoutMs: 50 } }) },
+      ]) {
+        let paid = 0;
+        const pay: Pay = () => {
+          paid++;
+          return after();
+        };
+        const { asked, approve } = await approving(pay, guard);
+        expect([asked, paid]).toEqual([1, 0]);
+        await approve();
+        expect(paid).toBe(1);
+      }
+    },
+  );
 });

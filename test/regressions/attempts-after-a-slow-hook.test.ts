@@ -1,4 +1,5 @@
-// Was: lease and deadline were looked at before `beforeToolCall` was asked, and not when it had answered. Now: an attempt whose lease or turn is over by then does not start.
+// Was: lease and deadline were looked at before `beforeToolCall` was asked, and not when it had answered. Now: an
+// attempt whose lease or turn is over by then does not start.
 import { describe, expect, it } from 'vitest';
 import { createSpillway, plan, tool } from 'spillway';
 import { memoryStore } from 'spillway/stores/memory';
@@ -10,12 +11,21 @@ describe('an attempt whose hook took its time', () => {
     const runtime = virtualRuntime();
     let runs = 0;
     const hooks = { beforeToolCall: () => runtime.after(100) as never };
-    const { layer, steps } = watched(memoryStore({ runtime, sweepMs: Infinity }), () => ++runs, { dedupe: { leaseMs: 900 } }, { runtime, hooks });
+    const { layer, steps } = watched(
+      memoryStore({ runtime, sweepMs: Infinity }),
+      () => ++runs,
+      { dedupe: { leaseMs: 900 } },
+      { runtime, hooks },
+    );
     const result = layer.execute(asked());
     await runtime.advance(1);
     runtime.stall(5_000);
     await runtime.advance(10_000);
-    expect(await result).toMatchObject({ status: 'retriable_error', attempts: 0, error: { code: 'store_unavailable' } });
+    expect(await result).toMatchObject({
+      status: 'retriable_error',
+      attempts: 0,
+      error: { code: 'store_unavailable' },
+    });
     expect((await result).error?.uncertain).toBeUndefined();
     expect([runs, steps()]).toEqual([0, ['claimed', 'lease_lost']]);
     expect(layer.breakers.get('t').state).toMatchObject({ type: 'closed', measured: 0 });

@@ -1,4 +1,5 @@
-// Was: a permit heard two words when its attempt was ended from within the first, and work unsubscribed while it started was subscribed to. Now: neither, for guards and calls alike.
+// Was: a permit heard two words when its attempt was ended from within the first, and work unsubscribed while it
+// started was subscribed to. Now: neither, for guards and calls alike.
 import { NEVER, Observable, Subject, Subscription } from 'rxjs';
 import { describe, expect, it, vi } from 'vitest';
 import { createBreaker, createSpillway, guard, tool, type Breaker } from 'spillway';
@@ -36,7 +37,18 @@ describe('what a guard and a call have in common, they do in the same way', () =
       subscription.unsubscribe();
     };
     const own = createBreaker();
-    const breaker: Breaker = { ...own, state: own.state, admit: () => ({ admitted: true, success: say('success'), failure: say('failure'), answered: say('answered'), ignore: say('ignore'), release: say('release') }) };
+    const breaker: Breaker = {
+      ...own,
+      state: own.state,
+      admit: () => ({
+        admitted: true,
+        success: say('success'),
+        failure: say('failure'),
+        answered: say('answered'),
+        ignore: say('ignore'),
+        release: say('release'),
+      }),
+    };
     const source = new Subject<never>();
     subscription.add(source.pipe(guard({ breaker })).subscribe({ error: () => undefined }));
     end(source);

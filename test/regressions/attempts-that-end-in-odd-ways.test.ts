@@ -1,7 +1,16 @@
-// Was: an attempt that a cancel ended from within a hook or its own failure was told twice or never, and outputs were read too late. Now: each has one signal, one end and its value.
+// Was: an attempt that a cancel ended from within a hook or its own failure was told twice or never, and outputs were
+// read too late. Now: each has one signal, one end and its value.
 import { NEVER, Observable, lastValueFrom, toArray, type Observer } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { abortable, createSpillway, guard, isToolExecutionError, tool, type SpillwayOptions, type ToolEvent } from 'spillway';
+import {
+  abortable,
+  createSpillway,
+  guard,
+  isToolExecutionError,
+  tool,
+  type SpillwayOptions,
+  type ToolEvent,
+} from 'spillway';
 import { z } from 'zod';
 
 const once = { retry: { maxAttempts: 1 } } as const;
@@ -65,12 +74,20 @@ describe('an attempt that ends in an odd way', () => {
           });
         }),
     });
-    expect((await createSpillway({ tools: [cursor] }).execute({ toolName: 'cursor' })).output?.content).toStrictEqual({ rows: [1, 2] });
+    expect((await createSpillway({ tools: [cursor] }).execute({ toolName: 'cursor' })).output?.content).toStrictEqual({
+      rows: [1, 2],
+    });
   });
 
   it('R-4.1 by both limits at once is told the hard one', async () => {
-    const silent = tool({ name: 'silent', policy: { ...once, timeoutMs: 20, idleTimeoutMs: 20 }, execute: () => NEVER });
-    expect((await createSpillway({ tools: [silent] }).execute({ toolName: 'silent' })).error?.message).toBe('Tool timeout after 20ms');
+    const silent = tool({
+      name: 'silent',
+      policy: { ...once, timeoutMs: 20, idleTimeoutMs: 20 },
+      execute: () => NEVER,
+    });
+    expect((await createSpillway({ tools: [silent] }).execute({ toolName: 'silent' })).error?.message).toBe(
+      'Tool timeout after 20ms',
+    );
   });
 
   const heard = async (options: SpillwayOptions, signal: AbortSignal): Promise<string[]> => {
@@ -84,8 +101,18 @@ describe('an attempt that ends in an odd way', () => {
   it('R-11.1 by a cancel from within its own failure is told to the hooks once', async () => {
     const caller = new AbortController();
     const ends: Array<readonly [number, string | undefined]> = [];
-    const tried = tool({ name: 'tried', policy: { ...once, breaker: { failureThreshold: 1 } }, execute: () => Promise.reject(Object.assign(new Error('gone'), { code: 'ECONNRESET' })) });
-    const spillway = createSpillway({ tools: [tried], hooks: { afterToolCall: ({ attempt, error }) => void ends.push([attempt, isToolExecutionError(error) ? error.kind : undefined]) } });
+    const tried = tool({
+      name: 'tried',
+      policy: { ...once, breaker: { failureThreshold: 1 } },
+      execute: () => Promise.reject(Object.assign(new Error('gone'), { code: 'ECONNRESET' })),
+    });
+    const spillway = createSpillway({
+      tools: [tried],
+      hooks: {
+        afterToolCall: ({ attempt, error }) =>
+          void ends.push([attempt, isToolExecutionError(error) ? error.kind : undefined]),
+      },
+    });
     spillway.trace$.subscribe(({ type }) => {
       if (type === 'breaker_changed') caller.abort();
     });
@@ -98,7 +125,10 @@ describe('an attempt that ends in an odd way', () => {
     ['attempt_failed', (): Promise<number> => Promise.reject(new Error('it broke'))],
   ])('TRC-1 is told as %s, though a hook that hears of it cancels the call', async (end, execute) => {
     const caller = new AbortController();
-    const events = await heard({ tools: [tool({ name: 'tried', policy: once, execute })], hooks: { afterToolCall: () => caller.abort() } }, caller.signal);
+    const events = await heard(
+      { tools: [tool({ name: 'tried', policy: once, execute })], hooks: { afterToolCall: () => caller.abort() } },
+      caller.signal,
+    );
     expect(events.filter((type) => type.startsWith('attempt_'))).toStrictEqual(['attempt_started', end]);
     expect(events.at(-1)).toBe('settled');
   });
@@ -116,7 +146,12 @@ describe('an attempt that ends in an odd way', () => {
   it.each<[string, () => Promise<unknown>]>([
     ['abortable', () => lastValueFrom(abortable(() => foreign))],
     ['guard.from', () => lastValueFrom(guard({ timeoutMs: 1_000 }).from(() => foreign))],
-    ['a tool', async () => (await createSpillway({ tools: [tool({ name: 't', execute: () => foreign })] }).execute({ toolName: 't' })).output?.content],
+    [
+      'a tool',
+      async () =>
+        (await createSpillway({ tools: [tool({ name: 't', execute: () => foreign })] }).execute({ toolName: 't' }))
+          .output?.content,
+    ],
   ])('R-4.1 hears a stream of an older RxJS: %s', async (_what, value) => {
     expect(await value()).toBe(1);
   });

@@ -1,4 +1,5 @@
-// Was: a watcher that called back into a breaker made `onChange` hear of `closed -> closed`, and of later changes first. Now: everyone hears each change, in the order in which they were.
+// Was: a watcher that called back into a breaker made `onChange` hear of `closed -> closed`, and of later changes
+// first. Now: everyone hears each change, in the order in which they were.
 import { scan } from 'rxjs';
 import { expect, it } from 'vitest';
 import { createBreaker } from '../../src/operators/breaker/breaker.ts';
@@ -82,7 +83,9 @@ it('R-3.1 inputs recorded beside one that calls back replay to the present state
   breaker.inputs$.subscribe(({ type }) => {
     if (type === 'outcome') breaker.forceOpen();
   });
-  breaker.inputs$.pipe(scan((memory, input) => reduceBreaker(memory, input, settings), initialBreaker(settings))).subscribe(({ type }) => (replayed = type));
+  breaker.inputs$
+    .pipe(scan((memory, input) => reduceBreaker(memory, input, settings), initialBreaker(settings)))
+    .subscribe(({ type }) => (replayed = type));
   fail(breaker);
   expect(breaker.state.type).toBe('forced_open');
   expect(replayed).toBe('forced_open');

@@ -1,12 +1,23 @@
-// Was: slow probes closed a breaker, a stream that flowed was revoked as a stuck probe, a refusal named half-open's deadline. Now: as say.
+// Was: slow probes closed a breaker, a stream that flowed was revoked as a stuck probe, a refusal named half-open's
+// deadline. Now: as say.
 import { Subject, defer, delay, firstValueFrom, of, throwError } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { ToolExecutionError, attemptTimeout, circuitBreaker, createBreaker, createSpillway, guard, tool, type Breaker } from 'spillway';
+import {
+  ToolExecutionError,
+  attemptTimeout,
+  circuitBreaker,
+  createBreaker,
+  createSpillway,
+  guard,
+  tool,
+  type Breaker,
+} from 'spillway';
 import { virtualRuntime } from 'spillway/testing';
 import { halfOpen, make, opened } from '../operators/made-breakers.ts';
 import { fail, permit, succeed } from '../support.ts';
 
-const asksToWait = (retryAfterMs: number): ToolExecutionError => new ToolExecutionError('execution_error', 'slow down', { status: 503, retryAfterMs });
+const asksToWait = (retryAfterMs: number): ToolExecutionError =>
+  new ToolExecutionError('execution_error', 'slow down', { status: 503, retryAfterMs });
 
 describe('R-3.9 slow probes', () => {
   it('R-3.9 a slow probe is a bad probe: it opens again, for its cooldown', () => {
@@ -156,37 +167,56 @@ describe('R-3.5 half-open’s deadline', () => {
     const slow = tool({
       name: 'slow',
       policy: { timeoutMs: 120_000, retry: { maxAttempts: 1 }, breaker: { successThreshold: 1 } },
-      execute: () => (up ? of('fine').pipe(delay(119_999, runtime.scheduler)) : throwError(() => new Error('ECONNRESET'))),
+      execute: () =>
+        up ? of('fine').pipe(delay(119_999, runtime.scheduler)) : throwError(() => new Error('ECONNRESET')),
     });
-    const exact = { ...slow, name: 'exact', policy: { ...slow.policy, timeoutMs: 60_000 }, execute: () => (up ? of('fine').pipe(delay(60_000, runtime.scheduler)) : slow.execute({}, {} as never)) };
+    const exact = {
+      ...slow,
+      name: 'exact',
+      policy: { ...slow.policy, timeoutMs: 60_000 },
+      execute: () => (up ? of('fine').pipe(delay(60_000, runtime.scheduler)) : slow.execute({}, {} as never)),
+    };
     const spillway = createSpillway({ tools: [slow, exact], runtime });
-    for (const toolName of ['slow', 'exact']) for (let failure = 0; failure < 5; failure++) await spillway.execute({ toolName });
+    for (const toolName of ['slow', 'exact'])
+      for (let failure = 0; failure < 5; failure++) await spillway.execute({ toolName });
     await runtime.advance(30_000);
     up = true;
     const probes = ['slow', 'exact'].map((toolName) => spillway.execute({ toolName }));
     await runtime.advance(120_000);
     expect((await Promise.all(probes)).map(({ status }) => status)).toEqual(['success', 'success']);
-    expect(['slow', 'exact'].map((toolName) => spillway.breakers.get(toolName).state.type)).toEqual(['closed', 'closed']);
+    expect(['slow', 'exact'].map((toolName) => spillway.breakers.get(toolName).state.type)).toEqual([
+      'closed',
+      'closed',
+    ]);
   });
 });
 
 describe('R-3.5 one breaker twice in a pipe', () => {
   const nestings: Readonly<Record<string, (breaker: Breaker, work: () => Promise<string>) => Promise<string>>> = {
-    'circuitBreaker in circuitBreaker': (breaker, work) => firstValueFrom(defer(work).pipe(circuitBreaker(breaker), circuitBreaker(breaker))),
-    'guard in guard': (breaker, work) => firstValueFrom(guard({ breaker }).from(() => firstValueFrom(guard({ breaker }).from(work)))),
+    'circuitBreaker in circuitBreaker': (breaker, work) =>
+      firstValueFrom(defer(work).pipe(circuitBreaker(breaker), circuitBreaker(breaker))),
+    'guard in guard': (breaker, work) =>
+      firstValueFrom(guard({ breaker }).from(() => firstValueFrom(guard({ breaker }).from(work)))),
     'after a while': (breaker, work) =>
-      firstValueFrom(defer(async () => {
-        await Promise.resolve();
-        return firstValueFrom(defer(work).pipe(circuitBreaker(breaker)));
-      }).pipe(attemptTimeout(1_000), circuitBreaker(breaker))),
-    'three deep': (breaker, work) => firstValueFrom(defer(work).pipe(circuitBreaker(breaker), circuitBreaker(breaker), circuitBreaker(breaker))),
+      firstValueFrom(
+        defer(async () => {
+          await Promise.resolve();
+          return firstValueFrom(defer(work).pipe(circuitBreaker(breaker)));
+        }).pipe(attemptTimeout(1_000), circuitBreaker(breaker)),
+      ),
+    'three deep': (breaker, work) =>
+      firstValueFrom(defer(work).pipe(circuitBreaker(breaker), circuitBreaker(breaker), circuitBreaker(breaker))),
   };
 
   it.each(Object.keys(nestings))('R-3.5 %s: it closes again after an outage', async (name) => {
     const runtime = virtualRuntime();
     const breaker = createBreaker({ failureThreshold: 1, cooldownMs: 1_000 }, runtime);
     let up = false;
-    const call = (): Promise<string> => (nestings[name]?.(breaker, () => (up ? Promise.resolve('fine') : Promise.reject(new Error('ECONNRESET')))) ?? Promise.reject(new Error('no such nesting'))).catch(() => 'failed');
+    const call = (): Promise<string> =>
+      (
+        nestings[name]?.(breaker, () => (up ? Promise.resolve('fine') : Promise.reject(new Error('ECONNRESET')))) ??
+        Promise.reject(new Error('no such nesting'))
+      ).catch(() => 'failed');
     expect(await call()).toBe('failed');
     expect(breaker.state.type).toBe('open');
     await runtime.advance(1_000);
@@ -200,7 +230,9 @@ describe('R-3.5 one breaker twice in a pipe', () => {
   it('R-3.5 places so made are gone with the next half-open period, and another breaker’s refusal makes none', () => {
     const other = createBreaker({ initialState: 'forced_open' });
     const { breaker, clock } = halfOpen();
-    const [inner$, foreign$] = [breaker, other].map((inside) => of(1).pipe(circuitBreaker(inside), circuitBreaker(breaker)));
+    const [inner$, foreign$] = [breaker, other].map((inside) =>
+      of(1).pipe(circuitBreaker(inside), circuitBreaker(breaker)),
+    );
     const probesAtATime = (): number => {
       const admitted = Array.from({ length: 5 }, () => breaker.admit()).filter((admission) => admission.admitted);
       for (const probe of admitted) if (probe.admitted) probe.release();

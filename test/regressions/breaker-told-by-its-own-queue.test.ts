@@ -1,4 +1,5 @@
-// Was: breakers told their changes through RxJS's queueScheduler, where a user's task that throws drops them. Now: through a queue of their own.
+// Was: breakers told their changes through RxJS's queueScheduler, where a user's task that throws drops them. Now:
+// through a queue of their own.
 import { queueScheduler, scan } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { createBreaker, type Breaker } from 'spillway';
@@ -18,12 +19,16 @@ describe('R-3.4 how a breaker tells', () => {
     const settings = breakerSettings(options);
     let replayed = initialBreaker(settings);
     types(breaker, seen);
-    breaker.inputs$.pipe(scan((memory, input) => reduceBreaker(memory, input, settings), replayed)).subscribe((memory) => (replayed = memory));
+    breaker.inputs$
+      .pipe(scan((memory, input) => reduceBreaker(memory, input, settings), replayed))
+      .subscribe((memory) => (replayed = memory));
     const mine = new Error('mine');
-    expect(() => queueScheduler.schedule(() => {
-      permit(breaker).failure(transient);
-      throw mine;
-    })).toThrow(mine);
+    expect(() =>
+      queueScheduler.schedule(() => {
+        permit(breaker).failure(transient);
+        throw mine;
+      }),
+    ).toThrow(mine);
     expect(breaker.state.type).toBe('open');
     expect([seen, changes, replayed.type]).toEqual([['closed', 'open'], ['closed open'], 'open']);
   });

@@ -1,4 +1,5 @@
-// Was: `duplicate_in_flight` bore the status 409, which a server means for good, so "ask again" was terminal. Now: it is a retriable error, for calls and for streams.
+// Was: `duplicate_in_flight` bore the status 409, which a server means for good, so "ask again" was terminal. Now: it
+// is a retriable error, for calls and for streams.
 import { expect, it } from 'vitest';
 import { classify, dedupe } from 'spillway';
 import { NEVER } from 'rxjs';
@@ -10,7 +11,11 @@ it('R-1.1 R-2.8 in flight elsewhere: a retriable error, for calls and for stream
   const running = gate();
   const { call } = watched(store, () => running.opened);
   const first = call();
-  expect(await call({ mode: 'bestEffort' })).toMatchObject({ status: 'retriable_error', attempts: 0, error: { code: 'duplicate_in_flight', retriable: true, terminal: false } });
+  expect(await call({ mode: 'bestEffort' })).toMatchObject({
+    status: 'retriable_error',
+    attempts: 0,
+    error: { code: 'duplicate_in_flight', retriable: true, terminal: false },
+  });
   running.open();
   await first;
   let seen: unknown;

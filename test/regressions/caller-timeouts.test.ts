@@ -1,4 +1,5 @@
-// Was: a framework's own tool timeout was told as the caller's cancel, neutral for the breaker, so 8 hung calls never opened it. Now: it is `timeout`, and counts.
+// Was: a framework's own tool timeout was told as the caller's cancel, neutral for the breaker, so 8 hung calls never
+// opened it. Now: it is `timeout`, and counts.
 import { Agent, run, tool as agentTool } from '@openai/agents-core';
 import { dynamicTool, generateText, stepCountIs } from 'ai';
 import { createSpillway, tool, type Spillway, type TraceEvent } from 'spillway';
@@ -19,9 +20,15 @@ class ToolTimeoutError extends Error {
 }
 const hang = (): Promise<never> => new Promise(() => undefined);
 
-const hungLayer = (mode: 'on' | 'shadow' = 'on'): { spillway: Spillway; runtime: ReturnType<typeof virtualRuntime>; events: TraceEvent[] } => {
+const hungLayer = (
+  mode: 'on' | 'shadow' = 'on',
+): { spillway: Spillway; runtime: ReturnType<typeof virtualRuntime>; events: TraceEvent[] } => {
   const runtime = virtualRuntime();
-  const spillway = createSpillway({ runtime, mode, tools: [tool({ name: 'slow', policy: { effects: 'read' }, execute: hang })] });
+  const spillway = createSpillway({
+    runtime,
+    mode,
+    tools: [tool({ name: 'slow', policy: { effects: 'read' }, execute: hang })],
+  });
   const events: TraceEvent[] = [];
   spillway.trace$.subscribe((event) => events.push(event));
   return { spillway, runtime, events };
@@ -36,7 +43,14 @@ describe('what an abort means', () => {
     ['TimeoutError', 'canceled'],
     [undefined, 'canceled'],
     [null, 'canceled'],
-    [Object.defineProperty({}, 'name', { get: () => { throw new Error('no'); } }), 'canceled'],
+    [
+      Object.defineProperty({}, 'name', {
+        get: () => {
+          throw new Error('no');
+        },
+      }),
+      'canceled',
+    ],
   ])('R-4.2 %s: %s', (reason, kind) => {
     expect(abortKind(reason)).toBe(kind);
   });
@@ -52,7 +66,11 @@ describe('a signal whose reason is a timeout', () => {
       const result = spillway.execute({ toolName: 'slow' }, { signal: controller.signal });
       await runtime.advance(100);
       controller.abort(TIME_OVER);
-      expect(await result).toMatchObject({ status: 'timeout', attempts: 1, error: { code: 'timeout', uncertain: true, terminal: false } });
+      expect(await result).toMatchObject({
+        status: 'timeout',
+        attempts: 1,
+        error: { code: 'timeout', uncertain: true, terminal: false },
+      });
     }
     expect(causes).toEqual(Array.from({ length: 5 }, () => TIME_OVER));
     expect(spillway.breakers.get('slow')?.state.type).toBe('open');
@@ -88,7 +106,11 @@ describe('a signal whose reason is a timeout', () => {
 
   it('R-4.2 in a backoff only the failures that there were count', async () => {
     const runtime = virtualRuntime();
-    const failing = tool({ name: 'failing', policy: { effects: 'read' }, execute: () => Promise.reject(Object.assign(new Error('busy'), { status: 503 })) });
+    const failing = tool({
+      name: 'failing',
+      policy: { effects: 'read' },
+      execute: () => Promise.reject(Object.assign(new Error('busy'), { status: 503 })),
+    });
     const spillway = createSpillway({ runtime, tools: [failing] });
     const controller = new AbortController();
     const result = spillway.execute({ toolName: 'failing' }, { signal: controller.signal });
@@ -100,7 +122,14 @@ describe('a signal whose reason is a timeout', () => {
 
   it('R-9.6 who waits for the same key is not ended by another caller’s time', async () => {
     const runtime = virtualRuntime();
-    const slow = tool({ name: 'slow', policy: { effects: 'read' }, execute: () => new Promise((resolve) => { runtime.after(1_000).subscribe(() => resolve('done')); }) });
+    const slow = tool({
+      name: 'slow',
+      policy: { effects: 'read' },
+      execute: () =>
+        new Promise((resolve) => {
+          runtime.after(1_000).subscribe(() => resolve('done'));
+        }),
+    });
     const spillway = createSpillway({ runtime, tools: [slow] });
     const controller = new AbortController();
     const request = { toolName: 'slow', idempotencyKey: 'k', tenant: 't' };
@@ -141,10 +170,19 @@ describe('a framework that gives a tool a time of its own', () => {
     const kinds: unknown[] = [];
     spillway.failures$.subscribe(({ error }) => kinds.push(error.kind));
     for (let call = 0; call < HUNG_CALLS; call++) {
-      await generateText({ model: scriptedModel({ calls: [CALL], guarded: true }, nothingSeen()), tools, prompt: 'go', stopWhen: stepCountIs(3), timeout: { toolMs: TOOL_MS } });
+      await generateText({
+        model: scriptedModel({ calls: [CALL], guarded: true }, nothingSeen()),
+        tools,
+        prompt: 'go',
+        stopWhen: stepCountIs(3),
+        timeout: { toolMs: TOOL_MS },
+      });
     }
     expect([ran, spillway.breakers.get('slow')?.state.type]).toEqual([5, 'open']);
-    expect(kinds).toEqual([...Array.from({ length: 5 }, () => 'timeout'), ...Array.from({ length: 3 }, () => 'circuit_open')]);
+    expect(kinds).toEqual([
+      ...Array.from({ length: 5 }, () => 'timeout'),
+      ...Array.from({ length: 3 }, () => 'circuit_open'),
+    ]);
   });
 
   it('R-4.2 OpenAI Agents `timeoutMs`: 8 hung calls open the breaker', async () => {
@@ -154,10 +192,20 @@ describe('a framework that gives a tool a time of its own', () => {
       ran++;
       return hang();
     };
-    const slow = agentTool({ name: 'slow', description: 'a tool of the test', parameters: z.object({}), timeoutMs: TOOL_MS, execute });
+    const slow = agentTool({
+      name: 'slow',
+      description: 'a tool of the test',
+      parameters: z.object({}),
+      timeoutMs: TOOL_MS,
+      execute,
+    });
     const tools = guardAgentTools([slow], { spillway });
     const seen = nothingSeen();
-    for (let call = 0; call < HUNG_CALLS; call++) await run(new Agent({ name: 'test', tools, model: scriptedAgentModel({ calls: [CALL], guarded: true }, seen) }), 'go');
+    for (let call = 0; call < HUNG_CALLS; call++)
+      await run(
+        new Agent({ name: 'test', tools, model: scriptedAgentModel({ calls: [CALL], guarded: true }, seen) }),
+        'go',
+      );
     expect([ran, spillway.breakers.get('slow')?.state.type]).toEqual([5, 'open']);
   });
 });

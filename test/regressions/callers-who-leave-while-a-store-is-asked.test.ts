@@ -1,4 +1,5 @@
-// Was: a claim that a store granted to a caller who left while it was asked stayed, and blocked its key. Now: it is given back.
+// Was: a claim that a store granted to a caller who left while it was asked stayed, and blocked its key. Now: it is
+// given back.
 import { createSpillway, dedupe, tool, type DedupeStore } from 'spillway';
 import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime, type VirtualRuntime } from 'spillway/testing';
@@ -6,7 +7,11 @@ import { NEVER, Subject, takeUntil } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 
 /** A store during whose claims something happens, as when it logs them, and which answers at once or later. */
-const storeWith = (runtime: VirtualRuntime, later: boolean, meanwhile: () => void): { readonly store: DedupeStore; readonly memory: DedupeStore } => {
+const storeWith = (
+  runtime: VirtualRuntime,
+  later: boolean,
+  meanwhile: () => void,
+): { readonly store: DedupeStore; readonly memory: DedupeStore } => {
   const memory = memoryStore({ runtime });
   const setIfNotExists: DedupeStore['setIfNotExists'] = (claim, over) => {
     const answer = memory.setIfNotExists(claim, over);
@@ -25,7 +30,11 @@ describe.each([
     const caller = new AbortController();
     const { store, memory } = storeWith(runtime, later, () => caller.abort());
     let runs = 0;
-    const spillway = createSpillway({ runtime, store, tools: [tool({ name: 'pay', policy: { effects: 'mutating' }, execute: () => ++runs })] });
+    const spillway = createSpillway({
+      runtime,
+      store,
+      tools: [tool({ name: 'pay', policy: { effects: 'mutating' }, execute: () => ++runs })],
+    });
     const result = await spillway.execute({ toolName: 'pay', idempotencyKey: 'k' }, { signal: caller.signal });
     await runtime.advance(0);
     expect(result.error).toMatchObject({ code: 'canceled' });

@@ -1,5 +1,5 @@
-// Was: a call that was refused before its breaker was looked up said `breakerState: 'disabled'`, though nobody had disabled it.
-// Now: it says no state.
+// Was: a call that was refused before its breaker was looked up said `breakerState: 'disabled'`, though nobody had
+// disabled it. Now: it says no state.
 import { describe, expect, it } from 'vitest';
 import { createSpillway, tool, type FailureNotification, type ToolCallRequest, type TraceEvent } from 'spillway';
 import { toTurnTrace } from 'spillway/sinks/turn-trace';

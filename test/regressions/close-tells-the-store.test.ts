@@ -1,4 +1,5 @@
-// Was: `close()` was over before the store had heard what it canceled, so a process that ended then left keys taken for their lease. Now: it waits for the store, within a limit.
+// Was: `close()` was over before the store had heard what it canceled, so a process that ended then left keys taken for
+// their lease. Now: it waits for the store, within a limit.
 import { firstValueFrom } from 'rxjs';
 import { expect, it } from 'vitest';
 import type { DedupeStore } from 'spillway';
@@ -12,7 +13,10 @@ it('R-4.4 close() is over when the store has been told, and does not wait for on
     const memory = memoryStore({ runtime, sweepMs: Infinity });
     const store: DedupeStore = {
       ...memory,
-      compareAndSet: (key, version, outcome) => (answers ? firstValueFrom(runtime.after(50)).then(() => memory.compareAndSet(key, version, outcome)) : new Promise<never>(() => undefined)),
+      compareAndSet: (key, version, outcome) =>
+        answers
+          ? firstValueFrom(runtime.after(50)).then(() => memory.compareAndSet(key, version, outcome))
+          : new Promise<never>(() => undefined),
     };
     const { layer } = watched(store, () => new Promise(() => undefined), {}, { runtime });
     layer.call(asked()).subscribe();

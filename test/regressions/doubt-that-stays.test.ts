@@ -1,4 +1,5 @@
-// Was: a 503 after a lost connection made the doubt about the first attempt forgotten, so that an alternative paid too. Now: doubt stays.
+// Was: a 503 after a lost connection made the doubt about the first attempt forgotten, so that an alternative paid too.
+// Now: doubt stays.
 import { describe, expect, it } from 'vitest';
 import { createSpillway, tool } from 'spillway';
 
@@ -6,12 +7,19 @@ const lost = (): Error => Object.assign(new Error('socket hang up'), { code: 'EC
 const refused = (): Error => Object.assign(new Error('refused'), { code: 'ECONNREFUSED' });
 const away = (): Error => Object.assign(new Error('unavailable'), { status: 503 });
 
-const payments = async (errors: ReadonlyArray<() => unknown>): Promise<{ ran: string[]; uncertain: boolean | undefined }> => {
+const payments = async (
+  errors: ReadonlyArray<() => unknown>,
+): Promise<{ ran: string[]; uncertain: boolean | undefined }> => {
   const ran: string[] = [];
   const left = [...errors];
   const pay = tool({
     name: 'pay',
-    policy: { effects: 'mutating', enforcesKey: true, retry: { maxAttempts: errors.length, initialDelayMs: 1, maxDelayMs: 1 }, alternatives: ['other'] },
+    policy: {
+      effects: 'mutating',
+      enforcesKey: true,
+      retry: { maxAttempts: errors.length, initialDelayMs: 1, maxDelayMs: 1 },
+      alternatives: ['other'],
+    },
     execute: () => {
       ran.push('pay');
       throw left.shift()?.() as Error;
@@ -37,7 +45,8 @@ describe('doubt that stays', () => {
   });
 
   it('R-2.5 a server that shuts down in the middle may have done it', async () => {
-    const shutdown = (): Error => Object.assign(new Error('Server shutdown in progress'), { code: 'ER_SERVER_SHUTDOWN' });
+    const shutdown = (): Error =>
+      Object.assign(new Error('Server shutdown in progress'), { code: 'ER_SERVER_SHUTDOWN' });
     expect(await payments([shutdown])).toStrictEqual({ ran: ['pay'], uncertain: true });
   });
 });

@@ -1,4 +1,5 @@
-// Was: `dedupe` linked a source to its subscriber only once the source had returned, which an endless synchronous one never does. Now: the source hears that its subscriber left.
+// Was: `dedupe` linked a source to its subscriber only once the source had returned, which an endless synchronous one
+// never does. Now: the source hears that its subscriber left.
 import { Observable, firstValueFrom, take, toArray } from 'rxjs';
 import { expect, it } from 'vitest';
 import { dedupe } from 'spillway';

@@ -1,4 +1,5 @@
-// Was: a handler's late answer was followed as if no time had passed, and its time was counted as the attempt's. Now: deadline and budget are looked at when the answer comes.
+// Was: a handler's late answer was followed as if no time had passed, and its time was counted as the attempt's. Now:
+// deadline and budget are looked at when the answer comes.
 import { delay, of } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import type { ToolEvent } from '../../src/contract/event.ts';
@@ -8,12 +9,26 @@ import { scriptedTool } from '../../src/testing/scripted-tool.ts';
 import { virtualRuntime, type VirtualRuntime } from '../../src/testing/virtual-runtime.ts';
 
 const unavailable = Object.assign(new Error('unavailable'), { status: 503 });
-const retry = { strategy: 'constant', initialDelayMs: 10, jitterPercent: 0, maxAttempts: 3, maxTotalTimeMs: 100 } as const;
+const retry = {
+  strategy: 'constant',
+  initialDelayMs: 10,
+  jitterPercent: 0,
+  maxAttempts: 3,
+  maxTotalTimeMs: 100,
+} as const;
 
-/** A tool that always fails after 5 ms, and a handler that takes `answerMs` to say what the default would have said at once. */
+/**
+ * A tool that always fails after 5 ms, and a handler that takes `answerMs` to say what the default would have said at
+ * once.
+ */
 const layer = (runtime: VirtualRuntime, answerMs: number, options: Partial<SpillwayOptions> = {}): Spillway =>
   createSpillway({
-    tools: [scriptedTool({ name: 'down', policy: { retry, breaker: false }, script: [{ afterMs: 5, error: unavailable }] }, runtime.scheduler)],
+    tools: [
+      scriptedTool(
+        { name: 'down', policy: { retry, breaker: false }, script: [{ afterMs: 5, error: unavailable }] },
+        runtime.scheduler,
+      ),
+    ],
     runtime,
     errorHandler: (failure) => of(decideRecovery(failure)).pipe(delay(answerMs, runtime.scheduler)),
     ...options,
@@ -32,14 +47,17 @@ const envelope = (runtime: VirtualRuntime, deadlineInMs: number) =>
     trace: {},
   }) as const;
 
-const decisions = (events: readonly ToolEvent[]): string[] => events.flatMap((event) => (event.type === 'decision' ? [`${event.strategy} ${event.code}`] : []));
+const decisions = (events: readonly ToolEvent[]): string[] =>
+  events.flatMap((event) => (event.type === 'decision' ? [`${event.strategy} ${event.code}`] : []));
 
 describe('an error handler that answers later', () => {
   it('DL-1 begins no wait that would end after the deadline as it is by then', async () => {
     const runtime = virtualRuntime();
     const events: ToolEvent[] = [];
     // It fails at 5; a wait of 10 would end in time at 15, but the answer comes at 15 and the wait would end at 25.
-    layer(runtime, 10).call(envelope(runtime, 20)).subscribe((event) => events.push(event));
+    layer(runtime, 10)
+      .call(envelope(runtime, 20))
+      .subscribe((event) => events.push(event));
     await runtime.run();
     expect(decisions(events)).toStrictEqual(['partial turn_deadline']);
   });
@@ -48,7 +66,12 @@ describe('an error handler that answers later', () => {
     const runtime = virtualRuntime();
     const spillway = layer(runtime, 10, { retryBudget: { ratio: 0, minPerSecond: 1, windowMs: 1_000 } });
     const retries: ToolEvent[] = [];
-    for (let i = 0; i < 5; i++) spillway.call({ toolName: 'down' }).subscribe((event) => (event.type === 'decision' && event.strategy === 'retry' ? retries.push(event) : undefined));
+    for (let i = 0; i < 5; i++)
+      spillway
+        .call({ toolName: 'down' })
+        .subscribe((event) =>
+          event.type === 'decision' && event.strategy === 'retry' ? retries.push(event) : undefined,
+        );
     await runtime.advance(500);
     expect(retries).toHaveLength(1);
   });

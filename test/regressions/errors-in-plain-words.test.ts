@@ -1,4 +1,5 @@
-// Was: timeouts, refusals and quotas that tools state in plain words got the wrong kind or class. Now: they are read for what they say, and names that hold such words are not.
+// Was: timeouts, refusals and quotas that tools state in plain words got the wrong kind or class. Now: they are read
+// for what they say, and names that hold such words are not.
 import { classify, toToolError } from 'spillway';
 import { describe, expect, it } from 'vitest';
 import { toLlmError } from '../../src/errors/llm.ts';
@@ -24,6 +25,9 @@ describe('R-12.1 what tools say in plain words', () => {
   });
 
   it('a spend limit is a quota', () => {
-    expect(toLlmError(new Error('Project has exceeded its spend limit'))).toMatchObject({ kind: 'quota_exceeded', classification: 'permanent' });
+    expect(toLlmError(new Error('Project has exceeded its spend limit'))).toMatchObject({
+      kind: 'quota_exceeded',
+      classification: 'permanent',
+    });
   });
 });

@@ -1,4 +1,5 @@
-// Was: a call with an `execute`, but without the tool that it stands in for, was accepted. Now: it is refused, the refusal names what is missing, and nothing runs.
+// Was: a call with an `execute`, but without the tool that it stands in for, was accepted. Now: it is refused, the
+// refusal names what is missing, and nothing runs.
 import { createSpillway, tool } from 'spillway';
 import { lastValueFrom } from 'rxjs';
 import { expect, it } from 'vitest';

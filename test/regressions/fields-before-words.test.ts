@@ -1,4 +1,5 @@
-// Was: quoted names, URLs and paths were read as what an error says, and flags and nested codes were passed over. Now: fields come first, and quotations do not count.
+// Was: quoted names, URLs and paths were read as what an error says, and flags and nested codes were passed over. Now:
+// fields come first, and quotations do not count.
 import { describe, expect, it } from 'vitest';
 import { toToolError } from '../../src/errors/read-error.ts';
 import { classify } from '../../src/policy/recovery/classify.ts';
@@ -17,7 +18,14 @@ describe('R-12.1 fields come before words', () => {
     // A status says more than a flag beside it.
     ['execution_error permanent', error('x', { status: 404, retryable: true })],
     // AWS sends a socket that stood still as a 400.
-    ['timeout transient', aws('RequestTimeout', 400, 'Your socket connection to the server was not read from or written to within the timeout period.')],
+    [
+      'timeout transient',
+      aws(
+        'RequestTimeout',
+        400,
+        'Your socket connection to the server was not read from or written to within the timeout period.',
+      ),
+    ],
     ['execution_error permanent', { errors: [{ message: 'x', extensions: { code: 'BAD_USER_INPUT' } }] }],
     ['execution_error permanent', error('x', { data: { code: 'NOT_FOUND', httpStatus: 404 } })],
     ['execution_error permanent', error('could not save', { parent: error('x', { code: '23505' }) })],

@@ -1,4 +1,5 @@
-// Was: a scrape looked through all breakers for each tool and made one string, and states and infos of two instances were added up. Now: each breaker is looked at once, an answer comes in pieces, and the worst instance counts.
+// Was: a scrape looked through all breakers for each tool and made one string, and states and infos of two instances
+// were added up. Now: each breaker is looked at once, an answer comes in pieces, and the worst instance counts.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -10,15 +11,13 @@ it('R-7.5 a scrape looks at each breaker once, however many tools there are', as
   let looks = 0;
   const tools = Array.from({ length: 300 }, (_, n) => `tool_${n}`);
   const breakers = tools.flatMap((toolName) =>
-    ['a', 'b'].map(
-      (): ListedBreaker => ({
-        toolName,
-        get state() {
-          looks++;
-          return { type: 'open' as const };
-        },
-      }),
-    ),
+    ['a', 'b'].map((): ListedBreaker => ({
+      toolName,
+      get state() {
+        looks++;
+        return { type: 'open' as const };
+      },
+    })),
   );
   const text = await prometheusSink({ tools, inspect: () => ({ breakers }) }).text();
   expect(text.match(/state="open"\} 1$/gm)).toHaveLength(300);

@@ -1,4 +1,5 @@
-// Was: a gateway server that closed cut off answers that clients were still reading. Now: clients read their answers to the end.
+// Was: a gateway server that closed cut off answers that clients were still reading. Now: clients read their answers to
+// the end.
 import { get } from 'node:http';
 import { expect, it } from 'vitest';
 import { anthropicGateway } from 'spillway/gateway/anthropic';
@@ -6,7 +7,9 @@ import { serveAnthropicGateway } from 'spillway/gateway/anthropic-server';
 
 it('R-13.1 a server that closes lets clients read their answers to the end', async () => {
   const size = 20_000_000;
-  const server = await serveAnthropicGateway(anthropicGateway({ upstream: 'http://upstream', fetch: () => Promise.resolve(new Response('x'.repeat(size))) }));
+  const server = await serveAnthropicGateway(
+    anthropicGateway({ upstream: 'http://upstream', fetch: () => Promise.resolve(new Response('x'.repeat(size))) }),
+  );
   const got = await new Promise<number>((resolve, reject) => {
     get(`${server.url}/v1/models`, (response) => {
       let read = 0;

@@ -1,4 +1,5 @@
-// Was: a gateway tool ran in the place of a toolset's member, or of a tool that the client had added in mid-conversation. Now: such calls are the client's.
+// Was: a gateway tool ran in the place of a toolset's member, or of a tool that the client had added in
+// mid-conversation. Now: such calls are the client's.
 import { afterEach, describe, expect, it } from 'vitest';
 import { tool } from 'spillway';
 import { asked, kit, type Kit } from '../gateway/kit.ts';
@@ -24,7 +25,9 @@ describe('R-13.6 calls of the client’s own tools', () => {
     const own = { ...use('toolu_1', 'navigate', { url: 'x' }), toolset_name: 'browser' };
     upstream.answer(() => ({ blocks: [own], stop: 'tool_use' }));
     const body = { ...asked, betas: [], tools: [{ type: 'browser_toolset_20260801' as const }] };
-    const message = stream ? await client.beta.messages.stream(body).finalMessage() : await client.beta.messages.create(body);
+    const message = stream
+      ? await client.beta.messages.stream(body).finalMessage()
+      : await client.beta.messages.create(body);
     expect(message).toMatchObject({ stop_reason: 'tool_use', content: [own] });
     expect(ran).toBe(0);
     expect(upstream.asked).toHaveLength(1);
@@ -42,13 +45,30 @@ describe('R-13.6 calls of the client’s own tools', () => {
   const additions: ReadonlyArray<readonly [string, object]> = [
     ['defined in a message', { type: 'tool_addition', tool: { type: 'tool_definition', definition } }],
     ['named in a message', { type: 'tool_addition', tool: { type: 'tool_reference', name: 'navigate' } }],
-    ['told by a summary', { type: 'compaction', content: 'so far', tool_changes: [{ type: 'tool_addition', tool: { type: 'tool_definition', definition } }] }],
+    [
+      'told by a summary',
+      {
+        type: 'compaction',
+        content: 'so far',
+        tool_changes: [{ type: 'tool_addition', tool: { type: 'tool_definition', definition } }],
+      },
+    ],
   ];
   it.each(additions)('R-13.6 of a tool %s go to the client, and the gateway’s has another name', async (_, block) => {
     const { upstream, post } = await begin();
-    upstream.answer((_asked, place) => (place === 0 ? { blocks: [use('toolu_1', 'navigate_2')], stop: 'tool_use' } : { blocks: [said('ok'), use('toolu_2', 'navigate')], stop: 'tool_use' }));
-    const response = await post({ ...asked, messages: [...asked.messages, { role: 'system', content: [block] }, { role: 'user', content: 'on' }] });
-    expect(await response.json()).toMatchObject({ stop_reason: 'tool_use', content: [said('ok'), use('toolu_2', 'navigate')] });
+    upstream.answer((_asked, place) =>
+      place === 0
+        ? { blocks: [use('toolu_1', 'navigate_2')], stop: 'tool_use' }
+        : { blocks: [said('ok'), use('toolu_2', 'navigate')], stop: 'tool_use' },
+    );
+    const response = await post({
+      ...asked,
+      messages: [...asked.messages, { role: 'system', content: [block] }, { role: 'user', content: 'on' }],
+    });
+    expect(await response.json()).toMatchObject({
+      stop_reason: 'tool_use',
+      content: [said('ok'), use('toolu_2', 'navigate')],
+    });
     expect(upstream.asked[0]?.body.tools?.map(({ name }) => name)).toStrictEqual(['navigate_2', 'browser']);
     expect(ran).toBe(1);
   });

@@ -1,6 +1,12 @@
-// Was: what one user's tools had given went upstream for another who shared the key and said the same. Now: never; rather nothing is put back.
+// Was: what one user's tools had given went upstream for another who shared the key and said the same. Now: never;
+// rather nothing is put back.
 import { createClient } from 'redis';
-import { memoryConversationState, type AnthropicGatewayOptions, type ConversationRecord, type ConversationState } from 'spillway/gateway/anthropic';
+import {
+  memoryConversationState,
+  type AnthropicGatewayOptions,
+  type ConversationRecord,
+  type ConversationState,
+} from 'spillway/gateway/anthropic';
 import { redisConversationState } from 'spillway/gateway/conversation-redis';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { tool, type AnyTool } from 'spillway';
@@ -20,16 +26,23 @@ afterEach(async () => {
   await Promise.all(gates.splice(0).map((gate) => gate.close()));
 });
 
-/** The upstream calls the tool once for each request that has no result yet, always under one id, and says always the same. */
+/**
+ * The upstream calls the tool once for each request that has no result yet, always under one id, and says always the
+ * same.
+ */
 const desk = async (options: Partial<AnthropicGatewayOptions> = {}): Promise<Kit> => {
   const gate = await kit({ tools: [ticketTool()], ...options });
   gates.push(gate);
-  gate.upstream.answer(({ text }) => (text.includes('ticket ') ? { blocks: [said('Done.')] } : { blocks: [use('toolu_1', 'ticket')], stop: 'tool_use' }));
+  gate.upstream.answer(({ text }) =>
+    text.includes('ticket ') ? { blocks: [said('Done.')] } : { blocks: [use('toolu_1', 'ticket')], stop: 'tool_use' },
+  );
   return gate;
 };
 
 type Body = Readonly<Record<string, unknown>>;
-const followUp = { messages: [...asked.messages, { role: 'assistant', content: 'Done.' }, { role: 'user', content: 'and?' }] };
+const followUp = {
+  messages: [...asked.messages, { role: 'assistant', content: 'Done.' }, { role: 'user', content: 'and?' }],
+};
 const lastSent = (gate: Kit): string => JSON.stringify(gate.upstream.asked.at(-1)?.body.messages);
 /** What of the hidden goes upstream when a conversation goes on. */
 const restored = async (gate: Kit, who: Body): Promise<string | undefined> => {
@@ -40,10 +53,21 @@ const restored = async (gate: Kit, who: Body): Promise<string | undefined> => {
 };
 
 describe('R-13.6 two people behind one key who say the same', () => {
-  const picture = (data: string): { readonly messages: readonly object[] } => ({ messages: [{ role: 'user', content: [{ type: 'image', source: { type: 'base64', media_type: 'image/png', data } }, said('go')] }] });
+  const picture = (data: string): { readonly messages: readonly object[] } => ({
+    messages: [
+      {
+        role: 'user',
+        content: [{ type: 'image', source: { type: 'base64', media_type: 'image/png', data } }, said('go')],
+      },
+    ],
+  });
   const people: ReadonlyArray<readonly [string, Body, Body]> = [
     ['system', { system: 'You serve ALICE.' }, { system: 'You serve BOB.' }],
-    ['system in blocks', { system: [said('You serve'), said('ALICE.')] }, { system: [said('You serve'), said('BOB.')] }],
+    [
+      'system in blocks',
+      { system: [said('You serve'), said('ALICE.')] },
+      { system: [said('You serve'), said('BOB.')] },
+    ],
     ['metadata.user_id', { metadata: { user_id: 'alice' } }, { metadata: { user_id: 'bob' } }],
     ['a metadata.user_id that one has', { metadata: { user_id: 'alice' } }, {}],
     ['model', { model: 'm1' }, { model: 'm2' }],
@@ -60,7 +84,8 @@ describe('R-13.6 two people behind one key who say the same', () => {
     const shows = ['aaaa', 'bbbb'].map(picture);
     for (const body of shows) await gate.post({ ...asked, ...body });
     const back: Array<string | undefined> = [];
-    for (const { messages } of shows) back.push(await restored(gate, { messages: [...messages, ...followUp.messages.slice(1)] }));
+    for (const { messages } of shows)
+      back.push(await restored(gate, { messages: [...messages, ...followUp.messages.slice(1)] }));
     expect(back).toStrictEqual(['ticket 1', 'ticket 2']);
   });
 
@@ -72,22 +97,36 @@ describe('R-13.6 two people behind one key who say the same', () => {
     }
   });
 
-  it.each([[[true, false]], [[false, true]]])('R-13.6 get nothing put back where one of them had an answer without a tool (%j)', async (asks) => {
-    const gate = await desk();
-    let asking = 0;
-    gate.upstream.answer(({ text }) => {
-      const plain = text.includes('ticket ') || asks[asking] === false;
-      return plain ? { blocks: [said('Done.')] } : { blocks: [use('toolu_1', 'ticket')], stop: 'tool_use' };
-    });
-    for (; asking < asks.length; asking++) expect((await gate.post(asked)).status).toBe(200);
-    expect(await restored(gate, {})).toBeUndefined();
-  });
+  it.each([[[true, false]], [[false, true]]])(
+    'R-13.6 get nothing put back where one of them had an answer without a tool (%j)',
+    async (asks) => {
+      const gate = await desk();
+      let asking = 0;
+      gate.upstream.answer(({ text }) => {
+        const plain = text.includes('ticket ') || asks[asking] === false;
+        return plain ? { blocks: [said('Done.')] } : { blocks: [use('toolu_1', 'ticket')], stop: 'tool_use' };
+      });
+      for (; asking < asks.length; asking++) expect((await gate.post(asked)).status).toBe(200);
+      expect(await restored(gate, {})).toBeUndefined();
+    },
+  );
 
   it('R-13.6 do not get each other’s calls of their own, although an upstream gives both one id', async () => {
     const gate = await desk();
-    gate.upstream.answer((_, place) => (place < 2 ? { blocks: [use('toolu_m', 'mine'), use('toolu_1', 'ticket')], stop: 'tool_use' } : { blocks: [said('Done.')] }));
+    gate.upstream.answer((_, place) =>
+      place < 2
+        ? { blocks: [use('toolu_m', 'mine'), use('toolu_1', 'ticket')], stop: 'tool_use' }
+        : { blocks: [said('Done.')] },
+    );
     const own = { ...asked, tools: [mine] };
-    const back = { ...own, messages: [...asked.messages, { role: 'assistant', content: [use('toolu_m', 'mine')] }, { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_m', content: 'x' }] }] };
+    const back = {
+      ...own,
+      messages: [
+        ...asked.messages,
+        { role: 'assistant', content: [use('toolu_m', 'mine')] },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_m', content: 'x' }] },
+      ],
+    };
     const [alice, bob, eve] = [{ system: 'ALICE' }, { system: 'BOB' }, { system: 'EVE' }];
     await gate.post({ ...own, ...alice });
     await gate.post({ ...own, ...bob });
@@ -120,20 +159,46 @@ describe('R-13.6 two people behind one key who say the same', () => {
   it('R-13.6 a user’s own system prompt may be laid out and marked otherwise, and has an attribution that changes', async () => {
     const gate = await desk();
     await gate.post({ ...asked, system: [said('x-anthropic-billing-header: cch=1'), said('You serve ALICE.')] });
-    expect(await restored(gate, { system: [said('x-anthropic-billing-header: cch=2'), { ...said('You serve ALICE.\n'), cache_control: { type: 'ephemeral' } }] })).toBe('ticket 1');
+    expect(
+      await restored(gate, {
+        system: [
+          said('x-anthropic-billing-header: cch=2'),
+          { ...said('You serve ALICE.\n'), cache_control: { type: 'ephemeral' } },
+        ],
+      }),
+    ).toBe('ticket 1');
   });
 
   it('R-13.6 a count finds no fault with a call whose user it cannot name', async () => {
     const gate = await desk();
     gate.upstream.answer(() => ({ body: '{"input_tokens":1}' }));
-    const messages = [...asked.messages, { role: 'assistant', content: [use('toolu_m', 'mine')] }, { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_m', content: 'x' }] }];
-    const counted = await fetch(`${gate.url}/v1/messages/count_tokens`, { method: 'POST', body: JSON.stringify({ model: 'm', messages }) });
+    const messages = [
+      ...asked.messages,
+      { role: 'assistant', content: [use('toolu_m', 'mine')] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_m', content: 'x' }] },
+    ];
+    const counted = await fetch(`${gate.url}/v1/messages/count_tokens`, {
+      method: 'POST',
+      body: JSON.stringify({ model: 'm', messages }),
+    });
     expect(counted.status).toBe(200);
   });
 });
 
-const record = (author: string, id: string): ConversationRecord => ({ author, toolUseIds: [], before: '[]', content: `[{"type":"text","text":"${id}\\n"}]`, results: '' });
-const empty = (author: string): ConversationRecord => ({ author, toolUseIds: [], before: '', content: '', results: '' });
+const record = (author: string, id: string): ConversationRecord => ({
+  author,
+  toolUseIds: [],
+  before: '[]',
+  content: `[{"type":"text","text":"${id}\\n"}]`,
+  results: '',
+});
+const empty = (author: string): ConversationRecord => ({
+  author,
+  toolUseIds: [],
+  before: '',
+  content: '',
+  results: '',
+});
 
 describe('R-13.6 a key that two contents were stored under', () => {
   let server: RedisServer;
@@ -154,7 +219,8 @@ describe('R-13.6 a key that two contents were stored under', () => {
   ];
 
   describe.each(states)('R-13.6 in %s', (_, make) => {
-    const found = async (state: ConversationState): Promise<ConversationRecord | undefined> => (await state.retrieve(['k'])).get('k');
+    const found = async (state: ConversationState): Promise<ConversationRecord | undefined> =>
+      (await state.retrieve(['k'])).get('k');
 
     it('R-13.6 gives neither, and nothing that comes after', async () => {
       const state = make();
@@ -183,7 +249,9 @@ describe('R-13.6 a key that two contents were stored under', () => {
       const state = make();
       for (let round = 0; round < 20; round++) {
         const key = `k${round}`;
-        await Promise.all(Array.from({ length: 20 }, async (_unused, n) => state.store(key, record(`author ${n}`, String(n)))));
+        await Promise.all(
+          Array.from({ length: 20 }, async (_unused, n) => state.store(key, record(`author ${n}`, String(n)))),
+        );
         expect((await state.retrieve([key])).size).toBe(0);
       }
     });

@@ -1,4 +1,5 @@
-// Was: a tool_choice that forces a call was sent at every step, so the model had to go on calling. Now: it holds until a tool of the gateway has been called for it.
+// Was: a tool_choice that forces a call was sent at every step, so the model had to go on calling. Now: it holds until
+// a tool of the gateway has been called for it.
 import { afterEach, describe, expect, it } from 'vitest';
 import { asked, kit, mine, type Kit } from '../gateway/kit.ts';
 import { said, use, type Reply } from '../gateway/upstream.ts';
@@ -23,7 +24,11 @@ describe('a tool_choice that forces a call', () => {
 
   it('R-13.1 tool, one of the gateway: holds until that tool has been called', async () => {
     const again: Reply = { blocks: [use('toolu_2', 'math_add', { a: 3, b: 4 })], stop: 'tool_use' };
-    expect(await choices({ type: 'tool', name: 'math_add' }, sum, again)).toStrictEqual([{ type: 'tool', name: 'math_add' }, { type: 'auto' }, { type: 'auto' }]);
+    expect(await choices({ type: 'tool', name: 'math_add' }, sum, again)).toStrictEqual([
+      { type: 'tool', name: 'math_add' },
+      { type: 'auto' },
+      { type: 'auto' },
+    ]);
   });
 
   it('R-13.1 tool, one of the client: no tool of the gateway stands for it', async () => {
@@ -42,6 +47,10 @@ describe('a tool_choice that forces a call', () => {
     gate.upstream.answer((_, place) => replies[place] ?? {});
     const forced = { ...asked, tool_choice: { type: 'any' } };
     expect([(await gate.post(forced)).status, (await gate.post(forced)).status]).toStrictEqual([529, 200]);
-    expect(gate.upstream.asked.map(({ body }) => body['tool_choice'])).toStrictEqual([{ type: 'any' }, { type: 'auto' }, { type: 'auto' }]);
+    expect(gate.upstream.asked.map(({ body }) => body['tool_choice'])).toStrictEqual([
+      { type: 'any' },
+      { type: 'auto' },
+      { type: 'auto' },
+    ]);
   });
 });

@@ -1,4 +1,5 @@
-// Was: an upstream fetch or body that ignored its signal kept its turn's place in the gateway. Now: the place comes back when the client, a cancel, a drain or the time limit ends the turn.
+// Was: an upstream fetch or body that ignored its signal kept its turn's place in the gateway. Now: the place comes
+// back when the client, a cancel, a drain or the time limit ends the turn.
 import { createSpillway } from 'spillway';
 import { anthropicGateway, type AnthropicGateway } from 'spillway/gateway/anthropic';
 import { serveAnthropicGateway } from 'spillway/gateway/anthropic-server';
@@ -27,14 +28,23 @@ const WAYS: ReadonlyArray<readonly [string, () => Promise<Response>, boolean]> =
 ];
 
 const gatewayOf = (fetch: () => Promise<Response>, hasTools: boolean, upstreamTimeoutMs = 60_000): AnthropicGateway =>
-  anthropicGateway({ upstream: 'http://upstream', fetch, upstreamTimeoutMs, ...(hasTools ? { tools: [add], spillway: createSpillway({ tools: [add] }) } : {}) });
+  anthropicGateway({
+    upstream: 'http://upstream',
+    fetch,
+    upstreamTimeoutMs,
+    ...(hasTools ? { tools: [add], spillway: createSpillway({ tools: [add] }) } : {}),
+  });
 
 describe.each([
   ['without tools', false],
   ['with tools', true],
 ])('a fetch that does not heed its signal, %s', (_, hasTools) => {
   const post = (stream: boolean, signal?: AbortSignal): Request =>
-    new Request('http://gateway/v1/messages', { method: 'POST', body: JSON.stringify({ ...asked, stream }), ...(signal === undefined ? {} : { signal }) });
+    new Request('http://gateway/v1/messages', {
+      method: 'POST',
+      body: JSON.stringify({ ...asked, stream }),
+      ...(signal === undefined ? {} : { signal }),
+    });
 
   it.each(WAYS)('R-13.5 %s: the place is given back when the client goes away', async (_what, fetch, stream) => {
     const gateway = gatewayOf(fetch, hasTools);
@@ -82,7 +92,13 @@ describe.each([
     const gateway = gatewayOf(fetch, hasTools);
     const server = await serveAnthropicGateway(gateway);
     const client = new AbortController();
-    const read = globalThis.fetch(`${server.url}/v1/messages`, { method: 'POST', body: JSON.stringify({ ...asked, stream }), signal: client.signal }).then((response) => response.text());
+    const read = globalThis
+      .fetch(`${server.url}/v1/messages`, {
+        method: 'POST',
+        body: JSON.stringify({ ...asked, stream }),
+        signal: client.signal,
+      })
+      .then((response) => response.text());
     read.catch(() => undefined);
     await until(() => gateway.running === 1);
     client.abort();

@@ -1,4 +1,5 @@
-// Was: a key's rate was got round by sending the key twice, beside a made-up one, or to another spelling of the path, and 10,000 made-up keys pushed a bucket out. Now: none of it.
+// Was: a key's rate was got round by sending the key twice, beside a made-up one, or to another spelling of the path,
+// and 10,000 made-up keys pushed a bucket out. Now: none of it.
 import { request } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import { TurnGate } from '../../src/gateway/wire/limits.ts';
@@ -13,7 +14,12 @@ afterEach(async () => {
 });
 
 /** Headers and path go over the wire as they are written. */
-const ask = (url: string, path: string, headers: Record<string, string | string[]>, body: unknown = asked): Promise<number> =>
+const ask = (
+  url: string,
+  path: string,
+  headers: Record<string, string | string[]>,
+  body: unknown = asked,
+): Promise<number> =>
   new Promise((resolve, reject) => {
     const { hostname, port } = new URL(url);
     const sent = request({ hostname, port, path, method: 'POST', headers }, (response) => {
@@ -53,14 +59,31 @@ describe('R-13.6 a key’s rate', () => {
     expect(await ask(url, '/v1/messages', { 'x-api-key': 'another' })).toBe(200);
   });
 
-  it.each(['//v1/messages', '/v1/messages/', '/V1/Messages', '/v1%2Fmessages', '/v1/./messages', '/v1/%2e%2e/v1/messages'])('R-13.3 what goes to %s is checked', async (path) => {
+  it.each([
+    '//v1/messages',
+    '/v1/messages/',
+    '/V1/Messages',
+    '/v1%2Fmessages',
+    '/v1/./messages',
+    '/v1/%2e%2e/v1/messages',
+  ])('R-13.3 what goes to %s is checked', async (path) => {
     const { url, upstream } = await limited(10);
     expect(await ask(url, path, k, { ...asked, messages: [] })).toBe(400);
     expect(upstream.asked).toHaveLength(0);
   });
 
   it('R-13.1 other paths are no conversations', () => {
-    const others = ['/', '/v1', '/v1/messages/batches', '/v1/messages/count_tokens/x', '/v1/messages2', '/v2/messages', '/v1/models', '/v1/%zz', '/v1/messages%3Fx'];
+    const others = [
+      '/',
+      '/v1',
+      '/v1/messages/batches',
+      '/v1/messages/count_tokens/x',
+      '/v1/messages2',
+      '/v2/messages',
+      '/v1/models',
+      '/v1/%zz',
+      '/v1/messages%3Fx',
+    ];
     expect(others.map(conversationPath)).toStrictEqual(others.map(() => undefined));
   });
 
@@ -81,14 +104,30 @@ describe('R-13.6 a key’s rate', () => {
     // Those that came first take what room there is; all others together may ask as often as one key.
     expect([admitted('newcomer'), admitted('made-up 19999')]).toStrictEqual([false, false]);
     clock.pass(1_000);
-    expect([admitted('real'), admitted('newcomer'), admitted('newcomer'), admitted('newcomer')]).toStrictEqual([true, true, true, false]);
+    expect([admitted('real'), admitted('newcomer'), admitted('newcomer'), admitted('newcomer')]).toStrictEqual([
+      true,
+      true,
+      true,
+      false,
+    ]);
   });
 
   it('R-13.4 a key sent twice has the conversations of the key', async () => {
     gate = await kit();
-    gate.upstream.answer((_, place) => (place === 0 ? { blocks: [use('toolu_1', 'mine'), use('toolu_2', 'math_add', { a: 1, b: 2 })], stop: 'tool_use' } : {}));
+    gate.upstream.answer((_, place) =>
+      place === 0
+        ? { blocks: [use('toolu_1', 'mine'), use('toolu_2', 'math_add', { a: 1, b: 2 })], stop: 'tool_use' }
+        : {},
+    );
     const own = { ...asked, tools: [mine] };
-    const back = { ...own, messages: [...asked.messages, { role: 'assistant', content: [use('toolu_1', 'mine')] }, { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'x' }] }] };
+    const back = {
+      ...own,
+      messages: [
+        ...asked.messages,
+        { role: 'assistant', content: [use('toolu_1', 'mine')] },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'x' }] },
+      ],
+    };
     expect(await ask(gate.url, '/v1/messages', k, own)).toBe(200);
     expect(await ask(gate.url, '/v1/messages', { 'x-api-key': 'other' }, back)).toBe(500);
     expect(await ask(gate.url, '/v1/messages', { 'x-api-key': ['k', 'k'] }, back)).toBe(200);

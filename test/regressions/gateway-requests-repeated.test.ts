@@ -1,4 +1,5 @@
-// Was: what a failed request had reached was used more than once, for requests that only looked the same. Now: the same request goes on from its latest failure, once, and for a while.
+// Was: what a failed request had reached was used more than once, for requests that only looked the same. Now: the same
+// request goes on from its latest failure, once, and for a while.
 import { createSpillway, tool } from 'spillway';
 import { anthropicGateway, memoryConversationState } from 'spillway/gateway/anthropic';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -21,12 +22,31 @@ describe('a request that is the same as one that failed', () => {
     wallMs = 1_700_000_000_000;
     const fetch = (): Promise<Response> => {
       const reply = replies.shift() ?? {};
-      return Promise.resolve(new Response(typeof reply === 'number' ? '{}' : wholeOf(reply), { status: typeof reply === 'number' ? reply : 200, headers: { 'content-type': 'application/json' } }));
+      return Promise.resolve(
+        new Response(typeof reply === 'number' ? '{}' : wholeOf(reply), {
+          status: typeof reply === 'number' ? reply : 200,
+          headers: { 'content-type': 'application/json' },
+        }),
+      );
     };
-    gateway = anthropicGateway({ upstream: 'http://upstream', fetch, tools: [clock], spillway, state: memoryConversationState(), upstreamRetry: { maxAttempts: 1 }, runtime });
+    gateway = anthropicGateway({
+      upstream: 'http://upstream',
+      fetch,
+      tools: [clock],
+      spillway,
+      state: memoryConversationState(),
+      upstreamRetry: { maxAttempts: 1 },
+      runtime,
+    });
   });
   const ask = async (again = false): Promise<number> => {
-    const response = await gateway.fetch(new Request('http://gateway/v1/messages', { method: 'POST', body: JSON.stringify(asked), headers: again ? { 'x-stainless-retry-count': '1' } : {} }));
+    const response = await gateway.fetch(
+      new Request('http://gateway/v1/messages', {
+        method: 'POST',
+        body: JSON.stringify(asked),
+        headers: again ? { 'x-stainless-retry-count': '1' } : {},
+      }),
+    );
     return response.status;
   };
 

@@ -1,4 +1,5 @@
-// Was: as many connections as the gateway has places, each with one byte of a body, kept everybody out. Now: a body has a deadline and takes no place.
+// Was: as many connections as the gateway has places, each with one byte of a body, kept everybody out. Now: a body has
+// a deadline and takes no place.
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { asked, kit, until, type Kit } from '../gateway/kit.ts';
@@ -32,7 +33,8 @@ const slowly = async (url: string, path = '/v1/messages'): Promise<Slow> => {
 };
 
 /** Requests that the gateway has begun to answer. */
-const requests = (of: Kit): number => Number(/^spillway_gateway_requests_total (\d+)$/m.exec(of.gateway.metrics.text())?.[1] ?? 0);
+const requests = (of: Kit): number =>
+  Number(/^spillway_gateway_requests_total (\d+)$/m.exec(of.gateway.metrics.text())?.[1] ?? 0);
 
 describe('R-13.6 bodies that come slowly', () => {
   it.each(['/v1/messages', '/v1/messages/count_tokens'])('R-13.6 keep nobody out: %s', async (path) => {
@@ -64,6 +66,8 @@ describe('R-13.6 bodies that come slowly', () => {
   });
 
   it('R-2.9 bodyTimeoutMs is checked', async () => {
-    await expect(kit({ limits: { bodyTimeoutMs: 0 } })).rejects.toThrow(/limits.bodyTimeoutMs must be a duration above 0/);
+    await expect(kit({ limits: { bodyTimeoutMs: 0 } })).rejects.toThrow(
+      /limits.bodyTimeoutMs must be a duration above 0/,
+    );
   });
 });

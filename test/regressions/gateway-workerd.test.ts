@@ -1,5 +1,6 @@
-// Was: under load, workerd reset connections between conversations (and a bare worker did, where a connection was used twice): it closes one whose next
-// request it has not read within 5 s, and so does Node's server with those of workerd. Now: 1,000 conversations are held at once, on connections that wait.
+// Was: under load, workerd reset connections between conversations (and a bare worker did, where a connection was used
+// twice): it closes one whose next request it has not read within 5 s, and so does Node's server with those of workerd.
+// Now: 1,000 conversations are held at once, on connections that wait.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, request, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -25,14 +26,20 @@ let heldAtOnce = 0;
 /** What came back of what the client does not see, by conversation. */
 const restored = new Map<string, string>();
 
-const give = (response: ServerResponse, reply: Reply): void => void response.writeHead(200, { 'content-type': 'application/json' }).end(wholeOf(reply));
+const give = (response: ServerResponse, reply: Reply): void =>
+  void response.writeHead(200, { 'content-type': 'application/json' }).end(wholeOf(reply));
 
 /** Each conversation has ids of its own: what is of another would be seen. */
 const answer = (text: string, response: ServerResponse): void => {
   const { messages } = JSON.parse(text) as { readonly messages: ReadonlyArray<{ readonly content: unknown }> };
   const id = String(messages[0]?.content);
   if (messages.length === 1) {
-    held.set(id, () => give(response, { blocks: [use('toolu_m', 'mine'), use('toolu_g', 'math_add', { a: Number(id), b: 0 })], stop: 'tool_use' }));
+    held.set(id, () =>
+      give(response, {
+        blocks: [use('toolu_m', 'mine'), use('toolu_g', 'math_add', { a: Number(id), b: 0 })],
+        stop: 'tool_use',
+      }),
+    );
     heldAtOnce = Math.max(heldAtOnce, held.size);
     return;
   }
@@ -43,7 +50,9 @@ const answer = (text: string, response: ServerResponse): void => {
 beforeAll(async () => {
   upstream = createServer((incoming, response) => {
     const pieces: Buffer[] = [];
-    incoming.on('data', (piece: Buffer) => pieces.push(piece)).on('end', () => answer(Buffer.concat(pieces).toString(), response));
+    incoming
+      .on('data', (piece: Buffer) => pieces.push(piece))
+      .on('end', () => answer(Buffer.concat(pieces).toString(), response));
   });
   // As the API's own: a connection is not closed while the worker may still ask on it.
   upstream.keepAliveTimeout = WITHIN_MS;
@@ -64,8 +73,13 @@ const post = (body: unknown): Promise<{ readonly content: unknown }> =>
   new Promise((resolve, reject) => {
     const sent = request(`${worker.url}/v1/messages`, { method: 'POST', agent: false }, (response) => {
       let text = '';
-      response.setEncoding('utf8').on('data', (piece: string) => (text += piece)).on('error', reject);
-      response.on('end', () => (response.statusCode === 200 ? resolve(JSON.parse(text) as { content: unknown }) : reject(new Error(text))));
+      response
+        .setEncoding('utf8')
+        .on('data', (piece: string) => (text += piece))
+        .on('error', reject);
+      response.on('end', () =>
+        response.statusCode === 200 ? resolve(JSON.parse(text) as { content: unknown }) : reject(new Error(text)),
+      );
     });
     sent.on('error', reject).end(JSON.stringify(body));
   });
@@ -74,25 +88,39 @@ const converse = async (id: string): Promise<unknown> => {
   const first = { ...asked, tools: [mine], messages: [{ role: 'user', content: id }] };
   const { content } = await post(first);
   const result = { type: 'tool_result', tool_use_id: 'toolu_m', content: `mine ${id}` };
-  return (await post({ ...first, messages: [...first.messages, { role: 'assistant', content }, { role: 'user', content: [result] }] })).content;
+  return (
+    await post({
+      ...first,
+      messages: [...first.messages, { role: 'assistant', content }, { role: 'user', content: [result] }],
+    })
+  ).content;
 };
 
-it('R-13.4 workerd holds 1,000 conversations at once, none is reset, and each gets back what is its own', async () => {
-  const ids = Array.from({ length: CONVERSATIONS }, (_, n) => String(n));
-  const groups = Array.from({ length: CONVERSATIONS / TOGETHER }, (_, at) => ids.slice(at * TOGETHER, (at + 1) * TOGETHER));
-  const ended: Array<Promise<unknown>> = [];
-  for (const group of groups) {
-    ended.push(...group.map(converse));
-    // A rejection is heard of at the end.
-    for (const one of ended.slice(-TOGETHER)) one.catch(() => undefined);
-    await until(() => held.size === ended.length, WITHIN_MS);
-  }
-  expect(heldAtOnce).toBe(CONVERSATIONS);
-  for (const [at, group] of groups.entries()) {
-    for (const id of group) held.get(id)?.();
-    await Promise.all(ended.slice(at * TOGETHER, (at + 1) * TOGETHER));
-  }
-  expect(await Promise.all(ended)).toStrictEqual(ids.map((id) => [said(`Done ${id}`)]));
-  const results = (id: string): object[] => [{ type: 'tool_result', tool_use_id: 'toolu_m', content: `mine ${id}` }, { type: 'tool_result', tool_use_id: 'toolu_g', content: `sum ${id}` }];
-  expect(ids.map((id) => restored.get(id))).toStrictEqual(ids.map((id) => JSON.stringify(results(id))));
-}, WITHIN_MS);
+it(
+  'R-13.4 workerd holds 1,000 conversations at once, none is reset, and each gets back what is its own',
+  async () => {
+    const ids = Array.from({ length: CONVERSATIONS }, (_, n) => String(n));
+    const groups = Array.from({ length: CONVERSATIONS / TOGETHER }, (_, at) =>
+      ids.slice(at * TOGETHER, (at + 1) * TOGETHER),
+    );
+    const ended: Array<Promise<unknown>> = [];
+    for (const group of groups) {
+      ended.push(...group.map(converse));
+      // A rejection is heard of at the end.
+      for (const one of ended.slice(-TOGETHER)) one.catch(() => undefined);
+      await until(() => held.size === ended.length, WITHIN_MS);
+    }
+    expect(heldAtOnce).toBe(CONVERSATIONS);
+    for (const [at, group] of groups.entries()) {
+      for (const id of group) held.get(id)?.();
+      await Promise.all(ended.slice(at * TOGETHER, (at + 1) * TOGETHER));
+    }
+    expect(await Promise.all(ended)).toStrictEqual(ids.map((id) => [said(`Done ${id}`)]));
+    const results = (id: string): object[] => [
+      { type: 'tool_result', tool_use_id: 'toolu_m', content: `mine ${id}` },
+      { type: 'tool_result', tool_use_id: 'toolu_g', content: `sum ${id}` },
+    ];
+    expect(ids.map((id) => restored.get(id))).toStrictEqual(ids.map((id) => JSON.stringify(results(id))));
+  },
+  WITHIN_MS,
+);

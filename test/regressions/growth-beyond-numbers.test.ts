@@ -1,4 +1,5 @@
-// Was: a delay or cooldown of zero that grew beyond the greatest number became NaN, since 0 * Infinity is NaN. Now: what is zero stays zero.
+// Was: a delay or cooldown of zero that grew beyond the greatest number became NaN, since 0 * Infinity is NaN. Now:
+// what is zero stays zero.
 import { describe, expect, it } from 'vitest';
 import { createBreaker } from '../../src/operators/breaker/breaker.ts';
 import { backoffDelayMs, retryPolicy } from '../../src/policy/retry/backoff.ts';
@@ -7,7 +8,9 @@ import { fail, handClock } from '../support.ts';
 describe('growth beyond all numbers', () => {
   it('R-2.1 a delay of zero stays zero after a thousand retries', () => {
     for (const strategy of ['exponential', 'full_jitter'] as const) {
-      expect(backoffDelayMs(retryPolicy({ strategy, initialDelayMs: 0, maxAttempts: 5_000 }), 4_000, 0, () => 0.5)).toBe(0);
+      expect(
+        backoffDelayMs(retryPolicy({ strategy, initialDelayMs: 0, maxAttempts: 5_000 }), 4_000, 0, () => 0.5),
+      ).toBe(0);
     }
   });
 

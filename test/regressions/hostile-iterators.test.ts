@@ -1,4 +1,5 @@
-// Was: an async iterator that threw where it should reject left an unhandled rejection and a stream without end. Now: what it throws is the stream's error, or is dropped after the end.
+// Was: an async iterator that threw where it should reject left an unhandled rejection and a stream without end. Now:
+// what it throws is the stream's error, or is dropped after the end.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { abortable } from '../../src/operators/work/abortable.ts';
 
@@ -13,7 +14,10 @@ beforeEach(() => {
 });
 afterEach(() => void process.off('unhandledRejection', note));
 
-const iterable = (next: () => Promise<IteratorResult<number>>, end?: () => Promise<IteratorResult<number>>): AsyncIterable<number> => ({
+const iterable = (
+  next: () => Promise<IteratorResult<number>>,
+  end?: () => Promise<IteratorResult<number>>,
+): AsyncIterable<number> => ({
   [Symbol.asyncIterator]: () => (end === undefined ? { next } : { next, return: end }),
 });
 
@@ -26,7 +30,10 @@ describe('ERR-1 an iterator that throws where it should reject', () => {
       if (++calls === 2) throw boom;
       return Promise.resolve({ done: false, value: calls });
     };
-    abortable(() => iterable(next)).subscribe({ next: (value) => events.push(value), error: (error) => events.push(error) });
+    abortable(() => iterable(next)).subscribe({
+      next: (value) => events.push(value),
+      error: (error) => events.push(error),
+    });
     await settled();
     expect(events).toStrictEqual([1, boom]);
     expect(unhandled).toStrictEqual([]);

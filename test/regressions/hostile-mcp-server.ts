@@ -4,7 +4,10 @@ import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprot
 
 /** A server over stdio whose schemas and answers are made to hold up whoever checks them. */
 const EVIL = '^(a{1,9}){1,30}$';
-const object = (name: string, pattern: string): { type: 'object'; properties: Record<string, object> } => ({ type: 'object', properties: { [name]: { type: 'string', pattern } } });
+const object = (name: string, pattern: string): { type: 'object'; properties: Record<string, object> } => ({
+  type: 'object',
+  properties: { [name]: { type: 'string', pattern } },
+});
 
 const { server } = new McpServer({ name: 'hostile', version: '0' }, { capabilities: { tools: {} } });
 server.setRequestHandler(ListToolsRequestSchema, () => ({
@@ -13,5 +16,8 @@ server.setRequestHandler(ListToolsRequestSchema, () => ({
     { name: 'twice', inputSchema: object('text', String.raw`^(a+)\1$`) },
   ],
 }));
-server.setRequestHandler(CallToolRequestSchema, ({ params }) => ({ content: [], structuredContent: params.name === 'search' ? { text: `${'a'.repeat(31)}!` } : { text: 'ok' } }));
+server.setRequestHandler(CallToolRequestSchema, ({ params }) => ({
+  content: [],
+  structuredContent: params.name === 'search' ? { text: `${'a'.repeat(31)}!` } : { text: 'ok' },
+}));
 await server.connect(new StdioServerTransport());

@@ -1,4 +1,5 @@
-// Was: an IPv6 address of no public network passed the guard of REST targets if a public IPv4 address stood in its ISATAP part. Now: it is refused.
+// Was: an IPv6 address of no public network passed the guard of REST targets if a public IPv4 address stood in its
+// ISATAP part. Now: it is refused.
 import { describe, expect, it } from 'vitest';
 import { isToolExecutionError } from '../../src/contract/tool-error.ts';
 import { targetGuard } from '../../src/providers/rest/target.ts';
@@ -24,6 +25,7 @@ describe('R-12.2 an IPv6 address of no public network, with a public IPv4 addres
   });
 
   it('and one of a public network is not', () => {
-    for (const host of ['[2606:4700::5efe:808:808]', '[64:ff9b::808:808]', '[2002:808:808::1]']) expect(kindOf(host), host).toBeUndefined();
+    for (const host of ['[2606:4700::5efe:808:808]', '[64:ff9b::808:808]', '[2002:808:808::1]'])
+      expect(kindOf(host), host).toBeUndefined();
   });
 });

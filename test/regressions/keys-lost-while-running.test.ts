@@ -1,4 +1,5 @@
-// Was: a call that lost its key while its tool ran told of what it found there: busy, conflict, "nothing was run". Now: it says that it may have taken effect.
+// Was: a call that lost its key while its tool ran told of what it found there: busy, conflict, "nothing was run". Now:
+// it says that it may have taken effect.
 import { expect, it } from 'vitest';
 import type { DedupeStore } from 'spillway';
 import { memoryStore } from 'spillway/stores/memory';
@@ -11,35 +12,64 @@ it.each([
   ['another asked for something else', 'enforced', 'other'],
   ['another was canceled', 'enforced', 'cancelled'],
   ['nobody has it', 'enforced', 'gone'],
-] as const)('R-9.6 IDEM-5 a call that lost its key while its tool ran is uncertain, also when %s', async (_what, mode, then) => {
-  const runtime = virtualRuntime();
-  const memory = memoryStore({ runtime, sweepMs: Infinity });
-  let down = false;
-  const store: DedupeStore = {
-    ...memory,
-    get: (key) => {
-      if (down) throw new Error('connect ECONNREFUSED');
-      return memory.get(key);
-    },
-  };
-  let aborts = 0;
-  const { call, steps } = watched(store, (_input, { signal }) => {
-    signal.addEventListener('abort', () => aborts++);
-    return new Promise(() => undefined);
-  }, { dedupe: { leaseMs: 900 } }, { runtime });
-  const result = call({ mode });
-  await runtime.advance(10);
-  const [record] = await records(memory);
-  if (record === undefined) throw new Error('there is no record');
-  const { key, tool, idempotencyKey, request } = record;
-  await memory.delete(key);
-  if (then !== 'gone' && then !== 'down') {
-    const paramsDigest = then === 'other' ? 'another' : request.paramsDigest;
-    const claimed = await memory.setIfNotExists({ key, tool, idempotencyKey, request: { ...request, requestId: 'other', paramsDigest }, leaseMs: 60_000, ttlMs: 60_000 });
-    if (then === 'cancelled') await memory.compareAndSet(key, claimed.record.version, { state: 'cancelled', ttlMs: 60_000, error: { code: 'canceled', message: '', terminal: true, shouldRetriable: false } });
-  }
-  down = then === 'down';
-  await runtime.advance(5_000);
-  expect(await result).toMatchObject({ status: 'retriable_error', attempts: 1, fromCache: false, error: { code: 'store_unavailable', uncertain: true, message: expect.stringContaining('may have taken effect') as string } });
-  expect([steps()[1], aborts]).toEqual(['lease_lost', 1]);
-});
+] as const)(
+  'R-9.6 IDEM-5 a call that lost its key while its tool ran is uncertain, also when %s',
+  async (_what, mode, then) => {
+    const runtime = virtualRuntime();
+    const memory = memoryStore({ runtime, sweepMs: Infinity });
+    let down = false;
+    const store: DedupeStore = {
+      ...memory,
+      get: (key) => {
+        if (down) throw new Error('connect ECONNREFUSED');
+        return memory.get(key);
+      },
+    };
+    let aborts = 0;
+    const { call, steps } = watched(
+      store,
+      (_input, { signal }) => {
+        signal.addEventListener('abort', () => aborts++);
+        return new Promise(() => undefined);
+      },
+      { dedupe: { leaseMs: 900 } },
+      { runtime },
+    );
+    const result = call({ mode });
+    await runtime.advance(10);
+    const [record] = await records(memory);
+    if (record === undefined) throw new Error('there is no record');
+    const { key, tool, idempotencyKey, request } = record;
+    await memory.delete(key);
+    if (then !== 'gone' && then !== 'down') {
+      const paramsDigest = then === 'other' ? 'another' : request.paramsDigest;
+      const claimed = await memory.setIfNotExists({
+        key,
+        tool,
+        idempotencyKey,
+        request: { ...request, requestId: 'other', paramsDigest },
+        leaseMs: 60_000,
+        ttlMs: 60_000,
+      });
+      if (then === 'cancelled')
+        await memory.compareAndSet(key, claimed.record.version, {
+          state: 'cancelled',
+          ttlMs: 60_000,
+          error: { code: 'canceled', message: '', terminal: true, shouldRetriable: false },
+        });
+    }
+    down = then === 'down';
+    await runtime.advance(5_000);
+    expect(await result).toMatchObject({
+      status: 'retriable_error',
+      attempts: 1,
+      fromCache: false,
+      error: {
+        code: 'store_unavailable',
+        uncertain: true,
+        message: expect.stringContaining('may have taken effect') as string,
+      },
+    });
+    expect([steps()[1], aborts]).toEqual(['lease_lost', 1]);
+  },
+);

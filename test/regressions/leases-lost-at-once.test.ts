@@ -1,4 +1,5 @@
-// Was: a lease that had passed before its work gave way for the first time was lost unheard, and the call never ended. Now: the loss is told to who watches next.
+// Was: a lease that had passed before its work gave way for the first time was lost unheard, and the call never ended.
+// Now: the loss is told to who watches next.
 import { createSpillway, tool, ToolExecutionError, type AnyTool, type Spillway, type SpillwayOptions } from 'spillway';
 import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime, type VirtualRuntime } from 'spillway/testing';
@@ -19,7 +20,12 @@ const world = (): World => {
   const named = (name: string, execute: () => unknown): AnyTool =>
     tool({
       name,
-      policy: { effects: 'read', retry: { maxAttempts: 1 }, dedupe: { leaseMs: LEASE_MS }, ...(name === 'first' ? { alternatives: ['second'] } : {}) },
+      policy: {
+        effects: 'read',
+        retry: { maxAttempts: 1 },
+        dedupe: { leaseMs: LEASE_MS },
+        ...(name === 'first' ? { alternatives: ['second'] } : {}),
+      },
       execute: () => {
         runs.push(name);
         return execute();
@@ -29,7 +35,12 @@ const world = (): World => {
     runtime,
     runs,
     layer: (options = {}, execute = () => 'done') =>
-      createSpillway({ runtime, store: memoryStore({ runtime }), tools: [named('first', execute), named('second', () => 'other')], ...options }),
+      createSpillway({
+        runtime,
+        store: memoryStore({ runtime }),
+        tools: [named('first', execute), named('second', () => 'other')],
+        ...options,
+      }),
   };
 };
 

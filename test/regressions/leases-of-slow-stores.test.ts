@@ -1,4 +1,5 @@
-// Was: a claim or a write that took long lost a lease that the store still granted, and the effect was made twice. Now: it is renewed in time, and while its outcome is recorded.
+// Was: a claim or a write that took long lost a lease that the store still granted, and the effect was made twice. Now:
+// it is renewed in time, and while its outcome is recorded.
 import { defer, firstValueFrom, lastValueFrom } from 'rxjs';
 import { createSpillway, dedupe, tool, type DedupeStore, type ToolResultEnvelope, type TraceEvent } from 'spillway';
 import { memoryStore } from 'spillway/stores/memory';
@@ -8,7 +9,10 @@ import { asked } from '../spec/tr-02-stores.ts';
 
 const LEASE_MS = 12_000;
 type Method = 'setIfNotExists' | 'renew' | 'compareAndSet';
-/** For the n-th question of a kind, counted from 1: how long until the store has done it, and how long its answer takes then. */
+/**
+ * For the n-th question of a kind, counted from 1: how long until the store has done it, and how long its answer takes
+ * then.
+ */
 type Delays = Partial<Record<Method, (n: number) => readonly [doneMs: number, answerMs: number]>>;
 
 interface Slow {
@@ -20,14 +24,16 @@ interface Slow {
 /** A store that does what it is asked, and takes its time. */
 const slow = (runtime: VirtualRuntime, memory: DedupeStore, delays: Delays): Slow => {
   const asked: Record<Method, number[]> = { setIfNotExists: [], renew: [], compareAndSet: [] };
-  const late = <A extends readonly unknown[], T>(method: Method, act: (...args: A) => T) => async (...args: A): Promise<Awaited<T>> => {
-    const n = asked[method].push(runtime.now());
-    const [doneMs, answerMs] = delays[method]?.(n) ?? [0, 0];
-    await firstValueFrom(runtime.after(doneMs));
-    const answer = await act(...args);
-    await firstValueFrom(runtime.after(answerMs));
-    return answer;
-  };
+  const late =
+    <A extends readonly unknown[], T>(method: Method, act: (...args: A) => T) =>
+    async (...args: A): Promise<Awaited<T>> => {
+      const n = asked[method].push(runtime.now());
+      const [doneMs, answerMs] = delays[method]?.(n) ?? [0, 0];
+      await firstValueFrom(runtime.after(doneMs));
+      const answer = await act(...args);
+      await firstValueFrom(runtime.after(answerMs));
+      return answer;
+    };
   const store: DedupeStore = {
     ...memory,
     setIfNotExists: late('setIfNotExists', memory.setIfNotExists),
@@ -55,9 +61,25 @@ const layerOn = (runtime: VirtualRuntime, store: DedupeStore, toolMs: number, st
     await firstValueFrom(runtime.after(toolMs));
     return 'ran';
   };
-  const layer = createSpillway({ runtime, store, storeTimeoutMs, tools: [tool({ name: 't', policy: { timeoutMs: 600_000, retry: { maxAttempts: 1 }, dedupe: { leaseMs: LEASE_MS } }, execute })] });
+  const layer = createSpillway({
+    runtime,
+    store,
+    storeTimeoutMs,
+    tools: [
+      tool({
+        name: 't',
+        policy: { timeoutMs: 600_000, retry: { maxAttempts: 1 }, dedupe: { leaseMs: LEASE_MS } },
+        execute,
+      }),
+    ],
+  });
   layer.trace$.subscribe((event) => events.push(event));
-  return { run: () => layer.execute(asked()), steps: () => events.flatMap((event) => (event.type === 'dedupe' ? [event.step] : [])), begun, aborted };
+  return {
+    run: () => layer.execute(asked()),
+    steps: () => events.flatMap((event) => (event.type === 'dedupe' ? [event.step] : [])),
+    begun,
+    aborted,
+  };
 };
 
 const answered = async (runtime: VirtualRuntime, result: Promise<ToolResultEnvelope>): Promise<ToolResultEnvelope> => {
@@ -66,20 +88,29 @@ const answered = async (runtime: VirtualRuntime, result: Promise<ToolResultEnvel
 };
 
 describe('R-9.6 renewals over a slow store', () => {
-  it.each([0.1, 0.5, 0.7, 0.9])('R-9.6 a claim answered after %f of its lease keeps it, and its tool is not aborted', async (part) => {
-    const runtime = virtualRuntime();
-    const { store, asked: questions } = slow(runtime, memoryStore({ runtime }), { setIfNotExists: () => [0, part * LEASE_MS] });
-    const layer = layerOn(runtime, store, 3 * LEASE_MS);
-    expect(await answered(runtime, layer.run())).toMatchObject({ status: 'success', fromCache: false });
-    expect([layer.begun.length, layer.aborted]).toEqual([1, []]);
-    // By the lesser of a third of the lease and half of what is left, from when it was begun.
-    const leftMs = (0.95 - part) * LEASE_MS;
-    expect((questions.renew[0] ?? Infinity) - (layer.begun[0] ?? 0)).toBeLessThanOrEqual(Math.min(LEASE_MS / 3, leftMs / 2) + 1);
-  });
+  it.each([0.1, 0.5, 0.7, 0.9])(
+    'R-9.6 a claim answered after %f of its lease keeps it, and its tool is not aborted',
+    async (part) => {
+      const runtime = virtualRuntime();
+      const { store, asked: questions } = slow(runtime, memoryStore({ runtime }), {
+        setIfNotExists: () => [0, part * LEASE_MS],
+      });
+      const layer = layerOn(runtime, store, 3 * LEASE_MS);
+      expect(await answered(runtime, layer.run())).toMatchObject({ status: 'success', fromCache: false });
+      expect([layer.begun.length, layer.aborted]).toEqual([1, []]);
+      // By the lesser of a third of the lease and half of what is left, from when it was begun.
+      const leftMs = (0.95 - part) * LEASE_MS;
+      expect((questions.renew[0] ?? Infinity) - (layer.begun[0] ?? 0)).toBeLessThanOrEqual(
+        Math.min(LEASE_MS / 3, leftMs / 2) + 1,
+      );
+    },
+  );
 
   it('R-9.6 a claim answered after its lease is renewed before anything is run', async () => {
     const runtime = virtualRuntime();
-    const { store, asked: questions } = slow(runtime, memoryStore({ runtime }), { setIfNotExists: () => [0, 1.5 * LEASE_MS] });
+    const { store, asked: questions } = slow(runtime, memoryStore({ runtime }), {
+      setIfNotExists: () => [0, 1.5 * LEASE_MS],
+    });
     const layer = layerOn(runtime, store, 3 * LEASE_MS);
     expect(await answered(runtime, layer.run())).toMatchObject({ status: 'success', fromCache: false });
     expect(layer.aborted).toEqual([]);
@@ -89,7 +120,11 @@ describe('R-9.6 renewals over a slow store', () => {
   it('R-9.6 a claim answered after its lease, and taken over meanwhile, runs nothing and gets what the other found', async () => {
     const runtime = virtualRuntime();
     const memory = memoryStore({ runtime });
-    const late = layerOn(runtime, slow(runtime, memory, { setIfNotExists: (n) => [0, n === 1 ? 3 * LEASE_MS : 0] }).store, 100);
+    const late = layerOn(
+      runtime,
+      slow(runtime, memory, { setIfNotExists: (n) => [0, n === 1 ? 3 * LEASE_MS : 0] }).store,
+      100,
+    );
     const prompt = layerOn(runtime, memory, 100);
     const first = late.run();
     await runtime.advance(1);
@@ -104,14 +139,25 @@ describe('R-9.6 renewals over a slow store', () => {
     const memory = memoryStore({ runtime });
     const always = (): readonly [number, number] => [0, 1.2 * LEASE_MS];
     const layer = layerOn(runtime, slow(runtime, memory, { setIfNotExists: always, renew: always }).store, 100);
-    expect((await answered(runtime, layer.run())).error).toMatchObject({ code: 'store_unavailable', terminal: false, message: expect.stringContaining('raise leaseMs') as string });
+    expect((await answered(runtime, layer.run())).error).toMatchObject({
+      code: 'store_unavailable',
+      terminal: false,
+      message: expect.stringContaining('raise leaseMs') as string,
+    });
     expect(layer.begun).toEqual([]);
-    expect(await answered(runtime, layerOn(runtime, memory, 1).run())).toMatchObject({ status: 'success', fromCache: false });
+    expect(await answered(runtime, layerOn(runtime, memory, 1).run())).toMatchObject({
+      status: 'success',
+      fromCache: false,
+    });
   });
 
   it('R-9.6 an answer that takes half a lease each time loses nothing', async () => {
     const runtime = virtualRuntime();
-    const layer = layerOn(runtime, slow(runtime, memoryStore({ runtime }), { renew: () => [0, 0.5 * LEASE_MS] }).store, 10 * LEASE_MS);
+    const layer = layerOn(
+      runtime,
+      slow(runtime, memoryStore({ runtime }), { renew: () => [0, 0.5 * LEASE_MS] }).store,
+      10 * LEASE_MS,
+    );
     expect(await answered(runtime, layer.run())).toMatchObject({ status: 'success', fromCache: false });
     expect([layer.aborted, layer.steps()]).toEqual([[], ['claimed', 'recorded']]);
   });
@@ -136,18 +182,21 @@ describe('R-9.6 renewals over a slow store', () => {
 });
 
 describe('R-9.6 renewals while an outcome is recorded', () => {
-  it.each([1.2, 3])('R-9.6 a write that takes %f leases makes the effect once, and everyone gets it', async (leases) => {
-    const runtime = virtualRuntime();
-    const memory = memoryStore({ runtime });
-    const first = layerOn(runtime, slow(runtime, memory, { compareAndSet: () => [leases * LEASE_MS, 0] }).store, 100);
-    const second = layerOn(runtime, memory, 100);
-    const one = first.run();
-    await runtime.advance(200);
-    const other = second.run();
-    expect(await answered(runtime, one)).toMatchObject({ status: 'success', fromCache: false });
-    expect(await other).toMatchObject({ status: 'success', fromCache: true });
-    expect([first.begun.length, second.begun.length, first.steps().at(-1)]).toEqual([1, 0, 'recorded']);
-  });
+  it.each([1.2, 3])(
+    'R-9.6 a write that takes %f leases makes the effect once, and everyone gets it',
+    async (leases) => {
+      const runtime = virtualRuntime();
+      const memory = memoryStore({ runtime });
+      const first = layerOn(runtime, slow(runtime, memory, { compareAndSet: () => [leases * LEASE_MS, 0] }).store, 100);
+      const second = layerOn(runtime, memory, 100);
+      const one = first.run();
+      await runtime.advance(200);
+      const other = second.run();
+      expect(await answered(runtime, one)).toMatchObject({ status: 'success', fromCache: false });
+      expect(await other).toMatchObject({ status: 'success', fromCache: true });
+      expect([first.begun.length, second.begun.length, first.steps().at(-1)]).toEqual([1, 0, 'recorded']);
+    },
+  );
 
   it('R-9.6 a store that never writes is renewed for a while only: then the key is free again', async () => {
     const runtime = virtualRuntime();
@@ -165,7 +214,11 @@ describe('R-9.6 renewals while an outcome is recorded', () => {
     let effects = 0;
     const source = defer(async () => ++effects);
     const options = { leaseMs: LEASE_MS, storeTimeoutMs: 60_000 };
-    const first = lastValueFrom(source.pipe(dedupe(slow(runtime, memory, { compareAndSet: () => [2 * LEASE_MS, 0] }).store, 'k', options, runtime)));
+    const first = lastValueFrom(
+      source.pipe(
+        dedupe(slow(runtime, memory, { compareAndSet: () => [2 * LEASE_MS, 0] }).store, 'k', options, runtime),
+      ),
+    );
     await runtime.advance(10);
     const second = lastValueFrom(source.pipe(dedupe(memory, 'k', options, runtime)));
     await runtime.advance(400_000);

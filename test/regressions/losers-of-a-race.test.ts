@@ -1,4 +1,5 @@
-// Was: a loser of a hedge whose teardown threw kept the winner's stream from its end. Now: what it throws is its own affair.
+// Was: a loser of a hedge whose teardown threw kept the winner's stream from its end. Now: what it throws is its own
+// affair.
 import { hedge } from 'spillway';
 import { virtualRuntime } from 'spillway/testing';
 import { Observable, defer, of } from 'rxjs';
@@ -13,7 +14,11 @@ it('a hedge ends with its winner, also when the teardown of the loser throws', a
   const heard: string[] = [];
   defer(() => attempts.shift() ?? of('a third'))
     .pipe(hedge({ delayMs: 5 }, runtime))
-    .subscribe({ next: (value) => heard.push(value), error: (error: unknown) => heard.push(String(error)), complete: () => heard.push('end') });
+    .subscribe({
+      next: (value) => heard.push(value),
+      error: (error: unknown) => heard.push(String(error)),
+      complete: () => heard.push('end'),
+    });
   await runtime.advance(5);
   expect(heard).toEqual(['answer', 'end']);
   expect(runtime.pending).toBe(0);

@@ -1,4 +1,5 @@
-// Was: an MCP server that did what it was asked was asked again, since its answer could not be read. Now: such a call is uncertain, and is made once.
+// Was: an MCP server that did what it was asked was asked again, since its answer could not be read. Now: such a call
+// is uncertain, and is made once.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createSpillway, type FailureNotification } from 'spillway';
@@ -13,10 +14,17 @@ afterEach(() => {
 });
 
 /** A server with one tool that pays; how often it was asked to. */
-async function paying(contentType: string, answer: string): Promise<{ readonly url: string; readonly asked: () => number }> {
+async function paying(
+  contentType: string,
+  answer: string,
+): Promise<{ readonly url: string; readonly asked: () => number }> {
   let asked = 0;
   const results: Readonly<Record<string, unknown>> = {
-    'initialize': { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'bank', version: '1' } },
+    initialize: {
+      protocolVersion: '2025-06-18',
+      capabilities: { tools: {} },
+      serverInfo: { name: 'bank', version: '1' },
+    },
     'tools/list': { tools: [{ name: 'pay', inputSchema: { type: 'object' }, annotations: { destructiveHint: true } }] },
   };
   server = createServer((request, response) => {
@@ -26,7 +34,10 @@ async function paying(contentType: string, answer: string): Promise<{ readonly u
       if (request.method !== 'POST') return void response.writeHead(405).end();
       const { id, method } = JSON.parse(body) as { readonly id?: number; readonly method: string };
       if (id === undefined) return void response.writeHead(202).end();
-      if (method in results) return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, result: results[method] }));
+      if (method in results)
+        return void response
+          .writeHead(200, { 'content-type': 'application/json' })
+          .end(JSON.stringify({ jsonrpc: '2.0', id, result: results[method] }));
       asked++;
       response.writeHead(200, { 'content-type': contentType }).end(answer);
     });
@@ -38,7 +49,10 @@ async function paying(contentType: string, answer: string): Promise<{ readonly u
 }
 
 describe('R-2.5 an MCP server that did what it was asked, and whose answer cannot be read', () => {
-  it.each([['application/json', '{"jsonrpc":'], ['text/html', '<h1>Thank you</h1>']])('is not asked to do it again: %s', async (contentType, answer) => {
+  it.each([
+    ['application/json', '{"jsonrpc":'],
+    ['text/html', '<h1>Thank you</h1>'],
+  ])('is not asked to do it again: %s', async (contentType, answer) => {
     const bank = await paying(contentType, answer);
     const spillway = createSpillway({ providers: [await mcpHttpProvider({ name: 'bank', url: bank.url })] });
     const failures: FailureNotification[] = [];
@@ -51,7 +65,9 @@ describe('R-2.5 an MCP server that did what it was asked, and whose answer canno
   });
 
   it('SDK 2 has a code for it', () => {
-    const thrown = Object.assign(new Error('Unexpected content type: text/html'), { code: 'CLIENT_HTTP_UNEXPECTED_CONTENT' });
+    const thrown = Object.assign(new Error('Unexpected content type: text/html'), {
+      code: 'CLIENT_HTTP_UNEXPECTED_CONTENT',
+    });
     expect(mcpThrown(thrown)).toMatchObject({ kind: 'execution_error', executed: true, uncertain: true });
   });
 });

@@ -1,4 +1,5 @@
-// Was: a change told while an MCP server's tools were being listed was lost, and a late answer replaced a newer one. Now: the latest list counts.
+// Was: a change told while an MCP server's tools were being listed was lost, and a late answer replaced a newer one.
+// Now: the latest list counts.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { mcpProvider, type McpConnection, type McpProvider } from '../../src/providers/mcp.ts';
@@ -13,12 +14,21 @@ const listing = (...names: string[]): Listing => ({ tools: names.map((name) => (
 const names = ({ tools }: McpProvider): string[] => tools.map(({ name }) => name);
 
 /** A server of which only its list of tools is of interest. */
-const provided = async (listTools: (change: () => void) => Promise<Listing>, callTool: () => Promise<unknown> = () => Promise.resolve({ content: [] })): Promise<{ provider: McpProvider; change: () => void }> => {
+const provided = async (
+  listTools: (change: () => void) => Promise<Listing>,
+  callTool: () => Promise<unknown> = () => Promise.resolve({ content: [] }),
+): Promise<{ provider: McpProvider; change: () => void }> => {
   let heard: (() => void) | undefined;
   const change = (): void => heard?.();
   const provider = await mcpProvider({
     name: 'box',
-    connect: () => Promise.resolve({ client: { listTools: () => listTools(change), callTool }, closed: new Promise(() => undefined), close: () => Promise.resolve(), toolsChanged: (tell) => (heard = tell) }),
+    connect: () =>
+      Promise.resolve({
+        client: { listTools: () => listTools(change), callTool },
+        closed: new Promise(() => undefined),
+        close: () => Promise.resolve(),
+        toolsChanged: (tell) => (heard = tell),
+      }),
   });
   open.push(provider);
   return { provider, change };

@@ -1,4 +1,5 @@
-// Was: a policy for a misspelt tool was silent in LangChain's middleware and in guardClient. Now: it is named with what there is, as soon as the tools are known.
+// Was: a policy for a misspelt tool was silent in LangChain's middleware and in guardClient. Now: it is named with what
+// there is, as soon as the tools are known.
 import { Client as Client2 } from '@modelcontextprotocol/client';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
@@ -30,7 +31,9 @@ describe('a misspelt policy in LangChain', () => {
   };
 
   it('R-2.9 ends the run at its first model call, naming it and the tools there are', async () => {
-    await expect(run(MISSPELT)).rejects.toThrow(/policies of spillwayMiddleware has no option "wether"; it takes slow, good, bad, worded, strict/);
+    await expect(run(MISSPELT)).rejects.toThrow(
+      /policies of spillwayMiddleware has no option "wether"; it takes slow, good, bad, worded, strict/,
+    );
   });
 
   it('R-2.9 one for a tool that is there changes nothing', async () => {
@@ -72,7 +75,8 @@ describe.each([
   it('R-2.9 rejects the first call, and each one after it, and nothing runs', async () => {
     const ran: string[] = [];
     const client = guardClient(await connected(made(), ran), MISSPELT);
-    for (let call = 0; call < 2; call++) await expect(client.callTool({ name: 'weather', arguments: {} })).rejects.toThrow(ERROR);
+    for (let call = 0; call < 2; call++)
+      await expect(client.callTool({ name: 'weather', arguments: {} })).rejects.toThrow(ERROR);
     expect(ran).toEqual([]);
   });
 
@@ -89,10 +93,15 @@ describe.each([
 const paged = async (lists: boolean): Promise<Client> => {
   // oxlint-disable-next-line typescript/no-deprecated
   const server = new Server({ name: 'test', version: '0' }, { capabilities: { tools: {} } });
-  const tool = (name: string): { name: string; inputSchema: { type: 'object' } } => ({ name, inputSchema: { type: 'object' } });
+  const tool = (name: string): { name: string; inputSchema: { type: 'object' } } => ({
+    name,
+    inputSchema: { type: 'object' },
+  });
   server.setRequestHandler(ListToolsRequestSchema, ({ params }) => {
     if (!lists) throw new Error('no list');
-    return params?.cursor === undefined ? { tools: [tool('weather')], nextCursor: 'second' } : { tools: [tool('news')] };
+    return params?.cursor === undefined
+      ? { tools: [tool('weather')], nextCursor: 'second' }
+      : { tools: [tool('news')] };
   });
   server.setRequestHandler(CallToolRequestSchema, () => ({ content: [{ type: 'text', text: 'fine' }] }));
   const client = new Client({ name: 'test', version: '0' });

@@ -1,5 +1,5 @@
-// Was: `mcpProvider` and `mcpStdioProvider` swallowed options that they do not have, and a client that is no connection failed far from its cause.
-// Now: both are refused, naming the option, or what to give.
+// Was: `mcpProvider` and `mcpStdioProvider` swallowed options that they do not have, and a client that is no connection
+// failed far from its cause. Now: both are refused, naming the option, or what to give.
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
@@ -27,7 +27,9 @@ describe('R-2.9 options of MCP providers', () => {
       };
       const options = { name: 'box', connect, [option]: {} };
       await expect(mcpProvider(options)).rejects.toThrow(
-        new RangeError(`mcpProvider has no option "${option}"; it takes name, connect, connectTimeoutMs, show, runtime`),
+        new RangeError(
+          `mcpProvider has no option "${option}"; it takes name, connect, connectTimeoutMs, show, runtime`,
+        ),
       );
       expect(connects).toBe(0);
     },

@@ -1,4 +1,5 @@
-// Was: outcomes too old to count stood in a breaker's state again once it was forced open or disabled. Now: they stay gone, and what was kept stays.
+// Was: outcomes too old to count stood in a breaker's state again once it was forced open or disabled. Now: they stay
+// gone, and what was kept stays.
 import { expect, it } from 'vitest';
 import { createBreaker } from '../../src/operators/breaker/breaker.ts';
 import { fail, handClock } from '../support.ts';

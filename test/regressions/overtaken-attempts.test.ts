@@ -1,4 +1,5 @@
-// Was: a timeout was told before its attempt was unsubscribed, so an alternative started while the old signal was not yet aborted. Now: the attempt is aborted first.
+// Was: a timeout was told before its attempt was unsubscribed, so an alternative started while the old signal was not
+// yet aborted. Now: the attempt is aborted first.
 import { NEVER, Observable, Subject, catchError, config, of, range, take } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { abortable } from '../../src/operators/work/abortable.ts';
@@ -31,7 +32,9 @@ describe('RET-2 an attempt that was overtaken is over before what follows it sta
 
   it('R-4.1 an endless synchronous source still ends where it is no longer wanted', () => {
     const seen: number[] = [];
-    range(0, Infinity).pipe(attemptTimeout(5), idleTimeout(5, NEVER), take(3)).subscribe((value) => seen.push(value));
+    range(0, Infinity)
+      .pipe(attemptTimeout(5), idleTimeout(5, NEVER), take(3))
+      .subscribe((value) => seen.push(value));
     expect(seen).toStrictEqual([0, 1, 2]);
   });
 });
@@ -48,7 +51,8 @@ describe('R-4.1 a teardown that throws', () => {
     vi.useRealTimers();
   });
 
-  // Deadlines of one instant were told in one loop: the first teardown that threw left all later ones without a timeout.
+  // Deadlines of one instant were told in one loop: the first teardown that threw left all later ones without a
+  // timeout.
   it('costs neither its own caller the timeout nor other attempts of the same instant theirs', () => {
     const clock = handClock();
     const hostile = new Observable<never>(() => () => {
@@ -56,7 +60,9 @@ describe('R-4.1 a teardown that throws', () => {
     });
     const kinds: string[] = [];
     for (const source of [hostile, new Subject<never>(), hostile, new Subject<never>()]) {
-      source.pipe(attemptTimeout(5, clock.runtime)).subscribe({ error: ({ kind }: { kind: string }) => kinds.push(kind) });
+      source
+        .pipe(attemptTimeout(5, clock.runtime))
+        .subscribe({ error: ({ kind }: { kind: string }) => kinds.push(kind) });
     }
     clock.pass(5);
     vi.runAllTimers();

@@ -1,4 +1,5 @@
-// Was: on a shared layer, with a swallowed error, or with one that proves nothing, a guarded payment was made up to five times. Now: once, over every framework.
+// Was: on a shared layer, with a swallowed error, or with one that proves nothing, a guarded payment was made up to
+// five times. Now: once, over every framework.
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -46,7 +47,11 @@ const AFTER_THE_EFFECT: Readonly<Record<string, () => Promise<string>>> = {
 };
 
 /** A shell that writes into a ledger, and then ends as told: counts the lines. */
-const SHELL: Readonly<Record<string, string>> = { 'a shell that exits with 1': 'exit 1', 'a shell that is killed': 'kill -9 $$', 'a shell that exits with 255': 'exit 255' };
+const SHELL: Readonly<Record<string, string>> = {
+  'a shell that exits with 1': 'exit 1',
+  'a shell that is killed': 'kill -9 $$',
+  'a shell that exits with 255': 'exit 255',
+};
 
 describe.each(PAYING)('$name', ({ pay }) => {
   describe.each(LAYERS)('on %s', (_layer, optionsOf) => {
@@ -66,7 +71,8 @@ describe.each(PAYING)('$name', ({ pay }) => {
 
     it.each(Object.entries(SHELL))('R-2.5 %s: run once', async (_name, end) => {
       const ledger = join(folder, `ledger-${files++}`);
-      const execute: Pay = async () => (await promisify(execFile)('sh', ['-c', `echo paid >> "$0"; ${end}`, ledger])).stdout;
+      const execute: Pay = async () =>
+        (await promisify(execFile)('sh', ['-c', `echo paid >> "$0"; ${end}`, ledger])).stdout;
       await pay(execute, optionsOf(fast)).catch(() => undefined);
       expect(await readFile(ledger, 'utf8')).toBe('paid\n');
     });
@@ -96,9 +102,17 @@ describe('what a thrown error proves', () => {
     ['a refused connection', withFields('connect ECONNREFUSED', { code: 'ECONNREFUSED' }), 3],
     ['HTTP 503', withFields('Service Unavailable', { status: 503 }), 3],
     ['HTTP 429', withFields('Too Many Requests', { status: 429 }), 3],
-    ['a word of the tool’s author that it did not run', new ToolExecutionError('transport_error', 'refused', { executed: false }), 3],
+    [
+      'a word of the tool’s author that it did not run',
+      new ToolExecutionError('transport_error', 'refused', { executed: false }),
+      3,
+    ],
     ['a typed error that its author calls certain', new ToolExecutionError('execution_error', 'try again'), 3],
-    ['a typed error that its author calls uncertain', new ToolExecutionError('execution_error', 'half done', { uncertain: true }), 1],
+    [
+      'a typed error that its author calls uncertain',
+      new ToolExecutionError('execution_error', 'half done', { uncertain: true }),
+      1,
+    ],
     ['nothing', new Error('oops'), 1],
   ])('R-2.5 %s', async (_name, failure, times) => {
     expect(await tries(failure)).toBe(times);
@@ -107,10 +121,16 @@ describe('what a thrown error proves', () => {
   it('R-2.5 a shared layer that says its tools only read is believed, and one that is silent is not', async () => {
     const times = async (defaults: ToolPolicy, policies: Record<string, ToolPolicy> = {}): Promise<number> => {
       let tried = 0;
-      const execute: Pay = () => (++tried < 3 ? Promise.reject(withFields('reset', { code: 'ECONNRESET' })) : Promise.resolve('read'));
+      const execute: Pay = () =>
+        ++tried < 3 ? Promise.reject(withFields('reset', { code: 'ECONNRESET' })) : Promise.resolve('read');
       await aiSdk?.pay(execute, { spillway: createSpillway({ defaults: { ...fast, ...defaults } }), policies });
       return tried;
     };
-    expect([await times({}), await times({ effects: 'read' }), await times({}, { pay: { effects: 'read' } }), await times({ effects: 'read' }, { pay: { effects: 'mutating' } })]).toEqual([1, 3, 3, 1]);
+    expect([
+      await times({}),
+      await times({ effects: 'read' }),
+      await times({}, { pay: { effects: 'read' } }),
+      await times({ effects: 'read' }, { pay: { effects: 'mutating' } }),
+    ]).toEqual([1, 3, 3, 1]);
   });
 });

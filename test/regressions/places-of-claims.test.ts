@@ -1,4 +1,5 @@
-// Was: three changes of the lease, its place in this process and the heap of leases that no test noticed. Now: each has the test that states its rule.
+// Was: three changes of the lease, its place in this process and the heap of leases that no test noticed. Now: each has
+// the test that states its rule.
 import { BehaviorSubject, NEVER } from 'rxjs';
 import { createSpillway, tool, type TraceEvent } from 'spillway';
 import { memoryStore } from 'spillway/stores/memory';
@@ -21,18 +22,32 @@ describe('R-9.6 a takeover that runs nothing', () => {
         runtime,
         store,
         hooks: { beforeToolCall: () => (block ? { block: 'not now' } : undefined) },
-        tools: [tool({ name: 't', policy: { timeoutMs: 900_000, safetyCritical: false, dedupe: { leaseMs: LEASE_MS } }, execute })],
+        tools: [
+          tool({
+            name: 't',
+            policy: { timeoutMs: 900_000, safetyCritical: false, dedupe: { leaseMs: LEASE_MS } },
+            execute,
+          }),
+        ],
       });
       layer.trace$.subscribe((event: TraceEvent) => void (event.type === 'dedupe' && steps.push(event.step)));
       return layer;
     };
     // A worker that was killed in mid-call: its record is there, and nobody renews it.
     let record: { readonly key: string; readonly version: number } | undefined;
-    const killed = createSpillway({ runtime, store: { ...store, renew: () => new Promise(() => undefined), setIfNotExists: async (claim, over) => {
-      const answer = await store.setIfNotExists(claim, over);
-      record = answer.record;
-      return answer;
-    } }, tools: [tool({ name: 't', policy: { timeoutMs: 900_000, dedupe: { leaseMs: LEASE_MS } }, execute: () => NEVER })] });
+    const killed = createSpillway({
+      runtime,
+      store: {
+        ...store,
+        renew: () => new Promise(() => undefined),
+        setIfNotExists: async (claim, over) => {
+          const answer = await store.setIfNotExists(claim, over);
+          record = answer.record;
+          return answer;
+        },
+      },
+      tools: [tool({ name: 't', policy: { timeoutMs: 900_000, dedupe: { leaseMs: LEASE_MS } }, execute: () => NEVER })],
+    });
     killed.call(asked()).subscribe();
     await runtime.advance(LEASE_MS + 1);
     const blocked = layerOf(true, () => 'never').execute(asked());
@@ -45,7 +60,11 @@ describe('R-9.6 a takeover that runs nothing', () => {
     const later = await store.get(record?.key ?? '');
     expect(later?.record.lockUntilMs).toBeLessThanOrEqual(later?.atMs ?? 0);
     // Whoever must not follow on one that may have run still sees that something may have.
-    const critical = createSpillway({ runtime, store, tools: [tool({ name: 't', policy: { safetyCritical: true }, execute: () => 'twice' })] });
+    const critical = createSpillway({
+      runtime,
+      store,
+      tools: [tool({ name: 't', policy: { safetyCritical: true }, execute: () => 'twice' })],
+    });
     expect((await critical.execute(asked())).error).toMatchObject({ code: 'duplicate_in_flight', uncertain: true });
   });
 });
@@ -99,7 +118,8 @@ describe('R-10.2 the heap of leases', () => {
     const random = seededRandom(5);
     const heap = new Deadlines<Deadline>();
     const members = new Set<Deadline>();
-    const pick = (): Deadline | undefined => (random() < 0.5 ? heap.first : [...members][Math.floor(random() * members.size)]);
+    const pick = (): Deadline | undefined =>
+      random() < 0.5 ? heap.first : [...members][Math.floor(random() * members.size)];
     for (let step = 0; step < 20_000; step++) {
       const dueMs = Math.floor(random() * 1_000);
       const dice = random();
@@ -113,7 +133,9 @@ describe('R-10.2 the heap of leases', () => {
         heap.drop(chosen);
         members.delete(chosen);
       }
-      expect(heap.first?.dueMs).toBe(members.size === 0 ? undefined : Math.min(...Array.from(members, (member) => member.dueMs)));
+      expect(heap.first?.dueMs).toBe(
+        members.size === 0 ? undefined : Math.min(...Array.from(members, (member) => member.dueMs)),
+      );
       for (const member of members.size > 60 ? [...members].slice(0, 30) : []) {
         members.delete(member);
         heap.drop(member);
@@ -141,7 +163,9 @@ describe('R-10.2 the heap of leases', () => {
       const passedMs = runtime.now() - 1_234_567;
       const lapsed = [...dueMs.values()].filter((ms) => ms <= passedMs).length;
       for (let n = 0; n < lapsed; n++) await own(store, claimOf(`new ${n}`, { leaseMs: 600_000 }));
-      await expect((async () => store.setIfNotExists(claimOf('one too many')))()).rejects.toMatchObject({ code: 'store_full' });
+      await expect((async () => store.setIfNotExists(claimOf('one too many')))()).rejects.toMatchObject({
+        code: 'store_full',
+      });
     }
   });
 });

@@ -1,4 +1,5 @@
-// Was: an error of the progress stream was nobody's, and reached the process as an uncaught exception. Now: progress that fails is progress that ended.
+// Was: an error of the progress stream was nobody's, and reached the process as an uncaught exception. Now: progress
+// that fails is progress that ended.
 import { Subject, config } from 'rxjs';
 import { afterEach, expect, it, vi } from 'vitest';
 import { idleTimeout } from '../../src/operators/idle-timeout.ts';
@@ -15,7 +16,9 @@ it('R-4.3 progress that fails is progress that ended: the source goes on, and th
   config.onUnhandledError = (error) => unhandled.push(error);
   const clock = handClock();
   const [source, progress, events] = [new Subject<string>(), new Subject<void>(), [] as string[]];
-  source.pipe(idleTimeout(5, progress, clock.runtime)).subscribe({ next: (value) => events.push(value), error: ({ kind }: { kind: string }) => events.push(kind) });
+  source
+    .pipe(idleTimeout(5, progress, clock.runtime))
+    .subscribe({ next: (value) => events.push(value), error: ({ kind }: { kind: string }) => events.push(kind) });
   clock.pass(3);
   progress.next();
   progress.error(new Error('no progress any more'));

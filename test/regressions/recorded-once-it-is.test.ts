@@ -1,4 +1,5 @@
-// Was: a canceled call told `recorded` before the store had been asked. Now: it tells what the store answered at once, and nothing of an answer that came late or never.
+// Was: a canceled call told `recorded` before the store had been asked. Now: it tells what the store answered at once,
+// and nothing of an answer that came late or never.
 import { expect, it } from 'vitest';
 import type { DedupeStore } from 'spillway';
 import { memoryStore } from 'spillway/stores/memory';

@@ -1,4 +1,5 @@
-// Was: a call whose outcome the store refused looked at the other call's record for as long as that one ran, though its caller had gone. Now: it tells its own outcome and leaves nothing.
+// Was: a call whose outcome the store refused looked at the other call's record for as long as that one ran, though its
+// caller had gone. Now: it tells its own outcome and leaves nothing.
 import { describe, expect, it } from 'vitest';
 import type { DedupeStore } from 'spillway';
 import { memoryStore } from 'spillway/stores/memory';
@@ -7,16 +8,27 @@ import { watched, type Watched } from '../spec/tr-02-stores.ts';
 import { counting } from '../support.ts';
 
 /** The call’s outcome is refused, since another holds the key by then and runs for an hour. */
-const world = (): Watched & { readonly runtime: ReturnType<typeof counting>; readonly virtual: ReturnType<typeof virtualRuntime> } => {
+const world = (): Watched & {
+  readonly runtime: ReturnType<typeof counting>;
+  readonly virtual: ReturnType<typeof virtualRuntime>;
+} => {
   const virtual = virtualRuntime();
   const runtime = counting(virtual);
   const memory = memoryStore({ runtime: virtual, sweepMs: Infinity });
   const store: DedupeStore = {
     ...memory,
     compareAndSet: (key) => {
-      const reading = memory.get(key) as { readonly record: { readonly tool: string; readonly idempotencyKey: string; readonly request: object } };
+      const reading = memory.get(key) as {
+        readonly record: { readonly tool: string; readonly idempotencyKey: string; readonly request: object };
+      };
       memory.delete(key);
-      memory.setIfNotExists({ ...reading.record, key, request: { ...reading.record.request, requestId: 'other' }, leaseMs: 3_600_000, ttlMs: 3_600_000 } as never);
+      memory.setIfNotExists({
+        ...reading.record,
+        key,
+        request: { ...reading.record.request, requestId: 'other' },
+        leaseMs: 3_600_000,
+        ttlMs: 3_600_000,
+      } as never);
       return undefined;
     },
   };

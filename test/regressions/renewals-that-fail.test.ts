@@ -1,4 +1,5 @@
-// Was: renewals that a lost store refused were taken for a loss to another call, and the tool was aborted. Now: bestEffort goes on and says so, enforced stops and is uncertain.
+// Was: renewals that a lost store refused were taken for a loss to another call, and the tool was aborted. Now:
+// bestEffort goes on and says so, enforced stops and is uncertain.
 import { expect, it } from 'vitest';
 import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime } from 'spillway/testing';
@@ -6,32 +7,67 @@ import { watched } from '../spec/tr-02-stores.ts';
 
 it.each([
   ['rejects', () => Promise.reject(new Error('connect ECONNREFUSED'))],
-  ['throws', (): never => { throw new Error('connect ECONNREFUSED'); }],
+  [
+    'throws',
+    (): never => {
+      throw new Error('connect ECONNREFUSED');
+    },
+  ],
   ['hangs', () => new Promise<never>(() => undefined)],
-])('R-10.3 a store that %s while a call runs: bestEffort goes on and says so, enforced stops and is uncertain', async (_how, renew) => {
-  for (const mode of ['bestEffort', 'enforced'] as const) {
-    const runtime = virtualRuntime();
-    const memory = memoryStore({ runtime, sweepMs: Infinity });
-    let aborts = 0;
-    const { call, steps, events } = watched({ ...memory, renew, compareAndSet: renew }, (_input, { signal }) => {
-      signal.addEventListener('abort', () => aborts++);
-      return new Promise((resolve) => { runtime.after(20_000).subscribe(() => resolve('ok')); });
-    }, { dedupe: { leaseMs: 900 } }, { runtime, storeTimeoutMs: 200 });
-    const result = call({ mode });
-    await runtime.advance(30_000);
-    if (mode === 'bestEffort') expect(await result).toMatchObject({ status: 'success', output: { content: 'ok' }, durationMs: 20_000 });
-    else expect(await result).toMatchObject({ status: 'retriable_error', attempts: 1, error: { code: 'store_unavailable', uncertain: true } });
-    expect([steps(), aborts]).toEqual(mode === 'bestEffort' ? [['claimed', 'lease_lost', 'unprotected'], 0] : [['claimed', 'lease_lost'], 1]);
-    expect(events.filter((event) => event.type === 'store_changed').map(({ state }) => state)).toEqual(['lost']);
-  }
-});
+])(
+  'R-10.3 a store that %s while a call runs: bestEffort goes on and says so, enforced stops and is uncertain',
+  async (_how, renew) => {
+    for (const mode of ['bestEffort', 'enforced'] as const) {
+      const runtime = virtualRuntime();
+      const memory = memoryStore({ runtime, sweepMs: Infinity });
+      let aborts = 0;
+      const { call, steps, events } = watched(
+        { ...memory, renew, compareAndSet: renew },
+        (_input, { signal }) => {
+          signal.addEventListener('abort', () => aborts++);
+          return new Promise((resolve) => {
+            runtime.after(20_000).subscribe(() => resolve('ok'));
+          });
+        },
+        { dedupe: { leaseMs: 900 } },
+        { runtime, storeTimeoutMs: 200 },
+      );
+      const result = call({ mode });
+      await runtime.advance(30_000);
+      if (mode === 'bestEffort')
+        expect(await result).toMatchObject({ status: 'success', output: { content: 'ok' }, durationMs: 20_000 });
+      else
+        expect(await result).toMatchObject({
+          status: 'retriable_error',
+          attempts: 1,
+          error: { code: 'store_unavailable', uncertain: true },
+        });
+      expect([steps(), aborts]).toEqual(
+        mode === 'bestEffort' ? [['claimed', 'lease_lost', 'unprotected'], 0] : [['claimed', 'lease_lost'], 1],
+      );
+      expect(events.filter((event) => event.type === 'store_changed').map(({ state }) => state)).toEqual(['lost']);
+    }
+  },
+);
 
 it('R-9.6 renewals that fail once or twice in a lease cost nothing', async () => {
   const runtime = virtualRuntime();
   const memory = memoryStore({ runtime, sweepMs: Infinity });
   let beats = 0;
-  const flaky = { ...memory, renew: (...args: Parameters<typeof memory.renew>) => (++beats % 3 === 0 ? memory.renew(...args) : Promise.reject(new Error('ECONNRESET'))) };
-  const { call, steps } = watched(flaky, () => new Promise((resolve) => { runtime.after(20_000).subscribe(() => resolve('ok')); }), { dedupe: { leaseMs: 900 } }, { runtime });
+  const flaky = {
+    ...memory,
+    renew: (...args: Parameters<typeof memory.renew>) =>
+      ++beats % 3 === 0 ? memory.renew(...args) : Promise.reject(new Error('ECONNRESET')),
+  };
+  const { call, steps } = watched(
+    flaky,
+    () =>
+      new Promise((resolve) => {
+        runtime.after(20_000).subscribe(() => resolve('ok'));
+      }),
+    { dedupe: { leaseMs: 900 } },
+    { runtime },
+  );
   const result = call();
   await runtime.advance(30_000);
   expect(await result).toMatchObject({ status: 'success', fromCache: false });

@@ -1,4 +1,5 @@
-// Was: `Retry-After: try 60` was a date of the past, so retried at once. Now: one of three forms of a date, seconds, or a refusal.
+// Was: `Retry-After: try 60` was a date of the past, so retried at once. Now: one of three forms of a date, seconds, or
+// a refusal.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseRetryAfter } from '../../src/errors/structure.ts';
@@ -18,13 +19,33 @@ describe('R-2.4 the forms of Retry-After', () => {
   ])('R-2.4 %s is read', (text, ms) => expect(parseRetryAfter(text, wallNow)).toBe(ms));
 
   it.each([
-    'try 60', 'soon 5', 'rate limited: 60', 'Mon 5', 'may 3', '', '+5', '5s', '30 seconds', 'PT30S', '1e3', '0x10', '1994-11-06T08:49:37Z', '06 Nov 1994 08:49:37 GMT', 'Sun, 06 Nov 1994 08:49:37 +0100',
-    'Sun, 31 Feb 1994 08:49:37 GMT', 'Sun, 06 Nov 1994 25:49:37 GMT', 'Sun, 06 Nov 1994', 'Infinity', 'NaN', '5, 10',
+    'try 60',
+    'soon 5',
+    'rate limited: 60',
+    'Mon 5',
+    'may 3',
+    '',
+    '+5',
+    '5s',
+    '30 seconds',
+    'PT30S',
+    '1e3',
+    '0x10',
+    '1994-11-06T08:49:37Z',
+    '06 Nov 1994 08:49:37 GMT',
+    'Sun, 06 Nov 1994 08:49:37 +0100',
+    'Sun, 31 Feb 1994 08:49:37 GMT',
+    'Sun, 06 Nov 1994 25:49:37 GMT',
+    'Sun, 06 Nov 1994',
+    'Infinity',
+    'NaN',
+    '5, 10',
   ])('R-2.4 %s means: do not retry', (text) => expect(parseRetryAfter(text, wallNow)).toBeNaN());
 
   it('R-2.4 milliseconds are a number and nothing else', () => {
     expect(parseRetryAfter('250', wallNow, 1)).toBe(250);
-    for (const text of ['Mon 5', 'Sun, 06 Nov 1994 08:49:37 GMT', 'soon']) expect(parseRetryAfter(text, wallNow, 1)).toBeNaN();
+    for (const text of ['Mon 5', 'Sun, 06 Nov 1994 08:49:37 GMT', 'soon'])
+      expect(parseRetryAfter(text, wallNow, 1)).toBeNaN();
   });
 
   it('R-2.4 two digits of a year are the nearer century', () => {
@@ -39,9 +60,14 @@ describe('R-2.4 the forms of Retry-After', () => {
     const checked = fc.check(
       fc.property(fc.integer({ min: 1, max: 40 * 365 * 86_400 }), (ahead) => {
         const date = new Date(NOW_MS + ahead * 1_000);
-        const [, day = '', month = '', year = '', clock = ''] = /^..., (..) (...) (....) (\S+) GMT$/.exec(date.toUTCString()) ?? [];
+        const [, day = '', month = '', year = '', clock = ''] =
+          /^..., (..) (...) (....) (\S+) GMT$/.exec(date.toUTCString()) ?? [];
         const weekday = date.getUTCDay();
-        const forms = [date.toUTCString(), `${longDays[weekday]}, ${day}-${month}-${year.slice(2)} ${clock} GMT`, `${days[weekday]} ${month} ${day.replace(/^0/, ' ')} ${clock} ${year}`];
+        const forms = [
+          date.toUTCString(),
+          `${longDays[weekday]}, ${day}-${month}-${year.slice(2)} ${clock} GMT`,
+          `${days[weekday]} ${month} ${day.replace(/^0/, ' ')} ${clock} ${year}`,
+        ];
         return forms.every((form) => parseRetryAfter(form, wallNow) === ahead * 1_000);
       }),
     );
@@ -53,7 +79,8 @@ describe('R-2.4 the forms of Retry-After', () => {
       fc.property(fc.oneof(fc.anything(), fc.string(), fc.stringMatching(/^[a-z]{3,9},? [\w:-]{1,12}$/)), (value) => {
         const hint = parseRetryAfter(value, wallNow);
         if (value === undefined || value === null) return hint === undefined;
-        if (typeof value === 'string' && !/^\s*-?\d/.test(value) && !/\d\d:\d\d:\d\d/.test(value)) return Number.isNaN(hint);
+        if (typeof value === 'string' && !/^\s*-?\d/.test(value) && !/\d\d:\d\d:\d\d/.test(value))
+          return Number.isNaN(hint);
         return typeof hint === 'number';
       }),
       { numRuns: 2_000 },

@@ -1,5 +1,5 @@
-// Was: nothing held that a failed safety-critical call is remembered as long as a success, and one whose caller says so was forgotten after 5 minutes.
-// Now: both are remembered for `doneTtlMs`, and replayed, not run again.
+// Was: nothing held that a failed safety-critical call is remembered as long as a success, and one whose caller says so
+// was forgotten after 5 minutes. Now: both are remembered for `doneTtlMs`, and replayed, not run again.
 import { describe, expect, it } from 'vitest';
 import type { ToolPolicy } from 'spillway';
 import { memoryStore } from 'spillway/stores/memory';

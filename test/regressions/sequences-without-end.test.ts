@@ -1,4 +1,5 @@
-// Was: a million characters that each begin a terminal's text took 2 s of the process. Now: a beginning ends the text before it, as in terminals.
+// Was: a million characters that each begin a terminal's text took 2 s of the process. Now: a beginning ends the text
+// before it, as in terminals.
 import { describe, expect, it } from 'vitest';
 import { visible } from '../../src/policy/redact/invisible.ts';
 

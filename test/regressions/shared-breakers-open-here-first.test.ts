@@ -1,4 +1,5 @@
-// Was: a breaker that had opened was closed again by its next call while the shared store did not hold it yet. Now: it stays open here for its cooldown, told to others or not.
+// Was: a breaker that had opened was closed again by its next call while the shared store did not hold it yet. Now: it
+// stays open here for its cooldown, told to others or not.
 import { firstValueFrom } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { createSpillway, tool, type DedupeStore, type Spillway } from 'spillway';
@@ -10,7 +11,21 @@ const world = (change: (memory: DedupeStore, runtime: VirtualRuntime) => Partial
   const memory = memoryStore({ runtime, sweepMs: Infinity });
   let runs = 0;
   const made = (store: DedupeStore): Spillway =>
-    createSpillway({ tools: [tool({ name: 't', policy: { retry: { maxAttempts: 1 } }, execute: () => { runs++; throw new Error('ECONNRESET'); } })], store, runtime, shareBreakers: true });
+    createSpillway({
+      tools: [
+        tool({
+          name: 't',
+          policy: { retry: { maxAttempts: 1 } },
+          execute: () => {
+            runs++;
+            throw new Error('ECONNRESET');
+          },
+        }),
+      ],
+      store,
+      runtime,
+      shareBreakers: true,
+    });
   const layer = made({ ...memory, ...change(memory, runtime) });
   const call = async (of = layer, ms = 1): Promise<string> => {
     const result = of.execute({ toolName: 't' });
@@ -22,7 +37,10 @@ const world = (change: (memory: DedupeStore, runtime: VirtualRuntime) => Partial
 
 describe('R-3.10 a breaker opens here first', () => {
   it('R-3.10 a store that cannot be told leaves our own open, for its cooldown', async () => {
-    const { call, runs, runtime, layer } = world((memory) => ({ setIfNotExists: () => Promise.reject(new Error('ECONNREFUSED')), get: memory.get }));
+    const { call, runs, runtime, layer } = world((memory) => ({
+      setIfNotExists: () => Promise.reject(new Error('ECONNREFUSED')),
+      get: memory.get,
+    }));
     for (let failure = 0; failure < 5; failure++) await call();
     for (let n = 0; n < 20; n++) expect(await call()).toBe('circuit_open');
     expect([runs(), layer.breakers.get('t').state.type]).toEqual([5, 'open']);
@@ -32,7 +50,9 @@ describe('R-3.10 a breaker opens here first', () => {
   });
 
   it('R-3.10 nor does a store that is slow to be told', async () => {
-    const { call, runs, other, runtime } = world((memory, clock) => ({ setIfNotExists: (claim, over) => firstValueFrom(clock.after(20)).then(() => memory.setIfNotExists(claim, over)) }));
+    const { call, runs, other, runtime } = world((memory, clock) => ({
+      setIfNotExists: (claim, over) => firstValueFrom(clock.after(20)).then(() => memory.setIfNotExists(claim, over)),
+    }));
     for (let failure = 0; failure < 5; failure++) await call();
     for (let n = 0; n < 40; n++) expect(await call()).toBe('circuit_open');
     expect(await call(other)).toBe('circuit_open');

@@ -1,4 +1,5 @@
-// Was: over Redis, too, half of a breaker's options were each process's own, and a server that hangs kept every rejection waiting. Now: as says.
+// Was: over Redis, too, half of a breaker's options were each process's own, and a server that hangs kept every
+// rejection waiting. Now: as says.
 import { performance } from 'node:perf_hooks';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ToolExecutionError, createSpillway, tool, type BreakerOptions, type Spillway } from 'spillway';
@@ -25,10 +26,17 @@ describe.each(CLIENTS)('R-3.10 breakers shared over Redis, by %s', { timeout: 60
       execute: () => {
         state.runs++;
         if (state.up) return 'ok';
-        throw state.retryAfterMs === undefined ? new Error('ECONNRESET') : new ToolExecutionError('execution_error', 'slow down', { status: 503, retryAfterMs: state.retryAfterMs });
+        throw state.retryAfterMs === undefined
+          ? new Error('ECONNRESET')
+          : new ToolExecutionError('execution_error', 'slow down', { status: 503, retryAfterMs: state.retryAfterMs });
       },
     });
-    const layer = createSpillway({ tools: [flaky], store: redisStore(client.client), shareBreakers: true, storeTimeoutMs });
+    const layer = createSpillway({
+      tools: [flaky],
+      store: redisStore(client.client),
+      shareBreakers: true,
+      storeTimeoutMs,
+    });
     layers.push(layer);
     return layer;
   };
@@ -42,10 +50,12 @@ describe.each(CLIENTS)('R-3.10 breakers shared over Redis, by %s', { timeout: 60
   const untilRun = async (layer: Spillway): Promise<number> => {
     const fromMs = performance.now();
     const before = state.runs;
-    await expect.poll(async () => {
-      await call(layer);
-      return state.runs;
-    }, SOON).toBe(before + 1);
+    await expect
+      .poll(async () => {
+        await call(layer);
+        return state.runs;
+      }, SOON)
+      .toBe(before + 1);
     return performance.now() - fromMs;
   };
 
@@ -71,7 +81,9 @@ describe.each(CLIENTS)('R-3.10 breakers shared over Redis, by %s', { timeout: 60
     await open(a);
     expect([await call(b), stateOf(b)]).toEqual(['circuit_open', 'open']);
     expect(b.breakers.get('flaky').state.retryAfterMs).toBeGreaterThan(200);
-    expect((await b.inspect()).breakers).toMatchObject([{ toolName: 'flaky', state: { type: 'open', consecutiveFailures: 2 } }]);
+    expect((await b.inspect()).breakers).toMatchObject([
+      { toolName: 'flaky', state: { type: 'open', consecutiveFailures: 2 } },
+    ]);
     state.retryAfterMs = undefined;
     await untilRun(b);
     // By the store's clock, which a process knows to a round trip.
@@ -105,7 +117,12 @@ describe.each(CLIENTS)('R-3.10 breakers shared over Redis, by %s', { timeout: 60
     await expect.poll(() => told, SOON).toEqual(['lost', 'back']);
     // What was found while nobody could be told is told now.
     expect(await call(a)).toBe('circuit_open');
-    await expect.poll(async () => (await b.inspect()).breakers.length === 0 || stateOf(b) !== 'open' ? call(b) : stateOf(b), SOON).toBe('open');
+    await expect
+      .poll(
+        async () => ((await b.inspect()).breakers.length === 0 || stateOf(b) !== 'open' ? call(b) : stateOf(b)),
+        SOON,
+      )
+      .toBe('open');
     expect(await call(b)).toBe('circuit_open');
   });
 

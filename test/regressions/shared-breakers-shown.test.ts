@@ -9,7 +9,13 @@ import { stateOf, world } from './shared-world.ts';
 
 describe('R-3.10 each process shows what all are in', () => {
   it('R-3.10 state, state$, inspect(), breaker_changed, results and metrics of the one that refuses', async () => {
-    const { layers: [a, b], dependency, runtime, call, open } = world({ successThreshold: 1 });
+    const {
+      layers: [a, b],
+      dependency,
+      runtime,
+      call,
+      open,
+    } = world({ successThreshold: 1 });
     const events: TraceEvent[] = [];
     const states: string[] = [];
     b.trace$.subscribe((event) => events.push(event));
@@ -22,18 +28,36 @@ describe('R-3.10 each process shows what all are in', () => {
     await runtime.advance(0);
     expect(await result).toMatchObject({ status: 'circuit_open', error: { breakerState: 'open' } });
     expect(b.breakers.get('t').state).toEqual({ ...a.breakers.get('t').state });
-    expect(b.breakers.get('t').state).toMatchObject({ type: 'open', consecutiveFailures: 2, measured: 2, failures: 2, retryAfterMs: 5_000 });
-    expect((await b.inspect()).breakers).toMatchObject([{ toolName: 't', state: { type: 'open', retryAfterMs: 5_000 } }]);
+    expect(b.breakers.get('t').state).toMatchObject({
+      type: 'open',
+      consecutiveFailures: 2,
+      measured: 2,
+      failures: 2,
+      retryAfterMs: 5_000,
+    });
+    expect((await b.inspect()).breakers).toMatchObject([
+      { toolName: 't', state: { type: 'open', retryAfterMs: 5_000 } },
+    ]);
     expect(await sink.text()).toContain('spillway_tool_circuit_breaker_state{tool="t",state="open"} 1');
     dependency.up = true;
     await runtime.advance(5_000);
     expect(await call(a)).toBe('success');
     expect(states).toEqual(['closed', 'open', 'half_open', 'closed']);
-    expect(events.flatMap((event) => (event.type === 'breaker_changed' ? [`${event.from} ${event.to}`] : []))).toEqual(['closed open', 'open half_open', 'half_open closed']);
+    expect(events.flatMap((event) => (event.type === 'breaker_changed' ? [`${event.from} ${event.to}`] : []))).toEqual([
+      'closed open',
+      'open half_open',
+      'half_open closed',
+    ]);
   });
 
   it('R-3.10 inspect() asks, in a process that makes no call', async () => {
-    const { layers: [a, b], dependency, runtime, call, open } = world({ successThreshold: 1 }, () => ({ changes: undefined as never }));
+    const {
+      layers: [a, b],
+      dependency,
+      runtime,
+      call,
+      open,
+    } = world({ successThreshold: 1 }, () => ({ changes: undefined as never }));
     b.breakers.get('t');
     const shown = async (): Promise<unknown> => (await b.inspect()).breakers.map(({ state }) => state.type);
     await open(a);
@@ -45,7 +69,13 @@ describe('R-3.10 each process shows what all are in', () => {
   });
 
   it('R-3.10 what one process opened again while another was idle is no probe’s turn there', async () => {
-    const { layers: [a, b], runtime, call, open, dependency } = world({}, () => ({ changes: undefined as never }));
+    const {
+      layers: [a, b],
+      runtime,
+      call,
+      open,
+      dependency,
+    } = world({}, () => ({ changes: undefined as never }));
     await open(a);
     expect(await call(b)).toBe('circuit_open');
     await runtime.advance(1_000);
@@ -71,8 +101,17 @@ describe('R-3.10 our own breaker shows a probe’s end before the others are tol
       slow = true;
       throw new Error('ECONNRESET');
     };
-    const down = tool({ name: 't', policy: { retry: { maxAttempts: 3 }, breaker: { failureThreshold: 1, cooldownMs: 1_000 } }, execute });
-    const spillway = createSpillway({ tools: [down], store: { ...memory, compareAndSet }, runtime, shareBreakers: true });
+    const down = tool({
+      name: 't',
+      policy: { retry: { maxAttempts: 3 }, breaker: { failureThreshold: 1, cooldownMs: 1_000 } },
+      execute,
+    });
+    const spillway = createSpillway({
+      tools: [down],
+      store: { ...memory, compareAndSet },
+      runtime,
+      shareBreakers: true,
+    });
     const codes: string[] = [];
     spillway.trace$.subscribe((event) => event.type === 'decision' && codes.push(event.code));
     for (let round = 0; round < 2; round++) {
@@ -88,7 +127,13 @@ describe('R-3.10 our own breaker shows a probe’s end before the others are tol
 
 describe('R-3.8 a person’s word, where breakers are shared', () => {
   it('R-3.8 an order to reset closes it for all, at their next call', async () => {
-    const { layers: [a, b], runtime, dependency, open, call } = world({});
+    const {
+      layers: [a, b],
+      runtime,
+      dependency,
+      open,
+      call,
+    } = world({});
     await open(a);
     expect(await call(b)).toBe('circuit_open');
     dependency.up = true;
@@ -99,7 +144,13 @@ describe('R-3.8 a person’s word, where breakers are shared', () => {
   });
 
   it('R-3.8 forced open is this process’s own, and what was told of a probe meanwhile reaches the others', async () => {
-    const { layers: [a, b], runtime, dependency, open, call } = world({ successThreshold: 1 });
+    const {
+      layers: [a, b],
+      runtime,
+      dependency,
+      open,
+      call,
+    } = world({ successThreshold: 1 });
     await open(a);
     await runtime.advance(1_000);
     Object.assign(dependency, { up: true, tookMs: 100 });
@@ -116,7 +167,15 @@ describe('R-3.8 a person’s word, where breakers are shared', () => {
 
 describe('R-3.10 a record that stands for what somebody had no time to say', () => {
   it('R-3.10 a process that died while it told of an outage told enough: open for its cooldown, then half-open', async () => {
-    const { layers: [a, b], runtime, dependency, open, call } = world({}, (memory) => ({ compareAndSet: (key, version, outcome) => (died ? undefined : memory.compareAndSet(key, version, outcome)) }));
+    const {
+      layers: [a, b],
+      runtime,
+      dependency,
+      open,
+      call,
+    } = world({}, (memory) => ({
+      compareAndSet: (key, version, outcome) => (died ? undefined : memory.compareAndSet(key, version, outcome)),
+    }));
     let died = true;
     await open(a);
     died = false;
@@ -127,7 +186,13 @@ describe('R-3.10 a record that stands for what somebody had no time to say', () 
   });
 
   it('R-3.10 a record that nobody can read is probed', async () => {
-    const { layers: [a, b], store, dependency, open, call } = world({ successThreshold: 1 });
+    const {
+      layers: [a, b],
+      store,
+      dependency,
+      open,
+      call,
+    } = world({ successThreshold: 1 });
     await open(a);
     const record = (await store.get('breaker:0:t'))?.record;
     for (const payload of ['', '{', '[]', '{"type":"open","sinceMs":"soon"}']) {

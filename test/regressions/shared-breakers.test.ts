@@ -1,11 +1,18 @@
-// Was: Retry-After, growing cooldowns, probes, ramps and half-open's deadline were each process's own. Now: all of it is shared.
+// Was: Retry-After, growing cooldowns, probes, ramps and half-open's deadline were each process's own. Now: all of it
+// is shared.
 import { describe, expect, it } from 'vitest';
 import type { Spillway } from 'spillway';
 import { stateOf, world } from './shared-world.ts';
 
 describe('R-3.10 what one process learns holds for all', () => {
   it('R-3.10 R-2.4 a Retry-After keeps all of them away, for as long as the server asked', async () => {
-    const { layers: [a, b, c], dependency, runtime, call, open } = world({});
+    const {
+      layers: [a, b, c],
+      dependency,
+      runtime,
+      call,
+      open,
+    } = world({});
     dependency.retryAfterMs = 5_000;
     await open(a);
     await runtime.advance(4_999);
@@ -17,7 +24,13 @@ describe('R-3.10 what one process learns holds for all', () => {
   });
 
   it('R-3.10 R-2.4 a bad probe’s, too, whoever made it', async () => {
-    const { layers: [a, b, c], dependency, runtime, call, open } = world({});
+    const {
+      layers: [a, b, c],
+      dependency,
+      runtime,
+      call,
+      open,
+    } = world({});
     await open(a);
     await runtime.advance(1_000);
     dependency.retryAfterMs = 7_000;
@@ -29,7 +42,13 @@ describe('R-3.10 what one process learns holds for all', () => {
   });
 
   it('R-3.10 R-3.8 no longer than cooldownMaxMs', async () => {
-    const { layers: [a, b], dependency, runtime, call, open } = world({ cooldownMaxMs: 3_000 });
+    const {
+      layers: [a, b],
+      dependency,
+      runtime,
+      call,
+      open,
+    } = world({ cooldownMaxMs: 3_000 });
     dependency.retryAfterMs = 3_600_000;
     await open(a);
     await runtime.advance(2_999);
@@ -39,7 +58,11 @@ describe('R-3.10 what one process learns holds for all', () => {
   });
 
   it('R-3.10 R-3.11 the cooldown grows over the probes of all, up to its cap, and is itself again once closed', async () => {
-    const { layers, dependency, runtime, call, open } = world({ cooldownMultiplier: 3, cooldownMaxMs: 5_000, successThreshold: 1 });
+    const { layers, dependency, runtime, call, open } = world({
+      cooldownMultiplier: 3,
+      cooldownMaxMs: 5_000,
+      successThreshold: 1,
+    });
     const [a, b, c] = layers;
     await open(a);
     for (const [round, cooldownMs] of [1_000, 3_000, 5_000, 5_000].entries()) {
@@ -60,7 +83,13 @@ describe('R-3.10 what one process learns holds for all', () => {
   });
 
   it('R-3.10 R-3.5 as many probes at a time as there are, counted over all', async () => {
-    const { layers: [a, b, c], dependency, runtime, calls, open } = world({ probes: 3, successThreshold: 3 });
+    const {
+      layers: [a, b, c],
+      dependency,
+      runtime,
+      calls,
+      open,
+    } = world({ probes: 3, successThreshold: 3 });
     await open(a);
     await runtime.advance(1_000);
     Object.assign(dependency, { up: true, tookMs: 100, runs: 0 });
@@ -72,7 +101,15 @@ describe('R-3.10 what one process learns holds for all', () => {
   });
 
   it('R-3.10 R-3.5 T09 two good ones close it for all: no probe more', async () => {
-    const { layers: [a, b, c], dependency, runtime, calls, call, open, store } = world({ successThreshold: 2 });
+    const {
+      layers: [a, b, c],
+      dependency,
+      runtime,
+      calls,
+      call,
+      open,
+      store,
+    } = world({ successThreshold: 2 });
     await open(a);
     await runtime.advance(1_000);
     Object.assign(dependency, { up: true, tookMs: 100 });
@@ -84,7 +121,13 @@ describe('R-3.10 what one process learns holds for all', () => {
   });
 
   it('R-3.10 R-3.5 two are needed in a row, whoever makes them', async () => {
-    const { layers: [a, b, c], dependency, runtime, call, open } = world({ successThreshold: 2 });
+    const {
+      layers: [a, b, c],
+      dependency,
+      runtime,
+      call,
+      open,
+    } = world({ successThreshold: 2 });
     await open(a);
     await runtime.advance(1_000);
     dependency.up = true;
@@ -119,7 +162,13 @@ describe('R-3.10 what one process learns holds for all', () => {
   });
 
   it('R-3.10 R-3.2 what fails again while it ramps opens for all again', async () => {
-    const { layers: [a, b, c], dependency, runtime, call, open } = world({ rampMs: 1_000, successThreshold: 1, failureThreshold: 1 });
+    const {
+      layers: [a, b, c],
+      dependency,
+      runtime,
+      call,
+      open,
+    } = world({ rampMs: 1_000, successThreshold: 1, failureThreshold: 1 });
     await open(a);
     await runtime.advance(1_000);
     dependency.up = true;
@@ -132,7 +181,13 @@ describe('R-3.10 what one process learns holds for all', () => {
   });
 
   it('R-3.10 R-3.5 a probe that never ends is revoked for all at half-open’s deadline, and its late success changes nothing', async () => {
-    const { layers: [a, b, c], dependency, runtime, call, open } = world({ halfOpenTimeoutMs: 3_000, successThreshold: 1 }, undefined, 20_000);
+    const {
+      layers: [a, b, c],
+      dependency,
+      runtime,
+      call,
+      open,
+    } = world({ halfOpenTimeoutMs: 3_000, successThreshold: 1 }, undefined, 20_000);
     await open(a);
     await runtime.advance(1_000);
     Object.assign(dependency, { up: true, tookMs: 3_500 });
@@ -152,7 +207,13 @@ describe('R-3.10 what one process learns holds for all', () => {
   });
 
   it('R-3.10 R-3.5 a probe that flows is no stuck probe, for the others neither', async () => {
-    const { layers: [a, b, c], dependency, runtime, call, open } = world({ halfOpenTimeoutMs: 4_000, successThreshold: 1 }, undefined, 60_000);
+    const {
+      layers: [a, b, c],
+      dependency,
+      runtime,
+      call,
+      open,
+    } = world({ halfOpenTimeoutMs: 4_000, successThreshold: 1 }, undefined, 60_000);
     await open(a);
     await runtime.advance(1_000);
     Object.assign(dependency, { up: true, tookMs: 1_000, values: 20 });
@@ -169,7 +230,12 @@ describe('R-3.10 what one process learns holds for all', () => {
   });
 
   it('R-3.10 R-3.9 a slow probe is a bad one for all; a slow call can open it for all', async () => {
-    const { layers: [a, b, c], dependency, runtime, call } = world({ slowCallMs: 50, failureThreshold: Infinity, minimumCalls: 2, windowSize: 2 });
+    const {
+      layers: [a, b, c],
+      dependency,
+      runtime,
+      call,
+    } = world({ slowCallMs: 50, failureThreshold: Infinity, minimumCalls: 2, windowSize: 2 });
     Object.assign(dependency, { up: true, tookMs: 60 });
     for (let slow = 0; slow < 2; slow++) expect(await call(a, 60)).toBe('success');
     expect(await call(b)).toBe('circuit_open');
@@ -179,7 +245,13 @@ describe('R-3.10 what one process learns holds for all', () => {
   });
 
   it('R-3.6 the late end of a probe whose breaker was closed and opened anew meanwhile changes nothing', async () => {
-    const { layers: [a, b, c], dependency, runtime, call, open } = world({ probes: 2, successThreshold: 1 });
+    const {
+      layers: [a, b, c],
+      dependency,
+      runtime,
+      call,
+      open,
+    } = world({ probes: 2, successThreshold: 1 });
     await open(a);
     await runtime.advance(1_000);
     Object.assign(dependency, { up: true, tookMs: 2_500 });

@@ -1,5 +1,12 @@
 import { Observable, delay, of } from 'rxjs';
-import { ToolExecutionError, createSpillway, tool, type BreakerOptions, type DedupeStore, type Spillway } from 'spillway';
+import {
+  ToolExecutionError,
+  createSpillway,
+  tool,
+  type BreakerOptions,
+  type DedupeStore,
+  type Spillway,
+} from 'spillway';
 import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime, type VirtualRuntime } from 'spillway/testing';
 
@@ -24,18 +31,30 @@ export interface World {
 }
 
 const failed = (retryAfterMs: number | undefined): Error =>
-  retryAfterMs === undefined ? new Error('ECONNRESET') : new ToolExecutionError('execution_error', 'slow down', { status: 503, retryAfterMs });
+  retryAfterMs === undefined
+    ? new Error('ECONNRESET')
+    : new ToolExecutionError('execution_error', 'slow down', { status: 503, retryAfterMs });
 
-export const world = (breaker: BreakerOptions, change: (memory: DedupeStore, runtime: VirtualRuntime) => Partial<DedupeStore> = () => ({}), timeoutMs = 30_000): World => {
+export const world = (
+  breaker: BreakerOptions,
+  change: (memory: DedupeStore, runtime: VirtualRuntime) => Partial<DedupeStore> = () => ({}),
+  timeoutMs = 30_000,
+): World => {
   const runtime = virtualRuntime();
   const memory = memoryStore({ runtime, sweepMs: Infinity });
   const store = { ...memory, ...change(memory, runtime) };
   const dependency: Dependency = { up: false, runs: 0, tookMs: 0, retryAfterMs: undefined, values: 0 };
   const answer = (): Observable<unknown> => {
-    if (dependency.values === 0) return dependency.tookMs === 0 ? of('fine') : of('fine').pipe(delay(dependency.tookMs, runtime.scheduler));
+    if (dependency.values === 0)
+      return dependency.tookMs === 0 ? of('fine') : of('fine').pipe(delay(dependency.tookMs, runtime.scheduler));
     const { values, tookMs } = dependency;
     return new Observable((subscriber) => {
-      for (let value = 1; value <= values; value++) subscriber.add(runtime.after(value * tookMs).subscribe(() => (value === values ? subscriber.complete() : subscriber.next(value))));
+      for (let value = 1; value <= values; value++)
+        subscriber.add(
+          runtime
+            .after(value * tookMs)
+            .subscribe(() => (value === values ? subscriber.complete() : subscriber.next(value))),
+        );
     });
   };
   const made = (): Spillway => {

@@ -1,4 +1,5 @@
-// Was: a retry that a slow hook had held up started after maxTotalTimeMs. Now: its time is looked at once more after the hook has answered.
+// Was: a retry that a slow hook had held up started after maxTotalTimeMs. Now: its time is looked at once more after
+// the hook has answered.
 import { createSpillway, tool, ToolExecutionError } from 'spillway';
 import { virtualRuntime } from 'spillway/testing';
 import { firstValueFrom } from 'rxjs';
@@ -13,7 +14,14 @@ describe('a hook that takes long', () => {
     const runtime = virtualRuntime();
     const startsMs: number[] = [];
     const beginMs = runtime.now();
-    const retry = { strategy: 'constant', initialDelayMs: 100, maxDelayMs: 100, jitterPercent: 0, maxAttempts: 2, maxTotalTimeMs: 1_000 } as const;
+    const retry = {
+      strategy: 'constant',
+      initialDelayMs: 100,
+      maxDelayMs: 100,
+      jitterPercent: 0,
+      maxAttempts: 2,
+      maxTotalTimeMs: 1_000,
+    } as const;
     const flaky = tool({
       name: 'flaky',
       policy: { effects: 'read', retry },

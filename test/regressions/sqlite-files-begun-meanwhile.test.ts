@@ -1,4 +1,5 @@
-// Was: two looks at a new SQLite file saw its id from before and its tables from after another process made them, and took it for another program's. Now: it is taken as ours.
+// Was: two looks at a new SQLite file saw its id from before and its tables from after another process made them, and
+// took it for another program's. Now: it is taken as ours.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { tmpdir } from 'node:os';

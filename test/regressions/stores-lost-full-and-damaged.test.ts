@@ -1,4 +1,5 @@
-// Was: the trace told a store that was full, damaged or bypassed as lost, or as back again. Now: `store_changed` tells lost, full and back only when they are so.
+// Was: the trace told a store that was full, damaged or bypassed as lost, or as back again. Now: `store_changed` tells
+// lost, full and back only when they are so.
 import { describe, expect, it } from 'vitest';
 import { NEVER } from 'rxjs';
 import { ToolExecutionError, createSpillway, tool, type DedupeStore, type TraceEvent } from 'spillway';
@@ -19,7 +20,10 @@ describe('R-10.3 what is told of a store', () => {
     const lost = (): never => {
       throw new Error('connect ECONNREFUSED');
     };
-    for (const modes of [['bestEffort', 'bestEffort'], ['enforced', 'bestEffort', 'enforced', 'bestEffort']] as const) {
+    for (const modes of [
+      ['bestEffort', 'bestEffort'],
+      ['enforced', 'bestEffort', 'enforced', 'bestEffort'],
+    ] as const) {
       const { layer, changes } = told({ ...memoryStore(), setIfNotExists: lost });
       for (const mode of modes) await layer.execute(asked({ mode }));
       expect(changes).toEqual(['lost']);
@@ -31,13 +35,19 @@ describe('R-10.3 what is told of a store', () => {
     const running = layer.call(asked({ key: 'a' })).subscribe();
     for (let n = 0; n < 3; n++) await layer.execute(asked({ key: 'b' }));
     running.unsubscribe();
-    layer.call(asked({ key: 'b' })).subscribe().unsubscribe();
+    layer
+      .call(asked({ key: 'b' }))
+      .subscribe()
+      .unsubscribe();
     expect(changes).toEqual(['full', 'back']);
   });
 
   it('R-10.3 a damaged record is no lost store', async () => {
     const damaged = (): never => {
-      throw new ToolExecutionError('store_unavailable', 'The record is damaged', { code: 'damaged_record', classification: 'permanent' });
+      throw new ToolExecutionError('store_unavailable', 'The record is damaged', {
+        code: 'damaged_record',
+        classification: 'permanent',
+      });
     };
     const { layer, changes } = told({ ...memoryStore(), setIfNotExists: damaged });
     expect((await layer.execute(asked())).error).toMatchObject({ code: 'store_unavailable', terminal: true });
@@ -54,6 +64,10 @@ describe('R-10.3 what is told of a store', () => {
       },
     });
     await layer.execute(asked());
-    expect(await layer.execute(asked())).toMatchObject({ status: 'error', fromCache: false, error: { code: 'store_unavailable', terminal: true } });
+    expect(await layer.execute(asked())).toMatchObject({
+      status: 'error',
+      fromCache: false,
+      error: { code: 'store_unavailable', terminal: true },
+    });
   });
 });

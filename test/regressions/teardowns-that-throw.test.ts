@@ -1,4 +1,5 @@
-// Was: a teardown that threw kept a key claimed for as long as the process lived, and a canceled call untold. Now: neither waits for what a teardown does.
+// Was: a teardown that threw kept a key claimed for as long as the process lived, and a canceled call untold. Now:
+// neither waits for what a teardown does.
 import { createSpillway, dedupe, tool, type DedupeStore, type SpillwayOptions } from 'spillway';
 import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime } from 'spillway/testing';
@@ -46,7 +47,11 @@ describe('a teardown that throws', () => {
     const runtime = virtualRuntime();
     const caller = new AbortController();
     const failing = tool({ name: 'failing', execute: () => Promise.reject(new Error('busy')) });
-    const spillway = createSpillway({ runtime, tools: [failing, tool({ name: 'hanging', execute: () => new Promise(() => undefined) })], ...options });
+    const spillway = createSpillway({
+      runtime,
+      tools: [failing, tool({ name: 'hanging', execute: () => new Promise(() => undefined) })],
+      ...options,
+    });
     const toolName = 'store' in options ? 'hanging' : 'failing';
     if ('store' in options) void spillway.execute({ toolName, idempotencyKey: 'k' });
     const result = spillway.execute({ toolName, idempotencyKey: 'k' }, { signal: caller.signal });

@@ -1,4 +1,5 @@
-// Was: a tool whose stream gives values without a pause was not stopped when its call was canceled meanwhile. Now: it hears of it at once.
+// Was: a tool whose stream gives values without a pause was not stopped when its call was canceled meanwhile. Now: it
+// hears of it at once.
 import { createSpillway, tool } from 'spillway';
 import { virtualRuntime } from 'spillway/testing';
 import { Observable } from 'rxjs';
@@ -14,7 +15,10 @@ it('R-4.2 a tool whose call is canceled while its stream gives values in one go 
     }
     subscriber.complete();
   });
-  const spillway = createSpillway({ runtime: virtualRuntime(), tools: [tool({ name: 'counting', policy: { effects: 'read' }, execute: () => counting })] });
+  const spillway = createSpillway({
+    runtime: virtualRuntime(),
+    tools: [tool({ name: 'counting', policy: { effects: 'read' }, execute: () => counting })],
+  });
   const result = await spillway.execute({ toolName: 'counting' }, { signal: caller.signal });
   expect(result.error).toMatchObject({ code: 'canceled' });
   expect(given).toBe(3);

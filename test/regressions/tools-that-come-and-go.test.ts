@@ -1,13 +1,19 @@
-// Was: a tool listed later that the layer cannot take, or an alternative that was gone, broke the call that met it. Now: it is not there, and the failure stays the tool's own.
+// Was: a tool listed later that the layer cannot take, or an alternative that was gone, broke the call that met it.
+// Now: it is not there, and the failure stays the tool's own.
 import { createSpillway, type ToolResultEnvelope } from 'spillway';
 import { describe, expect, it } from 'vitest';
 import type { ToolProvider } from '../../src/contract/provider.ts';
 import type { AnyTool } from '../../src/contract/tool.ts';
 import { tool } from '../../src/layer/tool.ts';
 
-const named = (name: string, answer: string, policy: AnyTool['policy'] = {}): AnyTool => tool({ name, policy, execute: () => answer });
+const named = (name: string, answer: string, policy: AnyTool['policy'] = {}): AnyTool =>
+  tool({ name, policy, execute: () => answer });
 const failing = (alternatives: readonly string[]): AnyTool =>
-  tool({ name: 'first', policy: { alternatives, retry: { maxAttempts: 1 } }, execute: () => Promise.reject(Object.assign(new Error('no such row'), { status: 404 })) });
+  tool({
+    name: 'first',
+    policy: { alternatives, retry: { maxAttempts: 1 } },
+    execute: () => Promise.reject(Object.assign(new Error('no such row'), { status: 404 })),
+  });
 const provider = (list: { tools: readonly AnyTool[] }): ToolProvider => ({
   name: 'box',
   get tools() {

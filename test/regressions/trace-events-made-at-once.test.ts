@@ -1,4 +1,5 @@
-// Was: events made in one piece skipped the look for secrets in what callers add and in a host's ids, and told wrong times. Now: each is looked at, and its times are true.
+// Was: events made in one piece skipped the look for secrets in what callers add and in a host's ids, and told wrong
+// times. Now: each is looked at, and its times are true.
 import { describe, expect, it } from 'vitest';
 import { createSpillway, plan, tool, type Runtime, type TraceEvent } from '../../src/index.ts';
 import { createRedactor } from '../../src/policy.ts';
@@ -12,7 +13,10 @@ const one = tool({ name: 't', execute: () => 1 });
 const withIds = (id: (n: number) => string): { runtime: Runtime; base: VirtualRuntime } => {
   const base = virtualRuntime();
   let n = 0;
-  return { base, runtime: { now: base.now, wallNow: base.wallNow, random: base.random, after: base.after, id: () => id(n++) } };
+  return {
+    base,
+    runtime: { now: base.now, wallNow: base.wallNow, random: base.random, after: base.after, id: () => id(n++) },
+  };
 };
 
 describe('an event that is made in one go is looked at all the same', () => {
@@ -21,7 +25,15 @@ describe('an event that is made in one go is looked at all the same', () => {
     const seen: string[] = [];
     spillway.trace$.subscribe((event) => seen.push(JSON.stringify(event)));
     await new Promise<void>((complete) => {
-      spillway.call({ toolName: 't' }).subscribe({ next: (event) => Object.assign(event, { note: SECRET }, event.type === 'settled' ? { result: { ...event.result, status: SECRET } } : {}), complete });
+      spillway.call({ toolName: 't' }).subscribe({
+        next: (event) =>
+          Object.assign(
+            event,
+            { note: SECRET },
+            event.type === 'settled' ? { result: { ...event.result, status: SECRET } } : {},
+          ),
+        complete,
+      });
     });
     expect(seen).toHaveLength(1 + 4);
     expect(seen.join('\n')).not.toContain('hunter2');
@@ -51,19 +63,34 @@ describe('an event that is made in one go is looked at all the same', () => {
 
   it('R-11.4 a word that is called type, inside an error', () => {
     const error = { code: 'x', message: 'm', retriable: false, terminal: true, type: SECRET };
-    const event = { seq: 1, atMs: 1, source: 'call', callId: 'c', toolName: 't', type: 'settled', result: { requestId: 'c', toolName: 't', status: 'error', fromCache: true, durationMs: 1, attempts: 0, error } };
+    const event = {
+      seq: 1,
+      atMs: 1,
+      source: 'call',
+      callId: 'c',
+      toolName: 't',
+      type: 'settled',
+      result: { requestId: 'c', toolName: 't', status: 'error', fromCache: true, durationMs: 1, attempts: 0, error },
+    };
     expect(JSON.stringify(createRedactor()(event as unknown as TraceEvent))).not.toContain('hunter2');
   });
 
   it('R-11.4 flags stay what they are', async () => {
-    const spillway = createSpillway({ redact: { keys: ['cache'] }, capture: { t: { output: ['a'] } }, tools: [tool({ name: 't', execute: () => ({ a: 1 }) })] });
+    const spillway = createSpillway({
+      redact: { keys: ['cache'] },
+      capture: { t: { output: ['a'] } },
+      tools: [tool({ name: 't', execute: () => ({ a: 1 }) })],
+    });
     const seen: TraceEvent[] = [];
     spillway.trace$.subscribe((event) => seen.push(event));
     await spillway.execute({ toolName: 't' });
     expect(seen.at(-1)).toMatchObject({ source: 'call', type: 'settled', result: { fromCache: false } });
   });
 
-  it.each([['a hook', 'counts', 50], ['a subscriber', 'does not', 0]])('R-8.3 durationMs is true to the trace, where what %s takes %s', async (who, _counts, expected) => {
+  it.each([
+    ['a hook', 'counts', 50],
+    ['a subscriber', 'does not', 0],
+  ])('R-8.3 durationMs is true to the trace, where what %s takes %s', async (who, _counts, expected) => {
     const runtime = virtualRuntime();
     const hooks = who === 'a hook' ? { hooks: { afterToolCall: () => runtime.stall(50) } } : {};
     const spillway = createSpillway({ runtime, ...hooks, tools: [one] });
@@ -94,12 +121,24 @@ describe('an event that is made in one go is looked at all the same', () => {
   });
 
   it.each([
-    ['throws', () => { throw new Error('no'); }],
+    [
+      'throws',
+      () => {
+        throw new Error('no');
+      },
+    ],
     ['is null', null],
   ])('R-7.4 a logger whose isLevelEnabled %s loses no line', (_what, isLevelEnabled) => {
     const lines: object[] = [];
     const log = (fields: object): void => void lines.push(fields);
-    pinoSink({ info: log, warn: log, error: log, isLevelEnabled } as unknown as LogTarget).next({ seq: 1, atMs: 1, source: 'call', callId: 'c', toolName: 't', type: 'call_started' });
+    pinoSink({ info: log, warn: log, error: log, isLevelEnabled } as unknown as LogTarget).next({
+      seq: 1,
+      atMs: 1,
+      source: 'call',
+      callId: 'c',
+      toolName: 't',
+      type: 'call_started',
+    });
     expect(lines).toHaveLength(1);
   });
 
@@ -110,7 +149,12 @@ describe('an event that is made in one go is looked at all the same', () => {
   });
 
   it('TR-1 a list with a getter that throws is no request, and is not read', async () => {
-    const request = Object.defineProperty([], 'toolName', { enumerable: true, get: () => { throw new Error('read'); } });
+    const request = Object.defineProperty([], 'toolName', {
+      enumerable: true,
+      get: () => {
+        throw new Error('read');
+      },
+    });
     const { error } = await createSpillway({ tools: [one] }).execute(request as never);
     expect(error?.code).toBe('invalid_parameters');
     expect(error?.message).toContain('expected object');

@@ -1,4 +1,5 @@
-// Was: `undefined` threw in retryBackoff and createBreaker, and hid a layer's default. Now: it takes the default everywhere.
+// Was: `undefined` threw in retryBackoff and createBreaker, and hid a layer's default. Now: it takes the default
+// everywhere.
 import { describe, expect, it } from 'vitest';
 import { agentLimits } from '../../src/agent/loop/limits.ts';
 import { memoryStore } from '../../src/stores/memory.ts';
@@ -15,15 +16,41 @@ import { createSpillway } from '../../src/spillway.ts';
 
 /** What a caller without exact optional types passes on, as the type that is asked for. */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
-const unset = <T extends object>(...names: readonly string[]): T => Object.fromEntries(names.map((name) => [name, undefined])) as T;
+const unset = <T extends object>(...names: readonly string[]): T =>
+  Object.fromEntries(names.map((name) => [name, undefined])) as T;
 
-const RETRY = ['strategy', 'initialDelayMs', 'maxDelayMs', 'multiplier', 'jitterPercent', 'maxAttempts', 'maxTotalTimeMs'];
-const BREAKER = ['failureThreshold', 'failureRate', 'windowSize', 'windowMs', 'minimumCalls', 'cooldownMs', 'cooldownMultiplier', 'cooldownMaxMs', 'probes', 'successThreshold', 'halfOpenTimeoutMs', 'rampMs', 'slowCallMs', 'initialState'];
+const RETRY = [
+  'strategy',
+  'initialDelayMs',
+  'maxDelayMs',
+  'multiplier',
+  'jitterPercent',
+  'maxAttempts',
+  'maxTotalTimeMs',
+];
+const BREAKER = [
+  'failureThreshold',
+  'failureRate',
+  'windowSize',
+  'windowMs',
+  'minimumCalls',
+  'cooldownMs',
+  'cooldownMultiplier',
+  'cooldownMaxMs',
+  'probes',
+  'successThreshold',
+  'halfOpenTimeoutMs',
+  'rampMs',
+  'slowCallMs',
+  'initialState',
+];
 
 describe('R-2.9 an option that is undefined takes its default', () => {
   it('R-2.9 of retries and breakers, each and all', () => {
-    for (const names of [...RETRY.map((name) => [name]), RETRY]) expect(retryPolicy(unset(...names))).toEqual(retryPolicy());
-    for (const names of [...BREAKER.map((name) => [name]), BREAKER]) expect(breakerSettings(unset(...names))).toEqual(breakerSettings());
+    for (const names of [...RETRY.map((name) => [name]), RETRY])
+      expect(retryPolicy(unset(...names))).toEqual(retryPolicy());
+    for (const names of [...BREAKER.map((name) => [name]), BREAKER])
+      expect(breakerSettings(unset(...names))).toEqual(breakerSettings());
   });
 
   it('R-2.9 of every operator', () => {
@@ -33,7 +60,9 @@ describe('R-2.9 an option that is undefined takes its default', () => {
     expect(createRetryBudget(unset('ratio', 'minPerSecond', 'windowMs')).left(0)).toBe(100);
     expect(() => guard({ ...unset<object>('timeoutMs', 'breaker'), retry: unset('maxAttempts') })).not.toThrow();
     expect(() => attemptTimeout(undefined)).not.toThrow();
-    expect(() => dedupe(memoryStore(), 'k', unset('mode', 'tool', 'leaseMs', 'doneTtlMs', 'failedTtlMs', 'storeTimeoutMs'))).not.toThrow();
+    expect(() =>
+      dedupe(memoryStore(), 'k', unset('mode', 'tool', 'leaseMs', 'doneTtlMs', 'failedTtlMs', 'storeTimeoutMs')),
+    ).not.toThrow();
     expect(agentLimits(unset('turns', 'loop'))).toEqual(agentLimits());
   });
 
@@ -43,9 +72,15 @@ describe('R-2.9 an option that is undefined takes its default', () => {
       calls++;
       throw new Error('Service unavailable');
     };
-    const policy = { ...unset<object>('timeoutMs', 'effects', 'breaker', 'dedupe', 'mode', 'cost'), retry: unset<object>('maxAttempts') };
+    const policy = {
+      ...unset<object>('timeoutMs', 'effects', 'breaker', 'dedupe', 'mode', 'cost'),
+      retry: unset<object>('maxAttempts'),
+    };
     const retry = { maxAttempts: 2, initialDelayMs: 0 };
-    const layer = createSpillway({ tools: [{ name: 'search', policy, execute }], defaults: { ...unset<object>('timeoutMs', 'breaker', 'classification'), retry } });
+    const layer = createSpillway({
+      tools: [{ name: 'search', policy, execute }],
+      defaults: { ...unset<object>('timeoutMs', 'breaker', 'classification'), retry },
+    });
     await layer.execute({ toolName: 'search', input: {} });
     expect(calls).toBe(2);
     await layer.close();

@@ -1,4 +1,5 @@
-// Was: a claim was told before the key was the call's, so whoever left at that word had nothing to give back, and the tool ran for nobody. Now: nothing runs and nothing is kept.
+// Was: a claim was told before the key was the call's, so whoever left at that word had nothing to give back, and the
+// tool ran for nobody. Now: nothing runs and nothing is kept.
 import { Observable, Subscription } from 'rxjs';
 import { expect, it } from 'vitest';
 import type { DedupeStore, ToolEvent } from 'spillway';
@@ -6,7 +7,11 @@ import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime } from 'spillway/testing';
 import { asked, records, watched } from '../spec/tr-02-stores.ts';
 
-const leavingAt = async (step: string, change: (store: DedupeStore) => Partial<DedupeStore>, mode: 'enforced' | 'bestEffort'): Promise<unknown> => {
+const leavingAt = async (
+  step: string,
+  change: (store: DedupeStore) => Partial<DedupeStore>,
+  mode: 'enforced' | 'bestEffort',
+): Promise<unknown> => {
   const runtime = virtualRuntime();
   const memory = memoryStore({ runtime, sweepMs: Infinity });
   let runs = 0;
@@ -23,9 +28,12 @@ const leavingAt = async (step: string, change: (store: DedupeStore) => Partial<D
   return [runs, (await records(memory)).length];
 };
 
-it.each(['enforced', 'bestEffort'] as const)('R-9.6 whoever unsubscribes when %s is told that the key is claimed runs nothing and keeps nothing', async (mode) => {
-  expect(await leavingAt('claimed', () => ({}), mode)).toEqual([0, 0]);
-});
+it.each(['enforced', 'bestEffort'] as const)(
+  'R-9.6 whoever unsubscribes when %s is told that the key is claimed runs nothing and keeps nothing',
+  async (mode) => {
+    expect(await leavingAt('claimed', () => ({}), mode)).toEqual([0, 0]);
+  },
+);
 
 it('R-10.3 whoever unsubscribes when told that nothing protects the call runs nothing', async () => {
   const lost = (): never => {

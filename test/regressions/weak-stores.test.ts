@@ -19,7 +19,10 @@ const layerOn = (store: DedupeStore, runtime = virtualRuntime()) => {
 describe('R-10.3 how durable a store is, told at the start', () => {
   it.each([
     [{}, ['keeps no append-only file']],
-    [{ appendonly: 'yes', appendfsync: 'always', maxmemory: '1gb', 'maxmemory-policy': 'allkeys-lru' }, ['may evict records']],
+    [
+      { appendonly: 'yes', appendfsync: 'always', maxmemory: '1gb', 'maxmemory-policy': 'allkeys-lru' },
+      ['may evict records'],
+    ],
     [{ appendonly: 'yes', 'rename-command': 'CONFIG refused' }, ['CONFIG is forbidden']],
     [{ appendonly: 'yes', appendfsync: 'always' }, []],
   ])('R-10.3 a real Redis with %j', async (settings, lines) => {
@@ -31,11 +34,13 @@ describe('R-10.3 how durable a store is, told at the start', () => {
       await server.stop();
     });
     const { layer, told, lines: warned } = layerOn(redisStore(client.client));
-    // It has been asked by the time that another report is there, since commands of one connection are answered in order.
+    // It has been asked by the time that another report is there, since commands of one connection are answered in
+    // order.
     await expect.poll(async () => (await layer.inspect()).store?.kind, { timeout: 20_000 }).toBe('redis');
     expect(told.map((event) => 'state' in event && event.state)).toEqual(lines.map(() => 'weak'));
     expect(warned()).toEqual(lines.map((line) => expect.stringMatching(`^store: .*${line}`) as string));
-    for (const [i, line] of lines.entries()) expect(told[i]).toMatchObject({ message: expect.stringContaining(line) as string });
+    for (const [i, line] of lines.entries())
+      expect(told[i]).toMatchObject({ message: expect.stringContaining(line) as string });
   });
 
   it('R-10.3 a store that is not there at the start is asked again once it answers, and tells once', async () => {
@@ -46,11 +51,17 @@ describe('R-10.3 how durable a store is, told at the start', () => {
     const gone = (): never => {
       throw new Error('connect ECONNREFUSED');
     };
-    const { layer, told, lines } = layerOn({
-      ...memory,
-      setIfNotExists: (claim, over) => (there ? memory.setIfNotExists(claim, over) : gone()),
-      report: () => (reports++, there ? { kind: 'own', durability: 'unknown', shared: true, warnings: ['It would not say.'] } : gone()),
-    }, runtime);
+    const { layer, told, lines } = layerOn(
+      {
+        ...memory,
+        setIfNotExists: (claim, over) => (there ? memory.setIfNotExists(claim, over) : gone()),
+        report: () => (
+          reports++,
+          there ? { kind: 'own', durability: 'unknown', shared: true, warnings: ['It would not say.'] } : gone()
+        ),
+      },
+      runtime,
+    );
     await layer.execute(asked());
     there = true;
     for (let n = 0; n < 5; n++) await layer.execute(asked());
@@ -64,7 +75,10 @@ describe('R-10.3 how durable a store is, told at the start', () => {
     expect([told, lines()]).toEqual([[], []]);
     let reports = 0;
     const runtime = virtualRuntime();
-    const silent = layerOn({ ...memoryStore({ runtime }), report: () => Promise.reject(new Error(`no ${++reports}`)) }, runtime);
+    const silent = layerOn(
+      { ...memoryStore({ runtime }), report: () => Promise.reject(new Error(`no ${++reports}`)) },
+      runtime,
+    );
     for (let n = 0; n < 20; n++) await silent.layer.execute(asked({ key: `k${n}` }));
     expect([silent.told, silent.lines(), reports]).toEqual([[], [], 3]);
   });

@@ -1,5 +1,5 @@
-// Was: of a call that still waited for another, stored events were read as "may have run", and a finished sibling's output was lost after a crash.
-// Now: the first did not run, and the second is answered with its own output.
+// Was: of a call that still waited for another, stored events were read as "may have run", and a finished sibling's
+// output was lost after a crash. Now: the first did not run, and the second is answered with its own output.
 import { describe, expect, it } from 'vitest';
 import type { TraceEvent } from 'spillway';
 import {

@@ -1,5 +1,6 @@
-// Was: a host's error handler had a safety-critical tool run again after an uncertain timeout, and went round a `blocked` by an alternative.
-// Now: it can refuse more than the rules, never less; its decision is replaced, and the trace names the rule.
+// Was: a host's error handler had a safety-critical tool run again after an uncertain timeout, and went round a
+// `blocked` by an alternative. Now: it can refuse more than the rules, never less; its decision is replaced, and the
+// trace names the rule.
 import { firstValueFrom, of } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import {
@@ -164,8 +165,18 @@ describe('R-2.5 a handler that writes into what it is shown', () => {
 
   it.each<readonly [string, ErrorHandler]>([
     ['at once', (failure) => (writes(failure.error, 'uncertain', false), writes(failure, 'effects', 'read'), again)],
-    ['later', async (failure) => (writes(failure.error, 'uncertain', false), writes(failure, 'effects', 'read'), again)],
-    ['with an alternative of its own', (failure) => (writes(failure.error, 'uncertain', false), writes(failure.alternatives, '0', 'pay'), { ...round, toolName: 'pay' })],
+    [
+      'later',
+      async (failure) => (writes(failure.error, 'uncertain', false), writes(failure, 'effects', 'read'), again),
+    ],
+    [
+      'with an alternative of its own',
+      (failure) => (
+        writes(failure.error, 'uncertain', false),
+        writes(failure.alternatives, '0', 'pay'),
+        { ...round, toolName: 'pay' }
+      ),
+    ],
   ])('R-2.5 changes nothing that the rules are asked about, %s', async (_what, handler) => {
     expect(await call(throws(new Error('no receipt')), mutating, handler)).toMatchObject({
       ran: ['pay'],

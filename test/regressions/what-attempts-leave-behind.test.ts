@@ -1,4 +1,5 @@
-// Was: a canceled call whose attempt may have taken effect did not say so, and work that had settled was aborted after the fact. Now: it says so, and settled work is left alone.
+// Was: a canceled call whose attempt may have taken effect did not say so, and work that had settled was aborted after
+// the fact. Now: it says so, and settled work is left alone.
 import { NEVER, Observable, Subject, lastValueFrom, take, toArray, type Observer } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { abortable, createSpillway, guard, tool, type SpillwayOptions, type ToolResultEnvelope } from 'spillway';
@@ -35,9 +36,16 @@ describe('what an attempt leaves behind', () => {
   });
 
   /** Runs a tool whose call is canceled by who hears an event, or in the wait before a retry. */
-  const canceledAt = async (type: string, options: Pick<SpillwayOptions, 'hooks'>, execute: () => Promise<number>): Promise<ToolResultEnvelope> => {
+  const canceledAt = async (
+    type: string,
+    options: Pick<SpillwayOptions, 'hooks'>,
+    execute: () => Promise<number>,
+  ): Promise<ToolResultEnvelope> => {
     const caller = new AbortController();
-    const spillway = createSpillway({ ...options, tools: [tool({ name: 'tried', policy: { timeoutMs: 10, retry: { initialDelayMs: 500 } }, execute })] });
+    const spillway = createSpillway({
+      ...options,
+      tools: [tool({ name: 'tried', policy: { timeoutMs: 10, retry: { initialDelayMs: 500 } }, execute })],
+    });
     spillway.trace$.subscribe((event) => {
       if (event.type === type) caller.abort();
     });
@@ -117,7 +125,16 @@ describe('what an attempt leaves behind', () => {
 
   it.each([
     ['a Promise', (): unknown => Promise.resolve(1)],
-    ['a stream', (): unknown => new Observable((subscriber) => queueMicrotask(() => { subscriber.next(1); subscriber.complete(); }))],
+    [
+      'a stream',
+      (): unknown =>
+        new Observable((subscriber) =>
+          queueMicrotask(() => {
+            subscriber.next(1);
+            subscriber.complete();
+          }),
+        ),
+    ],
   ])('R-4.1 %s that has settled is not aborted by a cancel from within its schema', async (_what, output) => {
     const caller = new AbortController();
     let signal: AbortSignal | undefined;
@@ -133,7 +150,9 @@ describe('what an attempt leaves behind', () => {
         return output();
       },
     });
-    expect((await createSpillway({ tools: [tried] }).execute({ toolName: 'tried' }, { signal: caller.signal })).error?.code).toBe('canceled');
+    expect(
+      (await createSpillway({ tools: [tried] }).execute({ toolName: 'tried' }, { signal: caller.signal })).error?.code,
+    ).toBe('canceled');
     expect(signal?.aborted).toBe(false);
   });
 });

@@ -36,7 +36,10 @@ describe('R-2.5 what an error of a mutating tool proves', () => {
     ['nothing at all', undefined],
     ['an exit code', withFields('Command failed: exit 1', { code: 1, killed: false, signal: null, cmd: 'exit 1' })],
     ['an exit code under another name', withFields('Command failed with exit code 1', { exitCode: 1 })],
-    ['a child process that wrote too much', withFields('spawnSync pay ENOBUFS', { code: 'ENOBUFS', syscall: 'spawnSync pay' })],
+    [
+      'a child process that wrote too much',
+      withFields('spawnSync pay ENOBUFS', { code: 'ENOBUFS', syscall: 'spawnSync pay' }),
+    ],
     ['a status that only its text states', new Error('Request failed with status code 503')],
     ['words of a passing fault', new Error('The service is temporarily unavailable, try again later')],
     ['a code of its own making', withFields('odd', { code: 'E_ODD' })],

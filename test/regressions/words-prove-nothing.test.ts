@@ -1,4 +1,5 @@
-// Was: `Unknown error` was permanent, and so a success for the breaker. Now: it is transient, and what words alone call permanent is neutral.
+// Was: `Unknown error` was permanent, and so a success for the breaker. Now: it is transient, and what words alone call
+// permanent is neutral.
 import { firstValueFrom } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { ToolExecutionError } from '../../src/contract/tool-error.ts';
@@ -12,13 +13,21 @@ import { classify } from '../../src/policy/recovery/classify.ts';
 import { handClock } from '../support.ts';
 
 const fails = async (breaker: Breaker, thrown: unknown): Promise<unknown> =>
-  firstValueFrom(abortable(() => Promise.reject(thrown as Error)).pipe(circuitBreaker(breaker))).catch((error: unknown) => error);
+  firstValueFrom(abortable(() => Promise.reject(thrown as Error)).pipe(circuitBreaker(breaker))).catch(
+    (error: unknown) => error,
+  );
 
 const WORDS = new Error('Flight not found');
 const ANSWERED = Object.assign(new Error('Flight not found'), { status: 404 });
 
 describe('R-1.3 what words prove', () => {
-  it.each(['Unknown error', 'websocket: bad handshake', 'unexpected end of file', 'not the leader', 'remaining connection slots are reserved'])('R-1.3 %s is transient', (text) => {
+  it.each([
+    'Unknown error',
+    'websocket: bad handshake',
+    'unexpected end of file',
+    'not the leader',
+    'remaining connection slots are reserved',
+  ])('R-1.3 %s is transient', (text) => {
     expect(classify(new Error(text)).classification).toBe('transient');
   });
 
@@ -68,7 +77,11 @@ describe('R-1.3 what words prove', () => {
     let executions = 0;
     const tool = {
       name: 'search',
-      policy: { effects: 'read' as const, retry: { maxAttempts: 3, initialDelayMs: 0, jitterPercent: 0 }, breaker: { failureThreshold: 3 } },
+      policy: {
+        effects: 'read' as const,
+        retry: { maxAttempts: 3, initialDelayMs: 0, jitterPercent: 0 },
+        breaker: { failureThreshold: 3 },
+      },
       execute: () => {
         executions++;
         throw new Error('Unknown error');

@@ -41,14 +41,22 @@ const idle = (): Promise<void> =>
     setImmediate(resolve);
   });
 
-export async function runBatch({ from, count, step, scenario, plant, first = false }: BatchOptions): Promise<BatchReport> {
+export async function runBatch({
+  from,
+  count,
+  step,
+  scenario,
+  plant,
+  first = false,
+}: BatchOptions): Promise<BatchReport> {
   if (plant !== undefined) plantBug(plant);
   // Only now, so that what is planted is what is loaded.
   const { loadSimulators } = await import('./simulators.ts');
   const simulators = await loadSimulators();
   const simulate = (seed: number): ReturnType<Simulator> => simulators[scenario ?? scenarioOf(seed)](seed);
   const stray: string[] = [];
-  const record = (error: unknown): void => void stray.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
+  const record = (error: unknown): void =>
+    void stray.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
   process.on('unhandledRejection', record);
   config.onUnhandledError = record;
   // A stack costs more than the error it belongs to; one seed replayed alone has them.
@@ -61,8 +69,10 @@ export async function runBatch({ from, count, step, scenario, plant, first = fal
     const outcome = await simulate(seed);
     await idle();
     const violations = [...outcome.violations];
-    for (const error of stray.splice(0)) violations.push({ invariant: 'ERR-1', message: `nobody caught ${error}`, atMs: 0 });
-    if (runsTwice(seed) && (await simulate(seed)).hash !== outcome.hash) violations.push({ invariant: 'DET-1', message: 'a second run gave another trace', atMs: 0 });
+    for (const error of stray.splice(0))
+      violations.push({ invariant: 'ERR-1', message: `nobody caught ${error}`, atMs: 0 });
+    if (runsTwice(seed) && (await simulate(seed)).hash !== outcome.hash)
+      violations.push({ invariant: 'DET-1', message: 'a second run gave another trace', atMs: 0 });
     for (const what of outcome.seen) seen[what] = (seen[what] ?? 0) + 1;
     seeds++;
     digest = (digest + Math.imul(outcome.hash, seed | 1)) | 0;

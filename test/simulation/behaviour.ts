@@ -37,7 +37,12 @@ const PERMANENT: readonly [ErrorMaker, ...ErrorMaker[]] = [
 ];
 const HINTS = [-1, 0, 5, 30, 120, 100_000, Number.NaN] as const;
 
-const failing = (dice: Dice, faults: Faults, atMs: number, tool: ToolSpec): Pick<Behaviour, 'error' | 'expected'> | undefined => {
+const failing = (
+  dice: Dice,
+  faults: Faults,
+  atMs: number,
+  tool: ToolSpec,
+): Pick<Behaviour, 'error' | 'expected'> | undefined => {
   const { outage } = tool;
   const down = outage !== undefined && atMs >= outage[0] && atMs < outage[1];
   if (down || fires(faults, 'transient', dice)) return { error: dice.pick(TRANSIENT)(), expected: 'transient' };
@@ -45,7 +50,10 @@ const failing = (dice: Dice, faults: Faults, atMs: number, tool: ToolSpec): Pick
     return { error: dice.pick(PERMANENT)(), expected: 'permanent' };
   }
   if (!fires(faults, 'retry_after', dice)) return undefined;
-  return { error: new ToolExecutionError('execution_error', 'later', { status: 429, retryAfterMs: dice.pick(HINTS) }), expected: 'transient' };
+  return {
+    error: new ToolExecutionError('execution_error', 'later', { status: 429, retryAfterMs: dice.pick(HINTS) }),
+    expected: 'transient',
+  };
 };
 
 /** Times on a grid, the timeouts' own among them, so that much falls on one instant. */
@@ -53,7 +61,14 @@ const LATENCIES = [0, 5, 5, 10, 10, 15, 20, 25, 30, 40] as const;
 const LONG = [40, 60, 100, 150, 200, 400] as const;
 
 /** The fate of one attempt: a function of the run, the call, the tool and the attempt alone. */
-export function behave(seed: number, faults: Faults, tool: ToolSpec, n: number, attempt: number, atMs: number): Behaviour {
+export function behave(
+  seed: number,
+  faults: Faults,
+  tool: ToolSpec,
+  n: number,
+  attempt: number,
+  atMs: number,
+): Behaviour {
   const dice = new Dice(seed, 1, n, tool.index, attempt);
   const value: Answer = { n, tool: tool.name, attempt };
   const sync = fires(faults, 'sync', dice);
@@ -62,7 +77,9 @@ export function behave(seed: number, faults: Faults, tool: ToolSpec, n: number, 
     afterMs: slow ? dice.pick(LONG) : dice.pick(LATENCIES),
     as: sync ? ('value' as const) : dice.pick(['promise', 'promise', 'observable', 'iterable'] as const),
     earlierValues: dice.int(0, 2),
-    ...(tool.idleTimeoutMs !== undefined && !fires(faults, 'silence', dice) ? { progressAtMs: [5, 15, 25, 35, 45, 60, 75, 90] } : {}),
+    ...(tool.idleTimeoutMs !== undefined && !fires(faults, 'silence', dice)
+      ? { progressAtMs: [5, 15, 25, 35, 45, 60, 75, 90] }
+      : {}),
     ...(fires(faults, 'ignore_signal', dice) ? { ignoresSignal: true } : {}),
   };
   if (fires(faults, 'hang', dice)) return { ...common, hangs: true };
@@ -73,8 +90,13 @@ export function behave(seed: number, faults: Faults, tool: ToolSpec, n: number, 
 }
 
 /** What every tool does once the faults have stopped. */
-export const healthy = (tool: ToolSpec, n: number, attempt: number): Behaviour => ({ afterMs: 5, value: { n, tool: tool.name, attempt } satisfies Answer });
+export const healthy = (tool: ToolSpec, n: number, attempt: number): Behaviour => ({
+  afterMs: 5,
+  value: { n, tool: tool.name, attempt } satisfies Answer,
+});
 
 /** The same, with an answer that does not fit the tool's schema: it ran, and asking again would not help. */
 export const spoilt = (behaviour: Behaviour): Behaviour =>
-  'error' in behaviour || behaviour.hangs === true ? behaviour : { ...behaviour, value: { ...(behaviour.value as Answer), misfit: true }, spoilt: true, expected: 'permanent' };
+  'error' in behaviour || behaviour.hangs === true
+    ? behaviour
+    : { ...behaviour, value: { ...(behaviour.value as Answer), misfit: true }, spoilt: true, expected: 'permanent' };

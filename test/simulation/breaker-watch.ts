@@ -44,9 +44,17 @@ export class BreakerWatch {
   #probeEndedMs = -Infinity;
   #longestHintMs = 0;
   /** A change that an attempt's end must explain: with the very next event. */
-  #unexplained: { readonly from: BreakerStateName; readonly to: BreakerStateName; readonly generation: number } | undefined;
+  #unexplained:
+    | { readonly from: BreakerStateName; readonly to: BreakerStateName; readonly generation: number }
+    | undefined;
 
-  constructor(key: string, breaker: Breaker, settings: BreakerSettings | undefined, findings: Findings, now: () => number) {
+  constructor(
+    key: string,
+    breaker: Breaker,
+    settings: BreakerSettings | undefined,
+    findings: Findings,
+    now: () => number,
+  ) {
     this.key = key;
     this.breaker = breaker;
     this.settings = settings ?? breakerSettings();
@@ -59,7 +67,10 @@ export class BreakerWatch {
   /** The longest that it may stay open, whatever has happened so far. */
   get cooldownBoundMs(): number {
     const { cooldownMs, cooldownMultiplier, cooldownMaxMs } = this.settings;
-    return Math.max(Math.min(cooldownMs * cooldownMultiplier ** this.#openings, cooldownMaxMs), Math.min(this.#longestHintMs, 3_600_000, cooldownMaxMs));
+    return Math.max(
+      Math.min(cooldownMs * cooldownMultiplier ** this.#openings, cooldownMaxMs),
+      Math.min(this.#longestHintMs, 3_600_000, cooldownMaxMs),
+    );
   }
 
   /** Probes that run, with or without those that may have been revoked. */
@@ -69,24 +80,38 @@ export class BreakerWatch {
     return count;
   }
 
-  /** When half-open's own deadline opens it again: counted from its last probe, though never from before it became half-open. */
+  /**
+   * When half-open's own deadline opens it again: counted from its last probe, though never from before it became
+   * half-open.
+   */
   #timesOutMs(sinceMs: number): number {
     return Math.max(sinceMs, this.#lastProbeMs) + this.settings.halfOpenTimeoutMs;
   }
 
   /** An old probe was out long enough for half-open's deadline to come. */
   get #mayHaveReopened(): boolean {
-    return this.#probesOut(true) > 0 || this.#probeEndedMs + SLACK_MS >= this.#openedMs + this.settings.cooldownMs + this.settings.halfOpenTimeoutMs;
+    return (
+      this.#probesOut(true) > 0 ||
+      this.#probeEndedMs + SLACK_MS >= this.#openedMs + this.settings.cooldownMs + this.settings.halfOpenTimeoutMs
+    );
   }
 
   changed({ from, to }: Extract<LayerEvent, { type: 'breaker_changed' }>, byHand: boolean): void {
     const { settings } = this;
     const now = this.#now();
     const generation = this.#generation++;
-    this.#findings.check(from === this.type, 'BRK-3', () => `${this.key} says it went from ${from} but was ${this.type}`);
+    this.#findings.check(
+      from === this.type,
+      'BRK-3',
+      () => `${this.key} says it went from ${from} but was ${this.type}`,
+    );
     const timedOut = from === 'half_open' && to === 'open' && now + SLACK_MS >= this.#timesOutMs(this.#halfOpenMs);
     if (from === 'open' && to === 'half_open') {
-      this.#findings.check(now + SLACK_MS >= this.#openedMs + settings.cooldownMs, 'BRK-3', () => `${this.key} is half-open ${now - this.#openedMs} ms after it opened`);
+      this.#findings.check(
+        now + SLACK_MS >= this.#openedMs + settings.cooldownMs,
+        'BRK-3',
+        () => `${this.key} is half-open ${now - this.#openedMs} ms after it opened`,
+      );
       if (this.#probesOut(false) > 0) this.#findings.saw('an old probe alive at the next half-open');
     } else if (!byHand && !timedOut) {
       this.#unexplained = { from, to, generation };
@@ -94,7 +119,11 @@ export class BreakerWatch {
     if (timedOut) this.#findings.saw('half-open revokes its probes');
     // While nobody looks it may have opened and become half-open again, any number of times.
     if (from === 'half_open') this.#openings += Math.floor((now - this.#halfOpenMs) / settings.halfOpenTimeoutMs);
-    if (from === 'open') this.#openings += Math.max(0, Math.floor((now - this.#openedMs - settings.cooldownMs) / settings.halfOpenTimeoutMs));
+    if (from === 'open')
+      this.#openings += Math.max(
+        0,
+        Math.floor((now - this.#openedMs - settings.cooldownMs) / settings.halfOpenTimeoutMs),
+      );
     if (to === 'half_open') {
       this.#halfOpenMs = Math.min(now, this.#openedMs + settings.cooldownMs);
       this.#halfOpenByMs = Math.min(now, this.#openedByMs + this.cooldownBoundMs);
@@ -115,14 +144,28 @@ export class BreakerWatch {
 
   admitted(): Admitted {
     const now = this.#now();
-    const attempt: Admitted = { startedMs: now, generation: this.#generation, probe: this.type === 'half_open', mayBeRevoked: false };
-    this.#findings.check(this.type !== 'open' && this.type !== 'forced_open', 'BRK-2', () => `an attempt started while ${this.key} was ${this.type}`);
+    const attempt: Admitted = {
+      startedMs: now,
+      generation: this.#generation,
+      probe: this.type === 'half_open',
+      mayBeRevoked: false,
+    };
+    this.#findings.check(
+      this.type !== 'open' && this.type !== 'forced_open',
+      'BRK-2',
+      () => `an attempt started while ${this.key} was ${this.type}`,
+    );
     if (attempt.probe) {
       // Half-open's own deadline revokes what is out; no sooner than this, whatever else happened.
-      if (now + SLACK_MS >= this.#lastProbeMs + this.settings.halfOpenTimeoutMs) for (const old of this.#out) old.mayBeRevoked = true;
+      if (now + SLACK_MS >= this.#lastProbeMs + this.settings.halfOpenTimeoutMs)
+        for (const old of this.#out) old.mayBeRevoked = true;
       const out = this.#probesOut(false) + 1;
       if (out > 1) this.#findings.saw('several probes at once');
-      this.#findings.check(out <= this.settings.probes, 'BRK-1', () => `${out} probes of ${this.key} at once, ${this.settings.probes} allowed`);
+      this.#findings.check(
+        out <= this.settings.probes,
+        'BRK-1',
+        () => `${out} probes of ${this.key} at once, ${this.settings.probes} allowed`,
+      );
       this.#lastProbeMs = now;
     }
     this.#out.add(attempt);
@@ -134,15 +177,28 @@ export class BreakerWatch {
     const now = this.#now();
     const ramps = settings.rampMs > 0 && now <= this.#closedMs + settings.rampMs;
     if (this.type === 'closed' && ramps) this.#findings.saw('ramp rejects');
-    this.#findings.check(this.type !== 'disabled' && (this.type !== 'closed' || ramps), 'BRK-2', () => `${this.key} rejected while ${this.type}`);
+    this.#findings.check(
+      this.type !== 'disabled' && (this.type !== 'closed' || ramps),
+      'BRK-2',
+      () => `${this.key} rejected while ${this.type}`,
+    );
     if (this.type === 'half_open') {
       this.#findings.saw('half-open rejects');
       const out = this.#probesOut(true);
-      this.#findings.check(out >= settings.probes, 'BRK-4', () => `${this.key} rejected while half-open with ${out} of ${settings.probes} probes out: a permit was not given back`);
+      this.#findings.check(
+        out >= settings.probes,
+        'BRK-4',
+        () =>
+          `${this.key} rejected while half-open with ${out} of ${settings.probes} probes out: a permit was not given back`,
+      );
     }
     if (this.type === 'open') {
       // With an old probe out it may have been half-open, timed out and opened again, while nobody looked.
-      this.#findings.check(now <= this.#openedByMs + this.cooldownBoundMs + SLACK_MS || this.#mayHaveReopened, 'BRK-3', () => `${this.key} is still open ${now - this.#openedByMs} ms after it opened`);
+      this.#findings.check(
+        now <= this.#openedByMs + this.cooldownBoundMs + SLACK_MS || this.#mayHaveReopened,
+        'BRK-3',
+        () => `${this.key} is still open ${now - this.#openedByMs} ms after it opened`,
+      );
     }
   }
 
@@ -150,14 +206,22 @@ export class BreakerWatch {
     this.#out.delete(attempt);
     if (attempt.probe) this.#probeEndedMs = this.#now();
     if (hintMs !== undefined && hintMs > 0) this.#longestHintMs = Math.max(this.#longestHintMs, hintMs);
-    if (attempt.generation !== this.#generation && this.#unexplained === undefined) this.#findings.saw('old generation ends');
+    if (attempt.generation !== this.#generation && this.#unexplained === undefined)
+      this.#findings.saw('old generation ends');
     const change = this.#unexplained;
     this.#unexplained = undefined;
     if (change === undefined) return;
     const slow = this.#now() - attempt.startedMs > this.settings.slowCallMs;
     if (slow && how === 'success' && change.to === 'open') this.#findings.saw('slow call opens a breaker');
-    this.#findings.check(attempt.generation === change.generation, 'BRK-3', () => `${this.key} went from ${change.from} to ${change.to} by an outcome of an older generation`);
-    const explains = change.to === 'open' ? how === 'failure' || (slow && how === 'success') : change.to === 'closed' && how === 'success' && change.from === 'half_open';
+    this.#findings.check(
+      attempt.generation === change.generation,
+      'BRK-3',
+      () => `${this.key} went from ${change.from} to ${change.to} by an outcome of an older generation`,
+    );
+    const explains =
+      change.to === 'open'
+        ? how === 'failure' || (slow && how === 'success')
+        : change.to === 'closed' && how === 'success' && change.from === 'half_open';
     this.#findings.check(explains, 'BRK-3', () => `${this.key} went from ${change.from} to ${change.to} by a ${how}`);
   }
 
@@ -166,16 +230,32 @@ export class BreakerWatch {
     const change = this.#unexplained;
     if (change === undefined) return;
     this.#unexplained = undefined;
-    this.#findings.check(false, 'BRK-3', () => `${this.key} went from ${change.from} to ${change.to} by no outcome and before its time`);
+    this.#findings.check(
+      false,
+      'BRK-3',
+      () => `${this.key} went from ${change.from} to ${change.to} by no outcome and before its time`,
+    );
   }
 
   /** Once quiet: the recorded inputs, replayed, give the state that it shows. */
   replay(): void {
-    const replayed = this.#inputs.reduce((memory, input) => reduceBreaker(memory, input, this.settings), initialBreaker(this.settings));
+    const replayed = this.#inputs.reduce(
+      (memory, input) => reduceBreaker(memory, input, this.settings),
+      initialBreaker(this.settings),
+    );
     const shown = reduceBreaker(replayed, { type: 'tick', atMs: this.#now() }, this.settings);
     const { type, consecutiveFailures } = this.breaker.state;
-    this.#findings.check(shown.type === type, 'BRK-6', () => `${this.key} replayed is ${shown.type}, lived it is ${type}`);
-    if (type === 'open') this.#findings.check(shown.window.streakMs.length === consecutiveFailures, 'BRK-6', () => `${this.key} replayed counts otherwise`);
+    this.#findings.check(
+      shown.type === type,
+      'BRK-6',
+      () => `${this.key} replayed is ${shown.type}, lived it is ${type}`,
+    );
+    if (type === 'open')
+      this.#findings.check(
+        shown.window.streakMs.length === consecutiveFailures,
+        'BRK-6',
+        () => `${this.key} replayed counts otherwise`,
+      );
     this.#findings.check(this.#out.size === 0, 'BRK-4', () => `${this.#out.size} attempts of ${this.key} never ended`);
   }
 }

@@ -26,7 +26,10 @@ export class CallWatch {
   attempts = 0;
   own = 0;
   settled = false;
-  /** The last event before its subscriber, or its turn's, had gone: nothing more may happen. A subscriber hears an event before the trace does. */
+  /**
+   * The last event before its subscriber, or its turn's, had gone: nothing more may happen. A subscriber hears an event
+   * before the trace does.
+   */
   goneSeq: number = Infinity;
   late = false;
   succeeded: { readonly n: number; readonly tool: string; readonly attempt: number } | undefined;
@@ -73,9 +76,18 @@ export class CallWatch {
   event(event: ToolEvent): void {
     this.#check(!this.settled, 'TRC-1', () => `${event.type} after its result`);
     // Whoever leaves while it is being ended hears no more, but the trace does.
-    const ending = event.type === 'attempt_canceled' || event.type === 'abandoned' || (event.type === 'decision' && OUTER_CODES.has(event.code)) || (event.type === 'settled' && (event.result.error?.code === 'canceled' || event.result.error?.code === 'deadline_exceeded'));
+    const ending =
+      event.type === 'attempt_canceled' ||
+      event.type === 'abandoned' ||
+      (event.type === 'decision' && OUTER_CODES.has(event.code)) ||
+      (event.type === 'settled' &&
+        (event.result.error?.code === 'canceled' || event.result.error?.code === 'deadline_exceeded'));
     this.#check(event.seq <= this.goneSeq || ending, 'RSC-1', () => `${event.type} after it was given up`);
-    this.#check((event.late === true) === this.late, 'TRC-1', () => `${event.type} is ${this.late ? 'not ' : ''}marked late`);
+    this.#check(
+      (event.late === true) === this.late,
+      'TRC-1',
+      () => `${event.type} is ${this.late ? 'not ' : ''}marked late`,
+    );
     switch (event.type) {
       case 'attempt_started':
         return this.#started(event);
@@ -108,7 +120,11 @@ export class CallWatch {
   executes(attempt: number, behaviour: Behaviour, signal: AbortSignal | undefined): void {
     const { running } = this;
     this.physical++;
-    this.#check(running !== undefined && !running.executed && running.own === attempt, 'TRC-1', () => `the tool runs as attempt ${attempt} and no start was told`);
+    this.#check(
+      running !== undefined && !running.executed && running.own === attempt,
+      'TRC-1',
+      () => `the tool runs as attempt ${attempt} and no start was told`,
+    );
     this.#check(!this.gone && !this.settled, 'RSC-1', () => 'the tool runs after the call ended');
     if (running === undefined) return;
     running.executed = true;
@@ -134,7 +150,12 @@ export class CallWatch {
     const { running, tool } = this;
     if (running !== undefined) {
       this.#check(now < running.endsByMs, 'TO-1', () => `attempt ${running.number} runs ${now - running.startedMs} ms`);
-      if (tool.idleTimeoutMs !== undefined) this.#check(now < running.heardMs + tool.idleTimeoutMs, 'TO-1', () => `attempt ${running.number} is silent for ${now - running.heardMs} ms`);
+      if (tool.idleTimeoutMs !== undefined)
+        this.#check(
+          now < running.heardMs + tool.idleTimeoutMs,
+          'TO-1',
+          () => `attempt ${running.number} is silent for ${now - running.heardMs} ms`,
+        );
     }
     this.#check(this.settled || this.gone || now < this.deadlineMs, 'DL-1', () => 'it has not settled by its deadline');
   }
@@ -151,19 +172,40 @@ export class CallWatch {
     this.#check(attempt === this.attempts, 'TRC-1', () => `attempt ${attempt} follows attempt ${this.attempts - 1}`);
     this.#check(this.running === undefined, 'RET-2', () => `attempt ${attempt} starts while another runs`);
     this.#check(this.own <= max, 'RET-1', () => `attempt ${this.own} at one tool, ${max} allowed`);
-    this.#check(now < this.deadlineMs, 'DL-1', () => `attempt ${attempt} starts ${now - this.deadlineMs} ms after the deadline`);
+    this.#check(
+      now < this.deadlineMs,
+      'DL-1',
+      () => `attempt ${attempt} starts ${now - this.deadlineMs} ms after the deadline`,
+    );
     if (this.own > 1) {
       const maxTotalMs = envelope?.maxElapsedMs ?? tool.retry.maxTotalTimeMs;
-      this.#check(now < this.#trialMs + maxTotalMs, 'DL-1', () => `attempt ${attempt} starts ${now - this.#trialMs} ms after the first, ${maxTotalMs} allowed`);
+      this.#check(
+        now < this.#trialMs + maxTotalMs,
+        'DL-1',
+        () => `attempt ${attempt} starts ${now - this.#trialMs} ms after the first, ${maxTotalMs} allowed`,
+      );
       this.#check(this.backsOffUntilMs !== undefined, 'RET-3', () => `attempt ${attempt} was decided by nobody`);
-      this.#check(now + SLACK_MS >= (this.backsOffUntilMs ?? 0), 'RET-2', () => `attempt ${attempt} starts before its wait is over`);
+      this.#check(
+        now + SLACK_MS >= (this.backsOffUntilMs ?? 0),
+        'RET-2',
+        () => `attempt ${attempt} starts before its wait is over`,
+      );
     }
     this.backsOffUntilMs = undefined;
     const breaker = this.#around.breakerOf(tool, this.place);
     if (this.attempts === 1) this.#trialMs = now;
     this.begun = true;
     const limitMs = Math.min(tool.timeoutMs, envelope?.timeoutMs ?? Infinity);
-    this.running = { number: attempt, own: this.own, startedMs: now, endsByMs: now + limitMs, breaker, admitted: this.#admitted?.place ?? breaker?.admitted(), heardMs: now, executed: false };
+    this.running = {
+      number: attempt,
+      own: this.own,
+      startedMs: now,
+      endsByMs: now + limitMs,
+      breaker,
+      admitted: this.#admitted?.place ?? breaker?.admitted(),
+      heardMs: now,
+      executed: false,
+    };
     this.#admitted = undefined;
   }
 
@@ -171,7 +213,11 @@ export class CallWatch {
     const { running } = this;
     this.#check(running?.number === number, 'TRC-1', () => `attempt ${number} ends and was not running`);
     if (running === undefined) return undefined;
-    this.#check(Math.abs(durationMs - (this.#around.now() - running.startedMs)) < SLACK_MS, 'TRC-2', () => `attempt ${number} says it took ${durationMs} ms`);
+    this.#check(
+      Math.abs(durationMs - (this.#around.now() - running.startedMs)) < SLACK_MS,
+      'TRC-2',
+      () => `attempt ${number} says it took ${durationMs} ms`,
+    );
     if (running.admitted !== undefined) running.breaker?.ended(running.admitted, how, hintMs);
     this.running = undefined;
     return running;
@@ -179,8 +225,19 @@ export class CallWatch {
 
   #succeeded({ attempt, durationMs }: Of<'attempt_succeeded'>): void {
     const running = this.#ends(durationMs, attempt, 'success');
-    this.#check(running?.behaviour !== undefined && running.behaviour.spoilt !== true && !('error' in running.behaviour) && running.behaviour.hangs !== true, 'RES-3', () => `attempt ${attempt} succeeded, but its tool did not`);
-    this.#check(running?.signal?.aborted !== true, 'RSC-1', () => `the signal of attempt ${attempt} is aborted although it succeeded`);
+    this.#check(
+      running?.behaviour !== undefined &&
+        running.behaviour.spoilt !== true &&
+        !('error' in running.behaviour) &&
+        running.behaviour.hangs !== true,
+      'RES-3',
+      () => `attempt ${attempt} succeeded, but its tool did not`,
+    );
+    this.#check(
+      running?.signal?.aborted !== true,
+      'RSC-1',
+      () => `the signal of attempt ${attempt} is aborted although it succeeded`,
+    );
     if (this.own > 1) this.#around.findings.saw('success on a retry');
     this.succeeded = { n: this.place.n, tool: this.tool.name, attempt: this.own };
   }
@@ -188,21 +245,43 @@ export class CallWatch {
   #failed(event: Of<'attempt_failed'>): void {
     const { attempt, durationMs, error, classification, timeoutMs } = event;
     const { findings } = this.#around;
-    const answered = !NEUTRAL.has(error.kind) && classification === 'permanent' && error.kind !== 'timeout' && error.kind !== 'transport_error';
+    const answered =
+      !NEUTRAL.has(error.kind) &&
+      classification === 'permanent' &&
+      error.kind !== 'timeout' &&
+      error.kind !== 'transport_error';
     const wasProbe = this.running?.admitted?.probe === true;
-    const how = NEUTRAL.has(error.kind) ? 'neutral' : classification === 'transient' ? 'failure' : answered ? 'success' : 'neutral';
+    const how = NEUTRAL.has(error.kind)
+      ? 'neutral'
+      : classification === 'transient'
+        ? 'failure'
+        : answered
+          ? 'success'
+          : 'neutral';
     const running = this.#ends(durationMs, attempt, how, error.retryAfterMs);
     if (wasProbe && answered) findings.saw('permanent answer in half-open');
     if (timeoutMs !== undefined) {
-      this.#check(running?.signal === undefined || running.signal.aborted, 'RSC-1', () => `attempt ${attempt} timed out and its signal is not aborted`);
+      this.#check(
+        running?.signal === undefined || running.signal.aborted,
+        'RSC-1',
+        () => `attempt ${attempt} timed out and its signal is not aborted`,
+      );
       if (wentSilent(this.tool, event)) findings.saw('idle timeout');
       const untimely = running && whyUntimely(running, this.tool, event, this.#around);
       this.#check(untimely === undefined, 'TO-1', () => `attempt ${attempt} timed out, though ${untimely}`);
     } else {
       const { expected, spoilt } = running?.behaviour ?? {};
       if (spoilt === true) findings.saw('an output does not fit');
-      this.#check(spoilt !== true || error.uncertain === true, 'SCH-1', () => `attempt ${attempt} ran, gave what does not fit, and is said to be without effect`);
-      this.#check(expected === classification, 'CLS-1', () => `attempt ${attempt} failed as ${classification} (${error.kind}: ${error.message}), expected ${expected}`);
+      this.#check(
+        spoilt !== true || error.uncertain === true,
+        'SCH-1',
+        () => `attempt ${attempt} ran, gave what does not fit, and is said to be without effect`,
+      );
+      this.#check(
+        expected === classification,
+        'CLS-1',
+        () => `attempt ${attempt} failed as ${classification} (${error.kind}: ${error.message}), expected ${expected}`,
+      );
     }
     this.lastKind = error.kind;
     this.#failure = { event, durationMs };
@@ -212,8 +291,16 @@ export class CallWatch {
   #canceled({ attempt, durationMs }: Of<'attempt_canceled'>): void {
     // A stream that was given up after a value has shown that its tool works (R-3.5).
     const { as, earlierValues = 0 } = this.running?.behaviour ?? {};
-    const running = this.#ends(durationMs, attempt, (as === 'observable' || as === 'iterable') && earlierValues > 0 ? 'success' : 'neutral');
-    this.#check(running?.signal === undefined || running.signal.aborted, 'RSC-1', () => `attempt ${attempt} was canceled and its signal is not aborted`);
+    const running = this.#ends(
+      durationMs,
+      attempt,
+      (as === 'observable' || as === 'iterable') && earlierValues > 0 ? 'success' : 'neutral',
+    );
+    this.#check(
+      running?.signal === undefined || running.signal.aborted,
+      'RSC-1',
+      () => `attempt ${attempt} was canceled and its signal is not aborted`,
+    );
     if (running?.signal !== undefined) this.#around.findings.saw('signal aborted in an attempt');
   }
 
@@ -237,9 +324,18 @@ export class CallWatch {
     const { kind } = event.error;
     // A host that is asked about a call whose time is over can only give up.
     const decided = OUTER_CODES.has(code) || (code === 'guidance' && strategy === 'fail');
-    if (kind === 'canceled' || kind === 'deadline_exceeded') return this.#check(this.running === undefined && decided, 'RET-2', () => `${kind} was decided as ${strategy} (${code})`);
+    if (kind === 'canceled' || kind === 'deadline_exceeded')
+      return this.#check(
+        this.running === undefined && decided,
+        'RET-2',
+        () => `${kind} was decided as ${strategy} (${code})`,
+      );
     this.#decision = event;
-    this.#check(this.running === undefined && failure !== undefined, 'RET-2', () => `a decision (${strategy}) without a failure`);
+    this.#check(
+      this.running === undefined && failure !== undefined,
+      'RET-2',
+      () => `a decision (${strategy}) without a failure`,
+    );
     if (failure === undefined) return;
     const { classification, error } = failure.event;
     const mayRepeat = error.uncertain !== true || isRetrySafe(this.tool, this.place.envelope);
@@ -251,17 +347,38 @@ export class CallWatch {
     if (strategy !== 'retry' || event.seq >= this.goneSeq) return;
     this.#check(classification === 'transient', 'RET-3', () => 'a permanent failure is retried');
     this.#check(mayRepeat, 'RET-5', () => 'an uncertain mutation is retried');
-    this.#check(error.retryAfterMs === undefined || error.retryAfterMs >= 0, 'RET-3', () => 'a tool that asked not to be asked again is');
-    this.#check(error.retryAfterMs === undefined || delayMs >= error.retryAfterMs, 'RET-2', () => `waits ${delayMs} ms, the server asked for ${error.retryAfterMs}`);
-    if (error.retryAfterMs !== undefined && error.retryAfterMs > 0 && delayMs === error.retryAfterMs) findings.saw('Retry-After is the wait');
+    this.#check(
+      error.retryAfterMs === undefined || error.retryAfterMs >= 0,
+      'RET-3',
+      () => 'a tool that asked not to be asked again is',
+    );
+    this.#check(
+      error.retryAfterMs === undefined || delayMs >= error.retryAfterMs,
+      'RET-2',
+      () => `waits ${delayMs} ms, the server asked for ${error.retryAfterMs}`,
+    );
+    if (error.retryAfterMs !== undefined && error.retryAfterMs > 0 && delayMs === error.retryAfterMs)
+      findings.saw('Retry-After is the wait');
     const [low, high] = delayInterval(this.tool.retry, this.own - 1, this.#previousTopMs);
     this.#previousTopMs = high;
     const topMs = Math.max(high, error.retryAfterMs ?? 0);
     // A host's own wait is the host's.
-    this.#check(code === 'guidance' || (delayMs >= low - SLACK_MS && delayMs <= topMs + SLACK_MS), 'RET-2', () => `waits ${delayMs} ms, the policy says ${low} to ${high}`);
-    this.#check(now + delayMs < this.deadlineMs, 'DL-1', () => `a wait of ${delayMs} ms begins ${this.deadlineMs - now} ms before the deadline`);
+    this.#check(
+      code === 'guidance' || (delayMs >= low - SLACK_MS && delayMs <= topMs + SLACK_MS),
+      'RET-2',
+      () => `waits ${delayMs} ms, the policy says ${low} to ${high}`,
+    );
+    this.#check(
+      now + delayMs < this.deadlineMs,
+      'DL-1',
+      () => `a wait of ${delayMs} ms begins ${this.deadlineMs - now} ms before the deadline`,
+    );
     const maxTotalMs = this.place.envelope?.maxElapsedMs ?? this.tool.retry.maxTotalTimeMs;
-    this.#check(now + delayMs < this.#trialMs + maxTotalMs, 'DL-1', () => `a wait of ${delayMs} ms begins at ${now - this.#trialMs} of ${maxTotalMs} ms`);
+    this.#check(
+      now + delayMs < this.#trialMs + maxTotalMs,
+      'DL-1',
+      () => `a wait of ${delayMs} ms begins at ${now - this.#trialMs} of ${maxTotalMs} ms`,
+    );
     this.#around.retried(now);
     this.backsOffUntilMs = now + delayMs;
     this.#next = { attempt: this.attempts, delayMs, reasonCode: error.kind, latencyMs: failure.durationMs };
@@ -269,7 +386,11 @@ export class CallWatch {
 
   #alternative({ toolName, from }: Of<'alternative_used'>): void {
     const tool = this.#around.toolNamed(toolName);
-    this.#check(this.#decision?.strategy === 'alternative' && this.running === undefined, 'FB-1', () => `${toolName} is tried before ${from} had failed for good`);
+    this.#check(
+      this.#decision?.strategy === 'alternative' && this.running === undefined,
+      'FB-1',
+      () => `${toolName} is tried before ${from} had failed for good`,
+    );
     this.#check(this.#around.now() < this.deadlineMs, 'FB-1', () => `${toolName} is tried after the deadline`);
     this.#check(!this.#triedTools.has(toolName) && tool !== undefined, 'FB-1', () => `${toolName} is tried twice`);
     this.#triedTools.add(toolName);
@@ -286,14 +407,39 @@ export class CallWatch {
     this.givesBack();
     this.backsOffUntilMs = undefined;
     this.#check(this.running === undefined, 'TRC-1', () => 'it settled while an attempt runs');
-    this.#check((result.status === 'success') === (this.succeeded !== undefined), 'RES-3', () => `its status is ${result.status}`);
-    this.#check((result.error === undefined) === (result.status === 'success'), 'RES-3', () => `status ${result.status} with error ${result.error?.code}`);
-    this.#check(result.toolName === this.tool.name && toolName === this.tool.name, 'FB-1', () => `its result names ${result.toolName}`);
-    this.#check(result.attempts === this.attempts, 'TRC-2', () => `its result counts ${result.attempts} attempts of ${this.attempts}`);
-    this.#check(Math.abs(result.durationMs - (now - this.place.startedMs)) < SLACK_MS, 'TRC-2', () => `its result says it took ${result.durationMs} ms`);
+    this.#check(
+      (result.status === 'success') === (this.succeeded !== undefined),
+      'RES-3',
+      () => `its status is ${result.status}`,
+    );
+    this.#check(
+      (result.error === undefined) === (result.status === 'success'),
+      'RES-3',
+      () => `status ${result.status} with error ${result.error?.code}`,
+    );
+    this.#check(
+      result.toolName === this.tool.name && toolName === this.tool.name,
+      'FB-1',
+      () => `its result names ${result.toolName}`,
+    );
+    this.#check(
+      result.attempts === this.attempts,
+      'TRC-2',
+      () => `its result counts ${result.attempts} attempts of ${this.attempts}`,
+    );
+    this.#check(
+      Math.abs(result.durationMs - (now - this.place.startedMs)) < SLACK_MS,
+      'TRC-2',
+      () => `its result says it took ${result.durationMs} ms`,
+    );
     const told = result.retriedBy ?? [];
-    this.#check(sameRecords(told, this.#records), 'TRC-2', () => `its result tells of ${JSON.stringify(told)}, the trace of ${JSON.stringify(this.#records)}`);
-    if (this.attempts > 0 && result.status === 'success' && this.#triedTools.size > 1) this.#around.findings.saw('alternative answers');
+    this.#check(
+      sameRecords(told, this.#records),
+      'TRC-2',
+      () => `its result tells of ${JSON.stringify(told)}, the trace of ${JSON.stringify(this.#records)}`,
+    );
+    if (this.attempts > 0 && result.status === 'success' && this.#triedTools.size > 1)
+      this.#around.findings.saw('alternative answers');
     if (this.late) this.#around.findings.saw('detached call settles late');
     this.lastKind = result.error?.code ?? '';
   }

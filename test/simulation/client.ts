@@ -29,7 +29,11 @@ const requestOf = ({ n, tool, tenant, envelope }: CallOperation, world: World): 
         ...(safetyCritical === undefined ? {} : { safetyCritical }),
       },
     },
-    transport: { dedupeMode: 'disabled', retryBudget: { maxAttempts, maxElapsedMs }, ...(breakerHint === undefined ? {} : { circuitBreakerHint: breakerHint }) },
+    transport: {
+      dedupeMode: 'disabled',
+      retryBudget: { maxAttempts, maxElapsedMs },
+      ...(breakerHint === undefined ? {} : { circuitBreakerHint: breakerHint }),
+    },
     control: deadlineInMs === undefined ? {} : { deadlineAtMs: world.runtime.wallNow() + deadlineInMs },
     trace: {},
   };
@@ -50,7 +54,11 @@ export class Client {
   }
 
   fails(error: unknown): void {
-    this.world.findings.check(false, 'ERR-1', () => `${this.what} failed with ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+    this.world.findings.check(
+      false,
+      'ERR-1',
+      () => `${this.what} failed with ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
+    );
   }
 
   told(): void {
@@ -66,7 +74,12 @@ export class Client {
   aborts(): void {
     const { controller, ended, world } = this;
     if (controller === undefined) return;
-    if (ended > 0) world.findings.check(getEventListeners(controller.signal, 'abort').length === 0, 'RSC-1', () => `${this.what} left a listener on its caller’s signal`);
+    if (ended > 0)
+      world.findings.check(
+        getEventListeners(controller.signal, 'abort').length === 0,
+        'RSC-1',
+        () => `${this.what} left a listener on its caller’s signal`,
+      );
     controller.abort();
   }
 
@@ -79,8 +92,14 @@ export class Client {
 const checkOutput = (world: World, { output, status }: ToolResultEnvelope, call: CallWatch | undefined): void => {
   if (status !== 'success' || call?.succeeded === undefined) return;
   const { n, tool, attempt } = call.succeeded;
-  const content = output?.content as { readonly n?: number; readonly tool?: string; readonly attempt?: number } | undefined;
-  world.findings.check(content?.n === n && content.tool === tool && content.attempt === attempt, 'RES-3', () => `call ${n} gives ${JSON.stringify(content)}, its attempt gave ${JSON.stringify(call.succeeded)}`);
+  const content = output?.content as
+    | { readonly n?: number; readonly tool?: string; readonly attempt?: number }
+    | undefined;
+  world.findings.check(
+    content?.n === n && content.tool === tool && content.attempt === attempt,
+    'RES-3',
+    () => `call ${n} gives ${JSON.stringify(content)}, its attempt gave ${JSON.stringify(call.succeeded)}`,
+  );
 };
 
 /** Subscribes to a call, and goes as its operation says. */
@@ -92,7 +111,14 @@ export function startCall(world: World, operation: CallOperation): Client {
   if (tool === undefined) return client;
   const request = requestOf(operation, world);
   const now = world.now();
-  const place: CallPlace = { n, startedMs: now, ownDeadlineMs: envelope?.deadlineInMs === undefined ? Infinity : now + envelope.deadlineInMs, turnDeadlineMs: Infinity, tenant, ...(envelope === undefined ? {} : { envelope }) };
+  const place: CallPlace = {
+    n,
+    startedMs: now,
+    ownDeadlineMs: envelope?.deadlineInMs === undefined ? Infinity : now + envelope.deadlineInMs,
+    turnDeadlineMs: Infinity,
+    tenant,
+    ...(envelope === undefined ? {} : { envelope }),
+  };
   const options = client.controller === undefined ? {} : { signal: client.controller.signal };
   const call = (): CallWatch | undefined => (last === undefined ? undefined : world.calls.get(last.callId));
   let events = 0;
@@ -138,7 +164,10 @@ export function startCall(world: World, operation: CallOperation): Client {
     client.fails(error);
   }
   world.beginning = undefined;
-  const settled = (): boolean => (operation.promise ? [...world.calls.values()].some((watch) => watch.place.n === n && watch.settled) : call()?.settled === true);
+  const settled = (): boolean =>
+    operation.promise
+      ? [...world.calls.values()].some((watch) => watch.place.n === n && watch.settled)
+      : call()?.settled === true;
   if (ending.how === 'unsubscribe') {
     runtime.scheduler.after(ending.afterMs, () => {
       if (client.ended > 0) return;
@@ -162,16 +191,14 @@ export function startTurn(world: World, operation: TurnOperation): Client {
   const { findings, spillway, runtime } = world;
   const client = new Client(world, `turn ${n}`, ending.how === 'abort');
   const turn = new TurnWatch(operation, findings, () => world.now());
-  const planned = nodes.map(
-    (node): PlanNode => ({
-      id: node.id,
-      tool: `t${node.tool}`,
-      input: node.computesInput ? () => world.inputOf(node.n) : world.inputOf(node.n),
-      needs: node.needs,
-      optional: node.optional,
-      ...(node.hasDefault && node.needs.length > 0 ? { default: 'a default' } : {}),
-    }),
-  );
+  const planned = nodes.map((node): PlanNode => ({
+    id: node.id,
+    tool: `t${node.tool}`,
+    input: node.computesInput ? () => world.inputOf(node.n) : world.inputOf(node.n),
+    needs: node.needs,
+    optional: node.optional,
+    ...(node.hasDefault && node.needs.length > 0 ? { default: 'a default' } : {}),
+  }));
   let events = 0;
   let result = false;
   let subscription: Subscription | undefined;
@@ -181,18 +208,23 @@ export function startTurn(world: World, operation: TurnOperation): Client {
   };
   world.beginning = turn;
   try {
-    let events$ = spillway.turn(plan.from(planned, { timeoutMs, onDeadline, ...(concurrency === Infinity ? {} : { concurrency }) }), client.controller === undefined ? {} : { signal: client.controller.signal }).pipe(
-      tap((event) => {
-        client.told();
-        events++;
-        const last = event.source === 'turn' && event.type === 'settled';
-        result ||= last;
-        if (last) turn.told(event.result);
-        if (ending.how !== 'in_next' || events !== ending.event || last) return;
-        findings.saw('unsubscribed inside next');
-        leaves(event.seq);
-      }),
-    );
+    let events$ = spillway
+      .turn(
+        plan.from(planned, { timeoutMs, onDeadline, ...(concurrency === Infinity ? {} : { concurrency }) }),
+        client.controller === undefined ? {} : { signal: client.controller.signal },
+      )
+      .pipe(
+        tap((event) => {
+          client.told();
+          events++;
+          const last = event.source === 'turn' && event.type === 'settled';
+          result ||= last;
+          if (last) turn.told(event.result);
+          if (ending.how !== 'in_next' || events !== ending.event || last) return;
+          findings.saw('unsubscribed inside next');
+          leaves(event.seq);
+        }),
+      );
     if (ending.how === 'in_next') events$ = events$.pipe(take(ending.event));
     subscription = events$.subscribe({
       error: (error: unknown) => client.fails(error),

@@ -11,7 +11,10 @@ const mix = (keys: readonly number[]): number => {
   return hash;
 };
 
-/** A stream of chance. What decides about one call draws from a stream of its own: another order of events gives it the same fate. */
+/**
+ * A stream of chance. What decides about one call draws from a stream of its own: another order of events gives it the
+ * same fate.
+ */
 export class Dice {
   readonly unit: () => number;
 

@@ -21,8 +21,18 @@ const ON = 0.15;
 export function drawExtras(seed: number): Extras {
   const dice = new Dice(seed, 30);
   const rate = (): number => dice.pick([0, 0.1, 0.3]);
-  const hooks = { block: rate(), fail: rate(), change: dice.pick([0, 0.5]), late: rate(), hang: dice.pick([0, 0, 0.2]) };
+  const hooks = {
+    block: rate(),
+    fail: rate(),
+    change: dice.pick([0, 0.5]),
+    late: rate(),
+    hang: dice.pick([0, 0, 0.2]),
+  };
   const schemas = { input: rate(), output: rate() };
   const handler = { refuse: rate(), retry: dice.pick([0.3, 0.9]), alternative: rate() };
-  return { ...(dice.chance(ON) ? { hooks } : {}), ...(dice.chance(ON) ? { schemas } : {}), ...(dice.chance(ON) ? { handler } : {}) };
+  return {
+    ...(dice.chance(ON) ? { hooks } : {}),
+    ...(dice.chance(ON) ? { schemas } : {}),
+    ...(dice.chance(ON) ? { handler } : {}),
+  };
 }

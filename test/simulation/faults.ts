@@ -1,9 +1,29 @@
 import type { Dice } from './dice.ts';
 
-/** Where things go wrong. Each point is on in a quarter of the runs: all of them always on would hide what needs one of them alone. */
+/**
+ * Where things go wrong. Each point is on in a quarter of the runs: all of them always on would hide what needs one of
+ * them alone.
+ */
 export const FAULT_POINTS = [
-  'transient', 'permanent', 'retry_after', 'outage', 'hang', 'slow', 'throw', 'sync', 'ignore_signal', 'silence', 'stall', 'wall_jump',
-  'unsubscribe', 'unsubscribe_in_next', 'abort', 'close', 'admin', 'slow_handler', 'bad_subscriber',
+  'transient',
+  'permanent',
+  'retry_after',
+  'outage',
+  'hang',
+  'slow',
+  'throw',
+  'sync',
+  'ignore_signal',
+  'silence',
+  'stall',
+  'wall_jump',
+  'unsubscribe',
+  'unsubscribe_in_next',
+  'abort',
+  'close',
+  'admin',
+  'slow_handler',
+  'bad_subscriber',
 ] as const;
 export type FaultPoint = (typeof FAULT_POINTS)[number];
 

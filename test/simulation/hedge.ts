@@ -26,7 +26,9 @@ const draw = (seed: number): Drawn => {
     quantile: dice.pick([0.5, 0.8, 0.95]),
     minimumSamples: dice.pick([1, 3, 10]),
     maxHedges: dice.int(1, 3),
-    budget: dice.chance(0.5) ? { ratio: dice.pick([0, 0.2, 1]), minPerSecond: dice.pick([0, 2]), windowMs: 1_000 } : undefined,
+    budget: dice.chance(0.5)
+      ? { ratio: dice.pick([0, 0.2, 1]), minPerSecond: dice.pick([0, 2]), windowMs: 1_000 }
+      : undefined,
     fails: dice.pick([0, 0.2, 0.6]),
   };
 };
@@ -70,7 +72,10 @@ class HedgeWorld extends SideWorld {
     const { delayMs, quantile, minimumSamples, maxHedges, budget } = this.#drawn;
     this.#budget = budget === undefined ? undefined : createRetryBudget(budget);
     const wait: HedgePolicy = delayMs === undefined ? { quantile, minimumSamples } : { delayMs };
-    this.#operator = hedge({ ...wait, maxHedges, ...(this.#budget === undefined ? {} : { budget: this.#budget }) }, this.runtime);
+    this.#operator = hedge(
+      { ...wait, maxHedges, ...(this.#budget === undefined ? {} : { budget: this.#budget }) },
+      this.runtime,
+    );
   }
 
   race(n: number, leavesAfterMs: number | undefined): void {
@@ -78,15 +83,18 @@ class HedgeWorld extends SideWorld {
     this.#races.set(n, race);
     this.#budget?.recordCall(this.runtime.now());
     this.#callsMs.push(this.runtime.now());
-    const subscription = this.#source(n, race).pipe(this.#operator).subscribe({
-      next: (value) => {
-        this.check(race.gave === undefined && !race.over, 'HDG-4', () => `race ${n} gives a second value`);
-        race.gave = value;
-      },
-      error: () => this.#ends(n, race, true),
-      complete: () => this.#ends(n, race, false),
-    });
-    if (leavesAfterMs !== undefined) this.runtime.scheduler.after(leavesAfterMs, () => this.#leaves(n, race, subscription));
+    const subscription = this.#source(n, race)
+      .pipe(this.#operator)
+      .subscribe({
+        next: (value) => {
+          this.check(race.gave === undefined && !race.over, 'HDG-4', () => `race ${n} gives a second value`);
+          race.gave = value;
+        },
+        error: () => this.#ends(n, race, true),
+        complete: () => this.#ends(n, race, false),
+      });
+    if (leavesAfterMs !== undefined)
+      this.runtime.scheduler.after(leavesAfterMs, () => this.#leaves(n, race, subscription));
   }
 
   override leaving(): void {
@@ -103,7 +111,12 @@ class HedgeWorld extends SideWorld {
   }
 
   review(): void {
-    for (const [n, race] of this.#races) this.check(race.over && race.running === 0, 'HDG-1', () => `race ${n} has ${race.running} attempts that never end`);
+    for (const [n, race] of this.#races)
+      this.check(
+        race.over && race.running === 0,
+        'HDG-1',
+        () => `race ${n} has ${race.running} attempts that never end`,
+      );
   }
 
   #source(n: number, race: Race): Observable<number> {
@@ -136,11 +149,27 @@ class HedgeWorld extends SideWorld {
     const now = this.runtime.now();
     const number = race.attempts.length + 1;
     this.log?.(`${this.elapsedMs.toFixed(1).padStart(8)} race ${n}: attempt ${number}`);
-    this.digest.add({ source: 'call', type: 'attempt_started', attempt: number, atMs: now, seq: 0, callId: '', toolName: `${n}` });
-    this.check(!race.over && number <= 1 + this.#drawn.maxHedges, 'HDG-1', () => `race ${n} starts attempt ${number}${race.over ? ' after its end' : ''}`);
+    this.digest.add({
+      source: 'call',
+      type: 'attempt_started',
+      attempt: number,
+      atMs: now,
+      seq: 0,
+      callId: '',
+      toolName: `${n}`,
+    });
+    this.check(
+      !race.over && number <= 1 + this.#drawn.maxHedges,
+      'HDG-1',
+      () => `race ${n} starts attempt ${number}${race.over ? ' after its end' : ''}`,
+    );
     if (number > 1) {
       this.findings.saw('a hedge is made');
-      this.check(race.dueMs === now && race.winner === undefined, 'HDG-2', () => `a hedge of race ${n} starts at ${now}, it is due at ${race.dueMs}`);
+      this.check(
+        race.dueMs === now && race.winner === undefined,
+        'HDG-2',
+        () => `a hedge of race ${n} starts at ${now}, it is due at ${race.dueMs}`,
+      );
       this.#hedgesMs.push(now);
       this.check(this.#hedgesLeft(now) >= 0, 'HDG-3', () => `race ${n} makes a hedge that the budget has no place for`);
     }
@@ -169,8 +198,14 @@ class HedgeWorld extends SideWorld {
   #hedgesLeft(now: number, callsBeforeMs: number = Infinity): number {
     const { budget } = this.#drawn;
     if (budget === undefined) return Infinity;
-    const within = (times: readonly number[]): number => times.filter((ms) => Math.floor(ms) > Math.floor(now) - budget.windowMs).length;
-    return budget.ratio * within(this.#callsMs.filter((ms) => ms < callsBeforeMs)) + (budget.minPerSecond * budget.windowMs) / 1_000 - within(this.#hedgesMs) + 1e-6;
+    const within = (times: readonly number[]): number =>
+      times.filter((ms) => Math.floor(ms) > Math.floor(now) - budget.windowMs).length;
+    return (
+      budget.ratio * within(this.#callsMs.filter((ms) => ms < callsBeforeMs)) +
+      (budget.minPerSecond * budget.windowMs) / 1_000 -
+      within(this.#hedgesMs) +
+      1e-6
+    );
   }
 
   #measure({ startedMs }: Attempt): void {
@@ -179,7 +214,11 @@ class HedgeWorld extends SideWorld {
   }
 
   #answers(n: number, race: Race, attempt: Attempt, fails: boolean): void {
-    this.check(!attempt.ended && race.winner === undefined && !race.over, 'HDG-1', () => `attempt ${attempt.number} of race ${n} answers, and the race was over`);
+    this.check(
+      !attempt.ended && race.winner === undefined && !race.over,
+      'HDG-1',
+      () => `attempt ${attempt.number} of race ${n} answers, and the race was over`,
+    );
     if (fails) {
       attempt.ended = true;
       race.failed++;
@@ -204,8 +243,15 @@ class HedgeWorld extends SideWorld {
     this.check(!race.over, 'HDG-4', () => `race ${n} ends twice`);
     race.over = true;
     race.dueMs = undefined;
-    const isRight = failed ? race.failed === race.attempts.length : race.winner !== undefined && race.gave === race.winner.number;
-    this.check(isRight, 'HDG-4', () => `race ${n} ${failed ? 'fails' : `gives ${String(race.gave)}`}; ${race.failed} of ${race.attempts.length} attempts failed, ${race.winner?.number} answered first`);
+    const isRight = failed
+      ? race.failed === race.attempts.length
+      : race.winner !== undefined && race.gave === race.winner.number;
+    this.check(
+      isRight,
+      'HDG-4',
+      () =>
+        `race ${n} ${failed ? 'fails' : `gives ${String(race.gave)}`}; ${race.failed} of ${race.attempts.length} attempts failed, ${race.winner?.number} answered first`,
+    );
     this.check(race.running === 0, 'HDG-1', () => `race ${n} is over and ${race.running} attempts run on`);
     if (failed && race.attempts.length > 1) this.findings.saw('all attempts fail');
   }

@@ -127,7 +127,11 @@ class RecoveryWatch {
 
   heard(event: TraceEvent): void {
     if (event.source !== 'call') return;
-    if (event.type === 'call_started') this.#calls.set(event.callId, { untried: TOOLS.slice(TOOLS.indexOf(event.toolName as 't0') + 1), settled: false });
+    if (event.type === 'call_started')
+      this.#calls.set(event.callId, {
+        untried: TOOLS.slice(TOOLS.indexOf(event.toolName as 't0') + 1),
+        settled: false,
+      });
     if (event.type === 'attempt_succeeded') this.#ended(event, true);
     if (event.type === 'attempt_failed') this.#failed(event);
     if (event.type === 'decision') this.#decided(event);
@@ -159,9 +163,14 @@ class RecoveryWatch {
   }
 
   /** Strategies that rules and evidence leave, and whether a rule forced the last of them. */
-  #left(failed: Failed, attempt: number, untried: readonly string[]): { readonly left: ReadonlySet<RecoveryStrategy>; readonly forced: boolean } {
+  #left(
+    failed: Failed,
+    attempt: number,
+    untried: readonly string[],
+  ): { readonly left: ReadonlySet<RecoveryStrategy>; readonly forced: boolean } {
     let left = new Set<RecoveryStrategy>(['partial', 'escalate', 'fail']);
-    if (failed.classification === 'transient' && attempt < this.#drawn.maxAttempts && !failed.isHopeless) left.add('retry');
+    if (failed.classification === 'transient' && attempt < this.#drawn.maxAttempts && !failed.isHopeless)
+      left.add('retry');
     const nowMs = this.#world.runtime.now();
     if (untried.some((tool) => !this.#memory.isHopeless(`${failed.key} ${tool}`, nowMs))) left.add('alternative');
     let forced = false;
@@ -183,19 +192,35 @@ class RecoveryWatch {
     const { left, forced } = this.#left(failed, attempt ?? 0, call.untried);
     if (this.#drawn.explores && strategy === 'retry' && failed.isHopeless) findings.saw('a retry against the evidence');
     // With a share of retries made against the evidence, chance has a say.
-    const isLeft = left.has(strategy) || (left.size === 0 && strategy === 'fail') || (this.#drawn.explores && failed.isHopeless);
-    this.#world.check(isLeft, strategy === 'retry' && failed.isHopeless ? 'EXP-1' : 'GUI-1', () => `${failed.tool} after ${failed.key}: ${strategy} (${code}, ${reason}); left are ${[...left].join(', ')}`);
+    const isLeft =
+      left.has(strategy) || (left.size === 0 && strategy === 'fail') || (this.#drawn.explores && failed.isHopeless);
+    this.#world.check(
+      isLeft,
+      strategy === 'retry' && failed.isHopeless ? 'EXP-1' : 'GUI-1',
+      () => `${failed.tool} after ${failed.key}: ${strategy} (${code}, ${reason}); left are ${[...left].join(', ')}`,
+    );
     if (forced && left.size === 1) findings.saw('a rule forces a strategy');
     if (code === 'guidance') {
-      const isRules = this.#drawn.rules.some((rule) => rule.reason === reason && this.#applies(rule, failed, attempt ?? 0));
-      this.#world.check(isRules || left.size === 0, 'GUI-1', () => `decided by guidance (${reason}), and no such rule applies`);
+      const isRules = this.#drawn.rules.some(
+        (rule) => rule.reason === reason && this.#applies(rule, failed, attempt ?? 0),
+      );
+      this.#world.check(
+        isRules || left.size === 0,
+        'GUI-1',
+        () => `decided by guidance (${reason}), and no such rule applies`,
+      );
       findings.saw(left.size === 0 ? 'rules forbid every way' : 'a rule changes a decision');
     }
     if (code === 'experience') {
       findings.saw('experience changes a decision');
       const nowMs = this.#world.runtime.now();
-      const isKnown = failed.isHopeless || call.untried.some((tool) => this.#memory.isHopeless(`${failed.key} ${tool}`, nowMs));
-      this.#world.check(isKnown, 'EXP-1', () => `${reason}, which is not so by what happened in the last ${this.#drawn.maxAgeMs} ms`);
+      const isKnown =
+        failed.isHopeless || call.untried.some((tool) => this.#memory.isHopeless(`${failed.key} ${tool}`, nowMs));
+      this.#world.check(
+        isKnown,
+        'EXP-1',
+        () => `${reason}, which is not so by what happened in the last ${this.#drawn.maxAgeMs} ms`,
+      );
     }
     if (strategy === 'retry') call.retrying = `${failed.key} retry`;
   }
@@ -205,7 +230,11 @@ class RecoveryWatch {
     if (call?.failed === undefined) return;
     const { key } = call.failed;
     const isUseless = this.#memory.isHopeless(`${key} ${toolName}`, this.#world.runtime.now());
-    this.#world.check(!isUseless || this.#drawn.explores, 'EXP-1', () => `${toolName} is tried after ${key}, for which it never helped`);
+    this.#world.check(
+      !isUseless || this.#drawn.explores,
+      'EXP-1',
+      () => `${toolName} is tried after ${key}, for which it never helped`,
+    );
     if (toolName !== call.untried[0]) this.#world.findings.saw('experience passes an alternative over');
     // The alternative before it did not help.
     if (call.tried !== undefined) this.#memory.learn(call.tried, atMs, false);
@@ -225,8 +254,8 @@ class RecoveryWatch {
 const costOf = (tool: string): number => TOOLS.indexOf(tool as 't0');
 
 /**
- * One run of a host's guidance and a layer's experience (R-6.3, R-6.4): random rules over tools that fail, each decision
- * held against the rules, and against what was tried before, both worked out from the trace alone.
+ * One run of a host's guidance and a layer's experience (R-6.3, R-6.4): random rules over tools that fail, each
+ * decision held against the rules, and against what was tried before, both worked out from the trace alone.
  */
 export async function simulateRecovery(seed: number, log?: (line: string) => void): Promise<Outcome> {
   const world = new SideWorld(seed, log);
@@ -237,17 +266,35 @@ export async function simulateRecovery(seed: number, log?: (line: string) => voi
     scriptedTool(
       {
         name,
-        policy: { effects: 'read', cost: index, breaker: false, alternatives: TOOLS.slice(index + 1), retry: { strategy: 'constant', initialDelayMs: 10, jitterPercent: 0, maxAttempts: drawn.maxAttempts, maxTotalTimeMs: 10_000 } },
+        policy: {
+          effects: 'read',
+          cost: index,
+          breaker: false,
+          alternatives: TOOLS.slice(index + 1),
+          retry: {
+            strategy: 'constant',
+            initialDelayMs: 10,
+            jitterPercent: 0,
+            maxAttempts: drawn.maxAttempts,
+            maxTotalTimeMs: 10_000,
+          },
+        },
         script: (input, { attempt }) => {
           const dice = new Dice(seed, 51, (input as { readonly n: number }).n, index, attempt);
           const afterMs = dice.pick([0, 5, 10, 20]);
-          return dice.chance(drawn.fails[index] ?? 0) ? { afterMs, error: dice.pick(ERRORS)() } : { afterMs, value: name };
+          return dice.chance(drawn.fails[index] ?? 0)
+            ? { afterMs, error: dice.pick(ERRORS)() }
+            : { afterMs, value: name };
         },
       },
       runtime.scheduler,
     ),
   );
-  const experience = createExperience({ enough: drawn.enough, maxAgeMs: drawn.maxAgeMs, exploreShare: drawn.explores ? 0.5 : 0 });
+  const experience = createExperience({
+    enough: drawn.enough,
+    maxAgeMs: drawn.maxAgeMs,
+    exploreShare: drawn.explores ? 0.5 : 0,
+  });
   const spillway = createSpillway({ tools, runtime, retryBudget: false, guidance: drawn.rules, experience });
   spillway.trace$.subscribe((event) => {
     world.heard(event);

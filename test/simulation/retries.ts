@@ -10,7 +10,11 @@ const SLACK_MS = 1e-6;
  * @param retry 0 before the first one
  * @param previousTopMs the upper end of the wait before: `decorrelated` grows from it
  */
-export function delayInterval({ strategy, initialDelayMs, maxDelayMs, multiplier, jitterPercent }: RetryPolicy, retry: number, previousTopMs: number | undefined): readonly [number, number] {
+export function delayInterval(
+  { strategy, initialDelayMs, maxDelayMs, multiplier, jitterPercent }: RetryPolicy,
+  retry: number,
+  previousTopMs: number | undefined,
+): readonly [number, number] {
   const grownMs = Math.min(maxDelayMs, initialDelayMs * multiplier ** retry);
   const flatMs = Math.min(maxDelayMs, initialDelayMs);
   const spread = jitterPercent / 100;
@@ -33,9 +37,19 @@ export const sameRecords = (told: readonly RetryRecord[], traced: readonly Retry
   told.length === traced.length &&
   told.every((record, index) => {
     const other = traced[index];
-    return other !== undefined && record.attempt === other.attempt && near(record.delayMs, other.delayMs) && record.reasonCode === other.reasonCode && near(record.latencyMs, other.latencyMs);
+    return (
+      other !== undefined &&
+      record.attempt === other.attempt &&
+      near(record.delayMs, other.delayMs) &&
+      record.reasonCode === other.reasonCode &&
+      near(record.latencyMs, other.latencyMs)
+    );
   });
 
 /** Whether doing it again does no harm, by what its author and its caller say. */
-export const isRetrySafe = ({ effects, enforcesKey, safetyCritical }: ToolSpec, hints: CallOperation['envelope']): boolean =>
-  effects === 'read' || (!safetyCritical && hints?.safetyCritical !== true && (enforcesKey || hints?.retrySafe === true));
+export const isRetrySafe = (
+  { effects, enforcesKey, safetyCritical }: ToolSpec,
+  hints: CallOperation['envelope'],
+): boolean =>
+  effects === 'read' ||
+  (!safetyCritical && hints?.safetyCritical !== true && (enforcesKey || hints?.retrySafe === true));

@@ -1,9 +1,18 @@
 import { breakerSettings, type BreakerSettings } from '../../src/policy/breaker/settings.ts';
-import type { BreakerOptions, Effects, RetryBudgetOptions, RetryPolicy, ToolPolicy } from '../../src/contract/policy.ts';
+import type {
+  BreakerOptions,
+  Effects,
+  RetryBudgetOptions,
+  RetryPolicy,
+  ToolPolicy,
+} from '../../src/contract/policy.ts';
 import { Dice } from './dice.ts';
 import { drawFaults, fires, type Faults } from './faults.ts';
 
-/** Everything of one run that is drawn beforehand; the fate of each attempt is drawn when it starts, from its call's own stream. */
+/**
+ * Everything of one run that is drawn beforehand; the fate of each attempt is drawn when it starts, from its call's own
+ * stream.
+ */
 export interface Scenario {
   readonly seed: number;
   readonly faults: Faults;
@@ -32,7 +41,10 @@ export interface ToolSpec {
 }
 
 /** How a subscriber goes: of itself, at a time, in the middle of an event, or by its signal. */
-export type Ending = { readonly how: 'stay' } | { readonly how: 'unsubscribe' | 'abort'; readonly afterMs: number } | { readonly how: 'in_next'; readonly event: number };
+export type Ending =
+  | { readonly how: 'stay' }
+  | { readonly how: 'unsubscribe' | 'abort'; readonly afterMs: number }
+  | { readonly how: 'in_next'; readonly event: number };
 
 export interface CallOperation {
   readonly kind: 'call';
@@ -76,7 +88,12 @@ export interface TurnOperation {
   readonly ending: Ending;
 }
 
-export type Operation = CallOperation | TurnOperation | { readonly kind: 'stall' | 'wall_jump'; readonly atMs: number; readonly ms: number } | AdminOperation | { readonly kind: 'close'; readonly atMs: number };
+export type Operation =
+  | CallOperation
+  | TurnOperation
+  | { readonly kind: 'stall' | 'wall_jump'; readonly atMs: number; readonly ms: number }
+  | AdminOperation
+  | { readonly kind: 'close'; readonly atMs: number };
 
 export interface AdminOperation {
   readonly kind: 'admin';
@@ -132,7 +149,9 @@ const drawTool = (dice: Dice, index: number, count: number, shared: BreakerOptio
     breaker,
     settings: breaker === undefined ? undefined : breakerSettings(breaker),
     // Only later ones, so that no two tools stand in for each other.
-    alternatives: Array.from({ length: count }, (_, other) => other).flatMap((other) => (other > index && dice.chance(0.3) ? [`t${other}`] : [])),
+    alternatives: Array.from({ length: count }, (_, other) => other).flatMap((other) =>
+      other > index && dice.chance(0.3) ? [`t${other}`] : [],
+    ),
     effects: dice.chance(0.3) ? 'mutating' : 'read',
     enforcesKey: dice.chance(0.1),
     safetyCritical: dice.chance(0.1),
@@ -216,9 +235,17 @@ export function drawScenario(seed: number): Scenario {
   });
   const at = (): number => dice.int(0, SPAN_MS / 5) * 5;
   for (let i = 0; i < 2; i++) {
-    if (fires(faults, 'stall', dice)) operations.push({ kind: 'stall', atMs: at(), ms: dice.pick([10, 50, 300, 5_000]) });
-    if (fires(faults, 'wall_jump', dice)) operations.push({ kind: 'wall_jump', atMs: at(), ms: dice.pick([-HOUR_MS, HOUR_MS]) });
-    if (fires(faults, 'admin', dice)) operations.push({ kind: 'admin', atMs: at(), tool: dice.int(0, count - 1), verb: dice.pick(['forceOpen', 'reset', 'disable']) });
+    if (fires(faults, 'stall', dice))
+      operations.push({ kind: 'stall', atMs: at(), ms: dice.pick([10, 50, 300, 5_000]) });
+    if (fires(faults, 'wall_jump', dice))
+      operations.push({ kind: 'wall_jump', atMs: at(), ms: dice.pick([-HOUR_MS, HOUR_MS]) });
+    if (fires(faults, 'admin', dice))
+      operations.push({
+        kind: 'admin',
+        atMs: at(),
+        tool: dice.int(0, count - 1),
+        verb: dice.pick(['forceOpen', 'reset', 'disable']),
+      });
   }
   if (fires(faults, 'close', dice) && dice.chance(0.5)) operations.push({ kind: 'close', atMs: at() });
   const windowMs = dice.pick([100, 1_000]);
@@ -226,14 +253,25 @@ export function drawScenario(seed: number): Scenario {
     seed,
     faults,
     tools,
-    retryBudget: dice.chance(0.4) ? { ratio: dice.pick([0, 0.2, 1]), minPerSecond: dice.pick([0, 1, 10]), windowMs } : false,
+    retryBudget: dice.chance(0.4)
+      ? { ratio: dice.pick([0, 0.2, 1]), minPerSecond: dice.pick([0, 1, 10]), windowMs }
+      : false,
     operations,
     watchBreakers: dice.chance(0.5),
   };
 }
 
 /** A tool's policy, as its author would write it. */
-export const policyOf = ({ timeoutMs, idleTimeoutMs, retry, breaker, alternatives, effects, enforcesKey, safetyCritical }: ToolSpec): ToolPolicy => ({
+export const policyOf = ({
+  timeoutMs,
+  idleTimeoutMs,
+  retry,
+  breaker,
+  alternatives,
+  effects,
+  enforcesKey,
+  safetyCritical,
+}: ToolSpec): ToolPolicy => ({
   timeoutMs,
   ...(idleTimeoutMs === undefined ? {} : { idleTimeoutMs }),
   retry,

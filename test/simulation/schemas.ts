@@ -16,9 +16,15 @@ export interface Input extends Record<string, unknown> {
 
 const fitting = z.looseObject({ n: z.number(), misfit: z.undefined().optional() });
 const INPUT = fitting.transform((input) => ({ ...input, checked: true }));
-const OUTPUT = z.looseObject({ n: z.number(), tool: z.string(), attempt: z.number(), misfit: z.undefined().optional() });
+const OUTPUT = z.looseObject({
+  n: z.number(),
+  tool: z.string(),
+  attempt: z.number(),
+  misfit: z.undefined().optional(),
+});
 
-export const withSchemas = (tool: AnyTool, { schemas }: Extras): AnyTool => (schemas === undefined ? tool : { ...tool, input: INPUT, output: OUTPUT });
+export const withSchemas = (tool: AnyTool, { schemas }: Extras): AnyTool =>
+  schemas === undefined ? tool : { ...tool, input: INPUT, output: OUTPUT };
 
 /** The input of call `n`: a function of the run and the call. */
 export function inputOf(seed: number, { schemas }: Extras, n: number): Input {

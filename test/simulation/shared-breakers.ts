@@ -93,11 +93,28 @@ class SharedWorld extends SideWorld {
     this.drawn = draw(seed);
     this.#store = memoryStore({ runtime: this.runtime, sweepMs: Infinity });
     const { probes, successThreshold, processes } = this.drawn;
-    const breaker = { failureThreshold: 2, failureRate: Infinity, windowMs: 10_000, cooldownMs: COOLDOWN_MS, probes, successThreshold, halfOpenTimeoutMs: HALF_OPEN_TIMEOUT_MS } as const;
+    const breaker = {
+      failureThreshold: 2,
+      failureRate: Infinity,
+      windowMs: 10_000,
+      cooldownMs: COOLDOWN_MS,
+      probes,
+      successThreshold,
+      halfOpenTimeoutMs: HALF_OPEN_TIMEOUT_MS,
+    } as const;
     for (let index = 0; index < processes; index++) {
       const policy = { effects: 'read', timeoutMs: 1_000, retry: { maxAttempts: 1 }, breaker } as const;
-      const tool = scriptedTool({ name: 't', policy, script: (input) => this.#stepOf(input as { readonly n: number }) }, this.runtime.scheduler);
-      const spillway = createSpillway({ tools: [tool], runtime: this.runtime, store: this.#linkOf(index), shareBreakers: true, storeTimeoutMs: STORE_TIMEOUT_MS });
+      const tool = scriptedTool(
+        { name: 't', policy, script: (input) => this.#stepOf(input as { readonly n: number }) },
+        this.runtime.scheduler,
+      );
+      const spillway = createSpillway({
+        tools: [tool],
+        runtime: this.runtime,
+        store: this.#linkOf(index),
+        shareBreakers: true,
+        storeTimeoutMs: STORE_TIMEOUT_MS,
+      });
       const process = new Process(spillway);
       this.processes.push(process);
       spillway.trace$.subscribe((event) => this.#hear(index, process, event));
@@ -115,8 +132,11 @@ class SharedWorld extends SideWorld {
   #stepOf({ n }: { readonly n: number }): ScriptedStep {
     const dice = new Dice(this.seed, 81, n);
     const afterMs = dice.pick([0, 5, 10, 20, 60]);
-    const isDown = !this.calm && this.drawn.outages.some(([fromMs, toMs]) => this.elapsedMs >= fromMs && this.elapsedMs < toMs);
-    return isDown ? { afterMs, error: Object.assign(new Error('unavailable'), { status: 503 }) } : { afterMs, value: n };
+    const isDown =
+      !this.calm && this.drawn.outages.some(([fromMs, toMs]) => this.elapsedMs >= fromMs && this.elapsedMs < toMs);
+    return isDown
+      ? { afterMs, error: Object.assign(new Error('unavailable'), { status: 503 }) }
+      : { afterMs, value: n };
   }
 
   get #isSilent(): boolean {
@@ -152,14 +172,17 @@ class SharedWorld extends SideWorld {
     const deleted = (isDone: boolean): void => {
       if (isDone) this.#record = undefined;
     };
-    const written = (outcome: DedupeOutcome) => (record: DedupeRecord | undefined): void => {
-      if (record !== undefined) this.#written(index, outcome.payload);
-    };
+    const written =
+      (outcome: DedupeOutcome) =>
+      (record: DedupeRecord | undefined): void => {
+        if (record !== undefined) this.#written(index, outcome.payload);
+      };
     const changes = store.changes?.bind(store);
     return {
       get: (key) => send(() => store.get(key)),
       setIfNotExists: (claim, over) => send(() => store.setIfNotExists(claim, over)),
-      compareAndSet: (key, version, outcome) => send(() => store.compareAndSet(key, version, outcome), written(outcome)),
+      compareAndSet: (key, version, outcome) =>
+        send(() => store.compareAndSet(key, version, outcome), written(outcome)),
       renew: (key, version, leaseMs) => send(() => store.renew(key, version, leaseMs)),
       delete: (key, version) => send(() => store.delete(key, version), deleted),
       byTool: (tool) => store.byTool(tool),
@@ -171,7 +194,11 @@ class SharedWorld extends SideWorld {
 
   /** The store has taken a record: what it says holds for all who ask from now on. */
   #written(index: number, payload: string | undefined): void {
-    const { type, sinceMs, cooldownMs } = JSON.parse(payload ?? '{}') as { readonly type?: string; readonly sinceMs: number; readonly cooldownMs: number };
+    const { type, sinceMs, cooldownMs } = JSON.parse(payload ?? '{}') as {
+      readonly type?: string;
+      readonly sinceMs: number;
+      readonly cooldownMs: number;
+    };
     const now = this.runtime.now();
     // The store's clock is the wall's.
     const aheadMs = this.runtime.wallNow() - now;
@@ -192,7 +219,12 @@ class SharedWorld extends SideWorld {
     if (event.type === 'call_started') this.#asked.set(key, { atMs: event.atMs, storeLost: process.storeLost });
     if (event.type === 'attempt_started') this.#started(index, process, key);
     if (event.type === 'rejected') this.#rejected(index, process, event, this.#asked.get(key));
-    if (event.type === 'settled' && this.#running.get(key)?.probe === true && this.#running.get(key)?.openings !== this.#openings) this.findings.saw('an old probe ends late');
+    if (
+      event.type === 'settled' &&
+      this.#running.get(key)?.probe === true &&
+      this.#running.get(key)?.openings !== this.#openings
+    )
+      this.findings.saw('an old probe ends late');
     if (event.type === 'settled') this.#running.delete(key);
   }
 
@@ -210,16 +242,34 @@ class SharedWorld extends SideWorld {
     const record = this.#record;
     const now = this.runtime.now();
     // Whoever asked before it was written may not have known; and from where the store was silent each goes by its own.
-    const isForbidden = record !== undefined && !this.#wasLost && askedMs > record.ackedMs && now + SLACK_MS < record.openUntilMs;
-    this.check(!isForbidden, 'SHB-2', () => `process ${index} begins an attempt asked for ${askedMs - (record?.ackedMs ?? 0)} ms after the store took that it is open, ${(record?.openUntilMs ?? 0) - now} ms before that ends`);
+    const isForbidden =
+      record !== undefined && !this.#wasLost && askedMs > record.ackedMs && now + SLACK_MS < record.openUntilMs;
+    this.check(
+      !isForbidden,
+      'SHB-2',
+      () =>
+        `process ${index} begins an attempt asked for ${askedMs - (record?.ackedMs ?? 0)} ms after the store took that it is open, ${(record?.openUntilMs ?? 0) - now} ms before that ends`,
+    );
     if (!probe) return;
-    const probes = [...this.#running.values()].filter((running) => running.probe && running.openings === this.#openings);
+    const probes = [...this.#running.values()].filter(
+      (running) => running.probe && running.openings === this.#openings,
+    );
     if (index !== this.#openedBy) this.findings.saw('probes by another process');
     if (probes.length > 1) this.findings.saw('two probes at once');
-    this.check(this.#wasLost || probes.length <= this.drawn.probes, 'SHB-1', () => `${probes.length} probes at once, of processes ${probes.map((running) => running.process).join(', ')}; ${this.drawn.probes} allowed`);
+    this.check(
+      this.#wasLost || probes.length <= this.drawn.probes,
+      'SHB-1',
+      () =>
+        `${probes.length} probes at once, of processes ${probes.map((running) => running.process).join(', ')}; ${this.drawn.probes} allowed`,
+    );
   }
 
-  #rejected(index: number, process: Process, { error, atMs }: Extract<ToolEvent, { type: 'rejected' }>, asked: Asked | undefined): void {
+  #rejected(
+    index: number,
+    process: Process,
+    { error, atMs }: Extract<ToolEvent, { type: 'rejected' }>,
+    asked: Asked | undefined,
+  ): void {
     if (error.kind !== 'circuit_open') return;
     const { type } = process;
     if (type === 'open' && index !== this.#openedBy) this.findings.saw('one opens for all');
@@ -244,7 +294,11 @@ async function converge(world: SharedWorld): Promise<void> {
   };
   for (let round = 0; round <= drawn.successThreshold; round++) await callAll();
   const shown = processes.map(({ spillway }) => spillway.breakers.get('t').state.type);
-  world.check(shown.every((type) => type === 'closed'), 'SHB-3', () => `after a cooldown and ${drawn.successThreshold + 1} rounds of good calls they show ${shown.join(', ')}`);
+  world.check(
+    shown.every((type) => type === 'closed'),
+    'SHB-3',
+    () => `after a cooldown and ${drawn.successThreshold + 1} rounds of good calls they show ${shown.join(', ')}`,
+  );
   if (shown.every((type) => type === 'closed')) world.findings.saw('all close');
   for (const { spillway } of processes) void spillway.close();
   await runtime.advance(5_000);

@@ -31,7 +31,10 @@ function perform(world: World, operation: Operation, clients: Client[]): void {
       return runtime.jumpWall(operation.ms);
     case 'admin': {
       const tool = scenario.tools[operation.tool];
-      const watch = tool === undefined ? undefined : world.breakerOf(tool, { n: 0, startedMs: 0, ownDeadlineMs: 0, turnDeadlineMs: 0, tenant: '' });
+      const watch =
+        tool === undefined
+          ? undefined
+          : world.breakerOf(tool, { n: 0, startedMs: 0, ownDeadlineMs: 0, turnDeadlineMs: 0, tenant: '' });
       world.byHand = true;
       watch?.breaker[operation.verb]();
       world.byHand = false;
@@ -47,7 +50,8 @@ function perform(world: World, operation: Operation, clients: Client[]): void {
 }
 
 /**
- * One run: a layer, its callers and their faults, all drawn from the seed; then a time without faults, in which all must recover.
+ * One run: a layer, its callers and their faults, all drawn from the seed; then a time without faults, in which all
+ * must recover.
  * @param log hears every event, for a person
  */
 export async function simulate(seed: number, log?: (line: string) => void): Promise<Outcome> {
@@ -56,18 +60,29 @@ export async function simulate(seed: number, log?: (line: string) => void): Prom
   const clients: Client[] = [];
   if (scenario.watchBreakers) {
     for (const tool of scenario.tools) {
-      world.breakerOf(tool, { n: 0, startedMs: 0, ownDeadlineMs: 0, turnDeadlineMs: 0, tenant: '' })?.breaker.state$.subscribe();
+      world
+        .breakerOf(tool, { n: 0, startedMs: 0, ownDeadlineMs: 0, turnDeadlineMs: 0, tenant: '' })
+        ?.breaker.state$.subscribe();
     }
     world.watched = world.breakers.size;
   }
-  for (const operation of scenario.operations) runtime.scheduler.after(operation.atMs, () => perform(world, operation, clients));
+  for (const operation of scenario.operations)
+    runtime.scheduler.after(operation.atMs, () => perform(world, operation, clients));
   await untilQuiet(world);
   if (findings.violations.length === 0) {
     for (const client of clients) client.review();
-    findings.check(world.active.size === 0 && (world.closed || world.turns.size === 0), 'RES-2', () => `${world.active.size} calls and ${world.turns.size} turns never end`);
+    findings.check(
+      world.active.size === 0 && (world.closed || world.turns.size === 0),
+      'RES-2',
+      () => `${world.active.size} calls and ${world.turns.size} turns never end`,
+    );
     for (const breaker of world.breakers.values()) breaker.replay();
     world.hookWatch?.review();
-    findings.check(spillway.droppedEvents === world.dropsExpected, 'TRC-3', () => `${spillway.droppedEvents} events counted as dropped, ${world.dropsExpected} were`);
+    findings.check(
+      spillway.droppedEvents === world.dropsExpected,
+      'TRC-3',
+      () => `${spillway.droppedEvents} events counted as dropped, ${world.dropsExpected} were`,
+    );
     if (findings.violations.length === 0) await converge(world);
   }
   return { seed, violations: findings.violations, seen: findings.seen, hash: world.digest.hash };

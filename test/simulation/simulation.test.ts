@@ -11,7 +11,16 @@ import { simulate } from './simulate.ts';
 
 const run = promisify(execFile);
 const inProcess = async (seeds: number): Promise<BatchReport> => {
-  const { stdout } = await run(process.execPath, [`${import.meta.dirname}/run.ts`, '--json', '--threads', '1', '--seeds', String(seeds), '--from', '900']);
+  const { stdout } = await run(process.execPath, [
+    `${import.meta.dirname}/run.ts`,
+    '--json',
+    '--threads',
+    '1',
+    '--seeds',
+    String(seeds),
+    '--from',
+    '900',
+  ]);
   return JSON.parse(stdout) as BatchReport;
 };
 
@@ -45,11 +54,15 @@ describe('simulation', () => {
     expect(seeds).toBe(300);
   }, 120_000);
 
-  it.each(['recovery', 'switches', 'hedge', 'breakers'] as const)('every invariant of %s holds in 150 runs', async (scenario) => {
-    const { failed, seeds } = await runBatch({ from: 1, count: 150, step: 1, scenario });
-    expect(failed).toStrictEqual([]);
-    expect(seeds).toBe(150);
-  }, 120_000);
+  it.each(['recovery', 'switches', 'hedge', 'breakers'] as const)(
+    'every invariant of %s holds in 150 runs',
+    async (scenario) => {
+      const { failed, seeds } = await runBatch({ from: 1, count: 150, step: 1, scenario });
+      expect(failed).toStrictEqual([]);
+      expect(seeds).toBe(150);
+    },
+    120_000,
+  );
 
   it('DET-1 seeds of each scenario run twice, one in a hundred', () => {
     const seeds = Array.from({ length: 20_000 }, (_, index) => index + 1);

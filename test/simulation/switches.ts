@@ -40,7 +40,9 @@ interface Made {
 const stepOf = (seed: number, n: number, fails: number): ScriptedStep => {
   const dice = new Dice(seed, 61, n);
   const afterMs = dice.pick([0, 5, 10, 15, 30, 60]);
-  const error = dice.chance(0.7) ? Object.assign(new Error('unavailable'), { status: 503 }) : Object.assign(new Error('no'), { status: 404 });
+  const error = dice.chance(0.7)
+    ? Object.assign(new Error('unavailable'), { status: 503 })
+    : Object.assign(new Error('no'), { status: 404 });
   return dice.chance(fails) ? { afterMs, error } : { afterMs, value: { n } };
 };
 
@@ -63,9 +65,24 @@ class SwitchWorld extends SideWorld {
     this.#toolModes = [0, 1].map(() => dice.pick(MODES));
     this.#fails = dice.pick([0.1, 0.5, 0.9]);
     const tools = this.#toolModes.map((mode, index) => {
-      const input = z.looseObject({ n: z.number(), misfit: z.undefined().optional() }).transform((given) => ({ ...given, checked: true }));
-      const retry = { strategy: 'constant', initialDelayMs: 5, jitterPercent: 0, maxAttempts: 3, maxTotalTimeMs: 1_000 } as const;
-      const policy = { mode, effects: 'read', timeoutMs: TIMEOUT_MS, retry, breaker: { failureThreshold: 2, cooldownMs: 50 }, dedupe: { volatile: ['n'] } } as const;
+      const input = z
+        .looseObject({ n: z.number(), misfit: z.undefined().optional() })
+        .transform((given) => ({ ...given, checked: true }));
+      const retry = {
+        strategy: 'constant',
+        initialDelayMs: 5,
+        jitterPercent: 0,
+        maxAttempts: 3,
+        maxTotalTimeMs: 1_000,
+      } as const;
+      const policy = {
+        mode,
+        effects: 'read',
+        timeoutMs: TIMEOUT_MS,
+        retry,
+        breaker: { failureThreshold: 2, cooldownMs: 50 },
+        dedupe: { volatile: ['n'] },
+      } as const;
       const script = (given: unknown): ScriptedStep => this.#runs(given as { readonly n: number });
       return { ...scriptedTool({ name: `t${index}`, policy, script }, this.runtime.scheduler), input };
     });
@@ -78,17 +95,32 @@ class SwitchWorld extends SideWorld {
     else Reflect.deleteProperty(process.env, name);
     if (name === ENABLED) this.#enabled = !isOff;
     else this.#observes = isOff;
-    if ([...this.#made.values()].some(({ settled }) => !settled)) this.findings.saw('a switch is thrown while calls run');
+    if ([...this.#made.values()].some(({ settled }) => !settled))
+      this.findings.saw('a switch is thrown while calls run');
   }
 
   call(n: number, tool: number, fits: boolean, key: string | undefined): void {
     const own = this.#toolModes[tool] ?? 'on';
     const cautious = CAUTION[Math.max(CAUTION.indexOf(own), CAUTION.indexOf(this.#layerMode))] ?? 'on';
     const mode = this.#enabled ? cautious : 'off';
-    const made: Made = { n, mode, startedMs: this.runtime.now(), step: stepOf(this.seed, n, this.#fails), fits, keyed: key !== undefined, runs: 0, settled: false, would: new Set() };
+    const made: Made = {
+      n,
+      mode,
+      startedMs: this.runtime.now(),
+      step: stepOf(this.seed, n, this.#fails),
+      fits,
+      keyed: key !== undefined,
+      runs: 0,
+      settled: false,
+      would: new Set(),
+    };
     this.#made.set(n, made);
     const input = fits ? { n } : { n, misfit: true };
-    const request = { toolName: `t${tool}`, input, ...(key === undefined ? {} : { idempotencyKey: key, session: 's', actor: 'a' }) };
+    const request = {
+      toolName: `t${tool}`,
+      input,
+      ...(key === undefined ? {} : { idempotencyKey: key, session: 's', actor: 'a' }),
+    };
     this.#beginning = made;
     void this.#spillway.execute(request).then((result) => this.#gives(made, result));
     this.#beginning = undefined;
@@ -104,7 +136,12 @@ class SwitchWorld extends SideWorld {
     made.runs++;
     if (made.mode !== 'on') {
       const isOwn = made.runs === 1 && this.runtime.now() === made.startedMs && !('checked' in input);
-      this.check(isOwn, 'SWI-1', () => `call ${made.n} (${made.mode}): run ${made.runs}, ${this.runtime.now() - made.startedMs} ms after its start, with ${JSON.stringify(input)}`);
+      this.check(
+        isOwn,
+        'SWI-1',
+        () =>
+          `call ${made.n} (${made.mode}): run ${made.runs}, ${this.runtime.now() - made.startedMs} ms after its start, with ${JSON.stringify(input)}`,
+      );
       if (!made.fits) this.findings.saw('a misfit goes straight through');
     }
     return made.step;
@@ -122,7 +159,11 @@ class SwitchWorld extends SideWorld {
   }
 
   #shadows(made: Made, { would, message }: Of<'shadow'>): void {
-    this.check(made.mode === 'shadow', 'SWI-2', () => `call ${made.n} is ${made.mode}, and shadow tells ${would}: ${message}`);
+    this.check(
+      made.mode === 'shadow',
+      'SWI-2',
+      () => `call ${made.n} is ${made.mode}, and shadow tells ${would}: ${message}`,
+    );
     made.would.add(would);
     const saw = WOULD[would];
     if (saw !== undefined) this.findings.saw(saw);
@@ -138,8 +179,16 @@ class SwitchWorld extends SideWorld {
   /** What its caller gets. */
   #gives({ n, mode, step }: Made, { output, error }: ToolResultEnvelope): void {
     if (mode === 'on') return;
-    const isOwn = 'error' in step ? error?.code === 'execution_error' : (output?.content as { readonly n?: number } | undefined)?.n === n;
-    this.check(isOwn, 'SWI-1', () => `call ${n} (${mode}) gives ${JSON.stringify(output?.content)} or ${error?.code}, and that is not its tool’s`);
+    const isOwn =
+      'error' in step
+        ? error?.code === 'execution_error'
+        : (output?.content as { readonly n?: number } | undefined)?.n === n;
+    this.check(
+      isOwn,
+      'SWI-1',
+      () =>
+        `call ${n} (${mode}) gives ${JSON.stringify(output?.content)} or ${error?.code}, and that is not its tool’s`,
+    );
   }
 
   #settled(made: Made, { result }: Of<'settled'>): void {
@@ -149,15 +198,39 @@ class SwitchWorld extends SideWorld {
     this.findings.saw(made.mode === 'off' ? 'straight through' : 'in shadow');
     const tookMs = this.runtime.now() - startedMs;
     const failed = 'error' in step;
-    const isOwnEnd = tookMs === (step.afterMs ?? 0) && result.attempts === 1 && made.runs === 1 && !result.fromCache && result.retriedBy === undefined;
-    this.check(isOwnEnd, 'SWI-1', () => `call ${made.n} (${made.mode}) takes ${tookMs} ms of ${step.afterMs}, ${result.attempts} attempts, ${made.runs} runs, and gives ${JSON.stringify(result)}`);
+    const isOwnEnd =
+      tookMs === (step.afterMs ?? 0) &&
+      result.attempts === 1 &&
+      made.runs === 1 &&
+      !result.fromCache &&
+      result.retriedBy === undefined;
+    this.check(
+      isOwnEnd,
+      'SWI-1',
+      () =>
+        `call ${made.n} (${made.mode}) takes ${tookMs} ms of ${step.afterMs}, ${result.attempts} attempts, ${made.runs} runs, and gives ${JSON.stringify(result)}`,
+    );
     if (made.mode !== 'shadow') return;
-    this.check(made.fits || made.would.has('reject'), 'SWI-2', () => `call ${made.n} does not fit, and shadow says nothing`);
+    this.check(
+      made.fits || made.would.has('reject'),
+      'SWI-2',
+      () => `call ${made.n} does not fit, and shadow says nothing`,
+    );
     // It is told with the end, and so in this very instant.
     const isLate = tookMs > TIMEOUT_MS;
-    this.check(made.would.has('time_out') === isLate, 'SWI-2', () => `call ${made.n} took ${tookMs} ms of ${TIMEOUT_MS}, and shadow ${isLate ? 'says nothing of it' : 'would have ended it'}`);
+    this.check(
+      made.would.has('time_out') === isLate,
+      'SWI-2',
+      () =>
+        `call ${made.n} took ${tookMs} ms of ${TIMEOUT_MS}, and shadow ${isLate ? 'says nothing of it' : 'would have ended it'}`,
+    );
     const isRetriable = failed && (step.error as { readonly status?: number }).status === 503;
-    this.check(made.would.has('retry') === isRetriable, 'SWI-2', () => `call ${made.n} ${isRetriable ? 'could be retried, and shadow says nothing' : 'would be retried by shadow'}`);
+    this.check(
+      made.would.has('retry') === isRetriable,
+      'SWI-2',
+      () =>
+        `call ${made.n} ${isRetriable ? 'could be retried, and shadow says nothing' : 'would be retried by shadow'}`,
+    );
   }
 
   /** A guarded call, as far as the switches are about it: its limit holds. */
@@ -166,7 +239,11 @@ class SwitchWorld extends SideWorld {
     if (this.#observes && made.runs > 0) this.findings.saw('an open breaker only observes');
     const tookMs = this.runtime.now() - made.startedMs;
     const mostMs = 3 * TIMEOUT_MS + 2 * 5;
-    this.check(tookMs <= mostMs, 'SWI-3', () => `guarded call ${made.n} takes ${tookMs} ms, three attempts and their waits ${mostMs}`);
+    this.check(
+      tookMs <= mostMs,
+      'SWI-3',
+      () => `guarded call ${made.n} takes ${tookMs} ms, three attempts and their waits ${mostMs}`,
+    );
   }
 }
 
@@ -195,7 +272,10 @@ export async function simulateSwitches(seed: number, log?: (line: string) => voi
     if (world.findings.violations.length === 0) world.review();
     return world.outcome;
   } finally {
-    for (const [name, value] of [[ENABLED, saved.enabled], [OPEN_MODE, saved.openMode]] as const) {
+    for (const [name, value] of [
+      [ENABLED, saved.enabled],
+      [OPEN_MODE, saved.openMode],
+    ] as const) {
       if (value === undefined) Reflect.deleteProperty(process.env, name);
       else process.env[name] = value;
     }

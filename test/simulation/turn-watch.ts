@@ -35,7 +35,9 @@ export class TurnWatch {
     this.#findings = findings;
     this.#now = now;
     this.startedMs = now();
-    this.#nodes = new Map(operation.nodes.map((spec) => [spec.id, { spec, started: false, state: undefined, call: undefined }]));
+    this.#nodes = new Map(
+      operation.nodes.map((spec) => [spec.id, { spec, started: false, state: undefined, call: undefined }]),
+    );
   }
 
   get deadlineMs(): number {
@@ -80,7 +82,8 @@ export class TurnWatch {
       case 'deadline':
         this.#deadlineTold = true;
         // Whoever leaves later leaves detached work behind.
-        if (event.onDeadline === 'detach' && this.goneSeq === Infinity) for (const call of this.calls) call.late ||= !call.settled && call.begun;
+        if (event.onDeadline === 'detach' && this.goneSeq === Infinity)
+          for (const call of this.calls) call.late ||= !call.settled && call.begun;
         return this.#check(this.#now() >= this.deadlineMs, 'TURN-1', () => 'its deadline comes too early');
       case 'abandoned':
         return undefined;
@@ -98,7 +101,11 @@ export class TurnWatch {
     for (const node of this.#nodes.values()) {
       if (node.started || node.state !== undefined || !this.#ready(node)) continue;
       if (this.#running >= this.operation.concurrency) this.#findings.saw('ready node waits for a place');
-      this.#check(this.#running >= this.operation.concurrency, 'DAG-3', () => `${node.spec.id} is ready and waits while ${this.#running} of ${this.operation.concurrency} run`);
+      this.#check(
+        this.#running >= this.operation.concurrency,
+        'DAG-3',
+        () => `${node.spec.id} is ready and waits while ${this.#running} of ${this.operation.concurrency} run`,
+      );
     }
   }
 
@@ -112,9 +119,15 @@ export class TurnWatch {
   told(result: TurnResult): void {
     for (const { spec, state, call } of this.#nodes.values()) {
       if (!hasValue(state) || call?.succeeded === undefined) continue;
-      const content = result.values[spec.id] as { readonly n?: number; readonly tool?: string; readonly attempt?: number } | undefined;
+      const content = result.values[spec.id] as
+        | { readonly n?: number; readonly tool?: string; readonly attempt?: number }
+        | undefined;
       const { n, tool, attempt } = call.succeeded;
-      this.#check(content?.n === n && content.tool === tool && content.attempt === attempt, 'RES-3', () => `the value of ${spec.id} is ${JSON.stringify(content)}, its call gave ${JSON.stringify(call.succeeded)}`);
+      this.#check(
+        content?.n === n && content.tool === tool && content.attempt === attempt,
+        'RES-3',
+        () => `the value of ${spec.id} is ${JSON.stringify(content)}, its call gave ${JSON.stringify(call.succeeded)}`,
+      );
     }
   }
 
@@ -136,7 +149,11 @@ export class TurnWatch {
     if (this.#lacks(node)) this.#findings.saw('node ran with a default');
     node.started = true;
     this.#running++;
-    this.#check(this.#running <= this.operation.concurrency, 'DAG-3', () => `${this.#running} nodes run, ${this.operation.concurrency} allowed`);
+    this.#check(
+      this.#running <= this.operation.concurrency,
+      'DAG-3',
+      () => `${this.#running} nodes run, ${this.operation.concurrency} allowed`,
+    );
   }
 
   #settledNode({ nodeId, state }: Of<'node_settled'>): void {
@@ -149,34 +166,61 @@ export class TurnWatch {
     const own = state !== 'timed_out' && state !== 'canceled';
     if (state === 'skipped') {
       this.#findings.saw('node skipped');
-      this.#check(!node.started && call === undefined && this.#lacks(node) && !node.spec.hasDefault, 'DAG-2', () => `${nodeId} is skipped`);
+      this.#check(
+        !node.started && call === undefined && this.#lacks(node) && !node.spec.hasDefault,
+        'DAG-2',
+        () => `${nodeId} is skipped`,
+      );
     }
     if (state === 'succeeded' || state === 'defaulted') {
       this.#check(call?.succeeded !== undefined, 'RES-3', () => `${nodeId} is ${state} without a success`);
       this.#check((state === 'defaulted') === this.#lacks(node), 'DAG-2', () => `${nodeId} is ${state}`);
     }
-    if (state === 'failed') this.#check(call?.settled === true && call.succeeded === undefined, 'RES-3', () => `${nodeId} is failed`);
+    if (state === 'failed')
+      this.#check(call?.settled === true && call.succeeded === undefined, 'RES-3', () => `${nodeId} is failed`);
     // A good result from before the deadline is never downgraded.
-    if (!own) this.#check(call?.succeeded === undefined || !call.settled, 'TURN-2', () => `${nodeId} is ${state} though its call had succeeded`);
+    if (!own)
+      this.#check(
+        call?.succeeded === undefined || !call.settled,
+        'TURN-2',
+        () => `${nodeId} is ${state} though its call had succeeded`,
+      );
   }
 
   #settled(result: TurnResult, seq: number): void {
     const { nodes } = this.operation;
     this.result = result;
-    this.#check(result.nodes.length === nodes.length && result.nodes.every(({ id }, i) => id === nodes[i]?.id), 'RES-2', () => `its results are of ${result.nodes.map(({ id }) => id).join()}`);
-    this.#check(result.nodes.every(({ id, state }) => state === this.#nodes.get(id)?.state), 'TRC-2', () => 'a node’s state is not the one that was told');
+    this.#check(
+      result.nodes.length === nodes.length && result.nodes.every(({ id }, i) => id === nodes[i]?.id),
+      'RES-2',
+      () => `its results are of ${result.nodes.map(({ id }) => id).join()}`,
+    );
+    this.#check(
+      result.nodes.every(({ id, state }) => state === this.#nodes.get(id)?.state),
+      'TRC-2',
+      () => 'a node’s state is not the one that was told',
+    );
     if (nodes.length === 0) this.#findings.saw('empty turn');
     for (const { spec, state, call } of this.#nodes.values()) {
       if (call === undefined) continue;
-      if (call.succeeded !== undefined && call.settled) this.#check(hasValue(state), 'TURN-2', () => `${spec.id} is ${state} though its call succeeded`);
+      if (call.succeeded !== undefined && call.settled)
+        this.#check(hasValue(state), 'TURN-2', () => `${spec.id} is ${state} though its call succeeded`);
       if (call.settled) continue;
       if (this.#deadlineTold && call.backsOffUntilMs !== undefined) this.#findings.saw('deadline in a backoff');
       if (!call.late) call.goneSeq = seq;
     }
-    this.#check(result.status === this.#status(), 'TRC-2', () => `its status is ${result.status}, expected ${this.#status()}`);
+    this.#check(
+      result.status === this.#status(),
+      'TRC-2',
+      () => `its status is ${result.status}, expected ${this.#status()}`,
+    );
     const most = this.calls.filter(({ physical }) => physical > 0).length;
     const least = this.calls.filter(({ succeeded }) => succeeded !== undefined).length;
-    this.#check(result.executedTools >= least && result.executedTools <= most, 'TRC-2', () => `it counts ${result.executedTools} executed tools, ${least} to ${most} were`);
+    this.#check(
+      result.executedTools >= least && result.executedTools <= most,
+      'TRC-2',
+      () => `it counts ${result.executedTools} executed tools, ${least} to ${most} were`,
+    );
   }
 
   /** R-5.5, worked out here once more. */
@@ -188,7 +232,9 @@ export class TurnWatch {
       if (spec.optional || (state !== 'failed' && state !== 'skipped')) return false;
       if (state === 'skipped') return true;
       const after = all.filter((other) => other.spec.needs.includes(spec.id));
-      return after.length === 0 || !after.every((other) => other.spec.optional || (other.started && other.spec.hasDefault));
+      return (
+        after.length === 0 || !after.every((other) => other.spec.optional || (other.started && other.spec.hasDefault))
+      );
     });
     return missing ? 'escalated' : 'partial';
   }

@@ -78,7 +78,9 @@ export class World implements CallSurroundings {
       runtime: this.#countedRuntime(),
       retryBudget,
       ...(this.hookWatch === undefined ? {} : { hooks: this.hookWatch.hooks, hookTimeoutMs: HOOK_TIMEOUT_MS }),
-      ...(faults.slow_handler === undefined && this.extras.handler === undefined ? {} : { errorHandler: hostHandler(this, this.#givenUp), errorHandlerTimeoutMs: 30 }),
+      ...(faults.slow_handler === undefined && this.extras.handler === undefined
+        ? {}
+        : { errorHandler: hostHandler(this, this.#givenUp), errorHandlerTimeoutMs: 30 }),
     });
     this.spillway.trace$.subscribe((event) => this.#hear(event));
     if (faults.bad_subscriber !== undefined) {
@@ -131,7 +133,11 @@ export class World implements CallSurroundings {
     const within = (times: readonly number[]): number => times.filter((ms) => Math.floor(ms) > fromMs).length;
     const [retries, calls] = [within(this.#retryStarts), within(this.#callStarts)];
     const allowed = retryBudget.ratio * calls + (retryBudget.minPerSecond * retryBudget.windowMs) / 1000;
-    this.findings.check(retries <= allowed + 1e-6, 'RET-4', () => `${retries} retries in ${retryBudget.windowMs} ms with ${calls} calls, ${allowed} allowed`);
+    this.findings.check(
+      retries <= allowed + 1e-6,
+      'RET-4',
+      () => `${retries} retries in ${retryBudget.windowMs} ms with ${calls} calls, ${allowed} allowed`,
+    );
   }
 
   /** A call's subscriber goes, with or after event `seq`. */
@@ -153,7 +159,11 @@ export class World implements CallSurroundings {
   checkGivenUp(): void {
     for (const call of this.active) {
       if (!call.gone) continue;
-      this.findings.check(call.running === undefined, 'RSC-1', () => `call ${call.place.n} was given up and attempt ${call.running?.number} runs on`);
+      this.findings.check(
+        call.running === undefined,
+        'RSC-1',
+        () => `call ${call.place.n} was given up and attempt ${call.running?.number} runs on`,
+      );
       this.active.delete(call);
     }
     for (const turn of this.turns) if (turn.over) this.turns.delete(turn);
@@ -172,7 +182,10 @@ export class World implements CallSurroundings {
     const key = `${name}|${scope}`;
     let watch = this.breakers.get(key);
     if (watch === undefined) {
-      const breaker = tool?.breaker === undefined ? this.spillway.breakers.get(name, scope) : this.spillway.breakers.get(name, scope, tool.breaker);
+      const breaker =
+        tool?.breaker === undefined
+          ? this.spillway.breakers.get(name, scope)
+          : this.spillway.breakers.get(name, scope, tool.breaker);
       watch = new BreakerWatch(key, breaker, tool?.settings, this.findings, () => this.now());
       this.breakers.set(key, watch);
     }
@@ -196,9 +209,16 @@ export class World implements CallSurroundings {
   #perform(spec: ToolSpec, input: Input, context: ToolContext): Behaviour {
     const { n } = input;
     const { seed, faults } = this.scenario;
-    const drawn = this.calm ? healthy(spec, n, context.attempt) : behave(seed, faults, spec, n, context.attempt, this.elapsedMs);
+    const drawn = this.calm
+      ? healthy(spec, n, context.attempt)
+      : behave(seed, faults, spec, n, context.attempt, this.elapsedMs);
     const behaviour = !this.calm && spoils(seed, this.extras, n, spec.index, context.attempt) ? spoilt(drawn) : drawn;
-    if (this.extras.schemas !== undefined) this.findings.check(input.checked === true && input.misfit === undefined, 'SCH-1', () => `${spec.name} gets ${JSON.stringify(input)}, which its schema did not give`);
+    if (this.extras.schemas !== undefined)
+      this.findings.check(
+        input.checked === true && input.misfit === undefined,
+        'SCH-1',
+        () => `${spec.name} gets ${JSON.stringify(input)}, which its schema did not give`,
+      );
     const call = this.calls.get(context.callKey);
     this.findings.check(call?.place.n === n, 'TRC-1', () => `${spec.name} runs for call ${n}, which nobody began`);
     if (call !== undefined) this.hookWatch?.executes(call, input);
@@ -211,12 +231,16 @@ export class World implements CallSurroundings {
   #answered(n: number): void {
     const atMs = this.now();
     const last = this.#lastAnswer;
-    if (last?.atMs === atMs && last.n !== n) this.findings.saw(last.n < n ? 'two answers at one instant, in order' : 'two answers at one instant, out of order');
+    if (last?.atMs === atMs && last.n !== n)
+      this.findings.saw(
+        last.n < n ? 'two answers at one instant, in order' : 'two answers at one instant, out of order',
+      );
     this.#lastAnswer = { atMs, n };
     for (const call of this.calls.values()) {
       if (call.place.n !== n) continue;
       if (call.running === undefined && call.lastKind === 'timeout') this.findings.saw('late answer after a timeout');
-      if (call.running !== undefined && (call.running.endsByMs === atMs || call.deadlineMs === atMs)) this.findings.saw('answer and deadline at one instant');
+      if (call.running !== undefined && (call.running.endsByMs === atMs || call.deadlineMs === atMs))
+        this.findings.saw('answer and deadline at one instant');
     }
   }
 
@@ -235,19 +259,31 @@ export class World implements CallSurroundings {
   }
 
   #hear(event: TraceEvent): void {
-    this.log?.(`${(this.elapsedMs).toFixed(1).padStart(8)} ${line(event)}`);
-    this.findings.check(event.seq === this.seq + (event.type === 'layer_started' ? 0 : 1), 'TRC-1', () => `event ${event.seq} follows ${this.seq}`);
-    this.findings.check(event.atMs >= this.#atMs && event.atMs === this.now(), 'TRC-1', () => `time goes from ${this.#atMs} to ${event.atMs}`);
+    this.log?.(`${this.elapsedMs.toFixed(1).padStart(8)} ${line(event)}`);
+    this.findings.check(
+      event.seq === this.seq + (event.type === 'layer_started' ? 0 : 1),
+      'TRC-1',
+      () => `event ${event.seq} follows ${this.seq}`,
+    );
+    this.findings.check(
+      event.atMs >= this.#atMs && event.atMs === this.now(),
+      'TRC-1',
+      () => `time goes from ${this.#atMs} to ${event.atMs}`,
+    );
     this.seq = event.seq;
     this.#atMs = event.atMs;
     this.digest.add(event);
-    if (event.type !== 'attempt_succeeded' && event.type !== 'attempt_failed' && event.type !== 'attempt_canceled') for (const breaker of this.breakers.values()) breaker.unexplained();
+    if (event.type !== 'attempt_succeeded' && event.type !== 'attempt_failed' && event.type !== 'attempt_canceled')
+      for (const breaker of this.breakers.values()) breaker.unexplained();
     if (event.source === 'layer') {
       if (event.type === 'breaker_changed') this.#breakerChanged(event);
       return;
     }
     if (event.source === 'turn') {
-      const turn = event.type === 'turn_started' && this.beginning instanceof TurnWatch ? this.beginning : this.#turn(event.turnId);
+      const turn =
+        event.type === 'turn_started' && this.beginning instanceof TurnWatch
+          ? this.beginning
+          : this.#turn(event.turnId);
       if (event.type === 'turn_started' && turn !== undefined) {
         this.turns.add(turn);
         this.#turnsById.set(event.turnId, turn);
@@ -257,8 +293,14 @@ export class World implements CallSurroundings {
     }
     const call = event.type === 'call_started' ? this.#callStarted(event) : this.calls.get(event.callId);
     this.findings.check(call !== undefined, 'TRC-1', () => `${event.type} of a call that never started`);
-    if (event.type === 'decision' && this.#givenUp.delete(event.callId)) this.findings.check(event.strategy === 'fail', 'RET-6', () => `the error handler gave up ${event.callId}, the layer decides ${event.strategy}`);
-    if (event.type === 'decision' && event.reason.includes('was overruled by')) this.findings.saw('the error handler is overruled by a rule');
+    if (event.type === 'decision' && this.#givenUp.delete(event.callId))
+      this.findings.check(
+        event.strategy === 'fail',
+        'RET-6',
+        () => `the error handler gave up ${event.callId}, the layer decides ${event.strategy}`,
+      );
+    if (event.type === 'decision' && event.reason.includes('was overruled by'))
+      this.findings.saw('the error handler is overruled by a rule');
     call?.event(event);
     if (call?.settled === true) this.active.delete(call);
   }
@@ -270,7 +312,9 @@ export class World implements CallSurroundings {
   #breakerChanged(event: Extract<TraceEvent, { type: 'breaker_changed' }>): void {
     this.breakers.get(`${event.toolName}|${event.scope}`)?.changed(event, this.byHand);
     if (event.to !== 'open') return;
-    for (const call of this.active) if (call.backsOffUntilMs !== undefined && call.tool.name === event.toolName) this.findings.saw('breaker opens while another call backs off');
+    for (const call of this.active)
+      if (call.backsOffUntilMs !== undefined && call.tool.name === event.toolName)
+        this.findings.saw('breaker opens while another call backs off');
   }
 
   #callStarted(event: Extract<TraceEvent, { type: 'call_started' }>): CallWatch | undefined {

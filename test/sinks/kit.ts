@@ -1,4 +1,16 @@
-import { createSpillway, tool, type AnyTool, type Spillway, type SpillwayOptions, type Tool, type ToolCallEnvelope, type ToolCallRequest, type ToolPolicy, type ToolResultEnvelope, type TraceEvent } from 'spillway';
+import {
+  createSpillway,
+  tool,
+  type AnyTool,
+  type Spillway,
+  type SpillwayOptions,
+  type Tool,
+  type ToolCallEnvelope,
+  type ToolCallRequest,
+  type ToolPolicy,
+  type ToolResultEnvelope,
+  type TraceEvent,
+} from 'spillway';
 import { virtualRuntime, type VirtualRuntime } from 'spillway/testing';
 
 export const reset = (): Error => Object.assign(new Error('connection reset'), { code: 'ECONNRESET' });

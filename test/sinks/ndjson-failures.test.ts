@@ -36,7 +36,10 @@ describe('R-7.1 a file system that fails', () => {
     await file.reopen();
     expect(errors).toEqual(['ENOENT', 'ENOENT']);
     expect(await file.close()).toMatchObject({ written: 6, dropped: 0 });
-    expect([await seqsOf([join(`${folder}-gone`, 'trace.ndjson')]), await seqsOf([join(`${folder}-gone-again`, 'trace.ndjson')])]).toEqual([[1, 2, 3, 4, 5], [6]]);
+    expect([
+      await seqsOf([join(`${folder}-gone`, 'trace.ndjson')]),
+      await seqsOf([join(`${folder}-gone-again`, 'trace.ndjson')]),
+    ]).toEqual([[1, 2, 3, 4, 5], [6]]);
   });
 
   it('R-7.1 a rotation that cannot be is told once, and the file grows', async () => {
@@ -59,8 +62,21 @@ describe('R-7.1 a file system that fails', () => {
 
   it('R-7.1 a full disk is told once, and no call is harmed, whatever the listener does', async () => {
     let told = 0;
-    const file = await ndjsonSink('/dev/full', { retryMs: 1, onError: async () => { told++; throw new Error('a listener that rejects'); } });
-    const layer = layerOf([stepped('shaky', [() => { throw reset(); }, () => 'ok'])]);
+    const file = await ndjsonSink('/dev/full', {
+      retryMs: 1,
+      onError: async () => {
+        told++;
+        throw new Error('a listener that rejects');
+      },
+    });
+    const layer = layerOf([
+      stepped('shaky', [
+        () => {
+          throw reset();
+        },
+        () => 'ok',
+      ]),
+    ]);
     layer.spillway.trace$.subscribe(file);
     for (let call = 0; call < 3; call++) {
       expect((await layer.run('shaky')).status).toBe('success');
@@ -75,8 +91,14 @@ describe('R-7.1 a file system that fails', () => {
     const { path } = fresh();
     await expect(ndjsonSink(path, { maxFileBytes: 100 })).rejects.toThrow('maxFileBytes must be an integer from 4096');
     await expect(ndjsonSink(path, { maxFileAgeMs: 0 })).rejects.toThrow('maxFileAgeMs must be a duration above 0');
-    await expect(ndjsonSink(path, { maxFolderBytes: 100_000 })).rejects.toThrow('maxFolderBytes must be at least twice maxFileBytes');
-    await expect(ndjsonSink(path, { maxFileBytes: 60_000, maxFolderBytes: 100_000 })).rejects.toThrow('maxFolderBytes must be at least twice maxFileBytes');
-    await expect(ndjsonSink(path, { onError: 'log' as never })).rejects.toThrow('onError must be a function, not string');
+    await expect(ndjsonSink(path, { maxFolderBytes: 100_000 })).rejects.toThrow(
+      'maxFolderBytes must be at least twice maxFileBytes',
+    );
+    await expect(ndjsonSink(path, { maxFileBytes: 60_000, maxFolderBytes: 100_000 })).rejects.toThrow(
+      'maxFolderBytes must be at least twice maxFileBytes',
+    );
+    await expect(ndjsonSink(path, { onError: 'log' as never })).rejects.toThrow(
+      'onError must be a function, not string',
+    );
   });
 });

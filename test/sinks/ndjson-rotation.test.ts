@@ -10,8 +10,17 @@ import { virtualRuntime } from 'spillway/testing';
 import { event, firstLine, fresh, numbers, rotated, seqsOf } from './ndjson-kit.ts';
 
 const writer = join(import.meta.dirname, 'ndjson-writer.ts');
-const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')) as { readonly version: string };
-const HEADER = { format: 1, source: 'sink', type: 'file_started', version, time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/) as unknown, atMs: expect.any(Number) as unknown };
+const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')) as {
+  readonly version: string;
+};
+const HEADER = {
+  format: 1,
+  source: 'sink',
+  type: 'file_started',
+  version,
+  time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/) as unknown,
+  atMs: expect.any(Number) as unknown,
+};
 
 /** Writes events for as long as `goOn` says, in bursts, with turns of the event loop between. */
 const writing = async (file: NdjsonSink, goOn: (seq: number) => boolean): Promise<number> => {
@@ -30,7 +39,11 @@ describe('R-7.1 the header of a file', () => {
     const file = await ndjsonSink(path, { runtime });
     file.next(event(1));
     expect(await file.close()).toEqual({ written: 1, dropped: 0 });
-    expect(firstLine(path)).toEqual({ ...HEADER, time: new Date(runtime.wallNow()).toISOString(), atMs: runtime.now() });
+    expect(firstLine(path)).toEqual({
+      ...HEADER,
+      time: new Date(runtime.wallNow()).toISOString(),
+      atMs: runtime.now(),
+    });
     expect(await readNdjson(path)).toEqual({ events: [event(1)], leftOut: [], leftOutCount: 0, dropped: 0 });
   });
 
@@ -49,7 +62,11 @@ describe('R-7.1 the header of a file', () => {
       file.next(event(seq));
       await file.close();
     }
-    expect(readFileSync(path, 'utf8').split('\n').map((line) => line.includes('file_started'))).toEqual([true, false, true, false, false]);
+    expect(
+      readFileSync(path, 'utf8')
+        .split('\n')
+        .map((line) => line.includes('file_started')),
+    ).toEqual([true, false, true, false, false]);
     expect(await seqsOf([path])).toEqual([1, 2]);
   });
 });
@@ -126,7 +143,12 @@ describe('R-7.1 rotation by somebody else', () => {
     expect([written, dropped]).toEqual([last, 0]);
     const traces = await Promise.all([...copies, path].map((one) => readNdjson(one)));
     // A copy may have caught a line half written: that is the copier's, and goes with the cut.
-    expect(traces.slice(0, -1).flatMap(({ leftOut }) => leftOut).filter(({ why }) => why !== 'torn')).toEqual([]);
+    expect(
+      traces
+        .slice(0, -1)
+        .flatMap(({ leftOut }) => leftOut)
+        .filter(({ why }) => why !== 'torn'),
+    ).toEqual([]);
     expect(traces.at(-1)?.leftOutCount).toBe(0);
     const parts = traces.map(({ events }) => events.map(({ seq }) => seq));
     const seqs = parts.flat();
@@ -146,7 +168,10 @@ describe('R-7.1 rotation by somebody else', () => {
     truncateSync(path, statSync(path).size - 5);
     file.next(event(4));
     await file.close();
-    expect(await readNdjson(path)).toMatchObject({ events: [event(1), event(2), event(4)], leftOut: [{ why: 'not_json' }] });
+    expect(await readNdjson(path)).toMatchObject({
+      events: [event(1), event(2), event(4)],
+      leftOut: [{ why: 'not_json' }],
+    });
   });
 
   it('R-7.1 deleted: the next event begins a new file', async () => {
@@ -177,23 +202,28 @@ describe('R-7.1 rotation of its own', () => {
 
   it('R-7.1 by size, whatever the lines and bursts are', { timeout: 60_000 }, async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(fc.array(fc.integer({ min: 0, max: 6_000 }), { maxLength: 12 }), { maxLength: 8 }), fc.boolean(), async (bursts, restarts) => {
-        const { folder, path } = fresh();
-        let file = await ndjsonSink(path, { maxFileBytes: 4_096 });
-        let seq = 0;
-        for (const burst of bursts) {
-          for (const length of burst) file.next(event(++seq, 'x'.repeat(length)));
-          await file.flush();
-          if (!restarts) continue;
+      fc.asyncProperty(
+        fc.array(fc.array(fc.integer({ min: 0, max: 6_000 }), { maxLength: 12 }), { maxLength: 8 }),
+        fc.boolean(),
+        async (bursts, restarts) => {
+          const { folder, path } = fresh();
+          let file = await ndjsonSink(path, { maxFileBytes: 4_096 });
+          let seq = 0;
+          for (const burst of bursts) {
+            for (const length of burst) file.next(event(++seq, 'x'.repeat(length)));
+            await file.flush();
+            if (!restarts) continue;
+            await file.close();
+            file = await ndjsonSink(path, { maxFileBytes: 4_096 });
+          }
           await file.close();
-          file = await ndjsonSink(path, { maxFileBytes: 4_096 });
-        }
-        await file.close();
-        const files = [...rotated(folder), path];
-        expect(await seqsOf(files)).toEqual(numbers(1, seq));
-        // One that is too large by itself has a file of its own.
-        for (const one of files) expect(statSync(one).size <= 4_096 || (await readNdjson(one)).events.length === 1).toBe(true);
-      }),
+          const files = [...rotated(folder), path];
+          expect(await seqsOf(files)).toEqual(numbers(1, seq));
+          // One that is too large by itself has a file of its own.
+          for (const one of files)
+            expect(statSync(one).size <= 4_096 || (await readNdjson(one)).events.length === 1).toBe(true);
+        },
+      ),
       { numRuns: 60 },
     );
   });
@@ -227,7 +257,10 @@ describe('R-7.1 rotation of its own', () => {
     const { folder, path } = fresh();
     const runtime = virtualRuntime();
     let wallMs = Date.UTC(2026, 10, 22);
-    const file = await ndjsonSink(path, { runtime: { ...runtime, now: () => runtime.now(), wallNow: () => wallMs }, maxFileBytes: 4_096 });
+    const file = await ndjsonSink(path, {
+      runtime: { ...runtime, now: () => runtime.now(), wallNow: () => wallMs },
+      maxFileBytes: 4_096,
+    });
     for (const seq of numbers(1, 30)) {
       if (seq % 10 === 0) wallMs -= 3_600_000;
       file.next(event(seq, 'x'.repeat(2_900)));
@@ -240,10 +273,17 @@ describe('R-7.1 rotation of its own', () => {
 
   it('R-7.1 the folder never takes more than it may, keeps the newest, and what is not ours stays', async () => {
     const { folder, path } = fresh();
-    const others = ['trace.ndjson.1', 'trace.2026.ndjson', 'trace.a.20261122T232215123Z.ndjson', 'atrace.20261122T232215123Z.ndjson', 'trace.20261122T232215123Z.ndjson.gz'];
+    const others = [
+      'trace.ndjson.1',
+      'trace.2026.ndjson',
+      'trace.a.20261122T232215123Z.ndjson',
+      'atrace.20261122T232215123Z.ndjson',
+      'trace.20261122T232215123Z.ndjson.gz',
+    ];
     for (const name of others) writeFileSync(join(folder, name), 'mine');
     const file = await ndjsonSink(path, { maxFileBytes: 4_096, maxFolderBytes: 20_000 });
-    const bytes = (): number => [...rotated(folder), path].reduce((sum, one) => sum + (statSync(one, { throwIfNoEntry: false })?.size ?? 0), 0);
+    const bytes = (): number =>
+      [...rotated(folder), path].reduce((sum, one) => sum + (statSync(one, { throwIfNoEntry: false })?.size ?? 0), 0);
     let most = 0;
     const last = await writing(file, (seq) => {
       most = Math.max(most, bytes());
@@ -274,17 +314,27 @@ describe('R-7.1 rotation of its own', () => {
     expect((await readNdjson(path)).dropped).toBe(1);
   });
 
-  it('R-7.1 killed while it rotates: the files read back, but for the last line of the last one', { timeout: 60_000 }, async () => {
-    const { folder, path } = fresh();
-    const child = spawn(process.execPath, [writer, path, 'Infinity', '', '4096'], { stdio: 'ignore' });
-    const exited = once(child, 'exit');
-    for (let tries = 0; rotated(folder).length < 30 && tries < 4_000; tries++) await new Promise((resolve) => { setTimeout(resolve, 5); });
-    child.kill('SIGKILL');
-    await exited;
-    const old = rotated(folder);
-    expect(old.length).toBeGreaterThanOrEqual(30);
-    const before = await seqsOf(old);
-    const last = statSync(path, { throwIfNoEntry: false }) === undefined ? [] : (await readNdjson(path)).events.map(({ seq }) => seq);
-    expect([...before, ...last]).toEqual(numbers(0, before.length + last.length - 1));
-  });
+  it(
+    'R-7.1 killed while it rotates: the files read back, but for the last line of the last one',
+    { timeout: 60_000 },
+    async () => {
+      const { folder, path } = fresh();
+      const child = spawn(process.execPath, [writer, path, 'Infinity', '', '4096'], { stdio: 'ignore' });
+      const exited = once(child, 'exit');
+      for (let tries = 0; rotated(folder).length < 30 && tries < 4_000; tries++)
+        await new Promise((resolve) => {
+          setTimeout(resolve, 5);
+        });
+      child.kill('SIGKILL');
+      await exited;
+      const old = rotated(folder);
+      expect(old.length).toBeGreaterThanOrEqual(30);
+      const before = await seqsOf(old);
+      const last =
+        statSync(path, { throwIfNoEntry: false }) === undefined
+          ? []
+          : (await readNdjson(path)).events.map(({ seq }) => seq);
+      expect([...before, ...last]).toEqual(numbers(0, before.length + last.length - 1));
+    },
+  );
 });

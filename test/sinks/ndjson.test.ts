@@ -14,17 +14,36 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 let files = 0;
 const fresh = (): string => join(folder, `trace-${files++}.ndjson`);
 const writer = join(import.meta.dirname, 'ndjson-writer.ts');
-const event = (seq: number, toolName = 't'): TraceEvent => ({ source: 'layer', type: 'breaker_evicted', seq, atMs: seq, toolName, scope: '' });
+const event = (seq: number, toolName = 't'): TraceEvent => ({
+  source: 'layer',
+  type: 'breaker_evicted',
+  seq,
+  atMs: seq,
+  toolName,
+  scope: '',
+});
 
 describe('R-7.1 NDJSON', () => {
   it('R-7.1 what is written reads back, event by event', async () => {
     const path = fresh();
-    const layer = layerOf([stepped('shaky', [() => { throw reset(); }, () => 'ok'])]);
+    const layer = layerOf([
+      stepped('shaky', [
+        () => {
+          throw reset();
+        },
+        () => 'ok',
+      ]),
+    ]);
     const file = await ndjsonSink(path);
     layer.spillway.trace$.subscribe(file);
     await layer.run('shaky');
     expect(await file.close()).toEqual({ written: layer.events.length, dropped: 0 });
-    expect(await readNdjson(path)).toEqual({ events: JSON.parse(JSON.stringify(layer.events)) as unknown, leftOut: [], leftOutCount: 0, dropped: 0 });
+    expect(await readNdjson(path)).toEqual({
+      events: JSON.parse(JSON.stringify(layer.events)) as unknown,
+      leftOut: [],
+      leftOutCount: 0,
+      dropped: 0,
+    });
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
@@ -43,10 +62,19 @@ describe('R-7.1 NDJSON', () => {
 
   it('R-7.1 says what it had to leave out, and what the file says it lost', async () => {
     const path = fresh();
-    writeFileSync(path, `{"a":1}\n\nnull\n[1]\n${JSON.stringify(event(1))}\r\n${JSON.stringify(event(2, 'x'.repeat(500)))}\n{"source":"sink","type":"dropped","count":7}\n${JSON.stringify(event(3)).slice(0, -3)}`);
+    writeFileSync(
+      path,
+      `{"a":1}\n\nnull\n[1]\n${JSON.stringify(event(1))}\r\n${JSON.stringify(event(2, 'x'.repeat(500)))}\n{"source":"sink","type":"dropped","count":7}\n${JSON.stringify(event(3)).slice(0, -3)}`,
+    );
     const { events, leftOut, leftOutCount, dropped } = await readNdjson(path, { maxLineBytes: 400 });
     expect(events.map(({ seq }) => seq)).toEqual([1]);
-    expect(leftOut.map(({ line, why }) => `${line} ${why}`)).toEqual(['1 not_an_event', '3 not_an_event', '4 not_an_event', '6 too_long', '8 torn']);
+    expect(leftOut.map(({ line, why }) => `${line} ${why}`)).toEqual([
+      '1 not_an_event',
+      '3 not_an_event',
+      '4 not_an_event',
+      '6 too_long',
+      '8 torn',
+    ]);
     expect([leftOutCount, dropped]).toEqual([5, 7]);
   });
 
@@ -79,7 +107,14 @@ describe('R-7.1 NDJSON', () => {
 
   it('R-7.1 a full disk loses events and nothing else, and they are counted', async () => {
     const file = await ndjsonSink('/dev/full', { retryMs: 1 });
-    const layer = layerOf([stepped('shaky', [() => { throw reset(); }, () => 'ok'])]);
+    const layer = layerOf([
+      stepped('shaky', [
+        () => {
+          throw reset();
+        },
+        () => 'ok',
+      ]),
+    ]);
     layer.spillway.trace$.subscribe(file);
     expect(await layer.run('shaky')).toMatchObject({ status: 'success', attempts: 2 });
     await file.flush();
@@ -92,7 +127,11 @@ describe('R-7.1 NDJSON', () => {
   it('R-7.1 a file that may grow no further keeps whole lines, and the process lives', async () => {
     const path = fresh();
     // 8 blocks of 512 or 1,024 bytes; the signal that comes with it is ignored, as for a service.
-    const { stdout, status, stderr } = spawnSync('sh', ['-c', 'trap "" XFSZ; ulimit -f 8; exec "$0" "$@"', process.execPath, writer, path, '200'], { encoding: 'utf8' });
+    const { stdout, status, stderr } = spawnSync(
+      'sh',
+      ['-c', 'trap "" XFSZ; ulimit -f 8; exec "$0" "$@"', process.execPath, writer, path, '200'],
+      { encoding: 'utf8' },
+    );
     expect(status, stderr).toBe(0);
     const report = JSON.parse(stdout) as { written: number; dropped: number; code: string };
     const { events, leftOutCount } = await readNdjson(path);
@@ -103,10 +142,21 @@ describe('R-7.1 NDJSON', () => {
 
   it('R-7.1 after a line that arrived in part, and room again, the next one is whole and the loss is told', () => {
     const path = fresh();
-    const { stdout, status, stderr } = spawnSync('sh', ['-c', 'trap "" XFSZ; ulimit -S -f 8; exec "$0" "$@"', process.execPath, writer, path, '100', 'again'], { encoding: 'utf8' });
+    const { stdout, status, stderr } = spawnSync(
+      'sh',
+      ['-c', 'trap "" XFSZ; ulimit -S -f 8; exec "$0" "$@"', process.execPath, writer, path, '100', 'again'],
+      { encoding: 'utf8' },
+    );
     expect(status, stderr).toBe(0);
     const report = JSON.parse(stdout) as { written: number; dropped: number; code: string };
-    return expect(readNdjson(path).then(({ events, leftOut, dropped }) => ({ written: events.length, dropped, last: events.at(-1)?.seq, torn: leftOut.map(({ why }) => why) }))).resolves.toEqual({ written: report.written, dropped: report.dropped, last: 800, torn: ['not_json'] });
+    return expect(
+      readNdjson(path).then(({ events, leftOut, dropped }) => ({
+        written: events.length,
+        dropped,
+        last: events.at(-1)?.seq,
+        torn: leftOut.map(({ why }) => why),
+      })),
+    ).resolves.toEqual({ written: report.written, dropped: report.dropped, last: 800, torn: ['not_json'] });
   });
 
   it('R-7.1 what does not fit while the disk is busy is dropped, and the file says what was lost', async () => {
@@ -129,7 +179,10 @@ describe('R-7.1 NDJSON', () => {
     const child = spawn(process.execPath, [writer, path], { stdio: 'ignore' });
     const exited = once(child, 'exit');
     const size = (): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-    for (let tries = 0; size() < 100_000 && tries < 2_000; tries++) await new Promise((resolve) => { setTimeout(resolve, 5); });
+    for (let tries = 0; size() < 100_000 && tries < 2_000; tries++)
+      await new Promise((resolve) => {
+        setTimeout(resolve, 5);
+      });
     child.kill('SIGKILL');
     await exited;
     const { events, leftOut } = await readNdjson(path);

@@ -14,8 +14,13 @@ interface Logs {
 }
 interface Metrics {
   readonly MeterProvider: new (options: object) => OtelApi['metrics'];
-  readonly PeriodicExportingMetricReader: new (options: object) => { forceFlush(): Promise<void>; shutdown(): Promise<void> };
-  readonly InMemoryMetricExporter: new (temporality: number) => { getMetrics(): ReadonlyArray<{ readonly scopeMetrics: ReadonlyArray<{ readonly metrics: readonly SeenMetric[] }> }> };
+  readonly PeriodicExportingMetricReader: new (options: object) => {
+    forceFlush(): Promise<void>;
+    shutdown(): Promise<void>;
+  };
+  readonly InMemoryMetricExporter: new (temporality: number) => {
+    getMetrics(): ReadonlyArray<{ readonly scopeMetrics: ReadonlyArray<{ readonly metrics: readonly SeenMetric[] }> }>;
+  };
 }
 type Api = Sdk['api'] & { readonly ROOT_CONTEXT: OtelContext };
 
@@ -25,10 +30,17 @@ const CUMULATIVE = 1;
 describe('R-7.6 OpenTelemetry, SDK 2', () => {
   let sdk: Sdk;
   beforeAll(async () => {
-    const load = await sideInstall('otel2', ['@opentelemetry/api@1.9.0', '@opentelemetry/sdk-trace-base@2.12.1', '@opentelemetry/sdk-metrics@2.12.1', '@opentelemetry/sdk-logs@0.223.1']);
+    const load = await sideInstall('otel2', [
+      '@opentelemetry/api@1.9.0',
+      '@opentelemetry/sdk-trace-base@2.12.1',
+      '@opentelemetry/sdk-metrics@2.12.1',
+      '@opentelemetry/sdk-logs@0.223.1',
+    ]);
     const api = (await load('@opentelemetry/api')) as Api;
     const { BasicTracerProvider } = (await load('@opentelemetry/sdk-trace-base')) as TraceBase;
-    const { MeterProvider, PeriodicExportingMetricReader, InMemoryMetricExporter } = (await load('@opentelemetry/sdk-metrics')) as Metrics;
+    const { MeterProvider, PeriodicExportingMetricReader, InMemoryMetricExporter } = (await load(
+      '@opentelemetry/sdk-metrics',
+    )) as Metrics;
     const { LoggerProvider } = (await load('@opentelemetry/sdk-logs')) as Logs;
     api.context.setGlobalContextManager(contextManager(api.ROOT_CONTEXT) as never);
     sdk = {
@@ -40,7 +52,11 @@ describe('R-7.6 OpenTelemetry, SDK 2', () => {
       },
       metering: () => {
         const exporter = new InMemoryMetricExporter(CUMULATIVE);
-        const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000, exportTimeoutMillis: 1_000 });
+        const reader = new PeriodicExportingMetricReader({
+          exporter,
+          exportIntervalMillis: 3_600_000,
+          exportTimeoutMillis: 1_000,
+        });
         const provider = new MeterProvider({ readers: [reader] });
         const collect = async (): Promise<SeenMetric[]> => {
           await reader.forceFlush();

@@ -1,6 +1,11 @@
 import * as api from '@opentelemetry/api';
 import { LoggerProvider } from '@opentelemetry/sdk-logs';
-import { InMemoryMetricExporter, AggregationTemporality, MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
+import {
+  InMemoryMetricExporter,
+  AggregationTemporality,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from '@opentelemetry/sdk-metrics';
 import { TracerProvider } from '@opentelemetry/sdk-trace';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openTelemetrySink } from 'spillway/sinks/opentelemetry';
@@ -18,12 +23,18 @@ const sdk: Sdk = {
   },
   metering: () => {
     const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
-    const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000, exportTimeoutMillis: 1_000 });
+    const reader = new PeriodicExportingMetricReader({
+      exporter,
+      exportIntervalMillis: 3_600_000,
+      exportTimeoutMillis: 1_000,
+    });
     const provider = new MeterProvider({ readers: [reader] });
     const collect = async (): Promise<SeenMetric[]> => {
       await reader.forceFlush();
       await reader.shutdown();
-      return exporter.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics.flatMap(({ metrics }) => metrics as unknown as SeenMetric[]));
+      return exporter
+        .getMetrics()
+        .flatMap(({ scopeMetrics }) => scopeMetrics.flatMap(({ metrics }) => metrics as unknown as SeenMetric[]));
     };
     return { getMeter: (...scope) => provider.getMeter(...scope), collect };
   },
@@ -65,8 +76,12 @@ describe('R-7.6 OpenTelemetry', () => {
   });
 
   it('R-2.9 refuses options out of range', () => {
-    expect(() => openTelemetrySink({} as never)).toThrow('api must be the whole module @opentelemetry/api, 1.9.0 or later');
-    expect(() => openTelemetrySink({ api, attemptSpans: 'some' } as never)).toThrow('attemptSpans must be one of always, onRetry, never, not "some"');
+    expect(() => openTelemetrySink({} as never)).toThrow(
+      'api must be the whole module @opentelemetry/api, 1.9.0 or later',
+    );
+    expect(() => openTelemetrySink({ api, attemptSpans: 'some' } as never)).toThrow(
+      'attemptSpans must be one of always, onRetry, never, not "some"',
+    );
     expect(() => openTelemetrySink({ api, prefix: '' })).toThrow('prefix must be 1 to 64 letters');
     expect(() => openTelemetrySink({ api, spans: true } as never)).toThrow('openTelemetrySink has no option "spans"');
   });

@@ -37,18 +37,24 @@ interface Dashboard {
   readonly templating: { readonly list: ReadonlyArray<{ readonly name: string; readonly definition?: string }> };
 }
 
-const { groups } = parse(readFileSync(rulesPath, 'utf8')) as { readonly groups: ReadonlyArray<{ readonly rules: readonly Rule[] }> };
+const { groups } = parse(readFileSync(rulesPath, 'utf8')) as {
+  readonly groups: ReadonlyArray<{ readonly rules: readonly Rule[] }>;
+};
 const rules = groups.flatMap((group) => group.rules);
 const recorded = new Set(rules.flatMap(({ record }) => (record === undefined ? [] : [record])));
 const dashboard = JSON.parse(readFileSync(join(sinks, 'grafana-dashboard.json'), 'utf8')) as Dashboard;
 
 /** Every name of a series that the sink gives, with its labels' names and the values of each. */
 const ours = async (): Promise<Map<string, Map<string, Set<string>>>> => {
-  const text = await prometheusSink({ tools: ['search'], inspect: () => ({ store: { records: 1 }, retriesLeft: 1, droppedEvents: 0 }) }).text();
+  const text = await prometheusSink({
+    tools: ['search'],
+    inspect: () => ({ store: { records: 1 }, retriesLeft: 1, droppedEvents: 0 }),
+  }).text();
   const names = new Map<string, Map<string, Set<string>>>();
   for (const [, name = '', labels = ''] of text.matchAll(/^(\w+)(?:\{(.*)\})? \S+$/gm)) {
     const known = names.get(name) ?? new Map<string, Set<string>>();
-    for (const [, label = '', value = ''] of labels.matchAll(/(\w+)="([^"]*)"/g)) known.set(label, (known.get(label) ?? new Set()).add(value));
+    for (const [, label = '', value = ''] of labels.matchAll(/(\w+)="([^"]*)"/g))
+      known.set(label, (known.get(label) ?? new Set()).add(value));
     names.set(name, known);
   }
   return names;
@@ -66,7 +72,9 @@ const strange = (expr: string, names: Map<string, Map<string, Set<string>>>): st
       if (label === 'instance') return [];
       if (values === undefined) return [`${name}{${label}}`];
       if (label === 'tool' || label === 'effects') return [];
-      return (operator?.includes('~') === true ? value.split('|') : [value]).filter((one) => !values.has(one)).map((one) => `${name}{${label}="${one}"}`);
+      return (operator?.includes('~') === true ? value.split('|') : [value])
+        .filter((one) => !values.has(one))
+        .map((one) => `${name}{${label}="${one}"}`);
     });
   });
 
@@ -86,7 +94,9 @@ describe('R-7.5 alert rules', () => {
 
   it('R-7.5 a wrong expectation fails', () => {
     // What the test above leans on.
-    const wrong = readFileSync(unitPath, 'utf8').replace('../../src/sinks/prometheus-rules.yml', rulesPath).replace('latency is 4.75s', 'latency is 9s');
+    const wrong = readFileSync(unitPath, 'utf8')
+      .replace('../../src/sinks/prometheus-rules.yml', rulesPath)
+      .replace('latency is 4.75s', 'latency is 9s');
     const { status, said } = promtool(['test', 'rules', written('wrong.yml', wrong)]);
     expect(said).toContain('latency is 9s');
     expect(status).not.toBe(0);
@@ -95,7 +105,9 @@ describe('R-7.5 alert rules', () => {
   it('R-7.5 they ask for nothing that the sink does not give, and say what to do', async () => {
     const names = await ours();
     expect(rules.flatMap(({ expr }) => strange(expr, names))).toEqual([]);
-    expect(strange('spillway_tool_calls_total{status="gone"} + spillway_nothing + spillway_tool_info{x="1"}', names)).toEqual(['spillway_tool_calls_total{status="gone"}', 'spillway_nothing', 'spillway_tool_info{x}']);
+    expect(
+      strange('spillway_tool_calls_total{status="gone"} + spillway_nothing + spillway_tool_info{x="1"}', names),
+    ).toEqual(['spillway_tool_calls_total{status="gone"}', 'spillway_nothing', 'spillway_tool_info{x}']);
     for (const { alert, labels, annotations } of rules) {
       if (alert === undefined) continue;
       expect(Object.keys(annotations ?? {})).toEqual(['summary', 'description', 'runbook', 'runbook_url']);
@@ -105,12 +117,22 @@ describe('R-7.5 alert rules', () => {
 });
 
 /** A heading as GitHub links to it. */
-const slug = (heading: string): string => heading.toLowerCase().replaceAll(/[^\w\s-]/g, '').trim().replaceAll(/\s/g, '-');
+const slug = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\w\s-]/g, '')
+    .trim()
+    .replaceAll(/\s/g, '-');
 
 it('R-7.5 each alert links to a heading of its own, under which stands what to do', () => {
   const page = 'src/sinks/README.md';
   const text = readFileSync(join(import.meta.dirname, '../..', page), 'utf8');
-  const sections = new Map(text.split(/^#{1,6} /m).slice(1).map((section) => [slug(section.split('\n')[0] ?? ''), section.split('\n').slice(1).join('\n').trim()]));
+  const sections = new Map(
+    text
+      .split(/^#{1,6} /m)
+      .slice(1)
+      .map((section) => [slug(section.split('\n')[0] ?? ''), section.split('\n').slice(1).join('\n').trim()]),
+  );
   const alerts = rules.filter(({ alert }) => alert !== undefined);
   for (const { alert = '', annotations } of alerts) {
     const [path, anchor = ''] = (annotations?.['runbook_url'] ?? '').split('#');
@@ -122,9 +144,14 @@ it('R-7.5 each alert links to a heading of its own, under which stands what to d
 
 it('R-7.5 the page lists every metric that the sink gives, with its kind and labels, and no other', async () => {
   const text = readFileSync(join(sinks, 'README.md'), 'utf8');
-  const listed = [...text.matchAll(/^\| `(spillway_\w+)` \| (\w+) \| ([^|]*)\|/gm)].map(([, name, kind, labels = '']) => [name, kind, [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label)]);
+  const listed = [...text.matchAll(/^\| `(spillway_\w+)` \| (\w+) \| ([^|]*)\|/gm)].map(
+    ([, name, kind, labels = '']) => [name, kind, [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label)],
+  );
   const inspect = { store: { records: 1 }, retriesLeft: 1, droppedEvents: 0 };
-  const given = await prometheusSink({ tools: ['search'], durationMs: true, inspect: () => inspect }).scrape('application/openmetrics-text').chunks[Symbol.asyncIterator]().next();
+  const given = await prometheusSink({ tools: ['search'], durationMs: true, inspect: () => inspect })
+    .scrape('application/openmetrics-text')
+    .chunks[Symbol.asyncIterator]()
+    .next();
   const told = String(given.value);
   const kinds = [...told.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name = '', kind = '']) => {
     const full = kind === 'counter' ? `${name}_total` : kind === 'info' ? `${name}_info` : name;
@@ -139,8 +166,12 @@ describe('R-7.5 the Grafana dashboard', () => {
   const expressions = dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
 
   it('R-7.5 every expression is PromQL', () => {
-    const filled = expressions.map((expr) => expr.replaceAll('$__rate_interval', '5m').replaceAll('$tool', '.*').replaceAll('$instance', '.*'));
-    const asRules = JSON.stringify({ groups: [{ name: 'panels', rules: filled.map((expr, place) => ({ record: `panel:${place}`, expr })) }] });
+    const filled = expressions.map((expr) =>
+      expr.replaceAll('$__rate_interval', '5m').replaceAll('$tool', '.*').replaceAll('$instance', '.*'),
+    );
+    const asRules = JSON.stringify({
+      groups: [{ name: 'panels', rules: filled.map((expr, place) => ({ record: `panel:${place}`, expr })) }],
+    });
     const { status, said } = promtool(['check', 'rules', written('panels.json', asRules)]);
     expect(said).toContain(`SUCCESS: ${expressions.length} rules found`);
     expect(status).toBe(0);
@@ -160,6 +191,8 @@ describe('R-7.5 the Grafana dashboard', () => {
     expect(dashboard.templating.list.map(({ name }) => name)).toEqual(['datasource', 'tool', 'instance']);
     expect(new Set(dashboard.panels.map(({ id }) => id)).size).toBe(dashboard.panels.length);
     expect(dashboard.panels.filter(({ gridPos: { x, w } }) => x + w > 24)).toEqual([]);
-    expect(dashboard.panels.flatMap(({ targets }) => targets).filter(({ datasource }) => datasource.uid !== '${datasource}')).toEqual([]);
+    expect(
+      dashboard.panels.flatMap(({ targets }) => targets).filter(({ datasource }) => datasource.uid !== '${datasource}'),
+    ).toEqual([]);
   });
 });

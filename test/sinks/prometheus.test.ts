@@ -6,13 +6,30 @@ import { layerOf, notFound, reset, stepped } from './kit.ts';
 import { promtool } from './promtool.ts';
 
 const series = async (sink: PrometheusSink): Promise<Map<string, number>> =>
-  new Map((await sink.text()).split('\n').filter((line) => line !== '' && !line.startsWith('#')).map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]));
+  new Map(
+    (await sink.text())
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith('#'))
+      .map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]),
+  );
 const changed = (before: Map<string, number>, after: Map<string, number>): Record<string, number> =>
-  Object.fromEntries([...after].filter(([name, value]) => !/_bucket|_sum/.test(name) && before.get(name) !== value).map(([name, value]) => [name.replace('spillway_', ''), value]));
+  Object.fromEntries(
+    [...after]
+      .filter(([name, value]) => !/_bucket|_sum/.test(name) && before.get(name) !== value)
+      .map(([name, value]) => [name.replace('spillway_', ''), value]),
+  );
 
 describe('R-7.5 Prometheus text', () => {
   it('R-7.5 every series of a registered tool is there from the start, and no other comes', async () => {
-    const search = stepped('search', [() => { throw reset(); }, () => 'ok', () => { throw notFound(); }]);
+    const search = stepped('search', [
+      () => {
+        throw reset();
+      },
+      () => 'ok',
+      () => {
+        throw notFound();
+      },
+    ]);
     const layer = layerOf([search]);
     const sink = prometheusSink({ tools: [search], durationMs: true, runtime: layer.runtime });
     layer.spillway.trace$.subscribe(sink);
@@ -47,18 +64,40 @@ describe('R-7.5 Prometheus text', () => {
 
   it('R-7.5 is clean for promtool but for the milliseconds that CLAW asks for', async () => {
     const odd = tool({ name: 'odd "name"\\\n{}', policy: { effects: 'mutating' }, execute: () => 1 });
-    const make = (durationMs: boolean): PrometheusSink => prometheusSink({ tools: [odd, 'other'], durationMs, inspect: () => ({ store: { records: 3, byTool: { other: 2, unknown: 1 } } }) });
+    const make = (durationMs: boolean): PrometheusSink =>
+      prometheusSink({
+        tools: [odd, 'other'],
+        durationMs,
+        inspect: () => ({ store: { records: 3, byTool: { other: 2, unknown: 1 } } }),
+      });
     expect(promtool(['check', 'metrics'], await make(false).text())).toEqual({ status: 0, said: '' });
-    expect(promtool(['check', 'metrics'], await make(true).text()).said).toBe('spillway_tool_call_duration_ms metric names should not contain abbreviated units');
+    expect(promtool(['check', 'metrics'], await make(true).text()).said).toBe(
+      'spillway_tool_call_duration_ms metric names should not contain abbreviated units',
+    );
   });
 
   it('R-7.5 gauges: store, times to live, what a tool is', async () => {
-    const book = tool({ name: 'book', policy: { effects: 'mutating', dedupe: { doneTtlMs: 60_000 } }, execute: () => 1 });
-    const text = await prometheusSink({ tools: [book, 'search'], prefix: 'openclaw', inspect: async () => ({ store: { records: 3, byTool: { book: 2, unknown: 1 } } }) }).text();
+    const book = tool({
+      name: 'book',
+      policy: { effects: 'mutating', dedupe: { doneTtlMs: 60_000 } },
+      execute: () => 1,
+    });
+    const text = await prometheusSink({
+      tools: [book, 'search'],
+      prefix: 'openclaw',
+      inspect: async () => ({ store: { records: 3, byTool: { book: 2, unknown: 1 } } }),
+    }).text();
     for (const line of [
-      'openclaw_tool_dedupe_cache_size{tool="__all__",scope="all"} 3', 'openclaw_tool_dedupe_cache_size{tool="book",scope="session"} 2', 'openclaw_tool_dedupe_ttl_seconds{tool="book",state="done"} 60',
-      'openclaw_tool_dedupe_ttl_seconds{tool="book",state="failed"} 300', 'openclaw_tool_dedupe_ttl_seconds{tool="search",state="inflight"} 120', 'openclaw_tool_info{tool="book",effects="mutating"} 1', 'openclaw_tool_info{tool="search",effects="read"} 1', 'openclaw_store_available 1',
-    ]) expect(text.split('\n')).toContain(line);
+      'openclaw_tool_dedupe_cache_size{tool="__all__",scope="all"} 3',
+      'openclaw_tool_dedupe_cache_size{tool="book",scope="session"} 2',
+      'openclaw_tool_dedupe_ttl_seconds{tool="book",state="done"} 60',
+      'openclaw_tool_dedupe_ttl_seconds{tool="book",state="failed"} 300',
+      'openclaw_tool_dedupe_ttl_seconds{tool="search",state="inflight"} 120',
+      'openclaw_tool_info{tool="book",effects="mutating"} 1',
+      'openclaw_tool_info{tool="search",effects="read"} 1',
+      'openclaw_store_available 1',
+    ])
+      expect(text.split('\n')).toContain(line);
     expect(text).not.toContain('unknown"');
   });
 
@@ -67,13 +106,25 @@ describe('R-7.5 Prometheus text', () => {
     const hanging = prometheusSink({ tools: ['a'], runtime, inspect: () => new Promise(() => undefined) }).text();
     await runtime.advance(1_000);
     expect(await hanging).not.toContain('cache_size');
-    expect(await prometheusSink({ tools: ['a'], inspect: () => { throw new Error('lost'); } }).text()).not.toContain('cache_size');
+    expect(
+      await prometheusSink({
+        tools: ['a'],
+        inspect: () => {
+          throw new Error('lost');
+        },
+      }).text(),
+    ).not.toContain('cache_size');
   });
 
   it('R-7.5 the breaker’s state is that of the worst tenant, and forgotten with its breaker', async () => {
     const sink = prometheusSink({ tools: ['search', { name: 'bare', policy: { breaker: false } }] });
     const at = { source: 'layer', seq: 1, atMs: 0, toolName: 'search' } as const;
-    const state = async (toolName = 'search'): Promise<string | undefined> => [...(await series(sink))].find(([name, value]) => name.startsWith(`spillway_tool_circuit_breaker_state{tool="${toolName}"`) && value === 1)?.[0].match(/state="(\w+)"/)?.[1];
+    const state = async (toolName = 'search'): Promise<string | undefined> =>
+      [...(await series(sink))]
+        .find(
+          ([name, value]) => name.startsWith(`spillway_tool_circuit_breaker_state{tool="${toolName}"`) && value === 1,
+        )?.[0]
+        .match(/state="(\w+)"/)?.[1];
     expect([await state(), await state('bare')]).toEqual(['closed', 'disabled']);
     sink.next({ ...at, type: 'breaker_changed', from: 'closed', to: 'open', scope: 'a', message: '' });
     sink.next({ ...at, type: 'breaker_changed', from: 'open', to: 'half_open', scope: 'b', message: '' });
@@ -83,7 +134,9 @@ describe('R-7.5 Prometheus text', () => {
     sink.next({ ...at, type: 'breaker_changed', from: 'half_open', to: 'closed', scope: 'b', message: '' });
     expect(await state()).toBe('closed');
     // Its tenants come and go, and leave nothing behind that would fill it.
-    for (let n = 0; n < 10_100; n++) for (const to of ['open', 'closed'] as const) sink.next({ ...at, type: 'breaker_changed', from: 'closed', to, scope: 'a', message: '' });
+    for (let n = 0; n < 10_100; n++)
+      for (const to of ['open', 'closed'] as const)
+        sink.next({ ...at, type: 'breaker_changed', from: 'closed', to, scope: 'a', message: '' });
     sink.next({ ...at, type: 'breaker_changed', from: 'closed', to: 'forced_open', scope: 'a', message: '' });
     expect(await state()).toBe('forced_open');
     sink.next({ source: 'layer', type: 'store_changed', seq: 1, atMs: 0, state: 'lost', message: '' });
@@ -91,7 +144,15 @@ describe('R-7.5 Prometheus text', () => {
   });
 
   it('R-7.5 a scrape that inspects the layer sees that a cooldown has passed', async () => {
-    const down = stepped('down', [() => { throw reset(); }], { retry: { maxAttempts: 1 }, breaker: { failureThreshold: 1 } });
+    const down = stepped(
+      'down',
+      [
+        () => {
+          throw reset();
+        },
+      ],
+      { retry: { maxAttempts: 1 }, breaker: { failureThreshold: 1 } },
+    );
     const layer = layerOf([down]);
     const sink = prometheusSink({ tools: [down], inspect: () => layer.spillway.inspect() });
     layer.spillway.trace$.subscribe(sink);
@@ -103,7 +164,15 @@ describe('R-7.5 Prometheus text', () => {
 
   it('R-7.5 an alternative’s answer counts for the tool that was asked for', async () => {
     const spare = stepped('spare', [() => 'ok']);
-    const down = stepped('down', [() => { throw notFound(); }], { alternatives: ['spare'] });
+    const down = stepped(
+      'down',
+      [
+        () => {
+          throw notFound();
+        },
+      ],
+      { alternatives: ['spare'] },
+    );
     const layer = layerOf([down, spare]);
     const sink = prometheusSink({ tools: [down, spare], runtime: layer.runtime });
     layer.spillway.trace$.subscribe(sink);
@@ -118,7 +187,9 @@ describe('R-7.5 Prometheus text', () => {
     const sink = prometheusSink({ tools: ['slow'], runtime: layer.runtime });
     layer.spillway.trace$.subscribe(sink);
     layer.spillway.call({ toolName: 'slow' }).subscribe().unsubscribe();
-    expect((await series(sink)).get('spillway_tool_calls_total{tool="slow",status="abandoned",scope="global"}')).toBe(1);
+    expect((await series(sink)).get('spillway_tool_calls_total{tool="slow",status="abandoned",scope="global"}')).toBe(
+      1,
+    );
   });
 
   it.each([

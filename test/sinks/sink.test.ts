@@ -6,7 +6,14 @@ import { bufferedSink } from 'spillway/sinks/buffered';
 import { Kept, oneLine } from '../../src/sinks/sink.ts';
 import { layerOf, onceMore, reset, stepped } from './kit.ts';
 
-const event = (seq: number): TraceEvent => ({ source: 'layer', type: 'breaker_evicted', seq, atMs: 0, toolName: 't', scope: '' });
+const event = (seq: number): TraceEvent => ({
+  source: 'layer',
+  type: 'breaker_evicted',
+  seq,
+  atMs: 0,
+  toolName: 't',
+  scope: '',
+});
 
 describe('R-11.4 a line of text', () => {
   it.each([
@@ -22,7 +29,10 @@ describe('R-11.4 a line of text', () => {
   });
 
   it('R-11.4 has no control character, whatever comes, and takes linear time', () => {
-    fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => !/[\p{C}\u2028\u2029]/u.test(oneLine(text))), { numRuns: 1_000 });
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => !/[\p{C}\u2028\u2029]/u.test(oneLine(text))),
+      { numRuns: 1_000 },
+    );
     const tookMs = Array.from({ length: 3 }, () => {
       const before = process.cpuUsage();
       for (const part of ['\u001b[', '\u001b[0;', '\n', ' ']) oneLine(part.repeat(500_000));
@@ -36,11 +46,23 @@ describe('R-11.4 a line of text', () => {
     const kept = new Kept<number>(3, (value) => evicted.push(value));
     for (let n = 0; n < 5; n++) kept.set(`k${n}`, n);
     kept.set('k4', 40);
-    expect([kept.size, evicted, kept.get('k1'), kept.take('k4'), kept.take('k4'), kept.size, kept.take('k2'), kept.get('k3')]).toEqual([3, [0, 1], undefined, 40, undefined, 2, 2, 3]);
+    expect([
+      kept.size,
+      evicted,
+      kept.get('k1'),
+      kept.take('k4'),
+      kept.take('k4'),
+      kept.size,
+      kept.take('k2'),
+      kept.get('k3'),
+    ]).toEqual([3, [0, 1], undefined, 40, undefined, 2, 2, 3]);
   });
 
   it('R-7.1 it keeps what a plain map of that size would', () => {
-    const step = fc.record({ act: fc.constantFrom('set', 'set', 'take', 'get'), key: fc.constantFrom('a', 'b', 'c', 'd', 'e') });
+    const step = fc.record({
+      act: fc.constantFrom('set', 'set', 'take', 'get'),
+      key: fc.constantFrom('a', 'b', 'c', 'd', 'e'),
+    });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), fc.integer({ min: 1, max: 4 }), (steps, max) => {
         const evicted: number[] = [];
@@ -102,13 +124,28 @@ describe('R-7.1 a buffered sink', () => {
   });
 
   it('R-2.9 refuses options out of range', () => {
-    expect(() => bufferedSink({ next: () => undefined }, { maxEvents: 0 })).toThrow('maxEvents must be an integer from 1 to 10000000, not 0');
-    expect(() => bufferedSink({ next: () => undefined }, { size: 1 } as never)).toThrow('bufferedSink has no option "size"');
+    expect(() => bufferedSink({ next: () => undefined }, { maxEvents: 0 })).toThrow(
+      'maxEvents must be an integer from 1 to 10000000, not 0',
+    );
+    expect(() => bufferedSink({ next: () => undefined }, { size: 1 } as never)).toThrow(
+      'bufferedSink has no option "size"',
+    );
   });
 
   it('R-7.1 a slow sink behind it delays no call, and one that throws changes no outcome', async () => {
     const outcome = async (watch: (layer: ReturnType<typeof layerOf>) => void): Promise<unknown> => {
-      const layer = layerOf([stepped('shaky', [() => { throw reset(); }, () => 'ok'], onceMore)]);
+      const layer = layerOf([
+        stepped(
+          'shaky',
+          [
+            () => {
+              throw reset();
+            },
+            () => 'ok',
+          ],
+          onceMore,
+        ),
+      ]);
       watch(layer);
       const { requestId: _, ...result } = await layer.run('shaky');
       return result;
@@ -119,7 +156,14 @@ describe('R-7.1 a buffered sink', () => {
       spillway.trace$.subscribe(sink);
     });
     let thrown = 0;
-    const throwing = await outcome(({ spillway }) => spillway.trace$.subscribe({ next: () => { thrown++; throw new Error('no'); } }));
+    const throwing = await outcome(({ spillway }) =>
+      spillway.trace$.subscribe({
+        next: () => {
+          thrown++;
+          throw new Error('no');
+        },
+      }),
+    );
     expect(slow).toEqual(alone);
     expect(throwing).toEqual(alone);
     expect(thrown).toBeGreaterThan(5);

@@ -2,7 +2,15 @@ import * as api from '@opentelemetry/api';
 import { CompositePropagator, W3CBaggagePropagator, W3CTraceContextPropagator } from '@opentelemetry/core';
 import { TracerProvider } from '@opentelemetry/sdk-trace';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSpillway, plan, tool, type AnyTool, type Spillway, type SpillwayOptions, type ToolContext } from 'spillway';
+import {
+  createSpillway,
+  plan,
+  tool,
+  type AnyTool,
+  type Spillway,
+  type SpillwayOptions,
+  type ToolContext,
+} from 'spillway';
 import type { TraceContext } from 'spillway/contract';
 import { openTelemetrySink, type OpenTelemetrySink, type OpenTelemetrySinkOptions } from 'spillway/sinks/opentelemetry';
 import { reset } from './kit.ts';
@@ -11,7 +19,9 @@ import { oneTool, restServer } from '../providers/rest/kit.ts';
 import { httpKit } from '../providers/mcp/http-kit.ts';
 
 const quick = { retry: { maxAttempts: 3, initialDelayMs: 5, jitterPercent: 0 } };
-const propagator = new CompositePropagator({ propagators: [new W3CTraceContextPropagator(), new W3CBaggagePropagator()] });
+const propagator = new CompositePropagator({
+  propagators: [new W3CTraceContextPropagator(), new W3CBaggagePropagator()],
+});
 const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
 const CALLER = `00-${TRACE_ID}-b7ad6b7169203331-01`;
 
@@ -27,7 +37,11 @@ interface Traced {
 const traced = (options: SpillwayOptions, more: Partial<OpenTelemetrySinkOptions> = {}): Traced => {
   const { processor, finished } = recorder();
   const tracing = new TracerProvider({ spanProcessors: [processor] });
-  const trace = { getTracer: (name: string) => tracing.getTracer(name), setSpan: api.trace.setSpan, setSpanContext: api.trace.setSpanContext };
+  const trace = {
+    getTracer: (name: string) => tracing.getTracer(name),
+    setSpan: api.trace.setSpan,
+    setSpanContext: api.trace.setSpanContext,
+  };
   const sink = openTelemetrySink({ api: { ...api, trace }, ...more });
   const spillway = createSpillway({ traceContext: sink.carrier, ...options });
   spillway.trace$.subscribe(sink);
@@ -45,8 +59,15 @@ const traced = (options: SpillwayOptions, more: Partial<OpenTelemetrySinkOptions
 };
 
 const envelope = (toolName: string, trace: object) => ({
-  contractVersion: '1.1' as const, requestId: `call of ${toolName}`, toolName, toolNamespace: 'n', target: { sessionKey: 's', actorId: 'a' }, payload: { version: '1.0' as const, params: {} },
-  transport: { dedupeMode: 'disabled' as const, retryBudget: { maxAttempts: 3, maxElapsedMs: 60_000 } }, control: {}, trace,
+  contractVersion: '1.1' as const,
+  requestId: `call of ${toolName}`,
+  toolName,
+  toolNamespace: 'n',
+  target: { sessionKey: 's', actorId: 'a' },
+  payload: { version: '1.0' as const, params: {} },
+  transport: { dedupeMode: 'disabled' as const, retryBudget: { maxAttempts: 3, maxElapsedMs: 60_000 } },
+  control: {},
+  trace,
 });
 
 /** A tool that fails as often as it is told to, and keeps what it was given. */
@@ -78,7 +99,10 @@ describe('R-8.3 the trace context of each attempt', () => {
       baggage.push(api.propagation.getBaggage(context)?.getEntry('tenant')?.value);
       response.writeHead(baggage.length < 3 ? 503 : 200, { 'content-type': 'application/json' }).end('{}');
     });
-    const host = api.propagation.setBaggage(api.ROOT_CONTEXT, api.propagation.createBaggage({ tenant: { value: 'a b' } }));
+    const host = api.propagation.setBaggage(
+      api.ROOT_CONTEXT,
+      api.propagation.createBaggage({ tenant: { value: 'a b' } }),
+    );
     const result = await api.context.with(host, () => spillway.execute({ toolName: 'api.t', traceparent: CALLER }));
     expect(result).toMatchObject({ status: 'success', attempts: 3 });
     const spans = spansOf();
@@ -88,7 +112,10 @@ describe('R-8.3 the trace context of each attempt', () => {
     expect(served.map((span) => span.parentSpanContext?.spanId)).toEqual(idsOf(attempts));
     expect(attempts.map((span) => parentOf(span, spans))).toEqual(Array(3).fill('execute_tool api.t'));
     // The short form says whose the call is; all of it is one trace.
-    expect(named(spans, 'execute_tool api.t')[0]?.parentSpanContext).toMatchObject({ traceId: TRACE_ID, spanId: 'b7ad6b7169203331' });
+    expect(named(spans, 'execute_tool api.t')[0]?.parentSpanContext).toMatchObject({
+      traceId: TRACE_ID,
+      spanId: 'b7ad6b7169203331',
+    });
     expect(new Set(spans.map((span) => span.spanContext().traceId))).toEqual(new Set([TRACE_ID]));
     expect(baggage).toEqual(['a b', 'a b', 'a b']);
   });
@@ -97,9 +124,15 @@ describe('R-8.3 the trace context of each attempt', () => {
     await using server = await restServer();
     await using one = oneTool(server.url);
     const { spillway, spans } = traced({ providers: [one.provider] });
-    await spillway.execute(envelope('api.t', { traceparent: CALLER, tracestate: 'vendor=t61rcWkgMzE,other=1', baggage: { user: 'ada' } }));
+    await spillway.execute(
+      envelope('api.t', { traceparent: CALLER, tracestate: 'vendor=t61rcWkgMzE,other=1', baggage: { user: 'ada' } }),
+    );
     const [attempt] = named(spans(), 'attempt api.t');
-    expect(server.seen[0]?.headers).toMatchObject({ traceparent: `00-${TRACE_ID}-${attempt?.spanContext().spanId}-01`, tracestate: 'vendor=t61rcWkgMzE,other=1', baggage: 'user=ada' });
+    expect(server.seen[0]?.headers).toMatchObject({
+      traceparent: `00-${TRACE_ID}-${attempt?.spanContext().spanId}-01`,
+      tracestate: 'vendor=t61rcWkgMzE,other=1',
+      baggage: 'user=ada',
+    });
   });
 
   it('R-8.3 without the option the caller’s own context goes on, from either form of a request', async () => {
@@ -109,7 +142,11 @@ describe('R-8.3 the trace context of each attempt', () => {
     await spillway.execute({ toolName: 'api.t', traceparent: CALLER });
     await spillway.execute(envelope('api.t', { traceparent: CALLER, tracestate: 'vendor=1' }));
     await spillway.execute({ toolName: 'api.t' });
-    const sent = server.seen.map(({ headers: { traceparent, tracestate, baggage } }) => ({ traceparent, tracestate, baggage }));
+    const sent = server.seen.map(({ headers: { traceparent, tracestate, baggage } }) => ({
+      traceparent,
+      tracestate,
+      baggage,
+    }));
     expect(sent).toEqual([{ traceparent: CALLER }, { traceparent: CALLER, tracestate: 'vendor=1' }, {}]);
   });
 
@@ -130,7 +167,9 @@ describe('R-8.3 the trace context of each attempt', () => {
     await new Promise<void>((done) => {
       spillway.turn(plan.from([{ id: 'a', tool: 'shaky' }])).subscribe({ complete: done });
     });
-    expect(contexts.map(({ traceContext }) => traceContext?.traceparent.slice(36, 52))).toEqual(idsOf(named(spans(), 'attempt shaky')));
+    expect(contexts.map(({ traceContext }) => traceContext?.traceparent.slice(36, 52))).toEqual(
+      idsOf(named(spans(), 'attempt shaky')),
+    );
   });
 
   it('R-8.3 an attempt without a span of its own goes on from its call’s', async () => {
@@ -139,11 +178,22 @@ describe('R-8.3 the trace context of each attempt', () => {
     await spillway.execute({ toolName: 'shaky' });
     const [call] = named(spans(), 'execute_tool shaky');
     const second = named(spans(), 'attempt shaky').find(({ attributes }) => attributes['spillway.attempt'] === 2);
-    expect(contexts.map(({ traceContext }) => traceContext?.traceparent.slice(36, 52))).toEqual([call?.spanContext().spanId, second?.spanContext().spanId]);
+    expect(contexts.map(({ traceContext }) => traceContext?.traceparent.slice(36, 52))).toEqual([
+      call?.spanContext().spanId,
+      second?.spanContext().spanId,
+    ]);
   });
 
   it('R-8.3 where the option gives nothing, throws or gives rubbish the call goes on from its caller’s', async () => {
-    const answers: ReadonlyArray<() => unknown> = [() => undefined, () => { throw new Error('no'); }, () => ({ traceparent: 7 }), () => 'nonsense', () => ({ traceparent: '' })];
+    const answers: ReadonlyArray<() => unknown> = [
+      () => undefined,
+      () => {
+        throw new Error('no');
+      },
+      () => ({ traceparent: 7 }),
+      () => 'nonsense',
+      () => ({ traceparent: '' }),
+    ];
     for (const give of answers) {
       const { tool: one, contexts } = shaky(0);
       const spillway = createSpillway({ tools: [one], traceContext: give as () => TraceContext });
@@ -163,9 +213,14 @@ describe('R-8.3 the trace context of each attempt', () => {
         return undefined;
       },
     });
-    spillway.trace$.subscribe((event) => event.source === 'call' && event.type === 'attempt_started' && told.push(event.attempt));
+    spillway.trace$.subscribe(
+      (event) => event.source === 'call' && event.type === 'attempt_started' && told.push(event.attempt),
+    );
     const { requestId } = await spillway.execute({ toolName: 'shaky' });
-    expect(asked).toEqual([[requestId, 1, 1], [requestId, 2, 2]]);
+    expect(asked).toEqual([
+      [requestId, 1, 1],
+      [requestId, 2, 2],
+    ]);
   });
 
   it('R-8.3 without any of it a tool has no trace context at all', async () => {
@@ -207,7 +262,11 @@ describe('R-8.3 over MCP', () => {
     const attempts = named(spans(), 'attempt box.flaky');
     expect(named(spans(), 'tools/call flaky').map((span) => span.parentSpanContext?.spanId)).toEqual(idsOf(attempts));
     expect(metas.map(({ traceparent, tracestate, baggage }) => ({ traceparent, tracestate, baggage }))).toEqual(
-      idsOf(attempts).map((spanId) => ({ traceparent: `00-${TRACE_ID}-${spanId}-01`, tracestate: 'vendor=1', baggage: 'user=a%20b' })),
+      idsOf(attempts).map((spanId) => ({
+        traceparent: `00-${TRACE_ID}-${spanId}-01`,
+        tracestate: 'vendor=1',
+        baggage: 'user=a%20b',
+      })),
     );
   });
 });

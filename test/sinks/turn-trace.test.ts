@@ -11,17 +11,44 @@ describe('R-7.2 the turn trace', () => {
     'R-7.2 tells each error with class, breaker state, retries and decision, and each timeout with its limit',
     marbles((m) => {
       let attempts = 0;
-      const slow = tool({ name: 'flight_search', policy: { timeoutMs: 50, retry: { maxAttempts: 2, initialDelayMs: 10, jitterPercent: 0 } }, execute: () => (++attempts === 1 ? new Promise(() => undefined) : 'found') });
+      const slow = tool({
+        name: 'flight_search',
+        policy: { timeoutMs: 50, retry: { maxAttempts: 2, initialDelayMs: 10, jitterPercent: 0 } },
+        execute: () => (++attempts === 1 ? new Promise(() => undefined) : 'found'),
+      });
       const spillway = createSpillway({ tools: [slow], runtime: runtimeOn(m.scheduler) });
       const entries: TurnTraceEntry[] = [];
-      spillway.trace$.pipe(map(toTurnTrace), filter((entry) => entry !== undefined)).subscribe((entry) => entries.push(entry));
+      spillway.trace$
+        .pipe(
+          map(toTurnTrace),
+          filter((entry) => entry !== undefined),
+        )
+        .subscribe((entry) => entries.push(entry));
       spillway.call({ toolName: 'flight_search' }).subscribe();
       m.flush();
-      const failure = { tool_id: 'flight_search', error: 'Tool timeout after 50ms', classification: 'transient', circuit_breaker_state: 'closed', retry_count: 0 };
+      const failure = {
+        tool_id: 'flight_search',
+        error: 'Tool timeout after 50ms',
+        classification: 'transient',
+        circuit_breaker_state: 'closed',
+        retry_count: 0,
+      };
       expect(entries).toEqual([
         { event_type: 'ToolTimeout', ...failure, timeout_ms: 50, timestamp: '1970-01-01T00:00:00.05Z' },
-        { event_type: 'ToolError', ...failure, decision: 'retry', message: 'timeout is temporary, and attempts and time are left', timestamp: '1970-01-01T00:00:00.05Z' },
-        { event_type: 'ToolSucceeded', tool_id: 'flight_search', retry_count: 1, message: 'Tool succeeded on retry 2', timestamp: '1970-01-01T00:00:00.06Z' },
+        {
+          event_type: 'ToolError',
+          ...failure,
+          decision: 'retry',
+          message: 'timeout is temporary, and attempts and time are left',
+          timestamp: '1970-01-01T00:00:00.05Z',
+        },
+        {
+          event_type: 'ToolSucceeded',
+          tool_id: 'flight_search',
+          retry_count: 1,
+          message: 'Tool succeeded on retry 2',
+          timestamp: '1970-01-01T00:00:00.06Z',
+        },
       ]);
     }),
   );
@@ -32,16 +59,31 @@ describe('R-7.2 the turn trace', () => {
       const execute = (): never => {
         throw new ToolExecutionError('transport_error', 'reset');
       };
-      const down = tool({ name: 'down', policy: { breaker: { failureThreshold: 1 }, alternatives: ['spare'] }, execute });
+      const down = tool({
+        name: 'down',
+        policy: { breaker: { failureThreshold: 1 }, alternatives: ['spare'] },
+        execute,
+      });
       const spare = tool({ name: 'spare', execute: () => 1 });
       const bad = tool({ name: 'bad', policy: { breaker: false, retry: { maxAttempts: 1 } }, execute });
       const spillway = createSpillway({ tools: [down, spare, bad], runtime: runtimeOn(m.scheduler) });
       const messages: string[] = [];
       spillway.trace$.subscribe((event) => messages.push(toTurnTrace(event)?.message ?? ''));
-      const nodes = plan().call('a', down, undefined).call('b', bad, undefined).call('c', spare, undefined, { needs: ['b'], default: undefined as never }).call('d', spare, undefined, { needs: ['b'] });
-      spillway.turn(plan.from(nodes.nodes.map((node) => (node.id === 'c' ? { ...node, default: 0 } : node)))).subscribe();
+      const nodes = plan()
+        .call('a', down, undefined)
+        .call('b', bad, undefined)
+        .call('c', spare, undefined, { needs: ['b'], default: undefined as never })
+        .call('d', spare, undefined, { needs: ['b'] });
+      spillway
+        .turn(plan.from(nodes.nodes.map((node) => (node.id === 'c' ? { ...node, default: 0 } : node))))
+        .subscribe();
       m.flush();
-      for (const phrase of ['Circuit breaker opened for down', 'Used alternative tool', 'Used default value for c', 'Required tool skipped due to dependency failure']) {
+      for (const phrase of [
+        'Circuit breaker opened for down',
+        'Used alternative tool',
+        'Used default value for c',
+        'Required tool skipped due to dependency failure',
+      ]) {
         expect(messages).toContain(phrase);
       }
     }),
@@ -55,15 +97,27 @@ describe('R-7.3 metrics per tool', () => {
       const outcomes: Array<() => unknown> = [
         () => new Promise(() => undefined),
         () => 'ok',
-        () => { throw new ToolExecutionError('transport_error', 'reset'); },
-        () => { throw new ToolExecutionError('transport_error', 'reset'); },
-        () => { throw new ToolExecutionError('execution_error', 'no', { status: 404 }); },
+        () => {
+          throw new ToolExecutionError('transport_error', 'reset');
+        },
+        () => {
+          throw new ToolExecutionError('transport_error', 'reset');
+        },
+        () => {
+          throw new ToolExecutionError('execution_error', 'no', { status: 404 });
+        },
       ];
-      const unsteady = tool({ name: 'unsteady', policy: { timeoutMs: 5, breaker: { failureThreshold: 2 }, retry: { maxAttempts: 2, initialDelayMs: 1 } }, execute: () => outcomes.shift()?.() });
+      const unsteady = tool({
+        name: 'unsteady',
+        policy: { timeoutMs: 5, breaker: { failureThreshold: 2 }, retry: { maxAttempts: 2, initialDelayMs: 1 } },
+        execute: () => outcomes.shift()?.(),
+      });
       const spillway = createSpillway({ tools: [unsteady], runtime: runtimeOn(m.scheduler) });
       const metrics = toolMetrics();
       spillway.trace$.subscribe(metrics);
-      [0, 100, 60_000].forEach((atMs) => m.scheduler.schedule(() => spillway.call({ toolName: 'unsteady' }).subscribe(), atMs));
+      [0, 100, 60_000].forEach((atMs) =>
+        m.scheduler.schedule(() => spillway.call({ toolName: 'unsteady' }).subscribe(), atMs),
+      );
       m.flush();
       expect(metrics.get('unsteady')).toEqual({
         error_count: 4,

@@ -1,6 +1,9 @@
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 
-/** What happened to a key, in the order in which it was written. Times are the machine's wall clock, which is Redis' own here. */
+/**
+ * What happened to a key, in the order in which it was written. Times are the machine's wall clock, which is Redis' own
+ * here.
+ */
 export type Entry = {
   /** The caller's idempotency key. */
   readonly key: string;
@@ -21,14 +24,21 @@ export type Entry = {
 );
 
 /** An entry without what every one has. */
-export type Note = Entry extends infer E ? (E extends Entry ? Omit<E, 'pid' | 'atMs' | 'monotonicMs'> & { readonly atMs?: number } : never) : never;
+export type Note = Entry extends infer E
+  ? E extends Entry
+    ? Omit<E, 'pid' | 'atMs' | 'monotonicMs'> & { readonly atMs?: number }
+    : never
+  : never;
 
 export interface Ledger {
   write(note: Note): void;
   close(): void;
 }
 
-/** A file that several processes append to: one write a line, which the system keeps whole, and which a kill does not take back. */
+/**
+ * A file that several processes append to: one write a line, which the system keeps whole, and which a kill does not
+ * take back.
+ */
 export function openLedger(path: string): Ledger {
   const file = openSync(path, 'a');
   return {

@@ -101,7 +101,8 @@ export async function startProxy(path: string, seed: number): Promise<Proxy> {
       weather = next === 'cut' ? 'calm' : next;
       for (const [socket, pipes] of links) {
         // What a hole has swallowed does not come out of it: the connection is over, as after a lost route.
-        if (next === 'cut' || pipes.some((pipe) => pipe.weather === 'black_hole' && next !== 'black_hole')) socket.destroy();
+        if (next === 'cut' || pipes.some((pipe) => pipe.weather === 'black_hole' && next !== 'black_hole'))
+          socket.destroy();
         for (const pipe of pipes) {
           pipe.weather = weather;
           pipe.go();

@@ -6,11 +6,12 @@ export type Plant = 'blind_outcome' | 'stolen_lease';
 
 export const PLANTS: readonly Plant[] = ['blind_outcome', 'stolen_lease'];
 
-const valueOf = (payload: string | undefined): string | undefined => (payload === undefined ? undefined : (JSON.parse(payload) as { output?: { content?: string } }).output?.content);
+const valueOf = (payload: string | undefined): string | undefined =>
+  payload === undefined ? undefined : (JSON.parse(payload) as { output?: { content?: string } }).output?.content;
 
 /**
- * Writes down what a store acknowledges: claims, renewals, outcomes. A renewal counts from when it was sent, so that no lease is taken for
- * longer than it was.
+ * Writes down what a store acknowledges: claims, renewals, outcomes. A renewal counts from when it was sent, so that no
+ * lease is taken for longer than it was.
  */
 export function recordedStore(store: DedupeStore, ledger: Ledger, plant?: Plant): DedupeStore {
   /** Callers' keys of the store's own. */
@@ -37,7 +38,15 @@ export function recordedStore(store: DedupeStore, ledger: Ledger, plant?: Plant)
       const answer = await broken.setIfNotExists(claim, over);
       names.set(claim.key, claim.idempotencyKey);
       const { created, record } = answer;
-      if (created) ledger.write({ what: 'claimed', key: claim.idempotencyKey, fence: record.version, atMs: record.createdAtMs, untilMs: record.lockUntilMs ?? 0, over: over !== undefined });
+      if (created)
+        ledger.write({
+          what: 'claimed',
+          key: claim.idempotencyKey,
+          fence: record.version,
+          atMs: record.createdAtMs,
+          untilMs: record.lockUntilMs ?? 0,
+          over: over !== undefined,
+        });
       return answer;
     },
     renew: async (key, version, leaseMs) => {
@@ -49,7 +58,14 @@ export function recordedStore(store: DedupeStore, ledger: Ledger, plant?: Plant)
     compareAndSet: async (key, version, outcome) => {
       ledger.write({ what: 'ending', key: nameOf(key), fence: version });
       const record = await broken.compareAndSet(key, version, outcome);
-      if (record !== undefined) ledger.write({ what: 'recorded', key: nameOf(key), fence: version, version: record.version, value: valueOf(outcome.payload) });
+      if (record !== undefined)
+        ledger.write({
+          what: 'recorded',
+          key: nameOf(key),
+          fence: version,
+          version: record.version,
+          value: valueOf(outcome.payload),
+        });
       return record;
     },
     delete: async (key, version) => {

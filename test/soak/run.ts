@@ -3,9 +3,10 @@ import { PLANTS, type Plant } from './recorded-store.ts';
 import { soak } from './soak.ts';
 
 /**
- * `npm run soak -- --seconds 60`: 10,000 calls over 500 keys by three processes on one Redis, with kills, pauses longer than the lease, restarts of
- * Redis and a network that delays, slices, swallows and cuts. `--forgetful`: a Redis that keeps nothing over a restart; then what that
- * costs is reported. `--plant <name>`: with a mistake put in, which must be found. Ends with 1 when the promise was broken.
+ * `npm run soak -- --seconds 60`: 10,000 calls over 500 keys by three processes on one Redis, with kills, pauses longer
+ * than the lease, restarts of Redis and a network that delays, slices, swallows and cuts. `--forgetful`: a Redis that
+ * keeps nothing over a restart; then what that costs is reported. `--plant <name>`: with a mistake put in, which must
+ * be found. Ends with 1 when the promise was broken.
  */
 const { values } = parseArgs({
   options: {
@@ -22,11 +23,13 @@ const { values } = parseArgs({
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 const numberOf = (name: 'seconds' | 'seed' | 'calls' | 'keys' | 'workers', min: number): number => {
   const value = Number(values[name]);
-  if (!Number.isInteger(value) || value < min) throw new RangeError(`--${name} must be an integer from ${min}, not ${values[name]}`);
+  if (!Number.isInteger(value) || value < min)
+    throw new RangeError(`--${name} must be an integer from ${min}, not ${values[name]}`);
   return value;
 };
 const { plant } = values;
-if (plant !== undefined && !PLANTS.some((name) => name === plant)) throw new RangeError(`--plant must be one of ${PLANTS.join(', ')}, not ${plant}`);
+if (plant !== undefined && !PLANTS.some((name) => name === plant))
+  throw new RangeError(`--plant must be one of ${PLANTS.join(', ')}, not ${plant}`);
 /** Below this a fault may not have come to pass by chance. */
 const ENOUGH_SECONDS = 30;
 const SHOWN_MAX = 20;
@@ -43,18 +46,42 @@ const report = await soak({
   forgetful: values.forgetful,
   ...(plant === undefined ? {} : { plant: plant as Plant }),
 });
-const missed = seconds < ENOUGH_SECONDS ? [] : Object.entries({ ...report.faults, takeovers: report.takeovers, replays: report.replays }).filter(([, times]) => times === 0);
+const missed =
+  seconds < ENOUGH_SECONDS
+    ? []
+    : Object.entries({ ...report.faults, takeovers: report.takeovers, replays: report.replays }).filter(
+        ([, times]) => times === 0,
+      );
 if (values.json) print(JSON.stringify({ seed, ...report }));
 else {
-  const { answered, executions, claims, takeovers, recorded, replays, reissued, excused, forgotten, violations } = report;
-  print(`faults: ${Object.entries(report.faults).map(([name, times]) => `${times} ${name}`).join(', ')}`);
-  print(`answers: ${Object.entries(report.answers).map(([name, times]) => `${times} ${name}`).join(', ')}; ${replays} of them replays, ${reissued} calls asked again`);
-  print(`${answered} calls answered, ${claims} claims, ${takeovers} of them takeovers, ${executions} executions, ${recorded} outcomes recorded in ${report.seconds.toFixed(1)} s`);
-  if (excused > 0) print(`${excused} effects began after their lease, in a process that stood still between the check and the effect: only the resource can refuse these, by the fence`);
-  if (values.forgetful) print(`${forgotten} claims and effects ran beside others that Redis had forgotten: what this Redis' settings cost`);
+  const { answered, executions, claims, takeovers, recorded, replays, reissued, excused, forgotten, violations } =
+    report;
+  print(
+    `faults: ${Object.entries(report.faults)
+      .map(([name, times]) => `${times} ${name}`)
+      .join(', ')}`,
+  );
+  print(
+    `answers: ${Object.entries(report.answers)
+      .map(([name, times]) => `${times} ${name}`)
+      .join(', ')}; ${replays} of them replays, ${reissued} calls asked again`,
+  );
+  print(
+    `${answered} calls answered, ${claims} claims, ${takeovers} of them takeovers, ${executions} executions, ${recorded} outcomes recorded in ${report.seconds.toFixed(1)} s`,
+  );
+  if (excused > 0)
+    print(
+      `${excused} effects began after their lease, in a process that stood still between the check and the effect: only the resource can refuse these, by the fence`,
+    );
+  if (values.forgetful)
+    print(`${forgotten} claims and effects ran beside others that Redis had forgotten: what this Redis' settings cost`);
   for (const violation of violations.slice(0, SHOWN_MAX)) print(`BROKEN: ${violation}`);
   if (violations.length > SHOWN_MAX) print(`... and ${violations.length - SHOWN_MAX} more`);
   for (const [name] of missed) print(`never happened: ${name}`);
-  print(violations.length === 0 && missed.length === 0 ? 'the promise holds' : `the promise does not hold; again with --seed ${seed}`);
+  print(
+    violations.length === 0 && missed.length === 0
+      ? 'the promise holds'
+      : `the promise does not hold; again with --seed ${seed}`,
+  );
 }
 process.exitCode = report.violations.length === 0 && missed.length === 0 ? 0 : 1;

@@ -54,20 +54,64 @@ describe('the checker', () => {
   });
 
   const entry = (note: Note, atMs: number, pid = 1): Entry => ({ ...note, atMs, pid, monotonicMs: atMs });
-  const claimed = (fence: number, atMs: number, untilMs: number): Entry => entry({ what: 'claimed', key: 'k', fence, untilMs, over: false }, atMs);
+  const claimed = (fence: number, atMs: number, untilMs: number): Entry =>
+    entry({ what: 'claimed', key: 'k', fence, untilMs, over: false }, atMs);
 
   it.each([
     ['a claim within a lease', [claimed(1, 0, 100), claimed(2, 50, 150)], {}, 1],
     ['a claim after a lease', [claimed(1, 0, 100), claimed(2, 100, 150)], {}, 0],
-    ['a claim within a renewed lease', [claimed(1, 0, 100), entry({ what: 'renewed', key: 'k', fence: 1, untilMs: 200 }, 50), claimed(2, 150, 250)], {}, 1],
-    ['a claim after the end', [claimed(1, 0, 100), entry({ what: 'ending', key: 'k', fence: 1 }, 20), claimed(2, 50, 150)], {}, 0],
-    ['a claim that Redis had forgotten, where it may', [claimed(1, 0, 100), claimed(2, 50, 150)], { forgetful: true, outages: [{ fromMs: 20, toMs: 40 }] }, 0],
-    ['a claim that Redis had forgotten, where it may not', [claimed(1, 0, 100), claimed(2, 50, 150)], { outages: [{ fromMs: 20, toMs: 40 }] }, 1],
+    [
+      'a claim within a renewed lease',
+      [claimed(1, 0, 100), entry({ what: 'renewed', key: 'k', fence: 1, untilMs: 200 }, 50), claimed(2, 150, 250)],
+      {},
+      1,
+    ],
+    [
+      'a claim after the end',
+      [claimed(1, 0, 100), entry({ what: 'ending', key: 'k', fence: 1 }, 20), claimed(2, 50, 150)],
+      {},
+      0,
+    ],
+    [
+      'a claim that Redis had forgotten, where it may',
+      [claimed(1, 0, 100), claimed(2, 50, 150)],
+      { forgetful: true, outages: [{ fromMs: 20, toMs: 40 }] },
+      0,
+    ],
+    [
+      'a claim that Redis had forgotten, where it may not',
+      [claimed(1, 0, 100), claimed(2, 50, 150)],
+      { outages: [{ fromMs: 20, toMs: 40 }] },
+      1,
+    ],
     ['an effect without a claim', [entry({ what: 'started', key: 'k', fence: 9 }, 1)], {}, 1],
-    ['an effect beside a valid lease', [claimed(1, 0, 100), claimed(2, 110, 250), entry({ what: 'started', key: 'k', fence: 1 }, 150)], {}, 1],
-    ['the same of a process that stood still', [claimed(1, 0, 100), claimed(2, 110, 250), entry({ what: 'started', key: 'k', fence: 1 }, 150, 7)], { frozen: new Map([[7, [{ fromMs: 10, toMs: 140 }]]]) }, 0],
-    ['a stale outcome', [entry({ what: 'recorded', key: 'k', fence: 2, version: 3, value: 'b' }, 1), entry({ what: 'recorded', key: 'k', fence: 1, version: 4, value: 'a' }, 2)], {}, 1],
-    ['an old result', [entry({ what: 'recorded', key: 'k', fence: 2, version: 3, value: 'b' }, 1)], { answers: [{ key: 'k', askedAtMs: 5, fence: 1, fromCache: true }] }, 1],
+    [
+      'an effect beside a valid lease',
+      [claimed(1, 0, 100), claimed(2, 110, 250), entry({ what: 'started', key: 'k', fence: 1 }, 150)],
+      {},
+      1,
+    ],
+    [
+      'the same of a process that stood still',
+      [claimed(1, 0, 100), claimed(2, 110, 250), entry({ what: 'started', key: 'k', fence: 1 }, 150, 7)],
+      { frozen: new Map([[7, [{ fromMs: 10, toMs: 140 }]]]) },
+      0,
+    ],
+    [
+      'a stale outcome',
+      [
+        entry({ what: 'recorded', key: 'k', fence: 2, version: 3, value: 'b' }, 1),
+        entry({ what: 'recorded', key: 'k', fence: 1, version: 4, value: 'a' }, 2),
+      ],
+      {},
+      1,
+    ],
+    [
+      'an old result',
+      [entry({ what: 'recorded', key: 'k', fence: 2, version: 3, value: 'b' }, 1)],
+      { answers: [{ key: 'k', askedAtMs: 5, fence: 1, fromCache: true }] },
+      1,
+    ],
   ])('IDEM-1 %s: its number of violations', (_name, entries, observed, violations) => {
     expect(checkLedger(entries, { ...nothing, ...observed }).violations).toHaveLength(violations);
   });
@@ -93,7 +137,10 @@ it('the proxy keeps bytes and their order in every weather but a hole, out of wh
   const socket = connect(proxy.port, '127.0.0.1');
   let got = '';
   let closed = false;
-  socket.on('data', (chunk: Buffer) => (got += chunk.toString())).on('close', () => (closed = true)).on('error', () => undefined);
+  socket
+    .on('data', (chunk: Buffer) => (got += chunk.toString()))
+    .on('close', () => (closed = true))
+    .on('error', () => undefined);
   let sent = '';
   for (const weather of ['calm', 'sliced', 'slow', 'calm'] as const) {
     proxy.become(weather);
@@ -113,9 +160,13 @@ it('the proxy keeps bytes and their order in every weather but a hole, out of wh
   expect(got).toBe(sent);
 });
 
-it('IDEM-1 a short soak with kills, pauses, restarts and a bad network keeps the promise', { timeout: 120_000 }, async () => {
-  const report = await soak({ seconds: 8, seed: 3, calls: 600, keys: 60, workers: 2, forgetful: false });
-  expect(report.violations).toEqual([]);
-  expect(report.answered).toBe(600);
-  expect(report.executions).toBeGreaterThan(60);
-});
+it(
+  'IDEM-1 a short soak with kills, pauses, restarts and a bad network keeps the promise',
+  { timeout: 120_000 },
+  async () => {
+    const report = await soak({ seconds: 8, seed: 3, calls: 600, keys: 60, workers: 2, forgetful: false });
+    expect(report.violations).toEqual([]);
+    expect(report.answered).toBe(600);
+    expect(report.executions).toBeGreaterThan(60);
+  },
+);

@@ -56,8 +56,19 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
-/** Calls over keys, by processes that are killed, stopped and cut off from a Redis that is killed as well; then the ledger is read. */
-export async function soak({ seconds, seed, calls, keys, workers: count, forgetful, plant }: SoakOptions): Promise<SoakReport> {
+/**
+ * Calls over keys, by processes that are killed, stopped and cut off from a Redis that is killed as well; then the
+ * ledger is read.
+ */
+export async function soak({
+  seconds,
+  seed,
+  calls,
+  keys,
+  workers: count,
+  forgetful,
+  plant,
+}: SoakOptions): Promise<SoakReport> {
   const startedAtMs = performance.now();
   const dir = mkdtempSync(join(tmpdir(), 'spillway-soak-'));
   const ledger = join(dir, 'ledger');
@@ -78,15 +89,27 @@ export async function soak({ seconds, seed, calls, keys, workers: count, forgetf
   const workers = startWorkers({
     count,
     room: ROOM,
-    task: (library) => ({ port: proxy.port, ledger, seed: dice.int(1, 1e9), library, leaseMs: LEASE_MS, doneTtlMs: DONE_TTL_MS, ...(plant === undefined ? {} : { plant }) }),
+    task: (library) => ({
+      port: proxy.port,
+      ledger,
+      seed: dice.int(1, 1e9),
+      library,
+      leaseMs: LEASE_MS,
+      doneTtlMs: DONE_TTL_MS,
+      ...(plant === undefined ? {} : { plant }),
+    }),
     orphaned: (orders) => orders.forEach(again),
     crashed: (said) => problems.push(said),
     answered: ({ id, status, fromCache, value, code, honest }: Answer) => {
       const call = open.get(id);
       if (call === undefined) return;
       const { order, askedAtMs } = call;
-      if (!honest) problems.push(`${order.key} was answered ${status} (${code}), which is neither a result nor a reason to ask again`);
-      if (status === 'success') answers.push({ key: order.key, askedAtMs, fence: Number.parseInt(value ?? '', 10), fromCache });
+      if (!honest)
+        problems.push(
+          `${order.key} was answered ${status} (${code}), which is neither a result nor a reason to ask again`,
+        );
+      if (status === 'success')
+        answers.push({ key: order.key, askedAtMs, fence: Number.parseInt(value ?? '', 10), fromCache });
       else if (call.tries < TRIES_MAX) {
         setTimeout(() => again(order), ASK_AGAIN_MS);
         return;
@@ -109,7 +132,7 @@ export async function soak({ seconds, seed, calls, keys, workers: count, forgetf
 
   let faults: Faults | undefined;
   try {
-    for (const startMs = performance.now() + START_MS; !workers.ready && performance.now() < startMs; ) await sleep(20);
+    for (const startMs = performance.now() + START_MS; !workers.ready && performance.now() < startMs;) await sleep(20);
     faults = startFaults({ seed, server, proxy, workers, leaseMs: LEASE_MS });
     const beganAtMs = performance.now();
     const endMs = beganAtMs + seconds * 1_000;
@@ -137,7 +160,12 @@ export async function soak({ seconds, seed, calls, keys, workers: count, forgetf
     await server.stop();
   }
   for (const pid of [...workers.pids, server.pid]) if (isAlive(pid)) problems.push(`process ${pid} was left behind`);
-  const verdict = checkLedger(readLedger(ledger), { frozen: workers.frozen, outages: faults?.outages ?? [], forgetful, answers });
+  const verdict = checkLedger(readLedger(ledger), {
+    frozen: workers.frozen,
+    outages: faults?.outages ?? [],
+    forgetful,
+    answers,
+  });
   rmSync(dir, { recursive: true, force: true });
   const seen = Object.entries(proxy.seen).map(([weather, times]) => [`network ${weather.replace('_', ' ')}`, times]);
   return {

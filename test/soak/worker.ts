@@ -78,7 +78,11 @@ const effect = tool({
     return `${fence} of ${process.pid}`;
   },
 });
-const spillway = createSpillway({ tools: [effect], store: recordedStore(store, ledger, task.plant), storeTimeoutMs: STORE_TIMEOUT_MS });
+const spillway = createSpillway({
+  tools: [effect],
+  store: recordedStore(store, ledger, task.plant),
+  storeTimeoutMs: STORE_TIMEOUT_MS,
+});
 
 const run = async ({ id, key }: Order): Promise<void> => {
   const result = await spillway.execute({

@@ -84,7 +84,8 @@ export function startWorkers({ count, room, task, answered, orphaned, crashed }:
     place.frozenSinceMs = undefined;
   };
 
-  const works = (place: Place | undefined): place is Place => place?.ready === true && place.frozenSinceMs === undefined;
+  const works = (place: Place | undefined): place is Place =>
+    place?.ready === true && place.frozenSinceMs === undefined;
   const places = Array.from({ length: count }, (_, number) => start(number));
   return {
     frozen,

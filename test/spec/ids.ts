@@ -14,9 +14,22 @@ const SPACED = new Set(['SI', 'SI-T', 'CLAW', 'AGENT', 'PROXY']);
  * Capitals with a number behind them that cite no rule: encodings, hashes, standards, licences, versions and samples of
  * error texts. Anything else of that shape is a citation, so that a prefix that nobody has defined is found as well.
  */
-const NO_RULES = new Set(
-  ['UTF', 'SHA', 'ISO', 'RFC', 'SEP', 'FIPS', 'HTTP', 'BSD', 'FNV', 'ORA', 'ABC', 'SDK', 'EPROTO', 'Z'],
-);
+const NO_RULES = new Set([
+  'UTF',
+  'SHA',
+  'ISO',
+  'RFC',
+  'SEP',
+  'FIPS',
+  'HTTP',
+  'BSD',
+  'FNV',
+  'ORA',
+  'ABC',
+  'SDK',
+  'EPROTO',
+  'Z',
+]);
 
 const PREFIX = String.raw`(?<![\w-])(?<prefix>SI-T|[A-Z]{1,8})`;
 const NUMBER = String.raw`\d+(?:\.\d+)*`;

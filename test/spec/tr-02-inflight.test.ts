@@ -7,7 +7,10 @@ import { gate, places, watched } from './tr-02-stores.ts';
 it('TR-2 the first call takes 5 s: the second waits for it, at once and no longer', async () => {
   const runtime = virtualRuntime();
   let runs = 0;
-  const slow = (): Promise<number> => new Promise((resolve) => { runtime.after(5_000).subscribe(() => resolve(++runs)); });
+  const slow = (): Promise<number> =>
+    new Promise((resolve) => {
+      runtime.after(5_000).subscribe(() => resolve(++runs));
+    });
   const { call, steps, events } = watched(memoryStore({ runtime }), slow, {}, { runtime });
   const first = call();
   await runtime.advance(1_000);
@@ -15,8 +18,21 @@ it('TR-2 the first call takes 5 s: the second waits for it, at once and no longe
   await runtime.advance(3_999);
   expect(events.filter(({ type }) => type === 'settled')).toEqual([]);
   await runtime.advance(1);
-  expect(await first).toMatchObject({ status: 'success', fromCache: false, attempts: 1, durationMs: 5_000, output: { content: 1 } });
-  expect(await second).toMatchObject({ status: 'success', fromCache: true, attempts: 0, durationMs: 4_000, output: { content: 1 }, cache: { matchedOn: 'inflight', ageMs: 0 } });
+  expect(await first).toMatchObject({
+    status: 'success',
+    fromCache: false,
+    attempts: 1,
+    durationMs: 5_000,
+    output: { content: 1 },
+  });
+  expect(await second).toMatchObject({
+    status: 'success',
+    fromCache: true,
+    attempts: 0,
+    durationMs: 4_000,
+    output: { content: 1 },
+    cache: { matchedOn: 'inflight', ageMs: 0 },
+  });
   expect(steps().toSorted()).toEqual(['claimed', 'recorded', 'replayed', 'waiting']);
   expect(runs).toBe(1);
 });
@@ -37,9 +53,20 @@ describe.each(places())('TR-2 on %s', (_name, placeOf) => {
     const others = [here.call(), there.call(), there.call()];
     await expect.poll(() => [...here.steps(), ...there.steps()].filter((step) => step === 'waiting').length).toBe(3);
     running.open();
-    expect(await first).toMatchObject({ status: 'success', fromCache: false, attempts: 1, output: { content: 'once' } });
+    expect(await first).toMatchObject({
+      status: 'success',
+      fromCache: false,
+      attempts: 1,
+      output: { content: 'once' },
+    });
     for (const result of await Promise.all(others)) {
-      expect(result).toMatchObject({ status: 'success', fromCache: true, attempts: 0, output: { content: 'once' }, cache: { matchedOn: 'inflight' } });
+      expect(result).toMatchObject({
+        status: 'success',
+        fromCache: true,
+        attempts: 0,
+        output: { content: 'once' },
+        cache: { matchedOn: 'inflight' },
+      });
     }
     expect(runs).toBe(1);
   });
@@ -55,7 +82,10 @@ describe.each(places())('TR-2 on %s', (_name, placeOf) => {
     const layers = [watched(await place.open(), execute), watched(await place.open(), execute)];
     const results = await Promise.all(Array.from({ length: 100 }, async (_, n) => layers[n % 2]?.call()));
     expect(runs).toBe(1);
-    expect(new Set(results.map((result) => JSON.stringify([result?.status, result?.error?.code, result?.error?.message]))).size).toBe(1);
+    expect(
+      new Set(results.map((result) => JSON.stringify([result?.status, result?.error?.code, result?.error?.message])))
+        .size,
+    ).toBe(1);
     expect(results.filter((result) => result?.fromCache === false)).toHaveLength(1);
   });
 
@@ -86,7 +116,8 @@ describe.each(places())('TR-2 on %s', (_name, placeOf) => {
     const [here, there] = [watched(await place.open(), execute), watched(await place.open(), execute)];
     const first = here.call({ mode: 'bestEffort' });
     await expect.poll(() => runs).toBe(1);
-    for (const { call } of [here, there, here, there]) expect(await call({ mode: 'bestEffort' })).toMatchObject({ attempts: 0, error: { code: 'duplicate_in_flight' } });
+    for (const { call } of [here, there, here, there])
+      expect(await call({ mode: 'bestEffort' })).toMatchObject({ attempts: 0, error: { code: 'duplicate_in_flight' } });
     const waiting = there.call();
     running.open();
     expect(await first).toMatchObject({ status: 'success', fromCache: false });

@@ -102,7 +102,16 @@ export interface Asked {
 
 let requests = 0;
 
-export const asked = ({ key = 'k', params = {}, mode = 'enforced', session = 's', actor = 'ada', tenant, namespace = 'n', toolName = 't' }: Asked = {}): ToolCallEnvelope => ({
+export const asked = ({
+  key = 'k',
+  params = {},
+  mode = 'enforced',
+  session = 's',
+  actor = 'ada',
+  tenant,
+  namespace = 'n',
+  toolName = 't',
+}: Asked = {}): ToolCallEnvelope => ({
   contractVersion: '1.1',
   requestId: `request-${++requests}`,
   toolName,
@@ -114,7 +123,12 @@ export const asked = ({ key = 'k', params = {}, mode = 'enforced', session = 's'
   trace: {},
 });
 
-export function watched(store: DedupeStore, execute: Execute, policy: ToolPolicy = {}, options: SpillwayOptions = {}): Watched {
+export function watched(
+  store: DedupeStore,
+  execute: Execute,
+  policy: ToolPolicy = {},
+  options: SpillwayOptions = {},
+): Watched {
   const layer = createSpillway({ tools: [tool({ name: 't', policy, execute })], store, ...options });
   const events: TraceEvent[] = [];
   layer.trace$.subscribe((event) => events.push(event));

@@ -19,7 +19,13 @@ export interface WorkerTask {
   readonly diesAt?: Point;
 }
 
-export type Point = 'before the claim' | 'after the claim' | 'in the attempt' | 'after the effect' | 'before the completion' | 'after the completion';
+export type Point =
+  | 'before the claim'
+  | 'after the claim'
+  | 'in the attempt'
+  | 'after the effect'
+  | 'before the completion'
+  | 'after the completion';
 
 const task = JSON.parse(process.argv[2] ?? '{}') as WorkerTask;
 let closing = false;

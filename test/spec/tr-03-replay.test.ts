@@ -6,7 +6,16 @@ import { places, records, watched } from './tr-02-stores.ts';
 
 /** Results that a careless cache takes for none. */
 const FALSY: readonly unknown[] = [undefined, null, 0, '', false, -0, [], {}];
-const AWKWARD: readonly unknown[] = ['a\u0000b', '\ud800 alone', 'x'.repeat(100_000), { a: { b: [null, { c: undefined }] } }, JSON.parse('{"__proto__":{"polluted":1},"constructor":2}'), 1e21, [[[[[]]]]], '{"state":"failed"}'];
+const AWKWARD: readonly unknown[] = [
+  'a\u0000b',
+  '\ud800 alone',
+  'x'.repeat(100_000),
+  { a: { b: [null, { c: undefined }] } },
+  JSON.parse('{"__proto__":{"polluted":1},"constructor":2}'),
+  1e21,
+  [[[[[]]]]],
+  '{"state":"failed"}',
+];
 
 describe.each(places())('TR-3 on %s', (_name, placeOf) => {
   it('TR-3 a duplicate after completion gets the cached result; another session does not; the digest is unchanged', async () => {
@@ -18,7 +27,13 @@ describe.each(places())('TR-3 on %s', (_name, placeOf) => {
     const [record] = await records(store);
     for (const { call } of [here, there]) {
       const again = await call({ params: { from: 'HEL', to: 'NRT' } });
-      expect(again).toMatchObject({ status: 'success', fromCache: true, attempts: 0, output: first.output, cache: { matchedOn: 'completed' } });
+      expect(again).toMatchObject({
+        status: 'success',
+        fromCache: true,
+        attempts: 0,
+        output: first.output,
+        cache: { matchedOn: 'completed' },
+      });
       expect(again.cache?.ageMs).toBeLessThan(60_000);
       expect(again.cache?.keyFingerprint).toMatch(/^[0-9a-f]{16}$/);
     }
@@ -27,24 +42,27 @@ describe.each(places())('TR-3 on %s', (_name, placeOf) => {
     expect(runs).toBe(2);
   });
 
-  it.each([...FALSY, ...AWKWARD].map((value, n) => [n, value] as const))('TR-3 R-9.4 result %i is replayed as the result it was', async (_n, value) => {
-    const place = await placeOf();
-    let runs = 0;
-    const execute = (): unknown => {
-      runs++;
-      return value;
-    };
-    const [here, there] = [watched(await place.open(), execute), watched(await place.open(), execute)];
-    const first = await here.call();
-    for (const { call } of [here, there]) {
-      const again = await call();
-      expect(again).toMatchObject({ status: 'success', fromCache: true });
-      expect(JSON.stringify([again.output?.content])).toBe(JSON.stringify([first.output?.content]));
-      expect('content' in (again.output ?? {})).toBe(true);
-    }
-    expect(runs).toBe(1);
-    expect(({} as { polluted?: number }).polluted).toBeUndefined();
-  });
+  it.each([...FALSY, ...AWKWARD].map((value, n) => [n, value] as const))(
+    'TR-3 R-9.4 result %i is replayed as the result it was',
+    async (_n, value) => {
+      const place = await placeOf();
+      let runs = 0;
+      const execute = (): unknown => {
+        runs++;
+        return value;
+      };
+      const [here, there] = [watched(await place.open(), execute), watched(await place.open(), execute)];
+      const first = await here.call();
+      for (const { call } of [here, there]) {
+        const again = await call();
+        expect(again).toMatchObject({ status: 'success', fromCache: true });
+        expect(JSON.stringify([again.output?.content])).toBe(JSON.stringify([first.output?.content]));
+        expect('content' in (again.output ?? {})).toBe(true);
+      }
+      expect(runs).toBe(1);
+      expect(({} as { polluted?: number }).polluted).toBeUndefined();
+    },
+  );
 
   it('TR-3 a failure is replayed with its words, its class and its doubts', async () => {
     const place = await placeOf();
@@ -56,7 +74,8 @@ describe.each(places())('TR-3 on %s', (_name, placeOf) => {
     const [here, there] = [watched(await place.open(), execute), watched(await place.open(), execute)];
     const first = await here.call();
     expect(first).toMatchObject({ status: 'error', error: { terminal: true } });
-    for (const { call } of [here, there]) expect(await call()).toMatchObject({ fromCache: true, attempts: 0, status: first.status, error: first.error });
+    for (const { call } of [here, there])
+      expect(await call()).toMatchObject({ fromCache: true, attempts: 0, status: first.status, error: first.error });
     expect(runs).toBe(1);
   });
 
@@ -64,10 +83,14 @@ describe.each(places())('TR-3 on %s', (_name, placeOf) => {
     const place = await placeOf();
     let runs = 0;
     let status = 503;
-    const { call } = watched(await place.open(), () => {
-      runs++;
-      throw Object.assign(new Error('busy'), { status });
-    }, { breaker: false });
+    const { call } = watched(
+      await place.open(),
+      () => {
+        runs++;
+        throw Object.assign(new Error('busy'), { status });
+      },
+      { breaker: false },
+    );
     expect((await call()).fromCache).toBe(false);
     expect((await call()).fromCache).toBe(true);
     status = 404;
@@ -81,9 +104,16 @@ it('TR-3 R-10.2 results are kept for 24 h, failures for 5 min, by default', asyn
   const runtime = virtualRuntime();
   let runs = 0;
   const good = tool({ name: 't', execute: () => ++runs });
-  const bad = tool({ name: 'bad', execute: (): never => { runs++; throw Object.assign(new Error('no'), { status: 400 }); } });
+  const bad = tool({
+    name: 'bad',
+    execute: (): never => {
+      runs++;
+      throw Object.assign(new Error('no'), { status: 400 });
+    },
+  });
   const layer = createSpillway({ tools: [good, bad], store: memoryStore({ runtime }), runtime });
-  const replayed = async (toolName: string): Promise<boolean> => (await layer.execute({ toolName, idempotencyKey: 'k' })).fromCache;
+  const replayed = async (toolName: string): Promise<boolean> =>
+    (await layer.execute({ toolName, idempotencyKey: 'k' })).fromCache;
   expect([await replayed('t'), await replayed('bad')]).toEqual([false, false]);
   await runtime.advance(299_999);
   expect([await replayed('t'), await replayed('bad')]).toEqual([true, true]);

@@ -4,7 +4,10 @@ import { virtualRuntime } from 'spillway/testing';
 import { asked, places, records, watched } from './tr-02-stores.ts';
 
 /** CLAW's own numbers: 4 attempts within 30 s. */
-const patient = (parts: Parameters<typeof asked>[0]): ToolCallEnvelope => ({ ...asked(parts), transport: { dedupeMode: parts?.mode ?? 'disabled', retryBudget: { maxAttempts: 4, maxElapsedMs: 30_000 } } });
+const patient = (parts: Parameters<typeof asked>[0]): ToolCallEnvelope => ({
+  ...asked(parts),
+  transport: { dedupeMode: parts?.mode ?? 'disabled', retryBudget: { maxAttempts: 4, maxElapsedMs: 30_000 } },
+});
 
 const recover = async (seed: number): Promise<ToolResultEnvelope> => {
   const runtime = virtualRuntime({ seed });
@@ -38,7 +41,11 @@ describe('TR-5 a retriable transport error', () => {
   });
 
   it('TR-5 exponential full jitter: random(0, 200 * 2^n), the whole range and no constant', async () => {
-    const delays = await Promise.all(Array.from({ length: 200 }, async (_, seed) => ((await recover(seed)).retriedBy ?? []).map(({ delayMs }) => delayMs)));
+    const delays = await Promise.all(
+      Array.from({ length: 200 }, async (_, seed) =>
+        ((await recover(seed)).retriedBy ?? []).map(({ delayMs }) => delayMs),
+      ),
+    );
     for (const [n, cap] of [200, 400].entries()) {
       const drawn = delays.map((pair) => pair[n] ?? NaN);
       expect(drawn.every((delay) => delay >= 0 && delay <= cap)).toBe(true);
@@ -63,17 +70,36 @@ describe.each(places())('TR-5 on %s', (_name, placeOf) => {
     const store = await place.open();
     let runs = 0;
     const fences: unknown[] = [];
-    const { layer, steps } = watched(store, (_input, { fence }) => {
-      fences.push(fence);
-      if (++runs < 3) throw Object.assign(new Error('reset'), { code: 'ECONNRESET' });
-      return 'well';
-    }, { retry: { initialDelayMs: 5, jitterPercent: 0 } });
+    const { layer, steps } = watched(
+      store,
+      (_input, { fence }) => {
+        fences.push(fence);
+        if (++runs < 3) throw Object.assign(new Error('reset'), { code: 'ECONNRESET' });
+        return 'well';
+      },
+      { retry: { initialDelayMs: 5, jitterPercent: 0 } },
+    );
     expect(await layer.execute(patient({ mode: 'enforced' }))).toMatchObject({ status: 'success', attempts: 3 });
-    expect(await layer.execute(patient({ mode: 'enforced' }))).toMatchObject({ status: 'success', attempts: 0, fromCache: true });
+    expect(await layer.execute(patient({ mode: 'enforced' }))).toMatchObject({
+      status: 'success',
+      attempts: 0,
+      fromCache: true,
+    });
     expect(steps()).toEqual(['claimed', 'recorded', 'replayed']);
     expect(new Set(fences).size).toBe(1);
     const [record] = await records(store);
-    expect(record).toMatchObject({ state: 'done', execution: { attemptCount: 3, attempts: [{ status: 'error', retriable: true, errorCode: 'transport_error' }, { status: 'error' }, { status: 'success' }] } });
-    for (const { startedAtMs, finishedAtMs } of record?.execution?.attempts ?? []) expect(finishedAtMs).toBeGreaterThanOrEqual(startedAtMs);
+    expect(record).toMatchObject({
+      state: 'done',
+      execution: {
+        attemptCount: 3,
+        attempts: [
+          { status: 'error', retriable: true, errorCode: 'transport_error' },
+          { status: 'error' },
+          { status: 'success' },
+        ],
+      },
+    });
+    for (const { startedAtMs, finishedAtMs } of record?.execution?.attempts ?? [])
+      expect(finishedAtMs).toBeGreaterThanOrEqual(startedAtMs);
   });
 });

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { createSpillway, tool, type Spillway, type ToolPolicy, type ToolResultEnvelope, type TraceEvent } from 'spillway';
+import {
+  createSpillway,
+  tool,
+  type Spillway,
+  type ToolPolicy,
+  type ToolResultEnvelope,
+  type TraceEvent,
+} from 'spillway';
 import { virtualRuntime, type VirtualRuntime } from 'spillway/testing';
 import { asked } from './tr-02-stores.ts';
 
@@ -22,12 +29,16 @@ const world = (policy: ToolPolicy = {}) => {
   const layer: Spillway = createSpillway({ tools: [flaky], runtime });
   layer.trace$.subscribe((event) => events.push(event));
   const call = async (maxAttempts = 1): Promise<ToolResultEnvelope> => {
-    const result = layer.execute({ ...asked({ mode: 'disabled' }), transport: { dedupeMode: 'disabled', retryBudget: { maxAttempts, maxElapsedMs: 60_000 } } });
+    const result = layer.execute({
+      ...asked({ mode: 'disabled' }),
+      transport: { dedupeMode: 'disabled', retryBudget: { maxAttempts, maxElapsedMs: 60_000 } },
+    });
     await runtime.advance(maxAttempts === 1 ? 0 : 1_000);
     return result;
   };
   const breaker = (): string => layer.breakers.get('t').state.type;
-  const changes = (): string[] => events.flatMap((event) => (event.type === 'breaker_changed' ? [`${event.from} ${event.to}`] : []));
+  const changes = (): string[] =>
+    events.flatMap((event) => (event.type === 'breaker_changed' ? [`${event.from} ${event.to}`] : []));
   const opened = async (): Promise<void> => {
     for (let failure = 0; failure < 5; failure++) await call();
   };
@@ -48,7 +59,12 @@ describe('TR-8 consecutive failures open the breaker', () => {
       tookMs.push(performance.now() - startedMs);
     }
     expect(Math.min(...tookMs)).toBeLessThan(10);
-    expect(rejected).toMatchObject({ status: 'circuit_open', attempts: 0, durationMs: 0, error: { code: 'circuit_open', breakerState: 'open' } });
+    expect(rejected).toMatchObject({
+      status: 'circuit_open',
+      attempts: 0,
+      durationMs: 0,
+      error: { code: 'circuit_open', breakerState: 'open' },
+    });
     // The tool would be well again, and is not asked.
     state.up = true;
     expect((await call()).status).toBe('circuit_open');
@@ -116,15 +132,25 @@ describe('TR-10 a probe that fails', () => {
 
 describe('TR-11 breaker and retries together', () => {
   it('TR-11 a call whose failures open the breaker stops retrying, and says why', async () => {
-    const { state, call, breaker, events } = world({ retry: { strategy: 'constant', initialDelayMs: 10, jitterPercent: 0 } });
+    const { state, call, breaker, events } = world({
+      retry: { strategy: 'constant', initialDelayMs: 10, jitterPercent: 0 },
+    });
     const result = await call(50);
     expect(result).toMatchObject({ status: 'retry_exhausted', attempts: 5 });
     expect([state.runs, breaker()]).toEqual([5, 'open']);
-    expect(events.filter((event) => event.type === 'decision').map(({ code }) => code)).toEqual(['transient', 'transient', 'transient', 'transient', 'circuit_open']);
+    expect(events.filter((event) => event.type === 'decision').map(({ code }) => code)).toEqual([
+      'transient',
+      'transient',
+      'transient',
+      'transient',
+      'circuit_open',
+    ]);
   });
 
   it('TR-11 no retry while it is open: no storm during an outage of five minutes', async () => {
-    const { runtime, state, call, opened } = world({ retry: { strategy: 'constant', initialDelayMs: 10, jitterPercent: 0 } });
+    const { runtime, state, call, opened } = world({
+      retry: { strategy: 'constant', initialDelayMs: 10, jitterPercent: 0 },
+    });
     await opened();
     const before = state.runs;
     for (let second = 0; second < 300; second++) {
@@ -136,7 +162,9 @@ describe('TR-11 breaker and retries together', () => {
   });
 
   it('TR-11 a probe of a half-open breaker is retried only as far as the breaker lets it', async () => {
-    const { runtime, state, call, breaker, opened } = world({ retry: { strategy: 'constant', initialDelayMs: 10, jitterPercent: 0 } });
+    const { runtime, state, call, breaker, opened } = world({
+      retry: { strategy: 'constant', initialDelayMs: 10, jitterPercent: 0 },
+    });
     await opened();
     await runtime.advance(COOLDOWN_MS);
     expect((await call(10)).attempts).toBe(1);

@@ -1,7 +1,16 @@
 import { EMPTY, NEVER, of } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { createSpillway, tool, type HookAttempt, type HookReport, type Hooks, type SpillwayOptions, type ToolResultEnvelope, type TraceEvent } from 'spillway';
+import {
+  createSpillway,
+  tool,
+  type HookAttempt,
+  type HookReport,
+  type Hooks,
+  type SpillwayOptions,
+  type ToolResultEnvelope,
+  type TraceEvent,
+} from 'spillway';
 import { virtualRuntime } from 'spillway/testing';
 
 interface Seen {
@@ -28,7 +37,12 @@ const watching = (hooks: Hooks = {}): { readonly hooks: Hooks; readonly seen: Se
 const world = (hooks: Hooks, execute: (input: { n: number }) => unknown, options: SpillwayOptions = {}) => {
   const runtime = virtualRuntime();
   const events: TraceEvent[] = [];
-  const add = tool({ name: 'add', input: z.object({ n: z.number() }), policy: { retry: { maxAttempts: 3, initialDelayMs: 0, jitterPercent: 0 } }, execute });
+  const add = tool({
+    name: 'add',
+    input: z.object({ n: z.number() }),
+    policy: { retry: { maxAttempts: 3, initialDelayMs: 0, jitterPercent: 0 } },
+    execute,
+  });
   const layer = createSpillway({ tools: [add], runtime, hooks, ...options });
   layer.trace$.subscribe((event) => events.push(event));
   const run = async (request: object = {}, ms = 60_000): Promise<ToolResultEnvelope> => {
@@ -90,13 +104,18 @@ describe('TR-12 hooks fire exactly once per attempt', () => {
     await runtime.advance(10);
     leaving.unsubscribe();
     expect(seen.before).toHaveLength(1);
-    expect(seen.after.map(({ attempt, durationMs, error }) => [attempt, durationMs, error === undefined])).toEqual([[1, 10, false]]);
+    expect(seen.after.map(({ attempt, durationMs, error }) => [attempt, durationMs, error === undefined])).toEqual([
+      [1, 10, false],
+    ]);
   });
 });
 
 describe('R-11.1 what hooks may do', () => {
   it('R-11.1 prepareCall changes the input, which is validated again', async () => {
-    const { run, events } = world({ prepareCall: ({ input }) => ({ input: { n: (input as { n: number }).n + 41 } }) }, ({ n }) => n);
+    const { run, events } = world(
+      { prepareCall: ({ input }) => ({ input: { n: (input as { n: number }).n + 41 } }) },
+      ({ n }) => n,
+    );
     expect((await run()).output?.content).toBe(42);
     expect(events.find(({ type }) => type === 'hook')).toMatchObject({ hook: 'prepareCall', outcome: 'changed' });
     const { run: bad } = world({ prepareCall: () => ({ input: { n: 'much' } }) }, ({ n }) => n);
@@ -132,7 +151,12 @@ describe('R-11.1 what hooks may do', () => {
   });
 
   it.each([
-    ['throws', () => { throw new Error('hook bug'); }],
+    [
+      'throws',
+      () => {
+        throw new Error('hook bug');
+      },
+    ],
     ['rejects', () => Promise.reject(new Error('hook bug'))],
     ['hangs', () => NEVER],
     ['gives a block that is no text', () => ({ block: 1 as unknown as string })],
@@ -161,7 +185,14 @@ describe('R-11.1 what hooks may do', () => {
   });
 
   it('R-11.1 what afterToolCall throws changes nothing but the trace', async () => {
-    const { run, events } = world({ afterToolCall: () => { throw new Error('hook bug'); } }, () => 'ok');
+    const { run, events } = world(
+      {
+        afterToolCall: () => {
+          throw new Error('hook bug');
+        },
+      },
+      () => 'ok',
+    );
     expect((await run()).status).toBe('success');
     expect(events.find(({ type }) => type === 'hook')).toMatchObject({ hook: 'afterToolCall', outcome: 'failed' });
   });

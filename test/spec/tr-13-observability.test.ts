@@ -5,7 +5,10 @@ import { prometheusSink } from 'spillway/sinks/prometheus';
 import { toolMetrics } from 'spillway/sinks/tool-metrics';
 import { virtualRuntime } from 'spillway/testing';
 
-const policy: ToolPolicy = { retry: { maxAttempts: 2, initialDelayMs: 100, jitterPercent: 0 }, breaker: { failureThreshold: 3, cooldownMs: 30_000, successThreshold: 2 } };
+const policy: ToolPolicy = {
+  retry: { maxAttempts: 2, initialDelayMs: 100, jitterPercent: 0 },
+  breaker: { failureThreshold: 3, cooldownMs: 30_000, successThreshold: 2 },
+};
 
 const world = () => {
   const runtime = virtualRuntime();
@@ -24,7 +27,13 @@ const world = () => {
   const lines: Array<Readonly<Record<string, unknown>>> = [];
   const write = (fields: object): void => void lines.push({ ...fields });
   const events: TraceEvent[] = [];
-  for (const sink of [prometheus, perTool, pinoSink({ info: write, warn: write, error: write }), { next: (event: TraceEvent) => events.push(event) }]) spillway.trace$.subscribe(sink);
+  for (const sink of [
+    prometheus,
+    perTool,
+    pinoSink({ info: write, warn: write, error: write }),
+    { next: (event: TraceEvent) => events.push(event) },
+  ])
+    spillway.trace$.subscribe(sink);
   const call = async (outcomes: readonly boolean[] = []): Promise<string> => {
     script.push(...outcomes);
     const result = spillway.execute({ toolName: 'unsteady' });
@@ -37,7 +46,8 @@ const world = () => {
   };
   return { runtime, spillway, call, value, lines, events, perTool, prometheus };
 };
-const transition = (from: string, to: string): string => `tool_circuit_breaker_transitions_total{tool="unsteady",from_state="${from}",to_state="${to}"}`;
+const transition = (from: string, to: string): string =>
+  `tool_circuit_breaker_transitions_total{tool="unsteady",from_state="${from}",to_state="${to}"}`;
 const stateOf = (state: string): string => `tool_circuit_breaker_state{tool="unsteady",state="${state}"}`;
 
 describe('TR-13 metrics are emitted for all transitions', () => {
@@ -58,16 +68,40 @@ describe('TR-13 metrics are emitted for all transitions', () => {
     await call([true]);
 
     const counted = {
-      [transition('closed', 'open')]: 1, [transition('open', 'half_open')]: 2, [transition('half_open', 'open')]: 1, [transition('half_open', 'closed')]: 1, [transition('open', 'closed')]: 0,
-      'tool_calls_total{tool="unsteady",status="success",scope="global"}': 4, 'tool_calls_total{tool="unsteady",status="retry_exhausted",scope="global"}': 1, 'tool_calls_total{tool="unsteady",status="circuit_open",scope="global"}': 1,
-      'tool_calls_total{tool="unsteady",status="retriable_error",scope="global"}': 2, 'tool_retry_attempts_total{tool="unsteady",reason="transport_error"}': 2,
-      'tool_errors_total{tool="unsteady",error_type="transport_error"}': 5, 'tool_call_duration_seconds_count{tool="unsteady",status="success"}': 4, [stateOf('closed')]: 1, [stateOf('open')]: 0,
+      [transition('closed', 'open')]: 1,
+      [transition('open', 'half_open')]: 2,
+      [transition('half_open', 'open')]: 1,
+      [transition('half_open', 'closed')]: 1,
+      [transition('open', 'closed')]: 0,
+      'tool_calls_total{tool="unsteady",status="success",scope="global"}': 4,
+      'tool_calls_total{tool="unsteady",status="retry_exhausted",scope="global"}': 1,
+      'tool_calls_total{tool="unsteady",status="circuit_open",scope="global"}': 1,
+      'tool_calls_total{tool="unsteady",status="retriable_error",scope="global"}': 2,
+      'tool_retry_attempts_total{tool="unsteady",reason="transport_error"}': 2,
+      'tool_errors_total{tool="unsteady",error_type="transport_error"}': 5,
+      'tool_call_duration_seconds_count{tool="unsteady",status="success"}': 4,
+      [stateOf('closed')]: 1,
+      [stateOf('open')]: 0,
     };
-    const found = Object.fromEntries(await Promise.all(Object.keys(counted).map(async (series) => [series, await value(series)] as const)));
+    const found = Object.fromEntries(
+      await Promise.all(Object.keys(counted).map(async (series) => [series, await value(series)] as const)),
+    );
     expect(found).toEqual(counted);
-    expect(perTool.get('unsteady')).toMatchObject({ retry_count: 2, circuit_breaker_opens: 2, retry_success_rate: 0.5 });
-    expect(lines.filter(({ event }) => event === 'tool_call_circuit_state').map(({ state }) => state)).toEqual(['open', 'half_open', 'open', 'half_open', 'closed']);
-    expect(new Set(lines.map(({ event }) => event))).toEqual(new Set(['tool_call_start', 'tool_call_end', 'tool_call_blocked', 'tool_call_retry', 'tool_call_circuit_state']));
+    expect(perTool.get('unsteady')).toMatchObject({
+      retry_count: 2,
+      circuit_breaker_opens: 2,
+      retry_success_rate: 0.5,
+    });
+    expect(lines.filter(({ event }) => event === 'tool_call_circuit_state').map(({ state }) => state)).toEqual([
+      'open',
+      'half_open',
+      'open',
+      'half_open',
+      'closed',
+    ]);
+    expect(new Set(lines.map(({ event }) => event))).toEqual(
+      new Set(['tool_call_start', 'tool_call_end', 'tool_call_blocked', 'tool_call_retry', 'tool_call_circuit_state']),
+    );
   });
 
   it('TR-13 transitions by hand are counted like any other', async () => {
@@ -79,19 +113,27 @@ describe('TR-13 metrics are emitted for all transitions', () => {
     breaker.reset();
     breaker.disable();
     expect(await value(stateOf('disabled'))).toBe(1);
-    for (const [from, to] of [['closed', 'forced_open'], ['forced_open', 'closed'], ['closed', 'disabled']] as const) expect(await value(transition(from, to))).toBe(1);
+    for (const [from, to] of [
+      ['closed', 'forced_open'],
+      ['forced_open', 'closed'],
+      ['closed', 'disabled'],
+    ] as const)
+      expect(await value(transition(from, to))).toBe(1);
   });
 
   it('TR-13 ten thousand invented tool names add no series', async () => {
     const { spillway, prometheus, perTool, runtime } = world();
     await spillway.execute({ toolName: 'first invention' });
-    const names = async (): Promise<string[]> => (await prometheus.text()).split('\n').map((line) => line.slice(0, line.lastIndexOf(' ')));
+    const names = async (): Promise<string[]> =>
+      (await prometheus.text()).split('\n').map((line) => line.slice(0, line.lastIndexOf(' ')));
     const before = await names();
     const results = Array.from({ length: 10_000 }, (_, n) => spillway.execute({ toolName: `invented "${n}"\n` }));
     await runtime.advance(1);
     await Promise.all(results);
     expect(await names()).toEqual(before);
-    expect((await prometheus.text()).split('\n')).toContain('spillway_tool_calls_total{tool="__other__",status="error",scope="global"} 10001');
+    expect((await prometheus.text()).split('\n')).toContain(
+      'spillway_tool_calls_total{tool="__other__",status="error",scope="global"} 10001',
+    );
     expect(Object.keys(perTool.all()).length).toBeLessThanOrEqual(1_001);
   });
 });

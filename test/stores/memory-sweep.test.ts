@@ -6,7 +6,14 @@ it('R-10.2 a sweep removes what has expired, at the very moment it has, and not 
   const runtime = virtualRuntime();
   const store = memoryStore({ runtime, sweepMs: Infinity });
   const request = { sessionKey: 's', actorId: 'a', requestId: 'r', paramsDigest: 'p' };
-  const { record } = await store.setIfNotExists({ key: 'k', tool: 't', idempotencyKey: 'k', request, leaseMs: 50, ttlMs: 50 });
+  const { record } = await store.setIfNotExists({
+    key: 'k',
+    tool: 't',
+    idempotencyKey: 'k',
+    request,
+    leaseMs: 50,
+    ttlMs: 50,
+  });
   await store.compareAndSet('k', record.version, { state: 'done', ttlMs: 100, payload: '1' });
   runtime.stall(99);
   expect(await store.sweep()).toBe(0);

@@ -26,7 +26,8 @@ interface Kit {
 const kit = (options: MemoryStoreOptions = {}): Kit => {
   const runtime = virtualRuntime();
   const store = memoryStore({ runtime, ...options });
-  const claim = async (key: string, leaseMs = LEASE_MS): Promise<DedupeRecord> => (await store.setIfNotExists(claimOf(key, { leaseMs, ttlMs: DAY_MS }))).record;
+  const claim = async (key: string, leaseMs = LEASE_MS): Promise<DedupeRecord> =>
+    (await store.setIfNotExists(claimOf(key, { leaseMs, ttlMs: DAY_MS }))).record;
   return {
     runtime,
     store,
@@ -43,9 +44,16 @@ describe('R-10.2 memory: what goes when it is full', () => {
     const { claim, complete, has, store } = kit();
     const { version } = await claim('first');
     for (let i = 0; i < 25_000; i++) await complete(`k${i}`);
-    expect([await has('first'), await has('k0'), await has('k1'), await has('k24999')]).toEqual([true, false, true, true]);
+    expect([await has('first'), await has('k0'), await has('k1'), await has('k24999')]).toEqual([
+      true,
+      false,
+      true,
+      true,
+    ]);
     expect(await store.report?.()).toMatchObject({ records: 25_000, durability: 'process', shared: false });
-    expect(await store.compareAndSet('first', version, { state: 'done', ttlMs: DAY_MS, payload: '1' })).toMatchObject({ state: 'done' });
+    expect(await store.compareAndSet('first', version, { state: 'done', ttlMs: DAY_MS, payload: '1' })).toMatchObject({
+      state: 'done',
+    });
   });
 
   it('R-10.2 the least recently used goes first: reading and being refused are uses', async () => {
@@ -71,7 +79,13 @@ describe('R-10.2 memory: what goes when it is full', () => {
       },
     });
     const versions = [await claim('a'), await claim('b'), await claim('c')].map(({ version }) => version);
-    for (let i = 0; i < 3; i++) await expect(claim('d')).rejects.toMatchObject({ kind: 'store_unavailable', code: 'store_full', executed: false, message: expect.stringContaining('store full') as unknown });
+    for (let i = 0; i < 3; i++)
+      await expect(claim('d')).rejects.toMatchObject({
+        kind: 'store_unavailable',
+        code: 'store_full',
+        executed: false,
+        message: expect.stringContaining('store full') as unknown,
+      });
     expect(told).toEqual([{ maxKeys: 3 }]);
     expect(await Promise.all(['a', 'b', 'c', 'd'].map(has))).toEqual([true, true, true, false]);
     // Duplicates are answered all the same, and an outcome makes room.
@@ -100,7 +114,11 @@ describe('R-10.2 memory: what goes when it is full', () => {
   });
 
   it('R-10.2 a running claim never goes while anything settled or lapsed is there, whatever happens', () => {
-    const operation = fc.tuple(fc.constantFrom('claim', 'settle', 'renew', 'touch', 'remove', 'sweep'), fc.integer({ min: 0, max: 11 }), fc.integer({ min: 1, max: 40 }));
+    const operation = fc.tuple(
+      fc.constantFrom('claim', 'settle', 'renew', 'touch', 'remove', 'sweep'),
+      fc.integer({ min: 0, max: 11 }),
+      fc.integer({ min: 1, max: 40 }),
+    );
     fc.assert(
       fc.property(fc.array(operation, { maxLength: 200 }), fc.integer({ min: 1, max: 6 }), (operations, max) => {
         const gone: string[] = [];
@@ -110,7 +128,15 @@ describe('R-10.2 memory: what goes when it is full', () => {
           const entry = records.find(key);
           const before = Array.from(records.all(), ({ record }) => record);
           gone.length = 0;
-          const record: DedupeRecord = { ...claimOf(key), state: 'inflight', createdAtMs: atMs, updatedAtMs: atMs, expiresAtMs: atMs + 40, lockUntilMs: atMs + ms, version: atMs };
+          const record: DedupeRecord = {
+            ...claimOf(key),
+            state: 'inflight',
+            createdAtMs: atMs,
+            updatedAtMs: atMs,
+            expiresAtMs: atMs + 40,
+            lockUntilMs: atMs + ms,
+            version: atMs,
+          };
           const { lockUntilMs: _lock, ...settled } = record;
           if (what === 'sweep') {
             expect(records.sweep(atMs)).toBe(before.filter(({ expiresAtMs }) => expiresAtMs <= atMs).length);
@@ -134,7 +160,10 @@ describe('R-10.2 memory: what goes when it is full', () => {
 
 describe('R-10.2 memory: the heap of leases', () => {
   it('R-10.2 gives the earliest, whatever is added, moved and dropped', () => {
-    const operation = fc.tuple(fc.integer({ min: 0, max: 30 }), fc.option(fc.integer({ min: 0, max: 100 }), { nil: undefined }));
+    const operation = fc.tuple(
+      fc.integer({ min: 0, max: 30 }),
+      fc.option(fc.integer({ min: 0, max: 100 }), { nil: undefined }),
+    );
     fc.assert(
       fc.property(fc.array(operation, { maxLength: 300 }), (operations) => {
         const heap = new Deadlines<Deadline>();
@@ -149,7 +178,10 @@ describe('R-10.2 memory: the heap of leases', () => {
             heap.put(member, dueMs);
             expected.set(member, dueMs);
           }
-          expect([heap.size, heap.first?.dueMs]).toEqual([expected.size, expected.size === 0 ? undefined : Math.min(...expected.values())]);
+          expect([heap.size, heap.first?.dueMs]).toEqual([
+            expected.size,
+            expected.size === 0 ? undefined : Math.min(...expected.values()),
+          ]);
         }
       }),
     );
@@ -176,7 +208,9 @@ describe('R-10.2 memory: time', () => {
     expect(runtime.pending).toBe(0);
     const held: number[] = [];
     const background = { ...virtualRuntime(), after: (ms: number) => (held.push(ms), runtime.after(ms)) };
-    await memoryStore({ runtime: { ...runtime, after: () => expect.fail('a timer that holds the process'), background } }).setIfNotExists(claimOf('k'));
+    await memoryStore({
+      runtime: { ...runtime, after: () => expect.fail('a timer that holds the process'), background },
+    }).setIfNotExists(claimOf('k'));
     expect(held).toEqual([60_000]);
   });
 
@@ -225,7 +259,11 @@ describe('R-10.2 memory: bounds', () => {
     const told = store.changes?.('a').subscribe(() => {
       told?.unsubscribe();
       // 'a' went for 'c'; this takes the room of 'b'.
-      seen.push((store.setIfNotExists(claimOf('a', { requestId: 'listener' })) as { created: boolean }).created ? 'claimed' : 'refused');
+      seen.push(
+        (store.setIfNotExists(claimOf('a', { requestId: 'listener' })) as { created: boolean }).created
+          ? 'claimed'
+          : 'refused',
+      );
     });
     const other = store.changes?.('other').subscribe(() => seen.push('other'));
     await claim('c');
@@ -236,7 +274,14 @@ describe('R-10.2 memory: bounds', () => {
   });
 
   it('R-10.2 runs in a browser: no module of Node is reached', async () => {
-    const { outputFiles } = await build({ entryPoints: [join(import.meta.dirname, '../../src/stores/memory.ts')], bundle: true, platform: 'browser', format: 'esm', write: false, logLevel: 'silent' });
+    const { outputFiles } = await build({
+      entryPoints: [join(import.meta.dirname, '../../src/stores/memory.ts')],
+      bundle: true,
+      platform: 'browser',
+      format: 'esm',
+      write: false,
+      logLevel: 'silent',
+    });
     expect(outputFiles[0]?.text).not.toMatch(/from "node:|require\("/);
   });
 
@@ -261,7 +306,12 @@ describe('R-10.2 memory: bounds', () => {
     expect(() => memoryStore(options)).toThrow(RangeError);
   });
 
-  it.each([[{ leaseMs: 0 }, 'leaseMs'], [{ leaseMs: Number.NaN }, 'leaseMs'], [{ ttlMs: -1 }, 'ttlMs'], [{ ttlMs: Infinity }, 'ttlMs']])('R-2.9 and so are durations: %j', async (part, message) => {
+  it.each([
+    [{ leaseMs: 0 }, 'leaseMs'],
+    [{ leaseMs: Number.NaN }, 'leaseMs'],
+    [{ ttlMs: -1 }, 'ttlMs'],
+    [{ ttlMs: Infinity }, 'ttlMs'],
+  ])('R-2.9 and so are durations: %j', async (part, message) => {
     const { store } = kit();
     expect(() => store.setIfNotExists(claimOf('k', part))).toThrow(message);
     expect(await store.get('k')).toBeUndefined();

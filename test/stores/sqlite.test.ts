@@ -64,17 +64,29 @@ describe('R-10.2 sqlite: bounds and reports', () => {
     await finish(store, await own(store, claimOf('soon')), '1', 100_000);
     await finish(store, await own(store, claimOf('later')), '1', 900_000);
     await finish(store, await own(store, claimOf('new')), '1', 800_000);
-    expect(await Promise.all(['runs', 'soon', 'later', 'new'].map(async (key) => (await store.get(key)) !== undefined))).toEqual([true, false, true, true]);
+    expect(
+      await Promise.all(['runs', 'soon', 'later', 'new'].map(async (key) => (await store.get(key)) !== undefined)),
+    ).toEqual([true, false, true, true]);
     await own(store, claimOf('b'));
     await own(store, claimOf('c'));
-    await expect((async () => store.setIfNotExists(claimOf('d')))()).rejects.toMatchObject({ kind: 'store_unavailable', code: 'store_full', executed: false });
+    await expect((async () => store.setIfNotExists(claimOf('d')))()).rejects.toMatchObject({
+      kind: 'store_unavailable',
+      code: 'store_full',
+      executed: false,
+    });
     expect(await store.report?.()).toMatchObject({ records: 3 });
     await finish(store, running);
     await own(store, claimOf('d'));
   });
 
   it('R-10.3 the report says what a power loss costs, unless synchronous is full', async () => {
-    expect(await open().report?.()).toMatchObject({ kind: 'sqlite', durability: 'disk', shared: true, records: 0, warnings: [expect.stringContaining('loss of power')] });
+    expect(await open().report?.()).toMatchObject({
+      kind: 'sqlite',
+      durability: 'disk',
+      shared: true,
+      records: 0,
+      warnings: [expect.stringContaining('loss of power')],
+    });
     expect(await open({ synchronous: 'full' }).report?.()).toMatchObject({ durability: 'disk', warnings: [] });
   });
 
@@ -90,14 +102,19 @@ describe('R-10.2 sqlite: bounds and reports', () => {
     expect(() => sqliteStore(path, options)).toThrow(RangeError);
   });
 
-  it.each([{ leaseMs: 0 }, { leaseMs: Number.NaN }, { ttlMs: Infinity }])('R-2.9 and so are durations, and nothing is left half done: %j', async (part) => {
-    const store = open();
-    expect(() => store.setIfNotExists(claimOf('k', part))).toThrow(RangeError);
-    const { version } = await own(store, claimOf('k'));
-    expect(() => store.renew('k', version, -1)).toThrow('leaseMs must be a duration above 0');
-    expect(() => store.compareAndSet('k', version, { state: 'done', ttlMs: 0 })).toThrow('ttlMs must be a duration above 0');
-    await finish(open(), (await found(store, 'k')).record);
-  });
+  it.each([{ leaseMs: 0 }, { leaseMs: Number.NaN }, { ttlMs: Infinity }])(
+    'R-2.9 and so are durations, and nothing is left half done: %j',
+    async (part) => {
+      const store = open();
+      expect(() => store.setIfNotExists(claimOf('k', part))).toThrow(RangeError);
+      const { version } = await own(store, claimOf('k'));
+      expect(() => store.renew('k', version, -1)).toThrow('leaseMs must be a duration above 0');
+      expect(() => store.compareAndSet('k', version, { state: 'done', ttlMs: 0 })).toThrow(
+        'ttlMs must be a duration above 0',
+      );
+      await finish(open(), (await found(store, 'k')).record);
+    },
+  );
 
   it('R-10.2 a Node without node:sqlite is told which has it', () => {
     expect(() => loadSqlite({ getBuiltinModule: () => undefined })).toThrow('Node 22.13 or later');

@@ -17,7 +17,9 @@ const run$ = (tool: Tool<string, string>, ctx: ToolContext = context()): Observa
     return output$;
   }).pipe(map(String));
 
-const virtual = (body: (helpers: Parameters<Parameters<TestScheduler['run']>[0]>[0], scheduler: TestScheduler) => void): void => {
+const virtual = (
+  body: (helpers: Parameters<Parameters<TestScheduler['run']>[0]>[0], scheduler: TestScheduler) => void,
+): void => {
   const scheduler = new TestScheduler((actual, expected) => expect(actual).toEqual(expected));
   scheduler.run((helpers) => body(helpers, scheduler));
 };

@@ -51,9 +51,17 @@ describe('scriptedTool', () => {
   it('follows its script, the last step again and again', async () => {
     const runtime = virtualRuntime();
     const policy = { timeoutMs: 50, retry: { strategy: 'constant', initialDelayMs: 10, jitterPercent: 0 } } as const;
-    const script = [{ error: new Error('503'), throws: true }, { hangs: true }, { afterMs: 20, value: 'ok', as: 'observable', earlierValues: 2 }, { value: 'at once', as: 'value' }] as const;
+    const script = [
+      { error: new Error('503'), throws: true },
+      { hangs: true },
+      { afterMs: 20, value: 'ok', as: 'observable', earlierValues: 2 },
+      { value: 'at once', as: 'value' },
+    ] as const;
     const told: unknown[] = [];
-    const flaky = scriptedTool({ name: 'flaky', policy, script, answered: ({ value }) => told.push(value) }, runtime.scheduler);
+    const flaky = scriptedTool(
+      { name: 'flaky', policy, script, answered: ({ value }) => told.push(value) },
+      runtime.scheduler,
+    );
     const spillway = createSpillway({ tools: [flaky], runtime });
     const [first, startMs] = [spillway.execute({ toolName: 'flaky' }), runtime.now()];
     await runtime.run();
@@ -69,7 +77,15 @@ describe('scriptedTool', () => {
     for (const ignoresSignal of [true, false]) {
       const runtime = virtualRuntime();
       const told: unknown[] = [];
-      const slow = scriptedTool({ name: 'slow', policy: { timeoutMs: 10, retry: { maxAttempts: 1 } }, script: [{ afterMs: 50, value: 'late', ignoresSignal }], answered: ({ value }) => told.push(value) }, runtime.scheduler);
+      const slow = scriptedTool(
+        {
+          name: 'slow',
+          policy: { timeoutMs: 10, retry: { maxAttempts: 1 } },
+          script: [{ afterMs: 50, value: 'late', ignoresSignal }],
+          answered: ({ value }) => told.push(value),
+        },
+        runtime.scheduler,
+      );
       const result = createSpillway({ tools: [slow], runtime }).execute({ toolName: 'slow' });
       await runtime.run();
       expect((await result).status).toBe('timeout');

@@ -39,12 +39,22 @@ describe('VirtualScheduler', () => {
   it('drives RxJS’s own operators', () => {
     const scheduler = new VirtualScheduler({ startMs: 1_000 });
     const seen: string[] = [];
-    const tell = (what: string) => (value: unknown): number => seen.push(`${scheduler.now()} ${what} ${String(value)}`);
+    const tell =
+      (what: string) =>
+      (value: unknown): number =>
+        seen.push(`${scheduler.now()} ${what} ${String(value)}`);
     timer(10, 5, scheduler).pipe(take(3)).subscribe(tell('timer'));
     interval(6, scheduler).pipe(take(2)).subscribe(tell('interval'));
     of('a').pipe(delay(12, scheduler)).subscribe(tell('delay'));
     while (scheduler.step());
-    expect(seen).toStrictEqual(['1006 interval 0', '1010 timer 0', '1012 delay a', '1012 interval 1', '1015 timer 1', '1020 timer 2']);
+    expect(seen).toStrictEqual([
+      '1006 interval 0',
+      '1010 timer 0',
+      '1012 delay a',
+      '1012 interval 1',
+      '1015 timer 1',
+      '1020 timer 2',
+    ]);
     expect(scheduler.pending()).toBe(0);
   });
 

@@ -18,8 +18,13 @@ const watch = (ms: number, options: PlanOptions = {}): Watched => {
   const runtime = virtualRuntime();
   const tool = { name: 'tool', execute: () => (ms === 0 ? Promise.resolve(1) : runtime.after(ms)) };
   const events: TurnEvent[] = [];
-  const planned = plan.from(Array.from({ length: NODES }, (_, place) => ({ id: `n${place}`, tool })), options);
-  const subscription = createSpillway({ runtime }).turn(planned).subscribe((event) => events.push(event));
+  const planned = plan.from(
+    Array.from({ length: NODES }, (_, place) => ({ id: `n${place}`, tool })),
+    options,
+  );
+  const subscription = createSpillway({ runtime })
+    .turn(planned)
+    .subscribe((event) => events.push(event));
   return { runtime, events, subscription, count: (type) => events.filter((event) => event.type === type).length };
 };
 

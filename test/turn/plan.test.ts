@@ -1,11 +1,24 @@
 import type { Observable } from 'rxjs';
-import { PlanError, createSpillway, plan, tool, type Plan, type PlanNode, type TurnResult, type TypedTurnEvent } from 'spillway';
+import {
+  PlanError,
+  createSpillway,
+  plan,
+  tool,
+  type Plan,
+  type PlanNode,
+  type TurnResult,
+  type TypedTurnEvent,
+} from 'spillway';
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import { z } from 'zod';
 import { marbles } from '../marbles.ts';
 import { World, answers, states } from '../call/kit.ts';
 
-const a = tool({ name: 'a', input: z.object({ city: z.string() }), execute: ({ city }) => Promise.resolve({ price: city.length }) });
+const a = tool({
+  name: 'a',
+  input: z.object({ city: z.string() }),
+  execute: ({ city }) => Promise.resolve({ price: city.length }),
+});
 const b = tool({ name: 'b', execute: (input: { readonly total: number }) => `${input.total}` });
 const node = (id: string, needs: readonly string[] = []): PlanNode => ({ id, tool: b, needs });
 const refusal = (make: () => unknown): PlanError => {
@@ -22,7 +35,12 @@ describe('R-5.1 plans that cannot run are refused before anything does', () => {
   it.each<readonly [string, readonly PlanNode[], PlanError['rule'], readonly string[]]>([
     ['a node that needs itself', [node('x', ['x'])], 'cycle', ['x']],
     ['a circle of two', [node('x', ['y']), node('y', ['x'])], 'cycle', ['x', 'y']],
-    ['a circle behind a chain', [node('start'), node('x', ['start', 'z']), node('y', ['x']), node('z', ['y']), node('end', ['z'])], 'cycle', ['x', 'z', 'y']],
+    [
+      'a circle behind a chain',
+      [node('start'), node('x', ['start', 'z']), node('y', ['x']), node('z', ['y']), node('end', ['z'])],
+      'cycle',
+      ['x', 'z', 'y'],
+    ],
     ['an unknown need', [node('x', ['nobody'])], 'unknown_need', ['x', 'nobody']],
     ['a need by a name of Object', [node('x', ['constructor'])], 'unknown_need', ['x', 'constructor']],
     ['an id used twice', [node('x'), node('y'), node('x')], 'duplicate_id', ['x']],
@@ -30,7 +48,12 @@ describe('R-5.1 plans that cannot run are refused before anything does', () => {
     ['a node without a tool', [{ id: 'x' } as unknown as PlanNode], 'malformed', ['x']],
     ['a node whose tool cannot run', [{ id: 'x', tool: { name: 'x' } } as unknown as PlanNode], 'malformed', ['x']],
     ['a node that is nothing', [null as unknown as PlanNode], 'malformed', []],
-    ['needs that are no list', [node('y'), { id: 'x', tool: b, needs: 'y' } as unknown as PlanNode], 'malformed', ['x']],
+    [
+      'needs that are no list',
+      [node('y'), { id: 'x', tool: b, needs: 'y' } as unknown as PlanNode],
+      'malformed',
+      ['x'],
+    ],
   ])('R-5.1 %s', (_name, nodes, rule, ids) => {
     const error = refusal(() => plan.from(nodes));
     expect(error.rule).toBe(rule);
@@ -40,7 +63,10 @@ describe('R-5.1 plans that cannot run are refused before anything does', () => {
 
   it('R-5.1 more nodes than the limit', () => {
     const error = refusal(() => plan.from(Array.from({ length: 200_001 }, (_, i) => node(`n${i}`))));
-    expect(error).toMatchObject({ rule: 'too_large', message: 'A plan may have 200000 nodes, not 200001. Split it into several turns.' });
+    expect(error).toMatchObject({
+      rule: 'too_large',
+      message: 'A plan may have 200000 nodes, not 200001. Split it into several turns.',
+    });
   });
 
   it('R-5.1 a long circle is named in part', () => {
@@ -58,44 +84,89 @@ describe('R-5.1 plans that cannot run are refused before anything does', () => {
     expect(one.nodes).toHaveLength(1);
   });
 
-  it.each([[{ timeoutMs: 0 }, 'timeoutMs'], [{ timeoutMs: Infinity }, 'timeoutMs'], [{ concurrency: 0 }, 'concurrency'], [{ concurrency: 1.5 }, 'concurrency'], [{ onDeadline: 'kill' }, 'onDeadline'], [{ timeout: 5 }, 'timeout']])('R-2.9 option %j is refused', (options, name) => {
+  it.each([
+    [{ timeoutMs: 0 }, 'timeoutMs'],
+    [{ timeoutMs: Infinity }, 'timeoutMs'],
+    [{ concurrency: 0 }, 'concurrency'],
+    [{ concurrency: 1.5 }, 'concurrency'],
+    [{ onDeadline: 'kill' }, 'onDeadline'],
+    [{ timeout: 5 }, 'timeout'],
+  ])('R-2.9 option %j is refused', (options, name) => {
     expect(() => plan(options as never)).toThrow(RangeError);
     expect(() => plan.from([], options as never)).toThrow(name);
   });
 
-  it('R-5.1 ids may be any text, and a need named twice counts once', marbles((m) => {
-    const world = new World(m);
-    const ids = ['__proto__', 'constructor', 'with space', '0', 'ünï'];
-    const layer = world.layer([world.scripted('t', [answers(1, 'v')])]);
-    const result = world.turn(layer, plan.from([...ids.map((id) => ({ id, tool: 't' })), { id: 'all', tool: b, needs: [...ids, ...ids], input: (values: Readonly<Record<string, unknown>>) => ({ total: Object.keys(values).length }) }]));
-    expect(result.status).toBe('completed');
-    expect(Object.keys(result.values)).toStrictEqual(['0', '__proto__', 'constructor', 'with space', 'ünï', 'all']);
-    expect(result.values['all']).toBe('5');
-  }));
+  it(
+    'R-5.1 ids may be any text, and a need named twice counts once',
+    marbles((m) => {
+      const world = new World(m);
+      const ids = ['__proto__', 'constructor', 'with space', '0', 'ünï'];
+      const layer = world.layer([world.scripted('t', [answers(1, 'v')])]);
+      const result = world.turn(
+        layer,
+        plan.from([
+          ...ids.map((id) => ({ id, tool: 't' })),
+          {
+            id: 'all',
+            tool: b,
+            needs: [...ids, ...ids],
+            input: (values: Readonly<Record<string, unknown>>) => ({ total: Object.keys(values).length }),
+          },
+        ]),
+      );
+      expect(result.status).toBe('completed');
+      expect(Object.keys(result.values)).toStrictEqual(['0', '__proto__', 'constructor', 'with space', 'ünï', 'all']);
+      expect(result.values['all']).toBe('5');
+    }),
+  );
 
-  it('R-5.1 a plan does not change with the array it was made of, and runs any number of times', marbles((m) => {
-    const world = new World(m);
-    const layer = world.layer([world.scripted('t', [answers(1)])]);
-    const nodes: PlanNode[] = [{ id: 'x', tool: 't' }];
-    const planned = plan.from(nodes);
-    nodes.push({ id: 'y', tool: 't' });
-    expect(states(world.turn(layer, planned))).toStrictEqual({ x: 'succeeded' });
-    expect(states(world.turn(layer, planned))).toStrictEqual({ x: 'succeeded' });
-  }));
+  it(
+    'R-5.1 a plan does not change with the array it was made of, and runs any number of times',
+    marbles((m) => {
+      const world = new World(m);
+      const layer = world.layer([world.scripted('t', [answers(1)])]);
+      const nodes: PlanNode[] = [{ id: 'x', tool: 't' }];
+      const planned = plan.from(nodes);
+      nodes.push({ id: 'y', tool: 't' });
+      expect(states(world.turn(layer, planned))).toStrictEqual({ x: 'succeeded' });
+      expect(states(world.turn(layer, planned))).toStrictEqual({ x: 'succeeded' });
+    }),
+  );
 
-  it('R-5.1 an unknown tool fails its node alone', marbles((m) => {
-    const world = new World(m);
-    const result = world.turn(world.layer([world.scripted('t', [answers(1)])]), plan.from([{ id: 'x', tool: 'nobody' }, { id: 'y', tool: 't' }]));
-    expect(states(result)).toStrictEqual({ x: 'failed', y: 'succeeded' });
-    expect(result).toMatchObject({ status: 'escalated', executedTools: 1, hadToolFailure: true, toolFailureKinds: ['unknown_tool'] });
-  }));
+  it(
+    'R-5.1 an unknown tool fails its node alone',
+    marbles((m) => {
+      const world = new World(m);
+      const result = world.turn(
+        world.layer([world.scripted('t', [answers(1)])]),
+        plan.from([
+          { id: 'x', tool: 'nobody' },
+          { id: 'y', tool: 't' },
+        ]),
+      );
+      expect(states(result)).toStrictEqual({ x: 'failed', y: 'succeeded' });
+      expect(result).toMatchObject({
+        status: 'escalated',
+        executedTools: 1,
+        hadToolFailure: true,
+        toolFailureKinds: ['unknown_tool'],
+      });
+    }),
+  );
 
   it('R-2.9 a plan’s own tool with a wrong policy errors before anything runs', () => {
     const started: string[] = [];
-    const own = (name: string, timeoutMs: number): PlanNode => ({ id: name, tool: { name, policy: { timeoutMs }, execute: () => started.push(name) } });
+    const own = (name: string, timeoutMs: number): PlanNode => ({
+      id: name,
+      tool: { name, policy: { timeoutMs }, execute: () => started.push(name) },
+    });
     const errors: unknown[] = [];
-    createSpillway({}).turn(plan.from([own('fine', 5), own('wrong', -5)])).subscribe({ error: (error) => errors.push(error) });
-    expect(errors).toMatchObject([{ name: 'RangeError', message: expect.stringContaining('tool wrong: timeoutMs') as string }]);
+    createSpillway({})
+      .turn(plan.from([own('fine', 5), own('wrong', -5)]))
+      .subscribe({ error: (error) => errors.push(error) });
+    expect(errors).toMatchObject([
+      { name: 'RangeError', message: expect.stringContaining('tool wrong: timeoutMs') as string },
+    ]);
     expect(started).toStrictEqual([]);
   });
 
@@ -103,7 +174,14 @@ describe('R-5.1 plans that cannot run are refused before anything does', () => {
     const layer = createSpillway({ tools: [tool({ name: 'same', execute: () => 'registered' })] });
     const own = tool({ name: 'same', execute: () => 'own' });
     const values = await new Promise((resolve) => {
-      layer.turn(plan.from([{ id: 'byObject', tool: own }, { id: 'byName', tool: 'same' }])).subscribe((event) => event.source === 'turn' && event.type === 'settled' && resolve(event.result.values));
+      layer
+        .turn(
+          plan.from([
+            { id: 'byObject', tool: own },
+            { id: 'byName', tool: 'same' },
+          ]),
+        )
+        .subscribe((event) => event.source === 'turn' && event.type === 'settled' && resolve(event.result.values));
     });
     expect(values).toStrictEqual({ byObject: 'own', byName: 'registered' });
   });
@@ -127,7 +205,9 @@ describe('R-5.1 parameters are typed by what they need', () => {
           results.push(event.result);
         },
         complete: () => {
-          expect(results).toMatchObject([{ status: 'completed', values: { first: { price: 5 }, second: { price: 4 }, sum: '9' } }]);
+          expect(results).toMatchObject([
+            { status: 'completed', values: { first: { price: 5 }, second: { price: 4 }, sum: '9' } },
+          ]);
           resolve();
         },
       });

@@ -27,11 +27,17 @@ const outputOf = async (kept: KeptCall): Promise<unknown> => {
   const { toolCallId, input, output } = kept;
   const { tool } = originOf(kept);
   const toModelOutput = read(tool, 'toModelOutput');
-  if (typeof toModelOutput === 'function') return Reflect.apply(toModelOutput as (given: object) => unknown, tool, [{ toolCallId, input, output }]);
+  if (typeof toModelOutput === 'function')
+    return Reflect.apply(toModelOutput as (given: object) => unknown, tool, [{ toolCallId, input, output }]);
   return typeof output === 'string' ? { type: 'text', value: output } : jsonOf(output);
 };
 
-const resultOf = async (kept: KeptCall): Promise<object> => ({ type: 'tool-result', toolCallId: kept.toolCallId, toolName: kept.toolName, output: await outputOf(kept) });
+const resultOf = async (kept: KeptCall): Promise<object> => ({
+  type: 'tool-result',
+  toolCallId: kept.toolCallId,
+  toolName: kept.toolName,
+  output: await outputOf(kept),
+});
 
 /** A part of a message, as far as it is read. */
 interface Part {
@@ -43,7 +49,8 @@ interface Message {
   readonly content?: unknown;
 }
 
-const partsOf = (message: Message | undefined): readonly Part[] => (Array.isArray(message?.content) ? (message.content as readonly Part[]) : []);
+const partsOf = (message: Message | undefined): readonly Part[] =>
+  Array.isArray(message?.content) ? (message.content as readonly Part[]) : [];
 
 /** The calls that messages make and do not answer: those that a person has just approved. */
 const openIn = (messages: readonly Message[]): ReadonlySet<unknown> => {
@@ -59,20 +66,22 @@ const openIn = (messages: readonly Message[]): ReadonlySet<unknown> => {
 const answered = (messages: readonly Message[], results: readonly object[]): Message[] => {
   const last = messages.at(-1);
   if (results.length === 0) return [...messages];
-  return last?.role === 'tool' ? [...messages.slice(0, -1), { ...last, content: [...partsOf(last), ...results] }] : [...messages, { role: 'tool', content: results }];
+  return last?.role === 'tool'
+    ? [...messages.slice(0, -1), { ...last, content: [...partsOf(last), ...results] }]
+    : [...messages, { role: 'tool', content: results }];
 };
 
 /**
- * The messages to go on with after `generateText` or `streamText` threw or was aborted: what the model was sent in its last step, the calls it made
- * of guarded tools, and what each gave, or an honest error. What it wrote beside them, and its other calls, are lost.
+ * The messages to go on with after `generateText` or `streamText` threw or was aborted: what the model was sent in its
+ * last step, the calls it made of guarded tools, and what each gave, or an honest error. What it wrote beside them, and
+ * its other calls, are lost.
  *
  * @param harvest the run's
  * @param messages what the run was given, for one that called no tool
  * @returns for `generateText({ messages })`; rejects only with what a tool's `toModelOutput` throws
  *
- * @example
- * const harvest = createHarvest();
- * const messages = await resumeMessages(harvest, [{ role: 'user' as const, content: 'Compare the weather of Oulu and Espoo' }]);
+ * @example const harvest = createHarvest(); const messages = await resumeMessages(harvest, [{ role: 'user' as const,
+ * content: 'Compare the weather of Oulu and Espoo' }]);
  */
 export async function resumeMessages<M>(harvest: Harvest, messages: readonly M[]): Promise<M[]> {
   const calls = harvest.calls.filter(({ framework, toolCallId }) => framework === 'ai-sdk' && toolCallId !== undefined);
@@ -82,7 +91,9 @@ export async function resumeMessages<M>(harvest: Harvest, messages: readonly M[]
   const step = sent === undefined ? calls : calls.filter((call) => originOf(call).messages === sent);
   const before = (sent ?? messages) as readonly Message[];
   const open = openIn(before);
-  const { approved = [], made = [] } = Object.groupBy(step, ({ toolCallId }) => (open.has(toolCallId) ? 'approved' : 'made'));
+  const { approved = [], made = [] } = Object.groupBy(step, ({ toolCallId }) =>
+    open.has(toolCallId) ? 'approved' : 'made',
+  );
   const resumed = answered(before, await Promise.all(approved.map(resultOf)));
   if (made.length > 0) {
     const content = made.map(({ toolCallId, toolName, input }) => ({ type: 'tool-call', toolCallId, toolName, input }));

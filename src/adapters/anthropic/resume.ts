@@ -14,17 +14,34 @@ const blocksOf = ({ content }: Message): readonly unknown[] => (Array.isArray(co
 /** The runner's own words: `Error: ` before each failure but what a `ToolError` holds. */
 const resultOf = ({ id, kept }: Unanswered): object => {
   const failure = failureOf(kept);
-  if (failure !== undefined) return { type: 'tool_result', tool_use_id: id, content: kept?.failureContent ?? `Error: ${failure}`, is_error: true };
+  if (failure !== undefined)
+    return {
+      type: 'tool_result',
+      tool_use_id: id,
+      content: kept?.failureContent ?? `Error: ${failure}`,
+      is_error: true,
+    };
   const output = kept?.output;
   return { type: 'tool_result', tool_use_id: id, content: Array.isArray(output) ? output : outputText(output) };
 };
 
 /** The input as the model wrote it, where the runner told it: what the tool is given can be more than JSON. */
-const useOf = ({ toolCallId, toolName, input, origin }: KeptCall): object => ({ type: 'tool_use', id: toolCallId, name: toolName, input: read(origin, 'input') ?? input });
+const useOf = ({ toolCallId, toolName, input, origin }: KeptCall): object => ({
+  type: 'tool_use',
+  id: toolCallId,
+  name: toolName,
+  input: read(origin, 'input') ?? input,
+});
 
 const DIALECT: Dialect<Message> = {
-  callsOf: (message) => blocksOf(message).flatMap((block) => (read(block, 'type') === 'tool_use' ? [{ id: String(read(block, 'id')), name: String(read(block, 'name')) }] : [])),
-  answeredBy: (message) => blocksOf(message).flatMap((block) => (read(block, 'type') === 'tool_result' ? [String(read(block, 'tool_use_id'))] : [])),
+  callsOf: (message) =>
+    blocksOf(message).flatMap((block) =>
+      read(block, 'type') === 'tool_use' ? [{ id: String(read(block, 'id')), name: String(read(block, 'name')) }] : [],
+    ),
+  answeredBy: (message) =>
+    blocksOf(message).flatMap((block) =>
+      read(block, 'type') === 'tool_result' ? [String(read(block, 'tool_use_id'))] : [],
+    ),
   making: (calls) => [{ role: 'assistant', content: calls.map(useOf) }],
   answering: (unanswered, next) => {
     const results = unanswered.map(resultOf);
@@ -36,8 +53,8 @@ const DIALECT: Dialect<Message> = {
 };
 
 /**
- * The conversation to go on with after a tool runner threw: each `tool_use` is answered with what its call gave, or with an honest `is_error` result.
- * Calls that `messages` does not have come at its end, made and answered.
+ * The conversation to go on with after a tool runner threw: each `tool_use` is answered with what its call gave, or
+ * with an honest `is_error` result. Calls that `messages` does not have come at its end, made and answered.
  *
  * @param harvest the run's
  * @param messages of the runner, `runner.params.messages`; of what it was made with, all but its tool calls is lost

@@ -16,10 +16,17 @@ const listed = async (client: object, name: string, signal: AbortSignal): Promis
 };
 
 /**
- * What a call failed with, where the server may only say that it was turned away: the server's list of tools decides. A tool that it does not list
- * did not run, nor did one whose listed schema the input does not fit, and what does not fit is said in words of ours. Any other may have run.
+ * What a call failed with, where the server may only say that it was turned away: the server's list of tools decides. A
+ * tool that it does not list did not run, nor did one whose listed schema the input does not fit, and what does not fit
+ * is said in words of ours. Any other may have run.
  */
-export async function judged(failed: ToolExecutionError, client: object, name: string, input: unknown, signal: AbortSignal): Promise<ToolExecutionError> {
+export async function judged(
+  failed: ToolExecutionError,
+  client: object,
+  name: string,
+  input: unknown,
+  signal: AbortSignal,
+): Promise<ToolExecutionError> {
   if (!isClaim(failed)) return failed;
   const tool = await listed(client, name, signal).catch(() => undefined);
   if (tool === null) return confirmed(failed);

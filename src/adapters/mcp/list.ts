@@ -17,12 +17,19 @@ export const toolsOn = (page: unknown): readonly unknown[] | undefined => {
  * @returns whether the list was read to its end
  * @throws what the client's `listTools` throws
  */
-export async function readList(client: object, signal: AbortSignal, found: (tools: readonly unknown[]) => boolean): Promise<boolean> {
+export async function readList(
+  client: object,
+  signal: AbortSignal,
+  found: (tools: readonly unknown[]) => boolean,
+): Promise<boolean> {
   const listTools = read(client, 'listTools');
   if (typeof listTools !== 'function') return false;
   let cursor: unknown;
   for (let page = 0; page < PAGES_MAX; page++) {
-    const answer: unknown = await Reflect.apply(listTools as ListTools, client, [typeof cursor === 'string' ? { cursor } : undefined, { signal }]);
+    const answer: unknown = await Reflect.apply(listTools as ListTools, client, [
+      typeof cursor === 'string' ? { cursor } : undefined,
+      { signal },
+    ]);
     const tools = toolsOn(answer);
     if (tools === undefined || found(tools)) return false;
     cursor = read(answer, 'nextCursor');

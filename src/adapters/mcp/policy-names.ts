@@ -4,8 +4,8 @@ import { readList, toolsOn } from './list.ts';
 const nameOf = (tool: unknown): string => String(read(tool, 'name'));
 
 /**
- * Whether the tools that policies name are there: what a server has is known once it was listed to its end, by whoever uses the client, or by
- * this before the first call. The first whole list decides.
+ * Whether the tools that policies name are there: what a server has is known once it was listed to its end, by whoever
+ * uses the client, or by this before the first call. The first whole list decides.
  */
 export class PolicyNames {
   readonly #check: (toolNames: readonly string[]) => void;

@@ -17,7 +17,10 @@ const referenceOf = (held: unknown, type: 'file' | 'image'): unknown => {
   return typeof id === 'string' ? { id } : undefined;
 };
 
-/** A structured output, which has what it is made of in a member of its type's name; `undefined` for what the runner, too, sends as a text. */
+/**
+ * A structured output, which has what it is made of in a member of its type's name; `undefined` for what the runner,
+ * too, sends as a text.
+ */
 const contentOf = (output: unknown): object | undefined => {
   const type = read(output, 'type');
   const held = typeof type === 'string' ? read(output, type) : undefined;
@@ -75,8 +78,8 @@ const DIALECT: Dialect<Item> = {
 };
 
 /**
- * The input to go on with after a run threw: what it was given, and each call of its function tools with what it gave, or with an honest text.
- * What the model wrote beside its calls is lost.
+ * The input to go on with after a run threw: what it was given, and each call of its function tools with what it gave,
+ * or with an honest text. What the model wrote beside its calls is lost.
  *
  * @param harvest the run's
  * @param input what the run was given, or its history so far
@@ -87,6 +90,7 @@ const DIALECT: Dialect<Item> = {
  * resumeMessages(harvest, 'Compare the weather of Oulu and Espoo'); // one item, of the user: no tool was called
  */
 export function resumeMessages<I extends Item = Item>(harvest: Harvest, input: string | readonly I[]): I[] {
-  const items: readonly Item[] = typeof input === 'string' ? [{ type: 'message', role: 'user', content: input } as Item] : input;
+  const items: readonly Item[] =
+    typeof input === 'string' ? [{ type: 'message', role: 'user', content: input } as Item] : input;
   return resume(DIALECT, 'openai-agents', harvest, items) as I[];
 }

@@ -24,7 +24,11 @@ export const storedPart = ({ providerMetadata, data, ...part }: Fields): Fields 
     if (type === 'data') return { type, data: stored(data) };
     return type === 'url' ? { type, url: String(url) } : value;
   };
-  return { ...part, ...(data === undefined ? {} : { data: stored(data) }), ...(providerMetadata === undefined ? {} : { providerOptions: providerMetadata }) };
+  return {
+    ...part,
+    ...(data === undefined ? {} : { data: stored(data) }),
+    ...(providerMetadata === undefined ? {} : { providerOptions: providerMetadata }),
+  };
 };
 
 /** A stored part as the prompt wants it. */
@@ -32,11 +36,17 @@ const promptPart = (value: unknown): readonly unknown[] => {
   const part = fieldsOf(value);
   const data = fieldsOf(part['data']);
   if (typeof part['type'] !== 'string') return [];
-  return [data['type'] === 'url' && typeof data['url'] === 'string' ? { ...part, data: { type: 'url', url: new URL(data['url']) } } : part];
+  return [
+    data['type'] === 'url' && typeof data['url'] === 'string'
+      ? { ...part, data: { type: 'url', url: new URL(data['url']) } }
+      : part,
+  ];
 };
 
-const options = (data: ProviderData | undefined): { readonly providerOptions?: unknown } => (data?.provider === AI_SDK ? { providerOptions: data.value } : {});
-const texts = (text: string, data?: ProviderData): readonly unknown[] => wireText(text).map((text) => ({ type: 'text', text, ...options(data) }));
+const options = (data: ProviderData | undefined): { readonly providerOptions?: unknown } =>
+  data?.provider === AI_SDK ? { providerOptions: data.value } : {};
+const texts = (text: string, data?: ProviderData): readonly unknown[] =>
+  wireText(text).map((text) => ({ type: 'text', text, ...options(data) }));
 const own = ({ provider, value }: ProviderData): readonly unknown[] => (provider === AI_SDK ? promptPart(value) : []);
 
 const assistantContent = ({ content }: AssistantMessage, names: WireNames, ids: WireIds): readonly unknown[] => {
@@ -44,7 +54,15 @@ const assistantContent = ({ content }: AssistantMessage, names: WireNames, ids: 
   return content.flatMap((part) => {
     if (part.type === 'provider') return own(part);
     if (part.type === 'text') return texts(part.text, part.data);
-    return [{ type: 'tool-call', toolCallId: ids.call(part.id), toolName: names.wire(part.name), input: wireInput(part), ...options(part.data) }];
+    return [
+      {
+        type: 'tool-call',
+        toolCallId: ids.call(part.id),
+        toolName: names.wire(part.name),
+        input: wireInput(part),
+        ...options(part.data),
+      },
+    ];
   });
 };
 
@@ -53,7 +71,9 @@ const contentOf = (entry: AgentMessage, names: WireNames, ids: WireIds): readonl
     case 'assistant':
       return assistantContent(entry, names, ids);
     case 'user':
-      return typeof entry.content === 'string' ? texts(entry.content) : entry.content.flatMap((part) => (part.type === 'text' ? texts(part.text, part.data) : own(part)));
+      return typeof entry.content === 'string'
+        ? texts(entry.content)
+        : entry.content.flatMap((part) => (part.type === 'text' ? texts(part.text, part.data) : own(part)));
     case 'tool':
       return entry.results.map(({ callId, toolName, text, isError }) => ({
         type: 'tool-result',
@@ -65,7 +85,12 @@ const contentOf = (entry: AgentMessage, names: WireNames, ids: WireIds): readonl
 };
 
 /** A transcript as a language model of the AI SDK takes it. */
-export function toPrompt(messages: readonly AgentMessage[], system: string | undefined, names: WireNames, ids: WireIds): unknown[] {
+export function toPrompt(
+  messages: readonly AgentMessage[],
+  system: string | undefined,
+  names: WireNames,
+  ids: WireIds,
+): unknown[] {
   const prompt: unknown[] = system === undefined || system === '' ? [] : [{ role: 'system', content: system }];
   for (const message of messages) {
     const content = contentOf(message, names, ids);

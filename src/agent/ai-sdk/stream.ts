@@ -9,7 +9,13 @@ const fieldsOf = (value: unknown): Fields => (typeof value === 'object' && value
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /** `interrupted` and `error` are no reasons: the answer is not whole. */
-const STOPS: Readonly<Record<string, StopReason>> = { stop: 'end', length: 'max_tokens', 'content-filter': 'refusal', 'tool-calls': 'tool_calls', other: 'other' };
+const STOPS: Readonly<Record<string, StopReason>> = {
+  stop: 'end',
+  length: 'max_tokens',
+  'content-filter': 'refusal',
+  'tool-calls': 'tool_calls',
+  other: 'other',
+};
 
 const usageOf = (value: unknown): ModelEvent[] => {
   const { inputTokens, outputTokens } = fieldsOf(value);
@@ -23,7 +29,8 @@ const usageOf = (value: unknown): ModelEvent[] => {
   return Object.keys(usage).length === 0 ? [] : [{ type: 'usage', usage }];
 };
 
-const dataOf = (metadata: unknown): { readonly data?: ProviderData } => (metadata === undefined ? {} : { data: { provider: AI_SDK, value: metadata } });
+const dataOf = (metadata: unknown): { readonly data?: ProviderData } =>
+  metadata === undefined ? {} : { data: { provider: AI_SDK, value: metadata } };
 const block = (value: unknown): ModelEvent[] => [{ type: 'block', provider: AI_SDK, value }];
 
 /** Reads the stream of a language model of the AI SDK, part by part. */
@@ -105,8 +112,15 @@ export class AiSdkReader {
     const json = textOf(input);
     const said = json === '' ? { input: {} } : readInput(json);
     const own = { toolCallId, toolName, input: said.input ?? {} };
-    if (providerExecuted === true) return block(storedPart({ type: 'tool-call', ...own, providerExecuted, providerMetadata }));
-    const call = { type: 'tool_call', id: textOf(toolCallId), name: this.#names.own(textOf(toolName)), ...said, ...dataOf(providerMetadata) } as const;
+    if (providerExecuted === true)
+      return block(storedPart({ type: 'tool-call', ...own, providerExecuted, providerMetadata }));
+    const call = {
+      type: 'tool_call',
+      id: textOf(toolCallId),
+      name: this.#names.own(textOf(toolName)),
+      ...said,
+      ...dataOf(providerMetadata),
+    } as const;
     if (json !== '' && json !== '{}') return [call];
     this.#held = call;
     return [];

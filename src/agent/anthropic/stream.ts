@@ -26,7 +26,12 @@ const USAGE = [
 ] as const;
 
 const usageOf = (value: unknown): ModelEvent[] => {
-  const usage: ModelUsage = Object.fromEntries(USAGE.filter(([wire]) => typeof fieldsOf(value)[wire] === 'number').map(([wire, name]) => [name, fieldsOf(value)[wire]]));
+  const usage: ModelUsage = Object.fromEntries(
+    USAGE.filter(([wire]) => typeof fieldsOf(value)[wire] === 'number').map(([wire, name]) => [
+      name,
+      fieldsOf(value)[wire],
+    ]),
+  );
   return Object.keys(usage).length === 0 ? [] : [{ type: 'usage', usage }];
 };
 
@@ -37,13 +42,22 @@ interface OpenBlock {
   json: string;
 }
 
-/** The fields of a block that we do not hold ourselves: kept for the provider. `null` says nothing and need not go back. */
-const others = (fields: Fields, held: readonly string[]): { readonly data?: { readonly provider: string; readonly value: unknown } } => {
-  const rest = Object.entries(fields).filter(([key, value]) => !held.includes(key) && value !== null && value !== undefined);
+/**
+ * The fields of a block that we do not hold ourselves: kept for the provider. `null` says nothing and need not go back.
+ */
+const others = (
+  fields: Fields,
+  held: readonly string[],
+): { readonly data?: { readonly provider: string; readonly value: unknown } } => {
+  const rest = Object.entries(fields).filter(
+    ([key, value]) => !held.includes(key) && value !== null && value !== undefined,
+  );
   return rest.length === 0 ? {} : { data: { provider: ANTHROPIC, value: Object.fromEntries(rest) } };
 };
 
-/** Reads the stream of the Messages API, raw event by raw event. Kinds of blocks that it does not know are kept whole. */
+/**
+ * Reads the stream of the Messages API, raw event by raw event. Kinds of blocks that it does not know are kept whole.
+ */
 export class AnthropicReader {
   readonly #names: WireNames;
   readonly #open = new Map<unknown, OpenBlock>();
@@ -104,7 +118,10 @@ export class AnthropicReader {
         fields['signature'] = delta['signature'];
         return [];
       case 'citations_delta':
-        fields['citations'] = [...(Array.isArray(fields['citations']) ? (fields['citations'] as unknown[]) : []), delta['citation']];
+        fields['citations'] = [
+          ...(Array.isArray(fields['citations']) ? (fields['citations'] as unknown[]) : []),
+          delta['citation'],
+        ];
         return [];
       default: {
         // A kind of piece from after this was written: texts grow, all else is as it last was.
@@ -138,9 +155,22 @@ export class AnthropicReader {
     this.#held = undefined;
     if (block === undefined) return [];
     const { fields, json } = block;
-    const call = { type: 'tool_call', id: textOf(fields['id']), name: this.#names.own(textOf(fields['name'])), ...others(fields, ['type', 'id', 'name', 'input']) } as const;
+    const call = {
+      type: 'tool_call',
+      id: textOf(fields['id']),
+      name: this.#names.own(textOf(fields['name'])),
+      ...others(fields, ['type', 'id', 'name', 'input']),
+    } as const;
     // No input at all means an empty one, unless the answer was cut off right there.
-    if (json === '') return [{ ...call, ...(this.#stop === 'max_tokens' || this.#stop === 'context_full' ? { unparsed: '' } : { input: fields['input'] ?? {} }) }];
+    if (json === '')
+      return [
+        {
+          ...call,
+          ...(this.#stop === 'max_tokens' || this.#stop === 'context_full'
+            ? { unparsed: '' }
+            : { input: fields['input'] ?? {} }),
+        },
+      ];
     return [{ ...call, ...readInput(json) }];
   }
 }

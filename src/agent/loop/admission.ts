@@ -32,8 +32,15 @@ export interface Admission {
   readonly faults: ReadonlyMap<string, string>;
 }
 
-/** Gives each call of a new message an id of its own: providers repeat ids, leave them empty, and use them again in the next step. */
-export function withUniqueIds(message: AssistantMessage, taken: Set<string>, newId: () => string): { readonly message: AssistantMessage; readonly calls: readonly StepCall[] } {
+/**
+ * Gives each call of a new message an id of its own: providers repeat ids, leave them empty, and use them again in the
+ * next step.
+ */
+export function withUniqueIds(
+  message: AssistantMessage,
+  taken: Set<string>,
+  newId: () => string,
+): { readonly message: AssistantMessage; readonly calls: readonly StepCall[] } {
   const calls: StepCall[] = [];
   const inStep = new Map<string, ToolCallPart>();
   const content = message.content.map((part) => {
@@ -51,27 +58,43 @@ export function withUniqueIds(message: AssistantMessage, taken: Set<string>, new
 }
 
 const NAMES_MAX = 50;
-const listed = (names: readonly string[]): string => (names.length === 0 ? 'There are no tools.' : `The tools are: ${names.slice(0, NAMES_MAX).join(', ')}${names.length > NAMES_MAX ? ', ...' : ''}.`);
+const listed = (names: readonly string[]): string =>
+  names.length === 0
+    ? 'There are no tools.'
+    : `The tools are: ${names.slice(0, NAMES_MAX).join(', ')}${names.length > NAMES_MAX ? ', ...' : ''}.`;
 
-const sameInput = (a: ToolCallPart, b: ToolCallPart): boolean => a.name === b.name && a.unparsed === b.unparsed && JSON.stringify(a.input) === JSON.stringify(b.input);
+const sameInput = (a: ToolCallPart, b: ToolCallPart): boolean =>
+  a.name === b.name && a.unparsed === b.unparsed && JSON.stringify(a.input) === JSON.stringify(b.input);
 
 /** What is wrong with a call itself. */
 const faultOf = ({ call, duplicateOf }: StepCall, tools: ReadonlyMap<string, AnyTool>): Refusal | undefined => {
   if (duplicateOf !== undefined) {
     return sameInput(call, duplicateOf)
-      ? { kind: 'duplicate_in_flight', detail: 'It has the id of another call of this step and repeats it; that one was made, this one was not.' }
-      : { kind: 'invalid_parameters', detail: 'It has the id of another call of this step; give each call an id of its own.' };
+      ? {
+          kind: 'duplicate_in_flight',
+          detail: 'It has the id of another call of this step and repeats it; that one was made, this one was not.',
+        }
+      : {
+          kind: 'invalid_parameters',
+          detail: 'It has the id of another call of this step; give each call an id of its own.',
+        };
   }
   if (!tools.has(call.name)) return { kind: 'unknown_tool', detail: listed([...tools.keys()]) };
-  if (call.unparsed !== undefined) return { kind: 'invalid_parameters', detail: 'It is not JSON, or was cut off before its end.' };
+  if (call.unparsed !== undefined)
+    return { kind: 'invalid_parameters', detail: 'It is not JSON, or was cut off before its end.' };
   return undefined;
 };
 
 /**
- * Decides which calls of a step run, and in which order: in parallel, but for those that refer to each other. One that may not run does not
- * keep the others from it, except those that need its result.
+ * Decides which calls of a step run, and in which order: in parallel, but for those that refer to each other. One that
+ * may not run does not keep the others from it, except those that need its result.
  */
-export function admit(calls: readonly StepCall[], tools: ReadonlyMap<string, AnyTool>, toolCallsPerTurn: number, guard: LoopGuard): Admission {
+export function admit(
+  calls: readonly StepCall[],
+  tools: ReadonlyMap<string, AnyTool>,
+  toolCallsPerTurn: number,
+  guard: LoopGuard,
+): Admission {
   const refusals = new Map<string, Refusal>();
   const inputs = new Map<string, unknown>();
   const faults = new Map<string, string>();
@@ -89,14 +112,26 @@ export function admit(calls: readonly StepCall[], tools: ReadonlyMap<string, Any
     }
     const references = referencesIn(call.input, givenId, known);
     if (references.fault !== undefined) refusals.set(call.id, { kind: 'invalid_parameters', detail: references.fault });
-    else needs.set(call.id, references.needs.map((id) => idOf.get(id) ?? id));
+    else
+      needs.set(
+        call.id,
+        references.needs.map((id) => idOf.get(id) ?? id),
+      );
   }
   const refers = [...needs.values()].some(({ length }) => length > 0);
-  for (const id of refers ? inCycle(needs) : []) refusals.set(id, { kind: 'invalid_parameters', detail: 'It and other calls of this step need each other’s results in a circle.' });
+  for (const id of refers ? inCycle(needs) : [])
+    refusals.set(id, {
+      kind: 'invalid_parameters',
+      detail: 'It and other calls of this step need each other’s results in a circle.',
+    });
   let places = toolCallsPerTurn;
   for (const { call } of calls) {
     if (refusals.has(call.id)) continue;
-    if (places-- <= 0) refusals.set(call.id, { kind: 'limit_exceeded', detail: `At most ${toolCallsPerTurn} calls run in one turn; this one was not made.` });
+    if (places-- <= 0)
+      refusals.set(call.id, {
+        kind: 'limit_exceeded',
+        detail: `At most ${toolCallsPerTurn} calls run in one turn; this one was not made.`,
+      });
   }
   if (refers) refuseDependents(needs, refusals);
   const node = ({ call }: StepCall): PlanNode => {
@@ -114,7 +149,13 @@ export function admit(calls: readonly StepCall[], tools: ReadonlyMap<string, Any
     };
     if (needed.length === 0) inputs.set(call.id, call.input);
     // The registered tool itself, not its name: what is offered is what runs.
-    return { id: call.id, tool: tools.get(call.name) ?? call.name, input: needed.length === 0 ? call.input : made, needs: needed, toolCallId: call.id };
+    return {
+      id: call.id,
+      tool: tools.get(call.name) ?? call.name,
+      input: needed.length === 0 ? call.input : made,
+      needs: needed,
+      toolCallId: call.id,
+    };
   };
   return { nodes: calls.filter(({ call }) => !refusals.has(call.id)).map(node), refusals, inputs, faults };
 }
@@ -134,7 +175,10 @@ const refuseDependents = (needs: ReadonlyMap<string, readonly string[]>, refusal
   for (const id of refused) {
     for (const dependent of neededBy.get(id) ?? []) {
       if (refusals.has(dependent)) continue;
-      refusals.set(dependent, { kind: 'dependency_failed', detail: `It needs the result of ${id}, which was not made.` });
+      refusals.set(dependent, {
+        kind: 'dependency_failed',
+        detail: `It needs the result of ${id}, which was not made.`,
+      });
       refused.push(dependent);
     }
   }

@@ -57,62 +57,92 @@ export interface AgentOptions {
   readonly runtime?: Runtime;
 }
 
-const OPTION_KEYS = ['model', 'spillway', 'tools', 'messages', 'evidence', 'system', 'limits', 'modelRetry', 'turn', 'signal', 'outputs', 'runtime'];
+const OPTION_KEYS = [
+  'model',
+  'spillway',
+  'tools',
+  'messages',
+  'evidence',
+  'system',
+  'limits',
+  'modelRetry',
+  'turn',
+  'signal',
+  'outputs',
+  'runtime',
+];
 
 const byName = (tools: readonly AnyTool[]): Map<string, AnyTool> => {
   if (!Array.isArray(tools)) throw new RangeError(`tools must be a list, not ${typeof tools}`);
   const named = new Map<string, AnyTool>();
   for (const tool of tools as readonly AnyTool[]) {
-    if (typeof tool?.name !== 'string' || typeof tool.execute !== 'function') throw new RangeError('each of tools must be an object with a name and an execute function; tool() makes one');
-    if (named.has(tool.name)) throw new RangeError(`two of tools are named ${tool.name}; give one of them another name`);
+    if (typeof tool?.name !== 'string' || typeof tool.execute !== 'function')
+      throw new RangeError('each of tools must be an object with a name and an execute function; tool() makes one');
+    if (named.has(tool.name))
+      throw new RangeError(`two of tools are named ${tool.name}; give one of them another name`);
     named.set(tool.name, tool);
   }
   return named;
 };
 
 const checkMessages = (messages: readonly AgentMessage[]): void => {
-  if (Array.isArray(messages) && messages.length === 0) throw new RangeError('messages must hold at least one message, for the model to answer');
+  if (Array.isArray(messages) && messages.length === 0)
+    throw new RangeError('messages must hold at least one message, for the model to answer');
   const { error } = agentMessagesSchema.safeParse(messages);
   const [issue] = error?.issues ?? [];
-  if (issue !== undefined) throw new RangeError(`messages${issue.path.map((step) => `[${String(step)}]`).join('')} is no message of an agent: ${issue.message}`);
+  if (issue !== undefined)
+    throw new RangeError(
+      `messages${issue.path.map((step) => `[${String(step)}]`).join('')} is no message of an agent: ${issue.message}`,
+    );
 };
 
 /**
- * Runs an agent: asks the model, runs the tools it calls as one turn of the layer, gives it their results, until it has its answer or a limit is
- * reached. A cold stream of events; each subscription is a run of its own, and the last event is `settled`. A failure of the model or of a tool is a
- * value in it: the stream errors only for a tool's policy that cannot be. Unsubscribing stops the model and the tools at once.
+ * Runs an agent: asks the model, runs the tools it calls as one turn of the layer, gives it their results, until it has
+ * its answer or a limit is reached. A cold stream of events; each subscription is a run of its own, and the last event
+ * is `settled`. A failure of the model or of a tool is a value in it: the stream errors only for a tool's policy that
+ * cannot be. Unsubscribing stops the model and the tools at once.
  *
- * The calls of one step run in parallel. An input may refer to another call of its step by `{ "$result": "<its id>", "path"?: "a.b" }`; it then
- * waits for that call and gets its output. Each call has one result, in call order, never empty, stored in the messages and sent again to the byte.
- * Of a failure the model reads the error's `safeMessage`, else what its kind and status mean, whether the tool ran, and
- * whether trying again can help and
- * when; raw messages stay with the host, but for tools with `show: 'errors'`.
+ * The calls of one step run in parallel. An input may refer to another call of its step by `{ "$result": "<its id>",
+ * "path"?: "a.b" }`; it then waits for that call and gets its output. Each call has one result, in call order, never
+ * empty, stored in the messages and sent again to the byte. Of a failure the model reads the error's `safeMessage`,
+ * else what its kind and status mean, whether the tool ran, and whether trying again can help and when; raw messages
+ * stay with the host, but for tools with `show: 'errors'`.
  *
  * A model that fails in a passing way is asked again, before or after it began to answer; in the second case
  * `discarded` says that what was shown is void.
  *
  * @param options the model, the layer, the messages; what the model may use, and how long
- * @throws RangeError for an option out of its range, messages that are none, tools of one name, or a tool whose input is no object
+ * @throws RangeError for an option out of its range, messages that are none, tools of one name, or a tool whose input
+ * is no object
  *
- * @example
- * const run$ = runAgent({
- *   model: scriptedModel([{ calls: [{ name: 'flight_search', input: { from: 'HEL', to: 'NRT' } }] }, { text: 'AY73 it is.' }]),
- *   spillway: createSpillway({ tools }),
- *   tools,
- *   messages: [{ role: 'user', content: 'Find me a flight to Tokyo' }],
- * });
- * run$.subscribe((event) => event.type === 'settled' && console.log(event.result.text));
+ * @example const run$ = runAgent({ model: scriptedModel([{ calls: [{ name: 'flight_search', input: { from: 'HEL', to:
+ * 'NRT' } }] }, { text: 'AY73 it is.' }]), spillway: createSpillway({ tools }), tools, messages: [{ role: 'user',
+ * content: 'Find me a flight to Tokyo' }], }); run$.subscribe((event) => event.type === 'settled' &&
+ * console.log(event.result.text));
  */
 export function runAgent(options: AgentOptions): Observable<AgentEvent> {
   checkKeys('runAgent', options, OPTION_KEYS);
-  const { model, spillway, tools = [], messages, system, turn: planOptions = {}, signal, runtime = liveRuntime } = options;
-  if (typeof model !== 'function') throw new RangeError(`model must be a function of messages, tools and options, not ${typeof model}`);
+  const {
+    model,
+    spillway,
+    tools = [],
+    messages,
+    system,
+    turn: planOptions = {},
+    signal,
+    runtime = liveRuntime,
+  } = options;
+  if (typeof model !== 'function')
+    throw new RangeError(`model must be a function of messages, tools and options, not ${typeof model}`);
   if (typeof spillway?.turn !== 'function') throw new RangeError('spillway must be a layer that createSpillway made');
   const limits = agentLimits(options.limits);
   const retry = modelRetryPolicy(options.modelRetry);
   const named = byName(tools);
   const readsOn = named.size > 0 && limits.outputChars !== Infinity;
-  if (readsOn && named.has(TOOL_OUTPUT)) throw new RangeError(`${TOOL_OUTPUT} is the loop's own tool for cut outputs; rename yours, or set limits.outputChars to Infinity`);
+  if (readsOn && named.has(TOOL_OUTPUT))
+    throw new RangeError(
+      `${TOOL_OUTPUT} is the loop's own tool for cut outputs; rename yours, or set limits.outputChars to Infinity`,
+    );
   checkMessages(messages);
   // Nothing runs: it checks its options.
   plan.from([], planOptions);
@@ -121,14 +151,30 @@ export function runAgent(options: AgentOptions): Observable<AgentEvent> {
     const outputs = options.outputs ?? keptOutputs(limits.keptChars, () => runtime.id());
     const reader = toolOutputTool(outputs, limits.outputChars);
     const guard = new LoopGuard(limits.loop);
-    const step = { model, system, tools: readsOn ? [...definitions, definitionOf(reader)] : definitions, retry, timeoutMs: limits.modelTimeoutMs, runtime };
+    const step = {
+      model,
+      system,
+      tools: readsOn ? [...definitions, definitionOf(reader)] : definitions,
+      retry,
+      timeoutMs: limits.modelTimeoutMs,
+      runtime,
+    };
     const offered = new Map(readsOn ? [...named, [TOOL_OUTPUT, reader]] : named);
     const run = new AgentRun(
       {
         messages,
         evidence: options.evidence,
         step,
-        toolsOf: (stop, isOutOfTime) => ({ spillway, tools: offered, limits, planOptions, guard, outputs, signal: stop, isOutOfTime }),
+        toolsOf: (stop, isOutOfTime) => ({
+          spillway,
+          tools: offered,
+          limits,
+          planOptions,
+          guard,
+          outputs,
+          signal: stop,
+          isOutOfTime,
+        }),
         turns: limits.turns,
         timeMs: limits.timeMs,
         signal,

@@ -62,6 +62,7 @@ export class AnswerBuilder {
     const text = this.#text?.join('') ?? '';
     this.#text = undefined;
     // Providers refuse an empty text.
-    if (text !== '' || data !== undefined) this.#parts.push({ type: 'text', text: text.toWellFormed(), ...(data === undefined ? {} : { data }) });
+    if (text !== '' || data !== undefined)
+      this.#parts.push({ type: 'text', text: text.toWellFormed(), ...(data === undefined ? {} : { data }) });
   }
 }

@@ -61,8 +61,8 @@ class CallFacts {
 const NOTHING = new CallFacts();
 
 /**
- * Follows the calls of one turn: which tools ran, and which may have. Whether a failed attempt ran at all is in its error, which the error handler
- * is told.
+ * Follows the calls of one turn: which tools ran, and which may have. Whether a failed attempt ran at all is in its
+ * error, which the error handler is told.
  */
 export class CallWatch {
   readonly #byNode = new Map<string, CallFacts>();

@@ -9,9 +9,14 @@ const schemaOf = ({ name, input, inputJsonSchema }: AnyTool): Readonly<Record<st
   if (inputJsonSchema !== undefined) return inputJsonSchema;
   if (input === undefined) return ANY_OBJECT;
   // What JSON Schema cannot say, the layer checks all the same.
-  const { $schema: _, ...schema } = z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' }) as Readonly<Record<string, unknown>>;
+  const { $schema: _, ...schema } = z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' }) as Readonly<
+    Record<string, unknown>
+  >;
   const { type } = schema;
-  if (type !== undefined && type !== 'object') throw new RangeError(`tool ${name}: models call tools with objects, and its input is of type ${JSON.stringify(type)}; wrap it in an object`);
+  if (type !== undefined && type !== 'object')
+    throw new RangeError(
+      `tool ${name}: models call tools with objects, and its input is of type ${JSON.stringify(type)}; wrap it in an object`,
+    );
   return { ...ANY_OBJECT, ...schema };
 };
 

@@ -6,7 +6,10 @@ import { shown } from './kept-outputs.ts';
 import { OUTPUT_CHARS } from './limits.ts';
 import type { KnownAnswer, TranscriptEvidence } from './transcript.ts';
 
-/** What a failed attempt says about its tool. A lost connection may have been refused before anything was sent: that is not in the report. */
+/**
+ * What a failed attempt says about its tool. A lost connection may have been refused before anything was sent: that is
+ * not in the report.
+ */
 const effectOfFailure = ({ kind, uncertain }: ErrorReport): Effect => {
   if (uncertain === true || kind === 'transport_error' || kind === 'internal_error') return 'may_have_run';
   if (!Object.hasOwn(TOOL_ERROR_KIND_MEANINGS, kind)) return 'may_have_run';
@@ -63,7 +66,11 @@ class SeenCall {
       default:
         break;
     }
-    const isOver = event.type === 'settled' || event.type === 'abandoned' || event.type === 'attempt_succeeded' || event.type === 'rejected';
+    const isOver =
+      event.type === 'settled' ||
+      event.type === 'abandoned' ||
+      event.type === 'attempt_succeeded' ||
+      event.type === 'rejected';
     this.known = isOver && !this.#running ? this.#effect : 'may_have_run';
   }
 

@@ -11,9 +11,15 @@ interface Repetition {
   readonly times: number;
 }
 
-/** An input, whatever the order of its keys. What has no canonical form, a lone surrogate say, is compared as it was written; what is nested too deep for that, not at all. */
+/**
+ * An input, whatever the order of its keys. What has no canonical form, a lone surrogate say, is compared as it was
+ * written; what is nested too deep for that, not at all.
+ */
 const written = (input: unknown): string => {
-  for (const write of [(): string => canonicalJson(input, { volatile: [], maxChars: 100_000_000 }), (): string => JSON.stringify(input)]) {
+  for (const write of [
+    (): string => canonicalJson(input, { volatile: [], maxChars: 100_000_000 }),
+    (): string => JSON.stringify(input),
+  ]) {
     try {
       return write();
     } catch {
@@ -23,7 +29,8 @@ const written = (input: unknown): string => {
   return '';
 };
 
-const keyOf = ({ name, input = null, unparsed }: ToolCallPart): string => sha256(JSON.stringify([name, unparsed === undefined ? written(input) : null, unparsed ?? null]));
+const keyOf = ({ name, input = null, unparsed }: ToolCallPart): string =>
+  sha256(JSON.stringify([name, unparsed === undefined ? written(input) : null, unparsed ?? null]));
 
 /** Sees a model go round in a circle: the same tool, the same input and the same result, time after time. */
 export class LoopGuard {
@@ -52,6 +59,8 @@ export class LoopGuard {
     this.#seen.set(key, { result, times });
     const [oldest] = this.#seen.keys();
     if (this.#seen.size > CALLS_MAX && oldest !== undefined) this.#seen.delete(oldest);
-    return times < this.#limits.warnAt ? text : `${text}\n\n[Note: this call was made ${times} times with the same input and gave the same result each time.]`;
+    return times < this.#limits.warnAt
+      ? text
+      : `${text}\n\n[Note: this call was made ${times} times with the same input and gave the same result each time.]`;
   }
 }

@@ -58,9 +58,13 @@ export function keptOutputs(maxChars: number, id: () => string): KeptOutputs {
   };
 }
 
-const isInsidePair = (text: string, at: number): boolean => at > 0 && at < text.length && /[\ud800-\udbff]/.test(text[at - 1] ?? '') && /[\udc00-\udfff]/.test(text[at] ?? '');
+const isInsidePair = (text: string, at: number): boolean =>
+  at > 0 && at < text.length && /[\ud800-\udbff]/.test(text[at - 1] ?? '') && /[\udc00-\udfff]/.test(text[at] ?? '');
 
-/** A piece of a text that splits no pair of surrogates: it may be a character longer at its start, and one shorter or, if it were empty, longer at its end. */
+/**
+ * A piece of a text that splits no pair of surrogates: it may be a character longer at its start, and one shorter or,
+ * if it were empty, longer at its end.
+ */
 const piece = (text: string, offset: number, length: number): { readonly from: number; readonly to: number } => {
   const from = isInsidePair(text, offset) ? offset - 1 : Math.min(offset, text.length);
   const end = Math.min(text.length, offset + length);
@@ -73,7 +77,10 @@ export function shown(text: string, maxChars: number, outputs: KeptOutputs): str
   if (text.length <= maxChars) return text;
   const { to } = piece(text, 0, maxChars);
   const handle = outputs.keep(text);
-  const rest = handle === undefined ? 'The rest was too long to be kept.' : `Read on with ${TOOL_OUTPUT}: ${JSON.stringify({ handle, offset: to })}`;
+  const rest =
+    handle === undefined
+      ? 'The rest was too long to be kept.'
+      : `Read on with ${TOOL_OUTPUT}: ${JSON.stringify({ handle, offset: to })}`;
   return `${text.slice(0, to)}\n\n[Cut: the first ${to} of ${text.length} characters. ${rest}]`;
 }
 
@@ -87,7 +94,8 @@ interface ToolOutputInput {
 export function toolOutputTool(outputs: KeptOutputs, maxChars: number): AnyTool {
   return tool({
     name: TOOL_OUTPUT,
-    description: 'Reads on in a tool result that was cut. The cut result names the handle and the offset to go on from.',
+    description:
+      'Reads on in a tool result that was cut. The cut result names the handle and the offset to go on from.',
     input: z.strictObject({
       handle: z.string(),
       offset: z.number().int().min(0).default(0),
@@ -97,7 +105,8 @@ export function toolOutputTool(outputs: KeptOutputs, maxChars: number): AnyTool 
     execute: ({ handle, offset, length }: ToolOutputInput): string => {
       const text = outputs.read(handle);
       if (text === undefined) {
-        const safeMessage = 'No output is kept under this handle; it may have made room for later ones. Do not try again with the same input: call the tool itself if you need its output.';
+        const safeMessage =
+          'No output is kept under this handle; it may have made room for later ones. Do not try again with the same input: call the tool itself if you need its output.';
         throw new ToolExecutionError('invalid_parameters', 'the handle is unknown', { safeMessage });
       }
       const { from, to } = piece(text, offset, length);

@@ -69,8 +69,19 @@ const DEFAULTS: AgentLimits = {
   modelTimeoutMs: 600_000,
 };
 
-/** As Anthropic's SDK retries: 3 attempts, 0.5 s doubling to 8 s. The total leaves room for answers that take minutes to fail. */
-const MODEL_RETRY: RetryPolicy = { strategy: 'exponential', initialDelayMs: 500, maxDelayMs: 8_000, multiplier: 2, jitterPercent: 25, maxAttempts: 3, maxTotalTimeMs: 1_800_000 };
+/**
+ * As Anthropic's SDK retries: 3 attempts, 0.5 s doubling to 8 s. The total leaves room for answers that take minutes to
+ * fail.
+ */
+const MODEL_RETRY: RetryPolicy = {
+  strategy: 'exponential',
+  initialDelayMs: 500,
+  maxDelayMs: 8_000,
+  multiplier: 2,
+  jitterPercent: 25,
+  maxAttempts: 3,
+  maxTotalTimeMs: 1_800_000,
+};
 
 /** @throws RangeError for a limit out of its range */
 export function agentLimits(options: AgentLimitOptions = {}): AgentLimits {
@@ -93,4 +104,5 @@ export function agentLimits(options: AgentLimitOptions = {}): AgentLimits {
 }
 
 /** @throws RangeError for an option out of its range */
-export const modelRetryPolicy = (options: Partial<RetryPolicy> | false = {}): RetryPolicy => (options === false ? { ...MODEL_RETRY, maxAttempts: 1 } : retryPolicy(options, MODEL_RETRY));
+export const modelRetryPolicy = (options: Partial<RetryPolicy> | false = {}): RetryPolicy =>
+  options === false ? { ...MODEL_RETRY, maxAttempts: 1 } : retryPolicy(options, MODEL_RETRY);

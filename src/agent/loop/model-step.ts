@@ -11,7 +11,9 @@ import { AnswerBuilder } from './answer-builder.ts';
 import type { AgentMessage } from '../message.ts';
 import type { AgentModel, ModelEvent, ModelTool } from '../model.ts';
 
-/** What one step of a model gives: pieces to show, failures on the way, and one of `answered` and `gave_up` at the end. */
+/**
+ * What one step of a model gives: pieces to show, failures on the way, and one of `answered` and `gave_up` at the end.
+ */
 export type ModelStepEvent =
   | { readonly type: 'text' | 'thinking'; readonly text: string }
   | { readonly type: 'failed'; readonly error: LlmError; /** Pieces of it had been shown. */ readonly partial: boolean }
@@ -30,17 +32,19 @@ export interface ModelStepOptions {
 /** An answer that breaks off after its beginning is asked for again as a whole, this often. */
 const PARTIAL_RETRIES = 1;
 
-const brokenOff = (): LlmError => new LlmError('network_error', 'The answer of the model ended before the model said why it stopped');
+const brokenOff = (): LlmError =>
+  new LlmError('network_error', 'The answer of the model ended before the model said why it stopped');
 
 const entered = (thrown: unknown, { timeoutMs, runtime }: ModelStepOptions): LlmError => {
   // Our own limit; whatever else timed out is read like any error.
-  if (isToolExecutionError(thrown) && thrown.kind === 'timeout') return new LlmError('timeout', `The model did not answer within ${timeoutMs} ms`, { cause: thrown });
+  if (isToolExecutionError(thrown) && thrown.kind === 'timeout')
+    return new LlmError('timeout', `The model did not answer within ${timeoutMs} ms`, { cause: thrown });
   return toLlmError(thrown, () => runtime.wallNow());
 };
 
 /**
- * One step: asks the model, shows what it says, and tries again what may pass. Nothing of an answer is used before it is whole, so that asking
- * again does nothing twice.
+ * One step: asks the model, shows what it says, and tries again what may pass. Nothing of an answer is used before it
+ * is whole, so that asking again does nothing twice.
  */
 export function modelStep(messages: readonly AgentMessage[], options: ModelStepOptions): Observable<ModelStepEvent> {
   const { model, system, tools, retry, timeoutMs, runtime } = options;
@@ -59,7 +63,9 @@ export function modelStep(messages: readonly AgentMessage[], options: ModelStepO
         subscriber.next({ type: 'gave_up', error });
         subscriber.complete();
       };
-      const answer$ = abortable((signal) => model(messages, tools, { signal, ...(system === undefined ? {} : { system }) }));
+      const answer$ = abortable((signal) =>
+        model(messages, tools, { signal, ...(system === undefined ? {} : { system }) }),
+      );
       const onEvent = (event: ModelEvent): void => {
         begun = true;
         builder.add(event);
@@ -68,7 +74,8 @@ export function modelStep(messages: readonly AgentMessage[], options: ModelStepO
         // In the stream, not in its subscriber: an event that is none fails the answer, and nothing else.
         answer$.pipe(attemptTimeout(timeoutMs, runtime), tap(onEvent)).subscribe({
           next: (event) => {
-            if ((event.type === 'text' || event.type === 'thinking') && event.text !== '') subscriber.next({ type: event.type, text: event.text });
+            if ((event.type === 'text' || event.type === 'thinking') && event.text !== '')
+              subscriber.next({ type: event.type, text: event.text });
           },
           error: fail,
           complete: () => {
@@ -81,7 +88,9 @@ export function modelStep(messages: readonly AgentMessage[], options: ModelStepO
     });
     return attempt$.pipe(
       retryBackoff(retry, runtime),
-      catchError((thrown: unknown) => (thrown instanceof LlmError ? of({ type: 'gave_up' as const, error: thrown }) : throwError(() => thrown))),
+      catchError((thrown: unknown) =>
+        thrown instanceof LlmError ? of({ type: 'gave_up' as const, error: thrown }) : throwError(() => thrown),
+      ),
     );
   });
 }

@@ -10,14 +10,17 @@ export interface References {
   readonly fault?: string;
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null;
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null;
 
 const misformed = (value: Readonly<Record<string, unknown>>): boolean =>
-  typeof value[KEY] !== 'string' || (value['path'] !== undefined && typeof value['path'] !== 'string') || Object.keys(value).some((key) => key !== KEY && key !== 'path');
+  typeof value[KEY] !== 'string' ||
+  (value['path'] !== undefined && typeof value['path'] !== 'string') ||
+  Object.keys(value).some((key) => key !== KEY && key !== 'path');
 
 /**
- * Finds the references in an input: `{ "$result": "<id of another call of this step>", "path"?: "a.b" }` stands for that call's output, or for what
- * `path` leads to in it: names and list places, separated by dots.
+ * Finds the references in an input: `{ "$result": "<id of another call of this step>", "path"?: "a.b" }` stands for
+ * that call's output, or for what `path` leads to in it: names and list places, separated by dots.
  */
 export function referencesIn(input: unknown, id: string, ids: ReadonlySet<string>): References {
   const needs = new Set<string>();
@@ -30,9 +33,11 @@ export function referencesIn(input: unknown, id: string, ids: ReadonlySet<string
     }
     if (!Object.hasOwn(value, KEY)) return Object.values(value).forEach((inner) => walk(inner, depth + 1));
     const needed = value[KEY];
-    if (misformed(value)) fault = `A reference has the form {"${KEY}": "<id of another call of this step>", "path": "a.b"}, and nothing else in it; the path may be left out.`;
+    if (misformed(value))
+      fault = `A reference has the form {"${KEY}": "<id of another call of this step>", "path": "a.b"}, and nothing else in it; the path may be left out.`;
     else if (needed === id) fault = `It refers to its own result by "${KEY}".`;
-    else if (!ids.has(String(needed))) fault = `"${KEY}": ${JSON.stringify(String(needed).slice(0, 64))} is not the id of another call of this step.`;
+    else if (!ids.has(String(needed)))
+      fault = `"${KEY}": ${JSON.stringify(String(needed).slice(0, 64))} is not the id of another call of this step.`;
     else needs.add(String(needed));
   };
   walk(input, 0);
@@ -62,8 +67,12 @@ const reversed = (needs: ReadonlyMap<string, readonly string[]>): ReadonlyMap<st
   return back;
 };
 
-/** The calls that need each other in a circle: peeled from both sides, so that those which only need such a call are not among them. */
-export const inCycle = (needs: ReadonlyMap<string, readonly string[]>): ReadonlySet<string> => new Set(peeled(reversed(peeled(needs))).keys());
+/**
+ * The calls that need each other in a circle: peeled from both sides, so that those which only need such a call are not
+ * among them.
+ */
+export const inCycle = (needs: ReadonlyMap<string, readonly string[]>): ReadonlySet<string> =>
+  new Set(peeled(reversed(peeled(needs))).keys());
 
 /** A path that an output does not have. */
 export class PathError extends Error {
@@ -73,7 +82,8 @@ export class PathError extends Error {
 const follow = (output: unknown, id: string, path: string): unknown => {
   let at = output;
   for (const step of path.split('.')) {
-    if (!isObject(at) || !Object.hasOwn(at, step)) throw new PathError(`The result of ${id} has nothing at path ${JSON.stringify(path.slice(0, 128))}.`);
+    if (!isObject(at) || !Object.hasOwn(at, step))
+      throw new PathError(`The result of ${id} has nothing at path ${JSON.stringify(path.slice(0, 128))}.`);
     at = at[step];
   }
   return at;
@@ -86,7 +96,8 @@ const follow = (output: unknown, id: string, path: string): unknown => {
 export function resolveReferences(input: unknown, outputs: Readonly<Record<string, unknown>>): unknown {
   if (!isObject(input)) return input;
   if (Array.isArray(input)) return input.map((inner: unknown) => resolveReferences(inner, outputs));
-  if (!Object.hasOwn(input, KEY)) return Object.fromEntries(Object.entries(input).map(([key, inner]) => [key, resolveReferences(inner, outputs)]));
+  if (!Object.hasOwn(input, KEY))
+    return Object.fromEntries(Object.entries(input).map(([key, inner]) => [key, resolveReferences(inner, outputs)]));
   const id = String(input[KEY]);
   const path = input['path'];
   return typeof path === 'string' && path !== '' ? follow(outputs[id], id, path) : outputs[id];

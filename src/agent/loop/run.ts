@@ -45,9 +45,13 @@ const endOf = (stop: StopReason): End | undefined => {
   }
 };
 
-const isAnswer = (said: AgentMessage | undefined): said is AssistantMessage => said?.role === 'assistant' && said.stop !== 'pause' && toolCallsOf(said).length === 0;
+const isAnswer = (said: AgentMessage | undefined): said is AssistantMessage =>
+  said?.role === 'assistant' && said.stop !== 'pause' && toolCallsOf(said).length === 0;
 
-/** One run of an agent: model step, tools, model step, until something ends it. Steps that end at once are a loop and not a stack. */
+/**
+ * One run of an agent: model step, tools, model step, until something ends it. Steps that end at once are a loop and
+ * not a stack.
+ */
 export class AgentRun {
   readonly #settings: AgentRunSettings;
   readonly #subscriber: Subscriber<AgentEvent>;
@@ -100,7 +104,8 @@ export class AgentRun {
       return this.#settle({ status: 'completed' });
     }
     signal?.addEventListener('abort', cancel, { once: true });
-    if (timeMs !== Infinity) this.#deadline = expireAfter(timeMs, runtime, () => this.#cutShort({ status: 'limit', reason: 'time' }));
+    if (timeMs !== Infinity)
+      this.#deadline = expireAfter(timeMs, runtime, () => this.#cutShort({ status: 'limit', reason: 'time' }));
     this.#advance();
   }
 
@@ -174,8 +179,15 @@ export class AgentRun {
     if (this.#phase === 'tools') {
       return this.#follow(runTools(calls, this.#tools), (event) => this.#onToolEvent(event, calls));
     }
-    if (calls.length > 0) this.#add({ role: 'tool', results: calls.map(({ call }) => lostResult(call, 'did_not_run')) });
-    this.#emit({ type: 'turn_settled', turn: this.#turn, status: 'completed', toolCalls: calls.length, executedTools: 0 });
+    if (calls.length > 0)
+      this.#add({ role: 'tool', results: calls.map(({ call }) => lostResult(call, 'did_not_run')) });
+    this.#emit({
+      type: 'turn_settled',
+      turn: this.#turn,
+      status: 'completed',
+      toolCalls: calls.length,
+      executedTools: 0,
+    });
     const end = this.#ending ?? endOf(builder.stop ?? 'other');
     if (end === undefined) return this.#advance();
     this.#settle(end);
@@ -194,7 +206,13 @@ export class AgentRun {
     const executedTools = answers.filter(({ executed }) => executed).length;
     const hasRun = answers.some(({ executed, replayed }) => executed || replayed);
     this.#add({ role: 'tool', results: answers.map(({ result }) => result) });
-    this.#emit({ type: 'turn_settled', turn: this.#turn, status: hasRun ? 'completed' : 'failed', toolCalls: calls.length, executedTools });
+    this.#emit({
+      type: 'turn_settled',
+      turn: this.#turn,
+      status: hasRun ? 'completed' : 'failed',
+      toolCalls: calls.length,
+      executedTools,
+    });
     if (this.#ending === undefined) this.#advance();
     else this.#settle(this.#ending);
   }

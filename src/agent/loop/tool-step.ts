@@ -47,7 +47,9 @@ export interface Answer {
   readonly replayed: boolean;
 }
 
-export type ToolStepEvent = { readonly type: 'tools'; readonly event: TurnEvent } | { readonly type: 'answered'; readonly answers: readonly Answer[] };
+export type ToolStepEvent =
+  | { readonly type: 'tools'; readonly event: TurnEvent }
+  | { readonly type: 'answered'; readonly answers: readonly Answer[] };
 
 /** Runs the calls of one step as a turn, and answers each. */
 class ToolStep {
@@ -95,7 +97,8 @@ class ToolStep {
     if (refusal !== undefined) {
       const { kind, detail } = refusal;
       // Ours, not a hook's: what its kind means would not be true.
-      const words = kind === 'blocked' ? { safeMessage: `This call was blocked and not made. ${detail} ${AS_IT_IS}` } : { detail };
+      const words =
+        kind === 'blocked' ? { safeMessage: `This call was blocked and not made. ${detail} ${AS_IT_IS}` } : { detail };
       return this.#failed(call, kind, 'did_not_run', failureText(kind, 'did_not_run', words));
     }
     if (node?.state === 'succeeded' || node?.state === 'defaulted') return this.#succeeded(call, node);
@@ -107,9 +110,15 @@ class ToolStep {
     const whole = outputText(result?.output?.content);
     const noted = guard.record(call, whole);
     // Cut before the note, which must not be lost; what reads on in a cut output is not cut again.
-    const text = call.name === TOOL_OUTPUT ? noted : `${shown(whole, limits.outputChars, outputs)}${noted.slice(whole.length)}`;
+    const text =
+      call.name === TOOL_OUTPUT ? noted : `${shown(whole, limits.outputChars, outputs)}${noted.slice(whole.length)}`;
     const replayed = result?.fromCache === true;
-    return { result: { callId: call.id, toolName: call.name, text }, effect: 'ran', executed: this.#watch.of(call.id).executed, replayed };
+    return {
+      result: { callId: call.id, toolName: call.name, text },
+      effect: 'ran',
+      executed: this.#watch.of(call.id).executed,
+      replayed,
+    };
   }
 
   /** A call that was made, or would have been, and has no output. */
@@ -124,8 +133,15 @@ class ToolStep {
       const known = error.uncertain === true ? 'may_have_run' : effect;
       return this.#failed(call, kind, effect, error.modelText ?? failureText(kind, known));
     }
-    if (node?.state === 'skipped') return this.#failed(call, 'dependency_failed', effect, failureText('dependency_failed', effect));
-    if (node?.state === 'failed') return this.#failed(call, 'invalid_parameters', effect, failureText('invalid_parameters', effect, { detail: this.#admission.faults.get(call.id) }));
+    if (node?.state === 'skipped')
+      return this.#failed(call, 'dependency_failed', effect, failureText('dependency_failed', effect));
+    if (node?.state === 'failed')
+      return this.#failed(
+        call,
+        'invalid_parameters',
+        effect,
+        failureText('invalid_parameters', effect, { detail: this.#admission.faults.get(call.id) }),
+      );
     const isLate = node?.state === 'timed_out' || isOutOfTime();
     const kind = !isLate ? 'canceled' : facts.executed ? 'timeout' : 'deadline_exceeded';
     const detached = node?.state === 'timed_out' && facts.running && this.#context.planOptions.onDeadline !== 'abort';
@@ -137,12 +153,34 @@ class ToolStep {
   #failed(call: ToolCallPart, kind: ToolErrorKind, effect: Effect, text: string): Answer {
     // What did not depend on the call itself is no repetition of it.
     const { guard, limits, outputs } = this.#context;
-    const isOwn = !['blocked', 'limit_exceeded', 'canceled', 'deadline_exceeded', 'dependency_failed', 'duplicate_in_flight'].includes(kind);
+    const isOwn = ![
+      'blocked',
+      'limit_exceeded',
+      'canceled',
+      'deadline_exceeded',
+      'dependency_failed',
+      'duplicate_in_flight',
+    ].includes(kind);
     const same = untimed(text);
     const note = isOwn ? guard.record(call, same).slice(same.length) : '';
-    return { result: { callId: call.id, toolName: call.name, text: `${shown(text, limits.outputChars, outputs)}${note}`, isError: true }, effect, kind, executed: this.#watch.of(call.id).executed, replayed: false };
+    return {
+      result: {
+        callId: call.id,
+        toolName: call.name,
+        text: `${shown(text, limits.outputChars, outputs)}${note}`,
+        isError: true,
+      },
+      effect,
+      kind,
+      executed: this.#watch.of(call.id).executed,
+      replayed: false,
+    };
   }
 }
 
-/** The calls of one step as a stream: what happens in the turn, then one answer per call, in call order. Unsubscribing cancels them. */
-export const runTools = (calls: readonly StepCall[], context: ToolStepContext): Observable<ToolStepEvent> => new Observable((subscriber) => new ToolStep(calls, context).run().subscribe(subscriber));
+/**
+ * The calls of one step as a stream: what happens in the turn, then one answer per call, in call order. Unsubscribing
+ * cancels them.
+ */
+export const runTools = (calls: readonly StepCall[], context: ToolStepContext): Observable<ToolStepEvent> =>
+  new Observable((subscriber) => new ToolStep(calls, context).run().subscribe(subscriber));

@@ -1,6 +1,13 @@
 import { CHECK, NOW } from '../../policy/advice.ts';
 import { EFFECT_SENTENCES, NO_OUTPUT, type Effect } from '../../policy/model-text.ts';
-import { toolCallsOf, type AgentMessage, type AssistantMessage, type ToolCallPart, type ToolMessage, type ToolResult } from '../message.ts';
+import {
+  toolCallsOf,
+  type AgentMessage,
+  type AssistantMessage,
+  type ToolCallPart,
+  type ToolMessage,
+  type ToolResult,
+} from '../message.ts';
 
 /** The answer that a call had before it was lost. */
 export interface KnownAnswer {
@@ -46,10 +53,16 @@ export interface RepairedTranscript {
 const INTERRUPTED = 'The run was interrupted before this call had a result.';
 
 /** What the tool did is not known to be without consequence. */
-const adviceAfter = (effect: Effect): string => (effect === 'did_not_run' ? NOW : `${CHECK} Only if it did not: you can try again.`);
+const adviceAfter = (effect: Effect): string =>
+  effect === 'did_not_run' ? NOW : `${CHECK} Only if it did not: you can try again.`;
 
 /** The answer to a call whose own was lost. */
-export const lostResult = ({ id, name }: ToolCallPart, effect: Effect): ToolResult => ({ callId: id, toolName: name, text: `${INTERRUPTED} ${EFFECT_SENTENCES[effect]} ${adviceAfter(effect)}`, isError: true });
+export const lostResult = ({ id, name }: ToolCallPart, effect: Effect): ToolResult => ({
+  callId: id,
+  toolName: name,
+  text: `${INTERRUPTED} ${EFFECT_SENTENCES[effect]} ${adviceAfter(effect)}`,
+  isError: true,
+});
 
 /** An id that no other call has, made of one that will not do. */
 export function freshId(id: string, taken: ReadonlySet<string>): string {
@@ -91,12 +104,18 @@ class Repairer {
       return { named: { ...call, id: ids[place] ?? call.id }, found };
     });
     const known = new Set(calls.map(({ id }) => id));
-    for (const { result, at: from } of [...waiting.values()].flat()) this.#repair({ type: known.has(result.callId) ? 'dropped_duplicate' : 'dropped_result', callId: result.callId, at: from });
+    for (const { result, at: from } of [...waiting.values()].flat())
+      this.#repair({
+        type: known.has(result.callId) ? 'dropped_duplicate' : 'dropped_result',
+        callId: result.callId,
+        at: from,
+      });
     const results = answered.map(({ named, found }) => this.#resultOf(named, found?.result, found?.at ?? at));
     const inOrder = answered.flatMap(({ found }) => found ?? []);
     const used = new Set(inOrder);
     const kept = given.filter((one) => used.has(one));
-    if (after.length > 1 || kept.some((one, place) => one !== inOrder[place])) this.#repair({ type: 'reordered', callId: ids[0] ?? '', at: at + 1 });
+    if (after.length > 1 || kept.some((one, place) => one !== inOrder[place]))
+      this.#repair({ type: 'reordered', callId: ids[0] ?? '', at: at + 1 });
     this.repaired.push(this.#renamed(message, calls, ids), this.#sameResults(after, results));
   }
 
@@ -128,19 +147,30 @@ class Repairer {
     }
     const isEmpty = !/\S/.test(found.text);
     if (isEmpty) this.#repair({ type: 'filled', callId: call.id, at });
-    return found.callId === call.id && !isEmpty ? found : { ...found, callId: call.id, text: isEmpty ? NO_OUTPUT : found.text };
+    return found.callId === call.id && !isEmpty
+      ? found
+      : { ...found, callId: call.id, text: isEmpty ? NO_OUTPUT : found.text };
   }
 
   #renamed(message: AssistantMessage, calls: readonly ToolCallPart[], ids: readonly string[]): AssistantMessage {
     if (calls.every(({ id }, place) => id === ids[place])) return message;
     let place = 0;
-    return { ...message, content: message.content.map((part) => (part.type === 'tool_call' ? { ...part, id: ids[place++] ?? part.id } : part)) };
+    return {
+      ...message,
+      content: message.content.map((part) =>
+        part.type === 'tool_call' ? { ...part, id: ids[place++] ?? part.id } : part,
+      ),
+    };
   }
 
   /** The message that was there, when it was right: what is stored stays as it is. */
   #sameResults(after: readonly ToolMessage[], results: readonly ToolResult[]): ToolMessage {
     const [only] = after;
-    const isSame = only !== undefined && after.length === 1 && only.results.length === results.length && only.results.every((result, place) => result === results[place]);
+    const isSame =
+      only !== undefined &&
+      after.length === 1 &&
+      only.results.length === results.length &&
+      only.results.every((result, place) => result === results[place]);
     return isSame ? only : { role: 'tool', results };
   }
 
@@ -150,7 +180,8 @@ class Repairer {
 }
 
 /**
- * Makes a transcript one that can be sent: each tool call is answered exactly once, in call order, in the message right after it.
+ * Makes a transcript one that can be sent: each tool call is answered exactly once, in call order, in the message right
+ * after it.
  *
  * A call without a result gets its own where the evidence has it, else one that says whether its tool ran, did not run,
  * or may have run. Results without a call are dropped, of two for one call the first is kept. All else stays as it is,
@@ -163,9 +194,12 @@ class Repairer {
  * const call = { type: 'tool_call', id: 'c1', name: 'book_trip', input: {} } as const;
  * repairTranscript([{ role: 'assistant', content: [call] }], new Map([['c1', 'did_not_run']])).messages.length; // 2
  */
-export function repairTranscript(messages: readonly AgentMessage[], evidence: TranscriptEvidence = new Map()): RepairedTranscript {
+export function repairTranscript(
+  messages: readonly AgentMessage[],
+  evidence: TranscriptEvidence = new Map(),
+): RepairedTranscript {
   const repairer = new Repairer(messages, evidence);
-  for (let at = 0; at < messages.length; ) {
+  for (let at = 0; at < messages.length;) {
     const message = messages[at];
     if (message === undefined) break;
     const after: ToolMessage[] = [];

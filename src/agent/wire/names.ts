@@ -1,7 +1,10 @@
 /** What providers take as the name of a tool or the id of a call. */
 const ALLOWED = /^[a-zA-Z0-9_-]+$/;
 
-/** Names as a provider takes them, each its own: `files.read` is `files_read` on the wire, and the next one that would be too gets a number. */
+/**
+ * Names as a provider takes them, each its own: `files.read` is `files_read` on the wire, and the next one that would
+ * be too gets a number.
+ */
 export class WireNames {
   readonly #maxLength: number;
   readonly #wire = new Map<string, string>();
@@ -15,7 +18,10 @@ export class WireNames {
   wire(name: string): string {
     const known = this.#wire.get(name);
     if (known !== undefined) return known;
-    const allowed = ALLOWED.test(name) && name.length <= this.#maxLength ? name : name.replaceAll(/[^a-zA-Z0-9_-]/g, '_').slice(0, this.#maxLength) || '_';
+    const allowed =
+      ALLOWED.test(name) && name.length <= this.#maxLength
+        ? name
+        : name.replaceAll(/[^a-zA-Z0-9_-]/g, '_').slice(0, this.#maxLength) || '_';
     const wire = this.#own.has(allowed) ? this.#numbered(allowed) : allowed;
     this.#wire.set(name, wire);
     this.#own.set(wire, name);

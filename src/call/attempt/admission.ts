@@ -17,7 +17,11 @@ const nameOf = ({ call, layer }: CallContext, { tool, breakerName }: GuardedTool
 export const breakerOf = (context: CallContext, guarded: GuardedTool): Breaker | undefined => {
   const { call, layer } = context;
   if (guarded.breaker === undefined) return undefined;
-  return layer.breakers.get(nameOf(context, guarded), call.tenant, call.breakerHint === 'global' ? undefined : guarded.breaker);
+  return layer.breakers.get(
+    nameOf(context, guarded),
+    call.tenant,
+    call.breakerHint === 'global' ? undefined : guarded.breaker,
+  );
 };
 
 /** How the breaker of a call's tool stands, for who only looks: none is made for that. */
@@ -29,17 +33,26 @@ export const breakerAtStart = (context: CallContext, guarded: GuardedTool): Brea
 };
 
 /**
- * The permit that the breaker of a call gives to an attempt; none where there is no breaker, or where breakers only observe.
+ * The permit that the breaker of a call gives to an attempt; none where there is no breaker, or where breakers only
+ * observe.
  * @throws ToolExecutionError for an attempt that is not admitted
  */
-export const permitAtOnce = (context: CallContext, breaker: Breaker | undefined, atMs: number): GivenPermit | undefined =>
+export const permitAtOnce = (
+  context: CallContext,
+  breaker: Breaker | undefined,
+  atMs: number,
+): GivenPermit | undefined =>
   breaker === undefined ? undefined : permitOf(context, breaker, breaker.admit(atMs, context.call.callId));
 
 /**
  * Asks a breaker that may be shared with other processes, and so may answer later. A permit that comes when nobody
  * waits any more is given back.
  */
-export const permit = (context: CallContext, breaker: Breaker | undefined, atMs: number): Observable<GivenPermit | undefined> => {
+export const permit = (
+  context: CallContext,
+  breaker: Breaker | undefined,
+  atMs: number,
+): Observable<GivenPermit | undefined> => {
   const { sharedBreakers } = context.layer;
   if (breaker === undefined) return of(undefined);
   return new Observable<Admission>((subscriber) => {
@@ -50,7 +63,9 @@ export const permit = (context: CallContext, breaker: Breaker | undefined, atMs:
       subscriber.complete();
     };
     const by = context.call.callId;
-    return sharedBreakers === undefined ? answered(breaker.admit(atMs, by)) : sharedBreakers.admit(breaker, answered, by);
+    return sharedBreakers === undefined
+      ? answered(breaker.admit(atMs, by))
+      : sharedBreakers.admit(breaker, answered, by);
   }).pipe(map((admission) => permitOf(context, breaker, admission)));
 };
 

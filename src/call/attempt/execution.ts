@@ -74,7 +74,10 @@ export class ToolExecution {
     return Math.max(0, this.context.site.runtime.now() - this.#attemptStartedAtMs);
   }
 
-  /** How long an attempt may take: the tool's own limit, or what its caller wants if that is less. A call that goes straight through has none. */
+  /**
+   * How long an attempt may take: the tool's own limit, or what its caller wants if that is less. A call that goes
+   * straight through has none.
+   */
   get limitMs(): number {
     return Math.min(this.guarded.timeoutMs, this.context.call.hints?.timeoutMs ?? Infinity);
   }
@@ -115,7 +118,12 @@ export class ToolExecution {
     // Before the tool is taken down: what it gave may be read only now.
     const { value: output, problem, cause } = fit(this.guarded.tool.output, given);
     // It may have had effects, and its output will not fit the next time either.
-    if (problem !== undefined) throw new ToolExecutionError('execution_error', `The output is malformed: ${problem}`, { classification: 'permanent', uncertain: true, cause });
+    if (problem !== undefined)
+      throw new ToolExecutionError('execution_error', `The output is malformed: ${problem}`, {
+        classification: 'permanent',
+        uncertain: true,
+        cause,
+      });
     const atMs = site.runtime.now();
     this.takePermit()?.success(atMs);
     this.#learn(true);
@@ -131,7 +139,9 @@ export class ToolExecution {
       layer.hooks?.after(this.subject, context.attempts, { durationMs, output });
     }
     // A hook may have taken its time.
-    return { result: successResult(context.historyAt(layer.hooks === undefined ? atMs : site.runtime.now()), output, metadata) };
+    return {
+      result: successResult(context.historyAt(layer.hooks === undefined ? atMs : site.runtime.now()), output, metadata),
+    };
   }
 
   /** What was thrown as a failure, counted and with its event; where no attempt had begun, as a refusal. */
@@ -189,7 +199,11 @@ export class ToolExecution {
   /** Remembers what became of a retry. */
   #learn(recovered: boolean): void {
     const { layer, toolName, site } = this.context;
-    if (this.retried !== undefined && !this.#learned) layer.experience?.record({ toolName, error: this.retried.error, tried: { strategy: 'retry' }, recovered }, site.runtime.now());
+    if (this.retried !== undefined && !this.#learned)
+      layer.experience?.record(
+        { toolName, error: this.retried.error, tried: { strategy: 'retry' }, recovered },
+        site.runtime.now(),
+      );
     this.#learned = true;
   }
 
@@ -202,11 +216,19 @@ export class ToolExecution {
     if (!error.executed) context.executed = this.#executedBefore;
     const timeoutMs = limitOf(error);
     const limit = timeoutMs === undefined ? {} : { timeoutMs };
-    this.#ended(error, { type: 'attempt_failed', attempt: context.attempts, durationMs: this.attemptMs, ...report, ...limit }, classification);
+    this.#ended(
+      error,
+      { type: 'attempt_failed', attempt: context.attempts, durationMs: this.attemptMs, ...report, ...limit },
+      classification,
+    );
   }
 
   /** An attempt failed: for the store, the trace and the hooks, which may end the call. */
-  #ended(error: ToolExecutionError, event: EventBody & { readonly durationMs: number }, classification?: Classification): void {
+  #ended(
+    error: ToolExecutionError,
+    event: EventBody & { readonly durationMs: number },
+    classification?: Classification,
+  ): void {
     const { context } = this;
     const { durationMs } = event;
     context.recordAttempt(durationMs, { retriable: classification === 'transient', errorCode: error.kind });

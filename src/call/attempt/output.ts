@@ -18,7 +18,10 @@ const lastOf =
       last(null, undefined),
     );
 
-/** One run of a tool, with a signal of its own, under its limits: emits the one output, and aborts the signal when it is unsubscribed before. */
+/**
+ * One run of a tool, with a signal of its own, under its limits: emits the one output, and aborts the signal when it is
+ * unsubscribed before.
+ */
 export function toolOutput(execution: ToolExecution, attempt: number): Observable<unknown> {
   const { context, guarded, input } = execution;
   const { around } = context.layer;
@@ -34,12 +37,15 @@ export function toolOutput(execution: ToolExecution, attempt: number): Observabl
       context.emit({ type: 'progress', attempt: context.attempts, report });
     };
     // The registry holds tools of any input; each has just checked its own.
-    const execute = (): unknown => guarded.tool.execute(input as never, new AttemptContext(context, attempt, own.forMore, hear));
+    const execute = (): unknown =>
+      guarded.tool.execute(input as never, new AttemptContext(context, attempt, own.forMore, hear));
     const start = (): unknown => (around === undefined ? execute() : around(context.call.callId, attempt, execute));
     startWork(subscriber, start, own, lastOf(execution));
   });
   const { limitMs } = execution;
   const limited$ = limitMs === Infinity ? output$ : output$.pipe(attemptTimeout(limitMs, runtime));
   // Outside, and so armed after the hard limit: where both pass in one instant, it is the hard one that was broken.
-  return idleTimeoutMs === undefined || activity$ === undefined ? limited$ : limited$.pipe(idleTimeout(idleTimeoutMs, activity$, runtime));
+  return idleTimeoutMs === undefined || activity$ === undefined
+    ? limited$
+    : limited$.pipe(idleTimeout(idleTimeoutMs, activity$, runtime));
 }

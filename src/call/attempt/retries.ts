@@ -15,7 +15,8 @@ import { ToolExecution } from './execution.ts';
 import { toolOutput } from './output.ts';
 
 /**
- * All attempts at one tool: `retry(breaker(attemptHooks(attemptTimeout(tool))))`. Emits the outcome of the one that succeeds; errors with a `FailedCall`.
+ * All attempts at one tool: `retry(breaker(attemptHooks(attemptTimeout(tool))))`. Emits the outcome of the one that
+ * succeeds; errors with a `FailedCall`.
  *
  * ```
  * first attempt     ---#
@@ -24,7 +25,12 @@ import { toolOutput } from './output.ts';
  * attempts          ---------a|
  * ```
  */
-export const attemptsAt = (context: CallContext, guarded: GuardedTool, input: unknown, alternatives: readonly string[]): Observable<CallOutcome> =>
+export const attemptsAt = (
+  context: CallContext,
+  guarded: GuardedTool,
+  input: unknown,
+  alternatives: readonly string[],
+): Observable<CallOutcome> =>
   defer(() => {
     const execution = new ToolExecution(context, guarded, input, alternatives);
     return attempt(execution).pipe(retry({ delay: (thrown) => recover(execution, thrown) }));
@@ -64,7 +70,7 @@ const started = (execution: ToolExecution): Observable<CallOutcome> => {
 /**
  * Asks the host's hooks, which can block each attempt. A blocked attempt counts neither as an attempt nor against the
  * tool.
-  * @throws ToolExecutionError of an attempt that they block
+ * @throws ToolExecutionError of an attempt that they block
  */
 const approvedBy = (hooks: HookRunner, execution: ToolExecution): Observable<void> => {
   const { context, subject } = execution;
@@ -110,20 +116,29 @@ const recover = (execution: ToolExecution, thrown: unknown): Observable<unknown>
   const latencyMs = execution.attemptMs;
   const failure = execution.fail(thrown);
   if (context.isOver) return NEVER;
-  if (context.bare) return failedFor(execution, failure, { strategy: 'fail', code: 'attempts_exhausted', reason: 'the layer decides nothing about it' });
+  if (context.bare)
+    return failedFor(execution, failure, {
+      strategy: 'fail',
+      code: 'attempts_exhausted',
+      reason: 'the layer decides nothing about it',
+    });
   const circumstances = circumstancesOf(execution, nowMs);
   return decide(context, failure, circumstances).pipe(
     switchMap((decision) => {
       if (context.isOver) return NEVER;
-      return decision.strategy === 'retry' ? backoff(execution, failure, circumstances, decision.delayMs ?? 0, latencyMs) : failedFor(execution, failure, decision);
+      return decision.strategy === 'retry'
+        ? backoff(execution, failure, circumstances, decision.delayMs ?? 0, latencyMs)
+        : failedFor(execution, failure, decision);
     }),
   );
 };
 
-const maxTotalTimeMsOf = ({ context, guarded }: ToolExecution): number => context.call.retryBudget?.maxElapsedMs ?? guarded.retry.maxTotalTimeMs;
+const maxTotalTimeMsOf = ({ context, guarded }: ToolExecution): number =>
+  context.call.retryBudget?.maxElapsedMs ?? guarded.retry.maxTotalTimeMs;
 
 /** Whether it is too late for another attempt (R-2.3). */
-const isSpent = (execution: ToolExecution, atMs: number): boolean => atMs - execution.startedAtMs >= maxTotalTimeMsOf(execution);
+const isSpent = (execution: ToolExecution, atMs: number): boolean =>
+  atMs - execution.startedAtMs >= maxTotalTimeMsOf(execution);
 
 const outOfTime = ({ context }: ToolExecution, code: 'time_exhausted' | 'turn_deadline'): RecoveryDecision => ({
   strategy: context.call.required ? 'escalate' : 'partial',
@@ -140,7 +155,9 @@ const circumstancesOf = (execution: ToolExecution, nowMs: number): Circumstances
     maxAttempts: call.retryBudget?.maxAttempts ?? policy.maxAttempts,
     elapsedMs: nowMs - execution.startedAtMs,
     maxTotalTimeMs: maxTotalTimeMsOf(execution),
-    nextDelayMs: backoffDelayMs(policy, Math.max(0, ownAttempts - 1), execution.previousDelayMs, () => site.runtime.random()),
+    nextDelayMs: backoffDelayMs(policy, Math.max(0, ownAttempts - 1), execution.previousDelayMs, () =>
+      site.runtime.random(),
+    ),
     budgetAvailable: layer.retryBudget?.available(nowMs) ?? true,
     alternatives: execution.alternatives,
     effects,
@@ -155,10 +172,20 @@ const failedFor = (execution: ToolExecution, failure: SeenFailure, decision: Rec
   throwError(() => {
     // A retry that was not admitted was not made: the failure is still the one before it.
     const last = failure.error.kind === 'circuit_open' ? (execution.retried ?? failure) : failure;
-    return new FailedCall({ ...last, breakerState: failure.breakerState, code: decision.code }, decision, execution.alternatives);
+    return new FailedCall(
+      { ...last, breakerState: failure.breakerState, code: decision.code },
+      decision,
+      execution.alternatives,
+    );
   });
 
-const backoff = (execution: ToolExecution, failure: SeenFailure, { nextDelayMs }: Circumstances, delayMs: number, latencyMs: number): Observable<unknown> => {
+const backoff = (
+  execution: ToolExecution,
+  failure: SeenFailure,
+  { nextDelayMs }: Circumstances,
+  delayMs: number,
+  latencyMs: number,
+): Observable<unknown> => {
   const { context } = execution;
   const { layer, attempts, site } = context;
   const { runtime } = site;
@@ -168,7 +195,8 @@ const backoff = (execution: ToolExecution, failure: SeenFailure, { nextDelayMs }
   return runtime.after(delayMs).pipe(
     switchMap(() => {
       // A timer can come late, behind a stalled event loop: no attempt starts once the time is over.
-      if (isSpent(execution, runtime.now())) return failedFor(execution, failure, outOfTime(execution, 'time_exhausted'));
+      if (isSpent(execution, runtime.now()))
+        return failedFor(execution, failure, outOfTime(execution, 'time_exhausted'));
       if (context.remainingMs <= 0) return failedFor(execution, failure, outOfTime(execution, 'turn_deadline'));
       execution.retrying = { attempt: attempts, delayMs, reasonCode: failure.error.kind, latencyMs };
       execution.retried = failure;

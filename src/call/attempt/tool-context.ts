@@ -2,7 +2,10 @@ import type { Progress, ToolContext, TraceContext, TraceContextSource } from '..
 import type { AttemptSignal } from '../../operators/work/attempt-signal.ts';
 import type { CallContext } from '../context.ts';
 
-/** What the source says of an attempt, if it says anything that can go over a wire: neither throwing nor rubbish ends a call. */
+/**
+ * What the source says of an attempt, if it says anything that can go over a wire: neither throwing nor rubbish ends a
+ * call.
+ */
 const asked = (source: TraceContextSource, callId: string, attempt: number): TraceContext | undefined => {
   try {
     const { traceparent, tracestate, baggage } = source(callId, attempt) ?? {};
@@ -17,7 +20,10 @@ const asked = (source: TraceContextSource, callId: string, attempt: number): Tra
   }
 };
 
-/** The context of the attempt itself, else the caller's. A vendor's `tracestate` belongs to its `traceparent`; baggage is carried by all. */
+/**
+ * The context of the attempt itself, else the caller's. A vendor's `tracestate` belongs to its `traceparent`; baggage
+ * is carried by all.
+ */
 const contextOf = ({ call, layer, attempts }: CallContext): Partial<TraceContext> => {
   const own = layer.traceContext === undefined ? undefined : asked(layer.traceContext, call.callId, attempts);
   if (own === undefined) return call;
@@ -48,14 +54,19 @@ export class AttemptContext implements ToolContext {
     const { traceparent, tracestate, baggage } = contextOf(context);
     if (traceparent !== undefined) {
       this.traceparent = traceparent;
-      this.traceContext = { traceparent, ...(tracestate === undefined ? {} : { tracestate }), ...(baggage === undefined ? {} : { baggage }) };
+      this.traceContext = {
+        traceparent,
+        ...(tracestate === undefined ? {} : { tracestate }),
+        ...(baggage === undefined ? {} : { baggage }),
+      };
     }
     if (baggage !== undefined) this.baggage = baggage;
   }
 
   /**
-   * One getter for all contexts. With one of its own, as an object literal makes it, each context costs a hidden class, which lives in V8's old space
-   * and keeps the whole call alive until the next full collection: a chain of 100,000 nodes kept 0.8 KB of every node that way.
+   * One getter for all contexts. With one of its own, as an object literal makes it, each context costs a hidden class,
+   * which lives in V8's old space and keeps the whole call alive until the next full collection: a chain of 100,000
+   * nodes kept 0.8 KB of every node that way.
    */
   static readonly #signal: PropertyDescriptor = {
     get(this: AttemptContext): AbortSignal {

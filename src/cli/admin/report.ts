@@ -5,10 +5,24 @@ import { duration, messageLine, shownName } from '../show/text.ts';
 const breakerRows = (breakers: readonly ShownBreaker[]): string[] =>
   table(
     ['breaker', 'scope', 'state', 'in a row', 'failures', 'probe in'],
-    breakers.map(({ toolName, scope, state }) => [toolName, scope, state.type.replaceAll('_', ' '), String(state.consecutiveFailures), `${state.failures} of ${state.measured}`, state.retryAfterMs === undefined ? '' : duration(state.retryAfterMs)]),
+    breakers.map(({ toolName, scope, state }) => [
+      toolName,
+      scope,
+      state.type.replaceAll('_', ' '),
+      String(state.consecutiveFailures),
+      `${state.failures} of ${state.measured}`,
+      state.retryAfterMs === undefined ? '' : duration(state.retryAfterMs),
+    ]),
   );
 
-const statusLines = ({ mode = '', breakersObserve, tools = [], breakers = [], store, retriesLeft }: ShownAnswer): string[] => {
+const statusLines = ({
+  mode = '',
+  breakersObserve,
+  tools = [],
+  breakers = [],
+  store,
+  retriesLeft,
+}: ShownAnswer): string[] => {
   const unlike = tools.filter((tool) => tool.mode !== mode);
   return [
     `mode: ${shownName(mode)}${breakersObserve === true ? '; breakers refuse nothing (TOOL_RELIABILITY_OPEN_MODE)' : ''}`,
@@ -27,5 +41,9 @@ export function adminReport(answer: ShownAnswer): string {
   const warned = warnings.map((warning) => `warning: ${messageLine(warning)}`);
   if (action === undefined) return statusLines(answer).join('\n');
   if (flushed !== undefined) return [`forgotten: ${flushed}`, ...warned].join('\n');
-  return [`${shownName(action).replaceAll('_', ' ')}: ${changed.length} ${changed.length === 1 ? 'breaker' : 'breakers'}`, ...(changed.length === 0 ? [] : ['', ...breakerRows(changed)]), ...warned].join('\n');
+  return [
+    `${shownName(action).replaceAll('_', ' ')}: ${changed.length} ${changed.length === 1 ? 'breaker' : 'breakers'}`,
+    ...(changed.length === 0 ? [] : ['', ...breakerRows(changed)]),
+    ...warned,
+  ].join('\n');
 }

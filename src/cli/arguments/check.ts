@@ -30,6 +30,7 @@ export const CHECK_OPTIONS = {
 export function parseCheck(args: readonly string[]): CheckCommand | undefined {
   const { values, positionals } = parseOptions(args, CHECK_OPTIONS);
   if (values.help) return undefined;
-  if (positionals.length === 0 || positionals.includes('')) throw new UsageError('the file is missing; write spillway check PLAN.yaml');
+  if (positionals.length === 0 || positionals.includes(''))
+    throw new UsageError('the file is missing; write spillway check PLAN.yaml');
   return { paths: positionals, json: values.json };
 }

@@ -30,7 +30,8 @@ export function parseCompletions(args: readonly string[]): Shell | undefined {
   const [name, ...rest] = positionals;
   if (name === undefined) throw new UsageError(`the shell is missing; there is ${SHELLS.join(', ')}`);
   const shell = SHELLS.find((known) => known === name);
-  if (shell === undefined) throw new UsageError(`there are no completions for ${JSON.stringify(name.slice(0, 64))}; ${choices(name, SHELLS)}`);
+  if (shell === undefined)
+    throw new UsageError(`there are no completions for ${JSON.stringify(name.slice(0, 64))}; ${choices(name, SHELLS)}`);
   if (rest.length > 0) throw new UsageError(`completions takes one shell; leave out ${JSON.stringify(rest[0])}`);
   return shell;
 }

@@ -63,14 +63,16 @@ export const GATEWAY_OPTIONS = {
 const integerOf = (option: string, text: string | undefined, min: number, max: number): number | undefined => {
   if (text === undefined) return undefined;
   const value = Number(text);
-  if (!/^\d{1,10}$/.test(text) || value < min || value > max) throw new UsageError(`${option} must be an integer from ${min} to ${max}, not ${JSON.stringify(text)}`);
+  if (!/^\d{1,10}$/.test(text) || value < min || value > max)
+    throw new UsageError(`${option} must be an integer from ${min} to ${max}, not ${JSON.stringify(text)}`);
   return value;
 };
 
 const checkUrl = (option: string, text: string, schemes: RegExp, example: string): void => {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   // What was given may hold a password: it is not repeated.
-  if (url === undefined || !schemes.test(url.protocol)) throw new UsageError(`${option} must be an address such as ${example}`);
+  if (url === undefined || !schemes.test(url.protocol))
+    throw new UsageError(`${option} must be an address such as ${example}`);
 };
 
 /**
@@ -83,11 +85,15 @@ export function parseGateway(args: readonly string[]): GatewayCommand | undefine
   const { values, positionals } = parseOptions(args, GATEWAY_OPTIONS);
   if (values.help) return undefined;
   const [kind, ...rest] = positionals;
-  if (kind === undefined) throw new UsageError('the kind of gateway is missing; write spillway gateway anthropic --upstream URL');
-  if (!GATEWAY_KINDS.includes(kind)) throw new UsageError(`there is no gateway ${JSON.stringify(kind)}; ${choices(kind, GATEWAY_KINDS)}`);
-  if (rest.length > 0) throw new UsageError(`gateway takes one kind, not ${rest.length + 1} words; leave out ${JSON.stringify(rest[0])}`);
+  if (kind === undefined)
+    throw new UsageError('the kind of gateway is missing; write spillway gateway anthropic --upstream URL');
+  if (!GATEWAY_KINDS.includes(kind))
+    throw new UsageError(`there is no gateway ${JSON.stringify(kind)}; ${choices(kind, GATEWAY_KINDS)}`);
+  if (rest.length > 0)
+    throw new UsageError(`gateway takes one kind, not ${rest.length + 1} words; leave out ${JSON.stringify(rest[0])}`);
   const { upstream, state, host, tools = [], allow = [] } = values;
-  if (upstream === undefined || upstream === '') throw new UsageError('the upstream is missing; give --upstream https://api.anthropic.com');
+  if (upstream === undefined || upstream === '')
+    throw new UsageError('the upstream is missing; give --upstream https://api.anthropic.com');
   checkUrl('--upstream', upstream, /^https?:$/, 'https://api.anthropic.com');
   if (state !== 'memory') checkUrl('--state', state, /^rediss?:$/, 'redis://127.0.0.1:6379, or memory');
   if (tools.includes('')) throw new UsageError('--tools needs the name of a file');

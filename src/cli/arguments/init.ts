@@ -36,7 +36,8 @@ export function parseInit(args: readonly string[]): InitCommand | undefined {
   const { values, positionals } = parseOptions(args, INIT_OPTIONS);
   if (values.help) return undefined;
   const [source, ...rest] = positionals;
-  if (rest.length > 0) throw new UsageError(`init takes one mcp.json, not ${positionals.length}; leave out ${JSON.stringify(rest[0])}`);
+  if (rest.length > 0)
+    throw new UsageError(`init takes one mcp.json, not ${positionals.length}; leave out ${JSON.stringify(rest[0])}`);
   if (source === '') throw new UsageError('the name of the mcp.json is empty; leave it out, or name a file');
   if (values.out === '') throw new UsageError('--out needs the name of a file');
   return { out: values.out, ...(source === undefined ? {} : { source }) };

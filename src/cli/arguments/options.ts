@@ -32,6 +32,7 @@ export function parseOptions<const Given extends Options>(
 export function oneFile(command: string, what: string, [file, ...rest]: readonly string[]): string {
   if (file === undefined || file === '') throw new UsageError(`the ${what} is missing; write spillway ${command}`);
   const [name] = command.split(' ');
-  if (rest.length > 0) throw new UsageError(`${name} takes one ${what}, not ${rest.length + 1}; leave out ${JSON.stringify(rest[0])}`);
+  if (rest.length > 0)
+    throw new UsageError(`${name} takes one ${what}, not ${rest.length + 1}; leave out ${JSON.stringify(rest[0])}`);
   return file;
 }

@@ -66,13 +66,15 @@ const noCommand = (name: string): UsageError => {
 };
 
 const portOf = (text: string): number => {
-  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535) throw new UsageError(`--admin must be a port from 0 to 65535, not ${JSON.stringify(text)}`);
+  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535)
+    throw new UsageError(`--admin must be a port from 0 to 65535, not ${JSON.stringify(text)}`);
   return Number(text);
 };
 
 const seedOf = (text: string): number => {
   const seed = Number(text);
-  if (!/^\d{1,10}$/.test(text) || seed > SEED_MAX) throw new UsageError(`--seed must be an integer from 0 to ${SEED_MAX}, not ${JSON.stringify(text)}`);
+  if (!/^\d{1,10}$/.test(text) || seed > SEED_MAX)
+    throw new UsageError(`--seed must be an integer from 0 to ${SEED_MAX}, not ${JSON.stringify(text)}`);
   return seed;
 };
 
@@ -87,10 +89,13 @@ export function parseCommand(args: readonly string[]): Command {
   if (values.version) return { name: 'version' };
   const [name, planPath, ...rest] = positionals;
   if (name === undefined) throw new UsageError(`a command is missing; there is ${COMMAND_NAMES.join(', ')}`);
-  if (name !== 'run' && isCommandName(name)) throw new UsageError(`the command comes first; write spillway ${name} and then its options`);
+  if (name !== 'run' && isCommandName(name))
+    throw new UsageError(`the command comes first; write spillway ${name} and then its options`);
   if (name !== 'run') throw noCommand(name);
-  if (planPath === undefined || planPath === '') throw new UsageError('the plan file is missing; write spillway run PLAN.yaml');
-  if (rest.length > 0) throw new UsageError(`run takes one plan file, not ${rest.length + 1}; leave out ${JSON.stringify(rest[0])}`);
+  if (planPath === undefined || planPath === '')
+    throw new UsageError('the plan file is missing; write spillway run PLAN.yaml');
+  if (rest.length > 0)
+    throw new UsageError(`run takes one plan file, not ${rest.length + 1}; leave out ${JSON.stringify(rest[0])}`);
   if (values.trace === '') throw new UsageError('--trace needs the name of a file');
   return {
     name: 'run',

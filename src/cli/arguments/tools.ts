@@ -46,5 +46,12 @@ export function parseTools(args: readonly string[]): ToolsCommand | undefined {
   if (values.help) return undefined;
   const { server: servers = [], allow = [], json, ascii } = values;
   if (servers.includes('')) throw new UsageError('--server needs a name');
-  return { path: oneFile('tools PLAN.yaml', 'plan file', positionals), servers, allow, json, ascii, color: !values['no-color'] };
+  return {
+    path: oneFile('tools PLAN.yaml', 'plan file', positionals),
+    servers,
+    allow,
+    json,
+    ascii,
+    color: !values['no-color'],
+  };
 }

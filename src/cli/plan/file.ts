@@ -26,7 +26,12 @@ export interface LoadedPlan {
   readonly refuse: (problems: readonly Problem[]) => PlanFileError;
 }
 
-const dotted = (at: Path): string => at.reduce<string>((text, step) => (typeof step === 'number' ? `${text}[${step}]` : text === '' ? shownName(step) : `${text}.${shownName(step)}`), '');
+const dotted = (at: Path): string =>
+  at.reduce<string>(
+    (text, step) =>
+      typeof step === 'number' ? `${text}[${step}]` : text === '' ? shownName(step) : `${text}.${shownName(step)}`,
+    '',
+  );
 
 /** What a problem is about, in words: `turn.nodes[1].needs`. */
 export const placeName = ({ at }: Problem): string => (at.length === 0 ? 'the plan' : dotted(at));
@@ -67,7 +72,10 @@ const readBytes = async (planPath: string): Promise<Uint8Array> => {
 
 const readText = async (planPath: string): Promise<string> => {
   const bytes = await readBytes(planPath);
-  if (bytes.length > BYTES_MAX) throw new PlanFileError(`${planPath}: is larger than ${BYTES_MAX} bytes, the most that a plan may have; split it into several turns`);
+  if (bytes.length > BYTES_MAX)
+    throw new PlanFileError(
+      `${planPath}: is larger than ${BYTES_MAX} bytes, the most that a plan may have; split it into several turns`,
+    );
   let text: string;
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
@@ -78,7 +86,9 @@ const readText = async (planPath: string): Promise<string> => {
   const control = /[\u0000-\u0008\u000b\u000c\u000e-\u001f]/.exec(text);
   if (control !== null) {
     const before = text.slice(0, control.index).split('\n');
-    throw new PlanFileError(`${planPath}:${before.length}:${(before.at(-1) ?? '').length + 1}: holds the control character ${JSON.stringify(control[0])}, so it is no YAML text; name a plan file`);
+    throw new PlanFileError(
+      `${planPath}:${before.length}:${(before.at(-1) ?? '').length + 1}: holds the control character ${JSON.stringify(control[0])}, so it is no YAML text; name a plan file`,
+    );
   }
   return text;
 };
@@ -98,11 +108,15 @@ export interface ExaminedPlan {
  * @param more what else to look for where the schema is not met
  * @throws PlanFileError when it cannot be read at all
  */
-export async function examinePlan(planPath: string, more: (value: unknown) => readonly Problem[] = () => []): Promise<ExaminedPlan> {
+export async function examinePlan(
+  planPath: string,
+  more: (value: unknown) => readonly Problem[] = () => [],
+): Promise<ExaminedPlan> {
   const yaml = readYaml(await readText(planPath), { name: 'plan' });
   const refuse = (problems: readonly Problem[]): PlanFileError => refusal(planPath, yaml, problems);
   if (yaml.problems.length > 0) return { yaml, problems: yaml.problems };
-  if (yaml.value === null || yaml.value === undefined) return { yaml, problems: [{ message: 'is empty; it needs at least turn: with nodes:', at: [] }] };
+  if (yaml.value === null || yaml.value === undefined)
+    return { yaml, problems: [{ message: 'is empty; it needs at least turn: with nodes:', at: [] }] };
   const parsed = planFileSchema.safeParse(yaml.value);
   if (!parsed.success) return { yaml, problems: [...wordedProblems(parsed.error, yaml.value), ...more(yaml.value)] };
   const file = parsed.data;

@@ -28,7 +28,9 @@ const STEP = /\.([^.[\]{}\s]+)|\[(\d{1,9})\]|\["([^"\\]*)"\]/g;
 const parseReference = (text: string): Reference | undefined => {
   const [, node, steps] = REFERENCE.exec(text.slice(2, -1)) ?? [];
   if (node === undefined || steps === undefined) return undefined;
-  const path = [...steps.matchAll(STEP)].map(([, key, index, quoted]) => (index === undefined ? (key ?? quoted ?? '') : Number(index)));
+  const path = [...steps.matchAll(STEP)].map(([, key, index, quoted]) =>
+    index === undefined ? (key ?? quoted ?? '') : Number(index),
+  );
   return { node, path, text };
 };
 
@@ -41,7 +43,8 @@ const parseText = (text: string): Part[] | string => {
     else if (!piece.startsWith('${')) parts.push(piece);
     else {
       const reference = parseReference(piece);
-      if (reference === undefined) return `${piece.slice(0, 80)} is no reference; write \${node}, \${node.key} or \${node.list[0]}, or $\${ for a plain \${`;
+      if (reference === undefined)
+        return `${piece.slice(0, 80)} is no reference; write \${node}, \${node.key} or \${node.list[0]}, or $\${ for a plain \${`;
       parts.push(reference);
     }
   }
@@ -50,16 +53,25 @@ const parseText = (text: string): Part[] | string => {
 
 const kindOf = (value: unknown): string => {
   if (value === null || value === undefined) return 'nothing';
-  return Array.isArray(value) ? `a list of ${value.length}` : typeof value === 'object' ? 'a mapping' : `a ${typeof value}`;
+  return Array.isArray(value)
+    ? `a list of ${value.length}`
+    : typeof value === 'object'
+      ? 'a mapping'
+      : `a ${typeof value}`;
 };
 
 const lookUp = ({ node, path, text }: Reference, values: Values): unknown => {
   let value: unknown = values[node];
   let reached = node;
   for (const step of path) {
-    const has = Array.isArray(value) ? typeof step === 'number' && step < value.length : typeof value === 'object' && value !== null && Object.hasOwn(value, step);
+    const has = Array.isArray(value)
+      ? typeof step === 'number' && step < value.length
+      : typeof value === 'object' && value !== null && Object.hasOwn(value, step);
     if (!has) {
-      throw new ToolExecutionError('invalid_parameters', `${text} has no value: ${reached} is ${kindOf(value)} without ${typeof step === 'number' ? `an item ${step}` : `a key ${step}`}`);
+      throw new ToolExecutionError(
+        'invalid_parameters',
+        `${text} has no value: ${reached} is ${kindOf(value)} without ${typeof step === 'number' ? `an item ${step}` : `a key ${step}`}`,
+      );
     }
     value = (value as Record<string | number, unknown>)[step];
     reached += typeof step === 'number' ? `[${step}]` : `.${step}`;
@@ -92,7 +104,11 @@ export function inputTemplate(input: unknown): InputTemplate {
       for (const part of parts) if (typeof part === 'object') references.push({ reference: part, at });
       return (values) => fillText(parts, values);
     }
-    if (typeof value === 'number' && !Number.isFinite(value)) problems.push({ message: `must be a number that JSON knows, not ${value}; leave it out or write it as a text`, at });
+    if (typeof value === 'number' && !Number.isFinite(value))
+      problems.push({
+        message: `must be a number that JSON knows, not ${value}; leave it out or write it as a text`,
+        at,
+      });
     if (Array.isArray(value)) {
       const items = value.map((item, index) => compile(item, [...at, index]));
       return (values) => items.map((fill) => fill(values));

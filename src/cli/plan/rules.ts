@@ -15,7 +15,9 @@ const breakerProblem = (entry: BreakerEntry): string | undefined => {
     return undefined;
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    return error.message.replaceAll(/[a-z]+[A-Z]\w*/g, (word) => word.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
+    return error.message.replaceAll(/[a-z]+[A-Z]\w*/g, (word) =>
+      word.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+    );
   }
 };
 
@@ -28,16 +30,27 @@ const checkNames = ({ servers = {}, tools = [], turn }: PlanFile): Problem[] => 
     if (toolIds.has(id)) return;
     const [server, ...rest] = id.split('.');
     if (rest.length > 0 && server !== undefined && Object.hasOwn(servers, server)) return;
-    problems.push({ message: `there is no tool ${id}; ${choices(id, [...toolIds])} (or <server>.<tool>, with a server of ${serverNames.join(', ') || 'this file: it has none'})`, at });
+    problems.push({
+      message: `there is no tool ${id}; ${choices(id, [...toolIds])} (or <server>.<tool>, with a server of ${serverNames.join(', ') || 'this file: it has none'})`,
+      at,
+    });
   };
   const firstAt = new Map<string, number>();
   tools.forEach(({ id, server, alternatives = [], circuit_breaker = false }, index) => {
     const breaker = circuit_breaker === false ? undefined : breakerProblem(circuit_breaker);
     if (breaker !== undefined) problems.push({ message: breaker, at: ['tools', index, 'circuit_breaker'] });
     const first = firstAt.get(id);
-    if (first !== undefined) problems.push({ message: `tools[${first}] has the id ${id} already; give one of them another`, at: ['tools', index, 'id'] });
+    if (first !== undefined)
+      problems.push({
+        message: `tools[${first}] has the id ${id} already; give one of them another`,
+        at: ['tools', index, 'id'],
+      });
     else firstAt.set(id, index);
-    if (!Object.hasOwn(servers, server)) problems.push({ message: `there is no server ${server}; ${choices(server, serverNames)}`, at: ['tools', index, 'server'] });
+    if (!Object.hasOwn(servers, server))
+      problems.push({
+        message: `there is no server ${server}; ${choices(server, serverNames)}`,
+        at: ['tools', index, 'server'],
+      });
     alternatives.forEach((alternative, place) => {
       const at = ['tools', index, 'alternatives', place];
       if (alternative === id) problems.push({ message: `${id} cannot be its own alternative; name another tool`, at });
@@ -57,14 +70,22 @@ const checkReferences = (nodes: readonly NodeEntry[], templates: readonly InputT
     return [
       ...problems.map(({ message, at }) => ({ message, at: [...input, ...at] })),
       ...unmet.map(({ reference: { node, text }, at }) => {
-        const remedy = node === id ? 'a node cannot refer to itself' : ids.has(node) ? `add ${node} to the needs of ${id}` : `there is no node ${node}; ${choices(node, [...ids])} Write $\${ for a plain \${`;
+        const remedy =
+          node === id
+            ? 'a node cannot refer to itself'
+            : ids.has(node)
+              ? `add ${node} to the needs of ${id}`
+              : `there is no node ${node}; ${choices(node, [...ids])} Write $\${ for a plain \${`;
         return { message: `${text} refers to what ${id} does not need: ${remedy}`, at: [...input, ...at] };
       }),
     ];
   });
 };
 
-const planNode = ({ id, tool, needs, optional, ...entry }: NodeEntry, { references, fill }: InputTemplate): PlanNode => ({
+const planNode = (
+  { id, tool, needs, optional, ...entry }: NodeEntry,
+  { references, fill }: InputTemplate,
+): PlanNode => ({
   id,
   tool,
   // Without an input, a tool is called with no arguments, which over MCP is an empty mapping.
@@ -80,9 +101,17 @@ const placeOf = ({ rule, nodes: [first, second] }: PlanError, nodes: readonly No
     const place = other === undefined ? -1 : (nodes[index]?.needs ?? []).indexOf(other);
     return ['turn', 'nodes', index, key, ...(place === -1 ? [] : [place])];
   };
-  if (rule === 'duplicate_id') return at(nodes.findLastIndex(({ id }) => id === first), 'id');
+  if (rule === 'duplicate_id')
+    return at(
+      nodes.findLastIndex(({ id }) => id === first),
+      'id',
+    );
   // The id may be there twice.
-  if (rule === 'default_without_needs') return at(nodes.findIndex((node) => node.id === first && 'default' in node && (node.needs ?? []).length === 0), 'default');
+  if (rule === 'default_without_needs')
+    return at(
+      nodes.findIndex((node) => node.id === first && 'default' in node && (node.needs ?? []).length === 0),
+      'default',
+    );
   const index = nodes.findIndex(({ id }) => id === first);
   return index === -1 ? ['turn', 'nodes'] : at(index, 'needs', second ?? first);
 };
@@ -101,10 +130,17 @@ const without = (nodes: readonly NodeEntry[], [, , index, key, place]: Path): re
   const kept = { ...rest, ...('default' in node && key !== 'default' ? { default: byDefault } : {}) };
   // An id that nobody else can have.
   if (key === 'id') return nodes.with(Number(index), { ...kept, id: ` ${index}` });
-  return nodes.with(Number(index), key === 'needs' ? { ...kept, needs: (kept.needs ?? []).filter((_, at) => at !== place) } : kept);
+  return nodes.with(
+    Number(index),
+    key === 'needs' ? { ...kept, needs: (kept.needs ?? []).filter((_, at) => at !== place) } : kept,
+  );
 };
 
-const buildPlan = ({ timeout_ms, on_deadline, concurrency }: PlanFile['turn'], nodes: readonly NodeEntry[], templates: readonly InputTemplate[]): Plan | BrokenRule => {
+const buildPlan = (
+  { timeout_ms, on_deadline, concurrency }: PlanFile['turn'],
+  nodes: readonly NodeEntry[],
+  templates: readonly InputTemplate[],
+): Plan | BrokenRule => {
   try {
     return plan.from(
       nodes.map((node, index) => planNode(node, templates[index] ?? inputTemplate(undefined))),
@@ -133,11 +169,16 @@ export function builtPlan(file: PlanFile): { readonly plan?: Plan; readonly prob
   let nodes: readonly NodeEntry[] = file.turn.nodes;
   while (broken.length < RULES_MAX) {
     const built = buildPlan(file.turn, nodes, templates);
-    if (!('problem' in built)) return broken.length + others.length === 0 ? { plan: built, problems: [] } : { problems: [...broken, ...others] };
+    if (!('problem' in built))
+      return broken.length + others.length === 0 ? { plan: built, problems: [] } : { problems: [...broken, ...others] };
     // A rule of the plan is named first: it may be what made a reference wrong.
     broken.push(built.problem);
     const at = JSON.stringify(built.problem.at);
-    if (built.mended === undefined || broken.slice(0, -1).some((before) => JSON.stringify(before.at) === at && before.message === built.problem.message)) break;
+    if (
+      built.mended === undefined ||
+      broken.slice(0, -1).some((before) => JSON.stringify(before.at) === at && before.message === built.problem.message)
+    )
+      break;
     nodes = built.mended;
   }
   return { problems: [...broken, ...others] };

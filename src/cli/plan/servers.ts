@@ -27,11 +27,19 @@ interface Connectors {
 /** Only a plan with servers needs the SDK, which is an optional peer. */
 const loadConnectors = async (): Promise<Connectors | Problem> => {
   try {
-    const [stdio, http] = await Promise.all([import('../../providers/mcp-stdio.ts'), import('../../providers/mcp-http.ts')]);
+    const [stdio, http] = await Promise.all([
+      import('../../providers/mcp-stdio.ts'),
+      import('../../providers/mcp-http.ts'),
+    ]);
     return { stdio: stdio.mcpStdioProvider, http: http.mcpHttpProvider };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
-    return { message: 'servers need the package @modelcontextprotocol/sdk, which is not installed; run npm install @modelcontextprotocol/sdk', at: ['servers'], atKey: true };
+    return {
+      message:
+        'servers need the package @modelcontextprotocol/sdk, which is not installed; run npm install @modelcontextprotocol/sdk',
+      at: ['servers'],
+      atKey: true,
+    };
   }
 };
 
@@ -41,8 +49,19 @@ const binFolders = (folder: string): string[] => {
   return [path.join(folder, 'node_modules', '.bin'), ...(parent === folder ? [] : binFolders(parent))];
 };
 
-/** What a server is started with: `cwd` and a relative command start at the plan file's folder; bare names are found as npm finds them. */
-export function launchOf({ command, args, env, cwd }: CommandEntry, planFolder: string): { readonly command: string; readonly args?: readonly string[]; readonly env: Readonly<Record<string, string>>; readonly cwd: string } {
+/**
+ * What a server is started with: `cwd` and a relative command start at the plan file's folder; bare names are found as
+ * npm finds them.
+ */
+export function launchOf(
+  { command, args, env, cwd }: CommandEntry,
+  planFolder: string,
+): {
+  readonly command: string;
+  readonly args?: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+} {
   const folder = cwd === undefined ? process.cwd() : path.resolve(planFolder, cwd);
   const isPath = /[/\\]/.test(command);
   return {
@@ -64,13 +83,19 @@ const isFolder = async (folder: string): Promise<boolean> => {
 const messageOf = (thrown: unknown): string => plain(thrown instanceof Error ? thrown.message : String(thrown));
 
 /** What a server is called in a message; an address can hold a secret in its path and query. */
-const shown = ({ command = '', args = [], url }: ServerEntry): string => (url === undefined ? plain([command, ...args].join(' ')).slice(0, 120) : new URL(url).origin);
+const shown = ({ command = '', args = [], url }: ServerEntry): string =>
+  url === undefined ? plain([command, ...args].join(' ')).slice(0, 120) : new URL(url).origin;
 
 /**
- * Starts servers, or connects to them, side by side. All of them, or none: one that does not start is a plan that cannot run, and the others are stopped.
+ * Starts servers, or connects to them, side by side. All of them, or none: one that does not start is a plan that
+ * cannot run, and the others are stopped.
  * @throws PlanFileError that names the server, its command or origin, and what it said last
  */
-export async function startServers(names: readonly string[], { file, folder, refuse }: LoadedPlan, runtime: Runtime): Promise<Servers> {
+export async function startServers(
+  names: readonly string[],
+  { file, folder, refuse }: LoadedPlan,
+  runtime: Runtime,
+): Promise<Servers> {
   const connectors = names.length === 0 ? undefined : await loadConnectors();
   if (connectors !== undefined && 'message' in connectors) throw refuse([connectors]);
   const providers = new Map<string, ToolProvider>();
@@ -91,13 +116,21 @@ export async function startServers(names: readonly string[], { file, folder, ref
     const { command, url } = entry;
     const at = ['servers', name];
     const cwd = command === undefined ? undefined : launchOf({ ...entry, command }, folder).cwd;
-    if (cwd !== undefined && !(await isFolder(cwd))) throw refuse([{ message: `${cwd} is no folder; it starts at the folder of the plan file`, at: [...at, 'cwd'] }]);
+    if (cwd !== undefined && !(await isFolder(cwd)))
+      throw refuse([{ message: `${cwd} is no folder; it starts at the folder of the plan file`, at: [...at, 'cwd'] }]);
     let provider: ToolProvider;
     try {
       provider = await connect(name, entry, connectors);
     } catch (error) {
-      const [failed, check] = url === undefined ? ['started with', 'command and args'] : ['reached at', 'url and headers'];
-      throw refuse([{ message: `the server ${name} could not be ${failed} "${shown(entry)}": ${messageOf(error)}; check its ${check}`, at, atKey: true }]);
+      const [failed, check] =
+        url === undefined ? ['started with', 'command and args'] : ['reached at', 'url and headers'];
+      throw refuse([
+        {
+          message: `the server ${name} could not be ${failed} "${shown(entry)}": ${messageOf(error)}; check its ${check}`,
+          at,
+          atKey: true,
+        },
+      ]);
     }
     // Another one failed meanwhile, and nobody waits for this one.
     if (wanted) providers.set(name, provider);

@@ -9,13 +9,22 @@ import { withFaults } from '../../testing/faults.ts';
 import { choices } from '../show/text.ts';
 
 /** The policy that an entry of a plan file gives its tool. */
-export const policyOf = ({ id: _, server: _server, tool: _tool, faults: _faults, retry_policy, circuit_breaker, ...entry }: ToolEntry): ToolPolicy => ({
+export const policyOf = ({
+  id: _,
+  server: _server,
+  tool: _tool,
+  faults: _faults,
+  retry_policy,
+  circuit_breaker,
+  ...entry
+}: ToolEntry): ToolPolicy => ({
   ...camelKeys(entry),
   ...(retry_policy === undefined ? {} : { retry: retryOf(retry_policy) }),
   ...(circuit_breaker === undefined ? {} : { breaker: circuit_breaker === false ? false : breakerOf(circuit_breaker) }),
 });
 
-const faulty = (tool: AnyTool, faults: FaultsEntry | undefined, runtime: Runtime): AnyTool => (faults === undefined ? tool : withFaults(tool, camelKeys(faults), runtime));
+const faulty = (tool: AnyTool, faults: FaultsEntry | undefined, runtime: Runtime): AnyTool =>
+  faults === undefined ? tool : withFaults(tool, camelKeys(faults), runtime);
 
 /** A tool that a plan uses, at a server of it. */
 export interface UsedTool {
@@ -32,7 +41,10 @@ export interface UsedTool {
 export function usedTools({ tools = [], turn }: PlanFile): UsedTool[] {
   const entries = new Map(tools.map((entry, index) => [entry.id, { entry, index }]));
   const used = new Map<string, UsedTool>();
-  const queue: { readonly id: string; readonly at: Path }[] = turn.nodes.map(({ tool }, index) => ({ id: tool, at: ['turn', 'nodes', index, 'tool'] }));
+  const queue: { readonly id: string; readonly at: Path }[] = turn.nodes.map(({ tool }, index) => ({
+    id: tool,
+    at: ['turn', 'nodes', index, 'tool'],
+  }));
   // Grows while it is walked: alternatives of alternatives.
   for (const { id, at } of queue) {
     if (used.has(id)) continue;
@@ -44,7 +56,9 @@ export function usedTools({ tools = [], turn }: PlanFile): UsedTool[] {
     }
     const { entry, index } = known;
     used.set(id, { id, server: entry.server, tool: entry.tool, entry, at: ['tools', index, 'tool'] });
-    (entry.alternatives ?? []).forEach((alternative, place) => queue.push({ id: alternative, at: ['tools', index, 'alternatives', place] }));
+    (entry.alternatives ?? []).forEach((alternative, place) =>
+      queue.push({ id: alternative, at: ['tools', index, 'alternatives', place] }),
+    );
   }
   return [...used.values()];
 }
@@ -53,7 +67,11 @@ export function usedTools({ tools = [], turn }: PlanFile): UsedTool[] {
  * Joins the tools of a plan with those that its servers have, and puts policies and faults on them.
  * What a server does not have is a problem.
  */
-export function bindTools(used: readonly UsedTool[], providers: ReadonlyMap<string, ToolProvider>, runtime: Runtime): { readonly tools: AnyTool[]; readonly problems: Problem[] } {
+export function bindTools(
+  used: readonly UsedTool[],
+  providers: ReadonlyMap<string, ToolProvider>,
+  runtime: Runtime,
+): { readonly tools: AnyTool[]; readonly problems: Problem[] } {
   const problems: Problem[] = [];
   const tools = used.flatMap(({ id, server, tool, entry, at }) => {
     const offered = providers.get(server)?.tools ?? [];

@@ -35,7 +35,9 @@ const callText = (event: ToolEvent): string | undefined => {
     case 'rejected':
       return `not called: ${said(event.error)}`;
     case 'decision':
-      return event.strategy === 'retry' ? `retry in ${duration(event.delayMs ?? 0)}` : `${event.strategy}: ${plain(event.reason)}`;
+      return event.strategy === 'retry'
+        ? `retry in ${duration(event.delayMs ?? 0)}`
+        : `${event.strategy}: ${plain(event.reason)}`;
     case 'alternative_used':
       return `${plain(event.message)}: ${event.toolName} for ${event.from}`;
     case 'escalated':
@@ -47,7 +49,9 @@ const callText = (event: ToolEvent): string | undefined => {
     }
     case 'dedupe': {
       const text = DEDUPE_TEXTS[event.step];
-      return text === undefined ? undefined : `${text}${event.ageMs === undefined ? '' : `, ${duration(event.ageMs)} old`}`;
+      return text === undefined
+        ? undefined
+        : `${text}${event.ageMs === undefined ? '' : `, ${duration(event.ageMs)} old`}`;
     }
     case 'hook':
       return `${event.hook} ${event.outcome.replace('_', ' ')}${event.message === undefined ? '' : `: ${plain(event.message)}`}`;
@@ -90,5 +94,7 @@ export function eventLine(event: TurnEvent): string | undefined {
 /** An event as a line of a log, with the seconds since the start; nothing for one that says nothing new. */
 export function timedLine(event: TurnEvent, startMs: number): string | undefined {
   const line = eventLine(event);
-  return line === undefined ? undefined : `${`${((event.atMs - startMs) / 1000).toFixed(3)}s`.padStart(8)}  ${messageLine(line)}\n`;
+  return line === undefined
+    ? undefined
+    : `${`${((event.atMs - startMs) / 1000).toFixed(3)}s`.padStart(8)}  ${messageLine(line)}\n`;
 }

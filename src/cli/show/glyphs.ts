@@ -1,5 +1,14 @@
 /** What can happen on the line of a node. */
-export type MarkKind = 'start' | 'alternative' | 'default' | 'value' | 'error' | 'timeout' | 'rejected' | 'cut' | 'skip';
+export type MarkKind =
+  | 'start'
+  | 'alternative'
+  | 'default'
+  | 'value'
+  | 'error'
+  | 'timeout'
+  | 'rejected'
+  | 'cut'
+  | 'skip';
 
 export interface Glyphs {
   readonly marks: Readonly<Record<MarkKind, string>>;
@@ -15,7 +24,17 @@ export interface Glyphs {
 
 /** One column each, so that a diagram lines up. */
 export const UNICODE: Glyphs = {
-  marks: { start: '^', alternative: '»', default: '◇', value: '●', error: '✗', timeout: '◷', rejected: '⊘', cut: '!', skip: '∅' },
+  marks: {
+    start: '^',
+    alternative: '»',
+    default: '◇',
+    value: '●',
+    error: '✗',
+    timeout: '◷',
+    rejected: '⊘',
+    cut: '!',
+    skip: '∅',
+  },
   running: '─',
   waiting: '┄',
   deadline: '┊',
@@ -26,7 +45,17 @@ export const UNICODE: Glyphs = {
 
 /** RxJS's own signs where it has one: `^` subscribes, `!` unsubscribes. */
 export const ASCII: Glyphs = {
-  marks: { start: '^', alternative: '>', default: 'd', value: 'o', error: 'x', timeout: 't', rejected: 'r', cut: '!', skip: 's' },
+  marks: {
+    start: '^',
+    alternative: '>',
+    default: 'd',
+    value: 'o',
+    error: 'x',
+    timeout: 't',
+    rejected: 'r',
+    cut: '!',
+    skip: 's',
+  },
   running: '-',
   waiting: '.',
   deadline: ':',

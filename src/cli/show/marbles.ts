@@ -25,7 +25,10 @@ interface Scale {
   readonly columnOf: (atMs: number) => number;
 }
 
-const scaleOf = ({ startMs, settledMs, deadlineMs, lanes }: Timeline, columns: number): Scale & { readonly spanMs: number } => {
+const scaleOf = (
+  { startMs, settledMs, deadlineMs, lanes }: Timeline,
+  columns: number,
+): Scale & { readonly spanMs: number } => {
   const lastMs = lanes.reduce((last, { marks }) => Math.max(last, marks.at(-1)?.atMs ?? 0), startMs);
   const spanMs = Math.max(1, (settledMs ?? lastMs) - startMs, (deadlineMs ?? startMs) - startMs, lastMs - startMs);
   return { spanMs, columns, columnOf: (atMs) => Math.round(((atMs - startMs) / spanMs) * (columns - 1)) };
@@ -38,7 +41,10 @@ const tickStepMs = (spanMs: number, columns: number): number => {
   return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= leastMs) ?? leastMs;
 };
 
-const axisLines = (scale: ReturnType<typeof scaleOf>, glyphs: Glyphs): { readonly labels: string; readonly line: string } => {
+const axisLines = (
+  scale: ReturnType<typeof scaleOf>,
+  glyphs: Glyphs,
+): { readonly labels: string; readonly line: string } => {
   const stepMs = tickStepMs(scale.spanMs, scale.columns);
   const line = Array.from({ length: scale.columns }, () => glyphs.axis);
   let labels = '';
@@ -51,8 +57,13 @@ const axisLines = (scale: ReturnType<typeof scaleOf>, glyphs: Glyphs): { readonl
   return { labels, line: line.join('') };
 };
 
-/** Puts marks side by side where they fall into one column, without leaving the axis; of too many, the last ones stay. */
-const placed = (marks: readonly Mark[], { columns, columnOf }: Scale): { readonly mark: Mark; readonly column: number }[] => {
+/**
+ * Puts marks side by side where they fall into one column, without leaving the axis; of too many, the last ones stay.
+ */
+const placed = (
+  marks: readonly Mark[],
+  { columns, columnOf }: Scale,
+): { readonly mark: Mark; readonly column: number }[] => {
   const shown = marks.slice(-columns);
   const spots = shown.map((mark) => ({ mark, column: columnOf(mark.atMs) }));
   spots.forEach((spot, index) => (spot.column = Math.max(spot.column, (spots[index - 1]?.column ?? -1) + 1)));
@@ -67,7 +78,9 @@ const STARTS: ReadonlySet<MarkKind> = new Set(['start', 'alternative', 'default'
 
 const drawLane = ({ marks }: Lane, scale: Scale, deadlineColumn: number, { glyphs, paint }: MarbleOptions): string => {
   const spots = placed(marks, scale);
-  const cells: string[] = Array.from({ length: scale.columns }, (_, column) => (column === deadlineColumn ? paint('quiet', glyphs.deadline) : ' '));
+  const cells: string[] = Array.from({ length: scale.columns }, (_, column) =>
+    column === deadlineColumn ? paint('quiet', glyphs.deadline) : ' ',
+  );
   spots.forEach(({ mark, column }, index) => {
     const next = spots[index + 1];
     if (next !== undefined) {
@@ -91,7 +104,9 @@ const noteOf = ({ state, attempts, usedAlternative, toolName }: Lane): string =>
 
 const legend = ({ lanes, deadlineMs }: Timeline, { glyphs, columns }: MarbleOptions): string[] => {
   const used = new Set(lanes.flatMap(({ marks }) => marks.map(({ kind }) => kind)));
-  const entries = (Object.keys(MEANINGS) as MarkKind[]).filter((kind) => used.has(kind)).map((kind) => `${glyphs.marks[kind]} ${MEANINGS[kind]}`);
+  const entries = (Object.keys(MEANINGS) as MarkKind[])
+    .filter((kind) => used.has(kind))
+    .map((kind) => `${glyphs.marks[kind]} ${MEANINGS[kind]}`);
   if (lanes.some(({ attempts }) => attempts > 1)) entries.push(`${glyphs.waiting} backoff`);
   if (deadlineMs !== undefined) entries.push(`${glyphs.deadline} deadline`);
   const lines: string[] = [];
@@ -111,8 +126,18 @@ export function drawMarbles(timeline: Timeline, options: MarbleOptions): string 
   const { columns, glyphs, paint } = options;
   const lanes = timeline.lanes.slice(0, LANES_MAX);
   const notes = lanes.map(noteOf);
-  const longest = (texts: readonly string[], max: number): number => Math.min(max, texts.reduce((most, { length }) => Math.max(most, length), 0));
-  const labelColumns = Math.min(longest(lanes.map(({ nodeId }) => nodeId), LABEL_MAX), Math.max(1, Math.floor(columns / 4)));
+  const longest = (texts: readonly string[], max: number): number =>
+    Math.min(
+      max,
+      texts.reduce((most, { length }) => Math.max(most, length), 0),
+    );
+  const labelColumns = Math.min(
+    longest(
+      lanes.map(({ nodeId }) => nodeId),
+      LABEL_MAX,
+    ),
+    Math.max(1, Math.floor(columns / 4)),
+  );
   const noteColumns = longest(notes, NOTE_MAX);
   const besides = columns - labelColumns - 2;
   const showNotes = besides - noteColumns - 2 >= AXIS_MIN;
@@ -123,8 +148,20 @@ export function drawMarbles(timeline: Timeline, options: MarbleOptions): string 
   const rows = lanes.map((lane, index) => {
     const label = pad(fit(lane.nodeId, labelColumns, glyphs.ellipsis), labelColumns + 2);
     const drawing = drawLane(lane, scale, deadlineColumn, options);
-    return showNotes ? `${label}${drawing}  ${paint('quiet', fit(notes[index] ?? '', noteColumns, glyphs.ellipsis))}` : `${label}${drawing}`.trimEnd();
+    return showNotes
+      ? `${label}${drawing}  ${paint('quiet', fit(notes[index] ?? '', noteColumns, glyphs.ellipsis))}`
+      : `${label}${drawing}`.trimEnd();
   });
-  const more = timeline.lanes.length > LANES_MAX ? [fit(`and ${timeline.lanes.length - LANES_MAX} more nodes`, columns, glyphs.ellipsis)] : [];
-  return [paint('quiet', (indent + axis.labels).trimEnd()), paint('quiet', indent + axis.line), ...rows, ...more, '', ...legend(timeline, options).map((line) => paint('quiet', line))].join('\n');
+  const more =
+    timeline.lanes.length > LANES_MAX
+      ? [fit(`and ${timeline.lanes.length - LANES_MAX} more nodes`, columns, glyphs.ellipsis)]
+      : [];
+  return [
+    paint('quiet', (indent + axis.labels).trimEnd()),
+    paint('quiet', indent + axis.line),
+    ...rows,
+    ...more,
+    '',
+    ...legend(timeline, options).map((line) => paint('quiet', line)),
+  ].join('\n');
 }

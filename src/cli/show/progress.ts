@@ -36,7 +36,10 @@ const laneLine = (lane: Lane, labelColumns: number, nowMs: number, { columns, gl
   const label = pad(fit(lane.nodeId, labelColumns, glyphs.ellipsis), labelColumns);
   const last = lane.marks.at(-1);
   const sign = last === undefined ? ' ' : paint(last.kind, glyphs.marks[last.kind]);
-  const running = last === undefined ? 'waiting' : `${lane.toolName} ${duration(nowMs - last.atMs)}${lane.attempts > 1 ? `, attempt ${lane.attempts}` : ''}`;
+  const running =
+    last === undefined
+      ? 'waiting'
+      : `${lane.toolName} ${duration(nowMs - last.atMs)}${lane.attempts > 1 ? `, attempt ${lane.attempts}` : ''}`;
   const text = lane.state === undefined ? running : lane.state.replaceAll('_', ' ');
   const note = lane.note === '' ? '' : `  ${plain(lane.note)}`;
   return `${sign} ${label}  ${paint(lane.state ?? 'quiet', fit(text + note, Math.max(8, columns - labelColumns - 5), glyphs.ellipsis))}`;
@@ -44,7 +47,9 @@ const laneLine = (lane: Lane, labelColumns: number, nowMs: number, { columns, gl
 
 const order = ({ state, marks }: Lane): number => (state === undefined ? (marks.length > 0 ? 0 : 1) : 2);
 
-/** The nodes of the turn in place, redrawn while they change; as many as the terminal has lines for, running ones first. */
+/**
+ * The nodes of the turn in place, redrawn while they change; as many as the terminal has lines for, running ones first.
+ */
 export function liveProgress(output: Output, style: Style, runtime: Runtime): Progress {
   const { timeline, add } = followTurn();
   let drawn = 0;
@@ -52,12 +57,21 @@ export function liveProgress(output: Output, style: Style, runtime: Runtime): Pr
   const erased = (): string => (drawn === 0 ? '' : `\u001b[${drawn}A\r\u001b[J`);
   const draw = (): void => {
     const room = Math.max(1, (output.rows ?? 24) - 3);
-    const lanes = timeline.lanes.length <= room ? timeline.lanes : timeline.lanes.toSorted((a, b) => order(a) - order(b)).slice(0, room);
-    const labelColumns = Math.min(24, lanes.reduce((most, { nodeId }) => Math.max(most, columnsOf(nodeId)), 0));
+    const lanes =
+      timeline.lanes.length <= room
+        ? timeline.lanes
+        : timeline.lanes.toSorted((a, b) => order(a) - order(b)).slice(0, room);
+    const labelColumns = Math.min(
+      24,
+      lanes.reduce((most, { nodeId }) => Math.max(most, columnsOf(nodeId)), 0),
+    );
     const nowMs = runtime.now();
     const done = timeline.lanes.filter(({ state }) => state !== undefined).length;
     const head = `${duration(nowMs - timeline.startMs)} of ${duration(timeline.timeoutMs)}, ${done} of ${timeline.lanes.length} done`;
-    const lines = [style.paint('quiet', fit(head, style.columns - 1, style.glyphs.ellipsis)), ...lanes.map((lane) => laneLine(lane, labelColumns, nowMs, style))];
+    const lines = [
+      style.paint('quiet', fit(head, style.columns - 1, style.glyphs.ellipsis)),
+      ...lanes.map((lane) => laneLine(lane, labelColumns, nowMs, style)),
+    ];
     // A synchronised update: the terminal shows it whole, without flicker.
     output.write(`\u001b[?2026h${erased()}${lines.join('\n')}\n\u001b[?2026l`);
     drawn = lines.length;

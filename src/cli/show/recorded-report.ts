@@ -11,10 +11,20 @@ import type { Lane } from './timeline.ts';
 const WELL: ReadonlySet<NodeState | undefined> = new Set<NodeState>(['succeeded', 'defaulted']);
 const isWell = ({ state }: { readonly state?: NodeState }): boolean => WELL.has(state);
 
-const COLOURS: Readonly<Record<string, Part>> = { success: 'value', unfinished: 'quiet', abandoned: 'cut', timeout: 'timeout', completed: 'completed', partial: 'partial', escalated: 'escalated', failed: 'failed' };
+const COLOURS: Readonly<Record<string, Part>> = {
+  success: 'value',
+  unfinished: 'quiet',
+  abandoned: 'cut',
+  timeout: 'timeout',
+  completed: 'completed',
+  partial: 'partial',
+  escalated: 'escalated',
+  failed: 'failed',
+};
 
 /** A turn that ended as it was meant to, or a call that succeeded. */
-export const succeeded = ({ status }: RecordedTurn | RecordedCall): boolean => status === 'completed' || status === 'success';
+export const succeeded = ({ status }: RecordedTurn | RecordedCall): boolean =>
+  status === 'completed' || status === 'success';
 
 /** How long a turn took, or for how long the trace tells of it. */
 export function turnMs({ timeline, events }: RecordedTurn): number {
@@ -27,7 +37,11 @@ const laneTable = (lanes: readonly Lane[], style: Style): string => {
     const doing = marks.length === 0 ? 'waiting' : 'running';
     return [nodeId, toolName, (state ?? doing).replaceAll('_', ' '), String(attempts), note];
   });
-  return table(['node', 'tool', 'state', 'tries', 'result'], rows, { columns: style.columns, columnMax: 28, ellipsis: style.glyphs.ellipsis }).join('\n');
+  return table(['node', 'tool', 'state', 'tries', 'result'], rows, {
+    columns: style.columns,
+    columnMax: 28,
+    ellipsis: style.glyphs.ellipsis,
+  }).join('\n');
 };
 
 const NOT_ENDED: Readonly<Record<string, string>> = {
@@ -37,7 +51,13 @@ const NOT_ENDED: Readonly<Record<string, string>> = {
 
 /** What happened to the nodes of a turn that did not succeed, event by event. */
 const story = ({ events, timeline }: RecordedTurn, nodes: ReadonlySet<string>): string =>
-  events.flatMap((event) => ('nodeId' in event && event.nodeId !== undefined && nodes.has(plain(event.nodeId)) ? (timedLine(event, timeline.startMs) ?? []) : [])).join('');
+  events
+    .flatMap((event) =>
+      'nodeId' in event && event.nodeId !== undefined && nodes.has(plain(event.nodeId))
+        ? (timedLine(event, timeline.startMs) ?? [])
+        : [],
+    )
+    .join('');
 
 /**
  * A turn in full: its table, its diagram, its sentence.
@@ -49,35 +69,69 @@ export function turnReport(turn: RecordedTurn, style: Style, failed: boolean): s
   const shown = new Set(lanes.map(({ nodeId }) => nodeId));
   const nodes = result?.nodes.filter(({ id }) => shown.has(plain(id))) ?? [];
   const head = result === undefined ? laneTable(lanes, style) : nodeTable({ ...result, nodes }, style);
-  const end = result === undefined ? `${style.paint('quiet', `${status}:`)} ${NOT_ENDED[status]}` : sentence(result, style);
+  const end =
+    result === undefined ? `${style.paint('quiet', `${status}:`)} ${NOT_ENDED[status]}` : sentence(result, style);
   if (failed && lanes.length === 0) return `every node succeeded\n\n${end}\n`;
   const told = failed ? `${story(turn, shown)}\n` : '';
   return `${head}\n\n${drawMarbles({ ...timeline, lanes }, style)}\n\n${told}${end}\n`;
 }
 
-const painted = (style: Style, column: number, statuses: readonly string[]): ((row: number, at: number, text: string) => string) => (row, at, text) => {
-  if (row === -1) return style.paint('quiet', text);
-  return at === column ? style.paint(COLOURS[statuses[row] ?? ''] ?? 'error', text) : text;
-};
+const painted =
+  (style: Style, column: number, statuses: readonly string[]): ((row: number, at: number, text: string) => string) =>
+  (row, at, text) => {
+    if (row === -1) return style.paint('quiet', text);
+    return at === column ? style.paint(COLOURS[statuses[row] ?? ''] ?? 'error', text) : text;
+  };
 
 const words = (status: string): string => status.replaceAll('_', ' ');
 
 const turnList = (turns: readonly RecordedTurn[], style: Style): string[] => {
   const rows = turns.map((turn) => {
     const { number, turnId, status, timeline, result } = turn;
-    return [String(number), turnId, words(status), String(timeline.lanes.length), duration(turnMs(turn)), result?.summary ?? NOT_ENDED[status] ?? ''];
+    return [
+      String(number),
+      turnId,
+      words(status),
+      String(timeline.lanes.length),
+      duration(turnMs(turn)),
+      result?.summary ?? NOT_ENDED[status] ?? '',
+    ];
   });
-  const paint = painted(style, 2, turns.map(({ status }) => status));
-  return table(['#', 'turn', 'status', 'nodes', 'time', 'summary'], rows, { columns: style.columns, ellipsis: style.glyphs.ellipsis, paint });
+  const paint = painted(
+    style,
+    2,
+    turns.map(({ status }) => status),
+  );
+  return table(['#', 'turn', 'status', 'nodes', 'time', 'summary'], rows, {
+    columns: style.columns,
+    ellipsis: style.glyphs.ellipsis,
+    paint,
+  });
 };
 
 const callList = (calls: readonly RecordedCall[], style: Style): string[] => {
   const rows = calls.map(({ callId, toolName, status, result, startMs, endMs }) => {
     const attempts = result === undefined ? '' : String(result.attempts);
-    return [callId, toolName, words(status), attempts, duration(result?.durationMs ?? endMs - startMs), result?.error?.message ?? ''];
+    return [
+      callId,
+      toolName,
+      words(status),
+      attempts,
+      duration(result?.durationMs ?? endMs - startMs),
+      result?.error?.message ?? '',
+    ];
   });
-  const paint = painted(style, 2, calls.map(({ status }) => status));
-  return table(['call', 'tool', 'status', 'tries', 'time', 'error'], rows, { columns: style.columns, columnMax: 36, ellipsis: style.glyphs.ellipsis, paint });
+  const paint = painted(
+    style,
+    2,
+    calls.map(({ status }) => status),
+  );
+  return table(['call', 'tool', 'status', 'tries', 'time', 'error'], rows, {
+    columns: style.columns,
+    columnMax: 36,
+    ellipsis: style.glyphs.ellipsis,
+    paint,
+  });
 };
 
 /** What happened in a call, event by event. */
@@ -95,7 +149,9 @@ const counted = (all: readonly (RecordedTurn | RecordedCall)[], what: string): s
 export function overview({ turns, calls }: Recorded, style: Style): string {
   const parts = [
     ...(turns.length === 0 ? [] : [[counted(turns, 'turn'), ...turnList(turns, style)]]),
-    ...(calls.length === 0 ? [] : [[counted(calls, turns.length === 0 ? 'call' : 'other call'), ...callList(calls, style)]]),
+    ...(calls.length === 0
+      ? []
+      : [[counted(calls, turns.length === 0 ? 'call' : 'other call'), ...callList(calls, style)]]),
   ];
   return parts.map((lines) => `${lines.join('\n')}\n`).join('\n');
 }
@@ -103,9 +159,14 @@ export function overview({ turns, calls }: Recorded, style: Style): string {
 /** What did not succeed in a trace, in full. */
 export function failures({ turns, calls }: Recorded, style: Style): string {
   const failed = { turns: turns.filter((turn) => !succeeded(turn)), calls: calls.filter((call) => !succeeded(call)) };
-  if (failed.turns.length + failed.calls.length === 0) return `nothing failed: ${many(turns.length, 'turn')}, ${many(calls.length, 'other call')}\n`;
+  if (failed.turns.length + failed.calls.length === 0)
+    return `nothing failed: ${many(turns.length, 'turn')}, ${many(calls.length, 'other call')}\n`;
   const several = turns.length + calls.length > 1;
-  const reports = failed.turns.map((turn) => `${several ? `${style.paint('strong', messageLine(`turn ${turn.number}: ${turn.turnId}`))}\n` : ''}${turnReport(turn, style, true)}`);
-  const lists = failed.calls.length === 0 ? [] : [`${callList(failed.calls, style).join('\n')}\n`, ...failed.calls.map(callStory)];
+  const reports = failed.turns.map(
+    (turn) =>
+      `${several ? `${style.paint('strong', messageLine(`turn ${turn.number}: ${turn.turnId}`))}\n` : ''}${turnReport(turn, style, true)}`,
+  );
+  const lists =
+    failed.calls.length === 0 ? [] : [`${callList(failed.calls, style).join('\n')}\n`, ...failed.calls.map(callStory)];
   return [...reports, ...lists].join('\n');
 }

@@ -4,8 +4,8 @@ import { visible } from '../../policy/redact/invisible.ts';
 const TEXT_LENGTH_MAX = 4096;
 
 /**
- * A text from elsewhere as one harmless line: no terminal sequences, control, direction or invisible characters, no line breaks.
- * What a server says could otherwise forge lines of a log or drive the terminal.
+ * A text from elsewhere as one harmless line: no terminal sequences, control, direction or invisible characters, no
+ * line breaks. What a server says could otherwise forge lines of a log or drive the terminal.
  */
 export function plain(text: string): string {
   return visible(text.slice(0, TEXT_LENGTH_MAX).toWellFormed())
@@ -31,10 +31,14 @@ export function messageLine(text: string): string {
 
 /** A message of ours that may have several lines, each as `messageLine`. */
 export function messageLines(text: string): string {
-  return text.split('\n').map((line) => /^\s*/.exec(line.slice(0, 8))?.[0] + messageLine(line)).join('\n');
+  return text
+    .split('\n')
+    .map((line) => /^\s*/.exec(line.slice(0, 8))?.[0] + messageLine(line))
+    .join('\n');
 }
 
-const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
+const WIDE =
+  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
 
 const widthOf = (character: string): number => (/\p{M}/u.test(character) ? 0 : WIDE.test(character) ? 2 : 1);
 
@@ -77,7 +81,9 @@ const distance = (a: string, b: string): number => {
   for (let i = 1; i <= a.length; i++) {
     const next = [i];
     for (let j = 1; j <= b.length; j++) {
-      next.push(Math.min((next[j - 1] ?? 0) + 1, (row[j] ?? 0) + 1, (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)));
+      next.push(
+        Math.min((next[j - 1] ?? 0) + 1, (row[j] ?? 0) + 1, (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)),
+      );
     }
     row = next;
   }
@@ -93,7 +99,10 @@ export function choices(name: string, names: readonly string[]): string {
   const near = known
     .slice(0, 1000)
     .map((candidate) => ({ candidate, edits: distance(name.slice(0, 64), candidate.slice(0, 64)) }))
-    .filter(({ candidate, edits }) => candidate.length > 2 && edits <= Math.max(1, Math.floor(Math.min(candidate.length, 64) / 3)))
+    .filter(
+      ({ candidate, edits }) =>
+        candidate.length > 2 && edits <= Math.max(1, Math.floor(Math.min(candidate.length, 64) / 3)),
+    )
     .toSorted((a, b) => a.edits - b.edits)[0];
   if (near !== undefined) return `did you mean ${shownName(near.candidate)}?`;
   if (known.length === 0) return 'there is none';

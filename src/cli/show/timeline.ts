@@ -62,7 +62,9 @@ const addCall = (lane: Lane, event: ToolEvent): void => {
       lane.usedAlternative = true;
       return undefined;
     case 'progress':
-      lane.note = event.report.message ?? `${event.report.progress ?? ''}${event.report.total === undefined ? '' : `/${event.report.total}`}`;
+      lane.note =
+        event.report.message ??
+        `${event.report.progress ?? ''}${event.report.total === undefined ? '' : `/${event.report.total}`}`;
       return undefined;
     case 'abandoned':
     case 'call_started':
@@ -76,11 +78,15 @@ const addCall = (lane: Lane, event: ToolEvent): void => {
   }
 };
 
-const settleNode = (lane: Lane, { state, message = '', atMs }: Extract<TurnOwnEvent, { type: 'node_settled' }>): void => {
+const settleNode = (
+  lane: Lane,
+  { state, message = '', atMs }: Extract<TurnOwnEvent, { type: 'node_settled' }>,
+): void => {
   lane.state = state;
   lane.note = message;
   if (state === 'skipped') mark(lane, 'skip', atMs);
-  if ((state === 'timed_out' || state === 'canceled') && lane.marks.length > 0 && lane.marks.at(-1)?.kind !== 'cut') mark(lane, 'cut', atMs);
+  if ((state === 'timed_out' || state === 'canceled') && lane.marks.length > 0 && lane.marks.at(-1)?.kind !== 'cut')
+    mark(lane, 'cut', atMs);
   const [first] = lane.marks;
   if (state === 'defaulted' && first?.kind === 'start') lane.marks[0] = { ...first, kind: 'default' };
 };
@@ -96,7 +102,14 @@ export function followTurn(): { readonly timeline: Timeline; readonly add: (even
         timeline.startMs = event.atMs;
         timeline.timeoutMs = event.timeoutMs;
         for (const { id, toolName } of event.nodes) {
-          const lane: Lane = { nodeId: plain(id), toolName: plain(toolName), marks: [], attempts: 0, note: '', usedAlternative: false };
+          const lane: Lane = {
+            nodeId: plain(id),
+            toolName: plain(toolName),
+            marks: [],
+            attempts: 0,
+            note: '',
+            usedAlternative: false,
+          };
           lanes.push(lane);
           byId.set(id, lane);
         }

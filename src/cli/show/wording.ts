@@ -26,7 +26,14 @@ const show = (value: unknown): string => {
   return typeof value === 'object' && value !== null ? 'a mapping' : 'nothing';
 };
 
-const valueAt = (root: unknown, path: Path): unknown => path.reduce<unknown>((value, step) => (typeof value === 'object' && value !== null && Object.hasOwn(value, step) ? (value as Record<string | number, unknown>)[step] : undefined), root);
+const valueAt = (root: unknown, path: Path): unknown =>
+  path.reduce<unknown>(
+    (value, step) =>
+      typeof value === 'object' && value !== null && Object.hasOwn(value, step)
+        ? (value as Record<string | number, unknown>)[step]
+        : undefined,
+    root,
+  );
 
 let published: Schema | undefined;
 
@@ -36,7 +43,14 @@ const keysAt = (path: Path): string[] => {
   published ??= z.toJSONSchema(planFileSchema);
   const schema = path.reduce<Schema | undefined>((at, step) => {
     const next = typeof step === 'number' ? at?.items : (at?.properties?.[step] ?? at?.additionalProperties);
-    const [found] = typeof next === 'object' && !Array.isArray(next) ? [next, ...(next.anyOf ?? [])].filter((option) => typeof option === 'object' && (option.properties ?? option.items ?? option.additionalProperties) !== undefined) : [];
+    const [found] =
+      typeof next === 'object' && !Array.isArray(next)
+        ? [next, ...(next.anyOf ?? [])].filter(
+            (option) =>
+              typeof option === 'object' &&
+              (option.properties ?? option.items ?? option.additionalProperties) !== undefined,
+          )
+        : [];
     return typeof found === 'object' ? found : undefined;
   }, published);
   return Object.keys(schema?.properties ?? {});
@@ -52,13 +66,16 @@ const typed = ({ expected }: { readonly expected: string }, value: unknown): str
 const bounded = (issue: Extract<Issue, { code: 'too_small' | 'too_big' }>, value: unknown): string => {
   const limit = issue.code === 'too_small' ? issue.minimum : issue.maximum;
   const words = issue.code === 'too_small' ? (issue.inclusive === false ? 'above' : 'at least') : 'at most';
-  if (typeof value === 'string') return value === '' ? 'must not be empty' : `must have ${words} ${limit} characters, not ${value.length}`;
-  if (Array.isArray(value)) return `must have ${words} ${limit} ${limit === 1 ? 'entry' : 'entries'}, not ${value.length}`;
+  if (typeof value === 'string')
+    return value === '' ? 'must not be empty' : `must have ${words} ${limit} characters, not ${value.length}`;
+  if (Array.isArray(value))
+    return `must have ${words} ${limit} ${limit === 1 ? 'entry' : 'entries'}, not ${value.length}`;
   return `must be ${words} ${limit}, not ${show(value)}`;
 };
 
 /** The branch of a union that comes nearest to what was written: one whose complaint lies inside the value. */
-const nearest = (branches: ReadonlyArray<readonly Issue[]>): readonly Issue[] | undefined => branches.find((issues) => issues.some(({ path, code }) => path.length > 0 || code === 'unrecognized_keys'));
+const nearest = (branches: ReadonlyArray<readonly Issue[]>): readonly Issue[] | undefined =>
+  branches.find((issues) => issues.some(({ path, code }) => path.length > 0 || code === 'unrecognized_keys'));
 
 const problemsOf = (issue: Issue, root: unknown): Problem[] => {
   const at = issue.path as Path;
@@ -71,17 +88,26 @@ const problemsOf = (issue: Issue, root: unknown): Problem[] => {
     case 'too_big':
       return one(bounded(issue, value));
     case 'invalid_value':
-      return value === undefined ? one(`is missing; it is one of ${issue.values.join(', ')}`) : one(`must be one of ${issue.values.map(String).join(', ')}, not ${show(value)}`);
+      return value === undefined
+        ? one(`is missing; it is one of ${issue.values.join(', ')}`)
+        : one(`must be one of ${issue.values.map(String).join(', ')}, not ${show(value)}`);
     case 'unrecognized_keys': {
       const known = keysAt(at);
-      return issue.keys.map((key) => ({ message: `there is no such key here; ${choices(key, known)}`, at: [...at, key], atKey: true }));
+      return issue.keys.map((key) => ({
+        message: `there is no such key here; ${choices(key, known)}`,
+        at: [...at, key],
+        atKey: true,
+      }));
     }
     case 'invalid_key':
       return [{ message: `the name ${issue.issues[0]?.message ?? 'cannot be used'}`, at, atKey: true }];
     case 'invalid_union': {
       const inner = nearest(issue.errors);
-      if (inner !== undefined) return inner.flatMap((found) => problemsOf({ ...found, path: [...issue.path, ...found.path] }, root));
-      return one(`${issue.message === 'Invalid input' ? 'must be a mapping, or false' : issue.message}, not ${show(value)}`);
+      if (inner !== undefined)
+        return inner.flatMap((found) => problemsOf({ ...found, path: [...issue.path, ...found.path] }, root));
+      return one(
+        `${issue.message === 'Invalid input' ? 'must be a mapping, or false' : issue.message}, not ${show(value)}`,
+      );
     }
     default:
       return one(`${issue.message}, not ${show(value)}`);

@@ -142,7 +142,10 @@ export type ToolEvent = CallHeader &
         readonly type: 'attempt_started';
         /** Counted from 1 over the whole call, alternatives included. */
         readonly attempt: number;
-        /** When it is cut off, on the clock of `atMs`: its timeout, or the call's own deadline if that is sooner. Absent without a limit. */
+        /**
+         * When it is cut off, on the clock of `atMs`: its timeout, or the call's own deadline if that is sooner. Absent
+         * without a limit.
+         */
         readonly dueAtMs?: number;
       }
     | {
@@ -220,7 +223,10 @@ export type ToolEvent = CallHeader &
         readonly attempt: number;
         /** With `retry`: the wait before the next attempt. */
         readonly delayMs?: number;
-        /** Retries that all calls of the layer could make when this was decided, one that it orders included. Absent without a budget. */
+        /**
+         * Retries that all calls of the layer could make when this was decided, one that it orders included. Absent
+         * without a budget.
+         */
         readonly budgetLeft?: number;
       }
     | {

@@ -50,13 +50,16 @@ export type LayerEvent = LayerHeader &
   (
     | {
         /**
-         * The first event that each subscriber of a trace gets, it alone, when it subscribes, however late that is: the policies in force. Its `seq` is that
-         * of the event before it.
+         * The first event that each subscriber of a trace gets, it alone, when it subscribes, however late that is: the
+         * policies in force. Its `seq` is that of the event before it.
          */
         readonly type: 'layer_started';
         /** The package's. */
         readonly version: string;
-        /** Those that the layer and its providers have at that moment; one that a call or a plan brings along is not among them. */
+        /**
+         * Those that the layer and its providers have at that moment; one that a call or a plan brings along is not
+         * among them.
+         */
         readonly tools: readonly ToolInForce[];
       }
     | {

@@ -37,30 +37,58 @@ export const positiveMs: z.ZodNumber = z.number().positive().max(Number.MAX_SAFE
 
 export const retryEntrySchema: z.ZodType<RetryEntry> = z
   .strictObject({
-    strategy: z.enum(['exponential', 'exponential_backoff', 'full_jitter', 'decorrelated', 'constant']).exactOptional().describe('How delays grow. exponential_backoff is another spelling of exponential.'),
+    strategy: z
+      .enum(['exponential', 'exponential_backoff', 'full_jitter', 'decorrelated', 'constant'])
+      .exactOptional()
+      .describe('How delays grow. exponential_backoff is another spelling of exponential.'),
     initial_delay_ms: durationMs.exactOptional().describe('The delay before the first retry. Default 100.'),
     max_delay_ms: durationMs.exactOptional().describe('The cap on a delay, before jitter. Default 800.'),
     multiplier: z.number().min(1).max(1000).exactOptional().describe('What a delay grows by. Default 2.'),
-    jitter_percent: z.number().min(0).max(100).exactOptional().describe('Spread around a delay: 10 means 90 % to 110 %. Default 10.'),
+    jitter_percent: z
+      .number()
+      .min(0)
+      .max(100)
+      .exactOptional()
+      .describe('Spread around a delay: 10 means 90 % to 110 %. Default 10.'),
     max_attempts: count(1, COUNT_MAX).exactOptional().describe('Attempts in all, the first one included. Default 5.'),
-    max_total_time_ms: durationMs.exactOptional().describe('No attempt starts this long after the first did, or later. Default 2000: below timeout_ms, a timeout is never retried.'),
+    max_total_time_ms: durationMs
+      .exactOptional()
+      .describe(
+        'No attempt starts this long after the first did, or later. Default 2000: below timeout_ms, a timeout is never retried.',
+      ),
   })
   .describe('How often, and how patiently, a failed call is repeated.');
 
-const orOff = (rule: z.ZodNumber, words: string): z.ZodType<number | 'off'> => z.union([rule, z.literal('off')], { error: `must be ${words}, or off` });
+const orOff = (rule: z.ZodNumber, words: string): z.ZodType<number | 'off'> =>
+  z.union([rule, z.literal('off')], { error: `must be ${words}, or off` });
 
 export const breakerEntrySchema: z.ZodType<BreakerEntry> = z.strictObject({
-  failure_threshold: orOff(count(1, COUNT_MAX), `an integer from 1 to ${COUNT_MAX}`).exactOptional().describe('Consecutive failures that open it. Default 5.'),
-  failure_rate: orOff(z.number().positive().max(1), 'a number above 0 and up to 1').exactOptional().describe('Share of failures among the last outcomes that opens it. Default 0.5.'),
-  window_size: count(1, COUNT_MAX).exactOptional().describe('How many of the last outcomes the rate looks at. Default 20.'),
+  failure_threshold: orOff(count(1, COUNT_MAX), `an integer from 1 to ${COUNT_MAX}`)
+    .exactOptional()
+    .describe('Consecutive failures that open it. Default 5.'),
+  failure_rate: orOff(z.number().positive().max(1), 'a number above 0 and up to 1')
+    .exactOptional()
+    .describe('Share of failures among the last outcomes that opens it. Default 0.5.'),
+  window_size: count(1, COUNT_MAX)
+    .exactOptional()
+    .describe('How many of the last outcomes the rate looks at. Default 20.'),
   window_ms: positiveMs.exactOptional().describe('Older outcomes count for neither rule. Default 120000.'),
-  minimum_calls: count(1, COUNT_MAX).exactOptional().describe('Outcomes the rate needs. Default 10, or window_size if that is less.'),
+  minimum_calls: count(1, COUNT_MAX)
+    .exactOptional()
+    .describe('Outcomes the rate needs. Default 10, or window_size if that is less.'),
   timeout_ms: durationMs.exactOptional().describe('How long it stays open. Default 30000.'),
-  cooldown_multiplier: z.number().min(1).max(1000).exactOptional().describe('timeout_ms grows by this each time a probe fails. Default 1.'),
+  cooldown_multiplier: z
+    .number()
+    .min(1)
+    .max(1000)
+    .exactOptional()
+    .describe('timeout_ms grows by this each time a probe fails. Default 1.'),
   cooldown_max_ms: durationMs.exactOptional().describe('The cap on that growth. Default 300000.'),
   probes: count(1, COUNT_MAX).exactOptional().describe('Calls admitted at a time while half-open. Default 1.'),
   success_threshold: count(1, COUNT_MAX).exactOptional().describe('Consecutive good probes that close it. Default 2.'),
-  half_open_timeout_ms: positiveMs.exactOptional().describe('How long it waits for its probes. Default the greater of timeout_ms and 60000.'),
+  half_open_timeout_ms: positiveMs
+    .exactOptional()
+    .describe('How long it waits for its probes. Default the greater of timeout_ms and 60000.'),
   ramp_ms: durationMs.exactOptional().describe('After closing, admit a growing share over this time. Default 0.'),
   slow_call_ms: durationMs.exactOptional().describe('Slower successes count as failures for the rate. Default: none.'),
   initial_state: z.enum(['closed', 'forced_open', 'disabled']).exactOptional().describe('Default closed.'),

@@ -5,8 +5,8 @@ import { QUOTA, REFILLS, ROWS, UNAUTHORIZED, type Row, type Speaker } from './wo
 const WRAPPED = /^(?:typeerror: )?(?:fetch failed|failed to fetch(?! [a-z]))|exception typeerror: fetch failed/;
 
 /**
- * A name or value that a sentence quotes: `playlist "Network errors" not found`. After a colon or the like it is a sentence of someone else,
- * which may say more than the one around it.
+ * A name or value that a sentence quotes: `playlist "Network errors" not found`. After a colon or the like it is a
+ * sentence of someone else, which may say more than the one around it.
  */
 const QUOTED = /(?<![:={,([] ?)(?<![a-z\d])(?:"[^"\n]{1,60}"|'[^'\n]{1,60}'(?![a-z])|`[^`\n]{1,60}`)/g;
 /** Addresses and paths are made of words that say nothing. */
@@ -20,7 +20,11 @@ const senseOf = (text: string, rows: readonly Row[]): Sense | undefined => {
 /** What a sentence says itself, else with all it quotes. A code in it, `not_in_channel`, says the same as its words. */
 const senseOfSentence = (text: string, rows: readonly Row[]): Sense | undefined => {
   const own = text.replaceAll(QUOTED, '"x"').replaceAll(PLACE, '/x');
-  return senseOf(own, rows) ?? (own === text ? undefined : senseOf(text, rows)) ?? (text.includes('_') ? senseOf(text.replaceAll('_', ' '), rows) : undefined);
+  return (
+    senseOf(own, rows) ??
+    (own === text ? undefined : senseOf(text, rows)) ??
+    (text.includes('_') ? senseOf(text.replaceAll('_', ' '), rows) : undefined)
+  );
 };
 
 /**
@@ -38,7 +42,10 @@ export function senseOfText(texts: readonly string[], speaker: Speaker): Sense |
 
 /** What a code or the name of a class says as words: `channel_not_found`, `ServiceUnavailableError`. */
 export function senseOfWords(name: string, speaker: Speaker): Sense | undefined {
-  const words = name.replaceAll(/([a-z\d])([A-Z])/g, '$1 $2').replaceAll(/[_\-./:]/g, ' ').toLowerCase();
+  const words = name
+    .replaceAll(/([a-z\d])([A-Z])/g, '$1 $2')
+    .replaceAll(/[_\-./:]/g, ' ')
+    .toLowerCase();
   return senseOf(words, ROWS[speaker]);
 }
 

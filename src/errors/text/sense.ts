@@ -3,8 +3,8 @@ import type { LlmErrorKind } from '../../contract/llm-error.ts';
 import type { ToolExecutionErrorOptions } from '../../contract/tool-error.ts';
 
 /**
- * What happened, whoever says it: codes, class names and words are read into one of these, and each place where errors enter makes its
- * own kind of it. So that every word is in one table only.
+ * What happened, whoever says it: codes, class names and words are read into one of these, and each place where errors
+ * enter makes its own kind of it. So that every word is in one table only.
  */
 export type Sense =
   | 'unauthorized'
@@ -25,7 +25,10 @@ export interface Meaning {
   readonly options: ToolExecutionErrorOptions;
 }
 
-const answered = (classification: Classification): Meaning => ({ kind: 'execution_error', options: { classification } });
+const answered = (classification: Classification): Meaning => ({
+  kind: 'execution_error',
+  options: { classification },
+});
 
 /** What each sense is as an error of a tool. A connection that was never made ran nothing; one lost later may have. */
 export const TOOL_MEANINGS: Readonly<Record<Sense, Meaning>> = {
@@ -57,7 +60,13 @@ export const LLM_KINDS: Readonly<Record<Sense, LlmErrorKind>> = {
   canceled: 'model_error',
 };
 
-const PERMANENT: ReadonlySet<Sense> = new Set<Sense>(['unauthorized', 'quota_exhausted', 'untrusted', 'rejected', 'canceled']);
+const PERMANENT: ReadonlySet<Sense> = new Set<Sense>([
+  'unauthorized',
+  'quota_exhausted',
+  'untrusted',
+  'rejected',
+  'canceled',
+]);
 
 /** Whether what happened can go otherwise the next time. */
 export function classOfSense(sense: Sense): Classification {

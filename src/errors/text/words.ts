@@ -33,15 +33,23 @@ export const QUOTA: RegExp = any(
   /payment[ _]required|\bbilling\b(?! (service|server|api|address))|card (was |is |has )?(declined|expired)|reached (your|the|its) ([a-z]{1,12} )?quota/,
 );
 
-const SETTINGS = 'time.?out|time.?limit|deadline|rate.?limit|throttl(e|ing)|back.?off|concurrency|keep.?alive|network|quota|retry|retries|dns|tls|ssl';
+const SETTINGS =
+  'time.?out|time.?limit|deadline|rate.?limit|throttl(e|ing)|back.?off|concurrency|keep.?alive|network|quota|retry|retries|dns|tls|ssl';
 
-/** What speaks of the input by the name of a fault: `timeout must be positive`, `Network "x" not found`. Asked before the faults. */
+/**
+ * What speaks of the input by the name of a fault: `timeout must be positive`, `Network "x" not found`. Asked before
+ * the faults.
+ */
 const ABOUT_INPUT = any(
   /\bno such (?!host|service)[a-z]|\bno [a-z ]{1,30} (named|called|titled|with (that |this |the )?(id|name|title))\b/,
   /no overload matches|overloaded (function|method|operator|constructor|signature)/,
   /validation (error|fail)|failed validation|input should be|does not match (the )?schema/,
-  new RegExp(`(invalid|unknown|unsupported|missing|unexpected|unrecogni[sz]ed|illegal|(cannot|could not|unable to|failed to) (parse|convert|cast))( required)? ['"\`]?(value|option|argument|param|field|property|key|setting|flag|config|${SETTINGS})`),
-  new RegExp(`\\b(${SETTINGS})([^\\n.:;]|\\.\\d){0,40} (must|should be|is (required|missing|invalid|not (an?|valid|allowed|supported|defined)\\b)|has to be|out of range|too (long|large|small|short|big|high|low)|cannot be (?!reached|contacted|established|resolved|accessed))`),
+  new RegExp(
+    `(invalid|unknown|unsupported|missing|unexpected|unrecogni[sz]ed|illegal|(cannot|could not|unable to|failed to) (parse|convert|cast))( required)? ['"\`]?(value|option|argument|param|field|property|key|setting|flag|config|${SETTINGS})`,
+  ),
+  new RegExp(
+    `\\b(${SETTINGS})([^\\n.:;]|\\.\\d){0,40} (must|should be|is (required|missing|invalid|not (an?|valid|allowed|supported|defined)\\b)|has to be|out of range|too (long|large|small|short|big|high|low)|cannot be (?!reached|contacted|established|resolved|accessed))`,
+  ),
   /\b(network|dns|certificate|rate.?limit|timeout|tls|ssl|quota|queue|connection)s?\b(?! ?(lookup|resol|server|error|query|request|name|refused|reset|closed))(\.\w{1,5}\b)?[^\n.:]{0,40}(not found|does( not|n't) exist|already exists|is not defined)/,
 );
 
@@ -64,10 +72,13 @@ const TIMED_OUT = any(
   /(gave up|giving up|stopped) (waiting|after)|waited (too long|(for )?\d)|ran out of time|watchdog|\btoo slow\b|by (a |the )?timer\b|\bstalled\b/,
 );
 
-const ACTIONS = 'request|operation|call|user|task|job|run|execution|query|action|process|invocation|command|context|statement|download|upload';
+const ACTIONS =
+  'request|operation|call|user|task|job|run|execution|query|action|process|invocation|command|context|statement|download|upload';
 
 const CANCELED = any(
-  new RegExp(`\\b(${ACTIONS}) (was |has been |is |got )?(aborted|cancell?ed|interrupted by)(?!: [a-z]| (due to|because|as |after|since|during|while|on ))`),
+  new RegExp(
+    `\\b(${ACTIONS}) (was |has been |is |got )?(aborted|cancell?ed|interrupted by)(?!: [a-z]| (due to|because|as |after|since|during|while|on ))`,
+  ),
   /\b(aborted|cancell?ed|interrupted|stopped|rejected) by (the )?(user|caller|client|operator)|user (declined|denied|rejected) (the |this |your )?(tool|call|request|action)/,
   /^(error: )?(aborted|cancell?ed)\.?$|aborterror|code = cancell?ed|keyboardinterrupt/,
 );
@@ -89,7 +100,8 @@ const LOST = any(
 );
 
 /** What was there and is not, or is not for whoever asks: said of a service, it would be `temporarily`. */
-const GONE = /\b(has|have|was|were|been) (already |been ){0,2}(deleted|removed|withdrawn|discontinued|retired)\b|\bpermanently\b|no longer|in your (country|region|plan)/;
+const GONE =
+  /\b(has|have|was|were|been) (already |been ){0,2}(deleted|removed|withdrawn|discontinued|retired)\b|\bpermanently\b|no longer|in your (country|region|plan)/;
 
 const MACHINES = 'server|node|worker|host|backend|broker|instance|endpoint|connection|machine|replica|slot|gpu';
 
@@ -101,7 +113,9 @@ const UNAVAILABLE = any(
   /deadlock|could not serialize|serialization failure|write conflict|no (leader|primary|quorum)\b/,
   /starting up|(warming|spinning) up|restarting|is loading|^loading\b|not (yet )?ready|(server|service|system|api|leader|broker|node|host|worker|backend|endpoint|currently) (is )?(currently )?not available/,
   /too many (clients|connections|open (files|connections)|sessions|concurrent|pending|in.flight)|(connections?|pool|sessions?|threads?|workers?) (limit|exhausted)|pool (is )?(full|empty)|queue is full/,
-  new RegExp(`no (healthy|available|live|active|free|idle) (${MACHINES})|no (${MACHINES})s? (is |are )?(currently )?available`),
+  new RegExp(
+    `no (healthy|available|live|active|free|idle) (${MACHINES})|no (${MACHINES})s? (is |are )?(currently )?available`,
+  ),
 );
 
 /** What a service is made of: that one of these is not there, or not the right one, is a state of the service, and none of what was asked for. */
@@ -110,10 +124,18 @@ const PARTS = `${MACHINES}|leader|coordinator|controller|quorum|primary|master|s
 /** A state of the service in the words of a refusal. Asked before the refusals. */
 const STATE = any(
   /\b(un(known|expected|explained|identified|specified)|unclassified) ([a-z]{1,20} )?(error|failure|fault|exception|problem|issue|reason|cause)\b/,
-  new RegExp(`\\b(no|none of( the| its)?|not enough( good)?|fewer|insufficient) ([a-z-]{1,20} ){0,3}(${PARTS})s?\\b(?! (named|called|with|matching|specified|given|provided|supplied|"|in (the |your )?(request|url|body|input|query)|[a-z]{1,20} (was|were) found))`),
-  new RegExp(`(could( not|n't)|unable to|failed to) (find|get|obtain) (any |an? )?(available|free|healthy|idle|live|active)|\\b(available|healthy|idle|live|active) ([a-z-]{1,20} ){0,2}(${PARTS})s? not found`),
-  new RegExp(`\\b(${PARTS})s? (is|are|was|were|has|have|had)( not|n't| no longer)( been)? (?!found|supported|valid|a valid|allowed|permitted|defined|empty|too|invalid|required|missing)`),
-  new RegExp(`(could( not|n't)|unable to|failed to|cannot|can't) (find|locate|acquire|elect|read from|write to|start|create|open|fork|allocate) ([a-z-]{1,20} ){0,4}(${PARTS}|process|connection|memory)s?\\b(?! (named|called|with|"))`),
+  new RegExp(
+    `\\b(no|none of( the| its)?|not enough( good)?|fewer|insufficient) ([a-z-]{1,20} ){0,3}(${PARTS})s?\\b(?! (named|called|with|matching|specified|given|provided|supplied|"|in (the |your )?(request|url|body|input|query)|[a-z]{1,20} (was|were) found))`,
+  ),
+  new RegExp(
+    `(could( not|n't)|unable to|failed to) (find|get|obtain) (any |an? )?(available|free|healthy|idle|live|active)|\\b(available|healthy|idle|live|active) ([a-z-]{1,20} ){0,2}(${PARTS})s? not found`,
+  ),
+  new RegExp(
+    `\\b(${PARTS})s? (is|are|was|were|has|have|had)( not|n't| no longer)( been)? (?!found|supported|valid|a valid|allowed|permitted|defined|empty|too|invalid|required|missing)`,
+  ),
+  new RegExp(
+    `(could( not|n't)|unable to|failed to|cannot|can't) (find|locate|acquire|elect|read from|write to|start|create|open|fork|allocate) ([a-z-]{1,20} ){0,4}(${PARTS}|process|connection|memory)s?\\b(?! (named|called|with|"))`,
+  ),
   /(invalid|bad|failed( its| the)?( crc)?) checksum|checksum (failed|error)|\b(length|hash|sum|digest|checksum|size|epoch|state) mismatch|\bbad (record|handshake|gateway|connection|response|reply|packet)\b|\b(wrong|invalid|malformed|unexpected) (version number|response|reply|answer)\b|unexpected end of (file|input|stream|data|json|archive)/,
   /\b(state|status|reason|result|cause|outcome|error|health)( of [a-z ]{1,30})?( is| are|:)? unknown|(returned|got|received|gave) (an? )?(empty|blank|null|unknown)|\b(should|must|will|(has|have|needs?) to) be (available|back|ready|up|restarted|rebuilt|reconnected)/,
   /\bmax(imum)?( number of| allowed)? (retries|retry|attempts|(open |concurrent )?connections|sessions|call stack|redirects)|(retries|retry|attempts?|stack size|overhead|flow control)( limit)? (reached|exceeded)/,

@@ -4,9 +4,15 @@ import { AdminRefused } from './refusal.ts';
 
 /** Who may ask. */
 export interface AdminGuardOptions {
-  /** What requests carry as `Authorization: Bearer <token>`: 16 to 512 visible ASCII characters. By default one of 256 bits is made. */
+  /**
+   * What requests carry as `Authorization: Bearer <token>`: 16 to 512 visible ASCII characters. By default one of 256
+   * bits is made.
+   */
   readonly token?: string;
-  /** Host names, without a port, that requests may be addressed to beside the loopback ones. Others are refused: so does DNS rebinding gain nothing. */
+  /**
+   * Host names, without a port, that requests may be addressed to beside the loopback ones. Others are refused: so does
+   * DNS rebinding gain nothing.
+   */
   readonly allowedHosts?: readonly string[];
   /** Origins (`https://ops.example`) whose pages may ask beside those of the server itself. */
   readonly allowedOrigins?: readonly string[];
@@ -22,7 +28,8 @@ const TOKEN_BITS = 256;
 const TOKEN = /^[!-~]{16,512}$/;
 const HOST = /^([\w.-]{1,253}|\[[\da-fA-F:.]{2,45}\])(?::\d{1,5})?$/;
 
-const isLoopbackName = (name: string): boolean => name === 'localhost' || name === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(name);
+const isLoopbackName = (name: string): boolean =>
+  name === 'localhost' || name === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(name);
 
 /** The name in a Host header, lower-case; `undefined` for what is none. */
 const nameIn = (host: string): string | undefined => HOST.exec(host)?.[1]?.toLowerCase();
@@ -31,16 +38,26 @@ const tokenOf = (given: string | undefined): string => {
   // Never of the `Runtime`: what can be replayed can be guessed.
   if (given === undefined) return hexOf(secretBytes(TOKEN_BITS / 8));
   if (typeof given !== 'string' || !TOKEN.test(given)) {
-    const found = typeof given === 'string' ? `one of ${given.length} characters, or with others than those` : typeof given;
-    throw new RangeError(`token must be 16 to 512 visible ASCII characters, not ${found}; leave it out and one is made`);
+    const found =
+      typeof given === 'string' ? `one of ${given.length} characters, or with others than those` : typeof given;
+    throw new RangeError(
+      `token must be 16 to 512 visible ASCII characters, not ${found}; leave it out and one is made`,
+    );
   }
   return given;
 };
 
-const listOf = (option: string, list: readonly string[] | undefined, holds: (entry: string) => boolean, rule: string): readonly string[] => {
+const listOf = (
+  option: string,
+  list: readonly string[] | undefined,
+  holds: (entry: string) => boolean,
+  rule: string,
+): readonly string[] => {
   if (list === undefined) return [];
   if (!Array.isArray(list)) throw new RangeError(`${option} must be a list, not ${typeof list}`);
-  for (const entry of list) if (typeof entry !== 'string' || !holds(entry)) throw new RangeError(`${option} must hold ${rule}, not ${JSON.stringify(String(entry).slice(0, 64))}`);
+  for (const entry of list)
+    if (typeof entry !== 'string' || !holds(entry))
+      throw new RangeError(`${option} must hold ${rule}, not ${JSON.stringify(String(entry).slice(0, 64))}`);
   return list as readonly string[];
 };
 
@@ -58,7 +75,14 @@ const sameDigest = (a: string, b: string): boolean => {
 export function createAdminGuard({ token: given, allowedHosts, allowedOrigins }: AdminGuardOptions): AdminGuard {
   const token = tokenOf(given);
   const digest = sha256(token);
-  const hosts = new Set(listOf('allowedHosts', allowedHosts, isHostName, 'host names without a port (admin.internal, 10.0.0.5, [fd00::1])').map((name) => name.toLowerCase()));
+  const hosts = new Set(
+    listOf(
+      'allowedHosts',
+      allowedHosts,
+      isHostName,
+      'host names without a port (admin.internal, 10.0.0.5, [fd00::1])',
+    ).map((name) => name.toLowerCase()),
+  );
   const origins = new Set(listOf('allowedOrigins', allowedOrigins, isOrigin, 'origins (https://ops.example)'));
   const isOurs = (host: string): boolean => {
     const name = nameIn(host);
@@ -71,13 +95,20 @@ export function createAdminGuard({ token: given, allowedHosts, allowedOrigins }:
     check: ({ url, headers }) => {
       const { host: addressed } = new URL(url);
       const host = headers.get('host') ?? addressed;
-      if (!isOurs(addressed) || !isOurs(host)) throw new AdminRefused('host', 'the Host of the request is none of ours; ask by a loopback name, or name it in allowedHosts');
+      if (!isOurs(addressed) || !isOurs(host))
+        throw new AdminRefused(
+          'host',
+          'the Host of the request is none of ours; ask by a loopback name, or name it in allowedHosts',
+        );
       const origin = headers.get('origin');
-      if (origin !== null && !origins.has(origin) && !isOwnPage(origin, host)) throw new AdminRefused('origin', 'pages of this Origin may not ask; name it in allowedOrigins');
+      if (origin !== null && !origins.has(origin) && !isOwnPage(origin, host))
+        throw new AdminRefused('origin', 'pages of this Origin may not ask; name it in allowedOrigins');
       const [, shown = ''] = /^Bearer +([!-~]+)$/i.exec(headers.get('authorization') ?? '') ?? [];
       // Digests, of one length whatever was shown.
       if (!sameDigest(sha256(shown), digest)) {
-        throw new AdminRefused('token', 'the token is missing or wrong; send Authorization: Bearer <token>', { headers: { 'www-authenticate': 'Bearer realm="spillway"' } });
+        throw new AdminRefused('token', 'the token is missing or wrong; send Authorization: Bearer <token>', {
+          headers: { 'www-authenticate': 'Bearer realm="spillway"' },
+        });
       }
     },
   };

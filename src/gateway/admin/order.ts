@@ -5,7 +5,10 @@ import { AdminRefused } from './refusal.ts';
 /** What can be asked for, and of what. */
 export type AdminOrder =
   | { readonly action: BreakerOrder; readonly target: { readonly tool: string } | { readonly all: true } }
-  | { readonly action: 'flush'; readonly target: { readonly tool: string } | { readonly session: string } | { readonly all: true } };
+  | {
+      readonly action: 'flush';
+      readonly target: { readonly tool: string } | { readonly session: string } | { readonly all: true };
+    };
 
 export const ADMIN_ACTIONS = ['force_open', 'reset', 'disable', 'flush'] as const;
 
@@ -29,7 +32,10 @@ const JSON_TYPE = /^application\/json\s*(?:;\s*charset="?utf-8"?\s*)?$/i;
 
 /** Reads no more of a body than is allowed: what says that it is longer is not read at all. */
 const readBytes = async ({ headers, body }: Request, maxBytes: number): Promise<Uint8Array> => {
-  const tooLarge = new AdminRefused('body_too_large', `the body is longer than ${maxBytes} bytes; an order takes a few dozen`);
+  const tooLarge = new AdminRefused(
+    'body_too_large',
+    `the body is longer than ${maxBytes} bytes; an order takes a few dozen`,
+  );
   if (Number(headers.get('content-length') ?? 0) > maxBytes) throw tooLarge;
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -70,21 +76,29 @@ const parse = (bytes: Uint8Array): unknown => {
 const orderOf = ({ action, tool, session, all }: OrderBody): AdminOrder => {
   const targets = [tool, session, all].filter((target) => target !== undefined).length;
   if (targets !== 1) throw malformed(`an order is for one of tool, session or all, not for ${targets} of them`);
-  if (action === 'flush') return { action, target: tool !== undefined ? { tool } : session !== undefined ? { session } : { all: true } };
+  if (action === 'flush')
+    return { action, target: tool !== undefined ? { tool } : session !== undefined ? { session } : { all: true } };
   if (session !== undefined) throw malformed(`${action} is for a tool or all: breakers know no sessions`);
   return { action, target: tool !== undefined ? { tool } : { all: true } };
 };
 
 /**
  * What a request asks for.
- * @throws AdminRefused unless it is JSON of a bearable length that asks for one thing that there is; values are not repeated
+ * @throws AdminRefused unless it is JSON of a bearable length that asks for one thing that there is; values are not
+ * repeated
  */
 export async function readOrder(request: Request, maxBytes: number): Promise<AdminOrder> {
   const { headers } = request;
-  if (!JSON_TYPE.test(headers.get('content-type') ?? '') || headers.has('content-encoding')) throw new AdminRefused('content_type', 'an order is plain JSON; send Content-Type: application/json');
+  if (!JSON_TYPE.test(headers.get('content-type') ?? '') || headers.has('content-encoding'))
+    throw new AdminRefused('content_type', 'an order is plain JSON; send Content-Type: application/json');
   const { success, data, error } = bodySchema.safeParse(parse(await readBytes(request, maxBytes)));
   if (success) return orderOf(data);
-  if (error.issues.some(({ path }) => path[0] === 'action')) throw new AdminRefused('unknown_action', `action must be one of ${ADMIN_ACTIONS.join(', ')}`);
+  if (error.issues.some(({ path }) => path[0] === 'action'))
+    throw new AdminRefused('unknown_action', `action must be one of ${ADMIN_ACTIONS.join(', ')}`);
   const [at] = error.issues.flatMap(({ path }) => path).map(String);
-  throw malformed(at === undefined ? 'an order is an object with action and one of tool, session or all, and nothing else' : `${at} must be ${at === 'all' ? 'true' : 'a text of 1 to 512 characters'}`);
+  throw malformed(
+    at === undefined
+      ? 'an order is an object with action and one of tool, session or all, and nothing else'
+      : `${at} must be ${at === 'all' ? 'true' : 'a text of 1 to 512 characters'}`,
+  );
 }

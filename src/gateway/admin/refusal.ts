@@ -79,7 +79,11 @@ export class AdminRefused extends Error {
 
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE']);
 
-export function refusalOf({ reason, status, message }: AdminRefused, method: string | undefined, remoteAddress: unknown): AdminRefusal {
+export function refusalOf(
+  { reason, status, message }: AdminRefused,
+  method: string | undefined,
+  remoteAddress: unknown,
+): AdminRefusal {
   const shown = method !== undefined && METHODS.has(method) ? method : 'other';
   return { reason, status, message, method: shown, ...(typeof remoteAddress === 'string' ? { remoteAddress } : {}) };
 }

@@ -5,7 +5,13 @@ import type { GatewayReport } from './report.ts';
 import type { ConversationRequest } from './request.ts';
 import { answerKey, chainOf, chained } from './restore.ts';
 import type { GatewayTools, Offer } from './tools.ts';
-import { UpstreamRefusal, isTransient, type Upstream, type UpstreamAnswer, type UpstreamRequest } from '../wire/upstream.ts';
+import {
+  UpstreamRefusal,
+  isTransient,
+  type Upstream,
+  type UpstreamAnswer,
+  type UpstreamRequest,
+} from '../wire/upstream.ts';
 import type { ConversationClient } from '../conversation/client.ts';
 import type { ConversationRecord } from '../conversation/conversation.ts';
 import { GatewayError } from '../wire/error.ts';
@@ -93,7 +99,10 @@ const NO_TOOL = '{"type":"none"}';
 const NOTHING: Omit<ConversationRecord, 'author'> = { toolUseIds: [], before: '', content: '', results: '' };
 const STORAGE_WARNING = 'The conversation state could not be stored: a request that answers these tool calls may fail.';
 
-/** One request of a client through all its steps: the tools of the gateway run between them, and the client sees one answer. */
+/**
+ * One request of a client through all its steps: the tools of the gateway run between them, and the client sees one
+ * answer.
+ */
 export class GatewayTurn {
   readonly #services: TurnServices;
   readonly #request: TurnRequest;
@@ -133,7 +142,11 @@ export class GatewayTurn {
 
   /** A call of a toolset is the client's, whatever its name. */
   isOurs({ type, name, toolset_name: toolset }: Fields): boolean {
-    return type === 'tool_use' && (toolset === undefined || toolset === null) && this.#request.offer.toolOf(name) !== undefined;
+    return (
+      type === 'tool_use' &&
+      (toolset === undefined || toolset === null) &&
+      this.#request.offer.toolOf(name) !== undefined
+    );
   }
 
   /** Nothing of the gateway's is in an answer: it can go on as it is, at once. */
@@ -147,8 +160,8 @@ export class GatewayTurn {
   }
 
   /**
-   * The `tool_choice` of a step that follows others; none where the client's holds on. A call that the client forces is one of the turn: once a tool of
-   * the gateway has been called for it the model is free, or it could never end.
+   * The `tool_choice` of a step that follows others; none where the client's holds on. A call that the client forces is
+   * one of the turn: once a tool of the gateway has been called for it the model is free, or it could never end.
    */
   #choice(hidden: readonly string[]): string | undefined {
     const { name, ...choice } = fieldsOf(this.#request.value['tool_choice']);
@@ -166,8 +179,10 @@ export class GatewayTurn {
       await this.#noteSaid(end.blocks);
       return { type: 'final' };
     }
-    const ours = end.stopReason === 'tool_use' && !this.#wasLast ? end.blocks.filter(({ value }) => this.isOurs(value)) : [];
-    // Calls in an answer that was cut off, or that may have none any more, are not made: the client sees an answer without them.
+    const ours =
+      end.stopReason === 'tool_use' && !this.#wasLast ? end.blocks.filter(({ value }) => this.isOurs(value)) : [];
+    // Calls in an answer that was cut off, or that may have none any more, are not made: the client sees an answer
+    // without them.
     const kept = end.blocks.filter((block) => ours.includes(block) || !this.isOurs(block.value));
     const theirs = kept.filter((block) => block.value['type'] === 'tool_use' && !ours.includes(block));
     this.#visible.push(...kept.filter((block) => !ours.includes(block)).map(({ value }) => value));
@@ -200,7 +215,8 @@ export class GatewayTurn {
     const { offer, upstream, requestId } = this.#request;
     report.count('toolCalls', ours.length);
     const results = await tools.run(ours, offer, this.#guard, upstream.signal);
-    for (const { kind, toolName } of results) if (kind !== undefined) report.error('tool_failed', requestId, { tool: toolName, tool_error: kind });
+    for (const { kind, toolName } of results)
+      if (kind !== undefined) report.error('tool_failed', requestId, { tool: toolName, tool_error: kind });
     const answers = `[${results.map(({ json }) => json).join(',')}]`;
     if (theirs.length > 0) return this.#finish(theirs, content, answers);
     this.#carried = [];
@@ -214,7 +230,11 @@ export class GatewayTurn {
     if (request.signal.aborted) throw this.#ended();
     this.#steps++;
     report.count('steps');
-    const body = conversation.next([...this.#hidden, ...more], this.#steps >= maxSteps ? NO_TOOL : this.#choice(this.#hidden), this.#container);
+    const body = conversation.next(
+      [...this.#hidden, ...more],
+      this.#steps >= maxSteps ? NO_TOOL : this.#choice(this.#hidden),
+      this.#container,
+    );
     try {
       return { type: 'continued', answer: await upstream.sendAgain({ ...request, body }) };
     } catch (error) {
@@ -226,7 +246,9 @@ export class GatewayTurn {
   /** Why a turn whose signal was aborted is over. */
   #ended(cause?: unknown): GatewayError {
     const { harvest } = this.#request;
-    return harvest.aborted ? new GatewayError('draining', 'The gateway is being shut down; ask again', { cause }) : new GatewayError('client_gone', 'The client went away', { cause });
+    return harvest.aborted
+      ? new GatewayError('draining', 'The gateway is being shut down; ask again', { cause })
+      : new GatewayError('client_gone', 'The client went away', { cause });
   }
 
   /** The error of a turn that broke off: what the client is told. */
@@ -250,14 +272,20 @@ export class GatewayTurn {
       return { type: 'final' };
     }
     const key = answerKey(scope, chained(chainOf(value), { role: 'assistant', content: this.#visible }), first);
-    const stored = await this.#store(key, { toolUseIds, before: hasHidden ? `[${this.#hidden.join(',')}]` : '', content: hasHidden ? all : '', results });
+    const stored = await this.#store(key, {
+      toolUseIds,
+      before: hasHidden ? `[${this.#hidden.join(',')}]` : '',
+      content: hasHidden ? all : '',
+      results,
+    });
     // An answer without calls needs no results, so the API takes the conversation without what could not be stored.
     return stored || first === undefined ? { type: 'final' } : { type: 'final', warning: STORAGE_WARNING };
   }
 
   /**
-   * Remembers that an answer in words is as the client has it. Another conversation may come to the same words by steps that its client does not see:
-   * the key that stands for both is then a tombstone, and nothing of one is put back into the other (R-13.6).
+   * Remembers that an answer in words is as the client has it. Another conversation may come to the same words by steps
+   * that its client does not see: the key that stands for both is then a tombstone, and nothing of one is put back into
+   * the other (R-13.6).
    */
   async #noteSaid(content: readonly Block[]): Promise<void> {
     if (this.#visible.length === 0 || content.some((block) => block.value['type'] === 'tool_use')) return;
@@ -274,7 +302,12 @@ export class GatewayTurn {
       return true;
     } catch (error) {
       report.count('stateStoreFailures');
-      report.error('storage_failed', this.requestId, { tool_use_ids: record.toolUseIds, chars: record.before.length + record.content.length }, error);
+      report.error(
+        'storage_failed',
+        this.requestId,
+        { tool_use_ids: record.toolUseIds, chars: record.before.length + record.content.length },
+        error,
+      );
       return false;
     }
   }

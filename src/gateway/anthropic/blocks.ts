@@ -3,7 +3,8 @@ import type { SseEvent } from '../wire/sse.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-export const fieldsOf = (value: unknown): Fields => (typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {});
+export const fieldsOf = (value: unknown): Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
 
 /** A block of an answer: what it says, and its JSON as it goes back upstream. */
 export interface Block {
@@ -36,7 +37,12 @@ const finished = ({ fields, json }: OpenBlock): Block => {
   const { input, unparsed } = readInput(json);
   const isObject = unparsed === undefined && typeof input === 'object' && input !== null && !Array.isArray(input);
   // The API takes back objects only; what the model wrote instead stays visible to it.
-  if (!isObject) return { value: { ...fields, input: {} }, json: JSON.stringify({ ...fields, input: { $unparsed: json.toWellFormed() } }), unparsed: json };
+  if (!isObject)
+    return {
+      value: { ...fields, input: {} },
+      json: JSON.stringify({ ...fields, input: { $unparsed: json.toWellFormed() } }),
+      unparsed: json,
+    };
   const { input: _, ...rest } = fields;
   const written = ESCAPED_SURROGATE.test(json) ? JSON.stringify(input) : json;
   // As the model wrote it: numbers keep all their digits.
@@ -47,18 +53,24 @@ const readDelta = (block: OpenBlock, event: SseEvent): void => {
   const { type, partial_json: json, citation, ...rest } = fieldsOf(fieldsOf(event.value)['delta']);
   const { fields } = block;
   if (type === 'input_json_delta') block.json += typeof json === 'string' ? json : '';
-  else if (type === 'citations_delta') fields['citations'] = [...(Array.isArray(fields['citations']) ? (fields['citations'] as unknown[]) : []), citation];
+  else if (type === 'citations_delta')
+    fields['citations'] = [...(Array.isArray(fields['citations']) ? (fields['citations'] as unknown[]) : []), citation];
   else for (const [name, piece] of Object.entries(rest)) grow(fields, name, piece);
 };
 
-/** Deltas that are kept unread: as they come they take ten times what they say, and a long answer has tens of thousands. */
+/**
+ * Deltas that are kept unread: as they come they take ten times what they say, and a long answer has tens of thousands.
+ */
 const UNREAD_MAX = 256;
 
 const readDeltas = (block: OpenBlock): void => {
   for (const event of block.deltas.splice(0)) readDelta(block, event);
 };
 
-/** Puts the blocks of a streamed answer together. Kinds of blocks and deltas that are not known are kept by their fields. */
+/**
+ * Puts the blocks of a streamed answer together. Kinds of blocks and deltas that are not known are kept by their
+ * fields.
+ */
 export class BlockAssembler {
   readonly #open = new Map<unknown, OpenBlock>();
   #finished: readonly Block[] | undefined;
@@ -97,7 +109,8 @@ export function addUsage(a: Fields, b: Fields): Fields {
   for (const [name, value] of Object.entries(b)) {
     const before = sum[name];
     if (typeof value === 'number' && typeof before === 'number') sum[name] = before + value;
-    else if (typeof value === 'object' && value !== null && !Array.isArray(value)) sum[name] = addUsage(fieldsOf(before), fieldsOf(value));
+    else if (typeof value === 'object' && value !== null && !Array.isArray(value))
+      sum[name] = addUsage(fieldsOf(before), fieldsOf(value));
     else if (value !== null || before === undefined) sum[name] = value;
   }
   return sum;
@@ -105,10 +118,17 @@ export function addUsage(a: Fields, b: Fields): Fields {
 
 /** The usage of one step: what its end says replaces what its beginning said. */
 export function latestUsage(begun: Fields, ended: Fields): Fields {
-  return { ...begun, ...Object.fromEntries(Object.entries(ended).filter(([, value]) => value !== null && value !== undefined)) };
+  return {
+    ...begun,
+    ...Object.fromEntries(Object.entries(ended).filter(([, value]) => value !== null && value !== undefined)),
+  };
 }
 
 const isBlankText = ({ value }: Block): boolean => value['type'] === 'text' && !/\S/.test(String(value['text']));
 
 /** The content of an answer as it goes back upstream: the API takes no text without text. */
-export const contentJson = (blocks: readonly Block[]): string => `[${blocks.filter((block) => !isBlankText(block)).map(({ json }) => json).join(',')}]`;
+export const contentJson = (blocks: readonly Block[]): string =>
+  `[${blocks
+    .filter((block) => !isBlankText(block))
+    .map(({ json }) => json)
+    .join(',')}]`;

@@ -17,7 +17,10 @@ const added = ({ type, tool }: Fields): readonly Fields[] => {
   return [change, fieldsOf(change['definition'])];
 };
 
-/** Names of the client's own tools: those in `tools`, and those that a message adds by `tool_addition`, also where a summary stands for it. */
+/**
+ * Names of the client's own tools: those in `tools`, and those that a message adds by `tool_addition`, also where a
+ * summary stands for it.
+ */
 export function clientNames({ tools, messages }: Fields): readonly string[] {
   const blocks = listOf(messages).flatMap(({ content }) => listOf(content));
   const changes = blocks.flatMap((block) => [block, ...listOf(block['tool_changes'])]);

@@ -15,7 +15,14 @@ import { firstAborted } from '../wire/signal.ts';
 import { PassedEvents, StreamedAnswer, errorEvent } from './stream.ts';
 import { GatewayTools } from './tools.ts';
 import { FailedRequests, GatewayTurn, type TurnServices } from './answer.ts';
-import { Upstream, UpstreamRefusal, isEventStream, isOk, type Transport, type UpstreamAnswer } from '../wire/upstream.ts';
+import {
+  Upstream,
+  UpstreamRefusal,
+  isEventStream,
+  isOk,
+  type Transport,
+  type UpstreamAnswer,
+} from '../wire/upstream.ts';
 import { hasThread, validateRequest } from './validate.ts';
 import { conversationClient } from '../conversation/client.ts';
 import type { ConversationRecord } from '../conversation/conversation.ts';
@@ -59,9 +66,13 @@ interface Ending {
 
 /** The SDK's tool runner knows this answer: it sends the whole conversation instead. */
 const threadUnsupported = (): GatewayError =>
-  new GatewayError('thread_unsupported', 'thread: this gateway adds tools of its own to a conversation, and cannot to one that the API holds; send the whole conversation without thread', {
-    details: { error_code: 'thread_unsupported_request', unsupported: ['tools'] },
-  });
+  new GatewayError(
+    'thread_unsupported',
+    'thread: this gateway adds tools of its own to a conversation, and cannot to one that the API holds; send the whole conversation without thread',
+    {
+      details: { error_code: 'thread_unsupported_request', unsupported: ['tools'] },
+    },
+  );
 
 /** The endpoint itself: what becomes of each request. */
 export class Gateway {
@@ -71,7 +82,20 @@ export class Gateway {
   readonly #services: TurnServices;
 
   constructor(settings: GatewaySettings) {
-    const { upstream: url, transport, upstreamTimeoutMs: timeoutMs, upstreamRetry: retry, runtime, limits, tools, spillway, turn, state, statePolicy, logger } = settings;
+    const {
+      upstream: url,
+      transport,
+      upstreamTimeoutMs: timeoutMs,
+      upstreamRetry: retry,
+      runtime,
+      limits,
+      tools,
+      spillway,
+      turn,
+      state,
+      statePolicy,
+      logger,
+    } = settings;
     this.#settings = settings;
     this.report = new GatewayReport(logger, runtime);
     this.gate = new TurnGate(limits.maxTurns, limits.rate, runtime);
@@ -101,7 +125,13 @@ export class Gateway {
       const { method, url, headers } = request;
       const { pathname, search } = url;
       const { scope, rateScopes } = this.#settings;
-      const passage: Passage = { request, requestId, target: `${pathname}${search}`, scope: digestOf(scope(headers)), rateScopes: rateScopes(headers).map(digestOf) };
+      const passage: Passage = {
+        request,
+        requestId,
+        target: `${pathname}${search}`,
+        scope: digestOf(scope(headers)),
+        rateScopes: rateScopes(headers).map(digestOf),
+      };
       const path = method === 'POST' ? conversationPath(pathname) : undefined;
       if (path === '/v1/messages') return await this.#messages(passage);
       if (path === '/v1/messages/count_tokens') return await this.#counted(passage);
@@ -116,7 +146,10 @@ export class Gateway {
       this.report.error('upstream_broken', requestId, { answered: thrown.status });
       return thrown.toAnswer();
     }
-    const error = thrown instanceof GatewayError ? thrown : new GatewayError('internal_error', 'The gateway failed; ask again', { cause: thrown });
+    const error =
+      thrown instanceof GatewayError
+        ? thrown
+        : new GatewayError('internal_error', 'The gateway failed; ask again', { cause: thrown });
     this.report.error(error.kind, requestId, {}, error.cause);
     return errorAnswer(error, requestId);
   }
@@ -125,7 +158,13 @@ export class Gateway {
   async #passed({ request, target }: Passage): Promise<GatewayAnswer> {
     this.gate.refuseWhileDraining();
     const { method, headers, body, signal } = request;
-    const answer = await this.#services.upstream.send({ method, target, headers: upstreamHeaders(headers), signal, ...(body === null ? {} : { body }) });
+    const answer = await this.#services.upstream.send({
+      method,
+      target,
+      headers: upstreamHeaders(headers),
+      signal,
+      ...(body === null ? {} : { body }),
+    });
     return { ...answer, headers: clientHeaders(answer.headers) };
   }
 
@@ -144,8 +183,15 @@ export class Gateway {
     const { headers, signal } = request;
     const body = await this.#read(request, true);
     const known = tools.size === 0 ? [] : (await this.#restore(body, passage, [], true)).known;
-    const sent = tools.size === 0 ? body.bytes : new ConversationRequest(body, tools.offer(body.value).definitions, known).text;
-    const answer = await upstream.send({ method: 'POST', target, headers: upstreamHeaders(headers), body: sent, signal });
+    const sent =
+      tools.size === 0 ? body.bytes : new ConversationRequest(body, tools.offer(body.value).definitions, known).text;
+    const answer = await upstream.send({
+      method: 'POST',
+      target,
+      headers: upstreamHeaders(headers),
+      body: sent,
+      signal,
+    });
     return { ...answer, headers: clientHeaders(answer.headers) };
   }
 
@@ -166,7 +212,9 @@ export class Gateway {
       return answer;
     } catch (thrown) {
       place.leave();
-      throw place.harvest.aborted ? new GatewayError('draining', 'The gateway is being shut down; ask again', { cause: thrown }) : thrown;
+      throw place.harvest.aborted
+        ? new GatewayError('draining', 'The gateway is being shut down; ask again', { cause: thrown })
+        : thrown;
     }
   }
 
@@ -180,7 +228,18 @@ export class Gateway {
     const { known, resumed, author } = await this.#restore(body, passage, this.#retried(body, passage));
     const offer = tools.offer(body.value);
     const conversation = new ConversationRequest(body, offer.definitions, known);
-    const turn = new GatewayTurn(this.#services, { requestId, scope, value: body.value, retryKey: () => retryKeys(scope, body.text, runtime.wallNow())[0], conversation, offer, resumed, author, upstream: send, harvest });
+    const turn = new GatewayTurn(this.#services, {
+      requestId,
+      scope,
+      value: body.value,
+      retryKey: () => retryKeys(scope, body.text, runtime.wallNow())[0],
+      conversation,
+      offer,
+      resumed,
+      author,
+      upstream: send,
+      harvest,
+    });
     try {
       const first = await upstream.send({ ...send, body: turn.firstBody });
       if (!isOk(first)) await turn.keepForRetry();
@@ -189,7 +248,11 @@ export class Gateway {
         if (error instanceof GatewayError) this.report.error(error.kind, requestId, {}, error.cause);
         else this.report.error('upstream_broken', requestId, { answered: error.status });
       };
-      return { status: first.status, headers: clientHeaders(first.headers).without('content-length'), body: new StreamedAnswer(turn, first, { pingMs, runtime, abort, onError }) };
+      return {
+        status: first.status,
+        headers: clientHeaders(first.headers).without('content-length'),
+        body: new StreamedAnswer(turn, first, { pingMs, runtime, abort, onError }),
+      };
     } catch (error) {
       await turn.keepAfter(error);
       throw error;
@@ -221,7 +284,12 @@ export class Gateway {
   }
 
   /** Asks the state for what the client does not see. */
-  async #restore({ value }: RequestBody, passage: Passage, retries: readonly string[], counting = false): Promise<Restored> {
+  async #restore(
+    { value }: RequestBody,
+    passage: Passage,
+    retries: readonly string[],
+    counting = false,
+  ): Promise<Restored> {
     const { requestId, scope } = passage;
     const messages = knownMessages(value, scope);
     const keys = [...new Set([...messages.map(({ key }) => key), ...retries])];
@@ -235,19 +303,33 @@ export class Gateway {
     // A count has no `metadata`, so that what is kept for a user is not found; it need not be exact.
     const refuses = this.#settings.unknownCalls === 'refuse' && !counting;
     if (pending !== undefined && refuses && !known.some(([message]) => message === pending)) {
-      throw new GatewayError('state_unknown', `The tool calls of messages.${pending.place} are not known to this gateway, or no longer; begin the turn again from the message before it`);
+      throw new GatewayError(
+        'state_unknown',
+        `The tool calls of messages.${pending.place} are not known to this gateway, or no longer; begin the turn again from the message before it`,
+      );
     }
     const [kept] = retries.flatMap((key) => records.get(key) ?? []);
-    return { known, resumed: piecesOf(kept === undefined || kept.before === '' ? '[]' : kept.before), author: kept?.author ?? requestId };
+    return {
+      known,
+      resumed: piecesOf(kept === undefined || kept.before === '' ? '[]' : kept.before),
+      author: kept?.author ?? requestId,
+    };
   }
 
-  async #retrieve(keys: readonly string[], pending: KnownMessage | undefined, requestId: string): Promise<ReadonlyMap<string, ConversationRecord>> {
+  async #retrieve(
+    keys: readonly string[],
+    pending: KnownMessage | undefined,
+    requestId: string,
+  ): Promise<ReadonlyMap<string, ConversationRecord>> {
     this.report.count('stateRetrievals');
     try {
       return await this.#services.state.retrieve(keys);
     } catch (cause) {
       this.report.count('stateRetrievalFailures');
-      if (pending !== undefined) throw new GatewayError('state_unavailable', 'The conversation state could not be retrieved; ask again later', { cause });
+      if (pending !== undefined)
+        throw new GatewayError('state_unavailable', 'The conversation state could not be retrieved; ask again later', {
+          cause,
+        });
       // What it might know of earlier messages can be done without.
       this.report.error('state_unavailable', requestId, {}, cause);
       return new Map();

@@ -4,7 +4,15 @@ import type { Runtime } from '../../contract/runtime.ts';
 import type { AnyTool } from '../../contract/tool.ts';
 import type { PlanOptions } from '../../contract/turn.ts';
 import { retryPolicy } from '../../policy/retry/backoff.ts';
-import { checkKeys, checkNumber, checkOneOf, given, integer, integerOrInfinity, positiveDuration } from '../../policy/check.ts';
+import {
+  checkKeys,
+  checkNumber,
+  checkOneOf,
+  given,
+  integer,
+  integerOrInfinity,
+  positiveDuration,
+} from '../../policy/check.ts';
 import { liveRuntime } from '../../runtime.ts';
 import { fetchTransport, type FetchLike } from '../wire/fetch.ts';
 import type { HeaderList, HeaderReader } from '../wire/headers.ts';
@@ -76,13 +84,17 @@ export interface AnthropicGatewayOptions {
    * Anthropic's SDK has it.
    */
   readonly upstreamTimeoutMs?: number;
-  /** How requests after the first step of a turn are retried; the first step is the client's own to retry. Default: 3 attempts, 0.5 s doubling to 8 s. */
+  /**
+   * How requests after the first step of a turn are retried; the first step is the client's own to retry. Default: 3
+   * attempts, 0.5 s doubling to 8 s.
+   */
   readonly upstreamRetry?: Partial<RetryPolicy>;
   /**
-   * Whose conversation a request is part of: state and rates never cross scopes. Default: a hash of its API key or bearer token; one scope for all
-   * requests without either. Where one key stands for many people it has to name the end user, by a header that your own server sets: what two of
-   * them say is told apart only by `system`, `metadata.user_id`, the model and the messages. Where tokens are renewed within a conversation, name
-   * its owner by something that stays.
+   * Whose conversation a request is part of: state and rates never cross scopes. Default: a hash of its API key or
+   * bearer token; one scope for all requests without either. Where one key stands for many people it has to name the
+   * end user, by a header that your own server sets: what two of them say is told apart only by `system`,
+   * `metadata.user_id`, the model and the messages. Where tokens are renewed within a conversation, name its owner by
+   * something that stays.
    */
   readonly scope?: (headers: Headers) => string;
   /** Where errors are logged: a pino logger fits. Default: nowhere; `metrics` counts them all the same. */
@@ -97,7 +109,9 @@ export interface AnthropicGatewayOptions {
 }
 
 /** Options, checked and whole. */
-export interface GatewaySettings extends Required<Omit<AnthropicGatewayOptions, 'upstream' | 'spillway' | 'logger' | 'limits' | 'upstreamRetry' | 'scope' | 'fetch'>> {
+export interface GatewaySettings extends Required<
+  Omit<AnthropicGatewayOptions, 'upstream' | 'spillway' | 'logger' | 'limits' | 'upstreamRetry' | 'scope' | 'fetch'>
+> {
   readonly upstream: URL;
   readonly spillway: AgentLayer | undefined;
   readonly logger: GatewayLogger | undefined;
@@ -111,8 +125,33 @@ export interface GatewaySettings extends Required<Omit<AnthropicGatewayOptions, 
   readonly ownFetch: boolean;
 }
 
-const KEYS = ['upstream', 'tools', 'spillway', 'state', 'statePolicy', 'unknownCalls', 'turn', 'limits', 'pingMs', 'upstreamTimeoutMs', 'upstreamRetry', 'scope', 'logger', 'fetch', 'runtime'];
-const LIMITS: GatewayLimits = { maxBodyBytes: 33_554_432, bodyTimeoutMs: 60_000, maxDepth: 64, maxBlocks: 4_096, maxTurns: 1_000, toolCallsPerStep: 32, steps: 25, outputChars: 200_000 };
+const KEYS = [
+  'upstream',
+  'tools',
+  'spillway',
+  'state',
+  'statePolicy',
+  'unknownCalls',
+  'turn',
+  'limits',
+  'pingMs',
+  'upstreamTimeoutMs',
+  'upstreamRetry',
+  'scope',
+  'logger',
+  'fetch',
+  'runtime',
+];
+const LIMITS: GatewayLimits = {
+  maxBodyBytes: 33_554_432,
+  bodyTimeoutMs: 60_000,
+  maxDepth: 64,
+  maxBlocks: 4_096,
+  maxTurns: 1_000,
+  toolCallsPerStep: 32,
+  steps: 25,
+  outputChars: 200_000,
+};
 const PING_MS = 2_000;
 const UPSTREAM_TIMEOUT_MS = 600_000;
 const COUNT_MAX = 1_000_000_000;
@@ -122,17 +161,22 @@ const urlOf = (upstream: string | URL): URL => {
   try {
     url = new URL(upstream);
   } catch {
-    throw new RangeError(`upstream must be an address such as https://api.anthropic.com, not ${JSON.stringify(String(upstream).slice(0, 64))}`);
+    throw new RangeError(
+      `upstream must be an address such as https://api.anthropic.com, not ${JSON.stringify(String(upstream).slice(0, 64))}`,
+    );
   }
-  if (!/^https?:$/.test(url.protocol)) throw new RangeError(`upstream must be an http or https address, not ${url.protocol}`);
-  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') throw new RangeError('upstream must have no user, query or fragment; clients send their own key');
+  if (!/^https?:$/.test(url.protocol))
+    throw new RangeError(`upstream must be an http or https address, not ${url.protocol}`);
+  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
+    throw new RangeError('upstream must have no user, query or fragment; clients send their own key');
   return url;
 };
 
 const limitsOf = (options: Partial<GatewayLimits>): GatewayLimits => {
   checkKeys('limits', options, [...Object.keys(LIMITS), 'rate']);
   const limits = { ...LIMITS, ...given(options) };
-  for (const name of ['maxBodyBytes', 'maxBlocks', 'maxTurns', 'toolCallsPerStep', 'steps'] as const) checkNumber(`limits.${name}`, limits[name], integer(1, COUNT_MAX));
+  for (const name of ['maxBodyBytes', 'maxBlocks', 'maxTurns', 'toolCallsPerStep', 'steps'] as const)
+    checkNumber(`limits.${name}`, limits[name], integer(1, COUNT_MAX));
   checkNumber('limits.bodyTimeoutMs', limits.bodyTimeoutMs, positiveDuration);
   checkNumber('limits.maxDepth', limits.maxDepth, integer(8, 512));
   checkNumber('limits.outputChars', limits.outputChars, integerOrInfinity(1, COUNT_MAX));
@@ -145,17 +189,20 @@ const limitsOf = (options: Partial<GatewayLimits>): GatewayLimits => {
 };
 
 /**
- * The keys that a request shows, whichever headers they are in, each once: no key gets another scope by being sent twice, or beside a made-up one
- * that the upstream passes over. They are hashed before they go anywhere.
+ * The keys that a request shows, whichever headers they are in, each once: no key gets another scope by being sent
+ * twice, or beside a made-up one that the upstream passes over. They are hashed before they go anywhere.
  */
 const keysOf = (headers: HeaderReader): readonly string[] => {
   const listed = (name: string): readonly string[] => headers.get(name)?.split(',') ?? [];
   const tokens = listed('authorization').map((value) => value.trim().replace(/^bearer\s+/i, ''));
-  return [...new Set([...listed('x-api-key'), ...tokens].map((key) => key.trim()).filter((key) => key !== ''))].toSorted();
+  return [
+    ...new Set([...listed('x-api-key'), ...tokens].map((key) => key.trim()).filter((key) => key !== '')),
+  ].toSorted();
 };
 
 const scopesOf = (scope: AnthropicGatewayOptions['scope']): Pick<GatewaySettings, 'scope' | 'rateScopes'> => {
-  if (scope !== undefined) return { scope: (headers) => scope(headers.toHeaders()), rateScopes: (headers) => [scope(headers.toHeaders())] };
+  if (scope !== undefined)
+    return { scope: (headers) => scope(headers.toHeaders()), rateScopes: (headers) => [scope(headers.toHeaders())] };
   const rateScopes = (headers: HeaderReader): readonly string[] => {
     const keys = keysOf(headers);
     return keys.length === 0 ? [''] : keys;
@@ -166,14 +213,26 @@ const scopesOf = (scope: AnthropicGatewayOptions['scope']): Pick<GatewaySettings
 /** @throws RangeError for an option out of its range */
 export function gatewaySettings(options: AnthropicGatewayOptions): GatewaySettings {
   checkKeys('anthropicGateway', options, KEYS);
-  const { tools = [], spillway, runtime = liveRuntime, pingMs = PING_MS, upstreamTimeoutMs = UPSTREAM_TIMEOUT_MS, unknownCalls = 'refuse', scope, fetch: ownFetch } = options;
+  const {
+    tools = [],
+    spillway,
+    runtime = liveRuntime,
+    pingMs = PING_MS,
+    upstreamTimeoutMs = UPSTREAM_TIMEOUT_MS,
+    unknownCalls = 'refuse',
+    scope,
+    fetch: ownFetch,
+  } = options;
   if (!Array.isArray(tools)) throw new RangeError(`tools must be a list, not ${typeof tools}`);
-  if (tools.length > 0 && typeof spillway?.turn !== 'function') throw new RangeError('tools need a layer that runs them; give spillway: createSpillway({ tools })');
-  if (new Set(tools.map(({ name }: AnyTool) => name)).size < tools.length) throw new RangeError('tools must have names of their own; two have the same');
+  if (tools.length > 0 && typeof spillway?.turn !== 'function')
+    throw new RangeError('tools need a layer that runs them; give spillway: createSpillway({ tools })');
+  if (new Set(tools.map(({ name }: AnyTool) => name)).size < tools.length)
+    throw new RangeError('tools must have names of their own; two have the same');
   checkNumber('pingMs', pingMs, positiveDuration);
   checkNumber('upstreamTimeoutMs', upstreamTimeoutMs, positiveDuration);
   checkOneOf('unknownCalls', unknownCalls, ['refuse', 'pass']);
-  if (scope !== undefined && typeof scope !== 'function') throw new RangeError(`scope must be a function of the request's headers, not ${typeof scope}`);
+  if (scope !== undefined && typeof scope !== 'function')
+    throw new RangeError(`scope must be a function of the request's headers, not ${typeof scope}`);
   return {
     upstream: urlOf(options.upstream),
     tools,

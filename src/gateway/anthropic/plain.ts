@@ -15,7 +15,8 @@ interface Answer extends StepEnd {
   readonly id: unknown;
 }
 
-const unreadable = (cause?: unknown): GatewayError => new GatewayError('upstream_broken', 'The upstream’s answer cannot be read; ask again', { cause });
+const unreadable = (cause?: unknown): GatewayError =>
+  new GatewayError('upstream_broken', 'The upstream’s answer cannot be read; ask again', { cause });
 
 /** Reads a whole answer. Its blocks keep their JSON to the byte. */
 const answerOf = (text: string): Answer => {
@@ -28,12 +29,16 @@ const answerOf = (text: string): Answer => {
   const { content, stop_reason: stopReason, usage, container, id } = fieldsOf(value);
   const span = membersOf(text, startOf(text)).get('content');
   if (!Array.isArray(content) || span === undefined) throw unreadable();
-  const blocks = elementsOf(text, span.from).map(({ from, to }, place): Block => ({ value: fieldsOf(content[place]), json: text.slice(from, to) }));
+  const blocks = elementsOf(text, span.from).map(({ from, to }, place): Block => ({
+    value: fieldsOf(content[place]),
+    json: text.slice(from, to),
+  }));
   const hasCalls = blocks.some((block) => block.value['type'] === 'tool_use');
   return { text, blocks, hasCalls, stopReason, usage: fieldsOf(usage), container: containerOf(container), id };
 };
 
-const isJson = ({ headers }: UpstreamAnswer): boolean => /^application\/json\b/i.test(headers.get('content-type') ?? '');
+const isJson = ({ headers }: UpstreamAnswer): boolean =>
+  /^application\/json\b/i.test(headers.get('content-type') ?? '');
 
 const bytesOf = async (body: ByteSource, turn: GatewayTurn): Promise<Uint8Array<ArrayBuffer>> => {
   try {
@@ -44,7 +49,13 @@ const bytesOf = async (body: ByteSource, turn: GatewayTurn): Promise<Uint8Array<
 };
 
 /** The client's one answer, made of those of all steps: the blocks it may see, the usage of all. */
-const merged = (last: Answer, turn: GatewayTurn, visible: readonly Block[], firstId: unknown, warning: string | undefined): string => {
+const merged = (
+  last: Answer,
+  turn: GatewayTurn,
+  visible: readonly Block[],
+  firstId: unknown,
+  warning: string | undefined,
+): string => {
   const { text, stopReason } = last;
   const members = membersOf(text, startOf(text));
   const edits: Edit[] = [memberEdit(text, members, 'content', `[${visible.map(({ json }) => json).join(',')}]`)];
@@ -52,13 +63,15 @@ const merged = (last: Answer, turn: GatewayTurn, visible: readonly Block[], firs
     edits.push(memberEdit(text, members, 'usage', JSON.stringify(turn.usage)));
     if (typeof firstId === 'string') edits.push(memberEdit(text, members, 'id', JSON.stringify(firstId)));
   }
-  if (stopReason === 'tool_use' && !visible.some(({ value }) => value['type'] === 'tool_use')) edits.push(memberEdit(text, members, 'stop_reason', '"end_turn"'));
+  if (stopReason === 'tool_use' && !visible.some(({ value }) => value['type'] === 'tool_use'))
+    edits.push(memberEdit(text, members, 'stop_reason', '"end_turn"'));
   if (warning !== undefined) edits.push(memberEdit(text, members, 'spillway_warning', JSON.stringify(warning)));
   return edited(text, edits);
 };
 
 /**
- * The answer to a client that does not stream. Where the gateway has no part in it, it is the upstream's, byte for byte.
+ * The answer to a client that does not stream. Where the gateway has no part in it, it is the upstream's, byte for
+ * byte.
  * @throws UpstreamRefusal or GatewayError
  */
 export async function plainAnswer(turn: GatewayTurn, first: UpstreamAnswer): Promise<GatewayAnswer> {

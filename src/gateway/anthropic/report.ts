@@ -16,7 +16,15 @@ export interface GatewayMetrics {
   text(): string;
 }
 
-type CountName = 'requests' | 'turns' | 'steps' | 'toolCalls' | 'stateRetrievals' | 'stateStores' | 'stateStoreFailures' | 'stateRetrievalFailures';
+type CountName =
+  | 'requests'
+  | 'turns'
+  | 'steps'
+  | 'toolCalls'
+  | 'stateRetrievals'
+  | 'stateStores'
+  | 'stateStoreFailures'
+  | 'stateRetrievalFailures';
 
 /** What is counted, and how it is said. */
 const COUNTS: Readonly<Record<CountName, string>> = {
@@ -51,12 +59,27 @@ export class GatewayReport {
   }
 
   /** Logs and counts an error. `cause`: what was behind it; only its kind, code and status are logged. */
-  error(kind: GatewayErrorKind, requestId: string, fields: Readonly<Record<string, unknown>> = {}, cause?: unknown): void {
+  error(
+    kind: GatewayErrorKind,
+    requestId: string,
+    fields: Readonly<Record<string, unknown>> = {},
+    cause?: unknown,
+  ): void {
     this.#errors.set(kind, (this.#errors.get(kind) ?? 0) + 1);
     const { level, status, description } = GATEWAY_ERROR_MEANINGS[kind];
     const why = cause === undefined ? {} : this.#why(cause);
     try {
-      this.#logger?.[level]({ event: 'gateway_error', kind, ...(status === undefined ? {} : { status }), request_id: requestId, ...fields, ...why }, description);
+      this.#logger?.[level](
+        {
+          event: 'gateway_error',
+          kind,
+          ...(status === undefined ? {} : { status }),
+          request_id: requestId,
+          ...fields,
+          ...why,
+        },
+        description,
+      );
     } catch {
       // A log that fails is not worth an answer.
     }
@@ -64,7 +87,11 @@ export class GatewayReport {
 
   #why(cause: unknown): Readonly<Record<string, unknown>> {
     const error = isToolExecutionError(cause) ? cause : httpThrown(cause, () => this.#runtime.wallNow());
-    return { cause: error.kind, ...(error.code === undefined ? {} : { code: error.code }), ...(error.status === undefined ? {} : { cause_status: error.status }) };
+    return {
+      cause: error.kind,
+      ...(error.code === undefined ? {} : { code: error.code }),
+      ...(error.status === undefined ? {} : { cause_status: error.status }),
+    };
   }
 
   get metrics(): GatewayMetrics {
@@ -73,12 +100,29 @@ export class GatewayReport {
 
   #text(): string {
     const lines: string[] = [];
-    const metric = (name: string, type: string, help: string, series: ReadonlyArray<readonly [labels: string, value: number]>): void => {
-      lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...series.map(([labels, value]) => `${name}${labels} ${value}`));
+    const metric = (
+      name: string,
+      type: string,
+      help: string,
+      series: ReadonlyArray<readonly [labels: string, value: number]>,
+    ): void => {
+      lines.push(
+        `# HELP ${name} ${help}`,
+        `# TYPE ${name} ${type}`,
+        ...series.map(([labels, value]) => `${name}${labels} ${value}`),
+      );
     };
-    for (const [name, help] of Object.entries(COUNTS)) metric(`spillway_gateway_${snake(name)}_total`, 'counter', help, [['', this.#counts.get(name as CountName) ?? 0]]);
+    for (const [name, help] of Object.entries(COUNTS))
+      metric(`spillway_gateway_${snake(name)}_total`, 'counter', help, [
+        ['', this.#counts.get(name as CountName) ?? 0],
+      ]);
     const kinds = Object.keys(GATEWAY_ERROR_MEANINGS) as GatewayErrorKind[];
-    metric('spillway_gateway_errors_total', 'counter', 'Errors by kind.', kinds.map((kind) => [`{kind="${kind}"}`, this.#errors.get(kind) ?? 0]));
+    metric(
+      'spillway_gateway_errors_total',
+      'counter',
+      'Errors by kind.',
+      kinds.map((kind) => [`{kind="${kind}"}`, this.#errors.get(kind) ?? 0]),
+    );
     metric('spillway_gateway_turns_running', 'gauge', 'Turns that run now.', [['', this.running()]]);
     return `${lines.join('\n')}\n`;
   }

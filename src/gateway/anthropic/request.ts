@@ -3,19 +3,29 @@ import { edited, elementsOf, memberEdit, membersOf, startOf, type Edit, type Spa
 import { restoringEdits, type KnownMessage } from './restore.ts';
 import type { ConversationRecord } from '../conversation/conversation.ts';
 
-/** The client's request as the upstream gets it, and as it goes on step by step. What is not ours stays as the client wrote it, to the byte. */
+/**
+ * The client's request as the upstream gets it, and as it goes on step by step. What is not ours stays as the client
+ * wrote it, to the byte.
+ */
 export class ConversationRequest {
   /** The first step. */
   readonly text: string;
   readonly #members: ReadonlyMap<string, Span>;
   readonly #tail: Span;
 
-  constructor({ text, value }: RequestBody, definitions: readonly string[], known: ReadonlyArray<readonly [KnownMessage, ConversationRecord]>) {
+  constructor(
+    { text, value }: RequestBody,
+    definitions: readonly string[],
+    known: ReadonlyArray<readonly [KnownMessage, ConversationRecord]>,
+  ) {
     const start = startOf(text);
     const members = membersOf(text, start);
     const messages = members.get('messages');
     const edits: Edit[] = [];
-    if (messages !== undefined && known.length > 0) edits.push(...restoringEdits(text, value['messages'] as readonly unknown[], elementsOf(text, messages.from), known));
+    if (messages !== undefined && known.length > 0)
+      edits.push(
+        ...restoringEdits(text, value['messages'] as readonly unknown[], elementsOf(text, messages.from), known),
+      );
     if (definitions.length > 0) edits.push(toolsEdit(text, members, definitions));
     this.text = edited(text, edits);
     this.#members = membersOf(this.text, startOf(this.text));
@@ -32,7 +42,8 @@ export class ConversationRequest {
     const at = this.#tail.to - 1;
     const edits: Edit[] = [{ from: at, to: at, text: `,${messages.join(',')}` }];
     if (choice !== undefined) edits.push(memberEdit(this.text, this.#members, 'tool_choice', choice));
-    if (container !== undefined && !this.#members.has('container')) edits.push(memberEdit(this.text, this.#members, 'container', JSON.stringify(container)));
+    if (container !== undefined && !this.#members.has('container'))
+      edits.push(memberEdit(this.text, this.#members, 'container', JSON.stringify(container)));
     return edited(this.text, edits);
   }
 }

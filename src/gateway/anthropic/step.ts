@@ -4,7 +4,10 @@ import { containerOf, type GatewayTurn, type StepEnd } from './answer.ts';
 
 const EVENT_END = new TextEncoder().encode('\n\n');
 
-/** Follows one answer of the upstream while it comes, and gives on what the client may see, under the client's own numbers of blocks. */
+/**
+ * Follows one answer of the upstream while it comes, and gives on what the client may see, under the client's own
+ * numbers of blocks.
+ */
 export class StreamStep {
   readonly #turn: GatewayTurn;
   readonly #isFirst: boolean;
@@ -64,11 +67,20 @@ export class StreamStep {
   /** What was held, once it is the end of the whole answer. */
   closing(warning: string | undefined): Uint8Array[] {
     const { merged, usage } = this.#turn;
-    const seesNoCall = this.#stopReason === 'tool_use' && ![...this.#places.keys()].some((index) => this.#blocks.isToolUse(index));
+    const seesNoCall =
+      this.#stopReason === 'tool_use' && ![...this.#places.keys()].some((index) => this.#blocks.isToolUse(index));
     return this.#held.map(({ event, data }) => {
       if (data['type'] !== 'message_delta' || (!merged && warning === undefined && !seesNoCall)) return event.raw;
       const delta = seesNoCall ? { ...fieldsOf(data['delta']), stop_reason: 'end_turn' } : data['delta'];
-      return sseBytes('message_delta', JSON.stringify({ ...data, delta, usage: merged ? usage : data['usage'], ...(warning === undefined ? {} : { spillway_warning: warning }) }));
+      return sseBytes(
+        'message_delta',
+        JSON.stringify({
+          ...data,
+          delta,
+          usage: merged ? usage : data['usage'],
+          ...(warning === undefined ? {} : { spillway_warning: warning }),
+        }),
+      );
     });
   }
 

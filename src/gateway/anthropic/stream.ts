@@ -31,7 +31,10 @@ export interface StreamOptions {
   readonly onError: (error: GatewayError | UpstreamRefusal) => void;
 }
 
-/** The answer to a client that streams: all steps of a turn, one after the other. It ends with an `error` event where it cannot end well, and never fails. */
+/**
+ * The answer to a client that streams: all steps of a turn, one after the other. It ends with an `error` event where it
+ * cannot end well, and never fails.
+ */
 export class StreamedAnswer implements ByteSource, ByteTaker {
   readonly #turn: GatewayTurn;
   readonly #options: StreamOptions;
@@ -79,7 +82,8 @@ export class StreamedAnswer implements ByteSource, ByteTaker {
   }
 
   fail(thrown: unknown): void {
-    // What becomes of the connection takes nothing from an answer that is whole, and adds nothing to an error that was told.
+    // What becomes of the connection takes nothing from an answer that is whole, and adds nothing to an error that was
+    // told.
     if (this.#step.hasStopped || this.#step.hasFailed) return this.end();
     this.#body = undefined;
     void this.#settled(() => Promise.reject(thrown));
@@ -146,7 +150,10 @@ export class StreamedAnswer implements ByteSource, ByteTaker {
 
   #pinging(): Subscription {
     const { pingMs, runtime } = this.#options;
-    return runtime.after(pingMs).pipe(repeat()).subscribe(() => this.#ping());
+    return runtime
+      .after(pingMs)
+      .pipe(repeat())
+      .subscribe(() => this.#ping());
   }
 
   #ping(): void {

@@ -72,7 +72,12 @@ export class GatewayTools {
     this.#definitions = tools.map((tool) => [tool.name, describedOnce(tool)]);
     this.#layer = layer;
     this.#planOptions = planOptions;
-    this.#limits = agentLimits({ toolCallsPerTurn: limits.toolCallsPerStep, turns: limits.steps, outputChars: limits.outputChars, keptChars: 0 });
+    this.#limits = agentLimits({
+      toolCallsPerTurn: limits.toolCallsPerStep,
+      turns: limits.steps,
+      outputChars: limits.outputChars,
+      keptChars: 0,
+    });
     this.#usual = this.#offered([]);
   }
 
@@ -109,7 +114,12 @@ export class GatewayTools {
   }
 
   /** Runs calls as a turn: one result each, in call order, also when `signal` ends it early. */
-  async run(blocks: readonly Block[], offer: Offer, guard: LoopGuard, signal: AbortSignal): Promise<readonly GatewayResult[]> {
+  async run(
+    blocks: readonly Block[],
+    offer: Offer,
+    guard: LoopGuard,
+    signal: AbortSignal,
+  ): Promise<readonly GatewayResult[]> {
     const calls = blocks.map((block) => {
       const call = this.#callOf(block, offer);
       return { call, givenId: call.id };
@@ -129,13 +139,23 @@ export class GatewayTools {
     return last.answers.map(({ result: { callId, toolName, text, isError }, kind }) => ({
       toolUseId: callId,
       toolName,
-      json: JSON.stringify({ type: 'tool_result', tool_use_id: callId, content: text, ...(isError === true ? { is_error: true } : {}) }),
+      json: JSON.stringify({
+        type: 'tool_result',
+        tool_use_id: callId,
+        content: text,
+        ...(isError === true ? { is_error: true } : {}),
+      }),
       ...(kind === undefined ? {} : { kind }),
     }));
   }
 
   #callOf({ value, unparsed }: Block, offer: Offer): ToolCallPart {
     const name = offer.toolOf(value['name'])?.name ?? String(value['name']);
-    return { type: 'tool_call', id: String(value['id']), name, ...(unparsed === undefined ? { input: value['input'] } : { unparsed }) };
+    return {
+      type: 'tool_call',
+      id: String(value['id']),
+      name,
+      ...(unparsed === undefined ? { input: value['input'] } : { unparsed }),
+    };
   }
 }

@@ -2,7 +2,8 @@ import { misshapen } from './shapes.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const isObject = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 const isFilled = (value: unknown): value is string => typeof value === 'string' && value !== '';
 const isTyped = (value: unknown): value is Fields => isObject(value) && isFilled(value['type']);
 
@@ -41,7 +42,8 @@ const checkTools = (tools: unknown): void => {
     if (!isObject(tool)) throw misshapen('tools', at);
     const { name, type, description, input_schema: schema } = tool;
     if (type !== undefined && type !== null && !isFilled(type)) throw misshapen('option', `${at}.type`);
-    if (description !== undefined && description !== null && typeof description !== 'string') throw misshapen('option', `${at}.description`);
+    if (description !== undefined && description !== null && typeof description !== 'string')
+      throw misshapen('option', `${at}.description`);
     if (schema !== undefined && !isObject(schema)) throw misshapen('option', `${at}.input_schema`);
     // Tools of the provider's own may go without a name.
     if (name === undefined && isFilled(type) && type !== 'custom') return;
@@ -69,7 +71,8 @@ const checkOptions = (body: Fields, counting: boolean, limits: ShapeLimits): voi
   checkSystem(system, limits);
   checkTools(tools);
   if (choice !== undefined && choice !== null && !isTyped(choice)) throw misshapen('tool_choice');
-  if (isTyped(choice) && choice['type'] === 'tool' && !isFilled(choice['name'])) throw misshapen('option', 'tool_choice.name');
+  if (isTyped(choice) && choice['type'] === 'tool' && !isFilled(choice['name']))
+    throw misshapen('option', 'tool_choice.name');
   for (const [name, holds] of Object.entries(OPTIONS)) {
     const value = body[name];
     if (value !== undefined && value !== null && !holds(value)) throw misshapen('option', name);
@@ -79,7 +82,10 @@ const checkOptions = (body: Fields, counting: boolean, limits: ShapeLimits): voi
 const isEmptyContent = (content: unknown): boolean => {
   if (content === undefined || content === null) return true;
   if (typeof content === 'string') return !/\S/.test(content);
-  return Array.isArray(content) && content.every((block) => isObject(block) && block['type'] === 'text' && !/\S/.test(String(block['text'])));
+  return (
+    Array.isArray(content) &&
+    content.every((block) => isObject(block) && block['type'] === 'text' && !/\S/.test(String(block['text'])))
+  );
 };
 
 const FILES: readonly unknown[] = ['image', 'document'];
@@ -104,7 +110,8 @@ const checkResultShape = (block: Fields, at: string, { maxBlocks }: ShapeLimits)
     if (!Array.isArray(content)) throw misshapen('result_content', at);
     if (content.length > maxBlocks) throw misshapen('many_blocks', `${at}.content`);
     content.forEach((inner: unknown, place) => {
-      if (!isTyped(inner) || (inner['type'] === 'text' && typeof inner['text'] !== 'string')) throw misshapen('result_block', `${at}.content.${place}`);
+      if (!isTyped(inner) || (inner['type'] === 'text' && typeof inner['text'] !== 'string'))
+        throw misshapen('result_block', `${at}.content.${place}`);
       if (CALLS.includes(inner['type'])) throw misshapen('nested_block', `${at}.content.${place}`);
       checkSource(inner, `${at}.content.${place}`, 'result_source');
     });
@@ -207,10 +214,12 @@ const checkMessage = (message: unknown, at: string, pairing: Pairing, limits: Sh
 export const hasThread = ({ thread }: Fields): boolean => thread !== undefined && thread !== null;
 
 /** Whether it holds the messages before those of this request: all that a thread is but the beginning of one. */
-const followsHeld = (body: Fields): boolean => hasThread(body) && !(isObject(body['thread']) && body['thread']['type'] === 'create');
+const followsHeld = (body: Fields): boolean =>
+  hasThread(body) && !(isObject(body['thread']) && body['thread']['type'] === 'create');
 
 /**
- * Checks what a client sends back before anything is done with it (R-13.3). Fields and kinds of blocks that are not known pass.
+ * Checks what a client sends back before anything is done with it (R-13.3). Fields and kinds of blocks that are not
+ * known pass.
  *
  * @param body a request of `/v1/messages`, parsed
  * @param counting it is one of `/v1/messages/count_tokens`

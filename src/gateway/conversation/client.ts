@@ -45,7 +45,8 @@ export interface ConversationClient {
 }
 
 /**
- * Guards a conversation state with what guards any work: a timeout for each attempt, a retry with backoff, on request a breaker.
+ * Guards a conversation state with what guards any work: a timeout for each attempt, a retry with backoff, on request a
+ * breaker.
  *
  * @param state the state
  * @param options policies
@@ -55,16 +56,24 @@ export interface ConversationClient {
  * @example
  * const client = conversationClient(memoryConversationState(), { retrieve: { timeoutMs: 500 } });
  */
-export function conversationClient(state: ConversationState, options: ConversationClientOptions = {}): ConversationClient {
+export function conversationClient(
+  state: ConversationState,
+  options: ConversationClientOptions = {},
+): ConversationClient {
   checkKeys('conversationClient', options, ['retrieve', 'store', 'breaker', 'runtime']);
   const { runtime = liveRuntime, breaker = false } = options;
   const shared = breaker === false ? undefined : { breaker: createBreaker(breaker, runtime) };
-  const guarded = (name: string, { timeoutMs = TIMEOUT_MS, retry = {}, ...rest }: StatePolicy, base: RetryPolicy): (<T>(start: () => T | PromiseLike<T>) => Promise<T>) => {
+  const guarded = (
+    name: string,
+    { timeoutMs = TIMEOUT_MS, retry = {}, ...rest }: StatePolicy,
+    base: RetryPolicy,
+  ): (<T>(start: () => T | PromiseLike<T>) => Promise<T>) => {
     checkKeys(name, rest, ['timeoutMs', 'retry']);
     checkNumber(`${name}.timeoutMs`, timeoutMs, positiveDuration);
     const attempts = guard({ timeoutMs, ...shared, retry: retryPolicy(retry, base) }, runtime);
     // In a box: an answer that is a list would be taken for a stream.
-    return <T>(start: () => T | PromiseLike<T>): Promise<T> => firstValueFrom(attempts.from(async () => ({ answer: await start() })).pipe(map(({ answer }) => answer)));
+    return <T>(start: () => T | PromiseLike<T>): Promise<T> =>
+      firstValueFrom(attempts.from(async () => ({ answer: await start() })).pipe(map(({ answer }) => answer)));
   };
   const retrieve = guarded('retrieve', options.retrieve ?? {}, RETRIEVE);
   const store = guarded('store', options.store ?? {}, STORE);

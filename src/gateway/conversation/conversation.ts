@@ -2,8 +2,8 @@ import * as z from 'zod';
 import type { Awaitable } from '../../contract/store.ts';
 
 /**
- * What a client does not see of an answer it got: the steps behind it, and the calls and results of the gateway's own tools in it.
- * All texts are JSON, kept as it was sent.
+ * What a client does not see of an answer it got: the steps behind it, and the calls and results of the gateway's own
+ * tools in it. All texts are JSON, kept as it was sent.
  */
 export interface ConversationRecord {
   /** The turn that wrote it: only that turn may write something else in its place. */
@@ -24,9 +24,9 @@ export interface ConversationRecord {
  */
 export interface ConversationState {
   /**
-   * Keeps a record under a key, in one atomic step: two that come at once must not both believe to be the first. Where the key has a record of
-   * another author that says something else, it becomes a tombstone: `retrieve` gives nothing for it, and nothing is kept there any more, until it
-   * has expired (R-13.6). An empty record gives way to any other.
+   * Keeps a record under a key, in one atomic step: two that come at once must not both believe to be the first. Where
+   * the key has a record of another author that says something else, it becomes a tombstone: `retrieve` gives nothing
+   * for it, and nothing is kept there any more, until it has expired (R-13.6). An empty record gives way to any other.
    */
   store(key: string, record: ConversationRecord): Awaitable<void>;
   /** The records of those keys that have one; none for a tombstone. */
@@ -50,7 +50,10 @@ const isList = (text: string): boolean => {
     return false;
   }
 };
-const list: z.ZodType<string> = z.string().max(RECORD_CHARS_MAX).refine(isList, { error: 'must be the JSON of a list, or empty' });
+const list: z.ZodType<string> = z
+  .string()
+  .max(RECORD_CHARS_MAX)
+  .refine(isList, { error: 'must be the JSON of a list, or empty' });
 
 /** For states that read records back from outside: what does not fit is not used. */
 export const conversationRecordSchema: z.ZodType<ConversationRecord> = z.strictObject({
@@ -82,26 +85,41 @@ export interface RetrieveAnswer {
   readonly damaged: readonly string[];
 }
 
-export const storeBodySchema: z.ZodType<StoreBody> = z.strictObject({ key, record: conversationRecordSchema, ttlMs: z.number().positive().max(Number.MAX_SAFE_INTEGER) });
+export const storeBodySchema: z.ZodType<StoreBody> = z.strictObject({
+  key,
+  record: conversationRecordSchema,
+  ttlMs: z.number().positive().max(Number.MAX_SAFE_INTEGER),
+});
 export const retrieveBodySchema: z.ZodType<RetrieveBody> = z.strictObject({ keys: z.array(key).min(1).max(IDS_MAX) });
-export const retrieveAnswerSchema: z.ZodType<RetrieveAnswer> = z.strictObject({ records: z.record(z.string(), conversationRecordSchema), damaged: z.array(z.string()) });
+export const retrieveAnswerSchema: z.ZodType<RetrieveAnswer> = z.strictObject({
+  records: z.record(z.string(), conversationRecordSchema),
+  damaged: z.array(z.string()),
+});
 
-
-/** What is kept under a key: the author's name, a line's end, and the record. Texts, since that is what can be compared where they lie. */
+/**
+ * What is kept under a key: the author's name, a line's end, and the record. Texts, since that is what can be compared
+ * where they lie.
+ */
 export interface KeptText {
   readonly author: string;
   readonly said: string;
 }
 
-/** Stands under a key that two different contents were stored under. No record is written so: those have a line's end. */
+/**
+ * Stands under a key that two different contents were stored under. No record is written so: those have a line's end.
+ */
 export const TOMBSTONE = 'tombstone';
 
 /** What a record says, whoever wrote it. Members always come in this order, so equal records are equal texts. */
-const saidBy = ({ toolUseIds, before, content, results }: ConversationRecord): string => JSON.stringify({ toolUseIds, before, content, results });
+const saidBy = ({ toolUseIds, before, content, results }: ConversationRecord): string =>
+  JSON.stringify({ toolUseIds, before, content, results });
 
 const lineOf = (text: string): string => text.replaceAll('\n', ' ').toWellFormed();
 
-export const keptTextOf = (record: ConversationRecord): KeptText => ({ author: lineOf(record.author), said: saidBy(record) });
+export const keptTextOf = (record: ConversationRecord): KeptText => ({
+  author: lineOf(record.author),
+  said: saidBy(record),
+});
 
 /** What an empty record says: it gives way to any other. */
 export const NOTHING_SAID: string = saidBy({ author: '', toolUseIds: [], before: '', content: '', results: '' });
@@ -121,7 +139,10 @@ export function recordOf(kept: string): ConversationRecord | undefined {
   const end = kept.indexOf('\n');
   if (end === -1) return undefined;
   try {
-    return conversationRecordSchema.parse({ author: kept.slice(0, end), ...(JSON.parse(kept.slice(end + 1)) as object) });
+    return conversationRecordSchema.parse({
+      author: kept.slice(0, end),
+      ...(JSON.parse(kept.slice(end + 1)) as object),
+    });
   } catch {
     return undefined;
   }

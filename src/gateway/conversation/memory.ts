@@ -1,7 +1,15 @@
 import type { Runtime } from '../../contract/runtime.ts';
 import { checkKeys, checkNumber, integer, positiveDuration } from '../../policy/check.ts';
 import { liveRuntime } from '../../runtime.ts';
-import { CONVERSATION_TTL_MS, TOMBSTONE, keptAfter, keptTextOf, recordOf, type ConversationRecord, type ConversationState } from './conversation.ts';
+import {
+  CONVERSATION_TTL_MS,
+  TOMBSTONE,
+  keptAfter,
+  keptTextOf,
+  recordOf,
+  type ConversationRecord,
+  type ConversationState,
+} from './conversation.ts';
 
 /** How much is kept in memory, and for how long. */
 export interface MemoryConversationOptions {
@@ -24,9 +32,12 @@ interface Kept {
   readonly expiresAtMs: number;
 }
 
-const charsOf = ({ toolUseIds, before, content, results }: ConversationRecord): number => toolUseIds.join('').length + before.length + content.length + results.length;
+const charsOf = ({ toolUseIds, before, content, results }: ConversationRecord): number =>
+  toolUseIds.join('').length + before.length + content.length + results.length;
 
-/** Keys of records that made room, for each record: they are remembered, since another content may come to stand there. */
+/**
+ * Keys of records that made room, for each record: they are remembered, since another content may come to stand there.
+ */
 const FORGOTTEN_PER_RECORD = 4;
 
 /**
@@ -40,7 +51,12 @@ const FORGOTTEN_PER_RECORD = 4;
  */
 export function memoryConversationState(options: MemoryConversationOptions = {}): ConversationState {
   checkKeys('memoryConversationState', options, ['ttlMs', 'maxRecords', 'maxChars', 'runtime']);
-  const { ttlMs = CONVERSATION_TTL_MS, maxRecords = MAX_RECORDS, maxChars = MAX_CHARS, runtime = liveRuntime } = options;
+  const {
+    ttlMs = CONVERSATION_TTL_MS,
+    maxRecords = MAX_RECORDS,
+    maxChars = MAX_CHARS,
+    runtime = liveRuntime,
+  } = options;
   checkNumber('ttlMs', ttlMs, positiveDuration);
   checkNumber('maxRecords', maxRecords, integer(1, Number.MAX_SAFE_INTEGER));
   checkNumber('maxChars', maxChars, integer(1, Number.MAX_SAFE_INTEGER));

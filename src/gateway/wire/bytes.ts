@@ -6,7 +6,8 @@ export interface ByteTaker {
 }
 
 /**
- * Bytes as they come, by callbacks: promises and web streams cost more for each piece than all that the gateway does with it.
+ * Bytes as they come, by callbacks: promises and web streams cost more for each piece than all that the gateway does
+ * with it.
  *
  * Exactly one of `end` and `fail` is called on what a source is started with, also after `cancel`, and never before
  * `start` has returned.
@@ -40,7 +41,11 @@ const copied = (pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> => {
 };
 
 /** All bytes of a source. `most`: beyond so many it is canceled, and the promise rejects with `tooMany()`. */
-export const wholeOf = (source: ByteSource, most: number = Infinity, tooMany?: () => unknown): Promise<Uint8Array<ArrayBuffer>> =>
+export const wholeOf = (
+  source: ByteSource,
+  most: number = Infinity,
+  tooMany?: () => unknown,
+): Promise<Uint8Array<ArrayBuffer>> =>
   new Promise((resolve, reject) => {
     const pieces: Uint8Array[] = [];
     let length = 0;
@@ -120,7 +125,10 @@ export class WebBytes implements ByteSource {
   };
 }
 
-/** A source as a web stream. It begins at once, and gives no more than is asked for; canceled, it waits for the source's end. */
+/**
+ * A source as a web stream. It begins at once, and gives no more than is asked for; canceled, it waits for the source's
+ * end.
+ */
 export const webStream = (source: ByteSource): ReadableStream<Uint8Array<ArrayBuffer>> => {
   let open = true;
   const end = Promise.withResolvers<void>();

@@ -41,28 +41,103 @@ export interface GatewayErrorMeaning {
 
 /** The one error framework of the gateway (R-13.5): kind, status, type, headers, log level. */
 export const GATEWAY_ERROR_MEANINGS: Readonly<Record<GatewayErrorKind, GatewayErrorMeaning>> = {
-  invalid_request: { status: 400, type: 'invalid_request_error', level: 'warn', description: 'The body is not JSON, not UTF-8, or not shaped as the Messages API wants it.' },
-  malformed_tool_result: { status: 400, type: 'invalid_request_error', level: 'warn', description: 'A `tool_result` or `tool_use` block is malformed, or calls and results do not match.' },
-  too_deep: { status: 400, type: 'invalid_request_error', level: 'warn', description: 'The body is nested too deeply.' },
-  request_too_large: { status: 413, type: 'request_too_large', level: 'warn', description: 'The body is larger than the limit.' },
-  body_timeout: { status: 408, type: 'timeout_error', level: 'warn', description: 'The body did not come whole within its time.' },
+  invalid_request: {
+    status: 400,
+    type: 'invalid_request_error',
+    level: 'warn',
+    description: 'The body is not JSON, not UTF-8, or not shaped as the Messages API wants it.',
+  },
+  malformed_tool_result: {
+    status: 400,
+    type: 'invalid_request_error',
+    level: 'warn',
+    description: 'A `tool_result` or `tool_use` block is malformed, or calls and results do not match.',
+  },
+  too_deep: {
+    status: 400,
+    type: 'invalid_request_error',
+    level: 'warn',
+    description: 'The body is nested too deeply.',
+  },
+  request_too_large: {
+    status: 413,
+    type: 'request_too_large',
+    level: 'warn',
+    description: 'The body is larger than the limit.',
+  },
+  body_timeout: {
+    status: 408,
+    type: 'timeout_error',
+    level: 'warn',
+    description: 'The body did not come whole within its time.',
+  },
   thread_unsupported: {
     status: 400,
     type: 'invalid_request_error',
     level: 'info',
-    description: '`thread` beside tools of the gateway: `error.details.error_code` is `thread_unsupported_request`, at which the SDK’s tool runner goes on without a thread.',
+    description:
+      '`thread` beside tools of the gateway: `error.details.error_code` is `thread_unsupported_request`, at which the SDK’s tool runner goes on without a thread.',
   },
-  rate_limited: { status: 429, type: 'rate_limit_error', retryAfter: true, level: 'warn', description: 'This key has asked too often.' },
-  overloaded: { status: 529, type: 'overloaded_error', retryAfter: true, level: 'warn', description: 'The gateway runs as many turns as it may.' },
-  draining: { status: 503, type: 'overloaded_error', retryAfter: true, level: 'info', description: 'The gateway is being shut down.' },
-  state_unavailable: { status: 500, type: 'api_error', level: 'error', description: 'The conversation state could not be retrieved, retries included.' },
-  state_unknown: { status: 500, type: 'api_error', level: 'error', description: 'The conversation state does not know a tool call that the request answers.' },
-  upstream_unreachable: { status: 502, type: 'api_error', level: 'error', description: 'The upstream could not be reached.' },
-  upstream_timeout: { status: 504, type: 'timeout_error', level: 'error', description: 'The upstream did not begin its answer in time.' },
-  upstream_broken: { status: 502, type: 'api_error', level: 'error', description: 'The upstream broke off, or its answer cannot be read.' },
+  rate_limited: {
+    status: 429,
+    type: 'rate_limit_error',
+    retryAfter: true,
+    level: 'warn',
+    description: 'This key has asked too often.',
+  },
+  overloaded: {
+    status: 529,
+    type: 'overloaded_error',
+    retryAfter: true,
+    level: 'warn',
+    description: 'The gateway runs as many turns as it may.',
+  },
+  draining: {
+    status: 503,
+    type: 'overloaded_error',
+    retryAfter: true,
+    level: 'info',
+    description: 'The gateway is being shut down.',
+  },
+  state_unavailable: {
+    status: 500,
+    type: 'api_error',
+    level: 'error',
+    description: 'The conversation state could not be retrieved, retries included.',
+  },
+  state_unknown: {
+    status: 500,
+    type: 'api_error',
+    level: 'error',
+    description: 'The conversation state does not know a tool call that the request answers.',
+  },
+  upstream_unreachable: {
+    status: 502,
+    type: 'api_error',
+    level: 'error',
+    description: 'The upstream could not be reached.',
+  },
+  upstream_timeout: {
+    status: 504,
+    type: 'timeout_error',
+    level: 'error',
+    description: 'The upstream did not begin its answer in time.',
+  },
+  upstream_broken: {
+    status: 502,
+    type: 'api_error',
+    level: 'error',
+    description: 'The upstream broke off, or its answer cannot be read.',
+  },
   internal_error: { status: 500, type: 'api_error', level: 'error', description: 'A defect of the gateway.' },
-  tool_failed: { level: 'warn', description: 'A tool of the gateway failed: the model gets a `tool_result` with `is_error: true`.' },
-  storage_failed: { level: 'error', description: 'The conversation state could not be stored, retries included: the answer arrives with a warning.' },
+  tool_failed: {
+    level: 'warn',
+    description: 'A tool of the gateway failed: the model gets a `tool_result` with `is_error: true`.',
+  },
+  storage_failed: {
+    level: 'error',
+    description: 'The conversation state could not be stored, retries included: the answer arrives with a warning.',
+  },
   client_gone: { level: 'info', description: 'The client went away; upstream and tools were canceled.' },
 };
 
@@ -74,7 +149,10 @@ export interface GatewayErrorOptions {
   readonly cause?: unknown;
 }
 
-/** What ends a request at the gateway. Its message is for the client: it names the block, the rule and the remedy, and holds no secret. */
+/**
+ * What ends a request at the gateway. Its message is for the client: it names the block, the rule and the remedy, and
+ * holds no secret.
+ */
 export class GatewayError extends Error {
   override readonly name: string = 'GatewayError';
   readonly kind: GatewayErrorKind;
@@ -95,15 +173,26 @@ const FALLBACK = { status: 500, type: 'api_error' } as const;
 /** An error body of the Messages API, as JSON text. */
 export function errorBody({ kind, message, details }: GatewayError, requestId: string): string {
   const { type = FALLBACK.type } = GATEWAY_ERROR_MEANINGS[kind];
-  return JSON.stringify({ type: 'error', error: { type, message: message.toWellFormed(), details }, request_id: requestId });
+  return JSON.stringify({
+    type: 'error',
+    error: { type, message: message.toWellFormed(), details },
+    request_id: requestId,
+  });
 }
 
 /** An error as an answer of the Messages API. */
 export function errorAnswer(error: GatewayError, requestId: string): GatewayAnswer {
   const { status = FALLBACK.status, retryAfter } = GATEWAY_ERROR_MEANINGS[error.kind];
-  const headers = new HeaderList([['content-type', 'application/json'], ['request-id', requestId]]);
+  const headers = new HeaderList([
+    ['content-type', 'application/json'],
+    ['request-id', requestId],
+  ]);
   const retryAfterS = Math.max(1, Math.ceil((error.retryAfterMs ?? RETRY_AFTER_MS) / 1_000));
-  return { status, headers: retryAfter === true ? headers.with('retry-after', String(retryAfterS)) : headers, body: errorBody(error, requestId) };
+  return {
+    status,
+    headers: retryAfter === true ? headers.with('retry-after', String(retryAfterS)) : headers,
+    body: errorBody(error, requestId),
+  };
 }
 
 /**
@@ -113,9 +202,18 @@ export function errorAnswer(error: GatewayError, requestId: string): GatewayAnsw
  * gatewayErrorTable().split('\n')[0]; // '| kind | status | error.type | headers | log | |'
  */
 export function gatewayErrorTable(): string {
-  const rows = Object.entries(GATEWAY_ERROR_MEANINGS).map(([kind, { status, type, retryAfter, level, description }]) => {
-    const cells = [`\`${kind}\``, status ?? '', type === undefined ? '' : `\`${type}\``, retryAfter === true ? '`retry-after`' : '', level, description];
-    return `| ${cells.join(' | ')} |`;
-  });
+  const rows = Object.entries(GATEWAY_ERROR_MEANINGS).map(
+    ([kind, { status, type, retryAfter, level, description }]) => {
+      const cells = [
+        `\`${kind}\``,
+        status ?? '',
+        type === undefined ? '' : `\`${type}\``,
+        retryAfter === true ? '`retry-after`' : '',
+        level,
+        description,
+      ];
+      return `| ${cells.join(' | ')} |`;
+    },
+  );
   return ['| kind | status | error.type | headers | log | |', '|---|---|---|---|---|---|', ...rows].join('\n');
 }

@@ -18,9 +18,16 @@ export interface GatewayAnswer {
   readonly body: ByteSource | Uint8Array<ArrayBuffer> | string | null;
 }
 
-export const isSource = (body: GatewayAnswer['body']): body is ByteSource => typeof body === 'object' && body !== null && !(body instanceof Uint8Array);
+export const isSource = (body: GatewayAnswer['body']): body is ByteSource =>
+  typeof body === 'object' && body !== null && !(body instanceof Uint8Array);
 
-export const requestOf = ({ method, url, headers, body, signal }: Request): GatewayRequest => ({ method, url: new URL(url), headers: HeaderList.of(headers), body: body === null ? null : new WebBytes(body), signal });
+export const requestOf = ({ method, url, headers, body, signal }: Request): GatewayRequest => ({
+  method,
+  url: new URL(url),
+  headers: HeaderList.of(headers),
+  body: body === null ? null : new WebBytes(body),
+  signal,
+});
 
 /** Answers that have no body: `Response` takes none with them. */
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
@@ -29,7 +36,10 @@ const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
 const STATUS = { least: 200, most: 599, instead: 502 } as const;
 
 export function responseOf({ status, headers, body }: GatewayAnswer): Response {
-  const init = { status: status >= STATUS.least && status <= STATUS.most ? status : STATUS.instead, headers: headers.toHeaders() };
+  const init = {
+    status: status >= STATUS.least && status <= STATUS.most ? status : STATUS.instead,
+    headers: headers.toHeaders(),
+  };
   if (BODILESS.has(status)) {
     if (isSource(body)) drop(body);
     return new Response(null, init);

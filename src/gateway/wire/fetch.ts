@@ -27,7 +27,17 @@ export const fetchTransport =
   (fetch: FetchLike): Transport =>
   async (url, request, attempt) => {
     const { method, signal } = request;
-    const response = await fetch(url, { method, headers: request.headers.toHeaders(), redirect: 'manual', signal: firstAborted([attempt, signal]), ...bodyInit(request) });
+    const response = await fetch(url, {
+      method,
+      headers: request.headers.toHeaders(),
+      redirect: 'manual',
+      signal: firstAborted([attempt, signal]),
+      ...bodyInit(request),
+    });
     const headers = HeaderList.of(response.headers);
-    return { status: response.status, headers: headers.has('content-encoding') ? decodedHeaders(headers) : headers, body: response.body === null ? null : new WebBytes(response.body) };
+    return {
+      status: response.status,
+      headers: headers.has('content-encoding') ? decodedHeaders(headers) : headers,
+      body: response.body === null ? null : new WebBytes(response.body),
+    };
   };

@@ -58,7 +58,18 @@ export class HeaderList implements HeaderReader {
 }
 
 /** Headers that are about one connection, not about the request. */
-const HOP_BY_HOP = ['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'expect'];
+const HOP_BY_HOP = [
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'expect',
+];
 
 /** And those that the connection itself lists. */
 const hopByHop = (given: HeaderList): readonly string[] => {
@@ -66,8 +77,12 @@ const hopByHop = (given: HeaderList): readonly string[] => {
   return listed === null ? HOP_BY_HOP : [...HOP_BY_HOP, ...listed.split(',').map((name) => name.trim().toLowerCase())];
 };
 
-/** The client's headers as the upstream gets them: all, but for those of the connection. What comes compressed would not go on byte for byte. */
-export const upstreamHeaders = (given: HeaderList): HeaderList => given.without(...hopByHop(given), 'host', 'content-length').with('accept-encoding', 'identity');
+/**
+ * The client's headers as the upstream gets them: all, but for those of the connection. What comes compressed would not
+ * go on byte for byte.
+ */
+export const upstreamHeaders = (given: HeaderList): HeaderList =>
+  given.without(...hopByHop(given), 'host', 'content-length').with('accept-encoding', 'identity');
 
 /** The upstream's headers as the client gets them. */
 export const clientHeaders = (given: HeaderList): HeaderList => given.without(...hopByHop(given));

@@ -28,7 +28,10 @@ const afterString = (text: string, at: number): number => {
   return text.length;
 };
 
-/** Whether a text that may be JSON nests deeper than `max`. Linear, without recursion: it is asked before anything parses the text. */
+/**
+ * Whether a text that may be JSON nests deeper than `max`. Linear, without recursion: it is asked before anything
+ * parses the text.
+ */
 export function nestsDeeper(text: string, max: number): boolean {
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
@@ -42,11 +45,12 @@ export function nestsDeeper(text: string, max: number): boolean {
 }
 
 /** A name as it is read, however it is spelled. */
-const nameOf = (spelled: string): string => (spelled.includes('\\') ? String(JSON.parse(spelled)) : spelled.slice(1, -1));
+const nameOf = (spelled: string): string =>
+  spelled.includes('\\') ? String(JSON.parse(spelled)) : spelled.slice(1, -1);
 
 /**
- * The name of a member that an object of a text that is JSON has twice; `undefined` for none. Parsers differ in which of the two they take: what
- * was checked here would not be what the upstream reads. Linear, without recursion.
+ * The name of a member that an object of a text that is JSON has twice; `undefined` for none. Parsers differ in which
+ * of the two they take: what was checked here would not be what the upstream reads. Linear, without recursion.
  */
 export function doubledMember(text: string): string | undefined {
   /** Of each object that is open, its names; none for a list. */
@@ -99,7 +103,7 @@ const afterValue = (text: string, from: number): number => {
 /** The elements of a list in a text that is JSON, in order. `at`: where it begins. */
 export function elementsOf(text: string, at: number): Span[] {
   const spans: Span[] = [];
-  for (let from = skipSpace(text, at + 1); from < text.length && text.charCodeAt(from) !== CLOSE_LIST; ) {
+  for (let from = skipSpace(text, at + 1); from < text.length && text.charCodeAt(from) !== CLOSE_LIST;) {
     const to = afterValue(text, from);
     spans.push({ from, to });
     const next = skipSpace(text, to);
@@ -108,10 +112,13 @@ export function elementsOf(text: string, at: number): Span[] {
   return spans;
 }
 
-/** The values of an object in a text that is JSON, by name; of two with one name the last, as parsers have it. `at`: where it begins. */
+/**
+ * The values of an object in a text that is JSON, by name; of two with one name the last, as parsers have it. `at`:
+ * where it begins.
+ */
 export function membersOf(text: string, at: number): ReadonlyMap<string, Span> {
   const spans = new Map<string, Span>();
-  for (let from = skipSpace(text, at + 1); from < text.length && text.charCodeAt(from) !== CLOSE_OBJECT; ) {
+  for (let from = skipSpace(text, at + 1); from < text.length && text.charCodeAt(from) !== CLOSE_OBJECT;) {
     const keyTo = afterString(text, from);
     const colon = skipSpace(text, keyTo);
     const valueFrom = skipSpace(text, text.charCodeAt(colon) === COLON ? colon + 1 : colon);
@@ -127,7 +134,8 @@ export function membersOf(text: string, at: number): ReadonlyMap<string, Span> {
 export const startOf = (text: string): number => skipSpace(text, 0);
 
 /** The elements of a list that stands alone. */
-export const piecesOf = (list: string): string[] => elementsOf(list, startOf(list)).map(({ from, to }) => list.slice(from, to));
+export const piecesOf = (list: string): string[] =>
+  elementsOf(list, startOf(list)).map(({ from, to }) => list.slice(from, to));
 
 /** A text with pieces of it replaced. What is not named stays as it is, to the byte. */
 export function edited(text: string, edits: readonly Edit[]): string {

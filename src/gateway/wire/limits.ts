@@ -59,7 +59,10 @@ export class TurnGate {
     };
   }
 
-  /** @param keys those that the request shows. @throws GatewayError when one of them has asked too often, and while the gateway is drained */
+  /**
+   * @param keys those that the request shows. @throws GatewayError when one of them has asked too often, and while the
+   * gateway is drained
+   */
   admit(keys: readonly string[]): void {
     this.refuseWhileDraining();
     this.#rates?.spend(keys);
@@ -67,7 +70,10 @@ export class TurnGate {
 
   refuseWhileFull(): void {
     if (this.running < this.#maxTurns) return;
-    throw new GatewayError('overloaded', `The gateway runs ${this.#maxTurns} turns, as many as it may; ask again in a moment`);
+    throw new GatewayError(
+      'overloaded',
+      `The gateway runs ${this.#maxTurns} turns, as many as it may; ask again in a moment`,
+    );
   }
 
   refuseWhileDraining(): void {

@@ -75,7 +75,12 @@ const pump = (source: ByteSource, into: ClientRequest | ServerResponse): void =>
   });
 };
 
-const DECODERS: Readonly<Record<string, () => NodeJS.ReadWriteStream & Readable>> = { gzip: createGunzip, 'x-gzip': createGunzip, deflate: createInflate, br: createBrotliDecompress };
+const DECODERS: Readonly<Record<string, () => NodeJS.ReadWriteStream & Readable>> = {
+  gzip: createGunzip,
+  'x-gzip': createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+};
 
 /** What an upstream answers; decoded, where it compresses although it was asked not to. */
 const answerOf = (incoming: IncomingMessage, method: string): UpstreamAnswer => {
@@ -112,7 +117,12 @@ export const nodeTransport: Transport = (url, request, attempt) =>
     const ask = protocol === 'https:' ? httpsRequest : httpRequest;
     // An IPv6 address has brackets in an address only.
     const at = { hostname: hostname.replaceAll(/^\[|\]$/g, ''), port, path: `${pathname}${search}` };
-    const sent = ask({ ...at, method, headers: ['host', host, ...headers.toRaw(), ...framing(request)], timeout: SILENT_MS });
+    const sent = ask({
+      ...at,
+      method,
+      headers: ['host', host, ...headers.toRaw(), ...framing(request)],
+      timeout: SILENT_MS,
+    });
     const abort = (): void => void sent.destroy();
     attempt.addEventListener('abort', abort, { once: true });
     sent.on('error', reject);
@@ -151,14 +161,19 @@ const requestOf = (incoming: IncomingMessage, signal: AbortSignal): GatewayReque
 
 /** @throws TypeError for a head that cannot be sent */
 const send = ({ status, headers, body }: GatewayAnswer, outgoing: ServerResponse): void => {
-  const length = typeof body === 'string' ? Buffer.byteLength(body) : body instanceof Uint8Array ? body.length : undefined;
+  const length =
+    typeof body === 'string' ? Buffer.byteLength(body) : body instanceof Uint8Array ? body.length : undefined;
   outgoing.writeHead(status, (length === undefined ? headers : headers.with('content-length', String(length))).toRaw());
   if (isSource(body)) pump(body, outgoing);
   else outgoing.end(body ?? undefined);
 };
 
 /** Answers one request of a server of Node's, without going by way of `Request`, `Response` and web streams. */
-export async function answerOnNode(answer: (request: GatewayRequest) => Promise<GatewayAnswer>, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+export async function answerOnNode(
+  answer: (request: GatewayRequest) => Promise<GatewayAnswer>,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+): Promise<void> {
   const client = new AbortController();
   outgoing.on('close', () => {
     if (!outgoing.writableFinished) client.abort();

@@ -15,12 +15,20 @@ const PATHS: readonly string[] = ['/v1/messages', '/v1/messages/count_tokens'] s
 const isConversation = (path: string): path is ConversationPath => PATHS.includes(path);
 
 /**
- * The conversation's path that a router may read in a path: doubled and trailing slashes, letters of either case, escapes. What an upstream may take
- * for a conversation is checked and counted as one, however it is spelled.
+ * The conversation's path that a router may read in a path: doubled and trailing slashes, letters of either case,
+ * escapes. What an upstream may take for a conversation is checked and counted as one, however it is spelled.
  */
 export function conversationPath(pathname: string): ConversationPath | undefined {
   // Dots are resolved anew: an escaped one was none when the address was read.
-  const { pathname: resolved } = new URL(decodedPath(pathname).replaceAll(/[/\\]+/g, '/').replaceAll(/[?#]/g, '_'), 'http://gateway');
-  const path = resolved.replaceAll(/\/+/g, '/').replace(/(?<=.)\/$/, '').toLowerCase();
+  const { pathname: resolved } = new URL(
+    decodedPath(pathname)
+      .replaceAll(/[/\\]+/g, '/')
+      .replaceAll(/[?#]/g, '_'),
+    'http://gateway',
+  );
+  const path = resolved
+    .replaceAll(/\/+/g, '/')
+    .replace(/(?<=.)\/$/, '')
+    .toLowerCase();
   return isConversation(path) ? path : undefined;
 }

@@ -12,7 +12,10 @@ export interface RateLimit {
 /** Keys whose rate is remembered. */
 const KEYS_MAX = 10_000;
 
-/** Keys beyond those share one bucket: made-up keys cost nothing, so they must not push out a bucket that somebody has spent from. */
+/**
+ * Keys beyond those share one bucket: made-up keys cost nothing, so they must not push out a bucket that somebody has
+ * spent from.
+ */
 const OTHERS = '';
 
 /** Buckets looked at for one that is full again when room is needed: those of the keys that asked longest ago. */
@@ -38,7 +41,10 @@ export class RateBuckets {
   /** Takes one of each key, or of none. @throws GatewayError when a key has none left */
   spend(keys: readonly string[]): void {
     const nowMs = this.#runtime.now();
-    const spent = [...new Set(keys.map((key) => this.#placeOf(`:${key}`, nowMs)))].map((key) => ({ key, left: this.#left(key, nowMs) }));
+    const spent = [...new Set(keys.map((key) => this.#placeOf(`:${key}`, nowMs)))].map((key) => ({
+      key,
+      left: this.#left(key, nowMs),
+    }));
     const left = Math.min(...spent.map((bucket) => bucket.left));
     if (left < 1) throw this.#tooOften(left);
     for (const { key, left: before } of spent) {
@@ -50,13 +56,19 @@ export class RateBuckets {
   #tooOften(left: number): GatewayError {
     const { requests, windowMs } = this.#rate;
     const retryAfterMs = ((1 - left) / requests) * windowMs;
-    return new GatewayError('rate_limited', `This key may ask ${requests} times in ${windowMs / 1_000}s; ask again later`, { retryAfterMs });
+    return new GatewayError(
+      'rate_limited',
+      `This key may ask ${requests} times in ${windowMs / 1_000}s; ask again later`,
+      { retryAfterMs },
+    );
   }
 
   #left(key: string, nowMs: number): number {
     const { requests, windowMs } = this.#rate;
     const bucket = this.#buckets.get(key);
-    return bucket === undefined ? requests : Math.min(requests, bucket.left + ((nowMs - bucket.atMs) / windowMs) * requests);
+    return bucket === undefined
+      ? requests
+      : Math.min(requests, bucket.left + ((nowMs - bucket.atMs) / windowMs) * requests);
   }
 
   /** The key's own bucket; that of all others where there is no room for one. */

@@ -1,6 +1,9 @@
 import { Observable } from 'rxjs';
 
-/** Emits nothing, and errors with the reason of a signal once it is aborted: what waits beside it need not know of signals. */
+/**
+ * Emits nothing, and errors with the reason of a signal once it is aborted: what waits beside it need not know of
+ * signals.
+ */
 export const failsOnAbort = (signal: AbortSignal): Observable<never> =>
   new Observable((subscriber) => {
     const fail = (): void => subscriber.error(signal.reason);
@@ -10,8 +13,8 @@ export const failsOnAbort = (signal: AbortSignal): Observable<never> =>
   });
 
 /**
- * A signal that is aborted with the first of others, which live no longer than it does: its listeners stay on them. `AbortSignal.any` would be
- * kept by Node for as long as someone listens, and what is fetched listens for ever.
+ * A signal that is aborted with the first of others, which live no longer than it does: its listeners stay on them.
+ * `AbortSignal.any` would be kept by Node for as long as someone listens, and what is fetched listens for ever.
  */
 export function firstAborted(signals: readonly AbortSignal[]): AbortSignal {
   const joint = new AbortController();

@@ -36,7 +36,8 @@ export type Transport = (url: string, request: UpstreamRequest, attempt: AbortSi
 
 export const isOk = ({ status }: UpstreamAnswer): boolean => status >= 200 && status <= 299;
 
-export const isEventStream = ({ headers }: UpstreamAnswer): boolean => /^text\/event-stream\b/i.test(headers.get('content-type') ?? '');
+export const isEventStream = ({ headers }: UpstreamAnswer): boolean =>
+  /^text\/event-stream\b/i.test(headers.get('content-type') ?? '');
 
 /** An answer that is no success, with its body read, so that it can be given on after all retries. */
 export class UpstreamRefusal extends Error {
@@ -58,10 +59,19 @@ export class UpstreamRefusal extends Error {
 }
 
 /** As Anthropic's SDK retries: 3 attempts, 0.5 s doubling to 8 s. */
-export const STEP_RETRY: RetryPolicy = { strategy: 'exponential', initialDelayMs: 500, maxDelayMs: 8_000, multiplier: 2, jitterPercent: 25, maxAttempts: 3, maxTotalTimeMs: 60_000 };
+export const STEP_RETRY: RetryPolicy = {
+  strategy: 'exponential',
+  initialDelayMs: 500,
+  maxDelayMs: 8_000,
+  multiplier: 2,
+  jitterPercent: 25,
+  maxAttempts: 3,
+  maxTotalTimeMs: 60_000,
+};
 
 /** Whether asking again may help. */
-export const isTransient = (error: UpstreamRefusal): boolean => classify(httpThrown(error)).classification === 'transient';
+export const isTransient = (error: UpstreamRefusal): boolean =>
+  classify(httpThrown(error)).classification === 'transient';
 
 export interface UpstreamOptions {
   readonly url: URL;
@@ -98,7 +108,10 @@ export class Upstream {
     }
   }
 
-  /** Sends a request of a later step: it is retried, since the client cannot do it without its tools running again. @throws UpstreamRefusal, GatewayError */
+  /**
+   * Sends a request of a later step: it is retried, since the client cannot do it without its tools running again.
+   * @throws UpstreamRefusal, GatewayError
+   */
   async sendAgain(request: UpstreamRequest): Promise<UpstreamAnswer> {
     const { retry, runtime } = this.#options;
     const attempt$ = defer(async () => {
@@ -115,7 +128,10 @@ export class Upstream {
     }
   }
 
-  /** One request. Its signal holds for what is asked and for what is answered, also where the transport does not heed it. */
+  /**
+   * One request. Its signal holds for what is asked and for what is answered, also where the transport does not heed
+   * it.
+   */
   #attempt(request: UpstreamRequest): Observable<UpstreamAnswer> {
     const { timeoutMs, runtime } = this.#options;
     const start = async (attempt: AbortSignal): Promise<UpstreamAnswer> => {
@@ -127,7 +143,10 @@ export class Upstream {
 
   #unanswered(cause: unknown, { signal }: UpstreamRequest): GatewayError {
     if (signal.aborted) return new GatewayError('client_gone', 'The request was canceled', { cause });
-    if (httpThrown(cause).kind === 'timeout') return new GatewayError('upstream_timeout', 'The upstream did not begin its answer in time; ask again later', { cause });
+    if (httpThrown(cause).kind === 'timeout')
+      return new GatewayError('upstream_timeout', 'The upstream did not begin its answer in time; ask again later', {
+        cause,
+      });
     return new GatewayError('upstream_unreachable', 'The upstream could not be reached; ask again later', { cause });
   }
 }

@@ -130,7 +130,8 @@ export class SharedBreaker {
     const { here } = this.#replica;
     if (asker.over || seen === undefined || here.type !== 'half_open' || this.#store.isLost) {
       done();
-      if (!asker.over) asker.answer(this.#store.isLost && here.type === 'half_open' ? this.#reject(here) : this.#admitHere(asker.by));
+      if (!asker.over)
+        asker.answer(this.#store.isLost && here.type === 'half_open' ? this.#reject(here) : this.#admitHere(asker.by));
       return;
     }
     const [next, permit] = decideBreaker(seen.memory, { type: 'admit', atMs }, own.settings);
@@ -138,12 +139,20 @@ export class SharedBreaker {
       done();
       return asker.answer(this.#reject(seen.memory));
     }
-    this.#claim(asker, seen, next, { origin: seen.origin, permit, startedAtMs: atMs, by: asker.by, toldAtMs: atMs }, tries, done);
+    this.#claim(
+      asker,
+      seen,
+      next,
+      { origin: seen.origin, permit, startedAtMs: atMs, by: asker.by, toldAtMs: atMs },
+      tries,
+      done,
+    );
   }
 
   /**
-   * Moves of the record, one at a time. One that began on what another shows already, and the store does not know yet, would tell of the other's probe
-   * as well; told again by itself, its end would be counted twice, and one probe too many admitted.
+   * Moves of the record, one at a time. One that began on what another shows already, and the store does not know yet,
+   * would tell of the other's probe as well; told again by itself, its end would be counted twice, and one probe too
+   * many admitted.
    */
   #inTurn(move: (done: () => void) => void): void {
     if (this.#isMoving) return void this.#waiting.push(move);
@@ -162,15 +171,18 @@ export class SharedBreaker {
   #claim(asker: Asker, seen: Seen, next: BreakerMemory, probe: Probe, tries: number, done: () => void): void {
     const giveBack = (): void => this.probeEnded(probe, 'ignored', undefined);
     // Not called off by an asker who leaves: the place would stay taken.
-    this.#replica.put(seen, next, giveBack).pipe(finalize(done)).subscribe({
-      next: (isTaken) => {
-        // The probe may end at once; its end waits its own turn.
-        done();
-        if (isTaken) asker.answer(new ProbePermit(probe, this));
-        else this.#askAgain(asker, tries);
-      },
-      error: () => asker.answer(this.#reject(next)),
-    });
+    this.#replica
+      .put(seen, next, giveBack)
+      .pipe(finalize(done))
+      .subscribe({
+        next: (isTaken) => {
+          // The probe may end at once; its end waits its own turn.
+          done();
+          if (isTaken) asker.answer(new ProbePermit(probe, this));
+          else this.#askAgain(asker, tries);
+        },
+        error: () => asker.answer(this.#reject(next)),
+      });
   }
 
   #askAgain(asker: Asker, tries: number): void {
@@ -208,7 +220,8 @@ export class SharedBreaker {
     if (next === now) return false;
     // Ours shows it at once: whether to try again is decided by it.
     this.#replica.adopt({ ...seen, memory: next }, probe.by);
-    this.#replica.put(seen, next)
+    this.#replica
+      .put(seen, next)
       .pipe(
         switchMap((isPut) => (isPut || tries === 0 ? EMPTY : this.#replica.look())),
         finalize(done),

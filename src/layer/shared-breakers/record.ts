@@ -65,7 +65,15 @@ export function sharedText({ origin, memory }: Omit<SharedMemory, 'version'>, ah
   const { rampFromMs, window } = memory;
   const theirs = (oursMs: number): number => Math.max(0, oursMs + aheadMs);
   return JSON.stringify({
-    origin, type, generation, cooldownMs, openings, goodProbes, probesOut, probeEpoch, extraProbes,
+    origin,
+    type,
+    generation,
+    cooldownMs,
+    openings,
+    goodProbes,
+    probesOut,
+    probeEpoch,
+    extraProbes,
     sinceMs: theirs(memory.sinceMs),
     lastProbeAtMs: theirs(memory.lastProbeAtMs),
     ...(rampFromMs === undefined ? {} : { rampFromMs: theirs(rampFromMs) }),
@@ -76,8 +84,20 @@ export function sharedText({ origin, memory }: Omit<SharedMemory, 'version'>, ah
 }
 
 const UNTOLD: State = {
-  origin: 0, type: 'open', generation: 1, sinceMs: 0, cooldownMs: 0, openings: 1, goodProbes: 0,
-  probesOut: 0, probeEpoch: 0, lastProbeAtMs: 0, extraProbes: 0, consecutiveFailures: 0, measured: 0, failures: 0,
+  origin: 0,
+  type: 'open',
+  generation: 1,
+  sinceMs: 0,
+  cooldownMs: 0,
+  openings: 1,
+  goodProbes: 0,
+  probesOut: 0,
+  probeEpoch: 0,
+  lastProbeAtMs: 0,
+  extraProbes: 0,
+  consecutiveFailures: 0,
+  measured: 0,
+  failures: 0,
 };
 
 const stateIn = (text: string | undefined): State | undefined => {

@@ -1,7 +1,12 @@
 import { firstValueFrom, from, lastValueFrom, mergeMap, type Subscription } from 'rxjs';
 import type { BreakerOptions } from '../../contract/policy.ts';
 import type { Runtime } from '../../contract/runtime.ts';
-import { createOpenBreaker, type Admission, type Breaker, type DetailedChange } from '../../operators/breaker/breaker.ts';
+import {
+  createOpenBreaker,
+  type Admission,
+  type Breaker,
+  type DetailedChange,
+} from '../../operators/breaker/breaker.ts';
 import { ask } from '../../operators/dedupe/ask.ts';
 import { readAsCall } from '../../policy/recovery/classify.ts';
 import { BreakerReplica } from './replica.ts';
@@ -55,7 +60,9 @@ export class SharedBreakers implements BreakerMaker {
 
   /** Asks the store how all breakers stand, so that they show it. A store that is lost leaves them as they are. */
   async refresh(): Promise<void> {
-    const asked$ = from([...this.#breakers.values()]).pipe(mergeMap(({ replica }) => replica.refresh(), REFRESHED_AT_A_TIME));
+    const asked$ = from([...this.#breakers.values()]).pipe(
+      mergeMap(({ replica }) => replica.refresh(), REFRESHED_AT_A_TIME),
+    );
     await lastValueFrom(asked$, { defaultValue: undefined });
   }
 

@@ -105,7 +105,8 @@ export class BreakerReplica {
   look(): Observable<boolean> {
     return defer(() => {
       const knownBefore = this.seen?.version;
-      const isOvertaken = (reading: DedupeReading | undefined): boolean => reading === undefined && this.seen?.version !== knownBefore;
+      const isOvertaken = (reading: DedupeReading | undefined): boolean =>
+        reading === undefined && this.seen?.version !== knownBefore;
       // That there was no record proves nothing once one was made or seen: it would close what has just been opened.
       const read$ = this.#store.ask((store) => store.get(this.#key));
       return read$.pipe(map((reading) => isOvertaken(reading) || this.#follow(reading)));
@@ -140,9 +141,12 @@ export class BreakerReplica {
     if (isClosed(memory)) return this.#remove(version);
     const ttlMs = memory.type === 'closed' ? rampMs : memory.cooldownMs + halfOpenTimeoutMs + FORGET_MS;
     const outcome = { state: 'done', ttlMs, payload: sharedText({ origin, memory }, this.#aheadMs) } as const;
-    const put$ = this.#store.ask((store) => store.compareAndSet(this.#key, version, outcome), (record) => {
-      if (record !== undefined) late?.();
-    });
+    const put$ = this.#store.ask(
+      (store) => store.compareAndSet(this.#key, version, outcome),
+      (record) => {
+        if (record !== undefined) late?.();
+      },
+    );
     return put$.pipe(
       map((record) => {
         if (record === undefined) return false;
@@ -204,11 +208,13 @@ export class BreakerReplica {
   }
 
   #remove(version: number): Observable<boolean> {
-    return this.#store.ask((store) => store.delete(this.#key, version)).pipe(
-      tap((done) => {
-        if (done) this.#forget();
-      }),
-    );
+    return this.#store
+      .ask((store) => store.delete(this.#key, version))
+      .pipe(
+        tap((done) => {
+          if (done) this.#forget();
+        }),
+      );
   }
 
   #fill(reading: DedupeReading, created: boolean): Observable<unknown> {
@@ -240,6 +246,9 @@ export class BreakerReplica {
   /** Subscribes to the others' changes, where the store emits them, while there is a record or somebody watches. */
   #listen(): void {
     if (this.#watchers === 0 && this.seen === undefined) return this.close();
-    this.#changes ??= this.#store.changes(this.#key)?.pipe(switchMap(() => this.refresh())).subscribe();
+    this.#changes ??= this.#store
+      .changes(this.#key)
+      ?.pipe(switchMap(() => this.refresh()))
+      .subscribe();
   }
 }

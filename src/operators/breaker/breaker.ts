@@ -1,4 +1,21 @@
-import { EMPTY, Observable, Subject, defer, distinctUntilChanged, filter, ignoreElements, map, merge, of, scan, share, startWith, switchMap, tap, type Subscriber } from 'rxjs';
+import {
+  EMPTY,
+  Observable,
+  Subject,
+  defer,
+  distinctUntilChanged,
+  filter,
+  ignoreElements,
+  map,
+  merge,
+  of,
+  scan,
+  share,
+  startWith,
+  switchMap,
+  tap,
+  type Subscriber,
+} from 'rxjs';
 import type { BreakerStateName } from '../../contract/breaker-state.ts';
 import type { BreakerOptions } from '../../contract/policy.ts';
 import type { Runtime } from '../../contract/runtime.ts';
@@ -6,13 +23,21 @@ import type { ErrorReader } from '../../contract/tool-error.ts';
 import { rejectionHintMs } from '../../policy/breaker/hint.ts';
 import { breakerSettings, type BreakerSettings } from '../../policy/breaker/settings.ts';
 import { expireOutcomes } from '../../policy/breaker/window.ts';
-import { advanceBreaker, breakerDueMs, decideBreaker, initialBreaker, type BreakerInput, type BreakerMemory, type BreakerOutcome, type Permit } from '../../policy/breaker/reducer.ts';
+import {
+  advanceBreaker,
+  breakerDueMs,
+  decideBreaker,
+  initialBreaker,
+  type BreakerInput,
+  type BreakerMemory,
+  type BreakerOutcome,
+  type Permit,
+} from '../../policy/breaker/reducer.ts';
 import { readAsCall } from '../../policy/recovery/classify.ts';
 import { liveRuntime } from '../../runtime.ts';
 import { QuietStream } from '../work/quiet-stream.ts';
 import { LivePermit, type PermitOwner } from './live-permit.ts';
 import { tellInOrder } from './telling.ts';
-
 
 /** What a breaker shows of itself. */
 export interface BreakerState {
@@ -40,14 +65,20 @@ export type Admission =
       success(atMs?: number): void;
       /** The error's `retryAfterMs` is a floor under the cooldown. */
       failure(error?: unknown): void;
-      /** It was refused in words alone, by whomever: a row of failures ends, and nothing else is known of the dependency. */
+      /**
+       * It was refused in words alone, by whomever: a row of failures ends, and nothing else is known of the
+       * dependency.
+       */
       answered(): void;
       /**
        * It ended, and says nothing about the dependency.
        * @param error with which; a refusal by this very breaker tells it that the call needed a second place
        */
       ignore(error?: unknown): void;
-      /** It gave a value, and is not done: half-open’s deadline is counted from the last one. A breaker of your own may leave it out. */
+      /**
+       * It gave a value, and is not done: half-open’s deadline is counted from the last one. A breaker of your own may
+       * leave it out.
+       */
       progress?(): void;
       /** It was given up before it ended. */
       release(): void;
@@ -114,7 +145,10 @@ const show = (memory: BreakerMemory, settings: BreakerSettings, atMs: number): B
 /** The errors of refusals, each with the breaker that refused. */
 const refusals = new WeakMap<object, Breaker>();
 
-/** Remembers whose refusal an error is, so that a probe that ends with it can tell its breaker that it needed a second place. */
+/**
+ * Remembers whose refusal an error is, so that a probe that ends with it can tell its breaker that it needed a second
+ * place.
+ */
 export function refusedBy<E extends object>(breaker: Breaker, refusal: E): E {
   refusals.set(refusal, breaker);
   return refusal;
@@ -123,9 +157,9 @@ export function refusedBy<E extends object>(breaker: Breaker, refusal: E): E {
 type Step = readonly [BreakerMemory, Permit | undefined];
 
 /**
- * A circuit breaker: it counts outcomes, stops calling what keeps failing, and probes for its recovery.
- * Its state is a `scan` of its inputs over the pure `reduceBreaker`; it opens after 5 consecutive failures or when half of the
- * last 20 outcomes (at least 10) failed, stays open for 30 s, and closes after 2 good probes (SI 3.2, CLAW 1.5).
+ * A circuit breaker: it counts outcomes, stops calling what keeps failing, and probes for its recovery. Its state is a
+ * `scan` of its inputs over the pure `reduceBreaker`; it opens after 5 consecutive failures or when half of the last 20
+ * outcomes (at least 10) failed, stays open for 30 s, and closes after 2 good probes (SI 3.2, CLAW 1.5).
  *
  * @param options when it opens and how it recovers; see `BreakerOptions` for each default
  * @param runtime where time and chance come from
@@ -138,13 +172,27 @@ type Step = readonly [BreakerMemory, Permit | undefined];
  * const guarded$ = search$.pipe(circuitBreaker(breaker));
  * breaker.state$.subscribe(({ type }) => console.log(type)); // 'closed', later perhaps 'open'
  */
-export function createBreaker(options: BreakerOptions = {}, runtime: Runtime = liveRuntime, onChange?: BreakerChange): Breaker {
+export function createBreaker(
+  options: BreakerOptions = {},
+  runtime: Runtime = liveRuntime,
+  onChange?: BreakerChange,
+): Breaker {
   return createBreakerReading(readAsCall, options, runtime, onChange);
 }
 
 /** `createBreaker` with a reader of errors as an argument: `spillway/mini` gives one without tables. */
-export function createBreakerReading(read: ErrorReader, options: BreakerOptions, runtime: Runtime, onChange?: BreakerChange): Breaker {
-  return createOpenBreaker(read, options, runtime, onChange === undefined ? {} : { changed: (from, to) => onChange(from, to) }).breaker;
+export function createBreakerReading(
+  read: ErrorReader,
+  options: BreakerOptions,
+  runtime: Runtime,
+  onChange?: BreakerChange,
+): Breaker {
+  return createOpenBreaker(
+    read,
+    options,
+    runtime,
+    onChange === undefined ? {} : { changed: (from, to) => onChange(from, to) },
+  ).breaker;
 }
 
 /** A breaker, and what it knows. */
@@ -153,10 +201,19 @@ export interface OpenBreaker {
   readonly settings: BreakerSettings;
   /** All that it knows since its last input. */
   readonly memory: BreakerMemory;
-  /** Gives the breaker an input, on somebody's behalf or nobody's; returns the permit where that input asked for admission. */
+  /**
+   * Gives the breaker an input, on somebody's behalf or nobody's; returns the permit where that input asked for
+   * admission.
+   */
   tell(input: BreakerInput, by?: string): Permit | undefined;
   /** The input that the end of an attempt becomes. */
-  outcomeOf(given: Permit, startedAtMs: number, outcome: BreakerOutcome, error: unknown, atMs?: number): Extract<BreakerInput, { type: 'outcome' }>;
+  outcomeOf(
+    given: Permit,
+    startedAtMs: number,
+    outcome: BreakerOutcome,
+    error: unknown,
+    atMs?: number,
+  ): Extract<BreakerInput, { type: 'outcome' }>;
 }
 
 /** Called at a breaker's change of state, with all that there is to say of it. */
@@ -170,7 +227,12 @@ export interface BreakerKeeper {
 }
 
 /** A breaker whose memory can be read and replaced, as one that several processes share needs it. */
-export function createOpenBreaker(read: ErrorReader, options: BreakerOptions, runtime: Runtime, keeper: BreakerKeeper = {}): OpenBreaker {
+export function createOpenBreaker(
+  read: ErrorReader,
+  options: BreakerOptions,
+  runtime: Runtime,
+  keeper: BreakerKeeper = {},
+): OpenBreaker {
   const settings = breakerSettings(options);
   let step: Step = [initialBreaker(settings), undefined];
   // Inputs go to the scan's own subscriber: a Subject in front of it would cost as much as the decision.
@@ -188,7 +250,10 @@ export function createOpenBreaker(read: ErrorReader, options: BreakerOptions, ru
     told$.next(input);
     if (now.type === from) return;
     try {
-      keeper.changed?.(from, now.type, { ...(now.type === 'open' ? { untilMs: breakerDueMs(now, settings) } : {}), ...(by === undefined ? {} : { by }) });
+      keeper.changed?.(from, now.type, {
+        ...(now.type === 'open' ? { untilMs: breakerDueMs(now, settings) } : {}),
+        ...(by === undefined ? {} : { by }),
+      });
     } catch {
       // A listener that throws must not break the breaker.
     }
@@ -213,7 +278,9 @@ export function createOpenBreaker(read: ErrorReader, options: BreakerOptions, ru
   // Shared by all who watch: one timer for the moment at which time alone changes the state.
   const ticks$ = defer(() => dues$.pipe(startWith(breakerDueMs(step[0], settings)))).pipe(
     distinctUntilChanged(),
-    switchMap((dueMs) => (dueMs === Infinity ? EMPTY : idle.after(Math.max(0, dueMs - runtime.now())).pipe(map(() => dueMs)))),
+    switchMap((dueMs) =>
+      dueMs === Infinity ? EMPTY : idle.after(Math.max(0, dueMs - runtime.now())).pipe(map(() => dueMs)),
+    ),
     // Timers may come a fraction of a millisecond early; the tick is of the instant it was set for.
     tap((dueMs) => tell({ type: 'tick', atMs: Math.max(dueMs, runtime.now()) })),
     ignoreElements(),
@@ -228,12 +295,16 @@ export function createOpenBreaker(read: ErrorReader, options: BreakerOptions, ru
     return hintMs === undefined ? ended : { ...ended, retryAfterMs: hintMs };
   };
   const owner: PermitOwner = {
-    ended: (given, startedAtMs, outcome, by, error, atMs) => void tell(outcomeOf(given, startedAtMs, outcome, error, atMs), by),
+    ended: (given, startedAtMs, outcome, by, error, atMs) =>
+      void tell(outcomeOf(given, startedAtMs, outcome, error, atMs), by),
     progressed: (given) => void tell({ type: 'progress', atMs: runtime.now(), permit: given }),
   };
 
   const admit = (atMs = runtime.now(), by?: string): Admission => {
-    const given = tell(step[0].rampFromMs === undefined ? { type: 'admit', atMs } : { type: 'admit', atMs, random: runtime.random() }, by);
+    const given = tell(
+      step[0].rampFromMs === undefined ? { type: 'admit', atMs } : { type: 'admit', atMs, random: runtime.random() },
+      by,
+    );
     if (given === undefined) return { admitted: false, retryAfterMs: rejectionHintMs(step[0], settings, atMs) };
     return new LivePermit(given, atMs, owner, by);
   };

@@ -3,7 +3,14 @@ import type { GivenPermit } from './breaker.ts';
 
 /** The breaker's side of a permit: takes its end and its progress. */
 export interface PermitOwner {
-  ended(given: Permit, startedAtMs: number, outcome: BreakerOutcome, by: string | undefined, error?: unknown, atMs?: number): void;
+  ended(
+    given: Permit,
+    startedAtMs: number,
+    outcome: BreakerOutcome,
+    by: string | undefined,
+    error?: unknown,
+    atMs?: number,
+  ): void;
   progressed(given: Permit): void;
 }
 

@@ -7,16 +7,27 @@ import { expireAfter, type Expiry } from '../timing/expiry.ts';
 import { isPromiseLike } from '../work/output.ts';
 
 const unavailable = (why: string, cause?: unknown): ToolExecutionError =>
-  new ToolExecutionError('store_unavailable', `The store ${why}; nothing was run on its word. Ask again under the same key`, { cause });
+  new ToolExecutionError(
+    'store_unavailable',
+    `The store ${why}; nothing was run on its word. Ask again under the same key`,
+    { cause },
+  );
 
 const failed = (thrown: unknown): ToolExecutionError =>
-  isToolExecutionError(thrown) && thrown.kind === 'store_unavailable' ? thrown : unavailable(`failed: ${toToolExecutionError(thrown).message}`, thrown);
+  isToolExecutionError(thrown) && thrown.kind === 'store_unavailable'
+    ? thrown
+    : unavailable(`failed: ${toToolExecutionError(thrown).message}`, thrown);
 
 /**
- * Asks a store: emits its answer once, or errors with `store_unavailable`. A question is never called off once it is asked: an answer that comes
- * after the time is over, or after nobody waits any more, goes to `late`.
+ * Asks a store: emits its answer once, or errors with `store_unavailable`. A question is never called off once it is
+ * asked: an answer that comes after the time is over, or after nobody waits any more, goes to `late`.
  */
-export function ask<T>(question: () => Awaitable<T>, timeoutMs: number, runtime: Runtime, late?: (answer: T) => void): Observable<T> {
+export function ask<T>(
+  question: () => Awaitable<T>,
+  timeoutMs: number,
+  runtime: Runtime,
+  late?: (answer: T) => void,
+): Observable<T> {
   return new Observable((subscriber) => {
     let waiting = true;
     let limit: Expiry | undefined;

@@ -9,10 +9,14 @@ import { tornDownAlone } from '../work/torn-down-alone.ts';
 export const BAD_ANSWER = 'bad_answer';
 
 const rubbish = (method: string, problem: string): ToolExecutionError =>
-  new ToolExecutionError('store_unavailable', `The store answered ${method} with rubbish: ${problem}. Mend the store; storeConformance() of spillway/testing shows how`, {
-    code: BAD_ANSWER,
-    classification: 'permanent',
-  });
+  new ToolExecutionError(
+    'store_unavailable',
+    `The store answered ${method} with rubbish: ${problem}. Mend the store; storeConformance() of spillway/testing shows how`,
+    {
+      code: BAD_ANSWER,
+      classification: 'permanent',
+    },
+  );
 
 const problemOf = (look: (answer: unknown) => string | undefined, answer: unknown): string | undefined => {
   try {
@@ -31,8 +35,12 @@ const checked = <T>(method: keyof typeof ANSWER_PROBLEMS, answer: Awaitable<T>):
   return isPromiseLike(answer) ? Promise.resolve(answer).then(look) : look(answer);
 };
 
-async function* checkedList(method: 'byTool' | 'bySession', records: AsyncIterable<DedupeRecord>): AsyncGenerator<DedupeRecord> {
-  if (typeof (records as Partial<AsyncIterable<unknown>> | undefined)?.[Symbol.asyncIterator] !== 'function') throw rubbish(method, 'the answer is no async iterable');
+async function* checkedList(
+  method: 'byTool' | 'bySession',
+  records: AsyncIterable<DedupeRecord>,
+): AsyncGenerator<DedupeRecord> {
+  if (typeof (records as Partial<AsyncIterable<unknown>> | undefined)?.[Symbol.asyncIterator] !== 'function')
+    throw rubbish(method, 'the answer is no async iterable');
   for await (const record of records) {
     const problem = problemOf(recordProblem, record);
     if (problem !== undefined) throw rubbish(method, problem);
@@ -53,14 +61,32 @@ const checkedChanges = (ask: () => Observable<unknown> | undefined): Observable<
     } catch {
       // As a stream that fails.
     }
-    if (!isObservable(changes)) return subscriber.error(rubbish('changes', `the answer is ${changes === null ? 'null' : `of type ${typeof changes}`}, not an Observable`));
+    if (!isObservable(changes))
+      return subscriber.error(
+        rubbish(
+          'changes',
+          `the answer is ${changes === null ? 'null' : `of type ${typeof changes}`}, not an Observable`,
+        ),
+      );
     let isListening = false;
-    const listening = changes.subscribe({ next: (value) => isListening && subscriber.next(value), error: () => undefined });
+    const listening = changes.subscribe({
+      next: (value) => isListening && subscriber.next(value),
+      error: () => undefined,
+    });
     isListening = true;
     return listening;
   }).pipe(tornDownAlone);
 
-const METHODS: ReadonlyArray<keyof DedupeStore> = ['get', 'setIfNotExists', 'compareAndSet', 'renew', 'delete', 'byTool', 'bySession', 'sweep'];
+const METHODS: ReadonlyArray<keyof DedupeStore> = [
+  'get',
+  'setIfNotExists',
+  'compareAndSet',
+  'renew',
+  'delete',
+  'byTool',
+  'bySession',
+  'sweep',
+];
 
 const stores = new WeakMap<DedupeStore, DedupeStore>();
 
@@ -74,14 +100,16 @@ const check = (store: DedupeStore): DedupeStore => ({
   bySession: (sessionKey) => checkedList('bySession', store.bySession(sessionKey)),
   sweep: () => checked('sweep', store.sweep()),
   ...(store.changes === undefined ? {} : { changes: (key: string) => checkedChanges(() => store.changes?.(key)) }),
-  ...(store.report === undefined ? {} : { report: () => checked('report', store.report?.() as ReturnType<NonNullable<DedupeStore['report']>>) }),
+  ...(store.report === undefined
+    ? {}
+    : { report: () => checked('report', store.report?.() as ReturnType<NonNullable<DedupeStore['report']>>) }),
   ...(store.close === undefined ? {} : { close: () => store.close?.() }),
 });
 
 /**
- * A store whose answers are looked at before anyone acts on them. One that is rubbish fails its operation with `store_unavailable`, permanent, which
- * names what is wrong with it: a store is written by others, and must not throw out of a call or leave it unsettled (R-10.3). The same store gives the same
- * checked one.
+ * A store whose answers are looked at before anyone acts on them. One that is rubbish fails its operation with
+ * `store_unavailable`, permanent, which names what is wrong with it: a store is written by others, and must not throw
+ * out of a call or leave it unsettled (R-10.3). The same store gives the same checked one.
  *
  * @throws RangeError for a store that lacks a method
  */

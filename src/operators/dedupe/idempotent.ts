@@ -1,4 +1,21 @@
-import { EMPTY, Observable, Subscription, concatMap, defer, dematerialize, filter, finalize, map, materialize, of, startWith, switchAll, switchMap, throwError, type ObservableNotification } from 'rxjs';
+import {
+  EMPTY,
+  Observable,
+  Subscription,
+  concatMap,
+  defer,
+  dematerialize,
+  filter,
+  finalize,
+  map,
+  materialize,
+  of,
+  startWith,
+  switchAll,
+  switchMap,
+  throwError,
+  type ObservableNotification,
+} from 'rxjs';
 import type { DedupeClaim, DedupeOutcome, DedupeReading } from '../../contract/store.ts';
 import type { ToolExecutionError } from '../../contract/tool-error.ts';
 import { held } from '../work/held.ts';
@@ -12,7 +29,10 @@ export type RunEnd = Exclude<ObservableNotification<never>, { readonly kind: 'N'
 /** What became of the record of a run: `released` where nothing had run, `unprotected` where there was no lease. */
 export type RunRecord = Recording | 'released' | 'unprotected';
 
-/** What a stream under a key is, to the operator that runs it once: which key, and how its outcome is put into a record and read from it. */
+/**
+ * What a stream under a key is, to the operator that runs it once: which key, and how its outcome is put into a record
+ * and read from it.
+ */
 export interface IdempotentRun<T> {
   readonly claim: DedupeClaim;
   readonly terms: KeyTerms;
@@ -25,14 +45,20 @@ export interface IdempotentRun<T> {
   replay(reading: DedupeReading, matchedOn: 'inflight' | 'completed'): Observable<T>;
   /** What is remembered of a run; `undefined` where nothing ran, so that the key is free again. */
   outcome(values: readonly T[], end: RunEnd): DedupeOutcome | undefined;
-  /** What is emitted of the one value of a stream whose value is held back until it is recorded. Without it values pass as they come. */
+  /**
+   * What is emitted of the one value of a stream whose value is held back until it is recorded. Without it values pass
+   * as they come.
+   */
   recorded?(value: T, recording: RunRecord): Observable<T>;
   /**
    * What is emitted instead when the lease was lost while the work ran, once that has stopped; `undefined` when it goes
    * on unprotected.
    */
   lost(error: ToolExecutionError | undefined): Observable<T> | undefined;
-  /** Its subscriber has left while others of this process wait: whether it goes on for them, until `stop` is called. Default: it does. */
+  /**
+   * Its subscriber has left while others of this process wait: whether it goes on for them, until `stop` is called.
+   * Default: it does.
+   */
   outlives?(stop: () => void): boolean;
   /** Nobody waits for it any more. Default: it stops. */
   deserted?(): void;
@@ -41,8 +67,8 @@ export interface IdempotentRun<T> {
 }
 
 /**
- * Runs a stream once per key (R-9.4, R-9.6): the one engine of `dedupe` and of calls. Its key is acquired, and then it runs under a lease, gets what
- * another's record holds, or errors with why it must not run.
+ * Runs a stream once per key (R-9.4, R-9.6): the one engine of `dedupe` and of calls. Its key is acquired, and then it
+ * runs under a lease, gets what another's record holds, or errors with why it must not run.
  *
  * ```
  * key      --(lease)-----------------|
@@ -62,7 +88,10 @@ export const idempotent =
       }),
     );
 
-/** The work while its lease holds, and what takes its place when the lease is lost. It may outlive its subscriber, for those who wait for its key. */
+/**
+ * The work while its lease holds, and what takes its place when the lease is lost. It may outlive its subscriber, for
+ * those who wait for its key.
+ */
 const underLease = <T>(run: IdempotentRun<T>, source: Observable<T>, lease: Lease | undefined): Observable<T> => {
   const values: T[] = [];
   const recorded$ = run.recorded === undefined ? passing(run, source, lease, values) : heldBack(run, source, lease);
@@ -75,7 +104,12 @@ const underLease = <T>(run: IdempotentRun<T>, source: Observable<T>, lease: Leas
 };
 
 /** Values pass as they come; the end is told once it is recorded, or it is known that it cannot be. */
-const passing = <T>(run: IdempotentRun<T>, source: Observable<T>, lease: Lease | undefined, values: T[]): Observable<T> =>
+const passing = <T>(
+  run: IdempotentRun<T>,
+  source: Observable<T>,
+  lease: Lease | undefined,
+  values: T[],
+): Observable<T> =>
   source.pipe(
     materialize(),
     concatMap((notification) => {
@@ -97,7 +131,12 @@ const heldBack = <T>(run: IdempotentRun<T>, source: Observable<T>, lease: Lease 
 const COMPLETED: RunEnd = { kind: 'C' };
 
 /** Puts the outcome into the record, or gives the key back, and emits what became of that. */
-const recording = <T>(run: IdempotentRun<T>, lease: Lease | undefined, values: readonly T[], end: RunEnd): Observable<RunRecord> => {
+const recording = <T>(
+  run: IdempotentRun<T>,
+  lease: Lease | undefined,
+  values: readonly T[],
+  end: RunEnd,
+): Observable<RunRecord> => {
   if (lease?.isHeld !== true) return of('unprotected');
   const outcome = run.outcome(values, end);
   if (outcome === undefined) {
@@ -113,8 +152,16 @@ const recording = <T>(run: IdempotentRun<T>, lease: Lease | undefined, values: r
   );
 };
 
-/** Goes on without its subscriber while others of this process wait for its key; else it is stopped, and the record says so. */
-const outliving = <T>(run: IdempotentRun<T>, lease: Lease, values: readonly T[], source: Observable<T>): Observable<T> =>
+/**
+ * Goes on without its subscriber while others of this process wait for its key; else it is stopped, and the record says
+ * so.
+ */
+const outliving = <T>(
+  run: IdempotentRun<T>,
+  lease: Lease,
+  values: readonly T[],
+  source: Observable<T>,
+): Observable<T> =>
   new Observable((subscriber) => {
     const work = new Subscription();
     let isAlone = false;

@@ -6,7 +6,9 @@ import { decideClaim, type ClaimDecision, type DedupeMode } from '../../policy/k
 import { ask } from './ask.ts';
 import { Lease, type LeaseTerms } from './lease.ts';
 
-/** Between two looks at a record that another holds: at first, and at most. Notifications of the store come before that. */
+/**
+ * Between two looks at a record that another holds: at first, and at most. Notifications of the store come before that.
+ */
 const POLL_FIRST_MS = 50;
 const POLL_MAX_MS = 1_000;
 
@@ -22,12 +24,21 @@ export interface KeyTerms extends LeaseTerms {
 /** Called at each step of a key, while it is asked for and while it is held. */
 export type TellKeyStep = (
   step: DedupeStep,
-  about?: { readonly leaderCallId?: string; readonly fence?: number; readonly ageMs?: number; readonly leaseUntilMs?: number; readonly message?: string },
+  about?: {
+    readonly leaderCallId?: string;
+    readonly fence?: number;
+    readonly ageMs?: number;
+    readonly leaseUntilMs?: number;
+    readonly message?: string;
+  },
 ) => void;
 
 /** What comes of asking for a key. */
 export type KeyAnswer =
-  /** It runs. Without a lease nothing protects it: the store is lost, for the reason given, and it would rather run than not. */
+  /**
+   * It runs. Without a lease nothing protects it: the store is lost, for the reason given, and it would rather run than
+   * not.
+   */
   | { readonly act: 'run'; readonly lease: Lease }
   | { readonly act: 'run'; readonly lease: undefined; readonly lost: ToolExecutionError }
   /** It gets what the record holds. */
@@ -43,9 +54,15 @@ const leasesOf = (store: DedupeStore): Map<string, Lease> => {
   return held;
 };
 
-const REFUSALS: Readonly<Record<Extract<ClaimDecision, { act: 'refuse' }>['because'], (reading: DedupeReading) => ToolExecutionError>> = {
+const REFUSALS: Readonly<
+  Record<Extract<ClaimDecision, { act: 'refuse' }>['because'], (reading: DedupeReading) => ToolExecutionError>
+> = {
   // No status: a 409 that a server answers is permanent, and this is not (R-1.1).
-  busy: () => new ToolExecutionError('duplicate_in_flight', 'Another call runs under this idempotency key; ask again when it has ended'),
+  busy: () =>
+    new ToolExecutionError(
+      'duplicate_in_flight',
+      'Another call runs under this idempotency key; ask again when it has ended',
+    ),
   conflict: () =>
     new ToolExecutionError(
       'conflict',
@@ -89,13 +106,16 @@ interface Inquiry {
 const NO_PAUSE = of(undefined);
 
 /**
- * Gets a key, or what is remembered under it: asks the store, decides by `decideClaim`, and looks again when the record may have changed.
- * Emits one answer. Unsubscribing gives up; a claim that the store grants all the same is given back.
+ * Gets a key, or what is remembered under it: asks the store, decides by `decideClaim`, and looks again when the record
+ * may have changed. Emits one answer. Unsubscribing gives up; a claim that the store grants all the same is given back.
  */
 export const acquireKey = (claim: DedupeClaim, terms: KeyTerms, tell: TellKeyStep): Observable<KeyAnswer> =>
   inquire({ claim, terms, tell, follows: false, next: 'claim', waited: false });
 
-/** Waits for the outcome of whoever holds the key now, after its own lease was lost; completes without an answer when nobody does. */
+/**
+ * Waits for the outcome of whoever holds the key now, after its own lease was lost; completes without an answer when
+ * nobody does.
+ */
 export const followKey = (claim: DedupeClaim, terms: KeyTerms, tell: TellKeyStep): Observable<KeyAnswer> =>
   inquire({ claim, terms, tell, follows: true, next: 'look', waited: true });
 
@@ -131,7 +151,10 @@ const claimed = (inquiry: Inquiry): Observable<KeyAnswer> => {
   );
 };
 
-/** The store took so long that the lease has passed by our own clock: nothing is run before it says that the claim still stands. */
+/**
+ * The store took so long that the lease has passed by our own clock: nothing is run before it says that the claim still
+ * stands.
+ */
 const confirmed = (inquiry: Inquiry, lease: Lease): Observable<KeyAnswer> =>
   lease.confirmed().pipe(
     mergeMap((held) => (held ? granted(inquiry, lease) : later(inquiry, 'claim', NO_PAUSE))),
@@ -150,7 +173,12 @@ const looked = (inquiry: Inquiry): Observable<KeyAnswer> => {
 };
 
 /** Nothing yet: the store is asked again after a pause. */
-const later = (inquiry: Inquiry, next: Inquiry['next'], pause$: Observable<unknown>, over?: number): Observable<KeyAnswer> => {
+const later = (
+  inquiry: Inquiry,
+  next: Inquiry['next'],
+  pause$: Observable<unknown>,
+  over?: number,
+): Observable<KeyAnswer> => {
   Object.assign(inquiry, { next, pause$, over });
   return EMPTY;
 };
@@ -173,7 +201,8 @@ const considered = (inquiry: Inquiry, reading: DedupeReading): Observable<KeyAns
     case 'refuse': {
       const error = REFUSALS[decision.because](reading);
       const { message } = error;
-      if (decision.because !== 'cancelled') tell(decision.because === 'conflict' ? 'conflict' : 'busy', { leaderCallId, message });
+      if (decision.because !== 'cancelled')
+        tell(decision.because === 'conflict' ? 'conflict' : 'busy', { leaderCallId, message });
       return of({ act: 'refuse', error });
     }
   }

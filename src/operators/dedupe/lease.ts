@@ -29,15 +29,22 @@ export interface LeaseTerms {
   readonly writing?: () => () => void;
 }
 
-/** Others no longer see what this store holds, and may claim the key where they look: nothing is gained by asking it again. */
+/**
+ * Others no longer see what this store holds, and may claim the key where they look: nothing is gained by asking it
+ * again.
+ */
 const MOVED = 'store_moved';
 
 const tooSlow = (leaseMs: number): ToolExecutionError =>
-  new ToolExecutionError('store_unavailable', `The store takes longer to answer than a lease of ${leaseMs} ms lasts, so that nothing would protect the call; raise leaseMs`);
+  new ToolExecutionError(
+    'store_unavailable',
+    `The store takes longer to answer than a lease of ${leaseMs} ms lasts, so that nothing would protect the call; raise leaseMs`,
+  );
 
 /**
- * A claimed key, for as long as it is held. The lease ends by this machine's monotonic clock, counted from before the claim was sent; it is renewed
- * while it is watched and while its outcome is recorded. Others in this process can wait for it, which keeps its work alive when its own caller leaves.
+ * A claimed key, for as long as it is held. The lease ends by this machine's monotonic clock, counted from before the
+ * claim was sent; it is renewed while it is watched and while its outcome is recorded. Others in this process can wait
+ * for it, which keeps its work alive when its own caller leaves.
  */
 export class Lease {
   readonly claimed: DedupeRecord;
@@ -114,8 +121,8 @@ export class Lease {
   }
 
   /**
-   * Asks for a renewal of a claim whose answer took longer than its lease: another may have taken it over meanwhile. Emits whether it holds; errors
-   * when the store did not say, or is so slow that it never will in time.
+   * Asks for a renewal of a claim whose answer took longer than its lease: another may have taken it over meanwhile.
+   * Emits whether it holds; errors when the store did not say, or is so slow that it never will in time.
    */
   confirmed(): Observable<boolean> {
     const { store, runtime, leaseMs, storeTimeoutMs } = this.#terms;
@@ -159,8 +166,9 @@ export class Lease {
   }
 
   /**
-   * Puts the outcome in the record's place and emits what became of it. When the store does not answer it is `unrecorded` after `storeTimeoutMs`, and
-   * tried on for as long as a lease, whoever listens. It is renewed all the while: a slow write must not let another run what has run.
+   * Puts the outcome in the record's place and emits what became of it. When the store does not answer it is
+   * `unrecorded` after `storeTimeoutMs`, and tried on for as long as a lease, whoever listens. It is renewed all the
+   * while: a slow write must not let another run what has run.
    */
   settled(outcome: DedupeOutcome): Observable<Recorded> {
     return defer(() => {
@@ -178,7 +186,9 @@ export class Lease {
         tell(recorded);
       });
       if (this.#over) return told$;
-      expiry(storeTimeoutMs, runtime).pipe(takeUntil(told$)).subscribe(() => tell(UNRECORDED));
+      expiry(storeTimeoutMs, runtime)
+        .pipe(takeUntil(told$))
+        .subscribe(() => tell(UNRECORDED));
       // Work that ended at once was not watched.
       if (this.#timer === undefined) this.#schedule();
       return told$;
@@ -195,7 +205,8 @@ export class Lease {
     const { store, runtime, storeTimeoutMs, writing } = this.#terms;
     const { key, version } = this.claimed;
     const over = writing?.() ?? noop;
-    const question = (): Awaitable<boolean> => (this.tookOver ? store.renew(key, version, AT_ONCE_MS) : store.delete(key, version));
+    const question = (): Awaitable<boolean> =>
+      this.tookOver ? store.renew(key, version, AT_ONCE_MS) : store.delete(key, version);
     ask(question, storeTimeoutMs, runtime).subscribe({ complete: over, error: over });
   }
 
@@ -207,12 +218,19 @@ export class Lease {
     this.#ended = undefined;
   }
 
-  /** The next renewal: a third of the lease after the last was asked for, or sooner. Half of what is left is waited for at most; at the very end, for the loss. */
-  #schedule(ms: number = this.#askedAtMs + this.#terms.leaseMs / HEARTBEATS_PER_LEASE - this.#terms.runtime.now()): void {
+  /**
+   * The next renewal: a third of the lease after the last was asked for, or sooner. Half of what is left is waited for
+   * at most; at the very end, for the loss.
+   */
+  #schedule(
+    ms: number = this.#askedAtMs + this.#terms.leaseMs / HEARTBEATS_PER_LEASE - this.#terms.runtime.now(),
+  ): void {
     const { runtime } = this.#terms;
     const leftMs = Math.max(0, this.#validUntilMs - runtime.now());
     this.#timer?.cancel();
-    this.#timer = expireAfter(leftMs > LAST_MS ? Math.max(0, Math.min(ms, leftMs / 2)) : leftMs, runtime, () => this.#beat());
+    this.#timer = expireAfter(leftMs > LAST_MS ? Math.max(0, Math.min(ms, leftMs / 2)) : leftMs, runtime, () =>
+      this.#beat(),
+    );
   }
 
   #beat(): void {
@@ -226,7 +244,12 @@ export class Lease {
     this.#schedule();
     const answered = (renewed: boolean): void => this.#renewed(renewed, sentAtMs);
     const question = (): Awaitable<boolean> => store.renew(this.claimed.key, this.claimed.version, leaseMs);
-    this.#asking.add(ask(question, Math.min(storeTimeoutMs, leftMs), runtime, answered).subscribe({ next: answered, error: (error: ToolExecutionError) => this.#refused(error, sentAtMs) }));
+    this.#asking.add(
+      ask(question, Math.min(storeTimeoutMs, leftMs), runtime, answered).subscribe({
+        next: answered,
+        error: (error: ToolExecutionError) => this.#refused(error, sentAtMs),
+      }),
+    );
   }
 
   #renewed(renewed: boolean, sentAtMs: number): void {

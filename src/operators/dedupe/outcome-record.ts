@@ -27,14 +27,22 @@ export interface RecordTerms {
   readonly storeTimeoutMs: number;
 }
 
-/** Whether a record is what this claim wrote. A caller may give two calls one request id: what stands in the record says who wrote it. */
-const isOwn = ({ request }: DedupeRecord, { state, payload }: DedupeOutcome, record: DedupeRecord | undefined): boolean =>
-  record?.request.requestId === request.requestId && record.state === state && record.payload === payload;
+/**
+ * Whether a record is what this claim wrote. A caller may give two calls one request id: what stands in the record says
+ * who wrote it.
+ */
+const isOwn = (
+  { request }: DedupeRecord,
+  { state, payload }: DedupeOutcome,
+  record: DedupeRecord | undefined,
+): boolean => record?.request.requestId === request.requestId && record.state === state && record.payload === payload;
 
 /**
- * Puts an outcome into the place of the record that was claimed, and emits what became of it. Where the store does not answer it is tried again.
+ * Puts an outcome into the place of the record that was claimed, and emits what became of it. Where the store does not
+ * answer it is tried again.
  *
- * @param isValid whether the claim still holds: what the store refuses for good, or when nothing protects the key any more, is not tried again
+ * @param isValid whether the claim still holds: what the store refuses for good, or when nothing protects the key any
+ * more, is not tried again
  */
 export const outcomeWritten = (
   claimed: DedupeRecord,

@@ -21,4 +21,7 @@ export const answerWithin = <T>(
   timeoutMs: number,
   runtime: Runtime,
 ): Observable<ObservableNotification<T> | undefined> =>
-  merge(answer$.pipe(tornDownAlone, take(1), materialize()), expiry(timeoutMs, runtime).pipe(map(() => undefined))).pipe(take(1));
+  merge(
+    answer$.pipe(tornDownAlone, take(1), materialize()),
+    expiry(timeoutMs, runtime).pipe(map(() => undefined)),
+  ).pipe(take(1));

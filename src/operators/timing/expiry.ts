@@ -41,8 +41,9 @@ class Batch {
     this.#entries = entries;
     this.#live = entries.length;
     for (const entry of entries) entry.batch = this;
-    // Two yields: the shared timer may have been set before the timers of results that are due now. On a real event loop a millisecond each: answers
-    // that came while it was stalled may have to be unpacked first, by threads of their own.
+    // Two yields: the shared timer may have been set before the timers of results that are due now. On a real event
+    // loop a millisecond each: answers that came while it was stalled may have to be unpacked first, by threads of
+    // their own.
     const yieldMs = runtime.soon === undefined ? 0 : 1;
     this.#yield = runtime
       .after(yieldMs)
@@ -56,7 +57,8 @@ class Batch {
   }
 
   #expire(): void {
-    // A subscription reports what its observer throws and goes on: one teardown that throws costs no other its deadline.
+    // A subscription reports what its observer throws and goes on: one teardown that throws costs no other its
+    // deadline.
     from(this.#entries).subscribe((entry) => {
       if (entry.done) return;
       entry.done = true;
@@ -158,8 +160,9 @@ class ExpiryQueue {
 }
 
 /**
- * Queues are kept when they are empty, since the next deadline is mostly of a duration that was there before: a Map that is emptied and filled
- * with each call leaves a chain of old tables, each keeping the next one's entries alive. Beyond so many, empty ones are dropped.
+ * Queues are kept when they are empty, since the next deadline is mostly of a duration that was there before: a Map
+ * that is emptied and filled with each call leaves a chain of old tables, each keeping the next one's entries alive.
+ * Beyond so many, empty ones are dropped.
  */
 const QUEUES_MAX = 1000;
 const queues = new WeakMap<Runtime, Map<number, ExpiryQueue>>();
@@ -170,15 +173,17 @@ const queueOf = (ms: number, runtime: Runtime): ExpiryQueue => {
   if (byDuration === undefined) queues.set(runtime, (byDuration = new Map<number, ExpiryQueue>()));
   let queue = byDuration.get(ms);
   if (queue !== undefined) return queue;
-  if (byDuration.size >= QUEUES_MAX) for (const [duration, old] of byDuration) if (old.empty) byDuration.delete(duration);
+  if (byDuration.size >= QUEUES_MAX)
+    for (const [duration, old] of byDuration) if (old.empty) byDuration.delete(duration);
   queue = new ExpiryQueue(ms, runtime);
   byDuration.set(ms, queue);
   return queue;
 };
 
 /**
- * Calls `expired` once `ms` have passed and what was due at the same instant has had its turn: a result beats its deadline (R-4.6), also one
- * that arrived while the event loop was stalled. Deadlines of one duration share one timer; when none is left, so is no timer.
+ * Calls `expired` once `ms` have passed and what was due at the same instant has had its turn: a result beats its
+ * deadline (R-4.6), also one that arrived while the event loop was stalled. Deadlines of one duration share one timer;
+ * when none is left, so is no timer.
  */
 export function expireAfter(ms: number, runtime: Runtime, expired: () => void): Expiry {
   return queueOf(ms, runtime).add(runtime.now(), expired);

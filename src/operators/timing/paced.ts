@@ -2,9 +2,9 @@ import { Observable, type Subscription } from 'rxjs';
 import type { Runtime } from '../../contract/runtime.ts';
 
 /**
- * Hands values on one after the other, each once what the one before it caused has returned: what a value leads to joins the queue and not the stack.
- * After `burst` values the event loop has its turn, and with it deadlines and the answers of those that are quick. What the source gives at once counts
- * as one go.
+ * Hands values on one after the other, each once what the one before it caused has returned: what a value leads to
+ * joins the queue and not the stack. After `burst` values the event loop has its turn, and with it deadlines and the
+ * answers of those that are quick. What the source gives at once counts as one go.
  *
  * ```
  * source              (abc)---|
@@ -23,7 +23,8 @@ export const paced =
       const go = (): void => {
         if (busy || pause !== undefined) return;
         busy = true;
-        for (let left = burst; left > 0 && head < queue.length && !subscriber.closed; left--) subscriber.next(queue[head++] as T);
+        for (let left = burst; left > 0 && head < queue.length && !subscriber.closed; left--)
+          subscriber.next(queue[head++] as T);
         busy = false;
         if (head < queue.length) return rest();
         queue = [];

@@ -4,8 +4,8 @@ import { AttemptSignal } from './attempt-signal.ts';
 import { startWork } from './output.ts';
 
 /**
- * A stream of work that takes an `AbortSignal`: each subscription starts it anew with a signal of its own, and unsubscribing aborts that signal.
- * Work that has settled is not aborted after the fact.
+ * A stream of work that takes an `AbortSignal`: each subscription starts it anew with a signal of its own, and
+ * unsubscribing aborts that signal. Work that has settled is not aborted after the fact.
  *
  * ```
  * work              ----(a|)
@@ -13,7 +13,8 @@ import { startWork } from './output.ts';
  * unsubscribed      --!          the signal is aborted at that instant
  * ```
  *
- * @param start gives a value, a Promise, an Observable or an AsyncIterable; a synchronous throw becomes the stream's error
+ * @param start gives a value, a Promise, an Observable or an AsyncIterable; a synchronous throw becomes the stream's
+ * error
  *
  * @example
  * abortable((signal) => fetch('https://example.com', { signal })).pipe(attemptTimeout(2_000), retryBackoff());

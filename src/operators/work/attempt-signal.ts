@@ -1,4 +1,6 @@
-/** The signal of one attempt, made when it is first asked for: most of the memory of a pending attempt would be that. */
+/**
+ * The signal of one attempt, made when it is first asked for: most of the memory of a pending attempt would be that.
+ */
 export class AttemptSignal {
   #controller: AbortController | undefined;
   #end: 'answered' | 'failed' | 'aborted' | undefined;

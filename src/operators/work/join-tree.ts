@@ -1,6 +1,9 @@
 import { AsyncSubject, forkJoin, map, merge, type Observable } from 'rxjs';
 
-/** RxJS's joins remove each inner subscription from a list that they search: beyond this many, a join of joins is cheaper. */
+/**
+ * RxJS's joins remove each inner subscription from a list that they search: beyond this many, a join of joins is
+ * cheaper.
+ */
 const WIDTH = 64;
 
 const byWidth = <T>(all: readonly T[]): T[][] =>

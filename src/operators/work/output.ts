@@ -2,7 +2,8 @@ import { Observable, identity, isObservable, map, tap, type Subscriber } from 'r
 import type { ToolOutput } from '../../contract/output.ts';
 import { AttemptSignal } from './attempt-signal.ts';
 
-export const isPromiseLike = (value: unknown): value is PromiseLike<unknown> => typeof (value as PromiseLike<unknown> | null)?.then === 'function';
+export const isPromiseLike = (value: unknown): value is PromiseLike<unknown> =>
+  typeof (value as PromiseLike<unknown> | null)?.then === 'function';
 
 const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>
   typeof (value as AsyncIterable<unknown> | null)?.[Symbol.asyncIterator] === 'function';
@@ -45,7 +46,8 @@ const streamIn = (output: unknown): Observable<unknown> | undefined => {
   if (output instanceof Observable) return output;
   // A stream of another copy of RxJS, perhaps an older one, wraps its observer in an object of its own, which our
   // subscribers do not accept.
-  if (isObservable(output)) return new Observable((subscriber) => output.subscribe(subscriber)).pipe(map((value) => value));
+  if (isObservable(output))
+    return new Observable((subscriber) => output.subscribe(subscriber)).pipe(map((value) => value));
   return isAsyncIterable(output) ? fromAsyncIterable(output) : undefined;
 };
 
@@ -81,11 +83,13 @@ export function startWork<T>(
     const stream = streamIn(output) as Observable<T> | undefined;
     if (stream === undefined) give(output as T);
     // Unsubscribed while it started: a stream is not even subscribed to.
-    else if (!subscriber.closed) through(stream.pipe(tap({ error: () => own.fail(), complete: () => own.answer() }))).subscribe(subscriber);
+    else if (!subscriber.closed)
+      through(stream.pipe(tap({ error: () => own.fail(), complete: () => own.answer() }))).subscribe(subscriber);
   } catch (error) {
     fail(error);
   }
 }
 
 /** A value, Promise, Observable or AsyncIterable as a stream. */
-export const fromOutput = <T>(output: ToolOutput<T>): Observable<T> => new Observable((subscriber) => startWork(subscriber, () => output, new AttemptSignal()));
+export const fromOutput = <T>(output: ToolOutput<T>): Observable<T> =>
+  new Observable((subscriber) => startWork(subscriber, () => output, new AttemptSignal()));

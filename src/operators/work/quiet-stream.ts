@@ -2,13 +2,15 @@ import { Observable, type Observer, type Operator, type Subscriber, type Subscri
 
 /** An observer whose own failures reach `drop` and nobody else. */
 const isolated = <T>({ next, error, complete }: Partial<Observer<T>>, drop: () => void): Observer<T> => {
-  const quietly = <A extends unknown[]>(tell: ((...told: A) => void) | null | undefined) => (...told: A): void => {
-    try {
-      tell?.(...told);
-    } catch {
-      drop();
-    }
-  };
+  const quietly =
+    <A extends unknown[]>(tell: ((...told: A) => void) | null | undefined) =>
+    (...told: A): void => {
+      try {
+        tell?.(...told);
+      } catch {
+        drop();
+      }
+    };
   return { next: quietly(next), error: error ? quietly(error) : drop, complete: quietly(complete) };
 };
 
@@ -16,8 +18,8 @@ const isolated = <T>({ next, error, complete }: Partial<Observer<T>>, drop: () =
 const isSubscriber = (observer: object): boolean => 'isStopped' in observer;
 
 /**
- * A stream for those who only watch, and what is piped from it. A subscriber that throws loses that value and nothing else happens: RxJS would
- * throw it again on a timer, and so end the process that is watched.
+ * A stream for those who only watch, and what is piped from it. A subscriber that throws loses that value and nothing
+ * else happens: RxJS would throw it again on a timer, and so end the process that is watched.
  */
 export class QuietStream<T> extends Observable<T> {
   readonly #drop: () => void;
@@ -44,7 +46,11 @@ export class QuietStream<T> extends Observable<T> {
       if (isSubscriber(observerOrNext)) return super.subscribe(observerOrNext);
       // Methods of the observer are called on it.
       const observer = observerOrNext;
-      const bound = { next: observer.next?.bind(observer), error: observer.error?.bind(observer), complete: observer.complete?.bind(observer) };
+      const bound = {
+        next: observer.next?.bind(observer),
+        error: observer.error?.bind(observer),
+        complete: observer.complete?.bind(observer),
+      };
       return super.subscribe(isolated(bound as Partial<Observer<T>>, this.#drop));
     }
     return super.subscribe(isolated({ next: observerOrNext, error, complete } as Partial<Observer<T>>, this.#drop));

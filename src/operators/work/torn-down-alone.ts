@@ -2,8 +2,8 @@ import { Observable, type Subscription } from 'rxjs';
 import { held } from './held.ts';
 
 /**
- * A stream of somebody else's, whose teardown is its own affair: what it throws then would keep us from what comes next, as from telling who waits how it
- * ended.
+ * A stream of somebody else's, whose teardown is its own affair: what it throws then would keep us from what comes
+ * next, as from telling who waits how it ended.
  *
  * ```
  * source                    ---a---    its teardown throws

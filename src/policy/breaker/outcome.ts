@@ -4,8 +4,19 @@ import type { BreakerOutcome } from './reducer.ts';
 
 /** Kinds that the layer or the caller gave, not the dependency: neutral, whatever the class. */
 const NEUTRAL: ReadonlySet<ToolErrorKind> = new Set([
-  'canceled', 'circuit_open', 'dependency_failed', 'deadline_exceeded', 'conflict', 'duplicate_in_flight', 'blocked', 'retry_budget_exhausted',
-  'store_unavailable', 'limit_exceeded', 'unknown_tool', 'not_permitted', 'invalid_parameters',
+  'canceled',
+  'circuit_open',
+  'dependency_failed',
+  'deadline_exceeded',
+  'conflict',
+  'duplicate_in_flight',
+  'blocked',
+  'retry_budget_exhausted',
+  'store_unavailable',
+  'limit_exceeded',
+  'unknown_tool',
+  'not_permitted',
+  'invalid_parameters',
 ] as const);
 /** Failures in which the dependency gave no answer. */
 const UNANSWERED: ReadonlySet<ToolErrorKind> = new Set(['timeout', 'transport_error', 'internal_error'] as const);

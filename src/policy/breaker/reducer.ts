@@ -11,8 +11,8 @@ export interface Permit {
 }
 
 /**
- * `answered` ends a row of failures and is neutral in the window and as a probe: words alone called the failure permanent (R-1.3).
- * `ignored` says nothing about the dependency: a cancelled call, a hook's error (R-3.3).
+ * `answered` ends a row of failures and is neutral in the window and as a probe: words alone called the failure
+ * permanent (R-1.3). `ignored` says nothing about the dependency: a cancelled call, a hook's error (R-3.3).
  */
 export type BreakerOutcome = 'success' | 'failure' | 'answered' | 'ignored';
 
@@ -90,8 +90,8 @@ export interface BreakerMemory {
   /** When the last probe was admitted, or a probe last gave a value. */
   readonly lastProbeAtMs: number;
   /**
-   * Places beside `probes`. A guarded call within a guarded call, under one breaker, would be refused by the very probe that it is a part of, for
-   * ever: each probe that ended so makes room for one more (R-3.5: half-open cannot wedge).
+   * Places beside `probes`. A guarded call within a guarded call, under one breaker, would be refused by the very probe
+   * that it is a part of, for ever: each probe that ended so makes room for one more (R-3.5: half-open cannot wedge).
    */
   readonly extraProbes: number;
   /** When a recovery began to ramp; absent when it does not. */
@@ -138,7 +138,11 @@ const open = (memory: BreakerMemory, settings: BreakerSettings, atMs: number, re
   return { ...become(memory, 'open', atMs), cooldownMs: Math.max(grownMs, askedMs), openings: memory.openings + 1 };
 };
 
-const close = (memory: BreakerMemory, atMs: number): BreakerMemory => ({ ...become(memory, 'closed', atMs), window: emptyWindow, openings: 0 });
+const close = (memory: BreakerMemory, atMs: number): BreakerMemory => ({
+  ...become(memory, 'closed', atMs),
+  window: emptyWindow,
+  openings: 0,
+});
 
 /** Closes after good probes; a reset does not ramp. */
 const recover = (memory: BreakerMemory, settings: BreakerSettings, atMs: number): BreakerMemory =>
@@ -148,7 +152,8 @@ const recover = (memory: BreakerMemory, settings: BreakerSettings, atMs: number)
 export function breakerDueMs(memory: BreakerMemory, settings: BreakerSettings): number {
   if (memory.type === 'open') return memory.sinceMs + memory.cooldownMs;
   // Without a probe that is out there is nothing to wait for, and so nothing that could wedge.
-  if (memory.type === 'half_open' && memory.probesOut > 0) return Math.max(memory.sinceMs, memory.lastProbeAtMs) + settings.halfOpenTimeoutMs;
+  if (memory.type === 'half_open' && memory.probesOut > 0)
+    return Math.max(memory.sinceMs, memory.lastProbeAtMs) + settings.halfOpenTimeoutMs;
   return Infinity;
 }
 
@@ -168,7 +173,12 @@ const admits = (memory: BreakerMemory, settings: BreakerSettings, atMs: number, 
   return random < Math.max(RAMP_SHARE_MIN, (atMs - memory.rampFromMs) / settings.rampMs);
 };
 
-const admit = (memory: BreakerMemory, settings: BreakerSettings, atMs: number, random: number): readonly [BreakerMemory, Permit | undefined] => {
+const admit = (
+  memory: BreakerMemory,
+  settings: BreakerSettings,
+  atMs: number,
+  random: number,
+): readonly [BreakerMemory, Permit | undefined] => {
   if (!admits(memory, settings, atMs, random)) return [memory, undefined];
   if (memory.type !== 'half_open') return [memory, { generation: memory.generation }];
   const permit = { generation: memory.generation, probeEpoch: memory.probeEpoch };
@@ -181,7 +191,8 @@ const isSlow = ({ durationMs }: Outcome, { slowCallMs }: BreakerSettings): boole
 
 const settleProbe = (memory: BreakerMemory, settings: BreakerSettings, input: Outcome): BreakerMemory => {
   // Slow is bad here: closed by slow probes, it would be opened again by the next slow calls (R-3.9).
-  if (input.outcome === 'failure' || isSlow(input, settings)) return open(memory, settings, input.atMs, input.retryAfterMs);
+  if (input.outcome === 'failure' || isSlow(input, settings))
+    return open(memory, settings, input.atMs, input.retryAfterMs);
   const goodProbes = memory.goodProbes + 1;
   return goodProbes >= settings.successThreshold ? recover(memory, settings, input.atMs) : { ...memory, goodProbes };
 };
@@ -204,7 +215,9 @@ const settle = (memory: BreakerMemory, settings: BreakerSettings, input: Outcome
   const slow = isSlow(input, settings);
   const window = recordOutcome(now.window, settings, atMs, outcome, slow);
   const counted = { ...now, window };
-  return (outcome === 'failure' || slow) && tripped(window, settings) ? open(counted, settings, atMs, input.retryAfterMs) : counted;
+  return (outcome === 'failure' || slow) && tripped(window, settings)
+    ? open(counted, settings, atMs, input.retryAfterMs)
+    : counted;
 };
 
 /** A stream that flows is no stuck probe: half-open's deadline is counted from its last value (R-3.5). */
@@ -216,7 +229,11 @@ const fresh = (memory: BreakerMemory, settings: BreakerSettings, atMs: number): 
   memory.type === 'closed' ? { ...memory, window: expireOutcomes(memory.window, settings, atMs) } : memory;
 
 /** Takes one input: the next state and, for `admit`, the permit if there is one. Pure. */
-export function decideBreaker(memory: BreakerMemory, input: BreakerInput, settings: BreakerSettings): readonly [BreakerMemory, Permit | undefined] {
+export function decideBreaker(
+  memory: BreakerMemory,
+  input: BreakerInput,
+  settings: BreakerSettings,
+): readonly [BreakerMemory, Permit | undefined] {
   const { atMs } = input;
   const now = advanceBreaker(memory, settings, atMs);
   switch (input.type) {

@@ -1,5 +1,16 @@
 import type { BreakerOptions } from '../../contract/policy.ts';
-import { checkKeys, checkNumber, checkOneOf, duration, durationOrInfinity, given, integer, integerOrInfinity, number, positiveDuration } from '../check.ts';
+import {
+  checkKeys,
+  checkNumber,
+  checkOneOf,
+  duration,
+  durationOrInfinity,
+  given,
+  integer,
+  integerOrInfinity,
+  number,
+  positiveDuration,
+} from '../check.ts';
 
 /** Every option of a breaker, decided. */
 export type BreakerSettings = Required<BreakerOptions>;
@@ -41,7 +52,11 @@ export function breakerSettings(options: BreakerOptions = {}): BreakerSettings {
   };
   checkNumber('failureThreshold', settings.failureThreshold, integerOrInfinity(1, COUNT_MAX));
   if (settings.failureRate !== Infinity) {
-    checkNumber('failureRate', settings.failureRate, { ...number(0, 1), rule: 'above 0 and up to 1, or Infinity', holds: (rate) => rate > 0 && rate <= 1 });
+    checkNumber('failureRate', settings.failureRate, {
+      ...number(0, 1),
+      rule: 'above 0 and up to 1, or Infinity',
+      holds: (rate) => rate > 0 && rate <= 1,
+    });
   }
   checkNumber('windowSize', settings.windowSize, integer(1, COUNT_MAX));
   checkNumber('windowMs', settings.windowMs, positiveDuration);

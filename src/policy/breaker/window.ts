@@ -28,13 +28,24 @@ export function expireOutcomes(window: OutcomeWindow, settings: BreakerSettings,
   const { outcomes, oldest, streakMs } = window;
   if ((outcomes[oldest]?.atMs ?? atMs) >= fromMs && (streakMs[0] ?? atMs) >= fromMs) return window;
   const kept = [...outcomes.slice(oldest), ...outcomes.slice(0, oldest)].filter((outcome) => outcome.atMs >= fromMs);
-  return { outcomes: kept, oldest: 0, failures: kept.filter(({ failed }) => failed).length, streakMs: streakMs.filter((failedAtMs) => failedAtMs >= fromMs) };
+  return {
+    outcomes: kept,
+    oldest: 0,
+    failures: kept.filter(({ failed }) => failed).length,
+    streakMs: streakMs.filter((failedAtMs) => failedAtMs >= fromMs),
+  };
 }
 
 const NO_STREAK: readonly number[] = [];
 
 /** The window with one more outcome. A slow success counts as a failure for the rate alone. */
-export function recordOutcome(window: OutcomeWindow, settings: BreakerSettings, atMs: number, outcome: 'success' | 'failure', slow: boolean): OutcomeWindow {
+export function recordOutcome(
+  window: OutcomeWindow,
+  settings: BreakerSettings,
+  atMs: number,
+  outcome: 'success' | 'failure',
+  slow: boolean,
+): OutcomeWindow {
   const { outcomes, oldest, failures, streakMs } = expireOutcomes(window, settings, atMs);
   const failed = outcome === 'failure' || slow;
   const latest: Outcome = { atMs, failed };

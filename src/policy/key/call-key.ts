@@ -29,7 +29,10 @@ export interface CallKeyParts {
 
 /** The key of a call, and what is stored and printed with it. */
 export interface CallKey {
-  /** What the store is asked with: `sw1:` and 64 hex digits. `sw1` names the way it was made: keys of another way never match. */
+  /**
+   * What the store is asked with: `sw1:` and 64 hex digits. `sw1` names the way it was made: keys of another way never
+   * match.
+   */
   readonly key: string;
   /** The caller's key, else the hook's, else the computed one. */
   readonly idempotencyKey: string;
@@ -49,33 +52,48 @@ const KEY_MAX_CHARS = 512;
 const FINGERPRINT_CHARS = 16;
 
 const checkText = (name: string, value: unknown): void => {
-  if (typeof value !== 'string') throw new RangeError(`${name} must be a string, not ${value === null ? 'null' : `a value of type ${typeof value}`}`);
+  if (typeof value !== 'string')
+    throw new RangeError(
+      `${name} must be a string, not ${value === null ? 'null' : `a value of type ${typeof value}`}`,
+    );
 };
 const checkOptionalText = (name: string, value: unknown): void => {
   if (value !== undefined) checkText(name, value);
 };
 const checkGivenKey = (name: string, value: string | undefined): void => {
   checkOptionalText(name, value);
-  if (value === '' || (value !== undefined && value.length > KEY_MAX_CHARS)) throw new RangeError(`${name} must be 1 to ${KEY_MAX_CHARS} characters long, not ${value.length}`);
+  if (value === '' || (value !== undefined && value.length > KEY_MAX_CHARS))
+    throw new RangeError(`${name} must be 1 to ${KEY_MAX_CHARS} characters long, not ${value.length}`);
 };
 
 /**
- * The idempotency key of a call (R-9.1): the caller's, else a hook's, else one computed from the params and the actor. Each is scoped by tenant, namespace and tool,
- * and by session unless the scope is `global`.
+ * The idempotency key of a call (R-9.1): the caller's, else a hook's, else one computed from the params and the actor.
+ * Each is scoped by tenant, namespace and tool, and by session unless the scope is `global`.
  *
- * Why JSON joins the parts: `a::b` and `c` must not become the key of `a` and `b::c`. Given and computed keys are apart, so that nobody can name a computed one;
- * a caller's and a hook's are together, so that a call that comes once with each is still one call. Hashed, a key shows nothing of what it was made of.
+ * Why JSON joins the parts: `a::b` and `c` must not become the key of `a` and `b::c`. Given and computed keys are
+ * apart, so that nobody can name a computed one; a caller's and a hook's are together, so that a call that comes once
+ * with each is still one call. Hashed, a key shows nothing of what it was made of.
  *
  * @param parts what identifies the call
  * @param options how the params are made canonical: a tool's own volatile fields and white space
  * @throws ToolExecutionError of kind `invalid_parameters` for params that are no JSON; see `canonicalJson`
  * @throws RangeError for a part that is no string, or a given key that is empty or over 512 characters
  *
- * @example
- * const { key, paramsDigest } = callKey({ namespace: 'mail', toolName: 'send', params: { to: 'ada@example.com' }, sessionKey: 's1', actorId: 'u1', tenantId: 't1' });
+ * @example const { key, paramsDigest } = callKey({ namespace: 'mail', toolName: 'send', params: { to: 'ada@example.com'
+ * }, sessionKey: 's1', actorId: 'u1', tenantId: 't1' });
  */
 export function callKey(parts: CallKeyParts, options?: CanonicalJsonOptions): CallKey {
-  const { namespace, toolName, params, sessionKey, actorId, tenantId, scope = 'session', idempotencyKey, hookKey } = parts;
+  const {
+    namespace,
+    toolName,
+    params,
+    sessionKey,
+    actorId,
+    tenantId,
+    scope = 'session',
+    idempotencyKey,
+    hookKey,
+  } = parts;
   checkText('namespace', namespace);
   checkText('toolName', toolName);
   checkOptionalText('sessionKey', sessionKey);
@@ -90,8 +108,21 @@ export function callKey(parts: CallKeyParts, options?: CanonicalJsonOptions): Ca
   const given = idempotencyKey ?? hookKey;
   const session = scope === 'session' ? sessionKey : undefined;
   const actor = scope === 'session' && given === undefined ? actorId : undefined;
-  // In a list JSON writes what is absent as null, which no text is written as, and escapes lone surrogates, which UTF-8 would make all the same.
-  const digest = sha256(JSON.stringify([VERSION, given === undefined ? 'computed' : 'given', scope, tenantId, namespace, toolName, session, actor, given ?? paramsDigest]));
+  // In a list JSON writes what is absent as null, which no text is written as, and escapes lone surrogates, which UTF-8
+  // would make all the same.
+  const digest = sha256(
+    JSON.stringify([
+      VERSION,
+      given === undefined ? 'computed' : 'given',
+      scope,
+      tenantId,
+      namespace,
+      toolName,
+      session,
+      actor,
+      given ?? paramsDigest,
+    ]),
+  );
   const key = `${VERSION}:${digest}`;
   return {
     key,

@@ -3,11 +3,14 @@ export type Sha256 = (text: string) => string;
 
 /** What a host may offer: Node since 22.3, Bun and Deno do, as `process`. */
 export interface HashingHost {
-  getBuiltinModule?(id: 'node:crypto'): { readonly hash?: (algorithm: 'sha256', text: string, encoding: 'hex') => string } | undefined;
+  getBuiltinModule?(
+    id: 'node:crypto',
+  ): { readonly hash?: (algorithm: 'sha256', text: string, encoding: 'hex') => string } | undefined;
 }
 
 /** Two digits a byte. */
-export const hexOf = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+export const hexOf = (bytes: Uint8Array): string =>
+  Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 
 const WORDS = 64;
 const BLOCK_BYTES = 64;
@@ -21,7 +24,10 @@ const primes = (count: number): number[] => {
   return found;
 };
 
-/** The constants of FIPS 180-4: of the cube roots of the first 64 primes, and to start from, of the square roots of the first eight. */
+/**
+ * The constants of FIPS 180-4: of the cube roots of the first 64 primes, and to start from, of the square roots of the
+ * first eight.
+ */
 const ROUNDS: readonly number[] = primes(WORDS).map((prime) => fraction(Math.cbrt(prime)));
 const START: readonly number[] = primes(8).map((prime) => fraction(Math.sqrt(prime)));
 
@@ -51,11 +57,20 @@ export const portableSha256: Sha256 = (text) => {
     for (let at = 16; at < WORDS; at++) {
       const early = word(at - 15);
       const late = word(at - 2);
-      words[at] = (rotated(late, 17) ^ rotated(late, 19) ^ (late >>> 10)) + word(at - 7) + (rotated(early, 7) ^ rotated(early, 18) ^ (early >>> 3)) + word(at - 16);
+      words[at] =
+        (rotated(late, 17) ^ rotated(late, 19) ^ (late >>> 10)) +
+        word(at - 7) +
+        (rotated(early, 7) ^ rotated(early, 18) ^ (early >>> 3)) +
+        word(at - 16);
     }
     let [a, b, c, d, e, f, g, h] = state as unknown as [number, number, number, number, number, number, number, number];
     for (let at = 0; at < WORDS; at++) {
-      const mixed = h + (rotated(e, 6) ^ rotated(e, 11) ^ rotated(e, 25)) + ((e & f) ^ (~e & g)) + (ROUNDS[at] as number) + word(at);
+      const mixed =
+        h +
+        (rotated(e, 6) ^ rotated(e, 11) ^ rotated(e, 25)) +
+        ((e & f) ^ (~e & g)) +
+        (ROUNDS[at] as number) +
+        word(at);
       const spread = (rotated(a, 2) ^ rotated(a, 13) ^ rotated(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
       h = g;
       g = f;

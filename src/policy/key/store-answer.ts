@@ -2,7 +2,8 @@
 type Rule = readonly [fits: (value: unknown) => boolean, what: string];
 type Members = Readonly<Record<string, Rule>>;
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 const isText = (value: unknown): boolean => typeof value === 'string';
 const isTime = (value: unknown): boolean => typeof value === 'number' && Number.isFinite(value);
 const orAbsent = ([fits, what]: Rule): Rule => [(value) => value === undefined || fits(value), `${what} or absent`];
@@ -12,9 +13,18 @@ const TIME: Rule = [isTime, 'a number of milliseconds'];
 const FLAG: Rule = [(value) => typeof value === 'boolean', 'true or false'];
 const OBJECT: Rule = [isObject, 'an object'];
 const VERSION: Rule = [(value) => Number.isSafeInteger(value) && Number(value) >= 0, 'a whole number from 0'];
-const STATE: Rule = [(value) => ['inflight', 'done', 'failed', 'cancelled'].includes(value as string), 'inflight, done, failed or cancelled'];
+const STATE: Rule = [
+  (value) => ['inflight', 'done', 'failed', 'cancelled'].includes(value as string),
+  'inflight, done, failed or cancelled',
+];
 
-const REQUEST: Members = { sessionKey: TEXT, actorId: TEXT, tenantId: orAbsent(TEXT), requestId: TEXT, paramsDigest: TEXT };
+const REQUEST: Members = {
+  sessionKey: TEXT,
+  actorId: TEXT,
+  tenantId: orAbsent(TEXT),
+  requestId: TEXT,
+  paramsDigest: TEXT,
+};
 const FAILURE: Members = { code: TEXT, message: TEXT };
 const RECORD: Members = {
   key: TEXT,
@@ -30,7 +40,13 @@ const RECORD: Members = {
   execution: orAbsent(OBJECT),
   version: VERSION,
 };
-const REPORT: Members = { kind: TEXT, durability: TEXT, shared: FLAG, weak: orAbsent(FLAG), warnings: [(value) => Array.isArray(value) && value.every(isText), 'a list of texts'] };
+const REPORT: Members = {
+  kind: TEXT,
+  durability: TEXT,
+  shared: FLAG,
+  weak: orAbsent(FLAG),
+  warnings: [(value) => Array.isArray(value) && value.every(isText), 'a list of texts'],
+};
 
 /** A value in words that carry nothing of its content, which may be secret. */
 const named = (value: unknown): string => {
@@ -62,20 +78,32 @@ export function recordProblem(record: unknown, path = 'the record'): string | un
   // Without the end of its lease a running claim would be taken over at once.
   const [fits, what] = state === 'inflight' ? TIME : orAbsent(TIME);
   if (!fits(lockUntilMs)) return `${path}.lockUntilMs is ${named(lockUntilMs)}, not ${what}`;
-  return problemIn(request, REQUEST, `${path}.request`) ?? (error === undefined ? undefined : problemIn(error, FAILURE, `${path}.error`));
+  return (
+    problemIn(request, REQUEST, `${path}.request`) ??
+    (error === undefined ? undefined : problemIn(error, FAILURE, `${path}.error`))
+  );
 }
 
-const ofReading = (members: Members) => (answer: unknown): string | undefined =>
-  problemIn(answer, members, 'the answer') ?? recordProblem((answer as { readonly record?: unknown }).record, 'its record');
+const ofReading =
+  (members: Members) =>
+  (answer: unknown): string | undefined =>
+    problemIn(answer, members, 'the answer') ??
+    recordProblem((answer as { readonly record?: unknown }).record, 'its record');
 
 const readingProblem = ofReading({ atMs: TIME });
 const claimProblem = ofReading({ created: FLAG, atMs: TIME });
-const only = ([fits, what]: Rule) => (answer: unknown): string | undefined => (fits(answer) ? undefined : `the answer is ${named(answer)}, not ${what}`);
+const only =
+  ([fits, what]: Rule) =>
+  (answer: unknown): string | undefined =>
+    fits(answer) ? undefined : `the answer is ${named(answer)}, not ${what}`;
 const flagProblem = only(FLAG);
 
 /** For each operation of a store that answers: what is wrong with an answer, if anything (R-10.3). */
 export const ANSWER_PROBLEMS: Readonly<
-  Record<'get' | 'setIfNotExists' | 'compareAndSet' | 'renew' | 'delete' | 'sweep' | 'report', (answer: unknown) => string | undefined>
+  Record<
+    'get' | 'setIfNotExists' | 'compareAndSet' | 'renew' | 'delete' | 'sweep' | 'report',
+    (answer: unknown) => string | undefined
+  >
 > = {
   get: (answer) => (answer === undefined ? undefined : readingProblem(answer)),
   setIfNotExists: claimProblem,

@@ -16,8 +16,8 @@ const PLANE = 0x1_0000;
 const ASCII = 128;
 
 /**
- * The characters of a pattern, in classes. Each character is asked once of the platform's own `RegExp`, atom by atom, so that no table of
- * ours can differ from what it means by `\s`, `\p{Lu}` or the flag `i`.
+ * The characters of a pattern, in classes. Each character is asked once of the platform's own `RegExp`, atom by atom,
+ * so that no table of ours can differ from what it means by `\s`, `\p{Lu}` or the flag `i`.
  */
 export class Alphabet {
   readonly #atoms: readonly RegExp[];

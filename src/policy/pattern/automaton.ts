@@ -18,7 +18,10 @@ interface Move {
 /** Kept in mind between texts, so that what comes again is one look. */
 const STATES_MAX = 1_000;
 const MOVES_MAX = 20_000;
-/** How often a text may fill the table: if it makes new states all the time, to keep large ones costs more than to make them. */
+/**
+ * How often a text may fill the table: if it makes new states all the time, to keep large ones costs more than to make
+ * them.
+ */
 const FORGETS_MAX = 2;
 const SMALL = 8;
 /** What an instruction that is reached costs, in steps, and a place that is kept. */
@@ -35,7 +38,8 @@ const BEHIND = { nothing: 0, other: 1, word: 2 } as const;
 
 const keyOf = (places: Uint16Array, behind: number): string => {
   let key = String.fromCharCode(behind);
-  for (let at = 0; at < places.length; at += KEY_PIECE) key += Reflect.apply(String.fromCharCode, undefined, places.subarray(at, at + KEY_PIECE)) as string;
+  for (let at = 0; at < places.length; at += KEY_PIECE)
+    key += Reflect.apply(String.fromCharCode, undefined, places.subarray(at, at + KEY_PIECE)) as string;
   return key;
 };
 
@@ -46,8 +50,9 @@ const holds = (asked: number, behind: number, ahead: number): boolean => {
 };
 
 /**
- * Runs a program over texts, in all places at once (Thompson's way), with the moves it has made kept in a table, as RE2 does. The work for a
- * text is at most a fixed number of steps for each of its characters, whatever the pattern and the text.
+ * Runs a program over texts, in all places at once (Thompson's way), with the moves it has made kept in a table, as RE2
+ * does. The work for a text is at most a fixed number of steps for each of its characters, whatever the pattern and the
+ * text.
  */
 export class Automaton {
   readonly #program: Program;
@@ -83,7 +88,8 @@ export class Automaton {
     spend(budget, length);
     for (let done = 0; done <= length; done++) {
       const place = backward ? length - done : done;
-      const ahead = done === length ? undefined : this.#alphabet.classOf(text[backward ? place - 1 : place] ?? 0, budget);
+      const ahead =
+        done === length ? undefined : this.#alphabet.classOf(text[backward ? place - 1 : place] ?? 0, budget);
       let key = ahead === undefined ? 0 : ahead.index + 1;
       for (let look = 0; look < looks.length; look++) if (looks[look]?.[place] === 1) key += CLASSES * 2 ** look;
       const move = state.moves?.get(key) ?? this.#move(state, key, ahead, budget);

@@ -13,5 +13,6 @@ export class PatternCostError extends RangeError {
 /** @throws PatternCostError */
 export function spend(budget: Budget, steps: number): void {
   budget.steps -= steps;
-  if (budget.steps < 0) throw new PatternCostError(`is too costly to check against the pattern ${budget.pattern}; send a shorter text`);
+  if (budget.steps < 0)
+    throw new PatternCostError(`is too costly to check against the pattern ${budget.pattern}; send a shorter text`);
 }

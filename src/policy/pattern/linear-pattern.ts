@@ -15,7 +15,9 @@ export interface LinearPattern {
 /** Longer than patterns get that people write; a table of all emoji takes 10,000. */
 const LENGTH_MAX = 16_384;
 const SHOWN_MAX = 64;
-/** Steps that a text may cost, whatever its length, and for each of its characters: 100 KB are 2.4 million, some 30 ms. */
+/**
+ * Steps that a text may cost, whatever its length, and for each of its characters: 100 KB are 2.4 million, some 30 ms.
+ */
 const STEPS = 400_000;
 const STEPS_EACH = 20;
 
@@ -49,16 +51,19 @@ const testerOf = (node: PatternNode, flags: string, pattern: string): ((text: st
 };
 
 /**
- * A foreign pattern that is checked in linear time, by an automaton and not by backtracking: whoever wrote it could otherwise stop the whole
- * process with one text (R-15.1). It means what the platform's own `RegExp` means by it, look-arounds and classes of Unicode included.
+ * A foreign pattern that is checked in linear time, by an automaton and not by backtracking: whoever wrote it could
+ * otherwise stop the whole process with one text (R-15.1). It means what the platform's own `RegExp` means by it,
+ * look-arounds and classes of Unicode included.
  *
- * Why no package: `re2js` 2.10 (MIT, 900 KB) has no look-arounds, no repeat above 1,000, its own `\s`, `.` and `$`, and takes 900 ms for 100 KB
- * of `(a|b)*a(a|b){200}$`; `re2-wasm` 1.0.2 (Apache-2.0) runs out of memory on half of our hostile patterns; `re2` 1.27 (BSD-3-Clause) is a native
- * module of 87 MB with its build, which no browser and no worker has. To translate JavaScript for them takes the same parser as this does.
+ * Why no package: `re2js` 2.10 (MIT, 900 KB) has no look-arounds, no repeat above 1,000, its own `\s`, `.` and `$`, and
+ * takes 900 ms for 100 KB of `(a|b)*a(a|b){200}$`; `re2-wasm` 1.0.2 (Apache-2.0) runs out of memory on half of our
+ * hostile patterns; `re2` 1.27 (BSD-3-Clause) is a native module of 87 MB with its build, which no browser and no
+ * worker has. To translate JavaScript for them takes the same parser as this does.
  *
  * @param pattern as a JSON Schema has it
  * @param flags of `RegExp`: `u`, `i` and `s`, or fewer
- * @throws RangeError naming the pattern: for one that is none, that refers back to a group (which has no linear check), or that is too large
+ * @throws RangeError naming the pattern: for one that is none, that refers back to a group (which has no linear check),
+ * or that is too large
  *
  * @example
  * linearPattern('^(a+)+$', 'u').test('a'.repeat(100_000) + '!'); // false, after 2 ms
@@ -70,7 +75,10 @@ export function linearPattern(pattern: string, flags = 'u'): LinearPattern {
     if (pattern.length > LENGTH_MAX) throw new RangeError(`it is longer than ${LENGTH_MAX} characters`);
     if (!/^[ius]*$/.test(flags)) throw new RangeError(`its flags are ${flags}; leave all but i, u and s out`);
     // What it may not say is the platform's to know.
-    node = RegExp(pattern, flags) instanceof RegExp ? parsePattern(pattern, flags.includes('u')) : { type: 'sequence', parts: [] };
+    node =
+      RegExp(pattern, flags) instanceof RegExp
+        ? parsePattern(pattern, flags.includes('u'))
+        : { type: 'sequence', parts: [] };
     checkSize(node);
   } catch (error) {
     throw new RangeError(`the pattern ${shown} cannot be used: ${(error as Error).message}`, { cause: error });

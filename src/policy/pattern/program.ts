@@ -1,12 +1,18 @@
 import type { Edge, PatternNode } from './syntax.ts';
 
-/** What an instruction does: reads a character, goes two ways, jumps, asks about an edge or a look-around, or is the end. */
+/**
+ * What an instruction does: reads a character, goes two ways, jumps, asks about an edge or a look-around, or is the
+ * end.
+ */
 export const OP = { atom: 0, fork: 1, jump: 2, edge: 3, look: 4, match: 5 } as const;
 
 /** What an `edge` instruction asks, by what was read last and what is read next. */
 export const ASKS = { nothingBehind: 0, nothingAhead: 1, word: 2, noWord: 3 } as const;
 
-/** A pattern as instructions of an automaton; each has two operands. An instruction that reads goes on with the next one. */
+/**
+ * A pattern as instructions of an automaton; each has two operands. An instruction that reads goes on with the next
+ * one.
+ */
 export interface Program {
   readonly ops: readonly number[];
   readonly first: readonly number[];
@@ -54,8 +60,10 @@ const looksIn = (node: PatternNode): number => {
 
 /** @throws RangeError for a pattern that is too large; its message ends a sentence */
 export function checkSize(node: PatternNode): void {
-  if (sizeOf(node) > SIZE_MAX) throw new RangeError(`its repeats make it larger than ${SIZE_MAX} steps; limit the length with maxLength instead`);
-  if (looksIn(node) > LOOKS_MAX) throw new RangeError(`it looks ahead or behind in more than ${LOOKS_MAX} places; use several patterns, in allOf`);
+  if (sizeOf(node) > SIZE_MAX)
+    throw new RangeError(`its repeats make it larger than ${SIZE_MAX} steps; limit the length with maxLength instead`);
+  if (looksIn(node) > LOOKS_MAX)
+    throw new RangeError(`it looks ahead or behind in more than ${LOOKS_MAX} places; use several patterns, in allOf`);
 }
 
 const edgeOf = (edge: Edge, backward: boolean): number => {

@@ -15,8 +15,8 @@ const refusalOf = (pattern: string): string | undefined => {
 };
 
 /**
- * Why a pattern of a JSON Schema, or of one inside it, cannot be used, without compiling the schema; `undefined` where all of them can.
- * It names the first that cannot.
+ * Why a pattern of a JSON Schema, or of one inside it, cannot be used, without compiling the schema; `undefined` where
+ * all of them can. It names the first that cannot.
  */
 export function refusedPattern(schema: unknown, depth = 0): string | undefined {
   if (typeof schema !== 'object' || schema === null || depth > DEPTH_MAX) return undefined;

@@ -16,7 +16,9 @@ const DEPTH_MAX = 64;
 
 const EDGES: Readonly<Record<string, Edge>> = { '^': 'start', $: 'end', '\\b': 'word', '\\B': 'no_word' };
 
-/** One thing that a pattern is made of. A class ends at its first bracket that is not escaped, also where it is empty. */
+/**
+ * One thing that a pattern is made of. A class ends at its first bracket that is not escaped, also where it is empty.
+ */
 const UNICODE_TOKEN =
   /\[(?:\\[\s\S]|[^\\\]])*\]|\\u\{[\da-f]+\}|\\ud[89ab][\da-f]{2}\\ud[c-f][\da-f]{2}|\\u[\da-f]{4}|\\x[\da-f]{2}|\\c[a-z]|\\p\{[^}]*\}|\\k<[^>]*>|\\[\s\S]|\(\?(?:<?[=!]|:|<[^>]*>|[a-z-]*:)|[\s\S]/iuy;
 const PLAIN_TOKEN = /\[(?:\\[\s\S]|[^\\\]])*\]|\\[\s\S]|\(\?(?:<?[=!]|:|<[^>]*>|[a-z-]*:)|[\s\S]/iy;
@@ -33,11 +35,16 @@ const LOOKS: Readonly<Record<string, { readonly ahead: boolean; readonly negated
 const refusalOf = (token: string, unicode: boolean): string | undefined => {
   if (/^\\(?:[1-9]|k)/.test(token)) return 'it refers back to what a group matched; write out what may stand there';
   if (/^\(\?[a-z-]*:$/i.test(token) && token !== '(?:') return 'it changes its flags inside; write both cases out';
-  return !unicode && /^\\[cpux]/i.test(token) ? 'it escapes a character in a way that needs the flag u; write the character itself' : undefined;
+  return !unicode && /^\\[cpux]/i.test(token)
+    ? 'it escapes a character in a way that needs the flag u; write the character itself'
+    : undefined;
 };
 
 /** How often what stands before the place is repeated. */
-const timesOf = ([, sign, least = '0', comma, most = '']: RegExpExecArray): { readonly min: number; readonly max: number } => {
+const timesOf = ([, sign, least = '0', comma, most = '']: RegExpExecArray): {
+  readonly min: number;
+  readonly max: number;
+} => {
   if (sign !== undefined) return { min: sign === '+' ? 1 : 0, max: sign === '?' ? 1 : Infinity };
   return { min: Number(least), max: comma === '' ? Number(least) : most === '' ? Infinity : Number(most) };
 };
@@ -87,7 +94,9 @@ export function parsePattern(pattern: string, unicode: boolean): PatternNode {
         parts = [];
       }
     }
-    return options.length === 0 ? { type: 'sequence', parts } : { type: 'choice', options: [...options, { type: 'sequence', parts }] };
+    return options.length === 0
+      ? { type: 'sequence', parts }
+      : { type: 'choice', options: [...options, { type: 'sequence', parts }] };
   };
   return choice(0);
 }

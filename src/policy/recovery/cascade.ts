@@ -1,6 +1,9 @@
 import type { NodeState, TurnStatus } from '../../contract/turn.ts';
 
-/** What becomes of a node one of whose needs has no value: whoever writes a default means it, so it is asked first. */
+/**
+ * What becomes of a node one of whose needs has no value (R-5.3): whoever writes a default means it, so it is asked
+ * first.
+ */
 export type Cascade = 'use_default' | 'skip' | 'skip_and_escalate';
 
 /**
@@ -37,6 +40,8 @@ export interface SettledNode {
 export function turnStatus(nodes: readonly SettledNode[], ran: number): TurnStatus {
   if (nodes.every(({ state }) => hasValue(state))) return 'completed';
   if (ran === 0) return 'failed';
-  const missing = nodes.some(({ state, optional, covered }) => !optional && (state === 'skipped' || (state === 'failed' && !covered)));
+  const missing = nodes.some(
+    ({ state, optional, covered }) => !optional && (state === 'skipped' || (state === 'failed' && !covered)),
+  );
   return missing ? 'escalated' : 'partial';
 }

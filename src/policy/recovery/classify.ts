@@ -10,15 +10,23 @@ export interface Classified {
   readonly classification: Classification;
   /** A sentence. */
   readonly reason: string;
-  /** The rule that fired: `override`, `status`, `code`, `retry_hint`, `entrance`, `words`, `kind` or `default`. `words`: nothing but them said so. */
+  /**
+   * The rule that fired: `override`, `status`, `code`, `retry_hint`, `entrance`, `words`, `kind` or `default`. `words`:
+   * nothing but them said so.
+   */
   readonly rule: string;
 }
 
-const of = (classification: Classification, rule: string, reason: string): Classified => ({ classification, rule, reason });
+const of = (classification: Classification, rule: string, reason: string): Classified => ({
+  classification,
+  rule,
+  reason,
+});
 
 /**
- * Says whether a failure may be retried, and by which rule (R-1.3): the tool's overrides; a structured status, code or retry hint;
- * the class the entrance gave it, by structure or by words alone; its kind's meaning; else transient, the safe default.
+ * Says whether a failure may be retried, and by which rule (R-1.3): the tool's overrides; a structured status, code or
+ * retry hint; the class the entrance gave it, by structure or by words alone; its kind's meaning; else transient, the
+ * safe default.
  *
  * @param error anything thrown; what is no `ToolExecutionError` yet goes through the entrance first
  * @param overrides a status, code or kind and the class it gets: `{ "503": "permanent" }`

@@ -32,19 +32,25 @@ export const reasonOf = (failure: FailureNotification, code: RetryRefusal): stri
 };
 
 /** Refusals by time alone: the turn's end outranks them, since it would have ended the wait as well. */
-const isAboutTime = (code: RetryRefusal | undefined): boolean => code === undefined || code === 'time_exhausted' || code === 'retry_after_too_long';
+const isAboutTime = (code: RetryRefusal | undefined): boolean =>
+  code === undefined || code === 'time_exhausted' || code === 'retry_after_too_long';
 
 /** Every decision that is possible, the one to take first. */
 const options = (failure: FailureNotification, code: RetryRefusal | undefined): RecoveryDecision[] => {
   const { error, alternatives, required } = failure;
-  const reason = code === undefined ? `${error.kind} is temporary, and attempts and time are left` : reasonOf(failure, code);
+  const reason =
+    code === undefined ? `${error.kind} is temporary, and attempts and time are left` : reasonOf(failure, code);
   const why = { code: code ?? ('transient' as const), reason };
   const [alternative] = alternatives;
   const mayUseAlternative = !mayBeDoneElsewhere(failure) && !WITHOUT_ALTERNATIVE.has(error.kind);
-  const last: readonly RecoveryStrategy[] = required ? ['escalate', 'partial', 'fail'] : ['partial', 'escalate', 'fail'];
+  const last: readonly RecoveryStrategy[] = required
+    ? ['escalate', 'partial', 'fail']
+    : ['partial', 'escalate', 'fail'];
   return [
     ...(code === undefined ? [{ strategy: 'retry' as const, ...why, delayMs: retryDelayMs(failure) }] : []),
-    ...(alternative !== undefined && mayUseAlternative ? [{ strategy: 'alternative' as const, ...why, toolName: alternative }] : []),
+    ...(alternative !== undefined && mayUseAlternative
+      ? [{ strategy: 'alternative' as const, ...why, toolName: alternative }]
+      : []),
     ...last.map((strategy) => ({ strategy, ...why })),
   ];
 };
@@ -61,12 +67,20 @@ const options = (failure: FailureNotification, code: RetryRefusal | undefined): 
 export function decideRecovery(failure: FailureNotification): RecoveryDecision {
   const { error, turnRemainingMs } = failure;
   if (error.kind === 'canceled') return { strategy: 'fail', code: 'canceled', reason: 'the caller canceled the call' };
-  if (turnRemainingMs <= 0) return { strategy: 'partial', code: 'turn_deadline', reason: 'the time for the turn is over' };
+  if (turnRemainingMs <= 0)
+    return { strategy: 'partial', code: 'turn_deadline', reason: 'the time for the turn is over' };
   const code = retryRefusal(failure);
   if (isAboutTime(code) && retryDelayMs(failure) >= turnRemainingMs) {
-    return { strategy: 'partial', code: 'turn_deadline', reason: `the turn ends in ${seconds(turnRemainingMs)}, before another attempt could start` };
+    return {
+      strategy: 'partial',
+      code: 'turn_deadline',
+      reason: `the turn ends in ${seconds(turnRemainingMs)}, before another attempt could start`,
+    };
   }
   const possible = options(failure, code);
-  const [decision = { strategy: 'fail', code: 'guidance', reason: 'the host forbids every way to go on' }] = guided(failure, experienced(failure, possible));
+  const [decision = { strategy: 'fail', code: 'guidance', reason: 'the host forbids every way to go on' }] = guided(
+    failure,
+    experienced(failure, possible),
+  );
   return decision;
 }

@@ -4,7 +4,14 @@ import { textRedactor } from '../redact/text.ts';
 const withoutSecrets = textRedactor();
 
 /** What a person may choose when a failure is brought before them. */
-export type EscalationChoice = 'try_again_later' | 'change_the_input' | 'use_an_alternative' | 'check_whether_it_took_effect' | 'provide_the_value' | 'continue_without' | 'cancel';
+export type EscalationChoice =
+  | 'try_again_later'
+  | 'change_the_input'
+  | 'use_an_alternative'
+  | 'check_whether_it_took_effect'
+  | 'provide_the_value'
+  | 'continue_without'
+  | 'cancel';
 
 /** A failure in words for a person (R-6.5). */
 export interface Escalation {
@@ -17,9 +24,13 @@ export interface Escalation {
 /**
  * Words a failure for a person, and says what is open to them. The error's own text is left to the evidence beside it.
  *
- * @param redact takes secrets out of the tool's name, before `_` becomes a space and nothing knows them any more; what looks like one by default
+ * @param redact takes secrets out of the tool's name, before `_` becomes a space and nothing knows them any more; what
+ * looks like one by default
  */
-export function escalationOf({ toolName, error, attempt, classification, alternatives }: FailureNotification, redact: (name: string) => string = withoutSecrets): Escalation {
+export function escalationOf(
+  { toolName, error, attempt, classification, alternatives }: FailureNotification,
+  redact: (name: string) => string = withoutSecrets,
+): Escalation {
   const times = attempt === 0 ? 'could not be called' : `failed after ${attempt} attempt${attempt === 1 ? '' : 's'}`;
   const effect = error.uncertain ? ', and it may have taken effect' : '';
   return {

@@ -51,11 +51,16 @@ export interface ExperienceMemory {
   }>;
 }
 
-/** Bounded memory of what was tried on similar failures and how it ended (R-6.4). Times are wall-clock milliseconds, so that it can be saved. */
+/**
+ * Bounded memory of what was tried on similar failures and how it ended (R-6.4). Times are wall-clock milliseconds, so
+ * that it can be saved.
+ */
 export interface Experience {
   /** Adds what was tried after a failure and how it ended. `atMs` is wall-clock time. */
   record(episode: Episode, atMs: number): void;
-  /** What is known of failures like this one; `undefined` when it is nothing, or when this retry is to find out anew. */
+  /**
+   * What is known of failures like this one; `undefined` when it is nothing, or when this retry is to find out anew.
+   */
   evidence(toolName: string, error: ToolExecutionError, atMs: number, random: () => number): Evidence | undefined;
   /** Gives what `createExperience` takes back as `saved`. */
   toJSON(): ExperienceMemory;
@@ -63,17 +68,27 @@ export interface Experience {
 
 const RETRY = 'retry';
 
-const isHopeless = (tally: Tally | undefined, enough: number): boolean => tally !== undefined && tally.tried >= enough && tally.recovered === 0;
+const isHopeless = (tally: Tally | undefined, enough: number): boolean =>
+  tally !== undefined && tally.tried >= enough && tally.recovered === 0;
 
 /** Failures are similar when tool, kind, and code or status are the same. Text plays no part. */
-const keyOf = (toolName: string, { kind, status, code }: ToolExecutionError): string => JSON.stringify([toolName, kind, status ?? code ?? null]);
+const keyOf = (toolName: string, { kind, status, code }: ToolExecutionError): string =>
+  JSON.stringify([toolName, kind, status ?? code ?? null]);
 
 const parse = (value: unknown): ExperienceMemory => {
   const { version, entries } = (value ?? {}) as Partial<ExperienceMemory>;
-  if (version !== 1 || !Array.isArray(entries)) throw new RangeError('a saved experience must be what toJSON() gave: { version: 1, entries: [...] }');
+  if (version !== 1 || !Array.isArray(entries))
+    throw new RangeError('a saved experience must be what toJSON() gave: { version: 1, entries: [...] }');
   for (const { key, tried, outcomes } of entries as ExperienceMemory['entries']) {
-    const sound = typeof key === 'string' && typeof tried === 'string' && Array.isArray(outcomes) && outcomes.every(([atMs, recovered]) => Number.isFinite(atMs) && typeof recovered === 'boolean');
-    if (!sound) throw new RangeError('each entry of a saved experience must be { key, tried, outcomes: [[atMs, recovered], ...] }');
+    const sound =
+      typeof key === 'string' &&
+      typeof tried === 'string' &&
+      Array.isArray(outcomes) &&
+      outcomes.every(([atMs, recovered]) => Number.isFinite(atMs) && typeof recovered === 'boolean');
+    if (!sound)
+      throw new RangeError(
+        'each entry of a saved experience must be { key, tried, outcomes: [[atMs, recovered], ...] }',
+      );
   }
   return { version, entries };
 };
@@ -113,13 +128,17 @@ export function createExperience(options: ExperienceOptions = {}, saved?: unknow
   };
   return {
     record: ({ toolName, error, tried, recovered }, atMs) =>
-      add(keyOf(toolName, error), tried.strategy === 'retry' ? RETRY : `alternative:${tried.toolName}`, [[atMs, recovered]]),
+      add(keyOf(toolName, error), tried.strategy === 'retry' ? RETRY : `alternative:${tried.toolName}`, [
+        [atMs, recovered],
+      ]),
     evidence: (toolName, error, atMs, random) => {
       const entry = memory.get(keyOf(toolName, error));
       if (entry === undefined) return undefined;
       const retry = tally(entry.get(RETRY) ?? [], atMs);
       if (isHopeless(retry, enough) && random() < exploreShare) return undefined;
-      const alternatives = [...entry].filter(([tried]) => tried !== RETRY).map(([tried, outcomes]) => [tried.slice('alternative:'.length), tally(outcomes, atMs)] as const);
+      const alternatives = [...entry]
+        .filter(([tried]) => tried !== RETRY)
+        .map(([tried, outcomes]) => [tried.slice('alternative:'.length), tally(outcomes, atMs)] as const);
       return { retry, alternatives: Object.fromEntries(alternatives), enough };
     },
     toJSON: () => ({
@@ -129,8 +148,14 @@ export function createExperience(options: ExperienceOptions = {}, saved?: unknow
   };
 }
 
-/** What experience leaves of the possible decisions: without what never helped, and with the first alternative that is not known to be useless. */
-export function experienced(failure: FailureNotification, possible: readonly RecoveryDecision[]): readonly RecoveryDecision[] {
+/**
+ * What experience leaves of the possible decisions: without what never helped, and with the first alternative that is
+ * not known to be useless.
+ */
+export function experienced(
+  failure: FailureNotification,
+  possible: readonly RecoveryDecision[],
+): readonly RecoveryDecision[] {
   const { experience, alternatives, toolName, error } = failure;
   if (experience === undefined) return possible;
   const { retry, enough } = experience;
@@ -139,9 +164,19 @@ export function experienced(failure: FailureNotification, possible: readonly Rec
   const reason = `none of the last ${retry.tried} retries of ${toolName} after ${error.kind} succeeded`;
   return possible.flatMap((decision): readonly RecoveryDecision[] => {
     if (decision.strategy === 'retry' && noRetry) return [];
-    const why = noRetry && decision.code === 'transient' ? { ...decision, code: 'experience' as const, reason } : decision;
+    const why =
+      noRetry && decision.code === 'transient' ? { ...decision, code: 'experience' as const, reason } : decision;
     if (decision.strategy !== 'alternative') return [why];
     if (useful === undefined) return [];
-    return [useful === decision.toolName ? why : { ...why, toolName: useful, code: 'experience', reason: `${decision.toolName} never helped after ${error.kind} of ${toolName}, ${useful} may` }];
+    return [
+      useful === decision.toolName
+        ? why
+        : {
+            ...why,
+            toolName: useful,
+            code: 'experience',
+            reason: `${decision.toolName} never helped after ${error.kind} of ${toolName}, ${useful} may`,
+          },
+    ];
   });
 }

@@ -17,7 +17,10 @@ const rank = (prefer: readonly RecoveryStrategy[], strategy: RecoveryStrategy): 
   return place < 0 ? prefer.length : place;
 };
 
-const follow = (possible: readonly RecoveryDecision[], { forbid = [], force, prefer = [] }: GuidanceRule): readonly RecoveryDecision[] => {
+const follow = (
+  possible: readonly RecoveryDecision[],
+  { forbid = [], force, prefer = [] }: GuidanceRule,
+): readonly RecoveryDecision[] => {
   const allowed = possible.filter(({ strategy }) => !forbid.includes(strategy));
   const forced = allowed.filter(({ strategy }) => strategy === force);
   if (forced.length > 0) return forced;
@@ -25,17 +28,21 @@ const follow = (possible: readonly RecoveryDecision[], { forbid = [], force, pre
 };
 
 /**
- * What a host's rules leave of the possible decisions, the one to take first (R-6.3). All rules that apply are followed, in their order.
- * A decision that a rule brought to the front says so and why.
+ * What a host's rules leave of the possible decisions, the one to take first (R-6.3). All rules that apply are
+ * followed, in their order. A decision that a rule brought to the front says so and why.
  */
-export function guided(failure: FailureNotification, possible: readonly RecoveryDecision[]): readonly RecoveryDecision[] {
+export function guided(
+  failure: FailureNotification,
+  possible: readonly RecoveryDecision[],
+): readonly RecoveryDecision[] {
   let left = possible;
   for (const rule of failure.guidance ?? []) {
     if (!applies(rule, failure)) continue;
     const before = left[0];
     left = follow(left, rule);
     const [first, ...rest] = left;
-    if (first !== undefined && first.strategy !== before?.strategy) left = [{ ...first, code: 'guidance', reason: rule.reason }, ...rest];
+    if (first !== undefined && first.strategy !== before?.strategy)
+      left = [{ ...first, code: 'guidance', reason: rule.reason }, ...rest];
   }
   return left;
 }

@@ -15,7 +15,10 @@ const NOT_SENT: ReadonlySet<Sense | undefined> = new Set<Sense>(['unreachable', 
 /** A request was sent, and its answer was lost. */
 const UNANSWERED: ReadonlySet<Sense | undefined> = new Set<Sense>(['lost', 'timed_out', 'canceled']);
 
-/** A child process wrote more than was kept of it, and was ended: `execFileSync` of Node. What it did until then is done. */
+/**
+ * A child process wrote more than was kept of it, and was ended: `execFileSync` of Node. What it did until then is
+ * done.
+ */
 const CUT_OFF = 'ENOBUFS';
 
 /**

@@ -33,7 +33,8 @@ const HEX = /^[\da-f-]{1,64}$/;
 
 const looksRandom = (text: string): boolean => /\d/.test(text) && /[a-z]/i.test(text);
 /** A word of a sentence, as in `Invalid token: expired`. */
-const isWord = (text: string): boolean => text.length < 16 && /^[a-z]+[.!?)\]]*$/i.test(text) && !/[a-z][A-Z]/.test(text);
+const isWord = (text: string): boolean =>
+  text.length < 16 && /^[a-z]+[.!?)\]]*$/i.test(text) && !/[a-z][A-Z]/.test(text);
 
 const isSpoken = (name: string): boolean => /^(?:secret|token|credential)/i.test(name);
 
@@ -42,8 +43,9 @@ const keepingFirst: Replace = (_, first = '') => `${first}${REDACTED}`;
 const whole: Replace = () => REDACTED;
 
 /**
- * In the order in which they are asked. Each is linear: what repeats cannot match what follows it, or is bounded, and what was matched is behind.
- * The shapes are those their issuers document: Slack, GitHub, GitLab, AWS, Google, npm, Hugging Face, SendGrid, Stripe, OpenAI, Anthropic.
+ * In the order in which they are asked. Each is linear: what repeats cannot match what follows it, or is bounded, and
+ * what was matched is behind. The shapes are those their issuers document: Slack, GitHub, GitLab, AWS, Google, npm,
+ * Hugging Face, SendGrid, Stripe, OpenAI, Anthropic.
  */
 const RULES: ReadonlyArray<readonly [pattern: RegExp, replace: Replace]> = [
   [/-----BEGIN [A-Z0-9 ]{0,40}-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,40}-----|$)/gi, whole],
@@ -53,40 +55,73 @@ const RULES: ReadonlyArray<readonly [pattern: RegExp, replace: Replace]> = [
     (_, scheme = '') => `${scheme}${REDACTED}@`,
   ],
   [new RegExp(`((?:authorization|cookie)2?${ASSIGNED}\\s{0,4})(?:${LISTED}|${QUOTED}|[^\\r\\n]+)`, 'gi'), keepingFirst],
-  [/([?&#;](?:sig|signature|auth|code|key|jwt|session|x-amz-[\w-]{1,32}|x-goog-[\w-]{1,32}|awsaccesskeyid)=)[^&#\s"'<>]+/gi, keepingFirst],
+  [
+    /([?&#;](?:sig|signature|auth|code|key|jwt|session|x-amz-[\w-]{1,32}|x-goog-[\w-]{1,32}|awsaccesskeyid)=)[^&#\s"'<>]+/gi,
+    keepingFirst,
+  ],
   [new RegExp(`(passw(?:or)?d[\\w-]{0,16}${ASSIGNED}\\s{0,4})(?:${LISTED}|${QUOTED}|${BARE})`, 'gi'), keepingFirst],
   [new RegExp(`(${NAME}${ASSIGNED}\\s{0,4})(?:${LISTED}|${QUOTED})`, 'gi'), keepingFirst],
   [new RegExp(`(${NAME}${ASSIGNED})(${BARE})`, 'gi'), keepingFirst],
-  [new RegExp(`(${NAME}${ASSIGNED}\\s{1,4})(${BARE})`, 'gi'), (match, name = '', value = '') => (isWord(value) && isSpoken(name) ? match : `${name}${REDACTED}`)],
-  [/\b((?:bearer|basic)\s{1,4})([\w\-.~+/]{8,}=*)/gi, (match, scheme = '', value = '') => (isWord(value) ? match : `${scheme}${REDACTED}`)],
-  [new RegExp(`(${NAME}\\W{1,3}(?:(?:is|was|of|provided|given|value)\\W{1,3}){0,2})([\\w\\-.~+/]{16,}=*)`, 'gi'), (match, name = '', value = '') => (looksRandom(value) ? `${name}${REDACTED}` : match)],
+  [
+    new RegExp(`(${NAME}${ASSIGNED}\\s{1,4})(${BARE})`, 'gi'),
+    (match, name = '', value = '') => (isWord(value) && isSpoken(name) ? match : `${name}${REDACTED}`),
+  ],
+  [
+    /\b((?:bearer|basic)\s{1,4})([\w\-.~+/]{8,}=*)/gi,
+    (match, scheme = '', value = '') => (isWord(value) ? match : `${scheme}${REDACTED}`),
+  ],
+  [
+    new RegExp(`(${NAME}\\W{1,3}(?:(?:is|was|of|provided|given|value)\\W{1,3}){0,2})([\\w\\-.~+/]{16,}=*)`, 'gi'),
+    (match, name = '', value = '') => (looksRandom(value) ? `${name}${REDACTED}` : match),
+  ],
   [/(?<![\w-])eyJ[\w-]{5,}\.[\w-]{2,}(?:\.[\w-]*){0,4}/g, whole],
-  [/(?<![A-Za-z0-9])(?:[spr]k[-_][\w-]{10,}|whsec_\w{10,}|xox[abeoprs][-.][\w-]{8,}|(?:gh[oprsu]|hf|npm)_[A-Za-z0-9]{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|(?:AKIA|ASIA|AROA)[A-Z0-9]{12,}|AIza[\w-]{30,}|ya29\.[\w-]{16,}|SG\.[\w-]{16,64}\.[\w-]{16,})/g, whole],
+  [
+    /(?<![A-Za-z0-9])(?:[spr]k[-_][\w-]{10,}|whsec_\w{10,}|xox[abeoprs][-.][\w-]{8,}|(?:gh[oprsu]|hf|npm)_[A-Za-z0-9]{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|(?:AKIA|ASIA|AROA)[A-Z0-9]{12,}|AIza[\w-]{30,}|ya29\.[\w-]{16,}|SG\.[\w-]{16,64}\.[\w-]{16,})/g,
+    whole,
+  ],
 ];
 
-/** The texts that a value of 8-bit characters is in base64 within a longer one, which may begin at any of three places. */
+/**
+ * The texts that a value of 8-bit characters is in base64 within a longer one, which may begin at any of three places.
+ */
 const base64Forms = (secret: string): string[] => {
   const bytes = String.fromCodePoint(...new TextEncoder().encode(secret));
-  const forms = [0, 2, 3].map((start, pad) => btoa('\0'.repeat(pad) + bytes).slice(start, Math.floor(((pad + bytes.length) * 4) / 3)));
-  return forms.flatMap((form) => [form, form.replaceAll('+', '-').replaceAll('/', '_')]).filter((form) => form.length >= 8);
+  const forms = [0, 2, 3].map((start, pad) =>
+    btoa('\0'.repeat(pad) + bytes).slice(start, Math.floor(((pad + bytes.length) * 4) / 3)),
+  );
+  return forms
+    .flatMap((form) => [form, form.replaceAll('+', '-').replaceAll('/', '_')])
+    .filter((form) => form.length >= 8);
 };
 
 const formsOf = (secret: string): string[] => {
   const whole = secret.toWellFormed();
   const encoded = encodeURIComponent(whole);
   const lower = encoded.replaceAll(/%../g, (escape) => escape.toLowerCase());
-  return [secret, encoded, lower, encoded.replaceAll('%20', '+'), JSON.stringify(secret).slice(1, -1), ...base64Forms(whole)];
+  return [
+    secret,
+    encoded,
+    lower,
+    encoded.replaceAll('%20', '+'),
+    JSON.stringify(secret).slice(1, -1),
+    ...base64Forms(whole),
+  ];
 };
 
 const literal = (secrets: readonly string[]): RegExp | undefined => {
   const forms = [...new Set(secrets.flatMap(formsOf))].toSorted((a, b) => b.length - a.length);
-  return forms.length === 0 ? undefined : new RegExp(forms.map((form) => form.replaceAll(/[.*+?^${}()|[\]\\/-]/g, String.raw`\$&`)).join('|'), 'g');
+  return forms.length === 0
+    ? undefined
+    : new RegExp(forms.map((form) => form.replaceAll(/[.*+?^${}()|[\]\\/-]/g, String.raw`\$&`)).join('|'), 'g');
 };
 
 /** What a token is made of, as far as it can be told without knowing whose it is. */
 const TOKEN = /[\w.~%+-]/;
 
-/** Replaces each known value with the token that it stands in: of `ghp_<value><rest>` nothing may stay. Linear: it goes on after each token. */
+/**
+ * Replaces each known value with the token that it stands in: of `ghp_<value><rest>` nothing may stay. Linear: it goes
+ * on after each token.
+ */
 const withoutKnown = (text: string, known: RegExp): string => {
   let clean = '';
   let done = 0;
@@ -105,9 +140,10 @@ const withoutKnown = (text: string, known: RegExp): string => {
 };
 
 /**
- * Makes a function that takes secrets out of a text: those given, also URL-encoded and in base64, with the token they stand in, and what looks
- * like one. Terminal sequences and invisible characters are taken out first: they would cut a secret, and whoever takes them out later would put
- * it together again. A text without any of these is given back as it is. Linear in the first 32,768 characters, and cut after 4,096.
+ * Makes a function that takes secrets out of a text: those given, also URL-encoded and in base64, with the token they
+ * stand in, and what looks like one. Terminal sequences and invisible characters are taken out first: they would cut a
+ * secret, and whoever takes them out later would put it together again. A text without any of these is given back as it
+ * is. Linear in the first 32,768 characters, and cut after 4,096.
  *
  * @param secrets values that are always removed
  */

@@ -9,7 +9,10 @@ import { REDACTED, textRedactor } from './text.ts';
 export interface RedactOptions {
   /** Values that never appear, also URL-encoded and in base64. 4 to 4,096 characters each, 256 at most. */
   readonly secrets?: readonly string[];
-  /** Names whose values are secrets, beside `password`, `token`, `apiKey` and the like; case, `-` and `_` make no difference. */
+  /**
+   * Names whose values are secrets, beside `password`, `token`, `apiKey` and the like; case, `-` and `_` make no
+   * difference.
+   */
   readonly keys?: readonly string[];
   /**
    * Called last with every text; gives the text to show. One that it throws for, or gives no string for, is not shown
@@ -44,21 +47,36 @@ const SECRET_NAME =
 const normal = (name: string): string => name.toLowerCase().replaceAll(/[-_. ]/g, '');
 
 const checkList = (option: string, list: unknown, holds: (text: string) => boolean, rule: string): void => {
-  if (!Array.isArray(list) || !list.every((text) => typeof text === 'string' && holds(text))) throw new RangeError(`${option} must be a list of ${rule}`);
+  if (!Array.isArray(list) || !list.every((text) => typeof text === 'string' && holds(text)))
+    throw new RangeError(`${option} must be a list of ${rule}`);
 };
 
 const checked = (redact: RedactOptions, capture: CaptureOptions): void => {
   checkKeys('redact', redact, ['secrets', 'keys', 'also']);
   const { secrets = [], keys = [], also } = redact;
   // The value itself is not in the message.
-  checkList('redact.secrets', secrets, ({ length }) => length >= SECRET_LENGTH_MIN && length <= SECRET_LENGTH_MAX, `texts of ${SECRET_LENGTH_MIN} to ${SECRET_LENGTH_MAX} characters; a shorter one would be found everywhere`);
-  if (secrets.length > SECRETS_MAX) throw new RangeError(`redact.secrets must be at most ${SECRETS_MAX}, not ${secrets.length}`);
+  checkList(
+    'redact.secrets',
+    secrets,
+    ({ length }) => length >= SECRET_LENGTH_MIN && length <= SECRET_LENGTH_MAX,
+    `texts of ${SECRET_LENGTH_MIN} to ${SECRET_LENGTH_MAX} characters; a shorter one would be found everywhere`,
+  );
+  if (secrets.length > SECRETS_MAX)
+    throw new RangeError(`redact.secrets must be at most ${SECRETS_MAX}, not ${secrets.length}`);
   checkList('redact.keys', keys, (name) => normal(name) !== '', 'names');
-  if (also !== undefined && typeof also !== 'function') throw new RangeError(`redact.also must be a function, not ${typeof also}`);
+  if (also !== undefined && typeof also !== 'function')
+    throw new RangeError(`redact.also must be a function, not ${typeof also}`);
   for (const [toolName, paths] of Object.entries(capture)) {
-    if (typeof paths !== 'object' || paths === null) throw new RangeError(`capture.${toolName} must be { input, output }, each a list of paths`);
+    if (typeof paths !== 'object' || paths === null)
+      throw new RangeError(`capture.${toolName} must be { input, output }, each a list of paths`);
     checkKeys(`capture.${toolName}`, paths, ['input', 'output']);
-    for (const [side, list] of Object.entries(paths)) checkList(`capture.${toolName}.${side}`, list, (path) => path.split('.').every((part) => part !== ''), 'dotted paths');
+    for (const [side, list] of Object.entries(paths))
+      checkList(
+        `capture.${toolName}.${side}`,
+        list,
+        (path) => path.split('.').every((part) => part !== ''),
+        'dotted paths',
+      );
   }
 };
 
@@ -77,9 +95,10 @@ const progressOf = (report: Progress): Progress => {
 };
 
 /**
- * Makes the function that every event passes once, before anyone who watches a trace sees it (R-11.4). Outputs and inputs are left out but for
- * what `capture` allows; values of secret names, and what looks like a secret inside any text, are replaced by `[redacted]`; a text is cut after
- * 4,096 characters. It never throws, and gives back the same event where there is nothing to hide.
+ * Makes the function that every event passes once, before anyone who watches a trace sees it (R-11.4). Outputs and
+ * inputs are left out but for what `capture` allows; values of secret names, and what looks like a secret inside any
+ * text, are replaced by `[redacted]`; a text is cut after 4,096 characters. It never throws, and gives back the same
+ * event where there is nothing to hide.
  *
  * @param redact more secrets and names
  * @param capture what of inputs and outputs is shown
@@ -89,7 +108,10 @@ const progressOf = (report: Progress): Progress => {
  * const redact = createRedactor({ secrets: ['hunter2!'] }, { flight_search: { input: ['from', 'to'] } });
  * spillway.call({ toolName: 'flight_search' }).pipe(map(redact)).subscribe((event) => log.push(event));
  */
-export function createRedactor(redact: RedactOptions = {}, capture: CaptureOptions = {}): (event: TraceEvent) => TraceEvent {
+export function createRedactor(
+  redact: RedactOptions = {},
+  capture: CaptureOptions = {},
+): (event: TraceEvent) => TraceEvent {
   return redactorOf(redact, capture).show;
 }
 
@@ -106,7 +128,24 @@ export interface Redactor {
 }
 
 /** The fields of such ids and names, and `status`: a host may have named one of them among its secret keys. */
-const ASKED = ['callId', 'toolName', 'turnId', 'nodeId', 'requestId', 'status', 'toolCallId', 'correlationId', 'fromHook', 'session', 'tenant', 'traceparent', 'tracestate', 'breaker', 'key', 'state'];
+const ASKED = [
+  'callId',
+  'toolName',
+  'turnId',
+  'nodeId',
+  'requestId',
+  'status',
+  'toolCallId',
+  'correlationId',
+  'fromHook',
+  'session',
+  'tenant',
+  'traceparent',
+  'tracestate',
+  'breaker',
+  'key',
+  'state',
+];
 
 /** `createRedactor`, with what the makers of events need besides. Throws as it does. */
 export function redactorOf(redact: RedactOptions = {}, capture: CaptureOptions = {}): Redactor {
@@ -146,7 +185,12 @@ export function redactorOf(redact: RedactOptions = {}, capture: CaptureOptions =
     for (const key of Object.keys(given)) {
       const before = given[key];
       // The package's own words, and values that hold no text.
-      if (typeof before === 'number' || typeof before === 'boolean' || (outermost && (key === 'type' || key === 'source'))) continue;
+      if (
+        typeof before === 'number' ||
+        typeof before === 'boolean' ||
+        (outermost && (key === 'type' || key === 'source'))
+      )
+        continue;
       const after = isSecret(key) ? REDACTED : walk(before);
       if (after === before) continue;
       copy ??= (Array.isArray(given) ? [...(given as unknown[])] : { ...given }) as Record<string, unknown>;
@@ -163,9 +207,15 @@ export function redactorOf(redact: RedactOptions = {}, capture: CaptureOptions =
     if (typeof value === 'function' || typeof value === 'symbol') return undefined;
     if (typeof value !== 'object' || value === null) return value;
     if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString();
-    if (Array.isArray(value)) return value.slice(0, Math.max(0, left.values)).map((item) => copied(item, left, depth + 1));
+    if (Array.isArray(value))
+      return value.slice(0, Math.max(0, left.values)).map((item) => copied(item, left, depth + 1));
     const entries = Object.keys(value).slice(0, Math.max(0, left.values));
-    return Object.fromEntries(entries.map((key) => [text(key), isSecret(key) ? REDACTED : copied((value as Record<string, unknown>)[key], left, depth + 1)]));
+    return Object.fromEntries(
+      entries.map((key) => [
+        text(key),
+        isSecret(key) ? REDACTED : copied((value as Record<string, unknown>)[key], left, depth + 1),
+      ]),
+    );
   };
 
   const at = (value: unknown, path: readonly string[]): unknown => {
@@ -178,7 +228,10 @@ export function redactorOf(redact: RedactOptions = {}, capture: CaptureOptions =
     return copied(found, { values: VALUES_MAX }, 0);
   };
   /** The captured parts by their paths, or nothing. */
-  const captured = (value: unknown, paths: readonly string[] | undefined): Readonly<Record<string, unknown>> | undefined => {
+  const captured = (
+    value: unknown,
+    paths: readonly string[] | undefined,
+  ): Readonly<Record<string, unknown>> | undefined => {
     const parts: Array<[string, unknown]> = [];
     for (const path of paths ?? []) {
       try {
@@ -199,12 +252,18 @@ export function redactorOf(redact: RedactOptions = {}, capture: CaptureOptions =
   const shownTurn = ({ nodes, values: _, ...result }: TurnResult): TurnResult => ({
     ...(walk(result) as TurnResult),
     values: {},
-    nodes: nodes.map(({ result: call, ...node }) => ({ ...(walk(node) as typeof node), ...(call === undefined ? {} : { result: shownResult(call) }) })),
+    nodes: nodes.map(({ result: call, ...node }) => ({
+      ...(walk(node) as typeof node),
+      ...(call === undefined ? {} : { result: shownResult(call) }),
+    })),
   });
   const shown = (event: TraceEvent): TraceEvent => {
     if (event.type === 'settled') {
       const { result, ...rest } = event;
-      return { ...(walk(rest, true) as object), result: event.source === 'call' ? shownResult(event.result) : shownTurn(event.result) } as TraceEvent;
+      return {
+        ...(walk(rest, true) as object),
+        result: event.source === 'call' ? shownResult(event.result) : shownTurn(event.result),
+      } as TraceEvent;
     }
     if (event.type === 'progress') return walk({ ...event, report: progressOf(event.report) }, true) as TraceEvent;
     if (!('input' in event)) return walk(event, true) as TraceEvent;

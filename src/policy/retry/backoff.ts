@@ -6,10 +6,14 @@ const MAX_ATTEMPTS_MAX = 1_000_000;
 const RETRY_KEYS = Object.keys(RETRY_PROFILES.interactive);
 
 /**
- * A whole retry policy from a part of one. An `initialDelayMs` above the default cap raises that cap, so that one option alone means what it says.
+ * A whole retry policy from a part of one. An `initialDelayMs` above the default cap raises that cap, so that one
+ * option alone means what it says.
  * @throws RangeError for an option out of its range
  */
-export function retryPolicy(part: Partial<RetryPolicy> = {}, base: RetryPolicy = RETRY_PROFILES.interactive): RetryPolicy {
+export function retryPolicy(
+  part: Partial<RetryPolicy> = {},
+  base: RetryPolicy = RETRY_PROFILES.interactive,
+): RetryPolicy {
   checkKeys('a retry policy', part, RETRY_KEYS);
   const policy = { ...base, ...given(part) };
   checkOneOf('strategy', policy.strategy, ['exponential', 'full_jitter', 'decorrelated', 'constant']);
@@ -19,21 +23,30 @@ export function retryPolicy(part: Partial<RetryPolicy> = {}, base: RetryPolicy =
   checkNumber('jitterPercent', policy.jitterPercent, number(0, 100));
   checkNumber('maxAttempts', policy.maxAttempts, integer(1, MAX_ATTEMPTS_MAX));
   checkNumber('maxTotalTimeMs', policy.maxTotalTimeMs, duration);
-  return part.maxDelayMs === undefined ? { ...policy, maxDelayMs: Math.max(policy.maxDelayMs, policy.initialDelayMs) } : policy;
+  return part.maxDelayMs === undefined
+    ? { ...policy, maxDelayMs: Math.max(policy.maxDelayMs, policy.initialDelayMs) }
+    : policy;
 }
 
 /**
- * The wait before a retry, in milliseconds, never rounded (R-2.1). Jitter comes after the cap, so that delays at the cap still differ.
+ * The wait before a retry, in milliseconds, never rounded (R-2.1). Jitter comes after the cap, so that delays at the
+ * cap still differ.
  *
  * @param retry 0 before the first retry
  * @param previousDelayMs the wait before this one; `decorrelated` grows from it
  * @param random a number in [0, 1), drawn only by strategies that use it
  */
-export function backoffDelayMs(policy: RetryPolicy, retry: number, previousDelayMs: number | undefined, random: () => number): number {
+export function backoffDelayMs(
+  policy: RetryPolicy,
+  retry: number,
+  previousDelayMs: number | undefined,
+  random: () => number,
+): number {
   const { strategy, initialDelayMs, maxDelayMs, multiplier, jitterPercent } = policy;
   // Bounded: nothing times infinity would be no number.
   const cappedMs = (): number => Math.min(maxDelayMs, initialDelayMs * Math.min(multiplier ** retry, Number.MAX_VALUE));
-  const spread = (delayMs: number): number => (jitterPercent === 0 ? delayMs : delayMs * (1 + (jitterPercent / 100) * (2 * random() - 1)));
+  const spread = (delayMs: number): number =>
+    jitterPercent === 0 ? delayMs : delayMs * (1 + (jitterPercent / 100) * (2 * random() - 1));
   switch (strategy) {
     case 'exponential':
       return spread(cappedMs());

@@ -64,10 +64,11 @@ export interface RetryBudget {
 }
 
 /**
- * A retry budget (R-2.6): the retries of any window stay at or below `ratio` of the calls started in it, plus `minPerSecond`.
- * The defaults, 20 % and 10 a second over 10 s, are Finagle's and Linkerd's.
+ * A retry budget (R-2.6): the retries of any window stay at or below `ratio` of the calls started in it, plus
+ * `minPerSecond`. The defaults, 20 % and 10 a second over 10 s, are Finagle's and Linkerd's.
  *
- * Why a budget and not only `maxAttempts`: during an outage every call fails, and three attempts each triple the load on what is already down.
+ * Why a budget and not only `maxAttempts`: during an outage every call fails, and three attempts each triple the load
+ * on what is already down.
  */
 export function createRetryBudget(options: RetryBudgetOptions = {}): RetryBudget {
   checkKeys('a retry budget', options, ['ratio', 'minPerSecond', 'windowMs']);
@@ -80,7 +81,8 @@ export function createRetryBudget(options: RetryBudgetOptions = {}): RetryBudget
   const retries = new WindowCount(windowMs, Math.ceil);
   const floor = (minPerSecond * windowMs) / 1000;
   // The tiny term keeps 0.29 x 100 from being 28.999... of 29.
-  const left = (now: number): number => Math.max(0, Math.floor(ratio * calls.count(now) + floor + 1e-9 - retries.count(now)));
+  const left = (now: number): number =>
+    Math.max(0, Math.floor(ratio * calls.count(now) + floor + 1e-9 - retries.count(now)));
   return {
     recordCall: (now) => calls.add(now),
     available: (now) => left(now) > 0,

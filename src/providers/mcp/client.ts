@@ -5,10 +5,15 @@ import { VERSION } from '../../contract/version.ts';
 import { httpThrown } from '../../errors/http.ts';
 
 /** How spillway introduces itself to servers; the version is the package's. */
-export const CLIENT_INFO: { readonly name: 'spillway'; readonly version: string } = { name: 'spillway', version: VERSION };
+export const CLIENT_INFO: { readonly name: 'spillway'; readonly version: string } = {
+  name: 'spillway',
+  version: VERSION,
+};
 /** The longest timeout a client's `setTimeout` can hold, about 24.8 days: ours decides, theirs never fires. */
 const CLIENT_TIMEOUT_MS = 2 ** 31 - 1;
-/** Pages of `tools/list` that are read; SDK 2's own limit. A server whose cursor never ends is not listened to for ever. */
+/**
+ * Pages of `tools/list` that are read; SDK 2's own limit. A server whose cursor never ends is not listened to for ever.
+ */
 const PAGES_MAX = 64;
 
 /** A tool as `tools/list` gives it. */
@@ -36,8 +41,9 @@ export interface McpToolLike {
 }
 
 /**
- * An MCP client, as far as it is used: `Client` of `@modelcontextprotocol/sdk` 1.x and of `@modelcontextprotocol/client` 2.x both are one.
- * SDK 1 takes `callTool(params, resultSchema, options)`, SDK 2 `callTool(params, options)`.
+ * An MCP client, as far as it is used: `Client` of `@modelcontextprotocol/sdk` 1.x and of
+ * `@modelcontextprotocol/client` 2.x both are one. SDK 1 takes `callTool(params, resultSchema, options)`, SDK 2
+ * `callTool(params, options)`.
  */
 export interface McpClientLike {
   /** Reads one page of the server's tools; at most 64 pages are read. */
@@ -50,7 +56,9 @@ export interface McpClientLike {
     /** The cursor of the next page; absent on the last one. */
     readonly nextCursor?: string | undefined;
   }>;
-  /** Calls a tool. Gives MCP's result, with `isError` where the tool failed; rejects where protocol or transport did. */
+  /**
+   * Calls a tool. Gives MCP's result, with `isError` where the tool failed; rejects where protocol or transport did.
+   */
   callTool(
     params: {
       /** The tool's name at its server. */
@@ -101,7 +109,9 @@ const TOOLS_CHANGED = 'notifications/tools/list_changed';
 
 /** SDK 1 takes a schema that names the notification, SDK 2 its name. A client that takes neither hears of no change. */
 export function hearToolsChanged(client: object, heard: () => void): void {
-  const { setNotificationHandler } = client as { readonly setNotificationHandler?: (what: unknown, handler: () => void) => void };
+  const { setNotificationHandler } = client as {
+    readonly setNotificationHandler?: (what: unknown, handler: () => void) => void;
+  };
   const what = 'getProtocolEra' in client ? TOOLS_CHANGED : z.looseObject({ method: z.literal(TOOLS_CHANGED) });
   if (typeof setNotificationHandler === 'function') Reflect.apply(setNotificationHandler, client, [what, heard]);
 }
@@ -111,12 +121,16 @@ export const SESSION_LOST = 'session_lost';
 
 /** Without a status: a 404 would not be tried again. */
 export function sessionLost(): ToolExecutionError {
-  return new ToolExecutionError('transport_error', 'The MCP server no longer knows the session', { code: SESSION_LOST, executed: false });
+  return new ToolExecutionError('transport_error', 'The MCP server no longer knows the session', {
+    code: SESSION_LOST,
+    executed: false,
+  });
 }
 
 /**
- * The connection of a client that has just been connected. It takes the client's `onclose` and its handler of changed tools for itself. A call that its server answers with
- * HTTP 404 fails with `transport_error`, not executed, and ends the connection: over Streamable HTTP the session is gone then.
+ * The connection of a client that has just been connected. It takes the client's `onclose` and its handler of changed
+ * tools for itself. A call that its server answers with HTTP 404 fails with `transport_error`, not executed, and ends
+ * the connection: over Streamable HTTP the session is gone then.
  *
  * @example
  * const connect = async () => {
@@ -136,13 +150,20 @@ export function mcpConnection(client: ClosableClient): McpConnection {
       throw httpThrown(error).status === 404 ? sessionLost() : error;
     }
   };
-  return { client: { listTools: (params) => client.listTools(params), callTool }, closed, close: () => client.close(), sdkMajor: 'getProtocolEra' in client ? 2 : 1, toolsChanged: (heard) => hearToolsChanged(client, heard) };
+  return {
+    client: { listTools: (params) => client.listTools(params), callTool },
+    closed,
+    close: () => client.close(),
+    sdkMajor: 'getProtocolEra' in client ? 2 : 1,
+    toolsChanged: (heard) => hearToolsChanged(client, heard),
+  };
 }
 
 /** Every tool of a server. SDK 1 gives a page at a time, SDK 2 all of them at once. */
 export async function listAllTools(client: McpClientLike): Promise<readonly McpToolLike[]> {
   const listFrom = async (page: number, cursor?: string): Promise<readonly McpToolLike[]> => {
-    if (page > PAGES_MAX) throw new RangeError(`tools/list has more than ${PAGES_MAX} pages; the server’s cursor does not end`);
+    if (page > PAGES_MAX)
+      throw new RangeError(`tools/list has more than ${PAGES_MAX} pages; the server’s cursor does not end`);
     const { tools, nextCursor } = await client.listTools(cursor === undefined ? undefined : { cursor });
     return nextCursor === undefined ? tools : [...tools, ...(await listFrom(page + 1, nextCursor))];
   };
@@ -155,8 +176,17 @@ const baggageText = (baggage: Readonly<Record<string, string>>): string =>
     .map(([key, value]) => `${encodeURIComponent(key)}=${encodeURIComponent(value)}`)
     .join(',');
 
-/** The protocol has no idempotency key, so the call's own travels under a name of ours: a server that knows it can refuse to act twice. */
-const metaOf = ({ callKey, fence, traceparent, traceContext, baggage }: ToolContext): Record<string, string | number> => ({
+/**
+ * The protocol has no idempotency key, so the call's own travels under a name of ours: a server that knows it can
+ * refuse to act twice.
+ */
+const metaOf = ({
+  callKey,
+  fence,
+  traceparent,
+  traceContext,
+  baggage,
+}: ToolContext): Record<string, string | number> => ({
   'spillway/callKey': callKey,
   ...(fence === undefined ? {} : { 'spillway/fence': fence }),
   // Without a prefix, as SEP-414 has them.
@@ -176,7 +206,13 @@ interface ProgressLike {
  *
  * @param signal fresh for this call: SDK 1 leaves its listener on it for ever
  */
-export function callTool({ client, sdkMajor }: McpConnection, name: string, input: Record<string, unknown>, context: ToolContext, signal: AbortSignal): Promise<unknown> {
+export function callTool(
+  { client, sdkMajor }: McpConnection,
+  name: string,
+  input: Record<string, unknown>,
+  context: ToolContext,
+  signal: AbortSignal,
+): Promise<unknown> {
   const params = { name, arguments: input, _meta: metaOf(context) };
   const options = {
     signal,
@@ -184,7 +220,12 @@ export function callTool({ client, sdkMajor }: McpConnection, name: string, inpu
     // Without `onprogress` the client asks for no progress, and nothing is reset.
     resetTimeoutOnProgress: true,
     onprogress: ({ progress, total, message }: ProgressLike): void => {
-      if (!signal.aborted) context.progress({ progress, ...(total === undefined ? {} : { total }), ...(message === undefined ? {} : { message }) });
+      if (!signal.aborted)
+        context.progress({
+          progress,
+          ...(total === undefined ? {} : { total }),
+          ...(message === undefined ? {} : { message }),
+        });
     },
   };
   const major = sdkMajor ?? ('getProtocolEra' in client ? 2 : 1);

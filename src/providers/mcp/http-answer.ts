@@ -30,8 +30,9 @@ const rpcCodeOf = (text: string): unknown => {
 };
 
 /**
- * Whether a refusal, inside a session, says that there is no such session: 404 by the protocol. Servers written after the SDK's examples
- * answer 400 with its code -32000 instead, which they use for nothing that concerns a single request.
+ * Whether a refusal, inside a session, says that there is no such session: 404 by the protocol. Servers written after
+ * the SDK's examples answer 400 with its code -32000 instead, which they use for nothing that concerns a single
+ * request.
  */
 export async function speaksOfSession(response: Response): Promise<boolean> {
   if (response.status === 404) {
@@ -42,21 +43,35 @@ export async function speaksOfSession(response: Response): Promise<boolean> {
 }
 
 /**
- * The error of a message that was answered with a status. A 4xx came before any tool ran; a 5xx may come from a proxy that had passed the
- * message on, so the tool may have run.
+ * The error of a message that was answered with a status. A 4xx came before any tool ran; a 5xx may come from a proxy
+ * that had passed the message on, so the tool may have run.
  */
 export async function refusedBy(response: Response, wallNow: () => number): Promise<ToolExecutionError> {
   await response.body?.cancel();
   const { kind, message, code, status, retryAfterMs, classification } = httpThrown(response, wallNow);
   const refused = response.status < 500 && response.status !== 408;
-  return new ToolExecutionError(kind, message, { code, status, retryAfterMs, classification, executed: !refused, uncertain: !refused });
+  return new ToolExecutionError(kind, message, {
+    code,
+    status,
+    retryAfterMs,
+    classification,
+    executed: !refused,
+    uncertain: !refused,
+  });
 }
 
 /** The error of a message that the server sent elsewhere, or to sign in, and that got no further. */
 export function turnedAway(thrown: unknown, withStatus: number): ToolExecutionError {
   const { kind, message, code, status, retryAfterMs, classification } = httpThrown(thrown);
   const redirected = withStatus < 400;
-  return new ToolExecutionError(kind, message, { code, status, retryAfterMs, executed: false, classification: redirected ? 'permanent' : classification, cause: thrown });
+  return new ToolExecutionError(kind, message, {
+    code,
+    status,
+    retryAfterMs,
+    executed: false,
+    classification: redirected ? 'permanent' : classification,
+    cause: thrown,
+  });
 }
 
 /** The same answer, with word of the end of its body, however it ends. */

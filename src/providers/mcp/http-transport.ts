@@ -8,7 +8,10 @@ import { abortable } from '../../operators/work/abortable.ts';
 import { sessionLost } from './client.ts';
 import { refusedBy, speaksOfSession, turnedAway, watched } from './http-answer.ts';
 
-/** The waits before a cut stream is taken up again; the SDK's own are 1,000 and 1,500. A server's `retry:` goes before the first. */
+/**
+ * The waits before a cut stream is taken up again; the SDK's own are 1,000 and 1,500. A server's `retry:` goes before
+ * the first.
+ */
 const RESUME_DELAYS_MS: readonly number[] = [0, 1_000];
 /** How long a server has to answer the end of its session. */
 const GOODBYE_MS = 1_000;
@@ -42,12 +45,14 @@ const requestIdOf = (message: unknown): RequestId | undefined => {
   return typeof id === 'string' || typeof id === 'number' ? id : undefined;
 };
 
-const idOf = (body: unknown): RequestId | undefined => (typeof body === 'string' ? requestIdOf(JSON.parse(body)) : undefined);
+const idOf = (body: unknown): RequestId | undefined =>
+  typeof body === 'string' ? requestIdOf(JSON.parse(body)) : undefined;
 
 /**
- * The SDK's transport, with what it leaves open: a request whose stream is cut and cannot be taken up again fails at once (there it waits
- * for its timeout); a canceled request lets go of its stream; an answered refusal keeps its `Retry-After`; a session that the server has
- * forgotten is the end of the connection; `close()` leaves no timer and no stream.
+ * The SDK's transport, with what it leaves open: a request whose stream is cut and cannot be taken up again fails at
+ * once (there it waits for its timeout); a canceled request lets go of its stream; an answered refusal keeps its
+ * `Retry-After`; a session that the server has forgotten is the end of the connection; `close()` leaves no timer and no
+ * stream.
  */
 export class HttpTransport extends StreamableHTTPClientTransport {
   readonly #options: HttpTransportOptions;
@@ -56,7 +61,10 @@ export class HttpTransport extends StreamableHTTPClientTransport {
   readonly #live = new Set<AbortController>();
   /** Requests by the event after which they are taken up again. */
   readonly #resuming = new Map<string, RequestId>();
-  /** The stream that belongs to no request has ended. It is opened anew with the next request: some servers send progress there. */
+  /**
+   * The stream that belongs to no request has ended. It is opened anew with the next request: some servers send
+   * progress there.
+   */
   #deaf = false;
   #forgotten = false;
   #closed = false;
@@ -69,7 +77,12 @@ export class HttpTransport extends StreamableHTTPClientTransport {
       requestInit: { headers: { ...headers } },
       fetch: (input, init) => (late.fetch ?? fetch)(input, init),
       // Streams are taken up again here: the SDK keeps one timer for all of them, and its `close()` misses the others.
-      reconnectionOptions: { maxRetries: 0, initialReconnectionDelay: 0, maxReconnectionDelay: 0, reconnectionDelayGrowFactor: 1 },
+      reconnectionOptions: {
+        maxRetries: 0,
+        initialReconnectionDelay: 0,
+        maxReconnectionDelay: 0,
+        reconnectionDelayGrowFactor: 1,
+      },
       ...(authProvider === undefined ? {} : { authProvider }),
     });
     late.fetch = (input, init = {}) => this.#fetch(input, init);
@@ -78,15 +91,25 @@ export class HttpTransport extends StreamableHTTPClientTransport {
     Object.assign(this, { onmessage: (message: JSONRPCMessage) => this.#hear(message) });
   }
 
-  override async send(message: JSONRPCMessage | JSONRPCMessage[], options?: { resumptionToken?: string; onresumptiontoken?: (token: string) => void }): Promise<void> {
+  override async send(
+    message: JSONRPCMessage | JSONRPCMessage[],
+    options?: { resumptionToken?: string; onresumptiontoken?: (token: string) => void },
+  ): Promise<void> {
     const id = requestIdOf(message);
     if (id === undefined) {
       const sent = super.send(message, options);
-      if (read(message, 'method') === 'notifications/cancelled') this.#letGo(read(read(message, 'params'), 'requestId') as RequestId);
+      if (read(message, 'method') === 'notifications/cancelled')
+        this.#letGo(read(read(message, 'params'), 'requestId') as RequestId);
       return sent;
     }
     // After a sign-in the SDK sends the same request again.
-    const open: OpenRequest = this.#open.get(id) ?? { controller: new AbortController(), token: undefined, emptyHanded: 0, turnedAway: undefined, wait: undefined };
+    const open: OpenRequest = this.#open.get(id) ?? {
+      controller: new AbortController(),
+      token: undefined,
+      emptyHanded: 0,
+      turnedAway: undefined,
+      wait: undefined,
+    };
     this.#open.set(id, open);
     if (this.#deaf) this.#listen();
     try {
@@ -102,7 +125,9 @@ export class HttpTransport extends StreamableHTTPClientTransport {
     const { runtime } = this.#options;
     if (!this.#forgotten && !this.#closed) {
       const ended$ = abortable(() => this.terminateSession().catch(() => undefined));
-      await firstValueFrom(race(ended$, (runtime.background ?? runtime).after(GOODBYE_MS)), { defaultValue: undefined });
+      await firstValueFrom(race(ended$, (runtime.background ?? runtime).after(GOODBYE_MS)), {
+        defaultValue: undefined,
+      });
     }
     await this.close();
   }
@@ -121,7 +146,9 @@ export class HttpTransport extends StreamableHTTPClientTransport {
     const headers = new Headers(init.headers);
     // Whatever else comes through here is a sign-in, or the end of the session.
     if (headers.get('accept')?.includes('text/event-stream') !== true) return fetch(input, init);
-    return init.method === 'GET' ? this.#fetchStream(input, init, headers.get('last-event-id')) : this.#post(input, init, headers.has('mcp-session-id'));
+    return init.method === 'GET'
+      ? this.#fetchStream(input, init, headers.get('last-event-id'))
+      : this.#post(input, init, headers.has('mcp-session-id'));
   };
 
   async #post(input: string | URL, init: RequestInit, inSession: boolean): Promise<Response> {
@@ -168,7 +195,12 @@ export class HttpTransport extends StreamableHTTPClientTransport {
     throw await refusedBy(response, () => runtime.wallNow());
   }
 
-  async #follow({ controller }: OpenRequest, input: string | URL, init: RequestInit, ended: () => void): Promise<Response> {
+  async #follow(
+    { controller }: OpenRequest,
+    input: string | URL,
+    init: RequestInit,
+    ended: () => void,
+  ): Promise<Response> {
     this.#live.add(controller);
     try {
       const response = await fetch(input, { ...init, signal: controller.signal });
@@ -241,7 +273,11 @@ export class HttpTransport extends StreamableHTTPClientTransport {
   }
 
   #fail(id: RequestId): void {
-    this.onmessage?.({ jsonrpc: '2.0', id, error: { code: -32000, message: 'Connection closed before the answer came' } });
+    this.onmessage?.({
+      jsonrpc: '2.0',
+      id,
+      error: { code: -32000, message: 'Connection closed before the answer came' },
+    });
   }
 
   #listen(): void {

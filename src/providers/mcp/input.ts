@@ -13,11 +13,13 @@ export interface McpInput {
   misfit(input: unknown): string | undefined;
 }
 
-const worded = ({ path, message }: Misfit): string => `${path.length === 0 ? 'the value' : core.toDotPath(path)}: ${message}`;
+const worded = ({ path, message }: Misfit): string =>
+  `${path.length === 0 ? 'the value' : core.toDotPath(path)}: ${message}`;
 
 /**
- * A tool's input by the JSON Schema that its server lists (2020-12, unless it names 2019-09 or draft-07), compiled once, when it is first
- * asked for. A schema that cannot be used here checks nothing; the server still does. Its patterns are looked at when it is listed.
+ * A tool's input by the JSON Schema that its server lists (2020-12, unless it names 2019-09 or draft-07), compiled
+ * once, when it is first asked for. A schema that cannot be used here checks nothing; the server still does. Its
+ * patterns are looked at when it is listed.
  *
  * @param unusable told once why the schema cannot be used
  */

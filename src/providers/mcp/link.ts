@@ -6,11 +6,17 @@ import { abortable } from '../../operators/work/abortable.ts';
 import { timeoutError } from '../../operators/attempt-timeout.ts';
 import { listAllTools, type McpConnection, type McpToolLike } from './client.ts';
 
-/** The wait before each restart of a server that keeps failing; the first restart is at once. Source: netdata's ai-agent. */
+/**
+ * The wait before each restart of a server that keeps failing; the first restart is at once. Source: netdata's
+ * ai-agent.
+ */
 const RESTART_DELAYS_MS: readonly number[] = [0, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000];
 /** How long `close()` waits for a connection that does not end. */
 const CLOSE_WAIT_MAX_MS = 10_000;
-/** The pause after a listing, before another change is looked at: a server can say that its tools have changed whenever it is asked for them. */
+/**
+ * The pause after a listing, before another change is looked at: a server can say that its tools have changed whenever
+ * it is asked for them.
+ */
 const LISTING_PAUSE_MS = 100;
 
 /** A connection in use. */
@@ -23,13 +29,17 @@ export interface LiveConnection {
 /** One connection at a time to one server, made again when it is needed after it was lost. */
 export interface McpLink {
   /**
-   * The live connection. Connects when there is none; callers that come meanwhile share that one attempt.
-   * After failures it refuses until their backoff is over, with `retryAfterMs`: nothing waits on a timer, nothing restarts that nobody calls.
+   * The live connection. Connects when there is none; callers that come meanwhile share that one attempt. After
+   * failures it refuses until their backoff is over, with `retryAfterMs`: nothing waits on a timer, nothing restarts
+   * that nobody calls.
    */
   acquire(): Promise<LiveConnection>;
   /** A call found that its connection is of no more use: the others on it fail, and the next one connects again. */
   lose(live: LiveConnection, reason: unknown): void;
-  /** Lists the tools of a connection once more, and tells them as those of a new one are told. Rejects when they cannot be listed. */
+  /**
+   * Lists the tools of a connection once more, and tells them as those of a new one are told. Rejects when they cannot
+   * be listed.
+   */
   relist(live: LiveConnection): Promise<void>;
   /** A call came back: the server works, and its failures are forgotten. */
   answered(): void;
@@ -76,7 +86,10 @@ export function createMcpLink({ name, connect, connectTimeoutMs, runtime, listed
   let closed: Promise<void> | undefined;
 
   const closedError = (): ToolExecutionError =>
-    new ToolExecutionError('transport_error', `The MCP server ${name} was closed; it is not called any more`, { executed: false, classification: 'permanent' });
+    new ToolExecutionError('transport_error', `The MCP server ${name} was closed; it is not called any more`, {
+      executed: false,
+      classification: 'permanent',
+    });
 
   const isClosed = (): boolean => state.type === 'closed';
 
@@ -106,7 +119,13 @@ export function createMcpLink({ name, connect, connectTimeoutMs, runtime, listed
     down(reason);
     const why = reason instanceof Error ? `: ${reason.message}` : '';
     const details = reason instanceof ToolExecutionError ? reason.details : undefined;
-    end$.error(new ToolExecutionError('transport_error', `The connection to the MCP server ${name} was lost${why}`, { uncertain: true, cause: reason, details }));
+    end$.error(
+      new ToolExecutionError('transport_error', `The connection to the MCP server ${name} was lost${why}`, {
+        uncertain: true,
+        cause: reason,
+        details,
+      }),
+    );
     live.connection.close().catch(() => undefined);
   };
 
@@ -121,7 +140,10 @@ export function createMcpLink({ name, connect, connectTimeoutMs, runtime, listed
     listed(tools);
   };
 
-  /** Hears what a server says of its tools, from before they are first listed: what it says meanwhile is looked at once the connection is up. */
+  /**
+   * Hears what a server says of its tools, from before they are first listed: what it says meanwhile is looked at once
+   * the connection is up.
+   */
   const following = (connection: McpConnection): Opened['follow'] => {
     let followed: LiveConnection | undefined;
     let changed = false;
@@ -167,7 +189,9 @@ export function createMcpLink({ name, connect, connectTimeoutMs, runtime, listed
       opening = work.then(({ connection }) => (signal.aborted ? connection.close() : undefined)).catch(() => undefined);
       return work;
     });
-    const late$ = background.after(connectTimeoutMs).pipe(mergeMap(() => failed(timeoutError(connectTimeoutMs, 'No answer to initialize'))));
+    const late$ = background
+      .after(connectTimeoutMs)
+      .pipe(mergeMap(() => failed(timeoutError(connectTimeoutMs, 'No answer to initialize'))));
     try {
       // Up as soon as it is open, not a microtask later: a `close()` between the two would miss it.
       return await firstValueFrom(race(opened$.pipe(map(up)), late$, closing$.pipe(mergeMap(failed))));
@@ -201,7 +225,12 @@ export function createMcpLink({ name, connect, connectTimeoutMs, runtime, listed
 
   /** Waits for work to settle, in any way, but not for ever. */
   const settle = async (work: Promise<unknown>): Promise<void> => {
-    const settled$ = abortable(() => work.then(() => 0 as const, () => 0 as const));
+    const settled$ = abortable(() =>
+      work.then(
+        () => 0 as const,
+        () => 0 as const,
+      ),
+    );
     await firstValueFrom(race(settled$, background.after(CLOSE_WAIT_MAX_MS)));
   };
 
@@ -210,7 +239,12 @@ export function createMcpLink({ name, connect, connectTimeoutMs, runtime, listed
     state = { type: 'closed' };
     closing$.next(closedError());
     if (before.type !== 'up') return settle(opening);
-    before.end$.error(new ToolExecutionError('canceled', `The MCP server ${name} was closed during the call`, { executed: true, uncertain: true }));
+    before.end$.error(
+      new ToolExecutionError('canceled', `The MCP server ${name} was closed during the call`, {
+        executed: true,
+        uncertain: true,
+      }),
+    );
     await settle(before.live.connection.close());
   };
 

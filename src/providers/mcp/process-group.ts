@@ -16,8 +16,8 @@ const WINDOWS = process.platform === 'win32';
 const alive = new Set<number>();
 
 /**
- * Signals a process and all that it started: `npx` runs the server it was asked for as a child of its own, and passes no signal on.
- * Windows has no groups and no signals; `taskkill /T` ends the tree.
+ * Signals a process and all that it started: `npx` runs the server it was asked for as a child of its own, and passes
+ * no signal on. Windows has no groups and no signals; `taskkill /T` ends the tree.
  */
 export function signalGroup(pid: number, signal: 'SIGTERM' | 'SIGKILL'): void {
   if (WINDOWS) {
@@ -58,11 +58,18 @@ const unwatch = (): void => {
 };
 
 /**
- * Starts a command as the head of a process group of its own, which does not outlive this process: it is killed when this one exits or is ended
- * by SIGINT, SIGTERM or SIGHUP. When the head exits, whatever it left behind is killed at once.
+ * Starts a command as the head of a process group of its own, which does not outlive this process: it is killed when
+ * this one exits or is ended by SIGINT, SIGTERM or SIGHUP. When the head exits, whatever it left behind is killed at
+ * once.
  */
 export function spawnGroup({ command, args, env, cwd }: Command): PipedChild {
-  const child: PipedChild = spawn(command, args, { env, stdio: ['pipe', 'pipe', 'pipe'], detached: !WINDOWS, windowsHide: true, ...(cwd === undefined ? {} : { cwd }) });
+  const child: PipedChild = spawn(command, args, {
+    env,
+    stdio: ['pipe', 'pipe', 'pipe'],
+    detached: !WINDOWS,
+    windowsHide: true,
+    ...(cwd === undefined ? {} : { cwd }),
+  });
   const { pid } = child;
   if (pid === undefined) return child;
   if (alive.size === 0) watch();

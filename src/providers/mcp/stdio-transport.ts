@@ -21,8 +21,9 @@ interface StdioOptions extends Command {
 }
 
 /**
- * MCP over a child process's stdin and stdout. The SDK's own transport signals the process it started and no other, so an `npx` takes the
- * signal and its server lives on; it prints the server's stderr on ours; and it cannot say how the server ended.
+ * MCP over a child process's stdin and stdout. The SDK's own transport signals the process it started and no other, so
+ * an `npx` takes the signal and its server lives on; it prints the server's stderr on ours; and it cannot say how the
+ * server ended.
  */
 export class StdioTransport implements Transport {
   onclose?: () => void;
@@ -63,7 +64,9 @@ export class StdioTransport implements Transport {
         this.#finish(error);
       });
       child.once('exit', (code, signal) => {
-        const how = this.#fault ?? new Error(signal === null ? `the server exited with code ${code}` : `the server was ended by ${signal}`);
+        const how =
+          this.#fault ??
+          new Error(signal === null ? `the server exited with code ${code}` : `the server was ended by ${signal}`);
         child.once('close', () => this.#finish(how));
         void this.#wait(DRAIN_MS).then(() => this.#abandonStreams(child));
       });
@@ -79,7 +82,9 @@ export class StdioTransport implements Transport {
     return new Promise((resolve, reject) => {
       const stdin = this.#child?.stdin;
       if (stdin === undefined || !stdin.writable) return reject(new Error('Not connected'));
-      stdin.write(serializeMessage(message), (error) => (error === null || error === undefined ? resolve() : reject(error)));
+      stdin.write(serializeMessage(message), (error) =>
+        error === null || error === undefined ? resolve() : reject(error),
+      );
     });
   }
 
@@ -134,7 +139,12 @@ export class StdioTransport implements Transport {
   }
 
   #wait(ms: number): Promise<unknown> {
-    return firstValueFrom(race(abortable(() => this.ended), (this.#options.runtime.background ?? this.#options.runtime).after(ms)));
+    return firstValueFrom(
+      race(
+        abortable(() => this.ended),
+        (this.#options.runtime.background ?? this.#options.runtime).after(ms),
+      ),
+    );
   }
 
   async #endsWithin(ms: number): Promise<boolean> {

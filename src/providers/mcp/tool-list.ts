@@ -41,7 +41,8 @@ interface MadeTool {
   readonly tool: Tool;
 }
 
-const saidOf = ({ name, description, inputSchema, annotations, execution }: McpToolLike): string => JSON.stringify([name, description, inputSchema, annotations, execution]);
+const saidOf = ({ name, description, inputSchema, annotations, execution }: McpToolLike): string =>
+  JSON.stringify([name, description, inputSchema, annotations, execution]);
 
 /** The tools of a provider, as its server lists them now. */
 export class McpToolList {
@@ -102,7 +103,10 @@ export class McpToolList {
       input: check.schema,
       ...(listed.description === undefined ? {} : { description: listed.description }),
       ...(listed.inputSchema === undefined ? {} : { inputJsonSchema: listed.inputSchema }),
-      policy: { effects: effectsOfHints(listed.annotations), ...(this.#show === undefined ? {} : { show: this.#show }) },
+      policy: {
+        effects: effectsOfHints(listed.annotations),
+        ...(this.#show === undefined ? {} : { show: this.#show }),
+      },
       dependency: this.#provider,
       execute: (input, context) => this.#execute({ name: listed.name, check }, input, context),
     };

@@ -22,7 +22,10 @@ const asJson = (value: unknown): RestBody => {
   try {
     text = JSON.stringify(value);
   } catch {
-    throw invalidInput('the value', 'cannot be written as JSON: it contains itself, is nested too deeply, or holds a BigInt');
+    throw invalidInput(
+      'the value',
+      'cannot be written as JSON: it contains itself, is nested too deeply, or holds a BigInt',
+    );
   }
   return { contentType: 'application/json', bytes: Buffer.from(text ?? 'null') };
 };
@@ -31,7 +34,8 @@ const asForm = (value: unknown): RestBody => {
   const pairs = new URLSearchParams();
   for (const [name, field] of Object.entries((value ?? {}) as Record<string, unknown>)) {
     const entries: readonly unknown[] = Array.isArray(field) ? field : [field];
-    for (const entry of entries) if (entry !== undefined && entry !== null) pairs.append(name, scalar(entry, name, 'a form'));
+    for (const entry of entries)
+      if (entry !== undefined && entry !== null) pairs.append(name, scalar(entry, name, 'a form'));
   }
   return { contentType: 'application/x-www-form-urlencoded', bytes: Buffer.from(pairs.toString()) };
 };
@@ -45,7 +49,12 @@ const asForm = (value: unknown): RestBody => {
  */
 export function bodyTemplate(template: unknown, type: 'json' | 'form', used: ReadonlySet<string>): BodyTemplate {
   const write = type === 'json' ? asJson : asForm;
-  if (template === undefined) return { names: [], takesRest: true, fill: (input) => write(Object.fromEntries(Object.entries(input).filter(([name]) => !used.has(name)))) };
+  if (template === undefined)
+    return {
+      names: [],
+      takesRest: true,
+      fill: (input) => write(Object.fromEntries(Object.entries(input).filter(([name]) => !used.has(name)))),
+    };
   const value = valueTemplate(template);
   const isMapping = typeof template === 'object' && template !== null && !Array.isArray(template);
   if (type === 'form' && !isMapping) throw new RangeError('must be a mapping of fields, since body_type is form');

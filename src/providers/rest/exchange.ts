@@ -30,8 +30,8 @@ export interface Connections {
 const REDIRECTS_MAX = 5;
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 /**
- * How long an idle connection is kept: less than servers keep theirs (Node and Apache 5 s, nginx 75 s), since a request on one that the server is
- * closing fails, and nobody can say whether it ran.
+ * How long an idle connection is kept: less than servers keep theirs (Node and Apache 5 s, nginx 75 s), since a request
+ * on one that the server is closing fails, and nobody can say whether it ran.
  */
 const IDLE_MS = 4_000;
 const IDLE_SOCKETS_MAX = 16;
@@ -39,18 +39,32 @@ const IDLE_SOCKETS_MAX = 16;
 /** @param ca certificates to trust instead of the machine's own, in PEM */
 export function createConnections(ca: string | readonly string[] | undefined): Connections {
   const options = { keepAlive: true, timeout: IDLE_MS, maxFreeSockets: IDLE_SOCKETS_MAX };
-  return { http: new HttpAgent(options), https: new HttpsAgent({ ...options, ...(ca === undefined ? {} : { ca: typeof ca === 'string' ? ca : [...ca] }) }) };
+  return {
+    http: new HttpAgent(options),
+    https: new HttpsAgent({ ...options, ...(ca === undefined ? {} : { ca: typeof ca === 'string' ? ca : [...ca] }) }),
+  };
 }
 
 /** What the connection failed with. Before it was there, nothing was sent; after that, nobody knows. */
 const failed = (thrown: unknown, connected: boolean): ToolExecutionError => {
   if (isTyped(thrown)) return thrown;
   const { kind, message, code, classification } = toToolError(thrown, 'http');
-  return new ToolExecutionError(kind === 'timeout' ? 'timeout' : 'transport_error', message, { code, classification, executed: connected, uncertain: connected, cause: thrown });
+  return new ToolExecutionError(kind === 'timeout' ? 'timeout' : 'transport_error', message, {
+    code,
+    classification,
+    executed: connected,
+    uncertain: connected,
+    cause: thrown,
+  });
 };
 
 /** Sends one request and waits for the head of its answer. */
-const hop = ({ method, url, headers, body }: RestRequest, { http, https }: Connections, guard: TargetGuard, signal: AbortSignal): Promise<IncomingMessage> =>
+const hop = (
+  { method, url, headers, body }: RestRequest,
+  { http, https }: Connections,
+  guard: TargetGuard,
+  signal: AbortSignal,
+): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     guard.check(url);
     if (signal.aborted) throw mcpAborted(signal, false);
@@ -98,46 +112,85 @@ const hop = ({ method, url, headers, body }: RestRequest, { http, https }: Conne
     });
     // An end without an answer and without an error, as after a 101.
     request.on('close', () => {
-      if (settle()) reject(failed(Object.assign(new Error('The connection was closed without an answer'), { code: 'ECONNRESET' }), connected));
+      if (settle())
+        reject(
+          failed(
+            Object.assign(new Error('The connection was closed without an answer'), { code: 'ECONNRESET' }),
+            connected,
+          ),
+        );
     });
     request.end(body?.bytes);
   });
 
 const notFollowed = (request: RestRequest, status: number, rule: string): ToolExecutionError =>
-  new ToolExecutionError('execution_error', `HTTP ${status}: ${rule}`, { status, classification: 'permanent', uncertain: !isSafe(request.method) });
+  new ToolExecutionError('execution_error', `HTTP ${status}: ${rule}`, {
+    status,
+    classification: 'permanent',
+    uncertain: !isSafe(request.method),
+  });
 
 /** The request that a redirect asks for. */
-const redirected = (request: RestRequest, { statusCode: status = 0, headers }: IncomingMessage, guard: TargetGuard): RestRequest => {
+const redirected = (
+  request: RestRequest,
+  { statusCode: status = 0, headers }: IncomingMessage,
+  guard: TargetGuard,
+): RestRequest => {
   const { location } = headers;
-  const url = location !== undefined && URL.canParse(location, request.url) ? new URL(location, request.url) : undefined;
+  const url =
+    location !== undefined && URL.canParse(location, request.url) ? new URL(location, request.url) : undefined;
   if (url === undefined) throw notFollowed(request, status, 'the redirect does not say where to');
   guard.check(url);
-  if (request.url.protocol === 'https:' && url.protocol === 'http:') throw new ToolExecutionError('not_permitted', 'The redirect leads from https: to http:, where everyone can read along; it is not followed');
+  if (request.url.protocol === 'https:' && url.protocol === 'http:')
+    throw new ToolExecutionError(
+      'not_permitted',
+      'The redirect leads from https: to http:, where everyone can read along; it is not followed',
+    );
   const sameOrigin = url.origin === request.url.origin;
-  const kept = sameOrigin ? request.headers : Object.fromEntries(Object.entries(request.headers).filter(([name]) => request.forStrangers.has(name)));
+  const kept = sameOrigin
+    ? request.headers
+    : Object.fromEntries(Object.entries(request.headers).filter(([name]) => request.forStrangers.has(name)));
   if (isSafe(request.method)) return { ...request, url, headers: kept };
   if (status === 303) {
     const { 'content-type': _, ...headers } = kept;
     return { ...request, method: 'GET', url, headers, body: undefined };
   }
   if ((status === 307 || status === 308) && sameOrigin) return { ...request, url };
-  throw notFollowed(request, status, `redirects of ${request.method} are followed only within their origin with 307 or 308, or to what to read next with 303`);
+  throw notFollowed(
+    request,
+    status,
+    `redirects of ${request.method} are followed only within their origin with 307 or 308, or to what to read next with 303`,
+  );
 };
 
 /** What fails behind a redirect of a request that changes something leaves that request's own effects in doubt. */
 const behindChange = (thrown: unknown): unknown => {
   if (!(thrown instanceof ToolExecutionError)) return thrown;
   const { kind, message, code, status, classification, worded, cause } = thrown;
-  return new ToolExecutionError(kind, message, { code, status, classification, worded, cause, executed: true, uncertain: true });
+  return new ToolExecutionError(kind, message, {
+    code,
+    status,
+    classification,
+    worded,
+    cause,
+    executed: true,
+    uncertain: true,
+  });
 };
 
 /**
  * Sends a request and follows its redirects by hand, each through the guard.
  *
  * @returns the head of the answer; its body is still to be read
- * @throws ToolExecutionError `not_permitted` for a target that is refused, `transport_error` for a connection that fails, `canceled` when aborted
+ * @throws ToolExecutionError `not_permitted` for a target that is refused, `transport_error` for a connection that
+ * fails, `canceled` when aborted
  */
-export async function exchange(request: RestRequest, connections: Connections, guard: TargetGuard, signal: AbortSignal): Promise<IncomingMessage> {
+export async function exchange(
+  request: RestRequest,
+  connections: Connections,
+  guard: TargetGuard,
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
   let current = request;
   let changed = false;
   try {

@@ -13,9 +13,26 @@ export type Headers = Record<string, string>;
 
 /** What the connection or this provider says itself; a manifest that said it too could split a request in two. */
 const OWN: ReadonlySet<string> = new Set([
-  'host', 'content-length', 'transfer-encoding', 'connection', 'keep-alive', 'proxy-connection', 'proxy-authorization', 'upgrade', 'te', 'trailer', 'expect', 'accept-encoding', 'traceparent', 'tracestate', 'baggage',
+  'host',
+  'content-length',
+  'transfer-encoding',
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'proxy-authorization',
+  'upgrade',
+  'te',
+  'trailer',
+  'expect',
+  'accept-encoding',
+  'traceparent',
+  'tracestate',
+  'baggage',
 ]);
-/** What a server that is not the manifest's may hear when a redirect leads to it, if it is the same in every call and no secret. */
+/**
+ * What a server that is not the manifest's may hear when a redirect leads to it, if it is the same in every call and no
+ * secret.
+ */
 const FOR_STRANGERS = ['accept', 'accept-encoding', 'accept-language', 'user-agent'];
 
 const VALUE_MAX = 8_192;
@@ -52,8 +69,10 @@ export function filledHeaders(templates: readonly HeaderTemplate[], input: RestI
     const value = template.fill(input);
     if (value === undefined) continue;
     const names = template.names.join(', ');
-    if (!PRINTABLE.test(value)) throw invalidInput(names, `must hold printable ASCII only, no line breaks, to stand in the header ${name}`);
-    if (value.length > VALUE_MAX) throw invalidInput(names, `must be shorter: the header ${name} has room for ${VALUE_MAX} characters`);
+    if (!PRINTABLE.test(value))
+      throw invalidInput(names, `must hold printable ASCII only, no line breaks, to stand in the header ${name}`);
+    if (value.length > VALUE_MAX)
+      throw invalidInput(names, `must be shorter: the header ${name} has room for ${VALUE_MAX} characters`);
     headers[name] = value;
   }
   return headers;
@@ -75,14 +94,22 @@ const baggageText = (baggage: Readonly<Record<string, string>>): string => {
 };
 
 /** The vendors' part of a trace context, which says nothing without its `traceparent`. */
-const vendorState = ({ tracestate }: Partial<TraceContext> = {}): Headers => (tracestate === undefined || !PRINTABLE.test(tracestate) ? {} : { tracestate });
+const vendorState = ({ tracestate }: Partial<TraceContext> = {}): Headers =>
+  tracestate === undefined || !PRINTABLE.test(tracestate) ? {} : { tracestate };
 
 /**
  * What a call brings along: its key, where the server checks one, and the trace that it is part of.
  * @throws ToolExecutionError `invalid_parameters` without a key to send
  */
-export function contextHeaders({ callKey, traceparent, traceContext, baggage }: ToolContext, idempotencyHeader: string | undefined): Headers {
-  if (idempotencyHeader !== undefined && (typeof callKey !== 'string' || callKey === '')) throw new ToolExecutionError('invalid_parameters', `The call has no key for the header ${idempotencyHeader}; run it through a layer, or give context.callKey`);
+export function contextHeaders(
+  { callKey, traceparent, traceContext, baggage }: ToolContext,
+  idempotencyHeader: string | undefined,
+): Headers {
+  if (idempotencyHeader !== undefined && (typeof callKey !== 'string' || callKey === ''))
+    throw new ToolExecutionError(
+      'invalid_parameters',
+      `The call has no key for the header ${idempotencyHeader}; run it through a layer, or give context.callKey`,
+    );
   const carried = baggage === undefined ? '' : baggageText(baggage);
   return {
     ...(idempotencyHeader === undefined ? {} : { [idempotencyHeader.toLowerCase()]: keyText(callKey) }),
@@ -96,6 +123,8 @@ export function contextHeaders({ callKey, traceparent, traceContext, baggage }: 
  * environment put in.
  */
 export function namesForStrangers(templates: readonly HeaderTemplate[]): ReadonlySet<string> {
-  const filled = new Set(templates.filter(({ template }) => template.secret || template.names.length > 0).map(({ name }) => name));
+  const filled = new Set(
+    templates.filter(({ template }) => template.secret || template.names.length > 0).map(({ name }) => name),
+  );
   return new Set(FOR_STRANGERS.filter((name) => !filled.has(name)));
 }

@@ -18,7 +18,15 @@ const PROBLEMS_SHOWN = 10;
 const MANIFEST: YamlKind = { name: 'manifest', aliases: false, maxLength: 1_048_576 };
 
 /** zod's names of types, as a writer of YAML knows them. */
-const TYPES: Readonly<Record<string, string>> = { object: 'a mapping', record: 'a mapping', array: 'a list', string: 'a text', number: 'a number', int: 'an integer', boolean: 'true or false' };
+const TYPES: Readonly<Record<string, string>> = {
+  object: 'a mapping',
+  record: 'a mapping',
+  array: 'a list',
+  string: 'a text',
+  number: 'a number',
+  int: 'an integer',
+  boolean: 'true or false',
+};
 
 const dotted = (at: Path): string => (at.length === 0 ? 'the manifest' : core.toDotPath(at));
 
@@ -29,7 +37,14 @@ const show = (value: unknown): string => {
   return typeof value === 'string' ? 'a text' : Array.isArray(value) ? 'a list' : 'a mapping';
 };
 
-const valueAt = (root: unknown, at: Path): unknown => at.reduce<unknown>((value, step) => (typeof value === 'object' && value !== null && Object.hasOwn(value, step) ? (value as Record<string | number, unknown>)[step] : undefined), root);
+const valueAt = (root: unknown, at: Path): unknown =>
+  at.reduce<unknown>(
+    (value, step) =>
+      typeof value === 'object' && value !== null && Object.hasOwn(value, step)
+        ? (value as Record<string | number, unknown>)[step]
+        : undefined,
+    root,
+  );
 
 /** The keys that a place may have, read from the published schema. */
 const keysAt = (at: Path): string[] => {
@@ -48,24 +63,55 @@ const worded = (issue: Issue, root: unknown): Problem[] => {
   switch (issue.code) {
     case 'invalid_type': {
       const wanted = TYPES[issue.expected] ?? issue.expected;
-      const quotes = issue.expected === 'string' && (typeof value === 'number' || typeof value === 'boolean') ? '; put it in quotes' : '';
-      return [{ message: value === undefined ? `is missing; it is ${wanted}` : `must be ${wanted}, not ${show(value)}${quotes}`, at }];
+      const quotes =
+        issue.expected === 'string' && (typeof value === 'number' || typeof value === 'boolean')
+          ? '; put it in quotes'
+          : '';
+      return [
+        {
+          message:
+            value === undefined ? `is missing; it is ${wanted}` : `must be ${wanted}, not ${show(value)}${quotes}`,
+          at,
+        },
+      ];
     }
     case 'too_small':
     case 'too_big': {
-      const limit = issue.code === 'too_small' ? `${issue.inclusive === false ? 'above' : 'at least'} ${issue.minimum}` : `at most ${issue.maximum}`;
+      const limit =
+        issue.code === 'too_small'
+          ? `${issue.inclusive === false ? 'above' : 'at least'} ${issue.minimum}`
+          : `at most ${issue.maximum}`;
       const of = typeof value === 'string' ? ' characters' : Array.isArray(value) ? ' entries' : '';
-      return [{ message: of === '' ? `must be ${limit}, not ${show(value)}` : `must have ${limit}${of}, not ${(value as string | unknown[]).length}`, at }];
+      return [
+        {
+          message:
+            of === ''
+              ? `must be ${limit}, not ${show(value)}`
+              : `must have ${limit}${of}, not ${(value as string | unknown[]).length}`,
+          at,
+        },
+      ];
     }
     case 'invalid_value':
-      return [{ message: `must be one of ${issue.values.map(String).join(', ')}${typeof value === 'string' ? `, not ${JSON.stringify(value.slice(0, 32))}` : ''}`, at }];
+      return [
+        {
+          message: `must be one of ${issue.values.map(String).join(', ')}${typeof value === 'string' ? `, not ${JSON.stringify(value.slice(0, 32))}` : ''}`,
+          at,
+        },
+      ];
     case 'unrecognized_keys':
-      return issue.keys.slice(0, PROBLEMS_SHOWN).map((key) => ({ message: `there is no such key here; there is ${keysAt(at).join(', ')}`, at: [...at, key.slice(0, 64)] }));
+      return issue.keys.slice(0, PROBLEMS_SHOWN).map((key) => ({
+        message: `there is no such key here; there is ${keysAt(at).join(', ')}`,
+        at: [...at, key.slice(0, 64)],
+      }));
     case 'invalid_key':
       return [{ message: `the name ${issue.issues[0]?.message ?? 'cannot be used'}`, at }];
     case 'invalid_union': {
-      const inner = issue.errors.find((issues) => issues.some(({ path, code }) => path.length > 0 || code === 'unrecognized_keys'));
-      if (inner !== undefined) return inner.flatMap((found) => worded({ ...found, path: [...issue.path, ...found.path] }, root));
+      const inner = issue.errors.find((issues) =>
+        issues.some(({ path, code }) => path.length > 0 || code === 'unrecognized_keys'),
+      );
+      if (inner !== undefined)
+        return inner.flatMap((found) => worded({ ...found, path: [...issue.path, ...found.path] }, root));
       return [{ message: `${issue.message}, not ${show(value)}`, at }];
     }
     default:
@@ -78,7 +124,8 @@ const linesOf = (lines: readonly string[]): string => {
   return [...lines.slice(0, PROBLEMS_SHOWN), ...more].join('\n');
 };
 
-const refusal = (problems: readonly Problem[]): RestManifestError => new RestManifestError(linesOf(problems.map(({ at, message }) => `${dotted(at)}: ${message}`)));
+const refusal = (problems: readonly Problem[]): RestManifestError =>
+  new RestManifestError(linesOf(problems.map(({ at, message }) => `${dotted(at)}: ${message}`)));
 
 /** A manifest as its schema gives it, or what is wrong with its shape. */
 const shaped = (value: unknown): RestManifest | readonly Problem[] => {
@@ -91,7 +138,12 @@ export interface ExaminedManifest {
   /** Absent where it cannot be used. */
   readonly manifest?: RestManifest;
   /** All that is wrong with it, each with its place. */
-  readonly problems: ReadonlyArray<{ readonly line: number; readonly column: number; readonly at: string; readonly message: string }>;
+  readonly problems: ReadonlyArray<{
+    readonly line: number;
+    readonly column: number;
+    readonly at: string;
+    readonly message: string;
+  }>;
   /** The variables of the environment that its headers refer to. */
   readonly variables: readonly string[];
 }
@@ -101,12 +153,17 @@ export function examineManifest(yamlText: string): ExaminedManifest {
   const yaml = readYaml(yamlText, MANIFEST);
   const variables = new Set<string>();
   const found = (problems: readonly Problem[], manifest?: RestManifest): ExaminedManifest => ({
-    problems: problems.map((problem) => ({ ...yaml.positionOf(problem), at: dotted(problem.at), message: problem.message })),
+    problems: problems.map((problem) => ({
+      ...yaml.positionOf(problem),
+      at: dotted(problem.at),
+      message: problem.message,
+    })),
     variables: [...variables],
     ...(manifest === undefined || problems.length > 0 ? {} : { manifest }),
   });
   if (yaml.problems.length > 0) return found(yaml.problems);
-  if (yaml.value === null || yaml.value === undefined) return found([{ message: 'is empty; it needs name, base_url and tools', at: [] }]);
+  if (yaml.value === null || yaml.value === undefined)
+    return found([{ message: 'is empty; it needs name, base_url and tools', at: [] }]);
   const manifest = shaped(yaml.value);
   if (!('tools' in manifest)) return found(manifest);
   const { problems } = compileManifest(manifest, (name) => {
@@ -125,9 +182,15 @@ export function examineManifest(yamlText: string): ExaminedManifest {
  * const manifest = readRestManifest(await readFile('github.yaml', 'utf8'));
  */
 export function readRestManifest(yamlText: string): RestManifest {
-  if (typeof yamlText !== 'string') throw new RestManifestError(`a manifest's text must be a string, not ${typeof yamlText}; restProvider takes a manifest that is an object`);
+  if (typeof yamlText !== 'string')
+    throw new RestManifestError(
+      `a manifest's text must be a string, not ${typeof yamlText}; restProvider takes a manifest that is an object`,
+    );
   const { manifest, problems } = examineManifest(yamlText);
-  if (manifest === undefined) throw new RestManifestError(linesOf(problems.map(({ line, column, at, message }) => `${line}:${column}: ${at}: ${message}`)));
+  if (manifest === undefined)
+    throw new RestManifestError(
+      linesOf(problems.map(({ line, column, at, message }) => `${line}:${column}: ${at}: ${message}`)),
+    );
   return manifest;
 }
 
@@ -149,8 +212,12 @@ export function compiledManifest(value: unknown, env: Readonly<Record<string, st
   const secrets = new Set<string>();
   const variables: Variables = (name) => {
     const secret = Object.hasOwn(env, name) ? env[name] : undefined;
-    if (typeof secret !== 'string' || secret === '') throw new RangeError(`\${env:${name}} is not set; give it in the option env: { ${name}: ... }`);
-    if (!/^[\t\x20-\x7e]*$/.test(secret)) throw new RangeError(`\${env:${name}} must hold printable ASCII only, no line breaks; is there a line end behind it?`);
+    if (typeof secret !== 'string' || secret === '')
+      throw new RangeError(`\${env:${name}} is not set; give it in the option env: { ${name}: ... }`);
+    if (!/^[\t\x20-\x7e]*$/.test(secret))
+      throw new RangeError(
+        `\${env:${name}} must hold printable ASCII only, no line breaks; is there a line end behind it?`,
+      );
     secrets.add(secret);
     return secret;
   };

@@ -23,13 +23,19 @@ const REFERENCE = /\$\$\{|\$\{([^{}]*)\}?/g;
 const PATH = /^[A-Za-z_][\w-]*(?:\.[\w-]+)*$/;
 
 const at = (input: RestInput, [name = '', ...steps]: readonly string[]): unknown =>
-  steps.reduce<unknown>((value, step) => (typeof value === 'object' && value !== null ? ownValue(value as RestInput, step) : undefined), ownValue(input, name));
+  steps.reduce<unknown>(
+    (value, step) => (typeof value === 'object' && value !== null ? ownValue(value as RestInput, step) : undefined),
+    ownValue(input, name),
+  );
 
 const noVariables: Variables = (name) => {
   throw new RangeError(`\${env:${name}} may stand in headers only; secrets in a URL or a body end up in logs`);
 };
 
-const partsOf = (template: string, variables: Variables): { readonly parts: readonly (string | Reference)[]; readonly secret: boolean } => {
+const partsOf = (
+  template: string,
+  variables: Variables,
+): { readonly parts: readonly (string | Reference)[]; readonly secret: boolean } => {
   const parts: (string | Reference)[] = [];
   let secret = false;
   let from = 0;
@@ -44,14 +50,17 @@ const partsOf = (template: string, variables: Variables): { readonly parts: read
     } else if (text.endsWith('}') && PATH.test(inner)) {
       parts.push({ text, path: inner.split('.') });
     } else {
-      throw new RangeError(`\${${inner.slice(0, 32)}} is no reference; write \${name} for a property of the input${variables === noVariables ? '' : ', ${env:NAME} for a variable'}, or $\${ for a plain \${`);
+      throw new RangeError(
+        `\${${inner.slice(0, 32)}} is no reference; write \${name} for a property of the input${variables === noVariables ? '' : ', ${env:NAME} for a variable'}, or $\${ for a plain \${`,
+      );
     }
   }
   parts.push(template.slice(from));
   return { parts: parts.filter((part) => part !== ''), secret };
 };
 
-const namesOf = (parts: readonly (string | Reference)[]): string[] => parts.flatMap((part) => (typeof part === 'string' ? [] : [part.path[0] ?? '']));
+const namesOf = (parts: readonly (string | Reference)[]): string[] =>
+  parts.flatMap((part) => (typeof part === 'string' ? [] : [part.path[0] ?? '']));
 
 const fillText = (parts: readonly (string | Reference)[], input: RestInput, where: string): string | undefined => {
   let filled = '';
@@ -83,15 +92,23 @@ export function valueTemplate(template: unknown, depth = 0): Template<unknown> {
   if (typeof template === 'string') {
     const { parts } = partsOf(template, noVariables);
     const [only] = parts;
-    const fill = parts.length === 1 && typeof only === 'object' ? (input: RestInput) => at(input, only.path) : (input: RestInput) => fillText(parts, input, 'a text of the body');
+    const fill =
+      parts.length === 1 && typeof only === 'object'
+        ? (input: RestInput) => at(input, only.path)
+        : (input: RestInput) => fillText(parts, input, 'a text of the body');
     return { names: namesOf(parts), secret: false, fill };
   }
   if (typeof template !== 'object' || template === null) return { names: [], secret: false, fill: () => template };
   const entries = Object.entries(template).map(([key, value]) => [key, valueTemplate(value, depth + 1)] as const);
-  const fillEntries = (input: RestInput): [string, unknown][] => entries.map(([key, inner]) => [key, inner.fill(input)] as [string, unknown]).filter(([, value]) => value !== undefined);
+  const fillEntries = (input: RestInput): [string, unknown][] =>
+    entries
+      .map(([key, inner]) => [key, inner.fill(input)] as [string, unknown])
+      .filter(([, value]) => value !== undefined);
   return {
     names: entries.flatMap(([, inner]) => inner.names),
     secret: false,
-    fill: Array.isArray(template) ? (input) => fillEntries(input).map(([, value]) => value) : (input) => Object.fromEntries(fillEntries(input)),
+    fill: Array.isArray(template)
+      ? (input) => fillEntries(input).map(([, value]) => value)
+      : (input) => Object.fromEntries(fillEntries(input)),
   };
 }

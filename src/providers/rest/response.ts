@@ -8,9 +8,15 @@ import type { Progress } from '../../contract/tool.ts';
 const REPORTED_BYTES = 262_144;
 
 /** An answer that came and is of no use: the request was carried out, and asking again gives the same. */
-export const unusable = (message: string, cause?: unknown): ToolExecutionError => new ToolExecutionError('execution_error', message, { classification: 'permanent', uncertain: true, cause });
+export const unusable = (message: string, cause?: unknown): ToolExecutionError =>
+  new ToolExecutionError('execution_error', message, { classification: 'permanent', uncertain: true, cause });
 
-const DECODERS: Readonly<Record<string, () => Duplex>> = { gzip: createGunzip, 'x-gzip': createGunzip, deflate: createInflate, br: createBrotliDecompress };
+const DECODERS: Readonly<Record<string, () => Duplex>> = {
+  gzip: createGunzip,
+  'x-gzip': createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+};
 /** What `accept-encoding` asks for. */
 export const ENCODINGS = 'gzip, deflate, br';
 /** More than two in a row are a trick. */
@@ -21,11 +27,15 @@ const decodersOf = ({ headers }: IncomingMessage): Duplex[] => {
     .split(',')
     .map((name) => name.trim().toLowerCase())
     .filter((name) => name !== '' && name !== 'identity');
-  if (names.length > ENCODINGS_MAX || !names.every((name) => Object.hasOwn(DECODERS, name))) throw unusable(`The answer has the content encoding ${names.join(', ').slice(0, 64)}, which was not asked for; the server must use one of ${ENCODINGS}`);
+  if (names.length > ENCODINGS_MAX || !names.every((name) => Object.hasOwn(DECODERS, name)))
+    throw unusable(
+      `The answer has the content encoding ${names.join(', ').slice(0, 64)}, which was not asked for; the server must use one of ${ENCODINGS}`,
+    );
   return names.toReversed().flatMap((name) => DECODERS[name]?.() ?? []);
 };
 
-const tooLarge = (bytesMax: number): ToolExecutionError => unusable(`The answer is larger than ${bytesMax} bytes; ask for less, or raise the option maxResponseBytes`);
+const tooLarge = (bytesMax: number): ToolExecutionError =>
+  unusable(`The answer is larger than ${bytesMax} bytes; ask for less, or raise the option maxResponseBytes`);
 
 const lengthOf = ({ headers }: IncomingMessage): number | undefined => {
   const length = headers['content-length'];
@@ -33,7 +43,11 @@ const lengthOf = ({ headers }: IncomingMessage): number | undefined => {
 };
 
 /** Counts what comes over the wire, ends it at the limit, and reports how far a large body is. */
-const meter = (response: IncomingMessage, bytesMax: number, report: (progress: Progress) => void): { readonly isEmpty: boolean } => {
+const meter = (
+  response: IncomingMessage,
+  bytesMax: number,
+  report: (progress: Progress) => void,
+): { readonly isEmpty: boolean } => {
   const total = lengthOf(response);
   let progress = 0;
   let reported = 0;
@@ -63,7 +77,9 @@ const collected = (stream: Readable, bytesMax: number): Promise<Buffer> =>
       if (bytes > bytesMax) stream.destroy(tooLarge(bytesMax));
       else pieces.push(piece);
     });
-    stream.on('end', () => resolve(pieces.length === 1 ? (pieces[0] ?? Buffer.alloc(0)) : Buffer.concat(pieces, bytes)));
+    stream.on('end', () =>
+      resolve(pieces.length === 1 ? (pieces[0] ?? Buffer.alloc(0)) : Buffer.concat(pieces, bytes)),
+    );
     stream.on('error', reject);
     stream.on('close', () => {
       if (!stream.readableEnded) reject(new Error('The answer ended early'));
@@ -71,10 +87,17 @@ const collected = (stream: Readable, bytesMax: number): Promise<Buffer> =>
   });
 
 /**
- * The body of an answer, decoded. It is cut off as soon as it is larger than `bytesMax`, counted before and after decoding.
- * @throws ToolExecutionError for a body that is too large or cannot be decoded; what the connection failed with, or the abort
+ * The body of an answer, decoded. It is cut off as soon as it is larger than `bytesMax`, counted before and after
+ * decoding.
+ * @throws ToolExecutionError for a body that is too large or cannot be decoded; what the connection failed with, or the
+ * abort
  */
-export async function readBody(response: IncomingMessage, bytesMax: number, signal: AbortSignal, report: (progress: Progress) => void): Promise<Buffer> {
+export async function readBody(
+  response: IncomingMessage,
+  bytesMax: number,
+  signal: AbortSignal,
+  report: (progress: Progress) => void,
+): Promise<Buffer> {
   const abort = (): void => void response.destroy(new Error('aborted'));
   if (signal.aborted) abort();
   else signal.addEventListener('abort', abort);
@@ -113,14 +136,21 @@ export function pointerOf(at: string): string[] {
 export function partAt(value: unknown, path: readonly string[]): unknown {
   return path.reduce<unknown>((inner, step) => {
     if (Array.isArray(inner)) return /^(?:0|[1-9]\d*)$/.test(step) ? (inner[Number(step)] as unknown) : undefined;
-    return typeof inner === 'object' && inner !== null && Object.hasOwn(inner, step) ? (inner as Record<string, unknown>)[step] : undefined;
+    return typeof inner === 'object' && inner !== null && Object.hasOwn(inner, step)
+      ? (inner as Record<string, unknown>)[step]
+      : undefined;
   }, value);
 }
 
 const charsetOf = (contentType: string): string => /;\s*charset="?([\w.:-]{1,40})"?/i.exec(contentType)?.[1] ?? 'utf-8';
 const mediaTypeOf = (contentType: string): string => (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
-const isJsonType = (mediaType: string): boolean => mediaType === 'application/json' || mediaType === 'text/json' || mediaType.endsWith('+json');
-const isTextType = (mediaType: string): boolean => mediaType === '' || mediaType.startsWith('text/') || isJsonType(mediaType) || /^application\/(?:.*\+)?(?:xml|javascript|yaml|x-yaml|x-www-form-urlencoded|x-ndjson|sql|graphql)$/.test(mediaType);
+const isJsonType = (mediaType: string): boolean =>
+  mediaType === 'application/json' || mediaType === 'text/json' || mediaType.endsWith('+json');
+const isTextType = (mediaType: string): boolean =>
+  mediaType === '' ||
+  mediaType.startsWith('text/') ||
+  isJsonType(mediaType) ||
+  /^application\/(?:.*\+)?(?:xml|javascript|yaml|x-yaml|x-www-form-urlencoded|x-ndjson|sql|graphql)$/.test(mediaType);
 
 const decoderOf = (charset: string): TextDecoder => {
   try {
@@ -136,7 +166,10 @@ const textOf = (body: Buffer, contentType: string): string => {
   try {
     return decoder.decode(body);
   } catch (error) {
-    throw unusable(`The answer is not text in ${charset}, as its content type (${mediaTypeOf(contentType).slice(0, 64) || 'none'}) lets expect`, error);
+    throw unusable(
+      `The answer is not text in ${charset}, as its content type (${mediaTypeOf(contentType).slice(0, 64) || 'none'}) lets expect`,
+      error,
+    );
   }
 };
 
@@ -155,7 +188,10 @@ export function valueOfBody(body: Buffer, contentType: string, { as, structured 
   const mediaType = mediaTypeOf(contentType);
   const json = as === 'json' || (as === undefined && (structured || isJsonType(mediaType)));
   if (body.length === 0) return as === 'text' ? '' : null;
-  if (!json && as === undefined && !isTextType(mediaType)) throw unusable(`The answer is of type ${mediaType.slice(0, 64)}, which is neither JSON nor text; say as: text or as: json if it is`);
+  if (!json && as === undefined && !isTextType(mediaType))
+    throw unusable(
+      `The answer is of type ${mediaType.slice(0, 64)}, which is neither JSON nor text; say as: text or as: json if it is`,
+    );
   const text = textOf(body, contentType);
   if (!json) return text;
   try {

@@ -22,8 +22,8 @@ export interface TargetGuard {
    */
   check(url: URL): void;
   /**
-   * Resolves hosts for `node:net`, and refuses one of whose addresses any is not permitted. The socket connects to what was checked here, so a
-   * name that changes its mind between a check and a connection (DNS rebinding) gains nothing.
+   * Resolves hosts for `node:net`, and refuses one of whose addresses any is not permitted. The socket connects to what
+   * was checked here, so a name that changes its mind between a check and a connection (DNS rebinding) gains nothing.
    */
   lookupFor(url: URL): LookupFunction;
 }
@@ -41,13 +41,17 @@ const WORDS: Readonly<Record<string, string>> = {
   broadcast: 'the broadcast address',
 };
 
-/** Platform services of a cloud on a public address: Azure's, https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16. */
+/**
+ * Platform services of a cloud on a public address: Azure's,
+ * https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16.
+ */
 const METADATA: ReadonlySet<string> = new Set(['168.63.129.16']);
 
 const v4Of = (high = 0, low = 0): ipaddr.IPv4 => new ipaddr.IPv4([high >> 8, high & 255, low >> 8, low & 255]);
 
 /** NAT64's well-known prefix, RFC 6052. That for local use beside it is nobody's public address. */
-const isNat64 = ({ parts: [p0, p1, ...rest] }: ipaddr.IPv6): boolean => p0 === 0x64 && p1 === 0xff9b && rest.slice(0, 4).every((part) => part === 0);
+const isNat64 = ({ parts: [p0, p1, ...rest] }: ipaddr.IPv6): boolean =>
+  p0 === 0x64 && p1 === 0xff9b && rest.slice(0, 4).every((part) => part === 0);
 
 /** IPv4 addresses that an IPv6 address stands for: whoever routes it may end there. */
 const wrapped = (address: ipaddr.IPv6): ipaddr.IPv4[] => {
@@ -85,7 +89,11 @@ const notPublic = (address: Address): string | undefined => {
 /** An address of its text; IPv4 in IPv6's clothes (`::ffff:127.0.0.1`) is IPv4. */
 const parse = (text: string): Address | undefined => (ipaddr.isValid(text) ? ipaddr.process(text) : undefined);
 
-const bare = (hostname: string): string => hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '').toLowerCase();
+const bare = (hostname: string): string =>
+  hostname
+    .replace(/^\[|\]$/g, '')
+    .replace(/\.$/, '')
+    .toLowerCase();
 const portOf = ({ port, protocol }: URL): string => (port === '' ? (protocol === 'https:' ? '443' : '80') : port);
 
 interface Allowed {
@@ -93,7 +101,10 @@ interface Allowed {
   address(address: Address): boolean;
 }
 
-const cannotRead = (entry: string): RangeError => new RangeError(`allow must hold hosts (api.internal), hosts with a port (127.0.0.1:8080, [::1]:8080) or ranges (10.0.0.0/8), not ${JSON.stringify(String(entry).slice(0, 64))}`);
+const cannotRead = (entry: string): RangeError =>
+  new RangeError(
+    `allow must hold hosts (api.internal), hosts with a port (127.0.0.1:8080, [::1]:8080) or ranges (10.0.0.0/8), not ${JSON.stringify(String(entry).slice(0, 64))}`,
+  );
 
 const readAllow = (allow: readonly string[]): Allowed => {
   const ranges: [Address, number][] = [];
@@ -112,24 +123,33 @@ const readAllow = (allow: readonly string[]): Allowed => {
   }
   return {
     host: (url) => ['*', portOf(url)].some((port) => hosts.has(`${bare(url.hostname)} ${port}`)),
-    address: (address) => ranges.some(([network, bits]) => network.kind() === address.kind() && (address as ipaddr.IPv6).match(network, bits)),
+    address: (address) =>
+      ranges.some(
+        ([network, bits]) => network.kind() === address.kind() && (address as ipaddr.IPv6).match(network, bits),
+      ),
   };
 };
 
 const resolveBySystem: Resolve = (hostname) =>
   new Promise((resolve, reject) => {
-    systemLookup(hostname, { all: true }, (error, addresses) => (error === null ? resolve(addresses.map(({ address }) => address)) : reject(error)));
+    systemLookup(hostname, { all: true }, (error, addresses) =>
+      error === null ? resolve(addresses.map(({ address }) => address)) : reject(error),
+    );
   });
 
 const refused = (rule: string): ToolExecutionError => new ToolExecutionError('not_permitted', rule);
 
-const familyOf = (address: Address): LookupAddress => ({ address: address.toString(), family: address.kind() === 'ipv4' ? 4 : 6 });
+const familyOf = (address: Address): LookupAddress => ({
+  address: address.toString(),
+  family: address.kind() === 'ipv4' ? 4 : 6,
+});
 
 /**
  * A guard that lets requests go to public addresses only, and to what `allow` names.
  *
- * Refused are loopback, private, link-local (cloud metadata), carrier, multicast and reserved addresses, also inside IPv6 ones (mapped, NAT64,
- * 6to4, Teredo, ISATAP) and in every spelling that a URL takes (`2130706433`, `0x7f.1`), schemes other than http and https, and URLs with a user.
+ * Refused are loopback, private, link-local (cloud metadata), carrier, multicast and reserved addresses, also inside
+ * IPv6 ones (mapped, NAT64, 6to4, Teredo, ISATAP) and in every spelling that a URL takes (`2130706433`, `0x7f.1`),
+ * schemes other than http and https, and URLs with a user.
  *
  * @throws RangeError for an entry of `allow` that cannot be read
  */
@@ -142,7 +162,9 @@ export function targetGuard({ allow = [], lookup = resolveBySystem }: TargetOpti
     const text = address.toString();
     const name = bare(url.hostname);
     const target = name === text ? text : `${name} (${text})`;
-    throw refused(`The target ${target} is ${why}, where requests are not sent; add ${name === text ? text : `${name} or ${text}`} to the option allow if it should be reached`);
+    throw refused(
+      `The target ${target} is ${why}, where requests are not sent; add ${name === text ? text : `${name} or ${text}`} to the option allow if it should be reached`,
+    );
   };
 
   const resolved = async (url: URL): Promise<LookupAddress[]> => {
@@ -160,18 +182,22 @@ export function targetGuard({ allow = [], lookup = resolveBySystem }: TargetOpti
 
   return {
     check: (url) => {
-      if (url.protocol !== 'http:' && url.protocol !== 'https:') throw refused(`Requests go to http: and https: only, not to ${url.protocol.slice(0, 32)}`);
-      if (url.username !== '' || url.password !== '') throw refused('The target has a user or a password in its URL; send them in a header');
+      if (url.protocol !== 'http:' && url.protocol !== 'https:')
+        throw refused(`Requests go to http: and https: only, not to ${url.protocol.slice(0, 32)}`);
+      if (url.username !== '' || url.password !== '')
+        throw refused('The target has a user or a password in its URL; send them in a header');
       const address = parse(bare(url.hostname));
       if (address !== undefined) checkAddress(address, url);
     },
-    lookupFor: (url) => (_hostname, { all }, callback) => {
-      callbackify(resolved)(url, (error, addresses) => {
-        const [first] = addresses ?? [];
-        if (error !== null) callback(error, '', 4);
-        else if (all === true) callback(null, addresses);
-        else callback(null, first?.address ?? '', first?.family ?? 4);
-      });
-    },
+    lookupFor:
+      (url) =>
+      (_hostname, { all }, callback) => {
+        callbackify(resolved)(url, (error, addresses) => {
+          const [first] = addresses ?? [];
+          if (error !== null) callback(error, '', 4);
+          else if (all === true) callback(null, addresses);
+          else callback(null, first?.address ?? '', first?.family ?? 4);
+        });
+      },
   };
 }

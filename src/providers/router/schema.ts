@@ -11,7 +11,8 @@ export interface ParameterRule {
   fit(parameters: unknown): Fitted;
 }
 
-const worded = (path: readonly PropertyKey[], message: string): string => `${path.length === 0 ? 'parameters' : core.toDotPath(['parameters', ...path])}: ${message}`;
+const worded = (path: readonly PropertyKey[], message: string): string =>
+  `${path.length === 0 ? 'parameters' : core.toDotPath(['parameters', ...path])}: ${message}`;
 
 const ofZod = (schema: z.ZodType): ParameterRule => ({
   // What cannot be written as JSON Schema may be anything to the model; the schema itself still checks it.
@@ -19,7 +20,14 @@ const ofZod = (schema: z.ZodType): ParameterRule => ({
   fit: (parameters) => {
     try {
       const parsed = schema.safeParse(parameters);
-      return parsed.success ? { value: parsed.data } : { misfit: parsed.error.issues.slice(0, 5).map(({ path, message }) => worded(path, message)).join('; ') };
+      return parsed.success
+        ? { value: parsed.data }
+        : {
+            misfit: parsed.error.issues
+              .slice(0, 5)
+              .map(({ path, message }) => worded(path, message))
+              .join('; '),
+          };
     } catch {
       // What it threw may hold secrets, and a model reads this.
       return { misfit: 'their schema cannot check them: it throws, or can only answer later' };
@@ -33,7 +41,9 @@ const ofJsonSchema = (jsonSchema: JsonSchema): ParameterRule => {
     jsonSchema,
     fit: (parameters) => {
       const misfits = misfitsOf(parameters);
-      return misfits.length === 0 ? { value: parameters } : { misfit: misfits.map(({ path, message }) => worded(path, message)).join('; ') };
+      return misfits.length === 0
+        ? { value: parameters }
+        : { misfit: misfits.map(({ path, message }) => worded(path, message)).join('; ') };
     },
   };
 };
@@ -48,7 +58,12 @@ const movedTo = (place: string, schema: unknown): unknown => {
   if (Array.isArray(schema)) return schema.map((part) => movedTo(place, part));
   if (typeof schema !== 'object' || schema === null) return schema;
   return Object.fromEntries(
-    Object.entries(schema).map(([key, part]: [string, unknown]) => [key, key === '$ref' && typeof part === 'string' && part.startsWith('#') ? `#${place}${part.slice(1)}` : movedTo(place, part)]),
+    Object.entries(schema).map(([key, part]: [string, unknown]) => [
+      key,
+      key === '$ref' && typeof part === 'string' && part.startsWith('#')
+        ? `#${place}${part.slice(1)}`
+        : movedTo(place, part),
+    ]),
   );
 };
 
@@ -60,8 +75,8 @@ export interface OfferedAgent {
 }
 
 /**
- * The hand-off's input as models are shown it: which agent, and for each what it must be told. The choice stands one level down, since
- * models' APIs take no `oneOf` or `anyOf` at the top.
+ * The hand-off's input as models are shown it: which agent, and for each what it must be told. The choice stands one
+ * level down, since models' APIs take no `oneOf` or `anyOf` at the top.
  */
 export function handoffJsonSchema(agents: readonly OfferedAgent[]): JsonSchema {
   const choices = agents.map(({ name, rule }, index) => {
@@ -71,7 +86,13 @@ export function handoffJsonSchema(agents: readonly OfferedAgent[]): JsonSchema {
   return {
     type: 'object',
     properties: {
-      agent: { type: 'string', enum: agents.map(({ name }) => name), description: ['Who takes over.', ...agents.map(({ name, description }) => `${name}: ${description}`)].join('\n') },
+      agent: {
+        type: 'string',
+        enum: agents.map(({ name }) => name),
+        description: ['Who takes over.', ...agents.map(({ name, description }) => `${name}: ${description}`)].join(
+          '\n',
+        ),
+      },
       parameters: { description: 'What the chosen agent has to know.', anyOf: choices },
     },
     required: ['agent', 'parameters'],

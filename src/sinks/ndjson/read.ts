@@ -34,14 +34,26 @@ export interface ReadNdjsonOptions {
 const LEFT_OUT_MAX = 1_000;
 const NEWLINE = 10;
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null;
-/** The first line of a file, and of each process that went on in it. One of a format that is not this one's is left out, which tells of it. */
-const isHeader = (value: unknown): boolean => isObject(value) && value['format'] === 1 && value['source'] === 'sink' && value['type'] === 'file_started';
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null;
+/**
+ * The first line of a file, and of each process that went on in it. One of a format that is not this one's is left out,
+ * which tells of it.
+ */
+const isHeader = (value: unknown): boolean =>
+  isObject(value) && value['format'] === 1 && value['source'] === 'sink' && value['type'] === 'file_started';
 const isEvent = (value: unknown): value is TraceEvent =>
-  isObject(value) && ['call', 'turn', 'layer'].includes(String(value['source'])) && typeof value['type'] === 'string' && typeof value['seq'] === 'number' && typeof value['atMs'] === 'number';
+  isObject(value) &&
+  ['call', 'turn', 'layer'].includes(String(value['source'])) &&
+  typeof value['type'] === 'string' &&
+  typeof value['seq'] === 'number' &&
+  typeof value['atMs'] === 'number';
 
 /** The lines of a stream of bytes, as `undefined` those that are too long; whether the last one had an end. */
-async function* linesOf(chunks: AsyncIterable<Buffer>, maxLineBytes: number): AsyncGenerator<{ readonly text: string | undefined; readonly ended: boolean }, void, undefined> {
+async function* linesOf(
+  chunks: AsyncIterable<Buffer>,
+  maxLineBytes: number,
+): AsyncGenerator<{ readonly text: string | undefined; readonly ended: boolean }, void, undefined> {
   let parts: Buffer[] = [];
   let bytes = 0;
   const taken = (): string | undefined => {
@@ -76,7 +88,8 @@ const parsed = (text: string): { readonly value: unknown } | undefined => {
 };
 
 /**
- * Reads what `ndjsonSink` wrote, with its header or without, and says what it had to leave out: after a kill the last line may be torn.
+ * Reads what `ndjsonSink` wrote, with its header or without, and says what it had to leave out: after a kill the last
+ * line may be torn.
  *
  * @param path the file
  * @param options the longest line
@@ -105,7 +118,8 @@ export async function readNdjson(path: string, options: ReadNdjsonOptions = {}):
       const json = parsed(text);
       if (json === undefined) leave(ended ? 'not_json' : 'torn');
       else if (isEvent(json.value)) events.push(json.value);
-      else if (isObject(json.value) && json.value['source'] === 'sink' && typeof json.value['count'] === 'number') dropped += json.value['count'];
+      else if (isObject(json.value) && json.value['source'] === 'sink' && typeof json.value['count'] === 'number')
+        dropped += json.value['count'];
       else if (!isHeader(json.value)) leave('not_an_event');
     }
   }

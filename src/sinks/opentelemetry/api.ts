@@ -244,7 +244,11 @@ export function toTraceparent({ traceId, spanId, traceFlags }: OtelSpanContext):
 }
 
 /** The W3C trace context of a span; nothing for one that is none, as a tracer without an SDK makes them. */
-export function carrierOf({ propagation }: OtelApi, span: OtelSpanContext, context: OtelContext): TraceContext | undefined {
+export function carrierOf(
+  { propagation }: OtelApi,
+  span: OtelSpanContext,
+  context: OtelContext,
+): TraceContext | undefined {
   const traceparent = toTraceparent(span);
   if (fromTraceparent(traceparent) === undefined) return undefined;
   const tracestate = span.traceState?.serialize() ?? '';

@@ -1,5 +1,13 @@
 import type { DedupeStep, LayerEvent, ToolEvent } from '../../contract/event.ts';
-import { STATUS_ERROR, type OtelApi, type OtelAttributes, type OtelContext, type OtelLink, type OtelSpan, type OtelTracer } from './api.ts';
+import {
+  STATUS_ERROR,
+  type OtelApi,
+  type OtelAttributes,
+  type OtelContext,
+  type OtelLink,
+  type OtelSpan,
+  type OtelTracer,
+} from './api.ts';
 
 /** How spans are made and named. */
 export interface SpanTerms {
@@ -18,7 +26,12 @@ export type BreakerChange = Extract<LayerEvent, { type: 'breaker_changed' }>;
 /** The event that spans and logs have of it. */
 export const BREAKER_CHANGED = 'spillway.circuit_breaker.changed';
 
-export const breakerAttributes = ({ toolName, scope, from, to }: Pick<BreakerChange, 'toolName' | 'scope' | 'from' | 'to'>): OtelAttributes => ({
+export const breakerAttributes = ({
+  toolName,
+  scope,
+  from,
+  to,
+}: Pick<BreakerChange, 'toolName' | 'scope' | 'from' | 'to'>): OtelAttributes => ({
   'spillway.breaker.name': toolName,
   ...(scope === '' ? {} : { 'spillway.breaker.scope': scope }),
   'spillway.breaker.from_state': from,
@@ -26,7 +39,17 @@ export const breakerAttributes = ({ toolName, scope, from, to }: Pick<BreakerCha
 });
 
 /** Steps that change how the call ends; the others repeat what its attempts say. */
-const STEPS: readonly DedupeStep[] = ['taken_over', 'waiting', 'replayed', 'conflict', 'busy', 'lease_lost', 'superseded', 'unrecorded', 'unprotected'];
+const STEPS: readonly DedupeStep[] = [
+  'taken_over',
+  'waiting',
+  'replayed',
+  'conflict',
+  'busy',
+  'lease_lost',
+  'superseded',
+  'unrecorded',
+  'unprotected',
+];
 
 /** Where a call belongs, and what its tool is. */
 export interface CallPlace {
@@ -63,7 +86,9 @@ export class CallSpan {
   readonly #context: OtelContext;
   readonly #links = new Set<string>();
   /** The attempt that runs; its span comes at its end when nobody wants one of a first attempt that succeeds. */
-  #attempt: { readonly startedAtMs: number; readonly number: number; readonly attributes: OtelAttributes; span?: OtelSpan } | undefined;
+  #attempt:
+    | { readonly startedAtMs: number; readonly number: number; readonly attributes: OtelAttributes; span?: OtelSpan }
+    | undefined;
   #retry: Of<'decision'> | undefined;
   #over = false;
   readonly #toolName: string;
@@ -111,12 +136,20 @@ export class CallSpan {
       case 'attempt_succeeded':
         return this.#endAttempt(event.atMs);
       case 'attempt_failed':
-        return this.#endAttempt(event.atMs, { 'error.type': event.error.kind, ...this.#breaker(event.breakerState) }, event.error.message);
+        return this.#endAttempt(
+          event.atMs,
+          { 'error.type': event.error.kind, ...this.#breaker(event.breakerState) },
+          event.error.message,
+        );
       case 'attempt_canceled':
         return this.#endAttempt(event.atMs, { 'spillway.attempt.canceled': true });
       case 'decision':
         this.#retry = event.strategy === 'retry' ? event : undefined;
-        return this.#set({ 'spillway.decision': event.strategy, 'spillway.decision.code': event.code, ...this.#breaker(event.breakerState) });
+        return this.#set({
+          'spillway.decision': event.strategy,
+          'spillway.decision.code': event.code,
+          ...this.#breaker(event.breakerState),
+        });
       case 'dedupe':
         return this.#dedupe(event, leader);
       case 'alternative_used':
@@ -179,14 +212,23 @@ export class CallSpan {
       'gen_ai.tool.name': toolName,
       'spillway.attempt': attempt,
       ...(attempt > 1 ? { 'spillway.resend_count': attempt - 1 } : {}),
-      ...(retry === undefined ? {} : { 'spillway.retry.delay_ms': retry.delayMs ?? 0, 'spillway.retry.reason': retry.error.kind }),
+      ...(retry === undefined
+        ? {}
+        : { 'spillway.retry.delay_ms': retry.delayMs ?? 0, 'spillway.retry.reason': retry.error.kind }),
       ...(claw ? { 'tool.name': toolName, 'retry.attempt': attempt } : {}),
     };
     this.#attempt = { startedAtMs: atMs, number: attempt, attributes };
-    if (attempts === 'always' || (attempts === 'onRetry' && attempt > 1)) this.#attempt.span = this.#attemptSpan(this.#attempt);
+    if (attempts === 'always' || (attempts === 'onRetry' && attempt > 1))
+      this.#attempt.span = this.#attemptSpan(this.#attempt);
   }
 
-  #attemptSpan({ startedAtMs, attributes }: { readonly startedAtMs: number; readonly attributes: OtelAttributes }): OtelSpan {
+  #attemptSpan({
+    startedAtMs,
+    attributes,
+  }: {
+    readonly startedAtMs: number;
+    readonly attributes: OtelAttributes;
+  }): OtelSpan {
     const name = String(attributes['gen_ai.tool.name']);
     // The parent is said: after a retry's timer the active context is that of the attempt before.
     return this.#terms.tracer.startSpan(`attempt ${name}`, { startTime: startedAtMs, attributes }, this.#context);
@@ -207,7 +249,11 @@ export class CallSpan {
     const { claw, tracer } = this.#terms;
     if (!claw || this.#retry === undefined || this.#over) return;
     const { delayMs = 0, error, attempt } = this.#retry;
-    const attributes = { 'spillway.retry.delay_ms': delayMs, 'spillway.retry.reason': error.kind, 'retry.attempt': attempt };
+    const attributes = {
+      'spillway.retry.delay_ms': delayMs,
+      'spillway.retry.reason': error.kind,
+      'retry.attempt': attempt,
+    };
     tracer.startSpan('retry_delay', { startTime: this.#retry.atMs, attributes }, this.#context).end(atMs);
   }
 

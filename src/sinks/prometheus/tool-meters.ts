@@ -234,12 +234,10 @@ export function storeSizes(fill: StoreFill | undefined, tools: ReadonlyMap<strin
   const { records, byTool = {} } = fill ?? {};
   const sizes = Object.entries(byTool)
     .filter(([name]) => tools.has(name))
-    .map(
-      ([name, count]): StoreSize => ({
-        labels: { tool: name, scope: tools.get(name)?.policy?.dedupe?.scope ?? 'session' },
-        records: count,
-      }),
-    );
+    .map(([name, count]): StoreSize => ({
+      labels: { tool: name, scope: tools.get(name)?.policy?.dedupe?.scope ?? 'session' },
+      records: count,
+    }));
   const whole: StoreSize[] = records === undefined ? [] : [{ labels: { tool: '__all__', scope: 'all' }, records }];
   return [...whole, ...sizes].filter((size) => Number.isFinite(size.records));
 }

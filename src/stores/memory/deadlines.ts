@@ -6,8 +6,9 @@ export interface Deadline {
 }
 
 /**
- * The earliest of many deadlines, which move and go at any time: a binary heap whose members know their place. Adding what is due last costs
- * one comparison, anything else at most the depth of the heap. A heap that only drops its top would pile up what settled long before.
+ * The earliest of many deadlines, which move and go at any time: a binary heap whose members know their place. Adding
+ * what is due last costs one comparison, anything else at most the depth of the heap. A heap that only drops its top
+ * would pile up what settled long before.
  */
 export class Deadlines<T extends Deadline> {
   readonly #heap: T[] = [];

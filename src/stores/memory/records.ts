@@ -11,9 +11,10 @@ export interface Entry extends Deadline {
 }
 
 /**
- * Records in a bounded space. Who needs room takes that of the least recently used one that does not run. Running ones are pinned: they stand in a
- * heap by the end of their lease, from which they are released when room is short, or in a sweep. Only a sweep and a list look at all records:
- * a heap of expiries and sets by tool and session were tried, and made each call more than twice as dear.
+ * Records in a bounded space. Who needs room takes that of the least recently used one that does not run. Running ones
+ * are pinned: they stand in a heap by the end of their lease, from which they are released when room is short, or in a
+ * sweep. Only a sweep and a list look at all records: a heap of expiries and sets by tool and session were tried, and
+ * made each call more than twice as dear.
  */
 export class MemoryRecords {
   readonly #max: number;

@@ -8,8 +8,8 @@ export interface RedisChanges {
 }
 
 /**
- * Both libraries subscribe again by themselves after a reconnection. What was said meanwhile is lost, and so is what was said before a
- * subscription was there: whoever waits then has to look for itself.
+ * Both libraries subscribe again by themselves after a reconnection. What was said meanwhile is lost, and so is what
+ * was said before a subscription was there: whoever waits then has to look for itself.
  */
 export function redisChanges(client: RedisSubscriberLike): RedisChanges {
   const watched = new Map<string, Set<() => void>>();

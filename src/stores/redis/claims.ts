@@ -9,8 +9,10 @@ const CLAIMS_MAX = 64;
 const DOING = 'The call could not be claimed';
 /** What fails before it is sent, and what the server refuses: nothing was claimed. */
 const REFUSALS: ReadonlySet<string> = new Set(
-  ('OOM READONLY LOADING MASTERDOWN BUSY MISCONF NOREPLICAS MOVED ASK TRYAGAIN CLUSTERDOWN CROSSSLOT NOAUTH WRONGPASS NOPERM NOPROTO ' +
-    'ClientClosedError ClientOfflineError ECONNREFUSED ENOTFOUND').split(' '),
+  (
+    'OOM READONLY LOADING MASTERDOWN BUSY MISCONF NOREPLICAS MOVED ASK TRYAGAIN CLUSTERDOWN CROSSSLOT NOAUTH WRONGPASS NOPERM NOPROTO ' +
+    'ClientClosedError ClientOfflineError ECONNREFUSED ENOTFOUND'
+  ).split(' '),
 );
 
 export interface ClaimRequest extends Wish {
@@ -33,12 +35,24 @@ export interface RedisClaimsOptions {
   readonly before: () => void;
   /** A claim that was granted after it had failed: nobody will act on it. */
   readonly orphaned: (request: ClaimRequest, version: number) => void;
-  /** A claim that failed without a word of the server: whether it was granted is not known, and nobody will act on it. */
+  /**
+   * A claim that failed without a word of the server: whether it was granted is not known, and nobody will act on it.
+   */
   readonly unanswered: (request: ClaimRequest) => void;
 }
 
-/** Claims of one lease and time to live that are made in one turn of the event loop share a script; on a cluster, where they are in different slots, each has its own. */
-export function redisClaims({ link, cluster, fenceOf, before, orphaned, unanswered }: RedisClaimsOptions): (request: ClaimRequest) => Promise<Claimed> {
+/**
+ * Claims of one lease and time to live that are made in one turn of the event loop share a script; on a cluster, where
+ * they are in different slots, each has its own.
+ */
+export function redisClaims({
+  link,
+  cluster,
+  fenceOf,
+  before,
+  orphaned,
+  unanswered,
+}: RedisClaimsOptions): (request: ClaimRequest) => Promise<Claimed> {
   let waiting: Waiting[] = [];
 
   /** Of claims that have their lease and their time to live in common. */
@@ -49,7 +63,10 @@ export function redisClaims({ link, cluster, fenceOf, before, orphaned, unanswer
     const args = [String(first.request.leaseMs), String(first.request.ttlMs)];
     for (const { request } of group) {
       keys.push(request.name);
-      args.push(request.over === undefined ? '' : String(request.over), `${request.operation}\n${headOf(request.claim)}`);
+      args.push(
+        request.over === undefined ? '' : String(request.over),
+        `${request.operation}\n${headOf(request.claim)}`,
+      );
     }
     const late = (answers: unknown): void => {
       for (const [place, { request }] of group.entries()) {
@@ -62,7 +79,8 @@ export function redisClaims({ link, cluster, fenceOf, before, orphaned, unanswer
     for (const [place, { request, resolve, reject }] of group.entries()) {
       const answer = answers[place + 1];
       try {
-        if (typeof answer === 'string' && answer.startsWith('!')) throw redisThrown({ message: answer.slice(1) }, DOING);
+        if (typeof answer === 'string' && answer.startsWith('!'))
+          throw redisThrown({ message: answer.slice(1) }, DOING);
         resolve(claimedOf(answer, atMs, request));
       } catch (error) {
         reject(error as ToolExecutionError);

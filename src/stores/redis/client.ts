@@ -14,7 +14,10 @@ export interface NodeRedisClusterLike {
   sendCommand(firstKey: string | undefined, isReadonly: boolean | undefined, args: string[]): Promise<unknown>;
 }
 
-/** What is used of a Sentinel client of the official `redis` package: what `createSentinel` gives, and what its `use` and `acquire` lend. */
+/**
+ * What is used of a Sentinel client of the official `redis` package: what `createSentinel` gives, and what its `use`
+ * and `acquire` lend.
+ */
 export interface NodeRedisSentinelLike {
   /** Sends one command to the primary, or with `isReadonly` to a replica. */
   sendCommand(isReadonly: boolean | undefined, args: string[]): Promise<unknown>;
@@ -83,9 +86,13 @@ const isIoRedis = (client: unknown): client is IoRedisLike => has(client, 'call'
 const isNodeCluster = (client: RedisClientLike): client is NodeRedisClusterLike => 'masters' in client;
 
 /** The one that `createSentinel` gives knows its nodes; one that it lends has to be given back, and cannot connect. */
-const isNodeSentinel = (client: RedisClientLike): client is NodeRedisSentinelLike => has(client, 'getSentinelNode') || (has(client, 'release') && !has(client, 'connect'));
+const isNodeSentinel = (client: RedisClientLike): client is NodeRedisSentinelLike =>
+  has(client, 'getSentinelNode') || (has(client, 'release') && !has(client, 'connect'));
 
-/** `call` is ioredis; `sendCommand` without it is node-redis, and `masters` is its cluster. Both have more methods of the same names that differ. */
+/**
+ * `call` is ioredis; `sendCommand` without it is node-redis, and `masters` is its cluster. Both have more methods of
+ * the same names that differ.
+ */
 export function redisCommands(client: RedisClientLike): RedisCommands {
   if (isIoRedis(client)) {
     const ownPrefix = read(read(client, 'options'), 'keyPrefix');
@@ -97,13 +104,22 @@ export function redisCommands(client: RedisClientLike): RedisCommands {
     };
   }
   if (!has(client, 'sendCommand')) {
-    throw new RangeError('client must be a client of the package redis (with sendCommand) or of ioredis (with call): pass what createClient(...) or new Redis(...) gave');
+    throw new RangeError(
+      'client must be a client of the package redis (with sendCommand) or of ioredis (with call): pass what createClient(...) or new Redis(...) gave',
+    );
   }
-  if (isNodeCluster(client)) return { cluster: true, pooled: true, ownPrefix: '', send: (args, key) => client.sendCommand(key, false, args) };
+  if (isNodeCluster(client))
+    return { cluster: true, pooled: true, ownPrefix: '', send: (args, key) => client.sendCommand(key, false, args) };
   // Never as a read, which may go to a replica.
-  if (isNodeSentinel(client)) return { cluster: false, pooled: true, ownPrefix: '', send: (args) => client.sendCommand(false, args) };
+  if (isNodeSentinel(client))
+    return { cluster: false, pooled: true, ownPrefix: '', send: (args) => client.sendCommand(false, args) };
   // What `createClientPool` gives.
-  return { cluster: false, pooled: typeof read(client, 'totalClients') === 'number', ownPrefix: '', send: (args) => client.sendCommand(args) };
+  return {
+    cluster: false,
+    pooled: typeof read(client, 'totalClients') === 'number',
+    ownPrefix: '',
+    send: (args) => client.sendCommand(args),
+  };
 }
 
 const isIoSubscriber = (client: RedisSubscriberLike): client is IoRedisSubscriberLike => has(client, 'call');
@@ -112,9 +128,14 @@ const isIoSubscriber = (client: RedisSubscriberLike): client is IoRedisSubscribe
  * Makes subscriptions over a client. `heard` is called with the channel of each message, `ready` when the connection
  * has come back: messages sent in between were missed.
  */
-export function redisChannels(client: RedisSubscriberLike, heard: (channel: string) => void, ready: () => void): RedisChannels {
+export function redisChannels(
+  client: RedisSubscriberLike,
+  heard: (channel: string) => void,
+  ready: () => void,
+): RedisChannels {
   for (const method of ['subscribe', 'unsubscribe', 'on', 'off']) {
-    if (!has(client, method)) throw new RangeError(`subscriber must be a client of redis or ioredis of its own; it has no ${method}()`);
+    if (!has(client, method))
+      throw new RangeError(`subscriber must be a client of redis or ioredis of its own; it has no ${method}()`);
   }
   if (isIoSubscriber(client)) {
     const io = client;

@@ -3,7 +3,10 @@ import { INDEX } from './scripts.ts';
 
 /** Sets are made anew so often, and die as a whole: an entry is never looked for to be removed. */
 export const SPAN_MS: number = 12 * 3_600_000;
-/** From the end of its span a set is kept for longer than a result is by default, so that an outcome seldom has to lengthen it. */
+/**
+ * From the end of its span a set is kept for longer than a result is by default (R-10.2), so that an outcome seldom has
+ * to lengthen it.
+ */
 const KEEP_MS = SPAN_MS + 25 * 3_600_000;
 const DEFAULT_TTL_MAX_MS = 24 * 3_600_000;
 /** A list looks back so far; records that are kept longer leave it then. */
@@ -12,8 +15,9 @@ export const LOOK_BACK_MS: number = 31 * 24 * 3_600_000;
 const MEMBERS_MAX = 1_000;
 
 /**
- * Sets of records by tool and by session. They live in other slots than the records, so no script can keep both. Instead an entry is written
- * before its record, on the same connection: a set may name records that are not there, which its reader sees, but lacks none that is.
+ * Sets of records by tool and by session. They live in other slots than the records, so no script can keep both.
+ * Instead an entry is written before its record, on the same connection: a set may name records that are not there,
+ * which its reader sees, but lacks none that is.
  */
 export interface RedisIndex {
   add(set: string, member: string): void;
@@ -53,7 +57,12 @@ export function redisIndex(link: RedisLink, cluster: boolean): RedisIndex {
   const write = async (part: Batch, keepMs: number): Promise<void> => {
     const args = [...part.values()].flatMap((members) => [String(members.length), ...members]);
     try {
-      await link.run('The lists by tool and session could not be written', INDEX, [...part.keys()], [String(keepMs), ...args]);
+      await link.run(
+        'The lists by tool and session could not be written',
+        INDEX,
+        [...part.keys()],
+        [String(keepMs), ...args],
+      );
     } catch {
       // A list is for looking, no call depends on it. The report tells.
       lost++;
@@ -73,7 +82,9 @@ export function redisIndex(link: RedisLink, cluster: boolean): RedisIndex {
     keep: async (sets, member, ttlMs) => {
       if (ttlMs <= DEFAULT_TTL_MAX_MS) return;
       const long = new Map(sets.map((set) => [set, [member]]));
-      await Promise.all(Array.from(commandsOf(long, cluster), (part) => write(part, Math.min(ttlMs, LOOK_BACK_MS) + SPAN_MS)));
+      await Promise.all(
+        Array.from(commandsOf(long, cluster), (part) => write(part, Math.min(ttlMs, LOOK_BACK_MS) + SPAN_MS)),
+      );
     },
     get lost() {
       return lost;

@@ -12,12 +12,18 @@ export type LateAnswer = (answer: unknown) => void;
 export interface RedisLink {
   /** @param doing what was attempted, for messages */
   command(doing: string, args: string[], key?: string): Promise<unknown>;
-  run(doing: string, script: Script, keys: readonly string[], args: readonly string[], late?: LateAnswer): Promise<unknown>;
+  run(
+    doing: string,
+    script: Script,
+    keys: readonly string[],
+    args: readonly string[],
+    late?: LateAnswer,
+  ): Promise<unknown>;
 }
 
 /**
- * A command is never cancelled: a client that takes one back out of its pipe can hand its answer to the next. At the limit the operation fails, and
- * the answer is dropped when it comes.
+ * A command is never cancelled: a client that takes one back out of its pipe can hand its answer to the next. At the
+ * limit the operation fails, and the answer is dropped when it comes.
  */
 export function redisLink(commands: RedisCommands, commandTimeoutMs: number, runtime: Runtime): RedisLink {
   const timers = runtime.background ?? runtime;

@@ -9,10 +9,15 @@ const DOING = 'The records could not be listed';
 const PAGE = 500;
 
 /**
- * The records that sets of an index name, as they are when they are come to. A set may name what is gone and what moved to another, so each is
- * read. One that is damaged is left out: whoever asks for it hears of it, and it does not hide the others.
+ * The records that sets of an index name, as they are when they are come to. A set may name what is gone and what moved
+ * to another, so each is read. One that is damaged is left out: whoever asks for it hears of it, and it does not hide
+ * the others.
  */
-export async function* listed(link: RedisLink, sets: readonly string[], names: RedisNames): AsyncGenerator<DedupeRecord> {
+export async function* listed(
+  link: RedisLink,
+  sets: readonly string[],
+  names: RedisNames,
+): AsyncGenerator<DedupeRecord> {
   const read = async (member: string): Promise<DedupeRecord | undefined> => {
     const name = names.record(member);
     try {
@@ -25,14 +30,17 @@ export async function* listed(link: RedisLink, sets: readonly string[], names: R
       throw error;
     }
   };
-  const scan = (set: string, cursor: string): Promise<unknown> => link.command(DOING, ['SSCAN', set, cursor, 'COUNT', String(PAGE)], set);
+  const scan = (set: string, cursor: string): Promise<unknown> =>
+    link.command(DOING, ['SSCAN', set, cursor, 'COUNT', String(PAGE)], set);
   // A record may be in several sets, and a scan may show a member twice.
   const seen = new Set<string>();
   // Most of the sets are not there: the first pages are asked for all at once.
   const firsts = await Promise.all(sets.map((set) => scan(set, '0')));
   for (const [place, set] of sets.entries()) {
-    for (let page = listOf(firsts[place]); ; ) {
-      const fresh = listOf(page[1]).map((member) => textOf(member) ?? '').filter((member) => !seen.has(member));
+    for (let page = listOf(firsts[place]); ;) {
+      const fresh = listOf(page[1])
+        .map((member) => textOf(member) ?? '')
+        .filter((member) => !seen.has(member));
       for (const member of fresh) seen.add(member);
       for (const record of await Promise.all([...new Set(fresh)].map(read))) if (record !== undefined) yield record;
       const cursor = textOf(page[0]) ?? '0';

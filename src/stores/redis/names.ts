@@ -2,7 +2,10 @@ import { sha256 } from '../../policy/key/sha256.ts';
 
 /** 128 bits of a digest: enough that no two keys meet, and a record carries its own key all the same. */
 const DIGEST_LENGTH = 32;
-/** On a cluster, so many of a digest's first characters choose the slot: 4,096 groups of records, each with a fence of its own. */
+/**
+ * On a cluster, so many of a digest's first characters choose the slot: 4,096 groups of records, each with a fence of
+ * its own.
+ */
 const GROUP_LENGTH = 3;
 /** Sessions whose digests are at hand: a session mostly makes many calls. */
 const SESSIONS_MAX = 1_000;
@@ -16,8 +19,9 @@ export interface RedisNames {
   record(digest: string): string;
   of(key: string): string;
   /**
-   * Where the last number is kept that was given to a record, which is never removed. Numbers only have to grow for each key: one counter for many
-   * takes no memory for keys that are gone, and a script that claims many reads it once. On a cluster a script stays in one slot.
+   * Where the last number is kept that was given to a record, which is never removed. Numbers only have to grow for
+   * each key: one counter for many takes no memory for keys that are gone, and a script that claims many reads it once.
+   * On a cluster a script stays in one slot.
    */
   fence(recordName: string): string;
   tool(tool: string, span: number): string;

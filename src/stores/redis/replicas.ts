@@ -26,12 +26,13 @@ interface Waiter {
 
 const DOING = 'The replicas could not be asked';
 
-const refused = (message: string): ToolExecutionError => new ToolExecutionError('store_unavailable', message, { code: 'not_replicated' });
+const refused = (message: string): ToolExecutionError =>
+  new ToolExecutionError('store_unavailable', message, { code: 'not_replicated' });
 
 /**
- * `WAIT` keeps its whole connection waiting, so one serves all that came meanwhile. It asks about the writes of its own connection only: after a
- * reconnection it says yes to everything. So each record is touched first, on the same connection (`CLIENT ID` before and after tells), which
- * also shows that the server that answers now has the record.
+ * `WAIT` keeps its whole connection waiting, so one serves all that came meanwhile. It asks about the writes of its own
+ * connection only: after a reconnection it says yes to everything. So each record is touched first, on the same
+ * connection (`CLIENT ID` before and after tells), which also shows that the server that answers now has the record.
  */
 export function redisReplicas(link: RedisLink, { replicas, replicaTimeoutMs }: ReplicaOptions): RedisReplicas {
   let waiting: Waiter[] = [];
@@ -45,9 +46,15 @@ export function redisReplicas(link: RedisLink, { replicas, replicaTimeoutMs }: R
     const [first, kept, count, last] = await Promise.all([before, touched, acknowledged, clientId()]);
     const enough = numberOf(count) >= replicas && textOf(first) === textOf(last);
     group.forEach(({ resolve, reject }, place) => {
-      if (numberOf(kept[place]) !== 1) reject(refused('Redis lost the record before a replica had it: after a failover it has to be claimed again'));
+      if (numberOf(kept[place]) !== 1)
+        reject(refused('Redis lost the record before a replica had it: after a failover it has to be claimed again'));
       else if (enough) resolve();
-      else reject(refused(`Fewer than ${replicas} replicas had the record within ${replicaTimeoutMs} ms, so it could be lost with the primary: look at the replicas, or set durability to 'default'`));
+      else
+        reject(
+          refused(
+            `Fewer than ${replicas} replicas had the record within ${replicaTimeoutMs} ms, so it could be lost with the primary: look at the replicas, or set durability to 'default'`,
+          ),
+        );
     });
   };
 

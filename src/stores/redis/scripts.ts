@@ -11,8 +11,9 @@ const script = (body: string): Script => {
 };
 
 /**
- * A record is one text: `1 state version lock expires created updated ttl operation`, a line of JSON that the claim gave, and with an outcome
- * another one. `lock` is 0 where there is no lease. Scripts read the first line only: Lua's JSON does not keep numbers and empty lists.
+ * A record is one text: `1 state version lock expires created updated ttl operation`, a line of JSON that the claim
+ * gave, and with an outcome another one. `lock` is 0 where there is no lease. Scripts read the first line only: Lua's
+ * JSON does not keep numbers and empty lists.
  */
 const READ = `
 local time = redis.call('TIME')
@@ -28,9 +29,10 @@ end
 `;
 
 /**
- * The next number: one more than the last, and never less than the time in microseconds. So it grows as well over what makes Redis forget the
- * counter: FLUSHALL, a restart without persistence, a failover to a replica that had not heard of the last claim. A plain INCR would give
- * a number twice there, and the old owner could write over the new one's record.
+ * The next number: one more than the last, and never less than the time in microseconds. So it grows as well over what
+ * makes Redis forget the counter: FLUSHALL, a restart without persistence, a failover to a replica that had not heard
+ * of the last claim. A plain INCR would give a number twice there, and the old owner could write over the new one's
+ * record.
  */
 const FENCE = `
 local last = math.max(tonumber(redis.call('GET', KEYS[1]) or 0) or 0, time[1] * 1000000 + time[2] - 1)
@@ -40,18 +42,23 @@ const FENCE_KEPT = "redis.call('SET', KEYS[1], string.format('%d', last))";
 /** Who may not publish (an ACL without channels) still writes: waiters ask from time to time anyway. */
 const TELL = (name: string): string => `redis.pcall('PUBLISH', ${name}, '')`;
 
-/** KEYS record; gives the time, and the record when there is one. One that is damaged is handed out, and found so by its reader. */
+/**
+ * KEYS record; gives the time, and the record when there is one. One that is damaged is handed out, and found so by its
+ * reader.
+ */
 export const GET: Script = script(`${READ}
 local record = read(KEYS[1])
 return { now, record and record.value }`);
 
 /**
- * KEYS fence, records; ARGV lease ttl, then for each over and `operation`, a new line, `head`. Gives the time, and for each claim its version when it
- * is granted, or a text: `=` and a record that is its own already, `-` and the record in its way, `!` and an error, which keeps no other from its claim.
+ * KEYS fence, records; ARGV lease ttl, then for each over and `operation`, a new line, `head`. Gives the time, and for
+ * each claim its version when it is granted, or a text: `=` and a record that is its own already, `-` and the record in
+ * its way, `!` and an error, which keeps no other from its claim.
  *
- * A client that lost the answer may send the command again: by its operation it is known, and gets the record as its own. The fence is kept
- * before the first record is: a script that is broken off between them leaves no number that is given twice. Most keys are new, so each is
- * written if it is, and read only if not: that is half of what reading first cost.
+ * A client that lost the answer may send the command again: by its operation it is known, and gets the record as its
+ * own. The fence is kept before the first record is: a script that is broken off between them leaves no number that is
+ * given twice. Most keys are new, so each is written if it is, and read only if not: that is half of what reading first
+ * cost.
  */
 export const CLAIM: Script = script(`${READ}${FENCE}
 local first = last
@@ -80,7 +87,10 @@ for i = 2, #KEYS do
 end
 return answers`);
 
-/** KEYS fence record; ARGV version state ttl operation outcome. Gives the record's head, version, and times; or nothing when it was refused. */
+/**
+ * KEYS fence record; ARGV version state ttl operation outcome. Gives the record's head, version, and times; or nothing
+ * when it was refused.
+ */
 export const SETTLE: Script = script(`${READ}
 local record = read(KEYS[2])
 if not record then return {} end
@@ -100,8 +110,9 @@ ${TELL('KEYS[2]')}
 return { head, last, tonumber(record.created), now, expires }`);
 
 /**
- * KEYS record; ARGV version lease. A claim that is renewed is not forgotten while it runs. Redis without memory refuses a script's first write if it may
- * take more: a new time to live takes none, and what follows it is allowed. What runs must not be lost to that; what is written is as long as it was.
+ * KEYS record; ARGV version lease. A claim that is renewed is not forgotten while it runs. Redis without memory refuses
+ * a script's first write if it may take more: a new time to live takes none, and what follows it is allowed. What runs
+ * must not be lost to that; what is written is as long as it was.
  */
 export const RENEW: Script = script(`${READ}
 local record = read(KEYS[1])
@@ -123,7 +134,10 @@ local gone = redis.call('DEL', KEYS[1])
 if gone == 1 then ${TELL('KEYS[1]')} end
 return gone`);
 
-/** KEYS record; ARGV operation over. Undoes a claim by its operation, if it was granted; what it took over stays as something that may have run. */
+/**
+ * KEYS record; ARGV operation over. Undoes a claim by its operation, if it was granted; what it took over stays as
+ * something that may have run.
+ */
 export const ABANDON: Script = script(`${READ}
 local record = read(KEYS[1])
 if not record or record.state ~= 'inflight' or record.operation ~= ARGV[1] then return 0 end

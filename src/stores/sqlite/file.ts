@@ -36,11 +36,17 @@ const placeOf = (path: string): string => {
 /** Throws an Error with the remedy where `node:sqlite` is missing. */
 export function loadSqlite(host: Host = globalThis.process): Sqlite {
   const module = host.getBuiltinModule?.('node:sqlite');
-  if (module === undefined) throw new Error('sqliteStore needs node:sqlite: use Node 22.13 or later, or start Node 22.5 to 22.12 with --experimental-sqlite');
+  if (module === undefined)
+    throw new Error(
+      'sqliteStore needs node:sqlite: use Node 22.13 or later, or start Node 22.5 to 22.12 with --experimental-sqlite',
+    );
   return module;
 }
 
-/** A SQLite file in use: prepared statements, transactions, waiting for the lock. All that it throws is `store_unavailable`, or a `RangeError` from inside. */
+/**
+ * A SQLite file in use: prepared statements, transactions, waiting for the lock. All that it throws is
+ * `store_unavailable`, or a `RangeError` from inside.
+ */
 export class SqliteFile {
   readonly path: string;
   readonly #db: DatabaseSync;
@@ -105,7 +111,8 @@ export class SqliteFile {
   }
 
   /**
-   * Runs `work` as one transaction that has the lock from its start: at once if it is free, else in its turn, without blocking the process.
+   * Runs `work` as one transaction that has the lock from its start: at once if it is free, else in its turn, without
+   * blocking the process.
    *
    * @param urgent it goes before others that wait: whoever holds a lease loses it by waiting
    */
@@ -119,10 +126,16 @@ export class SqliteFile {
     }
   }
 
-  /** Throws when the path no longer leads to this file: others would use the new one, and a key would have two owners. */
+  /**
+   * Throws when the path no longer leads to this file: others would use the new one, and a key would have two owners.
+   */
   checkPlace(): void {
     if (placeOf(this.path) === this.#place) return;
-    throw new ToolExecutionError('store_unavailable', `${this.path}: the file was moved, deleted or replaced while it was in use; close the store and make another one`, { code: 'store_moved' });
+    throw new ToolExecutionError(
+      'store_unavailable',
+      `${this.path}: the file was moved, deleted or replaced while it was in use; close the store and make another one`,
+      { code: 'store_moved' },
+    );
   }
 
   #fail(error: unknown): never {
@@ -197,9 +210,13 @@ export class SqliteFile {
     this.exec(`PRAGMA synchronous = ${synchronous}; PRAGMA busy_timeout = 0`);
   }
 
-  /** Makes the schema in an empty file, when it is `ours` by lock; refuses another program's file, and one of a later release. */
+  /**
+   * Makes the schema in an empty file, when it is `ours` by lock; refuses another program's file, and one of a later
+   * release.
+   */
   #adopt(ours: boolean): void {
-    const refuse = (what: string): ToolExecutionError => new ToolExecutionError('store_unavailable', `${this.path}: ${what}`, { code: 'store_schema' });
+    const refuse = (what: string): ToolExecutionError =>
+      new ToolExecutionError('store_unavailable', `${this.path}: ${what}`, { code: 'store_schema' });
     const id = this.#pragma('application_id');
     const version = Number(this.#pragma('user_version'));
     const empty = this.#db.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined;
@@ -208,7 +225,10 @@ export class SqliteFile {
     } else if (id === APPLICATION_ID && UPGRADES.has(version)) {
       if (ours) this.exec(UPGRADES.get(version) ?? '');
     } else if (id !== APPLICATION_ID) throw refuse('the file holds another program’s database; give a path of its own');
-    else if (version !== SCHEMA_VERSION) throw refuse(`the file has schema version ${version}, and this release of spillway knows ${SCHEMA_VERSION}; use the release that made it, or another file`);
+    else if (version !== SCHEMA_VERSION)
+      throw refuse(
+        `the file has schema version ${version}, and this release of spillway knows ${SCHEMA_VERSION}; use the release that made it, or another file`,
+      );
   }
 
   #setJournal(): void {
@@ -216,7 +236,11 @@ export class SqliteFile {
       try {
         const mode = this.#pragma('journal_mode = WAL');
         if (mode === 'wal') return;
-        throw new ToolExecutionError('store_unavailable', `${this.path}: its file system cannot do write-ahead logging (journal mode ${String(mode)}); use a file on a local disk`, { code: 'store_journal' });
+        throw new ToolExecutionError(
+          'store_unavailable',
+          `${this.path}: its file system cannot do write-ahead logging (journal mode ${String(mode)}); use a file on a local disk`,
+          { code: 'store_journal' },
+        );
       } catch (error) {
         if (!isBusy(error) || left === 0) throw error;
         // SQLite does not wait by itself here. It does for a transaction.

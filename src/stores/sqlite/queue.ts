@@ -3,7 +3,10 @@ import type { Runtime } from '../../contract/runtime.ts';
 import type { Awaitable } from '../../contract/store.ts';
 import { isBusy } from './fault.ts';
 
-/** Between two looks at a lock that another process holds, on average. Never longer for who waited long: newcomers would always be faster. */
+/**
+ * Between two looks at a lock that another process holds, on average. Never longer for who waited long: newcomers would
+ * always be faster.
+ */
 const POLL_MS = 2;
 /** So long at most the lock is held for those who waited: the event loop, and other processes, get their turn then. */
 const HOLD_MS = 8;
@@ -15,12 +18,16 @@ interface Waiting {
   readonly fail: (error: unknown) => void;
 }
 
-/** Runs `work` as one transaction. It throws SQLITE_BUSY before `work` while another holds the lock, and undoes all when `work` or the commit fails. */
+/**
+ * Runs `work` as one transaction. It throws SQLITE_BUSY before `work` while another holds the lock, and undoes all when
+ * `work` or the commit fails.
+ */
 export type Transaction = <T>(work: () => T) => T;
 
 /**
- * Writes that wait for the lock of a file, in order: one of a process asks for the lock, at short and even intervals, and those behind it go with it in
- * one transaction. SQLite's own waiting blocks the thread and has no order: with hundreds of calls some waited for seconds, longer than a lease may last.
+ * Writes that wait for the lock of a file, in order: one of a process asks for the lock, at short and even intervals,
+ * and those behind it go with it in one transaction. SQLite's own waiting blocks the thread and has no order: with
+ * hundreds of calls some waited for seconds, longer than a lease may last.
  */
 export class SqliteQueue {
   readonly #runtime: Runtime;
@@ -42,7 +49,10 @@ export class SqliteQueue {
     return this.#urgent.length === 0 && this.#others.length === 0;
   }
 
-  /** Runs `work`: at once if nobody waits and the lock is free. It must be safe to run again after SQLITE_BUSY, and fails with that after `busyTimeoutMs`. */
+  /**
+   * Runs `work`: at once if nobody waits and the lock is free. It must be safe to run again after SQLITE_BUSY, and
+   * fails with that after `busyTimeoutMs`.
+   */
   run<T>(work: () => T, urgent: boolean): Awaitable<T> {
     const first = this.#empty;
     if (first) {
@@ -53,7 +63,12 @@ export class SqliteQueue {
       }
     }
     return new Promise((resolve, reject) => {
-      const waiting = { untilMs: this.#runtime.now() + this.#busyTimeoutMs, work, done: resolve as (result: unknown) => void, fail: reject };
+      const waiting = {
+        untilMs: this.#runtime.now() + this.#busyTimeoutMs,
+        work,
+        done: resolve as (result: unknown) => void,
+        fail: reject,
+      };
       (urgent ? this.#urgent : this.#others).push(waiting);
       if (first) void this.#poll();
     });

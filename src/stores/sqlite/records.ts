@@ -13,7 +13,10 @@ import { createWatchers } from '../watchers.ts';
 /** The machine's clock as SQLite reads it, whatever this process makes of `Date`. */
 const NOW = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)";
 const COLUMNS = 'key, version, lock_until, expires_at, record, boot, leased_at, lease_until';
-/** Whether a lease is valid: by the machine's own clock, which no one can set; one from before the machine was started by the wall clock. */
+/**
+ * Whether a lease is valid: by the machine's own clock, which no one can set; one from before the machine was started
+ * by the wall clock.
+ */
 const RUNS = `CASE WHEN boot = '${BOOT}' AND leased_at <= ? THEN lease_until > ? ELSE lock_until > ${NOW} END`;
 /** What runs is not forgotten, wherever the wall clock was set to. */
 const LIVE = `(expires_at > ${NOW} OR ${RUNS})`;
@@ -24,7 +27,8 @@ const PUT = `INSERT INTO records (key, tool, session, version, lock_until, expir
   ON CONFLICT (key) DO UPDATE SET tool = excluded.tool, session = excluded.session, version = excluded.version, lock_until = excluded.lock_until,
     expires_at = excluded.expires_at, record = excluded.record, boot = excluded.boot, leased_at = excluded.leased_at, lease_until = excluded.lease_until`;
 /** Of a record that stays under its tool and session: their indexes are left alone. */
-const UPDATE = 'UPDATE records SET version = ?, lock_until = ?, expires_at = ?, record = ?, boot = ?, leased_at = ?, lease_until = ? WHERE key = ?';
+const UPDATE =
+  'UPDATE records SET version = ?, lock_until = ?, expires_at = ?, record = ?, boot = ?, leased_at = ?, lease_until = ? WHERE key = ?';
 const DELETE = `DELETE FROM records WHERE key = ? AND (? IS NULL OR version = ?) AND ${LIVE}`;
 const SWEEP = `DELETE FROM records WHERE rowid IN (SELECT rowid FROM records WHERE expires_at <= ${NOW} AND NOT ${RUNS} LIMIT ?)`;
 const MAKE_ROOM = `DELETE FROM records WHERE rowid IN (SELECT rowid FROM records WHERE NOT ${RUNS} ORDER BY expires_at LIMIT ?)`;
@@ -41,7 +45,8 @@ const SWEEP_MAX = 500;
 /** Every so many claims, what has expired is removed. */
 const CLAIMS_PER_SWEEP = 100;
 
-const POWER_LOSS = 'What was acknowledged survives the end of the process, but a loss of power may lose the latest of it: synchronous "full" keeps that too.';
+const POWER_LOSS =
+  'What was acknowledged survives the end of the process, but a loss of power may lose the latest of it: synchronous "full" keeps that too.';
 
 interface Found {
   readonly occupied: boolean;
@@ -92,21 +97,28 @@ export function createSqliteStore(file: SqliteFile, { runtime, maxRecords, synch
   };
   const sweepSome = (): number => file.change(SWEEP, ...at(), SWEEP_MAX);
   /**
-   * What is there of a key: its row, and the record in it unless that has expired. `wallMs` is the wall clock; `atMs` the time by which the record is to be
-   * judged: of a claim, the wall clock as it was when it was leased, and as much later as has passed since.
+   * What is there of a key: its row, and the record in it unless that has expired. `wallMs` is the wall clock; `atMs`
+   * the time by which the record is to be judged: of a claim, the wall clock as it was when it was leased, and as much
+   * later as has passed since.
    */
   const read = (key: string): Found => {
     const row = file.row(READ, written(key)) ?? {};
     const wallMs = Number(row['now']);
     if (row['key'] === null) return { occupied: false, record: undefined, atMs: wallMs, wallMs };
     const lockUntilMs = Number(row['lock_until']);
-    const leftMs = lockUntilMs === 0 ? undefined : leaseLeftMs({ boot: row['boot'], leasedAt: row['leased_at'], leaseUntil: row['lease_until'] });
+    const leftMs =
+      lockUntilMs === 0
+        ? undefined
+        : leaseLeftMs({ boot: row['boot'], leasedAt: row['leased_at'], leaseUntil: row['lease_until'] });
     const atMs = leftMs === undefined ? wallMs : lockUntilMs - leftMs;
     const expired = typeof row['expires_at'] === 'number' && row['expires_at'] <= atMs;
     return { occupied: true, record: expired ? undefined : recordOf(row, file.path), atMs, wallMs };
   };
   /** What a row says beside its key, tool and session. `leaseMs` from now, where the record is leased. */
-  const valuesOf = (record: DedupeRecord, leaseMs?: number): [number, number, number, string, string, number, number] => {
+  const valuesOf = (
+    record: DedupeRecord,
+    leaseMs?: number,
+  ): [number, number, number, string, string, number, number] => {
     const { version, lockUntilMs = 0, expiresAtMs } = record;
     const nowMs = machineNow();
     const lease: [string, number, number] = leaseMs === undefined ? ['none', 0, 0] : [BOOT, nowMs, nowMs + leaseMs];
@@ -127,12 +139,16 @@ export function createSqliteStore(file: SqliteFile, { runtime, maxRecords, synch
   };
   const makeRoom = (excess: number): void => {
     if (excess <= 0 || file.change(MAKE_ROOM, ...at(), excess) > 0) return;
-    throw new ToolExecutionError('store_unavailable', `store full: all ${maxRecords} records are claims that run; raise maxRecords, or run fewer calls at once`, { code: 'store_full' });
+    throw new ToolExecutionError(
+      'store_unavailable',
+      `store full: all ${maxRecords} records are claims that run; raise maxRecords, or run fewer calls at once`,
+      { code: 'store_full' },
+    );
   };
   async function* listed(sql: string, name: string): AsyncGenerator<DedupeRecord, void, undefined> {
     const last = Number((await file.perform(() => file.row(LAST_ROW)))?.['last'] ?? 0);
     let damaged: unknown;
-    for (let row = -1; ; ) {
+    for (let row = -1; ;) {
       const rows = await file.perform(() => file.rows(sql, written(name), row, last, ...at(), PAGE));
       for (const found of rows) {
         row = Number(found['row']);
@@ -183,7 +199,11 @@ export function createSqliteStore(file: SqliteFile, { runtime, maxRecords, synch
         // Most that is refused is refused by a read, which waits for no lock and works on a full disk.
         const { record, atMs } = read(wish.key);
         if (record !== undefined && !mayClaim(record, over, atMs)) return { created: false, record, atMs };
-        return told(wish.key, file.write(() => claim(wish, over)), ({ created }) => created);
+        return told(
+          wish.key,
+          file.write(() => claim(wish, over)),
+          ({ created }) => created,
+        );
       }),
     compareAndSet: (key, version, outcome) => {
       const settle = (): DedupeRecord | undefined => {
@@ -199,7 +219,12 @@ export function createSqliteStore(file: SqliteFile, { runtime, maxRecords, synch
         update(renewed(record, leaseMs, atMs), leaseMs);
         return true;
       }, true),
-    delete: (key, version) => told(key, file.write(() => file.change(DELETE, written(key), version ?? null, version ?? null, ...at()) > 0, true), (gone) => gone),
+    delete: (key, version) =>
+      told(
+        key,
+        file.write(() => file.change(DELETE, written(key), version ?? null, version ?? null, ...at()) > 0, true),
+        (gone) => gone,
+      ),
     byTool: (tool) => listed(BY.tool, tool),
     bySession: (sessionKey) => listed(BY.session, sessionKey),
     sweep: async () => {

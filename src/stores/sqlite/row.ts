@@ -22,11 +22,20 @@ const parsed = (text: unknown): unknown => {
  */
 export function recordOf(row: Readonly<Record<string, unknown>>, path: string): DedupeRecord {
   const { success, data } = dedupeRecordSchema.safeParse(parsed(row['record']));
-  const sound = success && written(data.key) === row['key'] && data.version === row['version'] && data.expiresAtMs === row['expires_at'] && (data.lockUntilMs ?? 0) === row['lock_until'];
+  const sound =
+    success &&
+    written(data.key) === row['key'] &&
+    data.version === row['version'] &&
+    data.expiresAtMs === row['expires_at'] &&
+    (data.lockUntilMs ?? 0) === row['lock_until'];
   if (sound) return data;
   const fingerprint = sha256(String(parsed(row['key']) ?? row['key'])).slice(0, FINGERPRINT_LENGTH);
-  throw new ToolExecutionError('store_unavailable', `${path}: the record of the key with SHA-256 ${fingerprint}... is damaged; delete it by its key`, {
-    code: 'store_damaged',
-    classification: 'permanent',
-  });
+  throw new ToolExecutionError(
+    'store_unavailable',
+    `${path}: the record of the key with SHA-256 ${fingerprint}... is damaged; delete it by its key`,
+    {
+      code: 'store_damaged',
+      classification: 'permanent',
+    },
+  );
 }

@@ -2,11 +2,18 @@
 export const APPLICATION_ID = 0x73_70_6c_77;
 export const SCHEMA_VERSION = 2;
 /**
- * A lease by the clock that counts since the machine was started: its start, its end, and of which start of the machine that is (`machine-clock.ts`).
- * `lock_until` has its end by the wall clock.
+ * A lease by the clock that counts since the machine was started: its start, its end, and of which start of the machine
+ * that is (`machine-clock.ts`). `lock_until` has its end by the wall clock.
  */
-const LEASE: readonly string[] = ["boot TEXT NOT NULL DEFAULT 'none'", 'leased_at REAL NOT NULL DEFAULT 0', 'lease_until REAL NOT NULL DEFAULT 0'];
-/** Times are REAL, which holds a whole number up to 2^53 exactly, and the fraction that a lease may have. Text is JSON: it keeps NUL and lone surrogates. */
+const LEASE: readonly string[] = [
+  "boot TEXT NOT NULL DEFAULT 'none'",
+  'leased_at REAL NOT NULL DEFAULT 0',
+  'lease_until REAL NOT NULL DEFAULT 0',
+];
+/**
+ * Times are REAL, which holds a whole number up to 2^53 exactly, and the fraction that a lease may have. Text is JSON:
+ * it keeps NUL and lone surrogates.
+ */
 export const SCHEMA: string = `
   CREATE TABLE records (
     key TEXT NOT NULL PRIMARY KEY, tool TEXT NOT NULL, session TEXT NOT NULL,
@@ -24,4 +31,9 @@ export const SCHEMA: string = `
   PRAGMA user_version = ${SCHEMA_VERSION};
 `;
 /** What makes a file of an earlier version one of this. Leases that it holds go by the wall clock. */
-export const UPGRADES: ReadonlyMap<number, string> = new Map([[1, `${LEASE.map((column) => `ALTER TABLE records ADD COLUMN ${column};`).join(' ')} PRAGMA user_version = ${SCHEMA_VERSION};`]]);
+export const UPGRADES: ReadonlyMap<number, string> = new Map([
+  [
+    1,
+    `${LEASE.map((column) => `ALTER TABLE records ADD COLUMN ${column};`).join(' ')} PRAGMA user_version = ${SCHEMA_VERSION};`,
+  ],
+]);

@@ -6,14 +6,19 @@ import { check, told, within, type Bench, type BenchCase } from './check.ts';
 const SIBLING_MS = 500;
 /** "At once", on a busy machine. */
 const AT_ONCE_MS = 1_000;
-const TRACE = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', baggage: { tenant: 'a b' } } as const;
+const TRACE = {
+  traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+  baggage: { tenant: 'a b' },
+} as const;
 
 /** Providers wrap what a tool says as their protocol has it. */
 const contains = (output: unknown, text: string): boolean => JSON.stringify(output ?? null).includes(text);
 
-const reached = ({ backend, eventually }: Bench, count: number): Promise<void> => eventually(async () => (await backend.calls()).length >= count, `${count} calls should reach the backend`);
+const reached = ({ backend, eventually }: Bench, count: number): Promise<void> =>
+  eventually(async () => (await backend.calls()).length >= count, `${count} calls should reach the backend`);
 
-const states = async ({ backend }: Bench): Promise<string> => (await backend.calls()).map(({ state }) => state).join(', ');
+const states = async ({ backend }: Bench): Promise<string> =>
+  (await backend.calls()).map(({ state }) => state).join(', ');
 
 /** How calls go that nothing disturbs but their caller. */
 export const callCases: readonly BenchCase[] = [
@@ -21,7 +26,10 @@ export const callCases: readonly BenchCase[] = [
     name: 'a call is answered',
     run: async ({ call, calls }) => {
       const { status, output, error } = await call(calls.echo('hello', 0));
-      check(status === 'success' && contains(output?.content, 'hello'), `echo should answer hello; got ${status}, ${JSON.stringify(output?.content ?? error)}`);
+      check(
+        status === 'success' && contains(output?.content, 'hello'),
+        `echo should answer hello; got ${status}, ${JSON.stringify(output?.content ?? error)}`,
+      );
     },
   },
   {
@@ -29,7 +37,12 @@ export const callCases: readonly BenchCase[] = [
     run: async ({ call, calls }) => {
       const texts = Array.from({ length: 20 }, (_, index) => `text-${index}-end`);
       const results = await Promise.all(texts.map((text, index) => call(calls.echo(text, (index * 13) % 60))));
-      results.forEach(({ output, error }, index) => check(contains(output?.content, texts[index] ?? ''), `the call of ${texts[index]} got ${JSON.stringify(output?.content ?? error)}`));
+      results.forEach(({ output, error }, index) =>
+        check(
+          contains(output?.content, texts[index] ?? ''),
+          `the call of ${texts[index]} got ${JSON.stringify(output?.content ?? error)}`,
+        ),
+      );
     },
   },
   {
@@ -43,7 +56,10 @@ export const callCases: readonly BenchCase[] = [
       await reached(bench, 2);
       controller.abort();
       const error = await failure(within(hanging, AT_ONCE_MS, 'Settling after the abort'));
-      check(error.kind === 'canceled' && error.executed, `an aborted call should be canceled and executed, not ${error.kind}, executed ${error.executed}`);
+      check(
+        error.kind === 'canceled' && error.executed,
+        `an aborted call should be canceled and executed, not ${error.kind}, executed ${error.executed}`,
+      );
       await eventually(async () => (await states(bench)).includes('aborted'), 'the backend should see the abort');
       const { status } = await sibling;
       check(status === 'success', `the sibling of an aborted call should succeed, not ${status}`);
@@ -63,17 +79,26 @@ export const callCases: readonly BenchCase[] = [
       // One that ignores its signal is ended by the layer.
       const end = await within(work, AT_ONCE_MS, 'Settling after the abort').catch(() => undefined);
       if (end === undefined) return;
-      check('thrown' in end, `an aborted call should not be answered; it gave ${JSON.stringify('value' in end ? end.value : undefined)}`);
+      check(
+        'thrown' in end,
+        `an aborted call should not be answered; it gave ${JSON.stringify('value' in end ? end.value : undefined)}`,
+      );
       const error = toToolExecutionError(end.thrown);
       check(error.kind === 'canceled', `an aborted call should fail with canceled; it was ${told(error)}`);
-      check(!isToolExecutionError(end.thrown) || error.executed, `an aborted call that had reached the backend should be executed; it was ${told(error)}`);
+      check(
+        !isToolExecutionError(end.thrown) || error.executed,
+        `an aborted call that had reached the backend should be executed; it was ${told(error)}`,
+      );
     },
   },
   {
     name: 'a call aborted before it begins does not reach the backend',
     run: async ({ call, calls, backend, failure }) => {
       const error = await failure(call(calls.echo('never', 0), { signal: AbortSignal.abort() }));
-      check(error.kind === 'canceled' && !error.executed, `it should be canceled and not executed, not ${error.kind}, executed ${error.executed}`);
+      check(
+        error.kind === 'canceled' && !error.executed,
+        `it should be canceled and not executed, not ${error.kind}, executed ${error.executed}`,
+      );
       check((await backend.calls()).length === 0, 'no call should reach the backend');
     },
   },
@@ -97,11 +122,23 @@ export const callCases: readonly BenchCase[] = [
       await call(calls.echo('third', 0));
       const [first, second, third] = await backend.calls();
       check(first?.callKey !== undefined && first.callKey !== '', 'the first call should carry its key');
-      check(first.callKey === second?.callKey, `two calls with one key should carry the same, not ${first.callKey} and ${second?.callKey}`);
-      check(third?.callKey !== undefined && third.callKey !== first.callKey, 'a call without a key of its own should carry one that no other has');
-      check(first.traceparent === TRACE.traceparent, `traceparent should be ${TRACE.traceparent}, not ${first.traceparent}`);
+      check(
+        first.callKey === second?.callKey,
+        `two calls with one key should carry the same, not ${first.callKey} and ${second?.callKey}`,
+      );
+      check(
+        third?.callKey !== undefined && third.callKey !== first.callKey,
+        'a call without a key of its own should carry one that no other has',
+      );
+      check(
+        first.traceparent === TRACE.traceparent,
+        `traceparent should be ${TRACE.traceparent}, not ${first.traceparent}`,
+      );
       check(first.baggage === 'tenant=a%20b', `baggage should be tenant=a%20b, not ${first.baggage}`);
-      check(third.traceparent === undefined && third.baggage === undefined, 'a call without trace context should carry none');
+      check(
+        third.traceparent === undefined && third.baggage === undefined,
+        'a call without trace context should carry none',
+      );
     },
   },
 ];

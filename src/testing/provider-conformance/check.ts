@@ -44,7 +44,9 @@ export interface ProviderBackend {
   readonly close: () => Awaitable<unknown>;
 }
 
-/** The calls that a backend must have tools for. One that it cannot have is left out, and so are the cases that need it. */
+/**
+ * The calls that a backend must have tools for. One that it cannot have is left out, and so are the cases that need it.
+ */
 export interface ConformanceCalls {
   /** A call that answers with the text, after so many milliseconds. */
   readonly echo: (text: string, delayMs: number) => ConformanceCall;
@@ -62,7 +64,10 @@ export interface ConformanceCalls {
   readonly gone?: () => ConformanceCall;
 }
 
-/** What a backend may lack; the cases about it are left out. `close`: the provider holds nothing, and its calls are ended by the layer alone. */
+/**
+ * What a backend may lack; the cases about it are left out. `close`: the provider holds nothing, and its calls are
+ * ended by the layer alone.
+ */
 export type ProviderCapability = 'progress' | 'retryAfter' | 'gone' | 'kill' | 'close';
 
 /** A provider to be tried, and its backend. */
@@ -109,7 +114,15 @@ export interface Bench extends ProviderHarness {
   /** Every failure so far. */
   readonly failures: readonly ToolExecutionError[];
   /** Makes a call, once. */
-  readonly call: (call: ConformanceCall, options?: { readonly signal?: AbortSignal; readonly timeoutMs?: number; readonly key?: string; readonly trace?: ToolCallEnvelope['trace'] }) => Promise<ToolResultEnvelope>;
+  readonly call: (
+    call: ConformanceCall,
+    options?: {
+      readonly signal?: AbortSignal;
+      readonly timeoutMs?: number;
+      readonly key?: string;
+      readonly trace?: ToolCallEnvelope['trace'];
+    },
+  ) => Promise<ToolResultEnvelope>;
   /** Runs a call's tool by itself, with no layer that would answer in its place. */
   readonly execute: (call: ConformanceCall, signal: AbortSignal) => Promise<unknown>;
   /** The error that a call fails with. */
@@ -138,13 +151,19 @@ export function within<T>(work: Promise<T>, ms: number, what: string): Promise<T
       throw new Error(`${what} took longer than ${ms} ms`);
     }),
   );
-  return firstValueFrom(race(abortable(() => work), late$));
+  return firstValueFrom(
+    race(
+      abortable(() => work),
+      late$,
+    ),
+  );
 }
 
 const POLL_MS = 10;
 
 /** An error in one line, for a message. */
-export const told = ({ kind, executed, uncertain, message }: ToolExecutionError): string => `${kind}, ${executed ? 'executed' : 'not executed'}${uncertain ? ', uncertain' : ''}: ${message}`;
+export const told = ({ kind, executed, uncertain, message }: ToolExecutionError): string =>
+  `${kind}, ${executed ? 'executed' : 'not executed'}${uncertain ? ', uncertain' : ''}: ${message}`;
 
 export function bench(harness: ProviderHarness, createSpillway: MakeLayer, patienceMs: number): Bench {
   const { provider } = harness;
@@ -167,7 +186,12 @@ export function bench(harness: ProviderHarness, createSpillway: MakeLayer, patie
           toolName,
           toolNamespace: provider.name,
           target: { sessionKey: 'conformance', actorId: 'conformance' },
-          payload: { version: '1.0', params: { ...input }, ...(key === undefined ? {} : { idempotencyKey: key }), ...(timeoutMs === undefined ? {} : { callHints: { timeoutMs } }) },
+          payload: {
+            version: '1.0',
+            params: { ...input },
+            ...(key === undefined ? {} : { idempotencyKey: key }),
+            ...(timeoutMs === undefined ? {} : { callHints: { timeoutMs } }),
+          },
           transport: { dedupeMode: 'disabled', retryBudget: { maxAttempts: 1, maxElapsedMs: patienceMs } },
           control: {},
           trace,
@@ -183,7 +207,10 @@ export function bench(harness: ProviderHarness, createSpillway: MakeLayer, patie
     failure: async (work) => {
       const { requestId, toolName, status, output } = await within(work, 2 * patienceMs, 'The call');
       const error = byCall.get(requestId);
-      check(error !== undefined, `${toolName} should have failed; its status is ${status}, its output ${JSON.stringify(output?.content)}`);
+      check(
+        error !== undefined,
+        `${toolName} should have failed; its status is ${status}, its output ${JSON.stringify(output?.content)}`,
+      );
       return error;
     },
     eventually: async (holds, what) => {

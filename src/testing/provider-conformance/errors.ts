@@ -15,7 +15,10 @@ export const errorCases: readonly BenchCase[] = [
       check(calls.invalid.length > 0, 'the harness should have a call with invalid input');
       for (const invalid of calls.invalid) {
         const error = await failure(call(invalid));
-        check(error.kind === 'invalid_parameters' && !error.executed && !error.uncertain, `${JSON.stringify(invalid.input)} should be invalid_parameters, not executed; it was ${told(error)}`);
+        check(
+          error.kind === 'invalid_parameters' && !error.executed && !error.uncertain,
+          `${JSON.stringify(invalid.input)} should be invalid_parameters, not executed; it was ${told(error)}`,
+        );
         check(error.message.trim() !== '', 'the error should say what does not fit');
       }
       check((await backend.calls()).length === 0, 'no invalid call should reach the backend');
@@ -37,7 +40,10 @@ export const errorCases: readonly BenchCase[] = [
     run: async ({ call, calls, provider, backend, failure }) => {
       const { input } = calls.echo('x', 0);
       const error = await failure(call({ toolName: `${provider.name}.there_is_no_such_tool`, input }));
-      check(error.kind === 'unknown_tool' && !error.executed, `it should be unknown_tool, not executed; it was ${told(error)}`);
+      check(
+        error.kind === 'unknown_tool' && !error.executed,
+        `it should be unknown_tool, not executed; it was ${told(error)}`,
+      );
       check((await backend.calls()).length === 0, 'no call should reach the backend');
     },
   },
@@ -46,7 +52,10 @@ export const errorCases: readonly BenchCase[] = [
     about: 'gone',
     run: async ({ call, calls, failure }) => {
       const error = await failure(call(calls.gone?.() ?? calls.fail()));
-      check(error.kind === 'unknown_tool' && !error.executed, `it should be unknown_tool, not executed; it was ${told(error)}`);
+      check(
+        error.kind === 'unknown_tool' && !error.executed,
+        `it should be unknown_tool, not executed; it was ${told(error)}`,
+      );
     },
   },
   {
@@ -64,8 +73,14 @@ export const errorCases: readonly BenchCase[] = [
     name: 'a tool that hangs: timeout, executed, uncertain, and the backend hears of it',
     run: async ({ call, calls, backend, failure, eventually }) => {
       const error = await failure(call(calls.hang(), { timeoutMs: HANG_TIMEOUT_MS }));
-      check(error.kind === 'timeout' && error.executed && error.uncertain, `it should be timeout, executed, uncertain; it was ${told(error)}`);
-      await eventually(async () => (await backend.calls()).some(({ state }) => state === 'aborted'), 'the backend should hear of the timeout');
+      check(
+        error.kind === 'timeout' && error.executed && error.uncertain,
+        `it should be timeout, executed, uncertain; it was ${told(error)}`,
+      );
+      await eventually(
+        async () => (await backend.calls()).some(({ state }) => state === 'aborted'),
+        'the backend should hear of the timeout',
+      );
     },
   },
   {
@@ -73,7 +88,10 @@ export const errorCases: readonly BenchCase[] = [
     about: 'retryAfter',
     run: async ({ call, calls, failure }) => {
       const error = await failure(call(calls.busy?.() ?? calls.fail()));
-      check(error.retryAfterMs === RETRY_AFTER_MS, `retryAfterMs should be ${RETRY_AFTER_MS}, not ${error.retryAfterMs}; the error is ${told(error)}`);
+      check(
+        error.retryAfterMs === RETRY_AFTER_MS,
+        `retryAfterMs should be ${RETRY_AFTER_MS}, not ${error.retryAfterMs}; the error is ${told(error)}`,
+      );
     },
   },
   {
@@ -84,7 +102,10 @@ export const errorCases: readonly BenchCase[] = [
       await eventually(async () => (await backend.calls()).length === 1, 'the call should reach the backend');
       await backend.kill?.();
       const error = await work;
-      check(error.kind === 'transport_error' && error.executed && error.uncertain, `it should be transport_error, executed, uncertain; it was ${told(error)}`);
+      check(
+        error.kind === 'transport_error' && error.executed && error.uncertain,
+        `it should be transport_error, executed, uncertain; it was ${told(error)}`,
+      );
     },
   },
   {
@@ -95,7 +116,10 @@ export const errorCases: readonly BenchCase[] = [
       // The first call may find out on a connection that was open before; the next has to make one.
       await failure(call(calls.echo('first', 0)));
       const error = await failure(call(calls.echo('second', 0)));
-      check(error.kind === 'transport_error' && !error.executed, `it should be transport_error, not executed; it was ${told(error)}`);
+      check(
+        error.kind === 'transport_error' && !error.executed,
+        `it should be transport_error, not executed; it was ${told(error)}`,
+      );
     },
   },
   {
@@ -118,8 +142,14 @@ export const errorCases: readonly BenchCase[] = [
       await eventually(async () => (await backend.calls()).length === 1, 'the call should reach the backend');
       await provider.close();
       const error = await within(hanging, CLOSED_MS, 'Settling after close()');
-      check(error.kind === 'canceled' && error.executed, `a call that close() ends should be canceled and executed; it was ${told(error)}`);
-      await eventually(async () => (await backend.calls())[0]?.state === 'aborted', 'the backend should hear that the call was ended');
+      check(
+        error.kind === 'canceled' && error.executed,
+        `a call that close() ends should be canceled and executed; it was ${told(error)}`,
+      );
+      await eventually(
+        async () => (await backend.calls())[0]?.state === 'aborted',
+        'the backend should hear that the call was ended',
+      );
       const after = await failure(call(calls.echo('after', 0)));
       check(!after.executed && !after.uncertain, `a call after close() should not be executed; it was ${told(after)}`);
       check((await backend.calls()).length === 1, 'no call should reach the backend after close()');
@@ -129,7 +159,13 @@ export const errorCases: readonly BenchCase[] = [
     name: 'no error tells a secret',
     run: async ({ call, calls, backend, failures, secrets = [], provider }) => {
       const { toolName } = calls.echo('x', 0);
-      for (const each of [...calls.invalid, calls.fail(), calls.busy?.() ?? calls.fail(), { toolName, input: { text: { [CANARY]: CANARY }, agent: 7 } }]) await call(each, { timeoutMs: HANG_TIMEOUT_MS });
+      for (const each of [
+        ...calls.invalid,
+        calls.fail(),
+        calls.busy?.() ?? calls.fail(),
+        { toolName, input: { text: { [CANARY]: CANARY }, agent: 7 } },
+      ])
+        await call(each, { timeoutMs: HANG_TIMEOUT_MS });
       await backend.kill?.();
       await call(calls.echo('after', 0), { timeoutMs: HANG_TIMEOUT_MS });
       check(failures.length >= calls.invalid.length + 3, `the calls of ${provider.name} should have failed`);

@@ -1,4 +1,18 @@
-import { LONG_MS, OVER_MS, SHORT_MS, check, claimOf, failure, finish, found, own, refused, same, sameMs, type HarnessCase } from './check.ts';
+import {
+  LONG_MS,
+  OVER_MS,
+  SHORT_MS,
+  check,
+  claimOf,
+  failure,
+  finish,
+  found,
+  own,
+  refused,
+  same,
+  sameMs,
+  type HarnessCase,
+} from './check.ts';
 
 /** Who may run: free keys, leases, takeovers, fences. */
 export const claimCases: readonly HarnessCase[] = [
@@ -12,11 +26,22 @@ export const claimCases: readonly HarnessCase[] = [
   {
     name: "a claim's record is the claim, with times of the store's clock",
     run: async ({ store, pass }) => {
-      const claim = claimOf('k', { tool: 'book', sessionKey: 's9', tenantId: 't1', requestId: 'r7', leaseMs: 70_000, ttlMs: 90_000 });
+      const claim = claimOf('k', {
+        tool: 'book',
+        sessionKey: 's9',
+        tenantId: 't1',
+        requestId: 'r7',
+        leaseMs: 70_000,
+        ttlMs: 90_000,
+      });
       const { created, record, atMs } = await store.setIfNotExists(claim);
       check(created, 'a free key was refused');
       const { createdAtMs, updatedAtMs, expiresAtMs, lockUntilMs, version, ...rest } = record;
-      same(rest, { key: 'k', tool: 'book', idempotencyKey: 'of k', state: 'inflight', ttlMs: 90_000, request: claim.request }, 'the record');
+      same(
+        rest,
+        { key: 'k', tool: 'book', idempotencyKey: 'of k', state: 'inflight', ttlMs: 90_000, request: claim.request },
+        'the record',
+      );
       sameMs(atMs, createdAtMs, 'when it was claimed');
       sameMs(updatedAtMs, createdAtMs, 'updatedAtMs');
       sameMs(lockUntilMs, createdAtMs + 70_000, 'lockUntilMs');
@@ -25,7 +50,10 @@ export const claimCases: readonly HarnessCase[] = [
       await pass(OVER_MS);
       const reading = await found(store, 'k');
       same(reading.record, record, 'the record as it is read');
-      check(reading.atMs - createdAtMs >= OVER_MS - 2, `${OVER_MS} ms after the claim the store's clock shows ${reading.atMs - createdAtMs} ms`);
+      check(
+        reading.atMs - createdAtMs >= OVER_MS - 2,
+        `${OVER_MS} ms after the claim the store's clock shows ${reading.atMs - createdAtMs} ms`,
+      );
     },
   },
   {
@@ -53,7 +81,11 @@ export const claimCases: readonly HarnessCase[] = [
     name: 'a claim over a live lease is refused',
     run: async ({ store }) => {
       const { version } = await own(store, claimOf('k'));
-      same((await refused(store, claimOf('k', { requestId: 'r2' }), version)).record.request.requestId, 'r1', 'whose claim it is');
+      same(
+        (await refused(store, claimOf('k', { requestId: 'r2' }), version)).record.request.requestId,
+        'r1',
+        'whose claim it is',
+      );
     },
   },
   {
@@ -91,13 +123,18 @@ export const claimCases: readonly HarnessCase[] = [
     run: async ({ store }) => {
       for (const state of ['failed', 'cancelled', 'done'] as const) {
         const claim = await own(store, claimOf(state));
-        const outcome = state === 'done' ? { state, ttlMs: LONG_MS, payload: '1' } : { state, ttlMs: LONG_MS, error: failure };
+        const outcome =
+          state === 'done' ? { state, ttlMs: LONG_MS, payload: '1' } : { state, ttlMs: LONG_MS, error: failure };
         const settled = await store.compareAndSet(state, claim.version, outcome);
         check(settled !== undefined, `the outcome ${state} was refused`);
         same((await refused(store, claimOf(state))).record, settled, `a ${state} record in the way`);
         await refused(store, claimOf(state), claim.version);
         const again = await own(store, claimOf(state, { requestId: 'r2' }), settled.version);
-        same([again.state, again.payload, again.error], ['inflight', undefined, undefined], `the claim over a ${state} record`);
+        same(
+          [again.state, again.payload, again.error],
+          ['inflight', undefined, undefined],
+          `the claim over a ${state} record`,
+        );
         check(again.version > settled.version, `the version went from ${settled.version} to ${again.version}`);
       }
     },
@@ -119,8 +156,16 @@ export const claimCases: readonly HarnessCase[] = [
       await pass(OVER_MS);
       same([await store.get('k'), await store.get('settled')], [undefined, undefined], 'expired records');
       same(await store.renew('k', owner.version, LONG_MS), false, 'renewing an expired claim');
-      same(await store.compareAndSet('k', owner.version, { state: 'done', ttlMs: LONG_MS, payload: '1' }), undefined, 'ending an expired claim');
-      same([await store.delete('k'), await store.delete('settled', settled.version)], [false, false], 'deleting expired records');
+      same(
+        await store.compareAndSet('k', owner.version, { state: 'done', ttlMs: LONG_MS, payload: '1' }),
+        undefined,
+        'ending an expired claim',
+      );
+      same(
+        [await store.delete('k'), await store.delete('settled', settled.version)],
+        [false, false],
+        'deleting expired records',
+      );
       await own(store, claimOf('k'));
       await own(store, claimOf('settled'));
     },
@@ -138,7 +183,10 @@ export const claimCases: readonly HarnessCase[] = [
         if (round % 2 === 0) check(await handle.delete('k', settled.version), 'a record is deleted by its version');
         else await pass(OVER_MS);
       }
-      check(versions.every((version, i) => i === 0 || version > (versions[i - 1] ?? Infinity)), `versions of one key: ${versions.join(', ')}`);
+      check(
+        versions.every((version, i) => i === 0 || version > (versions[i - 1] ?? Infinity)),
+        `versions of one key: ${versions.join(', ')}`,
+      );
     },
   },
   {

@@ -30,9 +30,19 @@ export const listCases: readonly HarnessCase[] = [
       for (const handle of [store, other]) {
         same(await keysOf(handle.byTool('search')), ['k1', 'k2'], 'records of the tool search');
         same(await keysOf(handle.bySession('s1')), ['k1', 'k3'], 'records of the session s1');
-        same([await keysOf(handle.byTool('s')), await keysOf(handle.bySession('s')), await keysOf(handle.byTool('')), await keysOf(handle.bySession('none'))], [[], ['k4'], [], []], 'others');
+        same(
+          [
+            await keysOf(handle.byTool('s')),
+            await keysOf(handle.bySession('s')),
+            await keysOf(handle.byTool('')),
+            await keysOf(handle.bySession('none')),
+          ],
+          [[], ['k4'], [], []],
+          'others',
+        );
       }
-      for await (const record of other.byTool('search')) same(record, (await found(store, record.key)).record, 'a listed record');
+      for await (const record of other.byTool('search'))
+        same(record, (await found(store, record.key)).record, 'a listed record');
     },
   },
   {
@@ -42,9 +52,21 @@ export const listCases: readonly HarnessCase[] = [
       await own(store, claimOf('expired', { leaseMs: SHORT_MS, ttlMs: SHORT_MS }));
       await pass(OVER_MS);
       await store.delete('deleted');
-      await own(store, claimOf('moved', { tool: 'book', sessionKey: 's2' }), (await found(store, 'moved')).record.version);
-      same([await keysOf(store.byTool('search')), await keysOf(store.bySession('s1'))], [['stays'], ['stays']], 'what is left');
-      same([await keysOf(store.byTool('book')), await keysOf(store.bySession('s2'))], [['moved'], ['moved']], 'what moved');
+      await own(
+        store,
+        claimOf('moved', { tool: 'book', sessionKey: 's2' }),
+        (await found(store, 'moved')).record.version,
+      );
+      same(
+        [await keysOf(store.byTool('search')), await keysOf(store.bySession('s1'))],
+        [['stays'], ['stays']],
+        'what is left',
+      );
+      same(
+        [await keysOf(store.byTool('book')), await keysOf(store.bySession('s2'))],
+        [['moved'], ['moved']],
+        'what moved',
+      );
     },
   },
   {
@@ -100,7 +122,8 @@ export const listCases: readonly HarnessCase[] = [
       if (store.changes === undefined) return;
       const heard = { k: 0, ended: 0 };
       const problems: unknown[] = [];
-      const listen = (count: () => void) => store.changes?.('k').subscribe({ next: count, error: (error: unknown) => problems.push(error) });
+      const listen = (count: () => void) =>
+        store.changes?.('k').subscribe({ next: count, error: (error: unknown) => problems.push(error) });
       const subscriptions = [listen(() => heard.k++), listen(() => heard.ended++)];
       await pass(NOTICE_STEP_MS);
       subscriptions[1]?.unsubscribe();
@@ -125,8 +148,14 @@ export const listCases: readonly HarnessCase[] = [
     run: async ({ store }) => {
       const report = await store.report?.();
       if (report === undefined) return;
-      check(report.kind !== '' && ['process', 'memory', 'disk', 'replicated', 'unknown'].includes(report.durability), `kind ${report.kind}, durability ${report.durability}`);
-      check(report.warnings.every((text) => /^[A-Z].*\.$/s.test(text)), `warnings are sentences: ${report.warnings.join(' | ')}`);
+      check(
+        report.kind !== '' && ['process', 'memory', 'disk', 'replicated', 'unknown'].includes(report.durability),
+        `kind ${report.kind}, durability ${report.durability}`,
+      );
+      check(
+        report.warnings.every((text) => /^[A-Z].*\.$/s.test(text)),
+        `warnings are sentences: ${report.warnings.join(' | ')}`,
+      );
       if (report.records === undefined) return;
       await own(store, claimOf('k'));
       same((await store.report?.())?.records, report.records + 1, 'records after one more');

@@ -26,7 +26,13 @@ const outcomes: readonly ((n: number) => DedupeOutcome)[] = [
   () => ({ state: 'cancelled', ttlMs: LONG_MS, error: failure }),
 ];
 
-const seen = ({ version, state, tool, payload, request }: DedupeRecord): Omit<Known, 'lapsed'> => ({ version, state, tool, sessionKey: request.sessionKey, payload });
+const seen = ({ version, state, tool, payload, request }: DedupeRecord): Omit<Known, 'lapsed'> => ({
+  version,
+  state,
+  tool,
+  sessionKey: request.sessionKey,
+  payload,
+});
 const shown = (known: Known | undefined): unknown => {
   if (known === undefined) return undefined;
   const { lapsed: _lapsed, ...rest } = known;
@@ -58,11 +64,26 @@ const play = async ({ store, pass, open }: StoreHarness, seed: number, history: 
     const over = random() < 0.4 ? undefined : (known?.version ?? 0) - (random() < 0.3 ? 1 : 0);
     const expected = known === undefined || (over === known.version && (known.state !== 'inflight' || known.lapsed));
     history.push(`claim ${key} over ${over}${short ? ', short lease' : ''}${brief ? ', short life' : ''}`);
-    const { created, ...reading } = await pick(handles).setIfNotExists(claimOf(key, { tool, sessionKey, leaseMs: short || brief ? MOMENT_MS : LONG_MS, ttlMs: brief ? MOMENT_MS : LONG_MS }), over);
+    const { created, ...reading } = await pick(handles).setIfNotExists(
+      claimOf(key, {
+        tool,
+        sessionKey,
+        leaseMs: short || brief ? MOMENT_MS : LONG_MS,
+        ttlMs: brief ? MOMENT_MS : LONG_MS,
+      }),
+      over,
+    );
     same(created, expected, `whether ${key} was granted`);
     if (!created) return reads(key, reading);
     fresh(key, reading.record.version);
-    const now: Known = { version: reading.record.version, state: 'inflight', tool, sessionKey, payload: undefined, lapsed: short };
+    const now: Known = {
+      version: reading.record.version,
+      state: 'inflight',
+      tool,
+      sessionKey,
+      payload: undefined,
+      lapsed: short,
+    };
     same(seen(reading.record), shown(now), `the claim of ${key}`);
     if (short || brief) await pass(AFTER_MS);
     if (brief) model.delete(key);
@@ -98,7 +119,11 @@ const play = async ({ store, pass, open }: StoreHarness, seed: number, history: 
     const version = random() < 0.5 ? undefined : (known?.version ?? 1) - (random() < 0.3 ? 1 : 0);
     history.push(`delete ${key} of version ${version}`);
     const deleted = await pick(handles).delete(key, version);
-    same(deleted, known !== undefined && (version === undefined || version === known.version), `whether ${key} was deleted`);
+    same(
+      deleted,
+      known !== undefined && (version === undefined || version === known.version),
+      `whether ${key} was deleted`,
+    );
     if (deleted) model.delete(key);
   };
   const list = async (): Promise<void> => {
@@ -107,9 +132,21 @@ const play = async ({ store, pass, open }: StoreHarness, seed: number, history: 
     history.push(`list ${tool}, ${sessionKey}`);
     for await (const { key } of pick(handles).byTool(tool)) keys.tool.push(key);
     for await (const { key } of pick(handles).bySession(sessionKey)) keys.session.push(key);
-    const expected = (holds: (known: Known) => boolean): string[] => [...model].filter(([, known]) => holds(known)).map(([key]) => key).toSorted();
-    same(keys.tool.toSorted(), expected((known) => known.tool === tool), `records of the tool ${tool}`);
-    same(keys.session.toSorted(), expected((known) => known.sessionKey === sessionKey), `records of the session ${sessionKey}`);
+    const expected = (holds: (known: Known) => boolean): string[] =>
+      [...model]
+        .filter(([, known]) => holds(known))
+        .map(([key]) => key)
+        .toSorted();
+    same(
+      keys.tool.toSorted(),
+      expected((known) => known.tool === tool),
+      `records of the tool ${tool}`,
+    );
+    same(
+      keys.session.toSorted(),
+      expected((known) => known.sessionKey === sessionKey),
+      `records of the session ${sessionKey}`,
+    );
   };
 
   for (let n = 0; n < STEPS; n++) {
@@ -136,7 +173,10 @@ export const storeModelCase = (seed: number): HarnessCase => ({
     try {
       await play(harness, seed, history);
     } catch (error) {
-      throw new Error(`seed ${seed}, step ${history.length}: ${error instanceof Error ? error.message : String(error)}; before it: ${history.slice(-6).join('; ')}`, { cause: error });
+      throw new Error(
+        `seed ${seed}, step ${history.length}: ${error instanceof Error ? error.message : String(error)}; before it: ${history.slice(-6).join('; ')}`,
+        { cause: error },
+      );
     }
   },
 });

@@ -1,18 +1,47 @@
 import type { DedupeOutcome } from '../../contract/store.ts';
-import { LONG_MS, OVER_MS, SHORT_MS, check, claimOf, failure, finish, found, own, refused, same, sameMs, type HarnessCase } from './check.ts';
+import {
+  LONG_MS,
+  OVER_MS,
+  SHORT_MS,
+  check,
+  claimOf,
+  failure,
+  finish,
+  found,
+  own,
+  refused,
+  same,
+  sameMs,
+  type HarnessCase,
+} from './check.ts';
 
 const done: DedupeOutcome = { state: 'done', ttlMs: LONG_MS, payload: '"late"' };
 const failed: DedupeOutcome = { state: 'failed', ttlMs: LONG_MS, error: failure };
-const cancelled: DedupeOutcome = { state: 'cancelled', ttlMs: LONG_MS, error: { ...failure, code: 'canceled', terminal: true } };
+const cancelled: DedupeOutcome = {
+  state: 'cancelled',
+  ttlMs: LONG_MS,
+  error: { ...failure, code: 'canceled', terminal: true },
+};
 
 /** How it ended: outcomes, renewals and deletions, of owners and of those who no longer are. */
 export const outcomeCases: readonly HarnessCase[] = [
   {
     name: 'an outcome takes the place of the claim',
     run: async ({ store, pass, open }) => {
-      const attempt = { startedAtMs: 1, finishedAtMs: 2.5, status: 'error', retriable: true, errorCode: 'ETIMEDOUT' } as const;
+      const attempt = {
+        startedAtMs: 1,
+        finishedAtMs: 2.5,
+        status: 'error',
+        retriable: true,
+        errorCode: 'ETIMEDOUT',
+      } as const;
       const outcomes: DedupeOutcome[] = [
-        { ...done, payload: '{"a":[1]}', ttlMs: 70_000, execution: { attemptCount: 2, attempts: [attempt, { ...attempt, status: 'success' }] } },
+        {
+          ...done,
+          payload: '{"a":[1]}',
+          ttlMs: 70_000,
+          execution: { attemptCount: 2, attempts: [attempt, { ...attempt, status: 'success' }] },
+        },
         { ...failed, error: { ...failure, uncertain: true }, execution: { attemptCount: 1, attempts: [attempt] } },
         cancelled,
       ];
@@ -27,7 +56,10 @@ export const outcomeCases: readonly HarnessCase[] = [
         const { key: _key, tool, idempotencyKey, request, createdAtMs } = claim;
         same(rest, { key, tool, idempotencyKey, request, createdAtMs, ...outcome }, 'the record');
         check(version > claim.version, `the version went from ${claim.version} to ${version}`);
-        check(updatedAtMs - createdAtMs >= OVER_MS - 2, `updatedAtMs is ${updatedAtMs - createdAtMs} ms after createdAtMs, and ${OVER_MS} passed`);
+        check(
+          updatedAtMs - createdAtMs >= OVER_MS - 2,
+          `updatedAtMs is ${updatedAtMs - createdAtMs} ms after createdAtMs, and ${OVER_MS} passed`,
+        );
         sameMs(expiresAtMs, updatedAtMs + outcome.ttlMs, 'expiresAtMs');
         same((await found(store, key)).record, record, 'the record as it is read');
         same((await found(other, key)).record, record, 'the record as another handle reads it');
@@ -46,11 +78,13 @@ export const outcomeCases: readonly HarnessCase[] = [
     run: async ({ store }) => {
       const claim = await own(store, claimOf('k'));
       for (const version of [claim.version - 1, claim.version + 1, 0]) {
-        for (let i = 0; i < 2; i++) same(await store.compareAndSet('k', version, done), undefined, `an outcome for version ${version}`);
+        for (let i = 0; i < 2; i++)
+          same(await store.compareAndSet('k', version, done), undefined, `an outcome for version ${version}`);
       }
       same((await found(store, 'k')).record, claim, 'the claim');
       const settled = await finish(store, claim);
-      for (let i = 0; i < 2; i++) same(await store.compareAndSet('k', claim.version, failed), undefined, 'a second outcome of one claim');
+      for (let i = 0; i < 2; i++)
+        same(await store.compareAndSet('k', claim.version, failed), undefined, 'a second outcome of one claim');
       same((await found(store, 'k')).record, settled, 'the first outcome');
       same(await store.compareAndSet('never', 1, done), undefined, 'an outcome of a key never claimed');
       same(await store.get('never'), undefined, 'that key');
@@ -62,7 +96,11 @@ export const outcomeCases: readonly HarnessCase[] = [
       const settled = await finish(store, await own(store, claimOf('k')));
       const replaced = await store.compareAndSet('k', settled.version, failed);
       check(replaced?.state === 'failed' && replaced.version > settled.version, 'the outcome that replaced another');
-      same(await store.compareAndSet('k', settled.version, done), undefined, 'a second one for the version that was replaced');
+      same(
+        await store.compareAndSet('k', settled.version, done),
+        undefined,
+        'a second one for the version that was replaced',
+      );
       same((await found(store, 'k')).record, replaced, 'the outcome that replaced another');
     },
   },
@@ -82,7 +120,8 @@ export const outcomeCases: readonly HarnessCase[] = [
       await pass(OVER_MS);
       const second = await own(store, claimOf('k', { requestId: 'r2' }), first.version);
       const tryAll = async (): Promise<void> => {
-        for (const outcome of [done, failed, cancelled]) same(await late.compareAndSet('k', first.version, outcome), undefined, `a late ${outcome.state}`);
+        for (const outcome of [done, failed, cancelled])
+          same(await late.compareAndSet('k', first.version, outcome), undefined, `a late ${outcome.state}`);
         same(await late.delete('k', first.version), false, 'a late delete');
         same(await late.renew('k', first.version, LONG_MS), false, 'a late renewal');
       };
@@ -99,8 +138,15 @@ export const outcomeCases: readonly HarnessCase[] = [
       const claim = await own(store, claimOf('k', { leaseMs: SHORT_MS }));
       check(await store.renew('k', claim.version, LONG_MS), 'the owner may renew');
       const { record, atMs } = await found(store, 'k');
-      same([record.version, record.state, record.createdAtMs], [claim.version, 'inflight', claim.createdAtMs], 'the renewed claim');
-      check((record.lockUntilMs ?? 0) > atMs + LONG_MS / 2, `the lease ends ${(record.lockUntilMs ?? 0) - atMs} ms from now, not ${LONG_MS}`);
+      same(
+        [record.version, record.state, record.createdAtMs],
+        [claim.version, 'inflight', claim.createdAtMs],
+        'the renewed claim',
+      );
+      check(
+        (record.lockUntilMs ?? 0) > atMs + LONG_MS / 2,
+        `the lease ends ${(record.lockUntilMs ?? 0) - atMs} ms from now, not ${LONG_MS}`,
+      );
       await pass(OVER_MS);
       await refused(store, claimOf('k'), claim.version);
       // A lease may be made shorter as well: it is given up.
@@ -119,7 +165,11 @@ export const outcomeCases: readonly HarnessCase[] = [
       const next = await own(store, claimOf('k'), claim.version);
       same(await store.renew('k', claim.version, LONG_MS), false, 'one that was taken over');
       const settled = await finish(store, next);
-      same([await store.renew('k', next.version, LONG_MS), await store.renew('k', settled.version, LONG_MS)], [false, false], 'one that ended');
+      same(
+        [await store.renew('k', next.version, LONG_MS), await store.renew('k', settled.version, LONG_MS)],
+        [false, false],
+        'one that ended',
+      );
       same((await found(store, 'k')).record, settled, 'the record');
       check(await store.delete('k'), 'a record is deleted');
       same(await store.renew('k', settled.version, LONG_MS), false, 'one that was deleted');
@@ -130,9 +180,17 @@ export const outcomeCases: readonly HarnessCase[] = [
     run: async ({ store, open }) => {
       const other = (await open?.()) ?? store;
       const claim = await own(store, claimOf('k'));
-      same([await store.delete('k', claim.version - 1), await store.delete('k', claim.version + 1)], [false, false], 'delete with another version');
+      same(
+        [await store.delete('k', claim.version - 1), await store.delete('k', claim.version + 1)],
+        [false, false],
+        'delete with another version',
+      );
       same((await found(store, 'k')).record, claim, 'the record');
-      same([await other.delete('k', claim.version), await store.delete('k', claim.version), await store.delete('k')], [true, false, false], 'delete, and again');
+      same(
+        [await other.delete('k', claim.version), await store.delete('k', claim.version), await store.delete('k')],
+        [true, false, false],
+        'delete, and again',
+      );
       same(await store.get('k'), undefined, 'a deleted record');
       same(await store.compareAndSet('k', claim.version, done), undefined, 'the outcome of a deleted claim');
       await own(store, claimOf('k'));
@@ -145,7 +203,11 @@ export const outcomeCases: readonly HarnessCase[] = [
       const other = (await open?.()) ?? store;
       const claim = await own(store, claimOf('k'));
       for (let i = 0; i < 3; i++) {
-        const { record } = await refused(other, claimOf('k', { requestId: `d${i}`, leaseMs: SHORT_MS, ttlMs: SHORT_MS }), i === 2 ? claim.version : undefined);
+        const { record } = await refused(
+          other,
+          claimOf('k', { requestId: `d${i}`, leaseMs: SHORT_MS, ttlMs: SHORT_MS }),
+          i === 2 ? claim.version : undefined,
+        );
         same(record, claim, "the owner's claim");
       }
       same((await found(other, 'k')).record, claim, "the owner's claim after them");

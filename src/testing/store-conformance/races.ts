@@ -1,7 +1,20 @@
 import type { DedupeRecord, DedupeStore } from '../../contract/store.ts';
 import { seededRandom } from '../../policy/random.ts';
 import { storeModelCase } from './model.ts';
-import { LONG_MS, OVER_MS, SHORT_MS, check, claimOf, finish, found, own, refused, same, type HarnessCase, type StoreHarness } from './check.ts';
+import {
+  LONG_MS,
+  OVER_MS,
+  SHORT_MS,
+  check,
+  claimOf,
+  finish,
+  found,
+  own,
+  refused,
+  same,
+  type HarnessCase,
+  type StoreHarness,
+} from './check.ts';
 
 const RACERS = 8;
 const KEYS = 2_000;
@@ -59,7 +72,11 @@ export const raceCases = (seed: number): readonly HarnessCase[] => [
       for (let round = 0; round < 10; round++) {
         const lapsed = await own(store, claimOf(`k${round}`, { leaseMs: SHORT_MS }));
         await pass(OVER_MS);
-        const all = await Promise.all(stores.map(async (handle, i) => handle.setIfNotExists(claimOf(`k${round}`, { requestId: `r${i}` }), lapsed.version)));
+        const all = await Promise.all(
+          stores.map(async (handle, i) =>
+            handle.setIfNotExists(claimOf(`k${round}`, { requestId: `r${i}` }), lapsed.version),
+          ),
+        );
         const granted = all.filter(({ created }) => created).map(({ record }) => record);
         same(granted.length, 1, 'who took over');
         for (const { record } of all) same(record, granted[0], 'what everyone is shown');
@@ -76,9 +93,19 @@ export const raceCases = (seed: number): readonly HarnessCase[] => [
         const owner = await own(store, claimOf(key, { leaseMs: SHORT_MS }));
         if (round % 4 === 0) await pass(OVER_MS);
         else await pass(SHORT_MS / 2);
-        const back = async (): Promise<boolean> => (round % 2 === 0 ? store.renew(key, owner.version, LONG_MS) : (await store.compareAndSet(key, owner.version, { state: 'done', ttlMs: LONG_MS, payload: '1' })) !== undefined);
-        const [kept, { created, record }] = await Promise.all([back(), other.setIfNotExists(claimOf(key, { requestId: 'r2' }), owner.version)]);
-        check(kept !== created, `the owner ${kept ? 'kept' : 'lost'} its claim, and another was ${created ? 'granted' : 'refused'}`);
+        const back = async (): Promise<boolean> =>
+          round % 2 === 0
+            ? store.renew(key, owner.version, LONG_MS)
+            : (await store.compareAndSet(key, owner.version, { state: 'done', ttlMs: LONG_MS, payload: '1' })) !==
+              undefined;
+        const [kept, { created, record }] = await Promise.all([
+          back(),
+          other.setIfNotExists(claimOf(key, { requestId: 'r2' }), owner.version),
+        ]);
+        check(
+          kept !== created,
+          `the owner ${kept ? 'kept' : 'lost'} its claim, and another was ${created ? 'granted' : 'refused'}`,
+        );
         same((await found(store, key)).record.request.requestId, created ? 'r2' : 'r1', 'whose record it is');
         check(created || record.version >= owner.version, 'a refusal shows the record in the way');
       }
@@ -91,7 +118,11 @@ export const raceCases = (seed: number): readonly HarnessCase[] => [
       for (let round = 0; round < 10; round++) {
         const key = `k${round}`;
         const claim = await own(harness.store, claimOf(key));
-        const all = await Promise.all(stores.map(async (handle, i) => handle.compareAndSet(key, claim.version, { state: 'done', ttlMs: LONG_MS, payload: String(i) })));
+        const all = await Promise.all(
+          stores.map(async (handle, i) =>
+            handle.compareAndSet(key, claim.version, { state: 'done', ttlMs: LONG_MS, payload: String(i) }),
+          ),
+        );
         const accepted = all.filter((record) => record !== undefined);
         same(accepted.length, 1, 'outcomes that were accepted');
         same((await refused(harness.store, claimOf(key))).record, accepted[0], 'what is replayed');

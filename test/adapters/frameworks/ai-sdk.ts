@@ -16,7 +16,9 @@ const usage: Generated['usage'] = {
 const note = (prompt: Prompt, seen: Seen): void => {
   const results = prompt.flatMap(({ role, content }) => (role === 'tool' ? content : []));
   seen.shown += JSON.stringify(results);
-  for (const part of results) if (part.type === 'tool-result') seen.told.set(part.toolCallId, 'value' in part.output ? JSON.stringify(part.output.value) : part.output.type);
+  for (const part of results)
+    if (part.type === 'tool-result')
+      seen.told.set(part.toolCallId, 'value' in part.output ? JSON.stringify(part.output.value) : part.output.type);
 };
 
 /** A model that makes the script's calls, then answers. */
@@ -27,19 +29,38 @@ export function scriptedModel({ calls }: Script, seen: Seen): MockLanguageModelV
       abortSignal?.throwIfAborted();
       if (step++ > 0 || calls.length === 0) {
         note(prompt, seen);
-        return Promise.resolve({ content: [{ type: 'text', text: 'done' }], finishReason: { unified: 'stop', raw: undefined }, usage, warnings: [] });
+        return Promise.resolve({
+          content: [{ type: 'text', text: 'done' }],
+          finishReason: { unified: 'stop', raw: undefined },
+          usage,
+          warnings: [],
+        });
       }
-      const content = calls.map(({ id, name, input }) => ({ type: 'tool-call' as const, toolCallId: id, toolName: name, input: JSON.stringify(input) }));
+      const content = calls.map(({ id, name, input }) => ({
+        type: 'tool-call' as const,
+        toolCallId: id,
+        toolName: name,
+        input: JSON.stringify(input),
+      }));
       return Promise.resolve({ content, finishReason: { unified: 'tool-calls', raw: undefined }, usage, warnings: [] });
     },
   });
 }
 
 export function toolSet(seen: Seen): ToolSet {
-  const dynamic = Object.keys(BEHAVIOUR).map((name) => [name, dynamicTool({ inputSchema: z.object({}).loose(), execute: (_input, { abortSignal }) => behave(name, seen, abortSignal) })]);
+  const dynamic = Object.keys(BEHAVIOUR).map((name) => [
+    name,
+    dynamicTool({
+      inputSchema: z.object({}).loose(),
+      execute: (_input, { abortSignal }) => behave(name, seen, abortSignal),
+    }),
+  ]);
   return {
     ...(Object.fromEntries(dynamic) as ToolSet),
-    strict: tool({ inputSchema: z.object({ n: z.number() }), execute: (_input, { abortSignal }) => behave('strict', seen, abortSignal) }),
+    strict: tool({
+      inputSchema: z.object({ n: z.number() }),
+      execute: (_input, { abortSignal }) => behave('strict', seen, abortSignal),
+    }),
   };
 }
 

@@ -6,12 +6,18 @@ import { z } from 'zod';
 import { ANSWER, BEHAVIOUR, DEFAULTS, behave, type Framework, type Script, type Seen } from './kit.ts';
 
 interface Request {
-  readonly messages: ReadonlyArray<{ readonly content: string | ReadonlyArray<{ readonly type: string; readonly tool_use_id?: string; readonly content?: unknown }> }>;
+  readonly messages: ReadonlyArray<{
+    readonly content:
+      | string
+      | ReadonlyArray<{ readonly type: string; readonly tool_use_id?: string; readonly content?: unknown }>;
+  }>;
 }
 
 const note = (body: string, seen: Seen): void => {
   const { messages } = JSON.parse(body) as Request;
-  const results = messages.flatMap(({ content }) => (typeof content === 'string' ? [] : content)).filter(({ type }) => type === 'tool_result');
+  const results = messages
+    .flatMap(({ content }) => (typeof content === 'string' ? [] : content))
+    .filter(({ type }) => type === 'tool_result');
   seen.shown += JSON.stringify(results);
   for (const { tool_use_id: id = '', content } of results) seen.told.set(id, JSON.stringify(content));
 };
@@ -20,13 +26,28 @@ const note = (body: string, seen: Seen): void => {
 export function scriptedClient({ calls }: Script, seen: Seen): Anthropic {
   let step = 0;
   const message = (content: readonly object[], stop_reason: string): Response =>
-    Response.json({ id: 'msg_1', type: 'message', role: 'assistant', model: 'scripted', content, stop_reason, stop_sequence: null, usage: { input_tokens: 1, output_tokens: 1 } });
+    Response.json({
+      id: 'msg_1',
+      type: 'message',
+      role: 'assistant',
+      model: 'scripted',
+      content,
+      stop_reason,
+      stop_sequence: null,
+      usage: { input_tokens: 1, output_tokens: 1 },
+    });
   return new Anthropic({
     apiKey: 'none',
     maxRetries: 0,
     fetch: (_url, init) => {
       init?.signal?.throwIfAborted();
-      if (step++ === 0 && calls.length > 0) return Promise.resolve(message(calls.map(({ id, name, input }) => ({ type: 'tool_use', id, name, input })), 'tool_use'));
+      if (step++ === 0 && calls.length > 0)
+        return Promise.resolve(
+          message(
+            calls.map(({ id, name, input }) => ({ type: 'tool_use', id, name, input })),
+            'tool_use',
+          ),
+        );
       note(typeof init?.body === 'string' ? init.body : '{"messages":[]}', seen);
       return Promise.resolve(message([{ type: 'text', text: 'done' }], 'end_turn'));
     },
@@ -35,7 +56,12 @@ export function scriptedClient({ calls }: Script, seen: Seen): Anthropic {
 
 export function runnableTools(seen: Seen): BetaRunnableTool[] {
   return Object.keys(BEHAVIOUR).map((name) =>
-    betaZodTool({ name, description: 'a tool of the test', inputSchema: name === 'strict' ? z.object({ n: z.number() }) : z.object({}), run: (_input, context) => behave(name, seen, context?.signal) }),
+    betaZodTool({
+      name,
+      description: 'a tool of the test',
+      inputSchema: name === 'strict' ? z.object({ n: z.number() }) : z.object({}),
+      run: (_input, context) => behave(name, seen, context?.signal),
+    }),
   );
 }
 
@@ -51,6 +77,14 @@ export const anthropic: Framework = {
   },
   resume: (seen, harvest) => {
     const messages = resumeMessages<Anthropic.Beta.BetaMessageParam>(harvest, [{ role: 'user', content: 'go' }]);
-    return scriptedClient(ANSWER, seen).beta.messages.toolRunner({ model: 'scripted', max_tokens: 10, thread: false, messages, tools: runnableTools(seen) }).runUntilDone();
+    return scriptedClient(ANSWER, seen)
+      .beta.messages.toolRunner({
+        model: 'scripted',
+        max_tokens: 10,
+        thread: false,
+        messages,
+        tools: runnableTools(seen),
+      })
+      .runUntilDone();
   },
 };

@@ -63,7 +63,13 @@ export const BEHAVIOUR: Readonly<Record<string, () => Promise<string>>> = {
     await sleep(5);
     throw new Error(`boom: password is ${CANARY}`);
   },
-  worded: () => Promise.reject(new ToolExecutionError('execution_error', `no such city, token ${CANARY}`, { status: 404, safeMessage: 'No city is called Atlantis.' })),
+  worded: () =>
+    Promise.reject(
+      new ToolExecutionError('execution_error', `no such city, token ${CANARY}`, {
+        status: 404,
+        safeMessage: 'No city is called Atlantis.',
+      }),
+    ),
   strict: () => Promise.resolve('counted'),
 };
 
@@ -75,8 +81,15 @@ export const behave = async (name: string, seen: Seen, signal: AbortSignal | nul
   return answer;
 };
 
-/** Aborts once all calls of a run have begun, and all but the last of the slow ones have ended: however long the framework takes until then. */
-export const abortLate = async (controller: AbortController, harvest: Pick<Harvest, 'calls'>, count: number): Promise<void> => {
+/**
+ * Aborts once all calls of a run have begun, and all but the last of the slow ones have ended: however long the
+ * framework takes until then.
+ */
+export const abortLate = async (
+  controller: AbortController,
+  harvest: Pick<Harvest, 'calls'>,
+  count: number,
+): Promise<void> => {
   const ended = (): number => harvest.calls.filter(({ state }) => state !== 'running').length;
   await vi.waitUntil(() => harvest.calls.length === count && ended() === count - 1, { timeout: 30_000, interval: 5 });
   controller.abort();

@@ -1,4 +1,9 @@
-import { resumeMessages, spillwayMiddleware, type SpillwayMiddleware, type ToolMessageClass } from 'spillway/adapters/langchain';
+import {
+  resumeMessages,
+  spillwayMiddleware,
+  type SpillwayMiddleware,
+  type ToolMessageClass,
+} from 'spillway/adapters/langchain';
 import { z } from 'zod';
 import { sideInstall } from '../../side-install.ts';
 import { ANSWER, BEHAVIOUR, DEFAULTS, behave, type Framework, type Script, type Seen } from './kit.ts';
@@ -18,7 +23,9 @@ export interface LangChain {
   readonly ToolMessage: ToolMessageClass<Message>;
   tool(execute: (input: object, config: ToolConfig) => unknown, fields: object): object;
   createMiddleware(middleware: SpillwayMiddleware<Message>): object;
-  createAgent(options: object): { invoke(input: object, config?: object): Promise<{ readonly messages: readonly Message[] }> };
+  createAgent(options: object): {
+    invoke(input: object, config?: object): Promise<{ readonly messages: readonly Message[] }>;
+  };
   readonly BaseChatModel: new (fields: object) => object;
   readonly Command: new (fields: object) => object;
   readonly interrupt: (value: unknown) => unknown;
@@ -33,7 +40,11 @@ export const LANGCHAIN = [
 
 export async function loadLangChain(): Promise<LangChain> {
   const load = await sideInstall(...LANGCHAIN);
-  const [langchain, models, langgraph] = await Promise.all([load('langchain'), load('@langchain/core/language_models/chat_models'), load('@langchain/langgraph')]);
+  const [langchain, models, langgraph] = await Promise.all([
+    load('langchain'),
+    load('@langchain/core/language_models/chat_models'),
+    load('@langchain/langgraph'),
+  ]);
   return { ...(langchain as object), ...(models as object), ...(langgraph as object) } as LangChain;
 }
 
@@ -55,7 +66,8 @@ export function scriptedModel({ AIMessage, BaseChatModel }: LangChain, { calls }
     }
     _generate(messages: readonly Message[]): Promise<object> {
       if (step++ > 0 || calls.length === 0) note(messages, seen);
-      const toolCalls = step === 1 ? calls.map(({ id, name, input }) => ({ id, name, args: input, type: 'tool_call' })) : [];
+      const toolCalls =
+        step === 1 ? calls.map(({ id, name, input }) => ({ id, name, args: input, type: 'tool_call' })) : [];
       const message = new AIMessage({ content: step === 1 ? '' : 'done', tool_calls: toolCalls });
       return Promise.resolve({ generations: [{ text: '', message }] });
     }
@@ -64,7 +76,11 @@ export function scriptedModel({ AIMessage, BaseChatModel }: LangChain, { calls }
 
 export function langChainTools({ tool }: LangChain, seen: Seen): object[] {
   return Object.keys(BEHAVIOUR).map((name) =>
-    tool((_input, config) => behave(name, seen, config.signal), { name, description: 'a tool of the test', schema: name === 'strict' ? z.object({ n: z.number() }) : z.object({}) }),
+    tool((_input, config) => behave(name, seen, config.signal), {
+      name,
+      description: 'a tool of the test',
+      schema: name === 'strict' ? z.object({ n: z.number() }) : z.object({}),
+    }),
   );
 }
 
@@ -72,13 +88,24 @@ export function langChainWith(lc: LangChain): Framework {
   return {
     name: 'LangChain 1.4 `createAgent`',
     run: (script, seen) => {
-      const middleware = script.guarded ? [lc.createMiddleware(spillwayMiddleware({ ToolMessage: lc.ToolMessage, defaults: DEFAULTS }))] : [];
-      const agent = lc.createAgent({ model: scriptedModel(lc, script, seen), tools: langChainTools(lc, seen), middleware });
-      return agent.invoke({ messages: [{ role: 'user', content: 'go' }] }, script.signal === undefined ? {} : { signal: script.signal });
+      const middleware = script.guarded
+        ? [lc.createMiddleware(spillwayMiddleware({ ToolMessage: lc.ToolMessage, defaults: DEFAULTS }))]
+        : [];
+      const agent = lc.createAgent({
+        model: scriptedModel(lc, script, seen),
+        tools: langChainTools(lc, seen),
+        middleware,
+      });
+      return agent.invoke(
+        { messages: [{ role: 'user', content: 'go' }] },
+        script.signal === undefined ? {} : { signal: script.signal },
+      );
     },
     resume: (seen, harvest) => {
       const messages = resumeMessages<unknown>(harvest, [{ role: 'user', content: 'go' }]);
-      return lc.createAgent({ model: scriptedModel(lc, ANSWER, seen), tools: langChainTools(lc, seen) }).invoke({ messages });
+      return lc
+        .createAgent({ model: scriptedModel(lc, ANSWER, seen), tools: langChainTools(lc, seen) })
+        .invoke({ messages });
     },
   };
 }

@@ -11,7 +11,13 @@ export function server(seen: Seen): McpServer {
   const made = new McpServer({ name: 'test', version: '0' });
   for (const name of Object.keys(BEHAVIOUR)) {
     const inputSchema = name === 'strict' ? { n: z.number() } : {};
-    made.registerTool(name, { description: 'a tool of the test', inputSchema }, async (_input: unknown, { signal }: { signal: AbortSignal }) => ({ content: [{ type: 'text' as const, text: await behave(name, seen, signal) }] }));
+    made.registerTool(
+      name,
+      { description: 'a tool of the test', inputSchema },
+      async (_input: unknown, { signal }: { signal: AbortSignal }) => ({
+        content: [{ type: 'text' as const, text: await behave(name, seen, signal) }],
+      }),
+    );
   }
   return made;
 }
@@ -27,7 +33,10 @@ export async function connected2(seen: Seen): Promise<Client2> {
   const [ours, theirs] = InMemoryTransport.createLinkedPair();
   const client = new Client2({ name: 'test', version: '0' });
   // The transports of both generations are the same but for the types of their messages.
-  await Promise.all([client.connect(ours as unknown as Parameters<Client2['connect']>[0]), server(seen).connect(theirs)]);
+  await Promise.all([
+    client.connect(ours as unknown as Parameters<Client2['connect']>[0]),
+    server(seen).connect(theirs),
+  ]);
   return client;
 }
 
@@ -59,15 +68,26 @@ const resume: Framework['resume'] = (seen, { calls }) => {
   return Promise.resolve();
 };
 
-const optionsOf = (guarded: boolean, signal: AbortSignal | undefined): CallOptions => ({ ...(guarded ? {} : { timeout: TIMEOUT_MS }), ...(signal === undefined ? {} : { signal }) });
-const paramsOf = ({ name, input }: ModelCall): { name: string; arguments: Record<string, unknown> } => ({ name, arguments: input as Record<string, unknown> });
+const optionsOf = (guarded: boolean, signal: AbortSignal | undefined): CallOptions => ({
+  ...(guarded ? {} : { timeout: TIMEOUT_MS }),
+  ...(signal === undefined ? {} : { signal }),
+});
+const paramsOf = ({ name, input }: ModelCall): { name: string; arguments: Record<string, unknown> } => ({
+  name,
+  arguments: input as Record<string, unknown>,
+});
 
 export const mcp: Framework = {
   name: 'MCP client of `@modelcontextprotocol/sdk` 1.32',
   run: async ({ calls, guarded, signal }, seen) => {
     const plain = await connected(seen);
     const client = guarded ? guardClient(plain, { defaults: DEFAULTS }) : plain;
-    await runAll(calls, optionsOf(guarded, signal), (call, options) => client.callTool(paramsOf(call), undefined, options), seen);
+    await runAll(
+      calls,
+      optionsOf(guarded, signal),
+      (call, options) => client.callTool(paramsOf(call), undefined, options),
+      seen,
+    );
   },
   resume,
 };

@@ -1,4 +1,15 @@
-import { Agent, Usage, run, setTracingDisabled, tool, type AgentInputItem, type Model, type ModelRequest, type ModelResponse, type Tool } from '@openai/agents-core';
+import {
+  Agent,
+  Usage,
+  run,
+  setTracingDisabled,
+  tool,
+  type AgentInputItem,
+  type Model,
+  type ModelRequest,
+  type ModelResponse,
+  type Tool,
+} from '@openai/agents-core';
 import { guardTools, resumeMessages } from 'spillway/adapters/openai-agents';
 import { z } from 'zod';
 import { ANSWER, BEHAVIOUR, DEFAULTS, TIMEOUT_MS, behave, type Framework, type Script, type Seen } from './kit.ts';
@@ -21,9 +32,27 @@ export function scriptedModel({ calls }: Script, seen: Seen): Model {
       request.signal?.throwIfAborted();
       if (step++ > 0 || calls.length === 0) {
         note(request, seen);
-        return Promise.resolve(respond([{ type: 'message', role: 'assistant', status: 'completed', content: [{ type: 'output_text', text: 'done' }] }]));
+        return Promise.resolve(
+          respond([
+            {
+              type: 'message',
+              role: 'assistant',
+              status: 'completed',
+              content: [{ type: 'output_text', text: 'done' }],
+            },
+          ]),
+        );
       }
-      return Promise.resolve(respond(calls.map(({ id, name, input }) => ({ type: 'function_call', callId: id, name, arguments: typeof input === 'string' ? input : JSON.stringify(input) }))));
+      return Promise.resolve(
+        respond(
+          calls.map(({ id, name, input }) => ({
+            type: 'function_call',
+            callId: id,
+            name,
+            arguments: typeof input === 'string' ? input : JSON.stringify(input),
+          })),
+        ),
+      );
     },
     getStreamedResponse: () => {
       throw new Error('not streamed');
@@ -40,7 +69,12 @@ export function agentTools(seen: Seen, options: ToolOptions = {}): Tool[] {
   const described = { description: 'a tool of the test', ...options };
   return Object.keys(BEHAVIOUR).map((name) => {
     const parameters = name === 'strict' ? z.object({ n: z.number() }) : z.object({});
-    return tool({ ...described, name, parameters, execute: (_input, _context, details) => behave(name, seen, details?.signal) });
+    return tool({
+      ...described,
+      name,
+      parameters,
+      execute: (_input, _context, details) => behave(name, seen, details?.signal),
+    });
   });
 }
 
@@ -51,17 +85,29 @@ const runWith = (script: Script, seen: Seen, tools: Tool[]): Promise<unknown> =>
   return run(agent, 'go', { ...notFound, ...(script.signal === undefined ? {} : { signal: script.signal }) });
 };
 
-const resume: Framework['resume'] = (seen, harvest) => run(new Agent({ name: 'test', tools: agentTools(seen), model: scriptedModel(ANSWER, seen) }), resumeMessages<AgentInputItem>(harvest, 'go'));
+const resume: Framework['resume'] = (seen, harvest) =>
+  run(
+    new Agent({ name: 'test', tools: agentTools(seen), model: scriptedModel(ANSWER, seen) }),
+    resumeMessages<AgentInputItem>(harvest, 'go'),
+  );
 
 export const openaiAgents: Framework = {
   name: 'OpenAI Agents 0.20 `run`',
-  run: (script, seen) => runWith(script, seen, script.guarded ? guardTools(agentTools(seen, { errorFunction: null }), { defaults: DEFAULTS }) : agentTools(seen, { timeoutMs: TIMEOUT_MS })),
+  run: (script, seen) =>
+    runWith(
+      script,
+      seen,
+      script.guarded
+        ? guardTools(agentTools(seen, { errorFunction: null }), { defaults: DEFAULTS })
+        : agentTools(seen, { timeoutMs: TIMEOUT_MS }),
+    ),
   resume,
 };
 
 /** Tools made as most are: with the error function that says the same of everything. */
 export const openaiAgentsDefault: Framework = {
   name: 'OpenAI Agents 0.20 `run`, tools made without `errorFunction: null`',
-  run: (script, seen) => runWith(script, seen, script.guarded ? guardTools(agentTools(seen), { defaults: DEFAULTS }) : agentTools(seen)),
+  run: (script, seen) =>
+    runWith(script, seen, script.guarded ? guardTools(agentTools(seen), { defaults: DEFAULTS }) : agentTools(seen)),
   resume,
 };

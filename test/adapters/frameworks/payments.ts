@@ -34,21 +34,42 @@ const described = { name: 'pay', description: 'pays', parameters } as const;
 const aiSdk: PayingFramework = {
   name: 'AI SDK',
   pay: (execute, options) =>
-    generateText({ model: aiSdkModel(SCRIPT, nothingSeen()), tools: guardAiSdk({ pay: dynamicTool({ inputSchema: parameters, execute }) }, options), prompt: 'go', stopWhen: stepCountIs(3), maxRetries: 0 }),
+    generateText({
+      model: aiSdkModel(SCRIPT, nothingSeen()),
+      tools: guardAiSdk({ pay: dynamicTool({ inputSchema: parameters, execute }) }, options),
+      prompt: 'go',
+      stopWhen: stepCountIs(3),
+      maxRetries: 0,
+    }),
 };
 
 const anthropic: PayingFramework = {
   name: 'Anthropic tool runner',
   pay: (execute, options) => {
-    const tools = guardAnthropic([betaZodTool({ name: 'pay', description: 'pays', inputSchema: parameters, run: execute })], options);
+    const tools = guardAnthropic(
+      [betaZodTool({ name: 'pay', description: 'pays', inputSchema: parameters, run: execute })],
+      options,
+    );
     const client: Anthropic = scriptedClient(SCRIPT, nothingSeen());
-    return client.beta.messages.toolRunner({ model: 'scripted', max_tokens: 10, thread: false, messages: [{ role: 'user', content: 'go' }], tools }).runUntilDone();
+    return client.beta.messages
+      .toolRunner({
+        model: 'scripted',
+        max_tokens: 10,
+        thread: false,
+        messages: [{ role: 'user', content: 'go' }],
+        tools,
+      })
+      .runUntilDone();
   },
 };
 
 const openai = (name: string, toolOf: (execute: Pay, options: GuardOptions) => Tool): PayingFramework => ({
   name: `OpenAI Agents, ${name}`,
-  pay: async (execute, options) => run(new Agent({ name: 'test', tools: [toolOf(execute, options)], model: openaiModel(SCRIPT, nothingSeen()) }), 'go'),
+  pay: async (execute, options) =>
+    run(
+      new Agent({ name: 'test', tools: [toolOf(execute, options)], model: openaiModel(SCRIPT, nothingSeen()) }),
+      'go',
+    ),
 });
 
 const only = <T>([first]: readonly T[]): T => {
@@ -62,7 +83,9 @@ const langChain: PayingFramework = {
     const lc = await loadLangChain();
     const middleware = [lc.createMiddleware(spillwayMiddleware({ ToolMessage: lc.ToolMessage, ...options }))];
     const tools = [lc.tool(execute, { name: 'pay', description: 'pays', schema: parameters })];
-    return lc.createAgent({ model: langChainModel(lc, SCRIPT, nothingSeen()), tools, middleware }).invoke({ messages: [{ role: 'user', content: 'go' }] });
+    return lc
+      .createAgent({ model: langChainModel(lc, SCRIPT, nothingSeen()), tools, middleware })
+      .invoke({ messages: [{ role: 'user', content: 'go' }] });
   },
 };
 
@@ -75,7 +98,9 @@ const mcp = (name: string, made: () => McpClient): PayingFramework => ({
   name,
   pay: async (execute, options) => {
     const server = new McpServer({ name: 'test', version: '0' });
-    server.registerTool('pay', { description: 'pays', inputSchema: {} }, async () => ({ content: [{ type: 'text', text: await execute() }] }));
+    server.registerTool('pay', { description: 'pays', inputSchema: {} }, async () => ({
+      content: [{ type: 'text', text: await execute() }],
+    }));
     const [ours, theirs] = InMemoryTransport.createLinkedPair();
     const client = made();
     // The transports of both generations are the same but for the types of their messages.
@@ -88,8 +113,12 @@ const mcp = (name: string, made: () => McpClient): PayingFramework => ({
 export const PAYING: readonly PayingFramework[] = [
   aiSdk,
   anthropic,
-  openai('a tool made as most are', (execute, options) => only(guardOpenai<Tool>([tool({ ...described, execute })], options))),
-  openai('with errorFunction: null', (execute, options) => only(guardOpenai<Tool>([tool({ ...described, execute, errorFunction: null })], options))),
+  openai('a tool made as most are', (execute, options) =>
+    only(guardOpenai<Tool>([tool({ ...described, execute })], options)),
+  ),
+  openai('with errorFunction: null', (execute, options) =>
+    only(guardOpenai<Tool>([tool({ ...described, execute, errorFunction: null })], options)),
+  ),
   openai('made by a guarded tool()', (execute, { policies, ...options }) => {
     const policy = policies?.['pay'];
     return guardTool(tool, { ...options, ...(policy === undefined ? {} : { policy }) })({ ...described, execute });

@@ -11,12 +11,20 @@ export interface Item {
   readonly thrown: unknown;
 }
 
-export const of = (where: Entrance, kinds: readonly ToolErrorKind[], classification: Classification | 'either', ...thrown: readonly unknown[]): readonly Item[] =>
-  thrown.map((thrown) => ({ where, kinds, classification, llm: [], thrown }));
+export const of = (
+  where: Entrance,
+  kinds: readonly ToolErrorKind[],
+  classification: Classification | 'either',
+  ...thrown: readonly unknown[]
+): readonly Item[] => thrown.map((thrown) => ({ where, kinds, classification, llm: [], thrown }));
 
 /** A model's failure: its own kind, and the tool's kind that stands for it. */
-export const ofModel = (llm: readonly LlmErrorKind[], kinds: readonly ToolErrorKind[], classification: Classification | 'either', ...thrown: readonly unknown[]): readonly Item[] =>
-  thrown.map((thrown) => ({ where: 'llm', kinds, classification, llm, thrown }));
+export const ofModel = (
+  llm: readonly LlmErrorKind[],
+  kinds: readonly ToolErrorKind[],
+  classification: Classification | 'either',
+  ...thrown: readonly unknown[]
+): readonly Item[] => thrown.map((thrown) => ({ where: 'llm', kinds, classification, llm, thrown }));
 
 /** An error that carries another. */
 export const because = (message: string, cause: unknown): Error => new Error(message, { cause });

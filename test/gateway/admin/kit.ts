@@ -8,9 +8,15 @@ export const PATH = '/debug/tool-reliability';
 
 /** A layer with two tools of one server, one of its own, and one without a breaker. */
 export function layerOf(options: SpillwayOptions = {}): Spillway {
-  const named = (name: string): ReturnType<typeof tool> => tool({ name, policy: { retry: { maxAttempts: 1 } }, execute: () => `secret result of ${name}` });
+  const named = (name: string): ReturnType<typeof tool> =>
+    tool({ name, policy: { retry: { maxAttempts: 1 } }, execute: () => `secret result of ${name}` });
   return createSpillway({
-    tools: [named('search'), { ...named('read'), dependency: 'files' }, { ...named('write'), dependency: 'files' }, { ...named('bare'), policy: { breaker: false } }],
+    tools: [
+      named('search'),
+      { ...named('read'), dependency: 'files' },
+      { ...named('write'), dependency: 'files' },
+      { ...named('bare'), policy: { breaker: false } },
+    ],
     breakerKey: ({ dependency, name }) => dependency ?? name,
     ...options,
   });
@@ -38,7 +44,12 @@ export const withToken = { authorization: `Bearer ${TOKEN}` };
 
 export async function read(response: Response): Promise<Asked> {
   const text = await response.text();
-  return { status: response.status, headers: response.headers, text, body: (text.startsWith('{') ? JSON.parse(text) : {}) as Record<string, unknown> };
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    body: (text.startsWith('{') ? JSON.parse(text) : {}) as Record<string, unknown>,
+  };
 }
 
 export function page(options: AdminOptions = {}, layer: SpillwayOptions = {}): Page {
@@ -46,7 +57,8 @@ export function page(options: AdminOptions = {}, layer: SpillwayOptions = {}): P
   const spillway = layerOf({ store, ...layer });
   const refusals: AdminRefusal[] = [];
   const admin = adminHandler(spillway, { token: TOKEN, onRefused: (refusal) => refusals.push(refusal), ...options });
-  const ask: Page['ask'] = async (init = {}, path = PATH) => read(await admin.fetch(new Request(`http://localhost${path}`, init)));
+  const ask: Page['ask'] = async (init = {}, path = PATH) =>
+    read(await admin.fetch(new Request(`http://localhost${path}`, init)));
   return {
     spillway,
     store,
@@ -54,7 +66,12 @@ export function page(options: AdminOptions = {}, layer: SpillwayOptions = {}): P
     refusals,
     ask,
     get: () => ask({ headers: withToken }),
-    order: (body) => ask({ method: 'POST', headers: { ...withToken, 'content-type': 'application/json' }, body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    order: (body) =>
+      ask({
+        method: 'POST',
+        headers: { ...withToken, 'content-type': 'application/json' },
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+      }),
   };
 }
 

@@ -6,7 +6,10 @@ import { PATH, TOKEN, layerOf, page, withToken, type Page } from './kit.ts';
 const JSON_TYPE = { 'content-type': 'application/json' };
 const FORCE = JSON.stringify({ action: 'force_open', all: true });
 const good = { method: 'POST', headers: { ...withToken, ...JSON_TYPE }, body: FORCE };
-const withHeaders = (headers: Record<string, string>): RequestInit => ({ ...good, headers: { ...good.headers, ...headers } });
+const withHeaders = (headers: Record<string, string>): RequestInit => ({
+  ...good,
+  headers: { ...good.headers, ...headers },
+});
 
 /** What any accepted order would change. */
 const filled = async (): Promise<Page & { readonly state: () => Promise<string> }> => {
@@ -41,7 +44,15 @@ describe('R-11.3 refused, logged, nothing changed', () => {
     ['the Origin null', 'origin', 403, withHeaders({ origin: 'null' })],
     ['the Origin of another port', 'origin', 403, withHeaders({ origin: 'http://localhost:3000' })],
     ['another method', 'method', 405, { method: 'DELETE', headers: withToken }],
-    ['a preflight', 'method', 405, { method: 'OPTIONS', headers: { ...withToken, origin: 'http://localhost', 'access-control-request-method': 'POST' } }],
+    [
+      'a preflight',
+      'method',
+      405,
+      {
+        method: 'OPTIONS',
+        headers: { ...withToken, origin: 'http://localhost', 'access-control-request-method': 'POST' },
+      },
+    ],
     ['another path', 'path', 404, good, '/debug'],
     ['a path with a slash behind', 'path', 404, good, `${PATH}/`],
     ['a path in capitals', 'path', 404, good, PATH.toUpperCase()],
@@ -51,7 +62,15 @@ describe('R-11.3 refused, logged, nothing changed', () => {
     ['a form', 'content_type', 415, withHeaders({ 'content-type': 'application/x-www-form-urlencoded' })],
     ['a packed body', 'content_type', 415, withHeaders({ 'content-encoding': 'gzip' })],
     ['no JSON', 'malformed', 400, { ...good, body: `${FORCE}}` }],
-    ['no text', 'malformed', 400, { ...good, body: new Uint8Array([...new TextEncoder().encode('{"action":"flush","session":"'), 0xff, 0x22, 0x7d]) }],
+    [
+      'no text',
+      'malformed',
+      400,
+      {
+        ...good,
+        body: new Uint8Array([...new TextEncoder().encode('{"action":"flush","session":"'), 0xff, 0x22, 0x7d]),
+      },
+    ],
     ['no body', 'malformed', 400, { ...good, body: '' }],
     ['a list', 'malformed', 400, { ...good, body: `[${FORCE}]` }],
     ['an unknown action', 'unknown_action', 400, { ...good, body: '{"action":"force_closed","all":true}' }],
@@ -67,7 +86,12 @@ describe('R-11.3 refused, logged, nothing changed', () => {
     ['an unknown tool', 'unknown_tool', 404, { ...good, body: '{"action":"force_open","tool":"ghost"}' }],
     ['a tool of every object', 'unknown_tool', 404, { ...good, body: '{"action":"flush","tool":"constructor"}' }],
     ['a tool without a breaker', 'no_breaker', 409, { ...good, body: '{"action":"force_open","tool":"bare"}' }],
-    ['a long body', 'body_too_large', 413, { ...good, body: JSON.stringify({ action: 'flush', tool: 'x'.repeat(70_000) }) }],
+    [
+      'a long body',
+      'body_too_large',
+      413,
+      { ...good, body: JSON.stringify({ action: 'flush', tool: 'x'.repeat(70_000) }) },
+    ],
     ['a long body of spaces', 'body_too_large', 413, { ...good, body: `${FORCE}${' '.repeat(65_536)}` }],
   ])('R-11.3 %s: %s', async (_why, reason, status, init, path) => {
     const { ask, refusals, state } = await filled();
@@ -75,8 +99,11 @@ describe('R-11.3 refused, logged, nothing changed', () => {
     const asked = await ask(init, path);
     expect([asked.status, (asked.body['error'] as { reason?: string }).reason]).toEqual([status, reason]);
     expect([...asked.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([]);
-    expect(refusals).toEqual([{ reason, status, method: init.method ?? 'GET', message: expect.stringMatching(/^[a-z].{10,}/) as string }]);
-    for (const secret of [TOKEN, changedToken, 'rebound', 'evil', 'ghost', 'ada']) expect(JSON.stringify([refusals, asked.text])).not.toContain(secret);
+    expect(refusals).toEqual([
+      { reason, status, method: init.method ?? 'GET', message: expect.stringMatching(/^[a-z].{10,}/) as string },
+    ]);
+    for (const secret of [TOKEN, changedToken, 'rebound', 'evil', 'ghost', 'ada'])
+      expect(JSON.stringify([refusals, asked.text])).not.toContain(secret);
     expect(await state()).toBe(before);
   });
 
@@ -94,7 +121,9 @@ describe('R-11.3 refused, logged, nothing changed', () => {
         canceled = true;
       },
     });
-    const response = await admin.fetch(new Request(`http://localhost${PATH}`, { ...good, body, duplex: 'half' } as RequestInit));
+    const response = await admin.fetch(
+      new Request(`http://localhost${PATH}`, { ...good, body, duplex: 'half' } as RequestInit),
+    );
     expect([response.status, canceled, pulled <= 65_536 + 3 * 16_384]).toEqual([413, true, true]);
     expect(refusals).toMatchObject([{ reason: 'body_too_large' }]);
     expect(await state()).toBe(before);
@@ -105,20 +134,31 @@ describe('R-11.3 refused, logged, nothing changed', () => {
     let pulled = 0;
     const body = new ReadableStream({ pull: () => void pulled++ }, { highWaterMark: 0 });
     const headers = { ...good.headers, 'content-length': '65537' };
-    expect((await admin.fetch(new Request(`http://localhost${PATH}`, { ...good, headers, body, duplex: 'half' } as RequestInit))).status).toBe(413);
+    expect(
+      (
+        await admin.fetch(
+          new Request(`http://localhost${PATH}`, { ...good, headers, body, duplex: 'half' } as RequestInit),
+        )
+      ).status,
+    ).toBe(413);
     expect(pulled).toBe(0);
   });
 
   it('R-11.3 an address of another host is refused, whatever the Host says', async () => {
     const { admin, refusals } = await filled();
-    expect((await admin.fetch(new Request(`http://rebound.example${PATH}`, withHeaders({ host: 'localhost' })))).status).toBe(403);
+    expect(
+      (await admin.fetch(new Request(`http://rebound.example${PATH}`, withHeaders({ host: 'localhost' })))).status,
+    ).toBe(403);
     expect(refusals).toMatchObject([{ reason: 'host' }]);
   });
 
   it('R-11.3 a body that breaks off changes nothing', async () => {
     const { admin, refusals } = await filled();
     const body = new ReadableStream({ pull: (controller) => controller.error(new Error('gone')) });
-    expect((await admin.fetch(new Request(`http://localhost${PATH}`, { ...good, body, duplex: 'half' } as RequestInit))).status).toBe(400);
+    expect(
+      (await admin.fetch(new Request(`http://localhost${PATH}`, { ...good, body, duplex: 'half' } as RequestInit)))
+        .status,
+    ).toBe(400);
     expect(refusals).toMatchObject([{ reason: 'malformed' }]);
   });
 
@@ -133,13 +173,20 @@ describe('R-11.3 refused, logged, nothing changed', () => {
   });
 
   it('R-11.3 a log that throws changes no answer', async () => {
-    const admin = adminHandler(layerOf(), { token: TOKEN, onRefused: () => { throw new Error('disk full'); } });
+    const admin = adminHandler(layerOf(), {
+      token: TOKEN,
+      onRefused: () => {
+        throw new Error('disk full');
+      },
+    });
     expect((await admin.fetch(new Request(`http://localhost${ADMIN_PATH}`))).status).toBe(401);
   });
 
   it('R-11.3 the order of checks: who has no token learns nothing about paths, tools or methods', async () => {
     const { ask } = await filled();
-    for (const path of [PATH, '/', '/metrics', '/debug']) for (const method of ['GET', 'POST', 'PUT']) expect((await ask({ method, headers: JSON_TYPE }, path)).status).toBe(401);
+    for (const path of [PATH, '/', '/metrics', '/debug'])
+      for (const method of ['GET', 'POST', 'PUT'])
+        expect((await ask({ method, headers: JSON_TYPE }, path)).status).toBe(401);
   });
 });
 
@@ -161,9 +208,20 @@ describe('R-11.3 let in', () => {
 
   it('R-11.3 only orders change anything, whatever JSON comes', async () => {
     const names = fc.constantFrom('action', 'tool', 'session', 'all', 'force_open', 'flush', '__proto__');
-    const value = fc.oneof(names, fc.constantFrom('search', 'none', true, false, null, 0), fc.jsonValue({ maxDepth: 2 }));
-    const target = fc.oneof(fc.record({ tool: fc.constantFrom('search', 'none') }), fc.record({ all: fc.boolean() }), fc.record({ session: value }), fc.dictionary(names, value, { maxKeys: 2 }));
-    const nearly = fc.tuple(fc.constantFrom('force_open', 'disable', 'reset', 'flush', 'open'), target).map(([action, of]) => ({ action, ...of }));
+    const value = fc.oneof(
+      names,
+      fc.constantFrom('search', 'none', true, false, null, 0),
+      fc.jsonValue({ maxDepth: 2 }),
+    );
+    const target = fc.oneof(
+      fc.record({ tool: fc.constantFrom('search', 'none') }),
+      fc.record({ all: fc.boolean() }),
+      fc.record({ session: value }),
+      fc.dictionary(names, value, { maxKeys: 2 }),
+    );
+    const nearly = fc
+      .tuple(fc.constantFrom('force_open', 'disable', 'reset', 'flush', 'open'), target)
+      .map(([action, of]) => ({ action, ...of }));
     const seen = new Set<number>();
     await fc.assert(
       fc.asyncProperty(fc.oneof(nearly, fc.dictionary(names, value), fc.jsonValue()), async (body) => {

@@ -15,8 +15,20 @@ const onRefused = (refusal: AdminRefusal): void => void refusals.push(refusal);
 const BODY = '{"action":"force_open","all":true}';
 
 /** A request as it goes over the wire; a header given as `undefined` is left out. */
-const bytes = (target: string, headers: Record<string, string | undefined> = {}, method = 'POST', body = BODY): string => {
-  const all = { Host: new URL(admin.url).host, Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json', 'Content-Length': String(body.length), Connection: 'close', ...headers };
+const bytes = (
+  target: string,
+  headers: Record<string, string | undefined> = {},
+  method = 'POST',
+  body = BODY,
+): string => {
+  const all = {
+    Host: new URL(admin.url).host,
+    Authorization: `Bearer ${TOKEN}`,
+    'Content-Type': 'application/json',
+    'Content-Length': String(body.length),
+    Connection: 'close',
+    ...headers,
+  };
   const lines = Object.entries(all).flatMap(([name, value]) => (value === undefined ? [] : [`${name}: ${value}`]));
   return `${method} ${target} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${body}`;
 };
@@ -53,7 +65,12 @@ describe('R-11.3 the server', () => {
     ['no Host', 'malformed', 400, () => bytes(PATH, { Host: undefined })],
     ['a strange expectation', 'malformed', 417, () => bytes(PATH, { Expect: 'miracles' })],
     ['a tunnel', 'malformed', 0, () => bytes('127.0.0.1:22', {}, 'CONNECT', '')],
-    ['an upgrade', 'token', 401, () => bytes(PATH, { Authorization: undefined, Connection: 'upgrade', Upgrade: 'h2c' })],
+    [
+      'an upgrade',
+      'token',
+      401,
+      () => bytes(PATH, { Authorization: undefined, Connection: 'upgrade', Upgrade: 'h2c' }),
+    ],
     ['another Origin', 'origin', 403, () => bytes(PATH, { Origin: 'https://evil.example' })],
     ['another method', 'method', 405, () => bytes(PATH, {}, 'PUT')],
     ['TRACE', 'method', 405, () => bytes(PATH, {}, 'TRACE')],
@@ -101,7 +118,8 @@ describe('R-11.3 the server', () => {
     const startedAtMs = performance.now();
     while (sent < 100_000_000 && !socket.destroyed && received.length === 0) {
       sent += piece.length;
-      if (!socket.write(piece)) await Promise.race([once(socket, 'drain').catch(() => undefined), once(socket, 'close'), once(socket, 'data')]);
+      if (!socket.write(piece))
+        await Promise.race([once(socket, 'drain').catch(() => undefined), once(socket, 'close'), once(socket, 'data')]);
     }
     await vi.waitFor(() => expect(statusOf(received.join(''))).toBe(413), { timeout: 10_000 });
     expect(sent).toBeLessThan(50_000_000);
@@ -110,12 +128,20 @@ describe('R-11.3 the server', () => {
     expect(refusals).toMatchObject([{ reason: 'body_too_large', status: 413 }]);
     untouched();
     // The connection is ended, whatever is sent on.
-    if (!socket.closed) await Promise.race([once(socket, 'close'), (async () => { while (!socket.destroyed) await new Promise((resolve) => socket.write(piece, resolve)); })()]);
+    if (!socket.closed)
+      await Promise.race([
+        once(socket, 'close'),
+        (async () => {
+          while (!socket.destroyed) await new Promise((resolve) => socket.write(piece, resolve));
+        })(),
+      ]);
     socket.destroy();
   });
 
   it('R-11.3 a caller who leaves in the middle changes nothing, and prints nothing', async () => {
-    const printed = (['log', 'info', 'warn', 'error'] as const).map((name) => vi.spyOn(console, name).mockImplementation(() => undefined));
+    const printed = (['log', 'info', 'warn', 'error'] as const).map((name) =>
+      vi.spyOn(console, name).mockImplementation(() => undefined),
+    );
     const { hostname, port } = new URL(admin.url);
     for (const part of [bytes(PATH).slice(0, 40), bytes(PATH).slice(0, -5), bytes(PATH, {}, 'GET', '')]) {
       const socket = connect({ host: hostname, port: Number(port) });
@@ -142,13 +168,23 @@ describe('R-11.3 the server', () => {
 });
 
 describe('R-11.3 where it listens', () => {
-  it.each(['0.0.0.0', '::', '0', '192.0.2.1', '::ffff:10.0.0.1', 'ops.internal'])('R-11.3 at %s without a token of your own it does not start', async (host) => {
-    await expect(serveAdmin(spillway, { host })).rejects.toThrow(RangeError);
-    await expect(serveAdmin(spillway, { host })).rejects.toThrow('can be reached by others, and so needs a token of your own; give token, or listen at 127.0.0.1');
-  });
+  it.each(['0.0.0.0', '::', '0', '192.0.2.1', '::ffff:10.0.0.1', 'ops.internal'])(
+    'R-11.3 at %s without a token of your own it does not start',
+    async (host) => {
+      await expect(serveAdmin(spillway, { host })).rejects.toThrow(RangeError);
+      await expect(serveAdmin(spillway, { host })).rejects.toThrow(
+        'can be reached by others, and so needs a token of your own; give token, or listen at 127.0.0.1',
+      );
+    },
+  );
 
   it('R-11.3 at every address with a token it starts, and still asks for a Host that was allowed', async () => {
-    const wide = await serveAdmin(spillway, { host: '0.0.0.0', token: TOKEN, allowedHosts: ['ops.internal'], onRefused });
+    const wide = await serveAdmin(spillway, {
+      host: '0.0.0.0',
+      token: TOKEN,
+      allowedHosts: ['ops.internal'],
+      onRefused,
+    });
     try {
       const url = `http://127.0.0.1:${new URL(wide.url).port}`;
       expect(statusOf(await raw(url, bytes(PATH, { Host: 'ops.internal' }, 'GET', '')))).toBe(200);
@@ -158,7 +194,9 @@ describe('R-11.3 where it listens', () => {
     }
   });
 
-  const loopbacks = Object.values(networkInterfaces()).flatMap((addresses = []) => addresses.filter(({ internal }) => internal).map(({ address }) => address));
+  const loopbacks = Object.values(networkInterfaces()).flatMap((addresses = []) =>
+    addresses.filter(({ internal }) => internal).map(({ address }) => address),
+  );
   it.each(['localhost', ...loopbacks])('R-11.3 at %s it needs none', async (host) => {
     const server = await serveAdmin(spillway, { host });
     const got = await fetch(server.url + PATH, { headers: { authorization: `Bearer ${server.token}` } });
@@ -182,7 +220,9 @@ describe('R-11.3 where it listens', () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as AddressInfo;
-    await expect(serveAdmin(spillway, { port })).rejects.toThrow(`the admin server cannot start: port ${port} of 127.0.0.1 is in use; give another one, or 0 for a free one`);
+    await expect(serveAdmin(spillway, { port })).rejects.toThrow(
+      `the admin server cannot start: port ${port} of 127.0.0.1 is in use; give another one, or 0 for a free one`,
+    );
     await new Promise((resolve) => other.close(resolve));
   });
 

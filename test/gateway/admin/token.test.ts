@@ -17,7 +17,14 @@ vi.mock('../../../src/policy/key/sha256.ts', async (original) => {
 it('R-11.3 a token is judged by its digest, in as many steps whatever it is', async () => {
   const { ask } = page();
   const seen: Array<readonly [status: number, digests: readonly string[], characters: number]> = [];
-  for (const shown of [TOKEN, `${TOKEN.slice(0, -1)}X`, `X${TOKEN.slice(1)}`, TOKEN.slice(0, 16), 'x', 'x'.repeat(5_000)]) {
+  for (const shown of [
+    TOKEN,
+    `${TOKEN.slice(0, -1)}X`,
+    `X${TOKEN.slice(1)}`,
+    TOKEN.slice(0, 16),
+    'x',
+    'x'.repeat(5_000),
+  ]) {
     hashed.length = 0;
     let characters = 0;
     const real = String.prototype.charCodeAt;

@@ -104,12 +104,15 @@ describe('R-13.5 limits', () => {
       [{ upstream, unknownCalls: 'maybe' }, /unknownCalls must be one of refuse, pass/],
       [{ upstream, upstreamRetry: { maxAttempts: 0 } }, /maxAttempts/],
     ];
-    for (const [options, message] of wrong) expect(() => anthropicGateway(options as { upstream: string })).toThrow(message);
+    for (const [options, message] of wrong)
+      expect(() => anthropicGateway(options as { upstream: string })).toThrow(message);
     const gateway = anthropicGateway({ upstream });
     await expect(serveAnthropicGateway(gateway, { port: -1 })).rejects.toThrow(/port must be an integer/);
     await expect(serveAnthropicGateway(gateway, { host: 'a b' })).rejects.toThrow(/host must be/);
     const server = await serveAnthropicGateway(gateway);
-    await expect(serveAnthropicGateway(gateway, { port: server.port })).rejects.toThrow(/another program listens there/);
+    await expect(serveAnthropicGateway(gateway, { port: server.port })).rejects.toThrow(
+      /another program listens there/,
+    );
     await server.close();
   });
 });

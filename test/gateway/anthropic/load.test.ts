@@ -22,11 +22,16 @@ interface Measured {
 
 const children: ChildProcessWithoutNullStreams[] = [];
 const start = (...args: readonly string[]): Part => {
-  const child = spawn(process.execPath, ['--expose-gc', join(import.meta.dirname, '../load-client.ts'), ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, ['--expose-gc', join(import.meta.dirname, '../load-client.ts'), ...args], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
   child.stderr.pipe(process.stderr);
   children.push(child);
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  return { child, next: async () => JSON.parse(String((await lines.next()).value)) as Readonly<Record<string, unknown>> };
+  return {
+    child,
+    next: async () => JSON.parse(String((await lines.next()).value)) as Readonly<Record<string, unknown>>,
+  };
 };
 
 const TURNS = 400;
@@ -48,7 +53,8 @@ describe('R-13.1 under load', () => {
   });
   afterAll(() => children.forEach((child) => child.kill('SIGKILL')));
 
-  const measured = async (at: string, kind: string): Promise<Measured> => (await start('client', at, String(TURNS), String(AT_ONCE), kind).next()) as unknown as Measured;
+  const measured = async (at: string, kind: string): Promise<Measured> =>
+    (await start('client', at, String(TURNS), String(AT_ONCE), kind).next()) as unknown as Measured;
   const state = async (part: Part): Promise<{ readonly heapUsed: number; readonly cpuMs: number }> => {
     part.child.stdin.write('\n');
     const { heapUsed, cpuMs, running } = await part.next();
@@ -61,7 +67,8 @@ describe('R-13.1 under load', () => {
     return { ...one, cpuMs: ((await state(part)).cpuMs - before) / TURNS };
   };
 
-  // Latencies are printed, not asserted: another program may have the processors. Processor time is asserted beside that of a bare proxy.
+  // Latencies are printed, not asserted: another program may have the processors. Processor time is asserted beside
+  // that of a bare proxy.
   it('R-13.1 200 streaming turns at a time lose nothing, with tools and without, and memory stays flat', async () => {
     for (const part of [gateway, proxy]) await measured(urls.get(part) ?? '', 'plain');
     await measured(urls.get(gateway) ?? '', 'tools');
@@ -71,16 +78,29 @@ describe('R-13.1 under load', () => {
     const plain = await through(gateway, 'plain');
     const tools = await through(gateway, 'tools');
     const after = await state(gateway);
-    const rounds = Object.entries({ direct, 'bare node:http proxy': bare, 'gateway, text': plain, 'gateway, a tool called': tools });
+    const rounds = Object.entries({
+      direct,
+      'bare node:http proxy': bare,
+      'gateway, text': plain,
+      'gateway, a tool called': tools,
+    });
     for (const [name, { whole, medianMs, p99Ms, firstMs, cpuMs }] of rounds) {
-      const figures = [`event median ${medianMs.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms`, `first byte ${firstMs.toFixed(2)} ms`, `${cpuMs.toFixed(2)} ms of processor time a turn`];
+      const figures = [
+        `event median ${medianMs.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms`,
+        `first byte ${firstMs.toFixed(2)} ms`,
+        `${cpuMs.toFixed(2)} ms of processor time a turn`,
+      ];
       process.stderr.write(`${name}: ${whole} whole, ${figures.join(', ')}\n`);
       expect(whole).toBe(TURNS);
     }
     const addedMs = plain.medianMs - direct.medianMs;
     const addedFirstMs = plain.firstMs - direct.firstMs;
-    process.stderr.write(`added at the median: ${addedMs.toFixed(2)} ms an event, ${addedFirstMs.toFixed(2)} ms to the first byte; target ${TARGET_MS} ms: ${Math.max(addedMs, addedFirstMs) < TARGET_MS ? 'met' : 'missed'}\n`);
-    process.stderr.write(`heap ${(before.heapUsed / 1e6).toFixed(1)} MB, then ${(after.heapUsed / 1e6).toFixed(1)} MB\n`);
+    process.stderr.write(
+      `added at the median: ${addedMs.toFixed(2)} ms an event, ${addedFirstMs.toFixed(2)} ms to the first byte; target ${TARGET_MS} ms: ${Math.max(addedMs, addedFirstMs) < TARGET_MS ? 'met' : 'missed'}\n`,
+    );
+    process.stderr.write(
+      `heap ${(before.heapUsed / 1e6).toFixed(1)} MB, then ${(after.heapUsed / 1e6).toFixed(1)} MB\n`,
+    );
     expect(after.heapUsed - before.heapUsed).toBeLessThan(20_000_000);
     expect(plain.cpuMs / bare.cpuMs).toBeLessThan(SHARE_MAX);
   }, 180_000);
@@ -89,8 +109,19 @@ describe('R-13.1 under load', () => {
 it('R-13.1 memory is flat over 10,000 turns', async () => {
   setFlagsFromString('--expose-gc');
   const gc = runInNewContext('gc') as () => void;
-  const events = [{ type: 'message_start', message: { usage: {} } }, { type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage: {} }, { type: 'message_stop' }].map((fields) => `event: ${fields.type}\ndata: ${JSON.stringify(fields)}\n\n`);
-  const call = [{ type: 'content_block_start', index: 0, content_block: { type: 'tool_use', id: 'toolu_1', name: 'echo', input: {} } }, { type: 'content_block_stop', index: 0 }].map((fields) => `event: ${fields.type}\ndata: ${JSON.stringify(fields)}\n\n`);
+  const events = [
+    { type: 'message_start', message: { usage: {} } },
+    { type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage: {} },
+    { type: 'message_stop' },
+  ].map((fields) => `event: ${fields.type}\ndata: ${JSON.stringify(fields)}\n\n`);
+  const call = [
+    {
+      type: 'content_block_start',
+      index: 0,
+      content_block: { type: 'tool_use', id: 'toolu_1', name: 'echo', input: {} },
+    },
+    { type: 'content_block_stop', index: 0 },
+  ].map((fields) => `event: ${fields.type}\ndata: ${JSON.stringify(fields)}\n\n`);
   const text = events.map((event) => event.replace('tool_use', 'end_turn')).join('');
   const withCall = [events[0], ...call, ...events.slice(1)].join('');
   const echo = tool({ name: 'echo', execute: () => 'x'.repeat(1_000) });
@@ -100,10 +131,25 @@ it('R-13.1 memory is flat over 10,000 turns', async () => {
     tools: [echo],
     spillway,
     state: memoryConversationState({ maxRecords: 100 }),
-    fetch: (_url, { body }) => Promise.resolve(new Response(typeof body === 'string' && body.includes('tool_result') ? text : withCall, { headers: { 'content-type': 'text/event-stream' } })),
+    fetch: (_url, { body }) =>
+      Promise.resolve(
+        new Response(typeof body === 'string' && body.includes('tool_result') ? text : withCall, {
+          headers: { 'content-type': 'text/event-stream' },
+        }),
+      ),
   });
   const turn = async (n: number): Promise<void> => {
-    const response = await gateway.fetch(new Request('http://gateway/v1/messages', { method: 'POST', body: JSON.stringify({ model: 'm', max_tokens: 1, stream: true, messages: [{ role: 'user', content: `${n} ${'y'.repeat(1_000)}` }] }) }));
+    const response = await gateway.fetch(
+      new Request('http://gateway/v1/messages', {
+        method: 'POST',
+        body: JSON.stringify({
+          model: 'm',
+          max_tokens: 1,
+          stream: true,
+          messages: [{ role: 'user', content: `${n} ${'y'.repeat(1_000)}` }],
+        }),
+      }),
+    );
     expect(await response.text()).toContain('message_stop');
   };
   const heapAfter = async (turns: number): Promise<number> => {

@@ -1,4 +1,11 @@
-import { createServer, request as httpRequest, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  request as httpRequest,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { createSpillway } from 'spillway';
@@ -26,13 +33,19 @@ const listen = async (answer: RequestListener): Promise<string> => {
 
 /** A gateway with a tool on a port, in front of a server. */
 const front = async (answer: RequestListener, options: Partial<AnthropicGatewayOptions> = {}): Promise<string> => {
-  const gateway = anthropicGateway({ upstream: await listen(answer), tools: [add], spillway: createSpillway({ tools: [add] }), ...options });
+  const gateway = anthropicGateway({
+    upstream: await listen(answer),
+    tools: [add],
+    spillway: createSpillway({ tools: [add] }),
+    ...options,
+  });
   const server = await serveAnthropicGateway(gateway);
   gateways.push(server);
   return server.url;
 };
 
-const post = (url: string, body: unknown = asked): Promise<Response> => fetch(`${url}/v1/messages`, { method: 'POST', body: JSON.stringify(body) });
+const post = (url: string, body: unknown = asked): Promise<Response> =>
+  fetch(`${url}/v1/messages`, { method: 'POST', body: JSON.stringify(body) });
 
 const bodyOf = async (incoming: IncomingMessage): Promise<string> => {
   let text = '';
@@ -45,7 +58,11 @@ const spoken = (url: string, text: string): Promise<string> =>
   new Promise((resolve, reject) => {
     let heard = '';
     const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(text));
-    socket.setEncoding('latin1').on('data', (piece: string) => (heard += piece)).on('close', () => resolve(heard)).on('error', reject);
+    socket
+      .setEncoding('latin1')
+      .on('data', (piece: string) => (heard += piece))
+      .on('close', () => resolve(heard))
+      .on('error', reject);
   });
 
 describe('R-13.1 served on Node', () => {
@@ -53,18 +70,29 @@ describe('R-13.1 served on Node', () => {
     ['gzip', gzipSync],
     ['br', brotliCompressSync],
   ])('R-13.1 an upstream that compresses by %s unasked is understood', async (encoding, compress) => {
-    const url = await front((_, response) => void response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': encoding }).end(compress(wholeOf({}))));
+    const url = await front(
+      (_, response) =>
+        void response
+          .writeHead(200, { 'content-type': 'application/json', 'content-encoding': encoding })
+          .end(compress(wholeOf({}))),
+    );
     const response = await post(url);
     expect([await response.text(), response.headers.get('content-encoding')]).toStrictEqual([wholeOf({}), null]);
   });
 
   it('R-13.1 bytes that are not what their encoding says break the answer off', async () => {
-    const url = await front((_, response) => void response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end('no gzip'));
+    const url = await front(
+      (_, response) =>
+        void response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end('no gzip'),
+    );
     expect((await post(url)).status).toBe(502);
   });
 
   it('R-13.1 an encoding that is not known passes', async () => {
-    const url = await front((_, response) => void response.writeHead(200, { 'content-type': 'text/plain', 'content-encoding': 'x-own' }).end('as it is'));
+    const url = await front(
+      (_, response) =>
+        void response.writeHead(200, { 'content-type': 'text/plain', 'content-encoding': 'x-own' }).end('as it is'),
+    );
     const response = await fetch(`${url}/v1/models`);
     expect([await response.text(), response.headers.get('content-encoding')]).toStrictEqual(['as it is', 'x-own']);
   });
@@ -73,13 +101,19 @@ describe('R-13.1 served on Node', () => {
     let raw: readonly string[] = [];
     const url = await front((incoming, response) => {
       raw = incoming.rawHeaders;
-      response.writeHead(200, ['set-cookie', 'a=1', 'set-cookie', 'b=2', 'content-type', 'application/json']).end(wholeOf({}));
+      response
+        .writeHead(200, ['set-cookie', 'a=1', 'set-cookie', 'b=2', 'content-type', 'application/json'])
+        .end(wholeOf({}));
     });
     const cookies = await new Promise((resolve, reject) => {
-      const sent = httpRequest(`${url}/v1/messages`, { method: 'POST', headers: { 'anthropic-beta': ['a', 'b'], connection: 'x-hop', 'x-hop': '1' } }, (response) => {
-        response.resume();
-        resolve(response.headers['set-cookie']);
-      });
+      const sent = httpRequest(
+        `${url}/v1/messages`,
+        { method: 'POST', headers: { 'anthropic-beta': ['a', 'b'], connection: 'x-hop', 'x-hop': '1' } },
+        (response) => {
+          response.resume();
+          resolve(response.headers['set-cookie']);
+        },
+      );
       sent.on('error', reject).end(JSON.stringify(asked));
     });
     expect(cookies).toStrictEqual(['a=1', 'b=2']);
@@ -101,7 +135,9 @@ describe('R-13.1 served on Node', () => {
     expect([head.status, head.headers.get('content-length')]).toStrictEqual([200, '7']);
     expect((await fetch(`${url}/v1/files/1`, { method: 'DELETE' })).status).toBe(204);
     expect((await fetch(`${url}/v1/moved`, { redirect: 'manual' })).headers.get('location')).toBe('/elsewhere');
-    expect(await (await fetch(`${url}/v1/files`, { method: 'POST', body: 'x'.repeat(3_000_000) })).text()).toBe('undefined 3000000');
+    expect(await (await fetch(`${url}/v1/files`, { method: 'POST', body: 'x'.repeat(3_000_000) })).text()).toBe(
+      'undefined 3000000',
+    );
     expect(await (await fetch(`${url}/v1/files`, { method: 'POST' })).text()).toBe('0 0');
   });
 
@@ -126,7 +162,9 @@ describe('R-13.1 served on Node', () => {
     let sent = 0;
     const url = await front((_incoming, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
-      response.write('event: content_block_start\ndata: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}\n\n');
+      response.write(
+        'event: content_block_start\ndata: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}\n\n',
+      );
       const more = (): void => {
         while (sent < total) {
           sent += piece.length;
@@ -144,7 +182,11 @@ describe('R-13.1 served on Node', () => {
           // What the system's buffers take, and no more.
           const waiting = sent;
           let length = 0;
-          response.on('data', (bytes: Buffer) => (length += bytes.length)).on('end', () => (waiting < total / 2 ? resolve(length) : reject(new Error(`${waiting} were read`)))).on('error', reject).resume();
+          response
+            .on('data', (bytes: Buffer) => (length += bytes.length))
+            .on('end', () => (waiting < total / 2 ? resolve(length) : reject(new Error(`${waiting} were read`))))
+            .on('error', reject)
+            .resume();
         }, 300);
       });
       request.on('error', reject).end(JSON.stringify({ ...asked, stream: true }));
@@ -154,10 +196,15 @@ describe('R-13.1 served on Node', () => {
 
   it('R-13.3 who sends more than is read hears why, and is not read on for ever', async () => {
     const url = await front(() => undefined, { limits: { maxBodyBytes: 1_000 } });
-    const heard = await spoken(url, `POST /v1/messages HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n7d0\r\n${'x'.repeat(2_000)}\r\n`);
+    const heard = await spoken(
+      url,
+      `POST /v1/messages HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n7d0\r\n${'x'.repeat(2_000)}\r\n`,
+    );
     expect(heard).toMatch(/^HTTP\/1\.1 413 /);
     expect(heard).toContain('request_too_large');
-    expect(await spoken(url, 'GET http:// HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 /);
+    expect(await spoken(url, 'GET http:// HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')).toMatch(
+      /^HTTP\/1\.1 400 /,
+    );
   });
 
   it('R-13.1 an upstream that closes in the middle leaves a whole event, then an error', async () => {

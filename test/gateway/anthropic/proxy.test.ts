@@ -5,7 +5,14 @@ import { said, use } from '../upstream.ts';
 
 const own = { ...asked, tools: [mine] };
 const called = [use('toolu_1', 'mine'), use('toolu_2', 'math_add', { a: 1, b: 2 })];
-const back = { ...own, messages: [...asked.messages, { role: 'assistant', content: [called[0]] }, { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'mine' }] }] };
+const back = {
+  ...own,
+  messages: [
+    ...asked.messages,
+    { role: 'assistant', content: [called[0]] },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'mine' }] },
+  ],
+};
 
 interface ErrorBody {
   readonly type: string;
@@ -18,16 +25,29 @@ describe('R-13.4 PROXY’s four test strategies', () => {
   beforeEach(async () => {
     state = faultyState(memoryConversationState());
     gate = await kit({ state });
-    gate.upstream.answer((_, place) => (place === 0 ? { blocks: called, stop: 'tool_use' } : { blocks: [said('Done')] }));
+    gate.upstream.answer((_, place) =>
+      place === 0 ? { blocks: called, stop: 'tool_use' } : { blocks: [said('Done')] },
+    );
   });
   afterEach(() => gate.close());
 
   it('R-13.2 PROXY 1: a tool that fails gives a tool_result with is_error: true', async () => {
-    gate.upstream.answer((_, place) => (place === 0 ? { blocks: [use('toolu_1', 'fails')], stop: 'tool_use' } : { blocks: [said('Sorry')] }));
+    gate.upstream.answer((_, place) =>
+      place === 0 ? { blocks: [use('toolu_1', 'fails')], stop: 'tool_use' } : { blocks: [said('Sorry')] },
+    );
     expect((await gate.post(asked)).status).toBe(200);
-    const [result] = (gate.upstream.asked[1]?.body.messages.at(-1)?.content ?? []) as ReadonlyArray<Record<string, unknown>>;
-    expect(result).toStrictEqual({ type: 'tool_result', tool_use_id: 'toolu_1', content: 'The tool ran and failed. You can try again.', is_error: true });
-    expect(gate.log).toMatchObject([{ level: 'warn', fields: { kind: 'tool_failed', tool: 'fails', tool_error: 'execution_error' } }]);
+    const [result] = (gate.upstream.asked[1]?.body.messages.at(-1)?.content ?? []) as ReadonlyArray<
+      Record<string, unknown>
+    >;
+    expect(result).toStrictEqual({
+      type: 'tool_result',
+      tool_use_id: 'toolu_1',
+      content: 'The tool ran and failed. You can try again.',
+      is_error: true,
+    });
+    expect(gate.log).toMatchObject([
+      { level: 'warn', fields: { kind: 'tool_failed', tool: 'fails', tool_error: 'execution_error' } },
+    ]);
   });
 
   it.each([
@@ -35,7 +55,10 @@ describe('R-13.4 PROXY’s four test strategies', () => {
     ['of a bad structure', { type: 'tool_result', tool_use_id: 'toolu_1', content: { text: 'mine' } }],
   ])('R-13.3 PROXY 2: a tool_result %s gives 400 invalid_request_error', async (_, block) => {
     await gate.post(own);
-    const response = await gate.post({ ...back, messages: [...back.messages.slice(0, 2), { role: 'user', content: [block] }] });
+    const response = await gate.post({
+      ...back,
+      messages: [...back.messages.slice(0, 2), { role: 'user', content: [block] }],
+    });
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({ type: 'error', error: { type: 'invalid_request_error' } });
     expect(gate.upstream.asked).toHaveLength(1);
@@ -78,20 +101,26 @@ describe('R-13.4 PROXY’s four test strategies', () => {
     await lax.close();
   });
 
-  it.each([false, true])('R-13.4 PROXY 4: storing that fails is retried twice, logged, counted and warned of, and the answer arrives (stream: %s)', async (stream) => {
-    state.fail.store = 99;
-    const response = await gate.post({ ...own, stream });
-    expect(response.status).toBe(200);
-    const text = await response.text();
-    expect(text).toContain('toolu_1');
-    expect(text).toContain('"spillway_warning":"The conversation state could not be stored');
-    if (!stream) expect(response.headers.get('x-spillway-warning')).toContain('could not be stored');
-    expect(state.asked.store).toBe(3);
-    expect(gate.log.at(-1)).toMatchObject({ level: 'error', fields: { kind: 'storage_failed', tool_use_ids: ['toolu_1'] } });
-    expect(gate.gateway.metrics.text()).toContain('spillway_gateway_state_store_failures_total 1\n');
-    // What was warned of.
-    expect((await gate.post(back)).status).toBe(500);
-  });
+  it.each([false, true])(
+    'R-13.4 PROXY 4: storing that fails is retried twice, logged, counted and warned of, and the answer arrives (stream: %s)',
+    async (stream) => {
+      state.fail.store = 99;
+      const response = await gate.post({ ...own, stream });
+      expect(response.status).toBe(200);
+      const text = await response.text();
+      expect(text).toContain('toolu_1');
+      expect(text).toContain('"spillway_warning":"The conversation state could not be stored');
+      if (!stream) expect(response.headers.get('x-spillway-warning')).toContain('could not be stored');
+      expect(state.asked.store).toBe(3);
+      expect(gate.log.at(-1)).toMatchObject({
+        level: 'error',
+        fields: { kind: 'storage_failed', tool_use_ids: ['toolu_1'] },
+      });
+      expect(gate.gateway.metrics.text()).toContain('spillway_gateway_state_store_failures_total 1\n');
+      // What was warned of.
+      expect((await gate.post(back)).status).toBe(500);
+    },
+  );
 
   it('R-13.4 PROXY 4: the warning disturbs no client', async () => {
     state.fail.store = 99;

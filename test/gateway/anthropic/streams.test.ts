@@ -1,6 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BoundBytes, WebBytes, holding, webStream, wholeOf, type ByteSource, type ByteTaker } from '../../../src/gateway/wire/bytes.ts';
+import {
+  BoundBytes,
+  WebBytes,
+  holding,
+  webStream,
+  wholeOf,
+  type ByteSource,
+  type ByteTaker,
+} from '../../../src/gateway/wire/bytes.ts';
 import { SseEvent, SseSplitter } from '../../../src/gateway/wire/sse.ts';
 
 const utf8 = new TextEncoder();
@@ -10,18 +18,36 @@ const text = (pieces: readonly Uint8Array[]): string => Buffer.concat(pieces).to
 const noting = (): ByteTaker & { readonly pieces: Uint8Array[]; readonly ends: unknown[] } => {
   const pieces: Uint8Array[] = [];
   const ends: unknown[] = [];
-  return { pieces, ends, take: (piece) => void pieces.push(piece), end: () => void ends.push('end'), fail: (error) => void ends.push(error) };
+  return {
+    pieces,
+    ends,
+    take: (piece) => void pieces.push(piece),
+    end: () => void ends.push('end'),
+    fail: (error) => void ends.push(error),
+  };
 };
 
 /** A web stream that is fed by hand. */
-const fed = (): { readonly stream: ReadableStream<Uint8Array>; readonly give: (piece: string) => void; readonly end: () => void; readonly fail: (error: unknown) => void; readonly canceled: () => boolean } => {
+const fed = (): {
+  readonly stream: ReadableStream<Uint8Array>;
+  readonly give: (piece: string) => void;
+  readonly end: () => void;
+  readonly fail: (error: unknown) => void;
+  readonly canceled: () => boolean;
+} => {
   let canceled = false;
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   const stream = new ReadableStream<Uint8Array>({
     start: (given) => void (controller = given),
     cancel: () => void (canceled = true),
   });
-  return { stream, give: (piece) => controller?.enqueue(utf8.encode(piece)), end: () => controller?.close(), fail: (error) => controller?.error(error), canceled: () => canceled };
+  return {
+    stream,
+    give: (piece) => controller?.enqueue(utf8.encode(piece)),
+    end: () => controller?.close(),
+    fail: (error) => controller?.error(error),
+    canceled: () => canceled,
+  };
 };
 
 const turn = (): Promise<void> =>
@@ -32,7 +58,10 @@ const turn = (): Promise<void> =>
 describe('R-13.1 bytes by callbacks', () => {
   it('R-13.1 what goes through all of them comes out as it was', async () => {
     const { stream, give, end } = fed();
-    const source = new BoundBytes(new WebBytes(webStream(holding(new WebBytes(stream), () => undefined))), new AbortController().signal);
+    const source = new BoundBytes(
+      new WebBytes(webStream(holding(new WebBytes(stream), () => undefined))),
+      new AbortController().signal,
+    );
     const whole = wholeOf(source);
     give('a');
     await turn();
@@ -41,7 +70,13 @@ describe('R-13.1 bytes by callbacks', () => {
     expect(text([await whole])).toBe('abc');
   });
 
-  const endings: ReadonlyArray<readonly [string, (fed: { end(): void; fail(error: unknown): void }, source: ByteSource, client: AbortController) => void, unknown]> = [
+  const endings: ReadonlyArray<
+    readonly [
+      string,
+      (fed: { end(): void; fail(error: unknown): void }, source: ByteSource, client: AbortController) => void,
+      unknown,
+    ]
+  > = [
     ['its end', ({ end }) => end(), 'end'],
     ['its failure', ({ fail }) => fail('broken'), 'broken'],
     ['being canceled', (_, source) => source.cancel(), expect.any(Error)],
@@ -90,7 +125,10 @@ describe('R-13.1 bytes by callbacks', () => {
 
   it('R-13.1 paused, it reads no further; resumed, it goes on', async () => {
     let pulled = 0;
-    const stream = new ReadableStream<Uint8Array>({ pull: (controller) => controller.enqueue(utf8.encode(String(++pulled))) }, { highWaterMark: 0 });
+    const stream = new ReadableStream<Uint8Array>(
+      { pull: (controller) => controller.enqueue(utf8.encode(String(++pulled))) },
+      { highWaterMark: 0 },
+    );
     const source = new WebBytes(stream);
     const taker = noting();
     source.start({ ...taker, take: (piece) => (taker.take(piece), source.pause()) });
@@ -104,28 +142,46 @@ describe('R-13.1 bytes by callbacks', () => {
 
   it('R-13.1 a web stream that nobody reads asks for no more', async () => {
     let pulled = 0;
-    const source = new WebBytes(new ReadableStream<Uint8Array>({ pull: (controller) => controller.enqueue(utf8.encode(String(++pulled))) }, { highWaterMark: 0 }));
+    const source = new WebBytes(
+      new ReadableStream<Uint8Array>(
+        { pull: (controller) => controller.enqueue(utf8.encode(String(++pulled))) },
+        { highWaterMark: 0 },
+      ),
+    );
     const reader = webStream(source).getReader();
     for (let n = 0; n < 5; n++) await turn();
     expect(pulled).toBeLessThanOrEqual(1);
-    expect(text([(await reader.read()).value ?? new Uint8Array(0), (await reader.read()).value ?? new Uint8Array(0)])).toBe('12');
+    expect(
+      text([(await reader.read()).value ?? new Uint8Array(0), (await reader.read()).value ?? new Uint8Array(0)]),
+    ).toBe('12');
     expect(pulled).toBeLessThanOrEqual(3);
     await reader.cancel();
   });
 });
 
 describe('R-13.1 events that are not read', () => {
-  const stray = ['event: content_block_delta\ndata: {"type":"content_block_delta","index":,', 'event: content_block_delta\ndata: {"type":"content_block_delta","index":-1,"a":1}', 'event: content_block_delta\ndata: {"type":"content_block_delta","index":1}', 'event: content_block_delta\r\ndata: {"type":"content_block_delta","index":1,"a":1}'];
+  const stray = [
+    'event: content_block_delta\ndata: {"type":"content_block_delta","index":,',
+    'event: content_block_delta\ndata: {"type":"content_block_delta","index":-1,"a":1}',
+    'event: content_block_delta\ndata: {"type":"content_block_delta","index":1}',
+    'event: content_block_delta\r\ndata: {"type":"content_block_delta","index":1,"a":1}',
+  ];
   const spaced = 'event: content_block_delta\ndata: {"type": "content_block_delta","index":1,"a":1}';
 
   it('R-13.1 the index of a usual delta is found, and put in its place', () => {
     fc.assert(
-      fc.property(fc.nat(1_000_000), fc.nat(1_000_000), fc.dictionary(fc.string(), fc.jsonValue()), (index, place, delta) => {
-        const of = (at: number): string => `event: content_block_delta\ndata: {"type":"content_block_delta","index":${at},"delta":${JSON.stringify(delta)}}\n\n`;
-        const event = new SseEvent(utf8.encode(of(index)), true);
-        expect(event.deltaIndex).toBe(index);
-        expect(text([event.withDeltaIndex(place)])).toBe(of(place));
-      }),
+      fc.property(
+        fc.nat(1_000_000),
+        fc.nat(1_000_000),
+        fc.dictionary(fc.string(), fc.jsonValue()),
+        (index, place, delta) => {
+          const of = (at: number): string =>
+            `event: content_block_delta\ndata: {"type":"content_block_delta","index":${at},"delta":${JSON.stringify(delta)}}\n\n`;
+          const event = new SseEvent(utf8.encode(of(index)), true);
+          expect(event.deltaIndex).toBe(index);
+          expect(text([event.withDeltaIndex(place)])).toBe(of(place));
+        },
+      ),
     );
   });
 
@@ -134,7 +190,19 @@ describe('R-13.1 events that are not read', () => {
   });
 
   it('R-13.1 bytes that only pass are cut at ends of events, and none is lost', () => {
-    const piece = fc.constantFrom('event: ping\n', 'data: {"type":"ping"}\n', '\n', '\r\n', '\r', ': hi\n', 'data:x', 'ä', '\n\n', '\r\n\r\n', '\r\r');
+    const piece = fc.constantFrom(
+      'event: ping\n',
+      'data: {"type":"ping"}\n',
+      '\n',
+      '\r\n',
+      '\r',
+      ': hi\n',
+      'data:x',
+      'ä',
+      '\n\n',
+      '\r\n\r\n',
+      '\r\r',
+    );
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 40 }), fc.array(fc.nat(60), { maxLength: 10 }), (pieces, cuts) => {
         const bytes = utf8.encode(pieces.join(''));

@@ -3,7 +3,9 @@ import type { Runtime } from '../../../src/contract/runtime.ts';
 import type { BreakerOutcome } from '../../../src/policy/breaker/reducer.ts';
 import type { Breaker } from './breaker.ts';
 
-/** What an error means by sections 1 to 3 of the specification. Who makes the errors knows it; no reference reads one. */
+/**
+ * What an error means by sections 1 to 3 of the specification. Who makes the errors knows it; no reference reads one.
+ */
 export type Meaning = { readonly retriable: boolean; readonly outcome: BreakerOutcome; readonly retryAfterMs?: number };
 export type Read = (error: unknown) => Meaning;
 export type Operator = (source: Observable<unknown>) => Observable<unknown>;

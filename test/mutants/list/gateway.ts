@@ -23,14 +23,22 @@ export const GATEWAY: readonly MutatedFile[] = [
   {
     file: 'gateway/conversation/memory.ts',
     mutants: [
-      ['R-13.6 a record that has expired is not found', 'entry !== undefined && entry.expiresAtMs > nowMs', 'entry !== undefined'],
+      [
+        'R-13.6 a record that has expired is not found',
+        'entry !== undefined && entry.expiresAtMs > nowMs',
+        'entry !== undefined',
+      ],
       ['what was dropped is not counted', 'chars -= kept.get(key)?.chars ?? 0;', ''],
     ],
   },
   {
     file: 'gateway/anthropic/restore.ts',
     mutants: [
-      ['a request that is sent again over the edge of a window is known', 'key(window), key(window - 1)]', 'key(window), key(window)]'],
+      [
+        'a request that is sent again over the edge of a window is known',
+        'key(window), key(window - 1)]',
+        'key(window), key(window)]',
+      ],
       ['a record of other calls is not about this message', 'a.length === b.length && a.every(', 'a.every('],
       ['results stand before what else the user says', '[...ordered, ...rest]', '[...rest, ...ordered]'],
     ],
@@ -39,7 +47,11 @@ export const GATEWAY: readonly MutatedFile[] = [
     file: 'gateway/admin/guard.ts',
     mutants: [
       ['a request with a strange Host is refused', '!isOurs(addressed) || !isOurs(host)', '!isOurs(addressed)'],
-      ['a strange page may not ask', 'origin !== null && !origins.has(origin) && !isOwnPage(origin, host)', "origin === 'null'"],
+      [
+        'a strange page may not ask',
+        'origin !== null && !origins.has(origin) && !isOwnPage(origin, host)',
+        "origin === 'null'",
+      ],
     ],
   },
   {

@@ -6,8 +6,16 @@ export const TURN: readonly MutatedFile[] = [
     file: 'call/result.ts',
     mutants: [
       ['R-2.8 a spent budget ends a row of retries', "'budget_exhausted', 'circuit_open',", "'circuit_open',"],
-      ['R-2.8 circuit_open is a first attempt that was rejected', "error.kind === 'circuit_open' && attempts === 0", "error.kind === 'circuit_open'"],
-      ['R-2.8 a timeout without a retry is a timeout', "error.kind === 'timeout' || error.kind === 'deadline_exceeded'", "error.kind === 'deadline_exceeded'"],
+      [
+        'R-2.8 circuit_open is a first attempt that was rejected',
+        "error.kind === 'circuit_open' && attempts === 0",
+        "error.kind === 'circuit_open'",
+      ],
+      [
+        'R-2.8 a timeout without a retry is a timeout',
+        "error.kind === 'timeout' || error.kind === 'deadline_exceeded'",
+        "error.kind === 'deadline_exceeded'",
+      ],
     ],
   },
   {
@@ -15,7 +23,11 @@ export const TURN: readonly MutatedFile[] = [
     mutants: [
       ['R-9.4 a call without an attempt is not remembered', 'if (attempts === 0) return undefined;', ''],
       ['R-9.4 a failure is remembered as uncertain', 'terminal, uncertain === true)', 'terminal, false)'],
-      ['R-9.4 an output that cannot be kept is a failure that is remembered', "return { state: 'failed', ttlMs: doneTtlMs, error: failureOf('internal_error'", "return { state: 'failed', ttlMs: failedTtlMs, error: failureOf('internal_error'"],
+      [
+        'R-9.4 an output that cannot be kept is a failure that is remembered',
+        "return { state: 'failed', ttlMs: doneTtlMs, error: failureOf('internal_error'",
+        "return { state: 'failed', ttlMs: failedTtlMs, error: failureOf('internal_error'",
+      ],
     ],
   },
   {
@@ -31,37 +43,83 @@ export const TURN: readonly MutatedFile[] = [
   },
   {
     file: 'call/decide.ts',
-    mutants: [['R-6.1 time goes on while an answer is waited for', 'circumstances.elapsedMs + (now - askedMs)', 'circumstances.elapsedMs']],
+    mutants: [
+      [
+        'R-6.1 time goes on while an answer is waited for',
+        'circumstances.elapsedMs + (now - askedMs)',
+        'circumstances.elapsedMs',
+      ],
+    ],
   },
   {
     file: 'operators/dedupe/idempotent.ts',
-    mutants: [['a call that others of this process wait for goes on without its caller', 'isAlone = lease.isHeld && lease.waitedFor &&', 'isAlone = false &&']],
+    mutants: [
+      [
+        'a call that others of this process wait for goes on without its caller',
+        'isAlone = lease.isHeld && lease.waitedFor &&',
+        'isAlone = false &&',
+      ],
+    ],
   },
   {
     file: 'turn/run.ts',
-    mutants: [['R-5.5 a call that was cut short counts as one that ran', 'if (call.executed) found.executedTools++;', '']],
+    mutants: [
+      ['R-5.5 a call that was cut short counts as one that ran', 'if (call.executed) found.executedTools++;', ''],
+    ],
   },
   {
     file: 'call/request.ts',
     mutants: [
-      ['R-8.1 nobody gets an earlier answer without asking', "idempotencyKey === undefined ? 'disabled' : 'enforced'", "'enforced'"],
-      ['TR-1 a deadline of the wall clock is one of the monotonic clock', 'runtime.now() + (control.deadlineAtMs - runtime.wallNow())', 'control.deadlineAtMs'],
+      [
+        'R-8.1 nobody gets an earlier answer without asking',
+        "idempotencyKey === undefined ? 'disabled' : 'enforced'",
+        "'enforced'",
+      ],
+      [
+        'TR-1 a deadline of the wall clock is one of the monotonic clock',
+        'runtime.now() + (control.deadlineAtMs - runtime.wallNow())',
+        'control.deadlineAtMs',
+      ],
     ],
   },
   {
     file: 'call/attempt/retries.ts',
     mutants: [
-      ['R-2.1 decorrelated delays grow from the backoff, not from a hint', 'execution.previousDelayMs = nextDelayMs;', 'execution.previousDelayMs = delayMs;'],
-      ['R-2.3 no retry starts after maxTotalTimeMs, behind a stall either', 'atMs - execution.startedAtMs >= maxTotalTimeMsOf(execution)', 'atMs < execution.startedAtMs'],
-      ['R-9.6 no attempt starts without a valid claim', 'context.isOver || context.lease?.holds() === false) return NEVER;', 'context.isOver) return NEVER;'],
-      ['a retry that was not admitted was not made: the failure is the one before it', "failure.error.kind === 'circuit_open' ? (execution.retried ?? failure) : failure", 'failure'],
+      [
+        'R-2.1 decorrelated delays grow from the backoff, not from a hint',
+        'execution.previousDelayMs = nextDelayMs;',
+        'execution.previousDelayMs = delayMs;',
+      ],
+      [
+        'R-2.3 no retry starts after maxTotalTimeMs, behind a stall either',
+        'atMs - execution.startedAtMs >= maxTotalTimeMsOf(execution)',
+        'atMs < execution.startedAtMs',
+      ],
+      [
+        'R-9.6 no attempt starts without a valid claim',
+        'context.isOver || context.lease?.holds() === false) return NEVER;',
+        'context.isOver) return NEVER;',
+      ],
+      [
+        'a retry that was not admitted was not made: the failure is the one before it',
+        "failure.error.kind === 'circuit_open' ? (execution.retried ?? failure) : failure",
+        'failure',
+      ],
     ],
   },
   {
     file: 'call/attempt/execution.ts',
     mutants: [
-      ['R-2.5 doubt about an attempt stays', 'doubted(read, this.guarded.effects, this.context.uncertain)', 'doubted(read, this.guarded.effects)'],
-      ['R-3.6 who leaves after a value has had an answer', 'if (this.#hasAnswered) permit?.success();', 'if (this.#hasAnswered) permit?.release();'],
+      [
+        'R-2.5 doubt about an attempt stays',
+        'doubted(read, this.guarded.effects, this.context.uncertain)',
+        'doubted(read, this.guarded.effects)',
+      ],
+      [
+        'R-3.6 who leaves after a value has had an answer',
+        'if (this.#hasAnswered) permit?.success();',
+        'if (this.#hasAnswered) permit?.release();',
+      ],
     ],
   },
   {

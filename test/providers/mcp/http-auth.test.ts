@@ -5,7 +5,10 @@ import type { McpProvider } from '../../../src/providers/mcp.ts';
 import { httpServer, type HttpServer } from './http-server.ts';
 import { context, failure, run } from '../support.ts';
 
-/** A client that has a token, and gets the next one when it is refused; without a refresh token a person would have to sign in. */
+/**
+ * A client that has a token, and gets the next one when it is refused; without a refresh token a person would have to
+ * sign in.
+ */
 class Signer implements OAuthClientProvider {
   readonly redirectUrl = 'http://127.0.0.1:9/back';
   readonly clientMetadata = { redirect_uris: [this.redirectUrl] };
@@ -14,7 +17,11 @@ class Signer implements OAuthClientProvider {
   sentAway = 0;
 
   clientInformation = (): { client_id: string } => ({ client_id: 'spillway' });
-  tokens = (): { access_token: string; token_type: string; refresh_token?: string } => ({ access_token: this.token, token_type: 'Bearer', ...(this.refresh === undefined ? {} : { refresh_token: this.refresh }) });
+  tokens = (): { access_token: string; token_type: string; refresh_token?: string } => ({
+    access_token: this.token,
+    token_type: 'Bearer',
+    ...(this.refresh === undefined ? {} : { refresh_token: this.refresh }),
+  });
   saveTokens = ({ access_token }: { access_token: string }): void => void (this.token = access_token);
   redirectToAuthorization = (): void => void this.sentAway++;
   saveCodeVerifier = (): void => undefined;
@@ -38,9 +45,20 @@ describe('a server that asks for a sign-in', () => {
         response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
         return true;
       };
-      if (url.includes('oauth-authorization-server')) return json(200, { issuer: origin, authorization_endpoint: `${origin}/authorize`, token_endpoint: `${origin}/token`, response_types_supported: ['code'], code_challenge_methods_supported: ['S256'] });
+      if (url.includes('oauth-authorization-server'))
+        return json(200, {
+          issuer: origin,
+          authorization_endpoint: `${origin}/authorize`,
+          token_endpoint: `${origin}/token`,
+          response_types_supported: ['code'],
+          code_challenge_methods_supported: ['S256'],
+        });
       if (url.includes('.well-known')) return json(404, {});
-      if (url === '/token') return json(tokenStatus, tokenStatus === 200 ? { access_token: valid, token_type: 'Bearer' } : { error: 'server_error' });
+      if (url === '/token')
+        return json(
+          tokenStatus,
+          tokenStatus === 200 ? { access_token: valid, token_type: 'Bearer' } : { error: 'server_error' },
+        );
       return headers['authorization'] === `Bearer ${valid}` ? false : json(401, {});
     };
     provider = await mcpHttpProvider({ name: 'box', url: server.url, authProvider: signer });
@@ -82,7 +100,12 @@ describe('a server that asks for a sign-in', () => {
   it('that only a person can make: permanent, not executed', async () => {
     valid = 'token-2';
     signer.refresh = undefined;
-    expect(await failure(run(provider, 'box.echo', { text: 'x' }))).toMatchObject({ kind: 'execution_error', executed: false, uncertain: false, classification: 'permanent' });
+    expect(await failure(run(provider, 'box.echo', { text: 'x' }))).toMatchObject({
+      kind: 'execution_error',
+      executed: false,
+      uncertain: false,
+      classification: 'permanent',
+    });
     expect(signer.sentAway).toBe(1);
     expect(server.calls).toEqual([]);
   });
@@ -90,7 +113,12 @@ describe('a server that asks for a sign-in', () => {
   it('whose token is refused all the same: permanent, not executed', async () => {
     signer.saveTokens = () => undefined;
     valid = 'token-2';
-    expect(await failure(run(provider, 'box.echo', { text: 'x' }))).toMatchObject({ kind: 'execution_error', status: 401, executed: false, classification: 'permanent' });
+    expect(await failure(run(provider, 'box.echo', { text: 'x' }))).toMatchObject({
+      kind: 'execution_error',
+      status: 401,
+      executed: false,
+      classification: 'permanent',
+    });
     expect(server.calls).toEqual([]);
   });
 });

@@ -20,7 +20,10 @@ const freePort = (): Promise<number> =>
   });
 
 const start = async (port: number): Promise<ChildProcess> => {
-  const child = spawn(process.execPath, [EVERYTHING, 'streamableHttp'], { env: { ...process.env, PORT: String(port) }, stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(process.execPath, [EVERYTHING, 'streamableHttp'], {
+    env: { ...process.env, PORT: String(port) },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
   let said = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
   await until(() => said.includes('listening') || child.exitCode !== null, 30_000);
@@ -51,7 +54,9 @@ describe('the everything server over HTTP', () => {
     expect(provider.tools.map(({ name }) => name)).toContain('everything.echo');
     expect(provider.leftOut.map(({ toolName }) => toolName)).toEqual(['everything.simulate-research-query']);
     expect(await run(provider, 'everything.echo', { message: 'hi' })).toBe('Echo: hi');
-    expect(await run(provider, 'everything.get-structured-content', { location: 'New York' })).toMatchObject({ temperature: 33 });
+    expect(await run(provider, 'everything.get-structured-content', { location: 'New York' })).toMatchObject({
+      temperature: 33,
+    });
   });
 
   it('R-7.6 says over which session it is spoken to, for traces', async () => {
@@ -63,7 +68,11 @@ describe('the everything server over HTTP', () => {
 
   it('R-12.2 checks input before it is sent', async () => {
     const error = await failure(run(provider, 'everything.echo', {}));
-    expect(error).toMatchObject({ kind: 'invalid_parameters', executed: false, safeMessage: `${error.message}. Do not try again with the same input: correct it first.` });
+    expect(error).toMatchObject({
+      kind: 'invalid_parameters',
+      executed: false,
+      safeMessage: `${error.message}. Do not try again with the same input: correct it first.`,
+    });
     expect(error.message).toContain("must have required property 'message'");
     expect(provider.unchecked).toEqual([]);
   });
@@ -73,7 +82,14 @@ describe('the everything server over HTTP', () => {
     await run(provider, LONG, { duration: 0.6, steps: 3 }, ctx);
     expect(ctx.reports[0]).toMatchObject({ progress: 1, total: 3 });
     const controller = new AbortController();
-    const work = failure(run(provider, LONG, { duration: 20, steps: 20 }, { ...context(controller.signal), progress: () => controller.abort() }));
+    const work = failure(
+      run(
+        provider,
+        LONG,
+        { duration: 20, steps: 20 },
+        { ...context(controller.signal), progress: () => controller.abort() },
+      ),
+    );
     expect(await work).toMatchObject({ kind: 'canceled', executed: true, uncertain: true });
   });
 
@@ -84,7 +100,10 @@ describe('the everything server over HTTP', () => {
     await stop(child);
     expect(await work).toMatchObject({ kind: 'transport_error', executed: true, uncertain: true });
     child = await start(port);
-    expect(await failure(run(provider, 'everything.echo', { message: 'old' }))).toMatchObject({ kind: 'transport_error', executed: false });
+    expect(await failure(run(provider, 'everything.echo', { message: 'old' }))).toMatchObject({
+      kind: 'transport_error',
+      executed: false,
+    });
     expect(await run(provider, 'everything.echo', { message: 'new' })).toBe('Echo: new');
   });
 });

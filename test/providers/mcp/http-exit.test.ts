@@ -22,10 +22,17 @@ process.on('exit', () => console.log(performance.now() - closedAtMs < 3_000 ? 'i
 `;
 
 describe('a process that closed its provider', () => {
-  it.each([false, true])('exits by itself: no socket and no timer holds it (streams that can be taken up again: %s)', async (resumable) => {
-    await using server = await httpServer({ resumable });
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program(server.url)], { cwd: ROOT, timeout: 30_000 });
-    expect(stderr).toBe('');
-    expect(stdout.split('\n')).toEqual(['hi', 'canceled', 'in time', '']);
-  });
+  it.each([false, true])(
+    'exits by itself: no socket and no timer holds it (streams that can be taken up again: %s)',
+    async (resumable) => {
+      await using server = await httpServer({ resumable });
+      const { stdout, stderr } = await promisify(execFile)(
+        process.execPath,
+        ['--input-type=module', '-e', program(server.url)],
+        { cwd: ROOT, timeout: 30_000 },
+      );
+      expect(stderr).toBe('');
+      expect(stdout.split('\n')).toEqual(['hi', 'canceled', 'in time', '']);
+    },
+  );
 });

@@ -11,7 +11,8 @@ export interface HttpKit {
   readonly serve: (options: HttpServerOptions) => Promise<void>;
 }
 
-export const isCall = (body: string, tool: string): boolean => body.includes('"tools/call"') && body.includes(`"${tool}"`);
+export const isCall = (body: string, tool: string): boolean =>
+  body.includes('"tools/call"') && body.includes(`"${tool}"`);
 
 export function httpKit(): HttpKit {
   let server: HttpServer;

@@ -21,7 +21,9 @@ describe('a server that goes away', () => {
     expect(await work).toMatchObject({ kind: 'transport_error', executed: true, uncertain: true });
     expect(performance.now() - startedAtMs).toBeLessThan(3_000);
     // The client's own pool has to notice, too.
-    await expect.poll(async () => failure(run(provider, 'box.echo', { text: 'x' })), { timeout: 10_000 }).toMatchObject({ kind: 'transport_error', executed: false, code: 'ECONNREFUSED' });
+    await expect
+      .poll(async () => failure(run(provider, 'box.echo', { text: 'x' })), { timeout: 10_000 })
+      .toMatchObject({ kind: 'transport_error', executed: false, code: 'ECONNREFUSED' });
     await kit.server.restart();
     expect(await run(provider, 'box.echo', { text: 'back' })).toBe('back');
   });
@@ -36,15 +38,25 @@ describe('a server that goes away', () => {
   });
 
   it('never there: not connected, nothing ran', async () => {
-    expect(await failure(mcpHttpProvider({ name: 'x', url: await closedUrl() }))).toMatchObject({ kind: 'transport_error', executed: false, code: 'ECONNREFUSED' });
+    expect(await failure(mcpHttpProvider({ name: 'x', url: await closedUrl() }))).toMatchObject({
+      kind: 'transport_error',
+      executed: false,
+      code: 'ECONNREFUSED',
+    });
   });
 
   it('never answering: given up in time, and let go', async () => {
     kit.server.intercept = () => true;
-    expect(await failure(provide({ connectTimeoutMs: 100 }))).toMatchObject({ kind: 'transport_error', executed: false });
+    expect(await failure(provide({ connectTimeoutMs: 100 }))).toMatchObject({
+      kind: 'transport_error',
+      executed: false,
+    });
     await until(() => kit.server.answering.size === 0);
     kit.server.intercept = (_request, _response, body) => body.includes('tools/list');
-    expect(await failure(provide({ connectTimeoutMs: 100 }))).toMatchObject({ kind: 'transport_error', executed: false });
+    expect(await failure(provide({ connectTimeoutMs: 100 }))).toMatchObject({
+      kind: 'transport_error',
+      executed: false,
+    });
     await until(() => kit.server.answering.size === 0);
     await until(() => kit.server.sessions.size === 0);
   });
@@ -82,7 +94,11 @@ describe('a stream that is cut', () => {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).end(': nothing\n\n');
       return true;
     };
-    expect(await failure(run(provider, 'box.echo', { text: 'x' }))).toMatchObject({ kind: 'transport_error', executed: true, uncertain: true });
+    expect(await failure(run(provider, 'box.echo', { text: 'x' }))).toMatchObject({
+      kind: 'transport_error',
+      executed: true,
+      uncertain: true,
+    });
   });
 });
 
@@ -96,7 +112,11 @@ describe('the end', () => {
     expect(kit.server.sessions.size).toBe(0);
     expect(kit.server.requests.filter((request) => request.startsWith('DELETE'))).toHaveLength(1);
     await until(() => kit.server.answering.size === 0);
-    expect(await failure(run(provider, 'box.echo', { text: 'x' }))).toMatchObject({ kind: 'transport_error', executed: false, classification: 'permanent' });
+    expect(await failure(run(provider, 'box.echo', { text: 'x' }))).toMatchObject({
+      kind: 'transport_error',
+      executed: false,
+      classification: 'permanent',
+    });
   });
 
   it('does not wait for a server that no longer answers', async () => {

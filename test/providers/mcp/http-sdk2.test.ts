@@ -30,7 +30,10 @@ describe('the client of SDK 2 over HTTP', () => {
   it('R-12.2 answers, tells progress, carries the key of its call', async () => {
     const ctx = context(undefined, { callKey: 'k-1' });
     expect(await run(provider, 'box.steps', { count: 2, everyMs: 20 }, ctx)).toBe('done');
-    expect(ctx.reports).toEqual([{ progress: 1, total: 2 }, { progress: 2, total: 2 }]);
+    expect(ctx.reports).toEqual([
+      { progress: 1, total: 2 },
+      { progress: 2, total: 2 },
+    ]);
     expect(server.calls[0]?.meta).toMatchObject({ 'spillway/callKey': 'k-1' });
   });
 
@@ -56,7 +59,11 @@ describe('the client of SDK 2 over HTTP', () => {
 
   it('a session that the server has forgotten: not executed; the next call starts a new one', async () => {
     server.sessions.clear();
-    expect(await failure(run(provider, 'box.echo', { text: 'x' }))).toMatchObject({ kind: 'transport_error', executed: false, uncertain: false });
+    expect(await failure(run(provider, 'box.echo', { text: 'x' }))).toMatchObject({
+      kind: 'transport_error',
+      executed: false,
+      uncertain: false,
+    });
     expect(server.calls).toEqual([]);
     await until(() => server.answering.size === 0);
     expect(await run(provider, 'box.echo', { text: 'new' })).toBe('new');

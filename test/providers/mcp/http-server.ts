@@ -48,7 +48,8 @@ const eventStore = (): EventStore => {
     replayEventsAfter: async (lastEventId, { send }) => {
       const start = events.findIndex(({ id }) => id === lastEventId);
       const streamId = events[start]?.streamId ?? '';
-      for (const event of events.slice(start + 1)) if (event.streamId === streamId && 'jsonrpc' in event.message) await send(event.id, event.message);
+      for (const event of events.slice(start + 1))
+        if (event.streamId === streamId && 'jsonrpc' in event.message) await send(event.id, event.message);
       return streamId;
     },
   };
@@ -60,7 +61,11 @@ const bodyOf = async (request: IncomingMessage): Promise<string> => {
   return Buffer.concat(pieces).toString();
 };
 
-export async function httpServer({ resumable = false, json = false, tools }: HttpServerOptions = {}): Promise<HttpServer> {
+export async function httpServer({
+  resumable = false,
+  json = false,
+  tools,
+}: HttpServerOptions = {}): Promise<HttpServer> {
   const calls: SeenCall[] = [];
   const requests: string[] = [];
   const sessions = new Map<string, StreamableHTTPServerTransport>();
@@ -97,7 +102,9 @@ export async function httpServer({ resumable = false, json = false, tools }: Htt
     if (api.intercept?.(request, response, body) === true) return;
     const transport = await transportFor(session as string | undefined);
     if (transport === undefined) {
-      response.writeHead(404, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', error: { code: -32001, message: 'Session not found' }, id: null }));
+      response
+        .writeHead(404, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', error: { code: -32001, message: 'Session not found' }, id: null }));
       return;
     }
     await transport.handleRequest(request, response, body === '' ? undefined : (JSON.parse(body) as unknown));
@@ -108,7 +115,8 @@ export async function httpServer({ resumable = false, json = false, tools }: Htt
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
   });
-  const listen = (port: number): Promise<void> => new Promise((resolve) => void server.listen(port, '127.0.0.1', resolve));
+  const listen = (port: number): Promise<void> =>
+    new Promise((resolve) => void server.listen(port, '127.0.0.1', resolve));
   await listen(0);
   const { port } = server.address() as AddressInfo;
   const cut = (): void => {

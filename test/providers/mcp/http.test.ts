@@ -21,7 +21,9 @@ describe('a call over HTTP', () => {
     const provider = await provide();
     expect(provider.tools.map(({ name }) => name)).toEqual(['box.echo', 'box.hang', 'box.steps', 'box.fail']);
     const texts = Array.from({ length: 50 }, (_, index) => `text ${index}`);
-    expect(await Promise.all(texts.map((text, index) => run(provider, 'box.echo', { text, delayMs: (index * 7) % 40 })))).toEqual(texts);
+    expect(
+      await Promise.all(texts.map((text, index) => run(provider, 'box.echo', { text, delayMs: (index * 7) % 40 }))),
+    ).toEqual(texts);
   });
 
   it('R-8.3 carries the key and the trace context of its call, and the headers of its server', async () => {
@@ -32,8 +34,18 @@ describe('a call over HTTP', () => {
     };
     const provider = await provide({ headers: { authorization: 'Bearer secret-1' } });
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
-    await run(provider, 'box.echo', { text: 'x' }, context(undefined, { callKey: 'k-1', fence: 7, traceparent, baggage: { user: 'a b' } }));
-    expect(kit.server.calls[0]?.meta).toMatchObject({ 'spillway/callKey': 'k-1', 'spillway/fence': 7, traceparent, baggage: 'user=a%20b' });
+    await run(
+      provider,
+      'box.echo',
+      { text: 'x' },
+      context(undefined, { callKey: 'k-1', fence: 7, traceparent, baggage: { user: 'a b' } }),
+    );
+    expect(kit.server.calls[0]?.meta).toMatchObject({
+      'spillway/callKey': 'k-1',
+      'spillway/fence': 7,
+      traceparent,
+      baggage: 'user=a%20b',
+    });
     expect(new Set(seen)).toEqual(new Set(['Bearer secret-1']));
   });
 
@@ -63,7 +75,10 @@ describe('a call over HTTP', () => {
   it('R-4.1 a tool that hangs: a timeout of the layer, and the server hears of it', async () => {
     const provider = await provide();
     const spillway = createSpillway({ providers: [provider], defaults: { timeoutMs: 100, retry: { maxAttempts: 1 } } });
-    expect(await spillway.execute({ toolName: 'box.hang', input: {} })).toMatchObject({ status: 'timeout', error: { code: 'timeout' } });
+    expect(await spillway.execute({ toolName: 'box.hang', input: {} })).toMatchObject({
+      status: 'timeout',
+      error: { code: 'timeout' },
+    });
     await until(() => kit.server.calls[0]?.state === 'aborted');
     await spillway.close();
   });
@@ -71,7 +86,11 @@ describe('a call over HTTP', () => {
   it('invalid input is not sent; a tool that throws is an execution_error', async () => {
     const provider = await provide();
     const before = kit.server.requests.length;
-    expect(await failure(run(provider, 'box.echo', { text: 1 }))).toMatchObject({ kind: 'invalid_parameters', executed: false, message: expect.stringContaining('text: must be string') as string });
+    expect(await failure(run(provider, 'box.echo', { text: 1 }))).toMatchObject({
+      kind: 'invalid_parameters',
+      executed: false,
+      message: expect.stringContaining('text: must be string') as string,
+    });
     expect(kit.server.requests.length).toBe(before);
     expect(await failure(run(provider, 'box.fail', {}))).toMatchObject({ kind: 'execution_error', executed: true });
   });
@@ -83,14 +102,40 @@ describe('a status in answer to a call', () => {
     [403, {}, { kind: 'execution_error', status: 403, executed: false, uncertain: false, classification: 'permanent' }],
     [400, {}, { kind: 'execution_error', status: 400, executed: false, uncertain: false, classification: 'permanent' }],
     [413, {}, { kind: 'execution_error', status: 413, executed: false, uncertain: false, classification: 'permanent' }],
-    [429, { 'retry-after': '7' }, { kind: 'execution_error', status: 429, executed: false, uncertain: false, classification: 'transient', retryAfterMs: 7_000 }],
+    [
+      429,
+      { 'retry-after': '7' },
+      {
+        kind: 'execution_error',
+        status: 429,
+        executed: false,
+        uncertain: false,
+        classification: 'transient',
+        retryAfterMs: 7_000,
+      },
+    ],
     [429, { 'retry-after-ms': '250' }, { kind: 'execution_error', status: 429, executed: false, retryAfterMs: 250 }],
     [408, {}, { kind: 'timeout', status: 408, executed: true, uncertain: true }],
     [500, {}, { kind: 'execution_error', status: 500, executed: true, uncertain: true, classification: 'transient' }],
     [502, {}, { kind: 'execution_error', status: 502, executed: true, uncertain: true, classification: 'transient' }],
-    [503, { 'retry-after': '2' }, { kind: 'execution_error', status: 503, executed: true, uncertain: true, classification: 'transient', retryAfterMs: 2_000 }],
+    [
+      503,
+      { 'retry-after': '2' },
+      {
+        kind: 'execution_error',
+        status: 503,
+        executed: true,
+        uncertain: true,
+        classification: 'transient',
+        retryAfterMs: 2_000,
+      },
+    ],
     [504, {}, { kind: 'timeout', status: 504, executed: true, uncertain: true }],
-    [307, { location: 'http://127.0.0.2:9/elsewhere?secret=1' }, { kind: 'execution_error', executed: false, uncertain: false, classification: 'permanent' }],
+    [
+      307,
+      { location: 'http://127.0.0.2:9/elsewhere?secret=1' },
+      { kind: 'execution_error', executed: false, uncertain: false, classification: 'permanent' },
+    ],
   ])('R-12.1 %i %j', async (status, headers, expected) => {
     const provider = await provide();
     kit.server.intercept = (_request, response, body) => {
@@ -122,7 +167,11 @@ describe('a status in answer to a call', () => {
 describe('a session that the server has forgotten', () => {
   it.each<[string, number, string]>([
     ['404', 404, ''],
-    ['400 with the code of the SDK’s examples', 400, '{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}'],
+    [
+      '400 with the code of the SDK’s examples',
+      400,
+      '{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}',
+    ],
   ])('%s: not executed, transient; the next call starts a new one', async (_name, status, body) => {
     const provider = await provide();
     const [first] = kit.server.sessions.keys();
@@ -146,7 +195,11 @@ describe('a session that the server has forgotten', () => {
     const provider = await provide();
     kit.server.sessions.clear();
     const spillway = createSpillway({ providers: [provider], defaults: { effects: 'mutating' } });
-    expect(await spillway.execute({ toolName: 'box.echo', input: { text: 'x' } })).toMatchObject({ status: 'success', attempts: 2, output: { content: 'x' } });
+    expect(await spillway.execute({ toolName: 'box.echo', input: { text: 'x' } })).toMatchObject({
+      status: 'success',
+      attempts: 2,
+      output: { content: 'x' },
+    });
     expect(kit.server.calls).toHaveLength(1);
     await spillway.close();
   });
@@ -157,7 +210,11 @@ describe('options', () => {
     ['no URL', { url: 'localhost' }, /^url must be an absolute http: or https: URL$/],
     ['another scheme', { url: 'file:///etc/passwd' }, /^url must be an absolute http: or https: URL$/],
     ['a password', { url: 'http://me:secret-1@localhost' }, /^url must not hold a user name or a password/],
-    ['a header that is none', { headers: { 'x-a': 'secret-1\nx' } }, /^headers must be names and texts that HTTP allows; "x-a" is not$/],
+    [
+      'a header that is none',
+      { headers: { 'x-a': 'secret-1\nx' } },
+      /^headers must be names and texts that HTTP allows; "x-a" is not$/,
+    ],
     ['a misspelt one', { timeout: 1 } as never, /^mcpHttpProvider has no option "timeout"/],
     ['a wrong timeout', { connectTimeoutMs: 0 }, /^connectTimeoutMs must be/],
     ['no name', { name: '' }, /^name must be/],

@@ -2,8 +2,20 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { mcpInput } from '../../../src/providers/mcp/input.ts';
 
-const schema = { type: 'object', properties: { text: { type: 'string', maxLength: 5 }, when: { type: 'string', format: 'date' }, list: { type: 'array', items: { type: 'object', properties: { n: { type: 'integer' } } } } }, required: ['text'], additionalProperties: false };
-const told = (inputSchema: Readonly<Record<string, unknown>>, value: unknown): { misfit: string | undefined; unusable: string[] } => {
+const schema = {
+  type: 'object',
+  properties: {
+    text: { type: 'string', maxLength: 5 },
+    when: { type: 'string', format: 'date' },
+    list: { type: 'array', items: { type: 'object', properties: { n: { type: 'integer' } } } },
+  },
+  required: ['text'],
+  additionalProperties: false,
+};
+const told = (
+  inputSchema: Readonly<Record<string, unknown>>,
+  value: unknown,
+): { misfit: string | undefined; unusable: string[] } => {
   const unusable: string[] = [];
   return { misfit: mcpInput({ name: 'x', inputSchema }, (reason) => unusable.push(reason)).misfit(value), unusable };
 };
@@ -19,17 +31,29 @@ describe('the input of an MCP tool', () => {
     [{ text: 'x', more: 1 }, 'The input is malformed: the value: must NOT have additional properties: more'],
   ])('R-12.2 %j: %s', (value, misfit) => {
     expect(told(schema, value)).toEqual({ misfit, unusable: [] });
-    expect(mcpInput({ name: 'x', inputSchema: schema }, () => undefined).schema.safeParse(value).success).toBe(misfit === undefined);
+    expect(mcpInput({ name: 'x', inputSchema: schema }, () => undefined).schema.safeParse(value).success).toBe(
+      misfit === undefined,
+    );
   });
 
   it('is read as draft-07 where the schema says so, else as 2020-12', () => {
-    const tuple = { type: 'object', properties: { pair: { type: 'array', items: [{ type: 'string' }, { type: 'number' }] } } };
-    expect(told({ $schema: 'http://json-schema.org/draft-07/schema#', ...tuple }, { pair: [1] }).misfit).toContain('pair[0]: must be string');
-    expect(told({ type: 'object', properties: { pair: { prefixItems: [{ type: 'string' }] } } }, { pair: [1] }).misfit).toContain('pair[0]: must be string');
+    const tuple = {
+      type: 'object',
+      properties: { pair: { type: 'array', items: [{ type: 'string' }, { type: 'number' }] } },
+    };
+    expect(told({ $schema: 'http://json-schema.org/draft-07/schema#', ...tuple }, { pair: [1] }).misfit).toContain(
+      'pair[0]: must be string',
+    );
+    expect(
+      told({ type: 'object', properties: { pair: { prefixItems: [{ type: 'string' }] } } }, { pair: [1] }).misfit,
+    ).toContain('pair[0]: must be string');
   });
 
   it.each<[string, Readonly<Record<string, unknown>>]>([
-    ['that refers to another document', { type: 'object', properties: { a: { $ref: 'http://127.0.0.1:9/schema.json' } } }],
+    [
+      'that refers to another document',
+      { type: 'object', properties: { a: { $ref: 'http://127.0.0.1:9/schema.json' } } },
+    ],
     ['that is none', { type: 'strnig' }],
     ['of an unknown dialect', { $schema: 'http://json-schema.org/draft-03/schema#' }],
     ['with a pattern that is none', { type: 'object', properties: { a: { type: 'string', pattern: '(' } } }],
@@ -42,8 +66,15 @@ describe('the input of an MCP tool', () => {
   });
 
   it('of tools with the same $id are told apart', () => {
-    const withId = (type: string): Readonly<Record<string, unknown>> => ({ $id: 'https://example.com/input', type: 'object', properties: { a: { type } } });
-    expect(told(withId('string'), { a: 1 })).toEqual({ misfit: 'The input is malformed: a: must be string', unusable: [] });
+    const withId = (type: string): Readonly<Record<string, unknown>> => ({
+      $id: 'https://example.com/input',
+      type: 'object',
+      properties: { a: { type } },
+    });
+    expect(told(withId('string'), { a: 1 })).toEqual({
+      misfit: 'The input is malformed: a: must be string',
+      unusable: [],
+    });
     expect(told(withId('number'), { a: 1 })).toEqual({ misfit: undefined, unusable: [] });
   });
 

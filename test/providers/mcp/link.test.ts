@@ -1,12 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { mcpProvider, type McpConnection, type McpProvider, type McpProviderOptions } from '../../../src/providers/mcp.ts';
+import {
+  mcpProvider,
+  type McpConnection,
+  type McpProvider,
+  type McpProviderOptions,
+} from '../../../src/providers/mcp.ts';
 import { createSpillway } from '../../../src/spillway.ts';
 import { handClock } from '../../support.ts';
 import { context, failure, run } from '../support.ts';
 
 const open: McpProvider[] = [];
-const provide = async (connect: McpProviderOptions['connect'], options: Partial<McpProviderOptions> = {}): Promise<McpProvider> => {
+const provide = async (
+  connect: McpProviderOptions['connect'],
+  options: Partial<McpProviderOptions> = {},
+): Promise<McpProvider> => {
   const provider = await mcpProvider({ name: 'box', connect, ...options });
   open.push(provider);
   return provider;
@@ -20,7 +28,10 @@ const scripted = (answer: () => Promise<unknown>): McpConnection & { lose(reason
     lose = resolve;
   });
   return {
-    client: { listTools: () => Promise.resolve({ tools: [{ name: 'a', annotations: { readOnlyHint: true } }] }), callTool: answer },
+    client: {
+      listTools: () => Promise.resolve({ tools: [{ name: 'a', annotations: { readOnlyHint: true } }] }),
+      callTool: answer,
+    },
     closed,
     lose,
     closes: 0,
@@ -42,7 +53,12 @@ describe('a connection that is lost', () => {
     await sleep(1);
     connection.lose(new Error('the wire was cut'));
     for (const error of await Promise.all(calls)) {
-      expect(error).toMatchObject({ kind: 'transport_error', executed: true, uncertain: true, message: 'The connection to the MCP server box was lost: the wire was cut' });
+      expect(error).toMatchObject({
+        kind: 'transport_error',
+        executed: true,
+        uncertain: true,
+        message: 'The connection to the MCP server box was lost: the wire was cut',
+      });
     }
     expect(connection.closes).toBe(1);
   });
@@ -53,7 +69,10 @@ describe('a connection that is lost', () => {
     let connects = 0;
     let reachable = true;
     const connection = scripted(forever);
-    const connect = (): Promise<McpConnection> => (connects++, reachable ? Promise.resolve(connection) : Promise.reject(new Error('no route')));
+    const connect = (): Promise<McpConnection> => (
+      connects++,
+      reachable ? Promise.resolve(connection) : Promise.reject(new Error('no route'))
+    );
     const provider = await provide(connect, { runtime });
     reachable = false;
     connection.lose();
@@ -76,11 +95,14 @@ describe('a connection that is lost', () => {
   it('a call that comes back makes its failures forgotten', async () => {
     const { runtime } = handClock();
     const connections: Array<ReturnType<typeof scripted>> = [];
-    const provider = await provide(() => {
-      const connection = scripted(() => Promise.resolve(said('x')));
-      connections.push(connection);
-      return Promise.resolve(connection);
-    }, { runtime });
+    const provider = await provide(
+      () => {
+        const connection = scripted(() => Promise.resolve(said('x')));
+        connections.push(connection);
+        return Promise.resolve(connection);
+      },
+      { runtime },
+    );
     for (let round = 0; round < 5; round++) {
       expect(await run(provider, 'box.a', {})).toBe('x');
       connections.at(-1)?.lose();
@@ -93,7 +115,9 @@ describe('a connection that is lost', () => {
     let connects = 0;
     let arrive: (connection: McpConnection) => void = () => undefined;
     const first = scripted(forever);
-    const provider = await provide(() => (++connects === 1 ? Promise.resolve(first) : new Promise((resolve) => (arrive = resolve))));
+    const provider = await provide(() =>
+      ++connects === 1 ? Promise.resolve(first) : new Promise((resolve) => (arrive = resolve)),
+    );
     first.lose();
     await sleep(1);
     const controller = new AbortController();
@@ -120,7 +144,11 @@ describe('a connection that is lost', () => {
       return Promise.resolve(connection);
     });
     const spillway = createSpillway({ providers: [provider], defaults: { retry: { initialDelayMs: 1 } } });
-    expect(await spillway.execute({ toolName: 'box.a', input: {} })).toMatchObject({ status: 'success', attempts: 2, output: { content: 'recovered' } });
+    expect(await spillway.execute({ toolName: 'box.a', input: {} })).toMatchObject({
+      status: 'success',
+      attempts: 2,
+      output: { content: 'recovered' },
+    });
     await spillway.close();
   });
 });
@@ -130,7 +158,11 @@ describe('closing', () => {
     let arrive: (connection: McpConnection) => void = () => undefined;
     let signal: AbortSignal | undefined;
     const [first, late] = [scripted(forever), scripted(forever)];
-    const provider = await provide((given) => (signal === undefined ? ((signal = given), Promise.resolve(first)) : ((signal = given), new Promise((resolve) => (arrive = resolve)))));
+    const provider = await provide((given) =>
+      signal === undefined
+        ? ((signal = given), Promise.resolve(first))
+        : ((signal = given), new Promise((resolve) => (arrive = resolve))),
+    );
     first.lose();
     await sleep(1);
     const call = failure(run(provider, 'box.a', {}));
@@ -160,10 +192,19 @@ describe('a connection that does not come', () => {
     const { runtime } = clock;
     const late = scripted(forever);
     let arrive: (connection: McpConnection) => void = () => undefined;
-    const work = failure(mcpProvider({ name: 'late', connect: () => new Promise((resolve) => (arrive = resolve)), connectTimeoutMs: 500, runtime }));
+    const work = failure(
+      mcpProvider({
+        name: 'late',
+        connect: () => new Promise((resolve) => (arrive = resolve)),
+        connectTimeoutMs: 500,
+        runtime,
+      }),
+    );
     clock.pass(500);
     arrive(late);
-    expect((await work).message).toBe('The MCP server late could not be connected: No answer to initialize after 500ms');
+    expect((await work).message).toBe(
+      'The MCP server late could not be connected: No answer to initialize after 500ms',
+    );
     expect(late.closes).toBe(1);
   });
 });

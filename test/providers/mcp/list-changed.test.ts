@@ -15,7 +15,9 @@ const open: Array<{ close(): Promise<void> }> = [];
 afterEach(() => Promise.all(open.splice(0).map((each) => each.close())));
 
 const register = (server: McpServer, name: string, answer: string): RegisteredTool =>
-  server.registerTool(name, { inputSchema: { n: z.number().optional() } }, () => ({ content: [{ type: 'text', text: answer }] }));
+  server.registerTool(name, { inputSchema: { n: z.number().optional() } }, () => ({
+    content: [{ type: 'text', text: answer }],
+  }));
 const newServer = (): McpServer => {
   const server = new McpServer({ name: 'test', version: '0' });
   register(server, 'old', 'old');
@@ -41,12 +43,18 @@ const provided = async (server: McpServer, connect = connect1): Promise<McpProvi
 const names = ({ tools }: McpProvider): string[] => tools.map(({ name }) => name);
 const brief = ({ status, output, error }: ToolResultEnvelope): unknown => output?.content ?? [status, error?.code];
 
-describe.each([['1', connect1], ['2', connect2]])('tools/list_changed, SDK %s', (_generation, connect) => {
+describe.each([
+  ['1', connect1],
+  ['2', connect2],
+])('tools/list_changed, SDK %s', (_generation, connect) => {
   it('R-12.2 a new tool is guarded by the layers that have the provider, a removed one is refused, one that stayed is the same', async () => {
     const server = newServer();
     const kept = register(server, 'kept', 'kept');
     const provider = await provided(server, connect);
-    const spillway = createSpillway({ providers: [provider], defaults: { timeoutMs: 1_000, retry: { maxAttempts: 1 } } });
+    const spillway = createSpillway({
+      providers: [provider],
+      defaults: { timeoutMs: 1_000, retry: { maxAttempts: 1 } },
+    });
     open.push(spillway);
     const before = provider.tools.find(({ name }) => name === 'box.kept');
     const hanging = server.registerTool('hanging', {}, () => new Promise<never>(() => undefined));
@@ -71,7 +79,10 @@ describe.each([['1', connect1], ['2', connect2]])('tools/list_changed, SDK %s', 
     const before = provider.tools;
     changing.update({ paramsSchema: { n: z.string() } });
     await until(() => provider.tools !== before);
-    expect(brief(await spillway.execute({ toolName: 'box.changing', input: { n: 1 } }))).toEqual(['error', 'invalid_parameters']);
+    expect(brief(await spillway.execute({ toolName: 'box.changing', input: { n: 1 } }))).toEqual([
+      'error',
+      'invalid_parameters',
+    ]);
     expect(brief(await spillway.execute({ toolName: 'box.changing', input: { n: 'one' } }))).toBe('done');
   });
 });
@@ -130,7 +141,11 @@ describe('tools/list_changed', () => {
           listings++;
           return fails ? Promise.reject(new Error('not now')) : connection.client.listTools(...given);
         };
-        return { ...connection, client: { listTools, callTool: (...given) => connection.client.callTool(...given) }, toolsChanged: (tell) => (heard = tell) };
+        return {
+          ...connection,
+          client: { listTools, callTool: (...given) => connection.client.callTool(...given) },
+          toolsChanged: (tell) => (heard = tell),
+        };
       },
     });
     open.push(provider);
@@ -179,13 +194,21 @@ describe('tools/list_changed', () => {
       const late = () => server.registerTool('late', {}, () => ({ content: [{ type: 'text', text: 'late' }] }));
       const change = server.registerTool('change', {}, () => { change.remove(); late(); return { content: [{ type: 'text', text: 'changed' }] }; });
       await server.connect(new StdioServerTransport());`;
-    const provider = await mcpStdioProvider({ name: 'box', command: process.execPath, args: ['--input-type=module', '--eval', script], cwd: ROOT });
+    const provider = await mcpStdioProvider({
+      name: 'box',
+      command: process.execPath,
+      args: ['--input-type=module', '--eval', script],
+      cwd: ROOT,
+    });
     open.push(provider);
     const before = provider.tools[0];
     expect(await run(provider, 'box.change', {})).toBe('changed');
     await until(() => names(provider).includes('box.late'));
     expect(names(provider)).toEqual(['box.late']);
     expect(await run(provider, 'box.late', {})).toBe('late');
-    expect(await failure(Promise.resolve(before?.execute({}, context())))).toMatchObject({ kind: 'unknown_tool', executed: false });
+    expect(await failure(Promise.resolve(before?.execute({}, context())))).toMatchObject({
+      kind: 'unknown_tool',
+      executed: false,
+    });
   });
 });

@@ -16,8 +16,13 @@ const host = (script: string): string => `
   ${script}
   console.log(provider.pid);`;
 
-const start = async (script: string): Promise<{ pid: number; exited: Promise<unknown[]>; kill: (signal: NodeJS.Signals) => void }> => {
-  const child = spawn(process.execPath, ['--input-type=module', '-e', host(script)], { stdio: ['ignore', 'pipe', 'inherit'], cwd: ROOT });
+const start = async (
+  script: string,
+): Promise<{ pid: number; exited: Promise<unknown[]>; kill: (signal: NodeJS.Signals) => void }> => {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', host(script)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    cwd: ROOT,
+  });
   const exited = once(child, 'exit');
   const [said] = (await once(child.stdout, 'data')) as [Buffer];
   return { pid: Number(said.toString()), exited, kill: (signal) => void child.kill(signal) };
@@ -32,23 +37,30 @@ describe('a host that ends without closing its server', () => {
     await until(() => groupOf(pid).length === 0);
   });
 
-  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s, and nobody listens: the host dies of it, the server is gone', async (signal) => {
-    const { pid, exited, kill } = await start('');
-    expect(groupOf(pid)).toEqual([pid]);
-    kill(signal);
-    expect(await exited).toEqual([null, signal]);
-    await until(() => groupOf(pid).length === 0);
-  });
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+    '%s, and nobody listens: the host dies of it, the server is gone',
+    async (signal) => {
+      const { pid, exited, kill } = await start('');
+      expect(groupOf(pid)).toEqual([pid]);
+      kill(signal);
+      expect(await exited).toEqual([null, signal]);
+      await until(() => groupOf(pid).length === 0);
+    },
+  );
 
   it('SIGTERM, and the host listens: the host decides', async () => {
-    const { pid, exited, kill } = await start(`process.once('SIGTERM', () => void provider.close().then(() => process.exit(7)));`);
+    const { pid, exited, kill } = await start(
+      `process.once('SIGTERM', () => void provider.close().then(() => process.exit(7)));`,
+    );
     kill('SIGTERM');
     expect(await exited).toEqual([7, null]);
     await until(() => groupOf(pid).length === 0);
   });
 
   it('an error that nobody catches: the server is gone', async () => {
-    const { pid, exited } = await start(`setTimeout(() => { console.error = () => {}; process.on('uncaughtException', () => process.exit(9)); throw new Error('x'); }, 50);`);
+    const { pid, exited } = await start(
+      `setTimeout(() => { console.error = () => {}; process.on('uncaughtException', () => process.exit(9)); throw new Error('x'); }, 50);`,
+    );
     expect(await exited).toEqual([9, null]);
     await until(() => groupOf(pid).length === 0);
   });

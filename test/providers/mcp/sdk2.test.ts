@@ -17,7 +17,11 @@ describe('the client of SDK 2 on a real server', () => {
     provider = await mcpProvider({
       name: 'everything',
       connect: async () => {
-        const transport = new StdioClientTransport({ command: process.execPath, args: [EVERYTHING, 'stdio'], stderr: 'ignore' });
+        const transport = new StdioClientTransport({
+          command: process.execPath,
+          args: [EVERYTHING, 'stdio'],
+          stderr: 'ignore',
+        });
         const client = new Client({ name: 'test', version: '0' });
         await client.connect(transport);
         ({ pid } = transport);
@@ -34,7 +38,9 @@ describe('the client of SDK 2 on a real server', () => {
 
   it('answers', async () => {
     expect(await run(provider, 'everything.echo', { message: 'hi' })).toBe('Echo: hi');
-    expect(await run(provider, 'everything.get-structured-content', { location: 'New York' })).toMatchObject({ temperature: 33 });
+    expect(await run(provider, 'everything.get-structured-content', { location: 'New York' })).toMatchObject({
+      temperature: 33,
+    });
   });
 
   it('progress arrives: its options are where this client looks for them', async () => {
@@ -53,7 +59,10 @@ describe('the client of SDK 2 on a real server', () => {
   });
 
   it('bad arguments: invalid_parameters, not executed', async () => {
-    expect(await failure(run(provider, 'everything.echo', {}))).toMatchObject({ kind: 'invalid_parameters', executed: false });
+    expect(await failure(run(provider, 'everything.echo', {}))).toMatchObject({
+      kind: 'invalid_parameters',
+      executed: false,
+    });
   });
 
   it('killed in mid-call: transport_error, uncertain; then it starts again', async () => {

@@ -18,7 +18,11 @@ describe('closing', () => {
     await Promise.all([provider.close(), provider.close()]);
     expect(isAlive(pid)).toBe(false);
     expect(provider.pid).toBeUndefined();
-    expect(await failure(run(provider, 'everything.echo', { message: 'x' }))).toMatchObject({ kind: 'transport_error', executed: false, classification: 'permanent' });
+    expect(await failure(run(provider, 'everything.echo', { message: 'x' }))).toMatchObject({
+      kind: 'transport_error',
+      executed: false,
+      classification: 'permanent',
+    });
   });
 
   it('in mid-call: the call is canceled, uncertain', async () => {
@@ -30,7 +34,11 @@ describe('closing', () => {
   });
 
   it('a server that npx wraps: the whole group is gone', async () => {
-    const provider = await everything({ command: 'npx', args: ['--no-install', 'mcp-server-everything', 'stdio'], cwd: ROOT });
+    const provider = await everything({
+      command: 'npx',
+      args: ['--no-install', 'mcp-server-everything', 'stdio'],
+      cwd: ROOT,
+    });
     const pid = provider.pid ?? 0;
     expect(groupOf(pid).length).toBeGreaterThan(1);
     await provider.close();
@@ -38,7 +46,11 @@ describe('closing', () => {
   });
 
   it('a wrapper that is killed takes its server with it, and the call fails at once', async () => {
-    const provider = await everything({ command: 'npx', args: ['--no-install', 'mcp-server-everything', 'stdio'], cwd: ROOT });
+    const provider = await everything({
+      command: 'npx',
+      args: ['--no-install', 'mcp-server-everything', 'stdio'],
+      cwd: ROOT,
+    });
     const pid = provider.pid ?? 0;
     const work = failure(run(provider, LONG, { duration: 20, steps: 1 }));
     await sleep(200);
@@ -62,21 +74,36 @@ describe('closing', () => {
 describe('a server that does not start', () => {
   it('unknown command: transport_error, permanent, not executed, the command named', async () => {
     const error = await failure(mcpStdioProvider({ name: 'none', command: 'no-such-command' }));
-    expect(error).toMatchObject({ kind: 'transport_error', executed: false, classification: 'permanent', code: 'ENOENT' });
+    expect(error).toMatchObject({
+      kind: 'transport_error',
+      executed: false,
+      classification: 'permanent',
+      code: 'ENOENT',
+    });
     expect(error.message).toBe('The MCP server none could not be connected: the command no-such-command was not found');
   });
 
   it('exits at once: the error holds what it said', async () => {
-    const error = await failure(mcpStdioProvider({ name: 'broken', command: process.execPath, args: ['-e', 'console.error("no API key"); process.exit(3)'] }));
+    const error = await failure(
+      mcpStdioProvider({
+        name: 'broken',
+        command: process.execPath,
+        args: ['-e', 'console.error("no API key"); process.exit(3)'],
+      }),
+    );
     expect(error).toMatchObject({ kind: 'transport_error', executed: false, details: { stderr: ['no API key'] } });
-    expect(error.message).toBe('The MCP server broken could not be connected: the server exited with code 3; it said: no API key');
+    expect(error.message).toBe(
+      'The MCP server broken could not be connected: the server exited with code 3; it said: no API key',
+    );
   });
 
   it('never answers: gives up in time and leaves no process', async () => {
     const dir = await mkdtemp(join(tmpdir(), 'spillway-'));
     const file = join(dir, 'pid');
     const script = `require('fs').writeFileSync(${JSON.stringify(file)}, String(process.pid)); process.on('SIGTERM', () => {}); setInterval(() => {}, 1e6)`;
-    const error = await failure(mcpStdioProvider({ name: 'mute', command: process.execPath, args: ['-e', script], connectTimeoutMs: 400 }));
+    const error = await failure(
+      mcpStdioProvider({ name: 'mute', command: process.execPath, args: ['-e', script], connectTimeoutMs: 400 }),
+    );
     const pid = Number(await readFile(file, 'utf8'));
     expect(error.message).toContain('No answer to initialize after 400ms');
     expect(isAlive(pid)).toBe(false);
@@ -104,19 +131,25 @@ describe('what a server writes', () => {
 
   it('the last lines of stderr are kept, and no more', async () => {
     const noisy = 'for (let line = 1; line <= 50; line++) console.error(`line ${line}`); process.exit(1);';
-    const error = await failure(mcpStdioProvider({ name: 'noisy', command: process.execPath, args: ['-e', noisy], stderrLines: 2 }));
+    const error = await failure(
+      mcpStdioProvider({ name: 'noisy', command: process.execPath, args: ['-e', noisy], stderrLines: 2 }),
+    );
     expect(error.details).toEqual({ stderr: ['line 49', 'line 50'] });
   });
 
   it('the version it is told is this package’s', async () => {
-    const curious = 'process.stdin.once("data", (line) => { console.error(JSON.parse(line).params.clientInfo.version); process.exit(1); });';
-    const error = await failure(mcpStdioProvider({ name: 'curious', command: process.execPath, args: ['-e', curious] }));
+    const curious =
+      'process.stdin.once("data", (line) => { console.error(JSON.parse(line).params.clientInfo.version); process.exit(1); });';
+    const error = await failure(
+      mcpStdioProvider({ name: 'curious', command: process.execPath, args: ['-e', curious] }),
+    );
     const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };
     expect(error.details).toEqual({ stderr: [version] });
   });
 
   it('a process that left its group and holds its output keeps nobody waiting', async () => {
-    const leaver = 'require("child_process").spawn(process.execPath, ["-e", "setTimeout(() => {}, 8000)"], { detached: true, stdio: "inherit" }); setTimeout(() => process.exit(3), 100);';
+    const leaver =
+      'require("child_process").spawn(process.execPath, ["-e", "setTimeout(() => {}, 8000)"], { detached: true, stdio: "inherit" }); setTimeout(() => process.exit(3), 100);';
     const startMs = performance.now();
     const error = await failure(mcpStdioProvider({ name: 'leaver', command: process.execPath, args: ['-e', leaver] }));
     expect(error.message).toContain('exited with code 3');

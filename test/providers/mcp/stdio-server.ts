@@ -3,7 +3,10 @@ import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { appendFileSync, existsSync } from 'node:fs';
 import { registerTools } from './tools.ts';
 
-/** A server over stdio, run as a process by tests: it writes down its calls in a file, and does not start while another file is there. */
+/**
+ * A server over stdio, run as a process by tests: it writes down its calls in a file, and does not start while another
+ * file is there.
+ */
 const [, , log = '', dead = ''] = process.argv;
 if (existsSync(dead)) throw new Error('it is dead');
 

@@ -20,7 +20,11 @@ describe('a real server, used by many calls', () => {
 
   it('lists its tools under its name, with schema, dependency and effects', () => {
     const echo = toolOf(provider, 'everything.echo');
-    expect(echo).toMatchObject({ dependency: 'everything', policy: { effects: 'read' }, inputJsonSchema: { type: 'object', required: ['message'] } });
+    expect(echo).toMatchObject({
+      dependency: 'everything',
+      policy: { effects: 'read' },
+      inputJsonSchema: { type: 'object', required: ['message'] },
+    });
     expect(echo.description).toContain('Echoes');
     expect(toolOf(provider, 'everything.toggle-simulated-logging').policy).toEqual({ effects: 'mutating' });
   });
@@ -39,7 +43,11 @@ describe('a real server, used by many calls', () => {
   });
 
   it('structured content is the output where there is some', async () => {
-    expect(await run(provider, 'everything.get-structured-content', { location: 'New York' })).toEqual({ temperature: 33, conditions: 'Cloudy', humidity: 82 });
+    expect(await run(provider, 'everything.get-structured-content', { location: 'New York' })).toEqual({
+      temperature: 33,
+      conditions: 'Cloudy',
+      humidity: 82,
+    });
   });
 
   it('several contents are the output as a list', async () => {
@@ -64,7 +72,10 @@ describe('a real server, used by many calls', () => {
   });
 
   it('an input that is no object: invalid_parameters, and the server is not asked', async () => {
-    expect(await failure(run(provider, 'everything.echo', ['x']))).toMatchObject({ kind: 'invalid_parameters', executed: false });
+    expect(await failure(run(provider, 'everything.echo', ['x']))).toMatchObject({
+      kind: 'invalid_parameters',
+      executed: false,
+    });
   });
 
   it('an abort by the caller in mid-call: canceled, uncertain, at once', async () => {
@@ -83,7 +94,9 @@ describe('a real server, used by many calls', () => {
   });
 
   it('a signal aborted before the call: canceled, not executed', async () => {
-    expect(await failure(run(provider, 'everything.echo', { message: 'x' }, context(AbortSignal.abort())))).toMatchObject({ kind: 'canceled', executed: false, uncertain: false });
+    expect(
+      await failure(run(provider, 'everything.echo', { message: 'x' }, context(AbortSignal.abort()))),
+    ).toMatchObject({ kind: 'canceled', executed: false, uncertain: false });
   });
 
   it('50 calls on one signal leave no listener on it', async () => {
@@ -105,7 +118,9 @@ describe('a real server, used by many calls', () => {
 
   it('20 calls at once each get their own answer', async () => {
     const inputs = Array.from({ length: 20 }, (_, index) => `message ${index}`);
-    expect(await Promise.all(inputs.map((message) => run(provider, 'everything.echo', { message })))).toEqual(inputs.map((message) => `Echo: ${message}`));
+    expect(await Promise.all(inputs.map((message) => run(provider, 'everything.echo', { message })))).toEqual(
+      inputs.map((message) => `Echo: ${message}`),
+    );
   });
 });
 
@@ -183,10 +198,18 @@ describe('the filesystem server', () => {
   });
 
   it('a missing file: execution_error, executed, permanent', async () => {
-    expect(await failure(run(provider, 'files.read_text_file', { path: join(dir, 'none.txt') }))).toMatchObject({ kind: 'execution_error', executed: true, classification: 'permanent' });
+    expect(await failure(run(provider, 'files.read_text_file', { path: join(dir, 'none.txt') }))).toMatchObject({
+      kind: 'execution_error',
+      executed: true,
+      classification: 'permanent',
+    });
   });
 
   it('a path outside: execution_error, permanent', async () => {
-    expect(await failure(run(provider, 'files.read_text_file', { path: '/etc/hostname' }))).toMatchObject({ kind: 'execution_error', executed: true, classification: 'permanent' });
+    expect(await failure(run(provider, 'files.read_text_file', { path: '/etc/hostname' }))).toMatchObject({
+      kind: 'execution_error',
+      executed: true,
+      classification: 'permanent',
+    });
   });
 });

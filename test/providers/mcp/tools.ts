@@ -21,12 +21,16 @@ export function registerTools(server: McpServer, record: Recorder): void {
     signal.addEventListener('abort', () => end('aborted'));
     return () => end('answered');
   };
-  server.registerTool('echo', { inputSchema: { text: z.string(), delayMs: z.number().optional() } }, async ({ text, delayMs = 0 }, { _meta, signal }) => {
-    const answered = seen('echo', _meta, signal);
-    if (delayMs > 0) await sleep(delayMs);
-    answered();
-    return { content: [{ type: 'text', text }] };
-  });
+  server.registerTool(
+    'echo',
+    { inputSchema: { text: z.string(), delayMs: z.number().optional() } },
+    async ({ text, delayMs = 0 }, { _meta, signal }) => {
+      const answered = seen('echo', _meta, signal);
+      if (delayMs > 0) await sleep(delayMs);
+      answered();
+      return { content: [{ type: 'text', text }] };
+    },
+  );
   server.registerTool('hang', {}, async ({ _meta, signal }) => {
     seen('hang', _meta, signal);
     await new Promise((resolve) => {
@@ -34,15 +38,23 @@ export function registerTools(server: McpServer, record: Recorder): void {
     });
     return { content: [] };
   });
-  server.registerTool('steps', { inputSchema: { count: z.number(), everyMs: z.number() } }, async ({ count, everyMs }, { _meta, signal, sendNotification }) => {
-    const answered = seen('steps', _meta, signal);
-    for (let progress = 1; progress <= count; progress++) {
-      if (_meta?.progressToken !== undefined) await sendNotification({ method: 'notifications/progress', params: { progressToken: _meta.progressToken, progress, total: count } });
-      await sleep(everyMs);
-    }
-    answered();
-    return { content: [{ type: 'text', text: 'done' }] };
-  });
+  server.registerTool(
+    'steps',
+    { inputSchema: { count: z.number(), everyMs: z.number() } },
+    async ({ count, everyMs }, { _meta, signal, sendNotification }) => {
+      const answered = seen('steps', _meta, signal);
+      for (let progress = 1; progress <= count; progress++) {
+        if (_meta?.progressToken !== undefined)
+          await sendNotification({
+            method: 'notifications/progress',
+            params: { progressToken: _meta.progressToken, progress, total: count },
+          });
+        await sleep(everyMs);
+      }
+      answered();
+      return { content: [{ type: 'text', text: 'done' }] };
+    },
+  );
   server.registerTool('fail', {}, ({ _meta, signal }) => {
     seen('fail', _meta, signal)();
     throw new Error('it broke');

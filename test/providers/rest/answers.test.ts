@@ -29,26 +29,33 @@ const output = (listener: RequestListener, tool?: Partial<RestToolEntry>): Promi
 describe('R-12.2 an answer is', () => {
   it('JSON where its type says so, else text', async () => {
     expect(await output(json({ a: [1] }))).toEqual({ a: [1] });
-    expect(await output(giving('{"a":1}', { 'content-type': 'application/problem+json; charset=UTF-8' }))).toEqual({ a: 1 });
+    expect(await output(giving('{"a":1}', { 'content-type': 'application/problem+json; charset=UTF-8' }))).toEqual({
+      a: 1,
+    });
     expect(await output(giving('{"a":1}', { 'content-type': 'text/plain' }))).toBe('{"a":1}');
     expect(await output(giving('<a/>', { 'content-type': 'application/atom+xml' }))).toBe('<a/>');
     expect(await output(giving('hm'))).toBe('hm');
   });
 
   it('what the manifest says', async () => {
-    expect(await output(giving('{"a":1}', { 'content-type': 'text/plain' }), { response: { as: 'json' } })).toEqual({ a: 1 });
+    expect(await output(giving('{"a":1}', { 'content-type': 'text/plain' }), { response: { as: 'json' } })).toEqual({
+      a: 1,
+    });
     expect(await output(json({ a: 1 }), { response: { as: 'text' } })).toBe('{"a":1}');
   });
 
   it('null, or the empty text, without a body', async () => {
-    const empty: RequestListener = (_request, response) => void response.writeHead(204, { 'content-encoding': 'gzip' }).end();
+    const empty: RequestListener = (_request, response) =>
+      void response.writeHead(204, { 'content-encoding': 'gzip' }).end();
     expect(await output(empty)).toBeNull();
     expect(await output(empty, { response: { as: 'text' } })).toBe('');
     expect(await output(giving('', { 'content-type': 'application/json' }))).toBeNull();
   });
 
   it('status and headers for HEAD, however large the body would be', async () => {
-    expect(await output(giving('', { 'content-length': '999999999', 'etag': 'x', 'set-cookie': 'a=b' }), { method: 'HEAD' })).toMatchObject({ status: 200, headers: { etag: 'x' } });
+    expect(
+      await output(giving('', { 'content-length': '999999999', etag: 'x', 'set-cookie': 'a=b' }), { method: 'HEAD' }),
+    ).toMatchObject({ status: 200, headers: { etag: 'x' } });
   });
 
   it.each<[string, unknown]>([
@@ -60,13 +67,23 @@ describe('R-12.2 an answer is', () => {
   ])('the part at %s', async (at, part) => {
     const answer = json({ data: { items: [{ 'a/b': 1 }, { 'a/b': 2 }] } });
     if (part !== undefined) return expect(await output(answer, { response: { at } })).toEqual(part);
-    expect(await failure(output(answer, { response: { at } }))).toMatchObject({ kind: 'execution_error', classification: 'permanent', uncertain: true });
+    expect(await failure(output(answer, { response: { at } }))).toMatchObject({
+      kind: 'execution_error',
+      classification: 'permanent',
+      uncertain: true,
+    });
   });
 
   it('text in its character set', async () => {
-    expect(await output(giving(Buffer.from('é', 'latin1'), { 'content-type': 'text/plain; charset=iso-8859-1' }))).toBe('é');
-    expect((await failure(output(giving(Buffer.from('é', 'latin1'), { 'content-type': 'text/plain' })))).message).toMatch(/not text in utf-8/);
-    expect((await failure(output(giving('x', { 'content-type': 'text/plain; charset=klingon' })))).message).toMatch(/klingon, which is not known/);
+    expect(await output(giving(Buffer.from('é', 'latin1'), { 'content-type': 'text/plain; charset=iso-8859-1' }))).toBe(
+      'é',
+    );
+    expect(
+      (await failure(output(giving(Buffer.from('é', 'latin1'), { 'content-type': 'text/plain' })))).message,
+    ).toMatch(/not text in utf-8/);
+    expect((await failure(output(giving('x', { 'content-type': 'text/plain; charset=klingon' })))).message).toMatch(
+      /klingon, which is not known/,
+    );
   });
 
   it.each<[string, (body: string) => Uint8Array]>([
@@ -75,24 +92,61 @@ describe('R-12.2 an answer is', () => {
     ['br', brotliCompressSync],
     ['gzip, br', (body) => brotliCompressSync(gzipSync(body))],
   ])('decoded from %s', async (encoding, encode) => {
-    expect(await output(giving(encode('{"a":"é"}'), { 'content-type': 'application/json', 'content-encoding': encoding }))).toEqual({ a: 'é' });
+    expect(
+      await output(giving(encode('{"a":"é"}'), { 'content-type': 'application/json', 'content-encoding': encoding })),
+    ).toEqual({ a: 'é' });
   });
 });
 
 describe('R-12.2 an answer of no use is a permanent failure, and uncertain: the request was carried out', () => {
   it.each<[string, RequestListener, Partial<RestToolEntry>, RegExp]>([
-    ['broken JSON', giving('{"a":', { 'content-type': 'application/json' }), {}, /is not JSON; its content type is application\/json/],
-    ['a page where JSON was wanted', giving('<html>', { 'content-type': 'text/html' }), { response: { as: 'json' } }, /is not JSON; its content type is text\/html/],
-    ['a picture', giving(Uint8Array.of(0x89, 0x50), { 'content-type': 'image/png' }), {}, /type image\/png, which is neither JSON nor text/],
-    ['a misfit of response_schema', json({ id: 'x' }), { response_schema: { type: 'object', properties: { id: { type: 'integer' } } } }, /does not fit response_schema: id: must be integer/],
-    ['an unknown encoding', giving('x', { 'content-encoding': 'zstd' }), {}, /content encoding zstd, which was not asked for/],
+    [
+      'broken JSON',
+      giving('{"a":', { 'content-type': 'application/json' }),
+      {},
+      /is not JSON; its content type is application\/json/,
+    ],
+    [
+      'a page where JSON was wanted',
+      giving('<html>', { 'content-type': 'text/html' }),
+      { response: { as: 'json' } },
+      /is not JSON; its content type is text\/html/,
+    ],
+    [
+      'a picture',
+      giving(Uint8Array.of(0x89, 0x50), { 'content-type': 'image/png' }),
+      {},
+      /type image\/png, which is neither JSON nor text/,
+    ],
+    [
+      'a misfit of response_schema',
+      json({ id: 'x' }),
+      { response_schema: { type: 'object', properties: { id: { type: 'integer' } } } },
+      /does not fit response_schema: id: must be integer/,
+    ],
+    [
+      'an unknown encoding',
+      giving('x', { 'content-encoding': 'zstd' }),
+      {},
+      /content encoding zstd, which was not asked for/,
+    ],
     ['a chain of encodings', giving('x', { 'content-encoding': 'gzip, gzip, gzip' }), {}, /content encoding/],
     ['no gzip', giving('plain', { 'content-encoding': 'gzip' }), {}, /cannot be decoded/],
-    ['gzip cut short', giving(gzipSync('x'.repeat(1000)).subarray(0, 20), { 'content-encoding': 'gzip' }), {}, /cannot be decoded/],
+    [
+      'gzip cut short',
+      giving(gzipSync('x'.repeat(1000)).subarray(0, 20), { 'content-encoding': 'gzip' }),
+      {},
+      /cannot be decoded/,
+    ],
     ['no brotli', giving('plain text', { 'content-encoding': 'br' }), {}, /cannot be decoded/],
   ])('%s', async (_what, listener, tool, says) => {
     const error = await failure(output(listener, { method: 'POST', ...tool }));
-    expect(error).toMatchObject({ kind: 'execution_error', classification: 'permanent', executed: true, uncertain: true });
+    expect(error).toMatchObject({
+      kind: 'execution_error',
+      classification: 'permanent',
+      executed: true,
+      uncertain: true,
+    });
     expect(error.message).toMatch(says);
   });
 });
@@ -112,7 +166,9 @@ describe('R-12.2 an answer that is too large is cut off', () => {
       }, 1_000),
     );
     expect(error).toMatchObject({ kind: 'execution_error', classification: 'permanent', uncertain: true });
-    expect(error.message).toBe('The answer is larger than 1000 bytes; ask for less, or raise the option maxResponseBytes');
+    expect(error.message).toBe(
+      'The answer is larger than 1000 bytes; ask for less, or raise the option maxResponseBytes',
+    );
     expect(written).toBeLessThan(2);
   });
 
@@ -136,7 +192,9 @@ describe('R-12.2 an answer that is too large is cut off', () => {
     const bomb = gzipSync(Buffer.alloc(64_000_000));
     const startedMs = performance.now();
     const beforeBytes = process.memoryUsage().arrayBuffers;
-    expect((await failure(limited(giving(bomb, { 'content-encoding': 'gzip' }), 1_000_000))).message).toMatch(/larger than 1000000 bytes/);
+    expect((await failure(limited(giving(bomb, { 'content-encoding': 'gzip' }), 1_000_000))).message).toMatch(
+      /larger than 1000000 bytes/,
+    );
     expect(performance.now() - startedMs).toBeLessThan(3_000);
     expect(process.memoryUsage().arrayBuffers - beforeBytes).toBeLessThan(32_000_000);
   });

@@ -62,7 +62,12 @@ const cases = providerConformance({
     const seen: Seen[] = [];
     const server = await restServer((request, response) => {
       const { 'idempotency-key': callKey, traceparent, baggage } = request.headers;
-      const one: Seen = { state: 'running', callKey: callKey as string | undefined, traceparent: traceparent as string | undefined, baggage: baggage as string | undefined };
+      const one: Seen = {
+        state: 'running',
+        callKey: callKey as string | undefined,
+        traceparent: traceparent as string | undefined,
+        baggage: baggage as string | undefined,
+      };
       seen.push(one);
       response.on('close', () => (one.state = response.writableFinished ? 'answered' : 'aborted'));
       void answer(request, response, server.seen.at(-1)?.body ?? '');
@@ -71,7 +76,10 @@ const cases = providerConformance({
       await server[Symbol.asyncDispose]();
     };
     return {
-      provider: restProvider(readRestManifest(manifest(server.url)), { env: { TOKEN: SECRET }, allow: [`127.0.0.1:${server.port}`] }),
+      provider: restProvider(readRestManifest(manifest(server.url)), {
+        env: { TOKEN: SECRET },
+        allow: [`127.0.0.1:${server.port}`],
+      }),
       backend: { calls: () => seen, kill: close, held: () => server.connections.open, close },
       calls: {
         echo: (text, delayMs) => call('echo', { text, delayMs }),

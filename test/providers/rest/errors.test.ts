@@ -50,8 +50,18 @@ describe('R-1.3 an answered status', () => {
     const secret = 'sk-very-secret-1234';
     server.answer(json({ error: { message: `limit must be below 100, ${secret}` } }, 422));
     expect((await failure(make().call())).safeMessage).toBeUndefined();
-    const told = await failure(make({ response: { error_at: '/error/message' }, headers: { 'x-key': '${env:KEY}' } }, { env: { KEY: secret } }).call());
-    expect(told).toMatchObject({ kind: 'execution_error', status: 422, message: 'HTTP 422 Unprocessable Entity', safeMessage: 'limit must be below 100, [secret]' });
+    const told = await failure(
+      make(
+        { response: { error_at: '/error/message' }, headers: { 'x-key': '${env:KEY}' } },
+        { env: { KEY: secret } },
+      ).call(),
+    );
+    expect(told).toMatchObject({
+      kind: 'execution_error',
+      status: 422,
+      message: 'HTTP 422 Unprocessable Entity',
+      safeMessage: 'limit must be below 100, [secret]',
+    });
     expect((await failure(make({ response: { error_at: 'error.code' } }).call())).safeMessage).toBeUndefined();
   });
 
@@ -65,14 +75,21 @@ describe('R-1.3 an answered status', () => {
       return error?.modelText ?? '';
     };
     const words = 'HTTP 422 Unprocessable Entity: {"errors":[{"field":"email","message":"is not valid, [secret]"}]}';
-    for (const text of [await shown({ show: 'errors' }, {}), await shown({}, { show: 'errors' })]) expect(text.endsWith(JSON.stringify(words))).toBe(true);
-    expect(await shown({}, {})).toMatch(/answered 422: the input was read and not accepted\. Do not try again with the same input: correct it first\.$/);
+    for (const text of [await shown({ show: 'errors' }, {}), await shown({}, { show: 'errors' })])
+      expect(text.endsWith(JSON.stringify(words))).toBe(true);
+    expect(await shown({}, {})).toMatch(
+      /answered 422: the input was read and not accepted\. Do not try again with the same input: correct it first\.$/,
+    );
     expect(() => make({}, { show: 'all' as never })).toThrow(/show must be one of errors/);
   });
 
   it('that is neither an answer nor a redirect', async () => {
     server.answer((_request, response) => void response.writeHead(304).end());
-    expect(await failure(make().call())).toMatchObject({ kind: 'execution_error', classification: 'permanent', uncertain: true });
+    expect(await failure(make().call())).toMatchObject({
+      kind: 'execution_error',
+      classification: 'permanent',
+      uncertain: true,
+    });
   });
 
   it('keeps the beginning of its body for the host’s logs, and a megabyte of it costs nothing', async () => {
@@ -100,20 +117,33 @@ describe('R-2.4 Retry-After', () => {
 
 describe('R-1.1 executed and uncertain are true to what happened', () => {
   it('connection refused: not executed', async () => {
-    expect(await failure(make({ method: 'POST' }, {}, await closedUrl()).call())).toMatchObject({ kind: 'transport_error', code: 'ECONNREFUSED', executed: false, uncertain: false });
+    expect(await failure(make({ method: 'POST' }, {}, await closedUrl()).call())).toMatchObject({
+      kind: 'transport_error',
+      code: 'ECONNREFUSED',
+      executed: false,
+      uncertain: false,
+    });
   });
 
   it('a host that does not exist: not executed', async () => {
-    const lookup = (): Promise<never> => Promise.reject(Object.assign(new Error('getaddrinfo ENOTFOUND nowhere.example'), { code: 'ENOTFOUND' }));
+    const lookup = (): Promise<never> =>
+      Promise.reject(Object.assign(new Error('getaddrinfo ENOTFOUND nowhere.example'), { code: 'ENOTFOUND' }));
     const error = await failure(make({ method: 'POST' }, { lookup }, 'http://nowhere.example').call());
     expect(error).toMatchObject({ kind: 'transport_error', code: 'ENOTFOUND', executed: false, uncertain: false });
     expect(classify(error).classification).toBe('transient');
-    expect(await failure(make({}, { lookup: () => Promise.resolve([]) }, 'http://nowhere.example').call())).toMatchObject({ code: 'ENOTFOUND', executed: false });
+    expect(
+      await failure(make({}, { lookup: () => Promise.resolve([]) }, 'http://nowhere.example').call()),
+    ).toMatchObject({ code: 'ENOTFOUND', executed: false });
   });
 
   it('reset after the request was sent: uncertain', async () => {
     server.answer((request) => request.socket.resetAndDestroy());
-    expect(await failure(make({ method: 'POST' }).call())).toMatchObject({ kind: 'transport_error', code: 'ECONNRESET', executed: true, uncertain: true });
+    expect(await failure(make({ method: 'POST' }).call())).toMatchObject({
+      kind: 'transport_error',
+      code: 'ECONNRESET',
+      executed: true,
+      uncertain: true,
+    });
   });
 
   it('reset in the middle of the answer: uncertain', async () => {
@@ -121,17 +151,31 @@ describe('R-1.1 executed and uncertain are true to what happened', () => {
       response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' }).write('{"a":');
       setTimeout(() => request.socket.resetAndDestroy(), 30);
     });
-    expect(await failure(make({ method: 'POST' }).call())).toMatchObject({ kind: 'transport_error', executed: true, uncertain: true });
+    expect(await failure(make({ method: 'POST' }).call())).toMatchObject({
+      kind: 'transport_error',
+      executed: true,
+      uncertain: true,
+    });
   });
 
   it('an answer that is no HTTP: uncertain', async () => {
     server.answer((request) => request.socket.end('what?\r\n\r\n'));
-    expect(await failure(make({ method: 'POST' }).call())).toMatchObject({ kind: 'transport_error', executed: true, uncertain: true });
+    expect(await failure(make({ method: 'POST' }).call())).toMatchObject({
+      kind: 'transport_error',
+      executed: true,
+      uncertain: true,
+    });
   });
 
   it('a protocol that was not asked for: uncertain, and the process lives', async () => {
-    server.answer((request) => request.socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'));
-    expect(await failure(make({ method: 'POST' }).call())).toMatchObject({ kind: 'transport_error', executed: true, uncertain: true });
+    server.answer((request) =>
+      request.socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'),
+    );
+    expect(await failure(make({ method: 'POST' }).call())).toMatchObject({
+      kind: 'transport_error',
+      executed: true,
+      uncertain: true,
+    });
   });
 });
 
@@ -140,23 +184,37 @@ describe('R-12.2 TLS', () => {
     await using secure = await restServer(json({ secure: true }), true);
     expect(await make({}, { ca: secure.ca }, secure.url).call()).toEqual({ secure: true });
     const error = await failure(make({ method: 'POST' }, {}, secure.url).call());
-    expect(error).toMatchObject({ kind: 'transport_error', executed: false, uncertain: false, classification: 'permanent' });
+    expect(error).toMatchObject({
+      kind: 'transport_error',
+      executed: false,
+      uncertain: false,
+      classification: 'permanent',
+    });
     expect(secure.seen).toHaveLength(1);
   });
 
   it('plain HTTP spoken to a TLS port, and TLS to a plain one: an error', async () => {
     await using secure = await restServer(json({}), true);
-    expect((await failure(make({}, {}, secure.url.replace('https', 'http')).call())).kind).toMatch(/transport_error|execution_error/);
-    expect(await failure(make({}, {}, server.url.replace('http', 'https')).call())).toMatchObject({ kind: 'transport_error', executed: false });
+    expect((await failure(make({}, {}, secure.url.replace('https', 'http')).call())).kind).toMatch(
+      /transport_error|execution_error/,
+    );
+    expect(await failure(make({}, {}, server.url.replace('http', 'https')).call())).toMatchObject({
+      kind: 'transport_error',
+      executed: false,
+    });
   });
 });
 
 it('R-11.4 no secret is in an error, though the server repeats it', async () => {
   const secret = 'sk-very-secret-1234';
   server.answer((_request, response) => {
-    response.writeHead(403, `No ${secret}`, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end(gzipSync(JSON.stringify({ error: { code: secret, message: `bad key ${secret}` } })));
+    response
+      .writeHead(403, `No ${secret}`, { 'content-type': 'application/json', 'content-encoding': 'gzip' })
+      .end(gzipSync(JSON.stringify({ error: { code: secret, message: `bad key ${secret}` } })));
   });
-  const error = await failure(make({ headers: { authorization: 'Bearer ${env:KEY}' } }, { env: { KEY: secret } }).call());
+  const error = await failure(
+    make({ headers: { authorization: 'Bearer ${env:KEY}' } }, { env: { KEY: secret } }).call(),
+  );
   expect(error.message).toBe('HTTP 403 No [secret]');
   expect(JSON.stringify([error, error.stack, error.cause])).not.toContain(secret);
   expect(server.seen.at(-1)?.headers.authorization).toContain(secret);

@@ -48,7 +48,12 @@ export async function restServer(listener: RequestListener = json({ ok: true }),
     request.on('data', (piece: Buffer) => pieces.push(piece));
     request.on('error', () => undefined);
     request.on('end', () => {
-      seen.push({ method: request.method ?? '', url: request.url ?? '', headers: request.headers, body: Buffer.concat(pieces).toString() });
+      seen.push({
+        method: request.method ?? '',
+        url: request.url ?? '',
+        headers: request.headers,
+        body: Buffer.concat(pieces).toString(),
+      });
       current(request, response);
     });
   };
@@ -87,8 +92,16 @@ export interface OneTool extends AsyncDisposable {
 }
 
 /** A provider with one tool, `api.t`, that may reach this machine. */
-export function oneTool(baseUrl: string, tool: Partial<RestToolEntry> = {}, options: RestProviderOptions = {}, more: Partial<RestManifest> = {}): OneTool {
-  const provider = restProvider({ name: 'api', base_url: baseUrl, ...more, tools: [{ id: 't', url: '/x', ...tool }] }, { allow: ['127.0.0.1'], ...options });
+export function oneTool(
+  baseUrl: string,
+  tool: Partial<RestToolEntry> = {},
+  options: RestProviderOptions = {},
+  more: Partial<RestManifest> = {},
+): OneTool {
+  const provider = restProvider(
+    { name: 'api', base_url: baseUrl, ...more, tools: [{ id: 't', url: '/x', ...tool }] },
+    { allow: ['127.0.0.1'], ...options },
+  );
   const [only] = provider.tools;
   return {
     provider,

@@ -18,7 +18,11 @@ describe('R-12.2 an aborted signal', () => {
   it('before the call: nothing is sent', async () => {
     const { url, seen, connections } = await serve();
     await using one = oneTool(url);
-    expect(await failure(one.call({}, {}, AbortSignal.abort()))).toMatchObject({ kind: 'canceled', executed: false, uncertain: false });
+    expect(await failure(one.call({}, {}, AbortSignal.abort()))).toMatchObject({
+      kind: 'canceled',
+      executed: false,
+      uncertain: false,
+    });
     expect([seen.length, connections.made]).toEqual([0, 0]);
   });
 
@@ -42,7 +46,9 @@ describe('R-12.2 an aborted signal', () => {
   });
 
   it('in the middle of the answer: the same', async () => {
-    const { url, connections } = await serve((_request, response) => void response.writeHead(200).write('x'.repeat(1_000)));
+    const { url, connections } = await serve(
+      (_request, response) => void response.writeHead(200).write('x'.repeat(1_000)),
+    );
     const controller = new AbortController();
     await using one = oneTool(url);
     const failed = failure(one.call({}, {}, controller.signal));
@@ -65,9 +71,14 @@ describe('R-12.2 an aborted signal', () => {
   });
 
   it('of a timeout is a timeout, and one of many calls leaves the others alone', async () => {
-    const { url } = await serve((request, response) => (request.url === '/slow' ? undefined : json(request.url)(request, response)));
+    const { url } = await serve((request, response) =>
+      request.url === '/slow' ? undefined : json(request.url)(request, response),
+    );
     await using one = oneTool(url, { url: '/{name}' });
-    const [slow, ...quick] = await Promise.allSettled([one.call({ name: 'slow' }, {}, AbortSignal.timeout(100)), ...['a', 'b', 'c'].map((name) => one.call({ name }))]);
+    const [slow, ...quick] = await Promise.allSettled([
+      one.call({ name: 'slow' }, {}, AbortSignal.timeout(100)),
+      ...['a', 'b', 'c'].map((name) => one.call({ name })),
+    ]);
     expect(slow).toMatchObject({ status: 'rejected', reason: { kind: 'timeout', uncertain: true } });
     expect(quick).toEqual(['/a', '/b', '/c'].map((value) => ({ status: 'fulfilled', value })));
   });
@@ -106,11 +117,15 @@ describe('R-12.2 progress', () => {
 
   it('of a large body is reported in bytes, up to its length', async () => {
     const total = 2_000_000;
-    const reports = await reportsOf((_request, response) => void response.writeHead(200, { 'content-length': String(total) }).end('x'.repeat(total)));
+    const reports = await reportsOf(
+      (_request, response) => void response.writeHead(200, { 'content-length': String(total) }).end('x'.repeat(total)),
+    );
     expect(reports.at(-1)).toEqual({ progress: total, total });
     expect(reports.length).toBeGreaterThan(3);
     expect(reports.length).toBeLessThan(10);
-    expect(reports.map(({ progress }) => progress)).toEqual(reports.map(({ progress }) => progress).toSorted((a = 0, b = 0) => a - b));
+    expect(reports.map(({ progress }) => progress)).toEqual(
+      reports.map(({ progress }) => progress).toSorted((a = 0, b = 0) => a - b),
+    );
   });
 
   it('of one whose length is not known, too, without a total', async () => {
@@ -141,21 +156,34 @@ describe('R-12.2 connections', () => {
   });
 
   it('close() ends what runs, and every connection; again, it does nothing; a later call is not sent', async () => {
-    const { url, seen, connections } = await serve((request, response) => (request.url === '/slow' ? undefined : json({})(request, response)));
+    const { url, seen, connections } = await serve((request, response) =>
+      request.url === '/slow' ? undefined : json({})(request, response),
+    );
     const one = oneTool(url, { url: '/{name}' });
     await one.call({ name: 'quick' });
     const failed = failure(one.call({ name: 'slow' }));
     await until(() => seen.length === 2);
     await one.provider.close();
-    expect(await failed).toMatchObject({ kind: 'canceled', uncertain: true, message: 'The REST provider api was closed during the call' });
+    expect(await failed).toMatchObject({
+      kind: 'canceled',
+      uncertain: true,
+      message: 'The REST provider api was closed during the call',
+    });
     await until(() => connections.open === 0);
     await one.provider.close();
-    expect(await failure(one.call({ name: 'x' }))).toMatchObject({ kind: 'transport_error', executed: false, classification: 'permanent' });
+    expect(await failure(one.call({ name: 'x' }))).toMatchObject({
+      kind: 'transport_error',
+      executed: false,
+      classification: 'permanent',
+    });
     expect(seen).toHaveLength(2);
   });
 
   it('100 calls at once do not mix up their answers', async () => {
-    const { url } = await serve((request, response) => void setTimeout(() => json({ you: request.url })(request, response), (Number(request.url?.slice(1)) * 7) % 13));
+    const { url } = await serve(
+      (request, response) =>
+        void setTimeout(() => json({ you: request.url })(request, response), (Number(request.url?.slice(1)) * 7) % 13),
+    );
     await using one = oneTool(url, { url: '/{n}' });
     const answers = await Promise.all(Array.from({ length: 100 }, (_, n) => one.call({ n })));
     expect(answers).toEqual(Array.from({ length: 100 }, (_, n) => ({ you: `/${n}` })));
@@ -165,11 +193,20 @@ describe('R-12.2 connections', () => {
 describe('under the layer', () => {
   it('R-2.4 a call is retried after what the server says; R-12.2 input that does not fit makes no attempt', async () => {
     let left = 1;
-    const { url, seen } = await serve((request, response) => (left-- > 0 ? json({}, 503, { 'retry-after-ms': '40' }) : json({ id: 7 }))(request, response));
-    const { provider } = oneTool(url, { url: '/{id}', input: { type: 'object', properties: { id: { type: 'integer' } }, required: ['id'] } });
+    const { url, seen } = await serve((request, response) =>
+      (left-- > 0 ? json({}, 503, { 'retry-after-ms': '40' }) : json({ id: 7 }))(request, response),
+    );
+    const { provider } = oneTool(url, {
+      url: '/{id}',
+      input: { type: 'object', properties: { id: { type: 'integer' } }, required: ['id'] },
+    });
     const spillway = createSpillway({ providers: [provider] });
     const startedMs = performance.now();
-    expect(await spillway.execute({ toolName: 'api.t', input: { id: 7 } })).toMatchObject({ status: 'success', attempts: 2, output: { content: { id: 7 } } });
+    expect(await spillway.execute({ toolName: 'api.t', input: { id: 7 } })).toMatchObject({
+      status: 'success',
+      attempts: 2,
+      output: { content: { id: 7 } },
+    });
     expect(performance.now() - startedMs).toBeGreaterThanOrEqual(39);
     const refused = await spillway.execute({ toolName: 'api.t', input: { id: 'x' } });
     expect(refused).toMatchObject({ attempts: 0, error: { code: 'invalid_parameters', terminal: true } });

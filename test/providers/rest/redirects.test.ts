@@ -19,19 +19,30 @@ afterEach(() => {
   there.answer(json({ ok: true }));
 });
 
-const SECRET = { authorization: 'Bearer ${env:KEY}', cookie: 'sid=1', 'x-api-key': 'plain', accept: 'application/json', 'accept-language': '${lang}' };
+const SECRET = {
+  authorization: 'Bearer ${env:KEY}',
+  cookie: 'sid=1',
+  'x-api-key': 'plain',
+  accept: 'application/json',
+  'accept-language': '${lang}',
+};
 const call = async (tool: Partial<RestToolEntry> = {}, allow: readonly string[] = ['127.0.0.1']): Promise<unknown> => {
   await using one = oneTool(here.url, { headers: SECRET, ...tool }, { allow, env: { KEY: 'secret' } });
   return await one.call({ lang: 'fi' }, { callKey: 'k1', traceparent: '00-1-2-01', baggage: { a: 'b' } });
 };
 const onceTo = (status: number, location: string): void =>
-  here.answer((request, response) => (request.url === '/x' ? redirect(status, location)(request, response) : json({ ok: true })(request, response)));
+  here.answer((request, response) =>
+    request.url === '/x' ? redirect(status, location)(request, response) : json({ ok: true })(request, response),
+  );
 
 describe('R-12.2 a redirect of a read', () => {
   it.each([301, 302, 303, 307, 308])('%i is followed within its origin, with all its headers', async (status) => {
     onceTo(status, '/elsewhere?a=1');
     expect(await call()).toEqual({ ok: true });
-    expect(here.seen.map(({ method, url }) => [method, url])).toEqual([['GET', '/x'], ['GET', '/elsewhere?a=1']]);
+    expect(here.seen.map(({ method, url }) => [method, url])).toEqual([
+      ['GET', '/x'],
+      ['GET', '/elsewhere?a=1'],
+    ]);
     expect(here.seen[1]?.headers).toMatchObject({ authorization: 'Bearer secret', cookie: 'sid=1' });
   });
 
@@ -40,11 +51,17 @@ describe('R-12.2 a redirect of a read', () => {
     expect(await call({ idempotency_header: 'Idempotency-Key' })).toEqual({ ok: true });
     const { host, connection, ...headers } = there.seen[0]?.headers ?? {};
     expect({ host, connection }).toBeDefined();
-    expect(headers).toEqual({ 'accept': 'application/json', 'accept-encoding': 'gzip, deflate, br', 'user-agent': 'spillway' });
+    expect(headers).toEqual({
+      accept: 'application/json',
+      'accept-encoding': 'gzip, deflate, br',
+      'user-agent': 'spillway',
+    });
   });
 
   it('and back does not bring them back', async () => {
-    here.answer((request, response) => (request.url === '/x' ? redirect(302, `${there.url}/y`) : json({ ok: true }))(request, response));
+    here.answer((request, response) =>
+      (request.url === '/x' ? redirect(302, `${there.url}/y`) : json({ ok: true }))(request, response),
+    );
     there.answer(redirect(302, `${here.url}/back`));
     expect(await call()).toEqual({ ok: true });
     expect(here.seen[1]?.headers).not.toHaveProperty('authorization');
@@ -74,7 +91,11 @@ describe('R-12.2 a redirect of a read', () => {
 
   it('to a name that resolves to a private address is refused', async () => {
     here.answer(redirect(302, 'http://inside.example.com/'));
-    await using one = oneTool(here.url, {}, { allow: [`127.0.0.1:${here.port}`], lookup: () => Promise.resolve(['192.168.0.7']) });
+    await using one = oneTool(
+      here.url,
+      {},
+      { allow: [`127.0.0.1:${here.port}`], lookup: () => Promise.resolve(['192.168.0.7']) },
+    );
     expect(await failure(one.call())).toMatchObject({ kind: 'not_permitted', executed: false });
   });
 
@@ -90,13 +111,22 @@ describe('R-12.2 a redirect of a read', () => {
     here.answer((request, response) => (left-- > 0 ? redirect(302, '/x') : json({ ok: true }))(request, response));
     expect(await call()).toEqual({ ok: true });
     here.answer(redirect(302, '/x'));
-    expect(await failure(call())).toMatchObject({ kind: 'execution_error', message: 'The server redirects more than 5 times', classification: 'permanent' });
+    expect(await failure(call())).toMatchObject({
+      kind: 'execution_error',
+      message: 'The server redirects more than 5 times',
+      classification: 'permanent',
+    });
     expect(here.seen).toHaveLength(12);
   });
 
   it('that does not say where to is an error', async () => {
     here.answer((_request, response) => void response.writeHead(302).end());
-    expect(await failure(call())).toMatchObject({ kind: 'execution_error', status: 302, classification: 'permanent', uncertain: false });
+    expect(await failure(call())).toMatchObject({
+      kind: 'execution_error',
+      status: 302,
+      classification: 'permanent',
+      uncertain: false,
+    });
   });
 });
 
@@ -106,7 +136,10 @@ describe('R-12.2 a redirect of a change', () => {
   it.each([307, 308])('%i is repeated within its origin, body and all', async (status) => {
     onceTo(status, '/y');
     expect(await call(post)).toEqual({ ok: true });
-    expect(here.seen).toMatchObject([{ method: 'POST', url: '/x', body: '{"a":1}' }, { method: 'POST', url: '/y', body: '{"a":1}' }]);
+    expect(here.seen).toMatchObject([
+      { method: 'POST', url: '/x', body: '{"a":1}' },
+      { method: 'POST', url: '/y', body: '{"a":1}' },
+    ]);
   });
 
   it('303 leads to what is read next, without a body', async () => {
@@ -124,7 +157,12 @@ describe('R-12.2 a redirect of a change', () => {
     [308, 'there'],
   ])('%i %s is not followed: it may have been carried out', async (status, where) => {
     here.answer(redirect(status, where === '' ? '/y' : `${there.url}/y`));
-    expect(await failure(call(post))).toMatchObject({ kind: 'execution_error', status, classification: 'permanent', uncertain: true });
+    expect(await failure(call(post))).toMatchObject({
+      kind: 'execution_error',
+      status,
+      classification: 'permanent',
+      uncertain: true,
+    });
     expect([...here.seen, ...there.seen]).toHaveLength(1);
   });
 

@@ -94,7 +94,9 @@ export class CallWatch {
 
   /** Whether its lease is valid by its own clock, less `share` of it. */
   holds(share: number): boolean {
-    return this.hold !== undefined && this.process.now() < this.hold.sentMs + this.tool.leaseMs * (1 - share) + SLACK_MS;
+    return (
+      this.hold !== undefined && this.process.now() < this.hold.sentMs + this.tool.leaseMs * (1 - share) + SLACK_MS
+    );
   }
 
   #check(holds: boolean, invariant: InvariantId, message: () => string): void {
@@ -105,14 +107,19 @@ export class CallWatch {
     const { findings } = this.#around;
     this.#check(!this.ended || event.late === true, 'TRC-1', () => `${event.type} after its result`);
     if (event.late === true && !this.ended) this.detached = true;
-    if (event.late === true && this.ended && event.type === 'attempt_succeeded') findings.saw('leader goes on for others');
+    if (event.late === true && this.ended && event.type === 'attempt_succeeded')
+      findings.saw('leader goes on for others');
     switch (event.type) {
       case 'attempt_started':
         return this.#started(event.attempt);
       case 'attempt_succeeded':
       case 'attempt_failed':
       case 'attempt_canceled':
-        this.#check(this.running?.attempt === event.attempt, 'TRC-1', () => `${event.type} of attempt ${event.attempt}, which does not run`);
+        this.#check(
+          this.running?.attempt === event.attempt,
+          'TRC-1',
+          () => `${event.type} of attempt ${event.attempt}, which does not run`,
+        );
         this.running = undefined;
         return undefined;
       case 'dedupe':
@@ -126,7 +133,11 @@ export class CallWatch {
       case 'settled':
         this.#check(!this.settled, 'RES-1', () => 'it settles twice');
         // Whose caller goes may run on for others that wait, and has settled.
-        this.#check(this.running === undefined || OUTER_CODES.has(event.result.error?.code ?? ''), 'TRC-1', () => 'it settles while an attempt runs');
+        this.#check(
+          this.running === undefined || OUTER_CODES.has(event.result.error?.code ?? ''),
+          'TRC-1',
+          () => 'it settles while an attempt runs',
+        );
         this.settled = true;
         return this.#result(event.result);
       case 'abandoned':
@@ -150,15 +161,29 @@ export class CallWatch {
     const { key, process, hold } = this;
     this.attempts++;
     if (this.call.needs !== undefined) this.#around.findings.saw('call that needed another, under a key');
-    this.#check(attempt === this.attempts && this.running === undefined, 'TRC-1', () => `attempt ${attempt} starts as the ${this.attempts}th`);
+    this.#check(
+      attempt === this.attempts && this.running === undefined,
+      'TRC-1',
+      () => `attempt ${attempt} starts as the ${this.attempts}th`,
+    );
     this.running = { attempt, own: attempt - this.#attemptsBefore, startedMs: process.now() };
     if (this.unprotected) return;
-    this.#check(this.holds(DRIFT), 'IDEM-2', () => (hold === undefined ? `attempt ${attempt} starts without a lease` : `attempt ${attempt} starts ${process.now() - hold.sentMs} ms into a lease of ${this.tool.leaseMs}`));
+    this.#check(this.holds(DRIFT), 'IDEM-2', () =>
+      hold === undefined
+        ? `attempt ${attempt} starts without a lease`
+        : `attempt ${attempt} starts ${process.now() - hold.sentMs} ms into a lease of ${this.tool.leaseMs}`,
+    );
     this.#holdsInStore('IDEM-2', () => `attempt ${attempt} starts`);
     if (this.forgotten) return;
     for (const other of key.calls) {
-      if (other === this || other.running === undefined || other.unprotected || other.forgotten || !other.holds(DRIFT)) continue;
-      this.#check(false, 'IDEM-1', () => `attempt ${attempt} starts while attempt ${other.running?.attempt} of call ${other.call.n} runs with a valid lease`);
+      if (other === this || other.running === undefined || other.unprotected || other.forgotten || !other.holds(DRIFT))
+        continue;
+      this.#check(
+        false,
+        'IDEM-1',
+        () =>
+          `attempt ${attempt} starts while attempt ${other.running?.attempt} of call ${other.call.n} runs with a valid lease`,
+      );
     }
   }
 
@@ -169,14 +194,22 @@ export class CallWatch {
     const record = this.#around.peek(hold.storeKey);
     const leftMs = (record?.lockUntilMs ?? -Infinity) - this.#around.storeMs;
     const valid = record?.version === hold.version && record.state === 'inflight' && leftMs > 0;
-    this.#check(valid, invariant, () => `${what()} under ${hold.version}, the store has ${record?.version} (${record?.state}, ${leftMs} ms left)`);
+    this.#check(
+      valid,
+      invariant,
+      () => `${what()} under ${hold.version}, the store has ${record?.version} (${record?.state}, ${leftMs} ms left)`,
+    );
   }
 
   #keyed({ step, fence }: Extract<ToolEvent, { type: 'dedupe' }>): void {
     const { findings } = this.#around;
     if (step === 'claimed' || step === 'taken_over') {
       this.claimed = true;
-      this.#check(fence === this.hold?.version, 'TRC-2', () => `it tells of fence ${fence}, the store gave ${this.hold?.version}`);
+      this.#check(
+        fence === this.hold?.version,
+        'TRC-2',
+        () => `it tells of fence ${fence}, the store gave ${this.hold?.version}`,
+      );
     }
     this.waiting = step === 'waiting';
     if (step === 'taken_over') findings.saw('takeover');
@@ -188,7 +221,14 @@ export class CallWatch {
       findings.saw('runs unprotected');
       this.unprotected = true;
     }
-    if (step === 'lease_lost' || step === 'superseded' || step === 'taken_over' || step === 'unrecorded' || step === 'unprotected') this.#excuse(step);
+    if (
+      step === 'lease_lost' ||
+      step === 'superseded' ||
+      step === 'taken_over' ||
+      step === 'unrecorded' ||
+      step === 'unprotected'
+    )
+      this.#excuse(step);
   }
 
   #excuse(why: Excuse['why']): void {
@@ -198,17 +238,40 @@ export class CallWatch {
   /** As the trace has it: without its output. */
   #result({ error, fromCache, attempts, status, durationMs, toolName }: ToolResultEnvelope): void {
     const { findings } = this.#around;
-    this.#check(attempts === this.attempts, 'TRC-2', () => `its result counts ${attempts} attempts of ${this.attempts}`);
+    this.#check(
+      attempts === this.attempts,
+      'TRC-2',
+      () => `its result counts ${attempts} attempts of ${this.attempts}`,
+    );
     // Having it recorded is not counted.
-    this.#check(durationMs >= 0 && durationMs <= this.process.now() - this.#startedMs + SLACK_MS, 'TRC-2', () => `its result says it took ${durationMs} ms`);
-    this.#check((error === undefined) === (status === 'success'), 'RES-3', () => `status ${status} with error ${error?.code}`);
+    this.#check(
+      durationMs >= 0 && durationMs <= this.process.now() - this.#startedMs + SLACK_MS,
+      'TRC-2',
+      () => `its result says it took ${durationMs} ms`,
+    );
+    this.#check(
+      (error === undefined) === (status === 'success'),
+      'RES-3',
+      () => `status ${status} with error ${error?.code}`,
+    );
     if (error?.uncertain === true) this.#excuse('uncertain');
     if (fromCache && toolName !== this.tool.name) findings.saw('alternative is replayed');
-    if (fromCache) findings.saw(attempts > 0 ? 'overtaken call gets the other’s result' : error === undefined ? 'replay of a result' : 'replay of a failure');
+    if (fromCache)
+      findings.saw(
+        attempts > 0
+          ? 'overtaken call gets the other’s result'
+          : error === undefined
+            ? 'replay of a result'
+            : 'replay of a failure',
+      );
     if (error?.code === 'deadline_exceeded' && !this.claimed) findings.saw('deadline in a claim');
     if (error?.code === 'duplicate_in_flight' && error.terminal) findings.saw('never twice');
     if (error?.code !== 'conflict') return;
-    this.#check(this.key.calls.some(({ call }) => call.params !== this.call.params), 'IDEM-7', () => 'a conflict, and nobody asked for anything else under this key');
+    this.#check(
+      this.key.calls.some(({ call }) => call.params !== this.call.params),
+      'IDEM-7',
+      () => 'a conflict, and nobody asked for anything else under this key',
+    );
   }
 
   /** What its caller is told, output and all. */
@@ -217,20 +280,53 @@ export class CallWatch {
     const { call, tool, key } = this;
     // Whatever a tool answers or throws says whose it is.
     const content = output?.content as Answer | undefined;
-    const whose = content ?? (error?.message.startsWith('{') === true ? (JSON.parse(error.message) as Answer) : undefined);
+    const whose =
+      content ?? (error?.message.startsWith('{') === true ? (JSON.parse(error.message) as Answer) : undefined);
     if (whose !== undefined) {
-      this.#check(whose.params === call.params, 'IDEM-7', () => `asked for ${call.params}, it gets ${JSON.stringify(whose)}`);
-      this.#check(whose.tenant === call.tenant && (tool.scope === 'global' || whose.session === call.session), 'IDEM-8', () => `it gets another’s ${JSON.stringify(whose)}`);
+      this.#check(
+        whose.params === call.params,
+        'IDEM-7',
+        () => `asked for ${call.params}, it gets ${JSON.stringify(whose)}`,
+      );
+      this.#check(
+        whose.tenant === call.tenant && (tool.scope === 'global' || whose.session === call.session),
+        'IDEM-8',
+        () => `it gets another’s ${JSON.stringify(whose)}`,
+      );
     }
-    if (fromCache && error !== undefined) this.#check(key.failures.has(failureName(error)), 'IDEM-4', () => `it gives the failure ${error.code}: ${error.message}, which nobody wrote`);
+    if (fromCache && error !== undefined)
+      this.#check(
+        key.failures.has(failureName(error)),
+        'IDEM-4',
+        () => `it gives the failure ${error.code}: ${error.message}, which nobody wrote`,
+      );
     if (status !== 'success') return;
     const given = JSON.stringify(content);
-    if (!fromCache) this.#check(given === JSON.stringify(this.succeeded), 'RES-3', () => `it gives ${given}, its tool gave ${JSON.stringify(this.succeeded)}`);
+    if (!fromCache)
+      this.#check(
+        given === JSON.stringify(this.succeeded),
+        'RES-3',
+        () => `it gives ${given}, its tool gave ${JSON.stringify(this.succeeded)}`,
+      );
     else this.#check(key.contents.has(given), 'IDEM-4', () => `it gives ${given}, which nobody wrote`);
     const promised = this.#promised;
-    if (promised === undefined || key.completed !== promised || promised.expiresAtMs <= this.#around.storeMs || this.unprotected) return;
-    this.#check(fromCache && given === contentOf(promised.payload ?? 'null'), 'IDEM-4', () => `it gives ${given}, although ${promised.payload} was acknowledged before it began`);
-    this.#check(this.attempts === 0, 'IDEM-4', () => `it makes ${this.attempts} attempts, although ${promised.payload} was acknowledged before it began`);
+    if (
+      promised === undefined ||
+      key.completed !== promised ||
+      promised.expiresAtMs <= this.#around.storeMs ||
+      this.unprotected
+    )
+      return;
+    this.#check(
+      fromCache && given === contentOf(promised.payload ?? 'null'),
+      'IDEM-4',
+      () => `it gives ${given}, although ${promised.payload} was acknowledged before it began`,
+    );
+    this.#check(
+      this.attempts === 0,
+      'IDEM-4',
+      () => `it makes ${this.attempts} attempts, although ${promised.payload} was acknowledged before it began`,
+    );
   }
 
   /** Virtual time is about to go on, and its process is awake: what had to end by now has ended. */
@@ -239,9 +335,18 @@ export class CallWatch {
     const { timeoutMs } = this.#acting;
     const now = process.now() - SLACK_MS;
     if (running !== undefined) {
-      this.#check(now < running.startedMs + timeoutMs, 'TO-1', () => `attempt ${running.attempt} runs ${now - running.startedMs} of ${timeoutMs} ms`);
+      this.#check(
+        now < running.startedMs + timeoutMs,
+        'TO-1',
+        () => `attempt ${running.attempt} runs ${now - running.startedMs} of ${timeoutMs} ms`,
+      );
       if (!this.unprotected) {
-        this.#check(hold !== undefined && now < hold.sentMs + tool.leaseMs, 'TO-1', () => `attempt ${running.attempt} outlives its lease, which was asked for ${now - (hold?.sentMs ?? 0)} ms ago`);
+        this.#check(
+          hold !== undefined && now < hold.sentMs + tool.leaseMs,
+          'TO-1',
+          () =>
+            `attempt ${running.attempt} outlives its lease, which was asked for ${now - (hold?.sentMs ?? 0)} ms ago`,
+        );
         this.#holdsInStore('TO-1', () => `attempt ${running.attempt} runs on`);
       }
     }

@@ -57,7 +57,11 @@ export class KeyClient {
   }
 
   fails(error: unknown): void {
-    this.#findings.check(false, 'ERR-1', () => `${this.what} failed with ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+    this.#findings.check(
+      false,
+      'ERR-1',
+      () => `${this.what} failed with ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
+    );
   }
 
   ends(): void {
@@ -67,12 +71,22 @@ export class KeyClient {
 
   /** Once quiet. */
   review(): void {
-    this.#findings.check(this.gone || this.worker.process.dead || this.ended === 1, 'RES-2', () => `${this.what} has no result`);
+    this.#findings.check(
+      this.gone || this.worker.process.dead || this.ended === 1,
+      'RES-2',
+      () => `${this.what} has no result`,
+    );
   }
 }
 
 /** Whoever subscribes goes as its operation says, unless its process is dead or asleep. */
-const leave = (world: KeyWorld, client: KeyClient, leaving: Extract<KeyOperation, { kind: 'call' }>['leaving'], subscription: Subscription | undefined, controller: AbortController): void => {
+const leave = (
+  world: KeyWorld,
+  client: KeyClient,
+  leaving: Extract<KeyOperation, { kind: 'call' }>['leaving'],
+  subscription: Subscription | undefined,
+  controller: AbortController,
+): void => {
   if (leaving.how === 'stay') return;
   world.runtime.scheduler.after(leaving.afterMs, () =>
     client.worker.process.deliver(() => {
@@ -86,7 +100,11 @@ const leave = (world: KeyWorld, client: KeyClient, leaving: Extract<KeyOperation
 };
 
 /** Makes a call, and goes as its operation says. */
-export function startKeyed(world: KeyWorld, worker: Worker, { call, promise, leaving }: Extract<KeyOperation, { kind: 'call' }>): KeyClient {
+export function startKeyed(
+  world: KeyWorld,
+  worker: Worker,
+  { call, promise, leaving }: Extract<KeyOperation, { kind: 'call' }>,
+): KeyClient {
   const client = new KeyClient(world, worker, `call ${call.n}`);
   const controller = new AbortController();
   const options = leaving.how === 'abort' ? { signal: controller.signal } : {};
@@ -115,15 +133,30 @@ export function startKeyed(world: KeyWorld, worker: Worker, { call, promise, lea
 }
 
 /** Runs a turn whose calls each have a key. */
-export function startKeyedTurn(world: KeyWorld, worker: Worker, { calls, timeoutMs, onDeadline, leaving }: Extract<KeyOperation, { kind: 'turn' }>): KeyClient {
+export function startKeyedTurn(
+  world: KeyWorld,
+  worker: Worker,
+  { calls, timeoutMs, onDeadline, leaving }: Extract<KeyOperation, { kind: 'turn' }>,
+): KeyClient {
   const client = new KeyClient(world, worker, `turn of ${calls.map(({ n }) => n).join(', ')}`);
   const controller = new AbortController();
   const nodes = calls.map((call): PlanNode => {
     const { n, tool, params, key } = call;
-    return { id: `n${n}`, tool: `t${tool}`, input: { n, params }, toolCallId: world.announce(call), ...(call.needs === undefined ? {} : { needs: call.needs.map((need) => `n${need}`) }), ...(key === undefined ? {} : { idempotencyKey: key }) };
+    return {
+      id: `n${n}`,
+      tool: `t${tool}`,
+      input: { n, params },
+      toolCallId: world.announce(call),
+      ...(call.needs === undefined ? {} : { needs: call.needs.map((need) => `n${need}`) }),
+      ...(key === undefined ? {} : { idempotencyKey: key }),
+    };
   });
   const [first] = calls;
-  const options = { session: first?.session ?? 's1', ...(first?.tenant === undefined ? {} : { tenant: first.tenant }), ...(leaving.how === 'abort' ? { signal: controller.signal } : {}) };
+  const options = {
+    session: first?.session ?? 's1',
+    ...(first?.tenant === undefined ? {} : { tenant: first.tenant }),
+    ...(leaving.how === 'abort' ? { signal: controller.signal } : {}),
+  };
   const subscription = worker.spillway
     .turn(plan.from(nodes, { timeoutMs, onDeadline }), options)
     .pipe(tap(() => client.hears()))

@@ -36,7 +36,10 @@ export class StoreHistory {
   happens(asked: Asked, ask: () => StoreAnswer): StoreAnswer {
     asked.hint = this.next();
     const reply = ask();
-    asked.changed = reply !== undefined && reply !== false && !(typeof reply === 'object' && 'atMs' in reply && reply.created !== true);
+    asked.changed =
+      reply !== undefined &&
+      reply !== false &&
+      !(typeof reply === 'object' && 'atMs' in reply && reply.created !== true);
     return reply;
   }
 
@@ -47,7 +50,14 @@ export class StoreHistory {
   }
 
   restored(key: string, kept: Kept, nowMs: number): void {
-    const asked: Asked = { key, question: { ask: 'restored', kept }, sentAt: this.next(), sentMs: nowMs, hint: this.next(), changed: true };
+    const asked: Asked = {
+      key,
+      question: { ask: 'restored', kept },
+      sentAt: this.next(),
+      sentMs: nowMs,
+      hint: this.next(),
+      changed: true,
+    };
     this.heard(asked, undefined, nowMs);
     this.#add(asked);
   }

@@ -15,7 +15,10 @@ const WALL_MS = Date.UTC(2026, 0, 1);
 /** Clocks are read to a thousandth, and no timer comes before the time it was set for. */
 const PER_MS = 1_000;
 
-/** One of the processes that share a store: clocks of its own, and an event loop that does one thing at a time, stalls, and dies. */
+/**
+ * One of the processes that share a store: clocks of its own, and an event loop that does one thing at a time, stalls,
+ * and dies.
+ */
 export class Process {
   readonly index: number;
   readonly runtime: Runtime;

@@ -7,8 +7,30 @@ export { fires };
 
 /** Where calls with a key, their processes and their store go wrong. */
 const KEY_FAULT_POINTS = [
-  'slow_store', 'lost_request', 'lost_reply', 'duplicate', 'no_notice', 'store_down', 'failover', 'flush', 'clear', 'stall', 'kill', 'close', 'drift', 'wall_jump',
-  'transient', 'permanent', 'uncertain', 'hang', 'slow', 'ignore_signal', 'unsubscribe', 'abort', 'deadline', 'short_ttl',
+  'slow_store',
+  'lost_request',
+  'lost_reply',
+  'duplicate',
+  'no_notice',
+  'store_down',
+  'failover',
+  'flush',
+  'clear',
+  'stall',
+  'kill',
+  'close',
+  'drift',
+  'wall_jump',
+  'transient',
+  'permanent',
+  'uncertain',
+  'hang',
+  'slow',
+  'ignore_signal',
+  'unsubscribe',
+  'abort',
+  'deadline',
+  'short_ttl',
 ] as const;
 export type KeyFaultPoint = (typeof KEY_FAULT_POINTS)[number];
 export type KeyFaults = Rates<KeyFaultPoint>;
@@ -57,9 +79,22 @@ export interface KeyedCall {
 }
 
 export type KeyOperation = { readonly atMs: number } & (
-  | { readonly kind: 'call'; readonly process: number; readonly call: KeyedCall; readonly promise: boolean; readonly leaving: Leaving }
+  | {
+      readonly kind: 'call';
+      readonly process: number;
+      readonly call: KeyedCall;
+      readonly promise: boolean;
+      readonly leaving: Leaving;
+    }
   /** Calls of one turn, side by side; the deadline may detach them. */
-  | { readonly kind: 'turn'; readonly process: number; readonly calls: readonly KeyedCall[]; readonly timeoutMs: number; readonly onDeadline: 'detach' | 'abort'; readonly leaving: Leaving }
+  | {
+      readonly kind: 'turn';
+      readonly process: number;
+      readonly calls: readonly KeyedCall[];
+      readonly timeoutMs: number;
+      readonly onDeadline: 'detach' | 'abort';
+      readonly leaving: Leaving;
+    }
   | { readonly kind: 'stall' | 'wall_jump'; readonly process: number; readonly ms: number }
   | { readonly kind: 'kill' | 'close'; readonly process: number }
   | { readonly kind: 'down'; readonly ms: number; readonly how: 'refuses' | 'hangs' }
@@ -127,12 +162,16 @@ const accompanied = (dice: Dice, tools: readonly KeyedTool[], faults: KeyFaults)
   return more.map((tool, index) => ({
     ...tool,
     ...(dice.chance(0.6) ? { breaker: drawBreaker(dice) } : {}),
-    ...(index < more.length - 1 && dice.chance(0.7) ? { alternatives: more.slice(index + 1).map(({ name }) => name) } : {}),
+    ...(index < more.length - 1 && dice.chance(0.7)
+      ? { alternatives: more.slice(index + 1).map(({ name }) => name) }
+      : {}),
   }));
 };
 
 const drawCompany = (dice: Dice): Company => ({
-  retryBudget: dice.chance(0.5) ? { ratio: dice.pick([0, 0.2]), minPerSecond: dice.pick([0, 5]), windowMs: 1_000 } : false,
+  retryBudget: dice.chance(0.5)
+    ? { ratio: dice.pick([0, 0.2]), minPerSecond: dice.pick([0, 5]), windowMs: 1_000 }
+    : false,
   needs: dice.pick([0, 0.5, 0.9]),
 });
 const ALONE: Company = { retryBudget: false, needs: 0 };
@@ -180,7 +219,9 @@ export function drawKeyScenario(seed: number): KeyScenario {
   // In some runs all want the same at the same time, and it takes long: that is where the rarest things happen.
   const contended = dice.chance(0.25);
   const unlucky = dice.chance(0.5);
-  const faults: KeyFaults = contended ? { ...drawn, slow: 0.9, ...(unlucky ? { stall: 0.5, ignore_signal: 0.5, kill: 0.25 } : {}) } : drawn;
+  const faults: KeyFaults = contended
+    ? { ...drawn, slow: 0.9, ...(unlucky ? { stall: 0.5, ignore_signal: 0.5, kill: 0.25 } : {}) }
+    : drawn;
   const count = dice.int(1, 3);
   const tools = Array.from({ length: contended ? 1 : dice.int(1, 2) }, (_, index) => drawTool(dice, index, faults));
   const spread: Spread = {
@@ -196,7 +237,10 @@ export function drawKeyScenario(seed: number): KeyScenario {
   // Much of what is rare takes several things soon after one another.
   const times: number[] = [];
   const soon = (ms: number): number => {
-    const atMs = contended || dice.chance(0.5) ? (contended ? (times[0] ?? 0) : dice.pick([grid(ms), ...times])) + dice.int(0, 12) * 5 : grid(ms);
+    const atMs =
+      contended || dice.chance(0.5)
+        ? (contended ? (times[0] ?? 0) : dice.pick([grid(ms), ...times])) + dice.int(0, 12) * 5
+        : grid(ms);
     times.push(atMs);
     return atMs;
   };
@@ -204,22 +248,47 @@ export function drawKeyScenario(seed: number): KeyScenario {
   const operations = Array.from({ length: dice.int(2, dice.chance(0.3) ? 10 : 6) }, (_, index): KeyOperation => {
     const n = (index + 1) * NUMBERS_PER_OPERATION;
     const [atMs, process, leaving] = [soon(SPAN_MS), dice.int(0, count - 1), drawLeaving(dice, faults)];
-    if (!dice.chance(turns)) return { kind: 'call', atMs, process, call: drawCall(dice, n, spread, faults), promise: dice.chance(0.2) && leaving.how !== 'unsubscribe', leaving };
+    if (!dice.chance(turns))
+      return {
+        kind: 'call',
+        atMs,
+        process,
+        call: drawCall(dice, n, spread, faults),
+        promise: dice.chance(0.2) && leaving.how !== 'unsubscribe',
+        leaving,
+      };
     const { tenant, session } = drawCall(dice, n, spread, faults);
     // A turn has one tenant and one session; its nodes are enforced, and each has a key.
     const calls = Array.from({ length: dice.int(1, 3) }, (__, node): KeyedCall => {
       const { tool, params } = drawCall(dice, n + node, spread, faults);
       return { n: n + node, tool, params, tenant, session, key: `k${dice.int(1, spread.keys)}`, mode: 'enforced' };
     });
-    return { kind: 'turn', atMs, process, calls, timeoutMs: dice.pick([20, 60, 150, 600]), onDeadline: dice.pick(['detach', 'detach', 'abort']), leaving };
+    return {
+      kind: 'turn',
+      atMs,
+      process,
+      calls,
+      timeoutMs: dice.pick([20, 60, 150, 600]),
+      onDeadline: dice.pick(['detach', 'detach', 'abort']),
+      leaving,
+    };
   });
   for (let i = 0; i < 2; i++) {
     const atMs = (): number => soon(SPAN_MS);
     const process = dice.int(0, count - 1);
-    if (fires(faults, 'stall', dice)) operations.push({ kind: 'stall', atMs: atMs(), process, ms: dice.pick([10, 40, 100, 300]) });
-    if (fires(faults, 'wall_jump', dice)) operations.push({ kind: 'wall_jump', atMs: atMs(), process, ms: dice.pick([-MINUTES_MS, MINUTES_MS]) });
-    if (fires(faults, 'store_down', dice)) operations.push({ kind: 'down', atMs: atMs(), ms: dice.pick([20, 60, 150]), how: dice.pick(['refuses', 'hangs']) });
-    if (fires(faults, 'failover', dice)) operations.push({ kind: 'failover', atMs: atMs(), lagMs: dice.pick([1, 20, 100]) });
+    if (fires(faults, 'stall', dice))
+      operations.push({ kind: 'stall', atMs: atMs(), process, ms: dice.pick([10, 40, 100, 300]) });
+    if (fires(faults, 'wall_jump', dice))
+      operations.push({ kind: 'wall_jump', atMs: atMs(), process, ms: dice.pick([-MINUTES_MS, MINUTES_MS]) });
+    if (fires(faults, 'store_down', dice))
+      operations.push({
+        kind: 'down',
+        atMs: atMs(),
+        ms: dice.pick([20, 60, 150]),
+        how: dice.pick(['refuses', 'hangs']),
+      });
+    if (fires(faults, 'failover', dice))
+      operations.push({ kind: 'failover', atMs: atMs(), lagMs: dice.pick([1, 20, 100]) });
     if (fires(faults, 'clear', dice)) operations.push({ kind: 'clear', atMs: atMs(), all: false });
     if (fires(faults, 'flush', dice) && dice.chance(0.4)) operations.push({ kind: 'clear', atMs: atMs(), all: true });
     if (fires(faults, 'kill', dice) && i < count) operations.push({ kind: 'kill', atMs: atMs(), process });
@@ -232,10 +301,16 @@ export function drawKeyScenario(seed: number): KeyScenario {
   return {
     seed,
     faults,
-    processes: Array.from({ length: count }, (_, index) => ({ index, rate: drifts ? dice.pick([1, 0.985, 1.015]) : 1, wallAheadMs: dice.pick([0, 0, -MINUTES_MS, MINUTES_MS]) })),
+    processes: Array.from({ length: count }, (_, index) => ({
+      index,
+      rate: drifts ? dice.pick([1, 0.985, 1.015]) : 1,
+      wallAheadMs: dice.pick([0, 0, -MINUTES_MS, MINUTES_MS]),
+    })),
     tools: inCompany ? accompanied(beside, tools, faults) : tools,
     company,
-    operations: operations.map((operation) => (operation.kind === 'turn' ? { ...operation, calls: withNeeds(beside, operation.calls, company) } : operation)),
+    operations: operations.map((operation) =>
+      operation.kind === 'turn' ? { ...operation, calls: withNeeds(beside, operation.calls, company) } : operation,
+    ),
     inMemory: dice.chance(0.4),
     direct: count === 1 && dice.chance(0.3),
     notifies: dice.chance(0.7),
@@ -244,13 +319,32 @@ export function drawKeyScenario(seed: number): KeyScenario {
 }
 
 /** A tool's policy, as its author would write it. */
-export const policyOf = ({ effects, scope, safetyCritical, timeoutMs, maxAttempts, backoffMs, leaseMs, doneTtlMs, failedTtlMs, breaker, alternatives }: KeyedTool): ToolPolicy => ({
+export const policyOf = ({
+  effects,
+  scope,
+  safetyCritical,
+  timeoutMs,
+  maxAttempts,
+  backoffMs,
+  leaseMs,
+  doneTtlMs,
+  failedTtlMs,
+  breaker,
+  alternatives,
+}: KeyedTool): ToolPolicy => ({
   timeoutMs,
   effects,
   safetyCritical,
   breaker: breaker ?? false,
   ...(alternatives === undefined ? {} : { alternatives }),
-  retry: { strategy: 'constant', initialDelayMs: backoffMs, maxDelayMs: Math.max(1, backoffMs), jitterPercent: 0, maxAttempts, maxTotalTimeMs: 1_000 },
+  retry: {
+    strategy: 'constant',
+    initialDelayMs: backoffMs,
+    maxDelayMs: Math.max(1, backoffMs),
+    jitterPercent: 0,
+    maxAttempts,
+    maxTotalTimeMs: 1_000,
+  },
   // The call's number says whose execution it is, and nothing of what is asked.
   dedupe: { scope, leaseMs, doneTtlMs, failedTtlMs, volatile: ['n'] },
 });

@@ -6,7 +6,8 @@ import type { KeyOperation } from './scenario.ts';
 import { KeyWorld, type Worker } from './world.ts';
 
 /** Whoever wants to call goes to a process that lives. */
-const livingFrom = ({ workers }: KeyWorld, index: number): Worker | undefined => [...workers.slice(index), ...workers].find(({ process, closed }) => !process.dead && !closed);
+const livingFrom = ({ workers }: KeyWorld, index: number): Worker | undefined =>
+  [...workers.slice(index), ...workers].find(({ process, closed }) => !process.dead && !closed);
 
 const calls = (world: KeyWorld, index: number, start: (worker: Worker) => KeyClient, clients: KeyClient[]): void => {
   const worker = livingFrom(world, index);
@@ -25,7 +26,9 @@ function perform(world: KeyWorld, operation: KeyOperation, clients: KeyClient[])
       return calls(world, operation.process, (worker) => startKeyedTurn(world, worker, operation), clients);
     case 'stall': {
       const process = workers[operation.process]?.process;
-      for (const call of world.calls.values()) if (call.process === process && call.running !== undefined && call.tool.leaseMs < operation.ms) findings.saw('stall longer than the lease');
+      for (const call of world.calls.values())
+        if (call.process === process && call.running !== undefined && call.tool.leaseMs < operation.ms)
+          findings.saw('stall longer than the lease');
       return process?.stall(operation.ms);
     }
     case 'wall_jump':
@@ -57,15 +60,16 @@ function perform(world: KeyWorld, operation: KeyOperation, clients: KeyClient[])
 }
 
 /**
- * One run of calls under keys: processes that share a store and lose it, stall, and die, all drawn from the seed; then a time without faults, in
- * which every key gives an answer, and the same one twice.
+ * One run of calls under keys: processes that share a store and lose it, stall, and die, all drawn from the seed; then
+ * a time without faults, in which every key gives an answer, and the same one twice.
  * @param log hears every event, for a person
  */
 export async function simulateKeys(seed: number, log?: (line: string) => void): Promise<Outcome> {
   const world = new KeyWorld(seed, log);
   const { findings, runtime, scenario } = world;
   const clients: KeyClient[] = [];
-  for (const operation of scenario.operations) runtime.scheduler.after(operation.atMs, () => perform(world, operation, clients));
+  for (const operation of scenario.operations)
+    runtime.scheduler.after(operation.atMs, () => perform(world, operation, clients));
   await untilQuiet(world);
   if (findings.violations.length === 0) await convergeKeys(world);
   if (findings.violations.length === 0) {

@@ -32,7 +32,10 @@ const WAYS_MS = [0, 0, 0, 5, 5, 10] as const;
 const SLOW_MS = [20, 40, 80, 150, 300] as const;
 const ERROR_AFTER_MS = [0, 5, 20] as const;
 
-/** A process's way to the store: questions and answers take their time, get lost, come twice, and each answer waits until its process is awake. */
+/**
+ * A process's way to the store: questions and answers take their time, get lost, come twice, and each answer waits
+ * until its process is awake.
+ */
 export function storeLink(process: Process, terms: LinkTerms): DedupeStore {
   const { seed, faults, scheduler, server, history } = terms;
   let questions = 0;
@@ -61,7 +64,11 @@ export function storeLink(process: Process, terms: LinkTerms): DedupeStore {
     terms.asked(process, key, question, neverThere);
     return new Promise<T>((resolve, reject) => {
       const fails = (): void => {
-        scheduler.after(dice.pick(ERROR_AFTER_MS), () => process.deliver(() => reject(new ToolExecutionError('store_unavailable', 'the connection to the store was lost'))));
+        scheduler.after(dice.pick(ERROR_AFTER_MS), () =>
+          process.deliver(() =>
+            reject(new ToolExecutionError('store_unavailable', 'the connection to the store was lost')),
+          ),
+        );
       };
       if (neverThere) return told ? fails() : undefined;
       const arrives = (): void => {
@@ -79,7 +86,8 @@ export function storeLink(process: Process, terms: LinkTerms): DedupeStore {
           });
         });
       };
-      // A client that sends again what it had no answer to: the first one took place as well, and only the second is answered.
+      // A client that sends again what it had no answer to: the first one took place as well, and only the second is
+      // answered.
       if (twice) {
         const first = history.sent(key, question, server.now);
         scheduler.after(thereMs, () => history.happens(first, () => server.ask(key, question)));
@@ -88,7 +96,9 @@ export function storeLink(process: Process, terms: LinkTerms): DedupeStore {
     });
   };
 
-  const listed = async function* (fits: (record: DedupeRecord) => boolean): AsyncGenerator<DedupeRecord, void, undefined> {
+  const listed = async function* (
+    fits: (record: DedupeRecord) => boolean,
+  ): AsyncGenerator<DedupeRecord, void, undefined> {
     for (const key of Array.from(server.keys)) {
       const record = server.peek(key);
       if (record !== undefined && fits(record)) yield record;
@@ -108,7 +118,8 @@ export function storeLink(process: Process, terms: LinkTerms): DedupeStore {
 
   return {
     get: (key) => send<DedupeReading | undefined>(key, { ask: 'get' }),
-    setIfNotExists: (claim, over) => send<DedupeReading & { readonly created: boolean }>(claim.key, { ask: 'claim', claim, over }),
+    setIfNotExists: (claim, over) =>
+      send<DedupeReading & { readonly created: boolean }>(claim.key, { ask: 'claim', claim, over }),
     compareAndSet: (key, version, outcome) => send<DedupeRecord | undefined>(key, { ask: 'end', version, outcome }),
     renew: (key, version, leaseMs) => send<boolean>(key, { ask: 'renew', version, leaseMs }),
     delete: (key, version) => send<boolean>(key, { ask: 'delete', version }),

@@ -25,7 +25,13 @@ const cases = storeConformance(() => {
       heard: () => {},
       lost: () => {},
     });
-  return { store: link(0), open: () => link(1), pass: (ms) => runtime.advance(ms), forgetsAlone: true, close: () => {} };
+  return {
+    store: link(0),
+    open: () => link(1),
+    pass: (ms) => runtime.advance(ms),
+    forgetsAlone: true,
+    close: () => {},
+  };
 });
 
 describe('the model of a store', () => {

@@ -25,8 +25,8 @@ const FENCES_PER_MS = 1_000;
 const fenceAfter = (fence: number, atMs: number): number => Math.max(fence + 1, Math.floor(atMs * FENCES_PER_MS));
 
 /**
- * The contract of `DedupeStore` for one key, as a function: written for the simulation, and not from any of the stores, so that they can be
- * held against each other.
+ * The contract of `DedupeStore` for one key, as a function: written for the simulation, and not from any of the stores,
+ * so that they can be held against each other.
  */
 export function answer(kept: Kept, question: StoreQuestion, atMs: number): readonly [Kept, StoreAnswer] {
   const { fence } = kept;
@@ -40,21 +40,47 @@ export function answer(kept: Kept, question: StoreQuestion, atMs: number): reado
       if (record !== undefined && (over !== record.version || runs)) return [kept, { record, atMs, created: false }];
       const { key, tool, idempotencyKey, request, leaseMs, ttlMs } = claim;
       const version = fenceAfter(fence, atMs);
-      const times = { createdAtMs: atMs, updatedAtMs: atMs, expiresAtMs: atMs + Math.max(ttlMs, leaseMs), ttlMs, lockUntilMs: atMs + leaseMs };
-      const made: DedupeRecord = { key, tool, idempotencyKey, state: 'inflight', request: { ...request }, version, ...times };
-      return [{ record: made, fence: version }, { record: made, atMs, created: true }];
+      const times = {
+        createdAtMs: atMs,
+        updatedAtMs: atMs,
+        expiresAtMs: atMs + Math.max(ttlMs, leaseMs),
+        ttlMs,
+        lockUntilMs: atMs + leaseMs,
+      };
+      const made: DedupeRecord = {
+        key,
+        tool,
+        idempotencyKey,
+        state: 'inflight',
+        request: { ...request },
+        version,
+        ...times,
+      };
+      return [
+        { record: made, fence: version },
+        { record: made, atMs, created: true },
+      ];
     }
     case 'end': {
       if (record?.version !== question.version) return [kept, undefined];
       const { lockUntilMs: _, ...claimed } = record;
       const version = fenceAfter(fence, atMs);
-      const ended: DedupeRecord = { ...claimed, ...structuredClone(question.outcome), updatedAtMs: atMs, expiresAtMs: atMs + question.outcome.ttlMs, version };
+      const ended: DedupeRecord = {
+        ...claimed,
+        ...structuredClone(question.outcome),
+        updatedAtMs: atMs,
+        expiresAtMs: atMs + question.outcome.ttlMs,
+        version,
+      };
       return [{ record: ended, fence: version }, ended];
     }
     case 'renew': {
       if (record?.version !== question.version || record.state !== 'inflight') return [kept, false];
       const lockUntilMs = atMs + question.leaseMs;
-      return [{ record: { ...record, lockUntilMs, expiresAtMs: Math.max(record.expiresAtMs, lockUntilMs) }, fence }, true];
+      return [
+        { record: { ...record, lockUntilMs, expiresAtMs: Math.max(record.expiresAtMs, lockUntilMs) }, fence },
+        true,
+      ];
     }
     case 'delete': {
       const theirs = record !== undefined && (question.version === undefined || question.version === record.version);

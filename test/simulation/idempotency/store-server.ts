@@ -14,7 +14,10 @@ const FAILOVER_MS = 0.5;
 
 type Change = { readonly key: string; readonly before: Kept; readonly atMs: number };
 
-/** Where the records are: the model, or the store of this package that lives in memory, so that each is held against the other. */
+/**
+ * Where the records are: the model, or the store of this package that lives in memory, so that each is held against the
+ * other.
+ */
 export class StoreServer {
   readonly #runtime: VirtualRuntime;
   readonly #memory: DedupeStore | undefined;
@@ -43,7 +46,10 @@ export class StoreServer {
   ask(key: string, question: StoreQuestion): StoreAnswer {
     const atMs = this.now;
     const before = this.#kept.get(key) ?? NOTHING;
-    const [kept, reply] = this.#memory === undefined ? answer(before, question, atMs) : [NOTHING, this.#askMemory(this.#memory, key, question)];
+    const [kept, reply] =
+      this.#memory === undefined
+        ? answer(before, question, atMs)
+        : [NOTHING, this.#askMemory(this.#memory, key, question)];
     this.#kept.set(key, kept);
     if (kept !== before) this.#changes.push({ key, before, atMs });
     this.#observer.answered(key, question, reply, atMs);
@@ -54,7 +60,10 @@ export class StoreServer {
 
   /** What is there now; nobody asked. */
   peek(key: string): DedupeRecord | undefined {
-    const [, reply] = this.#memory === undefined ? answer(this.#kept.get(key) ?? NOTHING, { ask: 'get' }, this.now) : [NOTHING, this.#askMemory(this.#memory, key, { ask: 'get' })];
+    const [, reply] =
+      this.#memory === undefined
+        ? answer(this.#kept.get(key) ?? NOTHING, { ask: 'get' }, this.now)
+        : [NOTHING, this.#askMemory(this.#memory, key, { ask: 'get' })];
     return typeof reply === 'object' && 'record' in reply ? reply.record : undefined;
   }
 
@@ -68,7 +77,11 @@ export class StoreServer {
     if (this.#memory !== undefined) return;
     const fromMs = this.now - lagMs;
     const forgotten = new Set<string>();
-    for (let change = this.#changes.at(-1); change !== undefined && change.atMs > fromMs; change = this.#changes.at(-1)) {
+    for (
+      let change = this.#changes.at(-1);
+      change !== undefined && change.atMs > fromMs;
+      change = this.#changes.at(-1)
+    ) {
       this.#changes.pop();
       this.#kept.set(change.key, change.before);
       forgotten.add(change.key);

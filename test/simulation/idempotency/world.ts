@@ -118,8 +118,16 @@ export class KeyWorld implements Around, StoreObserver {
   executing(process: Process, n: number, { attempt, fence }: ToolContext): CallWatch {
     const watch = this.#byNumber.get(n);
     if (watch === undefined) throw new Error(`a tool runs for call ${n}, which nobody began`);
-    this.findings.check(watch.process === process && watch.running?.own === attempt, 'TRC-1', () => `the tool runs for attempt ${attempt} of call ${n}, and no start was told`);
-    this.findings.check(watch.unprotected || fence === watch.hold?.version, 'IDEM-2', () => `attempt ${attempt} of call ${n} has fence ${fence}, its lease ${watch.hold?.version}`);
+    this.findings.check(
+      watch.process === process && watch.running?.own === attempt,
+      'TRC-1',
+      () => `the tool runs for attempt ${attempt} of call ${n}, and no start was told`,
+    );
+    this.findings.check(
+      watch.unprotected || fence === watch.hold?.version,
+      'IDEM-2',
+      () => `attempt ${attempt} of call ${n} has fence ${fence}, its lease ${watch.hold?.version}`,
+    );
     return watch;
   }
 
@@ -136,7 +144,8 @@ export class KeyWorld implements Around, StoreObserver {
   kill({ process }: Worker): void {
     for (const call of this.calls.values()) {
       if (call.process !== process || call.running === undefined) continue;
-      if (call.key.calls.some((other) => other.waiting && !other.ended && other.process !== process)) this.findings.saw('follower waits and leader dies');
+      if (call.key.calls.some((other) => other.waiting && !other.ended && other.process !== process))
+        this.findings.saw('follower waits and leader dies');
     }
     process.kill();
   }
@@ -153,7 +162,12 @@ export class KeyWorld implements Around, StoreObserver {
   /** Once quiet. */
   review(): void {
     const { findings } = this;
-    for (const { process, timers } of this.workers) findings.check(process.dead || timers === 0, 'RSC-1', () => `${timers} timers of process ${process.index} are left`);
+    for (const { process, timers } of this.workers)
+      findings.check(
+        process.dead || timers === 0,
+        'RSC-1',
+        () => `${timers} timers of process ${process.index} are left`,
+      );
     for (const { process, call, ended, running } of this.calls.values()) {
       findings.check(process.dead || (ended && running === undefined), 'RES-2', () => `call ${call.n} never ends`);
     }
@@ -174,7 +188,12 @@ export class KeyWorld implements Around, StoreObserver {
     const { scenario, runtime, server, history, findings } = this;
     const { seed, faults, direct, notifies } = scenario;
     return {
-      seed, faults, direct, notifies, server, history,
+      seed,
+      faults,
+      direct,
+      notifies,
+      server,
+      history,
       scheduler: runtime.scheduler,
       down: () => (this.down !== undefined && runtime.now() < this.down.untilMs ? this.down.how : undefined),
       calm: () => this.calm,
@@ -199,7 +218,9 @@ export class KeyWorld implements Around, StoreObserver {
       if (call !== undefined) call.hold = { storeKey: key, version: reply.record.version, sentMs };
     }
     if (question.ask === 'renew' && reply === true) {
-      for (const { hold, process: holder } of this.calls.values()) if (holder === process && hold?.storeKey === key && hold.version === question.version) hold.sentMs = Math.max(hold.sentMs, sentMs);
+      for (const { hold, process: holder } of this.calls.values())
+        if (holder === process && hold?.storeKey === key && hold.version === question.version)
+          hold.sentMs = Math.max(hold.sentMs, sentMs);
     }
     if (question.ask !== 'end' || typeof reply !== 'object' || 'record' in reply) return;
     this.#byStoreKey.get(key)?.acknowledged(reply);
@@ -221,18 +242,30 @@ export class KeyWorld implements Around, StoreObserver {
   #hear(worker: Worker, event: TraceEvent): void {
     const { process } = worker;
     this.log?.(`${this.#time()} p${process.index} ${line(event)}`);
-    this.findings.check(event.seq === worker.seq + (event.type === 'layer_started' ? 0 : 1), 'TRC-1', () => `event ${event.seq} of process ${process.index} follows ${worker.seq}`);
-    this.findings.check(event.atMs === process.now() && !process.dead, 'TRC-1', () => `process ${process.index} tells at ${process.now()} of ${event.atMs}`);
+    this.findings.check(
+      event.seq === worker.seq + (event.type === 'layer_started' ? 0 : 1),
+      'TRC-1',
+      () => `event ${event.seq} of process ${process.index} follows ${worker.seq}`,
+    );
+    this.findings.check(
+      event.atMs === process.now() && !process.dead,
+      'TRC-1',
+      () => `process ${process.index} tells at ${process.now()} of ${event.atMs}`,
+    );
     worker.seq = event.seq;
     this.digest.add(event);
     if (event.source !== 'call') return;
     const watch = event.type === 'call_started' ? this.#begin(worker, event) : this.calls.get(event.callId);
     this.findings.check(watch !== undefined, 'TRC-1', () => `${event.type} of a call that never started`);
     watch?.event(event);
-    if (event.type === 'alternative_used') watch?.passesTo(this.scenario.tools.find(({ name }) => name === event.toolName));
+    if (event.type === 'alternative_used')
+      watch?.passesTo(this.scenario.tools.find(({ name }) => name === event.toolName));
   }
 
-  #begin({ process }: Worker, { callId, toolName, toolCallId = '' }: Extract<TraceEvent, { type: 'call_started' }>): CallWatch | undefined {
+  #begin(
+    { process }: Worker,
+    { callId, toolName, toolCallId = '' }: Extract<TraceEvent, { type: 'call_started' }>,
+  ): CallWatch | undefined {
     const call = this.#specs.get(toolCallId);
     const tool = this.scenario.tools.find(({ name }) => name === toolName);
     if (call === undefined || tool === undefined) return undefined;
@@ -247,4 +280,7 @@ export class KeyWorld implements Around, StoreObserver {
   }
 }
 
-const describe = (value: unknown): string => JSON.stringify(value, (name, inner: unknown) => (name === 'execution' || name === 'idempotencyKey' || name === 'key' ? undefined : inner)) ?? 'nothing';
+const describe = (value: unknown): string =>
+  JSON.stringify(value, (name, inner: unknown) =>
+    name === 'execution' || name === 'idempotencyKey' || name === 'key' ? undefined : inner,
+  ) ?? 'nothing';

@@ -20,8 +20,15 @@ const ignore = (): void => undefined;
 
 /** The official package. Errors of the connection are told by the commands as well. */
 const nodeRedis = async ({ path, port, password, user }: ClientPlace): Promise<TestClient> => {
-  const socket = { reconnectStrategy: () => 50, ...(path === undefined ? { host: '127.0.0.1', port: port ?? 0 } : { path, tls: false as const }) };
-  const client = createClient({ socket, ...(password === undefined ? {} : { password }), ...(user === undefined ? {} : { username: user }) });
+  const socket = {
+    reconnectStrategy: () => 50,
+    ...(path === undefined ? { host: '127.0.0.1', port: port ?? 0 } : { path, tls: false as const }),
+  };
+  const client = createClient({
+    socket,
+    ...(password === undefined ? {} : { password }),
+    ...(user === undefined ? {} : { username: user }),
+  });
   client.on('error', ignore);
   await client.connect();
   return { client, close: async () => client.destroy() };
@@ -29,7 +36,13 @@ const nodeRedis = async ({ path, port, password, user }: ClientPlace): Promise<T
 
 const ioRedis = async ({ path, port, password, user }: ClientPlace): Promise<TestClient> => {
   const place = path === undefined ? { host: '127.0.0.1', port: port ?? 0 } : { path };
-  const client = new Redis({ ...place, retryStrategy: () => 50, lazyConnect: true, ...(password === undefined ? {} : { password }), ...(user === undefined ? {} : { username: user }) });
+  const client = new Redis({
+    ...place,
+    retryStrategy: () => 50,
+    lazyConnect: true,
+    ...(password === undefined ? {} : { password }),
+    ...(user === undefined ? {} : { username: user }),
+  });
   client.on('error', ignore);
   await client.connect();
   return { client, close: async () => client.disconnect() };

@@ -14,14 +14,25 @@ const SLOTS = [
 const nodes: RedisServer[] = [];
 beforeAll(async () => {
   for (const [first, last] of SLOTS) {
-    const node = await startRedis({ tcp: true, settings: { 'cluster-enabled': 'yes', 'cluster-port': String(await freePort()), 'cluster-announce-ip': '127.0.0.1' } });
+    const node = await startRedis({
+      tcp: true,
+      settings: {
+        'cluster-enabled': 'yes',
+        'cluster-port': String(await freePort()),
+        'cluster-announce-ip': '127.0.0.1',
+      },
+    });
     nodes.push(node);
     await node.cli('CLUSTER', 'ADDSLOTSRANGE', first, last);
   }
   const [one, two] = nodes;
   const bus = (await two?.cli('CONFIG', 'GET', 'cluster-port'))?.split('\n')[1] ?? '';
   await one?.cli('CLUSTER', 'MEET', '127.0.0.1', String(two?.port), bus);
-  for (const node of nodes) await vi.waitFor(async () => expect(await node.cli('CLUSTER', 'INFO')).toContain('cluster_state:ok'), { timeout: 20_000, interval: 50 });
+  for (const node of nodes)
+    await vi.waitFor(async () => expect(await node.cli('CLUSTER', 'INFO')).toContain('cluster_state:ok'), {
+      timeout: 20_000,
+      interval: 50,
+    });
 });
 afterAll(async () => {
   for (const node of nodes) await node.stop();
@@ -54,8 +65,10 @@ describe.each(clusters)('%s', (name, connect) => {
     const store = redisStore(client, { prefix: `${name}:` });
     const claims = await Promise.all(Array.from({ length: 100 }, (_, i) => own(store, claimOf(`k${i}`))));
     for (const claim of claims) await refused(store, claimOf(claim.key), claim.version);
-    for (const claim of claims.slice(0, 50)) expect((await found(store, claim.key)).record).not.toEqual(await finish(store, claim));
-    for (const { key, version } of claims.slice(50)) expect([await store.renew(key, version, 1_000), await store.delete(key, version)]).toEqual([true, true]);
+    for (const claim of claims.slice(0, 50))
+      expect((await found(store, claim.key)).record).not.toEqual(await finish(store, claim));
+    for (const { key, version } of claims.slice(50))
+      expect([await store.renew(key, version, 1_000), await store.delete(key, version)]).toEqual([true, true]);
     const keys: string[] = [];
     for await (const { key } of store.byTool('search')) keys.push(key);
     expect(keys).toHaveLength(50);
@@ -70,5 +83,11 @@ it.each(CLIENTS)('R-10.3 %s: a plain client of one node is told to be a cluster 
   const store = redisStore(client);
   const answers = await Promise.allSettled(Array.from({ length: 20 }, async (_, i) => store.get(`k${i}`)));
   const refusal = answers.find(({ status }) => status === 'rejected');
-  expect(refusal).toMatchObject({ reason: { kind: 'store_unavailable', code: 'MOVED', message: expect.stringContaining('give the store a cluster client') as string } });
+  expect(refusal).toMatchObject({
+    reason: {
+      kind: 'store_unavailable',
+      code: 'MOVED',
+      message: expect.stringContaining('give the store a cluster client') as string,
+    },
+  });
 });

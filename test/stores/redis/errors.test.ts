@@ -5,12 +5,21 @@ import { redisReply, redisThrown } from '../../../src/errors/redis.ts';
 import { redisStore } from '../../../src/stores/redis.ts';
 import { claimOf } from '../../../src/testing/store-conformance/check.ts';
 
-const reply = (message: string): Error => Object.assign(new Error(message), { command: { name: 'auth', args: ['hunter2'] } });
+const reply = (message: string): Error =>
+  Object.assign(new Error(message), { command: { name: 'auth', args: ['hunter2'] } });
 
 describe('what Redis says', () => {
   it.each([
-    ["OOM command not allowed when used memory > 'maxmemory'. script: 1f2e, on @user_script:12.", 'OOM', 'raise maxmemory'],
-    ["ERR Error running script (call to f_1f2e): @user_script:14: @user_script: 14: -OOM command not allowed when used memory > 'maxmemory'. ", 'OOM', 'raise maxmemory'],
+    [
+      "OOM command not allowed when used memory > 'maxmemory'. script: 1f2e, on @user_script:12.",
+      'OOM',
+      'raise maxmemory',
+    ],
+    [
+      "ERR Error running script (call to f_1f2e): @user_script:14: @user_script: 14: -OOM command not allowed when used memory > 'maxmemory'. ",
+      'OOM',
+      'raise maxmemory',
+    ],
     ["READONLY You can't write against a read only replica.", 'READONLY', 'connect to the primary'],
     ['LOADING Redis is loading the dataset in memory', 'LOADING', 'in a moment'],
     ['MOVED 3999 127.0.0.1:6381', 'MOVED', 'cluster client'],
@@ -29,23 +38,46 @@ describe('what Redis says', () => {
   });
 
   it('R-12.1 a client error is no reply, and no thrown thing is too strange', () => {
-    expect([redisReply(new Error('The client is closed')), redisReply(new Error('Connection is closed.')), redisReply(undefined), redisReply('OOM x'), redisReply(new Error('NOSCRIPT No matching script'))]).toEqual([undefined, undefined, undefined, undefined, 'NOSCRIPT']);
+    expect([
+      redisReply(new Error('The client is closed')),
+      redisReply(new Error('Connection is closed.')),
+      redisReply(undefined),
+      redisReply('OOM x'),
+      redisReply(new Error('NOSCRIPT No matching script')),
+    ]).toEqual([undefined, undefined, undefined, undefined, 'NOSCRIPT']);
     fc.assert(
-      fc.property(fc.oneof(fc.anything(), fc.string().map((text) => new Error(text))), (thrown) => {
-        const { kind, message } = redisThrown(thrown, 'It failed');
-        return kind === 'store_unavailable' && message.startsWith('It failed: ') && message.length < 300;
-      }),
+      fc.property(
+        fc.oneof(
+          fc.anything(),
+          fc.string().map((text) => new Error(text)),
+        ),
+        (thrown) => {
+          const { kind, message } = redisThrown(thrown, 'It failed');
+          return kind === 'store_unavailable' && message.startsWith('It failed: ') && message.length < 300;
+        },
+      ),
     );
   });
 
   it('R-10.3 an answer that is no answer is refused, never taken for a grant', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.anything().filter((value) => value !== null && typeof (Object(value) as { then?: unknown }).then !== 'function'), async (answer) => {
-        const store = redisStore({ sendCommand: () => Promise.resolve(answer) });
-        const [read, claimed] = await Promise.allSettled([store.get('k'), store.setIfNotExists(claimOf('k'))]);
-        const looksRight = Array.isArray(answer) && Number.isSafeInteger(Number(answer[0])) && Number(answer[0]) > 0;
-        return looksRight || (claimed.status === 'rejected' && read.status === 'rejected' && isToolExecutionError(claimed.reason) && isToolExecutionError(read.reason));
-      }),
+      fc.asyncProperty(
+        fc
+          .anything()
+          .filter((value) => value !== null && typeof (Object(value) as { then?: unknown }).then !== 'function'),
+        async (answer) => {
+          const store = redisStore({ sendCommand: () => Promise.resolve(answer) });
+          const [read, claimed] = await Promise.allSettled([store.get('k'), store.setIfNotExists(claimOf('k'))]);
+          const looksRight = Array.isArray(answer) && Number.isSafeInteger(Number(answer[0])) && Number(answer[0]) > 0;
+          return (
+            looksRight ||
+            (claimed.status === 'rejected' &&
+              read.status === 'rejected' &&
+              isToolExecutionError(claimed.reason) &&
+              isToolExecutionError(read.reason))
+          );
+        },
+      ),
     );
   });
 });

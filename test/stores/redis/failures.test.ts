@@ -16,7 +16,11 @@ const started = async (options?: RedisServerOptions): Promise<RedisServer> => {
   return server;
 };
 
-const opened = async (connect: Connect, place: ClientPlace, options: RedisStoreOptions = {}): Promise<{ store: DedupeStore; client: TestClient }> => {
+const opened = async (
+  connect: Connect,
+  place: ClientPlace,
+  options: RedisStoreOptions = {},
+): Promise<{ store: DedupeStore; client: TestClient }> => {
   const client = await connect(place);
   const store = redisStore(client.client, options);
   onTestFinished(async () => {
@@ -45,7 +49,10 @@ describe.each(CLIENTS)('%s', (_name, connect) => {
     const { store } = await opened(connect, at(server));
     const claim = await own(store, claimOf('k'));
     await server.cli('CONFIG', 'SET', 'maxmemory', '1', 'maxmemory-policy', 'noeviction');
-    for (const work of [() => store.setIfNotExists(claimOf('k2')), () => store.compareAndSet('k', claim.version, { state: 'done', ttlMs: 1_000, payload: '1' })]) {
+    for (const work of [
+      () => store.setIfNotExists(claimOf('k2')),
+      () => store.compareAndSet('k', claim.version, { state: 'done', ttlMs: 1_000, payload: '1' }),
+    ]) {
       const error = await refusal(work);
       expect(error).toMatchObject({ code: 'OOM' });
       expect(error.message).toContain('raise maxmemory');
@@ -104,11 +111,19 @@ describe.each(CLIENTS)('%s', (_name, connect) => {
     const { store } = await opened(connect, at(server));
     const first = await own(store, claimOf('k'));
     await server.cli('FLUSHALL');
-    expect([await store.renew('k', first.version, 1_000), await store.compareAndSet('k', first.version, { state: 'done', ttlMs: 1_000, payload: '1' })]).toEqual([false, undefined]);
+    expect([
+      await store.renew('k', first.version, 1_000),
+      await store.compareAndSet('k', first.version, { state: 'done', ttlMs: 1_000, payload: '1' }),
+    ]).toEqual([false, undefined]);
     const second = await own(store, claimOf('k', { requestId: 'r2' }));
     expect(second.version).toBeGreaterThan(first.version);
-    expect([await store.renew('k', first.version, 1_000), await store.delete('k', first.version)]).toEqual([false, false]);
-    expect(await store.compareAndSet('k', first.version, { state: 'done', ttlMs: 1_000, payload: '1' })).toBeUndefined();
+    expect([await store.renew('k', first.version, 1_000), await store.delete('k', first.version)]).toEqual([
+      false,
+      false,
+    ]);
+    expect(
+      await store.compareAndSet('k', first.version, { state: 'done', ttlMs: 1_000, payload: '1' }),
+    ).toBeUndefined();
     expect((await found(store, 'k')).record).toEqual(second);
   });
 
@@ -119,7 +134,15 @@ describe.each(CLIENTS)('%s', (_name, connect) => {
     const [name = ''] = (await server.cli('KEYS', 'p:{*')).split('\n');
     const text = await server.cli('GET', name);
     const ask = (): unknown => store.get(`k ${SECRET}`);
-    for (const damage of ['junk', '', '{}', `${text}\n{"more":1}`, text.replace('inflight', 'asleep'), text.replace('"requestId"', '"requestID"'), text.replace(/"key":"[^"]*"/, '"key":"k2"')]) {
+    for (const damage of [
+      'junk',
+      '',
+      '{}',
+      `${text}\n{"more":1}`,
+      text.replace('inflight', 'asleep'),
+      text.replace('"requestId"', '"requestID"'),
+      text.replace(/"key":"[^"]*"/, '"key":"k2"'),
+    ]) {
       await server.cli('SET', name, damage);
       for (const work of [ask, () => store.setIfNotExists(claimOf(`k ${SECRET}`))]) {
         const error = await refusal(work);
@@ -134,9 +157,16 @@ describe.each(CLIENTS)('%s', (_name, connect) => {
     expect(await store.renew(`k ${SECRET}`, claim.version, 1_000)).toBe(true);
     await server.cli('DEL', name);
     await server.cli('RPUSH', name, 'x');
-    const claims = await Promise.allSettled([store.setIfNotExists(claimOf(`k ${SECRET}`)), store.setIfNotExists(claimOf('k3'))]);
+    const claims = await Promise.allSettled([
+      store.setIfNotExists(claimOf(`k ${SECRET}`)),
+      store.setIfNotExists(claimOf('k3')),
+    ]);
     expect(claims.map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
-    expect([(await refusal(ask)).code, await store.delete(`k ${SECRET}`), await store.get(`k ${SECRET}`)]).toEqual(['WRONGTYPE', true, undefined]);
+    expect([(await refusal(ask)).code, await store.delete(`k ${SECRET}`), await store.get(`k ${SECRET}`)]).toEqual([
+      'WRONGTYPE',
+      true,
+      undefined,
+    ]);
   });
 
   it('R-10.3 no password, a wrong one, a user that may not: said, without the password', async () => {
@@ -161,7 +191,9 @@ it('R-10.3 down at the start: each library fails clearly, and so does a client t
   const { createClient } = await import('redis');
   const { Redis } = await import('ioredis');
   const unconnected = createClient({ url: `redis://:${SECRET}@127.0.0.1:1` });
-  expect((await refusal(() => redisStore(unconnected).get('k'))).message).toContain('connect it before the store is used');
+  expect((await refusal(() => redisStore(unconnected).get('k'))).message).toContain(
+    'connect it before the store is used',
+  );
   const io = new Redis(`redis://:${SECRET}@127.0.0.1:1`, { maxRetriesPerRequest: 1, retryStrategy: () => 20 });
   io.on('error', () => undefined);
   onTestFinished(() => io.disconnect());

@@ -12,7 +12,9 @@ const run = promisify(execFile);
 const RACER = fileURLToPath(new URL('racer.ts', import.meta.url));
 
 const race = async (task: RacerTask): Promise<ReadonlyArray<readonly [string, number]>> =>
-  JSON.parse((await run(process.execPath, [RACER, JSON.stringify(task)], { maxBuffer: 10_000_000 })).stdout) as Array<[string, number]>;
+  JSON.parse((await run(process.execPath, [RACER, JSON.stringify(task)], { maxBuffer: 10_000_000 })).stdout) as Array<
+    [string, number]
+  >;
 
 let server: RedisServer;
 beforeAll(async () => {
@@ -23,7 +25,15 @@ afterAll(() => server.stop());
 it('R-9.6 eight processes racing for 2,000 keys give 2,000 owners', async () => {
   const keys = Array.from({ length: 2_000 }, (_, i) => `race ${i}`);
   const owned = await Promise.all(
-    Array.from({ length: 8 }, (_, library) => race({ path: server.path, library, keys: library % 2 === 0 ? keys : keys.toReversed(), aheadMs: 0, greedy: false })),
+    Array.from({ length: 8 }, (_, library) =>
+      race({
+        path: server.path,
+        library,
+        keys: library % 2 === 0 ? keys : keys.toReversed(),
+        aheadMs: 0,
+        greedy: false,
+      }),
+    ),
   );
   const all = owned.flat();
   expect([all.length, new Set(all.map(([key]) => key)).size]).toEqual([2_000, 2_000]);
@@ -81,9 +91,14 @@ describe.each(CLIENTS)('%s', (name, connect) => {
     onTestFinished(close);
     const store = redisStore(client, { prefix: `many ${name}:` });
     await server.cli('CONFIG', 'RESETSTAT');
-    const answers = await Promise.all(Array.from({ length: 500 }, async (_, i) => store.setIfNotExists(claimOf(`k${i % 300}`, { requestId: String(i), sessionKey: `s${i}` }))));
+    const answers = await Promise.all(
+      Array.from({ length: 500 }, async (_, i) =>
+        store.setIfNotExists(claimOf(`k${i % 300}`, { requestId: String(i), sessionKey: `s${i}` })),
+      ),
+    );
     expect(answers.filter(({ created }) => created)).toHaveLength(300);
-    for (const [i, { record }] of answers.entries()) expect([record.key, record.request.requestId]).toEqual([`k${i % 300}`, String(i % 300)]);
+    for (const [i, { record }] of answers.entries())
+      expect([record.key, record.request.requestId]).toEqual([`k${i % 300}`, String(i % 300)]);
     const [, calls] = /cmdstat_evalsha:calls=(\d+)/.exec(await server.cli('INFO', 'commandstats')) ?? [];
     expect(Number(calls)).toBeLessThan(30);
     expect((await firstOf(store.bySession('s7'))).key).toBe('k7');
@@ -95,8 +110,18 @@ describe.each(CLIENTS)('%s', (name, connect) => {
     const store = redisStore(client, { prefix: `leases ${name}:` });
     const leases = [10_000, 20_000, 10_000, 30_000];
     const claim = async (round: number): Promise<unknown> => {
-      const answers = await Promise.all(leases.map(async (leaseMs, i) => store.setIfNotExists({ ...claimOf(`k${i}`, { requestId: `${round}` }), leaseMs, ttlMs: leaseMs + 1_000 })));
-      return answers.map(({ created, record: { key, request, createdAtMs, lockUntilMs = 0, expiresAtMs } }) => [created, key, request.requestId, lockUntilMs - createdAtMs, expiresAtMs - createdAtMs]);
+      const answers = await Promise.all(
+        leases.map(async (leaseMs, i) =>
+          store.setIfNotExists({ ...claimOf(`k${i}`, { requestId: `${round}` }), leaseMs, ttlMs: leaseMs + 1_000 }),
+        ),
+      );
+      return answers.map(({ created, record: { key, request, createdAtMs, lockUntilMs = 0, expiresAtMs } }) => [
+        created,
+        key,
+        request.requestId,
+        lockUntilMs - createdAtMs,
+        expiresAtMs - createdAtMs,
+      ]);
     };
     const first = leases.map((leaseMs, i) => [`k${i}`, '1', leaseMs, leaseMs + 1_000]);
     expect(await claim(1)).toStrictEqual(first.map((record) => [true, ...record]));

@@ -17,7 +17,10 @@ const task = JSON.parse(process.argv[2] ?? '{}') as RacerTask;
 if (task.aheadMs > 0) {
   const RealDate = Date;
   const ahead = (): number => RealDate.now() + task.aheadMs;
-  globalThis.Date = new Proxy(RealDate, { get: (target, name, receiver) => (name === 'now' ? ahead : (Reflect.get(target, name, receiver) as unknown)), construct: (target, args) => new target(...((args.length === 0 ? [ahead()] : args) as [number])) });
+  globalThis.Date = new Proxy(RealDate, {
+    get: (target, name, receiver) => (name === 'now' ? ahead : (Reflect.get(target, name, receiver) as unknown)),
+    construct: (target, args) => new target(...((args.length === 0 ? [ahead()] : args) as [number])),
+  });
 }
 const [, connect] = CLIENTS[task.library % CLIENTS.length] ?? [];
 if (connect === undefined) throw new Error('there is no client library');

@@ -28,7 +28,11 @@ describe.each(CLIENTS)('%s', (_name, connect) => {
     [{ appendonly: 'yes', appendfsync: 'always' }, 'disk', []],
     [{ appendonly: 'yes', appendfsync: 'everysec' }, 'disk', ['appendfsync everysec']],
     [{ appendonly: 'yes', appendfsync: 'no' }, 'disk', ['appendfsync no']],
-    [{ appendonly: 'yes', appendfsync: 'always', maxmemory: '1gb', 'maxmemory-policy': 'allkeys-lru' }, 'disk', ['maxmemory-policy allkeys-lru']],
+    [
+      { appendonly: 'yes', appendfsync: 'always', maxmemory: '1gb', 'maxmemory-policy': 'allkeys-lru' },
+      'disk',
+      ['maxmemory-policy allkeys-lru'],
+    ],
   ])('R-10.3 reports what %j keeps: %s', async (settings, durability, warnings) => {
     const server = await started(settings);
     const { client } = await opened(server);
@@ -41,16 +45,24 @@ describe.each(CLIENTS)('%s', (_name, connect) => {
     const server = await started({ appendonly: 'yes', 'rename-command': 'CONFIG refused' });
     const { client } = await opened(server);
     const report = await redisStore(client).report?.();
-    expect([report?.durability, report?.warnings]).toEqual(['unknown', [expect.stringContaining('CONFIG is forbidden')]]);
+    expect([report?.durability, report?.warnings]).toEqual([
+      'unknown',
+      [expect.stringContaining('CONFIG is forbidden')],
+    ]);
   });
 
   it('R-10.2 replicated: a claim that no replica has is refused and undone; with one, it is there as well', async () => {
     const primary = await started({}, true);
     const { client } = await opened(primary);
-    // Impatient where it is to fail, patient where it is not: a replica that has just come tells once a second how far it is.
+    // Impatient where it is to fail, patient where it is not: a replica that has just come tells once a second how far
+    // it is.
     const impatient = redisStore(client, { durability: 'replicated', replicaTimeoutMs: 300 });
     const store = redisStore(client, { durability: 'replicated', replicaTimeoutMs: 20_000, commandTimeoutMs: 40_000 });
-    await expect(impatient.setIfNotExists(claimOf('k'))).rejects.toMatchObject({ kind: 'store_unavailable', code: 'not_replicated', executed: false });
+    await expect(impatient.setIfNotExists(claimOf('k'))).rejects.toMatchObject({
+      kind: 'store_unavailable',
+      code: 'not_replicated',
+      executed: false,
+    });
     expect(await store.get('k')).toBeUndefined();
     expect((await store.report?.())?.warnings).toContainEqual(expect.stringContaining('every claim is refused'));
 
@@ -66,7 +78,9 @@ describe.each(CLIENTS)('%s', (_name, connect) => {
 
     await replica.kill('SIGSTOP');
     await expect(impatient.setIfNotExists(claimOf('k50'))).rejects.toMatchObject({ code: 'not_replicated' });
-    await expect(impatient.compareAndSet('k1', claims[1]?.version ?? 0, { state: 'failed', ttlMs: 1_000, error: failure })).rejects.toMatchObject({ code: 'not_replicated' });
+    await expect(
+      impatient.compareAndSet('k1', claims[1]?.version ?? 0, { state: 'failed', ttlMs: 1_000, error: failure }),
+    ).rejects.toMatchObject({ code: 'not_replicated' });
     expect([await store.get('k50'), (await store.get('k1'))?.record.state]).toEqual([undefined, 'failed']);
     await replica.kill('SIGCONT');
   });
@@ -79,7 +93,10 @@ describe('options', () => {
     [{ commandTimeoutMs: 0 }, 'commandTimeoutMs must be an integer'],
     [{ durability: 'twice' as 'default' }, 'durability must be one of default, replicated'],
     [{ replicas: 0 }, 'replicas must be an integer'],
-    [{ durability: 'replicated', replicaTimeoutMs: 5_000 } as const, 'replicaTimeoutMs must be below commandTimeoutMs (5000)'],
+    [
+      { durability: 'replicated', replicaTimeoutMs: 5_000 } as const,
+      'replicaTimeoutMs must be below commandTimeoutMs (5000)',
+    ],
     [{ prefixes: 'x' }, 'redisStore has no option "prefixes"'],
     [{ subscriber: {} as never }, 'subscriber must be a client'],
   ])('R-2.9 %j is refused', (options, message) => {
@@ -88,6 +105,8 @@ describe('options', () => {
 
   it('R-2.9 a client of neither library is refused, and a cluster client where it cannot do what is asked', () => {
     expect(() => redisStore({} as never)).toThrow('client must be a client of the package redis');
-    expect(() => redisStore({ ...client, masters: [] }, { durability: 'replicated' })).toThrow('must not be used with a cluster client');
+    expect(() => redisStore({ ...client, masters: [] }, { durability: 'replicated' })).toThrow(
+      'must not be used with a cluster client',
+    );
   });
 });

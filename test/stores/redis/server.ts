@@ -36,7 +36,8 @@ const LISTS = ['save', 'rename-command'];
 
 /** A server that a test needs and that is not there is a failure, not a reason to skip. */
 export function requireRedis(command = 'redis-server'): void {
-  if (spawnSync(command, ['--version'], { stdio: 'ignore' }).error !== undefined) throw new Error(`${command} is missing, and these tests run against it: apt-get install redis-server`);
+  if (spawnSync(command, ['--version'], { stdio: 'ignore' }).error !== undefined)
+    throw new Error(`${command} is missing, and these tests run against it: apt-get install redis-server`);
 }
 
 export const freePort = (): Promise<number> =>
@@ -63,16 +64,34 @@ export async function startRedis({ settings = {}, tcp = false }: RedisServerOpti
   let port = tcp ? await freePort() : 0;
   let child: ChildProcess | undefined;
   const auth = settings['requirepass'] === undefined ? [] : ['--no-auth-warning', '-a', settings['requirepass']];
-  const cli = async (...args: string[]): Promise<string> => (await run('redis-cli', ['-s', path, ...auth, ...args], { timeout: START_MS })).stdout.trim();
+  const cli = async (...args: string[]): Promise<string> =>
+    (await run('redis-cli', ['-s', path, ...auth, ...args], { timeout: START_MS })).stdout.trim();
 
   const end = (): void => void child?.kill('SIGKILL');
   process.once('exit', end);
 
   const start = async (more: Readonly<Record<string, string>> = {}): Promise<void> => {
     for (let attempt = 1; ; attempt++) {
-      const all = { port: String(port), bind: '127.0.0.1', dir, unixsocket: path, save: '', appendonly: 'no', 'enable-debug-command': 'yes', ...settings, ...more };
+      const all = {
+        port: String(port),
+        bind: '127.0.0.1',
+        dir,
+        unixsocket: path,
+        save: '',
+        appendonly: 'no',
+        'enable-debug-command': 'yes',
+        ...settings,
+        ...more,
+      };
       let said = '';
-      const started = spawn('redis-server', Object.entries(all).flatMap(([name, value]) => [`--${name}`, ...(LISTS.includes(name) && value !== '' ? value.split(' ') : [value])]), { stdio: ['ignore', 'pipe', 'pipe'] });
+      const started = spawn(
+        'redis-server',
+        Object.entries(all).flatMap(([name, value]) => [
+          `--${name}`,
+          ...(LISTS.includes(name) && value !== '' ? value.split(' ') : [value]),
+        ]),
+        { stdio: ['ignore', 'pipe', 'pipe'] },
+      );
       started.stdout.on('data', (chunk: Buffer) => (said = `${said}${chunk.toString()}`.slice(-2_000)));
       started.stderr.on('data', (chunk: Buffer) => (said = `${said}${chunk.toString()}`.slice(-2_000)));
       child = started;

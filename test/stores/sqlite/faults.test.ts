@@ -37,7 +37,13 @@ const failureOf = async (work: () => unknown): Promise<unknown> => {
   }
   return expect.fail('it was to fail');
 };
-const unavailable = (code: string, remedy: string): unknown => expect.objectContaining({ kind: 'store_unavailable', executed: false, code, message: expect.stringContaining(remedy) as unknown });
+const unavailable = (code: string, remedy: string): unknown =>
+  expect.objectContaining({
+    kind: 'store_unavailable',
+    executed: false,
+    code,
+    message: expect.stringContaining(remedy) as unknown,
+  });
 
 describe('R-10.3 sqlite: a file that cannot be used', () => {
   it('R-10.3 its folder is missing, or it is a folder itself', async () => {
@@ -66,7 +72,9 @@ describe('R-10.3 sqlite: a file that cannot be used', () => {
     const db = new DatabaseSync(path);
     db.exec('PRAGMA user_version = 3');
     db.close();
-    expect(await failureOf(() => open())).toEqual(unavailable('store_schema', 'schema version 3, and this release of spillway knows 2'));
+    expect(await failureOf(() => open())).toEqual(
+      unavailable('store_schema', 'schema version 3, and this release of spillway knows 2'),
+    );
   });
 
   it('R-10.3 it may not be written to', async () => {
@@ -77,7 +85,9 @@ describe('R-10.3 sqlite: a file that cannot be used', () => {
     // Root may write to anything.
     if (root) process.seteuid?.(65_534);
     try {
-      expect(await failureOf(() => open())).toEqual(unavailable(expect.stringMatching(/^SQLITE_(READONLY|CANTOPEN)$/) as unknown as string, 'write'));
+      expect(await failureOf(() => open())).toEqual(
+        unavailable(expect.stringMatching(/^SQLITE_(READONLY|CANTOPEN)$/) as unknown as string, 'write'),
+      );
     } finally {
       if (root) process.seteuid?.(0);
     }
@@ -85,7 +95,8 @@ describe('R-10.3 sqlite: a file that cannot be used', () => {
 
   it('R-10.3 pages of it were overwritten: what is asked of it fails, and nothing crashes', async () => {
     const store = open();
-    for (let i = 0; i < 200; i++) await finish(store, await own(store, claimOf(`k${i}`)), JSON.stringify('x'.repeat(500)));
+    for (let i = 0; i < 200; i++)
+      await finish(store, await own(store, claimOf(`k${i}`)), JSON.stringify('x'.repeat(500)));
     await store.close?.();
     const bytes = readFileSync(path);
     bytes.fill(0xa5, 4_096 * 3);
@@ -103,10 +114,25 @@ describe('R-10.3 sqlite: trouble while in use', () => {
     const store = open();
     for (const key of ['a', 'secret key', 'z']) await finish(store, await own(store, claimOf(key)));
     const db = new DatabaseSync(path);
-    const damages = ['{"key', 'null', '{}', '{"key":"secret key"}', (await found(store, 'z')).record, { ...(await found(store, 'secret key')).record, version: 1 }, { ...(await found(store, 'secret key')).record, payload: 5 }];
+    const damages = [
+      '{"key',
+      'null',
+      '{}',
+      '{"key":"secret key"}',
+      (await found(store, 'z')).record,
+      { ...(await found(store, 'secret key')).record, version: 1 },
+      { ...(await found(store, 'secret key')).record, payload: 5 },
+    ];
     for (const damage of damages) {
-      db.prepare(`UPDATE records SET record = ? WHERE key = '"secret key"'`).run(typeof damage === 'string' ? damage : JSON.stringify(damage));
-      for (const work of [() => store.get('secret key'), () => store.setIfNotExists(claimOf('secret key')), () => store.compareAndSet('secret key', 1, { state: 'done', ttlMs: LONG_MS }), () => store.renew('secret key', 1, LONG_MS)]) {
+      db.prepare(`UPDATE records SET record = ? WHERE key = '"secret key"'`).run(
+        typeof damage === 'string' ? damage : JSON.stringify(damage),
+      );
+      for (const work of [
+        () => store.get('secret key'),
+        () => store.setIfNotExists(claimOf('secret key')),
+        () => store.compareAndSet('secret key', 1, { state: 'done', ttlMs: LONG_MS }),
+        () => store.renew('secret key', 1, LONG_MS),
+      ]) {
         const error = await failureOf(work);
         expect(error).toEqual(unavailable('store_damaged', 'damaged; delete it by its key'));
         expect(error).toMatchObject({ classification: 'permanent' });
@@ -133,13 +159,23 @@ describe('R-10.3 sqlite: trouble while in use', () => {
     let ticks = 0;
     const ticking = setInterval(() => ticks++, 10);
     const startMs = performance.now();
-    expect(await failureOf(() => store.setIfNotExists(claimOf('new')))).toEqual(unavailable('SQLITE_BUSY', 'raise busyTimeoutMs'));
+    expect(await failureOf(() => store.setIfNotExists(claimOf('new')))).toEqual(
+      unavailable('SQLITE_BUSY', 'raise busyTimeoutMs'),
+    );
     expect(performance.now() - startMs).toBeGreaterThanOrEqual(395);
     expect(ticks).toBeGreaterThan(2);
-    const waiting = Promise.all([own(store, claimOf('new')), (async () => store.compareAndSet('k', version, { state: 'done', ttlMs: LONG_MS, payload: '1' }))(), (async () => store.delete('none'))()]);
+    const waiting = Promise.all([
+      own(store, claimOf('new')),
+      (async () => store.compareAndSet('k', version, { state: 'done', ttlMs: LONG_MS, payload: '1' }))(),
+      (async () => store.delete('none'))(),
+    ]);
     await setTimeout(60);
     holder.exec('COMMIT');
-    expect(await waiting).toEqual([expect.objectContaining({ state: 'inflight' }), expect.objectContaining({ state: 'done' }), false]);
+    expect(await waiting).toEqual([
+      expect.objectContaining({ state: 'inflight' }),
+      expect.objectContaining({ state: 'done' }),
+      false,
+    ]);
     clearInterval(ticking);
     holder.close();
   });
@@ -194,12 +230,20 @@ describe('R-10.3 sqlite: trouble while in use', () => {
     const store = open();
     const claim = await own(store, claimOf('k'));
     for (const suffix of ['', '-wal', '-shm']) rmSync(`${path}${suffix}`, { force: true });
-    expect(await failureOf(() => store.setIfNotExists(claimOf('new')))).toEqual(unavailable('store_moved', 'make another one'));
+    expect(await failureOf(() => store.setIfNotExists(claimOf('new')))).toEqual(
+      unavailable('store_moved', 'make another one'),
+    );
     const later = await own(open(), claimOf('new'));
     expect(later.version).toBeGreaterThan(claim.version);
-    expect(await failureOf(() => store.setIfNotExists(claimOf('new')))).toEqual(unavailable('store_moved', 'make another one'));
-    expect(await failureOf(() => store.renew('k', claim.version, LONG_MS))).toEqual(unavailable('store_moved', 'make another one'));
-    expect(await failureOf(() => store.compareAndSet('k', claim.version, { state: 'done', ttlMs: LONG_MS, payload: '1' }))).toEqual(unavailable('store_moved', 'make another one'));
+    expect(await failureOf(() => store.setIfNotExists(claimOf('new')))).toEqual(
+      unavailable('store_moved', 'make another one'),
+    );
+    expect(await failureOf(() => store.renew('k', claim.version, LONG_MS))).toEqual(
+      unavailable('store_moved', 'make another one'),
+    );
+    expect(
+      await failureOf(() => store.compareAndSet('k', claim.version, { state: 'done', ttlMs: LONG_MS, payload: '1' })),
+    ).toEqual(unavailable('store_moved', 'make another one'));
     expect(await failureOf(() => store.get('k'))).toEqual(unavailable('store_moved', 'make another one'));
     expect(await failureOf(() => store.delete('k'))).toEqual(unavailable('store_moved', 'make another one'));
   });
