@@ -77,9 +77,9 @@ describe('R-8.2 what a tool may give', () => {
         ),
       'transport_error',
     ],
-    // oxlint-disable-next-line require-yield
     [
       'an async iterable’s',
+      // oxlint-disable-next-line require-yield
       async function* failing() {
         throw await Promise.resolve(transient);
       },
