@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { configDefaults, type ViteUserConfig } from 'vitest/config';
 import { plants } from './laws/planted.ts';
@@ -24,6 +25,8 @@ const config: ViteUserConfig = {
     include: ['test/**/*.test.ts'],
     exclude: [...configDefaults.exclude, ...leftOut(root)],
     passWithNoTests: false,
+    // Half of the time is spent waiting for processes and servers, and the default is one worker on two cores.
+    maxWorkers: 2 * availableParallelism(),
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },

@@ -46,9 +46,9 @@ export interface TurnOptions {
 /**
  * Calls that are started in one go; then the event loop has its turn, and with it deadlines and the results of those
  * that are quick. A fan of 100,000 would otherwise stall it for a second, with all its calls in memory before the first
- * could settle.
+ * could settle: so few are pending at once where tools are quick that their memory is reclaimed young.
  */
-const BURST = 1_000;
+const BURST = 100;
 
 /** How a turn can end that has not ended by itself. */
 type CutShort = Extract<NodeState, 'timed_out' | 'canceled'>;

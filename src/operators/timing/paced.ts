@@ -3,8 +3,8 @@ import type { Runtime } from '../../contract/runtime.ts';
 
 /**
  * Hands values on one after the other, each once what the one before it caused has returned: what a value leads to
- * joins the queue and not the stack. After `burst` values the event loop has its turn, and with it deadlines and the
- * answers of those that are quick. What the source gives at once counts as one go.
+ * joins the queue and not the stack. After each `burst` values the event loop has its turn, however they came, and with
+ * it deadlines and the answers of those that are quick.
  *
  * ```
  * source              (abc)---|
@@ -19,12 +19,12 @@ export const paced =
       let head = 0;
       let busy = true;
       let ended = false;
+      let left = burst;
       let pause: Subscription | undefined;
       const go = (): void => {
         if (busy || pause !== undefined) return;
         busy = true;
-        for (let left = burst; left > 0 && head < queue.length && !subscriber.closed; left--)
-          subscriber.next(queue[head++] as T);
+        for (; left > 0 && head < queue.length && !subscriber.closed; left--) subscriber.next(queue[head++] as T);
         busy = false;
         if (head < queue.length) return rest();
         queue = [];
@@ -35,6 +35,7 @@ export const paced =
         if (subscriber.closed) return;
         pause = runtime.after(0).subscribe(() => {
           pause = undefined;
+          left = burst;
           go();
         });
       };
