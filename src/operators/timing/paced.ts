@@ -26,18 +26,16 @@ export const paced =
         busy = true;
         for (; left > 0 && head < queue.length && !subscriber.closed; left--) subscriber.next(queue[head++] as T);
         busy = false;
-        if (head < queue.length) return rest();
-        queue = [];
-        head = 0;
+        if (head < queue.length && !subscriber.closed) {
+          pause = runtime.after(0).subscribe(() => {
+            pause = undefined;
+            left = burst;
+            go();
+          });
+          return;
+        }
+        [queue, head] = [[], 0];
         if (ended) subscriber.complete();
-      };
-      const rest = (): void => {
-        if (subscriber.closed) return;
-        pause = runtime.after(0).subscribe(() => {
-          pause = undefined;
-          left = burst;
-          go();
-        });
       };
       subscriber.add(() => pause?.unsubscribe());
       subscriber.add(
