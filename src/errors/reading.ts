@@ -37,11 +37,19 @@ const beats = (coded: Sense, status: number): boolean =>
 /** An abort behind an error is often how a time-out was made: the error in front of it is asked first. */
 const hidden = (sense: Sense, depth: number): boolean => sense === 'canceled' && depth > 0;
 
-const knownCode = ({ links }: ErrorStructure): readonly [code: string, sense: Sense, depth: number] | undefined => {
-  for (const [depth, { codes }] of links.entries()) {
-    for (const code of codes) {
+interface KnownCode {
+  readonly code: string;
+  readonly sense: Sense;
+  readonly depth: number;
+  /** It is the name of the error alone: no field has it. */
+  readonly isName: boolean;
+}
+
+const knownCode = ({ links }: ErrorStructure): KnownCode | undefined => {
+  for (const [depth, { codes, name }] of links.entries()) {
+    for (const code of name === undefined ? codes : [...codes, name]) {
       const sense = senseOfCode(code);
-      if (sense !== undefined && !hidden(sense, depth)) return [code, sense, depth];
+      if (sense !== undefined && !hidden(sense, depth)) return { code, sense, depth, isName: !codes.includes(code) };
     }
   }
   return undefined;
@@ -111,19 +119,22 @@ const stated = (structure: ErrorStructure): number | undefined => {
 /** Structure first: status, code, name. Text only where no structure said anything. Never throws. */
 export function readError(thrown: unknown, wallNow: () => number, speaker: Speaker): Reading {
   const structure = readStructure(thrown, wallNow);
-  const [known, coded, codedDepth = Infinity] = knownCode(structure) ?? [];
+  const found = knownCode(structure);
+  const { code: known, sense: coded, depth: codedDepth = Infinity } = found ?? {};
   const decisive = coded !== undefined && MORE_THAN_A_STATUS.has(coded);
   const code = decisive ? known : (structure.code ?? known);
   // A code in front of a status is the outer error's own word, as a status in front of a code is.
   if (structure.status !== undefined && structure.statusDepth <= codedDepth)
     return { ...withStatus(structure, structure.status, code, coded), isProof: true };
   const listed = (structure.rpc === undefined ? undefined : senseOfRpc(structure.rpc)) ?? coded;
-  const isRefusal = !isOwnFault(structure.rpc ?? known);
+  // The name of an error alone is no proof: a tool that has done its work can throw one of any name.
+  const isRefusal = !isOwnFault(structure.rpc ?? known) && (structure.rpc !== undefined || found?.isName !== true);
   if (listed !== undefined) return { structure, status: undefined, code, sense: listed, isProof: isRefusal };
   const sense = senseOfNames(structure) ?? senseOfUnlisted(structure, speaker);
-  // The name of a class alone is no proof: a tool that has done its work can throw one of any name.
-  const isProof = sense !== 'unavailable' && /[a-z]/i.test(code ?? '');
-  if (sense !== undefined) return { structure, status: undefined, code, sense, isProof };
+  if (sense !== undefined) {
+    const isCoded = structure.links.some(({ codes }) => codes.some((own) => senseOfWords(own, speaker) === sense));
+    return { structure, status: undefined, code, sense, isProof: isCoded && sense !== 'unavailable' };
+  }
   const status = stated(structure);
   // A text that states a 429 can go on to say that the quota is used up; then its status would say the opposite.
   if (status === 429 && reasonOfRefusal(structure.texts) === 'quota_exhausted')

@@ -11,8 +11,10 @@ const HINT_LENGTH_MAX = 64;
 
 /** One error of a chain. */
 export interface Link {
-  /** Everything that may be a code: providers put theirs in `code`, `type`, the body's `error`, or the name. */
+  /** Everything that may be a code: providers put theirs in `code`, `type`, or the body's `error`. */
   readonly codes: readonly string[];
+  /** Its own name, which some providers have their code in. */
+  readonly name: string | undefined;
   /** Its name, and its class's. */
   readonly names: readonly string[];
 }
@@ -134,7 +136,6 @@ const CODES = [
   ['response', 'data', 'error'],
   ['body', 'error', 'code'],
   ['body', 'error', 'type'],
-  ['name'],
 ] as const;
 
 const NAMES = [['name'], ['constructor', 'name']] as const;
@@ -296,7 +297,8 @@ export function readStructure(thrown: unknown, wallNow: () => number): ErrorStru
     }
     retryAfterMs ??= retryAfterOf(link, wallNow);
     retriable ??= retriableOf(link);
-    links.push({ codes: answered ? [] : codesAt(link, CODES), names: codesAt(link, NAMES) });
+    const name = answered ? undefined : asCode(read(link, 'name'));
+    links.push({ codes: answered ? [] : codesAt(link, CODES), name, names: codesAt(link, NAMES) });
     const text = textOf(link).slice(0, room);
     room -= text.length;
     if (text !== '') texts.push(text.toLowerCase().replaceAll('’', "'").replaceAll(/[“”]/g, '"'));

@@ -12,6 +12,15 @@ const slips: Readonly<Record<string, () => unknown>> = {
   'a class of error whose name says what was wrong': () => {
     throw Object.assign(new Error('receipt'), { name: 'ZodError' });
   },
+  'a class of error that is called as a service’s code is': () => {
+    throw Object.assign(new Error('receipt'), { name: 'ValidationError' });
+  },
+  'a class of error whose code says nothing': () => {
+    throw Object.assign(new Error('receipt'), { name: 'ZodError', code: 'custom' });
+  },
+  'a name that a service has for what it does not find': () => {
+    throw Object.assign(new Error('receipt'), { name: 'NoSuchKey' });
+  },
   'JSON-RPC’s word for an output that does not fit': () => {
     throw Object.assign(new Error('Structured content does not match the tool’s output schema'), { code: -32602 });
   },
