@@ -12,7 +12,6 @@ export const ratchets: {
   longFiles: {
     'benchmarks/teaching.ts': 307,
     'src/errors/code.ts': 391,
-    'src/errors/structure.ts': 306,
     'src/gateway/anthropic/answer.ts': 320,
     'src/gateway/anthropic/gateway.ts': 341,
     'src/operators/breaker/breaker.ts': 345,
@@ -24,7 +23,6 @@ export const ratchets: {
     'test/call/cancel.test.ts': 400,
     'test/call/error-handler.test.ts': 317,
     'test/call/output.test.ts': 418,
-    'test/call/request.test.ts': 371,
     'test/errors/corpus-http.ts': 365,
     'test/errors/corpus-later.ts': 679,
     'test/errors/corpus-llm.ts': 653,

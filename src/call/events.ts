@@ -28,6 +28,8 @@ interface CallEvent {
   tags?: readonly string[];
   correlationId?: string;
   fromHook?: string;
+  agentId?: string;
+  workspaceId?: string;
   session?: string;
   tenant?: string;
   traceparent?: string;
@@ -35,6 +37,19 @@ interface CallEvent {
   breaker?: BreakerAtStart;
   input?: unknown;
 }
+
+/** What a call can be found by, as its caller named it. */
+const NAMED = [
+  'toolCallId',
+  'correlationId',
+  'fromHook',
+  'agentId',
+  'workspaceId',
+  'session',
+  'tenant',
+  'traceparent',
+  'tracestate',
+] as const;
 
 /** A successful result as the trace gets it. */
 const withoutOutput = (
@@ -62,28 +77,22 @@ export class CallEvents {
   /** @param breaker how that of its tool stands, if it has one */
   started(breaker: BreakerAtStart | undefined): void {
     if (!this.observed) return;
-    const { toolCallId, tags, correlationId, fromHook, session, tenant, traceparent, tracestate, input } =
-      this.#context.call;
-    const { captures, trace } = this.#context.layer;
+    const { call, layer, startedAtMs } = this.#context;
+    const { captures, trace } = layer;
     const event = this.#event('call_started');
-    if (toolCallId !== undefined) event.toolCallId = toolCallId;
-    if (tags !== undefined) event.tags = tags;
-    if (correlationId !== undefined) event.correlationId = correlationId;
-    if (fromHook !== undefined) event.fromHook = fromHook;
-    if (session !== undefined) event.session = session;
-    if (tenant !== undefined) event.tenant = tenant;
-    if (traceparent !== undefined) event.traceparent = traceparent;
-    if (tracestate !== undefined) event.tracestate = tracestate;
+    let isSafe = true;
+    for (const field of NAMED) {
+      const given = call[field];
+      if (given === undefined) continue;
+      event[field] = given;
+      isSafe &&= trace.redactor.isSafe(given);
+    }
+    if (call.tags !== undefined) event.tags = call.tags;
     if (breaker !== undefined) event.breaker = breaker;
-    if (captures) event.input = input;
-    const named = toolCallId ?? correlationId ?? fromHook ?? session ?? tenant ?? traceparent ?? tracestate;
-    const isSafe = (text: string | undefined): boolean => text === undefined || trace.redactor.isSafe(text);
-    const ownBreaker = breaker === undefined || breaker.key === event.toolName || isSafe(breaker.key);
-    const wellKnown =
-      named === undefined ||
-      [toolCallId, correlationId, fromHook, session, tenant, traceparent, tracestate].every(isSafe);
-    if (captures || tags !== undefined || !wellKnown || !ownBreaker) this.#publish(event, this.#context.startedAtMs);
-    else this.#tell(event, this.#context.startedAtMs);
+    if (captures) event.input = call.input;
+    if (breaker !== undefined && breaker.key !== event.toolName) isSafe &&= trace.redactor.isSafe(breaker.key);
+    if (captures || call.tags !== undefined || !isSafe) this.#publish(event, startedAtMs);
+    else this.#tell(event, startedAtMs);
   }
 
   /** @param dueAtMs when it is cut off; `Infinity` without a limit */

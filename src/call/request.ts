@@ -29,6 +29,8 @@ export interface Call {
   readonly correlationId?: string;
   readonly tags?: readonly string[];
   readonly fromHook?: string;
+  readonly agentId?: string;
+  readonly workspaceId?: string;
   readonly breakerHint?: 'tool' | 'dependency' | 'global';
   readonly retryBudget?: { readonly maxAttempts: number; readonly maxElapsedMs: number };
   readonly hints?: {
@@ -55,6 +57,7 @@ const shortForm = z.strictObject({
   actor: z.string().min(1).max(KEY_MAX).exactOptional(),
   tenant: z.string().min(1).max(KEY_MAX).exactOptional(),
   traceparent: z.string().min(1).max(NAME_MAX).exactOptional(),
+  timeoutMs: z.number().positive().max(Number.MAX_SAFE_INTEGER).exactOptional(),
 });
 const REQUEST_KEYS: ReadonlySet<string> = new Set(Object.keys(shortForm.shape));
 
@@ -97,6 +100,8 @@ const fromEnvelope = (envelope: ToolCallEnvelope, runtime: Runtime): Call => {
     ...(payload.idempotencyKey === undefined ? undefined : { idempotencyKey: payload.idempotencyKey }),
     ...(target.tenantId === undefined ? undefined : { tenant: target.tenantId }),
     ...(target.correlationId === undefined ? undefined : { correlationId: target.correlationId }),
+    ...(target.agentId === undefined ? undefined : { agentId: target.agentId }),
+    ...(target.workspaceId === undefined ? undefined : { workspaceId: target.workspaceId }),
     ...(control.requestTags === undefined ? undefined : { tags: control.requestTags }),
     ...(control.fromHook === undefined ? undefined : { fromHook: control.fromHook }),
     ...(transport.circuitBreakerHint === undefined ? undefined : { breakerHint: transport.circuitBreakerHint }),
@@ -108,7 +113,7 @@ const fromEnvelope = (envelope: ToolCallEnvelope, runtime: Runtime): Call => {
 };
 
 const fromRequest = (
-  { toolName, input, toolCallId, idempotencyKey, session, actor, tenant, traceparent }: ToolCallRequest,
+  { toolName, input, toolCallId, idempotencyKey, session, actor, tenant, traceparent, timeoutMs }: ToolCallRequest,
   runtime: Runtime,
 ): Call => {
   // Nobody gets yesterday's answer without asking.
@@ -127,6 +132,7 @@ const fromRequest = (
   if (actor !== undefined) call.actor = actor;
   if (tenant !== undefined) call.tenant = tenant;
   if (traceparent !== undefined) call.traceparent = traceparent;
+  if (timeoutMs !== undefined) call.hints = { timeoutMs };
   return call;
 };
 
@@ -136,7 +142,9 @@ const fromRequest = (
  */
 const wellFormed = (request: ToolCallRequest): ToolCallRequest | undefined => {
   for (const key in request) if (!REQUEST_KEYS.has(key)) return undefined;
-  const { toolName, input, toolCallId, idempotencyKey, session, actor, tenant, traceparent } = request;
+  const { toolName, input, toolCallId, idempotencyKey, session, actor, tenant, traceparent, timeoutMs } = request;
+  // The schema judges it: few calls have one.
+  if (timeoutMs !== undefined || 'timeoutMs' in request) return undefined;
   /** A text, or not there at all. */
   const may = (name: string, value: unknown, max: number): boolean =>
     value === undefined ? !(name in request) : isText(value, max);

@@ -15,13 +15,13 @@ export interface ToolCallEnvelope {
   toolNamespace: string;
   /** On whose behalf the call is made. */
   target: {
-    /** The agent that asks. It is checked and has no effect on the call. */
+    /** The agent that asks; it is in the event `call_started` and in spans. */
     agentId?: string;
     /** The session: part of the call's idempotency key, and what `flush({ session })` finds it by. */
     sessionKey: string;
     /** The user or service: part of a computed idempotency key. */
     actorId: string;
-    /** The workspace of the agent. It is checked and has no effect on the call. */
+    /** The workspace of the agent; it is in the event `call_started` and in spans. */
     workspaceId?: string;
     /** Ties the call to others of the host; it is in the event `call_started` and in logs. */
     correlationId?: string;
@@ -101,6 +101,8 @@ export interface ToolCallRequest {
   readonly tenant?: string;
   /** The W3C trace context that the call is part of, 256 characters at most. */
   readonly traceparent?: string;
+  /** The attempt's timeout; it can shorten the tool's own, never lengthen it. Default: the tool's own (R-8.3). */
+  readonly timeoutMs?: number;
 }
 
 /**

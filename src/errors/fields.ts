@@ -6,7 +6,8 @@ import {
   type ErrorReader,
 } from '../contract/tool-error.ts';
 import { classOfListedStatus, classOfStatus, kindOfStatus } from './status.ts';
-import { CAUSE_DEPTH_MAX, STATUSES, asStatus, firstOf, read, retriableOf, retryAfterOf } from './structure.ts';
+import { STATUSES } from './paths.ts';
+import { CAUSE_DEPTH_MAX, asStatus, firstOf, read, retriableOf, retryAfterOf } from './structure.ts';
 import { flagOf, isToolErrorKind } from './tool.ts';
 
 /** The class by, but for codes: a listed status, a hint, what else its maker says, the kind's own. */

@@ -1,4 +1,5 @@
 import { parseHttpDate } from './http-date.ts';
+import { CODES, HEADERS, NAMES, STATUSES } from './paths.ts';
 
 /** How far a chain of causes is followed. */
 export const CAUSE_DEPTH_MAX = 8;
@@ -82,63 +83,6 @@ const ownHeader = (headers: unknown, name: string): unknown => {
   const key = Object.keys(headers).find((own) => own.toLowerCase() === name);
   return key === undefined ? undefined : read(headers, key);
 };
-
-const HEADERS = [
-  ['headers'],
-  ['responseHeaders'],
-  ['response', 'headers'],
-  ['$response', 'headers'],
-  ['metadata'],
-] as const;
-export const STATUSES = [
-  ['status'],
-  ['statusCode'],
-  ['status_code'],
-  ['httpStatus'],
-  ['http_status'],
-  ['httpStatusCode'],
-  ['httpCode'],
-  ['response', 'status'],
-  ['response', 'statusCode'],
-  ['res', 'status'],
-  ['res', 'statusCode'],
-  ['$metadata', 'httpStatusCode'],
-  ['output', 'statusCode'],
-  ['meta', 'statusCode'],
-  ['data', 'httpStatus'],
-  ['extensions', 'http', 'status'],
-  ['body', 'statusCode'],
-  ['error', 'status'],
-  ['error', 'statusCode'],
-  ['code'],
-  ['error', 'code'],
-] as const;
-const CODES = [
-  ['code'],
-  ['error', 'code'],
-  ['errorCode'],
-  ['error_code'],
-  ['codeName'],
-  ['type'],
-  ['error', 'type'],
-  ['error', 'error', 'type'],
-  ['error', 'error', 'code'],
-  ['error', 'status'],
-  ['lc_error_code'],
-  ['Code'],
-  ['extensions', 'code'],
-  ['data', 'code'],
-  ['data', 'error', 'code'],
-  ['data', 'error', 'type'],
-  ['response', 'data', 'code'],
-  ['response', 'data', 'error', 'code'],
-  ['response', 'data', 'error', 'type'],
-  ['response', 'data', 'error'],
-  ['body', 'error', 'code'],
-  ['body', 'error', 'type'],
-] as const;
-
-const NAMES = [['name'], ['constructor', 'name']] as const;
 
 const at = (value: unknown, path: readonly string[]): unknown => {
   let inner = value;

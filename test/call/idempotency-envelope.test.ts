@@ -180,7 +180,7 @@ describe('R-8.3 no field of an envelope is decoration', () => {
     expect(layer.breakers.list().map(({ scope }) => scope)).toHaveLength(2);
   });
 
-  it('R-8.3 tags, hook and correlation reach the trace; traceparent and baggage reach trace and tool', async () => {
+  it('R-8.3 what a call is found by reaches the trace; traceparent and baggage reach trace and tool', async () => {
     const contexts: ToolContext[] = [];
     const { run, events } = world([
       tool({ name: 't', execute: (_input: unknown, context) => void contexts.push(context) }),
@@ -193,6 +193,8 @@ describe('R-8.3 no field of an envelope is decoration', () => {
         correlationId: 'c-1',
         traceparent,
         baggage: { user: 'ada' },
+        agentId: 'a-1',
+        workspaceId: 'w-1',
         sessionKey: 's1',
         tenantId: 't1',
       }),
@@ -201,6 +203,8 @@ describe('R-8.3 no field of an envelope is decoration', () => {
       tags: ['a', 'b'],
       fromHook: 'cron',
       correlationId: 'c-1',
+      agentId: 'a-1',
+      workspaceId: 'w-1',
       traceparent,
       session: 's1',
       tenant: 't1',

@@ -84,6 +84,10 @@ export type ToolEvent = CallHeader &
         readonly correlationId?: string;
         /** `control.fromHook` of the envelope: the host's hook that asked for the call. */
         readonly fromHook?: string;
+        /** `target.agentId` of the envelope: the agent that asks. */
+        readonly agentId?: string;
+        /** `target.workspaceId` of the envelope. */
+        readonly workspaceId?: string;
         /** The session on whose behalf the call is made. */
         readonly session?: string;
         /** The tenant, by which keys and breakers are kept apart. */

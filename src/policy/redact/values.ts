@@ -138,6 +138,8 @@ const ASKED = [
   'toolCallId',
   'correlationId',
   'fromHook',
+  'agentId',
+  'workspaceId',
   'session',
   'tenant',
   'traceparent',

@@ -63,7 +63,7 @@ export interface CallPlace {
 
 /** What is known when a call begins: a sampler decides by it. */
 const attributesOf = (
-  { toolName, callId, toolCallId, turnId, nodeId, correlationId, tags, fromHook }: Started,
+  { toolName, callId, toolCallId, turnId, nodeId, correlationId, tags, fromHook, agentId, workspaceId }: Started,
   { needs, attributes }: CallPlace,
 ): OtelAttributes => ({
   'gen_ai.operation.name': 'execute_tool',
@@ -76,6 +76,8 @@ const attributesOf = (
   ...(needs.length === 0 ? {} : { 'spillway.call.depends_on': [...needs] }),
   ...(correlationId === undefined ? {} : { 'spillway.correlation_id': correlationId }),
   ...(fromHook === undefined ? {} : { 'spillway.from_hook': fromHook }),
+  ...(agentId === undefined ? {} : { 'gen_ai.agent.id': agentId }),
+  ...(workspaceId === undefined ? {} : { 'spillway.workspace_id': workspaceId }),
   ...(tags === undefined ? {} : { 'spillway.tags': [...tags] }),
 });
 
