@@ -6,9 +6,9 @@ import type { Observable } from 'rxjs';
 import type { BreakerOptions, RetryPolicy } from './contract/policy.ts';
 import type { Runtime } from './contract/runtime.ts';
 import { readFields } from './errors/fields.ts';
-import { createBreakerReading, type Breaker, type BreakerChange } from './operators/breaker/breaker.ts';
-import { circuitBreakerReading } from './operators/circuit-breaker.ts';
-import { retryBackoffReading } from './operators/retry-backoff.ts';
+import { createBreakerFor, type Breaker, type BreakerChange } from './operators/breaker/breaker.ts';
+import { circuitBreakerFor } from './operators/circuit-breaker.ts';
+import { retryBackoffFor } from './operators/retry-backoff.ts';
 import type { BreakerOutcome } from './policy/breaker/reducer.ts';
 import { liveRuntime } from './runtime.ts';
 
@@ -43,7 +43,7 @@ export function retryBackoff(
   policy: Partial<RetryPolicy> = {},
   runtime: Runtime = liveRuntime,
 ): <T>(source: Observable<T>) => Observable<T> {
-  return retryBackoffReading(readFields, policy, runtime);
+  return retryBackoffFor(readFields, policy, runtime);
 }
 
 /**
@@ -61,7 +61,7 @@ export function circuitBreaker(
   breaker: Breaker,
   outcome?: (error: unknown) => BreakerOutcome,
 ): <T>(source: Observable<T>) => Observable<T> {
-  return circuitBreakerReading(readFields, breaker, outcome);
+  return circuitBreakerFor(readFields, breaker, outcome);
 }
 
 /**
@@ -82,5 +82,5 @@ export function createBreaker(
   runtime: Runtime = liveRuntime,
   onChange?: BreakerChange,
 ): Breaker {
-  return createBreakerReading(readFields, options, runtime, onChange);
+  return createBreakerFor(readFields, options, runtime, onChange);
 }

@@ -5,4 +5,4 @@
 export type { BreakerEntry, BreakerOrder, Breakers } from './layer/breakers.ts';
 export type { BreakerReport, Flush, LayerReport, ToolReport } from './operate/inspection.ts';
 export type { BreakerTarget, OrderReport } from './operate/orders.ts';
-export { loadExperience, saveExperience } from './layer/kept-experience.ts';
+export { loadExperience, saveExperience } from './layer/stored-experience.ts';

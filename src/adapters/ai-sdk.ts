@@ -4,7 +4,7 @@ import { overridden } from './overridden.ts';
 import { createValueQueue } from './value-queue.ts';
 
 export type { GuardOptions } from './guarded-calls.ts';
-export { createHarvest, type Harvest, type HarvestOptions, type KeptCall } from './harvest.ts';
+export { createHarvest, type Harvest, type HarvestOptions, type HarvestedCall } from './harvest.ts';
 export { resumeMessages } from './ai-sdk/resume.ts';
 export { ToolFailure } from './tool-failure.ts';
 

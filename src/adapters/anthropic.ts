@@ -4,7 +4,7 @@ import { guardedCalls, valueOf, type GuardOptions, type GuardedCalls } from './g
 import { overridden } from './overridden.ts';
 
 export type { GuardOptions } from './guarded-calls.ts';
-export { createHarvest, type Harvest, type HarvestOptions, type KeptCall } from './harvest.ts';
+export { createHarvest, type Harvest, type HarvestOptions, type HarvestedCall } from './harvest.ts';
 export { resumeMessages } from './anthropic/resume.ts';
 export { ToolFailure } from './tool-failure.ts';
 

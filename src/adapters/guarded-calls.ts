@@ -9,7 +9,7 @@ import { createRegistry } from '../layer/registry.ts';
 import { tool } from '../layer/tool.ts';
 import { answering } from './answering.ts';
 import { CallHistory, type FailureAnswer, type ForeignOutcome } from './call-history.ts';
-import { keep, unkept, type FrameworkName } from './harvest.ts';
+import { keep, notHarvested, type FrameworkName } from './harvest.ts';
 
 /**
  * How the tools of a framework are guarded. Beside its own two, the options of `createSpillway`, for the layer that is
@@ -100,7 +100,7 @@ const attempt = (
       stream.begun();
       const values = fromOutput(output);
       // A stream's work begins when it is subscribed to.
-      return new Observable((subscriber) => unkept(() => values.subscribe(subscriber))).pipe(
+      return new Observable((subscriber) => notHarvested(() => values.subscribe(subscriber))).pipe(
         tap((value) => {
           context.progress({});
           stream.next(value);
@@ -128,7 +128,7 @@ const begin = (spillway: Spillway, toolCalled: AnyTool, call: ForeignCall): Runn
   const { toolName, input, toolCallId = '', signal } = call;
   const options: CallOptions = {
     tool: toolCalled,
-    execute: (given: unknown, context) => unkept(() => attempt(call, history, given, context)),
+    execute: (given: unknown, context) => notHarvested(() => attempt(call, history, given, context)),
     // The model reads the failure and goes on, so a failed call is no escalation.
     optional: true,
     ...(signal === undefined || signal === null ? undefined : { signal }),

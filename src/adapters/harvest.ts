@@ -8,7 +8,7 @@ import { ToolFailure } from './tool-failure.ts';
 export type FrameworkName = 'ai-sdk' | 'anthropic' | 'langchain' | 'mcp' | 'openai-agents';
 
 /** A guarded call of a run, and what has become of it. */
-export interface KeptCall {
+export interface HarvestedCall {
   /** Whose tool was called; `resumeMessages` of that framework's entry reads the call. */
   readonly framework: FrameworkName;
   /** The tool's name, as its framework knows it. */
@@ -42,7 +42,7 @@ export interface Harvest {
    */
   run<T>(work: () => T): T;
   /** The kept calls, in the order in which they began. */
-  readonly calls: readonly KeptCall[];
+  readonly calls: readonly HarvestedCall[];
   /** How many calls were dropped because there were more than `maxCalls`. */
   readonly forgotten: number;
 }
@@ -56,14 +56,14 @@ export interface HarvestOptions {
 const MAX_CALLS = 1_000;
 
 /** A call while it is kept. */
-export class CallBeingKept implements KeptCall {
+export class RunningCall implements HarvestedCall {
   readonly framework: FrameworkName;
   readonly toolName: string;
   readonly toolCallId: string | undefined;
   readonly input: unknown;
   readonly step: number;
   readonly origin: unknown;
-  state: KeptCall['state'] = 'running';
+  state: HarvestedCall['state'] = 'running';
   output: unknown;
   failure: ToolFailure | undefined;
   failureContent: unknown;
@@ -96,7 +96,7 @@ export class CallBeingKept implements KeptCall {
   }
 }
 
-type NewCall = Pick<KeptCall, 'framework' | 'toolName' | 'input'> & {
+type NewCall = Pick<HarvestedCall, 'framework' | 'toolName' | 'input'> & {
   readonly toolCallId?: string | undefined;
   readonly origin?: unknown;
 };
@@ -104,7 +104,7 @@ type NewCall = Pick<KeptCall, 'framework' | 'toolName' | 'input'> & {
 class CallHarvest implements Harvest {
   forgotten = 0;
   readonly #maxCalls: number;
-  #calls: CallBeingKept[] = [];
+  #calls: RunningCall[] = [];
   #running = 0;
   #step = -1;
 
@@ -112,7 +112,7 @@ class CallHarvest implements Harvest {
     this.#maxCalls = maxCalls;
   }
 
-  get calls(): readonly KeptCall[] {
+  get calls(): readonly HarvestedCall[] {
     return [...this.#calls];
   }
 
@@ -120,11 +120,11 @@ class CallHarvest implements Harvest {
     return current.run(this, work);
   }
 
-  add(call: NewCall): CallBeingKept {
+  add(call: NewCall): RunningCall {
     // A model asks again once it has all answers: what begins while nothing runs is of its next step.
     if (this.#running === 0) this.#step++;
     this.#running++;
-    const kept = new CallBeingKept(call, this.#step, () => this.#running--);
+    const kept = new RunningCall(call, this.#step, () => this.#running--);
     this.#calls.push(kept);
     if (this.#calls.length > this.#maxCalls) {
       this.#calls = this.#calls.slice(1);
@@ -137,10 +137,11 @@ class CallHarvest implements Harvest {
 const current = new AsyncLocalStorage<CallHarvest | undefined>();
 
 /** Keeps a call that begins, if a harvest is around it. */
-export const keep = (call: NewCall): CallBeingKept | undefined => current.getStore()?.add(call);
+export const keep = (call: NewCall): RunningCall | undefined => current.getStore()?.add(call);
 
 /** Runs a tool: the calls that it makes itself are its own business, and no part of the conversation. */
-export const unkept = <T>(run: () => T): T => (current.getStore() === undefined ? run() : current.run(undefined, run));
+export const notHarvested = <T>(run: () => T): T =>
+  current.getStore() === undefined ? run() : current.run(undefined, run);
 
 /**
  * Keeps what guarded calls come to while a framework runs, so that it is there when the framework throws: on its

@@ -7,7 +7,7 @@ import { Steering, type LangChainOrigin, type ToolMessageClass } from './langcha
 import { schemaMismatch } from './schema-mismatch.ts';
 
 export type { GuardOptions } from './guarded-calls.ts';
-export { createHarvest, type Harvest, type HarvestOptions, type KeptCall } from './harvest.ts';
+export { createHarvest, type Harvest, type HarvestOptions, type HarvestedCall } from './harvest.ts';
 export { resumeMessages, type ToolMessageClass } from './langchain/resume.ts';
 
 /** The options of `spillwayMiddleware`: those of every guard, and LangChain's class for answers. */

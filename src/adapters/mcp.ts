@@ -9,7 +9,7 @@ import { judged } from './mcp/claim.ts';
 import { PolicyNames } from './mcp/policy-names.ts';
 
 export type { GuardOptions } from './guarded-calls.ts';
-export { createHarvest, type Harvest, type HarvestOptions, type KeptCall } from './harvest.ts';
+export { createHarvest, type Harvest, type HarvestOptions, type HarvestedCall } from './harvest.ts';
 export { ToolFailure } from './tool-failure.ts';
 
 /**

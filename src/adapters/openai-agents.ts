@@ -9,7 +9,7 @@ import { overridden } from './overridden.ts';
 import { ToolFailure } from './tool-failure.ts';
 
 export type { GuardOptions } from './guarded-calls.ts';
-export { createHarvest, type Harvest, type HarvestOptions, type KeptCall } from './harvest.ts';
+export { createHarvest, type Harvest, type HarvestOptions, type HarvestedCall } from './harvest.ts';
 export { resumeMessages } from './openai-agents/resume.ts';
 export { ToolFailure } from './tool-failure.ts';
 

@@ -1,12 +1,12 @@
 import { failureText } from '../policy/model-text.ts';
-import type { FrameworkName, Harvest, KeptCall } from './harvest.ts';
+import type { FrameworkName, Harvest, HarvestedCall } from './harvest.ts';
 
 /** A call of a conversation that nothing answers. */
 export interface Unanswered {
   readonly id: string;
   readonly name: string;
   /** What became of it, where that was kept. */
-  readonly kept: KeptCall | undefined;
+  readonly kept: HarvestedCall | undefined;
 }
 
 /** How the messages of a framework are read and made. */
@@ -16,7 +16,7 @@ export interface Dialect<Message> {
   /** The ids of the calls that a message answers. */
   answeredBy(message: Message): readonly string[];
   /** What makes calls as the model would have. Without it, calls that no message makes are left out. */
-  making?(calls: readonly KeptCall[]): readonly Message[];
+  making?(calls: readonly HarvestedCall[]): readonly Message[];
   /**
    * What answers calls.
    * @param next what stands after the calls; what is given stands in its place
@@ -25,14 +25,14 @@ export interface Dialect<Message> {
 }
 
 /** What a model may read of a call that did not succeed. One that was not kept, or runs still, may have run. */
-export const failureOf = (kept: KeptCall | undefined): string | undefined =>
+export const failureOf = (kept: HarvestedCall | undefined): string | undefined =>
   kept?.state === 'succeeded' ? undefined : (kept?.failure?.message ?? failureText('canceled', 'may_have_run'));
 
 /** The calls that no message answers, by the index of the message that makes them. */
 const unansweredOf = <Message>(
   dialect: Dialect<Message>,
   messages: readonly Message[],
-  keptOf: (id: string) => KeptCall | undefined,
+  keptOf: (id: string) => HarvestedCall | undefined,
 ): Map<number, Unanswered[]> => {
   const open = new Map<string, { readonly index: number; readonly call: Unanswered }>();
   messages.forEach((message, index) => {
@@ -45,7 +45,7 @@ const unansweredOf = <Message>(
 };
 
 /** The calls that no message makes, as if a message for each step had made them, each answered. */
-const leftOver = <Message>(dialect: Dialect<Message>, calls: readonly KeptCall[]): Message[] => {
+const leftOver = <Message>(dialect: Dialect<Message>, calls: readonly HarvestedCall[]): Message[] => {
   const steps = Map.groupBy(calls, ({ step }) => step);
   return [...steps.values()].flatMap((step) => {
     const unanswered = step.map((kept) => ({ id: kept.toolCallId ?? '', name: kept.toolName, kept }));

@@ -23,7 +23,7 @@ export {
 } from './loop/transcript.ts';
 export { evidenceFromTrace } from './loop/evidence.ts';
 export { failureText, outputText, type Effect, type FailureWords } from '../policy/model-text.ts';
-export { keptOutputs, type KeptOutputs } from './loop/kept-outputs.ts';
+export { storedOutputs, type StoredOutputs } from './loop/stored-outputs.ts';
 export type { AgentLayer } from './loop/tool-step.ts';
 export {
   scriptedModel,

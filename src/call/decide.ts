@@ -5,7 +5,7 @@ import { classify } from '../policy/recovery/classify.ts';
 import { escalationOf } from '../policy/recovery/escalation.ts';
 import { decideRecovery } from '../policy/recovery/decide.ts';
 import type { CallContext } from './context.ts';
-import { toldToModel } from './model-words.ts';
+import { modelTextOf } from './model-words.ts';
 import { failureResult, reportOf, type CallOutcome, type Failure } from './result.ts';
 
 /** What a decision rests on beside the failure itself and the call. */
@@ -108,7 +108,7 @@ export function endedBy(context: CallContext, error: ToolExecutionError): CallOu
   const decision = decideRecovery({ ...notification, turnRemainingMs: 0 });
   tellDecision(context, notification, failure, decision);
   return (context.concluded = {
-    result: failureResult(context.history, { ...failure, code: decision.code }, toldToModel(context, failure)),
+    result: failureResult(context.history, { ...failure, code: decision.code }, modelTextOf(context, failure)),
     error,
   });
 }

@@ -4,7 +4,7 @@ import type { ToolExecutionError } from '../contract/tool-error.ts';
 import { classify } from '../policy/recovery/classify.ts';
 import type { CallContext } from './context.ts';
 import { decide, unattempted } from './decide.ts';
-import { toldToModel } from './model-words.ts';
+import { modelTextOf } from './model-words.ts';
 import { failureResult, reportOf, type CallOutcome, type Failure } from './result.ts';
 
 /** What a call's stream errors with inside: a failure about which it is decided. At the boundary it becomes a value. */
@@ -26,7 +26,7 @@ export const asOutcome = (context: CallContext, thrown: unknown): CallOutcome =>
   // Anything else is a defect of ours, which must not look like a tool's failure.
   if (!(thrown instanceof FailedCall)) throw thrown;
   return {
-    result: failureResult(context.history, thrown.failure, toldToModel(context, thrown.failure)),
+    result: failureResult(context.history, thrown.failure, modelTextOf(context, thrown.failure)),
     error: thrown.failure.error,
   };
 };

@@ -42,7 +42,7 @@ const retryAfterMsOf = ({ toolInUse }: CallContext, { error, breakerState }: Fai
 };
 
 /** A failed call as a model reads it. It is part of the result, and so of what is replayed of it. */
-export function toldToModel(context: CallContext, failure: Failure): string {
+export function modelTextOf(context: CallContext, failure: Failure): string {
   const { error, classification, breakerState } = failure;
   const { toolInUse, resolved, attempts } = context;
   return failureText(error.kind, effectOf(context, error), {

@@ -3,8 +3,8 @@ import { readBody } from './anthropic/body.ts';
 import { requestOf, responseOf } from './wire/exchange.ts';
 import {
   TOMBSTONE,
-  keptAfter,
-  keptTextOf,
+  storedAfter,
+  storedTextOf,
   recordOf,
   retrieveBodySchema,
   storeBodySchema,
@@ -112,7 +112,7 @@ export class ConversationStateDO {
     const expiresAtMs = Math.min(Number.MAX_SAFE_INTEGER, Math.ceil(nowMs + ttlMs));
     // No await from here to the last row: of two that store at once each sees what the other wrote, and all is written,
     // or nothing.
-    const text = keptAfter(this.#kept(key, nowMs), keptTextOf(record));
+    const text = storedAfter(this.#kept(key, nowMs), storedTextOf(record));
     this.#sql('DELETE FROM conversation WHERE key = ?', key);
     partsOf(text).forEach((piece, part) =>
       this.#sql(

@@ -5,7 +5,7 @@ import {
   CONVERSATION_TTL_MS,
   NOTHING_SAID,
   TOMBSTONE,
-  keptTextOf,
+  storedTextOf,
   recordOf,
   type ConversationRecord,
   type ConversationState,
@@ -37,7 +37,7 @@ export interface RedisConversationOptions {
 }
 
 /**
- * What `keptAfter` decides, where it lies: of gateways that store at once none may overwrite what it has not seen.
+ * What `storedAfter` decides, where it lies: of gateways that store at once none may overwrite what it has not seen.
  * KEYS[1] the key; ARGV the author, what the record says, the lifetime in milliseconds, what an empty record says, the
  * tombstone.
  */
@@ -92,7 +92,7 @@ export function redisConversationState(
     store: async (key, record) => {
       const name = prefix + key;
       try {
-        const { author, said } = keptTextOf(record);
+        const { author, said } = storedTextOf(record);
         await send(name, 'EVAL', STORE, '1', name, author, said, lifetime, NOTHING_SAID, TOMBSTONE);
       } catch (thrown) {
         throw redisThrown(thrown, 'storing a conversation');

@@ -78,11 +78,11 @@ export function circuitBreaker(
   breaker: Breaker,
   outcome?: (error: unknown) => BreakerOutcome,
 ): <T>(source: Observable<T>) => Observable<T> {
-  return circuitBreakerReading(readAsCall, breaker, outcome);
+  return circuitBreakerFor(readAsCall, breaker, outcome);
 }
 
 /** `circuitBreaker` with a reader of errors as an argument: `spillway/mini` gives one without tables. */
-export function circuitBreakerReading(
+export function circuitBreakerFor(
   read: ErrorReader,
   breaker: Breaker,
   outcome?: (error: unknown) => BreakerOutcome,

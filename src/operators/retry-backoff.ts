@@ -45,11 +45,11 @@ export function retryBackoff(
   policy: Partial<RetryPolicy> = {},
   runtime: Runtime = liveRuntime,
 ): <T>(source: Observable<T>) => Observable<T> {
-  return retryBackoffReading(readAsCall, policy, runtime);
+  return retryBackoffFor(readAsCall, policy, runtime);
 }
 
 /** `retryBackoff` with a reader of errors as an argument: `spillway/mini` gives one without tables. */
-export function retryBackoffReading(
+export function retryBackoffFor(
   read: ErrorReader,
   policy: Partial<RetryPolicy>,
   runtime: Runtime,

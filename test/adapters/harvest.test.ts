@@ -12,7 +12,7 @@ import { resumeMessages as resumeOpenai } from 'spillway/adapters/openai-agents'
 import { describe, expect, it } from 'vitest';
 import { scriptedModel, toolSet } from './frameworks/ai-sdk.ts';
 import { runnableTools, scriptedClient } from './frameworks/anthropic.ts';
-import { CANARY, DEFAULTS, abortLate, nothingSeen, type ModelCall } from './frameworks/kit.ts';
+import { CANARY, abortLate, defaultsOf, nothingSeen, type ModelCall } from './frameworks/kit.ts';
 
 const GO: ModelMessage[] = [{ role: 'user', content: 'go' }];
 type Item = Readonly<Record<string, unknown>> & { readonly type: string };
@@ -54,7 +54,7 @@ describe('createHarvest', () => {
   it('R-5.6 keeps each call of an aborted run: its input, what it gave, what a model may read of its failure', async () => {
     const harvest = await aborted(
       callsOf('slow', 'good', 'bad', 'worded'),
-      guardTools(toolSet(nothingSeen()), { defaults: { ...DEFAULTS, timeoutMs: 60_000 } }),
+      guardTools(toolSet(nothingSeen()), { defaults: defaultsOf({ timeoutMs: 60_000 }) }),
     );
     expect(briefly(harvest)).toEqual([
       ['c0', 'slow', 'failed', CANCELED],

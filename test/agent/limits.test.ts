@@ -1,7 +1,7 @@
 import { map, of, startWith } from 'rxjs';
 import { ToolExecutionError } from 'spillway';
 import { describe, expect, it } from 'vitest';
-import { keptOutputs, type ModelEvent } from '../../src/agent/index.ts';
+import { storedOutputs, type ModelEvent } from '../../src/agent/index.ts';
 import { marbles } from '../marbles.ts';
 import { permanent } from '../support.ts';
 import { World, answers, fails, hangs, once } from '../call/kit.ts';
@@ -51,7 +51,7 @@ describe('R-12.3 limits', () => {
       ];
       const { events } = ran(world, script, [big], {
         limits: { outputChars: 100 },
-        outputs: keptOutputs(10_000, () => 'h1'),
+        outputs: storedOutputs(10_000, () => 'h1'),
       });
       for (const { text } of resultsOf(events)) read.push(text);
       expect(read[0]).toBe(
@@ -90,7 +90,7 @@ describe('R-12.3 limits', () => {
       const whole = '🛫ab🛬🛬c🛫'.repeat(7);
       let offset = 0;
       const reads = (text: string): string => text.slice(0, text.lastIndexOf('\n\n['));
-      const outputs = keptOutputs(1_000, () => 'h');
+      const outputs = storedOutputs(1_000, () => 'h');
       const pieces: string[] = [];
       const seen = ran(world, [], [world.scripted('big', [answers(0, whole)])], {
         outputs,
@@ -119,7 +119,7 @@ describe('R-12.3 limits', () => {
 
   it('R-12.3 the store of cut outputs is bounded: the one used longest ago makes room', () => {
     let ids = 0;
-    const outputs = keptOutputs(25, () => `h${++ids}`);
+    const outputs = storedOutputs(25, () => `h${++ids}`);
     expect([outputs.keep('a'.repeat(10)), outputs.keep('b'.repeat(10))]).toStrictEqual(['h1', 'h2']);
     expect(outputs.read('h1')).toBe('a'.repeat(10));
     outputs.keep('c'.repeat(10));

@@ -8,7 +8,7 @@ import {
 } from 'spillway/gateway/anthropic';
 import { ToolExecutionError } from 'spillway';
 import { describe, expect, it } from 'vitest';
-import { TOMBSTONE, keptAfter, keptTextOf, recordOf } from '../../src/gateway/conversation/conversation.ts';
+import { TOMBSTONE, storedAfter, storedTextOf, recordOf } from '../../src/gateway/conversation/conversation.ts';
 import { counting, handClock } from '../support.ts';
 
 const record = (id: string, chars = 2): ConversationRecord => ({
@@ -149,7 +149,7 @@ describe('R-13.4 the client that retries', () => {
 });
 
 it('R-13.4 text that is no record is not taken for one', () => {
-  expect(recordOf(keptAfter(undefined, keptTextOf(record('a'))))).toStrictEqual(record('a'));
+  expect(recordOf(storedAfter(undefined, storedTextOf(record('a'))))).toStrictEqual(record('a'));
   expect(recordOf(TOMBSTONE)).toBeUndefined();
   fc.assert(
     fc.property(

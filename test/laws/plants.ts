@@ -57,8 +57,8 @@ export const IN_MINI: readonly Plant[] = [
   {
     mistake: 'R-2.3 the time of all attempts is the default one',
     file: 'mini.ts',
-    text: 'return retryBackoffReading(readFields, policy, runtime);',
-    instead: 'return retryBackoffReading(readFields, { ...policy, maxTotalTimeMs: 2_000 }, runtime);',
+    text: 'return retryBackoffFor(readFields, policy, runtime);',
+    instead: 'return retryBackoffFor(readFields, { ...policy, maxTotalTimeMs: 2_000 }, runtime);',
   },
 ];
 export const IN_CALL: readonly Plant[] = [

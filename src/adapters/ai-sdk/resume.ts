@@ -1,6 +1,6 @@
 import { read } from '../../errors/structure.ts';
 import { outputText } from '../../policy/model-text.ts';
-import type { Harvest, KeptCall } from '../harvest.ts';
+import type { Harvest, HarvestedCall } from '../harvest.ts';
 import { failureOf } from '../resume.ts';
 
 /** What a guarded tool keeps with a call. */
@@ -10,7 +10,7 @@ export interface AiSdkOrigin {
   readonly messages: readonly unknown[] | undefined;
 }
 
-const originOf = ({ origin }: KeptCall): AiSdkOrigin => origin as AiSdkOrigin;
+const originOf = ({ origin }: HarvestedCall): AiSdkOrigin => origin as AiSdkOrigin;
 
 const jsonOf = (output: unknown): object => {
   try {
@@ -21,7 +21,7 @@ const jsonOf = (output: unknown): object => {
 };
 
 /** An output as AI SDK would send it: by the tool's own `toModelOutput`, if it has one. */
-const outputOf = async (kept: KeptCall): Promise<unknown> => {
+const outputOf = async (kept: HarvestedCall): Promise<unknown> => {
   const failure = failureOf(kept);
   if (failure !== undefined) return { type: 'error-text', value: failure };
   const { toolCallId, input, output } = kept;
@@ -32,7 +32,7 @@ const outputOf = async (kept: KeptCall): Promise<unknown> => {
   return typeof output === 'string' ? { type: 'text', value: output } : jsonOf(output);
 };
 
-const resultOf = async (kept: KeptCall): Promise<object> => ({
+const resultOf = async (kept: HarvestedCall): Promise<object> => ({
   type: 'tool-result',
   toolCallId: kept.toolCallId,
   toolName: kept.toolName,

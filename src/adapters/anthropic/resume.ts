@@ -1,6 +1,6 @@
 import { read } from '../../errors/structure.ts';
 import { outputText } from '../../policy/model-text.ts';
-import type { Harvest, KeptCall } from '../harvest.ts';
+import type { Harvest, HarvestedCall } from '../harvest.ts';
 import { failureOf, resume, type Dialect, type Unanswered } from '../resume.ts';
 
 /** A message of the Messages API, as far as it is read. */
@@ -26,7 +26,7 @@ const resultOf = ({ id, kept }: Unanswered): object => {
 };
 
 /** The input as the model wrote it, where the runner told it: what the tool is given can be more than JSON. */
-const useOf = ({ toolCallId, toolName, input, origin }: KeptCall): object => ({
+const useOf = ({ toolCallId, toolName, input, origin }: HarvestedCall): object => ({
   type: 'tool_use',
   id: toolCallId,
   name: toolName,

@@ -1,6 +1,6 @@
 import { read } from '../../errors/structure.ts';
 import { outputText } from '../../policy/model-text.ts';
-import type { Harvest, KeptCall } from '../harvest.ts';
+import type { Harvest, HarvestedCall } from '../harvest.ts';
 import { failureOf, resume, type Dialect, type Unanswered } from '../resume.ts';
 
 /** An item of a run's input, as far as it is read. */
@@ -53,13 +53,13 @@ const resultOf = ({ id, name, kept }: Unanswered): object => {
 };
 
 /** As the model wrote them, also where the tool was given what was read of them. */
-const argumentsOf = ({ input, origin }: KeptCall): string => {
+const argumentsOf = ({ input, origin }: HarvestedCall): string => {
   const written = read(origin, 'arguments');
   return typeof written === 'string' ? written : typeof input === 'string' ? input : JSON.stringify(input);
 };
 
 /** Without the id of the item: an API that knows it would miss the reasoning that came before it. */
-const callOf = (call: KeptCall): object => ({
+const callOf = (call: HarvestedCall): object => ({
   type: 'function_call',
   callId: call.toolCallId,
   name: call.toolName,

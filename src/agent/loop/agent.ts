@@ -8,7 +8,7 @@ import { liveRuntime } from '../../runtime.ts';
 import { plan } from '../../turn/plan.ts';
 import { definitionOf } from './definitions.ts';
 import type { AgentEvent } from '../event.ts';
-import { keptOutputs, toolOutputTool, TOOL_OUTPUT, type KeptOutputs } from './kept-outputs.ts';
+import { storedOutputs, toolOutputTool, TOOL_OUTPUT, type StoredOutputs } from './stored-outputs.ts';
 import { agentLimits, modelRetryPolicy, type AgentLimitOptions } from './limits.ts';
 import { LoopGuard } from './guard.ts';
 import { agentMessagesSchema, type AgentMessage } from '../message.ts';
@@ -52,7 +52,7 @@ export interface AgentOptions {
    * Where outputs that were cut are kept for `tool_output`. Default: a store of the run's own, of `limits.keptChars`
    * characters.
    */
-  readonly outputs?: KeptOutputs;
+  readonly outputs?: StoredOutputs;
   /** Clock, timers, randomness and ids. Default: the machine's. */
   readonly runtime?: Runtime;
 }
@@ -148,7 +148,7 @@ export function runAgent(options: AgentOptions): Observable<AgentEvent> {
   plan.from([], planOptions);
   const definitions = [...named.values()].map(definitionOf);
   return new Observable((subscriber) => {
-    const outputs = options.outputs ?? keptOutputs(limits.keptChars, () => runtime.id());
+    const outputs = options.outputs ?? storedOutputs(limits.keptChars, () => runtime.id());
     const reader = toolOutputTool(outputs, limits.outputChars);
     const guard = new LoopGuard(limits.loop);
     const step = {

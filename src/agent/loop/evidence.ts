@@ -2,7 +2,7 @@ import { TOOL_ERROR_KIND_MEANINGS, type ToolErrorKind } from '../../contract/err
 import type { ErrorReport, ToolEvent, TraceEvent, TurnOwnEvent } from '../../contract/event.ts';
 import { outputText, type Effect } from '../../policy/model-text.ts';
 import type { AgentEvent } from '../event.ts';
-import { shown } from './kept-outputs.ts';
+import { shown } from './stored-outputs.ts';
 import { OUTPUT_CHARS } from './limits.ts';
 import type { KnownAnswer, TranscriptEvidence } from './transcript.ts';
 

@@ -10,7 +10,7 @@ import { plan, type Plan } from '../../turn/plan.ts';
 import type { TurnOptions } from '../../turn/run.ts';
 import { admit, type Admission, type StepCall } from './admission.ts';
 import { CallWatch } from './call-watch.ts';
-import { shown, TOOL_OUTPUT, type KeptOutputs } from './kept-outputs.ts';
+import { shown, TOOL_OUTPUT, type StoredOutputs } from './stored-outputs.ts';
 import type { AgentLimits } from './limits.ts';
 import type { LoopGuard } from './guard.ts';
 import type { ToolCallPart, ToolResult } from '../message.ts';
@@ -30,7 +30,7 @@ export interface ToolStepContext {
   readonly limits: AgentLimits;
   readonly planOptions: PlanOptions;
   readonly guard: LoopGuard;
-  readonly outputs: KeptOutputs;
+  readonly outputs: StoredOutputs;
   /** Aborting it settles the step with what it has. */
   readonly signal: AbortSignal;
   /** Whether `signal` was aborted because the run's own time was over, and not by the caller. */

@@ -4,7 +4,7 @@ import { addUsage, contentJson, fieldsOf, type Block, type Fields } from './bloc
 import type { GatewayReport } from './report.ts';
 import type { ConversationRequest } from './request.ts';
 import { answerKey, chainOf, chained } from './restore.ts';
-import type { GatewayTools, Offer } from './tools.ts';
+import type { GatewayTools, OfferedTools } from './tools.ts';
 import {
   UpstreamRefusal,
   isTransient,
@@ -84,7 +84,7 @@ export interface TurnRequest {
   /** What it is kept under for when it is sent again. */
   readonly retryKey: () => string;
   readonly conversation: ConversationRequest;
-  readonly offer: Offer;
+  readonly offered: OfferedTools;
   /** Steps made when the same request was sent before, and failed. */
   readonly resumed: readonly string[];
   /** Who kept them; else whoever makes this turn. */
@@ -145,7 +145,7 @@ export class GatewayTurn {
     return (
       type === 'tool_use' &&
       (toolset === undefined || toolset === null) &&
-      this.#request.offer.toolOf(name) !== undefined
+      this.#request.offered.toolOf(name) !== undefined
     );
   }
 
@@ -166,7 +166,7 @@ export class GatewayTurn {
   #choice(hidden: readonly string[]): string | undefined {
     const { name, ...choice } = fieldsOf(this.#request.value['tool_choice']);
     const { type } = choice;
-    const isForced = type === 'any' || (type === 'tool' && this.#request.offer.toolOf(name) !== undefined);
+    const isForced = type === 'any' || (type === 'tool' && this.#request.offered.toolOf(name) !== undefined);
     return isForced && hidden.length > 0 ? JSON.stringify({ ...choice, type: 'auto' }) : undefined;
   }
 
@@ -212,9 +212,9 @@ export class GatewayTurn {
 
   async #runTools(ours: readonly Block[], theirs: readonly Block[], content: readonly Block[]): Promise<Outcome> {
     const { tools, report } = this.#services;
-    const { offer, upstream, requestId } = this.#request;
+    const { offered, upstream, requestId } = this.#request;
     report.count('toolCalls', ours.length);
-    const results = await tools.run(ours, offer, this.#guard, upstream.signal);
+    const results = await tools.run(ours, offered, this.#guard, upstream.signal);
     for (const { kind, toolName } of results)
       if (kind !== undefined) report.error('tool_failed', requestId, { tool: toolName, tool_error: kind });
     const answers = `[${results.map(({ json }) => json).join(',')}]`;

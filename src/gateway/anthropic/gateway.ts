@@ -34,7 +34,7 @@ const SCOPE_CHARS = 32;
 const digestOf = (key: string): string => sha256(key.toWellFormed()).slice(0, SCOPE_CHARS);
 
 /** A request on its way. */
-interface Passage {
+interface GatewayExchange {
   readonly request: GatewayRequest;
   readonly requestId: string;
   /** Path and query. */
@@ -125,7 +125,7 @@ export class Gateway {
       const { method, url, headers } = request;
       const { pathname, search } = url;
       const { scope, rateScopes } = this.#settings;
-      const passage: Passage = {
+      const exchange: GatewayExchange = {
         request,
         requestId,
         target: `${pathname}${search}`,
@@ -133,9 +133,9 @@ export class Gateway {
         rateScopes: rateScopes(headers).map(digestOf),
       };
       const path = method === 'POST' ? conversationPath(pathname) : undefined;
-      if (path === '/v1/messages') return await this.#messages(passage);
-      if (path === '/v1/messages/count_tokens') return await this.#counted(passage);
-      return await this.#passed(passage);
+      if (path === '/v1/messages') return await this.#messages(exchange);
+      if (path === '/v1/messages/count_tokens') return await this.#counted(exchange);
+      return await this.#passed(exchange);
     } catch (thrown) {
       return this.#refused(thrown, requestId);
     }
@@ -155,7 +155,7 @@ export class Gateway {
   }
 
   /** All that is no conversation: models, files, batches. */
-  async #passed({ request, target }: Passage): Promise<GatewayAnswer> {
+  async #passed({ request, target }: GatewayExchange): Promise<GatewayAnswer> {
     this.gate.refuseWhileDraining();
     const { method, headers, body, signal } = request;
     const answer = await this.#services.upstream.send({
@@ -176,15 +176,15 @@ export class Gateway {
     return body;
   }
 
-  async #counted(passage: Passage): Promise<GatewayAnswer> {
-    this.gate.admit(passage.rateScopes);
+  async #counted(exchange: GatewayExchange): Promise<GatewayAnswer> {
+    this.gate.admit(exchange.rateScopes);
     const { tools, upstream } = this.#services;
-    const { request, target } = passage;
+    const { request, target } = exchange;
     const { headers, signal } = request;
     const body = await this.#read(request, true);
-    const known = tools.size === 0 ? [] : (await this.#restore(body, passage, [], true)).known;
+    const known = tools.size === 0 ? [] : (await this.#restore(body, exchange, [], true)).known;
     const sent =
-      tools.size === 0 ? body.bytes : new ConversationRequest(body, tools.offer(body.value).definitions, known).text;
+      tools.size === 0 ? body.bytes : new ConversationRequest(body, tools.offered(body.value).definitions, known).text;
     const answer = await upstream.send({
       method: 'POST',
       target,
@@ -196,17 +196,17 @@ export class Gateway {
   }
 
   /** A turn has its place from when its body is there until its answer has ended: who sends slowly keeps nobody out. */
-  async #messages(passage: Passage): Promise<GatewayAnswer> {
-    this.gate.admit(passage.rateScopes);
+  async #messages(exchange: GatewayExchange): Promise<GatewayAnswer> {
+    this.gate.admit(exchange.rateScopes);
     this.gate.refuseWhileFull();
-    const { signal: client } = passage.request;
-    const body = await this.#read(passage.request, false);
+    const { signal: client } = exchange.request;
+    const body = await this.#read(exchange.request, false);
     const place = this.gate.enter();
     this.report.count('turns');
     const gone = new AbortController();
     const signal = firstAborted([client, gone.signal, place.harvest]);
     try {
-      const answer = await this.#answer(passage, body, { signal, abort: () => gone.abort(), harvest: place.harvest });
+      const answer = await this.#answer(exchange, body, { signal, abort: () => gone.abort(), harvest: place.harvest });
       if (isSource(answer.body)) return { ...answer, body: holding(answer.body, () => place.leave()) };
       place.leave();
       return answer;
@@ -218,23 +218,23 @@ export class Gateway {
     }
   }
 
-  async #answer(passage: Passage, body: RequestBody, ending: Ending): Promise<GatewayAnswer> {
+  async #answer(exchange: GatewayExchange, body: RequestBody, ending: Ending): Promise<GatewayAnswer> {
     const { upstream, tools } = this.#services;
     const { pingMs, runtime } = this.#settings;
-    const { request, requestId, target, scope } = passage;
+    const { request, requestId, target, scope } = exchange;
     const { signal, abort, harvest } = ending;
     const send = { method: 'POST', target, headers: upstreamHeaders(request.headers), signal };
     if (tools.size === 0) return this.#untouched(await upstream.send({ ...send, body: body.bytes }), requestId, ending);
-    const { known, resumed, author } = await this.#restore(body, passage, this.#retried(body, passage));
-    const offer = tools.offer(body.value);
-    const conversation = new ConversationRequest(body, offer.definitions, known);
+    const { known, resumed, author } = await this.#restore(body, exchange, this.#retried(body, exchange));
+    const offered = tools.offered(body.value);
+    const conversation = new ConversationRequest(body, offered.definitions, known);
     const turn = new GatewayTurn(this.#services, {
       requestId,
       scope,
       value: body.value,
       retryKey: () => retryKeys(scope, body.text, runtime.wallNow())[0],
       conversation,
-      offer,
+      offered,
       resumed,
       author,
       upstream: send,
@@ -274,7 +274,7 @@ export class Gateway {
   }
 
   /** What a request may have been kept under that is sent again, by the client's own word or because it failed here. */
-  #retried({ text }: RequestBody, { request, scope }: Passage): readonly string[] {
+  #retried({ text }: RequestBody, { request, scope }: GatewayExchange): readonly string[] {
     const { failed } = this.#services;
     const saysSo = Number(request.headers.get('x-stainless-retry-count') ?? 0) > 0;
     if (!saysSo && failed.none) return [];
@@ -286,11 +286,11 @@ export class Gateway {
   /** Asks the state for what the client does not see. */
   async #restore(
     { value }: RequestBody,
-    passage: Passage,
+    exchange: GatewayExchange,
     retries: readonly string[],
     counting = false,
   ): Promise<Restored> {
-    const { requestId, scope } = passage;
+    const { requestId, scope } = exchange;
     const messages = knownMessages(value, scope);
     const keys = [...new Set([...messages.map(({ key }) => key), ...retries])];
     if (keys.length === 0) return { known: [], resumed: [], author: requestId };

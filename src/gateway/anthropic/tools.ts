@@ -1,6 +1,6 @@
 import { lastValueFrom } from 'rxjs';
 import { definitionOf } from '../../agent/loop/definitions.ts';
-import { keptOutputs } from '../../agent/loop/kept-outputs.ts';
+import { storedOutputs } from '../../agent/loop/stored-outputs.ts';
 import { agentLimits, type AgentLimits } from '../../agent/loop/limits.ts';
 import { LoopGuard } from '../../agent/loop/guard.ts';
 import type { ToolCallPart } from '../../agent/message.ts';
@@ -16,7 +16,7 @@ import { clientNames } from './client-tools.ts';
 const NAME_MAX = 128;
 
 /** The tools as one request offers them: under names that the client's own tools do not have. */
-export interface Offer {
+export interface OfferedTools {
   /** Their definitions, each as JSON. */
   readonly definitions: readonly string[];
   /** The tool that a name on the wire stands for. */
@@ -65,7 +65,7 @@ export class GatewayTools {
   readonly #layer: AgentLayer;
   readonly #planOptions: PlanOptions;
   readonly #limits: AgentLimits;
-  readonly #usual: Offer;
+  readonly #usual: OfferedTools;
 
   constructor(tools: readonly AnyTool[], layer: AgentLayer, planOptions: PlanOptions, limits: GatewayToolLimits) {
     this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
@@ -86,12 +86,12 @@ export class GatewayTools {
   }
 
   /** @param body the client's request */
-  offer(body: Fields): Offer {
+  offered(body: Fields): OfferedTools {
     const names = clientNames(body);
     return names.some((name) => this.#usual.toolOf(name) !== undefined) ? this.#offered(names) : this.#usual;
   }
 
-  #offered(taken: readonly string[]): Offer {
+  #offered(taken: readonly string[]): OfferedTools {
     const names = new WireNames(NAME_MAX);
     const used = new Set(taken);
     const byWire = new Map<string, AnyTool>();
@@ -116,12 +116,12 @@ export class GatewayTools {
   /** Runs calls as a turn: one result each, in call order, also when `signal` ends it early. */
   async run(
     blocks: readonly Block[],
-    offer: Offer,
+    offered: OfferedTools,
     guard: LoopGuard,
     signal: AbortSignal,
   ): Promise<readonly GatewayResult[]> {
     const calls = blocks.map((block) => {
-      const call = this.#callOf(block, offer);
+      const call = this.#callOf(block, offered);
       return { call, givenId: call.id };
     });
     const context = {
@@ -130,7 +130,7 @@ export class GatewayTools {
       limits: this.#limits,
       planOptions: this.#planOptions,
       guard,
-      outputs: keptOutputs(0, () => ''),
+      outputs: storedOutputs(0, () => ''),
       signal,
       isOutOfTime: () => false,
     };
@@ -149,8 +149,8 @@ export class GatewayTools {
     }));
   }
 
-  #callOf({ value, unparsed }: Block, offer: Offer): ToolCallPart {
-    const name = offer.toolOf(value['name'])?.name ?? String(value['name']);
+  #callOf({ value, unparsed }: Block, offered: OfferedTools): ToolCallPart {
+    const name = offered.toolOf(value['name'])?.name ?? String(value['name']);
     return {
       type: 'tool_call',
       id: String(value['id']),

@@ -121,7 +121,7 @@ const checkResultShape = (block: Fields, at: string, { maxBlocks }: ShapeLimits)
 };
 
 /** Follows calls and results through the messages. Messages of one role in a row are one, as the API has it. */
-class Pairing {
+class ToolUsePairs {
   /** Every id, and where it was. */
   readonly #uses = new Set<string>();
   /** Of the assistant's turn now: ids without a result, and where they stand. */
@@ -191,12 +191,12 @@ class Pairing {
 
 const SAID: readonly unknown[] = ['text', 'image', 'document', 'search_result'];
 
-const checkMessage = (message: unknown, at: string, pairing: Pairing, limits: ShapeLimits): void => {
+const checkMessage = (message: unknown, at: string, pairs: ToolUsePairs, limits: ShapeLimits): void => {
   if (!isObject(message)) throw misshapen('message', at);
   const { role, content } = message;
   if (!ROLES.includes(role)) throw misshapen('role', at);
-  pairing.turnTo(role);
-  if (typeof content === 'string') return role === 'user' ? pairing.say() : undefined;
+  pairs.turnTo(role);
+  if (typeof content === 'string') return role === 'user' ? pairs.say() : undefined;
   if (!Array.isArray(content)) throw misshapen('content', at);
   if (content.length > limits.maxBlocks) throw misshapen('many_blocks', `${at}.content`);
   content.forEach((block: unknown, place) => {
@@ -204,9 +204,9 @@ const checkMessage = (message: unknown, at: string, pairing: Pairing, limits: Sh
     if (!isTyped(block)) throw misshapen('block', where);
     if (block['type'] === 'text' && typeof block['text'] !== 'string') throw misshapen('text', where);
     checkSource(block, where, 'source');
-    if (block['type'] === 'tool_use') pairing.use(block, where);
-    if (block['type'] === 'tool_result') pairing.result(block, where, limits);
-    if (role === 'user' && SAID.includes(block['type'])) pairing.say();
+    if (block['type'] === 'tool_use') pairs.use(block, where);
+    if (block['type'] === 'tool_result') pairs.result(block, where, limits);
+    if (role === 'user' && SAID.includes(block['type'])) pairs.say();
   });
 };
 
@@ -233,7 +233,7 @@ export function validateRequest(body: Fields, counting: boolean, limits: ShapeLi
   const isFollowing = followsHeld(body);
   // An answer that paused goes on by itself.
   if (messages.length === 0 && !isFollowing) throw misshapen('no_messages');
-  const pairing = new Pairing(isFollowing);
-  messages.forEach((message: unknown, place) => checkMessage(message, `messages.${place}`, pairing, limits));
-  pairing.settle();
+  const pairs = new ToolUsePairs(isFollowing);
+  messages.forEach((message: unknown, place) => checkMessage(message, `messages.${place}`, pairs, limits));
+  pairs.settle();
 }

@@ -100,7 +100,7 @@ export const retrieveAnswerSchema: z.ZodType<RetrieveAnswer> = z.strictObject({
  * What is kept under a key: the author's name, a line's end, and the record. Texts, since that is what can be compared
  * where they lie.
  */
-export interface KeptText {
+export interface StoredText {
   readonly author: string;
   readonly said: string;
 }
@@ -116,7 +116,7 @@ const saidBy = ({ toolUseIds, before, content, results }: ConversationRecord): s
 
 const lineOf = (text: string): string => text.replaceAll('\n', ' ').toWellFormed();
 
-export const keptTextOf = (record: ConversationRecord): KeptText => ({
+export const storedTextOf = (record: ConversationRecord): StoredText => ({
   author: lineOf(record.author),
   said: saidBy(record),
 });
@@ -125,7 +125,7 @@ export const keptTextOf = (record: ConversationRecord): KeptText => ({
 export const NOTHING_SAID: string = saidBy({ author: '', toolUseIds: [], before: '', content: '', results: '' });
 
 /** What is kept once a record is stored where `kept` was: the one rule for all states (R-13.6). */
-export function keptAfter(kept: string | undefined, { author, said }: KeptText): string {
+export function storedAfter(kept: string | undefined, { author, said }: StoredText): string {
   const text = `${author}\n${said}`;
   if (kept === undefined) return text;
   const end = kept.indexOf('\n');

@@ -4,8 +4,8 @@ import { liveRuntime } from '../../runtime.ts';
 import {
   CONVERSATION_TTL_MS,
   TOMBSTONE,
-  keptAfter,
-  keptTextOf,
+  storedAfter,
+  storedTextOf,
   recordOf,
   type ConversationRecord,
   type ConversationState,
@@ -15,7 +15,7 @@ import {
 export interface MemoryConversationOptions {
   /** How long a record is kept after it was stored, in milliseconds. Default 86,400,000: a day. */
   readonly ttlMs?: number;
-  /** Records kept at a time; the oldest makes room. Default 25,000, as many as the memory store has keys. */
+  /** Records stored at a time; the oldest makes room. Default 25,000, as many as the memory store has keys. */
   readonly maxRecords?: number;
   /** Characters of all records together; the oldest make room. Default 100,000,000. */
   readonly maxChars?: number;
@@ -26,7 +26,7 @@ export interface MemoryConversationOptions {
 const MAX_RECORDS = 25_000;
 const MAX_CHARS = 100_000_000;
 
-interface Kept {
+interface StoredRecord {
   readonly text: string;
   readonly chars: number;
   readonly expiresAtMs: number;
@@ -61,13 +61,13 @@ export function memoryConversationState(options: MemoryConversationOptions = {})
   checkNumber('maxRecords', maxRecords, integer(1, Number.MAX_SAFE_INTEGER));
   checkNumber('maxChars', maxChars, integer(1, Number.MAX_SAFE_INTEGER));
   // A Map holds its keys in the order in which they came: with one lifetime for all, the first is the first to expire.
-  const kept = new Map<string, Kept>();
+  const stored = new Map<string, StoredRecord>();
   /** Keys that made room, until they would have expired: what is stored there next could be another's. */
   const forgotten = new Map<string, number>();
   let chars = 0;
   const drop = (key: string): void => {
-    chars -= kept.get(key)?.chars ?? 0;
-    kept.delete(key);
+    chars -= stored.get(key)?.chars ?? 0;
+    stored.delete(key);
   };
   const forget = (key: string, expiresAtMs: number): void => {
     drop(key);
@@ -75,14 +75,14 @@ export function memoryConversationState(options: MemoryConversationOptions = {})
     const [oldest] = forgotten.keys();
     if (forgotten.size > maxRecords * FORGOTTEN_PER_RECORD && oldest !== undefined) forgotten.delete(oldest);
   };
-  const keptUnder = (key: string, nowMs: number): string | undefined => {
-    const entry = kept.get(key);
+  const storedUnder = (key: string, nowMs: number): string | undefined => {
+    const entry = stored.get(key);
     if (entry !== undefined && entry.expiresAtMs > nowMs) return entry.text;
     return (forgotten.get(key) ?? -Infinity) > nowMs ? TOMBSTONE : undefined;
   };
   const makeRoom = (nowMs: number): void => {
-    for (const [oldest, { expiresAtMs }] of kept) {
-      const isFull = kept.size > maxRecords || (chars > maxChars && kept.size > 1);
+    for (const [oldest, { expiresAtMs }] of stored) {
+      const isFull = stored.size > maxRecords || (chars > maxChars && stored.size > 1);
       if (expiresAtMs <= nowMs) drop(oldest);
       else if (isFull) forget(oldest, expiresAtMs);
       else break;
@@ -91,11 +91,11 @@ export function memoryConversationState(options: MemoryConversationOptions = {})
   return {
     store: (key, record) => {
       const nowMs = runtime.now();
-      const text = keptAfter(keptUnder(key, nowMs), keptTextOf(record));
+      const text = storedAfter(storedUnder(key, nowMs), storedTextOf(record));
       drop(key);
       forgotten.delete(key);
-      const entry: Kept = { text, chars: text === TOMBSTONE ? 0 : charsOf(record), expiresAtMs: nowMs + ttlMs };
-      kept.set(key, entry);
+      const entry: StoredRecord = { text, chars: text === TOMBSTONE ? 0 : charsOf(record), expiresAtMs: nowMs + ttlMs };
+      stored.set(key, entry);
       chars += entry.chars;
       makeRoom(nowMs);
     },
@@ -103,7 +103,7 @@ export function memoryConversationState(options: MemoryConversationOptions = {})
       const nowMs = runtime.now();
       return new Map(
         keys.flatMap((key): Array<[string, ConversationRecord]> => {
-          const record = recordOf(keptUnder(key, nowMs) ?? TOMBSTONE);
+          const record = recordOf(storedUnder(key, nowMs) ?? TOMBSTONE);
           return record === undefined ? [] : [[key, record]];
         }),
       );

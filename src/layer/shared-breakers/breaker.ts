@@ -22,7 +22,7 @@ interface Asker {
 
 /** Of a probe: the record that admitted it, and whose it is. */
 type Teller = Pick<Probe, 'origin' | 'by'>;
-type Told = Extract<BreakerInput, { type: 'outcome' | 'progress' }>;
+type ProbeInput = Extract<BreakerInput, { type: 'outcome' | 'progress' }>;
 
 /**
  * Admission by all processes that share a breaker (R-3.10). A probe, and what became of it, is a step of the reducer
@@ -199,14 +199,14 @@ export class SharedBreaker {
   /**
    * Tells all of a probe: by the record as it was last seen, and again by what it has become where somebody was faster.
    */
-  #tell(probe: Teller, told: Told, tries: number): void {
+  #tell(probe: Teller, told: ProbeInput, tries: number): void {
     this.#inTurn((done) => {
       if (!this.#tellInTurn(probe, told, tries, done)) done();
     });
   }
 
   /** Whether something was asked of the store, after whose answer it is done. */
-  #tellInTurn(probe: Teller, told: Told, tries: number, done: () => void): boolean {
+  #tellInTurn(probe: Teller, told: ProbeInput, tries: number, done: () => void): boolean {
     const seen = this.#replica.seen;
     // Closed since, or opened anew: the probe is of an older generation.
     if (seen?.origin !== probe.origin) return false;
@@ -232,7 +232,7 @@ export class SharedBreaker {
   }
 
   /** Counts the probe in our own breaker, since the store is lost. */
-  #tellHere({ generationsAhead, epochsAhead }: Seen, told: Told, by: string | undefined): void {
+  #tellHere({ generationsAhead, epochsAhead }: Seen, told: ProbeInput, by: string | undefined): void {
     const { generation, probeEpoch = 0 } = told.permit;
     const permit: Permit = { generation: generation + generationsAhead, probeEpoch: probeEpoch + epochsAhead };
     this.#replica.own.tell({ ...told, permit }, by);

@@ -53,7 +53,7 @@ export function sharedIn({ record, atMs }: DedupeReading, aheadMs: number): Shar
   const { version, updatedAtMs, lockUntilMs } = record;
   const told = record.state === 'inflight' ? undefined : stateIn(record.payload);
   const cooldownMs = Math.max(0, (lockUntilMs ?? updatedAtMs) - updatedAtMs);
-  const state = told ?? { ...UNTOLD, origin: version, sinceMs: updatedAtMs, cooldownMs };
+  const state = told ?? { ...UNKNOWN, origin: version, sinceMs: updatedAtMs, cooldownMs };
   // Nothing is of the future: a store's clock that was set back would keep a breaker open for as long as it lags.
   const ours = (theirsMs: number): number => Math.min(theirsMs, atMs) - aheadMs;
   return { version, origin: state.origin, memory: memoryOf(state, ours) };
@@ -83,7 +83,7 @@ export function sharedText({ origin, memory }: Omit<SharedMemory, 'version'>, ah
   });
 }
 
-const UNTOLD: State = {
+const UNKNOWN: State = {
   origin: 0,
   type: 'open',
   generation: 1,

@@ -37,7 +37,7 @@ import { readAsCall } from '../../policy/recovery/classify.ts';
 import { liveRuntime } from '../../runtime.ts';
 import { QuietStream } from '../work/quiet-stream.ts';
 import { LivePermit, type PermitOwner } from './live-permit.ts';
-import { tellInOrder } from './telling.ts';
+import { tellInOrder } from './tell-in-order.ts';
 
 /** What a breaker shows of itself. */
 export interface BreakerState {
@@ -177,11 +177,11 @@ export function createBreaker(
   runtime: Runtime = liveRuntime,
   onChange?: BreakerChange,
 ): Breaker {
-  return createBreakerReading(readAsCall, options, runtime, onChange);
+  return createBreakerFor(readAsCall, options, runtime, onChange);
 }
 
 /** `createBreaker` with a reader of errors as an argument: `spillway/mini` gives one without tables. */
-export function createBreakerReading(
+export function createBreakerFor(
   read: ErrorReader,
   options: BreakerOptions,
   runtime: Runtime,
@@ -241,13 +241,13 @@ export function createOpenBreaker(
     .pipe(scan((before: Step, input) => decideBreaker(before[0], input, settings), step))
     .subscribe((next) => (step = next));
 
-  const told$ = new Subject<BreakerInput>();
+  const inputs$ = new Subject<BreakerInput>();
   const changes$ = new Subject<BreakerMemory>();
   const dues$ = new Subject<number>();
   let shownType = step[0].type;
 
   const publish = (input: BreakerInput, from: BreakerStateName, now: BreakerMemory, by: string | undefined): void => {
-    told$.next(input);
+    inputs$.next(input);
     if (now.type === from) return;
     try {
       keeper.changed?.(from, now.type, {
@@ -269,7 +269,7 @@ export function createOpenBreaker(
     shownType = now.type;
     if (dues$.observed) dues$.next(breakerDueMs(now, settings));
     // One queue for all: an observer that calls back cannot make others hear of a later input or change first.
-    if (now.type !== from || told$.observed) tellInOrder(() => publish(input, from, now, by));
+    if (now.type !== from || inputs$.observed) tellInOrder(() => publish(input, from, now, by));
     return given;
   };
 
@@ -327,7 +327,7 @@ export function createOpenBreaker(
       subscriber.add(keeper.watched?.());
       return states$.subscribe(subscriber);
     }),
-    inputs$: new QuietStream((subscriber) => told$.subscribe(subscriber)),
+    inputs$: new QuietStream((subscriber) => inputs$.subscribe(subscriber)),
     admit,
     forceOpen: () => void tell({ type: 'force_open', atMs: runtime.now() }),
     reset: () => void tell({ type: 'reset', atMs: runtime.now() }),

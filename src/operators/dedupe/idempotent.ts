@@ -98,7 +98,7 @@ const underLease = <T>(run: IdempotentRun<T>, source: Observable<T>, lease: Leas
   if (lease === undefined) return recorded$;
   const instead$ = lease.lost$.pipe(
     map((error) => run.lost(error)),
-    filter((told$) => told$ !== undefined),
+    filter((inputs$) => inputs$ !== undefined),
   );
   return outliving(run, lease, values, instead$.pipe(startWith(recorded$), switchAll()));
 };

@@ -175,23 +175,23 @@ export class Lease {
       this.#finish();
       const { runtime, leaseMs, storeTimeoutMs, writing = () => noop } = this.#terms;
       this.#recordUntilMs = runtime.now() + Math.max(leaseMs, storeTimeoutMs);
-      const told$ = new AsyncSubject<Recorded>();
-      told$.subscribe({ complete: writing() });
+      const inputs$ = new AsyncSubject<Recorded>();
+      inputs$.subscribe({ complete: writing() });
       const tell = (recorded: Recorded): void => {
-        told$.next(recorded);
-        told$.complete();
+        inputs$.next(recorded);
+        inputs$.complete();
       };
       outcomeWritten(this.claimed, outcome, this.#terms, () => this.valid).subscribe((recorded) => {
         this.stop();
         tell(recorded);
       });
-      if (this.#over) return told$;
+      if (this.#over) return inputs$;
       expiry(storeTimeoutMs, runtime)
-        .pipe(takeUntil(told$))
+        .pipe(takeUntil(inputs$))
         .subscribe(() => tell(UNRECORDED));
       // Work that ended at once was not watched.
       if (this.#timer === undefined) this.#schedule();
-      return told$;
+      return inputs$;
     });
   }
 

@@ -2,7 +2,7 @@ import { dynamicTool, generateText, stepCountIs, tool, type ModelMessage, type T
 import { MockLanguageModelV4 } from 'ai/test';
 import { guardTools, resumeMessages } from 'spillway/adapters/ai-sdk';
 import { z } from 'zod';
-import { ANSWER, BEHAVIOUR, DEFAULTS, TIMEOUT_MS, behave, type Framework, type Script, type Seen } from './kit.ts';
+import { ANSWER, BEHAVIOUR, TIMEOUT_MS, behave, defaultsOf, type Framework, type Script, type Seen } from './kit.ts';
 
 type DoGenerate = MockLanguageModelV4['doGenerate'];
 type Generated = Awaited<ReturnType<DoGenerate>>;
@@ -67,7 +67,7 @@ export function toolSet(seen: Seen): ToolSet {
 export const aiSdk: Framework = {
   name: 'AI SDK 7 `generateText`',
   run: (script, seen) => {
-    const tools = script.guarded ? guardTools(toolSet(seen), { defaults: DEFAULTS }) : toolSet(seen);
+    const tools = script.guarded ? guardTools(toolSet(seen), { defaults: defaultsOf(script) }) : toolSet(seen);
     return generateText({
       model: scriptedModel(script, seen),
       tools,
@@ -75,7 +75,7 @@ export const aiSdk: Framework = {
       stopWhen: stepCountIs(3),
       maxRetries: 0,
       // Its own timeout, where it is on its own.
-      ...(script.guarded ? {} : { timeout: { toolMs: TIMEOUT_MS } }),
+      ...(script.guarded ? {} : { timeout: { toolMs: script.timeoutMs ?? TIMEOUT_MS } }),
       ...(script.signal === undefined ? {} : { abortSignal: script.signal }),
     });
   },

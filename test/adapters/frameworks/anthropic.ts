@@ -3,7 +3,7 @@ import { betaZodTool } from '@anthropic-ai/sdk/helpers/beta/zod';
 import type { BetaRunnableTool } from '@anthropic-ai/sdk/lib/tools/BetaRunnableTool';
 import { guardTools, resumeMessages } from 'spillway/adapters/anthropic';
 import { z } from 'zod';
-import { ANSWER, BEHAVIOUR, DEFAULTS, behave, type Framework, type Script, type Seen } from './kit.ts';
+import { ANSWER, BEHAVIOUR, defaultsOf, behave, type Framework, type Script, type Seen } from './kit.ts';
 
 interface Request {
   readonly messages: ReadonlyArray<{
@@ -68,7 +68,9 @@ export function runnableTools(seen: Seen): BetaRunnableTool[] {
 export const anthropic: Framework = {
   name: 'Anthropic SDK 1.11 `toolRunner`',
   run: (script, seen) => {
-    const tools = script.guarded ? guardTools(runnableTools(seen), { defaults: DEFAULTS }) : runnableTools(seen);
+    const tools = script.guarded
+      ? guardTools(runnableTools(seen), { defaults: defaultsOf(script) })
+      : runnableTools(seen);
     const runner = scriptedClient(script, seen).beta.messages.toolRunner(
       { model: 'scripted', max_tokens: 10, thread: false, messages: [{ role: 'user', content: 'go' }], tools },
       script.signal === undefined ? {} : { signal: script.signal },

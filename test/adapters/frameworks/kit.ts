@@ -22,6 +22,8 @@ export interface Script {
   readonly calls: readonly ModelCall[];
   readonly guarded: boolean;
   readonly signal?: AbortSignal;
+  /** Of each tool: its framework's own where that has one, or ours. Default: `TIMEOUT_MS`. */
+  readonly timeoutMs?: number;
 }
 
 /** A model that only answers. */
@@ -95,5 +97,8 @@ export const abortLate = async (
   controller.abort();
 };
 
-/** One attempt, so that a failure is measured once, under a short timeout. */
-export const DEFAULTS: ToolPolicy = { timeoutMs: TIMEOUT_MS, retry: { maxAttempts: 1 } };
+/** One attempt, so that a failure is measured once. */
+export const defaultsOf = ({ timeoutMs = TIMEOUT_MS }: Pick<Script, 'timeoutMs'>): ToolPolicy => ({
+  timeoutMs,
+  retry: { maxAttempts: 1 },
+});

@@ -6,7 +6,7 @@ import {
 } from 'spillway/adapters/langchain';
 import { z } from 'zod';
 import { sideInstall } from '../../side-install.ts';
-import { ANSWER, BEHAVIOUR, DEFAULTS, behave, type Framework, type Script, type Seen } from './kit.ts';
+import { ANSWER, BEHAVIOUR, defaultsOf, behave, type Framework, type Script, type Seen } from './kit.ts';
 
 /** As much of LangChain's types as is used here: it is not in the main install. */
 interface Message {
@@ -89,7 +89,7 @@ export function langChainWith(lc: LangChain): Framework {
     name: 'LangChain 1.4 `createAgent`',
     run: (script, seen) => {
       const middleware = script.guarded
-        ? [lc.createMiddleware(spillwayMiddleware({ ToolMessage: lc.ToolMessage, defaults: DEFAULTS }))]
+        ? [lc.createMiddleware(spillwayMiddleware({ ToolMessage: lc.ToolMessage, defaults: defaultsOf(script) }))]
         : [];
       const agent = lc.createAgent({
         model: scriptedModel(lc, script, seen),

@@ -4,7 +4,16 @@ import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { guardClient } from 'spillway/adapters/mcp';
 import { z } from 'zod';
-import { BEHAVIOUR, DEFAULTS, TIMEOUT_MS, behave, type Framework, type ModelCall, type Seen } from './kit.ts';
+import {
+  BEHAVIOUR,
+  TIMEOUT_MS,
+  behave,
+  defaultsOf,
+  type Framework,
+  type ModelCall,
+  type Script,
+  type Seen,
+} from './kit.ts';
 
 /** A real server in this process. */
 export function server(seen: Seen): McpServer {
@@ -68,8 +77,8 @@ const resume: Framework['resume'] = (seen, { calls }) => {
   return Promise.resolve();
 };
 
-const optionsOf = (guarded: boolean, signal: AbortSignal | undefined): CallOptions => ({
-  ...(guarded ? {} : { timeout: TIMEOUT_MS }),
+const optionsOf = ({ guarded, signal, timeoutMs = TIMEOUT_MS }: Script): CallOptions => ({
+  ...(guarded ? {} : { timeout: timeoutMs }),
   ...(signal === undefined ? {} : { signal }),
 });
 const paramsOf = ({ name, input }: ModelCall): { name: string; arguments: Record<string, unknown> } => ({
@@ -79,12 +88,12 @@ const paramsOf = ({ name, input }: ModelCall): { name: string; arguments: Record
 
 export const mcp: Framework = {
   name: 'MCP client of `@modelcontextprotocol/sdk` 1.32',
-  run: async ({ calls, guarded, signal }, seen) => {
+  run: async (script, seen) => {
     const plain = await connected(seen);
-    const client = guarded ? guardClient(plain, { defaults: DEFAULTS }) : plain;
+    const client = script.guarded ? guardClient(plain, { defaults: defaultsOf(script) }) : plain;
     await runAll(
-      calls,
-      optionsOf(guarded, signal),
+      script.calls,
+      optionsOf(script),
       (call, options) => client.callTool(paramsOf(call), undefined, options),
       seen,
     );
@@ -94,10 +103,10 @@ export const mcp: Framework = {
 
 export const mcp2: Framework = {
   name: 'MCP client of `@modelcontextprotocol/client` 2.4',
-  run: async ({ calls, guarded, signal }, seen) => {
+  run: async (script, seen) => {
     const plain = await connected2(seen);
-    const client = guarded ? guardClient(plain, { defaults: DEFAULTS }) : plain;
-    await runAll(calls, optionsOf(guarded, signal), (call, options) => client.callTool(paramsOf(call), options), seen);
+    const client = script.guarded ? guardClient(plain, { defaults: defaultsOf(script) }) : plain;
+    await runAll(script.calls, optionsOf(script), (call, options) => client.callTool(paramsOf(call), options), seen);
   },
   resume,
 };

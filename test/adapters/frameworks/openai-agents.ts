@@ -12,7 +12,7 @@ import {
 } from '@openai/agents-core';
 import { guardTools, resumeMessages } from 'spillway/adapters/openai-agents';
 import { z } from 'zod';
-import { ANSWER, BEHAVIOUR, DEFAULTS, TIMEOUT_MS, behave, type Framework, type Script, type Seen } from './kit.ts';
+import { ANSWER, BEHAVIOUR, TIMEOUT_MS, behave, defaultsOf, type Framework, type Script, type Seen } from './kit.ts';
 
 setTracingDisabled(true);
 
@@ -98,8 +98,8 @@ export const openaiAgents: Framework = {
       script,
       seen,
       script.guarded
-        ? guardTools(agentTools(seen, { errorFunction: null }), { defaults: DEFAULTS })
-        : agentTools(seen, { timeoutMs: TIMEOUT_MS }),
+        ? guardTools(agentTools(seen, { errorFunction: null }), { defaults: defaultsOf(script) })
+        : agentTools(seen, { timeoutMs: script.timeoutMs ?? TIMEOUT_MS }),
     ),
   resume,
 };
@@ -108,6 +108,10 @@ export const openaiAgents: Framework = {
 export const openaiAgentsDefault: Framework = {
   name: 'OpenAI Agents 0.20 `run`, tools made without `errorFunction: null`',
   run: (script, seen) =>
-    runWith(script, seen, script.guarded ? guardTools(agentTools(seen), { defaults: DEFAULTS }) : agentTools(seen)),
+    runWith(
+      script,
+      seen,
+      script.guarded ? guardTools(agentTools(seen), { defaults: defaultsOf(script) }) : agentTools(seen),
+    ),
   resume,
 };

@@ -39,7 +39,7 @@ export const AGENT: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'agent/loop/kept-outputs.ts',
+    file: 'agent/loop/stored-outputs.ts',
     mutants: [
       [
         'the output read longest ago makes room',

@@ -28,7 +28,7 @@ export const GATEWAY: readonly MutatedFile[] = [
         'entry !== undefined && entry.expiresAtMs > nowMs',
         'entry !== undefined',
       ],
-      ['what was dropped is not counted', 'chars -= kept.get(key)?.chars ?? 0;', ''],
+      ['what was dropped is not counted', 'chars -= stored.get(key)?.chars ?? 0;', ''],
     ],
   },
   {

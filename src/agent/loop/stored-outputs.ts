@@ -7,7 +7,7 @@ import { tool } from '../../layer/tool.ts';
 export const TOOL_OUTPUT = 'tool_output';
 
 /** Texts too long to be shown whole, by handle: bounded, the one used longest ago makes room. */
-export interface KeptOutputs {
+export interface StoredOutputs {
   /** Keeps a text and gives its handle; `undefined` for a text that is longer than all the room there is. */
   keep(text: string): string | undefined;
   /**
@@ -25,10 +25,10 @@ export interface KeptOutputs {
  * @param id gives a new handle each time
  *
  * @example
- * const outputs = keptOutputs(1_000_000, () => runtime.id());
+ * const outputs = storedOutputs(1_000_000, () => runtime.id());
  * const handle = outputs.keep('a long text');
  */
-export function keptOutputs(maxChars: number, id: () => string): KeptOutputs {
+export function storedOutputs(maxChars: number, id: () => string): StoredOutputs {
   const texts = new Map<string, string>();
   let chars = 0;
   const drop = (handle: string, text: string): void => {
@@ -73,7 +73,7 @@ const piece = (text: string, offset: number, length: number): { readonly from: n
 };
 
 /** An output as the model is shown it: whole, or its beginning and how to read the rest. */
-export function shown(text: string, maxChars: number, outputs: KeptOutputs): string {
+export function shown(text: string, maxChars: number, outputs: StoredOutputs): string {
   if (text.length <= maxChars) return text;
   const { to } = piece(text, 0, maxChars);
   const handle = outputs.keep(text);
@@ -91,7 +91,7 @@ interface ToolOutputInput {
 }
 
 /** The tool itself. It reads at most as much at once as any result shows. */
-export function toolOutputTool(outputs: KeptOutputs, maxChars: number): AnyTool {
+export function toolOutputTool(outputs: StoredOutputs, maxChars: number): AnyTool {
   return tool({
     name: TOOL_OUTPUT,
     description:
