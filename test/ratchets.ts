@@ -1,9 +1,10 @@
 /**
- * What was over a limit when the limit came. These numbers only go down: `test/tidy.test.ts` fails where one grows, and
- * where a file has become shorter than is written here. Functions of more than 40 lines have theirs in `.oxlintrc.json`.
+ * What was over a limit when the limit came. These numbers only go down: `test/ratchets.test.ts` fails where one grows,
+ * and where a file has become shorter than is written here. Functions of more than 40 lines have theirs in
+ * `.oxlintrc.json`.
  */
 export const ratchets: {
-  /** Lines of more than 120 columns, by folder: strings and titles of tests, which the formatter leaves whole. */
+  /** Lines of more than 120 columns, by folder: strings and titles, which the formatter leaves whole. */
   readonly longLines: Readonly<Record<string, number>>;
   /** Files of more than 300 lines, and how many they have. */
   readonly longFiles: Readonly<Record<string, number>>;
@@ -52,7 +53,7 @@ export const ratchets: {
     'test/sinks/ndjson-rotation.test.ts': 340,
     'test/sinks/otel-suite.ts': 319,
     'test/stores/memory.test.ts': 319,
-    'test/tidy.test.ts': 359,
+    'test/tidy.test.ts': 328,
     'test/turn/cascade.test.ts': 343,
     'test/turn/deadline.test.ts': 409,
     'test/turn/idempotency-turn.test.ts': 385,

@@ -2,13 +2,9 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { join, posix } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ratchets } from './ratchets.ts';
 
 /** What the linter cannot say, or says without the replacement: the shape of the tree, read from its text. */
 const root = join(import.meta.dirname, '..');
-/** A file is one concept that can be read in one go. */
-const MAX_LINES = 300;
-const MAX_COLUMNS = 120;
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 const under = (folder: string): string[] =>
   readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
@@ -275,34 +271,6 @@ describe('text', () => {
     ];
     expect(decided.filter((text) => !DECIDED_BY_MESSAGE.test(text))).toEqual([]);
     expect(carried.filter((text) => DECIDED_BY_MESSAGE.test(text))).toEqual([]);
-  });
-
-  it('has no file over 300 lines, but for those that were longer when they were formatted', () => {
-    const long = Object.fromEntries(
-      code
-        .map((path) => [path, read(path).trimEnd().split('\n').length] as const)
-        .filter(([, lines]) => lines > MAX_LINES),
-    );
-    const grown = Object.entries(long).filter(([path, lines]) => lines > (ratchets.longFiles[path] ?? 0));
-    expect(grown, 'a file is one concept: move the second one to a file of its own').toEqual([]);
-    const loose = Object.entries(ratchets.longFiles).filter(([path, lines]) => lines > (long[path] ?? 0));
-    expect(loose, 'these have become shorter: write their new length into test/ratchets.ts, or take them out').toEqual(
-      [],
-    );
-  });
-
-  it('has no line over 120 columns, but for texts that nothing can wrap', () => {
-    const long = Object.fromEntries(
-      ['src', 'test', 'benchmarks', '.ci'].map((folder) => [
-        folder,
-        code
-          .filter((path) => path.startsWith(`${folder}/`))
-          .flatMap((path) => read(path).split('\n'))
-          .filter((line) => line.length > MAX_COLUMNS).length,
-      ]),
-    );
-    const grown = Object.entries(long).filter(([folder, lines]) => lines > (ratchets.longLines[folder] ?? 0));
-    expect(grown, 'wrap the new ones').toEqual([]);
   });
 
   it('begins each regression with what was wrong and what holds', () => {
