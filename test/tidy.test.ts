@@ -59,16 +59,20 @@ const layerOf = (path: string): string =>
   path.split('/').length > 2 ? (path.split('/')[1] ?? '') : path === 'src/runtime.ts' ? 'runtime' : 'top';
 /** What files are written in: for the edges, which read files; the layers below do not. */
 const FORMATS_RANK = LAYERS.length - 0.5;
+/** What a trace means: for the edges and the command, which show it. */
+const INSPECT_RANK = FORMATS_RANK;
 const rank = (layer: string): number =>
   layer === 'runtime'
     ? 0.5
     : layer === 'formats'
       ? FORMATS_RANK
-      : LAYERS.includes(layer)
-        ? LAYERS.indexOf(layer)
-        : EDGES.includes(layer)
-          ? LAYERS.length
-          : LAYERS.length + 1;
+      : layer === 'inspect'
+        ? INSPECT_RANK
+        : LAYERS.includes(layer)
+          ? LAYERS.indexOf(layer)
+          : EDGES.includes(layer)
+            ? LAYERS.length
+            : LAYERS.length + 1;
 
 const mayImport = (from: string, to: string): boolean => {
   if (from === to) return true;
@@ -76,6 +80,8 @@ const mayImport = (from: string, to: string): boolean => {
   if (from === 'policy' && to === 'runtime') return false;
   // A format knows nothing of tools and calls.
   if (from === 'formats') return to === 'contract';
+  // What it knows, it knows of the trace.
+  if (from === 'inspect') return ['contract', 'policy'].includes(to);
   if (from === 'gateway' && ['agent', 'sinks'].includes(to)) return true;
   return rank(to) < rank(from) || (['cli', 'adapters'].includes(from) && to === 'top');
 };

@@ -1,14 +1,15 @@
 import type { ToolResultEnvelope } from '../contract/envelope.ts';
 import type { ToolEvent, TraceEvent, TurnEvent } from '../contract/event.ts';
 import type { TurnResult, TurnStatus } from '../contract/turn.ts';
-import { followTurn, type Timeline } from './show/timeline.ts';
+import type { TurnTold } from '../inspect/model.ts';
+import { followTurn } from '../inspect/model/follow-turn.ts';
 
 /** A turn of a trace. */
 export interface RecordedTurn {
   readonly turnId: string;
   /** Its place in the file, from 1. */
   readonly number: number;
-  readonly timeline: Timeline;
+  readonly timeline: TurnTold;
   readonly events: readonly TurnEvent[];
   /** Absent where the trace ends before the turn does. */
   readonly result?: TurnResult;
@@ -44,37 +45,22 @@ const grouped = <E>(events: readonly E[], keyOf: (event: E) => string | undefine
   return groups;
 };
 
-/** The start of a turn whose own is in an earlier file: its nodes are those that the rest tells of. */
-const presumedStart = (turnId: string, events: readonly TurnEvent[]): TurnEvent => {
-  const named = new Map<string, string>();
-  for (const event of events) {
-    if (event.source === 'turn' && event.type === 'settled')
-      for (const { id, toolName } of event.result.nodes) named.set(id, toolName);
-    else if ('nodeId' in event && event.nodeId !== undefined && !named.has(event.nodeId))
-      named.set(event.nodeId, event.toolName);
-  }
-  const nodes = [...named].map(([id, toolName]) => ({ id, toolName, needs: [] }));
-  return {
-    source: 'turn',
-    type: 'turn_started',
-    turnId,
-    seq: 0,
-    atMs: events[0]?.atMs ?? 0,
-    timeoutMs: Infinity,
-    nodes,
-  };
-};
-
 const turnOf = (turnId: string, events: readonly TurnEvent[], number: number): RecordedTurn => {
-  const { timeline, add } = followTurn();
-  if (!events.some(({ type }) => type === 'turn_started')) add(presumedStart(turnId, events));
-  events.forEach(add);
+  const followed = followTurn();
+  events.forEach(followed.add);
   const settled = events.find((event) => event.source === 'turn' && event.type === 'settled') as
     | { readonly result: TurnResult }
     | undefined;
   const abandoned = events.some((event) => event.source === 'turn' && event.type === 'abandoned');
   const status = settled?.result.status ?? (abandoned ? 'abandoned' : 'unfinished');
-  return { turnId, number, timeline, events, status, ...(settled === undefined ? {} : { result: settled.result }) };
+  return {
+    turnId,
+    number,
+    timeline: followed.turn,
+    events,
+    status,
+    ...(settled === undefined ? {} : { result: settled.result }),
+  };
 };
 
 const callOf = (callId: string, events: readonly ToolEvent[]): RecordedCall => {

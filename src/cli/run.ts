@@ -4,6 +4,8 @@ import { lastValueFrom, map, tap } from 'rxjs';
 import type { TurnEvent } from '../contract/event.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import type { TurnResult } from '../contract/turn.ts';
+import type { TurnTold } from '../inspect/model.ts';
+import { followTurn } from '../inspect/model/follow-turn.ts';
 import { seededRandom } from '../policy/random.ts';
 import { ndjsonLine } from '../sinks/ndjson.ts';
 import { createSpillway, type Spillway } from '../spillway.ts';
@@ -16,7 +18,6 @@ import { lineProgress, liveProgress, type Progress } from './show/progress.ts';
 import { nodeTable, sentence } from './show/report.ts';
 import { startServers } from './plan/servers.ts';
 import { styleOf, type Output } from './show/terminal.ts';
-import { followTurn, type Timeline } from './show/timeline.ts';
 import { bindTools, usedTools } from './plan/tools.ts';
 import { UsageError } from './arguments/usage.ts';
 
@@ -80,7 +81,7 @@ const ownWarnings = ({ warnings }: Spillway, { file: { tools = [] } }: LoadedPla
     ),
   );
 
-const report = (result: TurnResult, timeline: Timeline, { stdout }: RunContext, command: RunCommand): void => {
+const report = (result: TurnResult, timeline: TurnTold, { stdout }: RunContext, command: RunCommand): void => {
   const style = styleOf(stdout, command);
   // In one piece: a reader that goes away after the first line leaves nothing half written.
   stdout.write(`${nodeTable(result, style)}\n\n${drawMarbles(timeline, style)}\n\n${sentence(result, style)}\n`);
@@ -165,7 +166,7 @@ export async function runPlan(command: RunCommand, context: RunContext): Promise
       if (command.json) stdout.write(ndjsonLine(event));
     });
     progress.end();
-    if (!command.json) report(result, turn.timeline, context, command);
+    if (!command.json) report(result, turn.turn, context, command);
     return result;
   } finally {
     progress.end();

@@ -55,7 +55,7 @@ const picked = ({ turns }: Recorded, wanted: string): RecordedTurn => {
 const turnJson = (turn: RecordedTurn): unknown => {
   const { turnId, number, status, result, timeline } = turn;
   const states = new Map(result?.nodes.map((node) => [node.id, node]));
-  const nodes = timeline.lanes.map(({ nodeId, toolName, state = null, attempts }) => {
+  const nodes = timeline.nodes.map(({ nodeId, toolName, state = null, attempts }) => {
     const { result: call, reason } = states.get(nodeId) ?? {};
     return {
       id: nodeId,

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { ASCII, UNICODE } from '../../src/cli/show/glyphs.ts';
 import { drawMarbles } from '../../src/cli/show/marbles.ts';
 import { columnsOf } from '../../src/cli/show/text.ts';
-import { followTurn, type Timeline } from '../../src/cli/show/timeline.ts';
+import type { TurnTold } from '../../src/inspect/model.ts';
+import { followTurn } from '../../src/inspect/model/follow-turn.ts';
 import type { TurnEvent } from '../../src/contract/event.ts';
 import type { NodeState, TurnResult } from '../../src/contract/turn.ts';
 
@@ -19,7 +20,7 @@ const EMPTY: TurnResult = {
 
 /** Events of a turn, told briefly; times count from its start. */
 const script = (...ids: readonly string[]) => {
-  const { timeline, add } = followTurn();
+  const followed = followTurn();
   let seq = 0;
   let tries = 0;
   const header = (ms: number) => ({ seq: ++seq, atMs: START_MS + ms, turnId: 't' });
@@ -27,7 +28,7 @@ const script = (...ids: readonly string[]) => {
     ({ ...header(ms), source: 'call', callId: nodeId, nodeId, toolName }) as const;
   const judged = { classification: 'transient', rule: 'code', breakerState: 'closed' } as const;
   const told = (event: TurnEvent): typeof api => {
-    add(event);
+    followed.add(event);
     return api;
   };
   const api = {
@@ -52,9 +53,9 @@ const script = (...ids: readonly string[]) => {
       told({ ...header(ms), source: 'turn', type: 'node_settled', nodeId: id, toolName: id, state }),
     meetsDeadline: (ms: number) =>
       told({ ...header(ms), source: 'turn', type: 'deadline', unfinished: [], onDeadline: 'abort' }),
-    ends: (ms: number): Timeline => {
+    ends: (ms: number): TurnTold => {
       told({ ...header(ms), source: 'turn', type: 'settled', result: EMPTY });
-      return timeline;
+      return followed.turn;
     },
   };
   return told({
@@ -66,7 +67,7 @@ const script = (...ids: readonly string[]) => {
   });
 };
 
-const draw = (timeline: Timeline, columns: number, glyphs = UNICODE): string[] =>
+const draw = (timeline: TurnTold, columns: number, glyphs = UNICODE): string[] =>
   drawMarbles(timeline, { columns, glyphs, paint: (_, text) => text }).split('\n');
 
 describe('marble diagram', () => {

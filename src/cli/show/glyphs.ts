@@ -1,14 +1,6 @@
-/** What can happen on the line of a node. */
-export type MarkKind =
-  | 'start'
-  | 'alternative'
-  | 'default'
-  | 'value'
-  | 'error'
-  | 'timeout'
-  | 'rejected'
-  | 'cut'
-  | 'skip';
+import type { MarkKind } from '../../inspect/model.ts';
+
+export type { MarkKind } from '../../inspect/model.ts';
 
 export interface Glyphs {
   readonly marks: Readonly<Record<MarkKind, string>>;

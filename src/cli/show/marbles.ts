@@ -1,6 +1,6 @@
 import { MEANINGS, type Glyphs, type MarkKind } from './glyphs.ts';
 import { fit, pad } from './text.ts';
-import type { Lane, Mark, Timeline } from './timeline.ts';
+import type { Mark, NodeTold, TurnTold } from '../../inspect/model.ts';
 
 /** Gives a part of the drawing its colour. */
 export type Paint = (part: MarkKind | 'quiet', text: string) => string;
@@ -26,10 +26,10 @@ interface Scale {
 }
 
 const scaleOf = (
-  { startMs, settledMs, deadlineMs, lanes }: Timeline,
+  { startMs, settledMs, deadlineMs, nodes }: TurnTold,
   columns: number,
 ): Scale & { readonly spanMs: number } => {
-  const lastMs = lanes.reduce((last, { marks }) => Math.max(last, marks.at(-1)?.atMs ?? 0), startMs);
+  const lastMs = nodes.reduce((last, { marks }) => Math.max(last, marks.at(-1)?.atMs ?? 0), startMs);
   const spanMs = Math.max(1, (settledMs ?? lastMs) - startMs, (deadlineMs ?? startMs) - startMs, lastMs - startMs);
   return { spanMs, columns, columnOf: (atMs) => Math.round(((atMs - startMs) / spanMs) * (columns - 1)) };
 };
@@ -76,7 +76,12 @@ const placed = (
 
 const STARTS: ReadonlySet<MarkKind> = new Set(['start', 'alternative', 'default']);
 
-const drawLane = ({ marks }: Lane, scale: Scale, deadlineColumn: number, { glyphs, paint }: MarbleOptions): string => {
+const drawLane = (
+  { marks }: NodeTold,
+  scale: Scale,
+  deadlineColumn: number,
+  { glyphs, paint }: MarbleOptions,
+): string => {
   const spots = placed(marks, scale);
   const cells: string[] = Array.from({ length: scale.columns }, (_, column) =>
     column === deadlineColumn ? paint('quiet', glyphs.deadline) : ' ',
@@ -95,19 +100,19 @@ const drawLane = ({ marks }: Lane, scale: Scale, deadlineColumn: number, { glyph
 
 const STATES: Readonly<Record<string, string>> = { timed_out: 'timed out' };
 
-const noteOf = ({ state, attempts, usedAlternative, toolName }: Lane): string => {
+const noteOf = ({ state, attempts, usedAlternative, toolName }: NodeTold): string => {
   const words = [state === undefined ? 'running' : (STATES[state] ?? state)];
   if (usedAlternative) words.push(`by ${toolName}`);
   else if (attempts > 1) words.push(`${attempts} attempts`);
   return words.join(', ');
 };
 
-const legend = ({ lanes, deadlineMs }: Timeline, { glyphs, columns }: MarbleOptions): string[] => {
-  const used = new Set(lanes.flatMap(({ marks }) => marks.map(({ kind }) => kind)));
+const legend = ({ nodes, deadlineMs }: TurnTold, { glyphs, columns }: MarbleOptions): string[] => {
+  const used = new Set(nodes.flatMap(({ marks }) => marks.map(({ kind }) => kind)));
   const entries = (Object.keys(MEANINGS) as MarkKind[])
     .filter((kind) => used.has(kind))
     .map((kind) => `${glyphs.marks[kind]} ${MEANINGS[kind]}`);
-  if (lanes.some(({ attempts }) => attempts > 1)) entries.push(`${glyphs.waiting} backoff`);
+  if (nodes.some(({ attempts }) => attempts > 1)) entries.push(`${glyphs.waiting} backoff`);
   if (deadlineMs !== undefined) entries.push(`${glyphs.deadline} deadline`);
   const lines: string[] = [];
   for (const entry of entries) {
@@ -122,9 +127,9 @@ const legend = ({ lanes, deadlineMs }: Timeline, { glyphs, columns }: MarbleOpti
  * Draws a turn as a marble diagram: a line for each node, from left to right in time.
  * Every line fits into the columns; a turn of very many nodes shows the first of them.
  */
-export function drawMarbles(timeline: Timeline, options: MarbleOptions): string {
+export function drawMarbles(turn: TurnTold, options: MarbleOptions): string {
   const { columns, glyphs, paint } = options;
-  const lanes = timeline.lanes.slice(0, LANES_MAX);
+  const lanes = turn.nodes.slice(0, LANES_MAX);
   const notes = lanes.map(noteOf);
   const longest = (texts: readonly string[], max: number): number =>
     Math.min(
@@ -141,8 +146,8 @@ export function drawMarbles(timeline: Timeline, options: MarbleOptions): string 
   const noteColumns = longest(notes, NOTE_MAX);
   const besides = columns - labelColumns - 2;
   const showNotes = besides - noteColumns - 2 >= AXIS_MIN;
-  const scale = scaleOf(timeline, Math.max(2, showNotes ? besides - noteColumns - 2 : besides));
-  const deadlineColumn = timeline.deadlineMs === undefined ? -1 : scale.columnOf(timeline.deadlineMs);
+  const scale = scaleOf(turn, Math.max(2, showNotes ? besides - noteColumns - 2 : besides));
+  const deadlineColumn = turn.deadlineMs === undefined ? -1 : scale.columnOf(turn.deadlineMs);
   const axis = axisLines(scale, glyphs);
   const indent = ' '.repeat(labelColumns + 2);
   const rows = lanes.map((lane, index) => {
@@ -153,8 +158,8 @@ export function drawMarbles(timeline: Timeline, options: MarbleOptions): string 
       : `${label}${drawing}`.trimEnd();
   });
   const more =
-    timeline.lanes.length > LANES_MAX
-      ? [fit(`and ${timeline.lanes.length - LANES_MAX} more nodes`, columns, glyphs.ellipsis)]
+    turn.nodes.length > LANES_MAX
+      ? [fit(`and ${turn.nodes.length - LANES_MAX} more nodes`, columns, glyphs.ellipsis)]
       : [];
   return [
     paint('quiet', (indent + axis.labels).trimEnd()),
@@ -162,6 +167,6 @@ export function drawMarbles(timeline: Timeline, options: MarbleOptions): string 
     ...rows,
     ...more,
     '',
-    ...legend(timeline, options).map((line) => paint('quiet', line)),
+    ...legend(turn, options).map((line) => paint('quiet', line)),
   ].join('\n');
 }

@@ -2,9 +2,10 @@ import { repeat, type Subscription } from 'rxjs';
 import type { TurnEvent } from '../../contract/event.ts';
 import type { Runtime } from '../../contract/runtime.ts';
 import { timedLine } from './event-line.ts';
+import type { NodeTold } from '../../inspect/model.ts';
+import { followTurn } from '../../inspect/model/follow-turn.ts';
 import type { Output, Style } from './terminal.ts';
 import { columnsOf, duration, fit, messageLine, pad, plain } from './text.ts';
-import { followTurn, type Lane } from './timeline.ts';
 
 /** What is shown on stderr while a turn runs. */
 export interface Progress {
@@ -32,7 +33,7 @@ export function lineProgress(output: Output): Progress {
   };
 }
 
-const laneLine = (lane: Lane, labelColumns: number, nowMs: number, { columns, glyphs, paint }: Style): string => {
+const laneLine = (lane: NodeTold, labelColumns: number, nowMs: number, { columns, glyphs, paint }: Style): string => {
   const label = pad(fit(lane.nodeId, labelColumns, glyphs.ellipsis), labelColumns);
   const last = lane.marks.at(-1);
   const sign = last === undefined ? ' ' : paint(last.kind, glyphs.marks[last.kind]);
@@ -45,29 +46,28 @@ const laneLine = (lane: Lane, labelColumns: number, nowMs: number, { columns, gl
   return `${sign} ${label}  ${paint(lane.state ?? 'quiet', fit(text + note, Math.max(8, columns - labelColumns - 5), glyphs.ellipsis))}`;
 };
 
-const order = ({ state, marks }: Lane): number => (state === undefined ? (marks.length > 0 ? 0 : 1) : 2);
+const order = ({ state, marks }: NodeTold): number => (state === undefined ? (marks.length > 0 ? 0 : 1) : 2);
 
 /**
  * The nodes of the turn in place, redrawn while they change; as many as the terminal has lines for, running ones first.
  */
 export function liveProgress(output: Output, style: Style, runtime: Runtime): Progress {
-  const { timeline, add } = followTurn();
+  const followed = followTurn();
   let drawn = 0;
   let frames: Subscription | undefined;
   const erased = (): string => (drawn === 0 ? '' : `\u001b[${drawn}A\r\u001b[J`);
   const draw = (): void => {
+    const { turn } = followed;
     const room = Math.max(1, (output.rows ?? 24) - 3);
     const lanes =
-      timeline.lanes.length <= room
-        ? timeline.lanes
-        : timeline.lanes.toSorted((a, b) => order(a) - order(b)).slice(0, room);
+      turn.nodes.length <= room ? turn.nodes : turn.nodes.toSorted((a, b) => order(a) - order(b)).slice(0, room);
     const labelColumns = Math.min(
       24,
       lanes.reduce((most, { nodeId }) => Math.max(most, columnsOf(nodeId)), 0),
     );
     const nowMs = runtime.now();
-    const done = timeline.lanes.filter(({ state }) => state !== undefined).length;
-    const head = `${duration(nowMs - timeline.startMs)} of ${duration(timeline.timeoutMs)}, ${done} of ${timeline.lanes.length} done`;
+    const done = turn.nodes.filter(({ state }) => state !== undefined).length;
+    const head = `${duration(nowMs - turn.startMs)} of ${duration(turn.timeoutMs)}, ${done} of ${turn.nodes.length} done`;
     const lines = [
       style.paint('quiet', fit(head, style.columns - 1, style.glyphs.ellipsis)),
       ...lanes.map((lane) => laneLine(lane, labelColumns, nowMs, style)),
@@ -78,7 +78,7 @@ export function liveProgress(output: Output, style: Style, runtime: Runtime): Pr
   };
   return {
     event: (event) => {
-      add(event);
+      followed.add(event);
       frames ??= (runtime.background ?? runtime).after(FRAME_MS).pipe(repeat()).subscribe(draw);
     },
     note: (text) => {

@@ -6,7 +6,7 @@ import { nodeTable, sentence } from './report.ts';
 import { table } from './table.ts';
 import type { Part, Style } from './terminal.ts';
 import { duration, messageLine, plain } from './text.ts';
-import type { Lane } from './timeline.ts';
+import type { NodeTold } from '../../inspect/model.ts';
 
 const WELL: ReadonlySet<NodeState | undefined> = new Set<NodeState>(['succeeded', 'defaulted']);
 const isWell = ({ state }: { readonly state?: NodeState }): boolean => WELL.has(state);
@@ -32,7 +32,7 @@ export function turnMs({ timeline, events }: RecordedTurn): number {
 }
 
 /** The nodes of a turn whose end the trace does not have. */
-const laneTable = (lanes: readonly Lane[], style: Style): string => {
+const laneTable = (lanes: readonly NodeTold[], style: Style): string => {
   const rows = lanes.map(({ nodeId, toolName, state, marks, attempts, note }) => {
     const doing = marks.length === 0 ? 'waiting' : 'running';
     return [nodeId, toolName, (state ?? doing).replaceAll('_', ' '), String(attempts), note];
@@ -65,7 +65,7 @@ const story = ({ events, timeline }: RecordedTurn, nodes: ReadonlySet<string>): 
  */
 export function turnReport(turn: RecordedTurn, style: Style, failed: boolean): string {
   const { timeline, result, status } = turn;
-  const lanes = failed ? timeline.lanes.filter((lane) => !isWell(lane)) : timeline.lanes;
+  const lanes = failed ? timeline.nodes.filter((lane) => !isWell(lane)) : timeline.nodes;
   const shown = new Set(lanes.map(({ nodeId }) => nodeId));
   const nodes = result?.nodes.filter(({ id }) => shown.has(plain(id))) ?? [];
   const head = result === undefined ? laneTable(lanes, style) : nodeTable({ ...result, nodes }, style);
@@ -73,7 +73,7 @@ export function turnReport(turn: RecordedTurn, style: Style, failed: boolean): s
     result === undefined ? `${style.paint('quiet', `${status}:`)} ${NOT_ENDED[status]}` : sentence(result, style);
   if (failed && lanes.length === 0) return `every node succeeded\n\n${end}\n`;
   const told = failed ? `${story(turn, shown)}\n` : '';
-  return `${head}\n\n${drawMarbles({ ...timeline, lanes }, style)}\n\n${told}${end}\n`;
+  return `${head}\n\n${drawMarbles({ ...timeline, nodes: lanes }, style)}\n\n${told}${end}\n`;
 }
 
 const painted =
@@ -92,7 +92,7 @@ const turnList = (turns: readonly RecordedTurn[], style: Style): string[] => {
       String(number),
       turnId,
       words(status),
-      String(timeline.lanes.length),
+      String(timeline.nodes.length),
       duration(turnMs(turn)),
       result?.summary ?? NOT_ENDED[status] ?? '',
     ];

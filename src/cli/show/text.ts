@@ -1,17 +1,6 @@
-import { visible } from '../../policy/redact/invisible.ts';
+import { plain } from '../../inspect/text.ts';
 
-/** Of a longer text nothing after this is looked at. */
-const TEXT_LENGTH_MAX = 4096;
-
-/**
- * A text from elsewhere as one harmless line: no terminal sequences, control, direction or invisible characters, no
- * line breaks. What a server says could otherwise forge lines of a log or drive the terminal.
- */
-export function plain(text: string): string {
-  return visible(text.slice(0, TEXT_LENGTH_MAX).toWellFormed())
-    .replaceAll(/[\s\u0085]+/gu, ' ')
-    .trim();
-}
+export { duration, plain } from '../../inspect/text.ts';
 
 /** Columns of a message on stderr: a rule, a value and a remedy fit; a name of 5,000 characters does not. */
 const MESSAGE_COLUMNS_MAX = 600;
@@ -66,14 +55,6 @@ export function fit(text: string, columns: number, ellipsis: string): string {
 /** The text filled up with spaces to so many columns. */
 export function pad(text: string, columns: number): string {
   return text + ' '.repeat(Math.max(0, columns - columnsOf(text)));
-}
-
-/** Milliseconds for a person: `12 ms`, `1.24 s`, `2 min 5 s`. */
-export function duration(ms: number): string {
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  if (ms < 59_995) return `${(ms / 1000).toFixed(2)} s`;
-  const seconds = Math.round(ms / 1000);
-  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
 const distance = (a: string, b: string): number => {

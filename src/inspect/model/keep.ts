@@ -1,0 +1,84 @@
+import type { CallTold, NodeTold, TraceModel, TurnTold } from '../model.ts';
+
+/** Adds to a list that keeps its last entries. */
+export function push<T>(list: T[], item: T, max: number): void {
+  if (list.length >= max) list.shift();
+  if (max > 0) list.push(item);
+}
+
+/** Adds to a long list that keeps its last entries: what is too old goes in pieces, since taking one out moves all. */
+export function pushMany<T>(list: T[], item: T, max: number): void {
+  list.push(item);
+  if (list.length > max + Math.max(16, max >> 3)) list.splice(0, list.length - max);
+}
+
+/** A field of an event that came from a file, where it may be anything. */
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? (value as readonly unknown[]) : [];
+}
+
+/** A number of an event that came from a file; `undefined` for what is none. */
+export function numberOf(value: unknown): number | undefined {
+  return typeof value === 'number' && !Number.isNaN(value) ? value : undefined;
+}
+
+/** A record of an event that came from a file; an empty one for what is none. */
+export function recordOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+}
+
+/** The nodes of turns by their ids as the trace has them, kept apart so that a turn is plain data. */
+const INDEX = new WeakMap<TurnTold, Map<string, NodeTold>>();
+
+export function nodesById(turn: TurnTold): Map<string, NodeTold> {
+  const known = INDEX.get(turn);
+  if (known !== undefined) return known;
+  const made = new Map<string, NodeTold>();
+  INDEX.set(turn, made);
+  return made;
+}
+
+const forgetCall = (model: TraceModel, { callId }: CallTold): void => {
+  if (model.calls.delete(callId)) model.forgotten.calls++;
+};
+
+const forgetTurn = (model: TraceModel, turn: TurnTold): void => {
+  model.turns.delete(turn.turnId);
+  model.forgotten.turns++;
+  for (const { call } of turn.nodes) if (call !== undefined) forgetCall(model, call);
+};
+
+/** The turn to forget first: the oldest that has ended, or else the oldest. */
+const oldestTurn = ({ turns }: TraceModel): TurnTold | undefined => {
+  let first: TurnTold | undefined;
+  for (const turn of turns.values()) {
+    if (turn.status !== 'running') return turn;
+    first ??= turn;
+  }
+  return first;
+};
+
+const forgetLoose = (model: TraceModel, count: number): void => {
+  let left = count;
+  for (const [callId, call] of model.loose) {
+    if (left-- <= 0) return;
+    model.loose.delete(callId);
+    forgetCall(model, call);
+  }
+};
+
+/** Makes room: never for what has just come, which is the newest. */
+export function makeRoom(model: TraceModel): void {
+  const { limits, turns, calls, loose } = model;
+  while (turns.size > limits.turns) {
+    const turn = oldestTurn(model);
+    if (turn === undefined) break;
+    forgetTurn(model, turn);
+  }
+  while (calls.size > limits.calls) {
+    const turn = turns.size > 1 && loose.size * 2 <= limits.calls ? oldestTurn(model) : undefined;
+    if (turn !== undefined) forgetTurn(model, turn);
+    else if (loose.size > 0) forgetLoose(model, Math.max(1, limits.calls >> 5));
+    else break;
+  }
+}

@@ -1,0 +1,72 @@
+import type { CallTold, TraceModel, TurnTold } from '../model.ts';
+
+/** What is waited for. */
+export type PendingKind = 'backoff' | 'timeout' | 'cooldown' | 'deadline' | 'lease';
+
+/** A timer that runs, as far as the trace tells. */
+export interface PendingTimer {
+  /** What it is for. */
+  readonly kind: PendingKind;
+  /** When it began, on the clock of the events. */
+  readonly fromMs: number;
+  /** When it ends, on the same clock. */
+  readonly dueMs: number;
+  /** The turn that it belongs to; absent for a breaker, and for a call outside of turns. */
+  readonly turnId?: string;
+  /** The call; absent for a deadline and a breaker. */
+  readonly callId?: string;
+  /** With `cooldown`: the breaker's name. */
+  readonly breakerKey?: string;
+}
+
+/** The timer of a call: of its attempt, of the wait for the next one, or of the lease that it waits for. */
+export function pendingOfCall(call: CallTold): PendingTimer | undefined {
+  if (call.status !== 'running') return undefined;
+  const { callId, turnId } = call;
+  const whose = { callId, ...(turnId === undefined ? {} : { turnId }) };
+  const last = call.attempts.at(-1);
+  if (last?.outcome === 'running')
+    return last.dueAtMs === undefined
+      ? undefined
+      : { kind: 'timeout', fromMs: last.startMs, dueMs: last.dueAtMs, ...whose };
+  const { strategy, delayMs, atMs } = last?.decision ?? {};
+  if (strategy === 'retry' && delayMs !== undefined && atMs !== undefined)
+    return { kind: 'backoff', fromMs: atMs, dueMs: atMs + delayMs, ...whose };
+  const key = call.key.at(-1);
+  return key?.step === 'waiting' && key.leaseUntilMs !== undefined
+    ? { kind: 'lease', fromMs: key.atMs, dueMs: key.leaseUntilMs, ...whose }
+    : undefined;
+}
+
+/** The deadline of a turn that runs. */
+export function pendingOfTurn({ status, startMs, timeoutMs, turnId }: TurnTold): PendingTimer | undefined {
+  return status === 'running' && Number.isFinite(timeoutMs)
+    ? { kind: 'deadline', fromMs: startMs, dueMs: startMs + timeoutMs, turnId }
+    : undefined;
+}
+
+/**
+ * The timers that run: attempts that will be cut off, waits before the next attempt, breakers that cool down, deadlines
+ * of turns, and leases of others that are waited for. A timer that is due may be among them until the event that it
+ * brings about has come.
+ *
+ * @example
+ * const due = pendingTimers(model).filter(({ kind }) => kind === 'backoff');
+ */
+export function pendingTimers({ turns, calls, breakers }: TraceModel): PendingTimer[] {
+  const timers: PendingTimer[] = [];
+  for (const turn of turns.values()) {
+    const timer = pendingOfTurn(turn);
+    if (timer !== undefined) timers.push(timer);
+  }
+  for (const call of calls.values()) {
+    const timer = pendingOfCall(call);
+    if (timer !== undefined) timers.push(timer);
+  }
+  for (const { key, state, changes } of breakers.values()) {
+    const last = changes.at(-1);
+    if (state === 'open' && last?.untilMs !== undefined)
+      timers.push({ kind: 'cooldown', fromMs: last.atMs, dueMs: last.untilMs, breakerKey: key });
+  }
+  return timers;
+}

@@ -1,0 +1,121 @@
+import type { TurnOwnEvent } from '../../contract/event.ts';
+import type { TurnStatus } from '../../contract/turn.ts';
+import type { NodeTold, TraceModel, TurnTold } from '../model.ts';
+import { lineOf, wordOf } from '../text.ts';
+import { listOf, makeRoom, nodesById, numberOf, push, recordOf } from './keep.ts';
+import { markSettled } from './marks.ts';
+
+/** Nodes for which a person has to choose: of more the first are named. */
+const ESCALATED_MAX = 100;
+const NEEDS_MAX = 1_000;
+
+/** The turn of an id, begun where the trace tells of it first. */
+export function turnOf(model: TraceModel, turnId: string, atMs: number): TurnTold {
+  const known = model.turns.get(turnId);
+  if (known !== undefined) return known;
+  const turn: TurnTold = {
+    turnId,
+    number: ++model.turnCount,
+    startMs: atMs,
+    timeoutMs: Infinity,
+    begun: false,
+    nodes: [],
+    moreNodes: 0,
+    status: 'running',
+    summary: '',
+    escalated: [],
+    lastMs: atMs,
+  };
+  model.turns.set(turnId, turn);
+  makeRoom(model);
+  return turn;
+}
+
+/** The node of an id, begun where the trace tells of it first; `undefined` for one that is too much to keep. */
+export function nodeOf(
+  model: TraceModel,
+  turn: TurnTold,
+  id: unknown,
+  toolName: unknown,
+  needs: readonly unknown[] = [],
+): NodeTold | undefined {
+  if (typeof id !== 'string') return undefined;
+  const known = nodesById(turn).get(id);
+  if (known !== undefined) return known;
+  if (turn.nodes.length >= model.limits.nodes) {
+    turn.moreNodes++;
+    return undefined;
+  }
+  const node: NodeTold = {
+    nodeId: lineOf(id, 256),
+    toolName: lineOf(toolName, 256),
+    needs: needs.slice(0, NEEDS_MAX).map((need) => lineOf(need, 256)),
+    marks: [],
+    attempts: 0,
+    note: '',
+    usedAlternative: false,
+  };
+  turn.nodes.push(node);
+  nodesById(turn).set(id, node);
+  return node;
+}
+
+const plan = (model: TraceModel, turn: TurnTold, event: Extract<TurnOwnEvent, { type: 'turn_started' }>): void => {
+  turn.startMs = event.atMs;
+  turn.begun = true;
+  turn.timeoutMs = numberOf(event.timeoutMs) ?? Infinity;
+  for (const planned of listOf(event.nodes)) {
+    const { id, toolName, needs } = recordOf(planned);
+    nodeOf(model, turn, id, toolName, listOf(needs));
+  }
+};
+
+/** A turn whose start is in an earlier file has its nodes of what the rest tells. */
+const settle = (model: TraceModel, turn: TurnTold, event: Extract<TurnOwnEvent, { type: 'settled' }>): void => {
+  const { status, summary, nodes } = recordOf(event.result);
+  turn.settledMs = event.atMs;
+  turn.status = wordOf(status as TurnStatus);
+  turn.summary = lineOf(summary, 4_096);
+  if (turn.begun) return;
+  for (const told of listOf(nodes)) {
+    const { id, toolName } = recordOf(told);
+    const node = nodeOf(model, turn, id, toolName);
+    if (node !== undefined && node.toolName === '') node.toolName = lineOf(toolName, 256);
+  }
+};
+
+export function addTurnEvent(model: TraceModel, event: TurnOwnEvent): void {
+  if (typeof event.turnId !== 'string') return;
+  const turn = turnOf(model, event.turnId, event.atMs);
+  turn.lastMs = event.atMs;
+  switch (event.type) {
+    case 'turn_started':
+      return plan(model, turn, event);
+    case 'node_started': {
+      const node = nodeOf(model, turn, event.nodeId, event.toolName);
+      if (node === undefined) return undefined;
+      node.startMs = event.atMs;
+      if (event.message !== undefined) node.defaulted = lineOf(event.message);
+      return undefined;
+    }
+    case 'node_settled': {
+      const node = nodeOf(model, turn, event.nodeId, event.toolName);
+      if (node === undefined) return undefined;
+      node.state = wordOf(event.state);
+      node.settledMs = event.atMs;
+      return markSettled(node, event, model.limits.marks);
+    }
+    case 'deadline':
+      turn.deadlineMs = event.atMs;
+      turn.onDeadline = wordOf(event.onDeadline);
+      return undefined;
+    case 'escalated':
+      return push(turn.escalated, lineOf(event.nodeId, 256), ESCALATED_MAX);
+    case 'abandoned':
+      turn.settledMs = event.atMs;
+      turn.status = 'abandoned';
+      return undefined;
+    case 'settled':
+      return settle(model, turn, event);
+  }
+}

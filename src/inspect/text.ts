@@ -1,0 +1,41 @@
+import { visible } from '../policy/redact/invisible.ts';
+
+/** Of a longer text nothing after this is looked at. */
+const TEXT_LENGTH_MAX = 4096;
+
+/**
+ * A text from elsewhere as one harmless line: no terminal sequences, control, direction or invisible characters, no
+ * line breaks. What a server says could otherwise forge lines of a log or drive the terminal.
+ */
+export function plain(text: string): string {
+  // Most names and words are such.
+  if (/^[!-~]{0,64}$/.test(text)) return text;
+  return visible(text.slice(0, TEXT_LENGTH_MAX).toWellFormed())
+    .replaceAll(/[\s\u0085]+/gu, ' ')
+    .trim();
+}
+
+/** A field of an event that came from a file, where it may be anything: a line of at most so many characters. */
+export function lineOf(value: unknown, max = 1_024): string {
+  if (typeof value !== 'string') return '';
+  const line = plain(value);
+  return line.length > max ? `${line.slice(0, max)}…` : line;
+}
+
+/** A word of ours in an event that came from a file: as it is where it is one, and a harmless line where it is not. */
+export function wordOf<T extends string>(value: T): T {
+  return lineOf(value, 64) as T;
+}
+
+/** Milliseconds for a person: `12 ms`, `1.24 s`, `2 min 5 s`. */
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 59_995) return `${(ms / 1000).toFixed(2)} s`;
+  const seconds = Math.round(ms / 1000);
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
+/** A count with its noun: `1 attempt`, `2 attempts`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
