@@ -1,6 +1,6 @@
 // What the inspector knows of a trace, for programs: `spillway/inspect`.
 export { addEvent } from './inspect/model/add.ts';
-export { emptyTrace } from './inspect/model.ts';
+export { emptyTrace } from './inspect/model/empty.ts';
 export type {
   AttemptOutcome,
   AttemptTold,
@@ -18,3 +18,4 @@ export type {
   TurnTold,
 } from './inspect/model.ts';
 export { pendingTimers, type PendingKind, type PendingTimer } from './inspect/model/pending.ts';
+export { marbleTest, type MarbleTest } from './inspect/share/marble-test.ts';

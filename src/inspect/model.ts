@@ -74,8 +74,8 @@ export interface AttemptTold {
   decision?: DecisionTold;
   /** What it last reported of its progress. */
   progress?: string;
-  /** True for what a detached call did after its turn had settled. */
-  readonly late: boolean;
+  /** Whether it went on after its turn had settled. */
+  late: boolean;
 }
 
 /** A step of a call's idempotency key. */
@@ -286,42 +286,4 @@ export interface TraceModel {
   version: string;
   /** What the store last said of itself; absent where it said nothing. */
   store?: { readonly atMs: number; readonly state: string; readonly message: string };
-}
-
-const DEFAULTS: Required<TraceLimits> = {
-  turns: 500,
-  nodes: 20_000,
-  calls: 20_000,
-  attempts: 200,
-  marks: 1_000,
-  breakers: 500,
-  changes: 500,
-  events: 2_000,
-};
-
-/**
- * A model that has heard nothing yet.
- *
- * @param limits how much it keeps
- *
- * @example
- * const model = emptyTrace({ turns: 50 });
- * spillway.trace$.subscribe((event) => addEvent(model, event));
- */
-export function emptyTrace(limits: TraceLimits = {}): TraceModel {
-  return {
-    limits: { ...DEFAULTS, ...limits },
-    turns: new Map(),
-    loose: new Map(),
-    calls: new Map(),
-    breakers: new Map(),
-    tools: new Map(),
-    events: [],
-    eventCount: 0,
-    turnCount: 0,
-    forgotten: { turns: 0, calls: 0 },
-    firstMs: 0,
-    lastMs: 0,
-    version: '',
-  };
 }

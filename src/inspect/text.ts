@@ -27,6 +27,15 @@ export function wordOf<T extends string>(value: T): T {
   return lineOf(value, 64) as T;
 }
 
+/** What a tool reports of its progress: its words, or else its numbers. */
+export function progressOf(report: unknown): string {
+  if (typeof report !== 'object' || report === null) return '';
+  const { message, progress, total } = report as Readonly<Record<string, unknown>>;
+  const said = lineOf(message, 4_096);
+  if (said !== '') return said;
+  return `${typeof progress === 'number' ? progress : ''}${typeof total === 'number' ? `/${total}` : ''}`;
+}
+
 /** Milliseconds for a person: `12 ms`, `1.24 s`, `2 min 5 s`. */
 export function duration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;

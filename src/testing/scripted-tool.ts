@@ -1,8 +1,7 @@
-import { Observable } from 'rxjs';
+import { Observable, type SchedulerLike, type Subscription } from 'rxjs';
 import type { ToolPolicy } from '../contract/policy.ts';
 import type { ToolOutput } from '../contract/output.ts';
 import type { Tool, ToolContext } from '../contract/tool.ts';
-import type { VirtualScheduler, VirtualTask } from './virtual-scheduler.ts';
 
 /** What one execution of a scripted tool does. */
 export interface ScriptedStep {
@@ -46,24 +45,24 @@ type Settle = (error: boolean, value: unknown) => void;
 const perform = (
   step: ScriptedStep,
   context: ToolContext,
-  scheduler: VirtualScheduler,
+  scheduler: SchedulerLike,
   settle: Settle,
-): VirtualTask => {
+): Subscription[] => {
   const tasks = (step.progressAtMs ?? []).map((ms, index) =>
-    scheduler.after(ms, () => context.progress({ progress: index + 1 })),
+    scheduler.schedule(() => context.progress({ progress: index + 1 }), ms),
   );
-  const stop = (): void => tasks.forEach((task) => task.cancel());
+  const stop = (): void => tasks.forEach((task) => task.unsubscribe());
   const fails = 'error' in step;
   if (step.hangs !== true)
-    tasks.push(scheduler.after(step.afterMs ?? 0, () => settle(fails, fails ? step.error : step.value)));
+    tasks.push(scheduler.schedule(() => settle(fails, fails ? step.error : step.value), step.afterMs ?? 0));
   if (step.ignoresSignal !== true) context.signal.addEventListener('abort', stop, { once: true });
-  return { cancel: stop };
+  return tasks;
 };
 
 const stream = (
   step: ScriptedStep,
   context: ToolContext,
-  scheduler: VirtualScheduler,
+  scheduler: SchedulerLike,
   told: () => void,
 ): Observable<unknown> =>
   new Observable((subscriber) => {
@@ -74,16 +73,16 @@ const stream = (
       subscriber.next(value);
       subscriber.complete();
     };
-    const task = perform(step, context, scheduler, settle);
+    const tasks = perform(step, context, scheduler, settle);
     return () => {
-      if (step.ignoresSignal !== true) task.cancel();
+      if (step.ignoresSignal !== true) for (const task of tasks) task.unsubscribe();
     };
   });
 
 const promise = (
   step: ScriptedStep,
   context: ToolContext,
-  scheduler: VirtualScheduler,
+  scheduler: SchedulerLike,
   told: () => void,
 ): Promise<unknown> =>
   new Promise((resolve, reject) => {
@@ -97,7 +96,7 @@ const promise = (
 async function* iterable(
   step: ScriptedStep,
   context: ToolContext,
-  scheduler: VirtualScheduler,
+  scheduler: SchedulerLike,
   told: () => void,
 ): AsyncGenerator {
   for (let i = 0; i < (step.earlierValues ?? 0); i++) yield { early: i };
@@ -109,14 +108,14 @@ async function* iterable(
  * signal.
  *
  * @param definition its name, policy and script
- * @param scheduler of the virtual runtime
+ * @param scheduler of the virtual runtime, or a `TestScheduler`: under that its steps answer `as: 'observable'`
  *
  * @example const flaky = scriptedTool({ name: 'flaky', script: [{ error: new Error('503') }, { afterMs: 20, value: 'ok'
  * }] }, runtime.scheduler);
  */
 export function scriptedTool(
   { name, policy, dependency, script, answered }: ScriptedTool,
-  scheduler: VirtualScheduler,
+  scheduler: SchedulerLike,
 ): Tool<unknown, unknown> {
   let executions = 0;
   return {

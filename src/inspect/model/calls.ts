@@ -2,7 +2,7 @@ import type { BreakerStateName } from '../../contract/breaker-state.ts';
 import type { ToolResultStatus } from '../../contract/envelope.ts';
 import type { ErrorReport, ToolEvent } from '../../contract/event.ts';
 import type { AttemptTold, CallTold, DecisionTold, NodeTold, TraceModel } from '../model.ts';
-import { lineOf, wordOf } from '../text.ts';
+import { lineOf, progressOf, wordOf } from '../text.ts';
 import { listOf, makeRoom, nodesById, numberOf, push, recordOf } from './keep.ts';
 import { markCall } from './marks.ts';
 import { nodeOf, turnOf } from './turns.ts';
@@ -83,6 +83,7 @@ const endAttempt = (
   const attempt =
     found ?? beginAttempt(model, call, { ...event, atMs: event.atMs - Math.max(0, durationMs) }, event.attempt);
   attempt.endMs = event.atMs;
+  if (event.late === true) attempt.late = true;
   if (event.type === 'attempt_succeeded') attempt.outcome = 'succeeded';
   else if (event.type === 'attempt_canceled') attempt.outcome = 'canceled';
   else {
@@ -119,7 +120,7 @@ const decide = (call: CallTold, event: Extract<ToolEvent, { type: 'decision' }>)
     ...(delayMs === undefined ? {} : { delayMs }),
     ...(budgetLeft === undefined ? {} : { budgetLeft }),
   };
-  attempt.decision = decision;
+  attempt.decision ??= decision;
 };
 
 const addKeyStep = (call: CallTold, event: Extract<ToolEvent, { type: 'dedupe' }>): void => {
@@ -163,13 +164,6 @@ const startCall = (call: CallTold, event: Extract<ToolEvent, { type: 'call_start
 
 const remark = (call: CallTold, atMs: number, text: string): void => push(call.notes, { atMs, text }, REMARKS_MAX);
 
-const progressText = (value: unknown): string => {
-  const { progress, total, message } = recordOf(value);
-  return typeof message === 'string'
-    ? lineOf(message)
-    : `${numberOf(progress) ?? ''}${numberOf(total) === undefined ? '' : `/${numberOf(total)}`}`;
-};
-
 const addTo = (model: TraceModel, call: CallTold, event: ToolEvent): void => {
   call.toolName = lineOf(event.toolName, 256);
   switch (event.type) {
@@ -190,7 +184,7 @@ const addTo = (model: TraceModel, call: CallTold, event: ToolEvent): void => {
       return addKeyStep(call, event);
     case 'progress': {
       const attempt = running(call, event.attempt);
-      if (attempt !== undefined) attempt.progress = progressText(event.report);
+      if (attempt !== undefined) attempt.progress = progressOf(event.report);
       return undefined;
     }
     case 'hook':

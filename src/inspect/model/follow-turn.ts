@@ -1,6 +1,7 @@
 import type { TurnEvent } from '../../contract/event.ts';
-import { emptyTrace, type TurnTold } from '../model.ts';
+import type { TurnTold } from '../model.ts';
 import { addEvent } from './add.ts';
+import { emptyTrace } from './empty.ts';
 
 /** A turn as its own stream tells it; `turn` is up to date after each `add`. */
 export interface FollowedTurn {

@@ -1,7 +1,7 @@
 import type { ToolEvent, TurnOwnEvent } from '../../contract/event.ts';
 import type { MarkKind, NodeTold } from '../model.ts';
-import { lineOf } from '../text.ts';
-import { numberOf, push, recordOf } from './keep.ts';
+import { lineOf, progressOf } from '../text.ts';
+import { push, recordOf } from './keep.ts';
 
 const mark = (node: NodeTold, kind: MarkKind, atMs: number, max: number): void => push(node.marks, { kind, atMs }, max);
 
@@ -28,12 +28,9 @@ export function markCall(node: NodeTold, event: ToolEvent, max: number): void {
     case 'alternative_used':
       node.usedAlternative = true;
       return undefined;
-    case 'progress': {
-      const { message, progress, total } = recordOf(event.report);
-      const done = `${numberOf(progress) ?? ''}${numberOf(total) === undefined ? '' : `/${numberOf(total)}`}`;
-      node.note = typeof message === 'string' ? lineOf(message, 4_096) : done;
+    case 'progress':
+      node.note = progressOf(event.report);
       return undefined;
-    }
     case 'abandoned':
     case 'call_started':
     case 'decision':

@@ -80,7 +80,7 @@ const settle = (model: TraceModel, turn: TurnTold, event: Extract<TurnOwnEvent, 
   for (const told of listOf(nodes)) {
     const { id, toolName } = recordOf(told);
     const node = nodeOf(model, turn, id, toolName);
-    if (node !== undefined && node.toolName === '') node.toolName = lineOf(toolName, 256);
+    if (node?.toolName === '') node.toolName = lineOf(toolName, 256);
   }
 };
 

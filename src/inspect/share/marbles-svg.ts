@@ -1,0 +1,96 @@
+import type { Mark, MarkKind, NodeTold, TurnTold } from '../model.ts';
+import { duration } from '../text.ts';
+
+const ROW = 26;
+const LEFT = 150;
+const WIDTH = 860;
+const RIGHT = 170;
+const NODES_MAX = 100;
+const LABEL_MAX = 22;
+
+const SIGNS: Readonly<Record<MarkKind, { readonly sign: string; readonly colour: string }>> = {
+  start: { sign: '', colour: '#57606a' },
+  alternative: { sign: '»', colour: '#8250df' },
+  default: { sign: '◇', colour: '#9a6700' },
+  value: { sign: '●', colour: '#1a7f37' },
+  error: { sign: '✗', colour: '#cf222e' },
+  timeout: { sign: '◷', colour: '#bc4c00' },
+  rejected: { sign: '⊘', colour: '#cf222e' },
+  cut: { sign: '!', colour: '#bc4c00' },
+  skip: { sign: '∅', colour: '#57606a' },
+};
+const STARTS: ReadonlySet<MarkKind> = new Set(['start', 'alternative', 'default']);
+
+const escaped = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+const fit = (text: string): string => (text.length > LABEL_MAX ? `${text.slice(0, LABEL_MAX - 1)}…` : text);
+const rounded = (value: number): number => Math.round(value * 10) / 10;
+
+const lineOf = (node: NodeTold, y: number, xOf: (ms: number) => number): string => {
+  const parts: string[] = [];
+  node.marks.forEach(({ kind, atMs }: Mark, index) => {
+    const next = node.marks[index + 1];
+    const x = xOf(atMs);
+    if (next !== undefined) {
+      const waits = STARTS.has(kind) ? '' : ' stroke-dasharray="2 4"';
+      parts.push(`<line x1="${x}" y1="${y}" x2="${xOf(next.atMs)}" y2="${y}" stroke="#57606a"${waits}/>`);
+    }
+    const { sign, colour } = SIGNS[kind];
+    parts.push(
+      sign === ''
+        ? `<circle cx="${x}" cy="${y}" r="3" fill="none" stroke="${colour}"/>`
+        : `<text x="${x}" y="${y + 5}" text-anchor="middle" fill="${colour}">${sign}</text>`,
+    );
+  });
+  return parts.join('');
+};
+
+/** 1, 2 or 5 times a power of ten: about eight on the axis. */
+const stepOf = (spanMs: number): number => {
+  const least = spanMs / 8;
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, least)));
+  return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= least) ?? least;
+};
+
+const axisOf = (spanMs: number, height: number, x: (ms: number) => number): string => {
+  const parts: string[] = [];
+  const step = stepOf(spanMs);
+  for (let ms = 0; ms <= spanMs; ms += step)
+    parts.push(
+      `<line x1="${x(ms)}" y1="22" x2="${x(ms)}" y2="${height - 8}" stroke="#d0d7de"/><text x="${x(ms)}" y="16" text-anchor="middle" fill="#57606a">${duration(ms)}</text>`,
+    );
+  return parts.join('');
+};
+
+/**
+ * A turn as a marble diagram in SVG, for a page of documentation or a pull request: a line for each node, from left to
+ * right in time, with the signs of the command's own diagram. It refers to nothing outside, and all text in it is text.
+ *
+ * @example
+ * const svg = marblesSvg(turn);
+ */
+export function marblesSvg(turn: TurnTold): string {
+  const { startMs, deadlineMs, status, turnId } = turn;
+  const nodes = turn.nodes.slice(0, NODES_MAX);
+  const endMs = nodes.reduce(
+    (last, { marks }) => Math.max(last, marks.at(-1)?.atMs ?? 0),
+    Math.max(turn.settledMs ?? turn.lastMs, deadlineMs ?? 0),
+  );
+  const spanMs = Math.max(1, endMs - startMs);
+  const height = 40 + nodes.length * ROW;
+  const x = (ms: number): number => rounded(LEFT + (ms / spanMs) * (WIDTH - LEFT - RIGHT));
+  const at = (ms: number): number => x(ms - startMs);
+  const rows = nodes.map((node, index) => {
+    const y = 40 + index * ROW;
+    const { nodeId, state = 'running', attempts } = node;
+    const note = `${state.replaceAll('_', ' ')}${attempts > 1 ? `, ${attempts} attempts` : ''}`;
+    return `<text x="${LEFT - 14}" y="${y + 5}" text-anchor="end" fill="#1f2328">${escaped(fit(nodeId))}</text>${lineOf(node, y, at)}<text x="${WIDTH - RIGHT + 16}" y="${y + 5}" fill="#57606a">${escaped(note)}</text>`;
+  });
+  const wall =
+    deadlineMs === undefined
+      ? ''
+      : `<line x1="${at(deadlineMs)}" y1="22" x2="${at(deadlineMs)}" y2="${height - 8}" stroke="#bc4c00" stroke-width="2"/>`;
+  const title = `Turn ${turnId}: ${status}`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}" font-family="ui-monospace, monospace" font-size="13" role="img" aria-label="${escaped(title)}"><title>${escaped(title)}</title><rect width="100%" height="100%" fill="#ffffff"/>${axisOf(spanMs, height, x)}${wall}${rows.join('')}</svg>
+`;
+}

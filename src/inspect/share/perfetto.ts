@@ -1,0 +1,104 @@
+import type { AttemptTold, CallTold, TraceModel } from '../model.ts';
+
+/** An event of the format that Perfetto and Chrome's own viewer open. */
+interface PerfettoEvent {
+  readonly name: string;
+  readonly ph: 'X' | 'M' | 'i';
+  readonly ts?: number;
+  readonly dur?: number;
+  readonly pid: number;
+  readonly tid: number;
+  readonly cat?: string;
+  readonly s?: 'p';
+  readonly args?: Readonly<Record<string, unknown>>;
+}
+
+const micros = (ms: number): number => Math.round(ms * 1_000);
+
+const attemptEvents = (pid: number, tid: number, attempt: AttemptTold, lastMs: number): PerfettoEvent[] => {
+  const { toolName, startMs, endMs = lastMs, outcome, error, decision, attempt: number } = attempt;
+  const base = { pid, tid, ts: micros(startMs), dur: micros(endMs - startMs) };
+  const bar: PerfettoEvent = {
+    ...base,
+    name: `${toolName} #${number}`,
+    ph: 'X',
+    cat: outcome,
+    args: { outcome, ...(error === undefined ? {} : { error }), ...(decision === undefined ? {} : { decision }) },
+  };
+  if (decision?.strategy !== 'retry' || decision.delayMs === undefined) return [bar];
+  return [
+    bar,
+    {
+      name: 'backoff',
+      ph: 'X',
+      cat: 'backoff',
+      pid,
+      tid,
+      ts: micros(decision.atMs),
+      dur: micros(decision.delayMs),
+      args: { reason: decision.reason },
+    },
+  ];
+};
+
+const callEvents = (pid: number, tid: number, call: CallTold, name: string, lastMs: number): PerfettoEvent[] => [
+  { name: 'thread_name', ph: 'M', pid, tid, args: { name } },
+  {
+    name,
+    ph: 'X',
+    cat: 'call',
+    pid,
+    tid,
+    ts: micros(call.startMs),
+    dur: micros((call.endMs ?? lastMs) - call.startMs),
+    args: { callId: call.callId, status: call.status },
+  },
+  ...call.attempts.flatMap((attempt) => attemptEvents(pid, tid, attempt, lastMs)),
+];
+
+/**
+ * A trace in the JSON that `ui.perfetto.dev` opens: a process for each turn and for calls outside of turns, a thread
+ * for each call, a slice for each attempt and each backoff; changes of breakers are instants.
+ *
+ * @returns the text of the file
+ *
+ * @example
+ * const file = toPerfetto(model);
+ */
+export function toPerfetto(model: TraceModel): string {
+  const { lastMs } = model;
+  const turns = [...model.turns.values()].flatMap((turn): PerfettoEvent[] => {
+    const pid = turn.number;
+    const endMs = turn.settledMs ?? lastMs;
+    return [
+      { name: 'process_name', ph: 'M', pid, tid: 0, args: { name: `turn ${turn.turnId}` } },
+      {
+        name: `turn: ${turn.status}`,
+        ph: 'X',
+        cat: 'turn',
+        pid,
+        tid: 0,
+        ts: micros(turn.startMs),
+        dur: micros(endMs - turn.startMs),
+        args: { summary: turn.summary },
+      },
+      ...turn.nodes.flatMap(({ call, nodeId }, index) =>
+        call === undefined ? [] : callEvents(pid, index + 1, call, nodeId, lastMs),
+      ),
+    ];
+  });
+  const loose = [...model.loose.values()].flatMap((call, index) =>
+    callEvents(0, index + 1, call, call.toolName, lastMs),
+  );
+  const breakers = [...model.breakers.values()].flatMap(({ key, changes }) =>
+    changes.map(({ atMs, from, to }): PerfettoEvent => ({
+      name: `breaker ${key}: ${from} -> ${to}`,
+      ph: 'i',
+      s: 'p',
+      pid: 0,
+      tid: 0,
+      ts: micros(atMs),
+    })),
+  );
+  return `${JSON.stringify({ displayTimeUnit: 'ms', traceEvents: [...turns, ...loose, ...breakers] })}\n`;
+}
