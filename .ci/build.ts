@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { toolCallEnvelopeSchema, toolResultEnvelopeSchema } from '../src/contract/envelope.ts';
 import { planFileSchema } from '../src/contract/formats/plan-file.ts';
 import { restManifestSchema } from '../src/contract/formats/rest-manifest.ts';
+import { bundlePage } from './page.ts';
 
 const root = resolve(import.meta.dirname, '..');
 const dist = resolve(process.argv[2] ?? join(root, 'dist'));
@@ -35,6 +36,13 @@ for (const asset of ['cli/demo/plan.yaml', 'sinks/prometheus-rules.yml', 'sinks/
   mkdirSync(dirname(join(dist, asset)), { recursive: true });
   copyFileSync(join(root, 'src', asset), join(dist, asset));
 }
+
+// The sources bundle the page when it is asked for; the package holds it.
+const page = JSON.stringify(await bundlePage());
+writeFileSync(
+  join(dist, 'inspect/page-asset.js'),
+  `const asset = ${page};\nexport function pageAsset() {\n  return Promise.resolve(asset);\n}\n`,
+);
 
 const command = join(dist, 'cli/main.js');
 if (!readFileSync(command, 'utf8').startsWith('#!/usr/bin/env node\n'))

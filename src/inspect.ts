@@ -19,3 +19,18 @@ export type {
 } from './inspect/model.ts';
 export { pendingTimers, type PendingKind, type PendingTimer } from './inspect/model/pending.ts';
 export { marbleTest, type MarbleTest } from './inspect/share/marble-test.ts';
+export { compareTraces, compareTurns } from './inspect/compare.ts';
+export type { FlippedDecision, NodeComparison, Pair, TurnComparison } from './inspect/compare.ts';
+export { lintTrace, type Lint, type LintName } from './inspect/lints.ts';
+export { agentText } from './inspect/share/agent-text.ts';
+export { marblesSvg } from './inspect/share/marbles-svg.ts';
+export { toOtlp, type OtlpOptions } from './inspect/share/otlp.ts';
+export { toPerfetto } from './inspect/share/perfetto.ts';
+export {
+  serveInspector,
+  serveTraceFile,
+  type InspectedLayer,
+  type InspectorOptions,
+  type InspectorServer,
+} from './gateway/inspector-server.ts';
+export type { InspectorGuardOptions } from './gateway/inspector.ts';

@@ -1,13 +1,7 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
-import { getRequestListener } from '@hono/node-server';
-import ipaddr from 'ipaddr.js';
 import type { Runtime } from '../contract/runtime.ts';
-import { checkKeys, checkNumber, integer } from '../policy/check.ts';
-import { liveRuntime } from '../runtime.ts';
-import { AdminRefused, adminHandler, type AdminLayer, type AdminOptions } from './admin.ts';
-import { refusalOf } from './admin/refusal.ts';
+import { checkKeys } from '../policy/check.ts';
+import { adminHandler, type AdminLayer, type AdminOptions } from './admin.ts';
+import { serveLocally } from './admin/local-server.ts';
 
 /** What `adminHandler` takes, and where its server listens. */
 export interface AdminServerOptions extends AdminOptions {
@@ -40,60 +34,6 @@ export interface AdminServer {
   close(): Promise<void>;
 }
 
-/** A person's request fits into these many times over; a slow one does not hold a connection. */
-const LIMITS = {
-  headersTimeout: 5_000,
-  requestTimeout: 10_000,
-  keepAliveTimeout: 5_000,
-  connectionsCheckingInterval: 1_000,
-} as const;
-const CONNECTIONS_MAX = 64;
-const CLOSE_GRACE_MS = 500;
-
-const isLoopback = (address: string): boolean =>
-  address === 'localhost' || (ipaddr.isValid(address) && ipaddr.process(address).range() === 'loopback');
-const isWildcard = (address: string): boolean =>
-  ipaddr.isValid(address) && ipaddr.process(address).range() === 'unspecified';
-const bracketed = (address: string): string => (address.includes(':') ? `[${address}]` : address);
-
-const tokenless = (host: string): RangeError =>
-  new RangeError(
-    `host ${JSON.stringify(host.slice(0, 64))} can be reached by others, and so needs a token of your own; give token, or listen at 127.0.0.1`,
-  );
-
-const WORDS: Readonly<Record<string, (host: string, port: number) => string>> = {
-  EADDRINUSE: (host, port) => `port ${port} of ${host} is in use; give another one, or 0 for a free one`,
-  EACCES: (host, port) =>
-    `port ${port} of ${host} may not be used by this user; give one above 1023, or 0 for a free one`,
-  EADDRNOTAVAIL: (host) => `this machine has no address ${host}; listen at 127.0.0.1, or at one it has`,
-  ENOTFOUND: (host) => `the host ${host} is not known; listen at 127.0.0.1, or at an address of this machine`,
-};
-
-const listen = (server: Server, host: string, port: number): Promise<AddressInfo> =>
-  new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const words =
-        WORDS[error.code ?? '']?.(host, port) ??
-        `listening at ${host}, port ${port}, failed (${error.code ?? error.name})`;
-      reject(new Error(`the admin server cannot start: ${words}`, { cause: error }));
-    });
-    server.listen({ host, port }, () => resolve(server.address() as AddressInfo));
-  });
-
-/**
- * The target as it was sent, and what it was read as: `/a/../b`, `//b` and whole addresses would get past a proxy's
- * rules for paths.
- */
-const isPlainTarget = (target: string | undefined, { pathname, search }: URL): boolean =>
-  target === `${pathname}${search}`;
-
-const MALFORMED = new AdminRefused('malformed', 'it is not HTTP as it should be');
-/** Node's own answers to what it cannot read. */
-const STATUS_LINES: Readonly<Record<string, string>> = {
-  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
-  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
-};
-
 /**
  * Serves a layer's admin page on Node, at a loopback address with a token that is made, unless you say otherwise. It
  * prints nothing; `onRefused` hears of every request that is refused.
@@ -110,75 +50,13 @@ const STATUS_LINES: Readonly<Record<string, string>> = {
  * await admin.close();
  */
 export async function serveAdmin(layer: AdminLayer, options: AdminServerOptions = {}): Promise<AdminServer> {
-  const { host = '127.0.0.1', port = 0, closeGraceMs = CLOSE_GRACE_MS, runtime = liveRuntime, ...rest } = options;
+  const { host: _host, port: _port, closeGraceMs: _graceMs, runtime: _runtime, ...rest } = options;
   checkKeys('serveAdmin', rest, ['token', 'allowedHosts', 'allowedOrigins', 'metrics', 'maxBodyBytes', 'onRefused']);
-  checkNumber('port', port, integer(0, 65_535));
-  checkNumber('closeGraceMs', closeGraceMs, integer(0, 60_000));
-  // An empty host would be every address of the machine.
-  if (typeof host !== 'string' || !/^[\w.:-]{1,253}$/.test(host))
-    throw new RangeError(
-      `host must be a name or an address without a port, not ${JSON.stringify(String(host).slice(0, 64))}`,
-    );
-  const mayBeReached = rest.token !== undefined;
-  if (!isLoopback(host) && !mayBeReached) throw tokenless(host);
-  const own = isLoopback(host) || isWildcard(host) ? [] : [bracketed(host)];
-  const handler = adminHandler(layer, { ...rest, allowedHosts: [...(rest.allowedHosts ?? []), ...own] });
-
-  const tellRefused = (refused: AdminRefused, method: string | undefined, socket: Socket | Duplex): void => {
-    try {
-      rest.onRefused?.(refusalOf(refused, method, (socket as Partial<Socket>).remoteAddress));
-    } catch {
-      // A log's failure is its own.
-    }
-  };
-  const server = createServer({ ...LIMITS, requireHostHeader: false }, (incoming, outgoing) => {
-    const { socket, url, method } = incoming;
-    const malformed = (): Response => {
-      tellRefused(MALFORMED, method, socket);
-      return new Response(undefined, { status: 400 });
-    };
-    const answer = (request: Request): Promise<Response> | Response =>
-      isPlainTarget(url, new URL(request.url))
-        ? handler.fetch(request, { remoteAddress: socket.remoteAddress })
-        : malformed();
-    // Made for each request, so that `onRefused` also gets one whose target or Host is no URL.
-    void getRequestListener(answer, { overrideGlobalObjects: false, errorHandler: malformed })(incoming, outgoing);
+  let token = '';
+  const server = await serveLocally('the admin server', options, (own) => {
+    const handler = adminHandler(layer, { ...rest, allowedHosts: [...(rest.allowedHosts ?? []), ...own] });
+    ({ token } = handler);
+    return handler;
   });
-  server.maxConnections = CONNECTIONS_MAX;
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    const { code = '' } = error;
-    if (code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-    tellRefused(MALFORMED, undefined, socket);
-    socket.end(`HTTP/1.1 ${STATUS_LINES[code] ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`, () =>
-      socket.destroy(),
-    );
-  });
-
-  // Node would refuse these, and a lack of Host, by itself, and `onRefused` would not be called.
-  server.on('checkExpectation', ({ method, socket }, outgoing) => {
-    tellRefused(MALFORMED, method, socket);
-    outgoing.writeHead(417, { connection: 'close' }).end();
-  });
-  server.on('connect', ({ method }, socket) => {
-    tellRefused(MALFORMED, method, socket);
-    socket.destroy();
-  });
-
-  const bound = await listen(server, host, port);
-  let closing: Promise<void> | undefined;
-  const close = (): Promise<void> =>
-    new Promise((resolve) => {
-      const grace = runtime.after(closeGraceMs).subscribe(() => server.closeAllConnections());
-      server.close(() => {
-        grace.unsubscribe();
-        resolve();
-      });
-      server.closeIdleConnections();
-    });
-  const closeOnce = (): Promise<void> => (closing ??= close());
-  if (!isLoopback(bound.address) && !mayBeReached) {
-    await closeOnce();
-    throw tokenless(host);
-  }
-  return { url: `http://${bracketed(bound.address)}:${bound.port}`, token: handler.token, close: closeOnce };
+  return { url: server.url, token, close: server.close };
 }

@@ -20,8 +20,11 @@ export interface AdminGuardOptions {
 
 export interface AdminGuard {
   readonly token: string;
-  /** @throws AdminRefused unless the request is addressed to us, comes from no strange page, and has the token */
-  check(request: Request): void;
+  /**
+   * @param inAddress a token that the request's address has, for a page that a person opens
+   * @throws AdminRefused unless the request is addressed to us, comes from no strange page, and has the token
+   */
+  check(request: Request, inAddress?: string): void;
 }
 
 const TOKEN_BITS = 256;
@@ -92,7 +95,7 @@ export function createAdminGuard({ token: given, allowedHosts, allowedOrigins }:
 
   return {
     token,
-    check: ({ url, headers }) => {
+    check: ({ url, headers }, inAddress = '') => {
       const { host: addressed } = new URL(url);
       const host = headers.get('host') ?? addressed;
       if (!isOurs(addressed) || !isOurs(host))
@@ -103,7 +106,7 @@ export function createAdminGuard({ token: given, allowedHosts, allowedOrigins }:
       const origin = headers.get('origin');
       if (origin !== null && !origins.has(origin) && !isOwnPage(origin, host))
         throw new AdminRefused('origin', 'pages of this Origin may not ask; name it in allowedOrigins');
-      const [, shown = ''] = /^Bearer +([!-~]+)$/i.exec(headers.get('authorization') ?? '') ?? [];
+      const [, shown = inAddress] = /^Bearer +([!-~]+)$/i.exec(headers.get('authorization') ?? '') ?? [];
       // Digests, of one length whatever was shown.
       if (!sameDigest(sha256(shown), digest)) {
         throw new AdminRefused('token', 'the token is missing or wrong; send Authorization: Bearer <token>', {

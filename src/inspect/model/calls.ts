@@ -1,9 +1,9 @@
 import type { BreakerStateName } from '../../contract/breaker-state.ts';
 import type { ToolResultStatus } from '../../contract/envelope.ts';
 import type { ErrorReport, ToolEvent } from '../../contract/event.ts';
-import type { AttemptTold, CallTold, DecisionTold, NodeTold, TraceModel } from '../model.ts';
+import type { AttemptTold, CallTold, DecisionTold, KeyTold, NodeTold, TraceModel } from '../model.ts';
 import { lineOf, progressOf, wordOf } from '../text.ts';
-import { listOf, makeRoom, nodesById, numberOf, push, recordOf } from './keep.ts';
+import { given, listOf, makeRoom, nodesById, numberOf, optionalLine, push, recordOf } from './keep.ts';
 import { markCall } from './marks.ts';
 import { nodeOf, turnOf } from './turns.ts';
 
@@ -12,16 +12,14 @@ const REMARKS_MAX = 50;
 
 const errorOf = (value: unknown): ErrorReport => {
   const { kind, message, code, status, retryAfterMs, uncertain } = recordOf(value);
-  const statusNumber = numberOf(status);
-  const retryAfter = numberOf(retryAfterMs);
-  return {
+  return given<ErrorReport>({
     kind: lineOf(kind, 64),
     message: lineOf(message),
-    ...(typeof code === 'string' ? { code: lineOf(code, 128) } : {}),
-    ...(statusNumber === undefined ? {} : { status: statusNumber }),
-    ...(retryAfter === undefined ? {} : { retryAfterMs: retryAfter }),
-    ...(uncertain === true ? { uncertain } : {}),
-  };
+    code: optionalLine(code, 128),
+    status: numberOf(status),
+    retryAfterMs: numberOf(retryAfterMs),
+    uncertain: uncertain === true ? uncertain : undefined,
+  });
 };
 
 const begin = (model: TraceModel, event: ToolEvent): CallTold | undefined => {
@@ -30,10 +28,10 @@ const begin = (model: TraceModel, event: ToolEvent): CallTold | undefined => {
     turn === undefined || event.nodeId === undefined ? undefined : nodeOf(model, turn, event.nodeId, event.toolName);
   // Of a node that was too much to keep.
   if (turn !== undefined && node === undefined) return undefined;
-  const call: CallTold = {
+  const call = given<CallTold>({
     callId: event.callId,
-    ...(turn === undefined ? {} : { turnId: turn.turnId }),
-    ...(node === undefined ? {} : { nodeId: node.nodeId }),
+    turnId: turn?.turnId,
+    nodeId: node?.nodeId,
     askedTool: lineOf(event.toolName, 256),
     toolName: lineOf(event.toolName, 256),
     startMs: event.atMs,
@@ -43,7 +41,7 @@ const begin = (model: TraceModel, event: ToolEvent): CallTold | undefined => {
     key: [],
     notes: [],
     replayed: false,
-  };
+  });
   if (node === undefined) model.loose.set(call.callId, call);
   else {
     if (node.call !== undefined) model.calls.delete(node.call.callId);
@@ -58,16 +56,15 @@ const running = ({ attempts }: CallTold, attempt: number): AttemptTold | undefin
   attempts.findLast((one) => one.attempt === attempt && one.outcome === 'running');
 
 const beginAttempt = (model: TraceModel, call: CallTold, event: ToolEvent, attempt: unknown): AttemptTold => {
-  const dueAtMs = event.type === 'attempt_started' ? numberOf(event.dueAtMs) : undefined;
-  const told: AttemptTold = {
+  const told = given<AttemptTold>({
     attempt: numberOf(attempt) ?? 0,
     toolName: call.toolName,
     alternative: call.toolName !== call.askedTool,
     startMs: event.atMs,
-    ...(dueAtMs === undefined ? {} : { dueAtMs }),
+    dueAtMs: event.type === 'attempt_started' ? numberOf(event.dueAtMs) : undefined,
     outcome: 'running',
     late: event.late === true,
-  };
+  });
   push(call.attempts, told, model.limits.attempts);
   return told;
 };
@@ -110,31 +107,26 @@ const reject = (model: TraceModel, call: CallTold, event: Extract<ToolEvent, { t
 const decide = (call: CallTold, event: Extract<ToolEvent, { type: 'decision' }>): void => {
   const attempt = call.attempts.at(-1);
   if (attempt === undefined || attempt.outcome === 'running') return;
-  const delayMs = numberOf(event.delayMs);
-  const budgetLeft = numberOf(event.budgetLeft);
-  const decision: DecisionTold = {
+  attempt.decision ??= given<DecisionTold>({
     atMs: event.atMs,
     strategy: wordOf(event.strategy),
     code: wordOf(event.code),
     reason: lineOf(event.reason),
-    ...(delayMs === undefined ? {} : { delayMs }),
-    ...(budgetLeft === undefined ? {} : { budgetLeft }),
-  };
-  attempt.decision ??= decision;
+    delayMs: numberOf(event.delayMs),
+    budgetLeft: numberOf(event.budgetLeft),
+  });
 };
 
 const addKeyStep = (call: CallTold, event: Extract<ToolEvent, { type: 'dedupe' }>): void => {
-  const leaseUntilMs = numberOf(event.leaseUntilMs);
-  const ageMs = numberOf(event.ageMs);
-  const step = {
+  const step = given<KeyTold>({
     atMs: event.atMs,
     step: wordOf(event.step),
     keyFingerprint: lineOf(event.keyFingerprint, 64),
-    ...(event.leaderCallId === undefined ? {} : { leaderCallId: lineOf(event.leaderCallId, 128) }),
-    ...(leaseUntilMs === undefined ? {} : { leaseUntilMs }),
-    ...(ageMs === undefined ? {} : { ageMs }),
-    ...(event.message === undefined ? {} : { message: lineOf(event.message) }),
-  };
+    leaderCallId: optionalLine(event.leaderCallId, 128),
+    leaseUntilMs: numberOf(event.leaseUntilMs),
+    ageMs: numberOf(event.ageMs),
+    message: optionalLine(event.message),
+  });
   push(call.key, step, REMARKS_MAX);
   if (event.step === 'replayed') call.replayed = true;
 };

@@ -1,3 +1,4 @@
+import { lineOf } from '../text.ts';
 import type { CallTold, NodeTold, TraceModel, TurnTold } from '../model.ts';
 
 /** Adds to a list that keeps its last entries. */
@@ -10,6 +11,19 @@ export function push<T>(list: T[], item: T, max: number): void {
 export function pushMany<T>(list: T[], item: T, max: number): void {
   list.push(item);
   if (list.length > max + Math.max(16, max >> 3)) list.splice(0, list.length - max);
+}
+
+/** The same with `undefined` where an optional member has no value. */
+type Given<T> = { [K in keyof T]: Record<never, never> extends Pick<T, K> ? T[K] | undefined : T[K] };
+
+/** A record without the members that have no value: an optional member is absent, never `undefined`. */
+export function given<T extends object>(members: Given<T>): T {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as T;
+}
+
+/** A text of an event that came from a file as a line; `undefined` for what is none. */
+export function optionalLine(value: unknown, max?: number): string | undefined {
+  return typeof value === 'string' ? lineOf(value, max) : undefined;
 }
 
 /** A field of an event that came from a file, where it may be anything. */

@@ -21,7 +21,8 @@ const SIGNS: Readonly<Record<MarkKind, { readonly sign: string; readonly colour:
 };
 const STARTS: ReadonlySet<MarkKind> = new Set(['start', 'alternative', 'default']);
 
-const escaped = (text: string): string =>
+/** A text as XML has it: nothing in it is markup. */
+export const escaped = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 const fit = (text: string): string => (text.length > LABEL_MAX ? `${text.slice(0, LABEL_MAX - 1)}…` : text);
 const rounded = (value: number): number => Math.round(value * 10) / 10;

@@ -1,4 +1,4 @@
-import { hexOf, sha256 } from '../../policy/key/sha256.ts';
+import { sha256 } from '../../policy/key/sha256.ts';
 import type { AttemptTold, CallTold, TraceModel } from '../model.ts';
 
 interface Attribute {
@@ -29,7 +29,7 @@ const OK = 1;
 const ERROR = 2;
 
 /** Ids are made of names, so that the same trace gives the same file. */
-const idOf = (name: string, digits: number): string => hexOf(sha256(name)).slice(0, digits);
+const idOf = (name: string, digits: number): string => sha256(name).slice(0, digits);
 
 const text = (key: string, value: string | undefined): Attribute[] =>
   value === undefined || value === '' ? [] : [{ key, value: { stringValue: value } }];

@@ -1,0 +1,126 @@
+import { Hono } from 'hono';
+import { Subject } from 'rxjs';
+import type { Runtime } from '../contract/runtime.ts';
+import { emptyTrace } from '../inspect/model/empty.ts';
+import type { TraceModel } from '../inspect/model.ts';
+import { pageAsset, type PageAsset } from '../inspect/page-asset.ts';
+import { shared } from '../inspect/shares.ts';
+import { liveRuntime } from '../runtime.ts';
+import { createAdminGuard, type AdminGuardOptions } from './admin/guard.ts';
+import { AdminRefused, refusalOf, type AdminRefusal } from './admin/refusal.ts';
+import { streamOf } from './chunk-stream.ts';
+import type { LineSource } from './inspector/event-log.ts';
+import { eventStream } from './inspector/sse.ts';
+
+/** Who may look, and who is told of refusals. */
+export interface InspectorGuardOptions extends AdminGuardOptions {
+  /** Called with every request that is refused; what it throws is ignored. Default: nobody is. */
+  readonly onRefused?: (refusal: AdminRefusal) => void;
+}
+
+export interface InspectorHandler {
+  fetch(request: Request, from: { readonly remoteAddress?: unknown }): Promise<Response>;
+  readonly token: string;
+  /** Ends the streams of events. */
+  end(): void;
+}
+
+const HEADERS = {
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+  'content-security-policy':
+    "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'",
+} as const;
+
+const answer = (body: string | ReadableStream<Uint8Array>, type: string, status = 200): Response =>
+  new Response(body, { status, headers: { ...HEADERS, 'content-type': type } });
+
+/** The page, which asks for everything else with the token of its own address. */
+const pageHtml = (token: string): string => {
+  const query = `token=${encodeURIComponent(token).replaceAll("'", '%27')}`;
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>spillway inspect</title>
+<link rel="icon" href="icon.svg?${query}">
+<link rel="stylesheet" href="inspect.css?${query}">
+<body><div id="app"></div>
+<script src="inspect.js?${query}"></script>
+`;
+};
+
+const ICON =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path d="M1 4h9M4 8h11M1 12h6" stroke="#0969da" stroke-width="2"/></svg>';
+
+const fromIdOf = (request: Request): number => {
+  const given = request.headers.get('last-event-id') ?? '0';
+  return /^\d{1,15}$/.test(given) ? Number(given) : 0;
+};
+
+/** Everything in it is read; nothing can be ordered. */
+export function inspectorHandler(
+  source: LineSource,
+  options: InspectorGuardOptions,
+  told: () => Promise<TraceModel> = () => Promise.resolve(emptyTrace()),
+  runtime: Runtime = liveRuntime,
+  asset: () => Promise<PageAsset> = pageAsset,
+): InspectorHandler {
+  const { onRefused, ...guarded } = options;
+  const guard = createAdminGuard(guarded);
+  const end$ = new Subject<void>();
+  const app = new Hono<{ Bindings: { readonly remoteAddress?: unknown } }>({
+    strict: true,
+    getPath: ({ url }) => new URL(url).pathname,
+  });
+  app.use(async ({ req }, next) => {
+    guard.check(req.raw, req.query('token'));
+    if (req.method !== 'GET' && req.method !== 'HEAD')
+      throw new AdminRefused('method', 'it can only be read: GET, HEAD', { headers: { allow: 'GET, HEAD' } });
+    await next();
+  });
+  app.get('/', () => answer(pageHtml(guard.token), 'text/html; charset=utf-8'));
+  app.get('/inspect.js', async () => answer((await asset()).script, 'text/javascript; charset=utf-8'));
+  app.get('/inspect.css', async () => answer((await asset()).style, 'text/css; charset=utf-8'));
+  app.get('/icon.svg', () => answer(ICON, 'image/svg+xml'));
+  app.get('/events', async ({ req }) =>
+    answer(await streamOf(eventStream(source, fromIdOf(req.raw), runtime, end$)), 'text/event-stream; charset=utf-8'),
+  );
+  app.get('/share/:name', async ({ req }) => {
+    const found = shared(req.param('name'), await told(), req.query('turn') ?? '');
+    if (found === undefined) throw new AdminRefused('path', 'there is no such turn any more, or nothing of that name');
+    return answer(found.text, found.type);
+  });
+  app.notFound(() => {
+    throw new AdminRefused('path', 'there is nothing here; the page is /');
+  });
+  app.onError((thrown, { req, env }) => {
+    const refusal =
+      thrown instanceof AdminRefused
+        ? thrown
+        : new AdminRefused('failed', 'it could not be answered: a defect of the inspector', { cause: thrown });
+    try {
+      onRefused?.(refusalOf(refusal, req.method, env?.remoteAddress));
+    } catch {
+      // A log's failure is its own.
+    }
+    // A token that is wrong is no question of logging in: a person opens another address.
+    const status = refusal.reason === 'token' ? 403 : refusal.status;
+    const body = JSON.stringify({ error: { reason: refusal.reason, message: refusal.message } });
+    return new Response(`${body}\n`, {
+      status,
+      headers: {
+        ...HEADERS,
+        'content-type': 'application/json',
+        ...(refusal.reason === 'token' ? {} : refusal.headers),
+      },
+    });
+  });
+  return {
+    fetch: async (request, { remoteAddress }) => app.fetch(request, { remoteAddress }),
+    token: guard.token,
+    end: () => end$.next(),
+  };
+}

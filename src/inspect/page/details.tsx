@@ -1,0 +1,114 @@
+import type { JSX } from 'preact';
+import type { AttemptTold } from '../model.ts';
+import { duration } from '../text.ts';
+import { model, node, turn } from './state.ts';
+
+const ATTEMPTS_MAX = 30;
+
+type Facts = ReadonlyArray<readonly [name: string, value: string | undefined]>;
+
+/** Facts by name; those without a value are left out. */
+const List = ({ facts }: { readonly facts: Facts }): JSX.Element => (
+  <dl>
+    {facts.map(([name, value = '']) =>
+      value === '' ? null : (
+        <>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </>
+      ),
+    )}
+  </dl>
+);
+
+const worded = (word: string | undefined): string | undefined => word?.replaceAll('_', ' ');
+
+const errorText = ({ error }: AttemptTold): string =>
+  error === undefined ? 'none' : `${error.kind} ${error.code ?? error.status ?? ''}: ${error.message}`;
+
+const tookMs = ({ startMs, endMs }: AttemptTold): number | undefined =>
+  endMs === undefined ? undefined : endMs - startMs;
+
+/** What differs from the attempt before. */
+const differences = (attempt: AttemptTold, before: AttemptTold): string[] => {
+  const [own, other] = [tookMs(attempt), tookMs(before)];
+  return [
+    ...(attempt.toolName === before.toolName ? [] : [`${attempt.toolName} in place of ${before.toolName}`]),
+    ...(own === undefined || other === undefined
+      ? []
+      : [`${own >= other ? '+' : '−'}${duration(Math.abs(own - other))}`]),
+    ...(errorText(attempt) === errorText(before)
+      ? ['the same error']
+      : [`${attempt.outcome.replaceAll('_', ' ')} after ${before.outcome.replaceAll('_', ' ')}`]),
+    ...(attempt.breakerState === before.breakerState
+      ? []
+      : [`breaker ${before.breakerState ?? 'not asked'} → ${attempt.breakerState ?? 'not asked'}`]),
+  ];
+};
+
+const factsOf = (attempt: AttemptTold, before: AttemptTold | undefined): Facts => {
+  const { error, classification, rule, decision, breakerState, dueAtMs, startMs, progress, late } = attempt;
+  const took = tookMs(attempt);
+  const limit = dueAtMs === undefined ? '' : ` of at most ${duration(dueAtMs - startMs)}`;
+  const { strategy = '', delayMs, reason, code, budgetLeft } = decision ?? {};
+  return [
+    ['time', `${took === undefined ? 'running' : duration(took)}${limit}${late ? ', late' : ''}`],
+    ['progress', progress],
+    ['error', error && errorText(attempt)],
+    ['class', classification && `${classification}, by ${rule ?? ''}`],
+    ['doubt', error?.uncertain && 'it may have taken effect'],
+    ['breaker', worded(breakerState)],
+    ['decision', strategy && `${strategy}${delayMs === undefined ? '' : ` in ${duration(delayMs)}`}: ${reason}`],
+    ['no retry', strategy === 'retry' ? '' : code],
+    ['budget', budgetLeft === undefined ? '' : `${budgetLeft} retries left`],
+    ['change', before && differences(attempt, before).join('; ')],
+  ];
+};
+
+/** The node that was chosen: its call, attempt by attempt, with what was decided and why. */
+export const Details = (): JSX.Element => {
+  const told = node.value;
+  if (told === undefined)
+    return (
+      <aside class="details" aria-label="Details">
+        <p>{turn.value?.summary}</p>
+        <p class="quiet">Choose a row to see its attempts, what was decided, and why.</p>
+      </aside>
+    );
+  const { call, needs } = told;
+  const attempts = (call?.attempts ?? []).slice(-ATTEMPTS_MAX);
+  const { timeoutMs, retry } = model.tools.get(call?.askedTool ?? told.toolName)?.policy ?? {};
+  const facts: Facts = [
+    ['state', worded(told.state ?? 'running')],
+    ['reason', told.note],
+    ['default', told.defaulted],
+    ['needs', needs.join(', ')],
+    ['tenant', call?.tenant],
+    ['call', call?.callId],
+    [
+      'policy',
+      retry && `${duration(timeoutMs ?? 0)} an attempt, ${retry.maxAttempts} in ${duration(retry.maxTotalTimeMs)}`,
+    ],
+    ...(call?.key ?? []).map(
+      ({ step, leaderCallId = '', message = '' }) => ['key', `${worded(step)} ${leaderCallId} ${message}`] as const,
+    ),
+    ...(call?.notes ?? []).map(({ text }) => ['note', text] as const),
+  ];
+  return (
+    <aside class="details" aria-label="Details">
+      <h2>{told.nodeId}</h2>
+      <List facts={facts} />
+      <ol>
+        {attempts.map((attempt, index) => (
+          <li key={index}>
+            <h3>
+              {attempt.toolName} #{attempt.attempt}{' '}
+              <span class={`s-${attempt.outcome}`}>{worded(attempt.outcome)}</span>
+            </h3>
+            <List facts={factsOf(attempt, attempts[index - 1])} />
+          </li>
+        ))}
+      </ol>
+    </aside>
+  );
+};
