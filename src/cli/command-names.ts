@@ -4,6 +4,8 @@ export const COMMAND_NAMES = [
   'check',
   'tools',
   'show',
+  'inspect',
+  'report',
   'init',
   'gateway',
   'admin',

@@ -4,6 +4,7 @@ import { CHECK_HELP, CHECK_OPTIONS } from './arguments/check.ts';
 import { COMMAND_NAMES, type CommandName } from './command-names.ts';
 import { COMPLETIONS_HELP, COMPLETIONS_OPTIONS, SHELLS } from './arguments/completions.ts';
 import { GATEWAY_HELP, GATEWAY_KINDS, GATEWAY_OPTIONS } from './arguments/gateway.ts';
+import { INSPECT_HELP, INSPECT_OPTIONS, REPORT_HELP, REPORT_OPTIONS } from './arguments/inspect.ts';
 import { INIT_HELP, INIT_OPTIONS } from './arguments/init.ts';
 import type { Options } from './arguments/options.ts';
 import { SHOW_HELP, SHOW_OPTIONS } from './arguments/show.ts';
@@ -53,6 +54,13 @@ const SPECS: Readonly<Record<CommandName, Omit<CommandSpec, 'name'>>> = {
     files: true,
   },
   show: { summary: 'show a trace: table, diagram, sentence', help: SHOW_HELP, options: SHOW_OPTIONS, files: true },
+  inspect: {
+    summary: 'show a trace as a page, live while it grows',
+    help: INSPECT_HELP,
+    options: INSPECT_OPTIONS,
+    files: true,
+  },
+  report: { summary: 'write a trace as one file of HTML', help: REPORT_HELP, options: REPORT_OPTIONS, files: true },
   init: {
     summary: 'write a plan with the servers of an mcp.json',
     help: INIT_HELP,

@@ -52,8 +52,9 @@ const context: CommandContext = {
 };
 
 const runTurn = async (command: RunCommand): Promise<number> => {
-  const { status } = await runPlan(command, context);
-  if (interrupted) return EXIT.interrupted;
+  const { status, seen } = await runPlan(command, context);
+  // Interrupted after the turn had settled, and its page was looked at: then the turn's own end counts.
+  if (interrupted && !seen) return EXIT.interrupted;
   if (unread) return process.exitCode === EXIT.failed ? EXIT.failed : EXIT.fine;
   return command.strict && status === 'partial' ? EXIT.partial : EXIT_OF_STATUS[status];
 };
@@ -79,6 +80,8 @@ const PERFORM: Readonly<Record<CommandName, (args: readonly string[]) => Promise
   check: async (args) => (await import('./check.ts')).runCheck(args, context),
   tools: async (args) => (await import('./list-tools.ts')).runTools(args, context),
   show: async (args) => (await import('./show.ts')).runShow(args, context),
+  inspect: async (args) => (await import('./inspect.ts')).runInspect(args, context),
+  report: async (args) => (await import('./inspect.ts')).runReport(args, context),
   init: async (args) => (await import('./init.ts')).runInit(args, context),
   gateway: async (args) => (await import('./gateway.ts')).runGateway(args, context),
   completions: async (args) => (await import('./completions.ts')).runCompletions(args, context),

@@ -29,6 +29,13 @@ export interface RunContext {
   readonly signal: AbortSignal;
 }
 
+/** How a run ended. */
+export interface RunEnd {
+  readonly status: TurnResult['status'];
+  /** The turn had settled by itself, and its page was there until the interruption. */
+  readonly seen: boolean;
+}
+
 /** The run was ended before the turn began. */
 export class Interrupted extends Error {
   override readonly name: string = 'Interrupted';
@@ -123,7 +130,7 @@ export async function until<T>(work: Promise<T>, signal: AbortSignal, message: s
  *
  * @throws UsageError, PlanFileError or Interrupted, before anything was called
  */
-export async function runPlan(command: RunCommand, context: RunContext): Promise<TurnResult> {
+export async function runPlan(command: RunCommand, context: RunContext): Promise<RunEnd> {
   const { stdout, signal } = context;
   const runtime = seeded(context.runtime, command.seed);
   const loaded = await loadPlan(command.planPath);
@@ -157,6 +164,17 @@ export async function runPlan(command: RunCommand, context: RunContext): Promise
         await closeLayer();
       };
     }
+    if (command.inspectPort !== undefined) {
+      const { openInspector } = await import('./inspect.ts');
+      const inspector = await openInspector(spillway, command.inspectPort, context, (text) => progress.note(text));
+      const closeRest = close;
+      close = async () => {
+        await inspector.close();
+        await closeRest();
+      };
+    }
+    const html =
+      command.htmlPath === undefined ? undefined : (await import('./inspect.ts')).reportOf(spillway, command.htmlPath);
     for (const warning of ownWarnings(spillway, loaded)) progress.note(`warning: ${warning}`);
     if (trace !== undefined) spillway.trace$.subscribe((event) => trace.write(event));
     const turn = followTurn();
@@ -167,7 +185,11 @@ export async function runPlan(command: RunCommand, context: RunContext): Promise
     });
     progress.end();
     if (!command.json) report(result, turn.turn, context, command);
-    return result;
+    const unwritten = await html?.write();
+    if (unwritten !== undefined) progress.note(`warning: the report is not written: ${unwritten.message}`);
+    if (command.inspectPort === undefined || signal.aborted) return { status: result.status, seen: false };
+    await (await import('./inspect.ts')).untilSeen(signal, (text) => progress.note(text));
+    return { status: result.status, seen: true };
   } finally {
     progress.end();
     await close();

@@ -158,6 +158,8 @@ export interface NodeTold {
   state?: NodeState;
   /** What it is doing, or why it ended as it did. */
   note: string;
+  /** Why it is not simply succeeded, as the turn's result has it; absent before the turn has settled, and without one. */
+  reason?: string;
   /** Whether an alternative was used. */
   usedAlternative: boolean;
   /** What stood in for a need's value, as a sentence; absent without a default. */

@@ -1,4 +1,5 @@
 import { COMMAND_NAMES, isCommandName } from '../command-names.ts';
+import { portOf } from './inspect.ts';
 import { parseOptions } from './options.ts';
 import { choices } from '../show/text.ts';
 import { UsageError } from './usage.ts';
@@ -20,6 +21,10 @@ export type Command =
       readonly seed?: number;
       /** Where the admin page of the run is served; 0 is a free port. */
       readonly adminPort?: number;
+      /** Where the inspector of the run is served; 0 is a free port. */
+      readonly inspectPort?: number;
+      /** Where its report is written. */
+      readonly htmlPath?: string;
     };
 
 export type RunCommand = Extract<Command, { name: 'run' }>;
@@ -37,6 +42,9 @@ and in the end everything that completed. Progress goes to stderr, the result to
   --strict        exit 3 when the turn is partial
   --admin PORT    an admin endpoint at this loopback port while it runs (0: a free one); its address
                   and token go to stderr
+  --inspect       a page that shows the turn as it runs, until interrupted; its address goes to stderr
+                  (--inspect=PORT: at this loopback port, else a free one)
+  --html FILE     what happened as one file of HTML, which needs no network
   --no-color      no colours (so does NO_COLOR in the environment)
   --ascii         draw with ASCII characters only
   --help          this text
@@ -51,6 +59,8 @@ export const RUN_OPTIONS = {
   trace: { type: 'string' },
   seed: { type: 'string' },
   admin: { type: 'string' },
+  inspect: { type: 'string' },
+  html: { type: 'string' },
   strict: { type: 'boolean', default: false },
   'no-color': { type: 'boolean', default: false },
   ascii: { type: 'boolean', default: false },
@@ -65,11 +75,8 @@ const noCommand = (name: string): UsageError => {
   return new UsageError(`there is no command ${JSON.stringify(name.slice(0, 64))}; ${choices(name, known)}`);
 };
 
-const portOf = (text: string): number => {
-  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535)
-    throw new UsageError(`--admin must be a port from 0 to 65535, not ${JSON.stringify(text)}`);
-  return Number(text);
-};
+/** `--inspect` may stand alone; `parseArgs` knows no such option. A port is written behind `=`. */
+const withPort = (args: readonly string[]): string[] => args.map((arg) => (arg === '--inspect' ? '--inspect=0' : arg));
 
 const seedOf = (text: string): number => {
   const seed = Number(text);
@@ -84,7 +91,7 @@ const seedOf = (text: string): number => {
  * @throws UsageError
  */
 export function parseCommand(args: readonly string[]): Command {
-  const { values, positionals } = parseOptions(args, RUN_OPTIONS);
+  const { values, positionals } = parseOptions(withPort(args), RUN_OPTIONS);
   if (values.help) return { name: 'help' };
   if (values.version) return { name: 'version' };
   const [name, planPath, ...rest] = positionals;
@@ -96,6 +103,7 @@ export function parseCommand(args: readonly string[]): Command {
     throw new UsageError('the plan file is missing; write spillway run PLAN.yaml');
   if (rest.length > 0)
     throw new UsageError(`run takes one plan file, not ${rest.length + 1}; leave out ${JSON.stringify(rest[0])}`);
+  if (values.html === '') throw new UsageError('--html needs the name of a file');
   if (values.trace === '') throw new UsageError('--trace needs the name of a file');
   return {
     name: 'run',
@@ -106,6 +114,8 @@ export function parseCommand(args: readonly string[]): Command {
     color: !values['no-color'],
     ...(values.trace === undefined ? {} : { tracePath: values.trace }),
     ...(values.seed === undefined ? {} : { seed: seedOf(values.seed) }),
-    ...(values.admin === undefined ? {} : { adminPort: portOf(values.admin) }),
+    ...(values.admin === undefined ? {} : { adminPort: portOf('--admin', values.admin) }),
+    ...(values.inspect === undefined ? {} : { inspectPort: portOf('--inspect', values.inspect) }),
+    ...(values.html === undefined ? {} : { htmlPath: values.html }),
   };
 }

@@ -76,11 +76,13 @@ const settle = (model: TraceModel, turn: TurnTold, event: Extract<TurnOwnEvent, 
   turn.settledMs = event.atMs;
   turn.status = wordOf(status as TurnStatus);
   turn.summary = lineOf(summary, 4_096);
-  if (turn.begun) return;
   for (const told of listOf(nodes)) {
-    const { id, toolName } = recordOf(told);
-    const node = nodeOf(model, turn, id, toolName);
-    if (node?.toolName === '') node.toolName = lineOf(toolName, 256);
+    const { id, toolName, reason, result } = recordOf(told);
+    const node = turn.begun && typeof id === 'string' ? nodesById(turn).get(id) : nodeOf(model, turn, id, toolName);
+    if (node === undefined) continue;
+    if (node.toolName === '') node.toolName = lineOf(toolName, 256);
+    const why = lineOf(reason) || lineOf(recordOf(recordOf(result)['error'])['message']);
+    if (why !== '') node.reason = why;
   }
 };
 

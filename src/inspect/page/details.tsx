@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import type { AttemptTold } from '../model.ts';
 import { duration } from '../text.ts';
-import { model, node, turn } from './state.ts';
+import { model, node, reasonOf, turn } from './state.ts';
 
 const ATTEMPTS_MAX = 30;
 
@@ -80,7 +80,7 @@ export const Details = (): JSX.Element => {
   const { timeoutMs, retry } = model.tools.get(call?.askedTool ?? told.toolName)?.policy ?? {};
   const facts: Facts = [
     ['state', worded(told.state ?? 'running')],
-    ['reason', told.note],
+    ['reason', reasonOf(told)],
     ['default', told.defaulted],
     ['needs', needs.join(', ')],
     ['tenant', call?.tenant],
@@ -100,7 +100,7 @@ export const Details = (): JSX.Element => {
       <List facts={facts} />
       <ol>
         {attempts.map((attempt, index) => (
-          <li key={index}>
+          <li>
             <h3>
               {attempt.toolName} #{attempt.attempt}{' '}
               <span class={`s-${attempt.outcome}`}>{worded(attempt.outcome)}</span>

@@ -1,13 +1,14 @@
 import type { TurnTold } from '../model.ts';
 import { redraw } from './box.ts';
-import { connection, hear, lost, nowMs, model } from './state.ts';
+import { connection, hear, lost, model, nowMs, turn } from './state.ts';
 
 /** What the server said of the time, and when by the page's own clock. */
 let clock: { readonly nowMs: number; readonly heardMs: number } | undefined;
 
+/** Counts down while something is waited for; a page on which nothing moves is not drawn. */
 const tick = (): void => {
-  if (clock !== undefined && connection.value === 'live') nowMs.value = clock.nowMs + performance.now() - clock.heardMs;
-  else nowMs.value = model.lastMs;
+  if (clock === undefined || connection.value !== 'live') nowMs.value = model.lastMs;
+  else if (turn.value?.status === 'running') nowMs.value = clock.nowMs + performance.now() - clock.heardMs;
   requestAnimationFrame(tick);
 };
 

@@ -20,9 +20,9 @@ const CONNECTIONS: Readonly<Record<string, string>> = {
   report: 'a report',
   connecting: 'connecting',
   live: 'live',
-  ended: 'the program has ended; this is what it told',
-  lost: 'the connection was lost; asking again',
-  refused: 'refused: open the address that was printed, with its token',
+  ended: 'ended',
+  lost: 'lost; asking again',
+  refused: 'refused: the token is wrong',
 };
 
 const Tabs = (): JSX.Element => (
@@ -75,7 +75,7 @@ const Shares = (): JSX.Element => {
       said.value = 'copied';
     } catch {
       download(`${name}.txt`, text);
-      said.value = 'saved as a file, since the clipboard is closed';
+      said.value = 'saved as a file';
     }
   };
   const save = async (name: string): Promise<void> => download(`${name}.json`, await share(name, ''));
@@ -105,14 +105,12 @@ const Page = (): JSX.Element => {
   return (
     <>
       <header>
-        <h1>spillway inspect</h1>
+        <h1 data-heard={model.eventCount}>spillway inspect</h1>
         <span role="status" class={`connection c-${connection.value}`}>
           {CONNECTIONS[connection.value]}
         </span>
-        {lost.value > 0 ? <span class="quiet">{`${lost.value} earlier events are not kept any more`}</span> : null}
-        {model.forgotten.turns > 0 ? (
-          <span class="quiet">{`${model.forgotten.turns} older turns made room`}</span>
-        ) : null}
+        {lost.value > 0 ? <span class="quiet">{`${lost.value} events not kept`}</span> : null}
+        {model.forgotten.turns > 0 ? <span class="quiet">{`${model.forgotten.turns} turns not kept`}</span> : null}
         <Shares />
       </header>
       <TurnList />

@@ -15,7 +15,8 @@ export type Filter = (typeof FILTERS)[number];
 /** How the page stands to what it shows. */
 export type Connection = 'report' | 'connecting' | 'live' | 'ended' | 'lost' | 'refused';
 
-export const model: TraceModel = emptyTrace();
+/** Less than a program keeps: a page stays quick. */
+export const model: TraceModel = emptyTrace({ turns: 300, calls: 10_000, nodes: 10_000, events: 1_000 });
 /** The clock of the events; moved by frames while something is pending. */
 export const nowMs: Box<number> = box(0);
 export const connection: Box<Connection> = box('connecting');
@@ -110,3 +111,7 @@ export function hear(lines: readonly string[]): void {
   }
   redraw();
 }
+
+/** Why a node is as it is: what the result says of it, or what was last heard. */
+export const reasonOf = ({ reason, note, state, call }: NodeTold): string =>
+  reason ?? (note || (state === 'succeeded' ? '' : (call?.error?.message ?? '')));

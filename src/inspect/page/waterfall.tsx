@@ -3,7 +3,7 @@ import type { AttemptTold, BreakerTold, CallTold, NodeTold, TurnTold } from '../
 import { pendingOfCall, pendingOfTurn } from '../model/pending.ts';
 import { duration } from '../text.ts';
 import { scaleOf, type Scale } from './scale.ts';
-import { model, node as chosen, nodeId, nowMs, turn } from './state.ts';
+import { model, node as chosen, nodeId, nowMs, reasonOf, turn } from './state.ts';
 import { Virtual } from './virtual.tsx';
 
 const HEIGHT = 28;
@@ -45,12 +45,7 @@ const Ghost = ({ scale, call }: { readonly scale: Scale; readonly call: CallTold
   if (timer === undefined) return null;
   const leftMs = Math.max(0, timer.dueMs - nowMs.value);
   return (
-    <span
-      class={`ghost g-${timer.kind}`}
-      data-kind={timer.kind}
-      data-due={timer.dueMs}
-      style={{ left: left(scale, timer.fromMs) }}
-    >
+    <span class="ghost" data-kind={timer.kind} style={{ left: left(scale, timer.fromMs) }}>
       {timer.kind} <b class="countdown">{duration(leftMs)}</b>
     </span>
   );
@@ -60,9 +55,8 @@ const KeySigns = ({ scale, call }: { readonly scale: Scale; readonly call: CallT
   <>
     {call.key
       .filter(({ step }) => step === 'replayed' || step === 'waiting')
-      .map(({ step, atMs, leaderCallId = '' }, index) => (
+      .map(({ step, atMs, leaderCallId = '' }) => (
         <i
-          key={index}
           class={`diamond d-${step}`}
           title={`${step === 'replayed' ? 'replays' : 'waits for'} ${model.calls.get(leaderCallId)?.nodeId ?? (leaderCallId || 'another call')}`}
           style={{ left: left(scale, atMs) }}
@@ -92,7 +86,8 @@ const Row = ({
   readonly node: NodeTold;
   readonly scale: Scale;
 }): JSX.Element => {
-  const { call, note } = node;
+  const { call } = node;
+  const reason = reasonOf(node);
   const state = stateOf(node);
   const fate = fateOf(told, node);
   const words = [state.replaceAll('_', ' '), node.attempts > 1 ? `${node.attempts} attempts` : '', fate].filter(
@@ -105,7 +100,7 @@ const Row = ({
       data-node={node.nodeId}
       data-state={state}
       data-attempts={node.attempts}
-      data-note={note}
+      data-reason={reason}
       aria-pressed={chosen.value === node}
       onClick={() => {
         nodeId.value = node.nodeId;
@@ -115,14 +110,14 @@ const Row = ({
         {node.nodeId} <small>{node.usedAlternative ? `by ${node.toolName}` : ''}</small>
       </span>
       <span class="track">
-        {call?.attempts.slice(-BARS_MAX).map((attempt, index) => (
-          <Bar key={index} scale={scale} attempt={attempt} />
+        {call?.attempts.slice(-BARS_MAX).map((attempt) => (
+          <Bar scale={scale} attempt={attempt} />
         ))}
         {call === undefined ? null : <KeySigns scale={scale} call={call} />}
         {call === undefined ? null : <Ghost scale={scale} call={call} />}
       </span>
       <span class={`state s-${state}`}>
-        {words.join(', ')} <small>{note}</small>
+        {words.join(', ')} <small>{reason}</small>
       </span>
     </button>
   );
@@ -142,16 +137,11 @@ const Lane = ({ breaker, scale }: { readonly breaker: BreakerTold; readonly scal
         {points.map(({ atMs, to }, index) => {
           const until = points[index + 1]?.atMs ?? scale.endMs;
           return until < scale.startMs || atMs > scale.endMs ? null : (
-            <i
-              key={index}
-              class={`segment k-${to}`}
-              title={to}
-              style={between(scale, Math.max(atMs, scale.startMs), until)}
-            />
+            <i class={`segment k-${to}`} title={to} style={between(scale, Math.max(atMs, scale.startMs), until)} />
           );
         })}
         {cooling === undefined ? null : (
-          <span class="ghost g-cooldown" data-kind="cooldown" style={{ left: left(scale, cooling.atMs) }}>
+          <span class="ghost" data-kind="cooldown" style={{ left: left(scale, cooling.atMs) }}>
             cooldown <b class="countdown">{duration(Math.max(0, (cooling.untilMs ?? 0) - nowMs.value))}</b>
           </span>
         )}
