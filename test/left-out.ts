@@ -6,6 +6,7 @@ import { dirname, join, posix } from 'node:path';
 const PROGRAMS = [
   { program: 'redis-server', debian: 'redis-server', startedBy: 'test/stores/redis/server.ts' },
   { program: 'promtool', debian: 'prometheus', startedBy: 'test/sinks/promtool.ts' },
+  { program: 'chromium', debian: 'chromium', startedBy: 'test/inspect/browser.ts' },
   { program: 'prometheus', debian: 'prometheus', startedBy: 'test/sinks/prometheus-server.ts' },
 ] as const;
 

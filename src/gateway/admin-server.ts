@@ -58,5 +58,5 @@ export async function serveAdmin(layer: AdminLayer, options: AdminServerOptions 
     ({ token } = handler);
     return handler;
   });
-  return { url: server.url, token, close: server.close };
+  return { url: server.url, token, close: () => server.close() };
 }

@@ -66,14 +66,14 @@ describe('R-2.9 did you mean', () => {
       return stderr.split('\n')[0] ?? '';
     };
     expect(
-      await Promise.all([ask('rn'), ask('chek'), ask('gatway'), ask('completion'), ask('version'), ask('inspect')]),
+      await Promise.all([ask('rn'), ask('chek'), ask('gatway'), ask('completion'), ask('version'), ask('serve')]),
     ).toEqual([
       'spillway: there is no command "rn"; did you mean run?',
       'spillway: there is no command "chek"; did you mean check?',
       'spillway: there is no command "gatway"; did you mean gateway?',
       'spillway: there is no command "completion"; did you mean completions?',
       'spillway: there is no command "version"; did you mean --version?',
-      `spillway: there is no command "inspect"; there is ${[...COMMAND_NAMES, '--version', '--help'].join(', ')}`,
+      `spillway: there is no command "serve"; there is ${[...COMMAND_NAMES, '--version', '--help'].join(', ')}`,
     ]);
     expect(await ask('--json', 'show', 'x')).toBe(
       'spillway: the command comes first; write spillway show and then its options',

@@ -1,18 +1,11 @@
-import { existsSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
 import { chromium, type Browser, type Page } from 'playwright-core';
 
-/** Where Debian and others have it; the suite installs no browser of its own. */
-const CANDIDATES = [
-  process.env['CHROMIUM'] ?? '',
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-];
-export const CHROMIUM: string | undefined = CANDIDATES.find((path) => path !== '' && existsSync(path));
+const executable = (): string => execFileSync('which', ['chromium'], { encoding: 'utf8' }).trim();
 
+/** Debian's browser; the suite installs none of its own. */
 export function openBrowser(): Promise<Browser> {
-  if (CHROMIUM === undefined) throw new Error('there is no chromium on this machine');
-  return chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  return chromium.launch({ executablePath: executable(), args: ['--no-sandbox', '--disable-dev-shm-usage'] });
 }
 
 /** A row of the waterfall, as the page shows it. */

@@ -137,7 +137,7 @@ describe('SEE-7 the server of an inspector', () => {
     const all = await messages(server, () => false);
     expect(all.at(-1)?.name).toBe('end');
     await server.close();
-    await expect(fetch(server.page)).rejects.toThrow();
+    await expect(fetch(server.page)).rejects.toThrow('fetch failed');
   });
 
   it('SEE-7 a file is followed as it grows: what is torn waits for its end, what is no event is left out', async () => {

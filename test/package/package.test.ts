@@ -42,7 +42,14 @@ const node = (cwd: string, ...args: string[]): string => run(cwd, process.execPa
 
 beforeAll(() => {
   node(root, join(root, '.ci/build.ts'), join(staged, 'dist'));
-  for (const name of ['package.json', 'CHANGELOG.md', 'LICENSE', 'src/cli/demo/plan.yaml', ...PAGES]) {
+  for (const name of [
+    'package.json',
+    'CHANGELOG.md',
+    'LICENSE',
+    'src/cli/demo/plan.yaml',
+    'src/inspect/demo.png',
+    ...PAGES,
+  ]) {
     mkdirSync(dirname(join(staged, name)), { recursive: true });
     copyFileSync(join(root, name), join(staged, name));
   }

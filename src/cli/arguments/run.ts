@@ -42,8 +42,8 @@ and in the end everything that completed. Progress goes to stderr, the result to
   --strict        exit 3 when the turn is partial
   --admin PORT    an admin endpoint at this loopback port while it runs (0: a free one); its address
                   and token go to stderr
-  --inspect       a page that shows the turn as it runs, until interrupted; its address goes to stderr
-                  (--inspect=PORT: at this loopback port, else a free one)
+  --inspect PORT  a page at this loopback port that shows the turn as it runs, until interrupted; its
+                  address goes to stderr (0, or without PORT: a free one)
   --html FILE     what happened as one file of HTML, which needs no network
   --no-color      no colours (so does NO_COLOR in the environment)
   --ascii         draw with ASCII characters only
@@ -75,8 +75,9 @@ const noCommand = (name: string): UsageError => {
   return new UsageError(`there is no command ${JSON.stringify(name.slice(0, 64))}; ${choices(name, known)}`);
 };
 
-/** `--inspect` may stand alone; `parseArgs` knows no such option. A port is written behind `=`. */
-const withPort = (args: readonly string[]): string[] => args.map((arg) => (arg === '--inspect' ? '--inspect=0' : arg));
+/** `--inspect` may stand alone, which `parseArgs` does not know: then any free port is meant. */
+const withPort = (args: readonly string[]): string[] =>
+  args.map((arg, index) => (arg === '--inspect' && !/^\d+$/.test(args[index + 1] ?? '') ? '--inspect=0' : arg));
 
 const seedOf = (text: string): number => {
   const seed = Number(text);

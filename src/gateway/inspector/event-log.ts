@@ -33,7 +33,7 @@ const BYTES_MAX = 64 * 2 ** 20;
 export class EventLog implements LineSource {
   readonly more$: Subject<void> = new Subject<void>();
   readonly #nowMs: () => number;
-  #lines: string[] = [];
+  readonly #lines: string[] = [];
   #firstId = 0;
   #bytes = 0;
   isOver: boolean = false;

@@ -45,13 +45,13 @@ export async function* eventStream(
   runtime: Runtime,
   end$: Observable<unknown>,
 ): AsyncGenerator<string, void, undefined> {
-  let ended = false;
-  end$.pipe(take(1)).subscribe(() => (ended = true));
+  const ended = new AbortController();
+  end$.pipe(take(1)).subscribe(() => ended.abort());
   const notes = noting(source, end$);
   let at = fromId;
   try {
     yield `retry: 500\n\n${message('clock', { nowMs: source.nowMs() })}`;
-    while (!ended) {
+    while (!ended.signal.aborted) {
       const { nextId, lines, lost } = await source.read(at);
       if (lost > 0) yield message('lost', { count: lost });
       if (lines.length > 0 || nextId !== at)

@@ -1,5 +1,5 @@
 import { open, type FileHandle } from 'node:fs/promises';
-import { Observable, repeat, share } from 'rxjs';
+import { repeat, share, type Observable } from 'rxjs';
 import type { TraceEvent } from '../../contract/event.ts';
 import type { Runtime } from '../../contract/runtime.ts';
 import { redactorOf } from '../../policy/redact/values.ts';
@@ -57,17 +57,16 @@ export class TraceFile implements LineSource {
     const lost = size < this.#size ? 1 : 0;
     this.#size = size;
     const from = fromId > size ? 0 : fromId;
-    for (let bytes = PIECE_BYTES; from < size; bytes *= 8) {
-      const length = Math.min(bytes, size - from);
-      const { buffer, bytesRead } = await this.#file.read(Buffer.alloc(length), 0, length, from);
+    for (let bytes = Math.min(PIECE_BYTES, size - from); bytes > 0;) {
+      const { buffer, bytesRead } = await this.#file.read(Buffer.alloc(bytes), 0, bytes, from);
       const end = buffer.subarray(0, bytesRead).lastIndexOf(NEWLINE);
       if (end >= 0) {
         const lines = buffer.toString('utf8', 0, end).split('\n');
         return { nextId: from + end + 1, lines: lines.flatMap((line) => this.#shown(line)), lost };
       }
-      // A line that is not whole yet, or one that nobody can mean.
-      if (bytes >= size - from) break;
-      if (bytes >= LINE_BYTES_MAX) return { nextId: from + length, lines: [], lost };
+      // One that nobody can mean is left out; one that is not whole yet is waited for.
+      if (bytes >= LINE_BYTES_MAX) return { nextId: from + bytes, lines: [], lost };
+      bytes = bytes === size - from ? 0 : Math.min(bytes * 8, size - from, LINE_BYTES_MAX);
     }
     return { nextId: from, lines: [], lost };
   }

@@ -29,8 +29,8 @@ const MESSAGES: Readonly<Record<string, (data: string) => void>> = {
 /** The place after the last message that came whole: from there the server goes on. */
 let lastId = '';
 
-const take = (message: string): void => {
-  const fields = message.split('\n').map((line) => {
+const take = (block: string): void => {
+  const fields = block.split('\n').map((line) => {
     const at = line.indexOf(': ');
     return [line.slice(0, at), line.slice(at + 2)] as const;
   });
@@ -55,9 +55,9 @@ const listen = async (token: string): Promise<void> => {
   for (;;) {
     const { value, done } = await reader.read();
     if (done) return;
-    const messages = (rest + value).split('\n\n');
-    rest = messages.pop() ?? '';
-    messages.forEach(take);
+    const blocks = (rest + value).split('\n\n');
+    rest = blocks.pop() ?? '';
+    blocks.forEach(take);
   }
 };
 

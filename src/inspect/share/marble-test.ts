@@ -155,6 +155,18 @@ const cancelSource = (turn: TurnTold, { endMs, nodes }: PlayedTurn): readonly [b
     : ['', ''];
 };
 
+const headOf = ({ turnId }: TurnTold, failing: string): string =>
+  [
+    `// The turn ${turnId}, played again in virtual time: a frame is a millisecond. Made of its trace.`,
+    "import { EMPTY, NEVER, concatWith, delay, filter, map, mergeMap, of, shareReplay, tap, type Observable } from 'rxjs';",
+    "import { TestScheduler } from 'rxjs/testing';",
+    `import { ${failing}createSpillway, plan, type RecoveryDecision, type Spillway, type ToolPolicy, type TurnEvent } from 'spillway';`,
+    "import { runtimeOn, scriptedTool, type ScriptedStep } from 'spillway/testing';",
+    "import { expect, it } from 'vitest';",
+    '',
+    '',
+  ].join('\n');
+
 /**
  * A turn as a test of its own: a file for vitest that plays it again under `TestScheduler`, with tools that do what the
  * trace says they did, and expects every start, end and state at its frame. Decisions are those of the trace: chance is
@@ -182,13 +194,7 @@ export function marbleTest(model: TraceModel, turn: TurnTold): MarbleTest {
     concurrency: played.concurrency,
   };
   return {
-    code: `// The turn ${turn.turnId}, played again in virtual time: a frame is a millisecond. Made of its trace.
-import { EMPTY, NEVER, concatWith, delay, filter, map, mergeMap, of, shareReplay, tap, type Observable } from 'rxjs';
-import { TestScheduler } from 'rxjs/testing';
-import { ${failing}createSpillway, plan, type RecoveryDecision, type Spillway, type ToolPolicy, type TurnEvent } from 'spillway';
-import { runtimeOn, scriptedTool, type ScriptedStep } from 'spillway/testing';
-import { expect, it } from 'vitest';
-
+    code: `${headOf(turn, failing)}
 ${LEGEND}const expected: ReadonlyArray<readonly [row: string, marbles: string]> = [
 ${rowsSource(turn, played)}];
 
