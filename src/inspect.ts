@@ -13,10 +13,10 @@ export type {
   MarkKind,
   NodeTold,
   NoteTold,
-  TraceLimits,
   TraceModel,
   TurnTold,
 } from './inspect/model.ts';
+export type { TraceLimits } from './inspect/model/limits.ts';
 export { pendingTimers, type PendingKind, type PendingTimer } from './inspect/model/pending.ts';
 export { marbleTest, type MarbleTest } from './inspect/share/marble-test.ts';
 export { compareTraces, compareTurns } from './inspect/compare.ts';

@@ -4,6 +4,7 @@ import type { Classification } from '../contract/error-kind.ts';
 import type { BreakerAtStart, DedupeStep, ErrorReport, ToolInForce, TraceEvent } from '../contract/event.ts';
 import type { RecoveryCode, RecoveryStrategy } from '../contract/recovery.ts';
 import type { NodeState, TurnStatus } from '../contract/turn.ts';
+import type { TraceLimits } from './model/limits.ts';
 
 /** What can happen on the line of a node, as marbles draw it. */
 export type MarkKind =
@@ -139,7 +140,14 @@ export interface CallTold {
   /** Whether its result is that of another call of the same key. */
   replayed: boolean;
   /** The error of its result. */
-  error?: { readonly code: string; readonly message: string; readonly uncertain: boolean };
+  error?: {
+    /** Its kind. */
+    readonly code: string;
+    /** Its text. */
+    readonly message: string;
+    /** Whether the tool may have taken effect. */
+    readonly uncertain: boolean;
+  };
 }
 
 /** A node of a turn. */
@@ -238,26 +246,6 @@ export interface BreakerTold {
   state: BreakerStateName;
 }
 
-/** How much a model keeps; beyond that the oldest makes room, and is counted. */
-export interface TraceLimits {
-  /** Turns. Default 500. */
-  readonly turns?: number;
-  /** Nodes of one turn. Default 20,000; those beyond are counted. */
-  readonly nodes?: number;
-  /** Calls in all. Default 20,000; turns make room before calls outside of turns do. */
-  readonly calls?: number;
-  /** Attempts of one call. Default 200. */
-  readonly attempts?: number;
-  /** Signs of one node. Default 1,000. */
-  readonly marks?: number;
-  /** Breakers. Default 500. */
-  readonly breakers?: number;
-  /** Changes of one breaker. Default 500. */
-  readonly changes?: number;
-  /** Events as they came. Default 2,000. */
-  readonly events?: number;
-}
-
 /** What a trace has told so far: bounded, whatever comes. */
 export interface TraceModel {
   /** How much is kept. */
@@ -279,7 +267,12 @@ export interface TraceModel {
   /** How many turns there were. */
   turnCount: number;
   /** How many turns and calls made room for others. */
-  readonly forgotten: { turns: number; calls: number };
+  readonly forgotten: {
+    /** Turns. */
+    turns: number;
+    /** Calls, those of turns included. */
+    calls: number;
+  };
   /** Of the first event; 0 without one. */
   firstMs: number;
   /** Of the last event; 0 without one. */
@@ -287,5 +280,12 @@ export interface TraceModel {
   /** The version of the package that wrote the trace, where it tells. */
   version: string;
   /** What the store last said of itself; absent where it said nothing. */
-  store?: { readonly atMs: number; readonly state: string; readonly message: string };
+  store?: {
+    /** When. */
+    readonly atMs: number;
+    /** As `store_changed` has it. */
+    readonly state: string;
+    /** The same as a sentence. */
+    readonly message: string;
+  };
 }

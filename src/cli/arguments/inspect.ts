@@ -21,7 +21,7 @@ token, goes to stdout; it is served at this machine only, until it is interrupte
   --port N        the port to listen at (0, the default: any free one)
   --help          this text
 
-Exit codes: 130 interrupted, 2 usage, or a file that cannot be read.
+Exit codes: 0 interrupted, 2 usage, or a file that cannot be read.
 `;
 
 export const INSPECT_OPTIONS = {

@@ -1,4 +1,5 @@
-import type { TraceLimits, TraceModel } from '../model.ts';
+import type { TraceModel } from '../model.ts';
+import type { TraceLimits } from './limits.ts';
 
 const DEFAULTS: Required<TraceLimits> = {
   turns: 500,

@@ -42,7 +42,7 @@ const count = (key: string, value: number): Attribute[] => [{ key, value: { intV
  * @returns the text of the request
  *
  * @example
- * await fetch('http://localhost:4318/v1/traces', { method: 'POST', body: toOtlp(model, { originMs }), headers });
+ * const body = toOtlp(model, { originMs: Date.now() - performance.now() });
  */
 export function toOtlp(model: TraceModel, { originMs = 0 }: OtlpOptions = {}): string {
   const nanos = (ms: number): string => String(BigInt(Math.max(0, Math.round((originMs + ms) * 1_000))) * 1_000n);

@@ -1,0 +1,57 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { folder, spillway, start, until } from './support.ts';
+
+const LINE = `${JSON.stringify({ seq: 1, atMs: 5, source: 'call', callId: 'c1', toolName: 'search', type: 'call_started' })}\n`;
+
+describe('SEE-9 spillway report', { timeout: 60_000 }, () => {
+  it('SEE-9 writes one file that holds its data and names nothing of others, of at most 120 kB beside the data', async () => {
+    using files = folder();
+    const trace = files.write('trace.ndjson', LINE);
+    const out = join(files.path, 'turn.html');
+    expect(await spillway('report', trace, '-o', out)).toMatchObject({ code: 0, stdout: '', stderr: '' });
+    const html = readFileSync(out, 'utf8');
+    const [, data = ''] = /<script type="application\/json" id="trace">(.*?)<\/script>/s.exec(html) ?? [];
+    expect((JSON.parse(data) as { lines: string[] }).lines).toEqual([LINE.trim()]);
+    expect(html.length - data.length).toBeLessThanOrEqual(120_000);
+    expect(html).not.toMatch(/(?:src|href)="(?!data:)/);
+    expect(html).toContain("default-src 'none'");
+  });
+
+  it.each([
+    ['no file', ['report', 'none.ndjson', '-o', 'x.html'], 'there is no such file'],
+    ['no --out', ['report', 'none.ndjson'], '--out is missing'],
+    ['no trace', ['inspect'], 'the trace file is missing'],
+    ['no port', ['inspect', 'none.ndjson', '--port', 'x'], '--port must be a port from 0 to 65535, not "x"'],
+    ['no such trace', ['inspect', 'none.ndjson'], 'there is no such file'],
+    ['no port of a run', ['run', 'none.yaml', '--inspect=x'], '--inspect must be a port'],
+  ])('SEE-9 of %s says what is wrong, and ends with 2', async (_, args, message) => {
+    const { code, stderr } = await spillway(...args);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
+  });
+
+  it('SEE-9 never overwrites the trace itself', async () => {
+    using files = folder();
+    const trace = files.write('trace.ndjson', LINE);
+    expect(await spillway('report', trace, '-o', trace)).toMatchObject({ code: 2 });
+    expect(readFileSync(trace, 'utf8')).toBe(LINE);
+  });
+});
+
+it(
+  'SEE-7 spillway inspect prints the page’s address, serves it, and ends when it is interrupted',
+  { timeout: 60_000 },
+  async () => {
+    using files = folder();
+    const running = start(['inspect', files.write('trace.ndjson', LINE)]);
+    let address = '';
+    running.child.stdout.on('data', (text: string) => (address += text));
+    await until(() => address.includes('\n'));
+    expect(address).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?token=[\da-f]{64}\n$/);
+    expect((await fetch(address.trim())).status).toBe(200);
+    expect((await fetch(address.trim().slice(0, -1))).status).toBe(403);
+    running.child.kill('SIGINT');
+    expect((await running.ended).code).toBe(0);
+  },
+);
