@@ -100,6 +100,19 @@ describe('the package', { timeout: 60_000 }, () => {
     expect(node(consumer, 'imports.js')).toContain(process.version);
   });
 
+  it('SEE-8 holds the inspector’s page, bundled', () => {
+    const program = `
+      const { serveInspector } = await import('spillway/inspect');
+      const { createSpillway } = await import('spillway');
+      const server = await serveInspector(createSpillway());
+      const script = await fetch(server.url + '/inspect.js?token=' + server.token);
+      console.log(script.status, (await script.text()).length > 30_000);
+      await server.close();`;
+    writeFileSync(join(consumer, 'page.js'), program);
+    expect(node(consumer, 'page.js')).toBe('200 true\n');
+    expect(readFileSync(join(installed, 'dist/inspect/page-asset.js'), 'utf8')).not.toContain('.ci/');
+  });
+
   it('has a command', () => {
     // Without `node` before it: it starts with a shebang and may be executed.
     expect(run(consumer, join(installed, 'dist/cli/main.js'), '--help')).toContain('spillway run');

@@ -72,7 +72,9 @@ export const RUN_OPTIONS = {
 const noCommand = (name: string): UsageError => {
   // Words that other programs have for what is an option here.
   const known = [...COMMAND_NAMES, '--version', '--help'];
-  return new UsageError(`there is no command ${JSON.stringify(name.slice(0, 64))}; ${choices(name, known)}`);
+  return new UsageError(
+    `there is no command ${JSON.stringify(name.slice(0, 64))}; ${choices(name, known, known.length)}`,
+  );
 };
 
 /** `--inspect` may stand alone, which `parseArgs` does not know: then any free port is meant. */

@@ -71,10 +71,10 @@ const distance = (a: string, b: string): number => {
   return row[b.length] ?? 0;
 };
 
-const LISTED_MAX = 16;
+const LISTED_MAX = 12;
 
 /** What a misspelt name may have been, or else what there is: the remedy at the end of a message. */
-export function choices(name: string, names: readonly string[]): string {
+export function choices(name: string, names: readonly string[], listedMax: number = LISTED_MAX): string {
   // A place whose name is missing has none to offer.
   const known = names.filter((candidate) => candidate !== '' && !candidate.startsWith(' '));
   const near = known
@@ -87,6 +87,6 @@ export function choices(name: string, names: readonly string[]): string {
     .toSorted((a, b) => a.edits - b.edits)[0];
   if (near !== undefined) return `did you mean ${shownName(near.candidate)}?`;
   if (known.length === 0) return 'there is none';
-  const more = known.length > LISTED_MAX ? ` and ${known.length - LISTED_MAX} more` : '';
-  return `there is ${known.slice(0, LISTED_MAX).map(shownName).join(', ')}${more}`;
+  const more = known.length > listedMax ? ` and ${known.length - listedMax} more` : '';
+  return `there is ${known.slice(0, listedMax).map(shownName).join(', ')}${more}`;
 }
