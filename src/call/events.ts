@@ -1,6 +1,7 @@
 import type { ToolResultEnvelope } from '../contract/envelope.ts';
-import type { BreakerAtStart, ToolEvent, TraceEvent } from '../contract/event.ts';
+import type { BreakerAtStart, CallTerms, ToolEvent, TraceEvent } from '../contract/event.ts';
 import type { CallContext } from './context.ts';
+import type { Call } from './request.ts';
 import type { Trace, Unstamped } from '../layer/trace.ts';
 
 type WithoutHeader<E> = E extends ToolEvent
@@ -35,6 +36,7 @@ interface CallEvent {
   traceparent?: string;
   tracestate?: string;
   breaker?: BreakerAtStart;
+  terms?: CallTerms;
   input?: unknown;
 }
 
@@ -50,6 +52,22 @@ const NAMED = [
   'traceparent',
   'tracestate',
 ] as const;
+
+/** What a call asks for itself; a plain one asks for nothing, and nothing is made for it. */
+const termsOf = ({ deadlineMs, retryBudget, hints, breakerHint, required, nodeId }: Call): CallTerms | undefined => {
+  const optional = !required && nodeId === undefined;
+  if (deadlineMs === Infinity && (retryBudget ?? hints ?? breakerHint) === undefined && !optional) return undefined;
+  const { timeoutMs, expectedRetrySafe: retrySafe, safetyCritical } = hints ?? {};
+  return {
+    ...(deadlineMs === Infinity ? {} : { deadlineAtMs: deadlineMs }),
+    ...retryBudget,
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(retrySafe === undefined ? {} : { retrySafe }),
+    ...(safetyCritical === undefined ? {} : { safetyCritical }),
+    ...(breakerHint === undefined ? {} : { breakerHint }),
+    ...(optional ? { optional } : {}),
+  };
+};
 
 /** A successful result as the trace gets it. */
 const withoutOutput = (
@@ -89,6 +107,8 @@ export class CallEvents {
     }
     if (call.tags !== undefined) event.tags = call.tags;
     if (breaker !== undefined) event.breaker = breaker;
+    const terms = termsOf(call);
+    if (terms !== undefined) event.terms = terms;
     if (captures) event.input = call.input;
     if (breaker !== undefined && breaker.key !== event.toolName) isSafe &&= trace.redactor.isSafe(breaker.key);
     if (captures || call.tags !== undefined || !isSafe) this.#publish(event, startedAtMs);
