@@ -54,9 +54,12 @@ const NAMED = [
 ] as const;
 
 /** What a call asks for itself; a plain one asks for nothing, and nothing is made for it. */
-const termsOf = ({ deadlineMs, retryBudget, hints, breakerHint, required, nodeId }: Call): CallTerms | undefined => {
-  const optional = !required && nodeId === undefined;
-  if (deadlineMs === Infinity && (retryBudget ?? hints ?? breakerHint) === undefined && !optional) return undefined;
+const termsOf = (call: Call): CallTerms | undefined => {
+  const { deadlineMs, retryBudget, hints, breakerHint, dedupeMode } = call;
+  const optional = !call.required && call.nodeId === undefined;
+  const keyed = dedupeMode !== 'disabled';
+  const named = retryBudget ?? hints ?? breakerHint;
+  if (deadlineMs === Infinity && named === undefined && !optional && !keyed) return undefined;
   const { timeoutMs, expectedRetrySafe: retrySafe, safetyCritical } = hints ?? {};
   return {
     ...(deadlineMs === Infinity ? {} : { deadlineAtMs: deadlineMs }),
@@ -65,6 +68,7 @@ const termsOf = ({ deadlineMs, retryBudget, hints, breakerHint, required, nodeId
     ...(retrySafe === undefined ? {} : { retrySafe }),
     ...(safetyCritical === undefined ? {} : { safetyCritical }),
     ...(breakerHint === undefined ? {} : { breakerHint }),
+    ...(keyed ? { keyed } : {}),
     ...(optional ? { optional } : {}),
   };
 };

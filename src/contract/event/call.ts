@@ -34,6 +34,8 @@ export interface ErrorReport {
   readonly retryAfterMs?: number;
   /** Present when the tool may have taken effect. */
   readonly uncertain?: true;
+  /** Whether the tool ran, where the error says otherwise than its kind means. */
+  readonly executed?: boolean;
 }
 
 /**
@@ -86,6 +88,8 @@ export interface CallTerms {
   readonly safetyCritical?: boolean;
   /** `transport.circuitBreakerHint`: the scope of the breaker. */
   readonly breakerHint?: 'tool' | 'dependency' | 'global';
+  /** It runs under an idempotency key. */
+  readonly keyed?: true;
   /** The caller can do without it. In a turn the plan says that, not the call. */
   readonly optional?: true;
 }
