@@ -4,6 +4,8 @@ export const COMMAND_NAMES = [
   'check',
   'tools',
   'show',
+  'replay',
+  'simulate',
   'init',
   'gateway',
   'admin',

@@ -25,6 +25,10 @@ export interface RecordedAttempt {
 /** What an attempt is known by: its call, its tool, and how many at that tool came before it. */
 export const attemptKey = (callId: string, toolName: string, own: number): string => `${callId} ${own} ${toolName}`;
 
+/** What a failure is known by: a retry that is refused fails once more without an attempt of its own. */
+export const failureKey = (callId: string, toolName: string, own: number, refused: boolean): string =>
+  `${attemptKey(callId, toolName, own)}${refused ? ' refused' : ''}`;
+
 type Started = Extract<ToolEvent, { type: 'attempt_started' }>;
 type Ended = Extract<ToolEvent, { type: 'attempt_succeeded' | 'attempt_failed' | 'attempt_canceled' }>;
 type Told = RecordedAttempt['progress'][number];

@@ -1,5 +1,5 @@
 import type { TraceEvent } from '../../contract/event.ts';
-import { attemptKey } from './attempts.ts';
+import { failureKey } from './attempts.ts';
 import { drawFor } from './fates.ts';
 import type { Recording } from './recording.ts';
 
@@ -68,7 +68,7 @@ export class Chance {
     }
     if (event.type === 'attempt_failed' || event.type === 'rejected') {
       const own = this.#failures.get(`${event.callId} ${event.toolName}`) ?? 0;
-      this.#failed = attemptKey(event.callId, event.toolName, own);
+      this.#failed = failureKey(event.callId, event.toolName, own, event.type === 'rejected');
     }
   }
 

@@ -53,6 +53,12 @@ const READ: Readonly<Record<string, z.ZodType>> = {
     result: z.looseObject({ status: text, nodes: z.array(z.looseObject({ id: text })) }),
   }),
 };
+const header = z.looseObject({
+  seq: number,
+  atMs: number,
+  source: z.enum(['layer', 'call', 'turn']),
+  type: text,
+});
 const ofCall = z.looseObject({ callId: text.min(1), toolName: text });
 const ofTurn = z.looseObject({ turnId: text.min(1) });
 
@@ -68,7 +74,7 @@ const malformed = (event: TraceEvent, problem: string): never => {
 const checkShape = (event: TraceEvent): void => {
   const own = READ[`${event.source} ${event.type}`];
   const whose = event.source === 'call' ? ofCall : event.source === 'turn' ? ofTurn : undefined;
-  for (const schema of [whose, own]) {
+  for (const schema of [header, whose, own]) {
     const checked = schema?.safeParse(event);
     const issue = checked?.error?.issues[0];
     if (issue !== undefined) malformed(event, `${issue.path.join('.') || 'it'}: ${issue.message}`);

@@ -1,6 +1,6 @@
 import type { CallTerms, ToolEvent, ToolInForce, TraceEvent, TurnOwnEvent } from '../../contract/event.ts';
 import type { RetryBudgetOptions } from '../../contract/policy.ts';
-import { attemptKey, attemptsIn, type RecordedAttempt } from './attempts.ts';
+import { attemptsIn, failureKey, type RecordedAttempt } from './attempts.ts';
 import { callEnding, turnEnding, type Ending } from './endings.ts';
 import { latenessIn, type Lateness } from './lateness.ts';
 import { checkReadable } from './readable.ts';
@@ -77,14 +77,18 @@ const ordersIn = (events: readonly TraceEvent[]): RecordedOrder[] =>
     return [{ atMs, seq, key, scope, act: ORDERS[to] ?? 'look' }];
   });
 
-const drawsIn = (events: readonly TraceEvent[]): Map<string, number> =>
-  new Map(
-    events.flatMap((event): Array<[string, number]> =>
-      event.type === 'decision' && event.draw !== undefined
-        ? [[attemptKey(event.callId, event.toolName, event.attempt), event.draw]]
-        : [],
-    ),
-  );
+const drawsIn = (events: readonly TraceEvent[]): Map<string, number> => {
+  const draws = new Map<string, number>();
+  const refused = new Set<string>();
+  for (const event of events) {
+    if (event.type === 'rejected') refused.add(event.callId);
+    if (event.type !== 'decision') continue;
+    const { callId, toolName, attempt, draw } = event;
+    if (draw !== undefined) draws.set(failureKey(callId, toolName, attempt, refused.has(callId)), draw);
+    refused.delete(callId);
+  }
+  return draws;
+};
 
 const misfitsIn = (events: readonly ToolEvent[]): Set<string> =>
   new Set(
