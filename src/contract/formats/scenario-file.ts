@@ -207,7 +207,7 @@ export const scenarioFileSchema: z.ZodType<ScenarioFile> = z
         keeps_keys: z
           .boolean()
           .exactOptional()
-          .describe('Its resource knows the key, or fence, of a call, and acts once.'),
+          .describe('Its resource acts once for a key, or refuses an old fence, where the policy’s enforces_key hands it over.'),
       }),
     ),
     plans: z

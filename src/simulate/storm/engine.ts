@@ -44,3 +44,13 @@ export const defaultsFor = ({ policy }: Pick<EngineParts, 'policy'>): ToolPolicy
 
 export const budgetFor = ({ policy }: Pick<EngineParts, 'policy'>): RetryBudgetOptions | false =>
   policy.retry_budget === undefined ? {} : budgetOf(policy.retry_budget);
+
+/**
+ * Whether a tool may take effect again under a key: its resource acts once where it keeps keys, and the policy says that
+ * the tool hands them over.
+ */
+export const actsAgain = (parts: Pick<EngineParts, 'scenario' | 'policy'>, name: string): boolean => {
+  const { effects, keeps_keys = false } = parts.scenario.tools[name] ?? {};
+  const { enforcesKey = false } = { ...defaultsFor(parts), ...policyFor(parts, name) };
+  return effects === 'mutating' && !(keeps_keys && enforcesKey);
+};

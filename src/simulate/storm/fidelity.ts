@@ -2,7 +2,7 @@ import { Observable } from 'rxjs';
 import type { AnyTool, ToolContext } from '../../contract/tool.ts';
 import { createSpillway, type Spillway } from '../../spillway.ts';
 import { plan, type Plan } from '../../turn/plan.ts';
-import { budgetFor, defaultsFor, policyFor, type Ended, type Engine, type EngineParts } from './engine.ts';
+import { actsAgain, budgetFor, defaultsFor, policyFor, type Ended, type Engine, type EngineParts } from './engine.ts';
 
 /** The production layer itself, in simulated time: every operator, timer and turn is the one that ships. */
 export class FidelityEngine implements Engine {
@@ -53,7 +53,8 @@ export class FidelityEngine implements Engine {
 
   #toolOf(name: string): AnyTool {
     const { scenario, servers, tally, time } = this.#parts;
-    const { server, effects, keeps_keys } = scenario.tools[name] ?? { server: '' };
+    const { server } = scenario.tools[name] ?? { server: '' };
+    const acts = actsAgain(this.#parts, name);
     const asked = servers.get(server);
     if (asked === undefined) throw new RangeError(`tool ${name}: there is no server ${server}`);
     return {
@@ -64,7 +65,7 @@ export class FidelityEngine implements Engine {
           tally.attempt(time.now(), attempt === 1);
           return asked.ask({
             key,
-            ...(effects === 'mutating' && keeps_keys !== true ? { acted: () => tally.acted(key) } : {}),
+            ...(acts ? { acted: () => tally.acted(key) } : {}),
             answered: (error) => {
               if (error !== undefined) return subscriber.error(error);
               subscriber.next(0);

@@ -13,7 +13,7 @@ import { createRetryBudget, type RetryBudget } from '../../policy/retry/budget.t
 import { mayBeDoneElsewhere, retryDelayMs, retryRefusal } from '../../policy/retry/refusal.ts';
 import { streamOf } from './chance.ts';
 import { Deadlines } from './deadlines.ts';
-import { budgetFor, defaultsFor, policyFor, type Ended, type Engine, type EngineParts } from './engine.ts';
+import { actsAgain, budgetFor, defaultsFor, policyFor, type Ended, type Engine, type EngineParts } from './engine.ts';
 import { PlanRun } from './plan-run.ts';
 import type { Server } from './server.ts';
 
@@ -85,7 +85,7 @@ export class FleetEngine implements Engine {
         breaker: guarded.breaker === undefined ? undefined : new PureBreaker(guarded.breaker),
         deadlines: new Deadlines(parts.time, guarded.timeoutMs),
         server,
-        acts: entry?.effects === 'mutating' && entry.keeps_keys !== true,
+        acts: actsAgain(parts, name),
       });
     }
   }
@@ -96,7 +96,7 @@ export class FleetEngine implements Engine {
     const now = this.#parts.time.now();
     this.#budget?.recordCall(now);
     this.#attempt({
-      key: `${this.#parts.process} ${++this.#calls}`,
+      key: tool.acts ? `${this.#parts.process} ${++this.#calls}` : '',
       ended,
       tool,
       alternatives: tool.guarded.alternatives,

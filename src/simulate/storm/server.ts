@@ -186,10 +186,8 @@ export class RowServer implements Server {
       asker.acted?.();
       return message(() => asker.answered());
     }
-    const lost = new ToolExecutionError('execution_error', 'another has written', {
-      status: 409,
-      classification: 'transient',
-    });
+    // No status: a 409 counts as permanent, and here who asks again may well succeed.
+    const lost = new ToolExecutionError('execution_error', 'another has written', { classification: 'transient' });
     message(() => asker.answered(lost));
   }
 }
