@@ -207,7 +207,9 @@ export const scenarioFileSchema: z.ZodType<ScenarioFile> = z
         keeps_keys: z
           .boolean()
           .exactOptional()
-          .describe('Its resource acts once for a key, or refuses an old fence, where the policy’s enforces_key hands it over.'),
+          .describe(
+            'Its resource acts once for a key, or refuses an old fence, where the policy’s enforces_key hands it over.',
+          ),
       }),
     ),
     plans: z

@@ -1,7 +1,7 @@
 import type { TraceEvent } from '../../contract/event.ts';
-import { failureKey } from './attempts.ts';
+import { failureKey } from './trace/attempts.ts';
 import { drawFor } from './fates.ts';
-import type { Recording } from './recording.ts';
+import type { Recording } from './trace/recording.ts';
 
 /** A draw that admits whatever share a recovering breaker lets through, and one that never does. */
 const [ADMITS, REFUSES] = [0, 1 - 2 ** -32];

@@ -3,7 +3,7 @@ import type { ErrorReport } from '../../contract/event.ts';
 import type { Effects } from '../../contract/policy.ts';
 import { ToolExecutionError } from '../../contract/tool-error.ts';
 import { doubted } from '../../policy/recovery/proof.ts';
-import type { RecordedAttempt } from './attempts.ts';
+import type { RecordedAttempt } from './trace/attempts.ts';
 
 const isKind = (kind: string): kind is ToolErrorKind => (TOOL_ERROR_KINDS as readonly string[]).includes(kind);
 

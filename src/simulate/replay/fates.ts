@@ -1,6 +1,6 @@
 import { seededRandom } from '../../policy/random.ts';
-import { attemptKey, type RecordedAttempt } from './attempts.ts';
-import type { Recording } from './recording.ts';
+import { attemptKey, type RecordedAttempt } from './trace/attempts.ts';
+import type { Recording } from './trace/recording.ts';
 
 /**
  * What stands in for what a trace does not tell. `recorded`: nothing does, for the policies as they were. `good`: what is

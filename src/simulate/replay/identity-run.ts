@@ -1,7 +1,7 @@
 import type { TraceEvent } from '../../contract/event.ts';
 import { Fates } from './fates.ts';
 import { checkIdentity } from './identity.ts';
-import { readRecording, type Recording } from './recording.ts';
+import { readRecording, type Recording } from './trace/recording.ts';
 import { TraceWorld } from './world.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { TraceEvent } from '../../contract/event.ts';
 import { ReplayRefusal } from './refusal.ts';
-import type { Recording } from './recording.ts';
+import type { Recording } from './trace/recording.ts';
 
 /**
  * Times may differ by so much: of a live process each event of an instant has its own reading of the clock, where a
@@ -87,7 +87,7 @@ export function firstDifference(recording: Recording, events: readonly TraceEven
     }
   }
   for (const whose of replayed.keys())
-    if (!recorded.has(whose)) found.push({ seq: 0, message: `${whose} happens, too` });
+    if (recorded.get(whose) === undefined) found.push({ seq: 0, message: `${whose} happens, too` });
   return found.toSorted((a, b) => a.seq - b.seq)[0];
 }
 

@@ -1,5 +1,5 @@
 import type { ToolEvent, TraceEvent } from '../../contract/event.ts';
-import type { Recording } from './recording.ts';
+import type { Recording } from './trace/recording.ts';
 
 /** How a call ended, and what it took. */
 export interface ReplayedOutcome {

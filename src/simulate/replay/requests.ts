@@ -2,7 +2,7 @@ import type { ToolCallEnvelope, ToolCallRequest } from '../../contract/envelope.
 import type { TurnOwnEvent } from '../../contract/event.ts';
 import type { PlanNode } from '../../contract/turn.ts';
 import { plan, type Plan } from '../../turn/plan.ts';
-import type { RecordedCall, RecordedTurn } from './recording.ts';
+import type { RecordedCall, RecordedTurn } from './trace/recording.ts';
 
 /** Stands for what a trace does not hold; nothing is decided by it. */
 const UNTOLD = 'untold';

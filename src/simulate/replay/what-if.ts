@@ -2,7 +2,7 @@ import type { TraceEvent } from '../../contract/event.ts';
 import type { Fates } from './fates.ts';
 import { flipsBetween, outcomesIn, type Flip, type ReplayedCall } from './outcomes.ts';
 import type { LayerPolicies } from './policies.ts';
-import type { Recording } from './recording.ts';
+import type { Recording } from './trace/recording.ts';
 import { TraceWorld, type Unknowns } from './world.ts';
 
 /** What is said of a policy: ship it, how many calls it makes worse, or that the trace is not enough to tell. */

@@ -4,13 +4,13 @@ import type { ToolEvent, TraceEvent, TurnEvent } from '../../contract/event.ts';
 import type { AnyTool, ToolContext } from '../../contract/tool.ts';
 import { createSpillway, type Spillway } from '../../spillway.ts';
 import { SimulatedTime, type Task } from '../time.ts';
-import { attemptKey, type RecordedAttempt } from './attempts.ts';
+import { attemptKey, type RecordedAttempt } from './trace/attempts.ts';
 import { Chance } from './chance.ts';
-import type { Ending } from './endings.ts';
+import type { Ending } from './trace/endings.ts';
 import { errorOf } from './errors.ts';
 import { Fates, type Assumption, type Fate } from './fates.ts';
 import { policyOf, type LayerPolicies } from './policies.ts';
-import type { RecordedCall, RecordedOrder, RecordedTurn, Recording } from './recording.ts';
+import type { RecordedCall, RecordedOrder, RecordedTurn, Recording } from './trace/recording.ts';
 import { planOf, requestOf } from './requests.ts';
 
 /** What had to be assumed, and how often. */

@@ -2,6 +2,7 @@ import { Observable } from 'rxjs';
 import type { AnyTool, ToolContext } from '../../contract/tool.ts';
 import { createSpillway, type Spillway } from '../../spillway.ts';
 import { plan, type Plan } from '../../turn/plan.ts';
+import { streamOf } from './chance.ts';
 import { actsAgain, budgetFor, defaultsFor, policyFor, type Ended, type Engine, type EngineParts } from './engine.ts';
 
 /** The production layer itself, in simulated time: every operator, timer and turn is the one that ships. */
@@ -10,7 +11,7 @@ export class FidelityEngine implements Engine {
   readonly #parts: EngineParts;
   readonly #plans: ReadonlyMap<string, Plan>;
 
-  constructor(parts: EngineParts) {
+  constructor(parts: EngineParts, seed: number) {
     this.#parts = parts;
     const { scenario, time, breakerChanged } = parts;
     const names = Object.keys(scenario.tools);
@@ -18,7 +19,7 @@ export class FidelityEngine implements Engine {
       tools: names.map((name) => this.#toolOf(name)),
       defaults: defaultsFor(parts),
       retryBudget: budgetFor(parts),
-      runtime: time,
+      runtime: { ...time, random: streamOf(seed, `jitter ${parts.process}`) },
     });
     for (const name of names)
       if (this.#spillway.tools.some((tool) => tool.name === name))

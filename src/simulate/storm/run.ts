@@ -44,7 +44,7 @@ const serversOf = (scenario: ScenarioFile, time: SimulatedTime, seed: number): M
 
 /** Runs a scenario once, under one policy and seed, until all that was asked for has ended. */
 export function runStorm(scenario: ScenarioFile, policy: PolicyFile, seed: number, name: EngineName): StormRun {
-  const time = new SimulatedTime(0, streamOf(seed, 'jitter 0'));
+  const time = new SimulatedTime(0);
   const tally = new Tally(scenario.bucket_ms ?? 1_000);
   const servers = serversOf(scenario, time, seed);
   const breakers: BreakerChange[] = [];
@@ -52,7 +52,7 @@ export function runStorm(scenario: ScenarioFile, policy: PolicyFile, seed: numbe
     const breakerChanged = (toolName: string, state: BreakerStateName): void =>
       void breakers.push({ toolName, process, atMs: time.now(), state });
     const parts = { scenario, policy, time, servers, tally, process, breakerChanged };
-    return name === 'fidelity' ? new FidelityEngine(parts) : new FleetEngine(parts, seed);
+    return name === 'fidelity' ? new FidelityEngine(parts, seed) : new FleetEngine(parts, seed);
   });
   let next = 0;
   for (const [index, clients] of scenario.clients.entries()) {

@@ -1,5 +1,5 @@
-import type { ErrorReport, ToolEvent, TraceEvent } from '../../contract/event.ts';
-import type { Progress } from '../../contract/tool.ts';
+import type { ErrorReport, ToolEvent, TraceEvent } from '../../../contract/event.ts';
+import type { Progress } from '../../../contract/tool.ts';
 
 /** What one attempt did, as far as the trace tells. */
 export interface RecordedAttempt {

@@ -1,5 +1,5 @@
-import type { CallTerms, ToolEvent, ToolInForce, TraceEvent, TurnOwnEvent } from '../../contract/event.ts';
-import type { RetryBudgetOptions } from '../../contract/policy.ts';
+import type { CallTerms, ToolEvent, ToolInForce, TraceEvent, TurnOwnEvent } from '../../../contract/event.ts';
+import type { RetryBudgetOptions } from '../../../contract/policy.ts';
 import { attemptsIn, failureKey, type RecordedAttempt } from './attempts.ts';
 import { callEnding, turnEnding, type Ending } from './endings.ts';
 import { latenessIn, type Lateness } from './lateness.ts';

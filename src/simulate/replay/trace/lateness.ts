@@ -1,4 +1,4 @@
-import type { ToolEvent, TraceEvent } from '../../contract/event.ts';
+import type { ToolEvent, TraceEvent } from '../../../contract/event.ts';
 import { firstSeqOf } from './attempts.ts';
 
 /** When a timer that was due came, as the trace shows it. */

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import type { TraceEvent } from '../../contract/event.ts';
-import { ReplayRefusal } from './refusal.ts';
+import type { TraceEvent } from '../../../contract/event.ts';
+import { ReplayRefusal } from '../refusal.ts';
 
 const text = z.string();
 const number = z.number();

@@ -1,4 +1,4 @@
-import type { TraceEvent, TurnEvent } from '../../contract/event.ts';
+import type { TraceEvent, TurnEvent } from '../../../contract/event.ts';
 
 /** How a caller ended what it had asked for. */
 export interface Ending {
