@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import type { PolicyFile } from '../contract/formats/policy-file.ts';
-import type { LatencyEntry, ScenarioFile } from '../contract/formats/scenario-file.ts';
+import type { LatencyEntry, ScenarioFile } from '../contract/formats/scenario-entry.ts';
 import { readPolicyFile } from '../simulate/policy-file.ts';
 import { chartsSvg, stormPage } from '../simulate/charts.ts';
 import { readScenarioFile } from '../simulate/storm/check.ts';

@@ -11,18 +11,28 @@ export {
   type PolicyFile,
   type ToolPolicyEntry,
 } from '../contract/formats/policy-file.ts';
-export {
-  scenarioFileSchema,
-  type ClientsEntry,
-  type ExpectEntry,
-  type LatencyEntry,
-  type QueueServerEntry,
-  type RowServerEntry,
-  type ScenarioFile,
-  type ScenarioPlanEntry,
-  type ScenarioToolEntry,
-  type SpanEntry,
-} from '../contract/formats/scenario-file.ts';
+export { scenarioFileSchema } from '../contract/formats/scenario-file.ts';
+export type {
+  AskedEntry,
+  BurstEntry,
+  ClientsEntry,
+  ClosedEntry,
+  ErrorsEntry,
+  ErrorSpanEntry,
+  ExpectEntry,
+  FactorSpanEntry,
+  LatencyEntry,
+  NormalEntry,
+  PoissonEntry,
+  QueueServerEntry,
+  RowServerEntry,
+  ScenarioFile,
+  ScenarioNodeEntry,
+  ScenarioPlanEntry,
+  ScenarioToolEntry,
+  SpanEntry,
+  WeatherEntry,
+} from '../contract/formats/scenario-entry.ts';
 export {
   simulate,
   type Expectation,

@@ -12,20 +12,31 @@ import {
 
 /** What a policy file says of one tool, or of all. */
 export interface ToolPolicyEntry {
+  /** Hard limit on one attempt, in milliseconds. Left out, as elsewhere here: what it was, or the default of a layer. */
   timeout_ms?: number;
+  /** Limit on an attempt that makes no progress, in milliseconds. */
   idle_timeout_ms?: number;
+  /** How failed attempts are repeated. */
   retry_policy?: RetryEntry;
+  /** When the tool is given a rest; `false`: never. */
   circuit_breaker?: BreakerEntry | false;
+  /** Tools to try when it fails for good, in order. */
   alternatives?: string[];
+  /** What the tool does to the world. */
   effects?: Effects;
+  /** Its resource refuses a repeated effect by the key of the call. */
   enforces_key?: boolean;
+  /** An uncertain failure is never retried. */
   safety_critical?: boolean;
 }
 
 /** How a file spells a retry budget. */
 export interface BudgetEntry {
+  /** Retries for each call started in the window. Default 0.2. */
   ratio?: number;
+  /** Retries beside those, a second. Default 10. */
   min_per_second?: number;
+  /** How far back is counted, in milliseconds. Default 10,000. */
   window_ms?: number;
 }
 
@@ -33,8 +44,11 @@ export interface BudgetEntry {
 export interface PolicyFile {
   /** A text for people: what the policy is called in tables. */
   name?: string;
+  /** The retries that all calls share; `off`: no limit. */
   retry_budget?: BudgetEntry | 'off';
+  /** For every tool that does not say otherwise. */
   defaults?: ToolPolicyEntry;
+  /** By the names of the tools. */
   tools?: Record<string, ToolPolicyEntry>;
 }
 

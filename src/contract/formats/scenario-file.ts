@@ -1,88 +1,14 @@
 import * as z from 'zod';
-import { policyFileSchema, type PolicyFile } from './policy-file.ts';
 import { COUNT_MAX, count, durationMs, positiveMs } from './policy-entry.ts';
-
-/** How long a server's work takes. */
-export type LatencyEntry =
-  | { constant_ms: number }
-  | { median_ms: number; p99_ms: number }
-  | { values_ms: number[] }
-  | { trace: string; tool: string };
-
-/** A span of the scenario in which something is otherwise. */
-export interface SpanEntry {
-  from_s: number;
-  to_s: number;
-}
-
-/** A server that does work with so many workers and a queue. */
-export interface QueueServerEntry {
-  latency: LatencyEntry;
-  workers?: number;
-  queue?: number;
-  errors?: { rate: number; status?: number; retry_after_ms?: number };
-  bursts?: (SpanEntry & { rate: number })[];
-  weather?: string;
-  weather_rate?: number;
-  dips?: (SpanEntry & { factor: number })[];
-  outages?: SpanEntry[];
-  lost_answers?: number;
-  on_abandon?: 'finish' | 'drop';
-}
-
-/** A row that is read, and written if nobody has written it since: contention, as AWS modelled it. */
-export interface RowServerEntry {
-  row: { network_ms: { mean: number; sd: number } };
-}
-
-/** Who asks. */
-export type ClientsEntry = { tool?: string; plan?: string } & (
-  | { poisson: { rate_per_s: number; surges?: (SpanEntry & { factor: number })[] } }
-  | { closed: { users: number; think_ms: number } }
-  | { burst: { count: number; at_s?: number; every_s?: number } }
-);
-
-/** A tool, and the server that it asks. */
-export interface ScenarioToolEntry {
-  server: string;
-  effects?: 'read' | 'mutating';
-  keeps_keys?: boolean;
-}
-
-/** A turn that clients ask for. */
-export interface ScenarioPlanEntry {
-  timeout_ms?: number;
-  nodes: { id: string; tool: string; needs?: string[]; optional?: boolean }[];
-}
-
-/** What must hold of a policy, over all seeds. */
-export interface ExpectEntry {
-  success?: number;
-  load?: number;
-  recovery_s?: number;
-  effects?: number;
-  p99_ms?: number;
-  attempts?: number;
-}
-
-/** A scenario file: what `spillway simulate` reads. */
-export interface ScenarioFile {
-  name: string;
-  about?: string;
-  duration_s: number;
-  bucket_ms?: number;
-  seed?: number;
-  seeds?: number;
-  engine?: 'fidelity' | 'fleet';
-  processes?: number;
-  weather?: Record<string, { every_s: number; for_s: number }>;
-  servers: Record<string, QueueServerEntry | RowServerEntry>;
-  tools: Record<string, ScenarioToolEntry>;
-  plans?: Record<string, ScenarioPlanEntry>;
-  clients: ClientsEntry[];
-  policies?: Record<string, Omit<PolicyFile, 'name'>>;
-  expect?: Record<string, ExpectEntry> | ExpectEntry;
-}
+import { policyFileSchema } from './policy-file.ts';
+import type {
+  ClientsEntry,
+  ExpectEntry,
+  LatencyEntry,
+  QueueServerEntry,
+  RowServerEntry,
+  ScenarioFile,
+} from './scenario-entry.ts';
 
 const name = z.string().min(1).max(256);
 const seconds = z.number().nonnegative().max(1_000_000);

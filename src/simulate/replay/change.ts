@@ -6,6 +6,21 @@ import { createRegistry } from '../../layer/registry.ts';
 import { SimulationInputError, budgetOf, toolPolicyOf } from '../policy-file.ts';
 import { policyOf, type LayerPolicies } from './policies.ts';
 
+const OPTIONS = [
+  'timeoutMs',
+  'idleTimeoutMs',
+  'retry',
+  'breaker',
+  'alternatives',
+  'effects',
+  'classification',
+  'enforcesKey',
+  'safetyCritical',
+  'cost',
+  'dedupe',
+  'mode',
+];
+
 /** A tool under a changed policy: what the change leaves out stays. */
 const changedTool = (tool: ToolInForce, { retry, breaker, effects, mode, ...rest }: ToolPolicy): ToolInForce => {
   const { breaker: before, ...policy } = tool.policy;
@@ -110,6 +125,9 @@ export function withSetting(policies: LayerPolicies, setting: string): LayerPoli
     throw new SimulationInputError(
       `${JSON.stringify(path)} is of no tool; there are ${named(policies)}, and retryBudget`,
     );
+  const [first = ''] = option.split('.');
+  if (!OPTIONS.includes(first))
+    throw new SimulationInputError(`there is no option ${JSON.stringify(first)}; there are ${OPTIONS.join(', ')}`);
   const off = option === 'breaker' && value === Infinity ? false : value;
   // Checked as a whole below, by what checks a layer's own tools.
   const change = nested(option.split('.'), off) as ToolPolicy;

@@ -86,8 +86,8 @@ export function firstDifference(recording: Recording, events: readonly TraceEven
       found.push({ seq: told.at(-1)?.seq ?? 0, message: `${whose}: ${extra?.type} happens, too` });
     }
   }
-  for (const whose of replayed.keys())
-    if (recorded.get(whose) === undefined) found.push({ seq: 0, message: `${whose} happens, too` });
+  const strangers = [...replayed.keys()].filter((whose) => !recorded.has(whose));
+  found.push(...strangers.map((whose) => ({ seq: 0, message: `${whose} happens, too` })));
   return found.toSorted((a, b) => a.seq - b.seq)[0];
 }
 

@@ -7,7 +7,9 @@ export interface ReplayedOutcome {
   readonly status: string;
   /** The kind of its error. */
   readonly code?: string;
+  /** Attempts that were made. */
   readonly attempts: number;
+  /** From its first event to its last, in milliseconds. */
   readonly durationMs: number;
   /** A mutating tool was run again after an attempt that may have taken effect. */
   readonly repeatsEffect: boolean;
@@ -15,9 +17,13 @@ export interface ReplayedOutcome {
 
 /** A call, and how it ended. */
 export interface ReplayedCall extends ReplayedOutcome {
+  /** The call's id. */
   readonly callId: string;
+  /** The tool that was asked for. */
   readonly toolName: string;
+  /** The turn that it is part of; absent outside of one. */
   readonly turnId?: string;
+  /** Its node in the plan. */
   readonly nodeId?: string;
 }
 
@@ -60,13 +66,19 @@ export function outcomesIn(events: readonly TraceEvent[], { tools }: Recording):
 
 /** A call that another policy would have decided otherwise. */
 export interface Flip {
+  /** The call's id. */
   readonly callId: string;
+  /** The tool that was asked for. */
   readonly toolName: string;
+  /** The turn that it is part of; absent outside of one. */
   readonly turnId?: string;
+  /** Its node in the plan. */
   readonly nodeId?: string;
   /** `worse`: a success is lost, or an effect may be repeated. `better`: a failure becomes a success. */
   readonly change: 'worse' | 'better' | 'other';
+  /** As it was recorded. */
   readonly before: ReplayedOutcome;
+  /** As the other policy decides it, the unknown fitted. */
   readonly after: ReplayedOutcome;
 }
 

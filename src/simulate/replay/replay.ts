@@ -19,7 +19,14 @@ export interface ReplayOptions {
 /** What a replay found. */
 export interface ReplayReport {
   /** What the recorded policies decided once more, without a difference. */
-  readonly identity: { readonly events: number; readonly calls: number; readonly turns: number };
+  readonly identity: {
+    /** Events in all. */
+    readonly events: number;
+    /** Calls, those of turns included. */
+    readonly calls: number;
+    /** Turns. */
+    readonly turns: number;
+  };
   /** The other policies; with `rank` the best first. */
   readonly candidates: readonly WhatIf[];
 }

@@ -7,15 +7,38 @@ import { TraceWorld, type Unknowns } from './world.ts';
 
 /** What is said of a policy: ship it, how many calls it makes worse, or that the trace is not enough to tell. */
 export type Verdict =
-  | { readonly code: 'safe'; readonly text: 'safe to ship' }
-  | { readonly code: 'worse'; readonly text: string; readonly calls: number }
-  | { readonly code: 'cannot_tell'; readonly text: 'cannot tell'; readonly because: string };
+  | {
+      /** No call loses its success, and none may act twice, whatever is assumed. */
+      readonly code: 'safe';
+      /** The same for a person. */
+      readonly text: 'safe to ship';
+    }
+  | {
+      /** Some calls lose their success, or may act twice. */
+      readonly code: 'worse';
+      /** `worse for 14 calls`. */
+      readonly text: string;
+      /** How many calls. */
+      readonly calls: number;
+    }
+  | {
+      /** The trace is not enough. */
+      readonly code: 'cannot_tell';
+      /** The same for a person. */
+      readonly text: 'cannot tell';
+      /** Why, a sentence. */
+      readonly because: string;
+    };
 
 /** What came of one assumption about what the trace does not tell. */
 export interface Bound {
+  /** Calls that succeed. */
   readonly successes: number;
+  /** Attempts in all. */
   readonly attempts: number;
+  /** Calls that lose their success, or may act twice. */
   readonly worse: number;
+  /** Calls that fail in the trace and succeed now. */
   readonly better: number;
 }
 
@@ -29,6 +52,7 @@ export interface UnknownShare extends Readonly<Unknowns> {
 export interface WhatIf {
   /** The name of the policy. */
   readonly name: string;
+  /** What is said of it. */
   readonly verdict: Verdict;
   /** Calls in the trace. */
   readonly calls: number;
@@ -36,11 +60,17 @@ export interface WhatIf {
   readonly recorded: Pick<Bound, 'successes' | 'attempts'>;
   /** By what stands in for the unknown: what succeeds, what fails, and what the same tool did in the same minute. */
   readonly bounds: Readonly<Record<'good' | 'fitted' | 'bad', Bound>>;
+  /** What of it the trace does not tell. */
   readonly unknown: UnknownShare;
   /** Calls that are decided otherwise when the unknown is fitted, worst first. */
   readonly flips: readonly Flip[];
   /** The events of both sides, for who shows them beside each other. */
-  readonly events: { readonly recorded: readonly TraceEvent[]; readonly replayed: readonly TraceEvent[] };
+  readonly events: {
+    /** As recorded. */
+    readonly recorded: readonly TraceEvent[];
+    /** As the other policy decides, the unknown fitted; `callId` and `turnId` are those of the recording. */
+    readonly replayed: readonly TraceEvent[];
+  };
 }
 
 /** Above this share of unknown attempts nothing is said. */

@@ -1,4 +1,4 @@
-import type { ScenarioFile } from '../../contract/formats/scenario-file.ts';
+import type { ScenarioFile } from '../../contract/formats/scenario-entry.ts';
 import { scenarioFileSchema } from '../../contract/formats/scenario-file.ts';
 import { SimulationInputError, readYamlAs } from '../policy-file.ts';
 

@@ -1,4 +1,4 @@
-import type { ClientsEntry } from '../../contract/formats/scenario-file.ts';
+import type { ClientsEntry } from '../../contract/formats/scenario-entry.ts';
 import type { SimulatedTime } from '../time.ts';
 import { exponential } from './chance.ts';
 

@@ -1,5 +1,5 @@
 import type { PolicyFile } from '../../contract/formats/policy-file.ts';
-import type { ScenarioFile } from '../../contract/formats/scenario-file.ts';
+import type { ScenarioFile } from '../../contract/formats/scenario-entry.ts';
 import type { RetryBudgetOptions, ToolPolicy } from '../../contract/policy.ts';
 import type { BreakerStateName } from '../../contract/breaker-state.ts';
 import { budgetOf, toolPolicyOf } from '../policy-file.ts';

@@ -1,13 +1,17 @@
-import type { QueueServerEntry, ScenarioFile } from '../../contract/formats/scenario-file.ts';
+import type { QueueServerEntry, ScenarioFile } from '../../contract/formats/scenario-entry.ts';
 import type { StormRun } from './run.ts';
 
 /** What one run came to. Times are milliseconds, but for `recoveryS`. */
 export interface Measures {
+  /** Calls, or turns, that clients began. */
   readonly calls: number;
   /** The share of calls that succeeded. */
   readonly success: number;
+  /** The time that half of them took at the most. */
   readonly p50: number;
+  /** The time that 95 % took at the most. */
   readonly p95: number;
+  /** The time that 99 % took at the most. */
   readonly p99: number;
   /** Attempts a call, on average. */
   readonly attempts: number;

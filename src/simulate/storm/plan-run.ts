@@ -1,4 +1,4 @@
-import type { ScenarioPlanEntry } from '../../contract/formats/scenario-file.ts';
+import type { ScenarioPlanEntry } from '../../contract/formats/scenario-entry.ts';
 import { TURN_TIMEOUT_MS } from '../../policy/profile.ts';
 import type { SimulatedTime, Task } from '../time.ts';
 import type { Ended, Engine } from './engine.ts';

@@ -1,5 +1,5 @@
 import type { PolicyFile } from '../../contract/formats/policy-file.ts';
-import type { QueueServerEntry, RowServerEntry, ScenarioFile } from '../../contract/formats/scenario-file.ts';
+import type { QueueServerEntry, RowServerEntry, ScenarioFile } from '../../contract/formats/scenario-entry.ts';
 import type { BreakerStateName } from '../../contract/breaker-state.ts';
 import { SimulatedTime } from '../time.ts';
 import { streamOf } from './chance.ts';

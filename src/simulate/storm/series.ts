@@ -1,17 +1,22 @@
-import type { ScenarioFile } from '../../contract/formats/scenario-file.ts';
+import type { ScenarioFile } from '../../contract/formats/scenario-entry.ts';
 import type { StormRun } from './run.ts';
 import { rounded } from './statistics.ts';
 
 /** A span in which a breaker was not closed. */
 export interface Band {
+  /** The tool. */
   readonly toolName: string;
+  /** The state that it was in. */
   readonly state: 'open' | 'half_open';
+  /** From when, in seconds. */
   readonly fromS: number;
+  /** Until when. */
   readonly toS: number;
 }
 
 /** What charts show of a run, by bucket of time; each list is as long as `atS`. */
 export interface Series {
+  /** How long a bucket is. */
   readonly bucketMs: number;
   /** When each bucket begins, in seconds. */
   readonly atS: readonly number[];
@@ -25,6 +30,7 @@ export interface Series {
   readonly p95: readonly number[];
   /** The share of attempts that were retries. */
   readonly retryShare: readonly number[];
+  /** When breakers were not closed. */
   readonly bands: readonly Band[];
 }
 

@@ -1,4 +1,4 @@
-import type { LatencyEntry, QueueServerEntry, RowServerEntry } from '../../contract/formats/scenario-file.ts';
+import type { LatencyEntry, QueueServerEntry, RowServerEntry } from '../../contract/formats/scenario-entry.ts';
 import { ToolExecutionError } from '../../contract/tool-error.ts';
 import type { SimulatedTime } from '../time.ts';
 import { exponential, lognormal, normal } from './chance.ts';

@@ -1,5 +1,5 @@
 import type { PolicyFile } from '../../contract/formats/policy-file.ts';
-import type { ExpectEntry, ScenarioFile } from '../../contract/formats/scenario-file.ts';
+import type { ExpectEntry, ScenarioFile } from '../../contract/formats/scenario-entry.ts';
 import { SimulationInputError } from '../policy-file.ts';
 import { checkScenario } from './check.ts';
 import { measure, type Measures } from './measures.ts';
@@ -27,17 +27,23 @@ export type Figures = Readonly<Record<Exclude<keyof Measures, 'recoveryS'>, Inte
 
 /** An expectation, and what it met. */
 export interface Expectation {
+  /** The figure, as the scenario names it. */
   readonly what: keyof ExpectEntry;
+  /** What the scenario allows. */
   readonly limit: number;
   /** `null` for a recovery that never came. */
   readonly value: number | null;
+  /** Whether it was met. */
   readonly holds: boolean;
 }
 
 /** What came of a policy. */
 export interface PolicyOutcome {
+  /** The policy. */
   readonly name: string;
+  /** What it came to. */
   readonly figures: Figures;
+  /** What was expected of it. */
   readonly expectations: readonly Expectation[];
   /** Of the first seed, for charts. */
   readonly series: Series;
@@ -45,10 +51,20 @@ export interface PolicyOutcome {
 
 /** What came of a scenario. */
 export interface StormReport {
+  /** The name of the scenario. */
   readonly scenario: string;
+  /** What it shows. */
   readonly about?: string;
+  /** Which machinery carried calls out. */
   readonly engine: EngineName;
-  readonly seeds: { readonly first: number; readonly count: number };
+  /** The seeds: each policy was run once for each. */
+  readonly seeds: {
+    /** The first. */
+    readonly first: number;
+    /** How many. */
+    readonly count: number;
+  };
+  /** The policies, in their order. */
   readonly policies: readonly PolicyOutcome[];
   /** Whether every expectation holds. */
   readonly holds: boolean;

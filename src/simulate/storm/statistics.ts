@@ -1,7 +1,10 @@
 /** A mean over seeds, and the 95 % interval that it is in. */
 export interface Interval {
+  /** The mean. */
   readonly mean: number;
+  /** Where the interval begins. */
   readonly low: number;
+  /** Where it ends. */
   readonly high: number;
 }
 

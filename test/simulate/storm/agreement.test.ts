@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { BreakerEntry } from '../../../src/contract/formats/policy-entry.ts';
 import type { BudgetEntry, PolicyFile } from '../../../src/contract/formats/policy-file.ts';
-import type { ScenarioFile } from '../../../src/contract/formats/scenario-file.ts';
+import type { ScenarioFile } from '../../../src/contract/formats/scenario-entry.ts';
 import { seededRandom } from '../../../src/policy/random.ts';
 import { measure } from '../../../src/simulate/storm/measures.ts';
 import { runStorm } from '../../../src/simulate/storm/run.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { ScenarioFile } from '../../../src/contract/formats/scenario-file.ts';
+import type { ScenarioFile } from '../../../src/contract/formats/scenario-entry.ts';
 import { readScenarioFile } from '../../../src/simulate/storm/check.ts';
 import { measure } from '../../../src/simulate/storm/measures.ts';
 import { runStorm, type EngineName } from '../../../src/simulate/storm/run.ts';
