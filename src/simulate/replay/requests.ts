@@ -9,6 +9,7 @@ const UNTOLD = 'untold';
 
 const envelopeOf = ({ started, terms }: RecordedCall): ToolCallEnvelope => {
   const { callId, toolName, toolCallId, session, tenant, correlationId, tags, fromHook } = started;
+  const { agentId, workspaceId } = started;
   const { deadlineAtMs, maxAttempts = 1, maxElapsedMs = 0, timeoutMs, retrySafe, safetyCritical, breakerHint } = terms;
   const hints = {
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
@@ -26,6 +27,8 @@ const envelopeOf = ({ started, terms }: RecordedCall): ToolCallEnvelope => {
       actorId: UNTOLD,
       ...(tenant === undefined ? {} : { tenantId: tenant }),
       ...(correlationId === undefined ? {} : { correlationId }),
+      ...(agentId === undefined ? {} : { agentId }),
+      ...(workspaceId === undefined ? {} : { workspaceId }),
     },
     payload: { version: '1.0', params: {}, ...(Object.keys(hints).length === 0 ? {} : { callHints: hints }) },
     transport: {
@@ -50,6 +53,7 @@ export const requestOf = (call: RecordedCall): ToolCallRequest | ToolCallEnvelop
   return {
     toolName,
     input: {},
+    ...(terms.timeoutMs === undefined ? {} : { timeoutMs: terms.timeoutMs }),
     ...(toolCallId === undefined ? {} : { toolCallId }),
     ...(session === undefined ? {} : { session }),
     ...(tenant === undefined ? {} : { tenant }),
