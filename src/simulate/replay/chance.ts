@@ -31,8 +31,10 @@ export class Chance {
         [...calls].map(([nodeId, { callId }]): [string, string] => [`${started.turnId} ${nodeId}`, callId]),
       ),
     );
-    for (const event of recording.events)
+    for (const event of recording.events) {
+      if (event.type === 'call_started') this.#recordedStarts.set(event.callId, 0);
       if (event.type === 'attempt_started') count(this.#recordedStarts, event.callId);
+    }
   }
 
   /** A call or turn begins now, and is to have the id that it was recorded under. */

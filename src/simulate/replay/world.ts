@@ -33,6 +33,13 @@ export interface Replayed {
 
 /** Two instants that differ by less are one: sums of milliseconds end in different last digits. */
 const SAME_MS = 0.001;
+/**
+ * A live process reads its clock for each event of a tick, where here all of a tick is one instant: what is done as it was
+ * recorded may begin so much sooner, and ends when it did.
+ */
+const TICK_MS = 50;
+/** Of a call that did not go on as it was recorded. */
+const ASTRAY = -1;
 /** Steps of one instant that something waits for what came before it: more than any chain of calls takes. */
 const ROUNDS_MAX = 16;
 
@@ -46,6 +53,8 @@ export class TraceWorld {
   readonly #spillway: Spillway;
   readonly #policies: LayerPolicies;
   readonly #events: TraceEvent[] = [];
+  /** By call: how many of its events were as recorded, all of them so far. */
+  readonly #told = new Map<string, number>();
   readonly #unknown: Unknowns = { censored: 0, unmade: 0, feedback: 0, attempts: 0 };
 
   constructor(recording: Recording, policies: LayerPolicies, assumption: Assumption, fates: Fates) {
@@ -76,6 +85,7 @@ export class TraceWorld {
     const listening = this.#spillway.trace$.subscribe((event) => {
       this.#events.push(event);
       this.#chance.hear(event);
+      this.#follows(event);
     });
     for (const call of calls) this.#at(call.started.atMs, call.started.seq, () => this.#call(call));
     for (const turn of turns) this.#at(turn.started.atMs, turn.started.seq, () => this.#turn(turn));
@@ -83,6 +93,18 @@ export class TraceWorld {
     this.#time.run();
     listening.unsubscribe();
     return { events: this.#events, unknown: this.#unknown };
+  }
+
+  /** Notes whether a call goes on as it was recorded. */
+  #follows(event: TraceEvent): void {
+    if (event.source !== 'call') return;
+    const { callId } = event;
+    const told = this.#told.get(callId) ?? 0;
+    if (told === ASTRAY) return;
+    const recorded = this.#recording.byCall.get(callId)?.[told];
+    const same =
+      recorded?.type === event.type && recorded.toolName === event.toolName && waitOf(recorded) === waitOf(event);
+    this.#told.set(callId, same ? told + 1 : ASTRAY);
   }
 
   /**
@@ -120,7 +142,8 @@ export class TraceWorld {
     const abort = new AbortController();
     if (call.ending?.how === 'abort' && call.ending.told === 1 && call.ending.inNext && refusedAtOnce(call))
       abort.abort();
-    this.#chance.begins(call.started.callId);
+    // An envelope brings its id along.
+    if (call.terms.maxAttempts === undefined) this.#chance.begins(call.started.callId);
     const optional = call.terms.optional === true ? { optional: true } : {};
     const events$ = this.#spillway.call(requestOf(call), { signal: abort.signal, ...optional });
     this.#follow(events$, call.ending, abort);
@@ -192,7 +215,8 @@ export class TraceWorld {
           subscriber.add(cancelable(this.#time.at(this.#time.now() + fate.afterMs, 0, () => answer(fate))));
       };
       if (recorded === undefined) return assume(0);
-      const onTrack = Math.abs(startMs - recorded.startMs) < SAME_MS;
+      const sameSoFar = this.#told.get(callId) !== ASTRAY;
+      const onTrack = Math.abs(startMs - recorded.startMs) < (sameSoFar ? TICK_MS : SAME_MS);
       const at = (atMs: number): number => (onTrack ? atMs : atMs - recorded.startMs + startMs);
       for (const { atMs, seq, report } of recorded.progress)
         subscriber.add(cancelable(this.#at(at(atMs), seq, () => context.progress(report))));
@@ -236,3 +260,6 @@ const policyOfBreaker = ({ tools }: LayerPolicies, key: string): ReturnType<type
 /** Refused before it began: its caller had canceled it already. */
 const refusedAtOnce = ({ events }: RecordedCall): boolean =>
   events.some((event) => event.type === 'rejected' && event.error.kind === 'canceled');
+
+/** What an event says of a wait: a call that waits for another time is no more as it was recorded. */
+const waitOf = (event: TraceEvent): number | undefined => (event.type === 'decision' ? event.delayMs : undefined);

@@ -46,6 +46,8 @@ export interface Recording {
   readonly calls: readonly RecordedCall[];
   readonly turns: readonly RecordedTurn[];
   readonly orders: readonly RecordedOrder[];
+  /** The events of each call, by its id. */
+  readonly byCall: ReadonlyMap<string, readonly ToolEvent[]>;
   readonly attempts: ReadonlyMap<string, RecordedAttempt>;
   /** Calls whose input did not fit a tool, each with the tool's name. */
   readonly misfits: ReadonlySet<string>;
@@ -146,6 +148,7 @@ export function readRecording(given: readonly TraceEvent[]): Recording {
     calls: callsOf(byCall),
     turns: turnsOf(events, byCall),
     orders: ordersIn(events),
+    byCall,
     attempts: attemptsIn(events),
     misfits: misfitsIn(ofCalls),
     draws: drawsIn(events),
