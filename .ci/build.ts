@@ -5,8 +5,10 @@ import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { toolCallEnvelopeSchema, toolResultEnvelopeSchema } from '../src/contract/envelope.ts';
 import { planFileSchema } from '../src/contract/formats/plan-file.ts';
+import { policyFileSchema } from '../src/contract/formats/policy-file.ts';
 import { restManifestSchema } from '../src/contract/formats/rest-manifest.ts';
 import { bundlePage } from './page.ts';
+import { scenarioFileSchema } from '../src/contract/formats/scenario-file.ts';
 
 const root = resolve(import.meta.dirname, '..');
 const dist = resolve(process.argv[2] ?? join(root, 'dist'));
@@ -15,6 +17,8 @@ const schemas: ReadonlyArray<readonly [name: string, title: string, schema: z.Zo
   ['tool-call', 'A tool call, version 1.1', toolCallEnvelopeSchema],
   ['tool-result', 'The result of a tool call', toolResultEnvelopeSchema],
   ['plan', 'A plan for `spillway run`', planFileSchema],
+  ['policy', 'A policy for `spillway replay` and `spillway simulate`', policyFileSchema],
+  ['scenario', 'A scenario for `spillway simulate`', scenarioFileSchema],
   ['rest-manifest', 'The tools of one HTTP API', restManifestSchema],
 ];
 

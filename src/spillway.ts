@@ -1,6 +1,6 @@
 import { Observable, ignoreElements } from 'rxjs';
 import type { ToolCallEnvelope, ToolCallRequest, ToolResultEnvelope } from './contract/envelope.ts';
-import type { ToolEvent, TraceEvent, TurnOwnEvent } from './contract/event.ts';
+import type { HostPart, ToolEvent, TraceEvent, TurnOwnEvent } from './contract/event.ts';
 import type { Hooks } from './contract/hooks.ts';
 import type { Mode, ProfileName, RetryBudgetOptions, ToolPolicy } from './contract/policy.ts';
 import type { ToolProvider } from './contract/provider.ts';
@@ -11,7 +11,7 @@ import type { AnyTool, TraceContextSource } from './contract/tool.ts';
 import type { TurnResult } from './contract/turn.ts';
 import { checkKeys, checkOneOf } from './policy/check.ts';
 import { redactorOf, type CaptureOptions, type RedactOptions } from './policy/redact/values.ts';
-import { createRetryBudget } from './policy/retry/budget.ts';
+import { createRetryBudget, retryBudgetOf } from './policy/retry/budget.ts';
 import { liveRuntime } from './runtime.ts';
 import { memoryStore } from './stores/memory.ts';
 import { createBreakers, type BreakerListener, type BreakerOrder, type Breakers } from './layer/breakers.ts';
@@ -205,6 +205,12 @@ const OPTION_KEYS = [
   'traceContext',
 ];
 
+/** What decides beside the policies, as the trace names it. */
+const hostOf = ({ hooks, errorHandler, guidance, experience, shareBreakers }: SpillwayOptions): HostPart[] =>
+  Object.entries({ hooks, errorHandler, guidance, experience, sharedBreakers: shareBreakers === true || undefined })
+    .filter(([, part]) => part !== undefined)
+    .map(([name]) => name as HostPart);
+
 /** Most promises' calls have nothing of their own, and one site for all of them. */
 const siteOf = (site: CallSite, { signal }: CallOptions, report?: (event: ToolEvent) => void): CallSite => {
   if (signal === undefined && report === undefined) return site;
@@ -247,8 +253,9 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     if (!Array.isArray(list)) throw new RangeError(`${name} must be a list, not ${typeof list}`);
   const registry = createRegistry(tools, { profile, defaults, breakerKey: options.breakerKey }, providers);
   const switches = createSwitches(mode);
+  const terms = { retryBudget: retryBudget === false ? undefined : retryBudgetOf(retryBudget), host: hostOf(options) };
   const trace = createTrace(runtime, redactorOf(options.redact, options.capture), () =>
-    layerStarted(registry, switches),
+    layerStarted(registry, switches, terms),
   );
   const listener: BreakerListener = {
     changed: (toolName, scope, from, to, { untilMs, by }) => {

@@ -15,7 +15,7 @@ const config: ViteUserConfig = {
   resolve: {
     alias: [
       { find: /^spillway$/, replacement: source('index.ts') },
-      { find: /^spillway\/(testing|agent)$/, replacement: source('$1/index.ts') },
+      { find: /^spillway\/(testing|agent|simulate)$/, replacement: source('$1/index.ts') },
       { find: /^spillway\/(mini|policy|contract|operate|inspect)$/, replacement: source('$1.ts') },
       { find: /^spillway\/((?:sinks|providers|stores|adapters|agent|gateway)\/.+)$/, replacement: source('$1.ts') },
     ],

@@ -14,6 +14,12 @@ export type Circumstances = Omit<
   'toolName' | 'callId' | 'turnId' | 'error' | 'classification' | 'breakerState' | 'turnRemainingMs' | 'required'
 >;
 
+/** A failure's circumstances, and the number that its backoff was made with, for the trace alone. */
+export interface Weighed {
+  readonly circumstances: Circumstances;
+  readonly draw?: number | undefined;
+}
+
 /** The circumstances of a failure before any attempt: there is nothing to try again. */
 export const unattempted: Circumstances = {
   attempt: 0,
@@ -49,6 +55,7 @@ const tellDecision = (
   notification: FailureNotification,
   { error, classification, breakerState }: Failure,
   decision: RecoveryDecision,
+  draw?: number,
 ): void => {
   const { strategy, code, reason, delayMs = 0 } = decision;
   const seen = breakerState === undefined ? {} : { breakerState };
@@ -62,6 +69,7 @@ const tellDecision = (
     reason,
     ...report,
     ...(strategy === 'retry' ? { delayMs } : {}),
+    ...(draw === undefined ? {} : { draw }),
     ...budget,
   });
   if (strategy === 'escalate')
@@ -72,7 +80,7 @@ const tellDecision = (
 export function decide(
   context: CallContext,
   failure: Failure,
-  circumstances: Circumstances,
+  { circumstances, draw }: Weighed,
 ): Observable<RecoveryDecision> {
   const { site, layer } = context;
   const notification = notificationOf(context, failure, circumstances);
@@ -90,7 +98,7 @@ export function decide(
   };
   const decided = layer.recovery.recover(notification, renewed, site.runtime);
   return (decided instanceof Observable ? decided.pipe(take(1)) : of(decided)).pipe(
-    tap((decision) => tellDecision(context, notification, failure, decision)),
+    tap((decision) => tellDecision(context, notification, failure, decision, draw)),
   );
 }
 

@@ -1,6 +1,7 @@
 import type { ToolResultEnvelope } from '../contract/envelope.ts';
-import type { BreakerAtStart, ToolEvent, TraceEvent } from '../contract/event.ts';
+import type { BreakerAtStart, CallTerms, ToolEvent, TraceEvent } from '../contract/event.ts';
 import type { CallContext } from './context.ts';
+import type { Call } from './request.ts';
 import type { Trace, Unstamped } from '../layer/trace.ts';
 
 type WithoutHeader<E> = E extends ToolEvent
@@ -35,6 +36,7 @@ interface CallEvent {
   traceparent?: string;
   tracestate?: string;
   breaker?: BreakerAtStart;
+  terms?: CallTerms;
   input?: unknown;
 }
 
@@ -50,6 +52,26 @@ const NAMED = [
   'traceparent',
   'tracestate',
 ] as const;
+
+/** What a call asks for itself; a plain one asks for nothing, and nothing is made for it. */
+const termsOf = (call: Call): CallTerms | undefined => {
+  const { deadlineMs, retryBudget, hints, breakerHint, dedupeMode } = call;
+  const optional = !call.required && call.nodeId === undefined;
+  const keyed = dedupeMode !== 'disabled';
+  const named = retryBudget ?? hints ?? breakerHint;
+  if (deadlineMs === Infinity && named === undefined && !optional && !keyed) return undefined;
+  const { timeoutMs, expectedRetrySafe: retrySafe, safetyCritical } = hints ?? {};
+  return {
+    ...(deadlineMs === Infinity ? {} : { deadlineAtMs: deadlineMs }),
+    ...retryBudget,
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(retrySafe === undefined ? {} : { retrySafe }),
+    ...(safetyCritical === undefined ? {} : { safetyCritical }),
+    ...(breakerHint === undefined ? {} : { breakerHint }),
+    ...(keyed ? { keyed } : {}),
+    ...(optional ? { optional } : {}),
+  };
+};
 
 /** A successful result as the trace gets it. */
 const withoutOutput = (
@@ -89,6 +111,8 @@ export class CallEvents {
     }
     if (call.tags !== undefined) event.tags = call.tags;
     if (breaker !== undefined) event.breaker = breaker;
+    const terms = termsOf(call);
+    if (terms !== undefined) event.terms = terms;
     if (captures) event.input = call.input;
     if (breaker !== undefined && breaker.key !== event.toolName) isSafe &&= trace.redactor.isSafe(breaker.key);
     if (captures || call.tags !== undefined || !isSafe) this.#publish(event, startedAtMs);

@@ -42,7 +42,7 @@ export const refused = (
     context.emit({ type: 'rejected', error: reportOf(error), classification, rule });
     if (context.isOver) return NEVER;
     const failure: Failure = { error, classification };
-    return decide(context, failure, { ...unattempted, maxAttempts: 0, alternatives }).pipe(
+    return decide(context, failure, { circumstances: { ...unattempted, maxAttempts: 0, alternatives } }).pipe(
       switchMap((decision) => {
         // A refusal does not end a row of retries, so the result does not say `retry_exhausted`.
         const final = decision.code === 'attempts_exhausted' ? failure : { ...failure, code: decision.code };

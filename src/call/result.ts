@@ -1,7 +1,7 @@
 import type { BreakerStateName } from '../contract/breaker-state.ts';
 import type { RetryRecord, ToolResultEnvelope, ToolResultStatus } from '../contract/envelope.ts';
 import type { ErrorReport } from '../contract/event.ts';
-import type { Classification } from '../contract/error-kind.ts';
+import { TOOL_ERROR_KIND_TRAITS, type Classification } from '../contract/error-kind.ts';
 import type { RecoveryCode } from '../contract/recovery.ts';
 import type { ToolExecutionError } from '../contract/tool-error.ts';
 
@@ -99,7 +99,8 @@ export function failureResult(history: History, failure: Failure, modelText: str
 }
 
 /** An error as events tell it. */
-export function reportOf({ kind, message, code, status, retryAfterMs, uncertain }: ToolExecutionError): ErrorReport {
+export function reportOf(error: ToolExecutionError): ErrorReport {
+  const { kind, message, code, status, retryAfterMs, uncertain, executed } = error;
   return {
     kind,
     message,
@@ -107,5 +108,6 @@ export function reportOf({ kind, message, code, status, retryAfterMs, uncertain 
     ...(status === undefined ? {} : { status }),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     ...(uncertain ? { uncertain: true } : {}),
+    ...(executed === TOOL_ERROR_KIND_TRAITS[kind].executed ? {} : { executed }),
   };
 }

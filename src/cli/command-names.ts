@@ -6,6 +6,8 @@ export const COMMAND_NAMES = [
   'show',
   'inspect',
   'report',
+  'replay',
+  'simulate',
   'init',
   'gateway',
   'admin',

@@ -7,6 +7,8 @@ import { GATEWAY_HELP, GATEWAY_KINDS, GATEWAY_OPTIONS } from './arguments/gatewa
 import { INSPECT_HELP, INSPECT_OPTIONS, REPORT_HELP, REPORT_OPTIONS } from './arguments/inspect.ts';
 import { INIT_HELP, INIT_OPTIONS } from './arguments/init.ts';
 import type { Options } from './arguments/options.ts';
+import { REPLAY_HELP, REPLAY_OPTIONS } from './arguments/replay.ts';
+import { SIMULATE_HELP, SIMULATE_OPTIONS } from './arguments/simulate.ts';
 import { SHOW_HELP, SHOW_OPTIONS } from './arguments/show.ts';
 import { choices } from './show/text.ts';
 import { TOOLS_HELP, TOOLS_OPTIONS } from './arguments/tools.ts';
@@ -61,6 +63,18 @@ const SPECS: Readonly<Record<CommandName, Omit<CommandSpec, 'name'>>> = {
     files: true,
   },
   report: { summary: 'write a trace as one file of HTML', help: REPORT_HELP, options: REPORT_OPTIONS, files: true },
+  replay: {
+    summary: 'say what another policy would have made of a trace',
+    help: REPLAY_HELP,
+    options: REPLAY_OPTIONS,
+    files: true,
+  },
+  simulate: {
+    summary: 'see policies in a storm before they are in one',
+    help: SIMULATE_HELP,
+    options: SIMULATE_OPTIONS,
+    files: true,
+  },
   init: {
     summary: 'write a plan with the servers of an mcp.json',
     help: INIT_HELP,

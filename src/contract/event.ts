@@ -2,8 +2,16 @@ import type { ToolEvent } from './event/call.ts';
 import type { LayerEvent } from './event/layer.ts';
 import type { TurnOwnEvent } from './event/turn.ts';
 
-export type { BreakerAtStart, DedupeStep, ErrorReport, HookName, ShadowAct, ToolEvent } from './event/call.ts';
-export type { LayerEvent, PolicyInForce, ToolInForce } from './event/layer.ts';
+export type {
+  BreakerAtStart,
+  CallTerms,
+  DedupeStep,
+  ErrorReport,
+  HookName,
+  ShadowAct,
+  ToolEvent,
+} from './event/call.ts';
+export type { HostPart, LayerEvent, PolicyInForce, ToolInForce } from './event/layer.ts';
 export type { TurnOwnEvent } from './event/turn.ts';
 
 /** A turn's stream: its own events and those of its calls. The last one is the turn's `settled`. */

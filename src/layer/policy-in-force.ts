@@ -1,5 +1,5 @@
-import type { PolicyInForce, ToolInForce } from '../contract/event.ts';
-import type { BreakerOptions } from '../contract/policy.ts';
+import type { HostPart, PolicyInForce, ToolInForce } from '../contract/event.ts';
+import type { BreakerOptions, RetryBudgetOptions } from '../contract/policy.ts';
 import { VERSION } from '../contract/version.ts';
 import { breakerSettings } from '../policy/breaker/settings.ts';
 import type { GuardedTool, Registry } from './registry.ts';
@@ -41,6 +41,7 @@ const toolInForce = (guarded: GuardedTool, switches: Switches): ToolInForce => (
   mode: switches.modeOf(guarded.mode),
   policy: policyInForce(guarded),
   ...(guarded.breaker === undefined ? {} : { breakerKey: guarded.breakerName }),
+  ...(guarded.tool.dependency === undefined ? {} : { dependency: guarded.tool.dependency }),
 });
 
 const toolsInForce = (registry: Registry, switches: Switches): ToolInForce[] => {
@@ -56,11 +57,19 @@ const toolsInForce = (registry: Registry, switches: Switches): ToolInForce[] => 
   }
 };
 
+/** What of a layer is the same for all of its tools. */
+export interface LayerTerms {
+  readonly retryBudget: Required<RetryBudgetOptions> | undefined;
+  readonly host: readonly HostPart[];
+}
+
 /** What a trace begins with, for one who begins to listen: the policies of the tools that are there now. */
-export const layerStarted = (registry: Registry, switches: Switches): Unstamped => ({
+export const layerStarted = (registry: Registry, switches: Switches, { retryBudget, host }: LayerTerms): Unstamped => ({
   ...STAMP,
   source: 'layer',
   type: 'layer_started',
   version: VERSION,
   tools: toolsInForce(registry, switches),
+  ...(retryBudget === undefined ? {} : { retryBudget: { ...retryBudget } }),
+  host: [...host],
 });

@@ -16,7 +16,8 @@ import {
   tap,
   type Subscription,
 } from 'rxjs';
-import type { TurnEvent } from '../contract/event.ts';
+import type { TurnEvent, TurnOwnEvent } from '../contract/event.ts';
+import type { EventHeader } from '../contract/event/header.ts';
 import type { NodeState, PlanNode } from '../contract/turn.ts';
 import { expiry } from '../operators/timing/expiry.ts';
 import { held } from '../operators/work/held.ts';
@@ -65,18 +66,30 @@ const readyNodes = ({ needs }: Plan, outcomes: ReadonlyArray<Observable<SettledN
   return merge(mergeMany(joins), from(roots));
 };
 
+type TurnStarted = Extract<TurnOwnEvent, { type: 'turn_started' }>;
+type PlannedNode = TurnStarted['nodes'][number];
+
 /** A node as `turn_started` lists it. */
-const plannedOf = (
-  node: PlanNode,
-): {
-  readonly id: string;
-  readonly toolName: string;
-  readonly needs: readonly string[];
-  readonly toolCallId?: string;
-} => {
-  const { id, needs = [], toolCallId } = node;
-  return { id, toolName: nameOf(node), needs, ...(toolCallId === undefined ? {} : { toolCallId }) };
+const plannedOf = (node: PlanNode): PlannedNode => {
+  const { id, needs = [], toolCallId, optional } = node;
+  return {
+    id,
+    toolName: nameOf(node),
+    needs,
+    ...(toolCallId === undefined ? {} : { toolCallId }),
+    ...(optional === true ? { optional } : {}),
+    ...(node.default === undefined ? {} : { hasDefault: true }),
+  };
 };
+
+/** What the trace is told of a plan when its turn starts. */
+const started = ({ nodes, options }: Plan, timeoutMs: number): Omit<TurnStarted, 'source' | keyof EventHeader> => ({
+  type: 'turn_started',
+  timeoutMs,
+  nodes: nodes.map(plannedOf),
+  onDeadline: options.onDeadline ?? 'detach',
+  ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
+});
 
 /** The caller's signal, as what ends the turn. */
 const aborted = (signal: AbortSignal | undefined): Observable<CutShort> => {
@@ -135,7 +148,7 @@ export function runTurn(layer: Layer, plan: Plan, options: TurnOptions = {}): Ob
       }),
     );
     subscriber.add(() => abandon(turn, connections));
-    turn.emit({ type: 'turn_started', timeoutMs: turn.timeoutMs, nodes: plan.nodes.map(plannedOf) });
+    turn.emit(started(plan, turn.timeoutMs));
     const found$ = readyNodes(plan, outcomes).pipe(
       paced(BURST, turn.site.runtime),
       mergeMap(outcomeOf, plan.options.concurrency ?? Infinity),

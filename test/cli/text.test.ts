@@ -69,6 +69,6 @@ describe('words', () => {
         'zzz',
         Array.from({ length: 20 }, (_, index) => `tool_number_${index}`),
       ),
-    ).toMatch(/and 8 more$/);
+    ).toMatch(/and 6 more$/);
   });
 });

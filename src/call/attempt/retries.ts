@@ -5,7 +5,7 @@ import { backoffDelayMs } from '../../policy/retry/backoff.ts';
 import { permit, permitAtOnce } from './admission.ts';
 import type { CallContext } from '../context.ts';
 import { BACKING_OFF, TRYING } from '../state.ts';
-import { decide, type Circumstances } from '../decide.ts';
+import { decide, type Weighed } from '../decide.ts';
 import { FailedCall } from '../failure.ts';
 import { isSafetyCritical } from '../idempotency.ts';
 import type { HookRunner } from '../../layer/hooks.ts';
@@ -122,12 +122,12 @@ const recover = (execution: ToolExecution, thrown: unknown): Observable<unknown>
       code: 'attempts_exhausted',
       reason: 'the layer decides nothing about it',
     });
-  const circumstances = circumstancesOf(execution, nowMs);
-  return decide(context, failure, circumstances).pipe(
+  const weighed = weigh(execution, nowMs);
+  return decide(context, failure, weighed).pipe(
     switchMap((decision) => {
       if (context.isOver) return NEVER;
       return decision.strategy === 'retry'
-        ? backoff(execution, failure, circumstances, decision.delayMs ?? 0, latencyMs)
+        ? backoff(execution, failure, weighed, decision.delayMs ?? 0, latencyMs)
         : failedFor(execution, failure, decision);
     }),
   );
@@ -146,18 +146,18 @@ const outOfTime = ({ context }: ToolExecution, code: 'time_exhausted' | 'turn_de
   reason: 'the time was over when the wait ended',
 });
 
-const circumstancesOf = (execution: ToolExecution, nowMs: number): Circumstances => {
+const weigh = (execution: ToolExecution, nowMs: number): Weighed => {
   const { context, guarded, ownAttempts } = execution;
   const { layer, call, site } = context;
   const { retry: policy, effects, enforcesKey, cost } = guarded;
-  return {
+  let draw: number | undefined;
+  const random = (): number => (draw = site.runtime.random());
+  const circumstances = {
     attempt: ownAttempts,
     maxAttempts: call.retryBudget?.maxAttempts ?? policy.maxAttempts,
     elapsedMs: nowMs - execution.startedAtMs,
     maxTotalTimeMs: maxTotalTimeMsOf(execution),
-    nextDelayMs: backoffDelayMs(policy, Math.max(0, ownAttempts - 1), execution.previousDelayMs, () =>
-      site.runtime.random(),
-    ),
+    nextDelayMs: backoffDelayMs(policy, Math.max(0, ownAttempts - 1), execution.previousDelayMs, random),
     budgetAvailable: layer.retryBudget?.available(nowMs) ?? true,
     alternatives: execution.alternatives,
     effects,
@@ -166,6 +166,7 @@ const circumstancesOf = (execution: ToolExecution, nowMs: number): Circumstances
     safetyCritical: isSafetyCritical(context, guarded),
     cost,
   };
+  return { circumstances, draw };
 };
 
 const failedFor = (execution: ToolExecution, failure: SeenFailure, decision: RecoveryDecision): Observable<never> =>
@@ -182,7 +183,7 @@ const failedFor = (execution: ToolExecution, failure: SeenFailure, decision: Rec
 const backoff = (
   execution: ToolExecution,
   failure: SeenFailure,
-  { nextDelayMs }: Circumstances,
+  { circumstances: { nextDelayMs } }: Weighed,
   delayMs: number,
   latencyMs: number,
 ): Observable<unknown> => {

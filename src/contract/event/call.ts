@@ -34,6 +34,8 @@ export interface ErrorReport {
   readonly retryAfterMs?: number;
   /** Present when the tool may have taken effect. */
   readonly uncertain?: true;
+  /** Whether the tool ran, where the error says otherwise than its kind means. */
+  readonly executed?: boolean;
 }
 
 /**
@@ -70,6 +72,28 @@ export interface BreakerAtStart {
   readonly state: BreakerStateName;
 }
 
+/** What one call asks for itself, beside its tool's policy. Only what it asks for is there. */
+export interface CallTerms {
+  /** Its own deadline, on the clock of `atMs`. */
+  readonly deadlineAtMs?: number;
+  /** `transport.retryBudget.maxAttempts` of its envelope. */
+  readonly maxAttempts?: number;
+  /** `transport.retryBudget.maxElapsedMs` of its envelope. */
+  readonly maxElapsedMs?: number;
+  /** `callHints.timeoutMs`: the limit of each attempt, where it is below the tool's own. */
+  readonly timeoutMs?: number;
+  /** `callHints.expectedRetrySafe`. */
+  readonly retrySafe?: boolean;
+  /** `callHints.safetyCritical`. */
+  readonly safetyCritical?: boolean;
+  /** `transport.circuitBreakerHint`: the scope of the breaker. */
+  readonly breakerHint?: 'tool' | 'dependency' | 'global';
+  /** It runs under an idempotency key. */
+  readonly keyed?: true;
+  /** The caller can do without it. In a turn the plan says that, not the call. */
+  readonly optional?: true;
+}
+
 /** What happens in one call, in the order in which it happens. Exactly one `settled` is the last. */
 export type ToolEvent = CallHeader &
   (
@@ -98,6 +122,8 @@ export type ToolEvent = CallHeader &
         readonly tracestate?: string;
         /** The breaker of its tool as this process sees it now; absent where the tool is unknown or has none. */
         readonly breaker?: BreakerAtStart;
+        /** What the call asks for itself; absent where it asks for nothing. */
+        readonly terms?: CallTerms;
         /** With `capture`; in the trace, only what it lists. */
         readonly input?: unknown;
       }
@@ -227,6 +253,8 @@ export type ToolEvent = CallHeader &
         readonly attempt: number;
         /** With `retry`: the wait before the next attempt. */
         readonly delayMs?: number;
+        /** The number in [0, 1) that the wait was made with; absent where none was drawn. It repeats the wait. */
+        readonly draw?: number;
         /**
          * Retries that all calls of the layer could make when this was decided, one that it orders included. Absent
          * without a budget.

@@ -1,5 +1,13 @@
 import type { BreakerStateName } from '../breaker-state.ts';
-import type { BreakerOptions, ClassificationOverrides, DedupePolicy, Effects, Mode, RetryPolicy } from '../policy.ts';
+import type {
+  BreakerOptions,
+  ClassificationOverrides,
+  DedupePolicy,
+  Effects,
+  Mode,
+  RetryBudgetOptions,
+  RetryPolicy,
+} from '../policy.ts';
 import type { EventHeader } from './header.ts';
 
 interface LayerHeader extends EventHeader {
@@ -43,7 +51,15 @@ export interface ToolInForce {
   readonly policy: PolicyInForce;
   /** The name of its breaker, as `breaker_changed.toolName` has it; absent when it has none. */
   readonly breakerKey?: string;
+  /** The name of what it depends on, where it says so. */
+  readonly dependency?: string;
 }
+
+/**
+ * What decides in a layer beside its policies, and is no part of a trace: who replays one cannot know what it would have
+ * said.
+ */
+export type HostPart = 'hooks' | 'errorHandler' | 'guidance' | 'experience' | 'sharedBreakers';
 
 /** What concerns no single call. */
 export type LayerEvent = LayerHeader &
@@ -61,6 +77,13 @@ export type LayerEvent = LayerHeader &
          * among them.
          */
         readonly tools: readonly ToolInForce[];
+        /** The retries that all calls share; absent where there is no limit. */
+        readonly retryBudget?: Required<RetryBudgetOptions>;
+        /**
+         * What of the host's decides beside the policies; empty where they alone do, absent in a trace of a version that
+         * did not tell it.
+         */
+        readonly host?: readonly HostPart[];
       }
     | {
         /** When a breaker's state has changed, after the state stands. */

@@ -26,7 +26,15 @@ export type TurnOwnEvent = TurnHeader &
           readonly needs: readonly string[];
           /** The id that the model gave the call. */
           readonly toolCallId?: string;
+          /** The turn can do without it. */
+          readonly optional?: true;
+          /** It has a default, which stands in for a need that failed. */
+          readonly hasDefault?: true;
         }>;
+        /** What becomes of running calls at the deadline; absent in a trace of a version that did not tell it. */
+        readonly onDeadline?: 'detach' | 'abort';
+        /** How many calls run at a time; absent without a limit. */
+        readonly concurrency?: number;
       }
     | {
         /** When all needs of a node have settled and its call begins. */

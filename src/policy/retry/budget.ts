@@ -64,18 +64,27 @@ export interface RetryBudget {
 }
 
 /**
- * A retry budget (R-2.6): the retries of any window stay at or below `ratio` of the calls started in it, plus
- * `minPerSecond`. The defaults, 20 % and 10 a second over 10 s, are Finagle's and Linkerd's.
- *
- * Why a budget and not only `maxAttempts`: during an outage every call fails, and three attempts each triple the load
- * on what is already down.
+ * A retry budget with every part decided. The defaults, 20 % and 10 a second over 10 s, are Finagle's and Linkerd's.
+ * @throws RangeError for an option out of its range
  */
-export function createRetryBudget(options: RetryBudgetOptions = {}): RetryBudget {
+export function retryBudgetOf(options: RetryBudgetOptions = {}): Required<RetryBudgetOptions> {
   checkKeys('a retry budget', options, ['ratio', 'minPerSecond', 'windowMs']);
   const { ratio = 0.2, minPerSecond = 10, windowMs = 10_000 } = options;
   checkNumber('retryBudget.ratio', ratio, number(0, 1000));
   checkNumber('retryBudget.minPerSecond', minPerSecond, number(0, 1_000_000));
   checkNumber('retryBudget.windowMs', windowMs, integer(1, 3_600_000));
+  return { ratio, minPerSecond, windowMs };
+}
+
+/**
+ * A retry budget (R-2.6): the retries of any window stay at or below `ratio` of the calls started in it, plus
+ * `minPerSecond`.
+ *
+ * Why a budget and not only `maxAttempts`: during an outage every call fails, and three attempts each triple the load
+ * on what is already down.
+ */
+export function createRetryBudget(options: RetryBudgetOptions = {}): RetryBudget {
+  const { ratio, minPerSecond, windowMs } = retryBudgetOf(options);
   // A call is let go of early and a retry late, so that no fraction of a slot admits a retry too many.
   const calls = new WindowCount(windowMs, Math.floor);
   const retries = new WindowCount(windowMs, Math.ceil);

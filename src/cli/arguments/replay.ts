@@ -1,0 +1,49 @@
+import { oneFile, parseOptions } from './options.ts';
+import { UsageError } from './usage.ts';
+
+export interface ReplayCommand {
+  readonly path: string;
+  readonly policies: readonly string[];
+  readonly set: readonly string[];
+  readonly rank?: string;
+  readonly json: boolean;
+}
+
+export const REPLAY_HELP: string = `spillway replay TRACE.ndjson [options]
+
+Says what another policy would have made of a recorded trace, from the very code that runs. First the
+recorded policies decide it once more, and must decide the same; else it is refused, with the first
+difference. What a trace cannot tell is counted, and bounded: all of it good, all of it bad, and as
+the same tool did in the same minute.
+
+  --policy FILE   a policy file; what it leaves out stays as recorded; may be given again
+  --set OPTION    one option on top, such as pay.retry.maxAttempts=2; may be given again
+  --rank FILE     values by option, pay.retry.maxAttempts: [1, 2, 3]; tries all combinations, best first
+  --json          all that was found as JSON
+  --help          this text
+
+Exit codes: 0 safe to ship, 1 worse for some calls, 2 usage, or a trace or policy that cannot be used,
+3 cannot tell, since more than 20 % of the attempts are not in the trace, or the bounds disagree.
+With --rank they are of the best policy.
+`;
+
+export const REPLAY_OPTIONS = {
+  policy: { type: 'string', multiple: true },
+  set: { type: 'string', multiple: true },
+  rank: { type: 'string' },
+  json: { type: 'boolean', default: false },
+  help: { type: 'boolean', short: 'h', default: false },
+} as const;
+
+/**
+ * Reads what follows `spillway replay`; `undefined` asks for help.
+ * @throws UsageError
+ */
+export function parseReplay(args: readonly string[]): ReplayCommand | undefined {
+  const { values, positionals } = parseOptions(args, REPLAY_OPTIONS);
+  if (values.help) return undefined;
+  const { policy: policies = [], set = [], rank, json } = values;
+  if (policies.includes('') || rank === '') throw new UsageError('--policy and --rank need the name of a file');
+  const path = oneFile('replay TRACE.ndjson', 'trace file', positionals);
+  return { path, policies, set, json, ...(rank === undefined ? {} : { rank }) };
+}

@@ -1,0 +1,94 @@
+import { readFile } from 'node:fs/promises';
+import * as z from 'zod';
+import { SimulationInputError, readPolicyFile, readYamlAs } from '../simulate/policy-file.ts';
+import { ReplayRefusal } from '../simulate/replay/refusal.ts';
+import { replayTrace, type ReplayOptions, type ReplayReport } from '../simulate/replay/replay.ts';
+import { replayJson, replayText } from '../simulate/replay/report.ts';
+import { ndjsonLine, readNdjson, type NdjsonTrace } from '../sinks/ndjson.ts';
+import { REPLAY_HELP, parseReplay, type ReplayCommand } from './arguments/replay.ts';
+import { FileError } from './arguments/usage.ts';
+import { EXIT, type CommandContext } from './context.ts';
+import { messageLines } from './show/text.ts';
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EISDIR: 'is a folder; name a file in it',
+  EACCES: 'may not be read; look at its permissions',
+};
+
+/** @throws FileError for a file that cannot be read */
+export const fromFile = async <T>(path: string, read: (path: string) => Promise<T>): Promise<T> => {
+  try {
+    return await read(path);
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    const reason = REASONS[code] ?? (code === '' ? String(error) : `cannot be read (${code})`);
+    throw new FileError(`${path}: ${reason}`, { cause: error });
+  }
+};
+
+/** @throws FileError for a file that cannot be read, or holds another thing */
+export const textOf = (path: string): Promise<string> => fromFile(path, (name) => readFile(name, 'utf8'));
+
+/** What cannot be used as a person gave it, with the name of what it was given for. */
+export const asFileError = (error: unknown, path?: string): unknown =>
+  error instanceof SimulationInputError || error instanceof ReplayRefusal
+    ? new FileError(path === undefined ? error.message : `${path}: ${error.message}`, { cause: error })
+    : error;
+
+const GRID: z.ZodType<Record<string, unknown[]>> = z.record(z.string(), z.array(z.unknown()).min(1));
+
+const optionsOf = async ({ policies, set, rank }: ReplayCommand): Promise<ReplayOptions> => {
+  const files = await Promise.all(
+    policies.map(async (path) => {
+      const file = readPolicyFile(await textOf(path), path);
+      return { ...file, name: file.name ?? path };
+    }),
+  );
+  const grid = rank === undefined ? {} : { rank: readYamlAs(GRID, await textOf(rank), rank, 'grid') };
+  return { policies: files, set, ...grid };
+};
+
+/** A file of which lines are lost is no trace of which a number can be told. */
+const whole = ({ events, leftOut, leftOutCount, dropped }: NdjsonTrace): NdjsonTrace['events'] => {
+  const [first] = leftOut;
+  if (first !== undefined)
+    throw new ReplayRefusal(
+      'torn',
+      `${leftOutCount} of its lines cannot be read, the first is line ${first.line} (${first.why.replaceAll('_', ' ')}); replay the file as it was recorded`,
+    );
+  if (dropped > 0) throw new ReplayRefusal('torn', `it says itself that ${dropped} events were lost; record it anew`);
+  return events;
+};
+
+const EXIT_OF = { safe: EXIT.fine, worse: EXIT.failed, cannot_tell: EXIT.partial } as const;
+
+const exitOf = ({ candidates }: ReplayReport, { rank }: ReplayCommand): number => {
+  const codes = candidates.map(({ verdict }) => verdict.code);
+  const [best] = codes;
+  if (rank !== undefined && best !== undefined) return EXIT_OF[best];
+  // What is worse is known to be; what nobody can tell may be fine.
+  return codes.includes('worse') ? EXIT.failed : codes.includes('cannot_tell') ? EXIT.partial : EXIT.fine;
+};
+
+/**
+ * Runs `spillway replay`.
+ * @returns the exit code
+ * @throws UsageError or FileError
+ */
+export async function runReplay(args: readonly string[], { stdout }: CommandContext): Promise<number> {
+  const command = parseReplay(args);
+  if (command === undefined) {
+    stdout.write(REPLAY_HELP);
+    return EXIT.fine;
+  }
+  const trace = await fromFile(command.path, (path) => readNdjson(path));
+  try {
+    const options = await optionsOf(command);
+    const report = replayTrace(whole(trace), options);
+    stdout.write(command.json ? ndjsonLine(replayJson(report)) : `${messageLines(replayText(report))}`);
+    return exitOf(report, command);
+  } catch (error) {
+    throw asFileError(error, error instanceof ReplayRefusal ? command.path : undefined);
+  }
+}

@@ -1,0 +1,105 @@
+import type { TraceEvent } from '../../contract/event.ts';
+import { ReplayRefusal } from './refusal.ts';
+import type { Recording } from './trace/recording.ts';
+
+/**
+ * Times may differ by so much: of a live process each event of an instant has its own reading of the clock, where a
+ * replay has one for all. What is decided may not differ at all.
+ */
+export const CLOCK_SLACK_MS = 250;
+
+/** What says when, and not what. */
+const TIMES: ReadonlySet<string> = new Set(['atMs', 'durationMs', 'dueAtMs', 'untilMs', 'latencyMs', 'deadlineAtMs']);
+/** Sentences for people, which can hold times and what a failing party said; and what names the recording alone. */
+const UNCOMPARED: ReadonlySet<string> = new Set([
+  'seq',
+  'message',
+  'reason',
+  'summary',
+  'modelText',
+  'output',
+  'input',
+  'session',
+  'values',
+  'tracestate',
+  'baggage',
+]);
+
+/** The first place where two values differ; `undefined` where they say the same. */
+const difference = (recorded: unknown, replayed: unknown, at: string, name = ''): string | undefined => {
+  if (typeof recorded === 'number' && typeof replayed === 'number' && TIMES.has(name))
+    return Math.abs(recorded - replayed) <= CLOCK_SLACK_MS ? undefined : `${at} was ${recorded} and is ${replayed}`;
+  if (typeof recorded !== 'object' || recorded === null || typeof replayed !== 'object' || replayed === null)
+    return Object.is(recorded, replayed) ? undefined : `${at} was ${shown(recorded)} and is ${shown(replayed)}`;
+  const [before, after] = [recorded as Record<string, unknown>, replayed as Record<string, unknown>];
+  // What is left of a cooldown is a time like any other; what a server asked for is not.
+  const isTime = before['kind'] === 'circuit_open';
+  for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
+    if (UNCOMPARED.has(key)) continue;
+    const found = difference(before[key], after[key], at === '' ? key : `${at}.${key}`, isTime ? 'atMs' : key);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+};
+
+const shown = (value: unknown): string => (value === undefined ? 'not there' : JSON.stringify(value));
+
+/** Whose an event is: what one call, turn or breaker tells has an order; between two of them an instant has none. */
+const streamOf = (event: TraceEvent): string | undefined => {
+  if (event.source === 'call') return `call ${event.callId}`;
+  if (event.source === 'turn') return `turn ${event.turnId}`;
+  return event.type === 'breaker_changed' ? `breaker ${event.toolName} ${event.scope}`.trimEnd() : undefined;
+};
+
+const streams = (events: readonly TraceEvent[]): Map<string, TraceEvent[]> => {
+  const all = new Map<string, TraceEvent[]>();
+  for (const event of events) {
+    const whose = streamOf(event);
+    if (whose === undefined) continue;
+    const stream = all.get(whose);
+    if (stream === undefined) all.set(whose, [event]);
+    else stream.push(event);
+  }
+  return all;
+};
+
+/** Where a replay differs from its recording first. */
+export interface Difference {
+  /** The `seq` of the recorded event; that of the event before it where the replay told one more. */
+  readonly seq: number;
+  readonly message: string;
+}
+
+/** The first difference between what was recorded and what the recorded policies decide now. */
+export function firstDifference(recording: Recording, events: readonly TraceEvent[]): Difference | undefined {
+  const replayed = streams(events.map((event) => JSON.parse(JSON.stringify(event)) as TraceEvent));
+  const recorded = streams(recording.events);
+  const found: Difference[] = [];
+  for (const [whose, told] of recorded) {
+    const again = replayed.get(whose) ?? [];
+    const index = told.findIndex((event, i) => difference(event, again[i] ?? {}, '') !== undefined);
+    const event = index === -1 ? undefined : told[index];
+    if (event !== undefined) {
+      const now = again[index];
+      const what = now === undefined ? 'it does not happen' : (difference(event, now, '') ?? '');
+      found.push({ seq: event.seq, message: `${whose}: ${event.type}: ${what}` });
+    } else if (again.length > told.length) {
+      const extra = again[told.length];
+      found.push({ seq: told.at(-1)?.seq ?? 0, message: `${whose}: ${extra?.type} happens, too` });
+    }
+  }
+  const strangers = [...replayed.keys()].filter((whose) => !recorded.has(whose));
+  found.push(...strangers.map((whose) => ({ seq: 0, message: `${whose} happens, too` })));
+  return found.toSorted((a, b) => a.seq - b.seq)[0];
+}
+
+/** @throws ReplayRefusal that names the first difference */
+export function checkIdentity(recording: Recording, events: readonly TraceEvent[]): void {
+  const first = firstDifference(recording, events);
+  if (first !== undefined)
+    throw new ReplayRefusal(
+      'different',
+      `the recorded policies do not decide what the trace says they did, first at event ${first.seq}: ${first.message}; it was edited, or something that it does not hold decided as well`,
+      first.seq,
+    );
+}

@@ -1,0 +1,96 @@
+import type { PolicyFile } from '../../contract/formats/policy-file.ts';
+import type { TraceEvent } from '../../contract/event.ts';
+import { SimulationInputError } from '../policy-file.ts';
+import { withPolicyFile, withSetting } from './change.ts';
+import { identified } from './identity-run.ts';
+import type { LayerPolicies } from './policies.ts';
+import { whatIf, type WhatIf } from './what-if.ts';
+
+/** Which other policies a trace is asked about. */
+export interface ReplayOptions {
+  /** Policies, each beside the recorded ones: what a file leaves out stays as it was recorded. */
+  readonly policies?: readonly PolicyFile[];
+  /** Options that are set on top, in all of them: `pay.retry.maxAttempts=2`. */
+  readonly set?: readonly string[];
+  /** Values of options, by `pay.retry.maxAttempts`: every combination of them is a policy. */
+  readonly rank?: Readonly<Record<string, readonly unknown[]>>;
+}
+
+/** What a replay found. */
+export interface ReplayReport {
+  /** What the recorded policies decided once more, without a difference. */
+  readonly identity: {
+    /** Events in all. */
+    readonly events: number;
+    /** Calls, those of turns included. */
+    readonly calls: number;
+    /** Turns. */
+    readonly turns: number;
+  };
+  /** The other policies; with `rank` the best first. */
+  readonly candidates: readonly WhatIf[];
+}
+
+/** More combinations than a person reads; each is replayed three times. */
+const CANDIDATES_MAX = 1_000;
+
+/** Every combination of the values, as settings. */
+const combinations = (rank: Readonly<Record<string, readonly unknown[]>>): string[][] => {
+  let all: string[][] = [[]];
+  for (const [path, values] of Object.entries(rank)) {
+    all = all.flatMap((settings) => values.map((value) => [...settings, `${path}=${asText(value)}`]));
+    if (all.length > CANDIDATES_MAX)
+      throw new SimulationInputError(`the grid has more than ${CANDIDATES_MAX} combinations; take values out of it`);
+  }
+  return all;
+};
+
+const asText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+
+const ORDER = { safe: 0, worse: 1, cannot_tell: 2 } as const;
+
+/** The best first: by verdict, then by who loses, then by successes, then by what it costs. */
+const better = (a: WhatIf, b: WhatIf): number =>
+  ORDER[a.verdict.code] - ORDER[b.verdict.code] ||
+  a.bounds.fitted.worse - b.bounds.fitted.worse ||
+  b.bounds.fitted.successes - a.bounds.fitted.successes ||
+  a.bounds.fitted.attempts - b.bounds.fitted.attempts;
+
+/**
+ * Replays a trace: the recorded policies decide it once more, and must decide the same; then others decide it.
+ *
+ * @param events all events of one layer, from its `layer_started` on, until its calls have ended
+ * @throws ReplayRefusal for a trace of which nothing can be said
+ * @throws SimulationInputError for a policy that cannot be used
+ *
+ * @example
+ * const { events } = await readNdjson('trace.ndjson');
+ * const { candidates } = replayTrace(events, { set: ['pay.retry.maxAttempts=2'] });
+ * console.log(candidates[0]?.verdict.text); // safe to ship
+ */
+export function replayTrace(events: readonly TraceEvent[], options: ReplayOptions = {}): ReplayReport {
+  const { recording, fates } = identified(events);
+  const { policies = [], set = [], rank } = options;
+  const withSet = (base: LayerPolicies, settings: readonly string[]): LayerPolicies =>
+    settings.reduce(withSetting, base);
+  const files = policies.length > 0 ? policies : set.length > 0 || rank !== undefined ? [{}] : [];
+  const candidates = files.flatMap((file, index) => {
+    const base = withSet(withPolicyFile(recording, file), set);
+    const name = file.name ?? (set.length > 0 && policies.length === 0 ? set.join(' ') : `policy ${index + 1}`);
+    if (rank === undefined) return [whatIf(name, recording, fates, base)];
+    return combinations(rank).map((settings) =>
+      whatIf(
+        [...(file.name === undefined ? [] : [file.name]), ...settings].join(' '),
+        recording,
+        fates,
+        withSet(base, settings),
+      ),
+    );
+  });
+  const { calls, turns } = recording;
+  const inTurns = turns.reduce((sum, turn) => sum + turn.calls.size, 0);
+  return {
+    identity: { events: recording.events.length, calls: calls.length + inTurns, turns: turns.length },
+    candidates: rank === undefined ? candidates : candidates.toSorted(better),
+  };
+}

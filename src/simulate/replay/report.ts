@@ -1,0 +1,51 @@
+import type { Flip, ReplayedOutcome } from './outcomes.ts';
+import type { ReplayReport } from './replay.ts';
+import type { WhatIf } from './what-if.ts';
+
+/** Flipped calls that a report lists; the rest is counted. */
+const FLIPS_SHOWN = 20;
+
+const percent = (part: number, all: number): string => (all === 0 ? '0 %' : `${((part / all) * 100).toFixed(1)} %`);
+
+const outcome = ({ status, code, attempts, repeatsEffect }: ReplayedOutcome): string => {
+  const why = code === undefined || code === status ? '' : ` (${code})`;
+  return `${status}${why}, ${attempts} attempt${attempts === 1 ? '' : 's'}${repeatsEffect ? ', may act twice' : ''}`;
+};
+
+const flipLine = (flip: Flip): string => {
+  const whose = flip.nodeId === undefined ? flip.callId : `${flip.nodeId} of turn ${flip.turnId ?? ''}`;
+  return `  ${flip.change.padEnd(6)} ${flip.toolName} ${whose}: ${outcome(flip.before)} -> ${outcome(flip.after)}`;
+};
+
+const range = ({ good, fitted, bad }: WhatIf['bounds'], of: 'successes' | 'attempts' | 'worse'): string => {
+  const [low, high] = [Math.min(good[of], fitted[of], bad[of]), Math.max(good[of], fitted[of], bad[of])];
+  return low === high ? String(low) : `${fitted[of]} (${low} to ${high})`;
+};
+
+const candidate = (found: WhatIf): string => {
+  const { name, verdict, calls, recorded, bounds, unknown, flips } = found;
+  const { censored, unmade, feedback } = unknown;
+  const because = verdict.code === 'cannot_tell' ? `: ${verdict.because}` : '';
+  const lines = [
+    `${name}: ${verdict.text}${because}`,
+    `  successes ${recorded.successes} -> ${range(bounds, 'successes')} of ${calls}`,
+    `  attempts  ${recorded.attempts} -> ${range(bounds, 'attempts')}`,
+    `  unknown   ${percent(unknown.share, 1)} of the attempts: ${censored} waited for longer, ${unmade} never made, ${feedback} of them at a sick server`,
+    ...flips.slice(0, FLIPS_SHOWN).map(flipLine),
+  ];
+  if (flips.length > FLIPS_SHOWN) lines.push(`  and ${flips.length - FLIPS_SHOWN} more calls are decided otherwise`);
+  return lines.join('\n');
+};
+
+/** A replay's findings for a person. */
+export function replayText({ identity, candidates }: ReplayReport): string {
+  const { calls, turns, events } = identity;
+  const same = `${calls} calls, ${turns} turns, ${events} events: the recorded policies decide all of it once more, without a difference`;
+  return `${[same, ...candidates.map(candidate)].join('\n\n')}\n`;
+}
+
+/** A replay's findings for a program: the events of both sides are left out, for they are the trace. */
+export const replayJson = ({ identity, candidates }: ReplayReport): unknown => ({
+  identity,
+  candidates: candidates.map(({ events: _, ...found }) => found),
+});

@@ -1,0 +1,157 @@
+import type { CallTerms, ToolEvent, ToolInForce, TraceEvent, TurnOwnEvent } from '../../../contract/event.ts';
+import type { RetryBudgetOptions } from '../../../contract/policy.ts';
+import { attemptsIn, failureKey, type RecordedAttempt } from './attempts.ts';
+import { callEnding, turnEnding, type Ending } from './endings.ts';
+import { latenessIn, type Lateness } from './lateness.ts';
+import { checkReadable } from './readable.ts';
+
+type Started = Extract<ToolEvent, { type: 'call_started' }>;
+
+/** A call as its caller made it. */
+export interface RecordedCall {
+  readonly started: Started;
+  readonly terms: CallTerms;
+  readonly events: readonly ToolEvent[];
+  readonly ending: Ending | undefined;
+}
+
+type TurnStarted = Extract<TurnOwnEvent, { type: 'turn_started' }>;
+
+/** A turn as its caller made it. */
+export interface RecordedTurn {
+  readonly started: TurnStarted;
+  /** The calls of its nodes, by the nodes' ids. */
+  readonly calls: ReadonlyMap<string, Started>;
+  readonly own: readonly TurnOwnEvent[];
+  readonly ending: Ending | undefined;
+}
+
+/** What a person, or time, did to a breaker. */
+export interface RecordedOrder {
+  readonly atMs: number;
+  readonly seq: number;
+  readonly key: string;
+  readonly scope: string;
+  /** `look`: its time had come and somebody saw it. */
+  readonly act: 'forceOpen' | 'disable' | 'reset' | 'look';
+}
+
+/** A trace as a world: what was asked for and when, what the tools did, how late timers came, which numbers were drawn. */
+export interface Recording {
+  readonly events: readonly TraceEvent[];
+  readonly startMs: number;
+  readonly tools: readonly ToolInForce[];
+  readonly retryBudget: Required<RetryBudgetOptions> | undefined;
+  /** Calls outside of turns. */
+  readonly calls: readonly RecordedCall[];
+  readonly turns: readonly RecordedTurn[];
+  readonly orders: readonly RecordedOrder[];
+  /** The events of each call, by its id. */
+  readonly byCall: ReadonlyMap<string, readonly ToolEvent[]>;
+  readonly attempts: ReadonlyMap<string, RecordedAttempt>;
+  /** Calls whose input did not fit a tool, each with the tool's name. */
+  readonly misfits: ReadonlySet<string>;
+  readonly draws: ReadonlyMap<string, number>;
+  readonly lateness: Lateness;
+}
+
+const grouped = <E>(events: readonly E[], keyOf: (event: E) => string | undefined): Map<string, E[]> => {
+  const groups = new Map<string, E[]>();
+  for (const event of events) {
+    const key = keyOf(event);
+    const group = key === undefined ? undefined : groups.get(key);
+    if (group !== undefined) group.push(event);
+    else if (key !== undefined) groups.set(key, [event]);
+  }
+  return groups;
+};
+
+const ORDERS: Readonly<Record<string, RecordedOrder['act']>> = {
+  forced_open: 'forceOpen',
+  disabled: 'disable',
+  closed: 'reset',
+};
+
+const ordersIn = (events: readonly TraceEvent[]): RecordedOrder[] =>
+  events.flatMap((event) => {
+    if (event.type !== 'breaker_changed' || event.callId !== undefined) return [];
+    const { atMs, seq, toolName: key, scope, to } = event;
+    return [{ atMs, seq, key, scope, act: ORDERS[to] ?? 'look' }];
+  });
+
+const drawsIn = (events: readonly TraceEvent[]): Map<string, number> => {
+  const draws = new Map<string, number>();
+  const refused = new Set<string>();
+  for (const event of events) {
+    if (event.type === 'rejected') refused.add(event.callId);
+    if (event.type !== 'decision') continue;
+    const { callId, toolName, attempt, draw } = event;
+    if (draw !== undefined) draws.set(failureKey(callId, toolName, attempt, refused.has(callId)), draw);
+    refused.delete(callId);
+  }
+  return draws;
+};
+
+const misfitsIn = (events: readonly ToolEvent[]): Set<string> =>
+  new Set(
+    events.flatMap((event) =>
+      event.type === 'rejected' && event.error.kind === 'invalid_parameters'
+        ? [`${event.callId} ${event.toolName}`]
+        : [],
+    ),
+  );
+
+const startOf = (events: readonly ToolEvent[]): Started | undefined => {
+  const [first] = events;
+  return first?.type === 'call_started' ? first : undefined;
+};
+
+const callsOf = (byCall: ReadonlyMap<string, readonly ToolEvent[]>): RecordedCall[] =>
+  [...byCall.values()].flatMap((events) => {
+    const started = startOf(events);
+    if (started === undefined || started.turnId !== undefined) return [];
+    return [{ started, terms: started.terms ?? {}, events, ending: callEnding(events) }];
+  });
+
+const turnsOf = (events: readonly TraceEvent[], byCall: ReadonlyMap<string, readonly ToolEvent[]>): RecordedTurn[] => {
+  const all = events.filter((event) => event.source !== 'layer');
+  const byTurn = grouped(all, ({ turnId }) => turnId);
+  const starts = [...byCall.values()].map(startOf);
+  const startsByTurn = grouped(starts, (start) => start?.turnId);
+  return [...byTurn].flatMap(([turnId, told]) => {
+    const own = told.filter((event) => event.source === 'turn');
+    const [started] = own;
+    if (started?.type !== 'turn_started') return [];
+    const calls = (startsByTurn.get(turnId) ?? []).flatMap((start): Array<[string, Started]> =>
+      start?.nodeId === undefined ? [] : [[start.nodeId, start]],
+    );
+    return [{ started, calls: new Map(calls), own, ending: turnEnding(told) }];
+  });
+};
+
+/**
+ * Reads a trace as a world.
+ * @param given events of one layer, in their order
+ * @throws ReplayRefusal for a trace that is not whole, or holds what cannot be replayed
+ */
+export function readRecording(given: readonly TraceEvent[]): Recording {
+  // As a file has them, whether they come from one or from memory.
+  const events = given.map((event) => JSON.parse(JSON.stringify(event)) as TraceEvent);
+  const first = checkReadable(events);
+  const ofCalls = events.filter((event) => event.source === 'call');
+  const byCall = grouped(ofCalls, ({ callId }) => callId);
+  return {
+    events,
+    startMs: first.atMs,
+    tools: first.tools,
+    retryBudget: first.retryBudget,
+    calls: callsOf(byCall),
+    turns: turnsOf(events, byCall),
+    orders: ordersIn(events),
+    byCall,
+    attempts: attemptsIn(events),
+    misfits: misfitsIn(ofCalls),
+    draws: drawsIn(events),
+    lateness: latenessIn(events, byCall),
+  };
+}

@@ -1,0 +1,171 @@
+import type { PolicyFile } from '../../contract/formats/policy-file.ts';
+import type { ExpectEntry, ScenarioFile } from '../../contract/formats/scenario-entry.ts';
+import { SimulationInputError } from '../policy-file.ts';
+import { checkScenario } from './check.ts';
+import { measure, type Measures } from './measures.ts';
+import { runStorm, type EngineName } from './run.ts';
+import { seriesOf, type Series } from './series.ts';
+import { intervalOf, rounded, type Interval } from './statistics.ts';
+
+/** How a scenario is run. */
+export interface SimulateOptions {
+  /** Policies by name. Default: those of the scenario; without any, the defaults of a layer. */
+  readonly policies?: Readonly<Record<string, PolicyFile>>;
+  /** How many seeds. Default: the scenario's, else 20. */
+  readonly seeds?: number;
+  /** `fidelity`, the layer itself, or `fleet`, its pure policies alone. Default: the scenario's, else `fidelity`. */
+  readonly engine?: EngineName;
+}
+
+/** Figures of a policy over all seeds. */
+export type Figures = Readonly<Record<Exclude<keyof Measures, 'recoveryS'>, Interval>> & {
+  /** Of the seeds that came to be well again; `null` where none did. */
+  readonly recoveryS: Interval | null;
+  /** Seeds that never were well again. */
+  readonly stuck: number;
+};
+
+/** An expectation, and what it met. */
+export interface Expectation {
+  /** The figure, as the scenario names it. */
+  readonly what: keyof ExpectEntry;
+  /** What the scenario allows. */
+  readonly limit: number;
+  /** `null` for a recovery that never came. */
+  readonly value: number | null;
+  /** Whether it was met. */
+  readonly holds: boolean;
+}
+
+/** What came of a policy. */
+export interface PolicyOutcome {
+  /** The policy. */
+  readonly name: string;
+  /** What it came to. */
+  readonly figures: Figures;
+  /** What was expected of it. */
+  readonly expectations: readonly Expectation[];
+  /** Of the first seed, for charts. */
+  readonly series: Series;
+}
+
+/** What came of a scenario. */
+export interface StormReport {
+  /** The name of the scenario. */
+  readonly scenario: string;
+  /** What it shows. */
+  readonly about?: string;
+  /** Which machinery carried calls out. */
+  readonly engine: EngineName;
+  /** The seeds: each policy was run once for each. */
+  readonly seeds: {
+    /** The first. */
+    readonly first: number;
+    /** How many. */
+    readonly count: number;
+  };
+  /** The policies, in their order. */
+  readonly policies: readonly PolicyOutcome[];
+  /** Whether every expectation holds. */
+  readonly holds: boolean;
+}
+
+const figuresOf = (runs: readonly Measures[]): Figures => {
+  const over = (of: keyof Measures): Interval => intervalOf(runs.map((run) => run[of]));
+  const recovered = runs.map(({ recoveryS }) => recoveryS).filter((seconds) => seconds !== Infinity);
+  return {
+    calls: over('calls'),
+    success: over('success'),
+    p50: over('p50'),
+    p95: over('p95'),
+    p99: over('p99'),
+    attempts: over('attempts'),
+    load: over('load'),
+    refused: over('refused'),
+    doubled: over('doubled'),
+    effects: over('effects'),
+    doneS: over('doneS'),
+    recoveryS: recovered.length === 0 ? null : intervalOf(recovered),
+    stuck: runs.length - recovered.length,
+  };
+};
+
+/** What an expectation looks at: means over the seeds, but for what must hold of each. */
+const valueOf = (what: keyof ExpectEntry, figures: Figures, runs: readonly Measures[]): number => {
+  switch (what) {
+    case 'success':
+      return figures.success.mean;
+    case 'load':
+      return figures.load.mean;
+    case 'p99_ms':
+      return figures.p99.mean;
+    case 'attempts':
+      return figures.attempts.mean;
+    case 'effects':
+      return Math.max(...runs.map(({ effects }) => effects));
+    case 'recovery_s':
+      return Math.max(...runs.map(({ recoveryS }) => recoveryS));
+  }
+};
+
+const isByPolicy = (expect: ScenarioFile['expect']): expect is Record<string, ExpectEntry> =>
+  Object.values(expect ?? {}).some((value) => typeof value === 'object');
+
+const expectationsOf = (
+  { expect }: ScenarioFile,
+  policy: string,
+  figures: Figures,
+  runs: readonly Measures[],
+): Expectation[] => {
+  const entry: ExpectEntry | undefined = isByPolicy(expect) ? expect[policy] : expect;
+  return (Object.entries(entry ?? {}) as [keyof ExpectEntry, number][]).map(([what, limit]) => {
+    const value = valueOf(what, figures, runs);
+    const holds = what === 'success' ? value >= limit : value <= limit;
+    return { what, limit, value: value === Infinity ? null : rounded(value), holds };
+  });
+};
+
+const policiesOf = ({ policies }: ScenarioFile, given: SimulateOptions['policies']): [string, PolicyFile][] => {
+  const chosen = Object.entries(given ?? policies ?? {});
+  return chosen.length > 0 ? chosen : [['defaults', {}]];
+};
+
+/**
+ * Runs a scenario once for each policy and seed, in simulated time, and says what each policy made of it. The same
+ * scenario, policies and seeds give the same report, to the last byte.
+ *
+ * @param scenario as `readScenarioFile` gives it
+ * @throws SimulationInputError for a scenario or a policy that cannot be run
+ *
+ * @example
+ * const report = simulate(readScenarioFile(await readFile('storm.yaml', 'utf8'), 'storm.yaml'), { seeds: 100 });
+ * if (!report.holds) process.exitCode = 1;
+ */
+export function simulate(scenario: ScenarioFile, options: SimulateOptions = {}): StormReport {
+  const { seeds: count = scenario.seeds ?? 20, engine = scenario.engine ?? 'fidelity' } = options;
+  checkScenario(scenario);
+  const first = scenario.seed ?? 1;
+  const policies = policiesOf(scenario, options.policies).map(([name, policy]): PolicyOutcome => {
+    try {
+      const runs = Array.from({ length: count }, (_, index) => runStorm(scenario, policy, first + index, engine));
+      const measures = runs.map((run) => measure(scenario, run));
+      const figures = figuresOf(measures);
+      const [shown] = runs;
+      if (shown === undefined) throw new SimulationInputError('seeds must be at least 1');
+      const expectations = expectationsOf(scenario, name, figures, measures);
+      return { name, figures, expectations, series: seriesOf(scenario, shown) };
+    } catch (error) {
+      if (error instanceof RangeError)
+        throw new SimulationInputError(`policy ${name}: ${error.message}`, { cause: error });
+      throw error;
+    }
+  });
+  return {
+    scenario: scenario.name,
+    ...(scenario.about === undefined ? {} : { about: scenario.about }),
+    engine,
+    seeds: { first, count },
+    policies,
+    holds: policies.every(({ expectations }) => expectations.every(({ holds }) => holds)),
+  };
+}

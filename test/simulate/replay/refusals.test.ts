@@ -1,0 +1,84 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { TraceEvent } from '../../../src/contract/event.ts';
+import { ReplayRefusal } from '../../../src/simulate/replay/refusal.ts';
+import { replayTrace } from '../../../src/simulate/replay/replay.ts';
+import { recordStorm } from './storm.ts';
+
+const storm = recordStorm({ calls: 60, outage: [200, 900] });
+type Loose = Record<string, unknown>;
+const loose = (): Loose[] => storm.map((event) => JSON.parse(JSON.stringify(event)) as Loose);
+const codeOf = (events: readonly unknown[]): string => {
+  try {
+    replayTrace(events as TraceEvent[], { set: ['pay.retry.maxAttempts=2'] });
+    return 'a number';
+  } catch (error) {
+    if (error instanceof ReplayRefusal) return error.code;
+    throw error;
+  }
+};
+
+describe('RPL-6 a trace of which nothing can be said is refused with its reason', () => {
+  it('is replayed where nothing was done to it', () => expect(codeOf(loose())).toBe('a number'));
+
+  it.each([
+    ['nothing', [], 'empty'],
+    ['one that begins later', loose().slice(1), 'late'],
+    ['one that ends before its calls', loose().slice(0, 120), 'truncated'],
+    ['one with a hole', loose().toSpliced(40, 1), 'incomplete'],
+    ['two, one after the other', [...loose(), ...loose()], 'merged'],
+    ['two, event by event', loose().flatMap((event) => [event, event]), 'merged'],
+    ['one whose lines were moved', loose().toSpliced(50, 0, ...loose().slice(60, 61)), 'incomplete'],
+    ['one of another version', loose().map(({ host: _, ...event }) => event), 'old'],
+    ['one with hooks', loose().map((event, i) => (i === 0 ? { ...event, host: ['hooks'] } : event)), 'host'],
+    ['another program’s lines', [{ ...loose()[0], tools: 'none' }, ...loose().slice(1)], 'malformed'],
+  ])('%s', (_, events, code) => expect(codeOf(events)).toBe(code));
+
+  const edited = (type: string, edit: (event: Loose) => Loose): Loose[] => {
+    const events = loose();
+    const index = events.findIndex((event) => event['type'] === type);
+    return events.with(index, edit(events[index] as Loose));
+  };
+
+  it.each([
+    ['a status', edited('settled', (e) => ({ ...e, result: { ...(e['result'] as Loose), status: 'error' } }))],
+    ['a decision', edited('decision', (e) => ({ ...e, strategy: 'fail', delayMs: undefined }))],
+    ['a wait', edited('decision', (e) => ({ ...e, delayMs: 107 }))],
+    ['a failure', edited('attempt_failed', (e) => ({ ...e, error: { ...(e['error'] as Loose), status: 404 } }))],
+    [
+      'a limit',
+      edited(
+        'layer_started',
+        (e) => JSON.parse(JSON.stringify(e).replace('"timeoutMs":1000', '"timeoutMs":900')) as Loose,
+      ),
+    ],
+    ['an attempt’s length', edited('attempt_succeeded', (e) => ({ ...e, durationMs: 5_000 }))],
+  ])('one in which %s was edited', (_, events) => expect(codeOf(events)).toBe('different'));
+
+  it('names the first difference', () => {
+    const events = edited('decision', (e) => ({ ...e, code: 'permanent' }));
+    const seq = events.find(({ type }) => type === 'decision')?.['seq'];
+    expect(() => replayTrace(events as unknown as TraceEvent[])).toThrow(
+      `first at event ${String(seq)}: call 00000000-0000-7000-8000-`,
+    );
+  });
+
+  it('never gives a number for, nor stumbles over, an event that lost or changed a field', () => {
+    const values = fc.oneof(fc.constant(null), fc.integer(), fc.string(), fc.constant([]), fc.constant({}));
+    fc.assert(
+      fc.property(fc.nat(storm.length - 1), fc.nat(30), fc.option(values), (place, nth, value) => {
+        const events = loose();
+        const event = events[place] as Loose;
+        const names = Object.keys(event).filter((name) => !['seq', 'message', 'reason', 'version'].includes(name));
+        const name = names[nth % names.length] as string;
+        const { [name]: _, ...rest } = event;
+        const outcome = codeOf(events.with(place, value === null ? rest : { ...rest, [name]: value }));
+        // What is no part of any decision may be lost: what a number is said of is what was decided.
+        expect(outcome === 'a number' ? name : 'refused').toMatch(
+          /^(refused|breaker|budgetLeft|draw|untilMs|callId|dueAtMs|host|choices)$/,
+        );
+      }),
+      { numRuns: 300, seed: 11 },
+    );
+  });
+});
