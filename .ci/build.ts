@@ -4,6 +4,7 @@ import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { toolCallEnvelopeSchema, toolResultEnvelopeSchema } from '../src/contract/envelope.ts';
+import { mcpFileSchema } from '../src/contract/formats/mcp-file.ts';
 import { planFileSchema } from '../src/contract/formats/plan-file.ts';
 import { policyFileSchema } from '../src/contract/formats/policy-file.ts';
 import { restManifestSchema } from '../src/contract/formats/rest-manifest.ts';
@@ -19,6 +20,7 @@ const schemas: ReadonlyArray<readonly [name: string, title: string, schema: z.Zo
   ['plan', 'A plan for `spillway run`', planFileSchema],
   ['policy', 'A policy for `spillway replay` and `spillway simulate`', policyFileSchema],
   ['scenario', 'A scenario for `spillway simulate`', scenarioFileSchema],
+  ['mcp', 'Servers and policies for `spillway mcp`', mcpFileSchema],
   ['rest-manifest', 'The tools of one HTTP API', restManifestSchema],
 ];
 

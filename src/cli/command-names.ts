@@ -10,6 +10,7 @@ export const COMMAND_NAMES = [
   'simulate',
   'init',
   'gateway',
+  'mcp',
   'admin',
   'completions',
   'help',

@@ -6,6 +6,7 @@ import { COMPLETIONS_HELP, COMPLETIONS_OPTIONS, SHELLS } from './arguments/compl
 import { GATEWAY_HELP, GATEWAY_KINDS, GATEWAY_OPTIONS } from './arguments/gateway.ts';
 import { INSPECT_HELP, INSPECT_OPTIONS, REPORT_HELP, REPORT_OPTIONS } from './arguments/inspect.ts';
 import { INIT_HELP, INIT_OPTIONS } from './arguments/init.ts';
+import { MCP_HELP, MCP_OPTIONS } from './arguments/mcp.ts';
 import type { Options } from './arguments/options.ts';
 import { REPLAY_HELP, REPLAY_OPTIONS } from './arguments/replay.ts';
 import { SIMULATE_HELP, SIMULATE_OPTIONS } from './arguments/simulate.ts';
@@ -86,6 +87,11 @@ const SPECS: Readonly<Record<CommandName, Omit<CommandSpec, 'name'>>> = {
     help: GATEWAY_HELP,
     options: GATEWAY_OPTIONS,
     words: GATEWAY_KINDS,
+  },
+  mcp: {
+    summary: 'stand in front of any MCP server',
+    help: MCP_HELP,
+    options: MCP_OPTIONS,
   },
   admin: {
     summary: 'ask a running program, or order it about',

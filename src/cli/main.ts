@@ -86,6 +86,7 @@ const PERFORM: Readonly<Record<CommandName, (args: readonly string[]) => Promise
   simulate: async (args) => (await import('./simulate.ts')).runSimulate(args, context),
   init: async (args) => (await import('./init.ts')).runInit(args, context),
   gateway: async (args) => (await import('./gateway.ts')).runGateway(args, context),
+  mcp: async (args) => (await import('./mcp.ts')).runMcp(args, context),
   completions: async (args) => (await import('./completions.ts')).runCompletions(args, context),
   help: async (args) => {
     process.stdout.write((await import('./commands.ts')).helpOf(args));

@@ -1,11 +1,10 @@
 import type { IncomingMessage } from 'node:http';
-import * as z from 'zod';
 import * as core from 'zod/v4/core';
 import type { ToolProvider } from '../contract/provider.ts';
 import type { RestManifest } from '../contract/formats/rest-manifest.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
-import type { Tool, ToolContext } from '../contract/tool.ts';
+import type { ToolContext } from '../contract/tool.ts';
 import { toToolError } from '../errors/read-error.ts';
 import { mcpAborted } from '../errors/mcp.ts';
 import { read } from '../errors/structure.ts';
@@ -15,9 +14,11 @@ import { createConnections, exchange, type Connections, type RestRequest } from 
 import { contextHeaders, filledHeaders } from './rest/headers.ts';
 import { compiledManifest } from './rest/manifest.ts';
 import type { RestOperation } from './rest/operation.ts';
+import { guardedOperations, redactor, toolOf } from './rest/tool.ts';
 import { ENCODINGS, partAt, readBody, unusable, valueOfBody } from './rest/response.ts';
 import { targetGuard, type Resolve, type TargetGuard } from './rest/target.ts';
 import { invalidInput, type RestInput } from './rest/url.ts';
+import { checkOwnTools, type OwnTools } from './own-tools.ts';
 
 export {
   restManifestSchema,
@@ -26,6 +27,7 @@ export {
   type RestResponseEntry,
   type RestToolEntry,
 } from '../contract/formats/rest-manifest.ts';
+export type { OwnTool, OwnTools } from './own-tools.ts';
 export { RestManifestError, readRestManifest } from './rest/manifest.ts';
 
 /** What a tool's whole output may be; more is for a file, not for a model. */
@@ -39,9 +41,7 @@ const ERROR_TEXT_MAX = 4_096;
  */
 const ERROR_BODY_MS = 1_000;
 const SAFE_TEXT_MAX = 1_024;
-/** A shorter one would also cross out ordinary words. */
-const SECRET_LENGTH_MIN = 4;
-const KEYS = ['env', 'allow', 'lookup', 'ca', 'maxResponseBytes', 'show', 'runtime'];
+const KEYS = ['env', 'allow', 'lookup', 'ca', 'maxResponseBytes', 'show', 'tools', 'runtime'];
 
 /** What the manifest's requests may use and reach. */
 export interface RestProviderOptions {
@@ -65,6 +65,11 @@ export interface RestProviderOptions {
    */
   readonly show?: 'errors';
   /**
+   * What you know of single tools, by their ids in the manifest: `{ get_issue: { policy: { timeoutMs: 5_000 } } }`.
+   * Default: only what the manifest says of them.
+   */
+  readonly tools?: OwnTools;
+  /**
    * The wall clock that an HTTP date in `Retry-After` is compared with, and the timer for reading an error's body.
    * Default: the machine's.
    */
@@ -79,11 +84,6 @@ interface Shared {
   readonly redact: (text: string) => string;
   readonly runtime: Runtime;
 }
-
-const redactor = (secrets: readonly string[]): ((text: string) => string) => {
-  const long = secrets.filter(({ length }) => length >= SECRET_LENGTH_MIN);
-  return (text) => long.reduce((rest, secret) => rest.replaceAll(secret, '[secret]'), text);
-};
 
 const checkedInput = ({ input: schema }: RestOperation, input: unknown): RestInput => {
   const parsed = schema.safeParse(input);
@@ -230,20 +230,14 @@ const execute = async (
   }
 };
 
-const toolOf = (
-  operation: RestOperation,
-  dependency: string,
-  run: (operation: RestOperation, input: unknown, context: ToolContext) => Promise<unknown>,
-): Tool => ({
-  name: operation.toolName,
-  ...(operation.description === undefined ? {} : { description: operation.description }),
-  // No arguments are an empty object, as over MCP.
-  input: z.preprocess((input) => input ?? {}, operation.input),
-  inputJsonSchema: operation.inputSchema,
-  policy: operation.policy,
-  dependency,
-  execute: (input, context) => run(operation, input, context),
-});
+const checkOptions = (options: RestProviderOptions): void => {
+  checkKeys('restProvider', options, KEYS);
+  const { allow, maxResponseBytes = RESPONSE_BYTES, show, tools: own = {} } = options;
+  checkNumber('maxResponseBytes', maxResponseBytes, integer(1, 2 ** 30));
+  if (show !== undefined) checkOneOf('show', show, ['errors']);
+  checkOwnTools('restProvider', own);
+  if (allow !== undefined && !Array.isArray(allow)) throw new RangeError('allow must be a list of hosts and ranges');
+};
 
 /**
  * The tools of an HTTP API, as a manifest describes them: `{ name, base_url, headers?, tools }`, an object or what
@@ -267,16 +261,14 @@ const toolOf = (
  * spillway.execute({ toolName: 'weather.forecast', input: { city: 'Oslo', days: 3 } });
  */
 export function restProvider(manifest: RestManifest, options: RestProviderOptions = {}): ToolProvider {
-  checkKeys('restProvider', options, KEYS);
-  const { env = {}, allow, lookup, ca, maxResponseBytes = RESPONSE_BYTES, show, runtime = liveRuntime } = options;
-  checkNumber('maxResponseBytes', maxResponseBytes, integer(1, 2 ** 30));
-  if (show !== undefined) checkOneOf('show', show, ['errors']);
-  if (allow !== undefined && !Array.isArray(allow)) throw new RangeError('allow must be a list of hosts and ranges');
+  const { env = {}, allow, lookup, ca, maxResponseBytes = RESPONSE_BYTES, runtime = liveRuntime } = options;
+  checkOptions(options);
   const {
     manifest: { name },
     operations,
     secrets,
   } = compiledManifest(manifest, env);
+  const guarded = guardedOperations(name, operations, options);
   const guard = targetGuard({ ...(allow === undefined ? {} : { allow }), ...(lookup === undefined ? {} : { lookup }) });
   const shared: Shared = {
     guard,
@@ -311,9 +303,7 @@ export function restProvider(manifest: RestManifest, options: RestProviderOption
 
   return {
     name,
-    tools: operations.map((operation) =>
-      toolOf(show === undefined ? operation : { ...operation, policy: { ...operation.policy, show } }, name, run),
-    ),
+    tools: guarded.map((operation) => toolOf(operation, name, run)),
     close: async () => {
       closed = true;
       for (const controller of running)
