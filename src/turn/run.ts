@@ -14,9 +14,11 @@ import {
   take,
   takeUntil,
   tap,
+  type Subscriber,
   type Subscription,
 } from 'rxjs';
 import type { TurnEvent } from '../contract/event.ts';
+import type { TurnJournal } from '../contract/journal.ts';
 import type { NodeState, PlanNode } from '../contract/turn.ts';
 import { expiry } from '../operators/timing/expiry.ts';
 import { held } from '../operators/work/held.ts';
@@ -24,7 +26,8 @@ import { fannedOut, forkJoinAll, mergeMany } from '../operators/work/join-tree.t
 import { paced } from '../operators/timing/paced.ts';
 import { harvest, noHarvest, type Harvest, type SettledNode } from './harvest.ts';
 import type { Layer } from '../layer/services.ts';
-import { nodeOutcome, type ReadyNode } from './node.ts';
+import { journalledOutcome } from './journalled.ts';
+import type { ReadyNode } from './node.ts';
 import type { Plan } from './plan.ts';
 import { nameOf } from './plan-node.ts';
 import { STAMP } from '../layer/trace.ts';
@@ -41,6 +44,10 @@ export interface TurnOptions {
   readonly actor?: string;
   /** The tenant: part of every call's key, and a tenant's calls have breakers of their own. */
   readonly tenant?: string;
+  /** The turn's id, which all of its events carry. Default: a new UUIDv7. */
+  readonly turnId?: string;
+  /** Where it is kept what the turn came to: an engine of `spillway/fleet` gives it. Default: nowhere. */
+  readonly journal?: TurnJournal;
 }
 
 /**
@@ -121,7 +128,7 @@ export function runTurn(layer: Layer, plan: Plan, options: TurnOptions = {}): Ob
     const connections: Subscription[] = [];
     const outcomeOf = (ready: ReadyNode): Observable<SettledNode> => {
       const outcome$ = outcomes[ready.index] as AsyncSubject<SettledNode>;
-      nodeOutcome(turn, ready)
+      journalledOutcome(turn, ready)
         .pipe(held((connection) => (connections[ready.index] = connection)))
         .subscribe(outcome$);
       return outcome$;
@@ -135,7 +142,7 @@ export function runTurn(layer: Layer, plan: Plan, options: TurnOptions = {}): Ob
       }),
     );
     subscriber.add(() => abandon(turn, connections));
-    turn.emit({ type: 'turn_started', timeoutMs: turn.timeoutMs, nodes: plan.nodes.map(plannedOf) });
+    begin(turn);
     const found$ = readyNodes(plan, outcomes).pipe(
       paced(BURST, turn.site.runtime),
       mergeMap(outcomeOf, plan.options.concurrency ?? Infinity),
@@ -148,6 +155,7 @@ export function runTurn(layer: Layer, plan: Plan, options: TurnOptions = {}): Ob
         subscriber.complete();
       }),
     );
+    subscriber.add(left(options).subscribe(() => leave(turn, subscriber)));
     // Armed after what settles at once, so that a result of the deadline's own instant may take some steps more
     // (R-4.6).
     if (subscriber.closed || turn.isOver) return;
@@ -155,6 +163,26 @@ export function runTurn(layer: Layer, plan: Plan, options: TurnOptions = {}): Ob
     subscriber.add(expiry(leftMs, layer.runtime).subscribe(() => due$.next('timed_out')));
   });
 }
+
+/** Tells that it begins, or goes on here. */
+const begin = (turn: TurnContext): void => {
+  const { plan, journal, timeoutMs } = turn;
+  if (journal?.started !== true) turn.emit({ type: 'turn_started', timeoutMs, nodes: plan.nodes.map(plannedOf) });
+  if (journal?.moved !== undefined) turn.emit({ type: 'turn_moved', ...journal.moved });
+};
+
+const left = ({ journal }: TurnOptions): Observable<unknown> => journal?.left$.pipe(take(1)) ?? NEVER;
+
+/**
+ * The turn goes on elsewhere: nothing new starts, and there is no result here. What runs goes on while its key is its
+ * own, which is asked at once; whoever has the turn now gets what it comes to, or runs it under a later fence.
+ */
+const leave = (turn: TurnContext, subscriber: Subscriber<TurnEvent>): void => {
+  turn.isOver = true;
+  turn.isSettled = true;
+  for (const call of turn.takeRunning()) call?.handOver();
+  subscriber.complete();
+};
 
 /** The turn's subscriber has gone before it settled: everything stops at once. */
 const abandon = (turn: TurnContext, connections: readonly Subscription[]): void => {

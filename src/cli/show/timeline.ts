@@ -128,6 +128,7 @@ export function followTurn(): { readonly timeline: Timeline; readonly add: (even
       case 'abandoned':
       case 'node_started':
       case 'escalated':
+      case 'turn_moved':
     }
   };
   return {
