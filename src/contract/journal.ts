@@ -59,8 +59,11 @@ export interface TurnJournal {
   readonly moved?: TurnMove;
   /** What a node came to before the turn moved; such a node is not run and not told again. */
   settled(nodeId: string): JournalledNode | undefined;
-  /** Keeps what a node came to; emits once that is durable, and never where the turn is no longer this process's. */
-  settle(nodeId: string, node: JournalledNode): Observable<unknown>;
+  /**
+   * Keeps what a node came to; emits that as whoever goes on with the turn would read it, once it is durable, and never
+   * where the turn is no longer this process's.
+   */
+  settle(nodeId: string, node: JournalledNode): Observable<JournalledNode>;
   /** The last decision about a node that was under way when the turn moved. */
   decided(nodeId: string): JournalledDecision | undefined;
   /** Keeps a decision before it is acted on; emits once that is durable. */

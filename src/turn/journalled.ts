@@ -25,7 +25,7 @@ export const journalledOutcome = (turn: TurnContext, ready: ReadyNode): Observab
     const known = journal.settled(id);
     if (known !== undefined) return of(restored(turn, index, known));
     return nodeOutcome(turn, ready).pipe(
-      mergeMap((settled) => journal.settle(id, entryOf(turn, settled)).pipe(map(() => settled))),
+      mergeMap((settled) => journal.settle(id, entryOf(turn, settled)).pipe(map((kept) => restored(turn, index, kept)))),
     );
   });
 

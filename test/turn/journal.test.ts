@@ -20,10 +20,10 @@ const survivors = (runtime: VirtualRuntime) => {
     taken: (worker: string, left$: Observable<unknown> = NEVER): TurnJournal => {
       const from = owner;
       owner = worker;
-      const kept = <T>(map: Map<string, T>, id: string, value: T): Observable<unknown> => {
+      const kept = <T>(map: Map<string, T>, id: string, value: T): Observable<T> => {
         if (owner !== worker) return NEVER;
         map.set(id, value);
-        return of(true);
+        return of(value);
       };
       return {
         turnId: 'trip-1',
