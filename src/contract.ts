@@ -32,7 +32,7 @@ export {
   type DedupeState,
   type StoreReport,
 } from './contract/store.ts';
-export type { JournalledDecision, JournalledNode, TurnJournal, TurnMove } from './contract/journal.ts';
+export type { JournalledDecision, JournalledNode, TurnJournal, TurnMove } from './contract/fleet/journal.ts';
 export type {
   Closeable,
   FleetEngine,
@@ -43,4 +43,4 @@ export type {
   SubmitOptions,
   Submitted,
   WorkerReport,
-} from './contract/fleet.ts';
+} from './contract/fleet/port.ts';

@@ -17,7 +17,10 @@ const config: ViteUserConfig = {
       { find: /^spillway$/, replacement: source('index.ts') },
       { find: /^spillway\/(testing|agent|fleet)$/, replacement: source('$1/index.ts') },
       { find: /^spillway\/(mini|policy|contract|operate)$/, replacement: source('$1.ts') },
-      { find: /^spillway\/((?:sinks|providers|stores|adapters|agent|fleet|gateway)\/.+)$/, replacement: source('$1.ts') },
+      {
+        find: /^spillway\/((?:sinks|providers|stores|adapters|agent|fleet|gateway)\/.+)$/,
+        replacement: source('$1.ts'),
+      },
     ],
   },
   // Generous: real servers and compilers run in some tests, and a machine may be busy.

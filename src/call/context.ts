@@ -2,7 +2,7 @@ import type { BreakerStateName } from '../contract/breaker-state.ts';
 import type { RetryRecord } from '../contract/envelope.ts';
 import type { ToolEvent } from '../contract/event.ts';
 import type { Preparation } from '../contract/hooks.ts';
-import type { TurnJournal } from '../contract/journal.ts';
+import type { TurnJournal } from '../contract/fleet/journal.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import type { DedupeExecution } from '../contract/store.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';

@@ -12,7 +12,7 @@ import {
 } from 'rxjs';
 import type { ToolResultEnvelope } from '../contract/envelope.ts';
 import type { ToolErrorKind } from '../contract/error-kind.ts';
-import type { TurnJournal } from '../contract/journal.ts';
+import type { TurnJournal } from '../contract/fleet/journal.ts';
 import type { DedupeClaim, DedupeOutcome, DedupeReading } from '../contract/store.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { toToolExecutionError } from '../errors/tool.ts';

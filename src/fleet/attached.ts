@@ -1,6 +1,5 @@
 import {
   EMPTY,
-  Observable,
   concatMap,
   defer,
   expand,
@@ -13,6 +12,7 @@ import {
   takeWhile,
   tap,
   throwError,
+  type Observable,
 } from 'rxjs';
 import type { TraceEvent } from '../contract/event.ts';
 import type { Runtime } from '../contract/runtime.ts';

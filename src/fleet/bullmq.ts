@@ -1,6 +1,6 @@
 import { Queue, Worker, DelayedError, type ConnectionOptions, type Job } from 'bullmq';
-import { Subject, filter, firstValueFrom, fromEventPattern, share, type Observable } from 'rxjs';
-import type { FleetEngine } from '../contract/fleet.ts';
+import { Subject, filter, firstValueFrom, fromEventPattern, type Observable } from 'rxjs';
+import type { FleetEngine } from '../contract/fleet/port.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { checkKeys, checkNumber, integer, positiveDuration } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
@@ -163,7 +163,7 @@ export function bullmqFleet(connection: BullmqConnection, options: BullmqFleetOp
   });
   const engine = fleetEngine({
     ledger,
-    dispatcher: bullmqDispatcher({ connection: connection as unknown as ConnectionOptions, name, lockMs, runtime }),
+    dispatcher: bullmqDispatcher({ connection, name, lockMs, runtime }),
     runtime,
     maxOpen,
     answerTimeoutMs,
@@ -176,5 +176,3 @@ export function bullmqFleet(connection: BullmqConnection, options: BullmqFleetOp
     },
   };
 }
-
-void share;

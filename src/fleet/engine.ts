@@ -1,5 +1,12 @@
 import { concatMap, defer, firstValueFrom, type Observable } from 'rxjs';
-import type { Closeable, FleetEngine, FleetHealth, FleetPlan, SubmitOptions, Submitted } from '../contract/fleet.ts';
+import type {
+  Closeable,
+  FleetEngine,
+  FleetHealth,
+  FleetPlan,
+  SubmitOptions,
+  Submitted,
+} from '../contract/fleet/port.ts';
 import type { TraceEvent } from '../contract/event.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';

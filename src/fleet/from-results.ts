@@ -18,8 +18,9 @@ interface Templated {
  * @example
  * plan().call('flights', flights, { to: 'NRT' }).call('book', book, fromResults({ flight: { $result: 'flights', path: 'id' } }), { needs: ['flights'] });
  */
-export function fromResults<I = never>(template: unknown): (values: Readonly<Record<string, unknown>>) => I {
-  const make = (values: Readonly<Record<string, unknown>>): I => resolveReferences(template, values) as I;
+export function fromResults(template: unknown): (values: Readonly<Record<string, unknown>>) => never {
+  // What it makes fits the tool's input, or the tool's schema says what does not.
+  const make = (values: Readonly<Record<string, unknown>>): never => resolveReferences(template, values) as never;
   return Object.assign(make, { [TEMPLATE]: template });
 }
 

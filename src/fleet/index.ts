@@ -10,5 +10,5 @@ export type {
   SubmitOptions,
   Submitted,
   WorkerReport,
-} from '../contract/fleet.ts';
-export type { JournalledDecision, JournalledNode, TurnJournal, TurnMove } from '../contract/journal.ts';
+} from '../contract/fleet/port.ts';
+export type { JournalledDecision, JournalledNode, TurnJournal, TurnMove } from '../contract/fleet/journal.ts';

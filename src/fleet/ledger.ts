@@ -1,5 +1,5 @@
 import type { Observable } from 'rxjs';
-import type { WorkerReport } from '../contract/fleet.ts';
+import type { WorkerReport } from '../contract/fleet/port.ts';
 
 /** A turn as it is handed over. */
 export interface LedgerEntry {

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { FleetPlan, SubmitOptions } from '../contract/fleet.ts';
+import type { FleetPlan, SubmitOptions } from '../contract/fleet/port.ts';
 import { isToolExecutionError } from '../contract/tool-error.ts';
 import type { PlanNode, PlanOptions } from '../contract/turn.ts';
 import { canonicalJson } from '../policy/key/canonical-json.ts';
@@ -59,7 +59,6 @@ const recordSchema: z.ZodType<PlanRecord> = z.strictObject({
   actor: text(512).exactOptional(),
   tenant: text(512).exactOptional(),
 });
-
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null;

@@ -31,7 +31,13 @@ export interface Recorder {
 }
 
 /** @param begun where the turn stands: its events are counted on from there */
-export function recorderOf(ledger: TurnLedger, turnId: string, begun: Begun, tenant: string, runtime: Runtime): Recorder {
+export function recorderOf(
+  ledger: TurnLedger,
+  turnId: string,
+  begun: Begun,
+  tenant: string,
+  runtime: Runtime,
+): Recorder {
   const waiting: Entry[] = [];
   const asked$ = new Subject<void>();
   const lost$ = new AsyncSubject<true>();

@@ -43,12 +43,12 @@ export function fleetConformance(
   checkNumber('workers', sizes.workers, integer(2, 16));
   checkNumber('everyMs', sizes.everyMs, integer(100, 60_000));
   checkNumber('freezeMs', sizes.freezeMs, integer(100, 60_000));
-  return [...ruleCases, ...faultCases].map(({ name, run }) => ({
-    name,
+  return [...ruleCases, ...faultCases].map((one) => ({
+    name: one.name,
     run: async () => {
       const harness = await makeFleet();
       try {
-        await run(harness, sizes);
+        await one.run(harness, sizes);
       } finally {
         await harness.close();
       }

@@ -1,6 +1,6 @@
 import { filter, map, type Observable, type Subscriber } from 'rxjs';
 import type { TraceEvent, TurnEvent } from '../contract/event.ts';
-import type { TurnJournal } from '../contract/journal.ts';
+import type { TurnJournal } from '../contract/fleet/journal.ts';
 import { TURN_TIMEOUT_MS } from '../policy/profile.ts';
 import { callOutcome } from '../call/pipe.ts';
 import { CallContext, type CallSite } from '../call/context.ts';

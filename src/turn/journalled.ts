@@ -1,5 +1,5 @@
 import { defer, map, mergeMap, of, type Observable } from 'rxjs';
-import type { JournalledNode } from '../contract/journal.ts';
+import type { JournalledNode } from '../contract/fleet/journal.ts';
 import type { TurnContext } from './context.ts';
 import type { SettledNode } from './harvest.ts';
 import { nodeOutcome, type ReadyNode } from './node.ts';
@@ -25,7 +25,9 @@ export const journalledOutcome = (turn: TurnContext, ready: ReadyNode): Observab
     const known = journal.settled(id);
     if (known !== undefined) return of(restored(turn, index, known));
     return nodeOutcome(turn, ready).pipe(
-      mergeMap((settled) => journal.settle(id, entryOf(turn, settled)).pipe(map((kept) => restored(turn, index, kept)))),
+      mergeMap((settled) =>
+        journal.settle(id, entryOf(turn, settled)).pipe(map((kept) => restored(turn, index, kept))),
+      ),
     );
   });
 

@@ -18,7 +18,7 @@ import {
   type Subscription,
 } from 'rxjs';
 import type { TurnEvent } from '../contract/event.ts';
-import type { TurnJournal } from '../contract/journal.ts';
+import type { TurnJournal } from '../contract/fleet/journal.ts';
 import type { NodeState, PlanNode } from '../contract/turn.ts';
 import { expiry } from '../operators/timing/expiry.ts';
 import { held } from '../operators/work/held.ts';
@@ -32,6 +32,7 @@ import type { Plan } from './plan.ts';
 import { nameOf } from './plan-node.ts';
 import { STAMP } from '../layer/trace.ts';
 import { TurnContext } from './context.ts';
+import { turnElsewhere, type FleetPort } from './elsewhere.ts';
 import { turnResult } from './result.ts';
 
 /** Whose turn it is, and what can end it. */
@@ -46,6 +47,16 @@ export interface TurnOptions {
   readonly tenant?: string;
   /** The turn's id, which all of its events carry. Default: a new UUIDv7. */
   readonly turnId?: string;
+  /**
+   * Hands the turn to a fleet: it then runs where its workers are, and goes on if this process dies. Default: it runs
+   * here.
+   */
+  readonly fleet?: FleetPort;
+  /**
+   * With `fleet`: what unsubscribing before the end does. `cancel` (default) is as with a turn that runs here; with
+   * `detach` it goes on, and `fleet.attach(turnId)` tells of it.
+   */
+  readonly onUnsubscribe?: 'cancel' | 'detach';
   /** Where it is kept what the turn came to: an engine of `spillway/fleet` gives it. Default: nowhere. */
   readonly journal?: TurnJournal;
 }
@@ -119,7 +130,18 @@ const aborted = (signal: AbortSignal | undefined): Observable<CutShort> => {
  * ```
  */
 export function runTurn(layer: Layer, plan: Plan, options: TurnOptions = {}): Observable<TurnEvent> {
-  return new Observable((subscriber) => {
+  const { fleet } = options;
+  return fleet === undefined ? turnHere(layer, plan, options) : elsewhere(layer, plan, { ...options, fleet });
+}
+
+const elsewhere = (
+  { runtime }: Layer,
+  plan: Plan,
+  { signal, journal: _, ...options }: TurnOptions & { readonly fleet: FleetPort },
+): Observable<TurnEvent> => turnElsewhere({ ...options, aborted$: aborted(signal) }, plan, runtime);
+
+const turnHere = (layer: Layer, plan: Plan, options: TurnOptions): Observable<TurnEvent> =>
+  new Observable((subscriber) => {
     // A tool that the plan brings along is checked as a registered one is: before anything runs.
     for (const { tool } of plan.nodes) if (typeof tool !== 'string') layer.registry.of(tool);
     const turn = new TurnContext(layer, plan, subscriber, options);
@@ -162,7 +184,6 @@ export function runTurn(layer: Layer, plan: Plan, options: TurnOptions = {}): Ob
     const leftMs = Math.max(0, turn.site.deadlineMs - layer.runtime.now());
     subscriber.add(expiry(leftMs, layer.runtime).subscribe(() => due$.next('timed_out')));
   });
-}
 
 /** Tells that it begins, or goes on here. */
 const begin = (turn: TurnContext): void => {

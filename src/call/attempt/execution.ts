@@ -1,7 +1,7 @@
 import type { BreakerStateName } from '../../contract/breaker-state.ts';
 import type { RetryRecord } from '../../contract/envelope.ts';
 import type { Classification } from '../../contract/error-kind.ts';
-import type { JournalledDecision } from '../../contract/journal.ts';
+import type { JournalledDecision } from '../../contract/fleet/journal.ts';
 import { ToolExecutionError } from '../../contract/tool-error.ts';
 import { toToolExecutionError } from '../../errors/tool.ts';
 import type { Breaker, GivenPermit } from '../../operators/breaker/breaker.ts';

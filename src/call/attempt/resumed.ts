@@ -1,5 +1,5 @@
 import { defer, map, of, type Observable } from 'rxjs';
-import type { JournalledDecision } from '../../contract/journal.ts';
+import type { JournalledDecision } from '../../contract/fleet/journal.ts';
 import { ToolExecutionError } from '../../contract/tool-error.ts';
 import { classify } from '../../policy/recovery/classify.ts';
 import type { CallContext } from '../context.ts';

@@ -1,5 +1,5 @@
 import { EMPTY } from 'rxjs';
-import type { WorkerReport } from '../../contract/fleet.ts';
+import type { WorkerReport } from '../../contract/fleet/port.ts';
 import type { Runtime } from '../../contract/runtime.ts';
 import { redisChanges } from '../../stores/redis/changes.ts';
 import { redisCommands, type RedisClientLike, type RedisSubscriberLike } from '../../stores/redis/client.ts';
@@ -118,7 +118,8 @@ const reportOf = (answer: unknown): LedgerReport => {
 export function redisLedger(client: RedisClientLike, options: RedisLedgerOptions): TurnLedger {
   const { name, subscriber, keepMs, maxEvents, commandTimeoutMs, runtime } = options;
   const commands = redisCommands(client);
-  const { run } = redisLink(commands, commandTimeoutMs, runtime);
+  const link = redisLink(commands, commandTimeoutMs, runtime);
+  const run: typeof link.run = (...asked) => link.run(...asked);
   const channels = subscriber === undefined ? undefined : redisChanges(subscriber);
   const key = (rest: string): string => `{${name}}:${rest}`;
   const turnKey = (turnId: string): string => key(`turn:${turnId}`);
@@ -176,9 +177,8 @@ export function redisLedger(client: RedisClientLike, options: RedisLedgerOptions
       ),
     changes: (turnId) => channels?.changes(eventsKey(turnId)) ?? EMPTY,
     cancel: async (turnId) =>
-      numberOf(
-        await run('The turn could not be cancelled', CANCEL, [turnKey(turnId), cancelled], [turnId, orders]),
-      ) === 1,
+      numberOf(await run('The turn could not be cancelled', CANCEL, [turnKey(turnId), cancelled], [turnId, orders])) ===
+      1,
     orders$: channels?.changes(orders) ?? EMPTY,
     beat: async (worker, version, turns) =>
       texts(

@@ -1,6 +1,6 @@
 import { NEVER, Subject, filter, map, merge, mergeMap, of, startWith, take, tap, type Observable } from 'rxjs';
 import type { TraceEvent } from '../../contract/event.ts';
-import type { JournalledDecision, JournalledNode, TurnJournal } from '../../contract/journal.ts';
+import type { JournalledDecision, JournalledNode, TurnJournal } from '../../contract/fleet/journal.ts';
 import type { Runtime } from '../../contract/runtime.ts';
 import type { Begun, TurnLedger } from '../ledger.ts';
 import type { Recorder } from '../recorder.ts';

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { TraceEvent } from '../../contract/event.ts';
-import type { JournalledNode } from '../../contract/journal.ts';
+import type { JournalledNode } from '../../contract/fleet/journal.ts';
 import type { Runtime } from '../../contract/runtime.ts';
 import type { NodeResult } from '../../contract/turn.ts';
 import { hasValue } from '../../policy/recovery/cascade.ts';
@@ -10,7 +10,7 @@ import type { Begun } from '../ledger.ts';
 const namesSchema = z.object({ nodes: z.array(z.object({ id: z.string(), tool: z.string() })) });
 
 /** The end of a turn that this fleet cannot finish: what was kept of it, and why there is no more. */
-export function refusal(turnId: string, { record, nodes }: Begun, why: string, { now }: Runtime): TraceEvent {
+export function refusal(turnId: string, { record, nodes }: Begun, why: string, runtime: Runtime): TraceEvent {
   const names = namesSchema.safeParse(JSON.parse(record));
   const results = (names.success ? names.data.nodes : []).map(({ id, tool }): NodeResult => {
     const entry = nodes.get(id);
@@ -22,7 +22,7 @@ export function refusal(turnId: string, { record, nodes }: Begun, why: string, {
   );
   return {
     seq: 0,
-    atMs: now(),
+    atMs: runtime.now(),
     source: 'turn',
     turnId,
     type: 'settled',

@@ -1,22 +1,18 @@
 import {
   EMPTY,
-  NEVER,
-  Observable,
   ReplaySubject,
   Subject,
-  Subscription,
   catchError,
   defer,
   finalize,
-  firstValueFrom,
-  map,
   merge,
   repeat,
   switchMap,
   startWith,
-  tap,
+  type Observable,
+  type Subscription,
 } from 'rxjs';
-import type { Closeable, FleetTurns } from '../../contract/fleet.ts';
+import type { Closeable, FleetTurns } from '../../contract/fleet/port.ts';
 import type { TraceEvent } from '../../contract/event.ts';
 import type { Runtime } from '../../contract/runtime.ts';
 import { checkKeys, checkNumber, duration, integer } from '../../policy/check.ts';
@@ -45,7 +41,9 @@ const checked = (turns: FleetTurns): FleetTurns => {
 };
 
 /** The events of a layer, by turn: each is looked at once, however many turns run. */
-const tracesOf = (trace$: Observable<TraceEvent>): { readonly of: WorkerSite['traceOf']; readonly heard: Subscription } => {
+const tracesOf = (
+  trace$: Observable<TraceEvent>,
+): { readonly of: WorkerSite['traceOf']; readonly heard: Subscription } => {
   const turns = new Map<string, Subject<TraceEvent>>();
   const heard = trace$.subscribe((event) => {
     if (event.turnId !== undefined) turns.get(event.turnId)?.next(event);
@@ -75,12 +73,7 @@ const checkStore = async ({ layer }: FleetTurns): Promise<void> => {
 };
 
 /** Runs the turns that a dispatcher gives to this process. */
-export function serveTurns(
-  ledger: TurnLedger,
-  dispatcher: Dispatcher,
-  given: FleetTurns,
-  runtime: Runtime,
-): Closeable {
+export function serveTurns(ledger: TurnLedger, dispatcher: Dispatcher, given: FleetTurns, runtime: Runtime): Closeable {
   const { layer, worker = runtime.id(), version = '0', concurrency = CONCURRENCY, drainMs = DRAIN_MS } = checked(given);
   const draining$ = new ReplaySubject<true>(1);
   const traces = tracesOf(layer.trace$);
@@ -132,8 +125,3 @@ export function serveTurns(
   let ending: Promise<void> | undefined;
   return { ready, close: () => (ending ??= end()) };
 }
-
-void NEVER;
-void firstValueFrom;
-void map;
-void tap;

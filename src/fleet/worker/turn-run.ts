@@ -15,7 +15,7 @@ import {
   take,
   tap,
 } from 'rxjs';
-import type { FleetLayer } from '../../contract/fleet.ts';
+import type { FleetLayer } from '../../contract/fleet/port.ts';
 import type { TraceEvent } from '../../contract/event.ts';
 import type { Runtime } from '../../contract/runtime.ts';
 import type { Given, RunEnd } from '../dispatcher.ts';
@@ -65,7 +65,12 @@ export const runGiven = (site: WorkerSite, { turnId, lost$ }: Given): Observable
       return begin(true).pipe(
         mergeMap((forced) => {
           if (forced.state !== 'begun') return of(DONE);
-          return refusedRun(site, turnId, forced, `tools of version ${taking.version} began it, and no worker has them`);
+          return refusedRun(
+            site,
+            turnId,
+            forced,
+            `tools of version ${taking.version} began it, and no worker has them`,
+          );
         }),
       );
     }),
@@ -73,7 +78,12 @@ export const runGiven = (site: WorkerSite, { turnId, lost$ }: Given): Observable
 };
 
 /** A turn that no worker can finish: it settles as failed, and says why. */
-const refusedRun = ({ ledger, runtime, version }: WorkerSite, turnId: string, begun: Begun, why: string): Observable<RunEnd> =>
+const refusedRun = (
+  { ledger, runtime, version }: WorkerSite,
+  turnId: string,
+  begun: Begun,
+  why: string,
+): Observable<RunEnd> =>
   defer(() => {
     const recorder = recorderOf(ledger, turnId, begun, tenantOf(begun), runtime);
     const event = refusal(turnId, begun, `${why}; this worker has version ${version}`, runtime);
@@ -120,8 +130,21 @@ const underway = (
     const left$ = new Subject<unknown>();
     const trace$ = site.traceOf(turnId);
     const busy = new Set<string>();
-    const journal = journalOf({ ledger, runtime, turnId, worker, begun, recorder, busy, left$, draining$: site.draining$ });
-    const handedOver$ = race(site.draining$.pipe(switchMap(() => drained(busy, trace$, journal.kept$))), site.drainedAnyway$);
+    const journal = journalOf({
+      ledger,
+      runtime,
+      turnId,
+      worker,
+      begun,
+      recorder,
+      busy,
+      left$,
+      draining$: site.draining$,
+    });
+    const handedOver$ = race(
+      site.draining$.pipe(switchMap(() => drained(busy, trace$, journal.kept$))),
+      site.drainedAnyway$,
+    );
     const leaves$ = merge(
       recorder.lost$.pipe(map(() => DONE)),
       lost$.pipe(map(() => DONE)),
@@ -144,9 +167,7 @@ const underway = (
       take(1),
     );
     subscriber.add(settled$.subscribe(subscriber));
-    subscriber.add(
-      leaves$.pipe(take(1)).subscribe((end) => subscriber.next(end)),
-    );
+    subscriber.add(leaves$.pipe(take(1)).subscribe((end) => subscriber.next(end)));
     subscriber.add(merge(cancel$, begun.isCancelled ? of(0) : NEVER).subscribe(() => aborting.abort()));
     const run$ = layer.turn(plan, { journal: journal.port, signal: aborting.signal, ...identity });
     // Not unsubscribed, which would cancel its calls: it has ended by then, or goes on elsewhere.

@@ -1,5 +1,5 @@
 import { defer, filter, firstValueFrom, lastValueFrom, repeat, take, takeUntil, throwIfEmpty, toArray } from 'rxjs';
-import type { FleetEngine } from '../../contract/fleet.ts';
+import type { FleetEngine } from '../../contract/fleet/port.ts';
 import type { TraceEvent } from '../../contract/event.ts';
 import type { TurnResult } from '../../contract/turn.ts';
 import { liveRuntime } from '../../runtime.ts';
@@ -51,12 +51,7 @@ const SETTLE_MS = 120_000;
 
 /** All events of a turn, once it has settled. */
 export const eventsOf = (engine: FleetEngine, turnId: string): Promise<TraceEvent[]> =>
-  lastValueFrom(
-    engine.attach(turnId).pipe(
-      takeUntil(liveRuntime.after(SETTLE_MS)),
-      toArray(),
-    ),
-  );
+  lastValueFrom(engine.attach(turnId).pipe(takeUntil(liveRuntime.after(SETTLE_MS)), toArray()));
 
 export const resultOf = (turnId: string, events: readonly TraceEvent[]): TurnResult => {
   const last = events.at(-1);

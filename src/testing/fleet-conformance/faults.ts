@@ -1,6 +1,16 @@
-import type { FleetEngine } from '../../contract/fleet.ts';
+import type { FleetEngine } from '../../contract/fleet/port.ts';
 import { liveRuntime } from '../../runtime.ts';
-import { eventsOf, expectOnce, expectThat, expectWhole, passed, resultOf, trip, until, type FleetHarnessCase } from './check.ts';
+import {
+  eventsOf,
+  expectOnce,
+  expectThat,
+  expectWhole,
+  passed,
+  resultOf,
+  trip,
+  until,
+  type FleetHarnessCase,
+} from './check.ts';
 import type { FleetHarness, FleetWorkerProcess } from './world.ts';
 
 const NODE_MS = 300;
@@ -67,7 +77,11 @@ export const faultCases: readonly FleetHarnessCase[] = [
       await first.kill();
       const events = await eventsOf(harness.engine, 'moved');
       const tookMs = liveRuntime.now() - begunMs;
-      expectThat(tookMs < 3_000 + TAKEOVER_MS + 1_000, 'the turn settles at most 5 s later than without the kill', tookMs);
+      expectThat(
+        tookMs < 3_000 + TAKEOVER_MS + 1_000,
+        'the turn settles at most 5 s later than without the kill',
+        tookMs,
+      );
       expectWhole('moved', events);
       const seams = events.flatMap((event) => (event.type === 'turn_moved' ? [event] : []));
       expectThat(seams.length === 1 && seams[0]?.from === 'first' && seams[0].to === 'second', 'one seam', seams);

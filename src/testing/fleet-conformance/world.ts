@@ -1,5 +1,5 @@
 import { firstValueFrom, fromEvent, map, merge, take } from 'rxjs';
-import type { FleetEngine } from '../../contract/fleet.ts';
+import type { FleetEngine } from '../../contract/fleet/port.ts';
 import type { Runtime } from '../../contract/runtime.ts';
 import { ToolExecutionError } from '../../contract/tool-error.ts';
 import type { AnyTool, Tool, ToolContext } from '../../contract/tool.ts';

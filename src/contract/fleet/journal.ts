@@ -1,6 +1,6 @@
 import type { Observable } from 'rxjs';
-import type { ToolErrorKind } from './error-kind.ts';
-import type { NodeResult } from './turn.ts';
+import type { ToolErrorKind } from '../error-kind.ts';
+import type { NodeResult } from '../turn.ts';
 
 /** How a node settled, as a journal keeps it: JSON. */
 export interface JournalledNode {

@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs';
-import type { TraceEvent, TurnEvent } from './event.ts';
+import type { TraceEvent, TurnEvent } from '../event.ts';
 import type { TurnJournal } from './journal.ts';
-import type { PlanNode, PlanOptions } from './turn.ts';
+import type { PlanNode, PlanOptions } from '../turn.ts';
 
 /** A plan as an engine is given it: what `plan()` and `plan.from()` make. */
 export interface FleetPlan {
