@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { lastValueFrom, toArray } from 'rxjs';
-import type { TraceEvent, TurnResult } from 'spillway';
-import type { FleetEngine } from 'spillway/contract';
-import { bullmqFleet, type BullmqFleetOptions } from 'spillway/fleet/bullmq';
-import type { FleetHarness, FleetMark, FleetMarkKind } from 'spillway/testing';
+import type { TraceEvent, TurnResult } from '../../src/index.ts';
+import type { FleetEngine } from '../../src/contract.ts';
+import { bullmqFleet, type BullmqFleetOptions } from '../../src/fleet/bullmq.ts';
+import type { FleetHarness, FleetMark, FleetMarkKind } from '../../src/testing/index.ts';
 import { startRedis, type RedisServer } from '../stores/redis/server.ts';
 import type { WorkerTask } from './worker.ts';
 

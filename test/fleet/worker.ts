@@ -13,10 +13,12 @@ export interface WorkerTask {
   readonly version?: string;
   readonly concurrency?: number;
   readonly drainMs?: number;
+  /** Only effects are marked. */
+  readonly quiet?: boolean;
 }
 
 const task = JSON.parse(process.argv[2] ?? '{}') as WorkerTask;
-const { path, worldPath, worker, version = '0', concurrency = 10, drainMs = 2_000 } = task;
+const { path, worldPath, worker, version = '0', concurrency = 10, drainMs = 2_000, quiet = false } = task;
 process.once('disconnect', () => process.exit());
 
 const connect = (at: string): Redis => {
@@ -30,7 +32,7 @@ const world = connect(worldPath);
 
 const tools = fleetConformanceTools(
   {
-    mark: (kind, mark) => world.rpush(kind, JSON.stringify(mark)),
+    mark: async (kind, mark) => (quiet && kind === 'started' ? 0 : world.rpush(kind, JSON.stringify(mark))),
     first: async (key) => (await world.set(`served:${key}`, worker, 'NX')) === 'OK',
   },
   worker,
