@@ -4,6 +4,14 @@ import { CHECK_HELP, CHECK_OPTIONS } from './arguments/check.ts';
 import { COMMAND_NAMES, type CommandName } from './command-names.ts';
 import { COMPLETIONS_HELP, COMPLETIONS_OPTIONS, SHELLS } from './arguments/completions.ts';
 import { GATEWAY_HELP, GATEWAY_KINDS, GATEWAY_OPTIONS } from './arguments/gateway.ts';
+import {
+  ATTACH_HELP,
+  ATTACH_OPTIONS,
+  FLEET_HELP,
+  FLEET_OPTIONS,
+  WORKER_HELP,
+  WORKER_OPTIONS,
+} from './arguments/fleet.ts';
 import { INIT_HELP, INIT_OPTIONS } from './arguments/init.ts';
 import type { Options } from './arguments/options.ts';
 import { SHOW_HELP, SHOW_OPTIONS } from './arguments/show.ts';
@@ -53,6 +61,14 @@ const SPECS: Readonly<Record<CommandName, Omit<CommandSpec, 'name'>>> = {
     files: true,
   },
   show: { summary: 'show a trace: table, diagram, sentence', help: SHOW_HELP, options: SHOW_OPTIONS, files: true },
+  worker: {
+    summary: 'serve the tools of a plan to a fleet',
+    help: WORKER_HELP,
+    options: WORKER_OPTIONS,
+    files: true,
+  },
+  attach: { summary: 'show a turn of a fleet, from anywhere', help: ATTACH_HELP, options: ATTACH_OPTIONS },
+  fleet: { summary: 'tell how a fleet stands', help: FLEET_HELP, options: FLEET_OPTIONS },
   init: {
     summary: 'write a plan with the servers of an mcp.json',
     help: INIT_HELP,

@@ -79,6 +79,12 @@ const PERFORM: Readonly<Record<CommandName, (args: readonly string[]) => Promise
   check: async (args) => (await import('./check.ts')).runCheck(args, context),
   tools: async (args) => (await import('./list-tools.ts')).runTools(args, context),
   show: async (args) => (await import('./show.ts')).runShow(args, context),
+  worker: async (args) => (await import('./fleet/worker.ts')).runWorker(args, context),
+  attach: async (args) => {
+    const code = await (await import('./fleet/attach.ts')).runAttach(args, context);
+    return interrupted ? EXIT.interrupted : code;
+  },
+  fleet: async (args) => (await import('./fleet/report.ts')).runFleet(args, context),
   init: async (args) => (await import('./init.ts')).runInit(args, context),
   gateway: async (args) => (await import('./gateway.ts')).runGateway(args, context),
   completions: async (args) => (await import('./completions.ts')).runCompletions(args, context),

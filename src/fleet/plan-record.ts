@@ -5,9 +5,8 @@ import type { PlanNode, PlanOptions } from '../contract/turn.ts';
 import { canonicalJson } from '../policy/key/canonical-json.ts';
 import { sha256 } from '../policy/key/sha256.ts';
 import { TURN_TIMEOUT_MS } from '../policy/profile.ts';
-import { RESULT_KEY } from '../policy/result-reference.ts';
 import { plan, type Plan } from '../turn/plan.ts';
-import { fromResults, templateOf } from './from-results.ts';
+import { fromResults, isObject, referencesOf, templateOf } from './from-results.ts';
 
 /** The version of this format: a worker refuses a plan of another by its number. */
 export const PLAN_FORMAT = 1;
@@ -59,16 +58,6 @@ const recordSchema: z.ZodType<PlanRecord> = z.strictObject({
   actor: text(512).exactOptional(),
   tenant: text(512).exactOptional(),
 });
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null;
-
-const referencesOf = (template: unknown, found: Set<string> = new Set<string>()): Set<string> => {
-  if (!isObject(template)) return found;
-  if (Object.hasOwn(template, RESULT_KEY)) return found.add(String(template[RESULT_KEY]));
-  for (const inner of Object.values(template)) referencesOf(inner, found);
-  return found;
-};
 
 /** As JSON, or why it is none. */
 const dataOf = (value: unknown, id: string, what: string): unknown => {
@@ -145,7 +134,7 @@ export function storedPlan(stored: string): { readonly plan: Plan; readonly iden
     );
   const { nodes, options, session, actor, tenant } = checked(candidate);
   const planned = nodes.map(({ input, default: fallback, ...node }): PlanNode => {
-    const filled = referencesOf(input).size === 0 ? input : fromResults(input);
+    const filled = isObject(input) ? fromResults(input) : input;
     return {
       ...node,
       ...(filled === undefined ? {} : { input: filled }),

@@ -9,11 +9,12 @@ export class PathError extends Error {
   override readonly name: string = 'PathError';
 }
 
-const follow = (output: unknown, id: string, path: string): unknown => {
+/** @throws PathError for a path that an output does not have */
+export const partOf = (output: unknown, id: string, path: ReadonlyArray<string | number>): unknown => {
   let at = output;
-  for (const step of path.split('.')) {
+  for (const step of path) {
     if (!isObject(at) || !Object.hasOwn(at, step))
-      throw new PathError(`The result of ${id} has nothing at path ${JSON.stringify(path.slice(0, 128))}.`);
+      throw new PathError(`The result of ${id} has nothing at path ${JSON.stringify(path.join('.').slice(0, 128))}.`);
     at = at[step];
   }
   return at;
@@ -30,5 +31,5 @@ export function resolveReferences(input: unknown, outputs: Readonly<Record<strin
     return Object.fromEntries(Object.entries(input).map(([key, inner]) => [key, resolveReferences(inner, outputs)]));
   const id = String(input[RESULT_KEY]);
   const path = input['path'];
-  return typeof path === 'string' && path !== '' ? follow(outputs[id], id, path) : outputs[id];
+  return typeof path === 'string' && path !== '' ? partOf(outputs[id], id, path.split('.')) : outputs[id];
 }

@@ -20,6 +20,10 @@ export type Command =
       readonly seed?: number;
       /** Where the admin page of the run is served; 0 is a free port. */
       readonly adminPort?: number;
+      /** The fleet that the turn is handed to; empty for that of the environment. */
+      readonly engine?: string;
+      /** The turn's id there. */
+      readonly turnId?: string;
     };
 
 export type RunCommand = Extract<Command, { name: 'run' }>;
@@ -37,6 +41,9 @@ and in the end everything that completed. Progress goes to stderr, the result to
   --strict        exit 3 when the turn is partial
   --admin PORT    an admin endpoint at this loopback port while it runs (0: a free one); its address
                   and token go to stderr
+  --engine URL    hand the turn to a fleet (spillway worker), which goes on with it if this process
+                  ends; prints its id, and shows it. --engine= takes SPILLWAY_ENGINE
+  --turn-id ID    its id there: submitted again, the same plan is known (default: a new id)
   --no-color      no colours (so does NO_COLOR in the environment)
   --ascii         draw with ASCII characters only
   --help          this text
@@ -51,6 +58,8 @@ export const RUN_OPTIONS = {
   trace: { type: 'string' },
   seed: { type: 'string' },
   admin: { type: 'string' },
+  engine: { type: 'string' },
+  'turn-id': { type: 'string' },
   strict: { type: 'boolean', default: false },
   'no-color': { type: 'boolean', default: false },
   ascii: { type: 'boolean', default: false },
@@ -78,6 +87,15 @@ const seedOf = (text: string): number => {
   return seed;
 };
 
+/** What a turn that runs elsewhere cannot have from here. */
+const checkElsewhere = (values: Readonly<Record<string, string | boolean | undefined>>): void => {
+  const isElsewhere = values['engine'] !== undefined;
+  if (!isElsewhere && values['turn-id'] !== undefined)
+    throw new UsageError('--turn-id is the id of a turn of a fleet; give --engine, too');
+  const own = ['seed', 'admin', 'trace'].find((name) => isElsewhere && values[name] !== undefined);
+  if (own !== undefined) throw new UsageError(`--${own} is about a turn that runs here; leave it out, or --engine`);
+};
+
 /**
  * Reads the line of `spillway run`, whose options may come first.
  * @param args without the program's own name
@@ -96,6 +114,7 @@ export function parseCommand(args: readonly string[]): Command {
     throw new UsageError('the plan file is missing; write spillway run PLAN.yaml');
   if (rest.length > 0)
     throw new UsageError(`run takes one plan file, not ${rest.length + 1}; leave out ${JSON.stringify(rest[0])}`);
+  checkElsewhere(values);
   if (values.trace === '') throw new UsageError('--trace needs the name of a file');
   return {
     name: 'run',
@@ -107,5 +126,7 @@ export function parseCommand(args: readonly string[]): Command {
     ...(values.trace === undefined ? {} : { tracePath: values.trace }),
     ...(values.seed === undefined ? {} : { seed: seedOf(values.seed) }),
     ...(values.admin === undefined ? {} : { adminPort: portOf(values.admin) }),
+    ...(values.engine === undefined ? {} : { engine: values.engine }),
+    ...(values['turn-id'] === undefined ? {} : { turnId: values['turn-id'] }),
   };
 }
