@@ -4,22 +4,13 @@ import type { FleetEngine } from '../contract/fleet/port.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { checkKeys, checkNumber, integer, positiveDuration } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
-import type { IoRedisLike, IoRedisSubscriberLike } from '../stores/redis/client.ts';
 import { redisThrown } from '../errors/redis.ts';
 import type { Dispatcher, Given, RunEnd, Workforce } from './dispatcher.ts';
 import { fleetEngine } from './engine.ts';
+import type { LedgerConnection } from './redis/connection.ts';
 import { redisLedger } from './redis/ledger.ts';
 
-/** A connection of `ioredis` 5 or 6, made with `maxRetriesPerRequest: null`; it stays its maker's to close. */
-export interface BullmqConnection extends IoRedisLike {
-  /** Makes another connection to the same server, for messages. */
-  duplicate(): IoRedisSubscriberLike & {
-    /** Ends the connection at once. */
-    disconnect(): void;
-    /** Has `listener` called with each error of the connection. */
-    on(event: 'error', listener: (error: Error) => void): unknown;
-  };
-}
+export type { LedgerConnection } from './redis/connection.ts';
 
 /** Where a fleet's turns lie, and how soon a worker counts as dead. Times are milliseconds. */
 export interface BullmqFleetOptions {
@@ -133,7 +124,7 @@ const bullmqDispatcher = (site: BullmqSite): Dispatcher => {
  * const fleet = bullmqFleet(redis);
  * fleet.serve({ layer: createSpillway({ tools, store: redisStore(redis) }) });
  */
-export function bullmqFleet(connection: BullmqConnection, options: BullmqFleetOptions = {}): FleetEngine {
+export function bullmqFleet(connection: LedgerConnection, options: BullmqFleetOptions = {}): FleetEngine {
   checkKeys('bullmqFleet', options, OPTION_KEYS);
   const {
     name = 'spillway',

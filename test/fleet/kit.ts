@@ -5,9 +5,11 @@ import { Redis } from 'ioredis';
 import { lastValueFrom, toArray } from 'rxjs';
 import type { TraceEvent, TurnResult } from '../../src/index.ts';
 import type { FleetEngine } from '../../src/contract.ts';
+import { restateFleet } from '../../src/fleet/restate.ts';
 import { bullmqFleet, type BullmqFleetOptions } from '../../src/fleet/bullmq.ts';
 import type { FleetHarness, FleetMark, FleetMarkKind } from '../../src/testing/index.ts';
 import { startRedis, type RedisServer } from '../stores/redis/server.ts';
+import type { RestateServer } from './restate/server.ts';
 import type { WorkerTask } from './worker.ts';
 
 const WORKER = fileURLToPath(new URL('worker.ts', import.meta.url));
@@ -34,7 +36,7 @@ export interface Fleet {
 /** What Redis has acknowledged it still has after a kill. */
 const DURABLE = { 'maxmemory-policy': 'noeviction', appendonly: 'yes', appendfsync: 'always' };
 
-export async function startFleet(engineOptions: BullmqFleetOptions = {}): Promise<Fleet> {
+export async function startFleet(engineOptions: BullmqFleetOptions = {}, restate?: RestateServer): Promise<Fleet> {
   const [server, outside] = await Promise.all([startRedis({ settings: DURABLE }), startRedis()]);
   const connections: Redis[] = [];
   const engines: FleetEngine[] = [];
@@ -46,19 +48,24 @@ export async function startFleet(engineOptions: BullmqFleetOptions = {}): Promis
     return redis;
   };
   const open = (own: BullmqFleetOptions = engineOptions): FleetEngine => {
-    const engine = bullmqFleet(connect(), own);
+    const engine =
+      restate === undefined ? bullmqFleet(connect(), own) : restateFleet(connect(), { ingressUrl: restate.ingressUrl });
     engines.push(engine);
     return engine;
   };
   const world = connect(outside.path);
   const start = (worker: string, task: Partial<WorkerTask> = {}): WorkerProcess => {
-    const told: WorkerTask = { path: server.path, worldPath: outside.path, worker, ...task };
+    const at = restate === undefined ? {} : { ingressUrl: restate.ingressUrl };
+    const told: WorkerTask = { path: server.path, worldPath: outside.path, worker, ...at, ...task };
     const child = fork(WORKER, [JSON.stringify(told)], { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
     let said = '';
     child.stderr?.on('data', (chunk: Buffer) => (said = `${said}${chunk.toString()}`.slice(-4_000)));
     const gone = once(child, 'exit');
     const ready = Promise.race([
-      once(child, 'message'),
+      once(child, 'message').then((told: unknown[]) => {
+        const { port } = told[0] as { readonly port: number };
+        return restate?.balance(port, gone, task.version ?? '0');
+      }),
       gone.then(() => {
         if (child.signalCode !== 'SIGKILL') throw new Error(`worker ${worker} ended: ${said}`);
       }),
@@ -80,7 +87,7 @@ export async function startFleet(engineOptions: BullmqFleetOptions = {}): Promis
       await Promise.all(children.map(({ gone }) => gone));
       await Promise.all(engines.map((engine) => engine.close().catch(() => undefined)));
       for (const connection of connections) connection.disconnect();
-      await Promise.all([server.stop(), outside.stop()]);
+      await Promise.all([server.stop(), outside.stop(), restate?.stop()]);
     },
   };
 }
@@ -89,8 +96,8 @@ export async function startFleet(engineOptions: BullmqFleetOptions = {}): Promis
 const AWAY_MS = 1_000;
 
 /** A fleet, as the conformance cases want it. */
-export async function harness(engineOptions: BullmqFleetOptions = {}): Promise<FleetHarness> {
-  const fleet = await startFleet(engineOptions);
+export async function harness(restate?: RestateServer): Promise<FleetHarness> {
+  const fleet = await startFleet({}, restate);
   return {
     engine: fleet.engine,
     open: () => fleet.open(),
@@ -112,6 +119,7 @@ export async function harness(engineOptions: BullmqFleetOptions = {}): Promise<F
     },
     marks: (kind) => fleet.marks(kind),
     restart: async () => {
+      if (restate !== undefined) return restate.restart();
       await fleet.server.kill('SIGKILL');
       await new Promise((resolve) => setTimeout(resolve, AWAY_MS));
       await fleet.server.start();

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import { createSpillway } from '../../src/index.ts';
 import { bullmqFleet } from '../../src/fleet/bullmq.ts';
+import { restateFleet } from '../../src/fleet/restate.ts';
 import { redisStore } from '../../src/stores/redis.ts';
 import { fleetConformanceTools } from '../../src/testing/index.ts';
 
@@ -10,6 +11,8 @@ export interface WorkerTask {
   /** The Redis that stands for the world outside. */
   readonly worldPath: string;
   readonly worker: string;
+  /** The ingress of Restate; without one it is BullMQ. */
+  readonly ingressUrl?: string;
   readonly version?: string;
   readonly concurrency?: number;
   readonly drainMs?: number;
@@ -18,7 +21,7 @@ export interface WorkerTask {
 }
 
 const task = JSON.parse(process.argv[2] ?? '{}') as WorkerTask;
-const { path, worldPath, worker, version = '0', concurrency = 10, drainMs = 2_000, quiet = false } = task;
+const { path, worldPath, worker, ingressUrl, version = '0', concurrency = 10, drainMs = 2_000, quiet = false } = task;
 process.once('disconnect', () => process.exit());
 
 const connect = (at: string): Redis => {
@@ -38,7 +41,11 @@ const tools = fleetConformanceTools(
   worker,
 );
 const spillway = createSpillway({ tools, store: redisStore(redis) });
-const fleet = bullmqFleet(redis);
+let port = 0;
+const fleet =
+  ingressUrl === undefined
+    ? bullmqFleet(redis)
+    : restateFleet(redis, { ingressUrl, port: 0, listening: (at) => (port = at) });
 const serving = fleet.serve({ layer: spillway, worker, version, concurrency, drainMs });
 process.once('SIGTERM', () => {
   void (async () => {
@@ -48,4 +55,4 @@ process.once('SIGTERM', () => {
   })();
 });
 await serving.ready;
-process.send?.({ ready: true });
+process.send?.({ ready: true, port });

@@ -4,7 +4,9 @@ import { createSpillway, plan, type Plan } from '../../src/index.ts';
 import type { FleetEngine } from '../../src/contract/fleet/port.ts';
 import { redisStore } from '../../src/stores/redis.ts';
 import { fleetConformance, fleetConformanceTools } from '../../src/testing/index.ts';
+import type { BullmqFleetOptions } from '../../src/fleet/bullmq.ts';
 import { harness, startFleet, type Fleet } from '../fleet/kit.ts';
+import { startRestate } from '../fleet/restate/server.ts';
 
 /**
  * What takes too long for every run of the tests: `node test/soak/fleet.ts NAME`. Prints figures, and fails where a
@@ -12,9 +14,16 @@ import { harness, startFleet, type Fleet } from '../fleet/kit.ts';
  */
 const { positionals, values } = parseArgs({
   allowPositionals: true,
-  options: { turns: { type: 'string' }, workers: { type: 'string' }, only: { type: 'string' } },
+  options: {
+    turns: { type: 'string' },
+    workers: { type: 'string' },
+    only: { type: 'string' },
+    engine: { type: 'string' },
+  },
 });
 const sized = (given: string | undefined, otherwise: number): number => Number(given ?? otherwise);
+const opened = async (options: BullmqFleetOptions = {}): Promise<Fleet> =>
+  startFleet(options, values.engine === 'restate' ? await startRestate() : undefined);
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const percentile = (numbers: readonly number[], share: number): number =>
   numbers.toSorted((a, b) => a - b)[Math.min(numbers.length - 1, Math.floor(numbers.length * share))] ?? 0;
@@ -22,7 +31,10 @@ const ms = (n: number): string => `${n.toFixed(1)} ms`;
 
 const conformance = async (): Promise<void> => {
   const only = values.only;
-  for (const { name, run } of fleetConformance(() => harness(), { turns: sized(values.turns, 60) })) {
+  for (const { name, run } of fleetConformance(
+    async () => harness(values.engine === 'restate' ? await startRestate() : undefined),
+    { turns: sized(values.turns, 60) },
+  )) {
     if (only !== undefined && !name.includes(only)) continue;
     const began = performance.now();
     await run();
@@ -51,7 +63,7 @@ const memoryOf = async ({ server }: Fleet): Promise<number> =>
 
 /** What a node costs more than in this process, over the same store and the same tools. */
 const overhead = async (): Promise<void> => {
-  const fleet = await startFleet();
+  const fleet = await opened();
   try {
     const turns = sized(values.turns, 30);
     const tools = fleetConformanceTools(
@@ -91,7 +103,7 @@ const overhead = async (): Promise<void> => {
 
 /** Many small turns over a few workers. */
 const throughput = async (): Promise<void> => {
-  const fleet = await startFleet({ maxOpen: 1_000_000 });
+  const fleet = await opened({ maxOpen: 1_000_000 });
   try {
     const turns = sized(values.turns, 100_000);
     const workers = sized(values.workers, 4);
@@ -125,7 +137,7 @@ const throughput = async (): Promise<void> => {
 
 /** One tenant floods; another wants a turn now and then. */
 const tenants = async (): Promise<void> => {
-  const fleet = await startFleet();
+  const fleet = await opened();
   try {
     await Promise.all(['a', 'b'].map((name) => fleet.start(name, { concurrency: 5 }).ready));
     const small = (at: number): Plan => plan.from([{ id: 'n', tool: 'work', input: { ms: 50, value: at } }]);
@@ -140,9 +152,11 @@ const tenants = async (): Promise<void> => {
       return took;
     };
     const quiet = await asked('alone', 60);
+    // As another machine has it: its commands do not wait behind the other's.
+    const loud = fleet.open();
     const floods = sized(values.turns, 2_000);
     const flooding = Promise.all(
-      Array.from({ length: floods }, (_, at) => fleet.engine.submit(`flood-${at}`, small(at), { tenant: 'loud' })),
+      Array.from({ length: floods }, (_, at) => loud.submit(`flood-${at}`, small(at), { tenant: 'loud' })),
     );
     const beside = await asked('beside', 60);
     await flooding;
@@ -158,7 +172,7 @@ const tenants = async (): Promise<void> => {
 
 /** Workers are replaced one after the other by ones of another version, under load. */
 const deploy = async (): Promise<void> => {
-  const fleet = await startFleet();
+  const fleet = await opened();
   try {
     const turns = sized(values.turns, 80);
     const trip = plan.from([

@@ -16,7 +16,8 @@ export async function runAttach(args: readonly string[], context: CommandContext
     context.stdout.write(ATTACH_HELP);
     return EXIT.fine;
   }
-  const { fleet, close } = await openEngine(command.engine, context.env);
+  const opened = await openEngine(command.engine, context.env);
+  const { fleet } = opened;
   try {
     if (command.cancel) await fleet.cancel(command.turnId);
     const result = await showTurn(fleet.attach(command.turnId), command, context);
@@ -27,6 +28,6 @@ export async function runAttach(args: readonly string[], context: CommandContext
       throw new UsageError(error.message, { cause: error });
     throw error;
   } finally {
-    await close();
+    await opened.close();
   }
 }

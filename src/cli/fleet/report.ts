@@ -38,7 +38,8 @@ export async function runFleet(args: readonly string[], { stdout, env }: Command
     stdout.write(FLEET_HELP);
     return EXIT.fine;
   }
-  const { fleet, close } = await openEngine(command.engine, env);
+  const opened = await openEngine(command.engine, env);
+  const { fleet } = opened;
   try {
     const health = await fleet.health();
     if (command.format === 'json') stdout.write(ndjsonLine(health));
@@ -48,6 +49,6 @@ export async function runFleet(args: readonly string[], { stdout, env }: Command
     if (isToolExecutionError(error)) throw new UsageError(error.message, { cause: error });
     throw error;
   } finally {
-    await close();
+    await opened.close();
   }
 }

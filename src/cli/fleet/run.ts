@@ -18,7 +18,8 @@ import { showTurn } from './show-turn.ts';
 export async function runElsewhere(command: RunCommand, context: RunContext): Promise<TurnResult> {
   const { stderr, runtime } = context;
   const { plan } = await loadPlan(command.planPath);
-  const { fleet, close } = await openEngine(command.engine === '' ? undefined : command.engine, environment);
+  const opened = await openEngine(command.engine === '' ? undefined : command.engine, environment);
+  const { fleet } = opened;
   const turnId = command.turnId ?? runtime.id();
   try {
     const { state } = await fleet.submit(turnId, plan);
@@ -35,6 +36,6 @@ export async function runElsewhere(command: RunCommand, context: RunContext): Pr
       throw new UsageError(error.message, { cause: error });
     throw error;
   } finally {
-    await close();
+    await opened.close();
   }
 }

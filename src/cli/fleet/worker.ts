@@ -29,8 +29,9 @@ const serve = async (command: WorkerCommand, context: CommandContext, closers: C
   const { stderr, runtime, signal, env } = context;
   const say = (text: string): void => void stderr.write(`${messageLine(text)}\n`);
   const loaded = await loadPlan(command.planPath);
-  const { fleet, store, place, close } = await openEngine(command.engine, env);
-  closers.unshift(close);
+  const opened = await openEngine(command.engine, env);
+  const { fleet, store, place } = opened;
+  closers.unshift(() => opened.close());
   const used = usedTools(loaded.file);
   const names = [...new Set(used.map(({ server }) => server))];
   const starting = startServers(names, loaded, runtime);
@@ -52,7 +53,7 @@ const serve = async (command: WorkerCommand, context: CommandContext, closers: C
   await serving.ready;
   if (command.metricsPort !== undefined) {
     const probes = await openProbes(fleet, spillway, command.metricsPort, () => !signal.aborted);
-    closers.unshift(probes.close);
+    closers.unshift(() => probes.close());
     say(`metrics at port ${probes.port}`);
   }
   say(`worker ${worker} of version ${version} serves ${tools.map(({ name }) => name).join(', ')} at ${place}`);
