@@ -193,6 +193,7 @@ export class CallContext implements RunningCall {
    */
   handOver(): void {
     this.#isHandedOver = true;
+    this.late = true;
     if (this.#state.phase === 'concluding') return;
     if (this.#state.phase === 'attempting' && this.#state.live) return this.lease?.verify();
     this.cancel();

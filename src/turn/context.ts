@@ -5,6 +5,7 @@ import { TURN_TIMEOUT_MS } from '../policy/profile.ts';
 import { callOutcome } from '../call/pipe.ts';
 import { CallContext, type CallSite } from '../call/context.ts';
 import type { Layer } from '../layer/services.ts';
+import type { SettledNode } from './harvest.ts';
 import type { Plan } from './plan.ts';
 import { nodeAt } from './plan-node.ts';
 import type { Call } from '../call/request.ts';
@@ -27,6 +28,8 @@ export class TurnContext {
   readonly identity: Pick<Call, 'session' | 'actor' | 'tenant'>;
   /** By index: whether a node ran with its default. */
   readonly usedDefault: boolean[];
+  /** By index: nodes that have settled and are being journalled. */
+  readonly unjournalled: Map<number, SettledNode> = new Map();
   /** Nothing starts any more. */
   isOver = false;
   /** Its result was emitted, or its subscriber has gone. */

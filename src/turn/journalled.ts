@@ -25,9 +25,15 @@ export const journalledOutcome = (turn: TurnContext, ready: ReadyNode): Observab
     const known = journal.settled(id);
     if (known !== undefined) return of(restored(turn, index, known));
     return nodeOutcome(turn, ready).pipe(
-      mergeMap((settled) =>
-        journal.settle(id, entryOf(turn, settled)).pipe(map((kept) => restored(turn, index, kept))),
-      ),
+      mergeMap((settled) => {
+        turn.unjournalled.set(index, settled);
+        return journal.settle(id, entryOf(turn, settled)).pipe(
+          map((kept) => {
+            turn.unjournalled.delete(index);
+            return restored(turn, index, kept);
+          }),
+        );
+      }),
     );
   });
 

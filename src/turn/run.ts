@@ -201,8 +201,9 @@ const left = ({ journal }: TurnOptions): Observable<unknown> => journal?.left$.p
 const leave = (turn: TurnContext, subscriber: Subscriber<TurnEvent>): void => {
   turn.isOver = true;
   turn.isSettled = true;
-  for (const call of turn.takeRunning()) call?.handOver();
+  // First, so that what a call comes to that is handed over is not taken for the harvest.
   subscriber.complete();
+  for (const call of turn.takeRunning()) call?.handOver();
 };
 
 /** The turn's subscriber has gone before it settled: everything stops at once. */
@@ -222,6 +223,8 @@ const abandon = (turn: TurnContext, connections: readonly Subscription[]): void 
 /** The turn has what it will have: what is unfinished is cut short, and the result emitted. */
 const settle = (turn: TurnContext, found: Harvest, ending: CutShort | undefined): void => {
   turn.isOver = true;
+  // A result beats the deadline also where its journal was slow; it is kept before the turn's own end is.
+  for (const settled of turn.unjournalled.values()) harvest(found, settled);
   if (ending !== undefined) cutShort(turn, found, ending);
   turn.isSettled = true;
   const { results, failures, executedTools, replayed } = found;

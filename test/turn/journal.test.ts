@@ -223,6 +223,8 @@ describe('R-16.2 a turn with a journal', () => {
       signal.addEventListener('abort', () => aborted++);
       return NEVER;
     });
+    const told: string[] = [];
+    first.trace$.subscribe(({ source, type }) => told.push(`${source} ${type}`));
     const before = run(first, kept.taken('one', left$));
     await runtime.advance(1_000);
     left$.next();
@@ -236,5 +238,39 @@ describe('R-16.2 a turn with a journal', () => {
     expect(turnResultOf(after).status).toBe('completed');
     expect({ ran, aborted }).toStrictEqual({ ran: 1, aborted: 1 });
     expect(before.map(({ type }) => type)).not.toContain('node_settled');
+    expect(told).not.toContain('turn settled');
+  });
+});
+
+describe('R-16.2 a turn that goes elsewhere while its call backs off', () => {
+  it('R-16.2 tells of no end here', async () => {
+    const runtime = virtualRuntime();
+    const kept = survivors(runtime);
+    const left$ = new Subject<void>();
+    const first = processOf(runtime, kept, () => {
+      throw new ToolExecutionError('transport_error', 'reset', { code: 'ECONNRESET', executed: false });
+    });
+    const told: string[] = [];
+    first.trace$.subscribe(({ source, type }) => told.push(`${source} ${type}`));
+    run(first, kept.taken('one', left$));
+    await runtime.advance(100);
+    left$.next();
+    await runtime.advance(20_000);
+    expect(told).not.toContain('turn settled');
+    expect(told.filter((event) => event === 'call attempt_started')).toHaveLength(1);
+  });
+
+  it('R-4.6 a result beats the deadline though its journal is slow', async () => {
+    const runtime = virtualRuntime();
+    const kept = survivors(runtime);
+    const journal = kept.taken('one');
+    const slow: TurnJournal = { ...journal, remainingMs: 1_000, settle: () => NEVER };
+    const events = run(
+      processOf(runtime, kept, (name) => name),
+      slow,
+    );
+    await runtime.advance(2_000);
+    expect(states(turnResultOf(events))).toStrictEqual({ first: 'succeeded', then: 'timed_out', last: 'timed_out' });
+    expect(events.filter((event) => event.type === 'node_settled' && event.nodeId === 'first')).toHaveLength(1);
   });
 });

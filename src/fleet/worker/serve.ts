@@ -4,6 +4,7 @@ import {
   Subject,
   catchError,
   defer,
+  filter,
   finalize,
   merge,
   repeat,
@@ -78,6 +79,7 @@ export function serveTurns(ledger: TurnLedger, dispatcher: Dispatcher, given: Fl
   const draining$ = new ReplaySubject<true>(1);
   const traces = tracesOf(layer.trace$);
   let turns = 0;
+  const given$ = new Subject<string>();
   const background = runtime.background ?? runtime;
   const beat$ = defer(() => ledger.beat(worker, version, turns)).pipe(catchError(() => EMPTY));
   const cancelled$ = new Subject<readonly string[]>();
@@ -93,6 +95,7 @@ export function serveTurns(ledger: TurnLedger, dispatcher: Dispatcher, given: Fl
     layer,
     worker,
     version,
+    again: (turnId) => given$.pipe(filter((other) => other === turnId)),
     traceOf: traces.of,
     cancelled$,
     draining$,
@@ -102,6 +105,7 @@ export function serveTurns(ledger: TurnLedger, dispatcher: Dispatcher, given: Fl
     dispatcher.work(
       (turn) =>
         defer(() => {
+          given$.next(turn.turnId);
           turns++;
           return runGiven(site, turn).pipe(finalize(() => turns--));
         }),

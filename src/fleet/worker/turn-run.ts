@@ -38,6 +38,8 @@ export interface WorkerSite {
   readonly layer: FleetLayer;
   readonly worker: string;
   readonly version: string;
+  /** Emits when the turn is given to this worker once more: an earlier run of it here is to leave first. */
+  again(turnId: string): Observable<unknown>;
   /** What others may see of a turn. */
   traceOf(turnId: string): Observable<TraceEvent>;
   /** Emits the turns that are to be cancelled. */
@@ -128,7 +130,8 @@ const underway = (
     const { layer, ledger, runtime, worker } = site;
     const aborting = new AbortController();
     const left$ = new Subject<unknown>();
-    const trace$ = site.traceOf(turnId);
+    // Calls of an earlier run that have no turn here any more are told of to nobody.
+    const trace$ = site.traceOf(turnId).pipe(filter((event) => !('late' in event)));
     const busy = new Set<string>();
     const journal = journalOf({
       ledger,
@@ -148,6 +151,7 @@ const underway = (
     const leaves$ = merge(
       recorder.lost$.pipe(map(() => DONE)),
       lost$.pipe(map(() => DONE)),
+      site.again(turnId).pipe(map(() => DONE)),
       handedOver$.pipe(map(() => AGAIN)),
     );
     let result: TraceEvent | undefined;
