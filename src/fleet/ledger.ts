@@ -114,7 +114,5 @@ export interface TurnLedger {
   /** A worker has ended. */
   leave(worker: string): Promise<void>;
   report(): Promise<LedgerReport>;
-  /** Takes tokens from a bucket that all share; gives how long to wait, 0 when they were there. */
-  take(bucket: string, perSecond: number, burst: number): Promise<number>;
   close(): void;
 }

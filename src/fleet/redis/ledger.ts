@@ -6,7 +6,7 @@ import { redisCommands, type RedisClientLike, type RedisSubscriberLike } from '.
 import { redisLink } from '../../stores/redis/link.ts';
 import { listOf, numberOf, textOf } from '../../stores/redis/record.ts';
 import type { Begun, Entered, LedgerPage, LedgerReport, Taking, TurnLedger } from '../ledger.ts';
-import { BEAT, BEGIN, CANCEL, ENTER, LEAVE, OWNS, READ, REPORT, TAKE, WRITE } from './scripts.ts';
+import { BEAT, BEGIN, CANCEL, ENTER, LEAVE, OWNS, READ, REPORT, WRITE } from './scripts.ts';
 
 /** A turn counts as stuck from so long after its deadline on: by then it should have been harvested. */
 const OVERDUE_MS = 10_000;
@@ -199,15 +199,6 @@ export function redisLedger(client: RedisClientLike, options: RedisLedgerOptions
           REPORT,
           [open, waiting, workers, info],
           [OVERDUE_MS, OVERDUE_MAX, SILENT_MS].map(String),
-        ),
-      ),
-    take: async (bucket, perSecond, burst) =>
-      numberOf(
-        await run(
-          'The limit could not be asked for',
-          TAKE,
-          [key(`bucket:${bucket}`)],
-          [String(perSecond), String(burst)],
         ),
       ),
     close: () => channels?.close(),

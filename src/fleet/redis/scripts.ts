@@ -137,12 +137,15 @@ return {
   call('ZRANGEBYSCORE', KEYS[1], '-inf', text(now - ARGV[1]), 'WITHSCORES', 'LIMIT', 0, ARGV[2]), workers,
 }`);
 
-/** KEYS bucket; ARGV perSecond burst. The bucket is the moment at which it would be full; gives how long to wait. */
+/**
+ * KEYS bucket; ARGV perSecond burst maxWait. The bucket is the moment at which it is full again (GCRA). Gives how long to
+ * wait for the place that is kept, or that less one, negative, where it is too long and none is kept.
+ */
 export const TAKE: Script = script(`${NOW}
 local each = 1000 / ARGV[1]
 local exact = time[1] * 1000 + time[2] / 1000
-local full = math.max(tonumber(call('GET', KEYS[1]) or 0), exact)
-local wait = full + each - exact - each * ARGV[2]
-if wait > 0 then return text(math.ceil(wait)) end
-call('SET', KEYS[1], string.format('%.3f', full + each), 'PX', text(math.ceil(full + each - exact) + 1000))
-return 0`);
+local full = math.max(tonumber(call('GET', KEYS[1]) or 0), exact) + each
+local wait = math.max(0, math.ceil(full - exact - each * ARGV[2]))
+if wait > tonumber(ARGV[3]) then return text(-wait - 1) end
+call('SET', KEYS[1], string.format('%.3f', full), 'PX', text(math.ceil(full - exact) + 1000))
+return text(wait)`);

@@ -144,10 +144,6 @@ export class LedgerModel implements TurnLedger {
     return { waiting: 0, running: 0, lagMs: 0, overdue: [], workers: [] };
   }
 
-  async take(): Promise<number> {
-    return 0;
-  }
-
   close(): void {
     // It lives as long as its world.
   }
