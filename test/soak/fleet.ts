@@ -217,7 +217,51 @@ const deploy = async (): Promise<void> => {
   }
 };
 
-const RUNS: Readonly<Record<string, () => Promise<void>>> = { conformance, overhead, throughput, tenants, deploy };
+/** What Redis is asked for a turn, and how busy that keeps it: what the arithmetic of `src/fleet/README.md` starts from. */
+const operationsOf = async (): Promise<void> => {
+  const fleet = await opened();
+  const stats = async (): Promise<Map<string, readonly [calls: number, usec: number]>> => {
+    const lines = (await fleet.server.cli('INFO', 'commandstats')).matchAll(/cmdstat_(\S+?):calls=(\d+),usec=(\d+)/g);
+    return new Map(
+      [...lines].map(([, command = '', calls, usec]) => [command, [Number(calls), Number(usec)] as const]),
+    );
+  };
+  try {
+    await fleet.start('w', { concurrency: 25 }).ready;
+    const turns = sized(values.turns, 300);
+    for (const nodes of [1, 5, 20]) {
+      await fleet.engine.submit(`warm-${nodes}`, chainOf(nodes));
+      await settled(fleet.engine, `warm-${nodes}`);
+      const before = await stats();
+      const ids = Array.from({ length: turns }, (_, at) => `turn-${nodes}-${at}`);
+      await Promise.all(ids.map((id) => fleet.engine.submit(id, chainOf(nodes))));
+      for (;;) {
+        const { waiting, running } = await fleet.engine.health();
+        if (waiting + running === 0) break;
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+      const after = await stats();
+      const of = (command: string, part: 0 | 1): number =>
+        ((after.get(command)?.[part] ?? 0) - (before.get(command)?.[part] ?? 0)) / turns;
+      // What runs inside of a script is counted, and timed, as the script's as well.
+      const outer = of('evalsha', 0) + of('eval', 0);
+      say(
+        `${nodes} nodes: ${outer.toFixed(1)} scripts, ${of('xadd', 0).toFixed(1)} events, ${(of('evalsha', 1) + of('eval', 1)).toFixed(0)} us of Redis a turn`,
+      );
+    }
+  } finally {
+    await fleet.stop();
+  }
+};
+
+const RUNS: Readonly<Record<string, () => Promise<void>>> = {
+  conformance,
+  overhead,
+  throughput,
+  tenants,
+  deploy,
+  operations: operationsOf,
+};
 const [name = ''] = positionals;
 const run = RUNS[name];
 if (run === undefined) throw new Error(`there is no ${name}; there are ${Object.keys(RUNS).join(', ')}`);

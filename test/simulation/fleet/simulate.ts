@@ -37,15 +37,15 @@ const drawPlan = (dice: Dice): Plan => {
 };
 
 /** A fleet over the port that real engines fill: what all share is a model, what runs is the source. */
-class FleetWorld {
+export class FleetWorld {
   readonly side: SideWorld;
   readonly dice: Dice;
   readonly ledger: LedgerModel;
   readonly queue: Queue;
   readonly store: DedupeStore;
   readonly machines: Machine[] = [];
-  readonly effects = new Map<string, number>();
-  readonly served = new Set<string>();
+  readonly effects: Map<string, number> = new Map();
+  readonly served: Set<string> = new Set();
   readonly client: FleetEngine;
   #started = 0;
 
@@ -68,6 +68,12 @@ class FleetWorld {
       maxOpen: 1_000,
       answerTimeoutMs: 600_000,
     });
+  }
+
+  /** Hands a turn over, at once. */
+  enter(turnId: string, planned: Plan): Promise<unknown> {
+    const submitted = this.client.submit(turnId, planned);
+    return Promise.race([submitted, this.side.runtime.advance(100)]);
   }
 
   start(): Machine {
