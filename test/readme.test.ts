@@ -21,8 +21,8 @@ import { PAGES, headingsOf, linksOf, readPage, root, sourcesNamedOn } from './pa
 const STAND_INS = `
 import type { Observable } from 'rxjs';
 import type { RunHelpers, TestScheduler } from 'rxjs/testing';
-import type { Breaker, FailureNotification, Spillway, Tool } from 'spillway';
-import type { DedupeStore, FleetEngine } from 'spillway/contract';
+import type { Breaker, DedupeStore, FailureNotification, Spillway, Tool } from 'spillway';
+import type { FleetEngine } from 'spillway/contract';
 import type { BreakerInput, BreakerSettings } from 'spillway/policy';
 import type { VirtualRuntime } from 'spillway/testing';
 export { Client } from '@modelcontextprotocol/sdk/client/index.js';

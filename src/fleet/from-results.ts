@@ -52,7 +52,7 @@ export const referencesOf = (template: unknown, found: Set<string> = new Set<str
  *
  * @example
  * plan()
- *   .call('flights', flights, { to: 'NRT' })
+ *   .call('flights', flights, { from: 'HEL', to: 'NRT' })
  *   .call('book', book, fromResults({ flight: { $result: 'flights', path: 'id' } }), { needs: ['flights'] });
  */
 export function fromResults(template: unknown): (values: Readonly<Record<string, unknown>>) => never {
