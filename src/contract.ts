@@ -32,3 +32,15 @@ export {
   type DedupeState,
   type StoreReport,
 } from './contract/store.ts';
+export type { JournalledDecision, JournalledNode, TurnJournal, TurnMove } from './contract/fleet/journal.ts';
+export type {
+  Closeable,
+  FleetEngine,
+  FleetHealth,
+  FleetLayer,
+  FleetPlan,
+  FleetTurns,
+  SubmitOptions,
+  Submitted,
+  WorkerReport,
+} from './contract/fleet/port.ts';

@@ -21,7 +21,8 @@ import { PAGES, headingsOf, linksOf, readPage, root, sourcesNamedOn } from './pa
 const STAND_INS = `
 import type { Observable } from 'rxjs';
 import type { RunHelpers, TestScheduler } from 'rxjs/testing';
-import type { Breaker, FailureNotification, Spillway, Tool } from 'spillway';
+import type { Breaker, DedupeStore, FailureNotification, Spillway, Tool } from 'spillway';
+import type { FleetEngine } from 'spillway/contract';
 import type { BreakerInput, BreakerSettings } from 'spillway/policy';
 import type { TraceModel, TurnTold } from 'spillway/inspect';
 import type { VirtualRuntime } from 'spillway/testing';
@@ -56,6 +57,11 @@ export declare const scheduler: TestScheduler;
 export declare const expectObservable: RunHelpers['expectObservable'];
 export declare const timedOut: Error;
 export declare const url: URL;
+export declare const redis: import('ioredis').Redis;
+export declare const store: DedupeStore;
+export declare const fleet: FleetEngine;
+export declare const response: import('node:http').ServerResponse;
+export { Redis } from 'ioredis';
 export declare function fetchFlights(from: string, to: string, signal: AbortSignal): Promise<{ id: string }>;
 export declare function connectedClient(): Promise<import('@modelcontextprotocol/sdk/client/index.js').Client>;
 `;

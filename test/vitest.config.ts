@@ -15,9 +15,12 @@ const config: ViteUserConfig = {
   resolve: {
     alias: [
       { find: /^spillway$/, replacement: source('index.ts') },
-      { find: /^spillway\/(testing|agent|simulate)$/, replacement: source('$1/index.ts') },
+      { find: /^spillway\/(testing|agent|simulate|fleet)$/, replacement: source('$1/index.ts') },
       { find: /^spillway\/(mini|policy|contract|operate|inspect)$/, replacement: source('$1.ts') },
-      { find: /^spillway\/((?:sinks|providers|stores|adapters|agent|gateway)\/.+)$/, replacement: source('$1.ts') },
+      {
+        find: /^spillway\/((?:sinks|providers|stores|adapters|agent|fleet|gateway)\/.+)$/,
+        replacement: source('$1.ts'),
+      },
     ],
   },
   // Generous: real servers and compilers run in some tests, and a machine may be busy.

@@ -2,6 +2,7 @@ import type { BreakerStateName } from '../contract/breaker-state.ts';
 import type { RetryRecord } from '../contract/envelope.ts';
 import type { ToolEvent } from '../contract/event.ts';
 import type { Preparation } from '../contract/hooks.ts';
+import type { TurnJournal } from '../contract/fleet/journal.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import type { DedupeExecution } from '../contract/store.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
@@ -25,6 +26,8 @@ export interface CallSite {
   /** The turn's deadline, monotonic. The turn keeps it; the call only decides by it. */
   readonly deadlineMs: number;
   readonly signal?: AbortSignal;
+  /** Of a turn that outlives its process: what it came to elsewhere, and whose it is now. */
+  readonly journal?: TurnJournal;
   /** Called with each event of the call, beside the trace. */
   readonly report?: (event: ToolEvent) => void;
 }
@@ -87,6 +90,7 @@ export class CallContext implements RunningCall {
   toolInUse: ToolInUse | undefined;
   #isGone = false;
   #hasLeft = false;
+  #isHandedOver = false;
   #ending: ToolExecutionError | undefined;
   #endedBy: ((ending: ToolExecutionError) => void) | undefined;
   /** Emits its events. */
@@ -154,6 +158,7 @@ export class CallContext implements RunningCall {
   /** Ends it from outside; the first ending counts. */
   end({ kind, message, cause }: Ending): void {
     if (this.isOver) return;
+    if (this.#isHandedOver) this.lease?.stop();
     const uncertain = this.uncertain || (this.#state.phase === 'attempting' && this.#state.live);
     this.#ending = new ToolExecutionError(kind, message, { executed: this.executed, uncertain, cause });
     this.#endedBy?.(this.#ending);
@@ -180,6 +185,23 @@ export class CallContext implements RunningCall {
     // One that has not begun to run, since it waits for its key or for a hook, would begin when the turn is over.
     if (phase === 'preparing' || phase === 'acquiring') this.expire();
     else this.late = true;
+  }
+
+  /**
+   * Its turn goes on elsewhere: a tool that runs may end, and is recorded if the key is still its own; nothing more is
+   * begun. The key is left as it stands, for whoever has the turn now.
+   */
+  handOver(): void {
+    this.#isHandedOver = true;
+    this.late = true;
+    if (this.#state.phase === 'concluding') return;
+    if (this.#state.phase === 'attempting' && this.#state.live) return this.lease?.verify();
+    this.cancel();
+  }
+
+  /** Its turn goes on elsewhere. */
+  get isHandedOver(): boolean {
+    return this.#isHandedOver;
   }
 
   /** Until the call's or its turn's deadline. */

@@ -12,6 +12,7 @@ import {
 } from 'rxjs';
 import type { ToolResultEnvelope } from '../contract/envelope.ts';
 import type { ToolErrorKind } from '../contract/error-kind.ts';
+import type { TurnJournal } from '../contract/fleet/journal.ts';
 import type { DedupeClaim, DedupeOutcome, DedupeReading } from '../contract/store.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { toToolExecutionError } from '../errors/tool.ts';
@@ -85,8 +86,21 @@ export const termsOf = (context: CallContext, guarded: GuardedTool): KeyTerms =>
     mode: call.dedupeMode === 'bestEffort' ? 'bestEffort' : 'enforced',
     global: guarded.dedupe.scope === 'global',
     neverTwice: isSafetyCritical(context, guarded),
+    ...givenUpIn(context),
   };
 };
+
+/**
+ * Under the key that a turn's journal gives a node, only earlier holders of this turn can stand in the way: the engine
+ * has given up all of them as long as the turn is ours.
+ */
+const givenUpIn = ({ call, site: { journal } }: CallContext): Pick<KeyTerms, 'givenUp'> =>
+  journal !== undefined && call.idempotencyKey === journalKey(journal, call.nodeId ?? '')
+    ? { givenUp: () => journal.owned() }
+    : {};
+
+/** The key of a node's call in a turn that outlives its process. */
+export const journalKey = ({ turnId }: TurnJournal, nodeId: string): string => `${turnId}/${nodeId}`;
 
 /** An outcome that says itself what became of the record of this call's own run, as far as that is known (R-10.3). */
 export const sayingRecord = ({ unkept, executed }: CallContext, outcome: CallOutcome): CallOutcome =>

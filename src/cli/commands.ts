@@ -5,6 +5,14 @@ import { COMMAND_NAMES, type CommandName } from './command-names.ts';
 import { COMPLETIONS_HELP, COMPLETIONS_OPTIONS, SHELLS } from './arguments/completions.ts';
 import { GATEWAY_HELP, GATEWAY_KINDS, GATEWAY_OPTIONS } from './arguments/gateway.ts';
 import { INSPECT_HELP, INSPECT_OPTIONS, REPORT_HELP, REPORT_OPTIONS } from './arguments/inspect.ts';
+import {
+  ATTACH_HELP,
+  ATTACH_OPTIONS,
+  FLEET_HELP,
+  FLEET_OPTIONS,
+  WORKER_HELP,
+  WORKER_OPTIONS,
+} from './arguments/fleet.ts';
 import { INIT_HELP, INIT_OPTIONS } from './arguments/init.ts';
 import { MCP_HELP, MCP_OPTIONS } from './arguments/mcp.ts';
 import type { Options } from './arguments/options.ts';
@@ -76,6 +84,14 @@ const SPECS: Readonly<Record<CommandName, Omit<CommandSpec, 'name'>>> = {
     options: SIMULATE_OPTIONS,
     files: true,
   },
+  worker: {
+    summary: 'serve the tools of a plan to a fleet',
+    help: WORKER_HELP,
+    options: WORKER_OPTIONS,
+    files: true,
+  },
+  attach: { summary: 'show a turn of a fleet, from anywhere', help: ATTACH_HELP, options: ATTACH_OPTIONS },
+  fleet: { summary: 'tell how a fleet stands', help: FLEET_HELP, options: FLEET_OPTIONS },
   init: {
     summary: 'write a plan with the servers of an mcp.json',
     help: INIT_HELP,

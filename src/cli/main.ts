@@ -52,7 +52,10 @@ const context: CommandContext = {
 };
 
 const runTurn = async (command: RunCommand): Promise<number> => {
-  const { status, seen } = await runPlan(command, context);
+  const isElsewhere = command.engine !== undefined;
+  const { status, seen } = isElsewhere
+    ? { ...(await (await import('./fleet/run.ts')).runElsewhere(command, context)), seen: false }
+    : await runPlan(command, context);
   // Interrupted after the turn had settled, and its page was looked at: then the turn's own end counts.
   if (interrupted && !seen) return EXIT.interrupted;
   if (unread) return process.exitCode === EXIT.failed ? EXIT.failed : EXIT.fine;
@@ -84,6 +87,12 @@ const PERFORM: Readonly<Record<CommandName, (args: readonly string[]) => Promise
   report: async (args) => (await import('./inspect.ts')).runReport(args, context),
   replay: async (args) => (await import('./replay.ts')).runReplay(args, context),
   simulate: async (args) => (await import('./simulate.ts')).runSimulate(args, context),
+  worker: async (args) => (await import('./fleet/worker.ts')).runWorker(args, context),
+  attach: async (args) => {
+    const code = await (await import('./fleet/attach.ts')).runAttach(args, context);
+    return interrupted ? EXIT.interrupted : code;
+  },
+  fleet: async (args) => (await import('./fleet/report.ts')).runFleet(args, context),
   init: async (args) => (await import('./init.ts')).runInit(args, context),
   gateway: async (args) => (await import('./gateway.ts')).runGateway(args, context),
   mcp: async (args) => (await import('./mcp.ts')).runMcp(args, context),

@@ -19,6 +19,7 @@ export interface TurnTraceEntry {
     | 'Shadow'
     | 'Store'
     | 'Escalation'
+    | 'TurnMoved'
     | 'TurnTimeout'
     | 'TurnSettled';
   /** The tool's name, or the breaker's; absent for what concerns a whole turn or the store. */
@@ -169,6 +170,8 @@ const ofTurn = (event: Extract<TraceEvent, { source: 'turn' }>): Entry | undefin
       return { event_type: 'TurnTimeout', message: `Turn timeout with ${event.unfinished.length} unfinished` };
     case 'settled':
       return { event_type: 'TurnSettled', message: event.result.summary };
+    case 'turn_moved':
+      return { event_type: 'TurnMoved', message: `Turn moved from ${event.from} to ${event.to}` };
     case 'turn_started':
     case 'abandoned':
       return undefined;

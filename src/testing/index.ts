@@ -1,4 +1,13 @@
 export { withFaults, type FaultOptions } from './faults.ts';
+export { fleetConformance, type FleetCase, type FleetConformanceOptions } from './fleet-conformance.ts';
+export {
+  fleetConformanceTools,
+  type FleetHarness,
+  type FleetMark,
+  type FleetMarkKind,
+  type FleetWorkerProcess,
+  type FleetWorld,
+} from './fleet-conformance/world.ts';
 export { providerConformance, type ProviderCase, type ProviderConformanceOptions } from './provider-conformance.ts';
 export type {
   BackendCall,

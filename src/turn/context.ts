@@ -1,9 +1,11 @@
 import { filter, map, type Observable, type Subscriber } from 'rxjs';
 import type { TraceEvent, TurnEvent } from '../contract/event.ts';
+import type { TurnJournal } from '../contract/fleet/journal.ts';
 import { TURN_TIMEOUT_MS } from '../policy/profile.ts';
 import { callOutcome } from '../call/pipe.ts';
 import { CallContext, type CallSite } from '../call/context.ts';
 import type { Layer } from '../layer/services.ts';
+import type { SettledNode } from './harvest.ts';
 import type { Plan } from './plan.ts';
 import { nodeAt } from './plan-node.ts';
 import type { Call } from '../call/request.ts';
@@ -21,9 +23,13 @@ export class TurnContext {
   readonly turnId: string;
   readonly timeoutMs: number;
   readonly site: CallSite;
+  /** Of a turn that outlives this process. */
+  readonly journal: TurnJournal | undefined;
   readonly identity: Pick<Call, 'session' | 'actor' | 'tenant'>;
   /** By index: whether a node ran with its default. */
   readonly usedDefault: boolean[];
+  /** By index: nodes that have settled and are being journalled. */
+  readonly unjournalled: Map<number, SettledNode> = new Map();
   /** Nothing starts any more. */
   isOver = false;
   /** Its result was emitted, or its subscriber has gone. */
@@ -33,7 +39,8 @@ export class TurnContext {
   /** By index: the calls that have not settled. Not a Map, for the reason that `RunningCalls` gives. */
   #running: Array<CallContext | undefined> = [];
 
-  constructor(layer: Layer, plan: Plan, subscriber: Subscriber<TurnEvent>, { session, actor, tenant }: TurnOptions) {
+  constructor(layer: Layer, plan: Plan, subscriber: Subscriber<TurnEvent>, options: TurnOptions) {
+    const { session, actor, tenant, journal, turnId = journal?.turnId } = options;
     const { runtime } = layer;
     this.layer = layer;
     this.plan = plan;
@@ -42,7 +49,8 @@ export class TurnContext {
       ...(actor === undefined ? {} : { actor }),
       ...(tenant === undefined ? {} : { tenant }),
     };
-    this.turnId = runtime.id();
+    this.journal = journal;
+    this.turnId = turnId ?? runtime.id();
     this.timeoutMs = plan.options.timeoutMs ?? TURN_TIMEOUT_MS;
     this.usedDefault = plan.nodes.map(() => false);
     this.#subscriber = subscriber;
@@ -52,8 +60,10 @@ export class TurnContext {
     this.site = {
       runtime: runtime.background ?? runtime,
       turnId: this.turnId,
-      deadlineMs: runtime.now() + this.timeoutMs,
+      // A turn that has moved keeps its end.
+      deadlineMs: runtime.now() + (journal?.remainingMs ?? this.timeoutMs),
       report: this.#report,
+      ...(journal === undefined ? {} : { journal }),
     };
   }
 

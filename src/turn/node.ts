@@ -3,6 +3,8 @@ import type { NodeResult, PlanNode } from '../contract/turn.ts';
 import { toToolExecutionError } from '../errors/tool.ts';
 import { decideCascade, hasValue } from '../policy/recovery/cascade.ts';
 import type { SettledNode } from './harvest.ts';
+import { journalKey } from '../call/idempotency.ts';
+import { calledUntilKnown } from './until-known.ts';
 import { canDoWithout, inputOf, nameOf, nodeAt } from './plan-node.ts';
 import type { Call } from '../call/request.ts';
 import type { CallOutcome } from '../call/result.ts';
@@ -109,23 +111,31 @@ const callOf = (
       failure: 'invalid_parameters' as const,
     });
   }
-  return turn
-    .call(index, requestOf(turn, index, node, input))
-    .pipe(map(({ outcome, executed }) => concluded(turn, index, node, outcome, executed)));
+  return calledUntilKnown(turn, () => turn.call(index, requestOf(turn, index, node, input))).pipe(
+    map(({ outcome, executed }) => concluded(turn, index, node, outcome, executed)),
+  );
 };
 
-const requestOf = ({ layer, plan, identity }: TurnContext, index: number, node: PlanNode, input: unknown): Call => ({
-  callId: layer.runtime.id(),
-  toolName: nameOf(node),
-  input,
-  nodeId: node.id,
-  required: node.optional !== true && !canDoWithout(plan, index),
-  dedupeMode: node.idempotencyKey === undefined ? 'disabled' : 'enforced',
-  deadlineMs: Infinity,
-  ...identity,
-  ...(node.toolCallId === undefined ? undefined : { toolCallId: node.toolCallId }),
-  ...(node.idempotencyKey === undefined ? undefined : { idempotencyKey: node.idempotencyKey }),
-});
+const requestOf = (
+  { layer, plan, identity, journal }: TurnContext,
+  index: number,
+  node: PlanNode,
+  input: unknown,
+): Call => {
+  const idempotencyKey = node.idempotencyKey ?? (journal === undefined ? undefined : journalKey(journal, node.id));
+  return {
+    callId: layer.runtime.id(),
+    toolName: nameOf(node),
+    input,
+    nodeId: node.id,
+    required: node.optional !== true && !canDoWithout(plan, index),
+    dedupeMode: idempotencyKey === undefined ? 'disabled' : 'enforced',
+    deadlineMs: Infinity,
+    ...identity,
+    ...(node.toolCallId === undefined ? undefined : { toolCallId: node.toolCallId }),
+    ...(idempotencyKey === undefined ? undefined : { idempotencyKey }),
+  };
+};
 
 const concluded = (
   turn: TurnContext,

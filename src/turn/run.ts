@@ -14,10 +14,12 @@ import {
   take,
   takeUntil,
   tap,
+  type Subscriber,
   type Subscription,
 } from 'rxjs';
 import type { TurnEvent, TurnOwnEvent } from '../contract/event.ts';
 import type { EventHeader } from '../contract/event/header.ts';
+import type { TurnJournal } from '../contract/fleet/journal.ts';
 import type { NodeState, PlanNode } from '../contract/turn.ts';
 import { expiry } from '../operators/timing/expiry.ts';
 import { held } from '../operators/work/held.ts';
@@ -25,11 +27,13 @@ import { fannedOut, forkJoinAll, mergeMany } from '../operators/work/join-tree.t
 import { paced } from '../operators/timing/paced.ts';
 import { harvest, noHarvest, type Harvest, type SettledNode } from './harvest.ts';
 import type { Layer } from '../layer/services.ts';
-import { nodeOutcome, type ReadyNode } from './node.ts';
+import { journalledOutcome } from './journalled.ts';
+import type { ReadyNode } from './node.ts';
 import type { Plan } from './plan.ts';
 import { nameOf } from './plan-node.ts';
 import { STAMP } from '../layer/trace.ts';
 import { TurnContext } from './context.ts';
+import { turnElsewhere, type FleetPort } from './elsewhere.ts';
 import { turnResult } from './result.ts';
 
 /** Whose turn it is, and what can end it. */
@@ -42,6 +46,20 @@ export interface TurnOptions {
   readonly actor?: string;
   /** The tenant: part of every call's key, and a tenant's calls have breakers of their own. */
   readonly tenant?: string;
+  /** The turn's id, which all of its events carry. Default: a new UUIDv7. */
+  readonly turnId?: string;
+  /**
+   * Hands the turn to a fleet: it then runs where its workers are, and goes on if this process dies. Default: it runs
+   * here.
+   */
+  readonly fleet?: FleetPort;
+  /**
+   * With `fleet`: what unsubscribing before the end does. `cancel` (default) is as with a turn that runs here; with
+   * `detach` it goes on, and `fleet.attach(turnId)` tells of it.
+   */
+  readonly onUnsubscribe?: 'cancel' | 'detach';
+  /** Where it is kept what the turn came to: an engine of `spillway/fleet` gives it. Default: nowhere. */
+  readonly journal?: TurnJournal;
 }
 
 /**
@@ -125,7 +143,18 @@ const aborted = (signal: AbortSignal | undefined): Observable<CutShort> => {
  * ```
  */
 export function runTurn(layer: Layer, plan: Plan, options: TurnOptions = {}): Observable<TurnEvent> {
-  return new Observable((subscriber) => {
+  const { fleet } = options;
+  return fleet === undefined ? turnHere(layer, plan, options) : elsewhere(layer, plan, { ...options, fleet });
+}
+
+const elsewhere = (
+  { runtime }: Layer,
+  plan: Plan,
+  { signal, journal: _, ...options }: TurnOptions & { readonly fleet: FleetPort },
+): Observable<TurnEvent> => turnElsewhere({ ...options, aborted$: aborted(signal) }, plan, runtime);
+
+const turnHere = (layer: Layer, plan: Plan, options: TurnOptions): Observable<TurnEvent> =>
+  new Observable((subscriber) => {
     // A tool that the plan brings along is checked as a registered one is: before anything runs.
     for (const { tool } of plan.nodes) if (typeof tool !== 'string') layer.registry.of(tool);
     const turn = new TurnContext(layer, plan, subscriber, options);
@@ -134,7 +163,7 @@ export function runTurn(layer: Layer, plan: Plan, options: TurnOptions = {}): Ob
     const connections: Subscription[] = [];
     const outcomeOf = (ready: ReadyNode): Observable<SettledNode> => {
       const outcome$ = outcomes[ready.index] as AsyncSubject<SettledNode>;
-      nodeOutcome(turn, ready)
+      journalledOutcome(turn, ready)
         .pipe(held((connection) => (connections[ready.index] = connection)))
         .subscribe(outcome$);
       return outcome$;
@@ -148,7 +177,7 @@ export function runTurn(layer: Layer, plan: Plan, options: TurnOptions = {}): Ob
       }),
     );
     subscriber.add(() => abandon(turn, connections));
-    turn.emit(started(plan, turn.timeoutMs));
+    begin(turn);
     const found$ = readyNodes(plan, outcomes).pipe(
       paced(BURST, turn.site.runtime),
       mergeMap(outcomeOf, plan.options.concurrency ?? Infinity),
@@ -161,13 +190,34 @@ export function runTurn(layer: Layer, plan: Plan, options: TurnOptions = {}): Ob
         subscriber.complete();
       }),
     );
+    subscriber.add(left(options).subscribe(() => leave(turn, subscriber)));
     // Armed after what settles at once, so that a result of the deadline's own instant may take some steps more
     // (R-4.6).
     if (subscriber.closed || turn.isOver) return;
     const leftMs = Math.max(0, turn.site.deadlineMs - layer.runtime.now());
     subscriber.add(expiry(leftMs, layer.runtime).subscribe(() => due$.next('timed_out')));
   });
-}
+
+/** Tells that it begins, or goes on here. */
+const begin = (turn: TurnContext): void => {
+  const { plan, journal, timeoutMs } = turn;
+  if (journal?.started !== true) turn.emit(started(plan, timeoutMs));
+  if (journal?.moved !== undefined) turn.emit({ type: 'turn_moved', ...journal.moved });
+};
+
+const left = ({ journal }: TurnOptions): Observable<unknown> => journal?.left$.pipe(take(1)) ?? NEVER;
+
+/**
+ * The turn goes on elsewhere: nothing new starts, and there is no result here. What runs goes on while its key is its
+ * own, which is asked at once; whoever has the turn now gets what it comes to, or runs it under a later fence.
+ */
+const leave = (turn: TurnContext, subscriber: Subscriber<TurnEvent>): void => {
+  turn.isOver = true;
+  turn.isSettled = true;
+  // First, so that what a call comes to that is handed over is not taken for the harvest.
+  subscriber.complete();
+  for (const call of turn.takeRunning()) call?.handOver();
+};
 
 /** The turn's subscriber has gone before it settled: everything stops at once. */
 const abandon = (turn: TurnContext, connections: readonly Subscription[]): void => {
@@ -186,6 +236,8 @@ const abandon = (turn: TurnContext, connections: readonly Subscription[]): void 
 /** The turn has what it will have: what is unfinished is cut short, and the result emitted. */
 const settle = (turn: TurnContext, found: Harvest, ending: CutShort | undefined): void => {
   turn.isOver = true;
+  // A result beats the deadline also where its journal was slow (R-4.6); it is kept before the turn's own end is.
+  for (const settled of turn.unjournalled.values()) harvest(found, settled);
   if (ending !== undefined) cutShort(turn, found, ending);
   turn.isSettled = true;
   const { results, failures, executedTools, replayed } = found;

@@ -2,14 +2,20 @@
  * What is simulated: calls and turns over their breakers, calls under keys over their store, and, each in a small world
  * of its own, a host's guidance and what a layer learns, its switches, hedges, and breakers of several processes.
  */
-export type ScenarioName = 'layer' | 'idempotency' | 'recovery' | 'switches' | 'hedge' | 'breakers';
+export type ScenarioName = 'layer' | 'idempotency' | 'recovery' | 'switches' | 'hedge' | 'breakers' | 'fleet';
 
 /** One seed in so many is about keys. */
 const KEYS_EVERY = 4;
 
 /** One seed in so many is about each of the small worlds. */
 const SIDE_EVERY = 16;
-const SIDES: Readonly<Record<number, ScenarioName>> = { 1: 'recovery', 5: 'switches', 9: 'hedge', 13: 'breakers' };
+const SIDES: Readonly<Record<number, ScenarioName>> = {
+  1: 'recovery',
+  5: 'switches',
+  9: 'hedge',
+  13: 'breakers',
+  3: 'fleet',
+};
 
 /** The scenario of a seed, where nobody names one. */
 export const scenarioOf = (seed: number): ScenarioName =>
@@ -146,6 +152,13 @@ export const SOMETIMES = {
     'an old probe ends late',
     'a store that is slow',
   ],
+  fleet: [
+    'a worker of a fleet is killed',
+    'a worker of a fleet stands still',
+    'a fleet loses its engine',
+    'a turn moves',
+    'a turn of a fleet is harvested at its deadline',
+  ],
 } as const;
 export type Sometimes = (typeof SOMETIMES)[ScenarioName][number];
 
@@ -211,6 +224,10 @@ export const INVARIANTS = {
   'SHB-2': 'what one process has opened, and the store acknowledged, is open for all until its cooldown is over',
   'SHB-3': 'without faults all close again, and show the same',
   'SHB-4': 'a rejection is told within ten milliseconds where the store is known to be lost',
+  'FLT-1': 'a turn that was taken settles exactly once, with each of its nodes',
+  'FLT-2': 'an effect happens once, and a node is not run again once the journal has it',
+  'FLT-3': 'whoever attaches sees every event once, in order',
+  'FLT-4': 'no node fails because a machine did',
   'CLS-1': 'a failure has the class that its structure says',
 } as const;
 export type InvariantId = keyof typeof INVARIANTS;

@@ -2,6 +2,38 @@ import type { Plant } from './plant.ts';
 
 /** What goes wrong where a host guides, a layer learns, a switch is thrown, work is hedged, or breakers are shared. */
 export const SIDE_PLANTS: Readonly<Record<string, Plant>> = {
+  'a journal that nobody reads': {
+    scenario: 'fleet',
+    file: 'turn/journalled.ts',
+    find: 'if (known !== undefined) return of(restored(turn, index, known));',
+    replace: '',
+    seeds: 500,
+    by: ['FLT-2', 'FLT-3'],
+  },
+  'a claim of the dead that is waited for': {
+    scenario: 'fleet',
+    file: 'operators/dedupe/key-acquisition.ts',
+    find: 'if (!isGivenUp) return held(inquiry, reading);',
+    replace: 'if (isGivenUp || !isGivenUp) return held(inquiry, reading);',
+    seeds: 1_000,
+    by: ['FLT-1', 'FLT-4'],
+  },
+  'a worker with two runs of one turn': {
+    scenario: 'fleet',
+    file: 'fleet/worker/turn-run.ts',
+    find: '      site.again(turnId).pipe(map(() => DONE)),\n',
+    replace: '',
+    seeds: 2_000,
+    by: ['FLT-1', 'FLT-3'],
+  },
+  'a deadline that beats what waits for its journal': {
+    scenario: 'fleet',
+    file: 'turn/run.ts',
+    find: 'for (const settled of turn.unjournalled.values()) harvest(found, settled);',
+    replace: '',
+    seeds: 2_000,
+    by: ['FLT-3'],
+  },
   'a forbidden strategy is followed': {
     scenario: 'recovery',
     file: 'policy/recovery/guidance.ts',

@@ -86,6 +86,7 @@ export class TurnWatch {
           for (const call of this.calls) call.late ||= !call.settled && call.begun;
         return this.#check(this.#now() >= this.deadlineMs, 'TURN-1', () => 'its deadline comes too early');
       case 'abandoned':
+      case 'turn_moved':
         return undefined;
       case 'escalated':
         return this.#findings.saw('required node skipped');

@@ -3,7 +3,8 @@ import type { AnyTool } from '../../contract/tool.ts';
 import type { PlanNode } from '../../contract/turn.ts';
 import type { LoopGuard } from './guard.ts';
 import type { AssistantMessage, ToolCallPart } from '../message.ts';
-import { PathError, inCycle, referencesIn, resolveReferences } from './references.ts';
+import { PathError, resolveReferences } from '../../policy/result-reference.ts';
+import { inCycle, referencesIn } from './references.ts';
 import { freshId } from './transcript.ts';
 
 /** A call of a step, under an id that no other call of the transcript has. */

@@ -1,6 +1,7 @@
+import { RESULT_KEY as KEY } from '../../policy/result-reference.ts';
+
 /** Deeper than this, an input is refused: the same bound as everywhere else (R-9.2). */
 const DEPTH_MAX = 64;
-const KEY = '$result';
 
 /** What an input says about other calls of its step. */
 export interface References {
@@ -73,32 +74,3 @@ const reversed = (needs: ReadonlyMap<string, readonly string[]>): ReadonlyMap<st
  */
 export const inCycle = (needs: ReadonlyMap<string, readonly string[]>): ReadonlySet<string> =>
   new Set(peeled(reversed(peeled(needs))).keys());
-
-/** A path that an output does not have. */
-export class PathError extends Error {
-  override readonly name: string = 'PathError';
-}
-
-const follow = (output: unknown, id: string, path: string): unknown => {
-  let at = output;
-  for (const step of path.split('.')) {
-    if (!isObject(at) || !Object.hasOwn(at, step))
-      throw new PathError(`The result of ${id} has nothing at path ${JSON.stringify(path.slice(0, 128))}.`);
-    at = at[step];
-  }
-  return at;
-};
-
-/**
- * An input with its references replaced by what they stand for.
- * @throws PathError for a path that an output does not have
- */
-export function resolveReferences(input: unknown, outputs: Readonly<Record<string, unknown>>): unknown {
-  if (!isObject(input)) return input;
-  if (Array.isArray(input)) return input.map((inner: unknown) => resolveReferences(inner, outputs));
-  if (!Object.hasOwn(input, KEY))
-    return Object.fromEntries(Object.entries(input).map(([key, inner]) => [key, resolveReferences(inner, outputs)]));
-  const id = String(input[KEY]);
-  const path = input['path'];
-  return typeof path === 'string' && path !== '' ? follow(outputs[id], id, path) : outputs[id];
-}

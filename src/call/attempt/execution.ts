@@ -1,6 +1,7 @@
 import type { BreakerStateName } from '../../contract/breaker-state.ts';
 import type { RetryRecord } from '../../contract/envelope.ts';
 import type { Classification } from '../../contract/error-kind.ts';
+import type { JournalledDecision } from '../../contract/fleet/journal.ts';
 import { ToolExecutionError } from '../../contract/tool-error.ts';
 import { toToolExecutionError } from '../../errors/tool.ts';
 import type { Breaker, GivenPermit } from '../../operators/breaker/breaker.ts';
@@ -30,7 +31,7 @@ export class ToolExecution {
   readonly input: unknown;
   readonly alternatives: readonly string[];
   readonly breaker: Breaker | undefined;
-  readonly startedAtMs: number;
+  startedAtMs: number;
   previousDelayMs: number | undefined;
   /** A retry that was decided and has not begun. */
   retrying: RetryRecord | undefined;
@@ -59,6 +60,17 @@ export class ToolExecution {
     this.startedAtMs = context.site.runtime.now();
     this.#attemptStartedAtMs = this.startedAtMs;
     this.#attemptsBefore = context.attempts;
+  }
+
+  /** Counts the attempts that were made before the turn moved here: the next one is a retry after their last failure. */
+  takeUp({ attempt, elapsedMs, delayMs, delayLeftMs = delayMs, kind }: JournalledDecision, failure: SeenFailure): void {
+    const { context } = this;
+    context.attempts += attempt;
+    context.executed = true;
+    this.startedAtMs -= elapsedMs + Math.max(0, delayMs - delayLeftMs);
+    this.previousDelayMs = delayMs;
+    this.retried = failure;
+    this.retrying = { attempt, delayMs, reasonCode: kind, latencyMs: 0 };
   }
 
   get breakerState(): BreakerStateName {

@@ -12,6 +12,7 @@ import type { HookRunner } from '../../layer/hooks.ts';
 import type { GuardedTool } from '../../layer/registry.ts';
 import type { CallOutcome, SeenFailure } from '../result.ts';
 import { ToolExecution } from './execution.ts';
+import { earlierAttempts, journalledDecision, resumed } from './resumed.ts';
 import { toolOutput } from './output.ts';
 
 /**
@@ -33,7 +34,9 @@ export const attemptsAt = (
 ): Observable<CallOutcome> =>
   defer(() => {
     const execution = new ToolExecution(context, guarded, input, alternatives);
-    return attempt(execution).pipe(retry({ delay: (thrown) => recover(execution, thrown) }));
+    const attempt$ = attempt(execution).pipe(retry({ delay: (thrown) => recover(execution, thrown) }));
+    const earlier = earlierAttempts(context);
+    return earlier === undefined ? attempt$ : resumed(execution, earlier).pipe(switchMap(() => attempt$));
   });
 
 /** One attempt, from its admission to its end. */
@@ -115,6 +118,8 @@ const recover = (execution: ToolExecution, thrown: unknown): Observable<unknown>
   const nowMs = context.site.runtime.now();
   const latencyMs = execution.attemptMs;
   const failure = execution.fail(thrown);
+  // Whoever has its turn now decides about it.
+  if (context.isHandedOver) context.cancel();
   if (context.isOver) return NEVER;
   if (context.bare)
     return failedFor(execution, failure, {
@@ -127,10 +132,24 @@ const recover = (execution: ToolExecution, thrown: unknown): Observable<unknown>
     switchMap((decision) => {
       if (context.isOver) return NEVER;
       return decision.strategy === 'retry'
-        ? backoff(execution, failure, weighed, decision.delayMs ?? 0, latencyMs)
+        ? decidedRetry(execution, failure, weighed, decision.delayMs ?? 0, latencyMs)
         : failedFor(execution, failure, decision);
     }),
   );
+};
+
+/** The retry, once it is journalled where the turn has a journal: whoever goes on with it decides nothing again. */
+const decidedRetry = (
+  execution: ToolExecution,
+  failure: SeenFailure,
+  weighed: Weighed,
+  delayMs: number,
+  latencyMs: number,
+): Observable<unknown> => {
+  const { context } = execution;
+  const retry$ = (): Observable<unknown> => backoff(execution, failure, weighed, delayMs, latencyMs);
+  const kept$ = journalledDecision(execution, failure.error, delayMs);
+  return kept$ === undefined ? retry$() : kept$.pipe(switchMap(() => (context.isOver ? NEVER : retry$())));
 };
 
 const maxTotalTimeMsOf = ({ context, guarded }: ToolExecution): number =>

@@ -25,6 +25,10 @@ export type Command =
       readonly inspectPort?: number;
       /** Where its report is written. */
       readonly htmlPath?: string;
+      /** The fleet that the turn is handed to; empty for that of the environment. */
+      readonly engine?: string;
+      /** The turn's id there. */
+      readonly turnId?: string;
     };
 
 export type RunCommand = Extract<Command, { name: 'run' }>;
@@ -45,6 +49,9 @@ and in the end everything that completed. Progress goes to stderr, the result to
   --inspect PORT  a page at this loopback port that shows the turn as it runs, until interrupted; its
                   address goes to stderr (0, or without PORT: a free one)
   --html FILE     what happened as one file of HTML, which needs no network
+  --engine URL    hand the turn to a fleet (spillway worker), which goes on with it if this process
+                  ends; prints its id, and shows it. --engine= takes SPILLWAY_ENGINE
+  --turn-id ID    its id there: submitted again, the same plan is known (default: a new id)
   --no-color      no colours (so does NO_COLOR in the environment)
   --ascii         draw with ASCII characters only
   --help          this text
@@ -61,6 +68,8 @@ export const RUN_OPTIONS = {
   admin: { type: 'string' },
   inspect: { type: 'string' },
   html: { type: 'string' },
+  engine: { type: 'string' },
+  'turn-id': { type: 'string' },
   strict: { type: 'boolean', default: false },
   'no-color': { type: 'boolean', default: false },
   ascii: { type: 'boolean', default: false },
@@ -88,6 +97,15 @@ const seedOf = (text: string): number => {
   return seed;
 };
 
+/** What a turn that runs elsewhere cannot have from here. */
+const checkElsewhere = (values: Readonly<Record<string, string | boolean | undefined>>): void => {
+  const isElsewhere = values['engine'] !== undefined;
+  if (!isElsewhere && values['turn-id'] !== undefined)
+    throw new UsageError('--turn-id is the id of a turn of a fleet; give --engine, too');
+  const own = ['seed', 'admin', 'trace', 'inspect', 'html'].find((name) => isElsewhere && values[name] !== undefined);
+  if (own !== undefined) throw new UsageError(`--${own} is about a turn that runs here; leave it out, or --engine`);
+};
+
 /**
  * Reads the line of `spillway run`, whose options may come first.
  * @param args without the program's own name
@@ -107,6 +125,7 @@ export function parseCommand(args: readonly string[]): Command {
   if (rest.length > 0)
     throw new UsageError(`run takes one plan file, not ${rest.length + 1}; leave out ${JSON.stringify(rest[0])}`);
   if (values.html === '') throw new UsageError('--html needs the name of a file');
+  checkElsewhere(values);
   if (values.trace === '') throw new UsageError('--trace needs the name of a file');
   return {
     name: 'run',
@@ -120,5 +139,7 @@ export function parseCommand(args: readonly string[]): Command {
     ...(values.admin === undefined ? {} : { adminPort: portOf('--admin', values.admin) }),
     ...(values.inspect === undefined ? {} : { inspectPort: portOf('--inspect', values.inspect) }),
     ...(values.html === undefined ? {} : { htmlPath: values.html }),
+    ...(values.engine === undefined ? {} : { engine: values.engine }),
+    ...(values['turn-id'] === undefined ? {} : { turnId: values['turn-id'] }),
   };
 }

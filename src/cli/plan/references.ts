@@ -18,6 +18,8 @@ export interface InputTemplate {
   readonly references: ReadonlyArray<{ readonly reference: Reference; readonly at: Path }>;
   /** What is wrong with the input, and where. */
   readonly problems: ReadonlyArray<{ readonly message: string; readonly at: Path }>;
+  /** The input as a plan that is stored has it: references as `$result`, and texts with references as `$text`. */
+  readonly data: unknown;
   /** @throws ToolExecutionError of kind `invalid_parameters` for a path that the value does not have */
   readonly fill: (values: Values) => unknown;
 }
@@ -89,6 +91,23 @@ const fillText = (parts: readonly Part[], values: Values): unknown => {
   return parts.map((part) => (typeof part === 'string' ? part : inText(lookUp(part, values)))).join('');
 };
 
+const dataOf = (part: Part): unknown => {
+  if (typeof part === 'string') return part;
+  return part.path.length === 0 ? { $result: part.node } : { $result: part.node, path: part.path };
+};
+
+/** An input, its references as data; one that is no reference is left as it is. */
+const asData = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(asData);
+  if (typeof value === 'object' && value !== null)
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, asData(item)]));
+  const parts = typeof value === 'string' ? parseText(value) : undefined;
+  if (parts === undefined || typeof parts === 'string') return value;
+  const [only] = parts;
+  if (parts.length === 0) return '';
+  return parts.length === 1 && only !== undefined ? dataOf(only) : { $text: parts.map(dataOf) };
+};
+
 /** Finds the references in an input, whatever its depth. */
 export function inputTemplate(input: unknown): InputTemplate {
   const references: { reference: Reference; at: Path }[] = [];
@@ -121,5 +140,12 @@ export function inputTemplate(input: unknown): InputTemplate {
   };
 
   const fill = compile(input, []);
-  return { references, problems, fill };
+  return {
+    references,
+    problems,
+    fill,
+    get data() {
+      return asData(input);
+    },
+  };
 }

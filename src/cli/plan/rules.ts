@@ -5,6 +5,7 @@ import type { Path, Problem } from '../../formats/yaml.ts';
 import { breakerSettings } from '../../policy/breaker/settings.ts';
 import { breakerOf } from '../../policy/entry.ts';
 import { PlanError, plan, type Plan } from '../../turn/plan.ts';
+import { madeOf } from '../../fleet/from-results.ts';
 import { inputTemplate, type InputTemplate } from './references.ts';
 import { choices } from '../show/text.ts';
 
@@ -84,12 +85,12 @@ const checkReferences = (nodes: readonly NodeEntry[], templates: readonly InputT
 
 const planNode = (
   { id, tool, needs, optional, ...entry }: NodeEntry,
-  { references, fill }: InputTemplate,
+  { references, fill, data }: InputTemplate,
 ): PlanNode => ({
   id,
   tool,
   // Without an input, a tool is called with no arguments, which over MCP is an empty mapping.
-  input: references.length === 0 ? (fill({}) ?? {}) : (values: Readonly<Record<string, unknown>>) => fill(values),
+  input: references.length === 0 ? (fill({}) ?? {}) : madeOf((values) => fill(values), data),
   ...(needs === undefined ? {} : { needs }),
   ...(optional === undefined ? {} : { optional }),
   ...('default' in entry ? { default: entry.default } : {}),

@@ -69,6 +69,8 @@ const turnText = (event: TurnOwnEvent): string | undefined => {
   switch (event.type) {
     case 'turn_started':
       return `turn of ${event.nodes.length} ${event.nodes.length === 1 ? 'node' : 'nodes'}, ${duration(event.timeoutMs)} at most`;
+    case 'turn_moved':
+      return `turn moved from ${plain(event.from)} to ${plain(event.to)} after ${duration(event.afterMs)}`;
     case 'node_started':
       return event.message;
     case 'node_settled':

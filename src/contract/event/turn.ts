@@ -37,6 +37,16 @@ export type TurnOwnEvent = TurnHeader &
         readonly concurrency?: number;
       }
     | {
+        /** When another worker goes on with the turn: a seam. What had settled is not told again. */
+        readonly type: 'turn_moved';
+        /** The worker that had it. */
+        readonly from: string;
+        /** The worker that has it now. */
+        readonly to: string;
+        /** Milliseconds from the last sign of life of the one to the start of the other. */
+        readonly afterMs: number;
+      }
+    | {
         /** When all needs of a node have settled and its call begins. */
         readonly type: 'node_started';
         /** The node's id in the plan. */

@@ -5,6 +5,7 @@ import { ToolExecutionError } from '../../contract/tool-error.ts';
 import { decideClaim, type ClaimDecision, type DedupeMode } from '../../policy/key/claim.ts';
 import { ask } from './ask.ts';
 import { Lease, type LeaseTerms } from './lease.ts';
+import { AT_ONCE_MS, releaseIf } from './release-if.ts';
 
 /**
  * Between two looks at a record that another holds: at first, and at most. Notifications of the store come before that.
@@ -19,6 +20,11 @@ export interface KeyTerms extends LeaseTerms {
   readonly global: boolean;
   /** It must not run where another may have taken effect under its key. */
   readonly neverTwice: boolean;
+  /**
+   * Whether whoever holds the key was given up by those who know, however long its lease still lasts. Asked of each
+   * claim in the way, once it was read. Default: nobody is.
+   */
+  readonly givenUp?: () => Observable<boolean>;
 }
 
 /** Called at each step of a key, while it is asked for and while it is held. */
@@ -193,9 +199,8 @@ const considered = (inquiry: Inquiry, reading: DedupeReading): Observable<KeyAns
     case 'take_over':
       return later(inquiry, 'claim', NO_PAUSE, decision.version);
     case 'wait':
-      if (!waited) tell('waiting', { leaderCallId, leaseUntilMs: terms.runtime.now() + leaseLeftMs(reading) });
-      inquiry.waited = true;
-      return later(inquiry, 'look', changeOf(inquiry, reading));
+      if (terms.givenUp !== undefined && !inquiry.follows) return released(inquiry, reading, terms.givenUp);
+      return held(inquiry, reading);
     case 'replay':
       return of({ act: 'replay', reading, matchedOn: waited ? 'inflight' : 'completed' });
     case 'refuse': {
@@ -206,6 +211,35 @@ const considered = (inquiry: Inquiry, reading: DedupeReading): Observable<KeyAns
       return of({ act: 'refuse', error });
     }
   }
+};
+
+/** Another runs: its outcome is waited for. */
+const held = (inquiry: Inquiry, reading: DedupeReading): Observable<KeyAnswer> => {
+  const { terms, tell, waited } = inquiry;
+  const leaderCallId = reading.record.request.requestId;
+  if (!waited) tell('waiting', { leaderCallId, leaseUntilMs: terms.runtime.now() + leaseLeftMs(reading) });
+  inquiry.waited = true;
+  return later(inquiry, 'look', changeOf(inquiry, reading));
+};
+
+/**
+ * The record was read before it is asked whether its owner was given up: so it is that owner's, and no later one's,
+ * whose claim is ended here.
+ */
+const released = (
+  inquiry: Inquiry,
+  reading: DedupeReading,
+  givenUp: () => Observable<boolean>,
+): Observable<KeyAnswer> => {
+  const { claim, terms } = inquiry;
+  return givenUp().pipe(
+    mergeMap((isGivenUp) => {
+      if (!isGivenUp) return held(inquiry, reading);
+      return releaseIf(terms, claim.key, reading.record.version).pipe(
+        mergeMap(() => later(inquiry, 'look', terms.runtime.after(2 * AT_ONCE_MS))),
+      );
+    }),
+  );
 };
 
 /** For how long the holder of a record has it, by the store's own clock, as it stands. */

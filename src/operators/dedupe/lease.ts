@@ -3,6 +3,7 @@ import type { Runtime } from '../../contract/runtime.ts';
 import type { Awaitable, DedupeOutcome, DedupeRecord, DedupeStore } from '../../contract/store.ts';
 import { ToolExecutionError } from '../../contract/tool-error.ts';
 import { ask } from './ask.ts';
+import { AT_ONCE_MS } from './release-if.ts';
 import { expireAfter, expiry, type Expiry } from '../timing/expiry.ts';
 import { UNRECORDED, outcomeWritten, type Recorded } from './outcome-record.ts';
 
@@ -14,8 +15,6 @@ const RETRIES_PER_LEASE = 12;
 const LAST_MS = 1;
 /** The last part of a lease does not count: clocks of two machines do not run alike. */
 const MARGIN = 0.05;
-/** The shortest lease that every store can keep. */
-const AT_ONCE_MS = 1;
 
 export interface LeaseTerms {
   readonly store: DedupeStore;
@@ -150,6 +149,11 @@ export class Lease {
       this.#watcher = subscriber;
       this.#schedule();
     });
+  }
+
+  /** Asks at once whether it still holds: there is reason to think that another was given the key. */
+  verify(): void {
+    if (this.#timer !== undefined && !this.#over) this.#beat();
   }
 
   /** Emits when the claim is over, however it ends. */

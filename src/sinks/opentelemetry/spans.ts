@@ -139,6 +139,9 @@ export class Spans implements TraceSink {
         this.#turns.get(turnId)?.span.setAttributes({ 'spillway.turn.unfinished': unfinished });
         return undefined;
       }
+      // Its span is of the process that began it.
+      case 'turn_moved':
+        return undefined;
       case 'abandoned':
         return this.#endTurn(turnId, atMs, 'abandoned');
       case 'settled': {

@@ -1,0 +1,169 @@
+import { Queue, Worker, DelayedError, type ConnectionOptions, type Job } from 'bullmq';
+import { Subject, filter, firstValueFrom, fromEventPattern, type Observable } from 'rxjs';
+import type { FleetEngine } from '../contract/fleet/port.ts';
+import type { Runtime } from '../contract/runtime.ts';
+import { checkKeys, checkNumber, integer, positiveDuration } from '../policy/check.ts';
+import { liveRuntime } from '../runtime.ts';
+import { redisThrown } from '../errors/redis.ts';
+import type { Dispatcher, Given, RunEnd, Workforce } from './dispatcher.ts';
+import { fleetEngine } from './engine.ts';
+import type { LedgerConnection } from './redis/connection.ts';
+import { redisLedger } from './redis/ledger.ts';
+
+export type { LedgerConnection } from './redis/connection.ts';
+
+/** Where a fleet's turns lie, and how soon a worker counts as dead. Times are milliseconds. */
+export interface BullmqFleetOptions {
+  /** The fleet's name, and its queue's: 1 to 64 letters, digits, `_` or `-`. Default `spillway`. */
+  readonly name?: string;
+  /**
+   * How long a worker holds a turn without a sign of life; it gives one every third of it. What a turn loses when its
+   * worker dies is this, and a third more at most. Default 3,000, at least 1,000.
+   */
+  readonly lockMs?: number;
+  /** Turns that have not settled, beyond which `submit` refuses. Default 100,000. */
+  readonly maxOpen?: number;
+  /** How long a turn is kept after it has settled, or after its deadline. Default 86,400,000: a day. */
+  readonly keepMs?: number;
+  /** Events that are kept of a turn; the oldest make room. Default 10,000. */
+  readonly maxEvents?: number;
+  /** How long a Redis that gives no answer is asked on behalf of `submit`, `cancel` and `health`. Default 30,000. */
+  readonly answerTimeoutMs?: number;
+  /** Clock, timers and ids. Default: the machine's. */
+  readonly runtime?: Runtime;
+}
+
+const OPTION_KEYS = ['name', 'lockMs', 'maxOpen', 'keepMs', 'maxEvents', 'answerTimeoutMs', 'runtime'];
+const NAME = /^[\w-]{1,64}$/;
+/** A third of a lock: two signs of life may be lost. */
+const BEATS_PER_LOCK = 3;
+/** BullMQ knows priorities up to here; behind that, turns of one tenant keep no order to those of others. */
+const PLACE_MAX = 2_000_000;
+const COMMAND_TIMEOUT_MS = 5_000;
+/** A turn is given again however often its workers die: its deadline ends it, not a count. */
+const STALLED_MAX = 1_000_000;
+
+/** Ids of jobs: BullMQ takes no number, and no colon. */
+const jobIdOf = (turnId: string): string => `turn-${turnId}`;
+const turnIdOf = ({ id = '' }: Job): string => id.slice('turn-'.length);
+
+interface BullmqSite {
+  readonly connection: ConnectionOptions;
+  readonly name: string;
+  readonly lockMs: number;
+  readonly runtime: Runtime;
+}
+
+/** Errors of a connection: the client makes it again by itself, and what was asked for rejects on its own. */
+const ignore = (): void => undefined;
+
+const workforce = (
+  { connection, name, lockMs, runtime }: BullmqSite,
+  run: (given: Given) => Observable<RunEnd>,
+  concurrency: number,
+): Workforce => {
+  const lost$ = new Subject<string>();
+  const process = async (job: Job, token?: string): Promise<void> => {
+    const { id = '' } = job;
+    const end = await firstValueFrom(run({ turnId: turnIdOf(job), lost$: lost$.pipe(filter((lost) => lost === id)) }));
+    if (end.act === 'done') return;
+    await job.moveToDelayed(runtime.wallNow() + end.afterMs, token);
+    throw new DelayedError();
+  };
+  const worker = new Worker(name, process, {
+    connection,
+    prefix: `{${name}}`,
+    concurrency,
+    lockDuration: lockMs,
+    lockRenewTime: lockMs / BEATS_PER_LOCK,
+    stalledInterval: lockMs / BEATS_PER_LOCK,
+    maxStalledCount: STALLED_MAX,
+  });
+  worker.on('error', ignore);
+  fromEventPattern<string[]>(
+    (listener) => worker.on('lockRenewalFailed', listener),
+    (listener) => worker.off('lockRenewalFailed', listener),
+  ).subscribe((ids) => {
+    for (const id of ids) lost$.next(id);
+  });
+  return {
+    ready: worker.waitUntilReady(),
+    pause: () => worker.pause(true),
+    close: () => worker.close(),
+  };
+};
+
+const bullmqDispatcher = (site: BullmqSite): Dispatcher => {
+  const { connection, name } = site;
+  const queue = new Queue(name, { connection, prefix: `{${name}}` });
+  queue.on('error', ignore);
+  return {
+    engine: 'bullmq',
+    add: async (turnId, place) => {
+      const options = { jobId: jobIdOf(turnId), priority: Math.min(PLACE_MAX, Math.max(1, place)) };
+      try {
+        await queue.add('turn', {}, { ...options, removeOnComplete: true, removeOnFail: true });
+      } catch (thrown) {
+        throw redisThrown(thrown, 'The turn could not be queued');
+      }
+    },
+    work: (run, concurrency) => workforce(site, run, concurrency),
+    close: () => queue.close(),
+  };
+};
+
+/**
+ * A fleet on BullMQ 6, over the Redis that all its processes use. Who submits and who serves give the same name.
+ *
+ * @param connection an `ioredis` client with `maxRetriesPerRequest: null`, as BullMQ wants it
+ * @returns an engine, for `serve` in workers, and for `spillway.turn(plan, { fleet })` anywhere
+ * @throws RangeError for an option out of its range
+ *
+ * @example
+ * const redis = new Redis('redis://localhost:6379', { maxRetriesPerRequest: null });
+ * const fleet = bullmqFleet(redis);
+ * fleet.serve({ layer: createSpillway({ tools, store: redisStore(redis) }) });
+ */
+export function bullmqFleet(connection: LedgerConnection, options: BullmqFleetOptions = {}): FleetEngine {
+  checkKeys('bullmqFleet', options, OPTION_KEYS);
+  const {
+    name = 'spillway',
+    lockMs = 3_000,
+    maxOpen = 100_000,
+    keepMs = 86_400_000,
+    maxEvents = 10_000,
+    answerTimeoutMs = 30_000,
+    runtime = liveRuntime,
+  } = options;
+  if (!NAME.test(name))
+    throw new RangeError(`name must be 1 to 64 letters, digits, _ or -, not ${JSON.stringify(name.slice(0, 80))}`);
+  checkNumber('lockMs', lockMs, integer(1_000, 600_000));
+  checkNumber('maxOpen', maxOpen, integer(1, 10_000_000));
+  checkNumber('keepMs', keepMs, positiveDuration);
+  checkNumber('maxEvents', maxEvents, integer(10, 1_000_000));
+  checkNumber('answerTimeoutMs', answerTimeoutMs, positiveDuration);
+  const subscriber = connection.duplicate();
+  subscriber.on('error', ignore);
+  const ledger = redisLedger(connection, {
+    name: `${name}-ledger`,
+    subscriber,
+    keepMs,
+    maxEvents,
+    commandTimeoutMs: COMMAND_TIMEOUT_MS,
+    runtime,
+  });
+  const engine = fleetEngine({
+    ledger,
+    dispatcher: bullmqDispatcher({ connection, name, lockMs, runtime }),
+    runtime,
+    maxOpen,
+    answerTimeoutMs,
+  });
+  return {
+    ...engine,
+    close: async () => {
+      await engine.close();
+      subscriber.disconnect();
+    },
+  };
+}

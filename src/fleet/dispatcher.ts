@@ -1,0 +1,38 @@
+import type { Observable } from 'rxjs';
+
+/** What becomes of a turn that a worker was given: it is over here, or is to be given to someone again. */
+export type RunEnd = { readonly act: 'done' } | { readonly act: 'again'; readonly afterMs: number };
+
+/** A turn as a worker is given it. */
+export interface Given {
+  readonly turnId: string;
+  /** Emits when it was given to another, so far as the one who gives knows. */
+  readonly lost$: Observable<unknown>;
+}
+
+/** Workers of one process. */
+export interface Workforce {
+  /** Resolves once turns are taken. */
+  readonly ready: Promise<unknown>;
+  /** No new turn is taken from now on. */
+  pause(): Promise<void>;
+  /** Resolves once all that were taken have ended. */
+  close(): Promise<void>;
+}
+
+/**
+ * Gives each turn to one worker, and to another when that one is dead: what an engine is for. That two may have one for
+ * a while, since a worker was only thought to be dead, is the ledger's to bear.
+ */
+export interface Dispatcher {
+  /** The engine's name. */
+  readonly engine: string;
+  /**
+   * Has a turn given to a worker; again for one that waits or runs changes nothing.
+   * @param place among the turns of its tenant: lower ones come first
+   */
+  add(turnId: string, place: number): Promise<void>;
+  /** @param run never errors, emits once */
+  work(run: (given: Given) => Observable<RunEnd>, concurrency: number): Workforce;
+  close(): Promise<void>;
+}

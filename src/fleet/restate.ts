@@ -1,0 +1,237 @@
+import { createServer, type Http2Server } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { createEndpointHandler, service, type Context, type ServiceDefinition } from '@restatedev/restate-sdk';
+import { firstValueFrom, fromEvent, take, type Observable } from 'rxjs';
+import type { FleetEngine } from '../contract/fleet/port.ts';
+import type { Runtime } from '../contract/runtime.ts';
+import { ToolExecutionError } from '../contract/tool-error.ts';
+import { checkKeys, checkNumber, integer, positiveDuration } from '../policy/check.ts';
+import { liveRuntime } from '../runtime.ts';
+import { places } from './places.ts';
+import type { Dispatcher, Given, RunEnd, Workforce } from './dispatcher.ts';
+import { fleetEngine } from './engine.ts';
+import { redisLedger } from './redis/ledger.ts';
+import type { LedgerConnection } from './redis/connection.ts';
+
+export type { LedgerConnection } from './redis/connection.ts';
+
+/** Where Restate and its workers are. Times are milliseconds. */
+export interface RestateFleetOptions {
+  /** The ingress of Restate, which turns are submitted to: `http://localhost:8080`. */
+  readonly ingressUrl: string;
+  /**
+   * The port at which this process is called by Restate, once it serves; 0 is a free one. Default 9,080. Over HTTP/2
+   * without TLS: put it behind what balances load over all workers, as a Service of Kubernetes does.
+   */
+  readonly port?: number;
+  /** Called once this process serves, with its port: for whoever has to tell a load balancer. Default: nobody is. */
+  readonly listening?: (port: number) => void;
+  /** The fleet's name, and its service's: 1 to 64 letters, digits or `_`. Default `spillway`. */
+  readonly name?: string;
+  /** Turns that have not settled, beyond which `submit` refuses. Default 100,000. */
+  readonly maxOpen?: number;
+  /** How long a turn is kept after it has settled, or after its deadline. Default 86,400,000: a day. */
+  readonly keepMs?: number;
+  /** Events that are kept of a turn; the oldest make room. Default 10,000. */
+  readonly maxEvents?: number;
+  /** How long an engine that gives no answer is asked on behalf of `submit`, `cancel` and `health`. Default 30,000. */
+  readonly answerTimeoutMs?: number;
+  /** Clock, timers and ids. Default: the machine's. */
+  readonly runtime?: Runtime;
+}
+
+const OPTION_KEYS = [
+  'ingressUrl',
+  'port',
+  'listening',
+  'name',
+  'maxOpen',
+  'keepMs',
+  'maxEvents',
+  'answerTimeoutMs',
+  'runtime',
+];
+const NAME = /^\w{1,64}$/;
+const PORT = 9_080;
+const COMMAND_TIMEOUT_MS = 5_000;
+/** Longer than any turn: Restate must not think that a turn which is at work has fallen asleep. */
+const LONG = { days: 365 } as const;
+
+/** A turn is given again however often its workers die: its deadline ends it, not a count. */
+const RETRY = {
+  initialInterval: 50,
+  exponentiationFactor: 2,
+  maxInterval: 1_000,
+  maxAttempts: 1_000_000,
+  onMaxAttempts: 'pause',
+} as const;
+
+interface RestateSite {
+  readonly ingressUrl: string;
+  readonly name: string;
+  readonly port: number;
+  readonly listening: (port: number) => void;
+  readonly runtime: Runtime;
+}
+
+/** The worker is to end: Restate gives its turns to another when the attempt fails. */
+class HandedOver extends Error {
+  override readonly name: string = 'HandedOver';
+}
+
+type Turns = ServiceDefinition<
+  string,
+  { readonly run: (ctx: Context, asked: { readonly turnId: string }) => Promise<void> }
+>;
+
+const turnsOf = (name: string, run: (given: Given) => Observable<RunEnd>, isEnding: () => boolean): Turns =>
+  service({
+    name,
+    handlers: {
+      run: async (ctx: Context, { turnId }: { readonly turnId: string }): Promise<void> => {
+        const lost$ = fromEvent(ctx.request().attemptCompletedSignal, 'abort').pipe(take(1));
+        for (let times = 0; ; times++) {
+          const end = await ctx.run(`turn ${times}`, async () => {
+            const came = await firstValueFrom(run({ turnId, lost$ }));
+            if (came.act === 'again' && isEnding()) throw new HandedOver('the worker ends');
+            return came;
+          });
+          if (end.act === 'done') return;
+          await ctx.sleep(end.afterMs);
+        }
+      },
+    },
+    options: { inactivityTimeout: LONG, abortTimeout: LONG, retryPolicy: RETRY },
+  });
+
+const listen = (server: Http2Server, port: number): Promise<number> =>
+  new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, () => resolve((server.address() as AddressInfo).port));
+  });
+
+const workforce = (
+  { name, port, listening }: RestateSite,
+  run: (given: Given) => Observable<RunEnd>,
+  concurrency: number,
+): Workforce => {
+  let isEnding = false;
+  const limited = places(concurrency);
+  const turns = turnsOf(
+    name,
+    (given) => limited.held(run(given)),
+    () => isEnding,
+  );
+  const server = createServer(createEndpointHandler({ services: [turns] }));
+  const sessions = new Set<{ close(): void; destroy(): void }>();
+  server.on('session', (session) => {
+    sessions.add(session);
+    session.once('close', () => sessions.delete(session));
+  });
+  return {
+    ready: listen(server, port).then(listening),
+    pause: async () => {
+      isEnding = true;
+      server.close();
+      // What is called from now on goes elsewhere.
+      for (const session of sessions) session.close();
+    },
+    close: async () => {
+      await limited.empty();
+      // What Restate still waits for here it asks another for.
+      for (const session of sessions) session.destroy();
+    },
+  };
+};
+
+const SILENT = 'The turn could not be handed to Restate';
+
+const sent = async (url: URL, turnId: string): Promise<Response> => {
+  try {
+    return await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'idempotency-key': turnId },
+      body: JSON.stringify({ turnId }),
+    });
+  } catch (cause) {
+    throw new ToolExecutionError('store_unavailable', `${SILENT}: it could not be reached; check that it runs`, {
+      cause,
+    });
+  }
+};
+
+const restateDispatcher = (site: RestateSite): Dispatcher => ({
+  engine: 'restate',
+  // Restate knows no order among invocations: turns of one tenant keep none to those of others.
+  add: async (turnId) => {
+    const { status, ok } = await sent(new URL(`/${site.name}/run/send`, site.ingressUrl), turnId);
+    if (ok) return;
+    const remedy =
+      status === 404
+        ? `it knows no service ${site.name}; register a worker's address with restate's admin API (POST /deployments)`
+        : `it answered ${status}`;
+    throw new ToolExecutionError('store_unavailable', `${SILENT}: ${remedy}`, { status });
+  },
+  work: (run, concurrency) => workforce(site, run, concurrency),
+  close: async () => undefined,
+});
+
+/**
+ * A fleet on Restate 1.7, which calls workers over HTTP/2 and notices at once when a connection to one is lost. Journals
+ * and events lie in a Redis, beside the records of keys.
+ *
+ * @param connection an `ioredis` client with `maxRetriesPerRequest: null`; it stays its maker's to close
+ * @param options where Restate is, and how it reaches this process
+ * @returns an engine, for `serve` in workers, and for `spillway.turn(plan, { fleet })` anywhere
+ * @throws RangeError for an option out of its range
+ *
+ * @example
+ * const fleet = restateFleet(redis, { ingressUrl: 'http://localhost:8080' });
+ * fleet.serve({ layer: createSpillway({ tools, store: redisStore(redis) }) });
+ */
+export function restateFleet(connection: LedgerConnection, options: RestateFleetOptions): FleetEngine {
+  checkKeys('restateFleet', options, OPTION_KEYS);
+  const {
+    ingressUrl,
+    port = PORT,
+    listening = () => undefined,
+    name = 'spillway',
+    maxOpen = 100_000,
+    keepMs = 86_400_000,
+    maxEvents = 10_000,
+    answerTimeoutMs = 30_000,
+    runtime = liveRuntime,
+  } = options;
+  if (!NAME.test(name))
+    throw new RangeError(`name must be 1 to 64 letters, digits or _, not ${JSON.stringify(name.slice(0, 80))}`);
+  if (!URL.canParse(ingressUrl)) throw new RangeError('ingressUrl must be a URL, such as http://localhost:8080');
+  checkNumber('port', port, integer(0, 65_535));
+  checkNumber('maxOpen', maxOpen, integer(1, 10_000_000));
+  checkNumber('keepMs', keepMs, positiveDuration);
+  checkNumber('maxEvents', maxEvents, integer(10, 1_000_000));
+  checkNumber('answerTimeoutMs', answerTimeoutMs, positiveDuration);
+  const subscriber = connection.duplicate();
+  subscriber.on('error', () => undefined);
+  const terms = {
+    name: `${name}-ledger`,
+    subscriber,
+    keepMs,
+    maxEvents,
+    commandTimeoutMs: COMMAND_TIMEOUT_MS,
+    runtime,
+  };
+  const engine = fleetEngine({
+    ledger: redisLedger(connection, terms),
+    dispatcher: restateDispatcher({ ingressUrl, name, port, listening, runtime }),
+    runtime,
+    maxOpen,
+    answerTimeoutMs,
+  });
+  return {
+    ...engine,
+    close: async () => {
+      await engine.close();
+      subscriber.disconnect();
+    },
+  };
+}

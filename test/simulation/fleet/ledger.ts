@@ -1,0 +1,150 @@
+import { Subject, filter, type Observable } from 'rxjs';
+import type { Begun, LedgerBatch, LedgerEntry, LedgerReport, Taking, TurnLedger } from '../../../src/fleet/ledger.ts';
+
+interface Turn {
+  readonly entry: LedgerEntry;
+  readonly deadlineAtMs: number;
+  epoch: number;
+  version: string | undefined;
+  worker: string | undefined;
+  atMs: number;
+  isSettled: boolean;
+  isCancelled: boolean;
+  readonly events: string[];
+  readonly nodes: Map<string, string>;
+  readonly decisions: Map<string, { readonly decision: string; readonly atMs: number }>;
+}
+
+/** What a ledger is, written down once more without Redis: each operation at one instant. */
+export class LedgerModel implements TurnLedger {
+  readonly turns: Map<string, Turn> = new Map();
+  readonly #changes$ = new Subject<string>();
+  readonly #orders$ = new Subject<string>();
+  readonly #beats = new Map<string, number>();
+  readonly #now: () => number;
+  readonly orders$: Observable<unknown> = this.#orders$.asObservable();
+  /** Operations so far, by name. */
+  readonly asked: Map<string, number> = new Map();
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  #count(name: string): void {
+    this.asked.set(name, (this.asked.get(name) ?? 0) + 1);
+  }
+
+  async enter(entry: LedgerEntry, maxOpen: number): ReturnType<TurnLedger['enter']> {
+    this.#count('enter');
+    const known = this.turns.get(entry.turnId);
+    if (known !== undefined) {
+      if (known.entry.digest !== entry.digest) return { state: 'conflict' };
+      const state = known.entry.submission === entry.submission ? 'accepted' : 'known';
+      return { state, isSettled: known.isSettled, deadlineAtMs: known.deadlineAtMs, backlog: 1 };
+    }
+    const open = [...this.turns.values()].filter(({ isSettled }) => !isSettled).length;
+    if (open >= maxOpen) return { state: 'full', open };
+    const deadlineAtMs = this.#now() + entry.timeoutMs;
+    this.turns.set(entry.turnId, {
+      entry,
+      deadlineAtMs,
+      epoch: 0,
+      version: undefined,
+      worker: undefined,
+      atMs: this.#now(),
+      isSettled: false,
+      isCancelled: false,
+      events: [],
+      nodes: new Map(),
+      decisions: new Map(),
+    });
+    return { state: 'accepted', isSettled: false, deadlineAtMs, backlog: 1 };
+  }
+
+  async begin(turnId: string, worker: string, version: string, evenSo: boolean): Promise<Taking> {
+    this.#count('begin');
+    const turn = this.turns.get(turnId);
+    if (turn === undefined) return { state: 'unknown' };
+    if (turn.isSettled) return { state: 'settled' };
+    const nowMs = this.#now();
+    if (turn.version !== undefined && turn.version !== version && !evenSo)
+      return { state: 'other_version', version: turn.version, silentMs: 0, deadlineAtMs: turn.deadlineAtMs, nowMs };
+    const before = turn.worker;
+    const aliveAtMs = Math.max(turn.atMs, this.#beats.get(before ?? '') ?? 0);
+    Object.assign(turn, { epoch: turn.epoch + 1, worker, version, atMs: nowMs });
+    const begun: Begun = {
+      state: 'begun',
+      epoch: turn.epoch,
+      nowMs,
+      deadlineAtMs: turn.deadlineAtMs,
+      record: turn.entry.record,
+      seq: turn.events.length,
+      isCancelled: turn.isCancelled,
+      ...(before === undefined ? {} : { before: { worker: before, aliveAtMs } }),
+      nodes: new Map(turn.nodes),
+      decisions: new Map(turn.decisions),
+    };
+    return begun;
+  }
+
+  async write(turnId: string, epoch: number, batch: LedgerBatch): Promise<boolean> {
+    this.#count('write');
+    const turn = this.turns.get(turnId);
+    if (turn?.epoch !== epoch) return false;
+    for (const [at, event] of batch.events.entries())
+      if (batch.firstSeq + at > turn.events.length) turn.events.push(event);
+    for (const [id, entry] of batch.nodes) turn.nodes.set(id, entry);
+    for (const [id, decision] of batch.decisions) turn.decisions.set(id, { decision, atMs: this.#now() });
+    turn.atMs = this.#now();
+    turn.isSettled ||= batch.settles;
+    this.#changes$.next(turnId);
+    return true;
+  }
+
+  async owns(turnId: string, epoch: number): Promise<boolean> {
+    this.#count('owns');
+    return this.turns.get(turnId)?.epoch === epoch;
+  }
+
+  async read(turnId: string, afterSeq: number, count: number): ReturnType<TurnLedger['read']> {
+    this.#count('read');
+    const turn = this.turns.get(turnId);
+    const events = (turn?.events ?? []).slice(afterSeq, afterSeq + count);
+    return {
+      isKnown: turn !== undefined,
+      isSettled: turn?.isSettled === true,
+      events: events.map((event, at) => ({ seq: afterSeq + at + 1, event })),
+    };
+  }
+
+  changes(turnId: string): ReturnType<TurnLedger['changes']> {
+    return this.#changes$.pipe(filter((changed) => changed === turnId));
+  }
+
+  async cancel(turnId: string): Promise<boolean> {
+    this.#count('cancel');
+    const turn = this.turns.get(turnId);
+    if (turn === undefined || turn.isSettled) return false;
+    turn.isCancelled = true;
+    this.#orders$.next(turnId);
+    return true;
+  }
+
+  async beat(worker: string): Promise<readonly string[]> {
+    this.#count('beat');
+    this.#beats.set(worker, this.#now());
+    return [...this.turns].flatMap(([id, { isCancelled, isSettled }]) => (isCancelled && !isSettled ? [id] : []));
+  }
+
+  async leave(worker: string): Promise<void> {
+    this.#beats.delete(worker);
+  }
+
+  async report(): Promise<LedgerReport> {
+    return { waiting: 0, running: 0, lagMs: 0, overdue: [], workers: [] };
+  }
+
+  close(): void {
+    // It lives as long as its world.
+  }
+}
