@@ -17,6 +17,7 @@ const topLevel = readdirSync(root).filter(
 const everything = ['src', 'test', 'benchmarks', '.ci'].flatMap(under);
 const code = everything.filter((path) => /\.tsx?$/.test(path));
 const inSrc = code.filter((path) => path.startsWith('src/'));
+const isPage = (path: string): boolean => path.startsWith('src/inspect/page/');
 
 /** The text with comments blanked and strings emptied, line numbers kept. */
 const bare = (text: string): string =>
@@ -57,31 +58,24 @@ const LAYERS = ['contract', 'errors', 'policy', 'operators', 'layer', 'call', 't
 const EDGES = ['providers', 'adapters', 'agent', 'stores', 'sinks', 'gateway', 'testing'];
 const layerOf = (path: string): string =>
   path.split('/').length > 2 ? (path.split('/')[1] ?? '') : path === 'src/runtime.ts' ? 'runtime' : 'top';
-/** What files are written in: for the edges, which read files; the layers below do not. */
+/** What files are written in, and traces mean: for the edges; the layers below do not know. */
 const FORMATS_RANK = LAYERS.length - 0.5;
-/** What a trace means: for the edges and the command, which show it. */
-const INSPECT_RANK = FORMATS_RANK;
 const rank = (layer: string): number =>
   layer === 'runtime'
     ? 0.5
-    : layer === 'formats'
+    : ['formats', 'inspect'].includes(layer)
       ? FORMATS_RANK
-      : layer === 'inspect'
-        ? INSPECT_RANK
-        : LAYERS.includes(layer)
-          ? LAYERS.indexOf(layer)
-          : EDGES.includes(layer)
-            ? LAYERS.length
-            : LAYERS.length + 1;
+      : LAYERS.includes(layer)
+        ? LAYERS.indexOf(layer)
+        : EDGES.includes(layer)
+          ? LAYERS.length
+          : LAYERS.length + 1;
 
 const mayImport = (from: string, to: string): boolean => {
   if (from === to) return true;
   // Time and chance are arguments of a policy.
   if (from === 'policy' && to === 'runtime') return false;
-  // A format knows nothing of tools and calls.
-  if (from === 'formats') return to === 'contract';
-  // What it knows, it knows of the trace.
-  if (from === 'inspect') return ['contract', 'policy'].includes(to);
+  if (from === 'formats' || from === 'inspect') return to === 'contract' || (from === 'inspect' && to === 'policy');
   if (from === 'gateway' && ['agent', 'sinks'].includes(to)) return true;
   return rank(to) < rank(from) || (['cli', 'adapters'].includes(from) && to === 'top');
 };
@@ -158,9 +152,7 @@ describe('layers', () => {
     const declared = new Set(Object.keys({ ...dependencies, ...peerDependencies }));
     const missing = [...imports].flatMap(([path, list]) =>
       list
-        .filter(
-          ({ from }) => !from.startsWith('.') && !isBuiltin(from) && !declared.has(packageOf(from)) && !isPage(path),
-        )
+        .filter(({ from }) => !/^\./.test(from) && !isBuiltin(from) && !declared.has(packageOf(from)) && !isPage(path))
         .map(({ from }) => `${path} imports ${from}`),
     );
     expect(missing, 'a package used by src belongs in dependencies or peerDependencies').toEqual([]);
@@ -173,8 +165,6 @@ interface Ban {
   readonly instead: string;
   readonly files: readonly string[];
 }
-/** Runs in a browser, from a bundle of its own: its clock is the browser's, its packages are the bundler's. */
-const isPage = (path: string): boolean => path.startsWith('src/inspect/page/');
 const timeless = inSrc.filter((path) => path !== 'src/runtime.ts' && layerOf(path) !== 'cli' && !isPage(path));
 /** Reading a message to print or carry it is fine; asking what it says is not. */
 const DECIDED_BY_MESSAGE = new RegExp(
