@@ -41,6 +41,9 @@ export function graphSvg(turn: TurnTold): string {
       `${escaped(fit(nodeId))}</text></g>`
     );
   });
-  return `${SVG} width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" ${FONT} role="img"><title>${escaped(`The graph of turn ${turn.turnId}`)}</title><rect width="100%" height="100%" fill="#ffffff"/>${edges.join('')}${boxes.join('')}</svg>
+  const title = escaped(`The graph of turn ${turn.turnId}`);
+  const size = `width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"`;
+  const back = '<rect width="100%" height="100%" fill="#ffffff"/>';
+  return `${SVG} ${size} ${FONT} role="img"><title>${title}</title>${back}${edges.join('')}${boxes.join('')}</svg>\n`;
 `;
 }

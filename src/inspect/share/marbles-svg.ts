@@ -101,6 +101,8 @@ export function marblesSvg(turn: TurnTold): string {
       : `<line x1="${at(deadlineMs)}" y1="22" x2="${at(deadlineMs)}" y2="${height - 8}" stroke="#bc4c00" ` +
         `stroke-width="2"/>`;
   const title = `Turn ${turnId}: ${status}`;
-  return `${SVG} width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}" ${FONT} role="img" aria-label="${escaped(title)}"><title>${escaped(title)}</title><rect width="100%" height="100%" fill="#ffffff"/>${axisOf(spanMs, height, x)}${wall}${rows.join('')}</svg>
-`;
+  const size = `width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}"`;
+  const head = `${SVG} ${size} ${FONT} role="img" aria-label="${escaped(title)}"><title>${escaped(title)}</title>`;
+  const back = '<rect width="100%" height="100%" fill="#ffffff"/>';
+  return `${head}${back}${axisOf(spanMs, height, x)}${wall}${rows.join('')}</svg>\n`;
 }
