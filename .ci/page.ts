@@ -6,8 +6,26 @@ import { build, transform, type Plugin } from 'esbuild';
 const folder = resolve(import.meta.dirname, '../src/inspect/page');
 
 /** Members of the model that no event, no answer of the server and no browser has. */
-const MANGLED =
-  /^(?:attemptCount|askedTool|usedAlternative|moreNodes|changeCount|firstState|eventCount|turnCount|forgotten|lastMs|firstMs|settledMs|startMs|endMs|placeOf|heardMs)$/;
+const MANGLED = new RegExp(
+  `^(?:${[
+    'attemptCount',
+    'askedTool',
+    'usedAlternative',
+    'moreNodes',
+    'changeCount',
+    'firstState',
+    'eventCount',
+    'turnCount',
+    'forgotten',
+    'lastMs',
+    'firstMs',
+    'settledMs',
+    'startMs',
+    'endMs',
+    'placeOf',
+    'heardMs',
+  ].join('|')})$`,
+);
 
 /** What the page gets has passed the redactor, which takes out what nobody sees: it need not look again. */
 const READ_ALREADY: Plugin = {

@@ -17,6 +17,7 @@ const topLevel = readdirSync(root).filter(
 const everything = ['src', 'test', 'benchmarks', '.ci'].flatMap(under);
 const code = everything.filter((path) => /\.tsx?$/.test(path));
 const inSrc = code.filter((path) => path.startsWith('src/'));
+const isPage = (path: string): boolean => path.startsWith('src/inspect/page/');
 
 /** The text with comments blanked and strings emptied, line numbers kept. */
 const bare = (text: string): string =>
@@ -174,9 +175,7 @@ describe('layers', () => {
     const declared = new Set(Object.keys({ ...dependencies, ...peerDependencies }));
     const missing = [...imports].flatMap(([path, list]) =>
       list
-        .filter(
-          ({ from }) => !from.startsWith('.') && !isBuiltin(from) && !declared.has(packageOf(from)) && !isPage(path),
-        )
+        .filter(({ from }) => !/^\./.test(from) && !isBuiltin(from) && !declared.has(packageOf(from)) && !isPage(path))
         .map(({ from }) => `${path} imports ${from}`),
     );
     expect(missing, 'a package used by src belongs in dependencies or peerDependencies').toEqual([]);
@@ -189,8 +188,6 @@ interface Ban {
   readonly instead: string;
   readonly files: readonly string[];
 }
-/** Runs in a browser, from a bundle of its own: its clock is the browser's, its packages are the bundler's. */
-const isPage = (path: string): boolean => path.startsWith('src/inspect/page/');
 const timeless = inSrc.filter((path) => path !== 'src/runtime.ts' && layerOf(path) !== 'cli' && !isPage(path));
 /** Reading a message to print or carry it is fine; asking what it says is not. */
 const DECIDED_BY_MESSAGE = new RegExp(

@@ -124,6 +124,59 @@ export async function until<T>(work: Promise<T>, signal: AbortSignal, message: s
   return Promise.race([work, interrupted]);
 }
 
+type Close = () => Promise<void>;
+
+/** Serves the admin page where it is asked for, and closes it before the rest. */
+const withAdmin = async (
+  { adminPort }: RunCommand,
+  spillway: Spillway,
+  progress: Progress,
+  close: Close,
+): Promise<Close> => {
+  if (adminPort === undefined) return close;
+  // A server and its packages, which other runs need not load.
+  const { openAdmin } = await import('./admin/run.ts');
+  const admin = await openAdmin(spillway, adminPort, (text) => progress.note(text));
+  return async () => {
+    await admin.close();
+    await close();
+  };
+};
+
+/** Serves the inspector where it is asked for, and closes it before the rest. */
+const withInspector = async (
+  { inspectPort }: RunCommand,
+  context: RunContext,
+  spillway: Spillway,
+  progress: Progress,
+  close: Close,
+): Promise<Close> => {
+  if (inspectPort === undefined) return close;
+  const { openInspector } = await import('./inspect.ts');
+  const inspector = await openInspector(spillway, inspectPort, context, (text) => progress.note(text));
+  return async () => {
+    await inspector.close();
+    await close();
+  };
+};
+
+/** Collects the trace for a report where it is asked for. */
+const openHtml = async ({ htmlPath }: RunCommand, spillway: Spillway, progress: Progress): Promise<Close> => {
+  if (htmlPath === undefined) return () => Promise.resolve();
+  const { write } = (await import('./inspect.ts')).reportOf(spillway, htmlPath);
+  return async () => {
+    const unwritten = await write();
+    if (unwritten !== undefined) progress.note(`warning: the report is not written: ${unwritten.message}`);
+  };
+};
+
+/** Keeps the page of a turn that has settled until the interruption; whether there was one to keep. */
+const isSeen = async ({ inspectPort }: RunCommand, { signal }: RunContext, progress: Progress): Promise<boolean> => {
+  if (inspectPort === undefined || signal.aborted) return false;
+  await (await import('./inspect.ts')).untilSeen(signal, (text) => progress.note(text));
+  return true;
+};
+
 /**
  * Runs a plan file: starts its servers, runs its turn, prints what happens and what came of it, stops the servers.
  * Aborting the signal ends the turn with its harvest, which is printed all the same.
@@ -154,27 +207,9 @@ export async function runPlan(command: RunCommand, context: RunContext): Promise
       await spillway.close();
       await servers.close();
     };
-    if (command.adminPort !== undefined) {
-      // A server and its packages, which other runs need not load.
-      const { openAdmin } = await import('./admin/run.ts');
-      const admin = await openAdmin(spillway, command.adminPort, (text) => progress.note(text));
-      const closeLayer = close;
-      close = async () => {
-        await admin.close();
-        await closeLayer();
-      };
-    }
-    if (command.inspectPort !== undefined) {
-      const { openInspector } = await import('./inspect.ts');
-      const inspector = await openInspector(spillway, command.inspectPort, context, (text) => progress.note(text));
-      const closeRest = close;
-      close = async () => {
-        await inspector.close();
-        await closeRest();
-      };
-    }
-    const html =
-      command.htmlPath === undefined ? undefined : (await import('./inspect.ts')).reportOf(spillway, command.htmlPath);
+    close = await withAdmin(command, spillway, progress, close);
+    close = await withInspector(command, context, spillway, progress, close);
+    const writeHtml = await openHtml(command, spillway, progress);
     for (const warning of ownWarnings(spillway, loaded)) progress.note(`warning: ${warning}`);
     if (trace !== undefined) spillway.trace$.subscribe((event) => trace.write(event));
     const turn = followTurn();
@@ -185,11 +220,8 @@ export async function runPlan(command: RunCommand, context: RunContext): Promise
     });
     progress.end();
     if (!command.json) report(result, turn.turn, context, command);
-    const unwritten = await html?.write();
-    if (unwritten !== undefined) progress.note(`warning: the report is not written: ${unwritten.message}`);
-    if (command.inspectPort === undefined || signal.aborted) return { status: result.status, seen: false };
-    await (await import('./inspect.ts')).untilSeen(signal, (text) => progress.note(text));
-    return { status: result.status, seen: true };
+    await writeHtml();
+    return { status: result.status, seen: await isSeen(command, context, progress) };
   } finally {
     progress.end();
     await close();

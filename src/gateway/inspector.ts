@@ -53,11 +53,45 @@ const pageHtml = (token: string): string => {
 };
 
 const ICON =
-  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path d="M1 4h9M4 8h11M1 12h6" stroke="#0969da" stroke-width="2"/></svg>';
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path d="M1 4h9M4 8h11M1 12h6" stroke="#0969da" ' +
+  'stroke-width="2"/></svg>';
 
 const fromIdOf = (request: Request): number => {
   const given = request.headers.get('last-event-id') ?? '0';
   return /^\d{1,15}$/.test(given) ? Number(given) : 0;
+};
+
+type App = Hono<{ Bindings: { readonly remoteAddress?: unknown } }>;
+
+const refusedAnswer = (
+  thrown: Error,
+  method: string,
+  remoteAddress: unknown,
+  onRefused: InspectorGuardOptions['onRefused'],
+): Response => {
+  const refusal =
+    thrown instanceof AdminRefused
+      ? thrown
+      : new AdminRefused('failed', 'it could not be answered: a defect of the inspector', { cause: thrown });
+  try {
+    onRefused?.(refusalOf(refusal, method, remoteAddress));
+  } catch {
+    // A log's failure is its own.
+  }
+  // A token that is wrong is no question of logging in: a person opens another address.
+  const isToken = refusal.reason === 'token';
+  const body = JSON.stringify({ error: { reason: refusal.reason, message: refusal.message } });
+  return new Response(`${body}\n`, {
+    status: isToken ? 403 : refusal.status,
+    headers: { ...HEADERS, 'content-type': 'application/json', ...(isToken ? {} : refusal.headers) },
+  });
+};
+
+const addPage = (app: App, token: string, asset: () => Promise<PageAsset>): void => {
+  app.get('/', () => answer(pageHtml(token), 'text/html; charset=utf-8'));
+  app.get('/inspect.js', async () => answer((await asset()).script, 'text/javascript; charset=utf-8'));
+  app.get('/inspect.css', async () => answer((await asset()).style, 'text/css; charset=utf-8'));
+  app.get('/icon.svg', () => answer(ICON, 'image/svg+xml'));
 };
 
 /** Everything in it is read; nothing can be ordered. */
@@ -71,7 +105,7 @@ export function inspectorHandler(
   const { onRefused, ...guarded } = options;
   const guard = createAdminGuard(guarded);
   const end$ = new Subject<void>();
-  const app = new Hono<{ Bindings: { readonly remoteAddress?: unknown } }>({
+  const app: App = new Hono({
     strict: true,
     getPath: ({ url }) => new URL(url).pathname,
   });
@@ -81,10 +115,7 @@ export function inspectorHandler(
       throw new AdminRefused('method', 'it can only be read: GET, HEAD', { headers: { allow: 'GET, HEAD' } });
     await next();
   });
-  app.get('/', () => answer(pageHtml(guard.token), 'text/html; charset=utf-8'));
-  app.get('/inspect.js', async () => answer((await asset()).script, 'text/javascript; charset=utf-8'));
-  app.get('/inspect.css', async () => answer((await asset()).style, 'text/css; charset=utf-8'));
-  app.get('/icon.svg', () => answer(ICON, 'image/svg+xml'));
+  addPage(app, guard.token, asset);
   app.get('/events', async ({ req }) =>
     answer(await streamOf(eventStream(source, fromIdOf(req.raw), runtime, end$)), 'text/event-stream; charset=utf-8'),
   );
@@ -96,28 +127,7 @@ export function inspectorHandler(
   app.notFound(() => {
     throw new AdminRefused('path', 'there is nothing here; the page is /');
   });
-  app.onError((thrown, { req, env }) => {
-    const refusal =
-      thrown instanceof AdminRefused
-        ? thrown
-        : new AdminRefused('failed', 'it could not be answered: a defect of the inspector', { cause: thrown });
-    try {
-      onRefused?.(refusalOf(refusal, req.method, env?.remoteAddress));
-    } catch {
-      // A log's failure is its own.
-    }
-    // A token that is wrong is no question of logging in: a person opens another address.
-    const status = refusal.reason === 'token' ? 403 : refusal.status;
-    const body = JSON.stringify({ error: { reason: refusal.reason, message: refusal.message } });
-    return new Response(`${body}\n`, {
-      status,
-      headers: {
-        ...HEADERS,
-        'content-type': 'application/json',
-        ...(refusal.reason === 'token' ? {} : refusal.headers),
-      },
-    });
-  });
+  app.onError((thrown, { req, env }) => refusedAnswer(thrown, req.method, env?.remoteAddress, onRefused));
   return {
     fetch: async (request, { remoteAddress }) => app.fetch(request, { remoteAddress }),
     token: guard.token,

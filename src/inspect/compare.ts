@@ -84,7 +84,8 @@ const allAttempts = ({ nodes }: TurnTold): number => nodes.reduce((sum, { attemp
  * longer. Nodes are the same that have the same id.
  *
  * @example
- * const { flipped, nodes } = compareTurns(turn, otherTurn);
+ * const [before, after] = [...emptyTrace().turns.values()];
+ * if (before !== undefined && after !== undefined) log.push(compareTurns(before, after).flipped);
  */
 export function compareTurns(first: TurnTold, second: TurnTold): TurnComparison {
   const [a, b] = [first, second].map(({ nodes }) => new Map(nodes.map((node) => [node.nodeId, node])));
@@ -109,7 +110,7 @@ const shapeOf = ({ nodes }: TurnTold): string => nodes.map(({ nodeId }) => nodeI
  * @returns a comparison for each pair, in the order of the first trace
  *
  * @example
- * const flipped = compareTraces(model, otherModel).filter((pair) => pair.flipped > 0);
+ * const flipped = compareTraces(emptyTrace(), emptyTrace()).filter((pair) => pair.flipped > 0);
  */
 export function compareTraces(first: TraceModel, second: TraceModel): TurnComparison[] {
   const left = [...second.turns.values()].filter(({ turnId }) => !first.turns.has(turnId));

@@ -41,7 +41,9 @@ export async function reportHtml(events: readonly TraceEvent[], { script, style 
   for (const event of events) addEvent(model, event);
   const data = inScript({ lines: events.map((event) => JSON.stringify(event)), shares: sharesOf(model) });
   const [scriptDigest, styleDigest] = await Promise.all([digestOf(script), digestOf(style)]);
-  const policy = `default-src 'none'; script-src 'sha256-${scriptDigest}'; style-src 'sha256-${styleDigest}'; img-src data:; base-uri 'none'; form-action 'none'`;
+  const policy =
+    `default-src 'none'; script-src 'sha256-${scriptDigest}'; style-src 'sha256-${styleDigest}'; ` +
+    `img-src data:; base-uri 'none'; form-action 'none'`;
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">

@@ -69,7 +69,9 @@ const neverRetried = ({ model, byTool }: Story): Lint[] =>
         name: 'timeout_never_retried',
         toolName,
         finding: `A timeout of ${toolName} is never retried: ${duration(timeoutMs)} >= ${duration(totalMs)} in all.`,
-        evidence: `timeoutMs is ${timeoutMs}, retry.maxTotalTimeMs ${totalMs}; ${counted(timeouts, 'attempt')} of ${own.length} timed out.`,
+        evidence:
+          `timeoutMs is ${timeoutMs}, retry.maxTotalTimeMs ${totalMs}; ${counted(timeouts, 'attempt')} ` +
+          `of ${own.length} timed out.`,
         remedy: 'Lower timeoutMs below retry.maxTotalTimeMs, or raise the latter.',
       },
     ];
@@ -95,9 +97,12 @@ const flaps = ({ breakers }: TraceModel): Lint[] =>
         name: 'breaker_flaps',
         toolName: key,
         finding: `The breaker of ${key}${scope === '' ? '' : ` (${scope})`} flaps.`,
-        evidence: `It opened ${most} times within ${duration(FLAP_WINDOW_MS)}, ${reopened} of all its openings after a failed probe.`,
+        evidence:
+          `It opened ${most} times within ${duration(FLAP_WINDOW_MS)}, ${reopened} of all its openings ` +
+          `after a failed probe.`,
         remedy:
-          'Raise cooldownMs, or cooldownMultiplier above 1, and successThreshold, so that it closes when the tool is well.',
+          'Raise cooldownMs, or cooldownMultiplier above 1, and successThreshold, so that it closes when the ' +
+          'tool is well.',
       },
     ];
   });
@@ -167,7 +172,9 @@ const waits = (turn: TurnTold): Lint[] => {
       toolName,
       finding: `The turn spent ${percent(worst.ms / wholeMs)} of its time waiting for ${nodeId} alone.`,
       evidence: `${duration(worst.ms)} of ${duration(wholeMs)}, in which no other node ran.`,
-      remedy: `Make ${nodeId} start sooner (fewer needs), give its tool a shorter timeoutMs or an alternative, or let others go on without it (optional, default).`,
+      remedy:
+        `Make ${nodeId} start sooner (fewer needs), give its tool a shorter timeoutMs or an alternative, ` +
+        `or let others go on without it (optional, default).`,
     },
   ];
 };
@@ -193,7 +200,9 @@ const neverHelp = ({ calls }: Story): Lint[] => {
         name: 'retries_never_help',
         toolName,
         finding: `Retries of ${toolName} never recovered anything.`,
-        evidence: `${counted(retries, 'retry').replace('retrys', 'retries')} in ${counted(own.length, 'call')}, none of which succeeded (${[...kinds].slice(0, 5).join(', ')}).`,
+        evidence:
+          `${counted(retries, 'retry').replace('retrys', 'retries')} in ${counted(own.length, 'call')}, ` +
+          `none of which succeeded (${[...kinds].slice(0, 5).join(', ')}).`,
         remedy: 'Classify the failure as permanent (policy.classification), retry less, or name an alternative.',
       },
     ];
@@ -232,9 +241,12 @@ const budgetSpent = ({ calls }: Story): Lint[] => {
       name: 'retry_budget_spent',
       toolName: first.askedTool,
       finding: 'The retry budget that all calls share was used up.',
-      evidence: `${counted(spent.length, 'call')} got no retry for that; the first is ${first.callId}, of ${first.askedTool}.`,
+      evidence:
+        `${counted(spent.length, 'call')} got no retry for that; the first is ${first.callId}, of ` +
+        `${first.askedTool}.`,
       remedy:
-        'Look at what fails first: more budget would be more load on it. If the load is small, raise retryBudget.minPerSecond.',
+        'Look at what fails first: more budget would be more load on it. If the load is small, raise ' +
+        'retryBudget.minPerSecond.',
     },
   ];
 };
@@ -247,7 +259,7 @@ const budgetSpent = ({ calls }: Story): Lint[] => {
  * @param turn only what concerns this turn's own time, beside what concerns tools and breakers; by default all turns
  *
  * @example
- * for (const { finding, remedy } of lintTrace(model)) log.push(`${finding} ${remedy}`);
+ * for (const { finding, remedy } of lintTrace(emptyTrace())) log.push(`${finding} ${remedy}`);
  */
 export function lintTrace(model: TraceModel, turn?: TurnTold): Lint[] {
   const calls = [...model.calls.values()];

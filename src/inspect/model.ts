@@ -166,7 +166,7 @@ export interface NodeTold {
   state?: NodeState;
   /** What it is doing, or why it ended as it did. */
   note: string;
-  /** Why it is not simply succeeded, as the turn's result has it; absent before the turn has settled, and without one. */
+  /** Why it is not simply succeeded, as the turn's result has it; absent before that, and without a reason. */
   reason?: string;
   /** Whether an alternative was used. */
   usedAlternative: boolean;

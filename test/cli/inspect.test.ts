@@ -3,10 +3,11 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { folder, spillway, start, until } from './support.ts';
 
-const LINE = `${JSON.stringify({ seq: 1, atMs: 5, source: 'call', callId: 'c1', toolName: 'search', type: 'call_started' })}\n`;
+const EVENT = { seq: 1, atMs: 5, source: 'call', callId: 'c1', toolName: 'search', type: 'call_started' };
+const LINE = `${JSON.stringify(EVENT)}\n`;
 
 describe('SEE-9 spillway report', { timeout: 60_000 }, () => {
-  it('SEE-9 writes one file that holds its data and names nothing of others, of at most 120 kB beside the data', async () => {
+  it('SEE-9 writes one file with its data, which names nothing of others, of 120 kB at most beside it', async () => {
     using files = folder();
     const trace = files.write('trace.ndjson', LINE);
     const out = join(files.path, 'turn.html');

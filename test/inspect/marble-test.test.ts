@@ -34,7 +34,8 @@ const moved = (code: string, random: () => number): string => {
   const [line, marbles = ''] = row;
   const tokens = marbles.split(' ');
   const later = [...tokens.slice(0, -1), '1ms', tokens.at(-1)].join(' ');
-  return `${code.slice(0, row.index)}${line.replace(`"${marbles}"]`, `"${later}"]`)}${code.slice(row.index + line.length)}`;
+  const changed = line.replace(`"${marbles}"]`, `"${later}"]`);
+  return `${code.slice(0, row.index)}${changed}${code.slice(row.index + line.length)}`;
 };
 
 interface Report {
@@ -52,7 +53,8 @@ function run(files: Readonly<Record<string, string>>): { readonly passed: string
     writeFileSync(
       join(folder, 'vitest.config.mjs'),
       `import all from ${JSON.stringify(join(root, 'test/vitest.config.ts'))};
-export default { ...all, root: ${JSON.stringify(folder)}, plugins: [], test: { include: ['*.test.ts'], testTimeout: 60_000, isolate: false } };\n`,
+const test = { include: ['*.test.ts'], testTimeout: 60_000, isolate: false };
+export default { ...all, root: ${JSON.stringify(folder)}, plugins: [], test };\n`,
     );
     for (const [name, code] of Object.entries(files)) writeFileSync(join(folder, `${name}.test.ts`), code);
     const report = join(folder, 'report.json');

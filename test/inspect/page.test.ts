@@ -101,7 +101,7 @@ describe('the page', { timeout: 120_000 }, () => {
     expect(gzipSync(script).length).toBeLessThanOrEqual(15 * 1_024);
   });
 
-  it('SEE-8 of the demo, live: each row, its state and reason are those of --json, and the report shows the same', async () => {
+  it('SEE-8 of the demo, live: rows, states and reasons are those of --json, and the report’s', async () => {
     const html = join(folder, 'turn.html');
     const running = start(['run', DEMO, '--inspect', '--json', '--html', html]);
     try {
@@ -256,7 +256,7 @@ describe('the page', { timeout: 120_000 }, () => {
       await page.locator('.details h2', { hasText: HOSTILE }).waitFor();
     }));
 
-  it('SEE-8 10,000 calls are at most 400 rows of the page, and its heap stays as it is over 100,000 events', async () => {
+  it('SEE-8 10,000 calls are at most 400 rows, and the heap stays as it is over 100,000 events', async () => {
     const file = join(folder, 'many.ndjson');
     manyCalls(file, 10_000);
     const server = await serveTraceFile(file);

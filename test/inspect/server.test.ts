@@ -9,6 +9,9 @@ import { raw, statusOf } from '../gateway/admin/kit.ts';
 const folder = mkdtempSync(join(tmpdir(), 'spillway-inspector-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+const CALL = { source: 'call', toolName: 'search' };
+const HEADER = '{"format":1,"source":"sink","type":"file_started"}';
+
 const layer = (): Spillway =>
   createSpillway({ tools: [tool({ name: 'search', policy: { effects: 'read' }, execute: () => 'found' })] });
 
@@ -143,11 +146,8 @@ describe('SEE-7 the server of an inspector', () => {
   it('SEE-7 a file is followed as it grows: what is torn waits for its end, what is no event is left out', async () => {
     const file = join(folder, 'grows.ndjson');
     const line = (seq: number, message = ''): string =>
-      `${JSON.stringify({ seq, atMs: seq, source: 'call', callId: `c${seq}`, toolName: 'search', type: 'escalated', message, choices: [] })}\n`;
-    writeFileSync(
-      file,
-      `{"format":1,"source":"sink","type":"file_started"}\nnonsense\n${line(1, 'password=hunter2hunter2')}${line(2).slice(0, 20)}`,
-    );
+      `${JSON.stringify({ seq, atMs: seq, ...CALL, callId: `c${seq}`, type: 'escalated', message, choices: [] })}\n`;
+    writeFileSync(file, `${HEADER}\nnonsense\n${line(1, 'password=hunter2hunter2')}${line(2).slice(0, 20)}`);
     const server = await serveTraceFile(file);
     try {
       const first = await messages(server, (all) => eventsOf(all).length === 1);

@@ -85,7 +85,6 @@ describe('SEE-3 lints', () => {
       evidence: 'timeoutMs is 30000, retry.maxTotalTimeMs 2000; 0 attempts of 1 timed out.',
     });
     expect(namesOf([started(toolOf('slow', 1_000, 2_000)), ...own])).toEqual([]);
-    // Of a tool that was never called there is nothing to say.
     expect(namesOf([started(toolOf('slow', 30_000, 2_000))])).toEqual([]);
   });
 

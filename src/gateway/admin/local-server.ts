@@ -82,20 +82,7 @@ const STATUS_LINES: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
 };
 
-/**
- * Listens at a loopback address, or at one that others can reach where a token was given.
- * @param what what it is, for messages: `the admin server`
- * @param handlerFor makes what answers, given the host names that are the server's own
- * @throws RangeError for an option out of its range, and for an address that others can reach without a token
- * @throws Error when it cannot listen, with the reason and the remedy
- */
-export async function serveLocally(
-  what: string,
-  options: LocalServerOptions,
-  handlerFor: (ownHosts: readonly string[]) => LocalHandler,
-): Promise<LocalServer> {
-  const { host = '127.0.0.1', port = 0, closeGraceMs = CLOSE_GRACE_MS, runtime = liveRuntime } = options;
-  const { token, onRefused } = options;
+const checkPlace = (host: string, port: number, closeGraceMs: number): void => {
   checkNumber('port', port, integer(0, 65_535));
   checkNumber('closeGraceMs', closeGraceMs, integer(0, 60_000));
   // An empty host would be every address of the machine.
@@ -103,19 +90,22 @@ export async function serveLocally(
     throw new RangeError(
       `host must be a name or an address without a port, not ${JSON.stringify(String(host).slice(0, 64))}`,
     );
-  const mayBeReached = token !== undefined;
-  if (!isLoopback(host) && !mayBeReached) throw tokenless(host);
-  const own = isLoopback(host) || isWildcard(host) ? [] : [bracketed(host)];
-  const handler = handlerFor(own);
+};
 
-  const tellRefused = (refused: AdminRefused, method: string | undefined, socket: Socket | Duplex): void => {
+type TellRefused = (refused: AdminRefused, method: string | undefined, socket: Socket | Duplex) => void;
+
+const tellerOf =
+  (onRefused: LocalServerOptions['onRefused']): TellRefused =>
+  (refused, method, socket) => {
     try {
       onRefused?.(refusalOf(refused, method, (socket as Partial<Socket>).remoteAddress));
     } catch {
       // A log's failure is its own.
     }
   };
-  const server = createServer({ ...LIMITS, requireHostHeader: false }, (incoming, outgoing) => {
+
+const answeredBy = (handler: LocalHandler, tellRefused: TellRefused): Server =>
+  createServer({ ...LIMITS, requireHostHeader: false }, (incoming, outgoing) => {
     const { socket, url, method } = incoming;
     const malformed = (): Response => {
       tellRefused(MALFORMED, method, socket);
@@ -128,6 +118,9 @@ export async function serveLocally(
     // Made for each request, so that `onRefused` also gets one whose target or Host is no URL.
     void getRequestListener(answer, { overrideGlobalObjects: false, errorHandler: malformed })(incoming, outgoing);
   });
+
+/** What Node would answer by itself is told, too. */
+const guarded = (server: Server, tellRefused: TellRefused): Server => {
   server.maxConnections = CONNECTIONS_MAX;
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     const { code = '' } = error;
@@ -147,19 +140,44 @@ export async function serveLocally(
     tellRefused(MALFORMED, method, socket);
     socket.destroy();
   });
+  return server;
+};
+
+const closing = (server: Server, runtime: Runtime, closeGraceMs: number): Promise<void> =>
+  new Promise((resolve) => {
+    const grace = runtime.after(closeGraceMs).subscribe(() => server.closeAllConnections());
+    server.close(() => {
+      grace.unsubscribe();
+      resolve();
+    });
+    server.closeIdleConnections();
+  });
+
+/**
+ * Listens at a loopback address, or at one that others can reach where a token was given.
+ * @param what what it is, for messages: `the admin server`
+ * @param handlerFor makes what answers, given the host names that are the server's own
+ * @throws RangeError for an option out of its range, and for an address that others can reach without a token
+ * @throws Error when it cannot listen, with the reason and the remedy
+ */
+export async function serveLocally(
+  what: string,
+  options: LocalServerOptions,
+  handlerFor: (ownHosts: readonly string[]) => LocalHandler,
+): Promise<LocalServer> {
+  const { host = '127.0.0.1', port = 0, closeGraceMs = CLOSE_GRACE_MS, runtime = liveRuntime } = options;
+  const { token, onRefused } = options;
+  checkPlace(host, port, closeGraceMs);
+  const mayBeReached = token !== undefined;
+  if (!isLoopback(host) && !mayBeReached) throw tokenless(host);
+  const own = isLoopback(host) || isWildcard(host) ? [] : [bracketed(host)];
+  const handler = handlerFor(own);
+  const tellRefused = tellerOf(onRefused);
+  const server = guarded(answeredBy(handler, tellRefused), tellRefused);
 
   const bound = await listen(server, what, host, port);
-  let closing: Promise<void> | undefined;
-  const close = (): Promise<void> =>
-    new Promise((resolve) => {
-      const grace = runtime.after(closeGraceMs).subscribe(() => server.closeAllConnections());
-      server.close(() => {
-        grace.unsubscribe();
-        resolve();
-      });
-      server.closeIdleConnections();
-    });
-  const closeOnce = (): Promise<void> => (closing ??= close());
+  let closed: Promise<void> | undefined;
+  const closeOnce = (): Promise<void> => (closed ??= closing(server, runtime, closeGraceMs));
   if (!isLoopback(bound.address) && !mayBeReached) {
     await closeOnce();
     throw tokenless(host);

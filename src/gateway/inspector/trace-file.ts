@@ -21,7 +21,10 @@ const isEvent = (value: Readonly<Record<string, unknown>>): boolean =>
   typeof value['seq'] === 'number' &&
   typeof value['atMs'] === 'number';
 
-/** A file of `ndjsonSink` or `spillway run --trace`, which may grow. What looks like a secret is taken out once more. */
+/**
+ * A file of `ndjsonSink` or `spillway run --trace`, which may grow.
+ * What looks like a secret is taken out once more.
+ */
 export class TraceFile implements LineSource {
   readonly more$: Observable<unknown>;
   readonly isOver: boolean = false;

@@ -154,7 +154,12 @@ const startCall = (call: CallTold, event: Extract<ToolEvent, { type: 'call_start
   }
 };
 
-const remark = (call: CallTold, atMs: number, text: string): void => push(call.notes, { atMs, text }, REMARKS_MAX);
+const remarkOf = (event: Extract<ToolEvent, { type: 'hook' | 'shadow' | 'escalated' }>): string => {
+  const { message = '' } = event;
+  if (event.type === 'hook') return lineOf(`${event.hook} ${event.outcome}${message === '' ? '' : `: ${message}`}`);
+  if (event.type === 'shadow') return lineOf(`would ${event.would}: ${message}`);
+  return lineOf(`escalated: ${message} (${listOf(event.choices).join(', ')})`);
+};
 
 const addTo = (model: TraceModel, call: CallTold, event: ToolEvent): void => {
   call.toolName = lineOf(event.toolName, 256);
@@ -180,15 +185,9 @@ const addTo = (model: TraceModel, call: CallTold, event: ToolEvent): void => {
       return undefined;
     }
     case 'hook':
-      return remark(
-        call,
-        event.atMs,
-        lineOf(`${event.hook} ${event.outcome}${event.message === undefined ? '' : `: ${event.message}`}`),
-      );
     case 'shadow':
-      return remark(call, event.atMs, lineOf(`would ${event.would}: ${event.message}`));
     case 'escalated':
-      return remark(call, event.atMs, lineOf(`escalated: ${event.message} (${listOf(event.choices).join(', ')})`));
+      return push(call.notes, { atMs: event.atMs, text: remarkOf(event) }, REMARKS_MAX);
     case 'alternative_used':
       return undefined;
     case 'abandoned':

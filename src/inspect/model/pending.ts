@@ -51,7 +51,7 @@ export function pendingOfTurn({ status, startMs, timeoutMs, turnId }: TurnTold):
  * brings about has come.
  *
  * @example
- * const due = pendingTimers(model).filter(({ kind }) => kind === 'backoff');
+ * const due = pendingTimers(emptyTrace()).filter(({ kind }) => kind === 'backoff');
  */
 export function pendingTimers({ turns, calls, breakers }: TraceModel): PendingTimer[] {
   const timers: PendingTimer[] = [];

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import type { AttemptTold } from '../model.ts';
+import type { AttemptTold, NodeTold } from '../model.ts';
 import { duration } from '../text.ts';
 import { model, node, reasonOf, turn } from './state.ts';
 
@@ -65,20 +65,10 @@ const factsOf = (attempt: AttemptTold, before: AttemptTold | undefined): Facts =
   ];
 };
 
-/** The node that was chosen: its call, attempt by attempt, with what was decided and why. */
-export const Details = (): JSX.Element => {
-  const told = node.value;
-  if (told === undefined)
-    return (
-      <aside class="details" aria-label="Details">
-        <p>{turn.value?.summary}</p>
-        <p class="quiet">Choose a row to see its attempts, what was decided, and why.</p>
-      </aside>
-    );
+const nodeFacts = (told: NodeTold): Facts => {
   const { call, needs } = told;
-  const attempts = (call?.attempts ?? []).slice(-ATTEMPTS_MAX);
   const { timeoutMs, retry } = model.tools.get(call?.askedTool ?? told.toolName)?.policy ?? {};
-  const facts: Facts = [
+  return [
     ['state', worded(told.state ?? 'running')],
     ['reason', reasonOf(told)],
     ['default', told.defaulted],
@@ -94,10 +84,23 @@ export const Details = (): JSX.Element => {
     ),
     ...(call?.notes ?? []).map(({ text }) => ['note', text] as const),
   ];
+};
+
+/** The node that was chosen: its call, attempt by attempt, with what was decided and why. */
+export const Details = (): JSX.Element => {
+  const told = node.value;
+  if (told === undefined)
+    return (
+      <aside class="details" aria-label="Details">
+        <p>{turn.value?.summary}</p>
+        <p class="quiet">Choose a row to see its attempts, what was decided, and why.</p>
+      </aside>
+    );
+  const attempts = (told.call?.attempts ?? []).slice(-ATTEMPTS_MAX);
   return (
     <aside class="details" aria-label="Details">
       <h2>{told.nodeId}</h2>
-      <List facts={facts} />
+      <List facts={nodeFacts(told)} />
       <ol>
         {attempts.map((attempt, index) => (
           <li>

@@ -77,6 +77,16 @@ const fateOf = ({ deadlineMs }: TurnTold, { state, call }: NodeTold): string =>
       ? 'late'
       : (LATE[state ?? ''] ?? '');
 
+const Track = ({ scale, call }: { readonly scale: Scale; readonly call: CallTold | undefined }): JSX.Element => (
+  <span class="track">
+    {call?.attempts.slice(-BARS_MAX).map((attempt) => (
+      <Bar scale={scale} attempt={attempt} />
+    ))}
+    {call === undefined ? null : <KeySigns scale={scale} call={call} />}
+    {call === undefined ? null : <Ghost scale={scale} call={call} />}
+  </span>
+);
+
 const Row = ({
   told,
   node,
@@ -109,13 +119,7 @@ const Row = ({
       <span class="label">
         {node.nodeId} <small>{node.usedAlternative ? `by ${node.toolName}` : ''}</small>
       </span>
-      <span class="track">
-        {call?.attempts.slice(-BARS_MAX).map((attempt) => (
-          <Bar scale={scale} attempt={attempt} />
-        ))}
-        {call === undefined ? null : <KeySigns scale={scale} call={call} />}
-        {call === undefined ? null : <Ghost scale={scale} call={call} />}
-      </span>
+      <Track scale={scale} call={call} />
       <span class={`state s-${state}`}>
         {words.join(', ')} <small>{reason}</small>
       </span>

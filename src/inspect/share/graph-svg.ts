@@ -1,5 +1,5 @@
 import type { TurnTold } from '../model.ts';
-import { escaped } from './marbles-svg.ts';
+import { FONT, SVG, escaped } from './marbles-svg.ts';
 import { placedNodes } from './graph-layout.ts';
 
 const WIDE = 200;
@@ -35,8 +35,15 @@ export function graphSvg(turn: TurnTold): string {
   const boxes = placed.map(({ node: { nodeId, state = 'running' }, column, row, critical }) => {
     const [x, y] = [column * WIDE + 8, row * HIGH + 8];
     const stroke = `stroke="${COLOURS[state] ?? '#57606a'}" stroke-width="${critical ? 3 : 1}"`;
-    return `<g><title>${escaped(`${nodeId}: ${state}`)}</title><rect x="${x}" y="${y}" width="142" height="28" rx="5" fill="#ffffff" ${stroke}/><text x="${x + 8}" y="${y + 19}" fill="#1f2328">${escaped(fit(nodeId))}</text></g>`;
+    return (
+      `<g><title>${escaped(`${nodeId}: ${state}`)}</title><rect x="${x}" y="${y}" width="142" height="28" ` +
+      `rx="5" fill="#ffffff" ${stroke}/><text x="${x + 8}" y="${y + 19}" fill="#1f2328">` +
+      `${escaped(fit(nodeId))}</text></g>`
+    );
   });
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="ui-monospace, monospace" font-size="13" role="img"><title>${escaped(`The graph of turn ${turn.turnId}`)}</title><rect width="100%" height="100%" fill="#ffffff"/>${edges.join('')}${boxes.join('')}</svg>
+  const title = escaped(`The graph of turn ${turn.turnId}`);
+  const size = `width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"`;
+  const back = '<rect width="100%" height="100%" fill="#ffffff"/>';
+  return `${SVG} ${size} ${FONT} role="img"><title>${title}</title>${back}${edges.join('')}${boxes.join('')}</svg>\n`;
 `;
 }

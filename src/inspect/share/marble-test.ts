@@ -158,14 +158,28 @@ const cancelSource = (turn: TurnTold, { endMs, nodes }: PlayedTurn): readonly [b
 const headOf = ({ turnId }: TurnTold, failing: string): string =>
   [
     `// The turn ${turnId}, played again in virtual time: a frame is a millisecond. Made of its trace.`,
-    "import { EMPTY, NEVER, concatWith, delay, filter, map, mergeMap, of, shareReplay, tap, type Observable } from 'rxjs';",
+    'import { EMPTY, NEVER, concatWith, delay, filter, map, mergeMap, of, shareReplay, tap, type Observable } ' +
+      "from 'rxjs';",
     "import { TestScheduler } from 'rxjs/testing';",
-    `import { ${failing}createSpillway, plan, type RecoveryDecision, type Spillway, type ToolPolicy, type TurnEvent } from 'spillway';`,
+    `import { ${failing}createSpillway, plan, type RecoveryDecision, type Spillway, type ToolPolicy, type ` +
+      `TurnEvent } from 'spillway';`,
     "import { runtimeOn, scriptedTool, type ScriptedStep } from 'spillway/testing';",
     "import { expect, it } from 'vitest';",
     '',
     '',
   ].join('\n');
+
+const testSource = (turn: TurnTold, played: PlayedTurn): string => {
+  const [stop, signal] = cancelSource(turn, played);
+  return `it(${source(`turn ${turn.turnId}: ${turn.status}`)}, () => {
+  const scheduler = new TestScheduler((actual, wanted) => expect(actual).toStrictEqual(wanted));
+  scheduler.run(({ expectObservable }) => {
+${stop}    const turn$ = play(scheduler).turn(nodes${signal}).pipe(shareReplay());
+    for (const [row, marbles] of expected) expectObservable(rowOf(turn$, row)).toBe(marbles);
+  });
+});
+`;
+};
 
 /**
  * A turn as a test of its own: a file for vitest that plays it again under `TestScheduler`, with tools that do what the
@@ -177,14 +191,13 @@ const headOf = ({ turnId }: TurnTold, failing: string): string =>
  * @param turn one of its turns
  *
  * @example
- * const test = marbleTest(model, turn);
- * if ('code' in test) log.push(test.code);
+ * const model = emptyTrace();
+ * for (const turn of model.turns.values()) log.push(marbleTest(model, turn));
  */
 export function marbleTest(model: TraceModel, turn: TurnTold): MarbleTest {
   const refused = objectionToPlay(model, turn);
   if (refused !== undefined) return { refused };
   const played = playedTurn(model, turn);
-  const [stop, signal] = cancelSource(turn, played);
   const failing = played.nodes.some(({ tries }) => tries.some(({ does }) => does === 'fail'))
     ? 'ToolExecutionError, '
     : '';
@@ -199,7 +212,8 @@ ${LEGEND}const expected: ReadonlyArray<readonly [row: string, marbles: string]> 
 ${rowsSource(turn, played)}];
 
 // What each try of a node did. A refused one met a breaker that was open.
-const tries: Readonly<Record<string, ReadonlyArray<ScriptedStep & { readonly heldMs?: number; readonly refused?: true }>>> = {
+type Try = ScriptedStep & { readonly heldMs?: number; readonly refused?: true };
+const tries: Readonly<Record<string, readonly Try[]>> = {
 ${triesSource(played, turn.status !== 'failed')}};
 
 // What was decided about each failure of a node, in order. Leave it out, and the layer decides by its policies.
@@ -216,13 +230,6 @@ ${planSource(played)}  ],
 );
 
 ${PLAYER}
-it(${source(`turn ${turn.turnId}: ${turn.status}`)}, () => {
-  const scheduler = new TestScheduler((actual, wanted) => expect(actual).toStrictEqual(wanted));
-  scheduler.run(({ expectObservable }) => {
-${stop}    const turn$ = play(scheduler).turn(nodes${signal}).pipe(shareReplay());
-    for (const [row, marbles] of expected) expectObservable(rowOf(turn$, row)).toBe(marbles);
-  });
-});
-`,
+${testSource(turn, played)}`,
   };
 }

@@ -21,6 +21,10 @@ const SIGNS: Readonly<Record<MarkKind, { readonly sign: string; readonly colour:
 };
 const STARTS: ReadonlySet<MarkKind> = new Set(['start', 'alternative', 'default']);
 
+/** Of the texts, and of the picture for who cannot see it. */
+export const SVG: string = '<svg xmlns="http://www.w3.org/2000/svg"';
+export const FONT: string = 'font-family="ui-monospace, monospace" font-size="13"';
+
 /** A text as XML has it: nothing in it is markup. */
 export const escaped = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
@@ -58,7 +62,8 @@ const axisOf = (spanMs: number, height: number, x: (ms: number) => number): stri
   const step = stepOf(spanMs);
   for (let ms = 0; ms <= spanMs; ms += step)
     parts.push(
-      `<line x1="${x(ms)}" y1="22" x2="${x(ms)}" y2="${height - 8}" stroke="#d0d7de"/><text x="${x(ms)}" y="16" text-anchor="middle" fill="#57606a">${duration(ms)}</text>`,
+      `<line x1="${x(ms)}" y1="22" x2="${x(ms)}" y2="${height - 8}" stroke="#d0d7de"/><text x="${x(ms)}" y="16" ` +
+        `text-anchor="middle" fill="#57606a">${duration(ms)}</text>`,
     );
   return parts.join('');
 };
@@ -68,7 +73,7 @@ const axisOf = (spanMs: number, height: number, x: (ms: number) => number): stri
  * right in time, with the signs of the command's own diagram. It refers to nothing outside, and all text in it is text.
  *
  * @example
- * const svg = marblesSvg(turn);
+ * const texts = [...emptyTrace().turns.values()].map((turn) => marblesSvg(turn));
  */
 export function marblesSvg(turn: TurnTold): string {
   const { startMs, deadlineMs, status, turnId } = turn;
@@ -85,13 +90,19 @@ export function marblesSvg(turn: TurnTold): string {
     const y = 40 + index * ROW;
     const { nodeId, state = 'running', attempts } = node;
     const note = `${state.replaceAll('_', ' ')}${attempts > 1 ? `, ${attempts} attempts` : ''}`;
-    return `<text x="${LEFT - 14}" y="${y + 5}" text-anchor="end" fill="#1f2328">${escaped(fit(nodeId))}</text>${lineOf(node, y, at)}<text x="${WIDTH - RIGHT + 16}" y="${y + 5}" fill="#57606a">${escaped(note)}</text>`;
+    return (
+      `<text x="${LEFT - 14}" y="${y + 5}" text-anchor="end" fill="#1f2328">${escaped(fit(nodeId))}</text>` +
+      `${lineOf(node, y, at)}<text x="${WIDTH - RIGHT + 16}" y="${y + 5}" fill="#57606a">${escaped(note)}</text>`
+    );
   });
   const wall =
     deadlineMs === undefined
       ? ''
-      : `<line x1="${at(deadlineMs)}" y1="22" x2="${at(deadlineMs)}" y2="${height - 8}" stroke="#bc4c00" stroke-width="2"/>`;
+      : `<line x1="${at(deadlineMs)}" y1="22" x2="${at(deadlineMs)}" y2="${height - 8}" stroke="#bc4c00" ` +
+        `stroke-width="2"/>`;
   const title = `Turn ${turnId}: ${status}`;
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}" font-family="ui-monospace, monospace" font-size="13" role="img" aria-label="${escaped(title)}"><title>${escaped(title)}</title><rect width="100%" height="100%" fill="#ffffff"/>${axisOf(spanMs, height, x)}${wall}${rows.join('')}</svg>
-`;
+  const size = `width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}"`;
+  const head = `${SVG} ${size} ${FONT} role="img" aria-label="${escaped(title)}"><title>${escaped(title)}</title>`;
+  const back = '<rect width="100%" height="100%" fill="#ffffff"/>';
+  return `${head}${back}${axisOf(spanMs, height, x)}${wall}${rows.join('')}</svg>\n`;
 }

@@ -63,7 +63,7 @@ const callEvents = (pid: number, tid: number, call: CallTold, name: string, last
  * @returns the text of the file
  *
  * @example
- * const file = toPerfetto(model);
+ * const file = toPerfetto(emptyTrace());
  */
 export function toPerfetto(model: TraceModel): string {
   const { lastMs } = model;

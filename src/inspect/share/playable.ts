@@ -46,7 +46,10 @@ export function objectionToPlay(model: TraceModel, turn: TurnTold): string | und
     const objection = objectionTo(model, node);
     if (objection !== undefined) return objection;
     if (isTie(turn, node))
-      return `something happened to ${node.nodeId} at the very instant at which the turn was cut off, where chance decides`;
+      return (
+        `something happened to ${node.nodeId} at the very instant at which the turn was cut off, where ` +
+        `chance decides`
+      );
   }
   return undefined;
 }

@@ -1,12 +1,17 @@
 /** What is the same in every marble test: the layer that plays a turn, and how its events become letters. */
-export const PLAYER: string = `const LETTERS: Readonly<Record<string, string>> = { succeeded: 'v', skipped: 'k', defaulted: 'd', timed_out: 't' };
+export const PLAYER: string = `const LETTERS: Readonly<Record<string, string>> = {
+  succeeded: 'v', skipped: 'k', defaulted: 'd', timed_out: 't' };
 
 /** The layer, with tools that do as their tries say. */
 const play = (scheduler: TestScheduler): Spillway => {
   const nodeOf = new Map<string, string>();
   const tried = new Map<string, number>();
   const decided = new Map<string, number>();
-  const next = <T>(lists: Readonly<Record<string, readonly T[]>>, counts: Map<string, number>, node: string): T | undefined => {
+  const next = <T>(
+    lists: Readonly<Record<string, readonly T[]>>,
+    counts: Map<string, number>,
+    node: string,
+  ): T | undefined => {
     const count = counts.get(node) ?? 0;
     counts.set(node, count + 1);
     return lists[node]?.[count];
@@ -23,7 +28,10 @@ const play = (scheduler: TestScheduler): Spillway => {
   const spillway = createSpillway({
     tools: tools.map((tool) =>
       scriptedTool(
-        { ...tool, script: (input) => ({ as: 'observable', ...(next(tries, tried, String(input)) ?? { hangs: true }) }) },
+        {
+          ...tool,
+          script: (input) => ({ as: 'observable', ...(next(tries, tried, String(input)) ?? { hangs: true }) }),
+        },
         scheduler,
       ),
     ),
@@ -50,7 +58,8 @@ const play = (scheduler: TestScheduler): Spillway => {
       if (told === undefined) return NEVER;
       const { afterMs = 0, ...decision } = told;
       if (decision.strategy === 'alternative') pin(decision.toolName ?? '', node);
-      else if (decision.strategy === 'retry') scheduler.schedule(() => pin(toolName, node), afterMs + (decision.delayMs ?? 0));
+      else if (decision.strategy === 'retry')
+        scheduler.schedule(() => pin(toolName, node), afterMs + (decision.delayMs ?? 0));
       return afterMs > 0 ? later(decision, afterMs) : decision;
     },
   });
