@@ -8,7 +8,11 @@ it('RPL-1 replays what a live process recorded, with its own clock, timers and c
   const random = seededRandom(5);
   const flaky = tool({
     name: 'flaky',
-    policy: { effects: 'read', retry: { initialDelayMs: 2, maxAttempts: 4 }, breaker: { failureThreshold: 50, failureRate: 1 } },
+    policy: {
+      effects: 'read',
+      retry: { initialDelayMs: 2, maxAttempts: 4 },
+      breaker: { failureThreshold: 50, failureRate: 1 },
+    },
     execute: async () => {
       for (let turns = Math.floor(random() * 5); turns > 0; turns--) await soon();
       if (random() < 0.4) throw Object.assign(new Error('unavailable'), { status: 503 });
