@@ -52,9 +52,9 @@ const namedBy = async (entry: string): Promise<readonly string[]> => {
  * since the object `z` holds all of zod, its 50 languages included; `import * as z` holds what is used.
  */
 describe('the weight of', () => {
-  it('createSpillway and tool in a browser: at most 315 kB, 107 kB gzipped, without what nothing uses', async () => {
+  it('createSpillway and tool in a browser: at most 316 kB, 107 kB gzipped, without what nothing uses', async () => {
     const { bytes, gzipped, modules } = await weigh(`export { createSpillway, tool } from './src/index.ts';`);
-    expect(bytes).toBeLessThanOrEqual(315_000);
+    expect(bytes).toBeLessThanOrEqual(316_000);
     expect(gzipped).toBeLessThanOrEqual(107_000);
     expect(
       modules.filter((path) =>
