@@ -206,10 +206,10 @@ const OPTION_KEYS = [
 ];
 
 /** What decides beside the policies, as the trace names it. */
-const hostOf = ({ hooks, errorHandler, guidance, experience, shareBreakers }: SpillwayOptions): HostPart[] =>
-  Object.entries({ hooks, errorHandler, guidance, experience, sharedBreakers: shareBreakers === true || undefined })
-    .filter(([, part]) => part !== undefined)
-    .map(([name]) => name as HostPart);
+const hostOf = (options: SpillwayOptions): HostPart[] => [
+  ...(['hooks', 'errorHandler', 'guidance', 'experience'] as const).filter((part) => options[part] !== undefined),
+  ...(options.shareBreakers === true ? (['sharedBreakers'] as const) : []),
+];
 
 /** Most promises' calls have nothing of their own, and one site for all of them. */
 const siteOf = (site: CallSite, { signal }: CallOptions, report?: (event: ToolEvent) => void): CallSite => {

@@ -1,5 +1,6 @@
 import type { ToolResultEnvelope } from '../contract/envelope.ts';
 import type { BreakerAtStart, CallTerms, ToolEvent, TraceEvent } from '../contract/event.ts';
+import { given } from '../policy/check.ts';
 import type { CallContext } from './context.ts';
 import type { Call } from './request.ts';
 import type { Trace, Unstamped } from '../layer/trace.ts';
@@ -60,17 +61,16 @@ const termsOf = (call: Call): CallTerms | undefined => {
   const keyed = dedupeMode !== 'disabled';
   const named = retryBudget ?? hints ?? breakerHint;
   if (deadlineMs === Infinity && named === undefined && !optional && !keyed) return undefined;
-  const { timeoutMs, expectedRetrySafe: retrySafe, safetyCritical } = hints ?? {};
-  return {
-    ...(deadlineMs === Infinity ? {} : { deadlineAtMs: deadlineMs }),
+  return given({
     ...retryBudget,
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
-    ...(retrySafe === undefined ? {} : { retrySafe }),
-    ...(safetyCritical === undefined ? {} : { safetyCritical }),
-    ...(breakerHint === undefined ? {} : { breakerHint }),
-    ...(keyed ? { keyed } : {}),
-    ...(optional ? { optional } : {}),
-  };
+    deadlineAtMs: deadlineMs === Infinity ? undefined : deadlineMs,
+    timeoutMs: hints?.timeoutMs,
+    retrySafe: hints?.expectedRetrySafe,
+    safetyCritical: hints?.safetyCritical,
+    breakerHint,
+    keyed: keyed || undefined,
+    optional: optional || undefined,
+  }) as CallTerms;
 };
 
 /** A successful result as the trace gets it. */

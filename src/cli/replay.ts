@@ -86,7 +86,7 @@ export async function runReplay(args: readonly string[], { stdout }: CommandCont
   try {
     const options = await optionsOf(command);
     const report = replayTrace(whole(trace), options);
-    stdout.write(command.json ? ndjsonLine(replayJson(report)) : `${messageLines(replayText(report))}`);
+    stdout.write(command.json ? ndjsonLine(replayJson(report)) : messageLines(replayText(report)));
     return exitOf(report, command);
   } catch (error) {
     throw asFileError(error, error instanceof ReplayRefusal ? command.path : undefined);

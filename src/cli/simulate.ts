@@ -86,7 +86,7 @@ export async function runSimulate(args: readonly string[], { stdout }: CommandCo
     await write(command.html, stormPage(report, tableOf(report), report.policies.flatMap(expectationLines)));
   if (command.svg !== undefined) await write(command.svg, chartsSvg(report));
   // Columns are told apart by spaces, which a message's line has only one of; names are cut to 100 by the schema.
-  stdout.write(command.json ? ndjsonLine(report) : `${plainLines(stormText(report))}`);
+  stdout.write(command.json ? ndjsonLine(report) : plainLines(stormText(report)));
   return report.holds ? EXIT.fine : EXIT.failed;
 }
 

@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import type * as z from 'zod';
 import type { BudgetEntry, PolicyFile, ToolPolicyEntry } from '../contract/formats/policy-file.ts';
 import { policyFileSchema } from '../contract/formats/policy-file.ts';
 import type { RetryBudgetOptions, ToolPolicy } from '../contract/policy.ts';

@@ -29,6 +29,7 @@ import { harvest, noHarvest, type Harvest, type SettledNode } from './harvest.ts
 import type { Layer } from '../layer/services.ts';
 import { journalledOutcome } from './journalled.ts';
 import type { ReadyNode } from './node.ts';
+import { given } from '../policy/check.ts';
 import type { Plan } from './plan.ts';
 import { nameOf } from './plan-node.ts';
 import { STAMP } from '../layer/trace.ts';
@@ -90,14 +91,14 @@ type PlannedNode = TurnStarted['nodes'][number];
 /** A node as `turn_started` lists it. */
 const plannedOf = (node: PlanNode): PlannedNode => {
   const { id, needs = [], toolCallId, optional } = node;
-  return {
+  return given({
     id,
     toolName: nameOf(node),
     needs,
-    ...(toolCallId === undefined ? {} : { toolCallId }),
-    ...(optional === true ? { optional } : {}),
-    ...(node.default === undefined ? {} : { hasDefault: true }),
-  };
+    toolCallId,
+    optional: optional || undefined,
+    hasDefault: node.default === undefined ? undefined : true,
+  }) as PlannedNode;
 };
 
 /** What the trace is told of a plan when its turn starts. */

@@ -80,9 +80,8 @@ export class Fates {
     const typicalMs = median(like.filter(({ end }) => end !== 'cut').map(({ durationMs }) => durationMs));
     const afterMs = Math.max(0, typicalMs - lastedMs);
     if (assumption === 'good') return { afterMs: lastedMs > 0 ? 0 : afterMs, end: 'success' };
-    const failed = like.filter(({ end }) => end === 'failure');
     if (assumption === 'bad') {
-      const of = failed[0];
+      const of = like.find(({ end }) => end === 'failure');
       return lastedMs > 0 || of === undefined ? NEVER : { afterMs, end: 'failure', of };
     }
     const chosen = like[Math.floor(drawFor(attemptKey(callId, toolName, own)) * like.length)];

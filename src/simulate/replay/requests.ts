@@ -41,7 +41,7 @@ const envelopeOf = ({ started, terms }: RecordedCall): ToolCallEnvelope => {
       ...(tags === undefined ? {} : { requestTags: [...tags] }),
       ...(fromHook === undefined ? {} : { fromHook }),
     },
-    trace: { ...(started.traceparent === undefined ? {} : { traceparent: started.traceparent }) },
+    trace: started.traceparent === undefined ? {} : { traceparent: started.traceparent },
   };
 };
 

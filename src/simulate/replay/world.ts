@@ -1,6 +1,7 @@
 import { Observable, Subject, takeUntil, tap } from 'rxjs';
 import * as z from 'zod';
 import type { ToolEvent, TraceEvent, TurnEvent } from '../../contract/event.ts';
+import type { Effects } from '../../contract/policy.ts';
 import type { AnyTool, ToolContext } from '../../contract/tool.ts';
 import { createSpillway, type Spillway } from '../../spillway.ts';
 import { SimulatedTime, type Task } from '../time.ts';
@@ -8,7 +9,7 @@ import { attemptKey, type RecordedAttempt } from './trace/attempts.ts';
 import { Chance } from './chance.ts';
 import type { Ending } from './trace/endings.ts';
 import { errorOf } from './errors.ts';
-import { Fates, type Assumption, type Fate } from './fates.ts';
+import type { Assumption, Fate, Fates } from './fates.ts';
 import { policyOf, type LayerPolicies } from './policies.ts';
 import type { RecordedCall, RecordedOrder, RecordedTurn, Recording } from './trace/recording.ts';
 import { planOf, requestOf } from './requests.ts';
@@ -200,11 +201,9 @@ export class TraceWorld {
     const startMs = this.#time.now();
     const recorded = this.#recording.attempts.get(attemptKey(callId, name, own));
     this.#unknown.attempts++;
-    const fail = (of: RecordedAttempt | undefined): Error =>
-      of?.error === undefined ? new Error('it failed') : errorOf(of.error, of, effects);
     return new Observable((subscriber) => {
       const answer = ({ end, of }: Pick<Fate, 'end' | 'of'>): void => {
-        if (end === 'failure') return subscriber.error(fail(of));
+        if (end === 'failure') return subscriber.error(failureOf(of, effects));
         subscriber.next({});
         subscriber.complete();
       };
@@ -225,7 +224,8 @@ export class TraceWorld {
         const task = this.#at(at(recorded.endMs), recorded.endSeq, () =>
           answer({ end: recorded.end as 'success', of: recorded }),
         );
-        return void subscriber.add(cancelable(task));
+        subscriber.add(cancelable(task));
+        return;
       }
       if (this.#assumption === 'recorded') return;
       // It is waited for longer than it was only if it is still waited for a little later.
@@ -263,3 +263,7 @@ const refusedAtOnce = ({ events }: RecordedCall): boolean =>
 
 /** What an event says of a wait: a call that waits for another time is no more as it was recorded. */
 const waitOf = (event: TraceEvent): number | undefined => (event.type === 'decision' ? event.delayMs : undefined);
+
+/** What an attempt fails with that does what another one did. */
+const failureOf = (of: RecordedAttempt | undefined, effects: Effects): Error =>
+  of?.error === undefined ? new Error('it failed') : errorOf(of.error, of, effects);

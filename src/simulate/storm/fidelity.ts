@@ -1,7 +1,9 @@
 import { Observable } from 'rxjs';
+import type { Runtime } from '../../contract/runtime.ts';
 import type { AnyTool, ToolContext } from '../../contract/tool.ts';
 import { createSpillway, type Spillway } from '../../spillway.ts';
 import { plan, type Plan } from '../../turn/plan.ts';
+import type { SimulatedTime } from '../time.ts';
 import { streamOf } from './chance.ts';
 import { actsAgain, budgetFor, defaultsFor, policyFor, type Ended, type Engine, type EngineParts } from './engine.ts';
 
@@ -19,7 +21,7 @@ export class FidelityEngine implements Engine {
       tools: names.map((name) => this.#toolOf(name)),
       defaults: defaultsFor(parts),
       retryBudget: budgetFor(parts),
-      runtime: { ...time, random: streamOf(seed, `jitter ${parts.process}`) },
+      runtime: runtimeOf(time, streamOf(seed, `jitter ${parts.process}`)),
     });
     for (const name of names)
       if (this.#spillway.tools.some((tool) => tool.name === name))
@@ -77,3 +79,12 @@ export class FidelityEngine implements Engine {
     };
   }
 }
+
+/** The same time for all processes, and each its own chance. */
+const runtimeOf = ({ now, wallNow, after, id }: SimulatedTime, random: () => number): Runtime => ({
+  now,
+  wallNow,
+  after,
+  id,
+  random,
+});

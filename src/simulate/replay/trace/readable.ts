@@ -136,8 +136,10 @@ const PARTS: Readonly<Record<string, string>> = {
   sharedBreakers: 'breakers that other processes share',
 };
 
+type Started = Extract<TraceEvent, { type: 'layer_started' }>;
+
 /** Whether the policies alone decided. */
-const checkHost = (first: Extract<TraceEvent, { type: 'layer_started' }>, events: readonly TraceEvent[]): void => {
+const checkHost = (first: Started): void => {
   if (first.host === undefined)
     throw new ReplayRefusal(
       'old',
@@ -149,6 +151,10 @@ const checkHost = (first: Extract<TraceEvent, { type: 'layer_started' }>, events
       'host',
       `${PARTS[part] ?? part} decided as well, and what that would say of another policy is in no trace; record a layer without it`,
     );
+};
+
+/** Whether no store decided, and no switch was thrown. */
+const checkCalls = (first: Started, events: readonly TraceEvent[]): void => {
   const keyed = events.find(
     (event) => event.type === 'dedupe' || (event.type === 'call_started' && event.terms?.keyed === true),
   );
@@ -171,6 +177,10 @@ const checkHost = (first: Extract<TraceEvent, { type: 'layer_started' }>, events
       `event ${bare.seq} is of a call that nothing guarded, though its tool was on when the trace began: a switch was thrown, and when is not in the trace`,
       bare.seq,
     );
+};
+
+/** Whether the policy of each tool is known. */
+const checkTools = (first: Started, events: readonly TraceEvent[]): void => {
   const known = new Set(first.tools.map(({ name }) => name));
   const stranger = events.find((event) => event.type === 'attempt_started' && !known.has(event.toolName));
   if (stranger?.source === 'call')
@@ -197,7 +207,9 @@ export function checkReadable(events: readonly TraceEvent[]): Extract<TraceEvent
     );
   events.forEach(checkShape);
   checkSequence(events);
-  checkHost(first, events);
+  checkHost(first);
+  checkCalls(first, events);
+  checkTools(first, events);
   checkEnds(events);
   return first;
 }
