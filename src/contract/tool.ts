@@ -1,3 +1,4 @@
+import type { Observable } from 'rxjs';
 import type { ZodType } from 'zod';
 import type { ToolOutput } from './output.ts';
 import type { ToolPolicy } from './policy.ts';
@@ -64,6 +65,12 @@ export interface ToolContext {
    * attempt's end does nothing.
    */
   progress(report: Progress): void;
+  /**
+   * Tells the attempt when a person is asked something: while the last value of `waiting$` is true, neither `timeoutMs`
+   * nor `idleTimeoutMs` runs. Deadlines of the call and the turn do. To be called once, before `execute` returns; later
+   * it does nothing. Absent where a tool is run by something other than a layer.
+   */
+  holdWhile?(waiting$: Observable<boolean>): void;
 }
 
 /** A tool as the layer runs it. Make one with `tool()`. */

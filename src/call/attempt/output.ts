@@ -1,8 +1,8 @@
 import { Observable, Subject, last, tap } from 'rxjs';
 import type { Progress } from '../../contract/tool.ts';
 import { AttemptSignal } from '../../operators/work/attempt-signal.ts';
-import { attemptTimeout } from '../../operators/attempt-timeout.ts';
-import { idleTimeout } from '../../operators/idle-timeout.ts';
+import { heldTimeout } from '../../operators/attempt-timeout.ts';
+import { heldIdleTimeout } from '../../operators/idle-timeout.ts';
 import { startWork } from '../../operators/work/output.ts';
 import { tornDownAlone } from '../../operators/work/torn-down-alone.ts';
 import { AttemptContext } from './tool-context.ts';
@@ -28,6 +28,7 @@ export function toolOutput(execution: ToolExecution, attempt: number): Observabl
   const { idleTimeoutMs } = guarded;
   const { runtime } = context.site;
   const activity$ = idleTimeoutMs === undefined ? undefined : new Subject<void>();
+  let waiting$: Observable<boolean> | undefined;
   const output$ = new Observable<unknown>((subscriber) => {
     const own = new AttemptSignal();
     execution.signal = own;
@@ -36,16 +37,19 @@ export function toolOutput(execution: ToolExecution, attempt: number): Observabl
       activity$?.next();
       context.emit({ type: 'progress', attempt: context.attempts, report });
     };
+    const hold = (given: Observable<boolean>): void => {
+      waiting$ = given;
+    };
     // The registry holds tools of any input; each has just checked its own.
     const execute = (): unknown =>
-      guarded.tool.execute(input as never, new AttemptContext(context, attempt, own.forMore, hear));
+      guarded.tool.execute(input as never, new AttemptContext(context, attempt, own.forMore, hear, hold));
     const start = (): unknown => (around === undefined ? execute() : around(context.call.callId, attempt, execute));
     startWork(subscriber, start, own, lastOf(execution));
   });
   const { limitMs } = execution;
-  const limited$ = limitMs === Infinity ? output$ : output$.pipe(attemptTimeout(limitMs, runtime));
+  const limited$ = limitMs === Infinity ? output$ : output$.pipe(heldTimeout(limitMs, runtime, () => waiting$));
   // Outside, and so armed after the hard limit: where both pass in one instant, it is the hard one that was broken.
   return idleTimeoutMs === undefined || activity$ === undefined
     ? limited$
-    : limited$.pipe(idleTimeout(idleTimeoutMs, activity$, runtime));
+    : limited$.pipe(heldIdleTimeout(idleTimeoutMs, activity$, runtime, () => waiting$));
 }

@@ -1,3 +1,4 @@
+import type { Observable } from 'rxjs';
 import type { Progress, ToolContext, TraceContext, TraceContextSource } from '../../contract/tool.ts';
 import type { AttemptSignal } from '../../operators/work/attempt-signal.ts';
 import type { CallContext } from '../context.ts';
@@ -40,9 +41,16 @@ export class AttemptContext implements ToolContext {
   readonly attempt: number;
   readonly callKey: string;
   readonly progress: (report: Progress) => void;
+  readonly holdWhile: (waiting$: Observable<boolean>) => void;
   readonly #own: AttemptSignal;
 
-  constructor(context: CallContext, attempt: number, own: AttemptSignal, progress: (report: Progress) => void) {
+  constructor(
+    context: CallContext,
+    attempt: number,
+    own: AttemptSignal,
+    progress: (report: Progress) => void,
+    holdWhile: (waiting$: Observable<boolean>) => void,
+  ) {
     const { callKey, lease } = context;
     this.#own = own;
     // An own property, so that `{ ...context }` has it too.
@@ -50,6 +58,7 @@ export class AttemptContext implements ToolContext {
     this.attempt = attempt;
     this.callKey = callKey;
     this.progress = progress;
+    this.holdWhile = holdWhile;
     if (lease !== undefined) this.fence = lease.fence;
     const { traceparent, tracestate, baggage } = contextOf(context);
     if (traceparent !== undefined) {

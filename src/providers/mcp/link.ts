@@ -20,36 +20,36 @@ const CLOSE_WAIT_MAX_MS = 10_000;
 const LISTING_PAUSE_MS = 100;
 
 /** A connection in use. */
-export interface LiveConnection {
-  readonly connection: McpConnection;
+export interface LiveConnection<Connection extends McpConnection = McpConnection> {
+  readonly connection: Connection;
   /** Errors once the connection is lost or closed; emits nothing. */
   readonly lost$: Observable<never>;
 }
 
 /** One connection at a time to one server, made again when it is needed after it was lost. */
-export interface McpLink {
+export interface McpLink<Connection extends McpConnection = McpConnection> {
   /**
    * The live connection. Connects when there is none; callers that come meanwhile share that one attempt. After
    * failures it refuses until their backoff is over, with `retryAfterMs`: nothing waits on a timer, nothing restarts
    * that nobody calls.
    */
-  acquire(): Promise<LiveConnection>;
+  acquire(): Promise<LiveConnection<Connection>>;
   /** A call found that its connection is of no more use: the others on it fail, and the next one connects again. */
-  lose(live: LiveConnection, reason: unknown): void;
+  lose(live: LiveConnection<Connection>, reason: unknown): void;
   /**
    * Lists the tools of a connection once more, and tells them as those of a new one are told. Rejects when they cannot
    * be listed.
    */
-  relist(live: LiveConnection): Promise<void>;
+  relist(live: LiveConnection<Connection>): Promise<void>;
   /** A call came back: the server works, and its failures are forgotten. */
   answered(): void;
   /** Ends the connection, and the attempt to make one. Idempotent; nothing connects afterwards. */
   close(): Promise<void>;
 }
 
-interface LinkOptions {
+interface LinkOptions<Connection extends McpConnection> {
   readonly name: string;
-  readonly connect: (signal: AbortSignal) => Promise<McpConnection>;
+  readonly connect: (signal: AbortSignal) => Promise<Connection>;
   readonly connectTimeoutMs: number;
   readonly runtime: Runtime;
   /** Told the tools of each connection, before anyone has it, and whenever they have been listed again. */
@@ -57,26 +57,33 @@ interface LinkOptions {
 }
 
 /** What was opened, and not in use yet. */
-interface Opened {
-  readonly connection: McpConnection;
+interface Opened<Connection extends McpConnection> {
+  readonly connection: Connection;
   readonly tools: readonly McpToolLike[];
   /** Told once it is in use: from then on what the server says of its tools is followed. */
-  readonly follow: (live: LiveConnection) => void;
+  readonly follow: (live: LiveConnection<Connection>) => void;
 }
 
-type LinkState =
+type LinkState<Connection extends McpConnection> =
   | { readonly type: 'idle' }
-  | { readonly type: 'connecting'; readonly attempt: Promise<LiveConnection> }
-  | { readonly type: 'up'; readonly live: LiveConnection; readonly end$: Subject<never> }
+  | { readonly type: 'connecting'; readonly attempt: Promise<LiveConnection<Connection>> }
+  | { readonly type: 'up'; readonly live: LiveConnection<Connection>; readonly end$: Subject<never> }
   | { readonly type: 'down'; readonly untilMs: number; readonly cause: unknown }
   | { readonly type: 'closed' };
 
 const failed = (error: ToolExecutionError): Observable<never> => throwError(() => error);
 
-export function createMcpLink({ name, connect, connectTimeoutMs, runtime, listed }: LinkOptions): McpLink {
+export function createMcpLink<Connection extends McpConnection = McpConnection>({
+  name,
+  connect,
+  connectTimeoutMs,
+  runtime,
+  listed,
+}: LinkOptions<Connection>): McpLink<Connection> {
+  type Live = LiveConnection<Connection>;
   const background = runtime.background ?? runtime;
   const closing$ = new Subject<ToolExecutionError>();
-  let state: LinkState = { type: 'idle' };
+  let state: LinkState<Connection> = { type: 'idle' };
   let failures = 0;
   /** Listings of tools asked for again, and the latest of them that was answered. */
   let asked = 0;
@@ -99,7 +106,7 @@ export function createMcpLink({ name, connect, connectTimeoutMs, runtime, listed
     state = { type: 'down', untilMs: runtime.now() + delayMs, cause };
   };
 
-  const open = async (signal: AbortSignal): Promise<Opened> => {
+  const open = async (signal: AbortSignal): Promise<Opened<Connection>> => {
     const connection = await connect(signal);
     try {
       signal.throwIfAborted();
@@ -113,7 +120,7 @@ export function createMcpLink({ name, connect, connectTimeoutMs, runtime, listed
     }
   };
 
-  const lose = (live: LiveConnection, reason: unknown): void => {
+  const lose = (live: Live, reason: unknown): void => {
     if (state.type !== 'up' || state.live !== live) return;
     const { end$ } = state;
     down(reason);
@@ -129,9 +136,9 @@ export function createMcpLink({ name, connect, connectTimeoutMs, runtime, listed
     live.connection.close().catch(() => undefined);
   };
 
-  const isUp = (live: LiveConnection): boolean => state.type === 'up' && state.live === live;
+  const isUp = (live: Live): boolean => state.type === 'up' && state.live === live;
 
-  const relist = async (live: LiveConnection): Promise<void> => {
+  const relist = async (live: Live): Promise<void> => {
     const order = ++asked;
     const tools = await listAllTools(live.connection.client);
     // An answer that was overtaken by that of a later question is out of date.
@@ -144,12 +151,12 @@ export function createMcpLink({ name, connect, connectTimeoutMs, runtime, listed
    * Hears what a server says of its tools, from before they are first listed: what it says meanwhile is looked at once
    * the connection is up.
    */
-  const following = (connection: McpConnection): Opened['follow'] => {
-    let followed: LiveConnection | undefined;
+  const following = (connection: Connection): Opened<Connection>['follow'] => {
+    let followed: Live | undefined;
     let changed = false;
     let listing = false;
     /** One listing at a time: the next one covers all changes during it and during the pause after it. */
-    const listAgain = async (live: LiveConnection): Promise<void> => {
+    const listAgain = async (live: Live): Promise<void> => {
       listing = true;
       while (changed && isUp(live)) {
         changed = false;
@@ -169,9 +176,9 @@ export function createMcpLink({ name, connect, connectTimeoutMs, runtime, listed
     };
   };
 
-  const up = ({ connection, tools, follow }: Opened): LiveConnection => {
+  const up = ({ connection, tools, follow }: Opened<Connection>): Live => {
     const end$ = new Subject<never>();
-    const live: LiveConnection = { connection, lost$: end$ };
+    const live: Live = { connection, lost$: end$ };
     state = { type: 'up', live, end$ };
     listed(tools);
     follow(live);
@@ -182,7 +189,7 @@ export function createMcpLink({ name, connect, connectTimeoutMs, runtime, listed
     return live;
   };
 
-  const dial = async (): Promise<LiveConnection> => {
+  const dial = async (): Promise<Live> => {
     const opened$ = abortable((signal) => {
       const work = open(signal);
       // Given up between its last look at the signal and now: nobody else would close it.
@@ -203,7 +210,7 @@ export function createMcpLink({ name, connect, connectTimeoutMs, runtime, listed
     }
   };
 
-  const start = (): Promise<LiveConnection> => {
+  const start = (): Promise<Live> => {
     const attempt = dial();
     // Those who wait for it get its failure; without them, the failure is no unhandled rejection.
     attempt.catch(() => undefined);
@@ -211,7 +218,7 @@ export function createMcpLink({ name, connect, connectTimeoutMs, runtime, listed
     return attempt;
   };
 
-  const acquire = async (): Promise<LiveConnection> => {
+  const acquire = async (): Promise<Live> => {
     if (state.type === 'up') return state.live;
     if (state.type === 'connecting') return state.attempt;
     if (state.type === 'closed') throw closedError();

@@ -1,0 +1,31 @@
+import type { Observable } from 'rxjs';
+import type { Id, Params } from './message.ts';
+import type { Upstream } from './upstream.ts';
+
+/** A request of a client, on its way to a server. */
+export interface Forwarded {
+  readonly method: string;
+  readonly params: Params | undefined;
+  readonly askedAs: Id;
+  readonly progress?: (params: Params) => void;
+}
+
+/** What stands behind a client: one server as it is, or several as one. */
+export interface Backend {
+  readonly upstreams: readonly Upstream[];
+  /** Whose tool that is, and what it is called there; `undefined` for a name that is none of theirs. */
+  toolOf(name: string): { readonly upstream: Upstream; readonly name: string } | undefined;
+  /** Any other request: emits its result. */
+  request$(forwarded: Forwarded): Observable<unknown>;
+  notify(method: string, params: Params | undefined): void;
+}
+
+/** One server: nothing is added, and nothing is left out. */
+export function oneServer(upstream: Upstream): Backend {
+  return {
+    upstreams: [upstream],
+    toolOf: (name) => ({ upstream, name }),
+    request$: (forwarded) => upstream.request$(forwarded),
+    notify: (method, params) => upstream.notify(method, params),
+  };
+}

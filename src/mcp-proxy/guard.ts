@@ -1,0 +1,131 @@
+import { catchError, map, throwError, type Observable } from 'rxjs';
+import type { ToolResultEnvelope } from '../contract/envelope.ts';
+import type { ToolExecutionError } from '../contract/tool-error.ts';
+import type { ToolContext } from '../contract/tool.ts';
+import { mcpErrorResult, mcpThrown } from '../errors/mcp.ts';
+import { abortable } from '../operators/work/abortable.ts';
+import { failureText } from '../policy/model-text.ts';
+import { confirmed, isClaim, unconfirmed } from '../policy/recovery/refusal.ts';
+import type { Spillway } from '../spillway.ts';
+import { bounded, failed } from './answer.ts';
+import { METHODS, RpcError, VERSION_META_KEY, isRecord, metaOf, type Id, type Params } from './message.ts';
+import type { Upstream } from './upstream.ts';
+
+/** A `tools/call` of a client. */
+export interface ToolCall {
+  readonly upstream: Upstream;
+  /** The tool's name at its server. */
+  readonly name: string;
+  readonly params: Params;
+  readonly askedAs: Id;
+  readonly progress?: (params: Params) => void;
+}
+
+/** Runs the calls of tools under one layer, for all clients. */
+export interface Guard {
+  /** Emits the result of a call, or errors with the server's own error. */
+  call$(call: ToolCall): Observable<unknown>;
+}
+
+export interface GuardOptions {
+  readonly layer: Pick<Spillway, 'execute'>;
+  /** The key of `_meta` under which a client says that a call is the same as one before. */
+  readonly keyName: string;
+  /** The longest result that is passed on, in bytes. */
+  readonly maxOutputBytes: number;
+}
+
+const KEY_MAX_CHARS = 512;
+
+/** What a failed attempt came with: what the client gets where it was the last. */
+type Raw = { readonly result: unknown } | { readonly error: RpcError };
+
+/**
+ * A person who answered makes of a call another one, and so does the state that the server sent along: under the
+ * client's key alone the second round would be the first one once more, with other parameters.
+ */
+const roundOf = ({ requestState, inputResponses }: Params): string =>
+  requestState === undefined && inputResponses === undefined ? '' : `#${JSON.stringify([requestState, inputResponses])}`;
+
+const keyOf = (params: Params, keyName: string): { readonly idempotencyKey?: string } => {
+  const given = metaOf(params)[keyName];
+  if (typeof given !== 'string' || given === '') return {};
+  const key = `${given}${roundOf(params)}`;
+  if (key.length <= KEY_MAX_CHARS) return { idempotencyKey: key };
+  throw new RpcError(-32_602, `_meta ${keyName} must be at most ${KEY_MAX_CHARS} characters long, not ${key.length}`);
+};
+
+/** What the server only claims not to have done may have been done, unless it lists no such tool (R-2.5). */
+const judged = (error: ToolExecutionError, { upstream, name }: ToolCall): ToolExecutionError => {
+  if (!isClaim(error)) return error;
+  return upstream.catalog.has(name) ? unconfirmed(error) : confirmed(error);
+};
+
+/** One attempt: the tool's result, or a typed failure; `note` is told what the server itself said. */
+const attempt$ = (
+  call: ToolCall,
+  input: unknown,
+  options: GuardOptions,
+  note: (raw: Raw | undefined) => void,
+): Observable<unknown> => {
+  const { upstream, name, params, askedAs, progress } = call;
+  const isModern = VERSION_META_KEY in metaOf(params);
+  note(undefined);
+  const asked = {
+    method: METHODS.call,
+    params: input === undefined ? params : { ...params, arguments: input },
+    askedAs,
+    ...(progress === undefined ? {} : { progress }),
+  };
+  return upstream.request$(asked).pipe(
+    catchError((thrown: unknown) => {
+      if (thrown instanceof RpcError) note({ error: thrown });
+      return throwError(() => judged(mcpThrown(thrown, name), call));
+    }),
+    map((result) => {
+      const within = bounded(result, options.maxOutputBytes, isModern);
+      if (within !== result || !isRecord(result) || result['isError'] !== true) return within;
+      note({ result });
+      throw judged(mcpErrorResult(result, name), call);
+    }),
+  );
+};
+
+/** What the client gets of a call that failed: what the server said last, else what a model should know. */
+const failure = ({ error }: ToolResultEnvelope, raw: Raw | undefined, isModern: boolean): unknown => {
+  if (raw !== undefined && 'error' in raw) throw raw.error;
+  if (raw !== undefined) return raw.result;
+  return failed(error?.modelText ?? failureText('internal_error', 'may_have_run'), isModern);
+};
+
+const traceOf = (params: Params): { readonly traceparent?: string } => {
+  const { traceparent } = metaOf(params);
+  return typeof traceparent === 'string' && /^[\da-f-]{1,256}$/i.test(traceparent) ? { traceparent } : {};
+};
+
+/** Puts calls under a layer: its timeouts, retries, breakers, keys and trace. */
+export function createGuard(options: GuardOptions): Guard {
+  const run = async (call: ToolCall, signal: AbortSignal): Promise<unknown> => {
+    const { upstream, name, params } = call;
+    const key = keyOf(params, options.keyName);
+    await upstream.listed();
+    const tool = upstream.catalog.of(name);
+    let raw: Raw | undefined;
+    const result = await options.layer.execute(
+      { toolName: tool.name, input: params['arguments'], ...key, ...traceOf(params) },
+      {
+        signal,
+        tool,
+        execute: (input: unknown, context: ToolContext) => {
+          context.holdWhile?.(upstream.waiting$);
+          return attempt$(call, input, options, (said) => (raw = said));
+        },
+      },
+    );
+    if (result.error?.code === 'timeout') upstream.suspect();
+    return result.error === undefined
+      ? result.output?.content
+      : failure(result, raw, VERSION_META_KEY in metaOf(params));
+  };
+  return { call$: (call) => abortable((signal) => run(call, signal)) };
+}

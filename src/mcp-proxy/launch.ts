@@ -1,0 +1,49 @@
+import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js';
+import type { Runtime } from '../contract/runtime.ts';
+import { HttpTransport } from '../providers/mcp/http-transport.ts';
+import { StdioTransport } from '../providers/mcp/stdio-transport.ts';
+import type { ServerTransport } from './wire.ts';
+
+/** Makes the transport of a connection that is about to be made. */
+export type Launch = () => ServerTransport;
+
+/** A server that is started as a process. */
+export interface CommandServer {
+  readonly command: string;
+  readonly args?: readonly string[];
+  /** Beside the few variables that a server gets by default. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+}
+
+/** A server over Streamable HTTP. */
+export interface UrlServer {
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export type ServerPlace = CommandServer | UrlServer;
+
+/** Lines of a server's stderr that are kept for the error that tells of its end. */
+const STDERR_LINES = 20;
+/** The SDK's own limit on a message. */
+const MESSAGE_BYTES = 10 * 1024 * 1024;
+
+/** How a server is reached, each time that it is. */
+export function launchOf(place: ServerPlace, runtime: Runtime): Launch {
+  if ('url' in place) {
+    const { url, headers = {} } = place;
+    return () => new HttpTransport({ url: new URL(url), headers, authProvider: undefined, runtime }) as ServerTransport;
+  }
+  const { command, args = [], env, cwd } = place;
+  return () =>
+    new StdioTransport({
+      command,
+      args,
+      cwd,
+      env: { ...getDefaultEnvironment(), ...env },
+      stderrLines: STDERR_LINES,
+      maxMessageBytes: MESSAGE_BYTES,
+      runtime,
+    });
+}

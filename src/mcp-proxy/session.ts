@@ -1,0 +1,258 @@
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import {
+  EMPTY,
+  Observable,
+  Subject,
+  catchError,
+  concatMap,
+  defer,
+  finalize,
+  from,
+  ignoreElements,
+  map,
+  merge,
+  mergeMap,
+  of,
+  takeUntil,
+  tap,
+  type Subscription,
+} from 'rxjs';
+import { ToolExecutionError } from '../contract/tool-error.ts';
+import { isToolExecutionError } from '../contract/tool-error.ts';
+import { failureText } from '../policy/model-text.ts';
+import type { Backend } from './backend.ts';
+import type { Guard } from './guard.ts';
+import {
+  CODES,
+  METHODS,
+  RpcError,
+  errorResponse,
+  isNotification,
+  isRequest,
+  metaOf,
+  notificationOf,
+  requestOf,
+  resultOf,
+  SUBSCRIPTION_META_KEY,
+  type Id,
+  type Message,
+  type Notification,
+  type Params,
+  type Request,
+  type Response,
+} from './message.ts';
+import { saidBy, type Upstream } from './upstream.ts';
+
+/** A message for a client, and the request of its that it belongs to, for a transport with a stream for each. */
+interface Outgoing {
+  readonly message: Message;
+  readonly related?: Id | undefined;
+}
+
+/** Messages that may wait for a client that does not read, before its servers are not read either. */
+const BACKLOG_MAX = 256;
+const BACKLOG_LOW = 64;
+
+export interface SessionOptions {
+  readonly transport: Transport;
+  readonly backend: Backend;
+  readonly guard: Guard;
+  /** Whether one message is written after the other: over a pipe that fills up, and not where each has its stream. */
+  readonly inOrder: boolean;
+  readonly id: () => string;
+}
+
+/** What a request that could not be served is answered with. */
+const refusalOf = (thrown: unknown): RpcError => {
+  if (thrown instanceof RpcError) return thrown;
+  if (!isToolExecutionError(thrown)) return new RpcError(CODES.internal, 'The proxy failed');
+  const { kind, executed, retryAfterMs, classification } = thrown as ToolExecutionError;
+  const effect = executed ? 'may_have_run' : 'did_not_run';
+  return new RpcError(CODES.lost, failureText(kind, effect, { retryAfterMs, classification, effects: 'read' }));
+};
+
+/** A question of a server that its client has not answered. */
+interface Ask {
+  readonly upstream: Upstream;
+  readonly id: Id;
+}
+
+/** One client and what is behind it: passes on what is said in both directions, and has its tool calls guarded. */
+class Session {
+  readonly #options: SessionOptions;
+  readonly #canceled$ = new Subject<Id>();
+  /** Requests of the client that are under way, the newest last, and the server that each went to. */
+  readonly #open = new Map<Id, Upstream | undefined>();
+  readonly #asks = new Map<Id, Ask>();
+
+  constructor(options: SessionOptions) {
+    this.#options = options;
+  }
+
+  /** What a message of the client leads to. */
+  fromClient(message: Message): Observable<Outgoing> {
+    if (isRequest(message)) return this.#answer$(message);
+    if (isNotification(message)) this.#heard(message);
+    else this.#replied(message);
+    return EMPTY;
+  }
+
+  /** What a server said, for the client. */
+  fromServer(upstream: Upstream, message: Request | Notification): Outgoing {
+    const related = metaOf(message.params)[SUBSCRIPTION_META_KEY] as Id | undefined;
+    if (!isRequest(message)) {
+      if (message.method === METHODS.cancelled) return { message: this.#withdrawn(upstream, message) };
+      return { message, related: related ?? this.#newest(upstream) };
+    }
+    const id = this.#options.id();
+    this.#asks.set(id, { upstream, id: message.id });
+    return { message: requestOf(id, message.method, message.params), related: this.#newest(upstream) };
+  }
+
+  /** A server is gone, and with it what it had asked. */
+  withdrawn$(upstream: Upstream): Observable<Outgoing> {
+    const open = [...this.#asks].filter(([, ask]) => ask.upstream === upstream);
+    for (const [id] of open) this.#asks.delete(id);
+    return from(open).pipe(
+      map(([requestId]) => ({
+        message: notificationOf(METHODS.cancelled, { requestId, reason: 'The server was restarted' }),
+      })),
+    );
+  }
+
+  #newest(upstream: Upstream): Id | undefined {
+    return [...this.#open].findLast(([, at]) => at === undefined || at === upstream)?.[0];
+  }
+
+  /** A server takes back a question, under the id that the client knows. */
+  #withdrawn(upstream: Upstream, message: Notification): Notification {
+    const [id] =
+      [...this.#asks].find(([, ask]) => ask.upstream === upstream && ask.id === message.params?.['requestId']) ?? [];
+    if (id === undefined) return message;
+    this.#asks.delete(id);
+    return notificationOf(message.method, { ...message.params, requestId: id });
+  }
+
+  #heard(message: Notification): void {
+    const { params } = message;
+    if (message.method === METHODS.cancelled) this.#canceled$.next(params?.['requestId'] as Id);
+    else this.#options.backend.notify(message.method, params);
+  }
+
+  #replied(response: Response): void {
+    const ask = this.#asks.get(response.id as Id);
+    if (ask === undefined) return;
+    this.#asks.delete(response.id as Id);
+    ask.upstream.reply({ ...response, id: ask.id });
+  }
+
+  #answer$({ id, method, params }: Request): Observable<Outgoing> {
+    const progress$ = new Subject<Outgoing>();
+    const { progressToken } = metaOf(params);
+    const told =
+      progressToken === undefined
+        ? {}
+        : {
+            progress: (report: Params) =>
+              progress$.next({
+                message: notificationOf(METHODS.progress, { ...report, progressToken }),
+                related: id,
+              }),
+          };
+    const answered$ = defer(() => this.#served$(id, method, params, told)).pipe(
+      map((result) => resultOf(id, result)),
+      catchError((thrown: unknown) => of(errorResponse(id, refusalOf(thrown)))),
+      map((message): Outgoing => ({ message, related: id })),
+      tap({ complete: () => progress$.complete() }),
+    );
+    return merge(progress$, answered$).pipe(
+      takeUntil(this.#canceledOf$(id)),
+      finalize(() => this.#open.delete(id)),
+    );
+  }
+
+  #served$(
+    id: Id,
+    method: string,
+    params: Params | undefined,
+    told: { readonly progress?: (report: Params) => void },
+  ): Observable<unknown> {
+    const { backend, guard } = this.#options;
+    if (method === METHODS.ping) return of({});
+    const target = method === METHODS.call ? backend.toolOf(String(params?.['name'])) : undefined;
+    this.#open.set(id, target?.upstream);
+    if (target === undefined) return backend.request$({ method, params, askedAs: id, ...told });
+    const { upstream, name } = target;
+    return guard.call$({ upstream, name, params: { ...params, name }, askedAs: id, ...told });
+  }
+
+  #canceledOf$(id: Id): Observable<unknown> {
+    return new Observable((subscriber) =>
+      this.#canceled$.subscribe((canceled) => canceled === id && subscriber.next(undefined)),
+    );
+  }
+}
+
+/** Reads a transport of the SDK for as long as it is subscribed to; completes when the client is gone. */
+const arrivals$ = (transport: Transport): Observable<Message> =>
+  new Observable((subscriber) => {
+    Object.assign(transport, {
+      onmessage: (message: Message) => subscriber.next(message),
+      onclose: () => subscriber.complete(),
+      // What a client sends that is no message is refused by the transport itself.
+      onerror: () => undefined,
+    });
+    transport.start().catch((error: unknown) => subscriber.error(error));
+  });
+
+/** Writes messages to a client, and says when it reads too slowly. */
+const written =
+  ({ transport, inOrder, backend }: SessionOptions) =>
+  (outgoing$: Observable<Outgoing>): Observable<never> => {
+    let backlog = 0;
+    let flows = true;
+    const flow = (open: boolean): void => {
+      if (flows === open) return;
+      flows = open;
+      for (const upstream of backend.upstreams) upstream.flow(open);
+    };
+    const write = ({ message, related }: Outgoing): Observable<never> =>
+      defer(() => from(transport.send(message, related === undefined ? {} : { relatedRequestId: related }))).pipe(
+        // A client that is gone is told by its transport.
+        catchError(() => EMPTY),
+        ignoreElements(),
+        finalize(() => {
+          backlog--;
+          if (backlog <= BACKLOG_LOW) flow(true);
+        }),
+      );
+    return outgoing$.pipe(
+      tap(() => {
+        backlog++;
+        if (backlog >= BACKLOG_MAX) flow(false);
+      }),
+      inOrder ? concatMap(write) : mergeMap(write),
+    );
+  };
+
+/** Serves one client until it is gone, or until it is unsubscribed. Emits nothing. */
+export function session$(options: SessionOptions): Observable<never> {
+  return defer(() => {
+    const { transport, backend } = options;
+    const session = new Session(options);
+    const gone$ = new Subject<void>();
+    const fromClient$ = arrivals$(transport).pipe(
+      tap({ finalize: () => gone$.next() }),
+      mergeMap((message) => session.fromClient(message)),
+    );
+    const fromServers$ = saidBy(backend.upstreams).pipe(
+      map(([upstream, message]) => session.fromServer(upstream, message)),
+    );
+    const withdrawn$ = from(backend.upstreams).pipe(
+      mergeMap((upstream) => upstream.lost$.pipe(mergeMap(() => session.withdrawn$(upstream)))),
+    );
+    return merge(fromServers$, withdrawn$, fromClient$).pipe(takeUntil(gone$), written(options));
+  });
+}
+
+export type { Subscription };

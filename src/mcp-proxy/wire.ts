@@ -1,0 +1,143 @@
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import { Observable, Subject, type Subscriber, filter } from 'rxjs';
+import type { Runtime } from '../contract/runtime.ts';
+import { ToolExecutionError } from '../contract/tool-error.ts';
+import {
+  METHODS,
+  SUBSCRIPTION_META_KEY,
+  isNotification,
+  isRequest,
+  isResponse,
+  metaOf,
+  notificationOf,
+  requestOf,
+  rpcErrorOf,
+  type Id,
+  type Message,
+  type Notification,
+  type Params,
+  type Request,
+  type Response,
+} from './message.ts';
+
+/** The transport to a server, with what the SDK's interface leaves out. */
+export interface ServerTransport extends Transport {
+  /** Resolves once the connection is gone, with an error that says how, where that is known. */
+  readonly ended?: Promise<Error>;
+  /** Stops reading from the server until `resume`, where the transport can. */
+  pause?(): void;
+  resume?(): void;
+}
+
+/** A request to a server, as the one who asks wrote it. */
+export interface Asked {
+  readonly method: string;
+  readonly params: Params | undefined;
+  /** The asker's own id: what the server says about it is told under this one. */
+  readonly askedAs?: Id;
+  /** Told the progress that the server reports, under the token of whoever asked. */
+  readonly progress?: (params: Params) => void;
+}
+
+/** One connection to one server: requests go out under ids of its own, and come back as results. */
+export interface Wire {
+  /** What the server says without being asked: its own requests, and notifications. Completes with the connection. */
+  readonly said$: Observable<Request | Notification>;
+  /**
+   * Sends a request when it is subscribed to; emits its result, or errors with the server's error. Unsubscribed before,
+   * it is canceled at the server.
+   */
+  request$(asked: Asked): Observable<unknown>;
+  notify(method: string, params: Params | undefined): void;
+  reply(response: Response): void;
+  readonly transport: ServerTransport;
+}
+
+interface Pending {
+  readonly subscriber: Subscriber<unknown>;
+  readonly asked: Asked;
+}
+
+const neverSent = (cause: unknown): ToolExecutionError =>
+  cause instanceof ToolExecutionError
+    ? cause
+    : new ToolExecutionError('transport_error', 'The MCP server could not be reached', { executed: false, cause });
+
+/** With a token of its own for each request: late progress of an attempt that was given up is nobody's. */
+const withToken = (params: Params | undefined, id: Id): Params => ({
+  ...params,
+  _meta: { ...metaOf(params), progressToken: id },
+});
+
+/** What a server says under an id or token of ours, as it is to be read by whoever asked. */
+const renamed = (message: Notification, pending: ReadonlyMap<Id, Pending>): Notification => {
+  const subscription = metaOf(message.params)[SUBSCRIPTION_META_KEY];
+  const askedAs = pending.get(subscription as Id)?.asked.askedAs;
+  if (askedAs === undefined) return message;
+  const params = { ...message.params, _meta: { ...metaOf(message.params), [SUBSCRIPTION_META_KEY]: askedAs } };
+  return notificationOf(message.method, params);
+};
+
+/** Speaks JSON-RPC over a transport of the SDK. Ids are unique over all wires of a process, and unlike any client's. */
+export function createWire(transport: ServerTransport, runtime: Runtime): Wire {
+  const prefix = runtime.id();
+  const pending = new Map<Id, Pending>();
+  const said$ = new Subject<Request | Notification>();
+  let asked = 0;
+
+  const settle = (response: Response): void => {
+    const open = pending.get(response.id as Id);
+    if (open === undefined) return;
+    pending.delete(response.id as Id);
+    if ('error' in response) return open.subscriber.error(rpcErrorOf(response));
+    open.subscriber.next(response.result);
+    open.subscriber.complete();
+  };
+  const hear = (message: Message): void => {
+    if (isResponse(message)) return settle(message);
+    if (isNotification(message) && message.method === METHODS.progress) {
+      const open = pending.get(message.params?.['progressToken'] as Id);
+      if (open !== undefined) return open.asked.progress?.(message.params as Params);
+    }
+    said$.next(isNotification(message) ? renamed(message, pending) : message);
+  };
+  const send = (message: Message, failed: (error: unknown) => void): void => {
+    try {
+      transport.send(message).catch(failed);
+    } catch (error) {
+      failed(error);
+    }
+  };
+  const quietly = (): void => undefined;
+
+  Object.assign(transport, {
+    onmessage: hear,
+    onclose: () => said$.complete(),
+    // A line that is no message is passed over; the end of a connection is told by `onclose`.
+    onerror: quietly,
+  });
+  return {
+    said$: said$.asObservable(),
+    transport,
+    request$: (given) =>
+      new Observable((subscriber) => {
+        const id = `${prefix}:${++asked}`;
+        pending.set(id, { subscriber, asked: given });
+        subscriber.add(() => {
+          // Answered, or never sent: there is nothing to cancel.
+          if (!pending.delete(id) || given.method === METHODS.initialize) return;
+          send(notificationOf(METHODS.cancelled, { requestId: id }), quietly);
+        });
+        const params = given.progress === undefined ? given.params : withToken(given.params, id);
+        send(requestOf(id, given.method, params), (error) => {
+          pending.delete(id);
+          subscriber.error(neverSent(error));
+        });
+      }),
+    notify: (method, params) => send(notificationOf(method, params), quietly),
+    reply: (response) => send(response, quietly),
+  };
+}
+
+/** The requests among what a server says. */
+export const requestsOf = (said$: Wire['said$']): Observable<Request> => said$.pipe(filter(isRequest));
