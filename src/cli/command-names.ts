@@ -6,6 +6,7 @@ export const COMMAND_NAMES = [
   'show',
   'init',
   'gateway',
+  'mcp',
   'admin',
   'completions',
   'help',

@@ -5,6 +5,7 @@ import { COMMAND_NAMES, type CommandName } from './command-names.ts';
 import { COMPLETIONS_HELP, COMPLETIONS_OPTIONS, SHELLS } from './arguments/completions.ts';
 import { GATEWAY_HELP, GATEWAY_KINDS, GATEWAY_OPTIONS } from './arguments/gateway.ts';
 import { INIT_HELP, INIT_OPTIONS } from './arguments/init.ts';
+import { MCP_HELP, MCP_OPTIONS } from './arguments/mcp.ts';
 import type { Options } from './arguments/options.ts';
 import { SHOW_HELP, SHOW_OPTIONS } from './arguments/show.ts';
 import { choices } from './show/text.ts';
@@ -64,6 +65,11 @@ const SPECS: Readonly<Record<CommandName, Omit<CommandSpec, 'name'>>> = {
     help: GATEWAY_HELP,
     options: GATEWAY_OPTIONS,
     words: GATEWAY_KINDS,
+  },
+  mcp: {
+    summary: 'stand in front of any MCP server',
+    help: MCP_HELP,
+    options: MCP_OPTIONS,
   },
   admin: {
     summary: 'ask a running program, or order it about',

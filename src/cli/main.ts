@@ -81,6 +81,7 @@ const PERFORM: Readonly<Record<CommandName, (args: readonly string[]) => Promise
   show: async (args) => (await import('./show.ts')).runShow(args, context),
   init: async (args) => (await import('./init.ts')).runInit(args, context),
   gateway: async (args) => (await import('./gateway.ts')).runGateway(args, context),
+  mcp: async (args) => (await import('./mcp.ts')).runMcp(args, context),
   completions: async (args) => (await import('./completions.ts')).runCompletions(args, context),
   help: async (args) => {
     process.stdout.write((await import('./commands.ts')).helpOf(args));

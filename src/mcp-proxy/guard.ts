@@ -45,7 +45,9 @@ type Raw = { readonly result: unknown } | { readonly error: RpcError };
  * client's key alone the second round would be the first one once more, with other parameters.
  */
 const roundOf = ({ requestState, inputResponses }: Params): string =>
-  requestState === undefined && inputResponses === undefined ? '' : `#${JSON.stringify([requestState, inputResponses])}`;
+  requestState === undefined && inputResponses === undefined
+    ? ''
+    : `#${JSON.stringify([requestState, inputResponses])}`;
 
 const keyOf = (params: Params, keyName: string): { readonly idempotencyKey?: string } => {
   const given = metaOf(params)[keyName];

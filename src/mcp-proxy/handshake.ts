@@ -5,9 +5,13 @@ import type { Asked, Wire } from './wire.ts';
 
 /** A server that came back and speaks another version cannot take the place of the one that was there. */
 const otherVersion = (before: unknown, now: unknown): ToolExecutionError =>
-  new ToolExecutionError('transport_error', `The MCP server came back with protocol ${String(now)}, not ${String(before)}`, {
-    executed: false,
-  });
+  new ToolExecutionError(
+    'transport_error',
+    `The MCP server came back with protocol ${String(now)}, not ${String(before)}`,
+    {
+      executed: false,
+    },
+  );
 
 const versionOf = (result: unknown): unknown => (isRecord(result) ? result['protocolVersion'] : undefined);
 
@@ -43,7 +47,9 @@ export class Handshake {
   asking({ params }: Asked): void {
     const meta = metaOf(params);
     if (this.#envelope !== undefined || typeof meta[VERSION_META_KEY] !== 'string') return;
-    this.#envelope = Object.fromEntries(Object.entries(meta).filter(([key]) => key.startsWith('io.modelcontextprotocol/')));
+    this.#envelope = Object.fromEntries(
+      Object.entries(meta).filter(([key]) => key.startsWith('io.modelcontextprotocol/')),
+    );
   }
 
   /** Notes what the client asked, and the server granted. */

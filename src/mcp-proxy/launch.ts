@@ -33,7 +33,7 @@ const MESSAGE_BYTES = 10 * 1024 * 1024;
 export function launchOf(place: ServerPlace, runtime: Runtime): Launch {
   if ('url' in place) {
     const { url, headers = {} } = place;
-    return () => new HttpTransport({ url: new URL(url), headers, authProvider: undefined, runtime }) as ServerTransport;
+    return () => new HttpTransport({ url: new URL(url), headers, authProvider: undefined, runtime });
   }
   const { command, args = [], env, cwd } = place;
   return () =>

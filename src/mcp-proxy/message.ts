@@ -30,11 +30,18 @@ export const metaOf = (params: unknown): Readonly<Record<string, unknown>> => {
 };
 
 /** Asks the other side, as JSON-RPC writes it. The types of the SDK know their own methods; here any passes. */
-export const requestOf = (id: Id, method: string, params: Params | undefined): Request =>
-  ({ jsonrpc: '2.0', id, method, ...(params === undefined ? {} : { params }) }) as Request;
+export const requestOf = (id: Id, method: string, params: Params | undefined): Request => ({
+  jsonrpc: '2.0',
+  id,
+  method,
+  ...(params === undefined ? {} : { params }),
+});
 
-export const notificationOf = (method: string, params: Params | undefined): Notification =>
-  ({ jsonrpc: '2.0', method, ...(params === undefined ? {} : { params }) }) as Notification;
+export const notificationOf = (method: string, params: Params | undefined): Notification => ({
+  jsonrpc: '2.0',
+  method,
+  ...(params === undefined ? {} : { params }),
+});
 
 export const resultOf = (id: Id, result: unknown): Response => ({ jsonrpc: '2.0', id, result }) as Response;
 
@@ -54,8 +61,11 @@ export class RpcError extends Error {
 export const rpcErrorOf = ({ error }: JSONRPCErrorResponse): RpcError =>
   new RpcError(error.code, error.message, error.data);
 
-export const errorResponse = (id: Id, { code, message, data }: RpcError): Response =>
-  ({ jsonrpc: '2.0', id, error: { code, message, ...(data === undefined ? {} : { data }) } }) as Response;
+export const errorResponse = (id: Id, { code, message, data }: RpcError): Response => ({
+  jsonrpc: '2.0',
+  id,
+  error: { code, message, ...(data === undefined ? {} : { data }) },
+});
 
 /** JSON-RPC's own codes, and the one that both SDKs give a connection that was lost. */
 export const CODES = { methodNotFound: -32_601, invalidParams: -32_602, internal: -32_603, lost: -32_000 } as const;

@@ -6,6 +6,7 @@ import {
   catchError,
   concatMap,
   defer,
+  endWith,
   finalize,
   from,
   ignoreElements,
@@ -13,11 +14,12 @@ import {
   merge,
   mergeMap,
   of,
+  share,
+  switchMap,
   takeUntil,
   tap,
-  type Subscription,
 } from 'rxjs';
-import { ToolExecutionError } from '../contract/tool-error.ts';
+import type { Runtime } from '../contract/runtime.ts';
 import { isToolExecutionError } from '../contract/tool-error.ts';
 import { failureText } from '../policy/model-text.ts';
 import type { Backend } from './backend.ts';
@@ -52,6 +54,8 @@ interface Outgoing {
 /** Messages that may wait for a client that does not read, before its servers are not read either. */
 const BACKLOG_MAX = 256;
 const BACKLOG_LOW = 64;
+/** How long the answers may take that a client waits for which has closed its side. */
+const DRAIN_MS = 2_000;
 
 export interface SessionOptions {
   readonly transport: Transport;
@@ -59,14 +63,14 @@ export interface SessionOptions {
   readonly guard: Guard;
   /** Whether one message is written after the other: over a pipe that fills up, and not where each has its stream. */
   readonly inOrder: boolean;
-  readonly id: () => string;
+  readonly runtime: Runtime;
 }
 
 /** What a request that could not be served is answered with. */
 const refusalOf = (thrown: unknown): RpcError => {
   if (thrown instanceof RpcError) return thrown;
   if (!isToolExecutionError(thrown)) return new RpcError(CODES.internal, 'The proxy failed');
-  const { kind, executed, retryAfterMs, classification } = thrown as ToolExecutionError;
+  const { kind, executed, retryAfterMs, classification } = thrown;
   const effect = executed ? 'may_have_run' : 'did_not_run';
   return new RpcError(CODES.lost, failureText(kind, effect, { retryAfterMs, classification, effects: 'read' }));
 };
@@ -104,7 +108,7 @@ class Session {
       if (message.method === METHODS.cancelled) return { message: this.#withdrawn(upstream, message) };
       return { message, related: related ?? this.#newest(upstream) };
     }
-    const id = this.#options.id();
+    const id = this.#options.runtime.id();
     this.#asks.set(id, { upstream, id: message.id });
     return { message: requestOf(id, message.method, message.params), related: this.#newest(upstream) };
   }
@@ -202,7 +206,10 @@ const arrivals$ = (transport: Transport): Observable<Message> =>
       // What a client sends that is no message is refused by the transport itself.
       onerror: () => undefined,
     });
-    transport.start().catch((error: unknown) => subscriber.error(error));
+    // A microtask later: by then all who read it do.
+    Promise.resolve()
+      .then(() => transport.start())
+      .catch((error: unknown) => subscriber.error(error));
   });
 
 /** Writes messages to a client, and says when it reads too slowly. */
@@ -238,12 +245,20 @@ const written =
 /** Serves one client until it is gone, or until it is unsubscribed. Emits nothing. */
 export function session$(options: SessionOptions): Observable<never> {
   return defer(() => {
-    const { transport, backend } = options;
+    const { transport, backend, runtime } = options;
     const session = new Session(options);
     const gone$ = new Subject<void>();
-    const fromClient$ = arrivals$(transport).pipe(
-      tap({ finalize: () => gone$.next() }),
+    const arriving$ = arrivals$(transport).pipe(share());
+    // What a client that has said all was still to be told it is told, for a while.
+    const late$ = arriving$.pipe(
+      ignoreElements(),
+      endWith(undefined),
+      switchMap(() => runtime.after(DRAIN_MS)),
+    );
+    const fromClient$ = arriving$.pipe(
       mergeMap((message) => session.fromClient(message)),
+      takeUntil(late$),
+      finalize(() => gone$.next()),
     );
     const fromServers$ = saidBy(backend.upstreams).pipe(
       map(([upstream, message]) => session.fromServer(upstream, message)),
@@ -254,5 +269,3 @@ export function session$(options: SessionOptions): Observable<never> {
     return merge(fromServers$, withdrawn$, fromClient$).pipe(takeUntil(gone$), written(options));
   });
 }
-
-export type { Subscription };

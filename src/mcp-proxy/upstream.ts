@@ -1,6 +1,5 @@
 import {
   BehaviorSubject,
-  Observable,
   Subject,
   catchError,
   defer,
@@ -16,6 +15,7 @@ import {
   switchMap,
   tap,
   throwError,
+  type Observable,
 } from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
@@ -136,7 +136,10 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   const listTools = async (wire: Wire, cursor?: string): Promise<ReturnType<typeof pageOf>> => {
     if (!handshake.ready) return { tools: [] };
     const params = { ...handshake.envelope, ...(cursor === undefined ? {} : { cursor }) };
-    const page$ = wire.request$({ method: METHODS.list, params: Object.keys(params).length === 0 ? undefined : params });
+    const page$ = wire.request$({
+      method: METHODS.list,
+      params: Object.keys(params).length === 0 ? undefined : params,
+    });
     const late$ = runtime.after(LISTING_MS).pipe(map(() => undefined));
     return pageOf(await firstValueFrom(race(page$.pipe(catchError(() => of(undefined))), late$)));
   };
@@ -176,6 +179,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     runtime,
     listed: (tools) => tools.length > 0 && catalog.update(tools),
   });
+  const live$ = defer(() => from(link.acquire())).pipe(map((live) => watch(live)));
   /** What was heard of a connection that is gone, and a new one where there was something to lose. */
   const gone = (live: LiveConnection<ProxyConnection>): void => {
     live.lost$.subscribe({
@@ -185,7 +189,8 @@ export function createUpstream(options: UpstreamOptions): Upstream {
         answeredAll();
         lost$.next();
         note(`${name}: ${error.message}`);
-        if (handshake.ready) link.acquire().then(watch, (failed: Error) => note(`${name}: ${failed.message}`));
+        // What it says of its own accord is heard again, also where nobody asks it anything.
+        if (handshake.ready) live$.subscribe({ error: (failed: Error) => note(`${name}: ${failed.message}`) });
       },
     });
   };
@@ -196,7 +201,6 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     gone(live);
     return live;
   };
-  const live$ = defer(() => from(link.acquire())).pipe(map(watch));
 
   const once$ = (asked: Asked): Observable<unknown> =>
     live$.pipe(
@@ -226,9 +230,10 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   };
   const probe = async (): Promise<void> => {
     const live = await firstValueFrom(live$);
-    const answered$ = live.connection.wire
-      .request$({ method: METHODS.ping, params: handshake.envelope })
-      .pipe(catchError(() => of({})), map(() => true));
+    const answered$ = live.connection.wire.request$({ method: METHODS.ping, params: handshake.envelope }).pipe(
+      catchError(() => of({})),
+      map(() => true),
+    );
     const alive = await firstValueFrom(race(answered$, runtime.after(PROBE_MS).pipe(map(() => false))));
     if (!alive) link.lose(live, new Error('it no longer answers'));
   };
@@ -239,7 +244,10 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     catalog,
     said$: said$.asObservable(),
     lost$: lost$.asObservable(),
-    waiting$: open$.pipe(map(({ size }) => size > 0), distinctUntilChanged()),
+    waiting$: open$.pipe(
+      map(({ size }) => size > 0),
+      distinctUntilChanged(),
+    ),
     request$: (asked) =>
       defer(() => {
         handshake.asking(asked);

@@ -1,4 +1,4 @@
-import { NEVER, Observable, Subject } from 'rxjs';
+import { NEVER, Subject, type Observable } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import type { ToolResultEnvelope } from '../../src/contract/envelope.ts';
 import type { ToolPolicy } from '../../src/contract/policy.ts';

@@ -37,7 +37,7 @@ const dotted = (at: Path): string =>
 export const placeName = ({ at }: Problem): string => (at.length === 0 ? 'the plan' : dotted(at));
 
 /** One line a problem: `plan.yaml:12:5: turn.nodes[1].needs: rule, value, remedy`. */
-const refusal = (planPath: string, yaml: YamlFile, problems: readonly Problem[]): PlanFileError => {
+export const refusal = (planPath: string, yaml: YamlFile, problems: readonly Problem[]): PlanFileError => {
   const lines = problems.slice(0, PROBLEMS_SHOWN).map((problem) => {
     const { line, column } = yaml.positionOf(problem);
     return messageLine(`${planPath}:${line}:${column}: ${placeName(problem)}: ${problem.message}`);
@@ -70,7 +70,7 @@ const readBytes = async (planPath: string): Promise<Uint8Array> => {
   }
 };
 
-const readText = async (planPath: string): Promise<string> => {
+export const readText = async (planPath: string): Promise<string> => {
   const bytes = await readBytes(planPath);
   if (bytes.length > BYTES_MAX)
     throw new PlanFileError(

@@ -81,7 +81,8 @@ const name = (max: number): z.ZodString =>
     .string()
     .max(max)
     .regex(/^[A-Za-z0-9_-]+$/, { error: 'must be made of letters, digits, _ and - only' });
-const toolName = (): z.ZodString =>
+export const serverName = (): z.ZodString => name(64);
+export const toolName = (): z.ZodString =>
   z
     .string()
     .max(256)
@@ -137,7 +138,7 @@ const serverProblems = ({ command, url, headers, ...entry }: ServerEntry): Wrong
   return problems;
 };
 
-const server: z.ZodType<ServerEntry> = z
+export const serverEntrySchema: z.ZodType<ServerEntry> = z
   .strictObject({
     command: text(4096)
       .exactOptional()
@@ -292,7 +293,7 @@ export const planFileSchema: z.ZodType<PlanFile> = z
       .describe(
         'Where policies start from: quick, for a person who waits (default), or patient, for work in the background.',
       ),
-    servers: z.record(name(64), server).exactOptional().describe('MCP servers by name.'),
+    servers: z.record(serverName(), serverEntrySchema).exactOptional().describe('MCP servers by name.'),
     tools: z.array(tool).max(TOOLS_MAX).exactOptional(),
     turn,
   })

@@ -1,0 +1,135 @@
+import { firstValueFrom, fromEvent, lastValueFrom, of, take, takeUntil, type Observable } from 'rxjs';
+import type * as StdioModule from '@modelcontextprotocol/sdk/server/stdio.js';
+import type * as HttpModule from '../mcp-proxy/http-front.ts';
+import type * as ProxyModule from '../mcp-proxy/proxy.ts';
+import type { McpProxy } from '../mcp-proxy/proxy.ts';
+import { MCP_HELP, parseMcp, type McpCommand } from './arguments/mcp.ts';
+import { UsageError } from './arguments/usage.ts';
+import { EXIT, type CommandContext } from './context.ts';
+import { clientConfig } from './mcp/client-config.ts';
+import { configured } from './mcp/servers.ts';
+import { openNdjson, type NdjsonFile } from './show/ndjson.ts';
+import { messageLine, plain } from './show/text.ts';
+
+type Close = () => Promise<unknown>;
+
+interface Packages {
+  readonly proxy: Pick<typeof ProxyModule, 'createMcpProxy'>;
+  readonly stdio: Pick<typeof StdioModule, 'StdioServerTransport'>;
+  readonly http: Pick<typeof HttpModule, 'serveHttp'>;
+}
+
+/** Only this command needs them; the SDK is an optional peer. */
+const load = async (): Promise<Packages> => {
+  try {
+    const [proxy, stdio, http] = await Promise.all([
+      import('../mcp-proxy/proxy.ts'),
+      import('@modelcontextprotocol/sdk/server/stdio.js'),
+      import('../mcp-proxy/http-front.ts'),
+    ]);
+    return { proxy, stdio, http };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    throw new UsageError(
+      'mcp needs the package @modelcontextprotocol/sdk, which is not installed; run npm install @modelcontextprotocol/sdk',
+      { cause: error },
+    );
+  }
+};
+
+const aborted$ = (signal: AbortSignal): Observable<unknown> =>
+  signal.aborted ? of(undefined) : fromEvent(signal, 'abort').pipe(take(1));
+
+const openTrace = async ({ tracePath }: McpCommand, context: CommandContext): Promise<NdjsonFile | undefined> => {
+  if (tracePath === undefined) return undefined;
+  try {
+    return await openNdjson(tracePath, context.runtime);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new UsageError(`--trace ${tracePath} cannot be written (${code}); name a file in a folder that exists`, {
+      cause: error,
+    });
+  }
+};
+
+/** Serves the one client whose pipes these are, until it closes them. */
+const serveStdio = async (proxy: McpProxy, { stdio }: Packages, signal: AbortSignal): Promise<void> => {
+  const transport = new stdio.StdioServerTransport();
+  // The SDK's transport does not look for the end of its input.
+  process.stdin.once('end', () => void transport.close());
+  await lastValueFrom(proxy.serve$(transport, true).pipe(takeUntil(aborted$(signal))), { defaultValue: undefined });
+};
+
+const serveHttp = async (
+  proxy: McpProxy,
+  command: McpCommand,
+  packages: Packages,
+  context: CommandContext,
+  isOne: boolean,
+): Promise<void> => {
+  const { env, runtime, signal, stderr } = context;
+  const { SPILLWAY_MCP_TOKEN: token } = env;
+  try {
+    const front = await packages.http.serveHttp(proxy, {
+      host: command.host,
+      port: command.httpPort ?? 0,
+      modern: isOne,
+      runtime,
+      ...(token === undefined || token === '' ? {} : { token }),
+    });
+    stderr.write(`${front.url}\n`);
+    await firstValueFrom(aborted$(signal));
+    await front.close();
+  } catch (error) {
+    throw new UsageError(`--http: ${(error as Error).message}`, { cause: error });
+  }
+};
+
+const serve = async (command: McpCommand, context: CommandContext, closers: Close[]): Promise<void> => {
+  const { stderr, runtime, signal } = context;
+  const note = (text: string): void => void stderr.write(`spillway: ${messageLine(plain(text))}\n`);
+  const [packages, config] = await Promise.all([load(), configured(command)]);
+  const { maxOutputBytes, keyName } = command;
+  const proxy = packages.proxy.createMcpProxy({
+    ...config,
+    ...(maxOutputBytes === undefined ? {} : { maxOutputBytes }),
+    ...(keyName === undefined ? {} : { keyName }),
+    runtime,
+    note,
+  });
+  closers.unshift(() => proxy.close());
+  const trace = await openTrace(command, context);
+  if (trace !== undefined) {
+    proxy.layer.trace$.subscribe((event) => trace.write(event));
+    closers.push(() => trace.close());
+  }
+  if (command.adminPort !== undefined) {
+    const { openAdmin } = await import('./admin/run.ts');
+    const admin = await openAdmin(proxy.layer, command.adminPort, note, context.env);
+    closers.unshift(() => admin.close());
+  }
+  if (command.httpPort === undefined) await serveStdio(proxy, packages, signal);
+  else await serveHttp(proxy, command, packages, context, Object.keys(config.servers).length === 1);
+};
+
+/**
+ * Stands in front of MCP servers until the client is gone or the signal is aborted.
+ *
+ * @param args the command line after `mcp`
+ * @returns the exit code
+ * @throws UsageError, PlanFileError
+ */
+export async function runMcp(args: readonly string[], context: CommandContext): Promise<number> {
+  const command = parseMcp(args);
+  if (command === undefined || command.printConfig) {
+    context.stdout.write(command === undefined ? MCP_HELP : clientConfig(command));
+    return EXIT.fine;
+  }
+  const closers: Close[] = [];
+  try {
+    await serve(command, context, closers);
+    return EXIT.fine;
+  } finally {
+    for (const close of closers) await close().catch(() => undefined);
+  }
+}

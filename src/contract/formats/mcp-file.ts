@@ -1,0 +1,91 @@
+import * as z from 'zod';
+import type { Classification } from '../error-kind.ts';
+import type { Effects, ProfileName } from '../policy.ts';
+import { serverEntrySchema, serverName, toolName, type ServerEntry } from './plan-file.ts';
+import {
+  breakerEntrySchema,
+  positiveMs,
+  retryEntrySchema,
+  type BreakerEntry,
+  type RetryEntry,
+} from './policy-entry.ts';
+
+/** How the calls of a tool are guarded by `spillway mcp`. */
+export interface GuardEntry {
+  timeout_ms?: number;
+  idle_timeout_ms?: number;
+  retry_policy?: RetryEntry;
+  circuit_breaker?: BreakerEntry | false;
+  classification?: Record<string, Classification>;
+  effects?: Effects;
+  enforces_key?: boolean;
+  safety_critical?: boolean;
+  check_input?: boolean;
+}
+
+/** What `spillway mcp --config` reads. */
+export interface McpFile {
+  profile?: ProfileName;
+  servers?: Record<string, ServerEntry>;
+  defaults?: Omit<GuardEntry, 'check_input'>;
+  tools?: Record<string, GuardEntry>;
+}
+
+const policy = {
+  timeout_ms: positiveMs.exactOptional().describe('Hard limit on one attempt. Default 55000.'),
+  idle_timeout_ms: positiveMs
+    .exactOptional()
+    .describe('An attempt that makes no progress for this long times out. Off by default.'),
+  retry_policy: retryEntrySchema.exactOptional(),
+  circuit_breaker: z
+    .union([breakerEntrySchema, z.literal(false)])
+    .exactOptional()
+    .describe('When the tool is given a rest. false: never.'),
+  classification: z
+    .record(z.string().min(1).max(128), z.enum(['transient', 'permanent']))
+    .exactOptional()
+    .describe('A status, code or error kind and its class here: { "503": permanent }.'),
+  effects: z
+    .enum(['read', 'mutating'])
+    .exactOptional()
+    .describe(
+      'A mutating tool is not repeated when it may have taken effect. Default: read where its server says so, else mutating.',
+    ),
+  enforces_key: z
+    .boolean()
+    .exactOptional()
+    .describe('The tool itself refuses to do a thing twice under one key; uncertain failures may then be retried.'),
+  safety_critical: z
+    .boolean()
+    .exactOptional()
+    .describe('Never repeat it when it may have taken effect, whatever else allows it.'),
+} as const;
+
+const guard: z.ZodType<GuardEntry> = z
+  .strictObject({
+    ...policy,
+    check_input: z
+      .boolean()
+      .exactOptional()
+      .describe('false: the look at the input is left to the server, for one that takes more than it lists.'),
+  })
+  .describe('How the calls of a tool are guarded.');
+
+/** What a file for `spillway mcp` may hold. A key that is not here is refused. */
+export const mcpFileSchema: z.ZodType<McpFile> = z
+  .strictObject({
+    profile: z
+      .enum(['interactive', 'resilient'])
+      .exactOptional()
+      .describe('Where policies start from: quick, for a person who waits (default), or patient.'),
+    servers: z
+      .record(serverName(), serverEntrySchema)
+      .exactOptional()
+      .describe('The servers by name. The tools of several are called <server>.<tool>, of one by their own names.'),
+    defaults: z.strictObject(policy).exactOptional().describe('What holds for every tool that says nothing else.'),
+    tools: z
+      .record(toolName(), guard)
+      .exactOptional()
+      .describe('Tools that differ, by the names under which clients see them.'),
+  })
+  .meta({ title: 'spillway mcp', description: 'Servers and policies for `spillway mcp`.' });

@@ -1,0 +1,146 @@
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import type { Observable } from 'rxjs';
+import { defer, finalize } from 'rxjs';
+import type { ProfileName, ToolPolicy } from '../contract/policy.ts';
+import type { ToolProvider } from '../contract/provider.ts';
+import type { Runtime } from '../contract/runtime.ts';
+import type { DedupeStore } from '../contract/store.ts';
+import { liveRuntime } from '../runtime.ts';
+import { createSpillway, type Spillway } from '../spillway.ts';
+import { oneServer, type Backend } from './backend.ts';
+import { Catalog, type CatalogPolicy } from './catalog.ts';
+import { createGuard } from './guard.ts';
+import { launchOf, type ServerPlace } from './launch.ts';
+import { manyServers } from './many-servers.ts';
+import { session$ } from './session.ts';
+import { createUpstream, type Upstream } from './upstream.ts';
+
+/** What a tool's policy may say beside the layer's own. */
+export interface ProxiedToolPolicy extends ToolPolicy {
+  /** `false` leaves the look at the input to the server. */
+  readonly checkInput?: boolean;
+}
+
+/** A server that the proxy stands in front of. */
+export interface ProxiedServer {
+  readonly place: ServerPlace;
+  /** How long it may take to start. Default 30,000. */
+  readonly startTimeoutMs?: number;
+  /** How its tools are guarded, by their names at the server. */
+  readonly tools?: Readonly<Record<string, ProxiedToolPolicy>>;
+}
+
+export interface McpProxyOptions {
+  /** One server is passed on as it is; several are one, whose tools are called `server.tool`. */
+  readonly servers: Readonly<Record<string, ProxiedServer>>;
+  readonly profile?: ProfileName;
+  /** What holds for every tool that says nothing else. */
+  readonly defaults?: ToolPolicy;
+  readonly keyName?: string;
+  readonly maxOutputBytes?: number;
+  readonly store?: DedupeStore;
+  readonly runtime?: Runtime;
+  /** Told what happens to the servers, for a person. */
+  readonly note?: (text: string) => void;
+}
+
+export interface McpProxy {
+  /** The layer that all calls of tools run under: its trace, its breakers, its admin page. */
+  readonly layer: Spillway;
+  /** Serves one client, with connections to the servers that are its own, until it is gone or unsubscribed. */
+  serve$(transport: Transport, inOrder: boolean): Observable<never>;
+  close(): Promise<void>;
+}
+
+/**
+ * Clients of both SDKs give a request 60 s: the proxy is a little faster, so that they read what happened instead of
+ * giving up on it.
+ */
+const TIMEOUT_MS = 55_000;
+const START_TIMEOUT_MS = 30_000;
+const OUTPUT_BYTES = 4 * 1024 * 1024;
+/** The key of `_meta` that makes a call the same as one before. */
+export const IDEMPOTENCY_META_KEY = 'spillway/idempotencyKey';
+
+const policyOf = (tools: ProxiedServer['tools'], name: string): CatalogPolicy => {
+  const own: ProxiedToolPolicy | undefined =
+    tools !== undefined && Object.hasOwn(tools, name) ? tools[name] : undefined;
+  const { checkInput = true, ...policy } = own ?? {};
+  return { policy, checkInput };
+};
+
+/** A server's tools, as the layer lists them for its admin page. */
+const listedBy = (name: string, catalog: Catalog): ToolProvider => ({
+  name,
+  get tools() {
+    return catalog.tools;
+  },
+  close: () => Promise.resolve(),
+});
+
+/**
+ * A proxy in front of MCP servers: tool calls run under a layer, everything else passes unchanged in both directions.
+ * Each client has connections of its own; breakers, keys and the trace are shared.
+ */
+export function createMcpProxy(options: McpProxyOptions): McpProxy {
+  const { servers, profile, defaults = {}, store, runtime = liveRuntime, note = () => undefined } = options;
+  const names = Object.keys(servers);
+  const isOne = names.length === 1;
+  const catalogs = new Map(
+    names.map((server) => [
+      server,
+      new Catalog({
+        server,
+        nameOf: (tool) => (isOne ? tool : `${server}.${tool}`),
+        policyOf: (tool) => policyOf(servers[server]?.tools, tool),
+        unusable: (tool, reason) => note(`${server}: the input of ${tool} is checked by its server alone: ${reason}`),
+      }),
+    ]),
+  );
+  const layer = createSpillway({
+    providers: [...catalogs].map(([name, catalog]) => listedBy(name, catalog)),
+    defaults: { timeoutMs: TIMEOUT_MS, ...defaults },
+    runtime,
+    ...(profile === undefined ? {} : { profile }),
+    ...(store === undefined ? {} : { store }),
+  });
+  const guard = createGuard({
+    layer,
+    keyName: options.keyName ?? IDEMPOTENCY_META_KEY,
+    maxOutputBytes: options.maxOutputBytes ?? OUTPUT_BYTES,
+  });
+  const open = new Set<Upstream>();
+  const upstreamOf = ([name, { place, startTimeoutMs = START_TIMEOUT_MS }]: [string, ProxiedServer]): Upstream => {
+    const catalog = catalogs.get(name);
+    if (catalog === undefined) throw new TypeError(`there is no catalog of ${name}`);
+    const launch = launchOf(place, runtime);
+    const upstream = createUpstream({ name, launch, catalog, connectTimeoutMs: startTimeoutMs, runtime, note });
+    open.add(upstream);
+    return upstream;
+  };
+  const backendOf = (upstreams: readonly Upstream[]): Backend => {
+    const [only] = upstreams;
+    return only !== undefined && upstreams.length === 1 ? oneServer(only) : manyServers(upstreams, note);
+  };
+  const closeAll = (upstreams: Iterable<Upstream>): Promise<unknown> =>
+    Promise.allSettled(
+      [...upstreams].map((upstream) => {
+        open.delete(upstream);
+        return upstream.close();
+      }),
+    );
+  return {
+    layer,
+    serve$: (transport, inOrder) =>
+      defer(() => {
+        const upstreams = Object.entries(servers).map(upstreamOf);
+        return session$({ transport, backend: backendOf(upstreams), guard, inOrder, runtime }).pipe(
+          finalize(() => void closeAll(upstreams)),
+        );
+      }),
+    close: async () => {
+      await layer.close();
+      await closeAll(open);
+    },
+  };
+}
