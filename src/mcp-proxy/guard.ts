@@ -119,7 +119,7 @@ export function createGuard(options: GuardOptions): Guard {
         signal,
         tool,
         execute: (input: unknown, context: ToolContext) => {
-          context.holdWhile?.(upstream.waiting$);
+          context.holdWhile?.(upstream.waiting());
           return attempt$(call, input, options, (said) => (raw = said));
         },
       },

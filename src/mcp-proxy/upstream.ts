@@ -29,7 +29,6 @@ import {
   METHODS,
   isRecord,
   isRequest,
-  type Id,
   type Notification,
   type Params,
   type Request,
@@ -77,8 +76,11 @@ export interface Upstream {
   readonly said$: Observable<Request | Notification>;
   /** Emits each time that a connection is lost. */
   readonly lost$: Observable<void>;
-  /** Whether the server waits for a person or a model to answer it. */
-  readonly waiting$: Observable<boolean>;
+  /**
+   * Whether the server waits for a person or a model to answer what it asked after now: it does not say for which call
+   * it asks, so that may be any that was under way by then, and none that came later.
+   */
+  waiting(): Observable<boolean>;
   request$(asked: Asked): Observable<unknown>;
   notify(method: string, params: Params | undefined): void;
   reply(response: Response): void;
@@ -125,13 +127,20 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   const handshake = new Handshake();
   const said$ = new Subject<Request | Notification>();
   const lost$ = new Subject<void>();
-  const open$ = new BehaviorSubject<ReadonlySet<Id>>(new Set());
+  /** The questions that are open, and how many calls had begun when each was asked. */
+  const open$ = new BehaviorSubject<ReadonlyMap<unknown, number>>(new Map());
+  let begun = 0;
   let listing: Promise<void> | undefined;
   let closed = false;
 
-  const answeredAll = (): void => open$.next(new Set());
-  const asks = ({ id }: Request): void => open$.next(new Set([...open$.value, id]));
-  const answers = (id: unknown): void => open$.next(new Set([...open$.value].filter((open) => open !== id)));
+  const answeredAll = (): void => open$.next(new Map());
+  const answers = (id: unknown): void => open$.next(new Map([...open$.value].filter(([open]) => open !== id)));
+  const hear = (message: Request | Notification): void => {
+    if (isRequest(message) && ASKS_PEOPLE.has(message.method)) open$.next(new Map([...open$.value, [message.id, begun]]));
+    // It does not want to know any more.
+    if (message.method === METHODS.cancelled) answers(message.params?.['requestId']);
+    said$.next(message);
+  };
 
   const listTools = async (wire: Wire, cursor?: string): Promise<ReturnType<typeof pageOf>> => {
     if (!handshake.ready) return { tools: [] };
@@ -147,10 +156,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   const connect = async (): Promise<ProxyConnection> => {
     const transport = launch();
     const wire = createWire(transport, runtime);
-    wire.said$.subscribe((message) => {
-      if (isRequest(message) && ASKS_PEOPLE.has(message.method)) asks(message);
-      said$.next(message);
-    });
+    wire.said$.subscribe(hear);
     const closing = closedOf(wire);
     try {
       await transport.start();
@@ -244,10 +250,13 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     catalog,
     said$: said$.asObservable(),
     lost$: lost$.asObservable(),
-    waiting$: open$.pipe(
-      map(({ size }) => size > 0),
-      distinctUntilChanged(),
-    ),
+    waiting: () => {
+      const mine = ++begun;
+      return open$.pipe(
+        map((open) => [...open.values()].some((begunThen) => begunThen >= mine)),
+        distinctUntilChanged(),
+      );
+    },
     request$: (asked) =>
       defer(() => {
         handshake.asking(asked);
