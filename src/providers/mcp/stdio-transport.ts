@@ -88,6 +88,15 @@ export class StdioTransport implements Transport {
     });
   }
 
+  /** Stops reading: a server that writes more than is wanted waits, as a pipe has it. */
+  pause(): void {
+    this.#child?.stdout.pause();
+  }
+
+  resume(): void {
+    this.#child?.stdout.resume();
+  }
+
   /** Ends the server: its input, then SIGTERM, then SIGKILL, for its whole process group. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= this.#stop();
