@@ -7,6 +7,7 @@ import { read } from '../../errors/structure.ts';
 import { abortable } from '../../operators/work/abortable.ts';
 import { sessionLost } from './client.ts';
 import { refusedBy, speaksOfSession, turnedAway, watched } from './http-answer.ts';
+import { answeredError, statelessHeaders, withHeaders } from './stateless.ts';
 
 /**
  * The waits before a cut stream is taken up again; the SDK's own are 1,000 and 1,500. A server's `retry:` goes before
@@ -45,8 +46,7 @@ const requestIdOf = (message: unknown): RequestId | undefined => {
   return typeof id === 'string' || typeof id === 'number' ? id : undefined;
 };
 
-const idOf = (body: unknown): RequestId | undefined =>
-  typeof body === 'string' ? requestIdOf(JSON.parse(body)) : undefined;
+const bodyOf = (body: unknown): unknown => (typeof body === 'string' ? (JSON.parse(body) as unknown) : undefined);
 
 /**
  * The SDK's transport, with what it leaves open: a request whose stream is cut and cannot be taken up again fails at
@@ -151,9 +151,12 @@ export class HttpTransport extends StreamableHTTPClientTransport {
       : this.#post(input, init, headers.has('mcp-session-id'));
   };
 
-  async #post(input: string | URL, init: RequestInit, inSession: boolean): Promise<Response> {
+  async #post(input: string | URL, given: RequestInit, inSession: boolean): Promise<Response> {
     const { authProvider } = this.#options;
-    const id = idOf(init.body);
+    const message = bodyOf(given.body);
+    const headers = statelessHeaders(message);
+    const init = headers === undefined ? given : { ...given, headers: withHeaders(given.headers, headers) };
+    const id = requestIdOf(message);
     if (id === undefined) {
       const response = await fetch(input, init);
       return response.ok ? response : this.#refuse(response, inSession);
@@ -167,7 +170,8 @@ export class HttpTransport extends StreamableHTTPClientTransport {
     if (ok) return response;
     // Both are the SDK's to follow.
     const signsIn = authProvider !== undefined && (status === 401 || status === 403);
-    if (!signsIn && status >= 400) return this.#refuse(response, inSession);
+    if (!signsIn && status >= 400)
+      return (headers === undefined ? undefined : await answeredError(response)) ?? this.#refuse(response, inSession);
     open.turnedAway = status;
     return response;
   }
