@@ -6,6 +6,7 @@ import { benchmarkGuard } from './guard.ts';
 import { benchmarkKey } from './key.ts';
 import { benchmarkLangGraph } from './langgraph.ts';
 import { isMet, type Question, type Target } from './measure.ts';
+import { benchmarkMcpProxy } from './mcp-proxy.ts';
 import { benchmarkMemory } from './memory.ts';
 import { benchmarkOperatorCosts } from './operator-costs.ts';
 import { benchmarkPending } from './pending.ts';
@@ -32,6 +33,7 @@ const BENCHMARKS: ReadonlyArray<
   [benchmarkKey, keyTargets],
   [benchmarkTurn, turnTargets],
   [benchmarkLangGraph],
+  [benchmarkMcpProxy],
   [benchmarkPending, pendingTargets],
   [benchmarkMemory],
   [benchmarkScaling],

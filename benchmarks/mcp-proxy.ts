@@ -1,0 +1,93 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { median, type Question } from './measure.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+const SERVER = join(import.meta.dirname, 'mcp-echo.ts');
+const WARM_UP = 500;
+const CALLS = 1_500;
+const ROUNDS = 5;
+/** Linux counts processor time in hundredths of a second. */
+const TICK_US = 10_000;
+
+interface Asked {
+  readonly child: ChildProcess;
+  readonly call: () => Promise<void>;
+}
+
+const start = async (command: string, args: readonly string[]): Promise<Asked> => {
+  const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+  let answered: (() => void) | undefined;
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    if (line.includes('"id"')) answered?.();
+  });
+  let id = 0;
+  const ask = (method: string, params: object): Promise<void> =>
+    new Promise((resolve) => {
+      answered = resolve;
+      child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: ++id, method, params })}\n`);
+    });
+  await ask('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'b', version: '1' } });
+  child.stdin.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n');
+  return { child, call: () => ask('tools/call', { name: 'echo', arguments: { message: 'hello' } }) };
+};
+
+/** User and system time of a process so far; `undefined` where the system does not tell. */
+const cpuUs = (pid: number | undefined): number | undefined => {
+  try {
+    // Behind the name in brackets, which may hold spaces, the twelfth and the thirteenth field.
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+    return (Number(fields[11]) + Number(fields[12])) * TICK_US;
+  } catch {
+    return undefined;
+  }
+};
+
+const timed = async ({ call }: Asked, count: number): Promise<number[]> => {
+  const times: number[] = [];
+  for (let n = 0; n < count; n++) {
+    const startedAtMs = performance.now();
+    await call();
+    times.push((performance.now() - startedAtMs) * 1_000);
+  }
+  return times;
+};
+
+/** What `spillway mcp` adds to a call of a tool, over pipes, in front of a server that answers at once. */
+export async function benchmarkMcpProxy(): Promise<Question> {
+  const node = process.execPath;
+  const direct = await start(node, [SERVER]);
+  const proxied = await start(node, [join(ROOT, 'src/cli/main.ts'), 'mcp', '--', node, SERVER]);
+  await timed(direct, WARM_UP);
+  await timed(proxied, WARM_UP);
+  const directUs: number[] = [];
+  const proxiedUs: number[] = [];
+  const cpu: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    directUs.push(median(await timed(direct, CALLS)));
+    const before = cpuUs(proxied.child.pid);
+    proxiedUs.push(median(await timed(proxied, CALLS)));
+    const after = cpuUs(proxied.child.pid);
+    if (before !== undefined && after !== undefined) cpu.push((after - before) / CALLS);
+  }
+  for (const { child } of [direct, proxied]) child.kill();
+  const addedUs = median(proxiedUs) - median(directUs);
+  const cpuPerCall = median(cpu);
+  return {
+    question: 'What does spillway mcp add to a call of a tool?',
+    figures: [
+      { name: 'a call over a pipe, direct', usPerUnit: median(directUs), runs: ROUNDS },
+      { name: 'through the proxy', usPerUnit: median(proxiedUs), runs: ROUNDS },
+      ...(cpu.length === 0 ? [] : [{ name: 'processor time of the proxy for it', usPerUnit: cpuPerCall, runs: ROUNDS }]),
+    ],
+    ratios: {},
+    targets: [
+      { name: '`tools/call` through `spillway mcp`, added at the median', value: addedUs, limit: 1_000, unit: 'us' },
+      ...(cpu.length === 0
+        ? []
+        : [{ name: '`tools/call` through `spillway mcp`, processor time', value: cpuPerCall, limit: 200, unit: 'us' }]),
+    ],
+  };
+}
