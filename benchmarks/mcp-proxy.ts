@@ -80,7 +80,9 @@ export async function benchmarkMcpProxy(): Promise<Question> {
     figures: [
       { name: 'a call over a pipe, direct', usPerUnit: median(directUs), runs: ROUNDS },
       { name: 'through the proxy', usPerUnit: median(proxiedUs), runs: ROUNDS },
-      ...(cpu.length === 0 ? [] : [{ name: 'processor time of the proxy for it', usPerUnit: cpuPerCall, runs: ROUNDS }]),
+      ...(cpu.length === 0
+        ? []
+        : [{ name: 'processor time of the proxy for it', usPerUnit: cpuPerCall, runs: ROUNDS }]),
     ],
     ratios: {},
     targets: [

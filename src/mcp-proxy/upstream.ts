@@ -1,9 +1,7 @@
 import {
-  BehaviorSubject,
   Subject,
   catchError,
   defer,
-  distinctUntilChanged,
   filter,
   firstValueFrom,
   from,
@@ -21,6 +19,7 @@ import type { Runtime } from '../contract/runtime.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { McpConnection, McpToolLike } from '../providers/mcp/client.ts';
 import { SESSION_LOST } from '../providers/mcp/client.ts';
+import { Waits } from '../providers/mcp/waits.ts';
 import { createMcpLink, type LiveConnection } from '../providers/mcp/link.ts';
 import type { Catalog } from './catalog.ts';
 import { Handshake } from './handshake.ts';
@@ -127,18 +126,14 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   const handshake = new Handshake();
   const said$ = new Subject<Request | Notification>();
   const lost$ = new Subject<void>();
-  /** The questions that are open, and how many calls had begun when each was asked. */
-  const open$ = new BehaviorSubject<ReadonlyMap<unknown, number>>(new Map());
-  let begun = 0;
+  const waits = new Waits();
   let listing: Promise<void> | undefined;
   let closed = false;
 
-  const answeredAll = (): void => open$.next(new Map());
-  const answers = (id: unknown): void => open$.next(new Map([...open$.value].filter(([open]) => open !== id)));
   const hear = (message: Request | Notification): void => {
-    if (isRequest(message) && ASKS_PEOPLE.has(message.method)) open$.next(new Map([...open$.value, [message.id, begun]]));
+    if (isRequest(message) && ASKS_PEOPLE.has(message.method)) waits.opened(message.id);
     // It does not want to know any more.
-    if (message.method === METHODS.cancelled) answers(message.params?.['requestId']);
+    if (message.method === METHODS.cancelled) waits.closed(message.params?.['requestId']);
     said$.next(message);
   };
 
@@ -192,7 +187,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       error: (error: Error) => {
         if (closed) return;
         listing = undefined;
-        answeredAll();
+        waits.closedAll();
         lost$.next();
         note(`${name}: ${error.message}`);
         // What it says of its own accord is heard again, also where nobody asks it anything.
@@ -250,13 +245,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     catalog,
     said$: said$.asObservable(),
     lost$: lost$.asObservable(),
-    waiting: () => {
-      const mine = ++begun;
-      return open$.pipe(
-        map((open) => [...open.values()].some((begunThen) => begunThen >= mine)),
-        distinctUntilChanged(),
-      );
-    },
+    waiting: () => waits.begin(),
     request$: (asked) =>
       defer(() => {
         handshake.asking(asked);
@@ -268,7 +257,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       live$.pipe(catchError(() => from([]))).subscribe(({ connection }) => connection.wire.notify(method, params));
     },
     reply: (response) => {
-      answers(response.id);
+      waits.closed(response.id);
       live$.pipe(catchError(() => from([]))).subscribe(({ connection }) => connection.wire.reply(response));
     },
     listed: () => (listing ??= list().catch(() => undefined)),

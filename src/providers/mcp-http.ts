@@ -4,9 +4,13 @@ import type { Runtime } from '../contract/runtime.ts';
 import { checkKeys } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
 import { CLIENT_INFO, mcpConnection, type McpSession } from './mcp/client.ts';
+import { capabilitiesOf, checkHandlers, hearServer, type McpHandlers } from './mcp/host.ts';
 import { HttpTransport } from './mcp/http-transport.ts';
 import { mcpOutputValidator } from './mcp/output.ts';
-import { mcpProvider, type McpConnection, type McpProvider } from './mcp.ts';
+import { Waits } from './mcp/waits.ts';
+import { mcpProvider, type McpConnection, type McpProvider, type OwnTools } from './mcp.ts';
+
+export type { McpHandlers, McpRoot } from './mcp/host.ts';
 
 /** Which MCP server is connected to, and how. */
 export interface McpHttpOptions {
@@ -20,13 +24,37 @@ export interface McpHttpOptions {
   readonly authProvider?: OAuthClientProvider;
   /** Limit on connecting and listing the tools, in milliseconds. Default 30,000. */
   readonly connectTimeoutMs?: number;
+  /**
+   * Has a person sign in at the address that the authorization server gave, and gives the code that it sent back: what
+   * follows a sign-in that `authProvider` could not do by itself. Give `connectTimeoutMs` the time that a person takes.
+   * Default: the call, or the connection, fails with `not signed in`.
+   */
+  readonly authorizationCode?: (authorizationUrl: URL) => string | Promise<string>;
   /** What a model is shown of a failure, as in `McpProviderOptions`. */
   readonly show?: 'errors';
+  /**
+   * What the host answers when the server asks a person, a model, or for its folders. Default: nothing, and the server
+   * may list fewer tools.
+   */
+  readonly handlers?: McpHandlers;
+  /** What you know of single tools, as in `McpProviderOptions`. */
+  readonly tools?: OwnTools;
   /** Clock and timers of the connection. Default: the machine's. */
   readonly runtime?: Runtime;
 }
 
-const OPTION_KEYS = ['name', 'url', 'headers', 'authProvider', 'connectTimeoutMs', 'show', 'runtime'];
+const OF_SIGN_IN = ['authProvider', 'authorizationCode'];
+const OPTION_KEYS = [
+  'name',
+  'url',
+  'headers',
+  ...OF_SIGN_IN,
+  'connectTimeoutMs',
+  'show',
+  'handlers',
+  'tools',
+  'runtime',
+];
 
 /** Neither the address nor a header is shown: both can hold a secret. */
 const urlOf = (url: unknown): URL => {
@@ -72,23 +100,33 @@ const checkHeaders = (headers: Readonly<Record<string, string>>): void => {
 export async function mcpHttpProvider(options: McpHttpOptions): Promise<McpProvider> {
   checkKeys('mcpHttpProvider', options, OPTION_KEYS);
   const { name, headers = {}, authProvider, connectTimeoutMs, show, runtime = liveRuntime } = options;
+  const { handlers = {}, tools, authorizationCode } = options;
   const url = urlOf(options.url);
   checkHeaders(headers);
+  checkHandlers('mcpHttpProvider', handlers);
+  if (authorizationCode !== undefined && authProvider === undefined)
+    throw new RangeError('authorizationCode is for an authProvider, which is not given; give both, or neither');
+  const waits = new Waits();
 
   const connect = async (signal: AbortSignal): Promise<McpConnection> => {
-    const transport = new HttpTransport({ url, headers, authProvider, runtime });
+    const transport = new HttpTransport({ url, headers, authProvider, authorizationCode, runtime });
     const end = (): Promise<void> => transport.end();
     // Given up while it lists its tools: nothing else would end that request.
     signal.addEventListener('abort', () => void end(), { once: true });
-    const client = new Client(CLIENT_INFO, { jsonSchemaValidator: mcpOutputValidator });
+    const capabilities = capabilitiesOf(handlers);
+    const client = new Client(CLIENT_INFO, { jsonSchemaValidator: mcpOutputValidator, capabilities });
+    const heard = hearServer(client, handlers, waits);
     try {
       await client.connect(transport, { signal, timeout: 2 ** 31 - 1 });
       const session = (): McpSession => ({
         transport: 'tcp',
         ...(transport.sessionId === undefined ? {} : { id: transport.sessionId }),
       });
-      return { ...mcpConnection(client), close: end, session };
+      const connection = mcpConnection(client);
+      void connection.closed.then(() => heard.unsubscribe());
+      return { ...connection, close: end, session };
     } catch (error) {
+      heard.unsubscribe();
       await end();
       throw error;
     }
@@ -100,5 +138,7 @@ export async function mcpHttpProvider(options: McpHttpOptions): Promise<McpProvi
     runtime,
     ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }),
     ...(show === undefined ? {} : { show }),
+    ...(tools === undefined ? {} : { tools }),
+    waiting: () => waits.begin(),
   });
 }

@@ -4,10 +4,17 @@ import type { Runtime } from '../contract/runtime.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { checkKeys, checkNumber, integer } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
-import { CLIENT_INFO, hearToolsChanged } from './mcp/client.ts';
+import type { ClientCapabilities } from '@modelcontextprotocol/sdk/types.js';
+import { CLIENT_INFO, hearToolsChanged, listAllTools } from './mcp/client.ts';
+import { hiddenTools } from './mcp/hidden.ts';
+import { capabilitiesOf, checkHandlers, hearServer, type McpHandlers } from './mcp/host.ts';
 import { mcpOutputValidator } from './mcp/output.ts';
-import { mcpProvider, type McpConnection, type McpProvider } from './mcp.ts';
+import type { LeftOutTool } from './mcp/tool-list.ts';
+import { Waits } from './mcp/waits.ts';
+import { mcpProvider, type McpConnection, type McpProvider, type OwnTools } from './mcp.ts';
 import { StdioTransport } from './mcp/stdio-transport.ts';
+
+export type { McpHandlers, McpRoot } from './mcp/host.ts';
 
 const STDERR_LINES = 20;
 /** The limit of the SDK's own read buffer. */
@@ -39,17 +46,29 @@ export interface McpStdioOptions {
   readonly connectTimeoutMs?: number;
   /** What a model is shown of a failure, as in `McpProviderOptions`. */
   readonly show?: 'errors';
+  /**
+   * What the host answers when the server asks a person, a model, or for its folders. Default: nothing, and the server
+   * may list fewer tools, see `hiddenTools()`.
+   */
+  readonly handlers?: McpHandlers;
+  /** What you know of single tools, as in `McpProviderOptions`. */
+  readonly tools?: OwnTools;
   /** Clock and timers of the connection. Default: the machine's. */
   readonly runtime?: Runtime;
 }
 
 const OF_PROCESSES = ['command', 'args', 'env', 'cwd', 'stderrLines', 'maxMessageBytes'];
-const OPTION_KEYS = ['name', ...OF_PROCESSES, 'connectTimeoutMs', 'show', 'runtime'];
+const OPTION_KEYS = ['name', ...OF_PROCESSES, 'connectTimeoutMs', 'show', 'handlers', 'tools', 'runtime'];
 
 /** The tools of an MCP server that runs as a process of its own. */
 export interface McpStdioProvider extends McpProvider {
   /** The process that was started for the server, while there is one. */
   readonly pid: number | undefined;
+  /**
+   * The tools that the server keeps to itself since the host has no handler for what they need, with the handler to
+   * give. Starts the server anew, up to five times, and stops it again; rejects where it does not start.
+   */
+  hiddenTools(): Promise<readonly LeftOutTool[]>;
 }
 
 /**
@@ -61,6 +80,17 @@ const defaultEnvironment = (): Record<string, string> => {
     return getDefaultEnvironment();
   } catch {
     return {};
+  }
+};
+
+/** What a server lists to a client with these capabilities, asked of one that is started for it. */
+const namesListed = async (transport: StdioTransport, capabilities: ClientCapabilities): Promise<readonly string[]> => {
+  const client = new Client(CLIENT_INFO, { capabilities });
+  try {
+    await client.connect(transport);
+    return (await listAllTools(client)).map(({ name }) => name);
+  } finally {
+    await transport.close();
   }
 };
 
@@ -115,16 +145,20 @@ export async function mcpStdioProvider(options: McpStdioOptions): Promise<McpStd
     maxMessageBytes = MESSAGE_BYTES,
     connectTimeoutMs,
     show,
+    handlers = {},
+    tools,
     runtime = liveRuntime,
   } = options;
   if (typeof command !== 'string' || command === '')
     throw new RangeError('command must be a text of at least one character');
   checkNumber('stderrLines', stderrLines, integer(0, 1_000));
   checkNumber('maxMessageBytes', maxMessageBytes, integer(1_024, 2 ** 30));
+  checkHandlers('mcpStdioProvider', handlers);
   let current: StdioTransport | undefined;
+  const waits = new Waits();
 
-  const connect = async (signal: AbortSignal): Promise<McpConnection> => {
-    const transport = new StdioTransport({
+  const started = (): StdioTransport =>
+    new StdioTransport({
       command,
       args,
       cwd,
@@ -133,13 +167,20 @@ export async function mcpStdioProvider(options: McpStdioOptions): Promise<McpStd
       maxMessageBytes,
       runtime,
     });
+  const listWith = (more: ClientCapabilities): Promise<readonly string[]> =>
+    namesListed(started(), { ...capabilitiesOf(handlers), ...more });
+  const connect = async (signal: AbortSignal): Promise<McpConnection> => {
+    const transport = started();
     let ended: Error | undefined;
     const closed = transport.ended.then((how) => {
       ended = how;
       if (current === transport) current = undefined;
       return withStderr(how, transport);
     });
-    const client = new Client(CLIENT_INFO, { jsonSchemaValidator: mcpOutputValidator });
+    const capabilities = capabilitiesOf(handlers);
+    const client = new Client(CLIENT_INFO, { jsonSchemaValidator: mcpOutputValidator, capabilities });
+    const heard = hearServer(client, handlers, waits);
+    void closed.then(() => heard.unsubscribe());
     try {
       current = transport;
       await client.connect(transport, { signal, timeout: 2 ** 31 - 1 });
@@ -163,6 +204,8 @@ export async function mcpStdioProvider(options: McpStdioOptions): Promise<McpStd
     runtime,
     ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }),
     ...(show === undefined ? {} : { show }),
+    ...(tools === undefined ? {} : { tools }),
+    waiting: () => waits.begin(),
   });
   return {
     name,
@@ -179,6 +222,7 @@ export async function mcpStdioProvider(options: McpStdioOptions): Promise<McpStd
       return provider.mcp;
     },
     close: () => provider.close(),
+    hiddenTools: () => hiddenTools(name, handlers, listWith),
     get pid() {
       return current?.pid;
     },

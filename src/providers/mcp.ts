@@ -13,6 +13,7 @@ import { liveRuntime } from '../runtime.ts';
 import { SESSION_LOST, callTool, type McpConnection, type McpSession } from './mcp/client.ts';
 import type { McpInput } from './mcp/input.ts';
 import { createMcpLink, type LiveConnection, type McpLink } from './mcp/link.ts';
+import { checkOwnNames, checkOwnTools, type OwnTools } from './own-tools.ts';
 import {
   McpToolList,
   type Execute as McpExecute,
@@ -29,6 +30,7 @@ export {
   type McpToolLike,
 } from './mcp/client.ts';
 export type { LeftOutTool, UncheckedTool } from './mcp/tool-list.ts';
+export type { OwnTool, OwnTools } from './own-tools.ts';
 
 /** How long a connection may take; `npx` may have to fetch the server first. */
 const CONNECT_TIMEOUT_MS = 30_000;
@@ -49,6 +51,16 @@ export interface McpProviderOptions {
    * a secret, cut, and marked as the tool's. Default: only what happened, and whether trying again can help.
    */
   readonly show?: 'errors';
+  /**
+   * What you know of single tools, by their names at the server: `{ read_file: { policy: { timeoutMs: 5_000 } } }`.
+   * Default: only what the server says of them.
+   */
+  readonly tools?: OwnTools;
+  /**
+   * Called when a call begins: gives whether the server waits for a person or a model to answer it. While it does, the
+   * call's timeouts stand still. Default: it never does.
+   */
+  readonly waiting?: () => Observable<boolean>;
   /** Clock and timers of the connection. Default: the machine's. */
   readonly runtime?: Runtime;
 }
@@ -71,7 +83,7 @@ export interface McpProvider extends ToolProvider {
   readonly mcp: McpSession;
 }
 
-const OPTION_KEYS = ['name', 'connect', 'connectTimeoutMs', 'show', 'runtime'];
+const OPTION_KEYS = ['name', 'connect', 'connectTimeoutMs', 'show', 'tools', 'waiting', 'runtime'];
 
 /** Checks a connection before its first use: it is easy to give the client alone by mistake. */
 const checkedConnection = (given: McpConnection): McpConnection => {
@@ -129,6 +141,7 @@ interface Calls {
   readonly provider: string;
   readonly link: McpLink;
   readonly list: McpToolList;
+  readonly waiting: McpProviderOptions['waiting'];
 }
 
 /**
@@ -151,7 +164,8 @@ const judged = async (
 
 /** One call, with the first of: its answer, the caller's abort, the loss of the connection. */
 const execute = (calls: Calls, { name, check }: ListedTool, input: unknown, context: ToolContext): Promise<unknown> => {
-  const { link, list, provider } = calls;
+  const { link, list, provider, waiting } = calls;
+  if (waiting !== undefined) context.holdWhile?.(waiting());
   let sent = false;
   const call$ = (live: LiveConnection, args: Record<string, unknown>): Observable<unknown> => {
     const { connection, lost$ } = live;
@@ -217,6 +231,7 @@ const execute = (calls: Calls, { name, check }: ListedTool, input: unknown, cont
 export async function mcpProvider(options: McpProviderOptions): Promise<McpProvider> {
   checkKeys('mcpProvider', options, OPTION_KEYS);
   const { name, connect, connectTimeoutMs = CONNECT_TIMEOUT_MS, show, runtime = liveRuntime } = options;
+  const { tools: own = {}, waiting } = options;
   if (typeof name !== 'string' || name === '') throw new RangeError('name must be a text of at least one character');
   if (typeof connect !== 'function') {
     const rule = 'connect must be a function that gives a connection, such as async () => mcpConnection(client)';
@@ -224,13 +239,16 @@ export async function mcpProvider(options: McpProviderOptions): Promise<McpProvi
   }
   checkNumber('connectTimeoutMs', connectTimeoutMs, positiveDuration);
   if (show !== undefined) checkOneOf('show', show, ['errors']);
-  const run: McpExecute = (tool, input, context) => execute({ provider: name, link, list }, tool, input, context);
-  const list = new McpToolList(name, run, show);
+  checkOwnTools('mcpProvider', own);
+  const run: McpExecute = (tool, input, context) =>
+    execute({ provider: name, link, list, waiting }, tool, input, context);
+  const list = new McpToolList(name, run, show, own);
   let last: McpConnection | undefined;
   const dial = async (signal: AbortSignal): Promise<McpConnection> => (last = checkedConnection(await connect(signal)));
   const link = createMcpLink({ name, connect: dial, connectTimeoutMs, runtime, listed: (tools) => list.update(tools) });
   try {
     await link.acquire();
+    checkOwnNames('mcpProvider', own, list.names);
   } catch (error) {
     // What a failed attempt started is gone before its error is thrown.
     await link.close();

@@ -18,6 +18,7 @@ import type { RestOperation } from './rest/operation.ts';
 import { ENCODINGS, partAt, readBody, unusable, valueOfBody } from './rest/response.ts';
 import { targetGuard, type Resolve, type TargetGuard } from './rest/target.ts';
 import { invalidInput, type RestInput } from './rest/url.ts';
+import { checkOwnNames, checkOwnTools, type OwnTools } from './own-tools.ts';
 
 export {
   restManifestSchema,
@@ -26,6 +27,7 @@ export {
   type RestResponseEntry,
   type RestToolEntry,
 } from '../contract/formats/rest-manifest.ts';
+export type { OwnTool, OwnTools } from './own-tools.ts';
 export { RestManifestError, readRestManifest } from './rest/manifest.ts';
 
 /** What a tool's whole output may be; more is for a file, not for a model. */
@@ -41,7 +43,7 @@ const ERROR_BODY_MS = 1_000;
 const SAFE_TEXT_MAX = 1_024;
 /** A shorter one would also cross out ordinary words. */
 const SECRET_LENGTH_MIN = 4;
-const KEYS = ['env', 'allow', 'lookup', 'ca', 'maxResponseBytes', 'show', 'runtime'];
+const KEYS = ['env', 'allow', 'lookup', 'ca', 'maxResponseBytes', 'show', 'tools', 'runtime'];
 
 /** What the manifest's requests may use and reach. */
 export interface RestProviderOptions {
@@ -64,6 +66,11 @@ export interface RestProviderOptions {
    * can help.
    */
   readonly show?: 'errors';
+  /**
+   * What you know of single tools, by their ids in the manifest: `{ get_issue: { policy: { timeoutMs: 5_000 } } }`.
+   * Default: only what the manifest says of them.
+   */
+  readonly tools?: OwnTools;
   /**
    * The wall clock that an HTTP date in `Retry-After` is compared with, and the timer for reading an error's body.
    * Default: the machine's.
@@ -271,12 +278,22 @@ export function restProvider(manifest: RestManifest, options: RestProviderOption
   const { env = {}, allow, lookup, ca, maxResponseBytes = RESPONSE_BYTES, show, runtime = liveRuntime } = options;
   checkNumber('maxResponseBytes', maxResponseBytes, integer(1, 2 ** 30));
   if (show !== undefined) checkOneOf('show', show, ['errors']);
+  const { tools: own = {} } = options;
+  checkOwnTools('restProvider', own);
   if (allow !== undefined && !Array.isArray(allow)) throw new RangeError('allow must be a list of hosts and ranges');
   const {
     manifest: { name },
     operations,
     secrets,
   } = compiledManifest(manifest, env);
+  const idOf = ({ toolName }: RestOperation): string => toolName.slice(name.length + 1);
+  checkOwnNames('restProvider', own, operations.map(idOf));
+  const withPolicy = (operation: RestOperation): RestOperation => {
+    const id = idOf(operation);
+    const given = Object.hasOwn(own, id) ? own[id]?.policy : undefined;
+    const policy = { ...operation.policy, ...(show === undefined ? {} : { show }), ...given };
+    return { ...operation, policy };
+  };
   const guard = targetGuard({ ...(allow === undefined ? {} : { allow }), ...(lookup === undefined ? {} : { lookup }) });
   const shared: Shared = {
     guard,
@@ -311,9 +328,7 @@ export function restProvider(manifest: RestManifest, options: RestProviderOption
 
   return {
     name,
-    tools: operations.map((operation) =>
-      toolOf(show === undefined ? operation : { ...operation, policy: { ...operation.policy, show } }, name, run),
-    ),
+    tools: operations.map((operation) => toolOf(withPolicy(operation), name, run)),
     close: async () => {
       closed = true;
       for (const controller of running)

@@ -1,7 +1,11 @@
 import { join } from 'node:path';
 import { createMCPClient } from '@ai-sdk/mcp';
 import { Experimental_StdioMCPTransport as AiStdioTransport } from '@ai-sdk/mcp/mcp-stdio';
-import { Client as Client2, StreamableHTTPClientTransport as Http2, type ClientOptions } from '@modelcontextprotocol/client';
+import {
+  Client as Client2,
+  StreamableHTTPClientTransport as Http2,
+  type ClientOptions,
+} from '@modelcontextprotocol/client';
 import { StdioClientTransport as Stdio2 } from '@modelcontextprotocol/client/stdio';
 import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as Stdio1 } from '@modelcontextprotocol/sdk/client/stdio.js';
@@ -119,7 +123,10 @@ describe('R-16.5 SDK 2, in both eras', () => {
 
   it.each(['legacy', 'auto'] as const)('R-16.5 %s, over stdio', async (mode) => {
     const direct = await scenario(new Stdio2(split(MODERN)), mode);
-    expect(direct).toMatchObject({ era: mode === 'auto' ? 'modern' : 'legacy', deploy: { content: [{ text: 'deployed to prod' }] } });
+    expect(direct).toMatchObject({
+      era: mode === 'auto' ? 'modern' : 'legacy',
+      deploy: { content: [{ text: 'deployed to prod' }] },
+    });
     expect(await scenario(new Stdio2(split(behind(MODERN))), mode)).toEqual(direct);
   });
 
@@ -191,7 +198,10 @@ describe('R-16.5 LangChain’s adapters', () => {
     const client = new adapters.MultiServerMCPClient({ s: { transport: 'stdio', ...split(command) } });
     const tools = await client.getTools();
     const invoke = async (name: string, input: unknown): Promise<unknown> =>
-      tools.find((tool) => tool.name === name)?.invoke(input).catch((error: Error) => error.message);
+      tools
+        .find((tool) => tool.name === name)
+        ?.invoke(input)
+        .catch((error: Error) => error.message);
     const told = {
       names: tools.map(({ name }) => name),
       echo: await invoke('echo', { message: 'x' }),

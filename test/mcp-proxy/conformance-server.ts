@@ -22,8 +22,7 @@ import * as z from 'zod';
 import { eventStore } from '../../src/mcp-proxy/event-store.ts';
 
 /** A server that has what the scenarios of `@modelcontextprotocol/conformance` ask for. */
-const PIXEL =
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==';
+const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==';
 const SOUND = 'UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA=';
 
 const text = (said: string): CallToolResult => ({ content: [{ type: 'text', text: said }] });
@@ -64,7 +63,9 @@ const addPlainTools = (server: McpServer): void => {
     test_simple_text: text('This is a simple text response for testing.'),
     test_image_content: { content: [image] },
     test_audio_content: { content: [{ type: 'audio', data: SOUND, mimeType: 'audio/wav' }] },
-    test_embedded_resource: { content: [embedded('test://embedded-resource', 'This is an embedded resource content.')] },
+    test_embedded_resource: {
+      content: [embedded('test://embedded-resource', 'This is an embedded resource content.')],
+    },
     test_multiple_content_types: {
       content: [
         { type: 'text', text: 'Multiple content types test:' },
@@ -113,7 +114,11 @@ const asked = async <Schema extends z.ZodType>(
 ): Promise<z.infer<Schema>> => sendRequest({ method, params } as Parameters<typeof sendRequest>[0], schema);
 
 const addAskingTools = (server: McpServer): void => {
-  const elicit = async (extra: Extra, properties: object, required: readonly string[] = []): Promise<CallToolResult> => {
+  const elicit = async (
+    extra: Extra,
+    properties: object,
+    required: readonly string[] = [],
+  ): Promise<CallToolResult> => {
     const params = { mode: 'form', message: 'asks', requestedSchema: { type: 'object', properties, required } };
     const { action, content = {} } = await asked(extra, 'elicitation/create', params, ElicitResultSchema);
     return text(`Elicitation completed: action=${action}, content=${JSON.stringify(content)}`);
@@ -127,7 +132,9 @@ const addAskingTools = (server: McpServer): void => {
     return text(`LLM response: ${content.type === 'text' ? content.text : content.type}`);
   });
   const told = { ...asks, inputSchema: { message: z.string() } };
-  server.registerTool('test_elicitation', told, (_, extra) => elicit(extra, { response: { type: 'string' } }, ['response']));
+  server.registerTool('test_elicitation', told, (_, extra) =>
+    elicit(extra, { response: { type: 'string' } }, ['response']),
+  );
   const bare = { ...asks, inputSchema: {} };
   server.registerTool('test_elicitation_sep1034_defaults', bare, (_, extra) => elicit(extra, DEFAULTS));
   server.registerTool('test_elicitation_sep1330_enums', bare, (_, extra) => elicit(extra, ENUMS));
@@ -144,7 +151,9 @@ const addResources = (server: McpServer): void => {
   server.registerResource('watched', 'test://watched-resource', {}, ({ href }) => plain(href, 'Watched'));
   const template = new ResourceTemplate('test://template/{id}/data', { list: undefined });
   server.registerResource('template', template, {}, ({ href }, { id }) => ({
-    contents: [{ uri: href, mimeType: 'application/json', text: JSON.stringify({ id, data: `Data for ID: ${String(id)}` }) }],
+    contents: [
+      { uri: href, mimeType: 'application/json', text: JSON.stringify({ id, data: `Data for ID: ${String(id)}` }) },
+    ],
   }));
   server.server.setRequestHandler(SubscribeRequestSchema, () => ({}));
   server.server.setRequestHandler(UnsubscribeRequestSchema, () => ({}));
@@ -153,16 +162,24 @@ const addResources = (server: McpServer): void => {
 const addPrompts = (server: McpServer): void => {
   const user = <Content>(content: Content) => ({ role: 'user' as const, content });
   const said = (words: string) => user({ type: 'text' as const, text: words });
-  server.registerPrompt('test_simple_prompt', { description: 'simple' }, () => ({ messages: [said('This is a simple prompt for testing.')] }));
-  const argsSchema = { arg1: z.string(), arg2: z.string() };
-  server.registerPrompt('test_prompt_with_arguments', { description: 'with arguments', argsSchema }, ({ arg1, arg2 }) => ({
-    messages: [said(`Prompt with arguments: arg1='${arg1}', arg2='${arg2}'`)],
+  server.registerPrompt('test_simple_prompt', { description: 'simple' }, () => ({
+    messages: [said('This is a simple prompt for testing.')],
   }));
+  const argsSchema = { arg1: z.string(), arg2: z.string() };
+  server.registerPrompt(
+    'test_prompt_with_arguments',
+    { description: 'with arguments', argsSchema },
+    ({ arg1, arg2 }) => ({
+      messages: [said(`Prompt with arguments: arg1='${arg1}', arg2='${arg2}'`)],
+    }),
+  );
   const ofUri = { description: 'of a URI', argsSchema: { resourceUri: z.string() } };
   server.registerPrompt('test_prompt_with_embedded_resource', ofUri, ({ resourceUri }) => ({
     messages: [user(embedded(resourceUri, 'Embedded resource content for testing.')), said('Please process it.')],
   }));
-  server.registerPrompt('test_prompt_with_image', { description: 'with an image' }, () => ({ messages: [user(image), said('Please analyze it.')] }));
+  server.registerPrompt('test_prompt_with_image', { description: 'with an image' }, () => ({
+    messages: [user(image), said('Please analyze it.')],
+  }));
 };
 
 export function conformanceServer(cut: CutStream = () => undefined): McpServer {
@@ -176,10 +193,15 @@ export function conformanceServer(cut: CutStream = () => undefined): McpServer {
   addResources(server);
   addPrompts(server);
   server.server.setRequestHandler(SetLevelRequestSchema, () => ({}));
-  server.server.setRequestHandler(CompleteRequestSchema, () => ({ completion: { values: [], total: 0, hasMore: false } }));
+  server.server.setRequestHandler(CompleteRequestSchema, () => ({
+    completion: { values: [], total: 0, hasMore: false },
+  }));
   // The SDK makes its schemas from zod; one scenario wants to see what a schema of 2020-12 has beside that.
   const { _requestHandlers: handlers } = server.server as unknown as {
-    readonly _requestHandlers: ReadonlyMap<string, (request: unknown, extra: unknown) => Promise<{ tools: { name: string }[] }>>;
+    readonly _requestHandlers: ReadonlyMap<
+      string,
+      (request: unknown, extra: unknown) => Promise<{ tools: { name: string }[] }>
+    >;
   };
   const list = handlers.get('tools/list');
   server.server.setRequestHandler(ListToolsRequestSchema, async (request, extra) => {

@@ -72,7 +72,12 @@ const CALLS: Readonly<Record<string, (id: unknown, input: Json) => void>> = {
 const ANSWERS: Readonly<Record<string, (params: Json) => Json>> = {
   initialize: ({ protocolVersion }) => ({
     protocolVersion,
-    capabilities: { tools: { listChanged: true }, logging: {}, resources: { subscribe: true }, 'x-unknown': { kept: 1 } },
+    capabilities: {
+      tools: { listChanged: true },
+      logging: {},
+      resources: { subscribe: true },
+      'x-unknown': { kept: 1 },
+    },
     serverInfo: { name: 'faults', version: '1' },
   }),
   'tools/list': () => ({ tools: TOOLS, 'x-unknown': 1 }),
@@ -85,7 +90,8 @@ const request = (id: unknown, method: string, params: Json): void => {
   note(`<- ${method}`);
   if (method === 'tools/call') {
     const call = CALLS[String(params['name'])];
-    if (call === undefined) write({ id, error: { code: -32_602, message: `Tool ${String(params['name'])} not found` } });
+    if (call === undefined)
+      write({ id, error: { code: -32_602, message: `Tool ${String(params['name'])} not found` } });
     else call(id, (params['arguments'] ?? {}) as Json);
     return;
   }

@@ -51,14 +51,18 @@ describe('R-16.2 a server that dies behind the proxy', () => {
     using kept = ledger();
     let asked = 0;
     let withdrawn = false;
-    await using it = await proxied({ s: faults(kept) }, { defaults: { retry: { maxAttempts: 1 } } }, {
-      prepare: (client) =>
-        client.setRequestHandler(ElicitRequestSchema, (_, { signal }) => {
-          asked++;
-          signal.addEventListener('abort', () => (withdrawn = true));
-          return new Promise(() => undefined);
-        }),
-    });
+    await using it = await proxied(
+      { s: faults(kept) },
+      { defaults: { retry: { maxAttempts: 1 } } },
+      {
+        prepare: (client) =>
+          client.setRequestHandler(ElicitRequestSchema, (_, { signal }) => {
+            asked++;
+            signal.addEventListener('abort', () => (withdrawn = true));
+            return new Promise(() => undefined);
+          }),
+      },
+    );
     const pid = Number(textOf(await it.call('pid')));
     const called = it.call('ask');
     await until(() => asked === 1);
@@ -118,15 +122,18 @@ describe('R-16.2 a server that floods', () => {
 });
 
 describe('R-16.3 payments: a tool without annotations is never repeated', () => {
-  it.each(['kill', 'exit', 'hang', 'error', 'failed', 'freeze'])('R-16.3 %s after it took effect: once', async (then) => {
-    using kept = ledger();
-    const retry = { ...QUICK, maxAttempts: 10 };
-    await using it = await proxied({ s: faults(kept) }, { defaults: { timeoutMs: 400, retry } });
-    await it.call('pay', { amount: 7, then }).catch(() => undefined);
-    // A server that died is back: whatever would have been sent again has been.
-    await it.call('pid');
-    expect(kept.count('pay 7')).toBe(1);
-  });
+  it.each(['kill', 'exit', 'hang', 'error', 'failed', 'freeze'])(
+    'R-16.3 %s after it took effect: once',
+    async (then) => {
+      using kept = ledger();
+      const retry = { ...QUICK, maxAttempts: 10 };
+      await using it = await proxied({ s: faults(kept) }, { defaults: { timeoutMs: 400, retry } });
+      await it.call('pay', { amount: 7, then }).catch(() => undefined);
+      // A server that died is back: whatever would have been sent again has been.
+      await it.call('pid');
+      expect(kept.count('pay 7')).toBe(1);
+    },
+  );
 
   it('R-16.3 and a model that is told so asks first', async () => {
     using kept = ledger();

@@ -89,7 +89,10 @@ describe('R-16.1 what a tool call gets from the proxy', () => {
     await using it = await proxied(
       { s: faults(kept) },
       { defaults: { timeoutMs: 400, retry: QUICK } },
-      { prepare: (client) => client.setRequestHandler(ElicitRequestSchema, () => new Promise((done) => (answer = done))) },
+      {
+        prepare: (client) =>
+          client.setRequestHandler(ElicitRequestSchema, () => new Promise((done) => (answer = done))),
+      },
     );
     const called = it.call('ask');
     await until(() => answer !== undefined);

@@ -56,7 +56,11 @@ export interface Proxied {
   readonly seen: readonly Seen[];
   /** Sends a message as it is. */
   readonly raw: (message: JSONRPCMessage) => Promise<void>;
-  readonly call: (name: string, input?: Record<string, unknown>, meta?: Record<string, unknown>) => Promise<CallToolResult>;
+  readonly call: (
+    name: string,
+    input?: Record<string, unknown>,
+    meta?: Record<string, unknown>,
+  ) => Promise<CallToolResult>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -89,7 +93,9 @@ export async function proxied(
     seen,
     raw: (message) => near.send(message),
     call: async (name, input = {}, meta = {}) =>
-      (await client.callTool({ name, arguments: input, _meta: meta }, undefined, { timeout: 100_000 })) as CallToolResult,
+      (await client.callTool({ name, arguments: input, _meta: meta }, undefined, {
+        timeout: 100_000,
+      })) as CallToolResult,
     [Symbol.asyncDispose]: async () => {
       await client.close();
       served.unsubscribe();

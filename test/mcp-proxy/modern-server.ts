@@ -7,7 +7,9 @@ import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import * as z from 'zod';
 
 /** A server of SDK 2, which speaks the protocol of 2026-07-28 and those before. */
-const text = (said: string): { content: { type: 'text'; text: string }[] } => ({ content: [{ type: 'text', text: said }] });
+const text = (said: string): { content: { type: 'text'; text: string }[] } => ({
+  content: [{ type: 'text', text: said }],
+});
 
 export function modernServer(): McpServer {
   const server = new McpServer({ name: 'modern', version: '2' }, { capabilities: { tools: { listChanged: true } } });

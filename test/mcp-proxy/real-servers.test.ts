@@ -5,7 +5,17 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { EVERYTHING, FILESYSTEM } from '../providers/support.ts';
 import { NODE, ledger } from './kit.ts';
-import { behind, calls, conversation, opening, rawServer, type Command, type Json, type RawOptions, type Step } from './wire-kit.ts';
+import {
+  behind,
+  calls,
+  conversation,
+  opening,
+  rawServer,
+  type Command,
+  type Json,
+  type RawOptions,
+  type Step,
+} from './wire-kit.ts';
 
 const bin = (name: string): string => fileURLToPath(import.meta.resolve(`@modelcontextprotocol/${name}/dist/index.js`));
 const folder = mkdtempSync(join(tmpdir(), 'mcp-real-'));
@@ -51,7 +61,10 @@ const CASES: Readonly<Record<string, Case>> = {
       ['resources/read', { uri: 'demo://resource/static/document/architecture.md' }],
       ['resources/read', { uri: 'demo://nope' }],
       ['resources/subscribe', { uri: 'demo://resource/static/document/architecture.md' }],
-      ['completion/complete', { ref: { type: 'ref/prompt', name: 'completable-prompt' }, argument: { name: 'department', value: 'E' } }],
+      [
+        'completion/complete',
+        { ref: { type: 'ref/prompt', name: 'completable-prompt' }, argument: { name: 'department', value: 'E' } },
+      ],
       ['logging/setLevel', { level: 'debug' }],
       calls('echo', { message: 'hello' }),
       calls('echo', { message: 'hello' }, { 'x/kept': 1 }),

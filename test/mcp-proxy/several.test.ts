@@ -16,7 +16,12 @@ describe('R-16.7 several servers as one', () => {
     const names = tools.map(({ name }) => name);
     expect(names).toEqual(expect.arrayContaining(['all.echo', 'files.read_text_file', 'bank.pay']));
     expect(names.filter((name) => !/^(?:all|files|bank)\./.test(name))).toEqual([]);
-    expect(it.client.getServerCapabilities()).toMatchObject({ prompts: {}, logging: {}, resources: {}, completions: {} });
+    expect(it.client.getServerCapabilities()).toMatchObject({
+      prompts: {},
+      logging: {},
+      resources: {},
+      completions: {},
+    });
     expect(textOf(await it.call('all.echo', { message: 'x' }))).toBe('Echo: x');
     expect(textOf(await it.call('files.read_text_file', { path: `${ROOT}/LICENSE` }))).toContain('MIT');
     expect(textOf(await it.call('bank.pay', { amount: 4 }))).toBe('paid 4');

@@ -1,12 +1,14 @@
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import type { OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js';
+import { UnauthorizedError, type OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
-import { firstValueFrom, race, type Subscription } from 'rxjs';
+import { firstValueFrom, race } from 'rxjs';
 import type { Runtime } from '../../contract/runtime.ts';
 import { read } from '../../errors/structure.ts';
 import { abortable } from '../../operators/work/abortable.ts';
 import { sessionLost } from './client.ts';
 import { refusedBy, speaksOfSession, turnedAway, watched } from './http-answer.ts';
+import type { OpenRequest } from './open-request.ts';
+import { SIGN_INS_MAX, noting, type SentTo } from './sign-in.ts';
 import { answeredError, statelessHeaders, withHeaders } from './stateless.ts';
 
 /**
@@ -19,23 +21,12 @@ const GOODBYE_MS = 1_000;
 
 type RequestId = string | number;
 
-/** A request whose answer has not come. */
-interface OpenRequest {
-  /** Ends its stream, and no other's. */
-  readonly controller: AbortController;
-  /** The last event that was read: where its stream can be taken up again. */
-  token: string | undefined;
-  /** Streams in a row that brought nothing. */
-  emptyHanded: number;
-  /** The status with which the server sent it elsewhere, or to sign in: it has not run it. */
-  turnedAway: number | undefined;
-  wait: Subscription | undefined;
-}
-
 interface HttpTransportOptions {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly authProvider: OAuthClientProvider | undefined;
+  /** Has a person sign in where the provider sent one away, and gives the code that came back. */
+  readonly authorizationCode?: ((authorizationUrl: URL) => string | Promise<string>) | undefined;
   readonly runtime: Runtime;
 }
 
@@ -56,6 +47,8 @@ const bodyOf = (body: unknown): unknown => (typeof body === 'string' ? (JSON.par
  */
 export class HttpTransport extends StreamableHTTPClientTransport {
   readonly #options: HttpTransportOptions;
+  /** Where a person was sent to sign in, until they have. */
+  readonly #sentTo: SentTo;
   readonly #open = new Map<RequestId, OpenRequest>();
   /** Everything that a stream is read for, answered requests too. */
   readonly #live = new Set<AbortController>();
@@ -71,6 +64,7 @@ export class HttpTransport extends StreamableHTTPClientTransport {
 
   constructor(options: HttpTransportOptions) {
     const { url, headers, authProvider } = options;
+    const sentTo: SentTo = { url: undefined };
     // Private members are there only after `super`.
     const late: { fetch?: Fetch } = {};
     super(url, {
@@ -83,8 +77,9 @@ export class HttpTransport extends StreamableHTTPClientTransport {
         maxReconnectionDelay: 0,
         reconnectionDelayGrowFactor: 1,
       },
-      ...(authProvider === undefined ? {} : { authProvider }),
+      ...(authProvider === undefined ? {} : { authProvider: noting(authProvider, sentTo) }),
     });
+    this.#sentTo = sentTo;
     late.fetch = (input, init = {}) => this.#fetch(input, init);
     this.#options = options;
     // The client that connects calls this one first.
@@ -113,11 +108,30 @@ export class HttpTransport extends StreamableHTTPClientTransport {
     this.#open.set(id, open);
     if (this.#deaf) this.#listen();
     try {
-      await super.send(message, { ...options, onresumptiontoken: (token) => this.#advance(open, token) });
+      await this.#sendSigned(message, { ...options, onresumptiontoken: (token) => this.#advance(open, token) });
     } catch (error) {
       this.#open.delete(id);
       throw open.turnedAway === undefined ? error : turnedAway(error, open.turnedAway);
     }
+  }
+
+  /** Sends, and once more after a sign-in that needed a person, which may need another with more rights. */
+  async #sendSigned(
+    message: JSONRPCMessage | JSONRPCMessage[],
+    options: { resumptionToken?: string; onresumptiontoken: (token: string) => void },
+    signIns = 0,
+  ): Promise<void> {
+    const { authorizationCode } = this.#options;
+    try {
+      return await super.send(message, options);
+    } catch (error) {
+      const { url } = this.#sentTo;
+      if (!(error instanceof UnauthorizedError) || url === undefined || authorizationCode === undefined) throw error;
+      if (signIns >= SIGN_INS_MAX) throw error;
+      this.#sentTo.url = undefined;
+      await this.finishAuth(await authorizationCode(url));
+    }
+    return this.#sendSigned(message, options, signIns + 1);
   }
 
   /** Ends the session at the server, which gets a second to answer, then everything here. */

@@ -2,6 +2,7 @@ import type { Tool, ToolContext } from '../../contract/tool.ts';
 import type { ToolPolicy } from '../../contract/policy.ts';
 import { effectsOfHints } from '../../policy/mcp-hints.ts';
 import type { McpToolLike } from './client.ts';
+import type { OwnTools } from '../own-tools.ts';
 import { mcpInput, type McpInput } from './input.ts';
 
 /** A tool that a server has and that cannot be called through the provider. */
@@ -52,13 +53,18 @@ export class McpToolList {
   readonly #provider: string;
   readonly #execute: Execute;
   readonly #show: ToolPolicy['show'];
+  readonly #own: OwnTools;
   readonly #unchecked = new Map<Tool, UncheckedTool>();
   #made: readonly MadeTool[] = [];
   #names: ReadonlySet<string> = new Set();
 
-  /** @param show what a model is shown of the failures of all its tools */
-  constructor(provider: string, execute: Execute, show?: ToolPolicy['show']) {
+  /**
+   * @param show what a model is shown of the failures of all its tools
+   * @param own what the host says of single tools
+   */
+  constructor(provider: string, execute: Execute, show?: ToolPolicy['show'], own: OwnTools = {}) {
     this.#show = show;
+    this.#own = own;
     this.#provider = provider;
     this.#execute = execute;
   }
@@ -70,6 +76,11 @@ export class McpToolList {
   /** @param name a tool's name at the server */
   has(name: string): boolean {
     return this.#names.has(name);
+  }
+
+  /** The names of all that the server lists. */
+  get names(): readonly string[] {
+    return [...this.#names];
   }
 
   update(listed: readonly McpToolLike[]): void {
@@ -106,6 +117,7 @@ export class McpToolList {
       policy: {
         effects: effectsOfHints(listed.annotations),
         ...(this.#show === undefined ? {} : { show: this.#show }),
+        ...(Object.hasOwn(this.#own, listed.name) ? this.#own[listed.name]?.policy : {}),
       },
       dependency: this.#provider,
       execute: (input, context) => this.#execute({ name: listed.name, check }, input, context),
