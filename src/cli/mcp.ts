@@ -96,6 +96,7 @@ const serve = async (command: McpCommand, context: CommandContext, closers: Clos
     ...(keyName === undefined ? {} : { keyName }),
     runtime,
     note,
+    heard: (server, line) => void stderr.write(`${messageLine(plain(`${server}: ${line}`))}\n`),
   });
   closers.unshift(() => proxy.close());
   const trace = await openTrace(command, context);

@@ -3,6 +3,7 @@ import type { Tool } from '../contract/tool.ts';
 import { effectsOfHints } from '../policy/mcp-hints.ts';
 import type { McpToolLike } from '../providers/mcp/client.ts';
 import { mcpInput } from '../providers/mcp/input.ts';
+import { isRecord } from './message.ts';
 
 /** What the catalog of a server is made with. */
 export interface CatalogOptions {
@@ -20,6 +21,15 @@ export interface CatalogPolicy {
   readonly policy: ToolPolicy;
   readonly checkInput: boolean;
 }
+
+/** The tools on a page of `tools/list`. */
+export const pageOf = (result: unknown): { readonly tools: readonly McpToolLike[]; readonly nextCursor?: string } => {
+  const { tools, nextCursor } = isRecord(result) ? result : {};
+  return {
+    tools: Array.isArray(tools) ? (tools.filter(isRecord) as unknown as readonly McpToolLike[]) : [],
+    ...(typeof nextCursor === 'string' ? { nextCursor } : {}),
+  };
+};
 
 interface Made {
   readonly said: string;

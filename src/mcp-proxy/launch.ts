@@ -29,8 +29,11 @@ const STDERR_LINES = 20;
 /** The SDK's own limit on a message. */
 const MESSAGE_BYTES = 10 * 1024 * 1024;
 
-/** How a server is reached, each time that it is. */
-export function launchOf(place: ServerPlace, runtime: Runtime): Launch {
+/**
+ * How a server is reached, each time that it is.
+ * @param heard told each line that a server writes on stderr
+ */
+export function launchOf(place: ServerPlace, runtime: Runtime, heard?: (line: string) => void): Launch {
   if ('url' in place) {
     const { url, headers = {} } = place;
     return () => new HttpTransport({ url: new URL(url), headers, authProvider: undefined, runtime });
@@ -44,6 +47,7 @@ export function launchOf(place: ServerPlace, runtime: Runtime): Launch {
       env: { ...getDefaultEnvironment(), ...env },
       stderrLines: STDERR_LINES,
       maxMessageBytes: MESSAGE_BYTES,
+      ...(heard === undefined ? {} : { heard }),
       runtime,
     });
 }

@@ -42,6 +42,8 @@ export interface McpProxyOptions {
   readonly runtime?: Runtime;
   /** Told what happens to the servers, for a person. */
   readonly note?: (text: string) => void;
+  /** Told each line that a server writes on stderr. */
+  readonly heard?: (server: string, line: string) => void;
 }
 
 export interface McpProxy {
@@ -83,7 +85,7 @@ const listedBy = (name: string, catalog: Catalog): ToolProvider => ({
  * Each client has connections of its own; breakers, keys and the trace are shared.
  */
 export function createMcpProxy(options: McpProxyOptions): McpProxy {
-  const { servers, profile, defaults = {}, store, runtime = liveRuntime, note = () => undefined } = options;
+  const { servers, profile, defaults = {}, store, runtime = liveRuntime, note = () => undefined, heard } = options;
   const names = Object.keys(servers);
   const isOne = names.length === 1;
   const catalogs = new Map(
@@ -113,7 +115,7 @@ export function createMcpProxy(options: McpProxyOptions): McpProxy {
   const upstreamOf = ([name, { place, startTimeoutMs = START_TIMEOUT_MS }]: [string, ProxiedServer]): Upstream => {
     const catalog = catalogs.get(name);
     if (catalog === undefined) throw new TypeError(`there is no catalog of ${name}`);
-    const launch = launchOf(place, runtime);
+    const launch = launchOf(place, runtime, heard === undefined ? undefined : (line) => heard(name, line));
     const upstream = createUpstream({ name, launch, catalog, connectTimeoutMs: startTimeoutMs, runtime, note });
     open.add(upstream);
     return upstream;

@@ -21,7 +21,6 @@ import {
 } from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
 import { isToolExecutionError } from '../contract/tool-error.ts';
-import { failureText } from '../policy/model-text.ts';
 import type { Backend } from './backend.ts';
 import type { Guard } from './guard.ts';
 import {
@@ -70,9 +69,10 @@ export interface SessionOptions {
 const refusalOf = (thrown: unknown): RpcError => {
   if (thrown instanceof RpcError) return thrown;
   if (!isToolExecutionError(thrown)) return new RpcError(CODES.internal, 'The proxy failed');
-  const { kind, executed, retryAfterMs, classification } = thrown;
-  const effect = executed ? 'may_have_run' : 'did_not_run';
-  return new RpcError(CODES.lost, failureText(kind, effect, { retryAfterMs, classification, effects: 'read' }));
+  const { kind, executed, retryAfterMs } = thrown;
+  const happened = executed ? 'was lost before it answered' : 'cannot be reached';
+  const when = retryAfterMs === undefined ? '' : `; it may be there again in ${Math.ceil(retryAfterMs / 1_000)} s`;
+  return new RpcError(CODES.lost, `The MCP server ${happened}${when}`, { kind });
 };
 
 /** A question of a server that its client has not answered. */

@@ -17,11 +17,11 @@ import {
 } from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
-import type { McpConnection, McpToolLike } from '../providers/mcp/client.ts';
+import type { McpConnection } from '../providers/mcp/client.ts';
 import { SESSION_LOST } from '../providers/mcp/client.ts';
 import { Waits } from '../providers/mcp/waits.ts';
 import { createMcpLink, type LiveConnection } from '../providers/mcp/link.ts';
-import type { Catalog } from './catalog.ts';
+import { pageOf, type Catalog } from './catalog.ts';
 import { Handshake } from './handshake.ts';
 import type { Launch } from './launch.ts';
 import {
@@ -105,17 +105,17 @@ export interface UpstreamOptions {
 const closedOf = async ({ transport, said$ }: Wire): Promise<unknown> =>
   transport.ended ?? firstValueFrom(said$.pipe(filter(() => false)), { defaultValue: undefined });
 
-const mayResend = (error: unknown, { method }: Asked): boolean =>
-  error instanceof ToolExecutionError && error.kind === 'transport_error' && RESENDABLE.has(method);
+const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
 
-/** The tools on a page of `tools/list`. */
-const pageOf = (result: unknown): { readonly tools: readonly McpToolLike[]; readonly nextCursor?: string } => {
-  const { tools, nextCursor } = isRecord(result) ? result : {};
-  return {
-    tools: Array.isArray(tools) ? (tools.filter(isRecord) as unknown as readonly McpToolLike[]) : [],
-    ...(typeof nextCursor === 'string' ? { nextCursor } : {}),
-  };
-};
+const mayResend = (error: unknown, { method }: Asked): boolean =>
+  error instanceof ToolExecutionError &&
+  error.kind === 'transport_error' &&
+  error.classification !== 'permanent' &&
+  RESENDABLE.has(method);
+
+/** A client that lists the tools saves us the question. */
+const isWholeList = ({ method, params }: Asked, result: unknown): boolean =>
+  method === METHODS.list && params?.['cursor'] === undefined && isRecord(result) && result['nextCursor'] === undefined;
 
 /**
  * A server behind one client. It is connected when it is first needed, and again when it was lost: with what the client
@@ -158,6 +158,8 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       await Promise.race([handshake.replay(wire), closing.then((how) => Promise.reject(how as Error))]);
     } catch (error) {
       await transport.close();
+      const said = transport.stderr?.said ?? '';
+      note(`${name}: it cannot be reached: ${messageOf(error)}${said === '' ? '' : `; it said: ${said}`}`);
       throw error;
     }
     return {
@@ -211,6 +213,10 @@ export function createUpstream(options: UpstreamOptions): Upstream {
             next: (result) => {
               link.answered();
               handshake.answered(asked, result, live.connection.wire);
+              if (isWholeList(asked, result)) {
+                catalog.update(pageOf(result).tools);
+                listing ??= Promise.resolve();
+              }
             },
             error: (error: unknown) => {
               if (error instanceof ToolExecutionError && error.code === SESSION_LOST) link.lose(live, error);
@@ -250,7 +256,12 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       defer(() => {
         handshake.asking(asked);
         return once$(asked);
-      }).pipe(retry({ count: RESENDS_MAX, delay: (error: unknown) => resent(error, asked) })),
+      }).pipe(
+        retry({
+          count: asked.method === METHODS.listen ? Infinity : RESENDS_MAX,
+          delay: (error: unknown) => resent(error, asked),
+        }),
+      ),
     notify: (method, params) => {
       handshake.said(method);
       // Of no use to a server that is not there: what it needs to know, it is told when it is.

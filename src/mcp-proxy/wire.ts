@@ -24,6 +24,8 @@ import {
 export interface ServerTransport extends Transport {
   /** Resolves once the connection is gone, with an error that says how, where that is known. */
   readonly ended?: Promise<Error>;
+  /** What the server wrote on stderr last, in a line. */
+  readonly stderr?: { readonly said: string };
   /** Stops reading from the server until `resume`, where the transport can. */
   pause?(): void;
   resume?(): void;

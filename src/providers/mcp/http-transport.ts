@@ -7,7 +7,7 @@ import { read } from '../../errors/structure.ts';
 import { abortable } from '../../operators/work/abortable.ts';
 import { sessionLost } from './client.ts';
 import { refusedBy, speaksOfSession, turnedAway, watched } from './http-answer.ts';
-import type { OpenRequest } from './open-request.ts';
+import { bodyOf, requestIdOf, type OpenRequest, type RequestId } from './open-request.ts';
 import { SIGN_INS_MAX, noting, type SentTo } from './sign-in.ts';
 import { answeredError, statelessHeaders, withHeaders } from './stateless.ts';
 
@@ -19,8 +19,6 @@ const RESUME_DELAYS_MS: readonly number[] = [0, 1_000];
 /** How long a server has to answer the end of its session. */
 const GOODBYE_MS = 1_000;
 
-type RequestId = string | number;
-
 interface HttpTransportOptions {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
@@ -31,13 +29,6 @@ interface HttpTransportOptions {
 }
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
-
-const requestIdOf = (message: unknown): RequestId | undefined => {
-  const id = read(message, 'method') === undefined ? undefined : read(message, 'id');
-  return typeof id === 'string' || typeof id === 'number' ? id : undefined;
-};
-
-const bodyOf = (body: unknown): unknown => (typeof body === 'string' ? (JSON.parse(body) as unknown) : undefined);
 
 /**
  * The SDK's transport, with what it leaves open: a request whose stream is cut and cannot be taken up again fails at

@@ -1,4 +1,7 @@
 import type { Subscription } from 'rxjs';
+import { read } from '../../errors/structure.ts';
+
+export type RequestId = string | number;
 
 /** A request whose answer has not come. */
 export interface OpenRequest {
@@ -12,3 +15,13 @@ export interface OpenRequest {
   turnedAway: number | undefined;
   wait: Subscription | undefined;
 }
+
+/** The id of a message that is a request. */
+export const requestIdOf = (message: unknown): RequestId | undefined => {
+  const id = read(message, 'method') === undefined ? undefined : read(message, 'id');
+  return typeof id === 'string' || typeof id === 'number' ? id : undefined;
+};
+
+/** The message that a body holds. */
+export const bodyOf = (body: unknown): unknown =>
+  typeof body === 'string' ? (JSON.parse(body) as unknown) : undefined;

@@ -27,10 +27,13 @@ export class StderrTail {
       .join('; ');
   }
 
-  add(chunk: Uint8Array): void {
+  /** Takes what was written; gives the lines that are whole by now. */
+  add(chunk: Uint8Array): readonly string[] {
     const lines = (this.#partial + this.#decoder.decode(chunk, { stream: true })).split('\n');
     this.#partial = (lines.pop() ?? '').slice(0, LINE_LENGTH_MAX);
-    for (const line of lines) this.#lines.push(line.trimEnd().slice(0, LINE_LENGTH_MAX));
+    const whole = lines.map((line) => line.trimEnd().slice(0, LINE_LENGTH_MAX));
+    this.#lines.push(...whole);
     this.#lines.splice(0, this.#lines.length - this.#max);
+    return whole;
   }
 }

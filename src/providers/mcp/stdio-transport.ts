@@ -17,6 +17,8 @@ const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : 
 interface StdioOptions extends Command {
   readonly stderrLines: number;
   readonly maxMessageBytes: number;
+  /** Told each line that the server writes on stderr. */
+  readonly heard?: (line: string) => void;
   readonly runtime: Runtime;
 }
 
@@ -74,7 +76,9 @@ export class StdioTransport implements Transport {
       child.stdout.on('error', (error) => this.onerror?.(error));
       child.stderr.on('error', (error) => this.onerror?.(error));
       child.stdout.on('data', (chunk: Buffer) => this.#receive(chunk));
-      child.stderr.on('data', (chunk: Buffer) => this.stderr.add(chunk));
+      child.stderr.on('data', (chunk: Buffer) => {
+        for (const line of this.stderr.add(chunk)) this.#options.heard?.(line);
+      });
     });
   }
 

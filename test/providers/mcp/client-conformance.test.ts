@@ -13,14 +13,15 @@ const folder = mkdtempSync(join(tmpdir(), 'mcp-conformance-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const run = async (...args: readonly string[]): Promise<string> => {
-  const { stdout, stderr } = await promisify(execFile)(NODE, [SUITE, ...args], { cwd: folder, maxBuffer: 2 ** 26 }).catch(
-    (error: { stdout: string; stderr: string }) => error,
-  );
+  const { stdout, stderr } = await promisify(execFile)(NODE, [SUITE, ...args], {
+    cwd: folder,
+    maxBuffer: 2 ** 26,
+  }).catch((error: { stdout: string; stderr: string }) => error);
   return stdout + stderr;
 };
 
 /** The client scenarios of the suite, as it lists them. */
-const scenarios = [...(await run('list')).split('Client scenarios')[1]?.matchAll(/^ {2}- (\S+)/gm) ?? []].map(
+const scenarios = [...((await run('list')).split('Client scenarios')[1]?.matchAll(/^ {2}- (\S+)/gm) ?? [])].map(
   ([, name = '']) => name,
 );
 

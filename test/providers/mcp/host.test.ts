@@ -8,7 +8,11 @@ import { faults, ledger } from '../../mcp-proxy/kit.ts';
 
 const names = ({ tools }: { readonly tools: readonly { readonly name: string }[] }): readonly string[] =>
   tools.map(({ name }) => name);
-const ASKING = ['everything.trigger-elicitation-request', 'everything.trigger-sampling-request', 'everything.get-roots-list'];
+const ASKING = [
+  'everything.trigger-elicitation-request',
+  'everything.trigger-sampling-request',
+  'everything.get-roots-list',
+];
 
 describe('R-12.5 a host that answers its servers', () => {
   it('R-12.5 without handlers, says which tools the server keeps to itself, and what to give', async () => {
@@ -117,14 +121,22 @@ describe('R-12.6 what the host says of one tool of a provider', () => {
   });
 
   it('R-12.6 a tool that is not there, and a key that there is not, are refused with what there is', async () => {
-    await expect(everything({ tools: { ecko: { policy: {} } } })).rejects.toThrow(/names "ecko", which is not there; there is echo, /);
+    await expect(everything({ tools: { ecko: { policy: {} } } })).rejects.toThrow(
+      /names "ecko", which is not there; there is echo, /,
+    );
     await expect(everything({ tools: { echo: { polcy: {} } as never } })).rejects.toThrow(/polcy/);
   });
 
   it('R-12.6 the same over REST', () => {
-    const manifest = { name: 'api', base_url: 'https://api.example.com', tools: [{ id: 'get', url: '/x', timeout_ms: 9 }] };
+    const manifest = {
+      name: 'api',
+      base_url: 'https://api.example.com',
+      tools: [{ id: 'get', url: '/x', timeout_ms: 9 }],
+    };
     const { tools } = restProvider(manifest, { tools: { get: { policy: { timeoutMs: 7 } } } });
     expect(tools[0]?.policy).toMatchObject({ timeoutMs: 7, effects: 'read' });
-    expect(() => restProvider(manifest, { tools: { put: {} } })).toThrow(/names "put", which is not there; there is get/);
+    expect(() => restProvider(manifest, { tools: { put: {} } })).toThrow(
+      /names "put", which is not there; there is get/,
+    );
   });
 });
