@@ -26,7 +26,7 @@ export function eventStore(): EventStore {
   return {
     storeEvent: (stream, message) => {
       const id = `${++last}`;
-      const length = JSON.stringify(message).length;
+      const { length } = JSON.stringify(message);
       kept.set(id, { stream, message, chars: length });
       chars += length;
       forgetOldest();

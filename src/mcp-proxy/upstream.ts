@@ -131,9 +131,10 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   let closed = false;
 
   const hear = (message: Request | Notification): void => {
-    if (isRequest(message) && ASKS_PEOPLE.has(message.method)) waits.opened(message.id);
+    const { method, params } = message;
+    if (isRequest(message) && ASKS_PEOPLE.has(method)) waits.opened(message.id);
     // It does not want to know any more.
-    if (message.method === METHODS.cancelled) waits.closed(message.params?.['requestId']);
+    if (method === METHODS.cancelled) waits.closed(params?.['requestId']);
     said$.next(message);
   };
 

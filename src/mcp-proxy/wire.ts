@@ -98,8 +98,9 @@ export function createWire(transport: ServerTransport, runtime: Runtime): Wire {
   const hear = (message: Message): void => {
     if (isResponse(message)) return settle(message);
     if (isNotification(message) && message.method === METHODS.progress) {
-      const open = pending.get(message.params?.['progressToken'] as Id);
-      if (open !== undefined) return open.asked.progress?.(message.params as Params);
+      const { params = {} } = message;
+      const open = pending.get(params['progressToken'] as Id);
+      if (open !== undefined) return open.asked.progress?.(params);
     }
     said$.next(isNotification(message) ? renamed(message, pending) : message);
   };
