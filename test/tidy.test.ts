@@ -76,9 +76,7 @@ const mayImport = (from: string, to: string): boolean => {
   if (from === 'policy' && to === 'runtime') return false;
   // A format knows nothing of tools and calls.
   if (from === 'formats') return to === 'contract';
-  if (from === 'gateway' && ['agent', 'sinks'].includes(to)) return true;
-  // A proxy in front of servers reaches them as a provider does.
-  if (from === 'mcp-proxy' && to === 'providers') return true;
+  if (from === 'gateway' ? ['agent', 'sinks'].includes(to) : from === 'mcp-proxy' && to === 'providers') return true;
   return rank(to) < rank(from) || (['cli', 'adapters', 'mcp-proxy'].includes(from) && to === 'top');
 };
 

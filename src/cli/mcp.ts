@@ -31,7 +31,7 @@ const load = async (): Promise<Packages> => {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
     throw new UsageError(
-      'mcp needs the package @modelcontextprotocol/sdk, which is not installed; run npm install @modelcontextprotocol/sdk',
+      'mcp needs @modelcontextprotocol/sdk, which is not installed; run npm install @modelcontextprotocol/sdk',
       { cause: error },
     );
   }

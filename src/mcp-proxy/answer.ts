@@ -25,6 +25,6 @@ export function bounded(result: unknown, maxBytes: number, isModern: boolean): u
   const bytes = Buffer.byteLength(JSON.stringify(result));
   if (bytes <= maxBytes) return result;
   const head = isRecord(result) ? textsOf(result).slice(0, Math.min(HEAD_CHARS, maxBytes)).toWellFormed() : '';
-  const said = `The tool ran. Its answer has ${bytes} bytes, more than the ${maxBytes} that are passed on; ask for less.`;
+  const said = `The tool ran. Its answer has ${bytes} bytes, and ${maxBytes} are passed on at most; ask for less.`;
   return failed(head.trim() === '' ? said : `${said} It begins:\n${head}`, isModern);
 }

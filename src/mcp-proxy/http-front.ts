@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
-import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
+import * as sdk from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
 import ipaddr from 'ipaddr.js';
 import { defer, repeat, type Subscription } from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
@@ -39,7 +39,7 @@ const BODY_BYTES_MAX = 4 * 1024 * 1024;
 const RETRY_MS = 1_000;
 
 interface OpenSession {
-  readonly transport: WebStandardStreamableHTTPServerTransport;
+  readonly transport: sdk.WebStandardStreamableHTTPServerTransport;
   readonly served: Subscription;
   streams: number;
   seenAtMs: number;
@@ -116,7 +116,7 @@ class Sessions {
     if (request.method !== 'POST') return refused(400, 'The request has no session; begin one with initialize');
     if (this.#open.size >= SESSIONS_MAX) return refused(503, `There are ${SESSIONS_MAX} sessions already`);
     const { runtime } = this.#options;
-    const transport = new WebStandardStreamableHTTPServerTransport({
+    const transport = new sdk.WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => runtime.id(),
       eventStore: eventStore(),
       retryInterval: RETRY_MS,

@@ -204,7 +204,10 @@ const initialized = (answers: readonly (readonly [Upstream, Readonly<Record<stri
   };
 };
 
-/** Several servers as one. Clients of the protocol of 2026-07-28 fall back to the one before, in which servers differ less. */
+/**
+ * Several servers as one. Clients of the protocol of 2026-07-28 fall back to the one before it, in which servers differ
+ * less.
+ */
 export function manyServers(upstreams: readonly Upstream[], note: (text: string) => void): Backend {
   const many = new ManyServers(upstreams, note);
   return {

@@ -55,7 +55,7 @@ const RESENDABLE: ReadonlySet<string> = new Set([
 const RESENDS_MAX = 3;
 /** A wait for a server that is down which a client would not take for a dead connection. */
 const RESEND_WAIT_MAX_MS = 5_000;
-/** How long a server that let a call time out has to answer a ping. Source: netdata's ai-agent, 3 s; MCP servers share their loop with tools. */
+/** How long a server that let a call time out has to answer a ping; its tools may share its loop. */
 const PROBE_MS = 5_000;
 /** A listing of our own that takes longer leaves tools unlisted: mutating, and checked by their server alone. */
 const LISTING_MS = 10_000;
@@ -132,7 +132,8 @@ export function createUpstream(options: UpstreamOptions): Upstream {
 
   const hear = (message: Request | Notification): void => {
     const { method, params } = message;
-    if (isRequest(message) && ASKS_PEOPLE.has(method)) waits.opened(message.id);
+    const asksPeople = ASKS_PEOPLE.has(method);
+    if (asksPeople && isRequest(message)) waits.opened(message.id);
     // It does not want to know any more.
     if (method === METHODS.cancelled) waits.closed(params?.['requestId']);
     said$.next(message);

@@ -27,3 +27,7 @@ export function checkOwnNames(of: string, tools: OwnTools, names: readonly strin
   const more = names.length > NAMES_SHOWN ? ' and others' : '';
   throw new RangeError(`${of}: tools names ${JSON.stringify(missing)}, which is not there; there is ${shown}${more}`);
 }
+
+/** What the host says of how a tool is guarded; nothing where it says nothing. */
+export const policyOfOwn = (tools: OwnTools, name: string): ToolPolicy =>
+  Object.hasOwn(tools, name) ? (tools[name]?.policy ?? {}) : {};

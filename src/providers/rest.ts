@@ -1,11 +1,10 @@
 import type { IncomingMessage } from 'node:http';
-import * as z from 'zod';
 import * as core from 'zod/v4/core';
 import type { ToolProvider } from '../contract/provider.ts';
 import type { RestManifest } from '../contract/formats/rest-manifest.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
-import type { Tool, ToolContext } from '../contract/tool.ts';
+import type { ToolContext } from '../contract/tool.ts';
 import { toToolError } from '../errors/read-error.ts';
 import { mcpAborted } from '../errors/mcp.ts';
 import { read } from '../errors/structure.ts';
@@ -15,10 +14,11 @@ import { createConnections, exchange, type Connections, type RestRequest } from 
 import { contextHeaders, filledHeaders } from './rest/headers.ts';
 import { compiledManifest } from './rest/manifest.ts';
 import type { RestOperation } from './rest/operation.ts';
+import { redactor, toolOf } from './rest/tool.ts';
 import { ENCODINGS, partAt, readBody, unusable, valueOfBody } from './rest/response.ts';
 import { targetGuard, type Resolve, type TargetGuard } from './rest/target.ts';
 import { invalidInput, type RestInput } from './rest/url.ts';
-import { checkOwnNames, checkOwnTools, type OwnTools } from './own-tools.ts';
+import { checkOwnNames, checkOwnTools, policyOfOwn, type OwnTools } from './own-tools.ts';
 
 export {
   restManifestSchema,
@@ -41,8 +41,6 @@ const ERROR_TEXT_MAX = 4_096;
  */
 const ERROR_BODY_MS = 1_000;
 const SAFE_TEXT_MAX = 1_024;
-/** A shorter one would also cross out ordinary words. */
-const SECRET_LENGTH_MIN = 4;
 const KEYS = ['env', 'allow', 'lookup', 'ca', 'maxResponseBytes', 'show', 'tools', 'runtime'];
 
 /** What the manifest's requests may use and reach. */
@@ -86,11 +84,6 @@ interface Shared {
   readonly redact: (text: string) => string;
   readonly runtime: Runtime;
 }
-
-const redactor = (secrets: readonly string[]): ((text: string) => string) => {
-  const long = secrets.filter(({ length }) => length >= SECRET_LENGTH_MIN);
-  return (text) => long.reduce((rest, secret) => rest.replaceAll(secret, '[secret]'), text);
-};
 
 const checkedInput = ({ input: schema }: RestOperation, input: unknown): RestInput => {
   const parsed = schema.safeParse(input);
@@ -237,21 +230,6 @@ const execute = async (
   }
 };
 
-const toolOf = (
-  operation: RestOperation,
-  dependency: string,
-  run: (operation: RestOperation, input: unknown, context: ToolContext) => Promise<unknown>,
-): Tool => ({
-  name: operation.toolName,
-  ...(operation.description === undefined ? {} : { description: operation.description }),
-  // No arguments are an empty object, as over MCP.
-  input: z.preprocess((input) => input ?? {}, operation.input),
-  inputJsonSchema: operation.inputSchema,
-  policy: operation.policy,
-  dependency,
-  execute: (input, context) => run(operation, input, context),
-});
-
 /**
  * The tools of an HTTP API, as a manifest describes them: `{ name, base_url, headers?, tools }`, an object or what
  * `readRestManifest` makes of YAML. Each tool is one request: a method, a URL template, headers and a body filled from
@@ -289,9 +267,11 @@ export function restProvider(manifest: RestManifest, options: RestProviderOption
   const idOf = ({ toolName }: RestOperation): string => toolName.slice(name.length + 1);
   checkOwnNames('restProvider', own, operations.map(idOf));
   const withPolicy = (operation: RestOperation): RestOperation => {
-    const id = idOf(operation);
-    const given = Object.hasOwn(own, id) ? own[id]?.policy : undefined;
-    const policy = { ...operation.policy, ...(show === undefined ? {} : { show }), ...given };
+    const policy = {
+      ...operation.policy,
+      ...(show === undefined ? {} : { show }),
+      ...policyOfOwn(own, idOf(operation)),
+    };
     return { ...operation, policy };
   };
   const guard = targetGuard({ ...(allow === undefined ? {} : { allow }), ...(lookup === undefined ? {} : { lookup }) });

@@ -5,7 +5,7 @@ import { NODE, faults, ledger, proxied, textOf } from './kit.ts';
 describe('R-16.7 several servers as one', () => {
   const place = (...args: string[]) => ({ place: { command: NODE, args } });
 
-  it('R-16.7 their tools and prompts stand behind their names, what they can do is joined, and each gets its own', async () => {
+  it('R-16.7 tools and prompts stand behind the names of their servers, and each gets its own', async () => {
     using kept = ledger();
     await using it = await proxied({
       all: place(EVERYTHING, 'stdio'),

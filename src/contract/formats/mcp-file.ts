@@ -49,7 +49,7 @@ const policy = {
     .enum(['read', 'mutating'])
     .exactOptional()
     .describe(
-      'A mutating tool is not repeated when it may have taken effect. Default: read where its server says so, else mutating.',
+      'A mutating tool is not repeated when it may have taken effect. Default: what its server says, else mutating.',
     ),
   enforces_key: z
     .boolean()

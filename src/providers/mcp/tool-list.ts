@@ -2,7 +2,7 @@ import type { Tool, ToolContext } from '../../contract/tool.ts';
 import type { ToolPolicy } from '../../contract/policy.ts';
 import { effectsOfHints } from '../../policy/mcp-hints.ts';
 import type { McpToolLike } from './client.ts';
-import type { OwnTools } from '../own-tools.ts';
+import { policyOfOwn, type OwnTools } from '../own-tools.ts';
 import { mcpInput, type McpInput } from './input.ts';
 
 /** A tool that a server has and that cannot be called through the provider. */
@@ -117,7 +117,7 @@ export class McpToolList {
       policy: {
         effects: effectsOfHints(listed.annotations),
         ...(this.#show === undefined ? {} : { show: this.#show }),
-        ...(Object.hasOwn(this.#own, listed.name) ? this.#own[listed.name]?.policy : {}),
+        ...policyOfOwn(this.#own, listed.name),
       },
       dependency: this.#provider,
       execute: (input, context) => this.#execute({ name: listed.name, check }, input, context),

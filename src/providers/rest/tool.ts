@@ -1,0 +1,27 @@
+import * as z from 'zod';
+import type { Tool, ToolContext } from '../../contract/tool.ts';
+import type { RestOperation } from './operation.ts';
+
+/** A shorter one would also cross out ordinary words. */
+const SECRET_LENGTH_MIN = 4;
+/** Crosses secrets out of a text. */
+export const redactor = (secrets: readonly string[]): ((text: string) => string) => {
+  const long = secrets.filter(({ length }) => length >= SECRET_LENGTH_MIN);
+  return (text) => long.reduce((rest, secret) => rest.replaceAll(secret, '[secret]'), text);
+};
+
+/** An operation of a manifest as a layer takes it. */
+export const toolOf = (
+  operation: RestOperation,
+  dependency: string,
+  run: (operation: RestOperation, input: unknown, context: ToolContext) => Promise<unknown>,
+): Tool => ({
+  name: operation.toolName,
+  ...(operation.description === undefined ? {} : { description: operation.description }),
+  // No arguments are an empty object, as over MCP.
+  input: z.preprocess((input) => input ?? {}, operation.input),
+  inputJsonSchema: operation.inputSchema,
+  policy: operation.policy,
+  dependency,
+  execute: (input, context) => run(operation, input, context),
+});
