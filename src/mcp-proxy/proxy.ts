@@ -7,7 +7,7 @@ import type { Runtime } from '../contract/runtime.ts';
 import type { DedupeStore } from '../contract/store.ts';
 import { liveRuntime } from '../runtime.ts';
 import { createSpillway, type Spillway } from '../spillway.ts';
-import { oneServer, type Backend } from './backend.ts';
+import { oneServer } from './backend.ts';
 import { Catalog, type CatalogPolicy } from './catalog.ts';
 import { createGuard } from './guard.ts';
 import { launchOf, type ServerPlace } from './launch.ts';
@@ -80,65 +80,66 @@ const listedBy = (name: string, catalog: Catalog): ToolProvider => ({
   close: () => Promise.resolve(),
 });
 
-/**
- * A proxy in front of MCP servers: tool calls run under a layer, everything else passes unchanged in both directions.
- * Each client has connections of its own; breakers, keys and the trace are shared.
- */
-export function createMcpProxy(options: McpProxyOptions): McpProxy {
-  const { servers, profile, defaults = {}, store, runtime = liveRuntime, note = () => undefined, heard } = options;
-  const names = Object.keys(servers);
-  const isOne = names.length === 1;
-  const catalogs = new Map(
-    names.map((server) => [
-      server,
-      new Catalog({
-        server,
-        nameOf: (tool) => (isOne ? tool : `${server}.${tool}`),
-        policyOf: (tool) => policyOf(servers[server]?.tools, tool),
-        unusable: (tool, reason) => note(`${server}: the input of ${tool} is checked by its server alone: ${reason}`),
-      }),
-    ]),
-  );
-  const layer = createSpillway({
+const catalogOf = (options: McpProxyOptions, server: string, isOne: boolean): Catalog =>
+  new Catalog({
+    server,
+    nameOf: (tool) => (isOne ? tool : `${server}.${tool}`),
+    policyOf: (tool) => policyOf(options.servers[server]?.tools, tool),
+    unusable: (tool, why) => options.note?.(`${server}: the input of ${tool} is checked by its server alone: ${why}`),
+  });
+
+const layerOf = (
+  { defaults = {}, profile, store }: McpProxyOptions,
+  catalogs: ReadonlyMap<string, Catalog>,
+  runtime: Runtime,
+): Spillway =>
+  createSpillway({
     providers: [...catalogs].map(([name, catalog]) => listedBy(name, catalog)),
     defaults: { timeoutMs: TIMEOUT_MS, ...defaults },
     runtime,
     ...(profile === undefined ? {} : { profile }),
     ...(store === undefined ? {} : { store }),
   });
-  const guard = createGuard({
-    layer,
-    keyName: options.keyName ?? IDEMPOTENCY_META_KEY,
-    maxOutputBytes: options.maxOutputBytes ?? OUTPUT_BYTES,
-  });
-  const open = new Set<Upstream>();
-  const upstreamOf = ([name, { place, startTimeoutMs = START_TIMEOUT_MS }]: [string, ProxiedServer]): Upstream => {
-    const catalog = catalogs.get(name);
-    if (catalog === undefined) throw new TypeError(`there is no catalog of ${name}`);
+
+/** The connections of one client to the servers. */
+const upstreamsOf = (
+  { servers, note = () => undefined, heard }: McpProxyOptions,
+  catalogs: ReadonlyMap<string, Catalog>,
+  runtime: Runtime,
+): Upstream[] =>
+  [...catalogs].flatMap(([name, catalog]) => {
+    const { place, startTimeoutMs: connectTimeoutMs = START_TIMEOUT_MS } = servers[name] ?? {};
+    if (place === undefined) return [];
     const launch = launchOf(place, runtime, heard === undefined ? undefined : (line) => heard(name, line));
-    const upstream = createUpstream({ name, launch, catalog, connectTimeoutMs: startTimeoutMs, runtime, note });
-    open.add(upstream);
-    return upstream;
+    return [createUpstream({ name, launch, catalog, connectTimeoutMs, runtime, note })];
+  });
+
+/**
+ * A proxy in front of MCP servers: tool calls run under a layer, everything else passes unchanged in both directions.
+ * Each client has connections of its own; breakers, keys and the trace are shared.
+ */
+export function createMcpProxy(options: McpProxyOptions): McpProxy {
+  const { servers, runtime = liveRuntime, note = () => undefined } = options;
+  const { keyName = IDEMPOTENCY_META_KEY, maxOutputBytes = OUTPUT_BYTES } = options;
+  const names = Object.keys(servers);
+  const catalogs = new Map(names.map((name) => [name, catalogOf(options, name, names.length === 1)]));
+  const layer = layerOf(options, catalogs, runtime);
+  const guard = createGuard({ layer, keyName, maxOutputBytes });
+  const open = new Set<Upstream>();
+  const closeAll = async (upstreams: Iterable<Upstream>): Promise<void> => {
+    const closing = [...upstreams];
+    for (const upstream of closing) open.delete(upstream);
+    await Promise.allSettled(closing.map((upstream) => upstream.close()));
   };
-  const backendOf = (upstreams: readonly Upstream[]): Backend => {
-    const [only] = upstreams;
-    return only !== undefined && upstreams.length === 1 ? oneServer(only) : manyServers(upstreams, note);
-  };
-  const closeAll = (upstreams: Iterable<Upstream>): Promise<unknown> =>
-    Promise.allSettled(
-      [...upstreams].map((upstream) => {
-        open.delete(upstream);
-        return upstream.close();
-      }),
-    );
   return {
     layer,
     serve$: (transport, inOrder) =>
       defer(() => {
-        const upstreams = Object.entries(servers).map(upstreamOf);
-        return session$({ transport, backend: backendOf(upstreams), guard, inOrder, runtime }).pipe(
-          finalize(() => void closeAll(upstreams)),
-        );
+        const upstreams = upstreamsOf(options, catalogs, runtime);
+        for (const upstream of upstreams) open.add(upstream);
+        const [only] = upstreams;
+        const backend = only !== undefined && upstreams.length === 1 ? oneServer(only) : manyServers(upstreams, note);
+        return session$({ transport, backend, guard, inOrder, runtime }).pipe(finalize(() => void closeAll(upstreams)));
       }),
     close: async () => {
       await layer.close();

@@ -42,7 +42,7 @@ import {
   type Request,
   type Response,
 } from './message.ts';
-import { saidBy, type Upstream } from './upstream.ts';
+import type { Upstream } from './upstream.ts';
 
 /** A message for a client, and the request of its that it belongs to, for a transport with a stream for each. */
 interface Outgoing {
@@ -241,6 +241,10 @@ const written =
       inOrder ? concatMap(write) : mergeMap(write),
     );
   };
+
+/** What several servers say, each with who said it. */
+const saidBy = (upstreams: readonly Upstream[]): Observable<readonly [Upstream, Request | Notification]> =>
+  merge(...upstreams.map((upstream) => upstream.said$.pipe(map((message) => [upstream, message] as const))));
 
 /** Serves one client until it is gone, or until it is unsubscribed. Emits nothing. */
 export function session$(options: SessionOptions): Observable<never> {

@@ -1,4 +1,5 @@
 import {
+  EMPTY,
   Subject,
   catchError,
   defer,
@@ -6,7 +7,6 @@ import {
   firstValueFrom,
   from,
   map,
-  merge,
   of,
   race,
   retry,
@@ -20,7 +20,7 @@ import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { McpConnection } from '../providers/mcp/client.ts';
 import { SESSION_LOST } from '../providers/mcp/client.ts';
 import { Waits } from '../providers/mcp/waits.ts';
-import { createMcpLink, type LiveConnection } from '../providers/mcp/link.ts';
+import { createMcpLink, type LiveConnection, type McpLink } from '../providers/mcp/link.ts';
 import { pageOf, type Catalog } from './catalog.ts';
 import { Handshake } from './handshake.ts';
 import type { Launch } from './launch.ts';
@@ -33,31 +33,15 @@ import {
   type Request,
   type Response,
 } from './message.ts';
+import { mayResend } from './resend.ts';
 import { createWire, type Asked, type Wire } from './wire.ts';
 
-/** What only asks: a server that died over it can be asked again. A tool is the layer's to repeat, or not. */
-const RESENDABLE: ReadonlySet<string> = new Set([
-  METHODS.ping,
-  METHODS.list,
-  METHODS.discover,
-  METHODS.initialize,
-  METHODS.setLevel,
-  METHODS.subscribe,
-  METHODS.unsubscribe,
-  METHODS.listen,
-  'resources/list',
-  'resources/templates/list',
-  'resources/read',
-  'prompts/list',
-  'prompts/get',
-  'completion/complete',
-]);
 const RESENDS_MAX = 3;
 /** A wait for a server that is down which a client would not take for a dead connection. */
 const RESEND_WAIT_MAX_MS = 5_000;
 /** How long a server that let a call time out has to answer a ping; its tools may share its loop. */
 const PROBE_MS = 5_000;
-/** A listing of our own that takes longer leaves tools unlisted: mutating, and checked by their server alone. */
+/** A listing of our own that takes longer leaves tools unlisted. */
 const LISTING_MS = 10_000;
 
 /** What a server asks of the person or model behind the client; while it waits for that, no tool is late. */
@@ -66,6 +50,8 @@ const ASKS_PEOPLE: ReadonlySet<string> = new Set(['elicitation/create', 'samplin
 interface ProxyConnection extends McpConnection {
   readonly wire: Wire;
 }
+
+type Live = LiveConnection<ProxyConnection>;
 
 /** One server behind one client, over as many connections as it takes. */
 export interface Upstream {
@@ -107,12 +93,6 @@ const closedOf = async ({ transport, said$ }: Wire): Promise<unknown> =>
 
 const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
 
-const mayResend = (error: unknown, { method }: Asked): boolean =>
-  error instanceof ToolExecutionError &&
-  error.kind === 'transport_error' &&
-  error.classification !== 'permanent' &&
-  RESENDABLE.has(method);
-
 /** A client that lists the tools saves us the question. */
 const isWholeList = ({ method, params }: Asked, result: unknown): boolean =>
   method === METHODS.list && params?.['cursor'] === undefined && isRecord(result) && result['nextCursor'] === undefined;
@@ -121,43 +101,104 @@ const isWholeList = ({ method, params }: Asked, result: unknown): boolean =>
  * A server behind one client. It is connected when it is first needed, and again when it was lost: with what the client
  * had settled with it, so that the client need not know.
  */
-export function createUpstream(options: UpstreamOptions): Upstream {
-  const { name, launch, catalog, connectTimeoutMs, runtime, note } = options;
-  const handshake = new Handshake();
-  const said$ = new Subject<Request | Notification>();
-  const lost$ = new Subject<void>();
-  const waits = new Waits();
-  let listing: Promise<void> | undefined;
-  let closed = false;
+class ServerBehind implements Upstream {
+  readonly name: string;
+  readonly catalog: Catalog;
+  readonly #options: UpstreamOptions;
+  readonly #handshake = new Handshake();
+  readonly #waits = new Waits();
+  readonly #said$ = new Subject<Request | Notification>();
+  readonly #lost$ = new Subject<void>();
+  readonly #watched = new WeakSet<Live>();
+  readonly #link: McpLink<ProxyConnection>;
+  readonly #live$: Observable<Live>;
+  readonly said$: Observable<Request | Notification> = this.#said$.asObservable();
+  readonly lost$: Observable<void> = this.#lost$.asObservable();
+  #listing: Promise<void> | undefined;
+  #probing = false;
+  #closed = false;
 
-  const hear = (message: Request | Notification): void => {
+  constructor(options: UpstreamOptions) {
+    const { name, catalog, connectTimeoutMs, runtime } = options;
+    this.name = name;
+    this.catalog = catalog;
+    this.#options = options;
+    this.#link = createMcpLink<ProxyConnection>({
+      name,
+      connect: () => this.#connect(),
+      connectTimeoutMs,
+      runtime,
+      listed: (tools) => tools.length > 0 && catalog.update(tools),
+    });
+    this.#live$ = defer(() => from(this.#link.acquire())).pipe(tap((live) => this.#watch(live)));
+  }
+
+  request$(asked: Asked): Observable<unknown> {
+    const count = asked.method === METHODS.listen ? Infinity : RESENDS_MAX;
+    return defer(() => {
+      this.#handshake.asking(asked);
+      return this.#once$(asked);
+    }).pipe(retry({ count, delay: (error: unknown) => this.#resent(error, asked) }));
+  }
+
+  notify(method: string, params: Params | undefined): void {
+    this.#handshake.said(method);
+    this.#tell(({ wire }) => wire.notify(method, params));
+  }
+
+  reply(response: Response): void {
+    this.#waits.closed(response.id);
+    this.#tell(({ wire }) => wire.reply(response));
+  }
+
+  flow(isOpen: boolean): void {
+    this.#tell(({ wire: { transport } }) => (isOpen ? transport.resume?.() : transport.pause?.()));
+  }
+
+  waiting(): Observable<boolean> {
+    return this.#waits.begin();
+  }
+
+  listed(): Promise<void> {
+    return (this.#listing ??= this.#list().catch(() => undefined));
+  }
+
+  suspect(): void {
+    if (this.#probing) return;
+    this.#probing = true;
+    void this.#probe()
+      .catch(() => undefined)
+      .finally(() => (this.#probing = false));
+  }
+
+  close(): Promise<void> {
+    this.#closed = true;
+    return this.#link.close();
+  }
+
+  /** What is of no use to a server that is not there: what it needs to know, it is told when it is. */
+  #tell(what: (connection: ProxyConnection) => void): void {
+    this.#live$.pipe(catchError(() => EMPTY)).subscribe(({ connection }) => what(connection));
+  }
+
+  #hear(message: Request | Notification): void {
     const { method, params } = message;
     const asksPeople = ASKS_PEOPLE.has(method);
-    if (asksPeople && isRequest(message)) waits.opened(message.id);
+    if (asksPeople && isRequest(message)) this.#waits.opened(message.id);
     // It does not want to know any more.
-    if (method === METHODS.cancelled) waits.closed(params?.['requestId']);
-    said$.next(message);
-  };
+    if (method === METHODS.cancelled) this.#waits.closed(params?.['requestId']);
+    this.#said$.next(message);
+  }
 
-  const listTools = async (wire: Wire, cursor?: string): Promise<ReturnType<typeof pageOf>> => {
-    if (!handshake.ready) return { tools: [] };
-    const params = { ...handshake.envelope, ...(cursor === undefined ? {} : { cursor }) };
-    const page$ = wire.request$({
-      method: METHODS.list,
-      params: Object.keys(params).length === 0 ? undefined : params,
-    });
-    const late$ = runtime.after(LISTING_MS).pipe(map(() => undefined));
-    return pageOf(await firstValueFrom(race(page$.pipe(catchError(() => of(undefined))), late$)));
-  };
-
-  const connect = async (): Promise<ProxyConnection> => {
+  async #connect(): Promise<ProxyConnection> {
+    const { name, launch, runtime, note } = this.#options;
     const transport = launch();
     const wire = createWire(transport, runtime);
-    wire.said$.subscribe(hear);
+    wire.said$.subscribe((message) => this.#hear(message));
     const closing = closedOf(wire);
     try {
       await transport.start();
-      await Promise.race([handshake.replay(wire), closing.then((how) => Promise.reject(how as Error))]);
+      await Promise.race([this.#handshake.replay(wire), closing.then((how) => Promise.reject(how as Error))]);
     } catch (error) {
       await transport.close();
       const said = transport.stderr?.said ?? '';
@@ -167,7 +208,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     return {
       wire,
       client: {
-        listTools: (params) => listTools(wire, params?.cursor),
+        listTools: (params) => this.#page(wire, params?.cursor),
         callTool: (params) => firstValueFrom(wire.request$({ method: METHODS.call, params: { ...params } })),
       },
       closed: closing,
@@ -175,122 +216,81 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       toolsChanged: (heard) =>
         wire.said$.pipe(filter(({ method }) => method === METHODS.toolsChanged)).subscribe(heard),
     };
-  };
+  }
 
-  const link = createMcpLink<ProxyConnection>({
-    name,
-    connect,
-    connectTimeoutMs,
-    runtime,
-    listed: (tools) => tools.length > 0 && catalog.update(tools),
-  });
-  const live$ = defer(() => from(link.acquire())).pipe(map((live) => watch(live)));
-  /** What was heard of a connection that is gone, and a new one where there was something to lose. */
-  const gone = (live: LiveConnection<ProxyConnection>): void => {
-    live.lost$.subscribe({
-      error: (error: Error) => {
-        if (closed) return;
-        listing = undefined;
-        waits.closedAll();
-        lost$.next();
-        note(`${name}: ${error.message}`);
-        // What it says of its own accord is heard again, also where nobody asks it anything.
-        if (handshake.ready) live$.subscribe({ error: (failed: Error) => note(`${name}: ${failed.message}`) });
-      },
-    });
-  };
-  const watched = new WeakSet<object>();
-  const watch = (live: LiveConnection<ProxyConnection>): LiveConnection<ProxyConnection> => {
-    if (watched.has(live)) return live;
-    watched.add(live);
-    gone(live);
-    return live;
-  };
+  async #page(wire: Wire, cursor?: string): Promise<ReturnType<typeof pageOf>> {
+    const { envelope, ready } = this.#handshake;
+    if (!ready) return { tools: [] };
+    const given = { ...envelope, ...(cursor === undefined ? {} : { cursor }) };
+    const params = Object.keys(given).length === 0 ? undefined : given;
+    const page$ = wire.request$({ method: METHODS.list, params }).pipe(catchError(() => of(undefined)));
+    const late$ = this.#options.runtime.after(LISTING_MS).pipe(map(() => undefined));
+    return pageOf(await firstValueFrom(race(page$, late$)));
+  }
 
-  const once$ = (asked: Asked): Observable<unknown> =>
-    live$.pipe(
+  /** Follows a connection: once it is lost there is a new one, where there was something to lose. */
+  #watch(live: Live): void {
+    if (this.#watched.has(live)) return;
+    this.#watched.add(live);
+    live.lost$.subscribe({ error: (error: Error) => this.#gone(error) });
+  }
+
+  #gone(error: Error): void {
+    if (this.#closed) return;
+    const { name, note } = this.#options;
+    this.#listing = undefined;
+    this.#waits.closedAll();
+    this.#lost$.next();
+    note(`${name}: ${error.message}`);
+    // What it says of its own accord is heard again, also where nobody asks it anything.
+    if (this.#handshake.ready) this.#live$.subscribe({ error: (failed: Error) => note(`${name}: ${failed.message}`) });
+  }
+
+  #once$(asked: Asked): Observable<unknown> {
+    return this.#live$.pipe(
       switchMap((live) =>
         race(live.connection.wire.request$(asked), live.lost$).pipe(
           tap({
-            next: (result) => {
-              link.answered();
-              handshake.answered(asked, result, live.connection.wire);
-              if (isWholeList(asked, result)) {
-                catalog.update(pageOf(result).tools);
-                listing ??= Promise.resolve();
-              }
-            },
+            next: (result) => this.#answered(asked, result, live),
             error: (error: unknown) => {
-              if (error instanceof ToolExecutionError && error.code === SESSION_LOST) link.lose(live, error);
+              if (error instanceof ToolExecutionError && error.code === SESSION_LOST) this.#link.lose(live, error);
             },
           }),
         ),
       ),
     );
-  const resent = (error: unknown, asked: Asked): Observable<unknown> => {
+  }
+
+  #answered(asked: Asked, result: unknown, { connection: { wire } }: Live): void {
+    this.#link.answered();
+    this.#handshake.answered(asked, result, wire);
+    if (!isWholeList(asked, result)) return;
+    this.catalog.update(pageOf(result).tools);
+    this.#listing ??= Promise.resolve();
+  }
+
+  #resent(error: unknown, asked: Asked): Observable<unknown> {
     const waitMs = error instanceof ToolExecutionError ? (error.retryAfterMs ?? 0) : 0;
-    return mayResend(error, asked) && waitMs <= RESEND_WAIT_MAX_MS && !closed
-      ? runtime.after(waitMs)
+    return mayResend(error, asked) && waitMs <= RESEND_WAIT_MAX_MS && !this.#closed
+      ? this.#options.runtime.after(waitMs)
       : throwError(() => error);
-  };
-  const list = async (): Promise<void> => {
-    const live = await firstValueFrom(live$);
-    if (handshake.ready) await link.relist(live);
-  };
-  const probe = async (): Promise<void> => {
-    const live = await firstValueFrom(live$);
-    const answered$ = live.connection.wire.request$({ method: METHODS.ping, params: handshake.envelope }).pipe(
+  }
+
+  async #list(): Promise<void> {
+    const live = await firstValueFrom(this.#live$);
+    if (this.#handshake.ready) await this.#link.relist(live);
+  }
+
+  async #probe(): Promise<void> {
+    const live = await firstValueFrom(this.#live$);
+    const asked = { method: METHODS.ping, params: this.#handshake.envelope };
+    const answered$ = live.connection.wire.request$(asked).pipe(
       catchError(() => of({})),
       map(() => true),
     );
-    const alive = await firstValueFrom(race(answered$, runtime.after(PROBE_MS).pipe(map(() => false))));
-    if (!alive) link.lose(live, new Error('it no longer answers'));
-  };
-  let probing: Promise<void> | undefined;
-
-  return {
-    name,
-    catalog,
-    said$: said$.asObservable(),
-    lost$: lost$.asObservable(),
-    waiting: () => waits.begin(),
-    request$: (asked) =>
-      defer(() => {
-        handshake.asking(asked);
-        return once$(asked);
-      }).pipe(
-        retry({
-          count: asked.method === METHODS.listen ? Infinity : RESENDS_MAX,
-          delay: (error: unknown) => resent(error, asked),
-        }),
-      ),
-    notify: (method, params) => {
-      handshake.said(method);
-      // Of no use to a server that is not there: what it needs to know, it is told when it is.
-      live$.pipe(catchError(() => from([]))).subscribe(({ connection }) => connection.wire.notify(method, params));
-    },
-    reply: (response) => {
-      waits.closed(response.id);
-      live$.pipe(catchError(() => from([]))).subscribe(({ connection }) => connection.wire.reply(response));
-    },
-    listed: () => (listing ??= list().catch(() => undefined)),
-    suspect: () => {
-      probing ??= probe()
-        .catch(() => undefined)
-        .finally(() => (probing = undefined));
-    },
-    flow: (isOpen) =>
-      void live$.pipe(catchError(() => from([]))).subscribe(({ connection: { wire } }) => {
-        if (isOpen) wire.transport.resume?.();
-        else wire.transport.pause?.();
-      }),
-    close: () => {
-      closed = true;
-      return link.close();
-    },
-  };
+    const late$ = this.#options.runtime.after(PROBE_MS).pipe(map(() => false));
+    if (!(await firstValueFrom(race(answered$, late$)))) this.#link.lose(live, new Error('it no longer answers'));
+  }
 }
 
-/** What several servers say, each with who said it. */
-export const saidBy = (upstreams: readonly Upstream[]): Observable<readonly [Upstream, Request | Notification]> =>
-  merge(...upstreams.map((upstream) => upstream.said$.pipe(map((message) => [upstream, message] as const))));
+export const createUpstream = (options: UpstreamOptions): Upstream => new ServerBehind(options);

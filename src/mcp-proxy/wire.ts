@@ -1,12 +1,11 @@
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
-import { Observable, Subject, type Subscriber, filter } from 'rxjs';
+import { Observable, Subject, type Subscriber } from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import {
   METHODS,
   SUBSCRIPTION_META_KEY,
   isNotification,
-  isRequest,
   isResponse,
   metaOf,
   notificationOf,
@@ -80,67 +79,79 @@ const renamed = (message: Notification, pending: ReadonlyMap<Id, Pending>): Noti
   return notificationOf(message.method, params);
 };
 
-/** Speaks JSON-RPC over a transport of the SDK. Ids are unique over all wires of a process, and unlike any client's. */
-export function createWire(transport: ServerTransport, runtime: Runtime): Wire {
-  const prefix = runtime.id();
-  const pending = new Map<Id, Pending>();
-  const said$ = new Subject<Request | Notification>();
-  let asked = 0;
+const quietly = (): void => undefined;
 
-  const settle = (response: Response): void => {
-    const open = pending.get(response.id as Id);
-    if (open === undefined) return;
-    pending.delete(response.id as Id);
-    if ('error' in response) return open.subscriber.error(rpcErrorOf(response));
-    open.subscriber.next(response.result);
-    open.subscriber.complete();
-  };
-  const hear = (message: Message): void => {
-    if (isResponse(message)) return settle(message);
-    if (isNotification(message) && message.method === METHODS.progress) {
-      const { params = {} } = message;
-      const open = pending.get(params['progressToken'] as Id);
-      if (open !== undefined) return open.asked.progress?.(params);
-    }
-    said$.next(isNotification(message) ? renamed(message, pending) : message);
-  };
-  const send = (message: Message, failed: (error: unknown) => void): void => {
+class SdkWire implements Wire {
+  readonly transport: ServerTransport;
+  readonly #said$ = new Subject<Request | Notification>();
+  readonly said$: Observable<Request | Notification> = this.#said$.asObservable();
+  readonly #pending = new Map<Id, Pending>();
+  readonly #prefix: string;
+  #asked = 0;
+
+  constructor(transport: ServerTransport, prefix: string) {
+    this.transport = transport;
+    this.#prefix = prefix;
+    Object.assign(transport, {
+      onmessage: (message: Message) => this.#hear(message),
+      onclose: () => this.#said$.complete(),
+      // A line that is no message is passed over; the end of a connection is told by `onclose`.
+      onerror: quietly,
+    });
+  }
+
+  request$(asked: Asked): Observable<unknown> {
+    return new Observable((subscriber) => {
+      const id = `${this.#prefix}:${++this.#asked}`;
+      this.#pending.set(id, { subscriber, asked });
+      subscriber.add(() => {
+        // Answered, or never sent: there is nothing to cancel.
+        if (!this.#pending.delete(id) || asked.method === METHODS.initialize) return;
+        this.notify(METHODS.cancelled, { requestId: id });
+      });
+      const params = asked.progress === undefined ? asked.params : withToken(asked.params, id);
+      this.#send(requestOf(id, asked.method, params), (error) => {
+        this.#pending.delete(id);
+        subscriber.error(neverSent(error));
+      });
+    });
+  }
+
+  notify(method: string, params: Params | undefined): void {
+    this.#send(notificationOf(method, params), quietly);
+  }
+
+  reply(response: Response): void {
+    this.#send(response, quietly);
+  }
+
+  #send(message: Message, failed: (error: unknown) => void): void {
     try {
-      transport.send(message).catch(failed);
+      this.transport.send(message).catch(failed);
     } catch (error) {
       failed(error);
     }
-  };
-  const quietly = (): void => undefined;
+  }
 
-  Object.assign(transport, {
-    onmessage: hear,
-    onclose: () => said$.complete(),
-    // A line that is no message is passed over; the end of a connection is told by `onclose`.
-    onerror: quietly,
-  });
-  return {
-    said$: said$.asObservable(),
-    transport,
-    request$: (given) =>
-      new Observable((subscriber) => {
-        const id = `${prefix}:${++asked}`;
-        pending.set(id, { subscriber, asked: given });
-        subscriber.add(() => {
-          // Answered, or never sent: there is nothing to cancel.
-          if (!pending.delete(id) || given.method === METHODS.initialize) return;
-          send(notificationOf(METHODS.cancelled, { requestId: id }), quietly);
-        });
-        const params = given.progress === undefined ? given.params : withToken(given.params, id);
-        send(requestOf(id, given.method, params), (error) => {
-          pending.delete(id);
-          subscriber.error(neverSent(error));
-        });
-      }),
-    notify: (method, params) => send(notificationOf(method, params), quietly),
-    reply: (response) => send(response, quietly),
-  };
+  #hear(message: Message): void {
+    if (isResponse(message)) return this.#settle(message);
+    if (isNotification(message) && message.method === METHODS.progress) {
+      const { params = {} } = message;
+      const open = this.#pending.get(params['progressToken'] as Id);
+      if (open !== undefined) return open.asked.progress?.(params);
+    }
+    this.#said$.next(isNotification(message) ? renamed(message, this.#pending) : message);
+  }
+
+  #settle(response: Response): void {
+    const open = this.#pending.get(response.id as Id);
+    if (open === undefined) return;
+    this.#pending.delete(response.id as Id);
+    if ('error' in response) return open.subscriber.error(rpcErrorOf(response));
+    open.subscriber.next(response.result);
+    open.subscriber.complete();
+  }
 }
 
-/** The requests among what a server says. */
-export const requestsOf = (said$: Wire['said$']): Observable<Request> => said$.pipe(filter(isRequest));
+/** Speaks JSON-RPC over a transport of the SDK. Ids are unique over all wires of a process, and unlike any client's. */
+export const createWire = (transport: ServerTransport, runtime: Runtime): Wire => new SdkWire(transport, runtime.id());

@@ -79,6 +79,14 @@ const checkHeaders = (headers: Readonly<Record<string, string>>): void => {
   }
 };
 
+const checkOptions = (options: McpHttpOptions): void => {
+  checkKeys('mcpHttpProvider', options, OPTION_KEYS);
+  const { handlers = {}, authorizationCode, authProvider } = options;
+  checkHandlers('mcpHttpProvider', handlers);
+  if (authorizationCode !== undefined && authProvider === undefined)
+    throw new RangeError('authorizationCode is for an authProvider, which is not given; give both, or neither');
+};
+
 /**
  * The tools of an MCP server over Streamable HTTP, with the client of `@modelcontextprotocol/sdk` 1.x (an optional peer
  * dependency); a client of `@modelcontextprotocol/client` 2.x goes to `mcpProvider` instead. See there for how calls
@@ -98,14 +106,11 @@ const checkHeaders = (headers: Readonly<Record<string, string>>): void => {
  * authorization: 'Bearer ...' } }); const spillway = createSpillway({ providers: [search] });
  */
 export async function mcpHttpProvider(options: McpHttpOptions): Promise<McpProvider> {
-  checkKeys('mcpHttpProvider', options, OPTION_KEYS);
+  checkOptions(options);
   const { name, headers = {}, authProvider, connectTimeoutMs, show, runtime = liveRuntime } = options;
   const { handlers = {}, tools, authorizationCode } = options;
   const url = urlOf(options.url);
   checkHeaders(headers);
-  checkHandlers('mcpHttpProvider', handlers);
-  if (authorizationCode !== undefined && authProvider === undefined)
-    throw new RangeError('authorizationCode is for an authProvider, which is not given; give both, or neither');
   const waits = new Waits();
 
   const connect = async (signal: AbortSignal): Promise<McpConnection> => {

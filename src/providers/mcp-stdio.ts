@@ -116,6 +116,22 @@ const neverStarted = (
   return withStderr(said === '' ? ended : new Error(`${ended.message}; it said: ${said}`), transport);
 };
 
+const checkOptions = (options: McpStdioOptions): void => {
+  checkKeys('mcpStdioProvider', options, OPTION_KEYS);
+  const { command, stderrLines = STDERR_LINES, maxMessageBytes = MESSAGE_BYTES, handlers = {} } = options;
+  if (typeof command !== 'string' || command === '')
+    throw new RangeError('command must be a text of at least one character');
+  checkNumber('stderrLines', stderrLines, integer(0, 1_000));
+  checkNumber('maxMessageBytes', maxMessageBytes, integer(1_024, 2 ** 30));
+  checkHandlers('mcpStdioProvider', handlers);
+};
+
+const transportOf = (options: McpStdioOptions, runtime: Runtime): StdioTransport => {
+  const { command, args = [], env, cwd, stderrLines = STDERR_LINES, maxMessageBytes = MESSAGE_BYTES } = options;
+  const variables = { ...defaultEnvironment(), ...env };
+  return new StdioTransport({ command, args, cwd, env: variables, stderrLines, maxMessageBytes, runtime });
+};
+
 /**
  * The tools of an MCP server that is started as a process and spoken to over its stdin and stdout, with the client of
  * `@modelcontextprotocol/sdk` 1.x (an optional peer dependency). See `mcpProvider` for how calls fail and connections
@@ -134,39 +150,12 @@ const neverStarted = (
  * await spillway.close();
  */
 export async function mcpStdioProvider(options: McpStdioOptions): Promise<McpStdioProvider> {
-  checkKeys('mcpStdioProvider', options, OPTION_KEYS);
-  const {
-    name,
-    command,
-    args = [],
-    env,
-    cwd,
-    stderrLines = STDERR_LINES,
-    maxMessageBytes = MESSAGE_BYTES,
-    connectTimeoutMs,
-    show,
-    handlers = {},
-    tools,
-    runtime = liveRuntime,
-  } = options;
-  if (typeof command !== 'string' || command === '')
-    throw new RangeError('command must be a text of at least one character');
-  checkNumber('stderrLines', stderrLines, integer(0, 1_000));
-  checkNumber('maxMessageBytes', maxMessageBytes, integer(1_024, 2 ** 30));
-  checkHandlers('mcpStdioProvider', handlers);
+  checkOptions(options);
+  const { name, connectTimeoutMs, show, handlers = {}, tools, runtime = liveRuntime } = options;
   let current: StdioTransport | undefined;
   const waits = new Waits();
 
-  const started = (): StdioTransport =>
-    new StdioTransport({
-      command,
-      args,
-      cwd,
-      env: { ...defaultEnvironment(), ...env },
-      stderrLines,
-      maxMessageBytes,
-      runtime,
-    });
+  const started = (): StdioTransport => transportOf(options, runtime);
   const listWith = (more: ClientCapabilities): Promise<readonly string[]> =>
     namesListed(started(), { ...capabilitiesOf(handlers), ...more });
   const connect = async (signal: AbortSignal): Promise<McpConnection> => {

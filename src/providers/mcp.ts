@@ -200,6 +200,19 @@ const execute = (calls: Calls, { name, check }: ListedTool, input: unknown, cont
   );
 };
 
+const checkOptions = (options: McpProviderOptions): void => {
+  checkKeys('mcpProvider', options, OPTION_KEYS);
+  const { name, connect, connectTimeoutMs = CONNECT_TIMEOUT_MS, show, tools = {} } = options;
+  if (typeof name !== 'string' || name === '') throw new RangeError('name must be a text of at least one character');
+  if (typeof connect !== 'function') {
+    const rule = 'connect must be a function that gives a connection, such as async () => mcpConnection(client)';
+    throw new RangeError(`${rule}, not ${typeof connect}`);
+  }
+  checkNumber('connectTimeoutMs', connectTimeoutMs, positiveDuration);
+  if (show !== undefined) checkOneOf('show', show, ['errors']);
+  checkOwnTools('mcpProvider', tools);
+};
+
 /**
  * The tools of an MCP server, over any transport and with either SDK: `connect` gives the client.
  *
@@ -229,17 +242,9 @@ const execute = (calls: Calls, { name, check }: ListedTool, input: unknown, cont
  * const spillway = createSpillway({ providers: [provider] });
  */
 export async function mcpProvider(options: McpProviderOptions): Promise<McpProvider> {
-  checkKeys('mcpProvider', options, OPTION_KEYS);
   const { name, connect, connectTimeoutMs = CONNECT_TIMEOUT_MS, show, runtime = liveRuntime } = options;
   const { tools: own = {}, waiting } = options;
-  if (typeof name !== 'string' || name === '') throw new RangeError('name must be a text of at least one character');
-  if (typeof connect !== 'function') {
-    const rule = 'connect must be a function that gives a connection, such as async () => mcpConnection(client)';
-    throw new RangeError(`${rule}, not ${typeof connect}`);
-  }
-  checkNumber('connectTimeoutMs', connectTimeoutMs, positiveDuration);
-  if (show !== undefined) checkOneOf('show', show, ['errors']);
-  checkOwnTools('mcpProvider', own);
+  checkOptions(options);
   const run: McpExecute = (tool, input, context) =>
     execute({ provider: name, link, list, waiting }, tool, input, context);
   const list = new McpToolList(name, run, show, own);

@@ -14,11 +14,11 @@ import { createConnections, exchange, type Connections, type RestRequest } from 
 import { contextHeaders, filledHeaders } from './rest/headers.ts';
 import { compiledManifest } from './rest/manifest.ts';
 import type { RestOperation } from './rest/operation.ts';
-import { redactor, toolOf } from './rest/tool.ts';
+import { guardedOperations, redactor, toolOf } from './rest/tool.ts';
 import { ENCODINGS, partAt, readBody, unusable, valueOfBody } from './rest/response.ts';
 import { targetGuard, type Resolve, type TargetGuard } from './rest/target.ts';
 import { invalidInput, type RestInput } from './rest/url.ts';
-import { checkOwnNames, checkOwnTools, policyOfOwn, type OwnTools } from './own-tools.ts';
+import { checkOwnTools, type OwnTools } from './own-tools.ts';
 
 export {
   restManifestSchema,
@@ -230,6 +230,15 @@ const execute = async (
   }
 };
 
+const checkOptions = (options: RestProviderOptions): void => {
+  checkKeys('restProvider', options, KEYS);
+  const { allow, maxResponseBytes = RESPONSE_BYTES, show, tools: own = {} } = options;
+  checkNumber('maxResponseBytes', maxResponseBytes, integer(1, 2 ** 30));
+  if (show !== undefined) checkOneOf('show', show, ['errors']);
+  checkOwnTools('restProvider', own);
+  if (allow !== undefined && !Array.isArray(allow)) throw new RangeError('allow must be a list of hosts and ranges');
+};
+
 /**
  * The tools of an HTTP API, as a manifest describes them: `{ name, base_url, headers?, tools }`, an object or what
  * `readRestManifest` makes of YAML. Each tool is one request: a method, a URL template, headers and a body filled from
@@ -252,28 +261,14 @@ const execute = async (
  * spillway.execute({ toolName: 'weather.forecast', input: { city: 'Oslo', days: 3 } });
  */
 export function restProvider(manifest: RestManifest, options: RestProviderOptions = {}): ToolProvider {
-  checkKeys('restProvider', options, KEYS);
-  const { env = {}, allow, lookup, ca, maxResponseBytes = RESPONSE_BYTES, show, runtime = liveRuntime } = options;
-  checkNumber('maxResponseBytes', maxResponseBytes, integer(1, 2 ** 30));
-  if (show !== undefined) checkOneOf('show', show, ['errors']);
-  const { tools: own = {} } = options;
-  checkOwnTools('restProvider', own);
-  if (allow !== undefined && !Array.isArray(allow)) throw new RangeError('allow must be a list of hosts and ranges');
+  const { env = {}, allow, lookup, ca, maxResponseBytes = RESPONSE_BYTES, runtime = liveRuntime } = options;
+  checkOptions(options);
   const {
     manifest: { name },
     operations,
     secrets,
   } = compiledManifest(manifest, env);
-  const idOf = ({ toolName }: RestOperation): string => toolName.slice(name.length + 1);
-  checkOwnNames('restProvider', own, operations.map(idOf));
-  const withPolicy = (operation: RestOperation): RestOperation => {
-    const policy = {
-      ...operation.policy,
-      ...(show === undefined ? {} : { show }),
-      ...policyOfOwn(own, idOf(operation)),
-    };
-    return { ...operation, policy };
-  };
+  const guarded = guardedOperations(name, operations, options);
   const guard = targetGuard({ ...(allow === undefined ? {} : { allow }), ...(lookup === undefined ? {} : { lookup }) });
   const shared: Shared = {
     guard,
@@ -308,7 +303,7 @@ export function restProvider(manifest: RestManifest, options: RestProviderOption
 
   return {
     name,
-    tools: operations.map((operation) => toolOf(withPolicy(operation), name, run)),
+    tools: guarded.map((operation) => toolOf(operation, name, run)),
     close: async () => {
       closed = true;
       for (const controller of running)

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { createMCPClient } from '@ai-sdk/mcp';
-import { Experimental_StdioMCPTransport as AiStdioTransport } from '@ai-sdk/mcp/mcp-stdio';
+import { StdioMCPTransport as AiStdioTransport } from '@ai-sdk/mcp/mcp-stdio';
 import {
   Client as Client2,
   StreamableHTTPClientTransport as Http2,
@@ -25,6 +25,7 @@ import { behind, type Command } from './wire-kit.ts';
 const MODERN: Command = [NODE, join(import.meta.dirname, 'modern-server.ts'), 'stdio'];
 const EVERY: Command = [NODE, EVERYTHING, 'stdio'];
 const split = ([command, ...args]: Command) => ({ command, args, stderr: 'ignore' as const });
+const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
 const INFO = { name: 'test', version: '1' };
 
 /** A proxy over HTTP in this process, in front of one server. */
@@ -55,7 +56,7 @@ describe('R-16.5 SDK 1', () => {
         signal: controller.signal,
         onprogress: () => controller.abort(new Error('enough')),
       })
-      .catch((error: Error) => error.message);
+      .catch(messageOf);
     const told = {
       version: client.getServerVersion(),
       tools: (await client.listTools()).tools.map(({ name }) => name),
@@ -112,7 +113,7 @@ describe('R-16.5 SDK 2, in both eras', () => {
       steps: await call('steps'),
       fail: await call('fail'),
       deploy: await call('deploy', { to: 'prod' }),
-      none: await call('none').catch((error: Error) => error.message),
+      none: await call('none').catch(messageOf),
       prompt: await client.getPrompt({ name: 'greet' }),
       resource: await client.readResource({ uri: 'note://1' }),
       progress,
@@ -201,7 +202,7 @@ describe('R-16.5 LangChain’s adapters', () => {
       tools
         .find((tool) => tool.name === name)
         ?.invoke(input)
-        .catch((error: Error) => error.message);
+        .catch(messageOf);
     const told = {
       names: tools.map(({ name }) => name),
       echo: await invoke('echo', { message: 'x' }),

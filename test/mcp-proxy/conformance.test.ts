@@ -23,7 +23,7 @@ const verdicts = async (url: string): Promise<readonly string[]> => {
   const args = [SUITE, 'server', '--url', url, '--suite', 'all'];
   // It exits with 1 where something failed, and says what.
   const { stdout } = await promisify(execFile)(NODE, args, { cwd: folder, maxBuffer: 2 ** 26 }).catch(
-    (error: { stdout: string }) => error,
+    (failed: unknown) => failed as { readonly stdout: string },
   );
   return stdout.split('\n').filter((line) => /^[✓✗] /.test(line));
 };

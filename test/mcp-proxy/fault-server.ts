@@ -29,6 +29,9 @@ const TOOLS: readonly Json[] = [
   { name: 'pid', inputSchema: schema({}), annotations: { readOnlyHint: true }, 'x-unknown': { kept: true } },
 ];
 
+/** A server may end itself. */
+const leave = (code: number): never => process.exit(code); // oxlint-disable-line unicorn/no-process-exit
+
 const text = (said: string): Json => ({ content: [{ type: 'text', text: said }] });
 
 /** Questions of ours that have not been answered, by the call that they are asked for. */
@@ -37,7 +40,7 @@ const asked = new Map<unknown, unknown>();
 /** What befalls a call after it did what it does. */
 const suffer = (id: unknown, fate: unknown, answer: Json): void => {
   if (fate === 'kill') process.kill(process.pid, 'SIGKILL');
-  else if (fate === 'exit') process.exit(1);
+  else if (fate === 'exit') leave(1);
   else if (fate === 'freeze') process.kill(process.pid, 'SIGSTOP');
   else if (fate === 'error') write({ id, error: { code: -32_603, message: 'ECONNRESET', data: { kept: true } } });
   else if (fate === 'failed') write({ id, result: { ...text('connect ECONNRESET 10.0.0.1:443'), isError: true } });
@@ -100,18 +103,19 @@ const request = (id: unknown, method: string, params: Json): void => {
   else write({ id, result: answer(params) });
 };
 
-const heard = ({ id, method, params = {}, result }: Json): void => {
+const heard = ({ id, method: said, params = {}, result }: Json): void => {
+  const method = typeof said === 'string' ? said : undefined;
   if (method === undefined) {
     const call = asked.get(id);
     asked.delete(id);
     if (call !== undefined) write({ id: call, result: text(JSON.stringify(result)) });
-  } else if (id !== undefined) request(id, String(method), params as Json);
+  } else if (id !== undefined) request(id, method, params as Json);
   else {
-    note(`<- ${String(method)}`);
-    if (String(method).startsWith('notifications/x/')) write({ method: `${String(method)}/back`, params });
+    note(`<- ${method}`);
+    if (method.startsWith('notifications/x/')) write({ method: `${method}/back`, params });
   }
 };
 
 note(`started ${startAs}`);
-if (startAs === 'broken' && noted('started broken') > 1) process.exit(3);
+if (startAs === 'broken' && noted('started broken') > 1) leave(3);
 createInterface({ input: process.stdin }).on('line', (line) => heard(JSON.parse(line) as Json));

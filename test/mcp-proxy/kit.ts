@@ -84,7 +84,7 @@ export async function proxied(
     seen.push({ from: 'client', message });
     return send(message, sendOptions);
   };
-  near.onmessage = (message) => void seen.push({ from: 'server', message });
+  Object.assign(near, { onmessage: (message: JSONRPCMessage) => void seen.push({ from: 'server', message }) });
   await client.connect(near);
   return {
     client,

@@ -22,7 +22,8 @@ export function modernServer(): McpServer {
   });
   server.registerTool('pid', { ...reads, inputSchema: z.object({}) }, () => text(String(process.pid)));
   server.registerTool('steps', { ...reads, inputSchema: z.object({}) }, async (_, { mcpReq }) => {
-    const { progressToken = 0 } = mcpReq._meta ?? {};
+    const { _meta: meta } = mcpReq;
+    const { progressToken = 0 } = meta ?? {};
     for (const progress of [1, 2]) {
       await mcpReq.notify({ method: 'notifications/progress', params: { progressToken, progress, total: 2 } });
       // The client reads a report that comes along with the answer after it.

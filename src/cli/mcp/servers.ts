@@ -66,13 +66,31 @@ const targetOf = (name: string, servers: readonly string[]): readonly [server: s
   return servers.length === 1 && only !== undefined ? [only, name] : undefined;
 };
 
+/** The policies of a file, by server and by tool. */
+const policiesOf = (
+  loaded: LoadedFile | undefined,
+  servers: readonly string[],
+): ReadonlyMap<string, Readonly<Record<string, ProxiedToolPolicy>>> => {
+  const policies = new Map<string, Record<string, ProxiedToolPolicy>>();
+  for (const [name, entry] of Object.entries(loaded?.file.tools ?? {})) {
+    const target = targetOf(name, servers);
+    if (target === undefined) {
+      const message = `names no server; ${choices(name.split('.')[0] ?? '', servers)} A tool is SERVER.TOOL`;
+      throw loaded?.refuse([{ message, at: ['tools', name], atKey: true }]) ?? new UsageError(message);
+    }
+    const [server, tool] = target;
+    policies.set(server, { ...policies.get(server), [tool]: policyOf(entry) });
+  }
+  return policies;
+};
+
 /**
  * What the command line and its file say together.
  * @throws UsageError, PlanFileError
  */
 export async function configured(command: McpCommand): Promise<Configured> {
   const loaded = command.configPath === undefined ? undefined : await load(command.configPath);
-  const { servers: entries = {}, tools = {}, defaults, profile } = loaded?.file ?? {};
+  const { servers: entries = {}, defaults, profile } = loaded?.file ?? {};
   const places = new Map<string, { readonly place: ServerPlace; readonly startTimeoutMs?: number }>();
   for (const [name, entry] of Object.entries(entries)) {
     const { start_timeout_ms } = entry;
@@ -87,16 +105,7 @@ export async function configured(command: McpCommand): Promise<Configured> {
   if (command.command !== undefined) add(command.name, started(command.command));
   if (places.size === 0)
     throw new UsageError('there is no server; name some under servers: in the file, or one after --');
-  const policies = new Map<string, Record<string, ProxiedToolPolicy>>();
-  for (const [name, entry] of Object.entries(tools)) {
-    const target = targetOf(name, [...places.keys()]);
-    if (target === undefined) {
-      const message = `names no server; ${choices(name.split('.')[0] ?? '', [...places.keys()])} A tool is SERVER.TOOL`;
-      throw loaded?.refuse([{ message, at: ['tools', name], atKey: true }]) ?? new UsageError(message);
-    }
-    const [server, tool] = target;
-    policies.set(server, { ...policies.get(server), [tool]: policyOf(entry) });
-  }
+  const policies = policiesOf(loaded, [...places.keys()]);
   const servers = Object.fromEntries(
     [...places].map(([name, place]): [string, ProxiedServer] => {
       const tools = policies.get(name);

@@ -11,7 +11,6 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import {
   EMPTY,
-  Observable,
   ReplaySubject,
   defaultIfEmpty,
   firstValueFrom,
@@ -24,6 +23,7 @@ import {
   race,
   skip,
   throwError,
+  type Observable,
   type Subscription,
 } from 'rxjs';
 import type { ToolOutput } from '../../contract/output.ts';

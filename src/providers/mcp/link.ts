@@ -73,21 +73,14 @@ type LinkState<Connection extends McpConnection> =
 
 const failed = (error: ToolExecutionError): Observable<never> => throwError(() => error);
 
-export function createMcpLink<Connection extends McpConnection = McpConnection>({
-  name,
-  connect,
-  connectTimeoutMs,
-  runtime,
-  listed,
-}: LinkOptions<Connection>): McpLink<Connection> {
-  type Live = LiveConnection<Connection>;
+export function createMcpLink<Connection extends McpConnection>(of: LinkOptions<Connection>): McpLink<Connection> {
+  const { name, connect, connectTimeoutMs, runtime, listed } = of;
   const background = runtime.background ?? runtime;
   const closing$ = new Subject<ToolExecutionError>();
   let state: LinkState<Connection> = { type: 'idle' };
   let failures = 0;
   /** Listings of tools asked for again, and the latest of them that was answered. */
-  let asked = 0;
-  let answeredLast = 0;
+  let [asked, answeredLast] = [0, 0];
   /** The attempt's own work, which may go on after the attempt was given up. */
   let opening: Promise<unknown> = Promise.resolve();
   let closed: Promise<void> | undefined;
@@ -120,7 +113,7 @@ export function createMcpLink<Connection extends McpConnection = McpConnection>(
     }
   };
 
-  const lose = (live: Live, reason: unknown): void => {
+  const lose = (live: LiveConnection<Connection>, reason: unknown): void => {
     if (state.type !== 'up' || state.live !== live) return;
     const { end$ } = state;
     down(reason);
@@ -136,9 +129,9 @@ export function createMcpLink<Connection extends McpConnection = McpConnection>(
     live.connection.close().catch(() => undefined);
   };
 
-  const isUp = (live: Live): boolean => state.type === 'up' && state.live === live;
+  const isUp = (live: LiveConnection<Connection>): boolean => state.type === 'up' && state.live === live;
 
-  const relist = async (live: Live): Promise<void> => {
+  const relist = async (live: LiveConnection<Connection>): Promise<void> => {
     const order = ++asked;
     const tools = await listAllTools(live.connection.client);
     // An answer that was overtaken by that of a later question is out of date.
@@ -152,11 +145,11 @@ export function createMcpLink<Connection extends McpConnection = McpConnection>(
    * the connection is up.
    */
   const following = (connection: Connection): Opened<Connection>['follow'] => {
-    let followed: Live | undefined;
+    let followed: LiveConnection<Connection> | undefined;
     let changed = false;
     let listing = false;
     /** One listing at a time: the next one covers all changes during it and during the pause after it. */
-    const listAgain = async (live: Live): Promise<void> => {
+    const listAgain = async (live: LiveConnection<Connection>): Promise<void> => {
       listing = true;
       while (changed && isUp(live)) {
         changed = false;
@@ -176,9 +169,9 @@ export function createMcpLink<Connection extends McpConnection = McpConnection>(
     };
   };
 
-  const up = ({ connection, tools, follow }: Opened<Connection>): Live => {
+  const up = ({ connection, tools, follow }: Opened<Connection>): LiveConnection<Connection> => {
     const end$ = new Subject<never>();
-    const live: Live = { connection, lost$: end$ };
+    const live: LiveConnection<Connection> = { connection, lost$: end$ };
     state = { type: 'up', live, end$ };
     listed(tools);
     follow(live);
@@ -189,7 +182,7 @@ export function createMcpLink<Connection extends McpConnection = McpConnection>(
     return live;
   };
 
-  const dial = async (): Promise<Live> => {
+  const dial = async (): Promise<LiveConnection<Connection>> => {
     const opened$ = abortable((signal) => {
       const work = open(signal);
       // Given up between its last look at the signal and now: nobody else would close it.
@@ -210,7 +203,7 @@ export function createMcpLink<Connection extends McpConnection = McpConnection>(
     }
   };
 
-  const start = (): Promise<Live> => {
+  const start = (): Promise<LiveConnection<Connection>> => {
     const attempt = dial();
     // Those who wait for it get its failure; without them, the failure is no unhandled rejection.
     attempt.catch(() => undefined);
@@ -218,7 +211,7 @@ export function createMcpLink<Connection extends McpConnection = McpConnection>(
     return attempt;
   };
 
-  const acquire = async (): Promise<Live> => {
+  const acquire = async (): Promise<LiveConnection<Connection>> => {
     if (state.type === 'up') return state.live;
     if (state.type === 'connecting') return state.attempt;
     if (state.type === 'closed') throw closedError();

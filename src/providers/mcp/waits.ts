@@ -1,4 +1,4 @@
-import { BehaviorSubject, Observable, defer, distinctUntilChanged, finalize, map } from 'rxjs';
+import { BehaviorSubject, defer, distinctUntilChanged, finalize, map, type Observable } from 'rxjs';
 
 /**
  * The questions that a server has open with people and models, and which calls may wait for them. A server does not say

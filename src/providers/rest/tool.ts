@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { Tool, ToolContext } from '../../contract/tool.ts';
+import { checkOwnNames, policyOfOwn, type OwnTools } from '../own-tools.ts';
 import type { RestOperation } from './operation.ts';
 
 /** A shorter one would also cross out ordinary words. */
@@ -25,3 +26,18 @@ export const toolOf = (
   dependency,
   execute: (input, context) => run(operation, input, context),
 });
+
+/** Operations with what the host says of them. */
+export const guardedOperations = (
+  name: string,
+  operations: readonly RestOperation[],
+  { tools = {}, show }: { readonly tools?: OwnTools; readonly show?: 'errors' },
+): readonly RestOperation[] => {
+  const idOf = ({ toolName }: RestOperation): string => toolName.slice(name.length + 1);
+  checkOwnNames('restProvider', tools, operations.map(idOf));
+  const shown = show === undefined ? {} : { show };
+  return operations.map((operation) => ({
+    ...operation,
+    policy: { ...operation.policy, ...shown, ...policyOfOwn(tools, idOf(operation)) },
+  }));
+};

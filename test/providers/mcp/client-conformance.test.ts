@@ -16,7 +16,7 @@ const run = async (...args: readonly string[]): Promise<string> => {
   const { stdout, stderr } = await promisify(execFile)(NODE, [SUITE, ...args], {
     cwd: folder,
     maxBuffer: 2 ** 26,
-  }).catch((error: { stdout: string; stderr: string }) => error);
+  }).catch((failed: unknown) => failed as { readonly stdout: string; readonly stderr: string });
   return stdout + stderr;
 };
 

@@ -42,6 +42,8 @@ class Signer implements OAuthClientProvider {
   codeVerifier = (): string => this.#verifier;
 }
 
+// The suite names no issuer to expect.
+/* oxlint-disable typescript/no-deprecated */
 const credentials = { clientId: of('client_id'), clientSecret: of('client_secret') };
 /** Signs in with what a company's own identity provider grants. */
 const companySigner = (): OAuthClientProvider => {
@@ -55,7 +57,7 @@ const companySigner = (): OAuthClientProvider => {
         resource: String(found?.resourceMetadata?.resource),
         idToken: of('idp_id_token'),
         clientId: of('idp_client_id'),
-      } as Parameters<typeof requestJwtAuthorizationGrant>[0]);
+      });
       return new URLSearchParams({
         grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
         assertion: jwtAuthGrant,
@@ -97,4 +99,3 @@ if (provider.tools.some(({ name }) => name === `suite.${toolName}`)) {
   process.stdout.write(`${JSON.stringify(error ?? output)}\n`);
 }
 await spillway.close();
-process.exit(0);
