@@ -4,6 +4,7 @@ import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { toolCallEnvelopeSchema, toolResultEnvelopeSchema } from '../src/contract/envelope.ts';
+import { mcpFileSchema } from '../src/contract/formats/mcp-file.ts';
 import { planFileSchema } from '../src/contract/formats/plan-file.ts';
 import { restManifestSchema } from '../src/contract/formats/rest-manifest.ts';
 
@@ -14,6 +15,7 @@ const schemas: ReadonlyArray<readonly [name: string, title: string, schema: z.Zo
   ['tool-call', 'A tool call, version 1.1', toolCallEnvelopeSchema],
   ['tool-result', 'The result of a tool call', toolResultEnvelopeSchema],
   ['plan', 'A plan for `spillway run`', planFileSchema],
+  ['mcp', 'Servers and policies for `spillway mcp`', mcpFileSchema],
   ['rest-manifest', 'The tools of one HTTP API', restManifestSchema],
 ];
 
