@@ -43,7 +43,8 @@ else passes unchanged in both directions. A server that dies is started again.
                   stderr
   --host HOST     where HTTP listens: 127.0.0.1. Another one needs a token, in SPILLWAY_MCP_TOKEN
   --trace FILE    every event of the calls to FILE, one JSON object a line
-  --admin PORT    an admin endpoint at this loopback port (0: a free one); its address and token go to stderr
+  --admin PORT    an admin endpoint at this loopback port (0: a free one); its address and token go to
+                  stderr
   --print-config  print what the usual clients want in their configuration, and start nothing
   --help          this text
 
