@@ -1,4 +1,4 @@
-import { EMPTY, NEVER, catchError, defer, distinctUntilChanged, startWith, switchMap, type Observable } from 'rxjs';
+import { EMPTY, catchError, startWith, switchMap, type Observable } from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
 import { checkNumber, positiveDuration } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
@@ -34,7 +34,7 @@ export function idleTimeout(
 }
 
 /** Errors once nothing has been active for so long. */
-const silence = (idleTimeoutMs: number, activity$: Observable<unknown>, runtime: Runtime): Observable<never> =>
+export const silence = (idleTimeoutMs: number, activity$: Observable<unknown>, runtime: Runtime): Observable<never> =>
   activity$.pipe(
     // Activity that failed is activity that ended.
     catchError(() => EMPTY),
@@ -43,24 +43,3 @@ const silence = (idleTimeoutMs: number, activity$: Observable<unknown>, runtime:
       overdue(idleTimeoutMs, runtime, () => timeoutError(idleTimeoutMs, 'Tool made no progress, timeout')),
     ),
   );
-
-/** As `idleTimeout`, for work that may tell once it has started when it waits for a person: then it is not idle. */
-export const heldIdleTimeout = (
-  idleTimeoutMs: number,
-  activity$: Observable<unknown>,
-  runtime: Runtime,
-  waitingOf: () => Observable<boolean> | undefined,
-): (<T>(source: Observable<T>) => Observable<T>) => {
-  const waited$ = (waiting$: Observable<boolean>): Observable<never> =>
-    waiting$.pipe(
-      startWith(false),
-      distinctUntilChanged(),
-      switchMap((isWaiting) => (isWaiting ? NEVER : silence(idleTimeoutMs, activity$, runtime))),
-    );
-  return limitedBy(() =>
-    defer(() => {
-      const waiting$ = waitingOf();
-      return waiting$ === undefined ? silence(idleTimeoutMs, activity$, runtime) : waited$(waiting$);
-    }),
-  );
-};

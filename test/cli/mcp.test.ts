@@ -6,7 +6,7 @@ import { configured } from '../../src/cli/mcp/servers.ts';
 import { ledger } from '../mcp-proxy/kit.ts';
 import { until } from '../providers/support.ts';
 import { behind, calls, conversation, opening, rawServer, type Command } from '../mcp-proxy/wire-kit.ts';
-import { folder, spillway } from './support.ts';
+import { ROOT, folder, spillway } from './support.ts';
 
 const FAULTS = join(import.meta.dirname, '../mcp-proxy/fault-server.ts');
 const faulty = (path: string): Command => [process.execPath, FAULTS, path];
@@ -60,6 +60,17 @@ describe('R-16.8 the line of spillway mcp', () => {
     expect(wrong.stderr).toMatch(/bad\.yaml:3:3: tools\.c\.read: names no server; there is a, b/);
     const worse = files.write('worse.yaml', 'servers: { a: { command: x } }\ntools: { read: { timeout: 5 } }\n');
     expect((await spillway('mcp', '--config', worse)).stderr).toMatch(/worse\.yaml:2:\d+: .*timeout/);
+  });
+
+  it('R-16.8 the file of the page is fine', async () => {
+    using files = folder();
+    const page = readFileSync(join(ROOT, 'src/mcp-proxy/README.md'), 'utf8');
+    const [, text = ''] = /^```yml\n([\s\S]*?)^```$/m.exec(page) ?? [];
+    const parsed = parseMcp(['--config', files.write('guards.yaml', text)]);
+    if (parsed === undefined) throw new TypeError('it asked for help');
+    const { servers } = await configured(parsed);
+    expect(Object.keys(servers)).toEqual(['files', 'search']);
+    expect(servers['search']?.tools?.['query']).toMatchObject({ effects: 'read', breaker: { cooldownMs: 10_000 } });
   });
 
   it('R-16.8 --print-config starts nothing, and names the command for each client', async () => {

@@ -1,8 +1,7 @@
 import { Observable, Subject, last, tap } from 'rxjs';
 import type { Progress } from '../../contract/tool.ts';
 import { AttemptSignal } from '../../operators/work/attempt-signal.ts';
-import { heldTimeout } from '../../operators/attempt-timeout.ts';
-import { heldIdleTimeout } from '../../operators/idle-timeout.ts';
+import { heldIdleTimeout, heldTimeout } from '../../operators/timing/unless-waiting.ts';
 import { startWork } from '../../operators/work/output.ts';
 import { tornDownAlone } from '../../operators/work/torn-down-alone.ts';
 import { AttemptContext } from './tool-context.ts';
