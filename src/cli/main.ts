@@ -52,7 +52,10 @@ const context: CommandContext = {
 };
 
 const runTurn = async (command: RunCommand): Promise<number> => {
-  const { status } = await runPlan(command, context);
+  const isElsewhere = command.engine !== undefined;
+  const { status } = isElsewhere
+    ? await (await import('./fleet/run.ts')).runElsewhere(command, context)
+    : await runPlan(command, context);
   if (interrupted) return EXIT.interrupted;
   if (unread) return process.exitCode === EXIT.failed ? EXIT.failed : EXIT.fine;
   return command.strict && status === 'partial' ? EXIT.partial : EXIT_OF_STATUS[status];

@@ -124,7 +124,6 @@ export async function until<T>(work: Promise<T>, signal: AbortSignal, message: s
  */
 export async function runPlan(command: RunCommand, context: RunContext): Promise<TurnResult> {
   const { stdout, signal } = context;
-  if (command.engine !== undefined) return (await import('./fleet/run.ts')).runElsewhere(command, context);
   const runtime = seeded(context.runtime, command.seed);
   const loaded = await loadPlan(command.planPath);
   const used = usedTools(loaded.file);

@@ -41,21 +41,29 @@ export interface FleetLayer {
       /** By node: the places of those that need it. */
       readonly dependents: ReadonlyArray<readonly number[]>;
     },
-    options: {
+    options: SubmitOptions & {
+      /** Where it is kept what the turn came to. */
       readonly journal: TurnJournal;
+      /** Aborting it cancels the turn. */
       readonly signal: AbortSignal;
-      readonly session?: string;
-      readonly actor?: string;
-      readonly tenant?: string;
     },
   ): Observable<TurnEvent>;
   /** As `Spillway.trace$`: the events that others may see. */
   readonly trace$: Observable<TraceEvent>;
   /** As `Spillway.tools`. */
-  readonly tools: ReadonlyArray<{ readonly name: string }>;
+  readonly tools: ReadonlyArray<{
+    /** What plans name the tool by. */
+    readonly name: string;
+  }>;
   /** As `Spillway.inspect`. */
   inspect(): Promise<{
-    readonly store?: { readonly kind: string; readonly shared: boolean };
+    /** Absent without a store. */
+    readonly store?: {
+      /** The store's name for itself. */
+      readonly kind: string;
+      /** Whether all workers can share it. */
+      readonly shared: boolean;
+    };
   }>;
 }
 
