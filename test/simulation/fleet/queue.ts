@@ -1,4 +1,4 @@
-import { firstValueFrom, NEVER, repeat, type Observable } from 'rxjs';
+import { Subject, firstValueFrom, repeat, type Observable } from 'rxjs';
 import type { Runtime } from '../../../src/contract/runtime.ts';
 import type { Dispatcher, Given, RunEnd } from '../../../src/fleet/dispatcher.ts';
 import type { Machine } from './machine.ts';
@@ -70,13 +70,16 @@ export class Queue {
   }
 
   async #run(machine: Machine, job: Job, owner: object, run: (given: Given) => Observable<RunEnd>): Promise<void> {
+    const lost$ = new Subject<unknown>();
     const beats = machine.runtime
       .after(BEAT_MS)
       .pipe(repeat())
       .subscribe(() => {
-        if (!machine.isCut && job.owner === owner) job.lockUntilMs = this.#runtime.now() + LOCK_MS;
+        if (machine.isCut) return;
+        if (job.owner === owner) job.lockUntilMs = this.#runtime.now() + LOCK_MS;
+        else lost$.next(job.turnId);
       });
-    const end = await firstValueFrom(run({ turnId: job.turnId, lost$: NEVER }));
+    const end = await firstValueFrom(run({ turnId: job.turnId, lost$ }));
     beats.unsubscribe();
     if (job.owner !== owner) return;
     if (end.act === 'done') this.#jobs.delete(job.turnId);
