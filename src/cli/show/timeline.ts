@@ -125,10 +125,7 @@ export function followTurn(): { readonly timeline: Timeline; readonly add: (even
       case 'settled':
         timeline.settledMs = event.atMs;
         break;
-      case 'abandoned':
-      case 'node_started':
-      case 'escalated':
-      case 'turn_moved':
+      default:
     }
   };
   return {

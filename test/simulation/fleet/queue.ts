@@ -41,18 +41,18 @@ export class Queue {
           if (!this.#jobs.has(turnId)) this.#jobs.set(turnId, { turnId, owner: undefined, lockUntilMs: 0, dueAtMs: 0 });
         }),
       work: (run, concurrency) => {
-        let running = 0;
+        const running = new Set<Job>();
         let isPaused = false;
         const polling = runtime
           .after(POLL_MS)
           .pipe(repeat())
           .subscribe(() => {
-            if (isPaused || running >= concurrency || machine.isCut) return;
+            if (isPaused || running.size >= concurrency || machine.isCut) return;
             const owner = {};
             const job = this.#take(owner);
             if (job === undefined) return;
-            running++;
-            void this.#run(machine, job, owner, run).then(() => running--);
+            running.add(job);
+            void this.#run(machine, job, owner, run).then(() => running.delete(job));
           });
         return {
           ready: Promise.resolve(),
@@ -61,7 +61,7 @@ export class Queue {
             polling.unsubscribe();
           },
           close: async () => {
-            while (running > 0) await firstValueFrom(runtime.after(POLL_MS));
+            while (running.size > 0) await firstValueFrom(runtime.after(POLL_MS));
           },
         };
       },
