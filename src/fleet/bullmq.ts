@@ -2,13 +2,12 @@ import { Queue, Worker, DelayedError, type ConnectionOptions, type Job } from 'b
 import { Subject, filter, firstValueFrom, fromEventPattern, type Observable } from 'rxjs';
 import type { FleetEngine } from '../contract/fleet/port.ts';
 import type { Runtime } from '../contract/runtime.ts';
-import { checkKeys, checkNumber, integer, positiveDuration } from '../policy/check.ts';
+import { checkKeys, checkNumber, integer } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
 import { redisThrown } from '../errors/redis.ts';
 import type { Dispatcher, Given, RunEnd, Workforce } from './dispatcher.ts';
-import { fleetEngine } from './engine.ts';
 import type { LedgerConnection } from './redis/connection.ts';
-import { redisLedger } from './redis/ledger.ts';
+import { FLEET_NAME, engineOnRedis } from './redis/engine.ts';
 
 export type { LedgerConnection } from './redis/connection.ts';
 
@@ -39,7 +38,6 @@ const NAME = /^[\w-]{1,64}$/;
 const BEATS_PER_LOCK = 3;
 /** BullMQ knows priorities up to here; behind that, turns of one tenant keep no order to those of others. */
 const PLACE_MAX = 2_000_000;
-const COMMAND_TIMEOUT_MS = 5_000;
 /** A turn is given again however often its workers die: its deadline ends it, not a count. */
 const STALLED_MAX = 1_000_000;
 
@@ -126,44 +124,10 @@ const bullmqDispatcher = (site: BullmqSite): Dispatcher => {
  */
 export function bullmqFleet(connection: LedgerConnection, options: BullmqFleetOptions = {}): FleetEngine {
   checkKeys('bullmqFleet', options, OPTION_KEYS);
-  const {
-    name = 'spillway',
-    lockMs = 3_000,
-    maxOpen = 100_000,
-    keepMs = 86_400_000,
-    maxEvents = 10_000,
-    answerTimeoutMs = 30_000,
-    runtime = liveRuntime,
-  } = options;
+  const { lockMs = 3_000, ...terms } = options;
+  const { name = FLEET_NAME, runtime = liveRuntime } = terms;
   if (!NAME.test(name))
     throw new RangeError(`name must be 1 to 64 letters, digits, _ or -, not ${JSON.stringify(name.slice(0, 80))}`);
   checkNumber('lockMs', lockMs, integer(1_000, 600_000));
-  checkNumber('maxOpen', maxOpen, integer(1, 10_000_000));
-  checkNumber('keepMs', keepMs, positiveDuration);
-  checkNumber('maxEvents', maxEvents, integer(10, 1_000_000));
-  checkNumber('answerTimeoutMs', answerTimeoutMs, positiveDuration);
-  const subscriber = connection.duplicate();
-  subscriber.on('error', ignore);
-  const ledger = redisLedger(connection, {
-    name: `${name}-ledger`,
-    subscriber,
-    keepMs,
-    maxEvents,
-    commandTimeoutMs: COMMAND_TIMEOUT_MS,
-    runtime,
-  });
-  const engine = fleetEngine({
-    ledger,
-    dispatcher: bullmqDispatcher({ connection, name, lockMs, runtime }),
-    runtime,
-    maxOpen,
-    answerTimeoutMs,
-  });
-  return {
-    ...engine,
-    close: async () => {
-      await engine.close();
-      subscriber.disconnect();
-    },
-  };
+  return engineOnRedis(connection, terms, bullmqDispatcher({ connection, name, lockMs, runtime }));
 }

@@ -1,9 +1,10 @@
-import { concatMap, defer, firstValueFrom, type Observable } from 'rxjs';
+import { defer, firstValueFrom, type Observable } from 'rxjs';
 import type {
   Closeable,
   FleetEngine,
   FleetHealth,
   FleetPlan,
+  FleetTurns,
   SubmitOptions,
   Submitted,
 } from '../contract/fleet/port.ts';
@@ -27,6 +28,8 @@ export interface FleetParts {
   readonly maxOpen: number;
   /** How long an engine that gives no answer is asked. */
   readonly answerTimeoutMs: number;
+  /** Called once all of it is closed. */
+  readonly closed?: () => void;
 }
 
 /** A full queue is asked again after so long. */
@@ -48,13 +51,26 @@ const taken = (entered: Entered, turnId: string): Extract<Entered, { state: 'acc
   return entered;
 };
 
-/** Puts an engine together: a ledger that outlives processes, and a dispatcher that gives turns to live ones. */
-export function fleetEngine({ ledger, dispatcher, runtime, maxOpen, answerTimeoutMs }: FleetParts): FleetEngine {
-  const workers = new Set<Closeable>();
-  const asked = <T>(question: () => Promise<T>): Promise<T> =>
-    firstValueFrom(untilAnswered(question, runtime, answerTimeoutMs));
-  const submit = async (turnId: string, plan: FleetPlan, options: SubmitOptions = {}): Promise<Submitted> => {
+/** An engine of a ledger that outlives processes, and of a dispatcher that gives turns to live ones. */
+export class LedgerFleet implements FleetEngine {
+  readonly #parts: FleetParts;
+  readonly #workers = new Set<Closeable>();
+  #closing: Promise<void> | undefined;
+
+  constructor(parts: FleetParts) {
+    this.#parts = parts;
+  }
+
+  serve(turns: FleetTurns): Closeable {
+    const { ledger, dispatcher, runtime } = this.#parts;
+    const worker = serveTurns(ledger, dispatcher, turns, runtime);
+    this.#workers.add(worker);
+    return worker;
+  }
+
+  async submit(turnId: string, plan: FleetPlan, options: SubmitOptions = {}): Promise<Submitted> {
     checkTurnId(turnId);
+    const { ledger, dispatcher, runtime, maxOpen } = this.#parts;
     const record = planRecord(plan, options);
     const entry = {
       turnId,
@@ -64,32 +80,45 @@ export function fleetEngine({ ledger, dispatcher, runtime, maxOpen, answerTimeou
       timeoutMs: record.options.timeoutMs,
       submission: runtime.id(),
     };
-    const { state, isSettled, deadlineAtMs, backlog } = taken(await asked(() => ledger.enter(entry, maxOpen)), turnId);
+    const entered = await this.#asked(() => ledger.enter(entry, maxOpen));
+    const { state, isSettled, deadlineAtMs, backlog } = taken(entered, turnId);
     // Also for one that is known: whoever submitted it may have died before it was handed on.
-    if (!isSettled) await asked(() => dispatcher.add(turnId, backlog));
+    if (!isSettled) await this.#asked(() => dispatcher.add(turnId, backlog));
     return { turnId, state, deadlineAtMs };
-  };
-  const health = async (): Promise<FleetHealth> => {
-    const { overdue, ...report } = await asked(() => ledger.report());
+  }
+
+  attach(turnId: string): Observable<TraceEvent> {
+    const { ledger, runtime } = this.#parts;
+    return defer(() => {
+      checkTurnId(turnId);
+      return attached(ledger, turnId, runtime);
+    });
+  }
+
+  cancel(turnId: string): Promise<boolean> {
+    return this.#asked(() => this.#parts.ledger.cancel(turnId));
+  }
+
+  async health(): Promise<FleetHealth> {
+    const { ledger, dispatcher } = this.#parts;
+    const { overdue, ...report } = await this.#asked(() => ledger.report());
     return { engine: dispatcher.engine, ...report, stuck: overdue };
-  };
-  const close = async (): Promise<void> => {
-    await Promise.all([...workers].map((worker) => worker.close()));
+  }
+
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
+    const { ledger, dispatcher, closed } = this.#parts;
+    await Promise.all([...this.#workers].map((worker) => worker.close()));
     await dispatcher.close();
     ledger.close();
-  };
-  let closing: Promise<void> | undefined;
-  return {
-    serve: (turns) => {
-      const worker = serveTurns(ledger, dispatcher, turns, runtime);
-      workers.add(worker);
-      return worker;
-    },
-    submit,
-    attach: (turnId): Observable<TraceEvent> =>
-      defer(async () => checkTurnId(turnId)).pipe(concatMap(() => attached(ledger, turnId, runtime))),
-    cancel: (turnId) => asked(() => ledger.cancel(turnId)),
-    health,
-    close: () => (closing ??= close()),
-  };
+    closed?.();
+  }
+
+  #asked<T>(question: () => Promise<T>): Promise<T> {
+    const { runtime, answerTimeoutMs } = this.#parts;
+    return firstValueFrom(untilAnswered(question, runtime, answerTimeoutMs));
+  }
 }

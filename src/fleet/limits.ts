@@ -52,6 +52,24 @@ interface Bucket {
   readonly limit: FleetLimit;
 }
 
+const checkLimits = ({ tools = {}, tenants = {}, eachTenant }: FleetLimitOptions): void => {
+  for (const [of, limits] of Object.entries({ tools, tenants }))
+    for (const [key, limit] of Object.entries(limits)) checkLimit(`${of}.${key}`, limit);
+  if (eachTenant !== undefined) checkLimit('eachTenant', eachTenant);
+};
+
+const bucketsOf = (
+  { tools = {}, tenants = {}, eachTenant }: FleetLimitOptions,
+  { toolName, tenant }: HookAttempt,
+): Bucket[] => {
+  const ofTool = Object.hasOwn(tools, toolName) ? tools[toolName] : undefined;
+  const ofTenant = tenant === undefined ? undefined : Object.hasOwn(tenants, tenant) ? tenants[tenant] : eachTenant;
+  return [
+    ...(ofTool === undefined ? [] : [{ key: `tool:${toolName}`, what: `the tool ${toolName}`, limit: ofTool }]),
+    ...(ofTenant === undefined ? [] : [{ key: `tenant:${tenant}`, what: 'the tenant', limit: ofTenant }]),
+  ];
+};
+
 /**
  * Limits attempts over a whole fleet, by tool and by tenant: each waits for its place, in the order in which they ask.
  * A Redis that gives no answer limits nothing.
@@ -73,35 +91,17 @@ export function fleetLimits(
   beforeToolCall(attempt: HookAttempt): Observable<Verdict>;
 } {
   checkKeys('fleetLimits', options, OPTION_KEYS);
-  const {
-    name = 'spillway',
-    tools = {},
-    eachTenant,
-    tenants = {},
-    maxWaitMs = 10_000,
-    runtime = liveRuntime,
-  } = options;
+  const { name = 'spillway', maxWaitMs = 10_000, runtime = liveRuntime } = options;
   checkNumber('maxWaitMs', maxWaitMs, duration);
-  for (const [of, limits] of Object.entries({ tools, tenants }))
-    for (const [key, limit] of Object.entries(limits)) checkLimit(`${of}.${key}`, limit);
-  if (eachTenant !== undefined) checkLimit('eachTenant', eachTenant);
+  checkLimits(options);
   const link = redisLink(redisCommands(client), COMMAND_TIMEOUT_MS, runtime);
 
-  const bucketsOf = ({ toolName, tenant }: HookAttempt): Bucket[] => {
-    const ofTool = Object.hasOwn(tools, toolName) ? tools[toolName] : undefined;
-    const ofTenant = tenant === undefined ? undefined : Object.hasOwn(tenants, tenant) ? tenants[tenant] : eachTenant;
-    return [
-      ...(ofTool === undefined ? [] : [{ key: `tool:${toolName}`, what: `the tool ${toolName}`, limit: ofTool }]),
-      ...(ofTenant === undefined ? [] : [{ key: `tenant:${tenant}`, what: 'the tenant', limit: ofTenant }]),
-    ];
-  };
-  const taken = async ({
-    key,
-    limit: { perSecond, burst = Math.max(1, Math.floor(perSecond)) },
-  }: Bucket): Promise<number> => {
+  const taken = async (bucket: Bucket): Promise<number> => {
+    const { perSecond, burst = Math.max(1, Math.floor(perSecond)) } = bucket.limit;
     try {
       const terms = [perSecond, burst, maxWaitMs].map(String);
-      return numberOf(await link.run('The limit could not be asked for', TAKE, [`{${name}-limits}:${key}`], terms));
+      const keys = [`{${name}-limits}:${bucket.key}`];
+      return numberOf(await link.run('The limit could not be asked for', TAKE, keys, terms));
     } catch {
       return 0;
     }
@@ -119,6 +119,6 @@ export function fleetLimits(
     beforeToolCall: (attempt) =>
       attempt.attempt === 0
         ? of({})
-        : concat(...bucketsOf(attempt).map(placeIn), of({})).pipe(map((verdict): Verdict => verdict)),
+        : concat(...bucketsOf(options, attempt).map(placeIn), of({})).pipe(map((verdict): Verdict => verdict)),
   };
 }

@@ -1,8 +1,19 @@
-import { AsyncSubject, EMPTY, NEVER, Subject, defer, from, mergeMap, tap, type Observable } from 'rxjs';
+import {
+  AsyncSubject,
+  EMPTY,
+  NEVER,
+  Subject,
+  defer,
+  from,
+  mergeMap,
+  tap,
+  type Observable,
+  type Subscription,
+} from 'rxjs';
 import type { TraceEvent } from '../contract/event.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { oneAtATime } from '../operators/timing/one-at-a-time.ts';
-import type { Begun, TurnLedger } from './ledger.ts';
+import type { Begun, LedgerBatch, TurnLedger } from './ledger.ts';
 import { untilAnswered } from './until-answered.ts';
 
 /** Entries of one write: its script keeps a Redis busy for less than a millisecond. */
@@ -30,68 +41,98 @@ export interface Recorder {
   close(): void;
 }
 
+/** Entries as they are written at once. */
+const batchOf = (entries: readonly Entry[], turnId: string, tenant: string, firstSeq: number): LedgerBatch => {
+  const events = entries.flatMap(({ event }) => (event === undefined ? [] : [event]));
+  return {
+    events: events.map((event, at) => JSON.stringify({ ...event, turnId, seq: firstSeq + at })),
+    firstSeq,
+    nodes: entries.flatMap(({ node }) => (node === undefined ? [] : [node])),
+    decisions: entries.flatMap(({ decision }) => (decision === undefined ? [] : [decision])),
+    settles: entries.some(({ settles }) => settles === true),
+    tenant,
+  };
+};
+
+class LedgerRecorder implements Recorder {
+  readonly lost$: Observable<unknown>;
+  readonly #lost$ = new AsyncSubject<true>();
+  readonly #asked$ = new Subject<void>();
+  readonly #waiting: Entry[] = [];
+  readonly #writing: Subscription;
+  #seq: number;
+
+  constructor(ledger: TurnLedger, turnId: string, { seq, epoch }: Begun, tenant: string, runtime: Runtime) {
+    this.#seq = seq;
+    this.lost$ = this.#lost$.asObservable();
+    const batch$ = defer(() => {
+      const entries = this.#waiting.splice(0, BATCH_MAX);
+      if (entries.length === 0) return EMPTY;
+      const batch = batchOf(entries, turnId, tenant, this.#seq + 1);
+      this.#seq += batch.events.length;
+      return untilAnswered(() => ledger.write(turnId, epoch, batch), runtime).pipe(
+        tap((isOurs) => (isOurs ? this.#written(entries) : this.#lose())),
+      );
+    });
+    // What happens in one go is written in one: a node's end and its place in the journal.
+    const work$ = this.#asked$.pipe(oneAtATime(() => from(Promise.resolve()).pipe(mergeMap(() => batch$))));
+    this.#writing = work$.subscribe({ error: () => this.#lose() });
+  }
+
+  event(event: TraceEvent): void {
+    this.#add({ event });
+  }
+
+  node(nodeId: string, entry: string): Observable<unknown> {
+    return this.#durable({ node: [nodeId, entry] });
+  }
+
+  decision(nodeId: string, decision: string): Observable<unknown> {
+    return this.#durable({ decision: [nodeId, decision] });
+  }
+
+  settle(event: TraceEvent): Observable<unknown> {
+    return this.#durable({ event, settles: true });
+  }
+
+  close(): void {
+    this.#writing.unsubscribe();
+  }
+
+  #add(entry: Entry): void {
+    this.#waiting.push(entry);
+    this.#asked$.next();
+  }
+
+  #durable(entry: Omit<Entry, 'written'>): Observable<unknown> {
+    return defer(() => {
+      if (this.#writing.closed) return NEVER;
+      const written = new AsyncSubject<true>();
+      this.#add({ ...entry, written });
+      return written;
+    });
+  }
+
+  #written(entries: readonly Entry[]): void {
+    for (const { written } of entries) {
+      written?.next(true);
+      written?.complete();
+    }
+    if (this.#waiting.length > 0) this.#asked$.next();
+  }
+
+  #lose(): void {
+    this.#asked$.complete();
+    this.#lost$.next(true);
+    this.#lost$.complete();
+  }
+}
+
 /** @param begun where the turn stands: its events are counted on from there */
-export function recorderOf(
+export const recorderOf = (
   ledger: TurnLedger,
   turnId: string,
   begun: Begun,
   tenant: string,
   runtime: Runtime,
-): Recorder {
-  const waiting: Entry[] = [];
-  const asked$ = new Subject<void>();
-  const lost$ = new AsyncSubject<true>();
-  let { seq } = begun;
-  const batch$ = defer(() => {
-    const entries = waiting.splice(0, BATCH_MAX);
-    if (entries.length === 0) return EMPTY;
-    const events = entries.flatMap(({ event }) => (event === undefined ? [] : [event]));
-    const firstSeq = seq + 1;
-    seq += events.length;
-    const batch = {
-      events: events.map((event, at) => JSON.stringify({ ...event, turnId, seq: firstSeq + at })),
-      firstSeq,
-      nodes: entries.flatMap(({ node }) => (node === undefined ? [] : [node])),
-      decisions: entries.flatMap(({ decision }) => (decision === undefined ? [] : [decision])),
-      settles: entries.some(({ settles }) => settles === true),
-      tenant,
-    };
-    return untilAnswered(() => ledger.write(turnId, begun.epoch, batch), runtime).pipe(
-      tap((isOurs) => {
-        if (!isOurs) return lose();
-        for (const { written } of entries) {
-          written?.next(true);
-          written?.complete();
-        }
-        if (waiting.length > 0) asked$.next();
-      }),
-    );
-  });
-  const lose = (): void => {
-    asked$.complete();
-    lost$.next(true);
-    lost$.complete();
-  };
-  // What happens in one go is written in one: a node's end and its place in the journal.
-  const work$ = asked$.pipe(oneAtATime(() => from(Promise.resolve()).pipe(mergeMap(() => batch$))));
-  const writing = work$.subscribe({ error: lose });
-  const add = (entry: Entry): void => {
-    waiting.push(entry);
-    asked$.next();
-  };
-  const durable = (entry: Omit<Entry, 'written'>): Observable<unknown> =>
-    defer(() => {
-      if (writing.closed) return NEVER;
-      const written = new AsyncSubject<true>();
-      add({ ...entry, written });
-      return written;
-    });
-  return {
-    event: (event) => add({ event }),
-    node: (nodeId, entry) => durable({ node: [nodeId, entry] }),
-    decision: (nodeId, decision) => durable({ decision: [nodeId, decision] }),
-    settle: (event) => durable({ event, settles: true }),
-    lost$: lost$.asObservable(),
-    close: () => writing.unsubscribe(),
-  };
-}
+): Recorder => new LedgerRecorder(ledger, turnId, begun, tenant, runtime);

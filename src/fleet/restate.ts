@@ -5,12 +5,10 @@ import { firstValueFrom, fromEvent, take, type Observable } from 'rxjs';
 import type { FleetEngine } from '../contract/fleet/port.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
-import { checkKeys, checkNumber, integer, positiveDuration } from '../policy/check.ts';
-import { liveRuntime } from '../runtime.ts';
+import { checkKeys, checkNumber, integer } from '../policy/check.ts';
 import { places } from './places.ts';
 import type { Dispatcher, Given, RunEnd, Workforce } from './dispatcher.ts';
-import { fleetEngine } from './engine.ts';
-import { redisLedger } from './redis/ledger.ts';
+import { FLEET_NAME, engineOnRedis } from './redis/engine.ts';
 import type { LedgerConnection } from './redis/connection.ts';
 
 export type { LedgerConnection } from './redis/connection.ts';
@@ -53,7 +51,6 @@ const OPTION_KEYS = [
 ];
 const NAME = /^\w{1,64}$/;
 const PORT = 9_080;
-const COMMAND_TIMEOUT_MS = 5_000;
 /** Longer than any turn: Restate must not think that a turn which is at work has fallen asleep. */
 const LONG = { days: 365 } as const;
 
@@ -71,7 +68,6 @@ interface RestateSite {
   readonly name: string;
   readonly port: number;
   readonly listening: (port: number) => void;
-  readonly runtime: Runtime;
 }
 
 /** The worker is to end: Restate gives its turns to another when the attempt fails. */
@@ -191,47 +187,11 @@ const restateDispatcher = (site: RestateSite): Dispatcher => ({
  */
 export function restateFleet(connection: LedgerConnection, options: RestateFleetOptions): FleetEngine {
   checkKeys('restateFleet', options, OPTION_KEYS);
-  const {
-    ingressUrl,
-    port = PORT,
-    listening = () => undefined,
-    name = 'spillway',
-    maxOpen = 100_000,
-    keepMs = 86_400_000,
-    maxEvents = 10_000,
-    answerTimeoutMs = 30_000,
-    runtime = liveRuntime,
-  } = options;
+  const { ingressUrl, port = PORT, listening = () => undefined, ...terms } = options;
+  const { name = FLEET_NAME } = terms;
   if (!NAME.test(name))
     throw new RangeError(`name must be 1 to 64 letters, digits or _, not ${JSON.stringify(name.slice(0, 80))}`);
   if (!URL.canParse(ingressUrl)) throw new RangeError('ingressUrl must be a URL, such as http://localhost:8080');
   checkNumber('port', port, integer(0, 65_535));
-  checkNumber('maxOpen', maxOpen, integer(1, 10_000_000));
-  checkNumber('keepMs', keepMs, positiveDuration);
-  checkNumber('maxEvents', maxEvents, integer(10, 1_000_000));
-  checkNumber('answerTimeoutMs', answerTimeoutMs, positiveDuration);
-  const subscriber = connection.duplicate();
-  subscriber.on('error', () => undefined);
-  const terms = {
-    name: `${name}-ledger`,
-    subscriber,
-    keepMs,
-    maxEvents,
-    commandTimeoutMs: COMMAND_TIMEOUT_MS,
-    runtime,
-  };
-  const engine = fleetEngine({
-    ledger: redisLedger(connection, terms),
-    dispatcher: restateDispatcher({ ingressUrl, name, port, listening, runtime }),
-    runtime,
-    maxOpen,
-    answerTimeoutMs,
-  });
-  return {
-    ...engine,
-    close: async () => {
-      await engine.close();
-      subscriber.disconnect();
-    },
-  };
+  return engineOnRedis(connection, terms, restateDispatcher({ ingressUrl, name, port, listening }));
 }

@@ -1,11 +1,21 @@
-import { EMPTY } from 'rxjs';
+import { EMPTY, type Observable } from 'rxjs';
 import type { WorkerReport } from '../../contract/fleet/port.ts';
 import type { Runtime } from '../../contract/runtime.ts';
-import { redisChanges } from '../../stores/redis/changes.ts';
+import { redisChanges, type RedisChanges } from '../../stores/redis/changes.ts';
 import { redisCommands, type RedisClientLike, type RedisSubscriberLike } from '../../stores/redis/client.ts';
-import { redisLink } from '../../stores/redis/link.ts';
+import { redisLink, type RedisLink } from '../../stores/redis/link.ts';
 import { listOf, numberOf, textOf } from '../../stores/redis/record.ts';
-import type { Begun, Entered, LedgerPage, LedgerReport, Taking, TurnLedger } from '../ledger.ts';
+import type { Script } from '../../stores/redis/scripts.ts';
+import type {
+  Begun,
+  Entered,
+  LedgerBatch,
+  LedgerEntry,
+  LedgerPage,
+  LedgerReport,
+  Taking,
+  TurnLedger,
+} from '../ledger.ts';
 import { BEAT, BEGIN, CANCEL, ENTER, LEAVE, OWNS, READ, REPORT, WRITE } from './scripts.ts';
 
 /** A turn counts as stuck from so long after its deadline on: by then it should have been harvested. */
@@ -115,92 +125,108 @@ const reportOf = (answer: unknown): LedgerReport => {
  * A ledger in Redis 6.2 or later. All of its keys have one hash tag, so that a cluster keeps them together: a fleet
  * that outgrows one server is several fleets of different names.
  */
-export function redisLedger(client: RedisClientLike, options: RedisLedgerOptions): TurnLedger {
-  const { name, subscriber, keepMs, maxEvents, commandTimeoutMs, runtime } = options;
-  const commands = redisCommands(client);
-  const link = redisLink(commands, commandTimeoutMs, runtime);
-  const run: typeof link.run = (...asked) => link.run(...asked);
-  const channels = subscriber === undefined ? undefined : redisChanges(subscriber);
-  const key = (rest: string): string => `{${name}}:${rest}`;
-  const turnKey = (turnId: string): string => key(`turn:${turnId}`);
-  const eventsKey = (turnId: string): string => key(`events:${turnId}`);
-  const tenantKey = (tenant: string): string => key(`tenant:${tenant}`);
-  const [open, waiting, workers, versions, info, cancelled, orders] = [
-    'open',
-    'waiting',
-    'workers',
-    'versions',
-    'info',
-    'cancelled',
-    'orders',
-  ].map(key) as [string, string, string, string, string, string, string];
-  return {
-    enter: async ({ turnId, digest, record, tenant, timeoutMs, submission }, maxOpen) =>
-      enteredOf(
-        await run(
-          'The turn could not be handed over',
-          ENTER,
-          [turnKey(turnId), open, waiting, tenantKey(tenant)],
-          [turnId, digest, record, tenant, timeoutMs, submission, maxOpen, keepMs].map(String),
-        ),
-      ),
-    begin: async (turnId, worker, version, evenSo) => {
-      const keys = [turnKey(turnId), waiting, workers, versions];
-      return takingOf(
-        await run('The turn could not be begun', BEGIN, keys, [turnId, worker, version, evenSo ? '1' : '0']),
-      );
-    },
-    write: async (turnId, epoch, { events, firstSeq, nodes, decisions, settles, tenant }) => {
-      const keys = [turnKey(turnId), eventsKey(turnId), open, waiting, tenantKey(tenant), cancelled];
-      const head = [turnId, epoch, eventsKey(turnId), firstSeq, events.length, settles ? 1 : 0, keepMs, maxEvents];
-      const fields = [
-        ...nodes.flatMap(([id, entry]) => [`n:${id}`, entry]),
-        ...decisions.flatMap(([id, decision]) => [`d:${id}`, `@${decision}`]),
-      ];
-      const answer = await run('The turn could not be written', WRITE, keys, [
-        ...head.map(String),
-        ...events,
-        ...fields,
-      ]);
-      return numberOf(answer) === 1;
-    },
-    owns: async (turnId, epoch) =>
-      numberOf(await run('The turn could not be asked for', OWNS, [turnKey(turnId)], [String(epoch)])) === 1,
-    read: async (turnId, afterSeq, count) =>
-      pageOf(
-        await run(
-          'The events could not be read',
-          READ,
-          [turnKey(turnId), eventsKey(turnId)],
-          [String(afterSeq), String(count)],
-        ),
-      ),
-    changes: (turnId) => channels?.changes(eventsKey(turnId)) ?? EMPTY,
-    cancel: async (turnId) =>
-      numberOf(await run('The turn could not be cancelled', CANCEL, [turnKey(turnId), cancelled], [turnId, orders])) ===
-      1,
-    orders$: channels?.changes(orders) ?? EMPTY,
-    beat: async (worker, version, turns) =>
-      texts(
-        await run(
-          'The worker could not be noted',
-          BEAT,
-          [workers, versions, info, cancelled],
-          [worker, version, `${turns} ${version}`, String(SILENT_MS)],
-        ),
-      ),
-    leave: async (worker) => {
-      await run('The worker could not be taken off', LEAVE, [workers, info], [worker]);
-    },
-    report: async () =>
-      reportOf(
-        await run(
-          'The fleet could not be asked for',
-          REPORT,
-          [open, waiting, workers, info],
-          [OVERDUE_MS, OVERDUE_MAX, SILENT_MS].map(String),
-        ),
-      ),
-    close: () => channels?.close(),
-  };
+export class RedisLedger implements TurnLedger {
+  readonly orders$: Observable<unknown>;
+  readonly #options: RedisLedgerOptions;
+  readonly #link: RedisLink;
+  readonly #channels: RedisChanges | undefined;
+
+  constructor(client: RedisClientLike, options: RedisLedgerOptions) {
+    const { subscriber, commandTimeoutMs, runtime } = options;
+    this.#options = options;
+    this.#link = redisLink(redisCommands(client), commandTimeoutMs, runtime);
+    this.#channels = subscriber === undefined ? undefined : redisChanges(subscriber);
+    this.orders$ = this.#channels?.changes(this.#key('orders')) ?? EMPTY;
+  }
+
+  async enter(entry: LedgerEntry, maxOpen: number): Promise<Entered> {
+    const { turnId, digest, record, tenant, timeoutMs, submission } = entry;
+    const keys = [this.#turn(turnId), this.#key('open'), this.#key('waiting'), this.#tenant(tenant)];
+    const given = [turnId, digest, record, tenant, timeoutMs, submission, maxOpen, this.#options.keepMs];
+    return enteredOf(await this.#run('The turn could not be handed over', ENTER, keys, given));
+  }
+
+  async begin(turnId: string, worker: string, version: string, evenSo: boolean): Promise<Taking> {
+    const keys = [this.#turn(turnId), this.#key('waiting'), this.#key('workers'), this.#key('versions')];
+    const given = [turnId, worker, version, evenSo ? 1 : 0];
+    return takingOf(await this.#run('The turn could not be begun', BEGIN, keys, given));
+  }
+
+  async write(turnId: string, epoch: number, batch: LedgerBatch): Promise<boolean> {
+    const { events, firstSeq, nodes, decisions, settles, tenant } = batch;
+    const { keepMs, maxEvents } = this.#options;
+    const stream = this.#events(turnId);
+    const lists = [this.#key('open'), this.#key('waiting'), this.#tenant(tenant), this.#key('cancelled')];
+    const head = [turnId, epoch, stream, firstSeq, events.length, settles ? 1 : 0, keepMs, maxEvents];
+    const fields = [
+      ...nodes.flatMap(([id, entry]) => [`n:${id}`, entry]),
+      ...decisions.flatMap(([id, decision]) => [`d:${id}`, `@${decision}`]),
+    ];
+    const given = [...head, ...events, ...fields];
+    return (
+      numberOf(
+        await this.#run('The turn could not be written', WRITE, [this.#turn(turnId), stream, ...lists], given),
+      ) === 1
+    );
+  }
+
+  async owns(turnId: string, epoch: number): Promise<boolean> {
+    return numberOf(await this.#run('The turn could not be asked for', OWNS, [this.#turn(turnId)], [epoch])) === 1;
+  }
+
+  async read(turnId: string, afterSeq: number, count: number): Promise<LedgerPage> {
+    const keys = [this.#turn(turnId), this.#events(turnId)];
+    return pageOf(await this.#run('The events could not be read', READ, keys, [afterSeq, count]));
+  }
+
+  changes(turnId: string): Observable<unknown> {
+    return this.#channels?.changes(this.#events(turnId)) ?? EMPTY;
+  }
+
+  async cancel(turnId: string): Promise<boolean> {
+    const keys = [this.#turn(turnId), this.#key('cancelled')];
+    return (
+      numberOf(await this.#run('The turn could not be cancelled', CANCEL, keys, [turnId, this.#key('orders')])) === 1
+    );
+  }
+
+  async beat(worker: string, version: string, turns: number): Promise<readonly string[]> {
+    const keys = ['workers', 'versions', 'info', 'cancelled'].map((rest) => this.#key(rest));
+    const given = [worker, version, `${turns} ${version}`, SILENT_MS];
+    return texts(await this.#run('The worker could not be noted', BEAT, keys, given));
+  }
+
+  async leave(worker: string): Promise<void> {
+    await this.#run('The worker could not be taken off', LEAVE, [this.#key('workers'), this.#key('info')], [worker]);
+  }
+
+  async report(): Promise<LedgerReport> {
+    const keys = ['open', 'waiting', 'workers', 'info'].map((rest) => this.#key(rest));
+    const given = [OVERDUE_MS, OVERDUE_MAX, SILENT_MS];
+    return reportOf(await this.#run('The fleet could not be asked for', REPORT, keys, given));
+  }
+
+  close(): void {
+    this.#channels?.close();
+  }
+
+  #run(doing: string, script: Script, keys: readonly string[], given: readonly (string | number)[]): Promise<unknown> {
+    return this.#link.run(doing, script, keys, given.map(String));
+  }
+
+  #key(rest: string): string {
+    return `{${this.#options.name}}:${rest}`;
+  }
+
+  #turn(turnId: string): string {
+    return this.#key(`turn:${turnId}`);
+  }
+
+  #events(turnId: string): string {
+    return this.#key(`events:${turnId}`);
+  }
+
+  #tenant(tenant: string): string {
+    return this.#key(`tenant:${tenant}`);
+  }
 }

@@ -32,6 +32,12 @@ const entryOf = (node: JournalledNode): string => {
   }
 };
 
+const movedTo = (to: string, { before, nowMs }: Begun): Pick<TurnJournal, 'moved'> =>
+  before === undefined ? {} : { moved: { from: before.worker, to, afterMs: Math.max(0, nowMs - before.aliveAtMs) } };
+
+const nodeOf = (entry: string | undefined): JournalledNode | undefined =>
+  entry === undefined ? undefined : (JSON.parse(entry) as JournalledNode);
+
 /** A turn's journal in a ledger. While the worker drains, nothing follows from what is kept. */
 export function journalOf(site: JournalSite): { readonly port: TurnJournal; readonly kept$: Observable<unknown> } {
   const { ledger, runtime, turnId, worker, begun, recorder, busy, left$ } = site;
@@ -47,18 +53,13 @@ export function journalOf(site: JournalSite): { readonly port: TurnJournal; read
       }),
       mergeMap((written) => (isDraining ? NEVER : of(written))),
     );
-  const { before, decisions, nodes } = begun;
+  const { decisions, nodes } = begun;
   const port: TurnJournal = {
     turnId,
     remainingMs: begun.deadlineAtMs - begun.nowMs,
     started: begun.seq > 0,
-    ...(before === undefined
-      ? {}
-      : { moved: { from: before.worker, to: worker, afterMs: Math.max(0, begun.nowMs - before.aliveAtMs) } }),
-    settled: (nodeId) => {
-      const entry = nodes.get(nodeId);
-      return entry === undefined ? undefined : (JSON.parse(entry) as JournalledNode);
-    },
+    ...movedTo(worker, begun),
+    settled: (nodeId) => nodeOf(nodes.get(nodeId)),
     settle: (nodeId, node) => {
       const entry = entryOf(node);
       return keeping(nodeId, recorder.node(nodeId, entry)).pipe(map(() => JSON.parse(entry) as JournalledNode));

@@ -3,9 +3,12 @@ import {
   ReplaySubject,
   Subject,
   catchError,
+  concatMap,
   defer,
+  exhaustMap,
   filter,
   finalize,
+  from,
   merge,
   repeat,
   switchMap,
@@ -17,7 +20,7 @@ import type { Closeable, FleetTurns } from '../../contract/fleet/port.ts';
 import type { TraceEvent } from '../../contract/event.ts';
 import type { Runtime } from '../../contract/runtime.ts';
 import { checkKeys, checkNumber, duration, integer } from '../../policy/check.ts';
-import type { Dispatcher } from '../dispatcher.ts';
+import type { Dispatcher, Given, RunEnd, Workforce } from '../dispatcher.ts';
 import type { TurnLedger } from '../ledger.ts';
 import { runGiven, type WorkerSite } from './turn-run.ts';
 
@@ -73,22 +76,44 @@ const checkStore = async ({ layer }: FleetTurns): Promise<void> => {
   );
 };
 
+/** Signs of life, each with what is to be cancelled: once a second, and when an order was given. */
+const beatsOf = (
+  { ledger, worker, version, runtime }: Pick<WorkerSite, 'ledger' | 'worker' | 'version' | 'runtime'>,
+  turns: () => number,
+): Observable<readonly string[]> => {
+  const background = runtime.background ?? runtime;
+  return merge(ledger.orders$, background.after(BEAT_MS).pipe(repeat())).pipe(
+    startWith(0),
+    switchMap(() => defer(() => ledger.beat(worker, version, turns())).pipe(catchError(() => EMPTY))),
+  );
+};
+
+/** Turns that should have settled and that nobody has are looked for so often. */
+const RESCUE_MS = 10_000;
+
+/**
+ * Has turns given to somebody that are overdue: whoever submitted one may have died before the engine heard of it. For
+ * one that is there this changes nothing.
+ */
+const rescues = (ledger: TurnLedger, dispatcher: Dispatcher, runtime: Runtime): Observable<unknown> =>
+  (runtime.background ?? runtime).after(RESCUE_MS).pipe(
+    repeat(),
+    exhaustMap(() =>
+      defer(() => ledger.report()).pipe(
+        concatMap(({ overdue }) => from(overdue)),
+        concatMap(({ turnId }) => dispatcher.add(turnId, 1)),
+        catchError(() => EMPTY),
+      ),
+    ),
+  );
+
 /** Runs the turns that a dispatcher gives to this process. */
 export function serveTurns(ledger: TurnLedger, dispatcher: Dispatcher, given: FleetTurns, runtime: Runtime): Closeable {
   const { layer, worker = runtime.id(), version = '0', concurrency = CONCURRENCY, drainMs = DRAIN_MS } = checked(given);
   const draining$ = new ReplaySubject<true>(1);
-  const traces = tracesOf(layer.trace$);
-  let turns = 0;
-  const given$ = new Subject<string>();
-  const background = runtime.background ?? runtime;
-  const beat$ = defer(() => ledger.beat(worker, version, turns)).pipe(catchError(() => EMPTY));
   const cancelled$ = new Subject<readonly string[]>();
-  const beats = merge(ledger.orders$, background.after(BEAT_MS).pipe(repeat()))
-    .pipe(
-      startWith(0),
-      switchMap(() => beat$),
-    )
-    .subscribe(cancelled$);
+  const given$ = new Subject<string>();
+  const traces = tracesOf(layer.trace$);
   const site: WorkerSite = {
     ledger,
     runtime,
@@ -101,31 +126,48 @@ export function serveTurns(ledger: TurnLedger, dispatcher: Dispatcher, given: Fl
     draining$,
     drainedAnyway$: draining$.pipe(switchMap(() => runtime.after(drainMs))),
   };
-  const began = checkStore(given).then(() =>
-    dispatcher.work(
-      (turn) =>
-        defer(() => {
-          given$.next(turn.turnId);
-          turns++;
-          return runGiven(site, turn).pipe(finalize(() => turns--));
-        }),
-      concurrency,
-    ),
+  let turns = 0;
+  const beats = beatsOf(site, () => turns).subscribe(cancelled$);
+  beats.add(rescues(ledger, dispatcher, runtime).subscribe());
+  const run = (turn: Given): Observable<RunEnd> =>
+    defer(() => {
+      given$.next(turn.turnId);
+      turns++;
+      return runGiven(site, turn).pipe(finalize(() => turns--));
+    });
+  const stop = (): void => {
+    beats.unsubscribe();
+    traces.heard.unsubscribe();
+  };
+  return closeable(
+    checkStore(given).then(() => dispatcher.work(run, concurrency)),
+    () => draining$.next(true),
+    () => ledger.leave(worker).catch(() => undefined),
+    stop,
   );
+}
+
+/** Takes no new turn, then drains what there is, then says that it has gone, and stops. */
+const closeable = (
+  began: Promise<Workforce>,
+  drain: () => void,
+  leave: () => Promise<unknown>,
+  stop: () => void,
+): Closeable => {
   const ready = began.then((workforce) => workforce.ready).then(() => undefined);
+  // Whoever wants to know asks for it.
   ready.catch(() => undefined);
   const end = async (): Promise<void> => {
     try {
       const workforce = await began.catch(() => undefined);
       await workforce?.pause();
-      draining$.next(true);
+      drain();
       await workforce?.close();
-      await ledger.leave(worker).catch(() => undefined);
+      await leave();
     } finally {
-      beats.unsubscribe();
-      traces.heard.unsubscribe();
+      stop();
     }
   };
   let ending: Promise<void> | undefined;
   return { ready, close: () => (ending ??= end()) };
-}
+};

@@ -1,6 +1,5 @@
 import {
   EMPTY,
-  NEVER,
   Observable,
   Subject,
   catchError,
@@ -52,6 +51,11 @@ export interface WorkerSite {
 
 const DONE: RunEnd = { act: 'done' };
 const AGAIN: RunEnd = { act: 'again', afterMs: 0 };
+/**
+ * Another began the turn, who may be one that the engine had given up before: slow to begin, and about to leave. So the
+ * engine must not take the turn for done because this one, which it did mean, has been overtaken.
+ */
+const OVERTAKEN: RunEnd = { act: 'again', afterMs: 200 };
 
 /** Runs a turn that was given to this worker, from where it was left; emits what becomes of it here. */
 export const runGiven = (site: WorkerSite, { turnId, lost$ }: Given): Observable<RunEnd> => {
@@ -89,7 +93,7 @@ const refusedRun = (
   defer(() => {
     const recorder = recorderOf(ledger, turnId, begun, tenantOf(begun), runtime);
     const event = refusal(turnId, begun, `${why}; this worker has version ${version}`, runtime);
-    return merge(recorder.settle(event).pipe(map(() => DONE)), recorder.lost$.pipe(map(() => DONE))).pipe(
+    return merge(recorder.settle(event).pipe(map(() => DONE)), recorder.lost$.pipe(map(() => OVERTAKEN))).pipe(
       take(1),
       tap({ finalize: () => recorder.close() }),
     );
@@ -110,7 +114,9 @@ const runBegun = (site: WorkerSite, turnId: string, begun: Begun, lost$: Observa
     }
     const { ledger, runtime } = site;
     const recorder = recorderOf(ledger, turnId, begun, tenantOf(begun), runtime);
-    return underway(site, turnId, begun, stored, recorder, lost$).pipe(
+    const trace$ = site.traceOf(turnId).pipe(filter((event) => !('late' in event)));
+    const turn = { turnId, begun, stored, recorder, lost$, trace$, busy: new Set<string>() };
+    return underway(site, turn).pipe(
       // A defect of ours must not keep the turn from others.
       catchError(() => of<RunEnd>({ act: 'again', afterMs: OTHER_VERSION_MS })),
       take(1),
@@ -118,65 +124,72 @@ const runBegun = (site: WorkerSite, turnId: string, begun: Begun, lost$: Observa
     );
   });
 
-const underway = (
+/** A turn that runs here: what it is about, and where it is kept. */
+interface Underway {
+  readonly turnId: string;
+  readonly begun: Begun;
+  readonly stored: ReturnType<typeof storedPlan>;
+  readonly recorder: Recorder;
+  readonly lost$: Observable<unknown>;
+  /** What others may see of it; calls of an earlier run that have no turn here any more are told of to nobody. */
+  readonly trace$: Observable<TraceEvent>;
+  /** The nodes whose attempts run. */
+  readonly busy: Set<string>;
+}
+
+/** Why a turn goes elsewhere, as what becomes of it here. */
+const leavesOf = (
   site: WorkerSite,
-  turnId: string,
-  begun: Begun,
-  { plan, identity }: ReturnType<typeof storedPlan>,
-  recorder: Recorder,
-  lost$: Observable<unknown>,
-): Observable<RunEnd> =>
+  { turnId, recorder, lost$, trace$, busy }: Underway,
+  kept$: Observable<unknown>,
+): Observable<RunEnd> => {
+  const calm$ = site.draining$.pipe(switchMap(() => drained(busy, trace$, kept$)));
+  return merge(
+    merge(lost$, site.again(turnId)).pipe(map(() => DONE)),
+    recorder.lost$.pipe(map(() => OVERTAKEN)),
+    race(calm$, site.drainedAnyway$).pipe(map(() => AGAIN)),
+  );
+};
+
+/** Records what is told of a turn; emits once its end is recorded. */
+const recorded = ({ trace$, recorder, busy }: Underway, result: () => TraceEvent | undefined): Observable<RunEnd> =>
+  trace$.pipe(
+    mergeMap((event) => {
+      // What others may see of its end lacks the result, which whoever asked for the turn is to have.
+      if (event.source === 'turn' && event.type === 'settled') return recorder.settle(result() ?? event);
+      if (event.type === 'attempt_started' && event.nodeId !== undefined) busy.add(event.nodeId);
+      recorder.event(event);
+      return EMPTY;
+    }),
+    map(() => DONE),
+  );
+
+const cancelOf = ({ cancelled$ }: WorkerSite, { turnId, begun }: Underway): Observable<unknown> =>
+  begun.isCancelled ? of(turnId) : cancelled$.pipe(filter((turns) => turns.includes(turnId)));
+
+const underway = (site: WorkerSite, turn: Underway): Observable<RunEnd> =>
   new Observable((subscriber) => {
-    const { layer, ledger, runtime, worker } = site;
+    const { ledger, runtime, worker, draining$ } = site;
+    const { turnId, begun, recorder, busy, stored } = turn;
     const aborting = new AbortController();
     const left$ = new Subject<unknown>();
-    // Calls of an earlier run that have no turn here any more are told of to nobody.
-    const trace$ = site.traceOf(turnId).pipe(filter((event) => !('late' in event)));
-    const busy = new Set<string>();
-    const journal = journalOf({
-      ledger,
-      runtime,
-      turnId,
-      worker,
-      begun,
-      recorder,
-      busy,
-      left$,
-      draining$: site.draining$,
-    });
-    const handedOver$ = race(
-      site.draining$.pipe(switchMap(() => drained(busy, trace$, journal.kept$))),
-      site.drainedAnyway$,
-    );
-    const leaves$ = merge(
-      recorder.lost$.pipe(map(() => DONE)),
-      lost$.pipe(map(() => DONE)),
-      site.again(turnId).pipe(map(() => DONE)),
-      handedOver$.pipe(map(() => AGAIN)),
-    );
+    const journal = journalOf({ ledger, runtime, turnId, worker, begun, recorder, busy, left$, draining$ });
     let result: TraceEvent | undefined;
-    const settled$ = trace$.pipe(
-      mergeMap((event) => {
-        if (event.source !== 'turn' || event.type !== 'settled') {
-          if (event.type === 'attempt_started' && event.nodeId !== undefined) busy.add(event.nodeId);
-          recorder.event(event);
-          return EMPTY;
-        }
-        // What others may see of it lacks the result, which whoever asked for the turn is to have.
-        return recorder.settle(result ?? event).pipe(map(() => DONE));
-      }),
+    subscriber.add(recorded(turn, () => result).subscribe(subscriber));
+    subscriber.add(
+      leavesOf(site, turn, journal.kept$)
+        .pipe(take(1))
+        .subscribe((end) => subscriber.next(end)),
     );
-    const cancel$ = site.cancelled$.pipe(
-      filter((turns) => turns.includes(turnId)),
-      take(1),
+    subscriber.add(
+      cancelOf(site, turn)
+        .pipe(take(1))
+        .subscribe(() => aborting.abort()),
     );
-    subscriber.add(settled$.subscribe(subscriber));
-    subscriber.add(leaves$.pipe(take(1)).subscribe((end) => subscriber.next(end)));
-    subscriber.add(merge(cancel$, begun.isCancelled ? of(0) : NEVER).subscribe(() => aborting.abort()));
-    const run$ = layer.turn(plan, { journal: journal.port, signal: aborting.signal, ...identity });
     // Not unsubscribed, which would cancel its calls: it has ended by then, or goes on elsewhere.
     subscriber.add(() => left$.next(0));
-    run$.subscribe({
+    const { plan, identity } = stored;
+    site.layer.turn(plan, { journal: journal.port, signal: aborting.signal, ...identity }).subscribe({
       next: (event) => {
         if (event.source === 'turn' && event.type === 'settled') result = event;
       },

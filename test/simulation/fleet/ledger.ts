@@ -1,6 +1,8 @@
 import { Subject, filter, type Observable } from 'rxjs';
 import type { Begun, LedgerBatch, LedgerEntry, LedgerReport, Taking, TurnLedger } from '../../../src/fleet/ledger.ts';
 
+const OVERDUE_MS = 10_000;
+
 interface Turn {
   readonly entry: LedgerEntry;
   readonly deadlineAtMs: number;
@@ -141,7 +143,11 @@ export class LedgerModel implements TurnLedger {
   }
 
   async report(): Promise<LedgerReport> {
-    return { waiting: 0, running: 0, lagMs: 0, overdue: [], workers: [] };
+    const nowMs = this.#now();
+    const overdue = [...this.turns]
+      .filter(([, { isSettled, deadlineAtMs }]) => !isSettled && deadlineAtMs + OVERDUE_MS < nowMs)
+      .map(([turnId, { deadlineAtMs }]) => ({ turnId, overdueMs: nowMs - deadlineAtMs }));
+    return { waiting: 0, running: 0, lagMs: 0, overdue, workers: [] };
   }
 
   close(): void {

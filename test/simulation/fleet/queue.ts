@@ -1,4 +1,4 @@
-import { firstValueFrom, NEVER, repeat, type Observable } from 'rxjs';
+import { Subject, firstValueFrom, repeat, type Observable } from 'rxjs';
 import type { Runtime } from '../../../src/contract/runtime.ts';
 import type { Dispatcher, Given, RunEnd } from '../../../src/fleet/dispatcher.ts';
 import type { Machine } from './machine.ts';
@@ -41,18 +41,18 @@ export class Queue {
           if (!this.#jobs.has(turnId)) this.#jobs.set(turnId, { turnId, owner: undefined, lockUntilMs: 0, dueAtMs: 0 });
         }),
       work: (run, concurrency) => {
-        let running = 0;
+        const running = new Set<Job>();
         let isPaused = false;
         const polling = runtime
           .after(POLL_MS)
           .pipe(repeat())
           .subscribe(() => {
-            if (isPaused || running >= concurrency || machine.isCut) return;
+            if (isPaused || running.size >= concurrency || machine.isCut) return;
             const owner = {};
             const job = this.#take(owner);
             if (job === undefined) return;
-            running++;
-            void this.#run(machine, job, owner, run).then(() => running--);
+            running.add(job);
+            void this.#run(machine, job, owner, run).then(() => running.delete(job));
           });
         return {
           ready: Promise.resolve(),
@@ -61,7 +61,7 @@ export class Queue {
             polling.unsubscribe();
           },
           close: async () => {
-            while (running > 0) await firstValueFrom(runtime.after(POLL_MS));
+            while (running.size > 0) await firstValueFrom(runtime.after(POLL_MS));
           },
         };
       },
@@ -70,13 +70,16 @@ export class Queue {
   }
 
   async #run(machine: Machine, job: Job, owner: object, run: (given: Given) => Observable<RunEnd>): Promise<void> {
+    const lost$ = new Subject<unknown>();
     const beats = machine.runtime
       .after(BEAT_MS)
       .pipe(repeat())
       .subscribe(() => {
-        if (!machine.isCut && job.owner === owner) job.lockUntilMs = this.#runtime.now() + LOCK_MS;
+        if (machine.isCut) return;
+        if (job.owner === owner) job.lockUntilMs = this.#runtime.now() + LOCK_MS;
+        else lost$.next(job.turnId);
       });
-    const end = await firstValueFrom(run({ turnId: job.turnId, lost$: NEVER }));
+    const end = await firstValueFrom(run({ turnId: job.turnId, lost$ }));
     beats.unsubscribe();
     if (job.owner !== owner) return;
     if (end.act === 'done') this.#jobs.delete(job.turnId);

@@ -1,4 +1,4 @@
-import { fleetEngine } from '../../../src/fleet/engine.ts';
+import { LedgerFleet } from '../../../src/fleet/engine.ts';
 import type { FleetEngine } from '../../../src/contract/fleet/port.ts';
 import type { TraceEvent } from '../../../src/contract/event.ts';
 import type { DedupeStore } from '../../../src/contract/store.ts';
@@ -61,7 +61,7 @@ export class FleetWorld {
 
   #engineAt(machine: Machine): FleetEngine {
     const methods = ['enter', 'begin', 'write', 'owns', 'read', 'cancel', 'beat', 'leave'] as const;
-    return fleetEngine({
+    return new LedgerFleet({
       ledger: machine.over(this.ledger, methods),
       dispatcher: this.queue.dispatcher(machine),
       runtime: machine.runtime,
