@@ -45,5 +45,4 @@ export function graphSvg(turn: TurnTold): string {
   const size = `width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"`;
   const back = '<rect width="100%" height="100%" fill="#ffffff"/>';
   return `${SVG} ${size} ${FONT} role="img"><title>${title}</title>${back}${edges.join('')}${boxes.join('')}</svg>\n`;
-`;
 }
