@@ -8,7 +8,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../../stores/redis/server.ts';
 
-const COMMAND = fileURLToPath(new URL('../../../node_modules/.bin/restate-server', import.meta.url));
+/** The binary itself: its launcher, killed, would leave it running. */
+const COMMAND = fileURLToPath(
+  import.meta.resolve(`@restatedev/restate-server-${process.platform}-${process.arch}/bin/restate-server`),
+);
 const START_MS = 60_000;
 const AWAY_MS = 500;
 
