@@ -19,6 +19,7 @@ import { callOutcome } from './call/pipe.ts';
 import { createDedupe } from './layer/idempotency.ts';
 import { createRecovery, type ErrorHandlerOptions } from './layer/error-handler.ts';
 import { CallContext, type CallSite } from './call/context.ts';
+import type { CallOutcome } from './call/result.ts';
 import { HookRunner } from './layer/hooks.ts';
 import {
   flushLayer,
@@ -226,6 +227,19 @@ const toolOf = ({ registry }: Layer, { tool, execute }: CallOptions): GuardedToo
 const callOf = (call: Call, { optional }: CallOptions): Call =>
   optional === true ? { ...call, required: false } : call;
 
+/** A call as it was asked for, from either form of a request. */
+const requested = (
+  layer: Layer,
+  site: CallSite,
+  request: ToolCallRequest | ToolCallEnvelope,
+  options: CallOptions,
+  report?: (event: ToolEvent) => void,
+): Observable<CallOutcome> => {
+  const { call, error } = readRequest(request, layer.runtime);
+  const context = new CallContext(layer, siteOf(site, options, report), callOf(call, options));
+  return callOutcome(context, toolOf(layer, options), error);
+};
+
 /**
  * Makes a layer of tools whose calls are retried, timed out, broken off and traced as their policies say.
  *
@@ -324,19 +338,13 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
   return {
     call: (request, callOptions = {}) =>
       new Observable((subscriber) => {
-        const { call, error } = readRequest(request, runtime);
-        const context = new CallContext(
-          layer,
-          siteOf(site, callOptions, (event) => subscriber.next(event)),
-          callOf(call, callOptions),
-        );
-        callOutcome(context, toolOf(layer, callOptions), error).pipe(ignoreElements()).subscribe(subscriber);
+        requested(layer, site, request, callOptions, (event) => subscriber.next(event))
+          .pipe(ignoreElements())
+          .subscribe(subscriber);
       }),
     execute: (request, callOptions = {}) =>
       new Promise((resolve, reject) => {
-        const { call, error } = readRequest(request, runtime);
-        const context = new CallContext(layer, siteOf(site, callOptions), callOf(call, callOptions));
-        callOutcome(context, toolOf(layer, callOptions), error).subscribe({
+        requested(layer, site, request, callOptions).subscribe({
           next: ({ result }) => resolve(result),
           error: reject,
         });

@@ -175,7 +175,9 @@ describe('layers', () => {
     const declared = new Set(Object.keys({ ...dependencies, ...peerDependencies }));
     const missing = [...imports].flatMap(([path, list]) =>
       list
-        .filter(({ from }) => !/^\./.test(from) && !isBuiltin(from) && !declared.has(packageOf(from)) && !isPage(path))
+        .filter(
+          ({ from }) => !from.startsWith('.') && !isBuiltin(from) && !declared.has(packageOf(from)) && !isPage(path),
+        )
         .map(({ from }) => `${path} imports ${from}`),
     );
     expect(missing, 'a package used by src belongs in dependencies or peerDependencies').toEqual([]);

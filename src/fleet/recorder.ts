@@ -27,7 +27,9 @@ interface Entry {
   readonly written?: AsyncSubject<true>;
 }
 
-/** Writes what happens in one turn to its ledger, in order, as much at a time as has come while the last was written. */
+/**
+ * Writes what happens in one turn to its ledger, in order, as much at a time as has come while the last was written.
+ */
 export interface Recorder {
   event(event: TraceEvent): void;
   /** Emits once it is durable; never where another has the turn. */

@@ -173,8 +173,8 @@ const restateDispatcher = (site: RestateSite): Dispatcher => ({
 });
 
 /**
- * A fleet on Restate 1.7, which calls workers over HTTP/2 and notices at once when a connection to one is lost. Journals
- * and events lie in a Redis, beside the records of keys.
+ * A fleet on Restate 1.7, which calls workers over HTTP/2 and notices at once when a connection to one is lost.
+ * Journals and events lie in a Redis, beside the records of keys.
  *
  * @param connection an `ioredis` client with `maxRetriesPerRequest: null`; it stays its maker's to close
  * @param options where Restate is, and how it reaches this process

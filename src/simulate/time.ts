@@ -46,8 +46,8 @@ const CANCELED_MIN = 1_000;
  * is synchronous, so that hundreds of thousands of calls are a loop and not as many promises; what is simulated has to
  * answer as an Observable.
  *
- * Not `virtualRuntime` of `spillway/testing`: that lets promises run out between any two timers, which costs most of the
- * time here, and it knows only delays, where a replay has instants and an order within them.
+ * Not `virtualRuntime` of `spillway/testing`: that lets promises run out between any two timers, which costs most of
+ * the time here, and it knows only delays, where a replay has instants and an order within them.
  */
 export class SimulatedTime implements Runtime {
   #queue = new TinyQueue<Entry>([], earlier);

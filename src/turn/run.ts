@@ -96,7 +96,7 @@ const plannedOf = (node: PlanNode): PlannedNode => {
     toolName: nameOf(node),
     needs,
     toolCallId,
-    optional: optional || undefined,
+    optional: optional === true ? true : undefined,
     hasDefault: node.default === undefined ? undefined : true,
   }) as PlannedNode;
 };

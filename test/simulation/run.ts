@@ -8,10 +8,10 @@ import { findPlants } from './planted.ts';
 
 /**
  * `npm run simulate -- --seed 7`: one run with all its events. `--seeds 20000 [--from 1]`: many, on all cores.
- * `--scenario layer`, `idempotency`, `recovery`, `switches`, `hedge`, `breakers` or `fleet`: all seeds on that one; else one
- * in four is about keys and their store, and one in sixteen about each of the last five. `--plant <name>`: with a bug of
- * `plant.ts`, in its scenario. `--plants`: each bug of `plant.ts`, which must be found. Ends with 1 when an invariant
- * was broken, or a rare state never reached by a batch large enough to reach it.
+ * `--scenario layer`, `idempotency`, `recovery`, `switches`, `hedge`, `breakers` or `fleet`: all seeds on that one;
+ * else one in four is about keys and their store, and one in sixteen about each of the last five. `--plant <name>`:
+ * with a bug of `plant.ts`, in its scenario. `--plants`: each bug of `plant.ts`, which must be found. Ends with 1 when
+ * an invariant was broken, or a rare state never reached by a batch large enough to reach it.
  */
 const { values } = parseArgs({
   options: {

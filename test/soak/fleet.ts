@@ -217,7 +217,9 @@ const deploy = async (): Promise<void> => {
   }
 };
 
-/** What Redis is asked for a turn, and how busy that keeps it: what the arithmetic of `src/fleet/README.md` starts from. */
+/**
+ * What Redis is asked for a turn, and how busy that keeps it: what the arithmetic of `src/fleet/README.md` starts from.
+ */
 const operationsOf = async (): Promise<void> => {
   const fleet = await opened();
   const stats = async (): Promise<Map<string, readonly [calls: number, usec: number]>> => {

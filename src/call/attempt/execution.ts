@@ -62,7 +62,9 @@ export class ToolExecution {
     this.#attemptsBefore = context.attempts;
   }
 
-  /** Counts the attempts that were made before the turn moved here: the next one is a retry after their last failure. */
+  /**
+   * Counts the attempts that were made before the turn moved here: the next one is a retry after their last failure.
+   */
   takeUp({ attempt, elapsedMs, delayMs, delayLeftMs = delayMs, kind }: JournalledDecision, failure: SeenFailure): void {
     const { context } = this;
     context.attempts += attempt;

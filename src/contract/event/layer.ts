@@ -56,8 +56,8 @@ export interface ToolInForce {
 }
 
 /**
- * What decides in a layer beside its policies, and is no part of a trace: who replays one cannot know what it would have
- * said.
+ * What decides in a layer beside its policies, and is no part of a trace: who replays one cannot know what it would
+ * have said.
  */
 export type HostPart = 'hooks' | 'errorHandler' | 'guidance' | 'experience' | 'sharedBreakers';
 
@@ -80,8 +80,8 @@ export type LayerEvent = LayerHeader &
         /** The retries that all calls share; absent where there is no limit. */
         readonly retryBudget?: Required<RetryBudgetOptions>;
         /**
-         * What of the host's decides beside the policies; empty where they alone do, absent in a trace of a version that
-         * did not tell it.
+         * What of the host's decides beside the policies; empty where they alone do, absent in a trace of a version
+         * that did not tell it.
          */
         readonly host?: readonly HostPart[];
       }

@@ -12,7 +12,9 @@ import {
 
 /** What a policy file says of one tool, or of all. */
 export interface ToolPolicyEntry {
-  /** Hard limit on one attempt, in milliseconds. Left out, as elsewhere here: what it was, or the default of a layer. */
+  /**
+   * Hard limit on one attempt, in milliseconds. Left out, as elsewhere here: what it was, or the default of a layer.
+   */
   timeout_ms?: number;
   /** Limit on an attempt that makes no progress, in milliseconds. */
   idle_timeout_ms?: number;

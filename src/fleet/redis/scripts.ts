@@ -55,9 +55,9 @@ if turn[4] then alive = math.max(alive, tonumber(call('ZSCORE', KEYS[3], turn[4]
 return { 'begun', epoch, text(now), turn[4] or '', text(alive), call('HGETALL', KEYS[1]) }`);
 
 /**
- * KEYS turn events open waiting tenant cancelled; ARGV id epoch channel firstSeq events settles keep maxEvents, then the
- * events, then names and values of the journal, where `@` is the time. A batch that was written and sent again is known
- * by the place of its events; the journal's part is the same anyway.
+ * KEYS turn events open waiting tenant cancelled; ARGV id epoch channel firstSeq events settles keep maxEvents, then
+ * the events, then names and values of the journal, where `@` is the time. A batch that was written and sent again is
+ * known by the place of its events; the journal's part is the same anyway.
  */
 export const WRITE: Script = script(`${NOW}
 local turn = call('HMGET', KEYS[1], 'epoch', 'seq', 'deadline')
@@ -138,8 +138,8 @@ return {
 }`);
 
 /**
- * KEYS bucket; ARGV perSecond burst maxWait. The bucket is the moment at which it is full again (GCRA). Gives how long to
- * wait for the place that is kept, or that less one, negative, where it is too long and none is kept.
+ * KEYS bucket; ARGV perSecond burst maxWait. The bucket is the moment at which it is full again (GCRA). Gives how long
+ * to wait for the place that is kept, or that less one, negative, where it is too long and none is kept.
  */
 export const TAKE: Script = script(`${NOW}
 local each = 1000 / ARGV[1]

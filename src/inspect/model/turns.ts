@@ -117,6 +117,9 @@ export function addTurnEvent(model: TraceModel, event: TurnOwnEvent): void {
       turn.settledMs = event.atMs;
       turn.status = 'abandoned';
       return undefined;
+    // It goes on elsewhere, under the same id.
+    case 'turn_moved':
+      return undefined;
     case 'settled':
       return settle(model, turn, event);
   }

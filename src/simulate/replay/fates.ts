@@ -3,8 +3,8 @@ import { attemptKey, type RecordedAttempt } from './trace/attempts.ts';
 import type { Recording } from './trace/recording.ts';
 
 /**
- * What stands in for what a trace does not tell. `recorded`: nothing does, for the policies as they were. `good`: what is
- * unknown succeeds. `bad`: it fails. `fitted`: it does what the same tool did in the same minute.
+ * What stands in for what a trace does not tell. `recorded`: nothing does, for the policies as they were. `good`: what
+ * is unknown succeeds. `bad`: it fails. `fitted`: it does what the same tool did in the same minute.
  */
 export type Assumption = 'recorded' | 'good' | 'bad' | 'fitted';
 

@@ -35,8 +35,8 @@ export interface Replayed {
 /** Two instants that differ by less are one: sums of milliseconds end in different last digits. */
 const SAME_MS = 0.001;
 /**
- * A live process reads its clock for each event of a tick, where here all of a tick is one instant: what is done as it was
- * recorded may begin so much sooner, and ends when it did.
+ * A live process reads its clock for each event of a tick, where here all of a tick is one instant: what is done as it
+ * was recorded may begin so much sooner, and ends when it did.
  */
 const TICK_MS = 50;
 /** Of a call that did not go on as it was recorded. */

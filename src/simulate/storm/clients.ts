@@ -12,7 +12,9 @@ const rateAt = ({ rate_per_s, surges = [] }: Poisson, atMs: number): number => {
   return rate_per_s * (surge?.factor ?? 1);
 };
 
-/** Open clients: they ask whatever became of those before them. Thinned from the highest rate, so that surges are exact. */
+/**
+ * Open clients: they ask whatever became of those before them. Thinned from the highest rate, so that surges are exact.
+ */
 const startPoisson = (
   entry: Poisson,
   time: SimulatedTime,

@@ -46,8 +46,8 @@ export const budgetFor = ({ policy }: Pick<EngineParts, 'policy'>): RetryBudgetO
   policy.retry_budget === undefined ? {} : budgetOf(policy.retry_budget);
 
 /**
- * Whether a tool may take effect again under a key: its resource acts once where it keeps keys, and the policy says that
- * the tool hands them over.
+ * Whether a tool may take effect again under a key: its resource acts once where it keeps keys, and the policy says
+ * that the tool hands them over.
  */
 export const actsAgain = (parts: Pick<EngineParts, 'scenario' | 'policy'>, name: string): boolean => {
   const { effects, keeps_keys = false } = parts.scenario.tools[name] ?? {};

@@ -51,7 +51,8 @@ it(
     const of = (outcome: string): number => counts.get(outcome) ?? 0;
     expect([...counts.keys()].toSorted()).toEqual(['different', 'host', 'identical', 'keys']);
     expect(of('identical')).toBeGreaterThanOrEqual(340);
-    // Traces that hold all that decided, and were still not decided as recorded: stalls, and orders that changed no state.
+    // Traces that hold all that decided, and were still not decided as recorded: stalls, and orders that changed no
+    // state.
     expect(of('different')).toBeLessThanOrEqual(10);
   },
 );

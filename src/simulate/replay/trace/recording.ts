@@ -36,7 +36,9 @@ export interface RecordedOrder {
   readonly act: 'forceOpen' | 'disable' | 'reset' | 'look';
 }
 
-/** A trace as a world: what was asked for and when, what the tools did, how late timers came, which numbers were drawn. */
+/**
+ * A trace as a world: what was asked for and when, what the tools did, how late timers came, which numbers were drawn.
+ */
 export interface Recording {
   readonly events: readonly TraceEvent[];
   readonly startMs: number;
