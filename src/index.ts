@@ -26,6 +26,15 @@ export type {
 export type { Runtime } from './contract/runtime.ts';
 export type { HookAnswer, HookAttempt, HookCall, HookReport, Hooks, Preparation, Verdict } from './contract/hooks.ts';
 export type { DedupeStore } from './contract/store.ts';
+export type {
+  Verify,
+  VerifyAnswer,
+  VerifyComparison,
+  VerifyContext,
+  VerifyFinding,
+  VerifyLookup,
+  VerifyPolicy,
+} from './contract/settle/verify.ts';
 export type { ToolOutput } from './contract/output.ts';
 export type { AnyTool, InputOf, OutputOf, Progress, Tool, ToolContext } from './contract/tool.ts';
 export type { NodeResult, NodeState, PlanNode, PlanOptions, TurnResult, TurnStatus } from './contract/turn.ts';

@@ -1,4 +1,4 @@
-import { Observable, ignoreElements } from 'rxjs';
+import { Observable, defer, ignoreElements } from 'rxjs';
 import type { ToolCallEnvelope, ToolCallRequest, ToolResultEnvelope } from './contract/envelope.ts';
 import type { ToolEvent, TraceEvent, TurnOwnEvent } from './contract/event.ts';
 import type { Hooks } from './contract/hooks.ts';
@@ -286,6 +286,7 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     options.maxBreakers,
     sharedBreakers,
   );
+  const site: CallSite = { runtime, deadlineMs: Infinity };
   const layer: Layer = {
     runtime,
     registry,
@@ -301,10 +302,15 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     around: options.around,
     traceContext: options.traceContext,
     captures: options.capture !== undefined,
+    lookUp: (toolName, input, by) =>
+      defer(() => {
+        const callId = runtime.id();
+        const call: Call = { callId, toolName, input, required: false, dedupeMode: 'disabled', deadlineMs: Infinity };
+        return callOutcome(new CallContext(layer, site, { ...call, ...by }));
+      }),
     running: new RunningCalls(),
     closed: false,
   };
-  const site: CallSite = { runtime, deadlineMs: Infinity };
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     layer.closed = true;

@@ -3,6 +3,7 @@ import type { RetryRecord } from '../contract/envelope.ts';
 import type { ToolEvent } from '../contract/event.ts';
 import type { Preparation } from '../contract/hooks.ts';
 import type { Runtime } from '../contract/runtime.ts';
+import type { VerifyFinding } from '../contract/settle/verify.ts';
 import type { DedupeExecution } from '../contract/store.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { Breaker } from '../operators/breaker/breaker.ts';
@@ -70,6 +71,8 @@ export class CallContext implements RunningCall {
   callKey: string;
   /** Its hooks were asked about an attempt. */
   hooked = false;
+  /** What was found out of its last attempt in doubt. */
+  verified: VerifyFinding | undefined;
   /** Why what its own tool did has no record under its key, once that is known. */
   unkept: FailedRecording | undefined;
   /** How it was ended from outside, once that has happened. */
@@ -199,6 +202,7 @@ export class CallContext implements RunningCall {
       durationMs: Math.max(0, atMs - this.startedAtMs),
       attempts: this.attempts,
       retriedBy: this.#retriedBy ?? NO_RETRIES,
+      verified: this.verified,
     };
   }
 

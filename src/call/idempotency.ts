@@ -84,7 +84,8 @@ export const termsOf = (context: CallContext, guarded: GuardedTool): KeyTerms =>
     writing: () => layer.dedupe.writing(),
     mode: call.dedupeMode === 'bestEffort' ? 'bestEffort' : 'enforced',
     global: guarded.dedupe.scope === 'global',
-    neverTwice: isSafetyCritical(context, guarded),
+    // One that can find out what became of the other call does, before it runs.
+    neverTwice: isSafetyCritical(context, guarded) && guarded.verify === undefined,
   };
 };
 

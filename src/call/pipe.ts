@@ -16,6 +16,7 @@ import type { ToolExecutionError } from '../contract/tool-error.ts';
 import { held } from '../operators/work/held.ts';
 import { withAlternatives } from './alternatives.ts';
 import type { CallContext } from './context.ts';
+import { settlingDoubt } from './doubt.ts';
 import { SETTLED } from './state.ts';
 import { callSteps, type CallStep } from './steps.ts';
 import { endedBy } from './decide.ts';
@@ -111,6 +112,7 @@ const acting = (context: CallContext, step: CallStep): Observable<CallOutcome> =
     : attemptsAt(context, step.guarded, step.input, step.alternatives).pipe(
         withAlternatives(context),
         idempotentCall(context, step.guarded, step.key),
+        settlingDoubt(context, step.guarded, step.input),
       );
 
 /** Shows a call without an attempt to the hooks, as attempt 0: they can still block what it would replay. */

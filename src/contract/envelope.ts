@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { BreakerStateName } from './breaker-state.ts';
+import type { VerifyFinding } from './settle/verify.ts';
 
 /** A request to run a tool, version 1.1. Every field acts: R-8.3. */
 export interface ToolCallEnvelope {
@@ -148,6 +149,11 @@ export interface ToolResultEnvelope {
    * error is `uncertain` then (R-10.3).
    */
   recorded?: 'superseded' | 'unrecorded';
+  /**
+   * What the tool's `verify` said at last of an attempt that ended uncertain: of a success always `done`, that it was
+   * found out to be one. Absent where it was not asked, or an attempt after it succeeded by itself.
+   */
+  verified?: VerifyFinding;
   /** The tool that gave this result: an alternative's name when it answered. */
   toolName: string;
   /** How long the call took, with its waits and retries. */
@@ -255,6 +261,7 @@ export const toolResultEnvelopeSchema: z.ZodType<ToolResultEnvelope> = z.strictO
     .strictObject({ matchedOn: z.enum(['inflight', 'completed']), ageMs: ms, keyFingerprint: text(256) })
     .exactOptional(),
   recorded: z.enum(['superseded', 'unrecorded']).exactOptional(),
+  verified: z.enum(['done', 'not_done', 'unknown']).exactOptional(),
   toolName: text(256),
   durationMs: ms,
   attempts: z.number().int().nonnegative(),

@@ -1,6 +1,7 @@
 import type { ZodType } from 'zod';
 import type { ToolOutput } from './output.ts';
 import type { ToolPolicy } from './policy.ts';
+import type { VerifyAnswer, VerifyContext } from './settle/verify.ts';
 
 /** How far an attempt has come. Each report resets the idle timeout, never the hard one. */
 export interface Progress {
@@ -87,6 +88,11 @@ export interface Tool<I = unknown, O = unknown, Name extends string = string> {
    * `context.signal` is aborted: nobody waits for what comes later.
    */
   execute(input: I, context: ToolContext): ToolOutput<O>;
+  /**
+   * Says whether a call took effect whose attempt ended uncertain, before anything is decided about it; it only looks.
+   * How long and how often it is asked is `verify` of the policy. A tool that has it is `mutating`.
+   */
+  verify?(input: I, context: VerifyContext): ToolOutput<VerifyAnswer<O>>;
 }
 
 /** Any tool, whatever its input: what a layer's list holds. */

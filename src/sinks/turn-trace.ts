@@ -1,5 +1,6 @@
 import { Temporal } from '@js-temporal/polyfill';
 import type { DedupeStep, TraceEvent } from '../contract/event.ts';
+import type { VerifyFinding } from '../contract/settle/verify.ts';
 
 /** One line of a turn's trace, in the words of the systems that read it (R-7.2). */
 export interface TurnTraceEntry {
@@ -16,6 +17,7 @@ export interface TurnTraceEntry {
     | 'CircuitBreaker'
     | 'Deduplication'
     | 'Hook'
+    | 'Verification'
     | 'Shadow'
     | 'Store'
     | 'Escalation'
@@ -34,8 +36,8 @@ export interface TurnTraceEntry {
   /** How many retries were made before this. */
   readonly retry_count?: number;
   /**
-   * What was decided: the strategy after an error, the step of a claim, the outcome of a hook, what shadow mode would
-   * do, or the state of the store.
+   * What was decided: the strategy after an error, the step of a claim, the outcome of a hook, what a verification
+   * found, what shadow mode would do, or the state of the store.
    */
   readonly decision?: string;
   /** With `ToolTimeout`: the limit that was reached, in milliseconds. */
@@ -57,6 +59,12 @@ const DEDUPE_PHRASES: Readonly<Partial<Record<DedupeStep, string>>> = {
   superseded: 'Outcome refused, since another holds the key',
   unrecorded: 'Outcome could not be stored',
   unprotected: 'Runs without protection against duplicates',
+};
+
+const VERIFIED_PHRASES: Readonly<Record<VerifyFinding, string>> = {
+  done: 'Verified that the call took effect',
+  not_done: 'Verified that the call did not take effect',
+  unknown: 'Could not verify whether the call took effect',
 };
 
 type Entry = Omit<TurnTraceEntry, 'timestamp' | 'turn_id'>;
@@ -134,6 +142,14 @@ const ofCall = (event: Extract<TraceEvent, { source: 'call' }>): Entry | undefin
         message: message === undefined ? said : `${said}: ${message}`,
       };
     }
+    case 'verified':
+      return {
+        event_type: 'Verification',
+        tool_id,
+        retry_count: Math.max(0, event.attempt - 1),
+        decision: event.finding,
+        message: VERIFIED_PHRASES[event.finding],
+      };
     case 'shadow':
       return {
         event_type: 'Shadow',

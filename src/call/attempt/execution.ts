@@ -5,6 +5,7 @@ import { ToolExecutionError } from '../../contract/tool-error.ts';
 import { toToolExecutionError } from '../../errors/tool.ts';
 import type { Breaker, GivenPermit } from '../../operators/breaker/breaker.ts';
 import type { AttemptSignal } from '../../operators/work/attempt-signal.ts';
+import { WorkWatch } from '../../operators/work/work-watch.ts';
 import { limitOf } from '../../operators/attempt-timeout.ts';
 import { settlePermit } from '../../operators/circuit-breaker.ts';
 import { breakerOutcome } from '../../policy/breaker/outcome.ts';
@@ -42,12 +43,16 @@ export class ToolExecution {
   readonly #attemptsBefore: number;
   /** Of the work of the present attempt. */
   signal: AttemptSignal | undefined;
+  /** Sees whether the work of the present attempt goes on after its end; only where that may be asked. */
+  work: WorkWatch | undefined;
   /** An attempt has its `attempt_started` and no event of its end yet. */
   #attempting = false;
   #hasAnswered = false;
   #learned = true;
   #attemptStartedAtMs: number;
   #executedBefore = false;
+  /** Another tool before this one may have taken effect. */
+  readonly #wasUncertain: boolean;
 
   constructor(context: CallContext, guarded: GuardedTool, input: unknown, alternatives: readonly string[]) {
     this.context = context;
@@ -59,6 +64,12 @@ export class ToolExecution {
     this.startedAtMs = context.site.runtime.now();
     this.#attemptStartedAtMs = this.startedAtMs;
     this.#attemptsBefore = context.attempts;
+    this.#wasUncertain = context.uncertain;
+  }
+
+  /** An attempt has begun, and its end is not told. */
+  get isAttempting(): boolean {
+    return this.#attempting;
   }
 
   get breakerState(): BreakerStateName {
@@ -96,6 +107,8 @@ export class ToolExecution {
     this.#executedBefore = context.executed;
     this.#hasAnswered = false;
     this.#attempting = true;
+    this.work = this.guarded.verify === undefined ? undefined : new WorkWatch();
+    context.verified = undefined;
     context.executed = true;
     context.attempts++;
     context.advance(LIVE);
@@ -157,6 +170,20 @@ export class ToolExecution {
     // A listener of the breaker's change may have ended the call.
     if (!this.context.isOver) this.#tell(failure, rule);
     return failure;
+  }
+
+  /** It was found out that it took effect: a success, although its attempt failed. */
+  foundDone(output: unknown): CallOutcome {
+    const { context } = this;
+    const metadata = context.toolName === context.call.toolName ? undefined : { alternativeFor: context.call.toolName };
+    context.uncertain = true;
+    context.executed = true;
+    return { result: successResult(context.history, output, metadata) };
+  }
+
+  /** It was found out that no attempt at this tool took effect. */
+  foundUndone(): void {
+    this.context.uncertain = this.#wasUncertain;
   }
 
   /** Ends an attempt that nobody waits for any more: gives its permit back and emits `attempt_canceled`. */

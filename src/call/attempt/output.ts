@@ -37,8 +37,11 @@ export function toolOutput(execution: ToolExecution, attempt: number): Observabl
       context.emit({ type: 'progress', attempt: context.attempts, report });
     };
     // The registry holds tools of any input; each has just checked its own.
-    const execute = (): unknown =>
-      guarded.tool.execute(input as never, new AttemptContext(context, attempt, own.forMore, hear));
+    const { work } = execution;
+    const execute = (): unknown => {
+      const given = guarded.tool.execute(input as never, new AttemptContext(context, attempt, own.forMore, hear));
+      return work === undefined ? given : work.watch(given);
+    };
     const start = (): unknown => (around === undefined ? execute() : around(context.call.callId, attempt, execute));
     startWork(subscriber, start, own, lastOf(execution));
   });

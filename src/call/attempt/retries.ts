@@ -11,11 +11,13 @@ import { isSafetyCritical } from '../idempotency.ts';
 import type { HookRunner } from '../../layer/hooks.ts';
 import type { GuardedTool } from '../../layer/registry.ts';
 import type { CallOutcome, SeenFailure } from '../result.ts';
+import { afterCrash } from './after-crash.ts';
 import { ToolExecution } from './execution.ts';
 import { toolOutput } from './output.ts';
+import { CountedFailure, verified } from './verified.ts';
 
 /**
- * All attempts at one tool: `retry(breaker(attemptHooks(attemptTimeout(tool))))`. Emits the outcome of the one that
+ * All attempts at one tool: `retry(verified(breaker(attemptHooks(attemptTimeout(tool)))))`. Emits the outcome of the one that
  * succeeds; errors with a `FailedCall`.
  *
  * ```
@@ -33,7 +35,11 @@ export const attemptsAt = (
 ): Observable<CallOutcome> =>
   defer(() => {
     const execution = new ToolExecution(context, guarded, input, alternatives);
-    return attempt(execution).pipe(retry({ delay: (thrown) => recover(execution, thrown) }));
+    const attempts$ = attempt(execution).pipe(
+      verified(execution),
+      retry({ delay: (thrown) => recover(execution, thrown) }),
+    );
+    return context.lease?.tookOver === true && context.attempts === 0 ? afterCrash(execution, attempts$) : attempts$;
   });
 
 /** One attempt, from its admission to its end. */
@@ -113,8 +119,10 @@ const recover = (execution: ToolExecution, thrown: unknown): Observable<unknown>
   const { context } = execution;
   if (thrown instanceof FailedCall) return throwError(() => thrown);
   const nowMs = context.site.runtime.now();
-  const latencyMs = execution.attemptMs;
-  const failure = execution.fail(thrown);
+  const { failure, latencyMs } =
+    thrown instanceof CountedFailure
+      ? thrown
+      : { latencyMs: execution.attemptMs, failure: execution.fail(thrown) };
   if (context.isOver) return NEVER;
   if (context.bare)
     return failedFor(execution, failure, {

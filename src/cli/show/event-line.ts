@@ -1,4 +1,5 @@
 import type { DedupeStep, ErrorReport, ToolEvent, TurnEvent, TurnOwnEvent } from '../../contract/event.ts';
+import type { VerifyFinding } from '../../contract/settle/verify.ts';
 import { duration, messageLine, plain } from './text.ts';
 
 const said = ({ kind, message, code, status }: ErrorReport): string => {
@@ -22,6 +23,12 @@ const DEDUPE_TEXTS: Readonly<Partial<Record<DedupeStep, string>>> = {
   unprotected: 'runs without protection against duplicates',
 };
 
+const VERIFIED: Readonly<Record<VerifyFinding, string>> = {
+  done: 'verified: it took effect',
+  not_done: 'verified: it did not take effect',
+  unknown: 'verified, and it is still not known whether it took effect',
+};
+
 const callText = (event: ToolEvent): string | undefined => {
   switch (event.type) {
     case 'attempt_started':
@@ -30,6 +37,8 @@ const callText = (event: ToolEvent): string | undefined => {
       return `${event.toolName} answered in ${duration(event.durationMs)}${event.attempt > 1 ? `, on attempt ${event.attempt}` : ''}`;
     case 'attempt_failed':
       return `attempt ${event.attempt} failed after ${duration(event.durationMs)}: ${said(event.error)} (${event.classification})`;
+    case 'verified':
+      return `${VERIFIED[event.finding]}${event.message === undefined ? '' : `: ${plain(event.message)}`}`;
     case 'attempt_canceled':
       return `attempt ${event.attempt} canceled after ${duration(event.durationMs)}`;
     case 'rejected':

@@ -74,6 +74,7 @@ const addCall = (lane: Lane, event: ToolEvent): void => {
     case 'hook':
     case 'settled':
     case 'shadow':
+    case 'verified':
       return undefined;
   }
 };

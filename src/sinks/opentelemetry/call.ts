@@ -160,6 +160,8 @@ export class CallSpan {
         return this.#set({ 'spillway.rejected': event.error.kind, ...this.#breaker(event.breakerState) });
       case 'hook':
         return this.#set({ 'spillway.hook': event.hook, 'spillway.hook.outcome': event.outcome });
+      case 'verified':
+        return this.#set({ 'spillway.verified': event.finding });
       case 'shadow':
         return this.#set({ [`spillway.shadow.${event.would}`]: event.reason });
       case 'escalated':

@@ -122,6 +122,8 @@ class Meters implements Measures {
         if (event.step === 'busy') this.#count(event, 'tool_idempotency_hits_total', 'inflight');
         if (event.step === 'conflict') this.#count(event, 'tool_idempotency_hits_total', 'conflict');
         return this.#count(event, 'tool_dedupe_steps_total', event.step);
+      case 'verified':
+        return this.#count(event, 'tool_verifications_total', event.finding);
       case 'shadow':
         return this.#count(event, 'tool_shadow_decisions_total', event.would);
       case 'abandoned': {

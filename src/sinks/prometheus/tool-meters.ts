@@ -3,6 +3,7 @@ import type { ToolResultStatus } from '../../contract/envelope.ts';
 import { TOOL_ERROR_KIND_MEANINGS } from '../../contract/error-kind.ts';
 import type { DedupeStep, ShadowAct } from '../../contract/event.ts';
 import type { BreakerOptions, DedupePolicy, Effects } from '../../contract/policy.ts';
+import type { VerifyFinding } from '../../contract/settle/verify.ts';
 import type { NodeState, TurnStatus } from '../../contract/turn.ts';
 import { DEDUPE_DEFAULTS } from '../../policy/profile.ts';
 
@@ -64,6 +65,7 @@ const STEPS = all<DedupeStep>({
   unprotected: true,
 });
 const ACTS = all<ShadowAct>({ replay: true, wait: true, reject: true, retry: true, time_out: true });
+const FINDINGS = all<VerifyFinding>({ done: true, not_done: true, unknown: true });
 const TURN_STATUSES = all<TurnStatus>({ completed: true, partial: true, escalated: true, failed: true });
 const NODE_STATES = all<NodeState>({
   succeeded: true,
@@ -88,6 +90,7 @@ export type ToolMeterName =
   | 'tool_idempotency_hits_total'
   | 'tool_dedupe_steps_total'
   | 'tool_circuit_breaker_transitions_total'
+  | 'tool_verifications_total'
   | 'tool_shadow_decisions_total';
 export type TurnMeterName = 'turns_total' | 'turn_duration_seconds' | 'turn_harvested_ratio' | 'turn_nodes_total';
 export type MeterName = ToolMeterName | TurnMeterName;
@@ -136,6 +139,12 @@ export const TOOL_METERS: Readonly<Record<ToolMeterName, Meter>> = {
     help: 'Changes of circuit breakers.',
     unit: '{transition}',
     labels: { from_state: BREAKER_STATES, to_state: BREAKER_STATES },
+  },
+  tool_verifications_total: {
+    kind: 'counter',
+    help: 'Uncertain attempts that were looked into, by what was found: done, not done, or still unknown.',
+    unit: '{verification}',
+    labels: { finding: FINDINGS },
   },
   tool_shadow_decisions_total: {
     kind: 'counter',

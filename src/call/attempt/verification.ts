@@ -1,0 +1,189 @@
+import { catchError, defer, filter, last, map, of, retry, switchMap, type Observable } from 'rxjs';
+import type { ToolExecutionError } from '../../contract/tool-error.ts';
+import type { VerifyContext } from '../../contract/settle/verify.ts';
+import { toToolExecutionError } from '../../errors/tool.ts';
+import { answerWithin } from '../../operators/timing/answer-within.ts';
+import { attemptTimeout } from '../../operators/attempt-timeout.ts';
+import { abortable } from '../../operators/work/abortable.ts';
+import { findingOf, unknownSince, type Found, type ReadLookup } from '../../policy/settle/finding.ts';
+import type { GuardedTool } from '../../layer/registry.ts';
+import type { Verification } from '../../layer/verification.ts';
+import type { CallContext } from '../context.ts';
+import { fit } from '../request.ts';
+
+/** The work of an attempt that ended while it was in doubt. */
+interface Work {
+  /** Emits once nothing of it is under way. */
+  readonly stopped$: Observable<void>;
+  /** What it gave after all, when nobody waited any more. */
+  readonly given: { readonly value: unknown } | undefined;
+}
+
+/** What is in doubt: whether an attempt of this tool with this input took effect. */
+export interface Doubt {
+  readonly guarded: GuardedTool;
+  readonly input: unknown;
+  readonly error: ToolExecutionError;
+  /** Counted at this tool; 0 for one of another process. */
+  readonly attempt: number;
+  /** Of this process's own attempt. */
+  readonly work?: Work | undefined;
+}
+
+/** Asked, and not known: thrown so that it is asked again. */
+class NotKnown {
+  readonly found: Found;
+  constructor(found: Found) {
+    this.found = found;
+  }
+}
+
+/** The output fits the tool's schema, or nothing is known: what is told as done must be usable as such. */
+const fitting = ({ tool }: GuardedTool, found: Found): Found => {
+  if (found.output === undefined) return found;
+  const { value, problem } = fit(tool.output, found.output.value);
+  if (problem !== undefined) return unknownSince(`it is done, and its output is malformed: ${problem}`);
+  return { ...found, output: { value } };
+};
+
+const callerOf = ({
+  call: { session, actor, tenant, traceparent },
+}: CallContext): Parameters<CallContext['layer']['lookUp']>[2] => ({
+  ...(session === undefined ? {} : { session }),
+  ...(actor === undefined ? {} : { actor }),
+  ...(tenant === undefined ? {} : { tenant }),
+  ...(traceparent === undefined ? {} : { traceparent }),
+});
+
+/** Has another tool look. It is a call like any other, under that tool's own policy. */
+const lookedUp = (context: CallContext, { input }: Doubt, lookup: ReadLookup): Observable<Found> => {
+  const { layer, callKey } = context;
+  if (layer.registry.get(lookup.tool)?.effects !== 'read')
+    return of(unknownSince(`${lookup.tool} is no tool that declares effects: 'read', so nothing is looked up with it`));
+  const facts = { input, callKey };
+  return layer.lookUp(lookup.tool, lookup.input(facts), callerOf(context)).pipe(
+    map(({ result, error }) => {
+      if (error === undefined) return lookup.read(result.output?.content, facts);
+      return lookup.absent(error.status)
+        ? ({ finding: 'not_done' } as const)
+        : unknownSince(`${lookup.tool} could not say: ${error.message}`);
+    }),
+  );
+};
+
+const contextOf = ({ callKey, lease, call }: CallContext, { error, attempt }: Doubt, signal: AbortSignal): VerifyContext => {
+  const { traceparent, tracestate, baggage } = call;
+  return {
+    callKey,
+    error,
+    attempt,
+    signal,
+    ...(lease === undefined ? {} : { fence: lease.fence }),
+    ...(traceparent === undefined
+      ? {}
+      : {
+          traceContext: {
+            traceparent,
+            ...(tracestate === undefined ? {} : { tracestate }),
+            ...(baggage === undefined ? {} : { baggage }),
+          },
+        }),
+  };
+};
+
+/** One question. */
+const answered = (context: CallContext, doubt: Doubt, { lookup }: Verification): Observable<Found> => {
+  const { tool } = doubt.guarded;
+  if (lookup !== undefined) return lookedUp(context, doubt, lookup);
+  // The registry holds tools of any input; each has checked its own.
+  return abortable<unknown>((signal) => tool.verify?.(doubt.input as never, contextOf(context, doubt, signal))).pipe(
+    last(null, undefined),
+    map(findingOf),
+  );
+};
+
+/** Asks until it is known, as often as the policy has it. */
+const asked = (context: CallContext, doubt: Doubt, verify: Verification, count: () => void): Observable<Found> => {
+  const { runtime } = context.site;
+  const { timeoutMs, maxAttempts, delayMs } = verify;
+  return defer(() => {
+    count();
+    return answered(context, doubt, verify);
+  }).pipe(
+    attemptTimeout(timeoutMs, runtime),
+    map((found) => fitting(doubt.guarded, found)),
+    catchError((thrown: unknown) => of(unknownSince(`verify failed: ${toToolExecutionError(thrown).message}`))),
+    map((found) => {
+      if (found.finding === 'unknown') throw new NotKnown(found);
+      return found;
+    }),
+    retry({ count: maxAttempts - 1, delay: () => runtime.after(delayMs) }),
+    catchError((thrown: unknown) => {
+      if (thrown instanceof NotKnown) return of(thrown.found);
+      throw thrown;
+    }),
+  );
+};
+
+/** What the attempt itself gave, after its time: no answer from elsewhere knows better. */
+const lateOf = ({ work, guarded }: Doubt): Found | undefined =>
+  work?.given === undefined ? undefined : fitting(guarded, { finding: 'done', output: work.given });
+
+/**
+ * Finds out whether an attempt took effect: waits until its work has stopped, asks, and, where the answer is that it did
+ * not, asks once more when an effect that is still on its way has had time to arrive. Emits what it found, once.
+ *
+ * ```
+ * work that was aborted   ---|                 it took three more milliseconds to stop
+ * verify                     --(n|)            not done
+ * settleMs of 4                ----
+ * verify                           --(d|)      done: a late effect
+ * verification            -----------(d|)
+ * ```
+ */
+export const verification = (context: CallContext, doubt: Doubt, verify: Verification): Observable<Found> =>
+  defer(() => {
+    const { runtime } = context.site;
+    const startedAtMs = runtime.now();
+    let questions = 0;
+    const ask = (): Observable<Found> => {
+      const late = lateOf(doubt);
+      return late === undefined ? asked(context, doubt, verify, () => questions++) : of(late);
+    };
+    const settled = (found: Found, hasStopped: boolean): Observable<Found> => {
+      if (found.finding !== 'not_done') return of(found);
+      if (!hasStopped) return of(unknownSince('it is not done yet, and its attempt has not stopped'));
+      return verify.settleMs === 0 ? of(lateOf(doubt) ?? found) : runtime.after(verify.settleMs).pipe(switchMap(ask));
+    };
+    return stopped(doubt, verify, context).pipe(
+      switchMap((hasStopped) => ask().pipe(switchMap((found) => settled(found, hasStopped)))),
+      filter(() => !context.isOver),
+      map((found) => {
+        tell(context, doubt, found, { durationMs: Math.max(0, runtime.now() - startedAtMs), asked: questions });
+        return found;
+      }),
+      // A listener of that event may have ended the call.
+      filter(() => !context.isOver),
+    );
+  });
+
+const stopped = ({ work }: Doubt, { timeoutMs }: Verification, { site }: CallContext): Observable<boolean> =>
+  work === undefined
+    ? of(true)
+    : answerWithin(work.stopped$, timeoutMs, site.runtime).pipe(map((answer) => answer !== undefined));
+
+const tell = (
+  context: CallContext,
+  { attempt }: Doubt,
+  { finding, message }: Found,
+  figures: { readonly durationMs: number; readonly asked: number },
+): void => {
+  context.verified = finding;
+  context.emit({
+    type: 'verified',
+    attempt: attempt === 0 ? 0 : context.attempts,
+    finding,
+    ...figures,
+    ...(message === undefined ? {} : { message }),
+  });
+};
