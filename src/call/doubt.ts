@@ -1,7 +1,7 @@
 import { concatMap, map, of, type Observable } from 'rxjs';
 import type { GuardedTool } from '../layer/registry.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
-import { verification } from './attempt/verification.ts';
+import { inquirerOf, verification } from './attempt/verification.ts';
 import type { CallContext } from './context.ts';
 import { successResult, type CallOutcome } from './result.ts';
 
@@ -24,7 +24,7 @@ export const settlingDoubt =
         const { result } = outcome;
         if (result.error?.uncertain !== true || context.verified === 'unknown' || context.isOver) return of(outcome);
         const doubt = { guarded, input, error: doubtful(outcome), attempt: 0 };
-        return verification(context, doubt, verify).pipe(
+        return verification(inquirerOf(context), doubt, verify).pipe(
           map(({ finding, output }): CallOutcome => {
             if (finding !== 'done') return { ...outcome, result: { ...result, verified: finding } };
             const { unkept } = context;

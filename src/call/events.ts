@@ -127,11 +127,7 @@ export class CallEvents {
     if (this.#context.ended || !this.observed) return;
     const { error, fromCache, retriedBy, recorded, verified } = result;
     const isPlain =
-      error === undefined &&
-      !fromCache &&
-      retriedBy === undefined &&
-      recorded === undefined &&
-      verified === undefined;
+      error === undefined && !fromCache && retriedBy === undefined && recorded === undefined && verified === undefined;
     if (!isPlain || this.#context.layer.captures || this.#report !== undefined)
       return this.emit({ type: 'settled', result });
     const event = this.#event('settled');

@@ -3,7 +3,9 @@ import { describe, expect, it } from 'vitest';
 
 describe('what a tool says of its verification', () => {
   const made = (policy: ToolPolicy, verify: unknown = () => 'unknown'): Spillway =>
-    createSpillway({ tools: [{ name: 'pay', policy: { timeoutMs: 500, ...policy }, execute: () => 1, verify: verify as never }] });
+    createSpillway({
+      tools: [{ name: 'pay', policy: { timeoutMs: 500, ...policy }, execute: () => 1, verify: verify as never }],
+    });
 
   it('R-16.1 a tool with a verify is mutating, and one that says read is refused', () => {
     let told: unknown;

@@ -6,7 +6,7 @@ import { refused } from '../failure.ts';
 import { isSafetyCritical } from '../idempotency.ts';
 import type { CallOutcome } from '../result.ts';
 import type { ToolExecution } from './execution.ts';
-import { verification } from './verification.ts';
+import { inquirerOf, verification } from './verification.ts';
 
 const lapsed = (): ToolExecutionError =>
   new ToolExecutionError(
@@ -28,7 +28,7 @@ const found = (execution: ToolExecution, guarded: GuardedTool): Observable<Found
   const { context, input } = execution;
   const { verify, tool } = guarded;
   if (verify === undefined) return of(unknownSince(`${tool.name} may have been called, and cannot be verified`));
-  return verification(context, { guarded, input, error: lapsed(), attempt: 0 }, verify);
+  return verification(inquirerOf(context), { guarded, input, error: lapsed(), attempt: 0 }, verify);
 };
 
 /** Whether it may run although it is not known what another process did under its key. */

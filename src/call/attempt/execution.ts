@@ -5,7 +5,7 @@ import { ToolExecutionError } from '../../contract/tool-error.ts';
 import { toToolExecutionError } from '../../errors/tool.ts';
 import type { Breaker, GivenPermit } from '../../operators/breaker/breaker.ts';
 import type { AttemptSignal } from '../../operators/work/attempt-signal.ts';
-import { WorkWatch } from '../../operators/work/work-watch.ts';
+import { WorkWatch } from '../../operators/work/stop-watch.ts';
 import { limitOf } from '../../operators/attempt-timeout.ts';
 import { settlePermit } from '../../operators/circuit-breaker.ts';
 import { breakerOutcome } from '../../policy/breaker/outcome.ts';

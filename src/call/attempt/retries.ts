@@ -120,9 +120,7 @@ const recover = (execution: ToolExecution, thrown: unknown): Observable<unknown>
   if (thrown instanceof FailedCall) return throwError(() => thrown);
   const nowMs = context.site.runtime.now();
   const { failure, latencyMs } =
-    thrown instanceof CountedFailure
-      ? thrown
-      : { latencyMs: execution.attemptMs, failure: execution.fail(thrown) };
+    thrown instanceof CountedFailure ? thrown : { latencyMs: execution.attemptMs, failure: execution.fail(thrown) };
   if (context.isOver) return NEVER;
   if (context.bare)
     return failedFor(execution, failure, {

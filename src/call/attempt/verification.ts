@@ -1,12 +1,16 @@
-import { catchError, defer, filter, last, map, of, retry, switchMap, type Observable } from 'rxjs';
+import { catchError, defer, filter, last, map, of, repeat, switchMap, takeWhile, tap, type Observable } from 'rxjs';
+import type { Runtime } from '../../contract/runtime.ts';
 import type { ToolExecutionError } from '../../contract/tool-error.ts';
+import type { TraceContext } from '../../contract/tool.ts';
 import type { VerifyContext } from '../../contract/settle/verify.ts';
 import { toToolExecutionError } from '../../errors/tool.ts';
 import { answerWithin } from '../../operators/timing/answer-within.ts';
 import { attemptTimeout } from '../../operators/attempt-timeout.ts';
 import { abortable } from '../../operators/work/abortable.ts';
 import { findingOf, unknownSince, type Found, type ReadLookup } from '../../policy/settle/finding.ts';
+import { given } from '../../policy/check.ts';
 import type { GuardedTool } from '../../layer/registry.ts';
+import type { Caller, Layer } from '../../layer/services.ts';
 import type { Verification } from '../../layer/verification.ts';
 import type { CallContext } from '../context.ts';
 import { fit } from '../request.ts';
@@ -30,12 +34,19 @@ export interface Doubt {
   readonly work?: Work | undefined;
 }
 
-/** Asked, and not known: thrown so that it is asked again. */
-class NotKnown {
-  readonly found: Found;
-  constructor(found: Found) {
-    this.found = found;
-  }
+/** Who asks, and on whose behalf. */
+export interface Inquirer {
+  readonly layer: Layer;
+  readonly runtime: Runtime;
+  /** Of the call that is in doubt. */
+  readonly callKey: string;
+  readonly fence?: number | undefined;
+  readonly caller: Caller;
+  readonly traceContext?: TraceContext | undefined;
+  /** Nobody waits for the answer any more. */
+  isOver(): boolean;
+  /** Tells what was found. */
+  tell(found: Found & { readonly durationMs: number; readonly asked: number }, doubt: Doubt): void;
 }
 
 /** The output fits the tool's schema, or nothing is known: what is told as done must be usable as such. */
@@ -46,22 +57,12 @@ const fitting = ({ tool }: GuardedTool, found: Found): Found => {
   return { ...found, output: { value } };
 };
 
-const callerOf = ({
-  call: { session, actor, tenant, traceparent },
-}: CallContext): Parameters<CallContext['layer']['lookUp']>[2] => ({
-  ...(session === undefined ? {} : { session }),
-  ...(actor === undefined ? {} : { actor }),
-  ...(tenant === undefined ? {} : { tenant }),
-  ...(traceparent === undefined ? {} : { traceparent }),
-});
-
 /** Has another tool look. It is a call like any other, under that tool's own policy. */
-const lookedUp = (context: CallContext, { input }: Doubt, lookup: ReadLookup): Observable<Found> => {
-  const { layer, callKey } = context;
+const lookedUp = ({ layer, callKey, caller }: Inquirer, { input }: Doubt, lookup: ReadLookup): Observable<Found> => {
   if (layer.registry.get(lookup.tool)?.effects !== 'read')
     return of(unknownSince(`${lookup.tool} is no tool that declares effects: 'read', so nothing is looked up with it`));
   const facts = { input, callKey };
-  return layer.lookUp(lookup.tool, lookup.input(facts), callerOf(context)).pipe(
+  return layer.lookUp(lookup.tool, lookup.input(facts), caller).pipe(
     map(({ result, error }) => {
       if (error === undefined) return lookup.read(result.output?.content, facts);
       return lookup.absent(error.status)
@@ -71,57 +72,44 @@ const lookedUp = (context: CallContext, { input }: Doubt, lookup: ReadLookup): O
   );
 };
 
-const contextOf = ({ callKey, lease, call }: CallContext, { error, attempt }: Doubt, signal: AbortSignal): VerifyContext => {
-  const { traceparent, tracestate, baggage } = call;
-  return {
-    callKey,
-    error,
-    attempt,
-    signal,
-    ...(lease === undefined ? {} : { fence: lease.fence }),
-    ...(traceparent === undefined
-      ? {}
-      : {
-          traceContext: {
-            traceparent,
-            ...(tracestate === undefined ? {} : { tracestate }),
-            ...(baggage === undefined ? {} : { baggage }),
-          },
-        }),
-  };
-};
+const contextOf = (
+  { callKey, fence, traceContext }: Inquirer,
+  { error, attempt }: Doubt,
+  signal: AbortSignal,
+): VerifyContext => ({
+  callKey,
+  error,
+  attempt,
+  signal,
+  ...(fence === undefined ? {} : { fence }),
+  ...(traceContext === undefined ? {} : { traceContext }),
+});
 
 /** One question. */
-const answered = (context: CallContext, doubt: Doubt, { lookup }: Verification): Observable<Found> => {
+const answered = (by: Inquirer, doubt: Doubt, { lookup }: Verification): Observable<Found> => {
   const { tool } = doubt.guarded;
-  if (lookup !== undefined) return lookedUp(context, doubt, lookup);
+  if (lookup !== undefined) return lookedUp(by, doubt, lookup);
   // The registry holds tools of any input; each has checked its own.
-  return abortable<unknown>((signal) => tool.verify?.(doubt.input as never, contextOf(context, doubt, signal))).pipe(
+  return abortable<unknown>((signal) => tool.verify?.(doubt.input as never, contextOf(by, doubt, signal))).pipe(
     last(null, undefined),
     map(findingOf),
   );
 };
 
 /** Asks until it is known, as often as the policy has it. */
-const asked = (context: CallContext, doubt: Doubt, verify: Verification, count: () => void): Observable<Found> => {
-  const { runtime } = context.site;
+const asked = (by: Inquirer, doubt: Doubt, verify: Verification, count: () => void): Observable<Found> => {
+  const { runtime } = by;
   const { timeoutMs, maxAttempts, delayMs } = verify;
   return defer(() => {
     count();
-    return answered(context, doubt, verify);
+    return answered(by, doubt, verify);
   }).pipe(
     attemptTimeout(timeoutMs, runtime),
     map((found) => fitting(doubt.guarded, found)),
     catchError((thrown: unknown) => of(unknownSince(`verify failed: ${toToolExecutionError(thrown).message}`))),
-    map((found) => {
-      if (found.finding === 'unknown') throw new NotKnown(found);
-      return found;
-    }),
-    retry({ count: maxAttempts - 1, delay: () => runtime.after(delayMs) }),
-    catchError((thrown: unknown) => {
-      if (thrown instanceof NotKnown) return of(thrown.found);
-      throw thrown;
-    }),
+    repeat({ count: maxAttempts, delay: () => runtime.after(delayMs) }),
+    takeWhile(({ finding }) => finding === 'unknown', true),
+    last(),
   );
 };
 
@@ -141,49 +129,62 @@ const lateOf = ({ work, guarded }: Doubt): Found | undefined =>
  * verification            -----------(d|)
  * ```
  */
-export const verification = (context: CallContext, doubt: Doubt, verify: Verification): Observable<Found> =>
+export const verification = (by: Inquirer, doubt: Doubt, verify: Verification): Observable<Found> =>
   defer(() => {
-    const { runtime } = context.site;
+    const { runtime } = by;
     const startedAtMs = runtime.now();
     let questions = 0;
     const ask = (): Observable<Found> => {
       const late = lateOf(doubt);
-      return late === undefined ? asked(context, doubt, verify, () => questions++) : of(late);
+      return late === undefined ? asked(by, doubt, verify, () => questions++) : of(late);
     };
     const settled = (found: Found, hasStopped: boolean): Observable<Found> => {
       if (found.finding !== 'not_done') return of(found);
       if (!hasStopped) return of(unknownSince('it is not done yet, and its attempt has not stopped'));
       return verify.settleMs === 0 ? of(lateOf(doubt) ?? found) : runtime.after(verify.settleMs).pipe(switchMap(ask));
     };
-    return stopped(doubt, verify, context).pipe(
+    return stopped(doubt, verify, runtime).pipe(
       switchMap((hasStopped) => ask().pipe(switchMap((found) => settled(found, hasStopped)))),
-      filter(() => !context.isOver),
-      map((found) => {
-        tell(context, doubt, found, { durationMs: Math.max(0, runtime.now() - startedAtMs), asked: questions });
-        return found;
-      }),
+      filter(() => !by.isOver()),
+      tap((found) =>
+        by.tell({ ...found, durationMs: Math.max(0, runtime.now() - startedAtMs), asked: questions }, doubt),
+      ),
       // A listener of that event may have ended the call.
-      filter(() => !context.isOver),
+      filter(() => !by.isOver()),
     );
   });
 
-const stopped = ({ work }: Doubt, { timeoutMs }: Verification, { site }: CallContext): Observable<boolean> =>
+const stopped = ({ work }: Doubt, { timeoutMs }: Verification, runtime: Runtime): Observable<boolean> =>
   work === undefined
     ? of(true)
-    : answerWithin(work.stopped$, timeoutMs, site.runtime).pipe(map((answer) => answer !== undefined));
+    : answerWithin(work.stopped$, timeoutMs, runtime).pipe(map((answer) => answer !== undefined));
 
-const tell = (
-  context: CallContext,
-  { attempt }: Doubt,
-  { finding, message }: Found,
-  figures: { readonly durationMs: number; readonly asked: number },
-): void => {
-  context.verified = finding;
-  context.emit({
-    type: 'verified',
-    attempt: attempt === 0 ? 0 : context.attempts,
-    finding,
-    ...figures,
-    ...(message === undefined ? {} : { message }),
-  });
+const traceContextOf = ({ traceparent, tracestate, baggage }: CallContext['call']): TraceContext | undefined =>
+  traceparent === undefined
+    ? undefined
+    : {
+        traceparent,
+        ...(tracestate === undefined ? {} : { tracestate }),
+        ...(baggage === undefined ? {} : { baggage }),
+      };
+
+/** A call that asks about its own attempts. */
+export const inquirerOf = (context: CallContext): Inquirer => {
+  const { layer, site, callKey, lease, call } = context;
+  const { session, actor, tenant, traceparent } = call;
+  return {
+    layer,
+    runtime: site.runtime,
+    callKey,
+    fence: lease?.fence,
+    caller: given({ session, actor, tenant, traceparent }) as Caller,
+    traceContext: traceContextOf(call),
+    isOver: () => context.isOver,
+    tell: ({ finding, message, durationMs, asked: questions }, { attempt }) => {
+      context.verified = finding;
+      const number = attempt === 0 ? 0 : context.attempts;
+      const why = message === undefined ? {} : { message };
+      context.emit({ type: 'verified', attempt: number, finding, durationMs, asked: questions, ...why });
+    },
+  };
 };

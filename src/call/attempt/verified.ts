@@ -3,7 +3,7 @@ import { ToolExecutionError } from '../../contract/tool-error.ts';
 import { FailedCall } from '../failure.ts';
 import type { CallOutcome, SeenFailure } from '../result.ts';
 import type { ToolExecution } from './execution.ts';
-import { verification } from './verification.ts';
+import { inquirerOf, verification } from './verification.ts';
 
 /** A failed attempt that has been counted, and about which nothing is decided yet. */
 export class CountedFailure {
@@ -22,7 +22,10 @@ const certain = ({ error, ...failure }: SeenFailure): SeenFailure => {
   const { kind, message, code, status, retryAfterMs, classification, details, safeMessage, cause, stack } = error;
   const facts = { code, status, retryAfterMs, classification, details, safeMessage, cause };
   const known = new ToolExecutionError(kind, message, { ...facts, executed: true, uncertain: false });
-  return { ...failure, error: Object.defineProperty(known, 'stack', { value: stack, configurable: true, writable: true }) };
+  return {
+    ...failure,
+    error: Object.defineProperty(known, 'stack', { value: stack, configurable: true, writable: true }),
+  };
 };
 
 /**
@@ -52,7 +55,7 @@ export const verified =
         const { error } = failure;
         if (!isAttempt || !error.uncertain) return throwError(() => new CountedFailure(failure, latencyMs));
         const doubt = { guarded, input: execution.input, error, attempt: execution.ownAttempts, work };
-        return verification(context, doubt, verify).pipe(
+        return verification(inquirerOf(context), doubt, verify).pipe(
           switchMap(({ finding, output }) => {
             if (finding === 'done') return of(execution.foundDone(output?.value));
             if (finding === 'not_done') execution.foundUndone();

@@ -20,7 +20,9 @@ const partsOf = (option: string, text: string, names: readonly string[]): readon
       const place = piece.slice(2, -1);
       const steps = stepsOf(`${option}: ${piece.slice(0, 80)}`, place);
       if (!names.includes(String(steps[0])))
-        throw new RangeError(`${option}: \${${place}} refers to none of ${names.join(', ')}; write $\${ for a plain \${`);
+        throw new RangeError(
+          `${option}: \${${place}} refers to none of ${names.join(', ')}; write $\${ for a plain \${`,
+        );
       return { steps, text: piece };
     });
 
@@ -46,8 +48,7 @@ export const filled = (option: string, template: unknown, names: readonly string
     const parts = partsOf(option, template, names);
     const [only] = parts;
     if (parts.length === 1 && typeof only === 'object') return (facts) => valueOf(only, facts);
-    return (facts) =>
-      parts.map((part) => (typeof part === 'string' ? part : inText(valueOf(part, facts)))).join('');
+    return (facts) => parts.map((part) => (typeof part === 'string' ? part : inText(valueOf(part, facts)))).join('');
   }
   if (Array.isArray(template)) {
     const items = template.map((item, index) => filled(`${option}[${index}]`, item, names));

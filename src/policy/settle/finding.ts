@@ -39,8 +39,7 @@ export const findingOf = (answer: unknown): Found => {
 /** What several tools that one call may have used come to: one that is done decides, and all must say that none is. */
 export const foundOf = (all: readonly Found[]): Found =>
   all.find(({ finding }) => finding === 'done') ??
-  all.find(({ finding }) => finding === 'unknown') ??
-  { finding: 'not_done' };
+  all.find(({ finding }) => finding === 'unknown') ?? { finding: 'not_done' };
 
 /** A tool over MCP may give its answer as one text, which is JSON. */
 const readAnswer = (answer: unknown): unknown => {
@@ -78,7 +77,14 @@ const same = (one: unknown, other: unknown): boolean => {
  * Reads a verification by data.
  * @throws RangeError for a path or a reference that cannot be read
  */
-export const lookupOf = ({ tool, input, done, output, otherwise = 'not_done', absentOn = [] }: VerifyLookup): ReadLookup => {
+export const lookupOf = ({
+  tool,
+  input,
+  done,
+  output,
+  otherwise = 'not_done',
+  absentOn = [],
+}: VerifyLookup): ReadLookup => {
   const place: readonly Step[] = stepsOf('verify.done.path', done.path);
   const isCompared = 'equals' in done && done.equals !== undefined;
   const wanted = filled('verify.done.equals', done.equals, NAMES);
@@ -96,9 +102,7 @@ export const lookupOf = ({ tool, input, done, output, otherwise = 'not_done', ab
         return { finding: 'done', ...(value === undefined ? {} : { output: { value } }) };
       }
       if (isOdd) return unknownSince(`the answer of ${tool} has no ${done.path}`);
-      return otherwise === 'unknown'
-        ? unknownSince(`the answer of ${tool} does not show it`)
-        : { finding: 'not_done' };
+      return otherwise === 'unknown' ? unknownSince(`the answer of ${tool} does not show it`) : { finding: 'not_done' };
     },
   };
 };

@@ -13,9 +13,11 @@ const STEP = /(?:^|\.)([^.[\]{}\s]+)|\[(\d{1,9})\]|\[(\*)\]|\["([^"\\]*)"\]/g;
  */
 export const stepsOf = (option: string, place: unknown): readonly Step[] => {
   if (typeof place !== 'string' || place.length > 1_024 || !PLACE.test(place))
-    throw new RangeError(`${option} must be a path such as status, items[0].id or messages[*].id, not ${String(place)}`);
-  return [...place.matchAll(STEP)].map(([, key, index, any, quoted]) =>
-    any === undefined ? (index === undefined ? (key ?? quoted ?? '') : Number(index)) : ANY,
+    throw new RangeError(
+      `${option} must be a path such as status, items[0].id or messages[*].id, not ${String(place)}`,
+    );
+  return [...place.matchAll(STEP)].map(([, key, index, every, quoted]) =>
+    every === undefined ? (index === undefined ? (key ?? quoted ?? '') : Number(index)) : ANY,
   );
 };
 
