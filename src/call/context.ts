@@ -1,3 +1,4 @@
+import type { Observable } from 'rxjs';
 import type { BreakerStateName } from '../contract/breaker-state.ts';
 import type { RetryRecord } from '../contract/envelope.ts';
 import type { ToolEvent } from '../contract/event.ts';
@@ -8,6 +9,7 @@ import type { DedupeExecution } from '../contract/store.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { Breaker } from '../operators/breaker/breaker.ts';
 import type { Lease } from '../operators/dedupe/lease.ts';
+import type { StopWatch } from '../operators/work/stop-watch.ts';
 import type { FailedRecording } from '../policy/key/recording.ts';
 import { CallEvents, type EventBody } from './events.ts';
 import { PREPARING, SETTLED, reduceCall, type CallState } from './state.ts';
@@ -19,6 +21,17 @@ import type { ShadowWatch } from './shadow.ts';
 import type { Call } from './request.ts';
 import type { CallOutcome, History } from './result.ts';
 
+/** Keeps what calls do that may have to be undone. */
+export interface CallJournal {
+  /**
+   * Emits once it is kept that the call is about to begin; `undefined` for one that is not kept.
+   * @throws ToolExecutionError (as the stream's error) where it cannot be kept: then the call must not begin
+   */
+  begins(context: CallContext, guarded: GuardedTool): Observable<void> | undefined;
+  /** The call is over. @param outcome absent where its caller has left */
+  ends(context: CallContext, outcome?: CallOutcome): void;
+}
+
 /** What the calls of one turn have in common; a call of its own has a site of its own. */
 export interface CallSite {
   readonly runtime: Runtime;
@@ -26,6 +39,8 @@ export interface CallSite {
   /** The turn's deadline, monotonic. The turn keeps it; the call only decides by it. */
   readonly deadlineMs: number;
   readonly signal?: AbortSignal;
+  /** What is kept of the calls of a turn, so that what they did can be undone. */
+  readonly journal?: CallJournal;
   /** Called with each event of the call, beside the trace. */
   readonly report?: (event: ToolEvent) => void;
 }
@@ -35,6 +50,8 @@ export interface ToolInUse {
   readonly guarded: GuardedTool;
   readonly breaker: Breaker | undefined;
   readonly breakerState: BreakerStateName;
+  /** The work of the present attempt, where it may be asked whether that goes on. */
+  readonly work: StopWatch | undefined;
 }
 
 /** Attempts that a record in the store tells of, the last ones. */

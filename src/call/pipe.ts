@@ -1,6 +1,7 @@
 import {
   NEVER,
   Observable,
+  catchError,
   defer,
   filter,
   isObservable,
@@ -13,6 +14,7 @@ import {
   type Subscription,
 } from 'rxjs';
 import type { ToolExecutionError } from '../contract/tool-error.ts';
+import { toToolExecutionError } from '../errors/tool.ts';
 import { held } from '../operators/work/held.ts';
 import { withAlternatives } from './alternatives.ts';
 import type { CallContext } from './context.ts';
@@ -20,7 +22,7 @@ import { settlingDoubt } from './doubt.ts';
 import { SETTLED } from './state.ts';
 import { callSteps, type CallStep } from './steps.ts';
 import { endedBy } from './decide.ts';
-import { refusedCall } from './failure.ts';
+import { refused, refusedCall } from './failure.ts';
 import type { HookRunner } from '../layer/hooks.ts';
 import { idempotentCall, sayingRecord } from './idempotency.ts';
 import { listenForCancellation } from './cancellation.ts';
@@ -110,10 +112,29 @@ const acting = (context: CallContext, step: CallStep): Observable<CallOutcome> =
   step.act === 'refuse'
     ? refusedCall(context, step.error)
     : attemptsAt(context, step.guarded, step.input, step.alternatives).pipe(
+        begunInJournal(context, step.guarded),
         withAlternatives(context),
         idempotentCall(context, step.guarded, step.key),
         settlingDoubt(context, step.guarded, step.input),
       );
+
+/** Before the first attempt, where the turn can undo what the call does, that is kept. */
+const begunInJournal =
+  (context: CallContext, guarded: GuardedTool) =>
+  (source: Observable<CallOutcome>): Observable<CallOutcome> => {
+    const { journal } = context.site;
+    if (journal === undefined || context.bare) return source;
+    return defer(() => {
+      const kept$ = journal.begins(context, guarded);
+      if (kept$ === undefined) return source;
+      return kept$.pipe(
+        take(1),
+        map(() => source),
+        catchError((error: unknown) => of(refused(context, toToolExecutionError(error)))),
+        switchMap((then$) => (context.isOver ? NEVER : then$)),
+      );
+    });
+  };
 
 /** Shows a call without an attempt to the hooks, as attempt 0: they can still block what it would replay. */
 const shownToHooks = (hooks: HookRunner, context: CallContext, outcome: CallOutcome): Observable<CallOutcome> => {
@@ -159,6 +180,7 @@ const delivered = (context: CallContext, outcome: CallOutcome): CallOutcome => {
   context.shadow?.end(outcome);
   context.advance(context.hasLeft ? context.state : SETTLED);
   context.events.settled(outcome.result);
+  context.site.journal?.ends(context, outcome);
   if (context.hasLeft) context.late = true;
   else context.close();
   return outcome;
@@ -170,6 +192,7 @@ const abandon = (context: CallContext): void => {
   context.isDelivered = true;
   context.shadow?.cutShort('canceled');
   context.emit({ type: 'abandoned' });
+  context.site.journal?.ends(context);
   if (context.hasLeft) context.late = true;
   else context.close();
 };

@@ -1,4 +1,5 @@
 import type { Classification } from './error-kind.ts';
+import type { CompensatePolicy } from './settle/compensate.ts';
 import type { VerifyPolicy } from './settle/verify.ts';
 
 /**
@@ -128,7 +129,8 @@ export interface ToolPolicy {
   /** Tools to try, in order, when this one fails for good. They get the same input. */
   readonly alternatives?: readonly string[];
   /**
-   * Default: `read` for a `tool()`, which `spillway.warnings` says, but `mutating` for one with a `verify`; `mutating`
+   * Default: `read` for a `tool()`, which `spillway.warnings` says, but `mutating` for one with a `verify` or
+   * `compensate`; `mutating`
    * for a foreign tool, of MCP or a framework; by its method for one of REST.
    */
   readonly effects?: Effects;
@@ -147,6 +149,12 @@ export interface ToolPolicy {
    * another tool that looks. Default: an uncertain call stays so.
    */
   readonly verify?: VerifyPolicy;
+  /**
+   * How what its calls did is undone when their turn fails: limits of the tool's own `compensate`, or, with `tool`,
+   * another tool that undoes. `false`: there is nothing to undo. Default: what a mutating tool did stays, and the turn
+   * says so.
+   */
+  readonly compensate?: CompensatePolicy | false;
   /** How results are remembered under their keys; see `DedupePolicy` for each default. */
   readonly dedupe?: DedupePolicy;
   /** Per-tool staging of a rollout (R-11.2). By default the layer's own mode; the more cautious of both counts. */

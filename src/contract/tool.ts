@@ -1,6 +1,7 @@
 import type { ZodType } from 'zod';
 import type { ToolOutput } from './output.ts';
 import type { ToolPolicy } from './policy.ts';
+import type { CompensateContext } from './settle/compensate.ts';
 import type { VerifyAnswer, VerifyContext } from './settle/verify.ts';
 
 /** How far an attempt has come. Each report resets the idle timeout, never the hard one. */
@@ -93,6 +94,11 @@ export interface Tool<I = unknown, O = unknown, Name extends string = string> {
    * How long and how often it is asked is `verify` of the policy. A tool that has it is `mutating`.
    */
   verify?(input: I, context: VerifyContext): ToolOutput<VerifyAnswer<O>>;
+  /**
+   * Undoes what a call did, for a turn with `onFailure: 'compensate'` that fails after it. Each is a guarded call of its
+   * own under the key `callKey/undo`. A tool that has it is `mutating`.
+   */
+  compensate?(output: O, context: CompensateContext<I>): ToolOutput<unknown>;
 }
 
 /** Any tool, whatever its input: what a layer's list holds. */

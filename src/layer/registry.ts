@@ -15,6 +15,7 @@ import { breakerSettings } from '../policy/breaker/settings.ts';
 import { given } from '../policy/check.ts';
 import { ATTEMPT_TIMEOUT_MS, DEDUPE_DEFAULTS, RETRY_PROFILES, breakerProfile } from '../policy/profile.ts';
 import { presumedOf } from './foreign.ts';
+import { compensationOf, isUndone, type Undoing } from './compensation.ts';
 import { about, checkPolicy } from './tool-policy.ts';
 import { isVerifiable, settleWarning, verificationOf, type Verification } from './verification.ts';
 
@@ -40,6 +41,8 @@ export interface GuardedTool {
   readonly showsErrors: boolean;
   /** How it is found out whether an uncertain call took effect, where that can be. */
   readonly verify: Verification | undefined;
+  /** How what a call did is undone; `false` where there is nothing to undo, `undefined` where it cannot be. */
+  readonly compensate: Undoing | false | undefined;
   /** The tool with nothing around it, for calls that go straight through (R-11.2). */
   readonly bare: () => GuardedTool;
 }
@@ -94,11 +97,13 @@ export function executedBy(guarded: GuardedTool, execute: AnyTool['execute']): G
   return own;
 }
 
-/** Only what acts can be in doubt: a tool with a `verify` that says nothing else of itself is `mutating`. */
+/** Only what acts can be in doubt, or undone: a tool with a `verify` or `compensate` that says nothing else of itself is `mutating`. */
 const effectsOf = (tool: AnyTool, own: ToolPolicy): ToolPolicy => {
-  if (!isVerifiable(tool, own)) return {};
+  if (!isVerifiable(tool, own) && !isUndone(tool, own)) return {};
   if (own.effects === 'read')
-    throw new RangeError("effects is 'read' beside a verify: what only reads is never in doubt; remove one of them");
+    throw new RangeError(
+      "effects is 'read' beside a verify or compensate: what only reads is never in doubt; remove one of them",
+    );
   return { effects: 'mutating' };
 };
 
@@ -153,6 +158,7 @@ const guard = (
       mode: policy.mode,
       showsErrors: policy.show === 'errors',
       verify: verificationOf(tool, own.verify, defaults.verify),
+      compensate: compensationOf(tool, own.compensate),
       bare: () => (bare ??= bareOf(guarded)),
     };
     let bare: GuardedTool | undefined;
@@ -171,7 +177,12 @@ const timeoutWarnings = ({ tool, timeoutMs, retry }: GuardedTool): string[] =>
  * (R-2.5).
  */
 const effectsWarnings = ({ tool }: GuardedTool, defaults: ToolPolicy): string[] => {
-  if ((tool.policy?.effects ?? defaults.effects) !== undefined || isVerifiable(tool, tool.policy ?? {})) return [];
+  if (
+    (tool.policy?.effects ?? defaults.effects) !== undefined ||
+    isVerifiable(tool, tool.policy ?? {}) ||
+    isUndone(tool, tool.policy ?? {})
+  )
+    return [];
   const counts = 'it declares no effects and counts as read';
   const so = 'so it is run again after a failure even if it may have taken effect';
   return [`tool ${tool.name}: ${counts}, ${so}; give its policy effects: 'read' or effects: 'mutating'`];

@@ -1,5 +1,6 @@
 import type { DedupePolicy, ToolPolicy } from '../contract/policy.ts';
 import { checkKeys, checkNumber, checkOneOf, number, positiveDuration } from '../policy/check.ts';
+import { checkCompensate } from './compensation.ts';
 import { checkVerify } from './verification.ts';
 
 const POLICY_KEYS = [
@@ -14,6 +15,7 @@ const POLICY_KEYS = [
   'safetyCritical',
   'cost',
   'verify',
+  'compensate',
   'dedupe',
   'mode',
   'show',
@@ -51,6 +53,7 @@ export const checkPolicy = (policy: ToolPolicy): void => {
   if (policy.show !== undefined) checkOneOf('show', policy.show, ['errors']);
   checkDedupe(policy.dedupe ?? {});
   checkVerify(policy.verify ?? {});
+  checkCompensate(policy.compensate);
   for (const [key, value] of Object.entries(policy.classification ?? {}))
     checkOneOf(`classification of ${key}`, value, ['transient', 'permanent']);
 };

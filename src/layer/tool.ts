@@ -2,6 +2,7 @@ import type { ZodType, input as InputOfSchema, output as OutputOfSchema } from '
 import type { ToolPolicy } from '../contract/policy.ts';
 import type { ToolOutput } from '../contract/output.ts';
 import type { Tool, ToolContext } from '../contract/tool.ts';
+import type { CompensateContext } from '../contract/settle/compensate.ts';
 import type { VerifyAnswer, VerifyContext } from '../contract/settle/verify.ts';
 
 /**
@@ -32,6 +33,11 @@ export interface ToolDefinition<Schema extends ZodType, O, Name extends string> 
    * `'unknown'`, and all else: it stays uncertain. It only looks. Default: an uncertain call stays so.
    */
   verify?(input: OutputOfSchema<Schema>, context: VerifyContext): ToolOutput<VerifyAnswer<NoInfer<O>>>;
+  /**
+   * Undoes what a call did, when a turn with `onFailure: 'compensate'` fails after it. Given the call's output (none
+   * where only `verify` knows of it), input, key, and why. Default: what it did stays, and the turn says so.
+   */
+  compensate?(output: NoInfer<O>, context: CompensateContext<OutputOfSchema<Schema>>): ToolOutput<unknown>;
 }
 
 /**
@@ -62,6 +68,10 @@ export function tool<O, const Name extends string, Schema extends ZodType = ZodT
   if (definition.verify !== undefined && typeof definition.verify !== 'function')
     throw new RangeError(
       `tool ${name}: verify must be a function, not ${typeof definition.verify}; one by data goes into policy.verify`,
+    );
+  if (definition.compensate !== undefined && typeof definition.compensate !== 'function')
+    throw new RangeError(
+      `tool ${name}: compensate must be a function, not ${typeof definition.compensate}; one by data goes into policy.compensate`,
     );
   // Callers see the input that the schema takes; the layer hands `execute` what the schema gives.
   return definition as Tool<never, O, Name>;

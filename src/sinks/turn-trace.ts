@@ -18,6 +18,8 @@ export interface TurnTraceEntry {
     | 'Deduplication'
     | 'Hook'
     | 'Verification'
+    | 'ToolCompensated'
+    | 'CompensationFailed'
     | 'Shadow'
     | 'Store'
     | 'Escalation'
@@ -76,6 +78,8 @@ const settledTypes = {
   skipped: 'ToolSkipped',
   timed_out: 'ToolFailed',
   canceled: 'ToolCanceled',
+  compensated: 'ToolCompensated',
+  compensation_failed: 'CompensationFailed',
 } as const;
 
 const ofCall = (event: Extract<TraceEvent, { source: 'call' }>): Entry | undefined => {
@@ -181,11 +185,29 @@ const ofTurn = (event: Extract<TraceEvent, { source: 'turn' }>): Entry | undefin
       };
     case 'escalated':
       return { event_type: 'Escalation', tool_id: event.toolName, message: event.message };
+    case 'node_compensated': {
+      const said = event.state === 'compensated' ? 'was undone' : 'could not be undone';
+      const why = event.message === undefined ? '' : `: ${event.message}`;
+      return {
+        event_type: settledTypes[event.state],
+        tool_id: event.toolName,
+        message: `${event.nodeId} ${said}${why}`,
+      };
+    }
+    case 'node_verified':
+      return {
+        event_type: 'Verification',
+        tool_id: event.toolName,
+        decision: event.finding,
+        message: VERIFIED_PHRASES[event.finding],
+      };
     case 'deadline':
       return { event_type: 'TurnTimeout', message: `Turn timeout with ${event.unfinished.length} unfinished` };
     case 'settled':
       return { event_type: 'TurnSettled', message: event.result.summary };
     case 'turn_started':
+    case 'compensation_started':
+    case 'compensation_settled':
     case 'abandoned':
       return undefined;
   }

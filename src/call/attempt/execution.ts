@@ -5,7 +5,7 @@ import { ToolExecutionError } from '../../contract/tool-error.ts';
 import { toToolExecutionError } from '../../errors/tool.ts';
 import type { Breaker, GivenPermit } from '../../operators/breaker/breaker.ts';
 import type { AttemptSignal } from '../../operators/work/attempt-signal.ts';
-import { WorkWatch } from '../../operators/work/stop-watch.ts';
+import { StopWatch } from '../../operators/work/stop-watch.ts';
 import { limitOf } from '../../operators/attempt-timeout.ts';
 import { settlePermit } from '../../operators/circuit-breaker.ts';
 import { breakerOutcome } from '../../policy/breaker/outcome.ts';
@@ -44,7 +44,7 @@ export class ToolExecution {
   /** Of the work of the present attempt. */
   signal: AttemptSignal | undefined;
   /** Sees whether the work of the present attempt goes on after its end; only where that may be asked. */
-  work: WorkWatch | undefined;
+  work: StopWatch | undefined;
   /** An attempt has its `attempt_started` and no event of its end yet. */
   #attempting = false;
   #hasAnswered = false;
@@ -107,7 +107,7 @@ export class ToolExecution {
     this.#executedBefore = context.executed;
     this.#hasAnswered = false;
     this.#attempting = true;
-    this.work = this.guarded.verify === undefined ? undefined : new WorkWatch();
+    this.work = this.guarded.verify === undefined ? undefined : new StopWatch();
     context.verified = undefined;
     context.executed = true;
     context.attempts++;

@@ -1,4 +1,5 @@
 import type { DedupeStep, ErrorReport, ToolEvent, TurnEvent, TurnOwnEvent } from '../../contract/event.ts';
+import type { CompensationReason } from '../../contract/settle/compensate.ts';
 import type { VerifyFinding } from '../../contract/settle/verify.ts';
 import { duration, messageLine, plain } from './text.ts';
 
@@ -21,6 +22,14 @@ const DEDUPE_TEXTS: Readonly<Partial<Record<DedupeStep, string>>> = {
   superseded: 'another holds its key; its own outcome is dropped',
   unrecorded: 'its outcome could not be stored',
   unprotected: 'runs without protection against duplicates',
+};
+
+const CAUSES: Readonly<Record<CompensationReason, string>> = {
+  escalated: 'something required is missing',
+  failed: 'the turn failed',
+  canceled: 'the turn was canceled',
+  deadline: 'the deadline passed',
+  crashed: 'the process of the turn died',
 };
 
 const VERIFIED: Readonly<Record<VerifyFinding, string>> = {
@@ -82,6 +91,16 @@ const turnText = (event: TurnOwnEvent): string | undefined => {
       return event.message;
     case 'node_settled':
       return `${event.state.replaceAll('_', ' ')}${event.message === undefined ? '' : `: ${plain(event.message)}`}`;
+    case 'compensation_started':
+      return `undoes ${event.nodes.length} ${event.nodes.length === 1 ? 'node' : 'nodes'}: ${CAUSES[event.reason]}`;
+    case 'node_verified':
+      return `${VERIFIED[event.finding]}${event.message === undefined ? '' : `: ${plain(event.message)}`}`;
+    case 'node_compensated':
+      return `${event.state === 'compensated' ? 'undone' : 'could not be undone'}${event.message === undefined ? '' : `: ${plain(event.message)}`}`;
+    case 'compensation_settled': {
+      const { compensated, stays } = event.compensation;
+      return `${compensated.length} undone${stays.length === 0 ? '' : `, ${stays.length} could not be`}`;
+    }
     case 'deadline':
       return `deadline: ${event.unfinished.length} unfinished`;
     case 'escalated':

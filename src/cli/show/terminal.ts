@@ -28,6 +28,8 @@ const FORMATS: Readonly<Record<Part, Format | undefined>> = {
   failed: 'red',
   skipped: 'gray',
   timed_out: 'yellow',
+  compensated: 'cyan',
+  compensation_failed: 'red',
   canceled: 'yellow',
   completed: 'green',
   partial: 'yellow',

@@ -8,7 +8,7 @@ const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>
  * Sees when work has stopped, also after nobody waits for it any more: a limit takes the subscription down at once,
  * while a Promise goes on until it has seen its signal, and perhaps to its end.
  */
-export class WorkWatch {
+export class StopWatch {
   #pending = 0;
   #stopped$: AsyncSubject<void> | undefined;
   /** What a Promise gave, whether or not anyone still waited. */

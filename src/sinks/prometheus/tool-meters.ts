@@ -74,6 +74,8 @@ const NODE_STATES = all<NodeState>({
   defaulted: true,
   timed_out: true,
   canceled: true,
+  compensated: true,
+  compensation_failed: true,
 });
 
 /** Seconds. 2.5 is CLAW's alert threshold: a quantile is only exact on a bucket's edge. */
