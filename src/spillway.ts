@@ -39,6 +39,7 @@ import { layerStarted } from './layer/policy-in-force.ts';
 import { createSwitches } from './layer/switches.ts';
 import { STAMP, createTrace } from './layer/trace.ts';
 import { runTurn, type TurnOptions } from './turn/run.ts';
+import { resumeTurns, type ResumeOptions, type ResumedTurn } from './turn/saga/resume.ts';
 
 /** What a layer is made of. Times are milliseconds. */
 export interface SpillwayOptions extends ErrorHandlerOptions {
@@ -173,6 +174,12 @@ export interface Spillway {
    * Calls that run are left alone.
    */
   flush(what: Flush): Promise<number>;
+  /**
+   * Undoes what turns with `onFailure: 'compensate'` did whose process died before they settled, and gives what became
+   * of each. A turn whose process lives is left alone; of several processes that ask at once, one undoes a turn. To be
+   * called when a program starts, with the plans whose nodes have an undoing or a tool of their own.
+   */
+  resume(options?: ResumeOptions): Promise<readonly ResumedTurn[]>;
   /**
    * Cancels what runs, detached calls included, waits until the store has their ends, and closes the providers.
    * Idempotent.
@@ -355,6 +362,7 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     },
     inspect: () => inspectLayer(layer),
     orderBreakers: (order, what) => orderBreakers(layer, order, what),
+    resume: (resumeOptions = {}) => resumeTurns(layer, resumeOptions),
     flush: (what) => flushLayer(layer, what),
     close: () => (closing ??= close()),
   };

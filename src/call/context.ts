@@ -28,6 +28,8 @@ export interface CallJournal {
    * @throws ToolExecutionError (as the stream's error) where it cannot be kept: then the call must not begin
    */
   begins(context: CallContext, guarded: GuardedTool): Observable<void> | undefined;
+  /** Whether the turn is still this process's: each attempt needs it to be. */
+  holds(): boolean;
   /** The call is over. @param outcome absent where its caller has left */
   ends(context: CallContext, outcome?: CallOutcome): void;
 }

@@ -151,6 +151,7 @@ export function runTurn(layer: Layer, plan: Plan, options: TurnOptions = {}): Ob
       found$.pipe(switchMap((found) => concluded(turn, found, ending))).subscribe((result) => {
         turn.isSettled = true;
         turn.emit({ type: 'settled', result });
+        turn.saga?.record.told();
         subscriber.complete();
       }),
     );
@@ -173,8 +174,12 @@ const abandon = (turn: TurnContext, connections: readonly Subscription[]): void 
   for (const [index, call] of running.entries()) if (call !== undefined) connections[index]?.unsubscribe();
   // Its own stream is closed by now.
   const over = (): void => turn.emitAlways({ type: 'abandoned' });
-  if (turn.saga?.hasBegun !== true) return over();
-  compensation(turn, turn.saga, 'canceled').subscribe(over);
+  const { saga } = turn;
+  if (saga?.hasBegun !== true) return over();
+  compensation(turn, saga, 'canceled').subscribe(() => {
+    over();
+    saga.record.told();
+  });
 };
 
 /** The turn has what it will have: what is unfinished is cut short, what it did is undone where it failed. */

@@ -42,6 +42,9 @@ export const attemptsAt = (
     return context.lease?.tookOver === true && context.attempts === 0 ? afterCrash(execution, attempts$) : attempts$;
   });
 
+/** Whether the claim of its key, and its turn's, still hold by this machine's clock. */
+const mayAct = ({ lease, site }: CallContext): boolean => lease?.holds() !== false && site.journal?.holds() !== false;
+
 /** One attempt, from its admission to its end. */
 const attempt = (execution: ToolExecution): Observable<CallOutcome> =>
   new Observable((subscriber) => {
@@ -58,7 +61,7 @@ const attempt = (execution: ToolExecution): Observable<CallOutcome> =>
 const started = (execution: ToolExecution): Observable<CallOutcome> => {
   const { context } = execution;
   // No attempt without a valid claim: whoever watches the lease has just learned of its loss, and stops what runs.
-  if (context.isOver || context.lease?.holds() === false) return NEVER;
+  if (context.isOver || !mayAct(context)) return NEVER;
   context.advance(TRYING);
   const { hooks, sharedBreakers } = context.layer;
   const askedAtMs = execution.ownAttempts === 0 ? execution.startedAtMs : context.site.runtime.now();
@@ -99,7 +102,7 @@ const run = (execution: ToolExecution, atMs: number): Observable<CallOutcome> =>
   const { context } = execution;
   if (context.isOver) return NEVER;
   // A hook or a shared breaker may have taken longer than the lease, or than the turn.
-  if (context.lease?.holds() === false || context.remainingMs <= 0) {
+  if (!mayAct(context) || context.remainingMs <= 0) {
     execution.takePermit()?.ignore();
     if (context.isOver || context.remainingMs > 0) return NEVER;
     throw new ToolExecutionError('deadline_exceeded', 'The deadline passed before the attempt could start');

@@ -23,6 +23,8 @@ export interface JournalEntry {
   input?: unknown;
   /** The ids of the calls before it that it builds on: it is undone before them. */
   after: string[];
+  /** Its node has an undoing of its own, which only its plan knows. */
+  own?: true;
   /** Where it stands. */
   state: JournalState;
   /** What the call gave, where that is JSON and not too long. */
@@ -45,8 +47,11 @@ export interface Journal {
   actor?: string;
   /** The tenant. */
   tenant?: string;
-  /** `running`: not settled. `undoing`: it failed, and is being undone. `over`: there is nothing more to do. */
-  state: 'running' | 'undoing' | 'over';
+  /**
+   * `running`: not settled. `undoing`: it failed, and is being undone. `over`: there is nothing more to undo. `completed`:
+   * it did not fail. The last two are there until somebody has been told.
+   */
+  state: 'running' | 'undoing' | 'over' | 'completed';
   /** Why it is undone. */
   reason?: CompensationReason;
   /** Its calls that may have to be undone, in the order in which they began. */
@@ -63,7 +68,7 @@ export const journalSchema: z.ZodType<Journal> = z.strictObject({
   session: text().exactOptional(),
   actor: text().exactOptional(),
   tenant: text().exactOptional(),
-  state: z.enum(['running', 'undoing', 'over']),
+  state: z.enum(['running', 'undoing', 'over', 'completed']),
   reason: z.enum(['escalated', 'failed', 'canceled', 'deadline', 'crashed']).exactOptional(),
   entries: z.array(
     z.strictObject({
@@ -74,6 +79,7 @@ export const journalSchema: z.ZodType<Journal> = z.strictObject({
       recordKey: text().exactOptional(),
       input: z.unknown().optional(),
       after: z.array(z.string()),
+      own: z.literal(true).exactOptional(),
       state: z.enum(['begun', 'done', 'not_done', 'compensated', 'compensation_failed']),
       output: z.unknown().optional(),
       message: text().exactOptional(),

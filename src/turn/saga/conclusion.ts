@@ -73,7 +73,7 @@ const renewed =
     return node;
   };
 
-/** Undoes the effects of a turn that failed, and has the store forget those of one that did not. */
+/** Undoes the effects of a turn that failed, and keeps that there is nothing to undo of one that did not. */
 export const settledSaga = (
   turn: TurnContext,
   saga: Saga,
@@ -83,8 +83,8 @@ export const settledSaga = (
   const { record } = saga;
   if (reason === undefined)
     return saga
-      .forgotten()
-      .pipe(map((isForgotten) => (isForgotten ? {} : { recorded: record.isLost ? 'superseded' : 'unrecorded' })));
+      .completed()
+      .pipe(map((isKept) => (isKept ? {} : { recorded: record.isLost ? 'superseded' : 'unrecorded' })));
   return compensation(turn, saga, reason).pipe(
     map((done): SettledSaga => {
       if (done.compensated.length + done.stays.length === 0) return {};

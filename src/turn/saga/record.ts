@@ -1,6 +1,6 @@
 import { AsyncSubject, Subject, defer, map, of, switchMap, type Observable, type Subscription } from 'rxjs';
-import type { Journal, JournalEntry } from '../../contract/settle/journal.ts';
-import type { DedupeClaim, DedupeOutcome } from '../../contract/store.ts';
+import { journalSchema, type Journal, type JournalEntry } from '../../contract/settle/journal.ts';
+import type { DedupeClaim, DedupeOutcome, DedupeRecord } from '../../contract/store.ts';
 import { ToolExecutionError } from '../../contract/tool-error.ts';
 import type { Layer } from '../../layer/services.ts';
 import { ask } from '../../operators/dedupe/ask.ts';
@@ -49,6 +49,16 @@ export const keepable = ({ input, output, ...entry }: JournalEntry): JournalEntr
   };
 };
 
+/** The journal in a record; `undefined` in one that has none yet, or none that can be read. */
+export const journalIn = ({ payload }: DedupeRecord): Journal | undefined => {
+  if (payload === undefined) return undefined;
+  try {
+    return journalSchema.parse(JSON.parse(payload));
+  } catch {
+    return undefined;
+  }
+};
+
 const lostTurn = (): ToolExecutionError =>
   new ToolExecutionError('store_unavailable', 'Another process has taken the turn over, and undoes it', {
     executed: false,
@@ -60,7 +70,8 @@ const lostTurn = (): ToolExecutionError =>
  * who asks meanwhile shares the next one.
  */
 export class JournalRecord {
-  readonly journal: Journal;
+  /** As it is to be kept. */
+  journal: Journal;
   readonly #layer: Layer;
   readonly #leaseMs: number;
   readonly #lost$ = new Subject<void>();
@@ -74,11 +85,28 @@ export class JournalRecord {
   /** Another process has the turn. */
   isLost = false;
 
-  constructor(layer: Layer, journal: Journal, leaseMs: number, version?: number) {
+  constructor(layer: Layer, journal: Journal, leaseMs: number) {
     this.#layer = layer;
     this.journal = journal;
     this.#leaseMs = leaseMs;
-    this.#version = version;
+  }
+
+  /** Whether no other process can have taken the turn over, by this machine's clock. */
+  holds(): boolean {
+    return !this.isLost && this.#lease?.holds() !== false;
+  }
+
+  /** Reads the journal that another process has left; emits whether there is one. To be asked once it is held. */
+  adopted(): Observable<boolean> {
+    return this.#asked(({ store }) => store().get(journalKey(this.journal.turnId))).pipe(
+      map((reading) => {
+        const journal = reading === undefined ? undefined : journalIn(reading.record);
+        if (reading === undefined || journal === undefined) return false;
+        this.journal = journal;
+        this.#version = reading.record.version;
+        return true;
+      }),
+    );
   }
 
   /** Emits when another process may have taken the turn over. */
@@ -95,9 +123,18 @@ export class JournalRecord {
     });
   }
 
-  /** Nothing of the turn is left to do: emits once the store has forgotten it. */
-  removed(): Observable<void> {
-    return this.#asked(({ store }) => store().delete(journalKey(this.journal.turnId))).pipe(map(() => this.release()));
+  /**
+   * Somebody has been told how the turn ended: the store forgets it, where there is nothing more to do. Not waited for;
+   * if the store does not hear of it, `resume()` tells it once more.
+   */
+  told(): void {
+    if (this.#lease === undefined) return;
+    const { turnId, state } = this.journal;
+    if (this.isLost || state === 'running' || state === 'undoing') return this.release();
+    this.#asked(({ store }) => store().delete(journalKey(turnId))).subscribe({
+      error: () => this.release(),
+      complete: () => this.release(),
+    });
   }
 
   /** Takes the lease, from a process that has died where there was one. Errors while another one lives. */
@@ -112,11 +149,11 @@ export class JournalRecord {
       leaseMs: this.#leaseMs,
       storeTimeoutMs: dedupe.storeTimeoutMs,
       writing: () => dedupe.writing(),
-      mode: 'enforced' as const,
+      mode: 'bestEffort' as const,
       global: false,
       neverTwice: false,
     };
-    return acquireKey(claim, { ...terms, mode: 'bestEffort' }, () => undefined).pipe(
+    return acquireKey(claim, terms, () => undefined).pipe(
       map((answer) => {
         if (answer.act === 'refuse') throw answer.error;
         if (answer.act !== 'run') throw lostTurn();

@@ -74,6 +74,10 @@ export class Saga implements CallJournal {
     );
   }
 
+  holds(): boolean {
+    return this.record.holds();
+  }
+
   ends(context: CallContext, outcome?: CallOutcome): void {
     const kept = this.#calls.get(context.call.callId);
     if (kept === undefined) return;
@@ -110,10 +114,11 @@ export class Saga implements CallJournal {
   }
 
   /** It settled well: emits whether the store knows that there is nothing to undo. */
-  forgotten(): Observable<boolean> {
+  completed(): Observable<boolean> {
     if (!this.hasBegun) return of(true);
     if (this.record.isLost) return of(false);
-    return this.record.removed().pipe(
+    this.record.journal.state = 'completed';
+    return this.record.written().pipe(
       map(() => true),
       catchError(() => of(false)),
     );
@@ -134,6 +139,7 @@ export class Saga implements CallJournal {
       ...(key === undefined ? {} : { recordKey: key.key }),
       input: call.input,
       after: this.#before(nodeId),
+      ...(this.#plan.nodes[this.#places.get(nodeId) ?? -1]?.compensate === undefined ? {} : { own: true }),
       state: 'begun',
     };
   }

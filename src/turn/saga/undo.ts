@@ -175,7 +175,8 @@ const undoneBy = (
   );
 };
 
-const ownerOf = (site: UndoSite, entry: JournalEntry): string => {
+/** Who must act about what stays. */
+export const ownerOf = (site: UndoSite, entry: JournalEntry): string => {
   const known = site.toolOf(entry);
   const undoing = typeof known === 'string' ? undefined : known.undoing;
   return undoing === undefined || undoing === false ? 'a person' : undoing.owner;
@@ -198,18 +199,9 @@ const tell = (site: UndoSite, entry: JournalEntry, isDone: boolean): void => {
   });
 };
 
-/** The journal stays where something does, for those who look for it; else it is forgotten. */
-const ended = (site: UndoSite): Observable<void> => {
-  const { journal, record } = site;
-  if (record.isLost) return of(undefined);
-  if (journal.entries.some(isOpen)) return released(record);
+/** What became of it stays in the store until somebody has been told. */
+const ended = ({ journal, record }: UndoSite): Observable<unknown> => {
+  if (record.isLost || journal.entries.some(isOpen)) return of(undefined);
   journal.state = 'over';
-  const isClean = journal.entries.every(({ state }) => state !== 'compensation_failed');
-  return (isClean ? record.removed() : record.written()).pipe(
-    quietly,
-    defaultIfEmpty(undefined),
-    switchMap(() => released(record)),
-  );
+  return record.written().pipe(quietly, defaultIfEmpty(undefined));
 };
-
-const released = (record: JournalRecord): Observable<void> => of(record.release());
