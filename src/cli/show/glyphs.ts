@@ -8,7 +8,11 @@ export type MarkKind =
   | 'timeout'
   | 'rejected'
   | 'cut'
-  | 'skip';
+  | 'skip'
+  | 'verified'
+  | 'undo'
+  | 'undone'
+  | 'left';
 
 export interface Glyphs {
   readonly marks: Readonly<Record<MarkKind, string>>;
@@ -34,6 +38,10 @@ export const UNICODE: Glyphs = {
     rejected: '⊘',
     cut: '!',
     skip: '∅',
+    verified: '?',
+    undo: '‹',
+    undone: '○',
+    left: '‼',
   },
   running: '─',
   waiting: '┄',
@@ -55,6 +63,10 @@ export const ASCII: Glyphs = {
     rejected: 'r',
     cut: '!',
     skip: 's',
+    verified: '?',
+    undo: '<',
+    undone: 'u',
+    left: '#',
   },
   running: '-',
   waiting: '.',
@@ -75,4 +87,8 @@ export const MEANINGS: Readonly<Record<MarkKind, string>> = {
   rejected: 'refused',
   cut: 'cut off',
   skip: 'skipped',
+  verified: 'verified',
+  undo: 'attempt to undo',
+  undone: 'undone',
+  left: 'could not be undone',
 };

@@ -74,7 +74,7 @@ const placed = (
   return spots;
 };
 
-const STARTS: ReadonlySet<MarkKind> = new Set(['start', 'alternative', 'default']);
+const STARTS: ReadonlySet<MarkKind> = new Set(['start', 'alternative', 'default', 'undo']);
 
 const drawLane = ({ marks }: Lane, scale: Scale, deadlineColumn: number, { glyphs, paint }: MarbleOptions): string => {
   const spots = placed(marks, scale);
@@ -93,7 +93,11 @@ const drawLane = ({ marks }: Lane, scale: Scale, deadlineColumn: number, { glyph
   return cells.join('');
 };
 
-const STATES: Readonly<Record<string, string>> = { timed_out: 'timed out' };
+const STATES: Readonly<Record<string, string>> = {
+  timed_out: 'timed out',
+  compensated: 'undone',
+  compensation_failed: 'not undone',
+};
 
 const noteOf = ({ state, attempts, usedAlternative, toolName }: Lane): string => {
   const words = [state === undefined ? 'running' : (STATES[state] ?? state)];

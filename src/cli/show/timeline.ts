@@ -19,6 +19,8 @@ export interface Lane {
   /** What it is doing, or why it ended as it did. */
   note: string;
   usedAlternative: boolean;
+  /** Its turn has failed, and what it did is being undone. */
+  isUndone?: boolean;
 }
 
 /** A turn as it can be drawn: its lanes in plan order, and times in milliseconds of the runtime's clock. */
@@ -41,7 +43,16 @@ const mark = (lane: Lane, kind: MarkKind, atMs: number): void => {
   lane.marks.push({ kind, atMs });
 };
 
+/** A call that undoes: its value is told once it is known what became of the node. */
+const addUndoing = (lane: Lane, event: ToolEvent): void => {
+  if (event.type === 'attempt_started') mark(lane, 'undo', event.atMs);
+  if (event.type !== 'attempt_failed') return;
+  lane.note = event.error.message;
+  mark(lane, event.error.kind === 'timeout' ? 'timeout' : 'error', event.atMs);
+};
+
 const addCall = (lane: Lane, event: ToolEvent): void => {
+  if (lane.isUndone === true) return addUndoing(lane, event);
   lane.toolName = plain(event.toolName);
   switch (event.type) {
     case 'attempt_started':
@@ -74,8 +85,9 @@ const addCall = (lane: Lane, event: ToolEvent): void => {
     case 'hook':
     case 'settled':
     case 'shadow':
-    case 'verified':
       return undefined;
+    case 'verified':
+      return mark(lane, event.finding === 'done' ? 'value' : 'verified', event.atMs);
   }
 };
 
@@ -123,9 +135,28 @@ export function followTurn(): { readonly timeline: Timeline; readonly add: (even
         if (lane !== undefined) settleNode(lane, event);
         return;
       }
+      case 'compensation_started':
+        for (const id of event.nodes) {
+          const lane = byId.get(id);
+          if (lane !== undefined) lane.isUndone = true;
+        }
+        return;
+      case 'node_verified': {
+        const lane = byId.get(event.nodeId);
+        if (lane !== undefined) mark(lane, 'verified', event.atMs);
+        return;
+      }
+      case 'node_compensated': {
+        const lane = byId.get(event.nodeId);
+        if (lane === undefined) return;
+        lane.state = event.state;
+        lane.note = event.message ?? '';
+        return mark(lane, event.state === 'compensated' ? 'undone' : 'left', event.atMs);
+      }
       case 'settled':
         timeline.settledMs = event.atMs;
         break;
+      case 'compensation_settled':
       case 'abandoned':
       case 'node_started':
       case 'escalated':
