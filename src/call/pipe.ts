@@ -18,7 +18,7 @@ import { toToolExecutionError } from '../errors/tool.ts';
 import { held } from '../operators/work/held.ts';
 import { withAlternatives } from './alternatives.ts';
 import type { CallContext } from './context.ts';
-import { settlingDoubt } from './doubt.ts';
+import { settlingDoubt } from './attempt/doubt.ts';
 import { SETTLED } from './state.ts';
 import { callSteps, type CallStep } from './steps.ts';
 import { endedBy } from './decide.ts';

@@ -11,7 +11,7 @@ export type VerifyAnswer<O = unknown> =
       /** The effect is there. */
       readonly done: true;
       /** What the call gives then, checked by the tool's output schema. Default: nothing. */
-      readonly output?: O;
+      readonly output?: O | undefined;
     }
   | {
       /** The effect is not there. */

@@ -1,9 +1,9 @@
 import { concatMap, map, of, type Observable } from 'rxjs';
-import type { GuardedTool } from '../layer/registry.ts';
-import { ToolExecutionError } from '../contract/tool-error.ts';
-import { inquirerOf, verification } from './attempt/verification.ts';
-import type { CallContext } from './context.ts';
-import { successResult, type CallOutcome } from './result.ts';
+import type { GuardedTool } from '../../layer/registry.ts';
+import { ToolExecutionError } from '../../contract/tool-error.ts';
+import { inquirerOf, verification } from './verification.ts';
+import type { CallContext } from '../context.ts';
+import { successResult, type CallOutcome } from '../result.ts';
 
 /** What is asked about where the error itself is no longer there. */
 const doubtful = ({ error, result }: CallOutcome): ToolExecutionError =>
