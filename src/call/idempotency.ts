@@ -245,6 +245,8 @@ const lost = (keyed: KeyedCall, error: ToolExecutionError | undefined): Observab
     return undefined;
   }
   context.unkept = 'superseded';
+  // What was found out before holds no longer: another process may act now.
+  context.verified = undefined;
   // Nothing ran under it: whoever asks next must not find that something may have.
   if (context.attempts === 0) context.lease?.release();
   return defer(() => {

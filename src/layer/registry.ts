@@ -15,9 +15,9 @@ import { breakerSettings } from '../policy/breaker/settings.ts';
 import { given } from '../policy/check.ts';
 import { ATTEMPT_TIMEOUT_MS, DEDUPE_DEFAULTS, RETRY_PROFILES, breakerProfile } from '../policy/profile.ts';
 import { presumedOf } from './foreign.ts';
-import { compensationOf, isUndone, type Undoing } from './compensation.ts';
+import { compensationOf, isUndone, type Undoing } from './settle/compensation.ts';
 import { about, checkPolicy } from './tool-policy.ts';
-import { isVerifiable, settleWarning, verificationOf, type Verification } from './verification.ts';
+import { isVerifiable, settleWarning, verificationOf, type Verification } from './settle/verification.ts';
 
 /** A tool with every part of its policy decided. */
 export interface GuardedTool {

@@ -1,7 +1,7 @@
 import type { DedupePolicy, ToolPolicy } from '../contract/policy.ts';
 import { checkKeys, checkNumber, checkOneOf, number, positiveDuration } from '../policy/check.ts';
-import { checkCompensate } from './compensation.ts';
-import { checkVerify } from './verification.ts';
+import { checkCompensate } from './settle/compensation.ts';
+import { checkVerify } from './settle/verification.ts';
 
 const POLICY_KEYS = [
   'timeoutMs',

@@ -2,7 +2,7 @@ import type { Compensate, CompensateCall } from '../contract/settle/compensate.t
 import type { AnyTool, InputOf, OutputOf } from '../contract/tool.ts';
 import type { PlanNode, PlanOptions } from '../contract/turn.ts';
 import { toToolExecutionError } from '../errors/tool.ts';
-import { nodeCompensation } from '../layer/compensation.ts';
+import { nodeCompensation } from '../layer/settle/compensation.ts';
 import { checkKeys, checkNumber, checkOneOf, integer, positiveDuration } from '../policy/check.ts';
 
 /** Nodes in one plan: room for a hundred thousand and a bound all the same. */

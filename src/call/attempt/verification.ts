@@ -11,7 +11,7 @@ import { findingOf, unknownSince, type Found, type ReadLookup } from '../../poli
 import { given } from '../../policy/check.ts';
 import type { GuardedTool } from '../../layer/registry.ts';
 import type { Caller, Layer } from '../../layer/services.ts';
-import type { Verification } from '../../layer/verification.ts';
+import type { Verification } from '../../layer/settle/verification.ts';
 import type { CallContext } from '../context.ts';
 import { fit } from '../request.ts';
 

@@ -65,7 +65,12 @@ const STEPS = all<DedupeStep>({
   unprotected: true,
 });
 const ACTS = all<ShadowAct>({ replay: true, wait: true, reject: true, retry: true, time_out: true });
-const FINDINGS = all<VerifyFinding>({ done: true, not_done: true, unknown: true });
+/** As the label has it: `unknown` means a tool that nobody knows. */
+export const FOUND: Readonly<Record<VerifyFinding, string>> = {
+  done: 'done',
+  not_done: 'not_done',
+  unknown: 'in_doubt',
+};
 const TURN_STATUSES = all<TurnStatus>({ completed: true, partial: true, escalated: true, failed: true });
 const NODE_STATES = all<NodeState>({
   succeeded: true,
@@ -144,9 +149,9 @@ export const TOOL_METERS: Readonly<Record<ToolMeterName, Meter>> = {
   },
   tool_verifications_total: {
     kind: 'counter',
-    help: 'Uncertain attempts that were looked into, by what was found: done, not done, or still unknown.',
+    help: 'Uncertain attempts that were looked into, by what was found: done, not done, or still in doubt.',
     unit: '{verification}',
-    labels: { finding: FINDINGS },
+    labels: { finding: Object.values(FOUND) },
   },
   tool_shadow_decisions_total: {
     kind: 'counter',

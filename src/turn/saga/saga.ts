@@ -5,7 +5,7 @@ import { toToolExecutionError } from '../../errors/tool.ts';
 import type { CallContext, CallJournal } from '../../call/context.ts';
 import { keyOf } from '../../call/idempotency.ts';
 import type { CallOutcome } from '../../call/result.ts';
-import { nodeCompensation, type Undoing } from '../../layer/compensation.ts';
+import { nodeCompensation, type Undoing } from '../../layer/settle/compensation.ts';
 import type { GuardedTool } from '../../layer/registry.ts';
 import type { Layer } from '../../layer/services.ts';
 import { forkJoinAll } from '../../operators/work/join-tree.ts';

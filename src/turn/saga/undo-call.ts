@@ -6,7 +6,7 @@ import { CallContext, type CallSite } from '../../call/context.ts';
 import { callOutcome } from '../../call/pipe.ts';
 import { readInput, type Call } from '../../call/request.ts';
 import type { CallOutcome } from '../../call/result.ts';
-import { undoPolicy, type Undoing } from '../../layer/compensation.ts';
+import { undoPolicy, type Undoing } from '../../layer/settle/compensation.ts';
 import type { GuardedTool } from '../../layer/registry.ts';
 import { ask } from '../../operators/dedupe/ask.ts';
 import { fromOutput } from '../../operators/work/output.ts';

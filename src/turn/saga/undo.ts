@@ -16,7 +16,7 @@ import type { CompensationReason } from '../../contract/settle/compensate.ts';
 import type { Journal, JournalEntry } from '../../contract/settle/journal.ts';
 import type { Compensation } from '../../contract/turn.ts';
 import { toToolExecutionError } from '../../errors/tool.ts';
-import type { Undoing } from '../../layer/compensation.ts';
+import type { Undoing } from '../../layer/settle/compensation.ts';
 import type { GuardedTool } from '../../layer/registry.ts';
 import type { Layer } from '../../layer/services.ts';
 import { forkJoinAll } from '../../operators/work/join-tree.ts';

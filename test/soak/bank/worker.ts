@@ -19,6 +19,8 @@ export interface Receipt {
   readonly key: string;
   readonly status: string;
   readonly uncertain: boolean;
+  /** It says nothing about the transfer: this call did not come to it, and is to be asked again under its key. */
+  readonly again: boolean;
   readonly verified?: string;
   readonly receipt?: unknown;
   readonly error?: string;
@@ -68,6 +70,7 @@ process.on('message', (order: Order) => {
         key,
         status,
         uncertain: error?.uncertain === true,
+        again: error?.code === 'store_unavailable' || error?.code === 'duplicate_in_flight',
         ...(verified === undefined ? {} : { verified }),
         ...(output === undefined ? {} : { receipt: output.content }),
         ...(error === undefined ? {} : { error: `${error.code}: ${error.message}` }),

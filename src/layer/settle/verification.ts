@@ -1,8 +1,8 @@
-import type { ToolPolicy } from '../contract/policy.ts';
-import type { VerifyLookup, VerifyPolicy } from '../contract/settle/verify.ts';
-import type { AnyTool } from '../contract/tool.ts';
-import { checkKeys, checkNumber, checkOneOf, duration, given, integer, positiveDuration } from '../policy/check.ts';
-import { lookupOf, type ReadLookup } from '../policy/settle/finding.ts';
+import type { ToolPolicy } from '../../contract/policy.ts';
+import type { VerifyLookup, VerifyPolicy } from '../../contract/settle/verify.ts';
+import type { AnyTool } from '../../contract/tool.ts';
+import { checkKeys, checkNumber, checkOneOf, duration, given, integer, positiveDuration } from '../../policy/check.ts';
+import { lookupOf, type ReadLookup } from '../../policy/settle/finding.ts';
 
 /** How it is found out whether a tool's uncertain call took effect, with every part decided. */
 export interface Verification {

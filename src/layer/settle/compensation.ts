@@ -1,9 +1,9 @@
-import type { Effects, ToolPolicy } from '../contract/policy.ts';
-import type { Compensate, CompensateCall, CompensatePolicy } from '../contract/settle/compensate.ts';
-import type { AnyTool } from '../contract/tool.ts';
-import { checkKeys, checkNumber, given, positiveDuration } from '../policy/check.ts';
-import { RETRY_PROFILES } from '../policy/profile.ts';
-import { filled, type Fill } from '../policy/settle/filled.ts';
+import type { Effects, ToolPolicy } from '../../contract/policy.ts';
+import type { Compensate, CompensateCall, CompensatePolicy } from '../../contract/settle/compensate.ts';
+import type { AnyTool } from '../../contract/tool.ts';
+import { checkKeys, checkNumber, given, positiveDuration } from '../../policy/check.ts';
+import { RETRY_PROFILES } from '../../policy/profile.ts';
+import { filled, type Fill } from '../../policy/settle/filled.ts';
 
 /** How what a call did is undone. */
 export interface Undoing {
