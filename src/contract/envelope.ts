@@ -150,8 +150,9 @@ export interface ToolResultEnvelope {
    */
   recorded?: 'superseded' | 'unrecorded';
   /**
-   * What the tool's `verify` said at last of an attempt that ended uncertain: of a success always `done`, that it was
-   * found out to be one. Absent where it was not asked, or an attempt after it succeeded by itself.
+   * What was found out at last, by the tool's `verify`, of an attempt that ended uncertain. `done`: of a success, that it
+   * was found to be one. `not_done`: of an error, that nothing was done. `unknown`: the error is still uncertain. Absent
+   * where nothing was asked, or an attempt after it succeeded by itself.
    */
   verified?: VerifyFinding;
   /** The tool that gave this result: an alternative's name when it answered. */

@@ -211,7 +211,10 @@ describe('what a key leaves in doubt', () => {
     abort.abort();
     await runtime.advance(20);
     expect(await canceled).toMatchObject({ error: { code: 'canceled', uncertain: true } });
-    expect(await asked(runtime, one)).toMatchObject({ verified: 'not_done', error: { code: 'canceled' } });
+    expect(await asked(runtime, one)).toMatchObject({
+      verified: 'unknown',
+      error: { code: 'canceled', uncertain: true },
+    });
     done = true;
     expect(await asked(runtime, one)).toMatchObject({ status: 'success', verified: 'done', attempts: 0 });
     expect(one.ran).toBe(1);
@@ -266,6 +269,6 @@ describe('what a key leaves in doubt', () => {
     const other = none.layer.execute({ ...REQUEST, idempotencyKey: 'k2' });
     await runtime.advance(2 * LEASE_MS);
     // Another process may hold the key now, and be about to do it.
-    expect(await other).toMatchObject({ verified: 'not_done', error: { uncertain: true } });
+    expect(await other).toMatchObject({ verified: 'unknown', error: { uncertain: true } });
   });
 });

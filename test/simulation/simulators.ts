@@ -6,13 +6,14 @@ export type Simulator = (seed: number, log?: (line: string) => void) => Promise<
 
 /** What runs each scenario: loaded when it is asked for, so that what was planted before is what is loaded. */
 export async function loadSimulators(): Promise<Readonly<Record<ScenarioName, Simulator>>> {
-  const [layer, keys, recovery, switches, hedge, shared] = await Promise.all([
+  const [layer, keys, recovery, switches, hedge, shared, settle] = await Promise.all([
     import('./simulate.ts'),
     import('./idempotency/simulate.ts'),
     import('./recovery.ts'),
     import('./switches.ts'),
     import('./hedge.ts'),
     import('./shared-breakers.ts'),
+    import('./settle.ts'),
   ]);
   return {
     layer: layer.simulate,
@@ -21,5 +22,6 @@ export async function loadSimulators(): Promise<Readonly<Record<ScenarioName, Si
     switches: switches.simulateSwitches,
     hedge: hedge.simulateHedge,
     breakers: shared.simulateSharedBreakers,
+    settle: settle.simulateSettle,
   };
 }

@@ -2,28 +2,9 @@ import { plan, tool, createSpillway, type NodeResult, type ResumedTurn, type Tur
 import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime } from 'spillway/testing';
 import { describe, expect, it } from 'vitest';
-import { Agency, LEASE_MS, STOPS, TripProcess, wrongs, type Fault, type Life, type Site } from './trip.ts';
+import { Agency, LEASE_MS, Mortal, STOPS, TripProcess, wrongs, type Fault, type Site } from './trip.ts';
 
 const LONG_MS = 600_000;
-
-/** A process that dies at one of its steps. */
-class Mortal implements Life {
-  readonly steps: string[] = [];
-  #isDead = false;
-  readonly #last: number;
-
-  constructor(last = Infinity) {
-    this.#last = last;
-  }
-
-  isAlive = (): boolean => !this.#isDead;
-
-  step(what: string): void {
-    if (this.#isDead) return;
-    this.steps.push(what);
-    this.#isDead = this.steps.length > this.#last;
-  }
-}
 
 interface Story {
   readonly agency: Agency;
@@ -41,7 +22,7 @@ const story = async (last: number, faults: ReadonlyMap<Site, Fault>, endsBadly: 
   const store = memoryStore({ runtime });
   const agency = new Agency();
   const life = new Mortal(last);
-  const first = new TripProcess(runtime, store, agency, faults, life, endsBadly);
+  const first = new TripProcess(runtime, store, agency, { faults, life, endsBadly });
   let told: TurnResult | undefined;
   first.layer.turn(first.plan).subscribe((event) => {
     // What a dead process says nobody hears.
@@ -109,7 +90,7 @@ describe('a turn whose process dies', () => {
     const runtime = virtualRuntime();
     const store = memoryStore({ runtime });
     const agency = new Agency();
-    const first = new TripProcess(runtime, store, agency, new Map([['book tour', 'hangs']]));
+    const first = new TripProcess(runtime, store, agency, { faults: new Map([['book tour', 'hangs']]) });
     first.layer.turn(first.plan).subscribe();
     await runtime.advance(500);
     const resuming = new TripProcess(runtime, store, agency).layer.resume();
@@ -123,7 +104,7 @@ describe('a turn whose process dies', () => {
     const store = memoryStore({ runtime });
     const agency = new Agency();
     const life = new Mortal(40);
-    const first = new TripProcess(runtime, store, agency, new Map(), life);
+    const first = new TripProcess(runtime, store, agency, { life });
     first.layer.turn(first.plan).subscribe();
     await runtime.advance(2 * LEASE_MS);
     const both = [1, 2].map(() => new TripProcess(runtime, store, agency).layer.resume());

@@ -9,11 +9,20 @@ import {
   type Runtime,
   type Spillway,
   type Tool,
-} from 'spillway';
-import type { VirtualRuntime } from 'spillway/testing';
+} from '../../src/index.ts';
+import type { VirtualRuntime } from '../../src/testing/index.ts';
 
 /** What goes wrong with one attempt: before it acts, after it, or long after anyone waits. */
-export const FAULTS = ['refuses', 'breaks', 'acts_and_breaks', 'hangs', 'acts_and_hangs', 'acts_late', 'slow'] as const;
+export const FAULTS = [
+  'refuses',
+  'breaks',
+  'acts_and_breaks',
+  'hangs',
+  'acts_and_hangs',
+  'acts_late',
+  'deaf',
+  'slow',
+] as const;
 export type Fault = (typeof FAULTS)[number];
 
 export const STOPS = ['flight', 'hotel', 'car', 'tour', 'insurance'] as const;
@@ -23,6 +32,8 @@ export type Site = `${'book' | 'undo'} ${Stop}`;
 export const SITES: readonly Site[] = STOPS.flatMap((stop): Site[] => [`book ${stop}`, `undo ${stop}`]);
 
 const TIMEOUT_MS = 1_000;
+/** One that does not look at its signal acts this long after it began: later than anyone waits for it. */
+const DEAF_MS = 20_000;
 /** A late effect comes this long after its attempt was cut off, which is within `settleMs`. */
 const LATE_MS = 600;
 export const SETTLE_MS = 1_000;
@@ -36,6 +47,25 @@ export interface Life {
 }
 
 export const IMMORTAL: Life = { isAlive: () => true, step: () => undefined };
+
+/** A process that dies at one of its steps. */
+export class Mortal implements Life {
+  readonly steps: string[] = [];
+  #isDead = false;
+  readonly #last: number;
+
+  constructor(last: number = Infinity) {
+    this.#last = last;
+  }
+
+  isAlive: () => boolean = (): boolean => !this.#isDead;
+
+  step(what: string): void {
+    if (this.#isDead) return;
+    this.steps.push(what);
+    this.#isDead = this.steps.length > this.#last;
+  }
+}
 
 /** What is booked, by key: booking twice under one key is two bookings, since this agency checks none. */
 export class Agency {
@@ -66,6 +96,23 @@ export class Agency {
 
 const forever = (): Promise<never> => new Promise(() => undefined);
 
+/** What a trip needs of what: by stop. */
+export type Shape = Readonly<Record<Stop, readonly Stop[]>>;
+
+const TRIP: Shape = { flight: [], hotel: ['flight'], car: ['flight'], tour: ['hotel', 'car'], insurance: ['tour'] };
+
+/** What one process's trip is like. */
+export interface TripOptions {
+  /** What goes wrong, at first attempts. Default: nothing. */
+  readonly faults?: ReadonlyMap<Site, Fault>;
+  readonly life?: Life;
+  /** The card is refused in the end. Default true. */
+  readonly endsBadly?: boolean;
+  readonly shape?: Shape;
+  readonly timeoutMs?: number;
+  readonly onDeadline?: 'detach' | 'abort';
+}
+
 /** One process that books trips. */
 export class TripProcess {
   readonly layer: Spillway;
@@ -75,14 +122,9 @@ export class TripProcess {
   readonly #faults: ReadonlyMap<Site, Fault>;
   readonly #life: Life;
 
-  constructor(
-    runtime: VirtualRuntime,
-    store: DedupeStore,
-    agency: Agency,
-    faults: ReadonlyMap<Site, Fault> = new Map(),
-    life: Life = IMMORTAL,
-    endsBadly = true,
-  ) {
+  constructor(runtime: VirtualRuntime, store: DedupeStore, agency: Agency, options: TripOptions = {}) {
+    const { faults = new Map<Site, Fault>(), life = IMMORTAL, endsBadly = true, shape = TRIP } = options;
+    const { timeoutMs = 300_000, onDeadline = 'detach' } = options;
     this.#runtime = runtime;
     this.#agency = agency;
     this.#faults = faults;
@@ -97,18 +139,17 @@ export class TripProcess {
       },
     };
     this.layer = createSpillway({ tools: [...tools, pay], runtime: mortal(runtime, life), store: gated(store, life) });
-    const needs = { hotel: ['flight'], car: ['flight'], tour: ['hotel', 'car'], insurance: ['tour'] };
     this.plan = plan.from(
       [
         ...STOPS.map((stop) => ({
           id: stop,
           tool: `book_${stop}`,
           input: { stop },
-          needs: stop === 'flight' ? [] : needs[stop],
+          needs: shape[stop],
         })),
-        { id: 'pay', tool: 'pay', needs: ['insurance'] },
+        { id: 'pay', tool: 'pay', needs: [...STOPS] },
       ],
-      { onFailure: 'compensate', leaseMs: LEASE_MS },
+      { onFailure: 'compensate', leaseMs: LEASE_MS, timeoutMs, onDeadline },
     );
   }
 
@@ -142,6 +183,7 @@ export class TripProcess {
     if (fault === 'refuses') throw Object.assign(new Error(`${site} was refused`), { status: 409 });
     if (fault === 'breaks') throw new Error(`${site} broke off`);
     if (fault === 'hangs') return stopping(signal);
+    if (fault === 'deaf') await this.#wait(DEAF_MS).then(() => this.#alive(`${site}, deaf`));
     if (fault === 'slow') await this.#wait(TIMEOUT_MS - 1);
     if (fault === 'acts_late') {
       signal.addEventListener('abort', () => void this.#wait(LATE_MS).then(act));

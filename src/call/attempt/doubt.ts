@@ -11,7 +11,7 @@ const doubtful = ({ error, result }: CallOutcome): ToolExecutionError =>
 
 /**
  * Settles the doubt that a key leaves: its outcome was superseded or not recorded, its lease was lost, or what is
- * remembered under it is itself uncertain. What took effect is a success. What did not stays as it is, and says so:
+ * remembered under it is itself uncertain. What took effect is a success. What did not stays uncertain:
  * another process may still be at it.
  */
 export const settlingDoubt =
@@ -26,7 +26,8 @@ export const settlingDoubt =
         const doubt = { guarded, input, error: doubtful(outcome), attempt: 0 };
         return verification(inquirerOf(context), doubt, verify).pipe(
           map(({ finding, output }): CallOutcome => {
-            if (finding !== 'done') return { ...outcome, result: { ...result, verified: finding } };
+            // That it is not there now does not say that it will not be.
+            if (finding !== 'done') return { ...outcome, result: { ...result, verified: 'unknown' } };
             const { unkept } = context;
             const success = successResult(context.history, output?.value);
             return { result: unkept === undefined ? success : { ...success, recorded: unkept } };

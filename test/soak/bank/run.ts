@@ -13,7 +13,7 @@ const { values } = parseArgs({
   options: {
     transfers: { type: 'string', default: '5000' },
     seed: { type: 'string', default: '1' },
-    every: { type: 'string', default: '500' },
+    every: { type: 'string', default: '300' },
   },
 });
 const folder = mkdtempSync(join(tmpdir(), 'spillway-bank-'));
