@@ -32,3 +32,20 @@ export {
   type DedupeState,
   type StoreReport,
 } from './contract/store.ts';
+export type {
+  Compensate,
+  CompensateCall,
+  CompensateContext,
+  CompensatePolicy,
+  CompensationReason,
+} from './contract/settle/compensate.ts';
+export type {
+  Verify,
+  VerifyAnswer,
+  VerifyComparison,
+  VerifyContext,
+  VerifyFinding,
+  VerifyLookup,
+  VerifyPolicy,
+} from './contract/settle/verify.ts';
+export type { Compensation, LeftBehind } from './contract/turn.ts';

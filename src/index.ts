@@ -26,34 +26,9 @@ export type {
 export type { Runtime } from './contract/runtime.ts';
 export type { HookAnswer, HookAttempt, HookCall, HookReport, Hooks, Preparation, Verdict } from './contract/hooks.ts';
 export type { DedupeStore } from './contract/store.ts';
-export type {
-  Compensate,
-  CompensateCall,
-  CompensateContext,
-  CompensatePolicy,
-  CompensationReason,
-} from './contract/settle/compensate.ts';
-export type {
-  Verify,
-  VerifyAnswer,
-  VerifyComparison,
-  VerifyContext,
-  VerifyFinding,
-  VerifyLookup,
-  VerifyPolicy,
-} from './contract/settle/verify.ts';
 export type { ToolOutput } from './contract/output.ts';
 export type { AnyTool, InputOf, OutputOf, Progress, Tool, ToolContext } from './contract/tool.ts';
-export type {
-  Compensation,
-  LeftBehind,
-  NodeResult,
-  NodeState,
-  PlanNode,
-  PlanOptions,
-  TurnResult,
-  TurnStatus,
-} from './contract/turn.ts';
+export type { NodeResult, NodeState, PlanNode, PlanOptions, TurnResult, TurnStatus } from './contract/turn.ts';
 
 export { toToolError, type Entrance } from './errors/read-error.ts';
 export { toLlmError } from './errors/llm.ts';
@@ -88,7 +63,6 @@ export type { Around } from './layer/services.ts';
 export { PlanError, plan, type NodeOptions, type Plan, type PlanBuilder, type PlanRule } from './turn/plan.ts';
 export { tool, type ToolDefinition } from './layer/tool.ts';
 export type { TurnOptions } from './turn/run.ts';
-export type { ResumeOptions, ResumedTurn } from './turn/saga/resume.ts';
 
 export {
   createSpillway,

@@ -7,9 +7,8 @@ import {
   type ToolPolicy,
   type ToolResultEnvelope,
   type TraceEvent,
-  type VerifyAnswer,
-  type VerifyContext,
 } from 'spillway';
+import type { VerifyAnswer, VerifyContext } from 'spillway/contract';
 import { virtualRuntime, type VirtualRuntime } from 'spillway/testing';
 import { expect } from 'vitest';
 import { traceFaults } from './kit.ts';

@@ -7,8 +7,8 @@ import {
   type ToolContext,
   type ToolPolicy,
   type TraceEvent,
-  type VerifyAnswer,
 } from 'spillway';
+import type { VerifyAnswer } from 'spillway/contract';
 import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime, type VirtualRuntime } from 'spillway/testing';
 import { describe, expect, it } from 'vitest';

@@ -5,8 +5,8 @@ import {
   type AnyTool,
   type ToolPolicy,
   type ToolResultEnvelope,
-  type VerifyPolicy,
 } from 'spillway';
+import type { VerifyPolicy } from 'spillway/contract';
 import { virtualRuntime } from 'spillway/testing';
 import { describe, expect, it } from 'vitest';
 

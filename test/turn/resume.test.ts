@@ -1,4 +1,5 @@
-import { plan, tool, createSpillway, type NodeResult, type ResumedTurn, type TurnResult } from 'spillway';
+import { plan, tool, createSpillway, type NodeResult, type TurnResult } from 'spillway';
+import type { ResumedTurn } from 'spillway/operate';
 import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime } from 'spillway/testing';
 import { describe, expect, it } from 'vitest';
