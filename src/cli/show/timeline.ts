@@ -167,7 +167,7 @@ export function followTurn(): { readonly timeline: Timeline; readonly add: (even
     add: (event) => {
       if (event.source === 'turn') return addOwn(event);
       const lane = event.nodeId === undefined ? undefined : byId.get(event.nodeId);
-      if (lane !== undefined && lane.state === undefined) addCall(lane, event);
+      if (lane !== undefined && (lane.state === undefined || lane.isUndone === true)) addCall(lane, event);
     },
   };
 }

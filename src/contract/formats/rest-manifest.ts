@@ -73,7 +73,9 @@ export interface RestToolEntry {
    * A `mutating` tool is not repeated when it may have taken effect. Default: `read` for GET and HEAD, else `mutating`.
    */
   effects?: Effects;
+  /** Another tool that looks whether an uncertain call took effect. Default: an uncertain call stays so. */
   verify?: VerifyEntry;
+  /** Another tool that undoes what its calls did; `false`: there is nothing to undo. Default: what was done stays. */
   compensate?: CompensateEntry | false;
   /** Forbids repeating it when it may have taken effect, whatever else allows it. Default false. */
   safety_critical?: boolean;
