@@ -37,7 +37,7 @@ import { RunningCalls } from './layer/running-calls.ts';
 import { SharedBreakers } from './layer/shared-breakers/registry.ts';
 import { layerStarted } from './layer/policy-in-force.ts';
 import { createSwitches } from './layer/switches.ts';
-import { STAMP, createTrace } from './layer/trace.ts';
+import { STAMP, createTrace, type Trace } from './layer/trace.ts';
 import { runTurn, type TurnOptions } from './turn/run.ts';
 import { resumeTurns, type ResumeOptions, type ResumedTurn } from './turn/saga/resume.ts';
 
@@ -257,26 +257,7 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
   const trace = createTrace(runtime, redactorOf(options.redact, options.capture), () =>
     layerStarted(registry, switches),
   );
-  const listener: BreakerListener = {
-    changed: (toolName, scope, from, to, { untilMs, by }) => {
-      if (!trace.observed) return;
-      const why = { ...(untilMs === undefined ? {} : { untilMs }), ...(by === undefined ? {} : { callId: by }) };
-      trace.publish({
-        ...STAMP,
-        source: 'layer',
-        type: 'breaker_changed',
-        toolName,
-        scope,
-        from,
-        to,
-        message: breakerMessage(toolName, to),
-        ...why,
-      });
-    },
-    evicted: (toolName, scope) => {
-      if (trace.observed) trace.publish({ ...STAMP, source: 'layer', type: 'breaker_evicted', toolName, scope });
-    },
-  };
+  const listener = breakerListener(trace);
   const recovery = createRecovery(options, runtime);
   const warnings: string[] = [...registry.warnings];
   const dedupe = createDedupe(options, {
@@ -309,12 +290,7 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     around: options.around,
     traceContext: options.traceContext,
     captures: options.capture !== undefined,
-    lookUp: (toolName, input, by) =>
-      defer(() => {
-        const callId = runtime.id();
-        const call: Call = { callId, toolName, input, required: false, dedupeMode: 'disabled', deadlineMs: Infinity };
-        return callOutcome(new CallContext(layer, site, { ...call, ...by }));
-      }),
+    lookUp: (toolName, input, by) => lookedUp(layer, site, { toolName, input, ...by }),
     running: new RunningCalls(),
     closed: false,
   };
@@ -367,6 +343,40 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     close: () => (closing ??= close()),
   };
 }
+
+/** A call beside those that are asked for, for what has to look something up. */
+const lookedUp = (
+  layer: Layer,
+  site: CallSite,
+  asked: Pick<Call, 'toolName' | 'input' | 'session' | 'actor' | 'tenant' | 'traceparent'>,
+): ReturnType<Layer['lookUp']> =>
+  defer(() => {
+    const callId = layer.runtime.id();
+    const call: Call = { callId, required: false, dedupeMode: 'disabled', deadlineMs: Infinity, ...asked };
+    return callOutcome(new CallContext(layer, site, call));
+  });
+
+/** Tells the trace of what becomes of breakers. */
+const breakerListener = (trace: Trace): BreakerListener => ({
+  changed: (toolName, scope, from, to, { untilMs, by }) => {
+    if (!trace.observed) return;
+    const why = { ...(untilMs === undefined ? {} : { untilMs }), ...(by === undefined ? {} : { callId: by }) };
+    trace.publish({
+      ...STAMP,
+      source: 'layer',
+      type: 'breaker_changed',
+      toolName,
+      scope,
+      from,
+      to,
+      message: breakerMessage(toolName, to),
+      ...why,
+    });
+  },
+  evicted: (toolName, scope) => {
+    if (trace.observed) trace.publish({ ...STAMP, source: 'layer', type: 'breaker_evicted', toolName, scope });
+  },
+});
 
 const breakerMessage = (toolName: string, to: string): string => {
   if (to === 'open') return `Circuit breaker opened for ${toolName}`;

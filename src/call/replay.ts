@@ -103,17 +103,16 @@ export function replayOf(
   keyFingerprint: string,
   history: History,
 ): CallOutcome {
-  const { requestId, durationMs, attempts } = history;
   const ageMs = Math.max(0, atMs - record.updatedAtMs);
   const kept: Partial<Kept> = record.payload === undefined ? {} : keptOf(record.payload);
   const common = {
-    requestId,
+    requestId: history.requestId,
     fromCache: true,
     cache: { matchedOn, ageMs, keyFingerprint },
     ...(kept.verified === undefined ? {} : { verified: kept.verified }),
     toolName: kept.toolName ?? record.tool,
-    durationMs,
-    attempts,
+    durationMs: history.durationMs,
+    attempts: history.attempts,
   };
   if (record.state === 'done')
     return { result: { ...common, status: 'success', output: { ...kept.output, content: kept.output?.content } } };

@@ -82,6 +82,27 @@ const settledTypes = {
   compensation_failed: 'CompensationFailed',
 } as const;
 
+type OfType<T extends TraceEvent['type']> = Extract<TraceEvent, { type: T }>;
+
+const ofHook = ({ toolName: tool_id, hook, outcome, attempt, message }: OfType<'hook'>): Entry => {
+  const said = `${hook} ${outcome.replace('_', ' ')}`;
+  return {
+    event_type: 'Hook',
+    tool_id,
+    retry_count: Math.max(0, attempt - 1),
+    decision: outcome,
+    message: message === undefined ? said : `${said}: ${message}`,
+  };
+};
+
+const ofVerification = ({ toolName: tool_id, attempt, finding }: OfType<'verified'>): Entry => ({
+  event_type: 'Verification',
+  tool_id,
+  retry_count: Math.max(0, attempt - 1),
+  decision: finding,
+  message: VERIFIED_PHRASES[finding],
+});
+
 const ofCall = (event: Extract<TraceEvent, { source: 'call' }>): Entry | undefined => {
   const tool_id = event.toolName;
   switch (event.type) {
@@ -135,25 +156,10 @@ const ofCall = (event: Extract<TraceEvent, { source: 'call' }>): Entry | undefin
         ? undefined
         : { event_type: 'Deduplication', tool_id, decision: event.step, message: phrase };
     }
-    case 'hook': {
-      const { hook, outcome, attempt, message } = event;
-      const said = `${hook} ${outcome.replace('_', ' ')}`;
-      return {
-        event_type: 'Hook',
-        tool_id,
-        retry_count: Math.max(0, attempt - 1),
-        decision: outcome,
-        message: message === undefined ? said : `${said}: ${message}`,
-      };
-    }
+    case 'hook':
+      return ofHook(event);
     case 'verified':
-      return {
-        event_type: 'Verification',
-        tool_id,
-        retry_count: Math.max(0, event.attempt - 1),
-        decision: event.finding,
-        message: VERIFIED_PHRASES[event.finding],
-      };
+      return ofVerification(event);
     case 'shadow':
       return {
         event_type: 'Shadow',

@@ -149,9 +149,7 @@ export function runTurn(layer: Layer, plan: Plan, options: TurnOptions = {}): Ob
     );
     subscriber.add(
       found$.pipe(switchMap((found) => concluded(turn, found, ending))).subscribe((result) => {
-        turn.isSettled = true;
-        turn.emit({ type: 'settled', result });
-        turn.saga?.record.told();
+        tellResult(turn, result);
         subscriber.complete();
       }),
     );
@@ -180,6 +178,12 @@ const abandon = (turn: TurnContext, connections: readonly Subscription[]): void 
     over();
     saga.record.told();
   });
+};
+
+const tellResult = (turn: TurnContext, result: TurnResult): void => {
+  turn.isSettled = true;
+  turn.emit({ type: 'settled', result });
+  turn.saga?.record.told();
 };
 
 /** The turn has what it will have: what is unfinished is cut short, what it did is undone where it failed. */

@@ -86,6 +86,11 @@ export class TurnWatch {
           for (const call of this.calls) call.late ||= !call.settled && call.begun;
         return this.#check(this.#now() >= this.deadlineMs, 'TURN-1', () => 'its deadline comes too early');
       case 'abandoned':
+      // Turns of this world undo nothing: `settle.ts` is about those.
+      case 'compensation_started':
+      case 'node_verified':
+      case 'node_compensated':
+      case 'compensation_settled':
         return undefined;
       case 'escalated':
         return this.#findings.saw('required node skipped');

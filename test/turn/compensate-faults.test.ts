@@ -1,9 +1,8 @@
-import type { TurnResult } from 'spillway';
+import type { TurnEvent, TurnResult } from 'spillway';
 import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime } from 'spillway/testing';
 import { describe, expect, it } from 'vitest';
 import { turnResultOf } from '../call/kit.ts';
-import type { TurnEvent } from 'spillway';
 import { Agency, FAULTS, SITES, TripProcess, wrongs, type Fault, type Site } from './trip.ts';
 
 const LONG_MS = 3_600_000;
@@ -16,7 +15,7 @@ const settled = async (
   const agency = new Agency();
   const trip = new TripProcess(runtime, memoryStore({ runtime }), agency, { faults, endsBadly });
   const events: TurnEvent[] = [];
-  trip.layer.turn(trip.plan).subscribe((event) => events.push(event as TurnEvent));
+  trip.layer.turn(trip.plan).subscribe((event) => events.push(event));
   await runtime.advance(LONG_MS);
   return { agency, result: turnResultOf(events) };
 };

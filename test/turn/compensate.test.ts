@@ -1,8 +1,19 @@
-import { createSpillway, plan, tool, type Tool, type Plan, type SpillwayOptions, type TurnOptions } from 'spillway';
+import {
+  createSpillway,
+  plan,
+  tool,
+  type Tool,
+  type Plan,
+  type SpillwayOptions,
+  type ToolPolicy,
+  type TraceEvent,
+  type TurnEvent,
+  type TurnOptions,
+  type TurnResult,
+} from 'spillway';
 import { virtualRuntime, type VirtualRuntime } from 'spillway/testing';
 import { describe, expect, it } from 'vitest';
 import { nodeOf, states, traceFaults, turnResultOf, typed } from '../call/kit.ts';
-import type { ToolPolicy, TraceEvent, TurnEvent, TurnResult } from 'spillway';
 
 const ONCE = { retry: { maxAttempts: 1 } } as const;
 
@@ -126,7 +137,7 @@ describe('a turn that undoes what it did', () => {
       { id: 'hotel', toolName: 'book_hotel', why: 'not refundable', owner: 'the travel desk' },
     ]);
     expect(result.summary).toContain('book hotel could not be undone');
-    const [escalated] = typed(trace, 'escalated').filter(({ source }) => source === 'turn');
+    const escalated = typed(trace, 'escalated').find(({ source }) => source === 'turn');
     expect(escalated).toMatchObject({
       nodeId: 'hotel',
       message:

@@ -45,6 +45,21 @@ const settlingProblems = (entry: ToolEntry): ReadonlyArray<readonly ['verify' | 
   ];
 };
 
+type CheckTool = (id: string, at: Path) => void;
+
+const checkNodeTools = (nodes: readonly NodeEntry[], checkTool: CheckTool): void =>
+  nodes.forEach(({ tool, compensate = false }, index) => {
+    checkTool(tool, ['turn', 'nodes', index, 'tool']);
+    if (compensate !== false) checkTool(compensate.tool, ['turn', 'nodes', index, 'compensate', 'tool']);
+  });
+
+const settlingOfTool = (entry: ToolEntry, at: Path, checkTool: CheckTool): Problem[] => {
+  const { verify, compensate = false } = entry;
+  if (verify !== undefined) checkTool(verify.tool, [...at, 'verify', 'tool']);
+  if (compensate !== false) checkTool(compensate.tool, [...at, 'compensate', 'tool']);
+  return settlingProblems(entry).map(([key, message]) => ({ message, at: [...at, key] }));
+};
+
 /** What the schema cannot say: names that must exist, and be there once. */
 const checkNames = ({ servers = {}, tools = [], turn }: PlanFile): Problem[] => {
   const problems: Problem[] = [];
@@ -81,16 +96,8 @@ const checkNames = ({ servers = {}, tools = [], turn }: PlanFile): Problem[] => 
       else checkTool(alternative, at);
     });
   });
-  tools.forEach((entry, index) => {
-    const { verify, compensate = false } = entry;
-    if (verify !== undefined) checkTool(verify.tool, ['tools', index, 'verify', 'tool']);
-    if (compensate !== false) checkTool(compensate.tool, ['tools', index, 'compensate', 'tool']);
-    for (const [key, message] of settlingProblems(entry)) problems.push({ message, at: ['tools', index, key] });
-  });
-  turn.nodes.forEach(({ tool, compensate = false }, index) => {
-    checkTool(tool, ['turn', 'nodes', index, 'tool']);
-    if (compensate !== false) checkTool(compensate.tool, ['turn', 'nodes', index, 'compensate', 'tool']);
-  });
+  tools.forEach((entry, index) => problems.push(...settlingOfTool(entry, ['tools', index], checkTool)));
+  checkNodeTools(turn.nodes, checkTool);
   return problems;
 };
 

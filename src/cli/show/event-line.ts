@@ -1,5 +1,6 @@
 import type { DedupeStep, ErrorReport, ToolEvent, TurnEvent, TurnOwnEvent } from '../../contract/event.ts';
 import type { CompensationReason } from '../../contract/settle/compensate.ts';
+import type { Progress } from '../../contract/tool.ts';
 import type { VerifyFinding } from '../../contract/settle/verify.ts';
 import { duration, messageLine, plain } from './text.ts';
 
@@ -38,6 +39,11 @@ const VERIFIED: Readonly<Record<VerifyFinding, string>> = {
   unknown: 'verified, and it is still not known whether it took effect',
 };
 
+const progressText = ({ progress, total, message }: Progress): string => {
+  const done = progress === undefined ? '' : ` ${progress}${total === undefined ? '' : ` of ${total}`}`;
+  return `progress${done}${message === undefined ? '' : `: ${plain(message)}`}`;
+};
+
 const callText = (event: ToolEvent): string | undefined => {
   switch (event.type) {
     case 'attempt_started':
@@ -60,11 +66,8 @@ const callText = (event: ToolEvent): string | undefined => {
       return `${plain(event.message)}: ${event.toolName} for ${event.from}`;
     case 'escalated':
       return escalation(event);
-    case 'progress': {
-      const { progress, total, message } = event.report;
-      const done = progress === undefined ? '' : ` ${progress}${total === undefined ? '' : ` of ${total}`}`;
-      return `progress${done}${message === undefined ? '' : `: ${plain(message)}`}`;
-    }
+    case 'progress':
+      return progressText(event.report);
     case 'dedupe': {
       const text = DEDUPE_TEXTS[event.step];
       return text === undefined

@@ -104,6 +104,31 @@ const settleNode = (
   if (state === 'defaulted' && first?.kind === 'start') lane.marks[0] = { ...first, kind: 'default' };
 };
 
+const laneOf = ({ id, toolName }: { readonly id: string; readonly toolName: string }): Lane => ({
+  nodeId: plain(id),
+  toolName: plain(toolName),
+  marks: [],
+  attempts: 0,
+  note: '',
+  usedAlternative: false,
+});
+
+type Compensating = Extract<TurnOwnEvent, { type: 'compensation_started' | 'node_verified' | 'node_compensated' }>;
+
+/** A turn that failed undoes what it did. */
+const addCompensation = (byId: ReadonlyMap<string, Lane>, event: Compensating): void => {
+  if (event.type === 'compensation_started') {
+    for (const lane of event.nodes.map((id) => byId.get(id))) if (lane !== undefined) lane.isUndone = true;
+    return;
+  }
+  const lane = byId.get(event.nodeId);
+  if (lane === undefined) return;
+  if (event.type === 'node_verified') return mark(lane, 'verified', event.atMs);
+  lane.state = event.state;
+  lane.note = event.message ?? '';
+  mark(lane, event.state === 'compensated' ? 'undone' : 'left', event.atMs);
+};
+
 /** Follows a turn's events; `timeline` is up to date after each `add`. */
 export function followTurn(): { readonly timeline: Timeline; readonly add: (event: TurnEvent) => void } {
   const lanes: Lane[] = [];
@@ -114,17 +139,10 @@ export function followTurn(): { readonly timeline: Timeline; readonly add: (even
       case 'turn_started':
         timeline.startMs = event.atMs;
         timeline.timeoutMs = event.timeoutMs;
-        for (const { id, toolName } of event.nodes) {
-          const lane: Lane = {
-            nodeId: plain(id),
-            toolName: plain(toolName),
-            marks: [],
-            attempts: 0,
-            note: '',
-            usedAlternative: false,
-          };
+        for (const node of event.nodes) {
+          const lane = laneOf(node);
           lanes.push(lane);
-          byId.set(id, lane);
+          byId.set(node.id, lane);
         }
         return;
       case 'deadline':
@@ -136,23 +154,9 @@ export function followTurn(): { readonly timeline: Timeline; readonly add: (even
         return;
       }
       case 'compensation_started':
-        for (const id of event.nodes) {
-          const lane = byId.get(id);
-          if (lane !== undefined) lane.isUndone = true;
-        }
-        return;
-      case 'node_verified': {
-        const lane = byId.get(event.nodeId);
-        if (lane !== undefined) mark(lane, 'verified', event.atMs);
-        return;
-      }
-      case 'node_compensated': {
-        const lane = byId.get(event.nodeId);
-        if (lane === undefined) return;
-        lane.state = event.state;
-        lane.note = event.message ?? '';
-        return mark(lane, event.state === 'compensated' ? 'undone' : 'left', event.atMs);
-      }
+      case 'node_verified':
+      case 'node_compensated':
+        return addCompensation(byId, event);
       case 'settled':
         timeline.settledMs = event.atMs;
         break;

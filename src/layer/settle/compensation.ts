@@ -51,19 +51,18 @@ export const compensationOf = (
   tool: AnyTool,
   policy: CompensatePolicy | false | undefined,
 ): Undoing | false | undefined => {
-  const { compensate } = tool;
-  if (compensate !== undefined && typeof compensate !== 'function')
+  const isOwn = tool.compensate !== undefined;
+  if (isOwn && typeof tool.compensate !== 'function')
     throw new RangeError(
-      `compensate must be a function, not ${typeof compensate}; one by data goes into policy.compensate`,
+      `compensate must be a function, not ${typeof tool.compensate}; one by data goes into policy.compensate`,
     );
   const by = policy === false || policy?.tool === undefined ? undefined : { ...policy, tool: policy.tool };
-  if (compensate !== undefined && (policy === false || by !== undefined))
+  if (isOwn && (policy === false || by !== undefined))
     throw new RangeError('a tool has compensate, or policy.compensate says how it is undone: leave one of them out');
   if (policy === false) return false;
   const own = { policy: given(policy), owner: policy?.owner ?? OWNER };
   // Called as a method of the tool itself, as anyone would.
-  if (compensate !== undefined)
-    return { ...own, run: (output, context) => tool.compensate?.(output as never, context) };
+  if (isOwn) return { ...own, run: (output, context) => tool.compensate?.(output, context) };
   return by === undefined ? undefined : { ...own, call: callOf(by) };
 };
 

@@ -98,7 +98,7 @@ export class JournalRecord {
 
   /** Reads the journal that another process has left; emits whether there is one. To be asked once it is held. */
   adopted(): Observable<boolean> {
-    return this.#asked(({ store }) => store().get(journalKey(this.journal.turnId))).pipe(
+    return this.#asked((dedupe) => dedupe.store().get(journalKey(this.journal.turnId))).pipe(
       map((reading) => {
         const journal = reading === undefined ? undefined : journalIn(reading.record);
         if (reading === undefined || journal === undefined) return false;
@@ -131,7 +131,7 @@ export class JournalRecord {
     if (this.#lease === undefined) return;
     const { turnId, state } = this.journal;
     if (this.isLost || state === 'running' || state === 'undoing') return this.release();
-    this.#asked(({ store }) => store().delete(journalKey(turnId))).subscribe({
+    this.#asked((dedupe) => dedupe.store().delete(journalKey(turnId))).subscribe({
       error: () => this.release(),
       complete: () => this.release(),
     });
@@ -209,7 +209,7 @@ export class JournalRecord {
     const put = (version: number): Observable<void> => {
       const before = this.#unsure;
       this.#unsure = payload;
-      return this.#asked(({ store }) => store().compareAndSet(journalKey(turnId), version, outcome)).pipe(
+      return this.#asked((dedupe) => dedupe.store().compareAndSet(journalKey(turnId), version, outcome)).pipe(
         switchMap((written) => {
           if (written === undefined) return this.#again(before, put);
           this.#version = written.version;
@@ -220,14 +220,14 @@ export class JournalRecord {
     };
     if (this.#version !== undefined) return put(this.#version);
     const claim = claimOf(JOURNAL_TOOL, turnId, this.#leaseMs);
-    return this.#asked(({ store }) => store().setIfNotExists(claim)).pipe(
+    return this.#asked((dedupe) => dedupe.store().setIfNotExists(claim)).pipe(
       switchMap(({ record }) => put((this.#version = record.version))),
     );
   }
 
   /** Refused: the answer to the write before may have been lost. Then the record that is there is our own. */
   #again(before: string | undefined, put: (version: number) => Observable<void>): Observable<void> {
-    return this.#asked(({ store }) => store().get(journalKey(this.journal.turnId))).pipe(
+    return this.#asked((dedupe) => dedupe.store().get(journalKey(this.journal.turnId))).pipe(
       switchMap((reading) => {
         const isOwn = reading !== undefined && before !== undefined && reading.record.payload === before;
         if (isOwn) return put((this.#version = reading.record.version));

@@ -35,7 +35,6 @@ const undoTool = (site: UndoSite, entry: JournalEntry, guarded: GuardedTool, und
   const undoKey = undoKeyOf(entry);
   const { callKey } = entry;
   const { reason } = site;
-  const { verify } = tool;
   return {
     name: undoNameOf(tool.name),
     policy: undoPolicy(undoing, { timeoutMs, policy: tool.policy ?? {} }),
@@ -50,7 +49,7 @@ const undoTool = (site: UndoSite, entry: JournalEntry, guarded: GuardedTool, und
         ...(fence === undefined ? {} : { fence }),
       }),
     // What is no longer there is undone. What is there may be, too: many ledgers keep both.
-    ...(verify === undefined
+    ...(tool.verify === undefined
       ? {}
       : {
           verify: (_: unknown, context) =>

@@ -31,13 +31,13 @@ server.registerTool(
     write({ reference, amount, what: 'asked' });
     const [trouble] = isFirst ? reference.split('-') : [];
     const book = (): void => write({ reference, amount, what: 'booked' });
-    if (trouble === 'dies') process.exit(1);
+    if (trouble === 'dies') process.kill(process.pid, 'SIGKILL');
     if (trouble === 'late') {
       await new Promise((resolve) => signal.addEventListener('abort', resolve));
       await sleep(100);
     }
     book();
-    if (trouble === 'lost') process.exit(1);
+    if (trouble === 'lost') process.kill(process.pid, 'SIGKILL');
     if (trouble === 'mute' || trouble === 'late') await new Promise(() => undefined);
     return { content: [{ type: 'text', text: `booked ${reference}` }] };
   },
