@@ -152,6 +152,42 @@ describe('a turn whose process dies', () => {
     expect(undone).toEqual([]);
   });
 
+  it.each([
+    [true, ['flight'], []],
+    [false, [], ['flight']],
+  ])('R-16.6 a process that is closed while it undoes, enforcesKey %s', async (enforcesKey, compensated, stays) => {
+    const runtime = virtualRuntime();
+    const store = memoryStore({ runtime });
+    let hangs = true;
+    const flight = tool({
+      name: 'flight',
+      policy: { compensate: { enforcesKey } },
+      execute: () => 'booked',
+      compensate: () => (hangs ? new Promise(() => undefined) : undefined),
+    });
+    const pay = tool({
+      name: 'pay',
+      policy: { effects: 'read' },
+      execute: () => {
+        throw Object.assign(new Error('refused'), { status: 402 });
+      },
+    });
+    const trip = plan({ onFailure: 'compensate', leaseMs: LEASE_MS })
+      .call('flight', flight, undefined)
+      .call('pay', pay, undefined, { needs: ['flight'] });
+    const first = createSpillway({ runtime, store, tools: [flight, pay] });
+    first.turn(trip).subscribe();
+    await runtime.advance(100);
+    void first.close();
+    await runtime.advance(100);
+    hangs = false;
+    const resuming = createSpillway({ runtime, store, tools: [flight, pay] }).resume();
+    await runtime.advance(LEASE_MS);
+    const [turn] = await resuming;
+    expect(turn?.compensation?.compensated).toEqual(compensated);
+    expect(turn?.compensation?.stays.map(({ id }) => id)).toEqual(stays);
+  });
+
   it('R-16.6 a journal that cannot be read is told, and nothing is undone on its word', async () => {
     const runtime = virtualRuntime();
     const store = memoryStore({ runtime });

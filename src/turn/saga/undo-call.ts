@@ -1,13 +1,27 @@
-import { EMPTY, catchError, defer, filter, ignoreElements, last, map, switchMap, type Observable } from 'rxjs';
+import {
+  EMPTY,
+  catchError,
+  concat,
+  defer,
+  filter,
+  ignoreElements,
+  last,
+  map,
+  of,
+  switchMap,
+  type Observable,
+} from 'rxjs';
 import type { JournalEntry } from '../../contract/settle/journal.ts';
 import type { DedupeOutcome } from '../../contract/store.ts';
 import type { AnyTool, ToolContext } from '../../contract/tool.ts';
 import { CallContext, type CallSite } from '../../call/context.ts';
+import { keyOf } from '../../call/idempotency.ts';
 import { callOutcome } from '../../call/pipe.ts';
 import { readInput, type Call } from '../../call/request.ts';
 import type { CallOutcome } from '../../call/result.ts';
 import { undoPolicy, type Undoing } from '../../layer/settle/compensation.ts';
 import type { GuardedTool } from '../../layer/registry.ts';
+import type { Layer } from '../../layer/services.ts';
 import { ask } from '../../operators/dedupe/ask.ts';
 import { fromOutput } from '../../operators/work/output.ts';
 import { given } from '../../policy/check.ts';
@@ -100,8 +114,29 @@ export const undoCall = (
       deadlineMs: Infinity,
       ...(report === undefined ? {} : { report }),
     };
-    return callOutcome(new CallContext(layer, callSite, call), made);
+    const used = made ?? layer.registry.get(call.toolName);
+    const once = (): CallContext => new CallContext(layer, callSite, { ...call, callId: layer.runtime.id() });
+    const first = once();
+    return callOutcome(first, made).pipe(
+      switchMap((outcome) => {
+        const key = used === undefined || !isLeftOver(first, used, outcome) ? undefined : keyOf(first, used)?.key;
+        if (key === undefined) return of(outcome);
+        return concat(forgotten(layer, key), callOutcome(once(), made));
+      }),
+    );
   });
+
+/**
+ * Whether another process was closed while it undid the same, and that may be done again: its resource checks the key.
+ */
+const isLeftOver = ({ attempts, layer }: CallContext, { enforcesKey }: GuardedTool, { error }: CallOutcome): boolean =>
+  enforcesKey && error?.kind === 'canceled' && attempts === 0 && !layer.closed;
+
+const forgotten = ({ dedupe, runtime }: Layer, key: string): Observable<never> =>
+  ask(() => dedupe.store().delete(key), dedupe.storeTimeoutMs, runtime.background ?? runtime).pipe(
+    catchError(() => EMPTY),
+    ignoreElements(),
+  );
 
 const UNDONE = 'What was done under this idempotency key was undone; use a new key to do it again';
 const IN_DOUBT =
