@@ -44,3 +44,20 @@ export type {
   Submitted,
   WorkerReport,
 } from './contract/fleet/port.ts';
+export type {
+  Compensate,
+  CompensateCall,
+  CompensateContext,
+  CompensatePolicy,
+  CompensationReason,
+} from './contract/settle/compensate.ts';
+export type {
+  Verify,
+  VerifyAnswer,
+  VerifyComparison,
+  VerifyContext,
+  VerifyFinding,
+  VerifyLookup,
+  VerifyPolicy,
+} from './contract/settle/verify.ts';
+export type { Compensation, LeftBehind } from './contract/turn.ts';

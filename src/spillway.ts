@@ -1,4 +1,4 @@
-import { Observable, ignoreElements } from 'rxjs';
+import { Observable, defer, ignoreElements } from 'rxjs';
 import type { ToolCallEnvelope, ToolCallRequest, ToolResultEnvelope } from './contract/envelope.ts';
 import type { HostPart, ToolEvent, TraceEvent, TurnOwnEvent } from './contract/event.ts';
 import type { Hooks } from './contract/hooks.ts';
@@ -38,8 +38,9 @@ import { RunningCalls } from './layer/running-calls.ts';
 import { SharedBreakers } from './layer/shared-breakers/registry.ts';
 import { layerStarted } from './layer/policy-in-force.ts';
 import { createSwitches } from './layer/switches.ts';
-import { STAMP, createTrace } from './layer/trace.ts';
+import { STAMP, createTrace, type Trace } from './layer/trace.ts';
 import { runTurn, type TurnOptions } from './turn/run.ts';
+import { resumeTurns, type ResumeOptions, type ResumedTurn } from './turn/saga/resume.ts';
 
 /** What a layer is made of. Times are milliseconds. */
 export interface SpillwayOptions extends ErrorHandlerOptions {
@@ -175,6 +176,12 @@ export interface Spillway {
    */
   flush(what: Flush): Promise<number>;
   /**
+   * Undoes what turns with `onFailure: 'compensate'` did whose process died before they settled, and gives what became
+   * of each. A turn whose process lives is left alone; of several processes that ask at once, one undoes a turn. To be
+   * called when a program starts, with the plans whose nodes have an undoing or a tool of their own.
+   */
+  resume(options?: ResumeOptions): Promise<readonly ResumedTurn[]>;
+  /**
    * Cancels what runs, detached calls included, waits until the store has their ends, and closes the providers.
    * Idempotent.
    */
@@ -271,26 +278,7 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
   const trace = createTrace(runtime, redactorOf(options.redact, options.capture), () =>
     layerStarted(registry, switches, terms),
   );
-  const listener: BreakerListener = {
-    changed: (toolName, scope, from, to, { untilMs, by }) => {
-      if (!trace.observed) return;
-      const why = { ...(untilMs === undefined ? {} : { untilMs }), ...(by === undefined ? {} : { callId: by }) };
-      trace.publish({
-        ...STAMP,
-        source: 'layer',
-        type: 'breaker_changed',
-        toolName,
-        scope,
-        from,
-        to,
-        message: breakerMessage(toolName, to),
-        ...why,
-      });
-    },
-    evicted: (toolName, scope) => {
-      if (trace.observed) trace.publish({ ...STAMP, source: 'layer', type: 'breaker_evicted', toolName, scope });
-    },
-  };
+  const listener = breakerListener(trace);
   const recovery = createRecovery(options, runtime);
   const warnings: string[] = [...registry.warnings];
   const dedupe = createDedupe(options, {
@@ -307,6 +295,7 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     options.maxBreakers,
     sharedBreakers,
   );
+  const site: CallSite = { runtime, deadlineMs: Infinity };
   const layer: Layer = {
     runtime,
     registry,
@@ -322,10 +311,10 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     around: options.around,
     traceContext: options.traceContext,
     captures: options.capture !== undefined,
+    lookUp: (toolName, input, by) => lookedUp(layer, site, { toolName, input, ...by }),
     running: new RunningCalls(),
     closed: false,
   };
-  const site: CallSite = { runtime, deadlineMs: Infinity };
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     layer.closed = true;
@@ -364,10 +353,45 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     },
     inspect: () => inspectLayer(layer),
     orderBreakers: (order, what) => orderBreakers(layer, order, what),
+    resume: (resumeOptions = {}) => resumeTurns(layer, resumeOptions),
     flush: (what) => flushLayer(layer, what),
     close: () => (closing ??= close()),
   };
 }
+
+/** A call beside those that are asked for, for what has to look something up. */
+const lookedUp = (
+  layer: Layer,
+  site: CallSite,
+  asked: Pick<Call, 'toolName' | 'input' | 'session' | 'actor' | 'tenant' | 'traceparent'>,
+): ReturnType<Layer['lookUp']> =>
+  defer(() => {
+    const callId = layer.runtime.id();
+    const call: Call = { callId, required: false, dedupeMode: 'disabled', deadlineMs: Infinity, ...asked };
+    return callOutcome(new CallContext(layer, site, call));
+  });
+
+/** Tells the trace of what becomes of breakers. */
+const breakerListener = (trace: Trace): BreakerListener => ({
+  changed: (toolName, scope, from, to, { untilMs, by }) => {
+    if (!trace.observed) return;
+    const why = { ...(untilMs === undefined ? {} : { untilMs }), ...(by === undefined ? {} : { callId: by }) };
+    trace.publish({
+      ...STAMP,
+      source: 'layer',
+      type: 'breaker_changed',
+      toolName,
+      scope,
+      from,
+      to,
+      message: breakerMessage(toolName, to),
+      ...why,
+    });
+  },
+  evicted: (toolName, scope) => {
+    if (trace.observed) trace.publish({ ...STAMP, source: 'layer', type: 'breaker_evicted', toolName, scope });
+  },
+});
 
 const breakerMessage = (toolName: string, to: string): string => {
   if (to === 'open') return `Circuit breaker opened for ${toolName}`;

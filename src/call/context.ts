@@ -1,13 +1,16 @@
+import type { Observable } from 'rxjs';
 import type { BreakerStateName } from '../contract/breaker-state.ts';
 import type { RetryRecord } from '../contract/envelope.ts';
 import type { ToolEvent } from '../contract/event.ts';
 import type { Preparation } from '../contract/hooks.ts';
 import type { TurnJournal } from '../contract/fleet/journal.ts';
 import type { Runtime } from '../contract/runtime.ts';
+import type { VerifyFinding } from '../contract/settle/verify.ts';
 import type { DedupeExecution } from '../contract/store.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { Breaker } from '../operators/breaker/breaker.ts';
 import type { Lease } from '../operators/dedupe/lease.ts';
+import type { StopWatch } from '../operators/work/stop-watch.ts';
 import type { FailedRecording } from '../policy/key/recording.ts';
 import { CallEvents, type EventBody } from './events.ts';
 import { PREPARING, SETTLED, reduceCall, type CallState } from './state.ts';
@@ -19,6 +22,19 @@ import type { ShadowWatch } from './shadow.ts';
 import type { Call } from './request.ts';
 import type { CallOutcome, History } from './result.ts';
 
+/** Keeps what calls do that may have to be undone. */
+export interface CallJournal {
+  /**
+   * Emits once it is kept that the call is about to begin; `undefined` for one that is not kept.
+   * @throws ToolExecutionError (as the stream's error) where it cannot be kept: then the call must not begin
+   */
+  begins(context: CallContext, guarded: GuardedTool): Observable<void> | undefined;
+  /** Whether the turn is still this process's: each attempt needs it to be. */
+  holds(): boolean;
+  /** The call is over. @param outcome absent where its caller has left */
+  ends(context: CallContext, outcome?: CallOutcome): void;
+}
+
 /** What the calls of one turn have in common; a call of its own has a site of its own. */
 export interface CallSite {
   readonly runtime: Runtime;
@@ -28,6 +44,8 @@ export interface CallSite {
   readonly signal?: AbortSignal;
   /** Of a turn that outlives its process: what it came to elsewhere, and whose it is now. */
   readonly journal?: TurnJournal;
+  /** What is kept of the calls of a turn, so that what they did can be undone. */
+  readonly undoLog?: CallJournal;
   /** Called with each event of the call, beside the trace. */
   readonly report?: (event: ToolEvent) => void;
 }
@@ -37,6 +55,8 @@ export interface ToolInUse {
   readonly guarded: GuardedTool;
   readonly breaker: Breaker | undefined;
   readonly breakerState: BreakerStateName;
+  /** The work of the present attempt, where it may be asked whether that goes on. */
+  readonly work: StopWatch | undefined;
 }
 
 /** Attempts that a record in the store tells of, the last ones. */
@@ -73,6 +93,8 @@ export class CallContext implements RunningCall {
   callKey: string;
   /** Its hooks were asked about an attempt. */
   hooked = false;
+  /** What was found out of its last attempt in doubt. */
+  verified: VerifyFinding | undefined;
   /** Why what its own tool did has no record under its key, once that is known. */
   unkept: FailedRecording | undefined;
   /** How it was ended from outside, once that has happened. */
@@ -221,6 +243,7 @@ export class CallContext implements RunningCall {
       durationMs: Math.max(0, atMs - this.startedAtMs),
       attempts: this.attempts,
       retriedBy: this.#retriedBy ?? NO_RETRIES,
+      verified: this.verified,
     };
   }
 

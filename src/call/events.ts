@@ -149,8 +149,9 @@ export class CallEvents {
 
   settled(result: ToolResultEnvelope): void {
     if (this.#context.ended || !this.observed) return;
-    const { error, fromCache, retriedBy, recorded } = result;
-    const isPlain = error === undefined && !fromCache && retriedBy === undefined && recorded === undefined;
+    const { error, fromCache, retriedBy, recorded, verified } = result;
+    const isPlain =
+      error === undefined && !fromCache && retriedBy === undefined && recorded === undefined && verified === undefined;
     if (!isPlain || this.#context.layer.captures || this.#report !== undefined)
       return this.emit({ type: 'settled', result });
     const event = this.#event('settled');

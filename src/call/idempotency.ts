@@ -85,7 +85,8 @@ export const termsOf = (context: CallContext, guarded: GuardedTool): KeyTerms =>
     writing: () => layer.dedupe.writing(),
     mode: call.dedupeMode === 'bestEffort' ? 'bestEffort' : 'enforced',
     global: guarded.dedupe.scope === 'global',
-    neverTwice: isSafetyCritical(context, guarded),
+    // One that can find out what became of the other call does, before it runs.
+    neverTwice: isSafetyCritical(context, guarded) && guarded.verify === undefined,
     ...givenUpIn(context),
   };
 };
@@ -258,6 +259,8 @@ const lost = (keyed: KeyedCall, error: ToolExecutionError | undefined): Observab
     return undefined;
   }
   context.unkept = 'superseded';
+  // What was found out before holds no longer: another process may act now.
+  context.verified = undefined;
   // Nothing ran under it: whoever asks next must not find that something may have.
   if (context.attempts === 0) context.lease?.release();
   return defer(() => {

@@ -17,15 +17,19 @@ const OURS: ReadonlySet<ToolErrorKind> = new Set<ToolErrorKind>([
   'store_unavailable',
 ]);
 
-const effectOf = ({ uncertain, executed, attempts }: CallContext, error: ToolExecutionError): Effect => {
+const effectOf = ({ uncertain, executed, attempts, verified }: CallContext, error: ToolExecutionError): Effect => {
   if (uncertain || error.uncertain) return 'may_have_run';
+  if (verified === 'not_done') return 'undone';
   return executed || (attempts > 0 && error.executed) ? 'ran' : 'did_not_run';
 };
 
 /** What the tool itself said, without secrets, where its policy wants it shown. */
-const ownWordsOf = ({ attempts, toolInUse, layer }: CallContext, error: ToolExecutionError): string | undefined => {
+const ownWordsOf = (context: CallContext, error: ToolExecutionError): string | undefined => {
+  const { attempts, toolInUse, layer, verified } = context;
   const isShown = toolInUse?.guarded.showsErrors === true && attempts > 0;
-  if (!isShown || OURS.has(error.kind) || limitOf(error) !== undefined) return undefined;
+  // Of an attempt that was found to have done nothing the limit is no longer known: a timeout is mostly ours.
+  const isLimit = limitOf(error) !== undefined || (error.kind === 'timeout' && verified === 'not_done');
+  if (!isShown || OURS.has(error.kind) || isLimit) return undefined;
   return layer.trace.redactor.text(error.message);
 };
 

@@ -1,6 +1,7 @@
 import {
   NEVER,
   Observable,
+  catchError,
   defer,
   filter,
   isObservable,
@@ -13,13 +14,15 @@ import {
   type Subscription,
 } from 'rxjs';
 import type { ToolExecutionError } from '../contract/tool-error.ts';
+import { toToolExecutionError } from '../errors/tool.ts';
 import { held } from '../operators/work/held.ts';
 import { withAlternatives } from './alternatives.ts';
 import type { CallContext } from './context.ts';
+import { settlingDoubt } from './attempt/doubt.ts';
 import { SETTLED } from './state.ts';
 import { callSteps, type CallStep } from './steps.ts';
 import { endedBy } from './decide.ts';
-import { refusedCall } from './failure.ts';
+import { refused, refusedCall } from './failure.ts';
 import type { HookRunner } from '../layer/hooks.ts';
 import { idempotentCall, sayingRecord } from './idempotency.ts';
 import { listenForCancellation } from './cancellation.ts';
@@ -109,9 +112,29 @@ const acting = (context: CallContext, step: CallStep): Observable<CallOutcome> =
   step.act === 'refuse'
     ? refusedCall(context, step.error)
     : attemptsAt(context, step.guarded, step.input, step.alternatives).pipe(
+        begunInJournal(context, step.guarded),
         withAlternatives(context),
         idempotentCall(context, step.guarded, step.key),
+        settlingDoubt(context, step.guarded, step.input),
       );
+
+/** Before the first attempt, where the turn can undo what the call does, that is kept. */
+const begunInJournal =
+  (context: CallContext, guarded: GuardedTool) =>
+  (source: Observable<CallOutcome>): Observable<CallOutcome> => {
+    const { undoLog } = context.site;
+    if (undoLog === undefined || context.bare) return source;
+    return defer(() => {
+      const kept$ = undoLog.begins(context, guarded);
+      if (kept$ === undefined) return source;
+      return kept$.pipe(
+        take(1),
+        map(() => source),
+        catchError((error: unknown) => of(refused(context, toToolExecutionError(error)))),
+        switchMap((then$) => (context.isOver ? NEVER : then$)),
+      );
+    });
+  };
 
 /** Shows a call without an attempt to the hooks, as attempt 0: they can still block what it would replay. */
 const shownToHooks = (hooks: HookRunner, context: CallContext, outcome: CallOutcome): Observable<CallOutcome> => {
@@ -157,6 +180,7 @@ const delivered = (context: CallContext, outcome: CallOutcome): CallOutcome => {
   context.shadow?.end(outcome);
   context.advance(context.hasLeft ? context.state : SETTLED);
   context.events.settled(outcome.result);
+  context.site.undoLog?.ends(context, outcome);
   if (context.hasLeft) context.late = true;
   else context.close();
   return outcome;
@@ -168,6 +192,7 @@ const abandon = (context: CallContext): void => {
   context.isDelivered = true;
   context.shadow?.cutShort('canceled');
   context.emit({ type: 'abandoned' });
+  context.site.undoLog?.ends(context);
   if (context.hasLeft) context.late = true;
   else context.close();
 };

@@ -8,7 +8,7 @@ import { PAYLOAD_MAX_CHARS } from '../policy/profile.ts';
 import type { CallOutcome, History } from './result.ts';
 
 /** What a record keeps of a result: all that another call of the same key gets to see. */
-type Kept = Pick<ToolResultEnvelope, 'status' | 'toolName' | 'output' | 'error'>;
+type Kept = Pick<ToolResultEnvelope, 'status' | 'toolName' | 'output' | 'error' | 'verified'>;
 
 const failureOf = (code: string, message: string, terminal: boolean, uncertain: boolean): DedupeFailure => ({
   code,
@@ -24,9 +24,10 @@ const payloadOf = ({
   toolName,
   output,
   error,
+  verified,
 }: Kept): { readonly payload?: string; readonly problem?: string } => {
   try {
-    const payload = JSON.stringify({ status, toolName, output, error });
+    const payload = JSON.stringify({ status, toolName, output, error, verified });
     return payload.length <= PAYLOAD_MAX_CHARS
       ? { payload }
       : { problem: `it is longer than ${PAYLOAD_MAX_CHARS} characters` };
@@ -48,7 +49,8 @@ export function outcomeOf(
   result: ToolResultEnvelope | undefined,
   kind: ToolErrorKind | undefined,
 ): DedupeOutcome | undefined {
-  if (attempts === 0) return undefined;
+  // What another process had begun was found to be done: that is an outcome, too.
+  if (attempts === 0 && result?.verified !== 'done') return undefined;
   const made = execution === undefined ? {} : { execution };
   if (kind === 'canceled') {
     return {
@@ -101,16 +103,16 @@ export function replayOf(
   keyFingerprint: string,
   history: History,
 ): CallOutcome {
-  const { requestId, durationMs, attempts } = history;
   const ageMs = Math.max(0, atMs - record.updatedAtMs);
   const kept: Partial<Kept> = record.payload === undefined ? {} : keptOf(record.payload);
   const common = {
-    requestId,
+    requestId: history.requestId,
     fromCache: true,
     cache: { matchedOn, ageMs, keyFingerprint },
+    ...(kept.verified === undefined ? {} : { verified: kept.verified }),
     toolName: kept.toolName ?? record.tool,
-    durationMs,
-    attempts,
+    durationMs: history.durationMs,
+    attempts: history.attempts,
   };
   if (record.state === 'done')
     return { result: { ...common, status: 'success', output: { ...kept.output, content: kept.output?.content } } };

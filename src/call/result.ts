@@ -3,6 +3,7 @@ import type { RetryRecord, ToolResultEnvelope, ToolResultStatus } from '../contr
 import type { ErrorReport } from '../contract/event.ts';
 import { TOOL_ERROR_KIND_TRAITS, type Classification } from '../contract/error-kind.ts';
 import type { RecoveryCode } from '../contract/recovery.ts';
+import type { VerifyFinding } from '../contract/settle/verify.ts';
 import type { ToolExecutionError } from '../contract/tool-error.ts';
 
 /** How a call failed for good. */
@@ -32,6 +33,7 @@ export interface History {
   readonly durationMs: number;
   readonly attempts: number;
   readonly retriedBy: readonly RetryRecord[];
+  readonly verified: VerifyFinding | undefined;
 }
 
 /** The codes that end a row of retries: attempts, time, budget, or the breaker that its failures opened. */
@@ -58,9 +60,11 @@ const common = ({
   durationMs,
   attempts,
   retriedBy,
+  verified,
 }: History): Omit<ToolResultEnvelope, 'status'> => ({
   requestId,
   fromCache: false,
+  ...(verified === undefined ? undefined : { verified }),
   toolName,
   durationMs,
   attempts,

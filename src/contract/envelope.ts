@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { BreakerStateName } from './breaker-state.ts';
+import type { VerifyFinding } from './settle/verify.ts';
 
 /** A request to run a tool, version 1.1. Every field acts: R-8.3. */
 export interface ToolCallEnvelope {
@@ -148,6 +149,12 @@ export interface ToolResultEnvelope {
    * error is `uncertain` then (R-10.3).
    */
   recorded?: 'superseded' | 'unrecorded';
+  /**
+   * What was found out at last, by the tool's `verify`, of an attempt that ended uncertain. `done`: of a success, that
+   * it was found to be one. `not_done`: of an error, that nothing was done. `unknown`: the error is still uncertain.
+   * Absent where nothing was asked, or an attempt after it succeeded by itself.
+   */
+  verified?: VerifyFinding;
   /** The tool that gave this result: an alternative's name when it answered. */
   toolName: string;
   /** How long the call took, with its waits and retries. */
@@ -255,6 +262,7 @@ export const toolResultEnvelopeSchema: z.ZodType<ToolResultEnvelope> = z.strictO
     .strictObject({ matchedOn: z.enum(['inflight', 'completed']), ageMs: ms, keyFingerprint: text(256) })
     .exactOptional(),
   recorded: z.enum(['superseded', 'unrecorded']).exactOptional(),
+  verified: z.enum(['done', 'not_done', 'unknown']).exactOptional(),
   toolName: text(256),
   durationMs: ms,
   attempts: z.number().int().nonnegative(),

@@ -1,4 +1,6 @@
 import type { Classification } from './error-kind.ts';
+import type { CompensatePolicy } from './settle/compensate.ts';
+import type { VerifyPolicy } from './settle/verify.ts';
 
 /**
  * How long to wait before each retry, and when to stop (R-2.1). Units are milliseconds; `maxAttempts` counts the first.
@@ -127,8 +129,9 @@ export interface ToolPolicy {
   /** Tools to try, in order, when this one fails for good. They get the same input. */
   readonly alternatives?: readonly string[];
   /**
-   * Default: `read` for a `tool()`, which `spillway.warnings` says; `mutating` for a foreign tool, of MCP or a
-   * framework; by its method for one of REST.
+   * Default: `read` for a `tool()`, which `spillway.warnings` says, but `mutating` for one with a `verify` or
+   * `compensate`; `mutating`
+   * for a foreign tool, of MCP or a framework; by its method for one of REST.
    */
   readonly effects?: Effects;
   /** Classes for statuses, codes or kinds that differ from the rules (R-1.4). Default: none. */
@@ -141,6 +144,17 @@ export interface ToolPolicy {
   readonly cost?: number;
   /** Never retry an uncertain failure of a mutating tool, whatever else allows it, an `errorHandler` included. */
   readonly safetyCritical?: boolean;
+  /**
+   * How it is found out whether an uncertain call took effect: limits of the tool's own `verify`, or, with `tool`,
+   * another tool that looks. Default: an uncertain call stays so.
+   */
+  readonly verify?: VerifyPolicy;
+  /**
+   * How what its calls did is undone when their turn fails: limits of the tool's own `compensate`, or, with `tool`,
+   * another tool that undoes. `false`: there is nothing to undo. Default: what a mutating tool did stays, and the turn
+   * says so.
+   */
+  readonly compensate?: CompensatePolicy | false;
   /** How results are remembered under their keys; see `DedupePolicy` for each default. */
   readonly dedupe?: DedupePolicy;
   /** Per-tool staging of a rollout (R-11.2). By default the layer's own mode; the more cautious of both counts. */

@@ -2,6 +2,8 @@ import type { Observable } from 'rxjs';
 import type { ZodType } from 'zod';
 import type { ToolOutput } from './output.ts';
 import type { ToolPolicy } from './policy.ts';
+import type { CompensateContext } from './settle/compensate.ts';
+import type { VerifyAnswer, VerifyContext } from './settle/verify.ts';
 
 /** How far an attempt has come. Each report resets the idle timeout, never the hard one. */
 export interface Progress {
@@ -94,6 +96,16 @@ export interface Tool<I = unknown, O = unknown, Name extends string = string> {
    * `context.signal` is aborted: nobody waits for what comes later.
    */
   execute(input: I, context: ToolContext): ToolOutput<O>;
+  /**
+   * Says whether a call took effect whose attempt ended uncertain, before anything is decided about it; it only looks.
+   * How long and how often it is asked is `verify` of the policy. A tool that has it is `mutating`.
+   */
+  verify?(input: I, context: VerifyContext): ToolOutput<VerifyAnswer<O>>;
+  /**
+   * Undoes what a call did, for a turn with `onFailure: 'compensate'` that fails after it. Each is a guarded call of
+   * its own under the key `callKey/undo`. A tool that has it is `mutating`.
+   */
+  compensate?(output: O, context: CompensateContext<I>): ToolOutput<unknown>;
 }
 
 /** Any tool, whatever its input: what a layer's list holds. */

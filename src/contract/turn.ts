@@ -1,5 +1,6 @@
 import type { ToolResultEnvelope } from './envelope.ts';
 import type { ToolErrorKind } from './error-kind.ts';
+import type { Compensate, CompensateCall, CompensationReason } from './settle/compensate.ts';
 import type { AnyTool } from './tool.ts';
 
 /** A call inside a plan. */
@@ -22,6 +23,11 @@ export interface PlanNode {
    * The same key of the same session gives the same result, also in a later turn; without one the call is not deduped.
    */
   readonly idempotencyKey?: string;
+  /**
+   * Undoes what this call did, in place of its tool's own `compensate`: a function, or another tool and what it is
+   * given. `false`: there is nothing to undo. Default: as the tool has it.
+   */
+  readonly compensate?: Compensate | CompensateCall | false;
 }
 
 /** How long a turn may take, and how it runs. */
@@ -35,14 +41,36 @@ export interface PlanOptions {
   readonly onDeadline?: 'detach' | 'abort';
   /** How many calls run at a time. Default: no limit. */
   readonly concurrency?: number;
+  /**
+   * `compensate`: a turn that ends escalated, failed, canceled or past its deadline undoes what its mutating nodes did,
+   * in reverse order, before it settles. `keep`: what was done stays. Default `keep`.
+   */
+  readonly onFailure?: 'keep' | 'compensate';
+  /** What `resume()` of another process finds the plan by, 1 to 256 characters. Default: none. */
+  readonly name?: string;
+  /**
+   * With `compensate`: how long after this process has died another may undo what the turn did, in milliseconds.
+   * Default 120,000.
+   */
+  readonly leaseMs?: number;
 }
 
 /**
  * How a node ended. `succeeded`. `failed`: its call failed for good. `skipped`: a need has no value. `defaulted`: it
  * ran and succeeded with its default in place of a need's value. `timed_out`: unfinished at the turn's deadline.
- * `canceled`: unfinished when the turn was aborted.
+ * `canceled`: unfinished when the turn was aborted. `compensated`: what it did was undone, since the turn failed.
+ * `compensation_failed`: it could not be undone, or it is not known whether there was anything to undo, and a person
+ * must act.
  */
-export type NodeState = 'succeeded' | 'failed' | 'skipped' | 'defaulted' | 'timed_out' | 'canceled';
+export type NodeState =
+  | 'succeeded'
+  | 'failed'
+  | 'skipped'
+  | 'defaulted'
+  | 'timed_out'
+  | 'canceled'
+  | 'compensated'
+  | 'compensation_failed';
 
 /** How one node of a turn ended. */
 export interface NodeResult {
@@ -64,6 +92,30 @@ export interface NodeResult {
  */
 export type TurnStatus = 'completed' | 'partial' | 'escalated' | 'failed';
 
+/** What a failed turn left behind, although it should have been undone. */
+export interface LeftBehind {
+  /** The node. */
+  readonly id: string;
+  /** The tool whose effect stays, or may stay. */
+  readonly toolName: string;
+  /** The key that the call had: what to look for it by. */
+  readonly callKey: string;
+  /** Why it stays, as a sentence. */
+  readonly why: string;
+  /** Who must act: `owner` of the tool's `compensate`, or `a person`. */
+  readonly owner: string;
+}
+
+/** What was undone of a turn, and what was not. */
+export interface Compensation {
+  /** Why it was undone. */
+  readonly reason: CompensationReason;
+  /** The ids of the nodes whose effects were undone, in the order in which they had begun. */
+  readonly compensated: readonly string[];
+  /** What stays, in the same order. */
+  readonly stays: readonly LeftBehind[];
+}
+
 /** What a turn found. `Values` is what the plan's nodes give, by id. */
 export interface TurnResult<Values = Readonly<Record<string, unknown>>> {
   /** How the turn as a whole ended. */
@@ -80,4 +132,11 @@ export interface TurnResult<Values = Readonly<Record<string, unknown>>> {
   readonly toolFailureKinds: readonly ToolErrorKind[];
   /** One sentence for a person. */
   readonly summary: string;
+  /** What was undone, with `onFailure: 'compensate'`. Absent where there was nothing to undo. */
+  readonly compensation?: Compensation;
+  /**
+   * With `onFailure: 'compensate'`, of a turn whose end the store does not have. `unrecorded`: the store did not get
+   * it, and `resume()` may undo what it did. `superseded`: another process has taken the turn over, and undoes it.
+   */
+  readonly recorded?: 'superseded' | 'unrecorded';
 }

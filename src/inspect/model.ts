@@ -16,7 +16,11 @@ export type MarkKind =
   | 'timeout'
   | 'rejected'
   | 'cut'
-  | 'skip';
+  | 'skip'
+  | 'verified'
+  | 'undo'
+  | 'undone'
+  | 'left';
 
 /** A sign on the line of a node. */
 export interface Mark {
@@ -139,6 +143,8 @@ export interface CallTold {
   breaker?: BreakerAtStart;
   /** Whether its result is that of another call of the same key. */
   replayed: boolean;
+  /** Whether its tool's `verify` was asked. */
+  isVerified: boolean;
   /** The error of its result. */
   error?: {
     /** Its kind. */
@@ -170,6 +176,8 @@ export interface NodeTold {
   reason?: string;
   /** Whether an alternative was used. */
   usedAlternative: boolean;
+  /** Its turn has failed, and what it did is being undone, or was. */
+  isUndone?: boolean;
   /** What stood in for a need's value, as a sentence; absent without a default. */
   defaulted?: string;
   /** When its needs had settled and its call began. */

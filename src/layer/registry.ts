@@ -12,9 +12,12 @@ import type { ToolProvider } from '../contract/provider.ts';
 import type { AnyTool } from '../contract/tool.ts';
 import { retryPolicy } from '../policy/retry/backoff.ts';
 import { breakerSettings } from '../policy/breaker/settings.ts';
-import { checkKeys, checkNumber, checkOneOf, given, number, positiveDuration } from '../policy/check.ts';
+import { given } from '../policy/check.ts';
 import { ATTEMPT_TIMEOUT_MS, DEDUPE_DEFAULTS, RETRY_PROFILES, breakerProfile } from '../policy/profile.ts';
 import { presumedOf } from './foreign.ts';
+import { compensationOf, isUndone, type Undoing } from './settle/compensation.ts';
+import { about, checkPolicy } from './tool-policy.ts';
+import { isVerifiable, settleWarning, verificationOf, type Verification } from './settle/verification.ts';
 
 /** A tool with every part of its policy decided. */
 export interface GuardedTool {
@@ -36,6 +39,10 @@ export interface GuardedTool {
   readonly mode: Mode | undefined;
   /** A model is shown what the tool itself says of a failure (R-12.4). */
   readonly showsErrors: boolean;
+  /** How it is found out whether an uncertain call took effect, where that can be. */
+  readonly verify: Verification | undefined;
+  /** How what a call did is undone; `false` where there is nothing to undo, `undefined` where it cannot be. */
+  readonly compensate: Undoing | false | undefined;
   /** The tool with nothing around it, for calls that go straight through (R-11.2). */
   readonly bare: () => GuardedTool;
 }
@@ -48,56 +55,6 @@ export interface Registry {
   /** What was noticed while tools were registered, a sentence each. */
   readonly warnings: readonly string[];
 }
-
-const POLICY_KEYS = [
-  'timeoutMs',
-  'idleTimeoutMs',
-  'retry',
-  'breaker',
-  'alternatives',
-  'effects',
-  'classification',
-  'enforcesKey',
-  'safetyCritical',
-  'cost',
-  'dedupe',
-  'mode',
-  'show',
-];
-const DEDUPE_KEYS = ['scope', 'volatile', 'whitespace', 'doneTtlMs', 'failedTtlMs', 'leaseMs'];
-
-/** Runs a check, and says whose options it was about when it fails. */
-const about = <T>(toolName: string, check: () => T): T => {
-  try {
-    return check();
-  } catch (error) {
-    throw error instanceof RangeError ? new RangeError(`tool ${toolName}: ${error.message}`) : error;
-  }
-};
-
-const checkDedupe = (dedupe: DedupePolicy): void => {
-  checkKeys('dedupe', dedupe, DEDUPE_KEYS);
-  const { scope, volatile, whitespace, doneTtlMs, failedTtlMs, leaseMs } = dedupe;
-  if (scope !== undefined) checkOneOf('dedupe.scope', scope, ['session', 'global']);
-  if (whitespace !== undefined) checkOneOf('dedupe.whitespace', whitespace, ['verbatim', 'collapse']);
-  if (volatile !== undefined && !(Array.isArray(volatile) && volatile.every((name) => typeof name === 'string')))
-    throw new RangeError('dedupe.volatile must be a list of field names');
-  for (const [name, value] of Object.entries({ doneTtlMs, failedTtlMs, leaseMs }))
-    if (value !== undefined) checkNumber(`dedupe.${name}`, value, positiveDuration);
-};
-
-const checkPolicy = (policy: ToolPolicy): void => {
-  checkKeys('a tool policy', policy, POLICY_KEYS);
-  if (policy.timeoutMs !== undefined) checkNumber('timeoutMs', policy.timeoutMs, positiveDuration);
-  if (policy.idleTimeoutMs !== undefined) checkNumber('idleTimeoutMs', policy.idleTimeoutMs, positiveDuration);
-  if (policy.cost !== undefined) checkNumber('cost', policy.cost, number(0, Number.MAX_VALUE));
-  if (policy.effects !== undefined) checkOneOf('effects', policy.effects, ['read', 'mutating']);
-  if (policy.mode !== undefined) checkOneOf('mode', policy.mode, ['on', 'shadow', 'off']);
-  if (policy.show !== undefined) checkOneOf('show', policy.show, ['errors']);
-  checkDedupe(policy.dedupe ?? {});
-  for (const [key, value] of Object.entries(policy.classification ?? {}))
-    checkOneOf(`classification of ${key}`, value, ['transient', 'permanent']);
-};
 
 /** What decides the policies of a layer's tools beside themselves. */
 export interface Surroundings {
@@ -130,6 +87,7 @@ const bareOf = (guarded: GuardedTool): GuardedTool => {
     breaker: undefined,
     alternatives: [],
     classification: {},
+    verify: undefined,
   };
 };
 
@@ -138,6 +96,19 @@ export function executedBy(guarded: GuardedTool, execute: AnyTool['execute']): G
   const own: GuardedTool = { ...guarded, tool: { ...guarded.tool, execute }, bare: () => bareOf(own) };
   return own;
 }
+
+/**
+ * Only what acts can be in doubt, or undone: a tool with a `verify` or `compensate` that says nothing else of itself is
+ * `mutating`.
+ */
+const effectsOf = (tool: AnyTool, own: ToolPolicy): ToolPolicy => {
+  if (!isVerifiable(tool, own) && !isUndone(tool, own)) return {};
+  if (own.effects === 'read')
+    throw new RangeError(
+      "effects is 'read' beside a verify or compensate: what only reads is never in doubt; remove one of them",
+    );
+  return { effects: 'mutating' };
+};
 
 const guard = (
   tool: AnyTool,
@@ -149,7 +120,7 @@ const guard = (
       throw new RangeError(`execute must be a function, not ${typeof tool.execute}`);
     const own = given(tool.policy);
     checkPolicy(own);
-    const policy = { ...presumedOf(tool), ...given(defaults), ...own };
+    const policy = { ...presumedOf(tool), ...given(defaults), ...own, ...effectsOf(tool, own) };
     const { alternatives = [] } = policy;
     const { timeoutMs = ATTEMPT_TIMEOUT_MS, idleTimeoutMs } = policy;
     const shared = defaults.breaker === false ? {} : given(defaults.breaker);
@@ -189,6 +160,8 @@ const guard = (
       dedupe,
       mode: policy.mode,
       showsErrors: policy.show === 'errors',
+      verify: verificationOf(tool, own.verify, defaults.verify),
+      compensate: compensationOf(tool, own.compensate),
       bare: () => (bare ??= bareOf(guarded)),
     };
     let bare: GuardedTool | undefined;
@@ -207,7 +180,12 @@ const timeoutWarnings = ({ tool, timeoutMs, retry }: GuardedTool): string[] =>
  * (R-2.5).
  */
 const effectsWarnings = ({ tool }: GuardedTool, defaults: ToolPolicy): string[] => {
-  if ((tool.policy?.effects ?? defaults.effects) !== undefined) return [];
+  if (
+    (tool.policy?.effects ?? defaults.effects) !== undefined ||
+    isVerifiable(tool, tool.policy ?? {}) ||
+    isUndone(tool, tool.policy ?? {})
+  )
+    return [];
   const counts = 'it declares no effects and counts as read';
   const so = 'so it is run again after a failure even if it may have taken effect';
   return [`tool ${tool.name}: ${counts}, ${so}; give its policy effects: 'read' or effects: 'mutating'`];
@@ -217,6 +195,12 @@ const effectsWarnings = ({ tool }: GuardedTool, defaults: ToolPolicy): string[] 
 const warningsOf = (guarded: GuardedTool, defaults: ToolPolicy): string[] => [
   ...timeoutWarnings(guarded),
   ...effectsWarnings(guarded, defaults),
+  ...settleWarning(
+    guarded.tool,
+    guarded.verify,
+    (guarded.tool.policy?.verify?.settleMs ?? defaults.verify?.settleMs) !== undefined,
+    guarded.enforcesKey,
+  ),
 ];
 
 /** A provider's tools by name, for the list that it has now: another list is another object. */

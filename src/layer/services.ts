@@ -1,4 +1,7 @@
+import type { Observable } from 'rxjs';
+import type { ToolResultEnvelope } from '../contract/envelope.ts';
 import type { Runtime } from '../contract/runtime.ts';
+import type { ToolExecutionError } from '../contract/tool-error.ts';
 import type { TraceContextSource } from '../contract/tool.ts';
 import type { Experience } from '../policy/recovery/experience.ts';
 import type { RetryBudget } from '../policy/retry/budget.ts';
@@ -14,6 +17,14 @@ import type { Trace } from './trace.ts';
 
 /** Surroundings for a tool's `execute`; gives what `run` gives. */
 export type Around = (callId: string, attempt: number, run: () => unknown) => unknown;
+
+/** On whose behalf a call is made. */
+export interface Caller {
+  readonly session?: string;
+  readonly actor?: string;
+  readonly tenant?: string;
+  readonly traceparent?: string;
+}
 
 /** What all calls of one `createSpillway` share. */
 export interface Layer {
@@ -35,6 +46,12 @@ export interface Layer {
   readonly traceContext: TraceContextSource | undefined;
   /** Whether events may hold parts of an input. */
   readonly captures: boolean;
+  /** Calls a tool by its name on behalf of another call, such as one that has to look something up. */
+  readonly lookUp: (
+    toolName: string,
+    input: unknown,
+    by: Caller,
+  ) => Observable<{ readonly result: ToolResultEnvelope; readonly error?: ToolExecutionError }>;
   /** The calls that are running, for `close()`. */
   readonly running: RunningCalls;
   /** After `close()` nothing begins. */

@@ -2,6 +2,8 @@ import type { ZodType, input as InputOfSchema, output as OutputOfSchema } from '
 import type { ToolPolicy } from '../contract/policy.ts';
 import type { ToolOutput } from '../contract/output.ts';
 import type { Tool, ToolContext } from '../contract/tool.ts';
+import type { CompensateContext } from '../contract/settle/compensate.ts';
+import type { VerifyAnswer, VerifyContext } from '../contract/settle/verify.ts';
 
 /**
  * A tool as its author writes it. `execute` is given what the schema makes of the input: defaults filled in, transforms
@@ -25,6 +27,17 @@ export interface ToolDefinition<Schema extends ZodType, O, Name extends string> 
   readonly dependency?: string;
   /** Gives a value, a Promise, an Observable or an AsyncIterable; the last value is the output. */
   execute(input: OutputOfSchema<Schema>, context: ToolContext): ToolOutput<O>;
+  /**
+   * Says whether a call took effect whose attempt ended uncertain: a timeout, a lost connection. `{ done: true, output
+   * }`: it did, and the call succeeds. `{ done: false }`: it did not and will not, and the call may be tried again.
+   * `'unknown'`, and all else: it stays uncertain. It only looks. Default: an uncertain call stays so.
+   */
+  verify?(input: OutputOfSchema<Schema>, context: VerifyContext): ToolOutput<VerifyAnswer<NoInfer<O>>>;
+  /**
+   * Undoes what a call did, when a turn with `onFailure: 'compensate'` fails after it. Given the call's output (none
+   * where only `verify` knows of it), input, key, and why. Default: what it did stays, and the turn says so.
+   */
+  compensate?(output: NoInfer<O>, context: CompensateContext<OutputOfSchema<Schema>>): ToolOutput<unknown>;
 }
 
 /**
@@ -52,6 +65,14 @@ export function tool<O, const Name extends string, Schema extends ZodType = ZodT
     throw new RangeError(`a tool's name must be a string of 1 to 256 characters, not ${JSON.stringify(name)}`);
   if (typeof definition.execute !== 'function')
     throw new RangeError(`tool ${name}: execute must be a function, not ${typeof definition.execute}`);
+  if (definition.verify !== undefined && typeof definition.verify !== 'function')
+    throw new RangeError(
+      `tool ${name}: verify must be a function, not ${typeof definition.verify}; one by data goes into policy.verify`,
+    );
+  if (definition.compensate !== undefined && typeof definition.compensate !== 'function')
+    throw new RangeError(
+      `tool ${name}: compensate must be a function, not ${typeof definition.compensate}; one by data goes into policy.compensate`,
+    );
   // Callers see the input that the schema takes; the layer hands `execute` what the schema gives.
   return definition as Tool<never, O, Name>;
 }

@@ -2,8 +2,8 @@ import { TOOL_ERROR_KIND_TRAITS, type Classification, type ToolErrorKind } from 
 import type { Effects } from '../contract/policy.ts';
 import { statusWords, type Remedy } from './status-words.ts';
 
-/** Whether the tool of a call ran, as far as can be known. */
-export type Effect = 'ran' | 'did_not_run' | 'may_have_run';
+/** Whether the tool of a call ran, as far as can be known; `undone`: it did, and was found to have had no effect. */
+export type Effect = 'ran' | 'did_not_run' | 'may_have_run' | 'undone';
 
 /** What of a failure decides whether the model should make the call again. What is left out is not known. */
 export interface FailureFacts {

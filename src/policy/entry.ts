@@ -1,5 +1,6 @@
 import type { BreakerEntry, RetryEntry } from '../contract/formats/policy-entry.ts';
-import type { BreakerOptions, RetryPolicy } from '../contract/policy.ts';
+import type { CompensateEntry, VerifyEntry } from '../contract/formats/settle-entry.ts';
+import type { BreakerOptions, RetryPolicy, ToolPolicy } from '../contract/policy.ts';
 
 type Camel<S extends string> = S extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : S;
 export type CamelKeys<T> = { [K in keyof T as Camel<K & string>]: T[K] };
@@ -29,4 +30,15 @@ export const breakerOf = ({ timeout_ms, failure_threshold, failure_rate, ...entr
   ...(timeout_ms === undefined ? {} : { cooldownMs: timeout_ms }),
   ...(failure_threshold === undefined ? {} : { failureThreshold: orInfinity(failure_threshold) }),
   ...(failure_rate === undefined ? {} : { failureRate: orInfinity(failure_rate) }),
+});
+
+/** How a file says what became of uncertain calls, and how calls are undone. @param named the full name of a tool */
+export const settlingOf = (
+  { verify, compensate }: { readonly verify?: VerifyEntry; readonly compensate?: CompensateEntry | false },
+  named: (tool: string) => string = (tool) => tool,
+): Pick<ToolPolicy, 'verify' | 'compensate'> => ({
+  ...(verify === undefined ? {} : { verify: { ...camelKeys(verify), tool: named(verify.tool) } }),
+  ...(compensate === undefined
+    ? {}
+    : { compensate: compensate === false ? false : { ...compensate, tool: named(compensate.tool) } }),
 });

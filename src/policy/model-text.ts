@@ -9,6 +9,7 @@ export const EFFECT_SENTENCES: Readonly<Record<Effect, string>> = {
   ran: 'The tool ran.',
   did_not_run: 'The tool did not run.',
   may_have_run: 'The tool may have run and taken effect.',
+  undone: 'It was checked: it has not taken effect.',
 };
 
 /**

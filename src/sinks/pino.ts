@@ -19,8 +19,8 @@ export interface LogTarget {
 }
 
 /**
- * What happened, in CLAW's words. Two are ours: `tool_call_dedupe`, where a key did not protect as promised, and
- * `tool_call_store_state`.
+ * What happened, in CLAW's words. Three are ours: `tool_call_dedupe`, where a key did not protect as promised,
+ * `tool_call_verified`, and `tool_call_store_state`.
  */
 export type ToolLogEvent =
   | 'tool_call_start'
@@ -29,6 +29,7 @@ export type ToolLogEvent =
   | 'tool_call_retry'
   | 'tool_call_circuit_state'
   | 'tool_call_dedupe'
+  | 'tool_call_verified'
   | 'tool_call_store_state';
 
 /** The fields of a line (CLAW 1.6). Inputs, outputs and keys are in none. */
@@ -51,7 +52,7 @@ export interface ToolLogFields {
   readonly nodeId?: string;
   /**
    * Of a call, as the store has it: `inflight`, `done`, `failed`, `cancelled`. With `tool_call_dedupe` the step of the
-   * claim; else the state of the breaker or the store, or how a hook ended.
+   * claim, with `tool_call_verified` what was found; else the state of the breaker or the store, or how a hook ended.
    */
   readonly state?: string;
   /** The number of the attempt, from 1; at a call's end, how many attempts it had. */
@@ -141,6 +142,11 @@ const ofCall = (event: ToolEvent): Line | undefined => {
             event: 'tool_call_dedupe',
             fields: { state: event.step, ...(event.message === undefined ? {} : { reason: event.message }) },
           };
+    }
+    case 'verified': {
+      const { attempt, finding, message } = event;
+      const fields = { attempt, state: finding, ...(message === undefined ? {} : { reason: message }) };
+      return { level: finding === 'unknown' ? 'warn' : 'info', event: 'tool_call_verified', fields };
     }
     case 'hook':
       // A hook that blocks has a line already: that of the rejection.

@@ -1,5 +1,6 @@
 import { Temporal } from '@js-temporal/polyfill';
 import type { DedupeStep, TraceEvent } from '../contract/event.ts';
+import type { VerifyFinding } from '../contract/settle/verify.ts';
 
 /** One line of a turn's trace, in the words of the systems that read it (R-7.2). */
 export interface TurnTraceEntry {
@@ -16,6 +17,9 @@ export interface TurnTraceEntry {
     | 'CircuitBreaker'
     | 'Deduplication'
     | 'Hook'
+    | 'Verification'
+    | 'ToolCompensated'
+    | 'CompensationFailed'
     | 'Shadow'
     | 'Store'
     | 'Escalation'
@@ -35,8 +39,8 @@ export interface TurnTraceEntry {
   /** How many retries were made before this. */
   readonly retry_count?: number;
   /**
-   * What was decided: the strategy after an error, the step of a claim, the outcome of a hook, what shadow mode would
-   * do, or the state of the store.
+   * What was decided: the strategy after an error, the step of a claim, the outcome of a hook, what a verification
+   * found, what shadow mode would do, or the state of the store.
    */
   readonly decision?: string;
   /** With `ToolTimeout`: the limit that was reached, in milliseconds. */
@@ -60,6 +64,12 @@ const DEDUPE_PHRASES: Readonly<Partial<Record<DedupeStep, string>>> = {
   unprotected: 'Runs without protection against duplicates',
 };
 
+const VERIFIED_PHRASES: Readonly<Record<VerifyFinding, string>> = {
+  done: 'Verified that the call took effect',
+  not_done: 'Verified that the call did not take effect',
+  unknown: 'Could not verify whether the call took effect',
+};
+
 type Entry = Omit<TurnTraceEntry, 'timestamp' | 'turn_id'>;
 
 const settledTypes = {
@@ -69,7 +79,30 @@ const settledTypes = {
   skipped: 'ToolSkipped',
   timed_out: 'ToolFailed',
   canceled: 'ToolCanceled',
+  compensated: 'ToolCompensated',
+  compensation_failed: 'CompensationFailed',
 } as const;
+
+type OfType<T extends TraceEvent['type']> = Extract<TraceEvent, { type: T }>;
+
+const ofHook = ({ toolName: tool_id, hook, outcome, attempt, message }: OfType<'hook'>): Entry => {
+  const said = `${hook} ${outcome.replace('_', ' ')}`;
+  return {
+    event_type: 'Hook',
+    tool_id,
+    retry_count: Math.max(0, attempt - 1),
+    decision: outcome,
+    message: message === undefined ? said : `${said}: ${message}`,
+  };
+};
+
+const ofVerification = ({ toolName: tool_id, attempt, finding }: OfType<'verified'>): Entry => ({
+  event_type: 'Verification',
+  tool_id,
+  retry_count: Math.max(0, attempt - 1),
+  decision: finding,
+  message: VERIFIED_PHRASES[finding],
+});
 
 const ofCall = (event: Extract<TraceEvent, { source: 'call' }>): Entry | undefined => {
   const tool_id = event.toolName;
@@ -124,17 +157,10 @@ const ofCall = (event: Extract<TraceEvent, { source: 'call' }>): Entry | undefin
         ? undefined
         : { event_type: 'Deduplication', tool_id, decision: event.step, message: phrase };
     }
-    case 'hook': {
-      const { hook, outcome, attempt, message } = event;
-      const said = `${hook} ${outcome.replace('_', ' ')}`;
-      return {
-        event_type: 'Hook',
-        tool_id,
-        retry_count: Math.max(0, attempt - 1),
-        decision: outcome,
-        message: message === undefined ? said : `${said}: ${message}`,
-      };
-    }
+    case 'hook':
+      return ofHook(event);
+    case 'verified':
+      return ofVerification(event);
     case 'shadow':
       return {
         event_type: 'Shadow',
@@ -166,6 +192,22 @@ const ofTurn = (event: Extract<TraceEvent, { source: 'turn' }>): Entry | undefin
       };
     case 'escalated':
       return { event_type: 'Escalation', tool_id: event.toolName, message: event.message };
+    case 'node_compensated': {
+      const said = event.state === 'compensated' ? 'was undone' : 'could not be undone';
+      const why = event.message === undefined ? '' : `: ${event.message}`;
+      return {
+        event_type: settledTypes[event.state],
+        tool_id: event.toolName,
+        message: `${event.nodeId} ${said}${why}`,
+      };
+    }
+    case 'node_verified':
+      return {
+        event_type: 'Verification',
+        tool_id: event.toolName,
+        decision: event.finding,
+        message: VERIFIED_PHRASES[event.finding],
+      };
     case 'deadline':
       return { event_type: 'TurnTimeout', message: `Turn timeout with ${event.unfinished.length} unfinished` };
     case 'settled':
@@ -173,6 +215,8 @@ const ofTurn = (event: Extract<TraceEvent, { source: 'turn' }>): Entry | undefin
     case 'turn_moved':
       return { event_type: 'TurnMoved', message: `Turn moved from ${event.from} to ${event.to}` };
     case 'turn_started':
+    case 'compensation_started':
+    case 'compensation_settled':
     case 'abandoned':
       return undefined;
   }

@@ -1,5 +1,5 @@
 import { filter, map, type Observable, type Subscriber } from 'rxjs';
-import type { TraceEvent, TurnEvent } from '../contract/event.ts';
+import type { ToolEvent, TraceEvent, TurnEvent } from '../contract/event.ts';
 import type { TurnJournal } from '../contract/fleet/journal.ts';
 import { TURN_TIMEOUT_MS } from '../policy/profile.ts';
 import { callOutcome } from '../call/pipe.ts';
@@ -12,8 +12,11 @@ import type { Call } from '../call/request.ts';
 import type { CallOutcome } from '../call/result.ts';
 import type { Unstamped } from '../layer/trace.ts';
 import type { TurnOptions } from './run.ts';
+import { Saga } from './saga/saga.ts';
 
 type OwnEvent = Extract<Unstamped, { source: 'turn' }>;
+/** An event of a turn without the fields that say whose it is. */
+export type TurnBody = WithoutHeader<OwnEvent>;
 type WithoutHeader<E> = E extends OwnEvent ? Omit<E, 'source' | 'turnId' | 'seq' | 'atMs'> : never;
 
 /** What the nodes of one turn share: whose it is, how long it may take, what runs, and its events. */
@@ -25,6 +28,8 @@ export class TurnContext {
   readonly site: CallSite;
   /** Of a turn that outlives this process. */
   readonly journal: TurnJournal | undefined;
+  /** What it did that may have to be undone, with `onFailure: 'compensate'`. */
+  readonly saga: Saga | undefined;
   readonly identity: Pick<Call, 'session' | 'actor' | 'tenant'>;
   /** By index: whether a node ran with its default. */
   readonly usedDefault: boolean[];
@@ -55,6 +60,10 @@ export class TurnContext {
     this.usedDefault = plan.nodes.map(() => false);
     this.#subscriber = subscriber;
     this.#report = (event) => subscriber.next(event as TurnEvent);
+    this.saga =
+      plan.options.onFailure === 'compensate'
+        ? new Saga(layer, plan, { turnId: this.turnId, ...this.identity })
+        : undefined;
     // This turn's own deadline timer holds the process; the timers of its calls do not, so that those of detached ones
     // never do.
     this.site = {
@@ -64,12 +73,25 @@ export class TurnContext {
       deadlineMs: runtime.now() + (journal?.remainingMs ?? this.timeoutMs),
       report: this.#report,
       ...(journal === undefined ? {} : { journal }),
+      ...(this.saga === undefined ? {} : { undoLog: this.saga }),
     };
   }
 
-  emit(event: WithoutHeader<OwnEvent>): void {
+  emit(event: TurnBody): void {
     if (this.#subscriber.closed) return;
     this.layer.trace.publish({ seq: 0, atMs: 0, source: 'turn', turnId: this.turnId, ...event }, this.#report);
+  }
+
+  /** Emits what happens also when its subscriber has gone: then the trace alone gets it. */
+  emitAlways(event: TurnBody): void {
+    if (!this.#subscriber.closed) return this.emit(event);
+    const { trace } = this.layer;
+    if (trace.observed) trace.publish({ seq: 0, atMs: 0, source: 'turn', turnId: this.turnId, ...event });
+  }
+
+  /** Takes the events of its calls. */
+  get report(): (event: ToolEvent) => void {
+    return this.#report;
   }
 
   /**

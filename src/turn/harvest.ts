@@ -15,7 +15,7 @@ export interface SettledNode {
 
 /** What a turn has found so far, by the nodes' places in the plan. */
 export interface Harvest {
-  readonly results: Array<NodeResult | undefined>;
+  results: Array<NodeResult | undefined>;
   readonly failures: Array<ToolErrorKind | undefined>;
   executedTools: number;
   replayed: number;

@@ -1,5 +1,8 @@
+import type { Compensate, CompensateCall } from '../contract/settle/compensate.ts';
 import type { AnyTool, InputOf, OutputOf } from '../contract/tool.ts';
 import type { PlanNode, PlanOptions } from '../contract/turn.ts';
+import { toToolExecutionError } from '../errors/tool.ts';
+import { nodeCompensation } from '../layer/settle/compensation.ts';
 import { checkKeys, checkNumber, checkOneOf, integer, positiveDuration } from '../policy/check.ts';
 
 /** Nodes in one plan: room for a hundred thousand and a bound all the same. */
@@ -69,7 +72,10 @@ export interface PlanBuilder<Values> extends Plan<Values> {
     id: Id,
     tool: T,
     input: InputOf<T> | ((values: Pick<Values, NoInfer<Needs>>) => InputOf<T>),
-    options?: NodeOptions<Values, Needs>,
+    options?: NodeOptions<Values, Needs> & {
+      /** Undoes what this call did, in place of its tool's own `compensate`; `false`: there is nothing to undo. */
+      readonly compensate?: Compensate<InputOf<T>, OutputOf<T>> | CompensateCall | false;
+    },
   ): PlanBuilder<Values & Record<Id, OutputOf<T>>>;
 }
 
@@ -115,17 +121,22 @@ const checkAcyclic = (
 };
 
 const checkOptions = (options: PlanOptions): void => {
-  checkKeys('a plan', options, ['timeoutMs', 'onDeadline', 'concurrency']);
+  checkKeys('a plan', options, ['timeoutMs', 'onDeadline', 'concurrency', 'onFailure', 'name', 'leaseMs']);
   if (options.timeoutMs !== undefined) checkNumber('timeoutMs', options.timeoutMs, positiveDuration);
   if (options.concurrency !== undefined) checkNumber('concurrency', options.concurrency, integer(1, NODES_MAX));
   if (options.onDeadline !== undefined) checkOneOf('onDeadline', options.onDeadline, ['detach', 'abort']);
+  if (options.onFailure !== undefined) checkOneOf('onFailure', options.onFailure, ['keep', 'compensate']);
+  if (options.leaseMs !== undefined) checkNumber('leaseMs', options.leaseMs, positiveDuration);
+  const { name } = options;
+  if (name !== undefined && (typeof name !== 'string' || name === '' || name.length > 256))
+    throw new RangeError('name of a plan must be a text of 1 to 256 characters');
 };
 
 const isTool = (tool: unknown): boolean =>
   typeof tool === 'string' || typeof (tool as Partial<AnyTool> | null | undefined)?.execute === 'function';
 
 /** What a node made elsewhere lacks: the compiler has not seen it. */
-const NODE_KEYS = ['id', 'tool', 'input', 'needs', 'optional', 'default', 'toolCallId', 'idempotencyKey'];
+const NODE_KEYS = ['id', 'tool', 'input', 'needs', 'optional', 'default', 'toolCallId', 'idempotencyKey', 'compensate'];
 
 const checkShape = (node: PlanNode, place: number): void => {
   if (typeof node !== 'object' || node === null)
@@ -153,6 +164,17 @@ const checkShape = (node: PlanNode, place: number): void => {
   if (needs !== undefined && !Array.isArray(needs))
     throw new PlanError('malformed', [id], `The needs of node ${id} must be a list of ids, not ${typeof needs}.`);
   checkDefault(node);
+  checkUndoing(node);
+};
+
+/** How a node is undone is read before anything runs. */
+const checkUndoing = ({ id, compensate }: PlanNode): void => {
+  if (compensate === undefined) return;
+  try {
+    nodeCompensation(compensate, undefined);
+  } catch (error) {
+    throw new PlanError('malformed', [id], `Node ${id}: ${toToolExecutionError(error).message}`);
+  }
 };
 
 /** A default belongs to the dependent (R-5.3): on a node that needs nothing its author meant something else. */

@@ -11,6 +11,7 @@ import {
   mergeMap,
   of,
   reduce,
+  switchMap,
   take,
   takeUntil,
   tap,
@@ -20,7 +21,7 @@ import {
 import type { TurnEvent, TurnOwnEvent } from '../contract/event.ts';
 import type { EventHeader } from '../contract/event/header.ts';
 import type { TurnJournal } from '../contract/fleet/journal.ts';
-import type { NodeState, PlanNode } from '../contract/turn.ts';
+import type { NodeState, PlanNode, TurnResult } from '../contract/turn.ts';
 import { expiry } from '../operators/timing/expiry.ts';
 import { held } from '../operators/work/held.ts';
 import { fannedOut, forkJoinAll, mergeMany } from '../operators/work/join-tree.ts';
@@ -32,10 +33,10 @@ import type { ReadyNode } from './node.ts';
 import { given } from '../policy/check.ts';
 import type { Plan } from './plan.ts';
 import { nameOf } from './plan-node.ts';
-import { STAMP } from '../layer/trace.ts';
 import { TurnContext } from './context.ts';
 import { turnElsewhere, type FleetPort } from './elsewhere.ts';
 import { turnResult } from './result.ts';
+import { compensation, reasonOf, settledSaga } from './saga/conclusion.ts';
 
 /** Whose turn it is, and what can end it. */
 export interface TurnOptions {
@@ -71,7 +72,7 @@ export interface TurnOptions {
 const BURST = 100;
 
 /** How a turn can end that has not ended by itself. */
-type CutShort = Extract<NodeState, 'timed_out' | 'canceled'>;
+export type CutShort = Extract<NodeState, 'timed_out' | 'canceled'>;
 
 /** The nodes as their needs settle: each with needs is a `forkJoin` of what these come to. */
 const readyNodes = ({ needs }: Plan, outcomes: ReadonlyArray<Observable<SettledNode>>): Observable<ReadyNode> => {
@@ -118,6 +119,10 @@ const aborted = (signal: AbortSignal | undefined): Observable<CutShort> => {
     map(() => 'canceled' as const),
   );
 };
+
+/** Another process has taken the turn over: nothing of it may go on here. */
+const takenOver = ({ saga }: TurnContext): Observable<CutShort> =>
+  saga === undefined ? NEVER : saga.record.lost$.pipe(map(() => 'canceled' as const));
 
 /**
  * Runs a plan: nodes start as soon as their needs have settled, results are kept whatever else fails, and at its
@@ -171,7 +176,7 @@ const turnHere = (layer: Layer, plan: Plan, options: TurnOptions): Observable<Tu
     };
     let ending: CutShort | undefined;
     const due$ = new Subject<CutShort>();
-    const end$ = merge(aborted(options.signal), due$).pipe(
+    const end$ = merge(aborted(options.signal), due$, takenOver(turn)).pipe(
       tap((how) => {
         ending = how;
         turn.isOver = true;
@@ -186,8 +191,8 @@ const turnHere = (layer: Layer, plan: Plan, options: TurnOptions): Observable<Tu
       reduce(harvest, noHarvest(plan.nodes.length)),
     );
     subscriber.add(
-      found$.subscribe((found) => {
-        settle(turn, found, ending);
+      found$.pipe(switchMap((found) => concluded(turn, found, ending))).subscribe((result) => {
+        tellResult(turn, result);
         subscriber.complete();
       }),
     );
@@ -220,7 +225,7 @@ const leave = (turn: TurnContext, subscriber: Subscriber<TurnEvent>): void => {
   for (const call of turn.takeRunning()) call?.handOver();
 };
 
-/** The turn's subscriber has gone before it settled: everything stops at once. */
+/** The turn's subscriber has gone before it settled: everything stops at once, and what it did is undone. */
 const abandon = (turn: TurnContext, connections: readonly Subscription[]): void => {
   if (turn.isSettled) return;
   turn.isSettled = true;
@@ -230,31 +235,43 @@ const abandon = (turn: TurnContext, connections: readonly Subscription[]): void 
   for (const call of running) call?.leave();
   for (const [index, call] of running.entries()) if (call !== undefined) connections[index]?.unsubscribe();
   // Its own stream is closed by now.
-  const { trace } = turn.layer;
-  if (trace.observed) trace.publish({ ...STAMP, source: 'turn', turnId: turn.turnId, type: 'abandoned' });
+  const over = (): void => turn.emitAlways({ type: 'abandoned' });
+  const { saga } = turn;
+  if (saga?.hasBegun !== true) return over();
+  compensation(turn, saga, 'canceled').subscribe(() => {
+    over();
+    saga.record.told();
+  });
 };
 
-/** The turn has what it will have: what is unfinished is cut short, and the result emitted. */
-const settle = (turn: TurnContext, found: Harvest, ending: CutShort | undefined): void => {
+const tellResult = (turn: TurnContext, result: TurnResult): void => {
+  turn.isSettled = true;
+  turn.emit({ type: 'settled', result });
+  turn.saga?.record.told();
+};
+
+/** The turn has what it will have: what is unfinished is cut short, what it did is undone where it failed. */
+const concluded = (turn: TurnContext, found: Harvest, ending: CutShort | undefined): Observable<TurnResult> => {
   turn.isOver = true;
   // A result beats the deadline also where its journal was slow (R-4.6); it is kept before the turn's own end is.
   for (const settled of turn.unjournalled.values()) harvest(found, settled);
   if (ending !== undefined) cutShort(turn, found, ending);
-  turn.isSettled = true;
-  const { results, failures, executedTools, replayed } = found;
-  turn.emit({
-    type: 'settled',
-    result: turnResult(
-      turn.plan,
-      results,
-      failures,
-      turn.usedDefault,
-      executedTools,
-      replayed,
-      turn.layer.trace.redactor.text,
-    ),
-  });
+  const result = resultOf(turn, found);
+  const { saga } = turn;
+  if (saga === undefined) return of(result);
+  const reason = reasonOf(result, ending);
+  // What was undone is no longer to be had.
+  return settledSaga(turn, saga, reason).pipe(
+    map(({ nodes, ...more }) => {
+      if (nodes === undefined) return { ...result, ...more };
+      found.results = found.results.map((node) => (node === undefined ? node : (nodes.get(node.id)?.(node) ?? node)));
+      return { ...resultOf(turn, found), ...more };
+    }),
+  );
 };
+
+const resultOf = (turn: TurnContext, { results, failures, executedTools, replayed }: Harvest): TurnResult =>
+  turnResult(turn.plan, results, failures, turn.usedDefault, executedTools, replayed, turn.layer.trace.redactor.text);
 
 /** The deadline or the caller ended the turn: what has settled is kept, the rest is `state`. */
 const cutShort = (turn: TurnContext, found: Harvest, state: CutShort): void => {

@@ -19,10 +19,14 @@ const VERBS: ReadonlyArray<readonly [NodeState, string]> = [
   ['failed', 'failed'],
   ['skipped', 'skipped'],
   ['canceled', 'canceled'],
+  ['compensated', 'undone'],
+  ['compensation_failed', 'could not be undone'],
 ];
 
+const PASSIVE: ReadonlySet<NodeState> = new Set<NodeState>(['skipped', 'canceled', 'compensated']);
+
 const wordedVerb = (state: NodeState, verb: string, count: number): string =>
-  state === 'skipped' || state === 'canceled' ? `${count > 1 ? 'were' : 'was'} ${verb}` : verb;
+  PASSIVE.has(state) ? `${count > 1 ? 'were' : 'was'} ${verb}` : verb;
 
 /**
  * One sentence for a person (R-4.5): `Completed flight search, but hotel search timed out`.

@@ -35,8 +35,8 @@ const seen = async (running: Running, text: string | RegExp): Promise<void> => {
   }
 };
 
-describe('R-16.6 the command and a fleet', () => {
-  it('R-16.6 a turn is handed over, left, attached to from elsewhere, and moved when its worker drains', async () => {
+describe('R-17.6 the command and a fleet', () => {
+  it('R-17.6 a turn is handed over, left, attached to from elsewhere, and moved when its worker drains', async () => {
     // Longer than what is asked of it meanwhile takes on a busy machine.
     const planPath = files.write('trip.yaml', planOf(15));
     const first = start(['worker', planPath, '--worker', 'first', '--metrics', '0', '--drain', '200'], {
@@ -79,7 +79,7 @@ describe('R-16.6 the command and a fleet', () => {
     expect((await spillway('fleet', '--engine', engine)).code).toBe(1);
   }, 240_000);
 
-  it('R-16.6 says what is wrong with an engine, and nothing of a password', async () => {
+  it('R-17.6 says what is wrong with an engine, and nothing of a password', async () => {
     const planPath = files.write('small.yaml', planOf(1));
     const cases: ReadonlyArray<readonly [readonly string[], string]> = [
       [['attach', 'x'], 'the engine is missing; write --engine bullmq://localhost:6379, or set SPILLWAY_ENGINE'],

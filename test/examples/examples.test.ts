@@ -49,6 +49,18 @@ describe('examples', { timeout: EXAMPLE_TIMEOUT_MS }, () => {
     );
   });
 
+  it('trip: a lost answer is looked up, and what was booked is undone', async () => {
+    expect(await linesOf('trip')).toEqual([
+      'booked: book_flight in Bergen',
+      'booked: book_hotel in Bergen',
+      'asked: was there a book_hotel?',
+      'verified: book_hotel done',
+      'undone: book_hotel in Bergen, since the turn ended escalated',
+      'undone: book_flight in Bergen, since the turn ended escalated',
+      'Completed nothing, but pay failed and book flight and book hotel were undone. Stays: 0',
+    ]);
+  });
+
   it('pipeline: a new question replaces the one before it, and leaves nothing running', async () => {
     const lines = await linesOf('pipeline');
     expect(lines.slice(0, 2).toSorted()).toEqual([

@@ -27,8 +27,8 @@ const asked = async (
   return { spanMs: world.side.elapsedMs, counts: Object.fromEntries(world.ledger.asked) };
 };
 
-describe('R-16.7 what a turn costs', () => {
-  it.each([1, 10, 100])('R-16.7 is the same however many workers there are: %i', async (workers) => {
+describe('R-17.7 what a turn costs', () => {
+  it.each([1, 10, 100])('R-17.7 is the same however many workers there are: %i', async (workers) => {
     const { spanMs, counts } = await asked(workers);
     const { enter, begin, write = 0, beat = 0 } = counts;
     const turns = workers * TURNS_EACH;

@@ -33,8 +33,8 @@ const layerOf = (limits: FleetLimitOptions): Spillway =>
     hooks: fleetLimits(connect(), limits),
   });
 
-describe('R-16.7 limits of a whole fleet', () => {
-  it('R-16.7 hold over processes: what comes at once is spread, in order', async () => {
+describe('R-17.7 limits of a whole fleet', () => {
+  it('R-17.7 hold over processes: what comes at once is spread, in order', async () => {
     const limits = { name: 'spread', tools: { pay: { perSecond: 20, burst: 4 } } };
     const [one, other] = [layerOf(limits), layerOf(limits)];
     began.length = 0;
@@ -48,7 +48,7 @@ describe('R-16.7 limits of a whole fleet', () => {
     for (let at = 8; at < began.length; at++) expect((began[at] ?? 0) - (began[at - 8] ?? 0)).toBeGreaterThan(100);
   });
 
-  it('R-16.7 block at once what would wait too long, with the reason, and take no place for it', async () => {
+  it('R-17.7 block at once what would wait too long, with the reason, and take no place for it', async () => {
     const layer = layerOf({ name: 'blocked', eachTenant: { perSecond: 0.01, burst: 1 }, maxWaitMs: 500 });
     const ask = (tenant: string) => layer.execute({ toolName: 'pay', input: {}, tenant });
     expect((await ask('a')).status).toBe('success');
@@ -62,7 +62,7 @@ describe('R-16.7 limits of a whole fleet', () => {
     expect((await ask('b')).status).toBe('success');
   });
 
-  it('R-16.7 limit nothing while Redis gives no answer', async () => {
+  it('R-17.7 limit nothing while Redis gives no answer', async () => {
     const away = await startRedis();
     const redis = new Redis({ path: away.path, retryStrategy: () => null, enableOfflineQueue: false });
     redis.on('error', () => undefined);

@@ -52,9 +52,9 @@ const byHand = () => {
 
 const trip = plan.from([{ id: 'n', tool: 'slow', input: {} }]);
 
-describe('R-16.4 a worker that is overtaken', () => {
+describe('R-17.4 a worker that is overtaken', () => {
   // Found under load: the engine took the turn for done, and the other, whom it had given up, left it as well.
-  it('R-16.4 does not tell the engine that the turn is done', async () => {
+  it('R-17.4 does not tell the engine that the turn is done', async () => {
     const { runtime, ledger, fleet, given } = byHand();
     await fleet.submit('trip', trip);
     const ends = await given('trip');
@@ -68,7 +68,7 @@ describe('R-16.4 a worker that is overtaken', () => {
     expect(ledger.turns.get('trip')?.isSettled).toBe(true);
   });
 
-  it('R-16.3 a turn that is overdue, and that no engine knows of, is given to somebody', async () => {
+  it('R-17.3 a turn that is overdue, and that no engine knows of, is given to somebody', async () => {
     const { runtime, fleet, added } = byHand();
     await fleet.submit('trip', plan.from(trip.nodes, { timeoutMs: 1_000 }));
     added.length = 0;
@@ -78,7 +78,7 @@ describe('R-16.4 a worker that is overtaken', () => {
     expect(added).toStrictEqual(['trip']);
   });
 
-  it('R-16.4 has nothing to tell where the engine itself gave the turn to another', async () => {
+  it('R-17.4 has nothing to tell where the engine itself gave the turn to another', async () => {
     const { runtime, fleet, given, lost$ } = byHand();
     await fleet.submit('trip', trip);
     const ends = await given('trip');

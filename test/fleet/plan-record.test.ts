@@ -14,8 +14,8 @@ const refusal = (nodes: readonly PlanNode[]): unknown => {
   return undefined;
 };
 
-describe('R-16.1 a durable plan is data', () => {
-  it('R-16.1 refuses a closure by its node, with the remedy', () => {
+describe('R-17.1 a durable plan is data', () => {
+  it('R-17.1 refuses a closure by its node, with the remedy', () => {
     const error = refusal([{ id: 'book', tool: 'work', input: () => 1 }]);
     expect(error).toBeInstanceOf(DurablePlanError);
     expect(error).toMatchObject({ node: 'book' });
@@ -26,11 +26,11 @@ describe('R-16.1 a durable plan is data', () => {
     ['a closure inside', { deep: [() => 1] }],
     ['a number that JSON has not', { n: Number.NaN }],
     ['a big integer', { n: 2n ** 70n }],
-  ])('R-16.1 refuses %s', (_, input) => {
+  ])('R-17.1 refuses %s', (_, input) => {
     expect(refusal([{ id: 'n', tool: 'work', input }])).toMatchObject({ name: 'DurablePlanError', node: 'n' });
   });
 
-  it('R-16.1 refuses a reference to what is not needed', () => {
+  it('R-17.1 refuses a reference to what is not needed', () => {
     const nodes = [
       { id: 'a', tool: 'work' },
       { id: 'b', tool: 'work', input: { x: [{ $result: 'a' }] } },
@@ -38,7 +38,7 @@ describe('R-16.1 a durable plan is data', () => {
     expect(String(refusal(nodes))).toContain('Node b: its input refers to a, which is not among its needs; add it');
   });
 
-  it('R-16.1 a plan that was stored runs as the one that it was made of', async () => {
+  it('R-17.1 a plan that was stored runs as the one that it was made of', async () => {
     const echo = tool({ name: 'echo', policy: { effects: 'read' }, execute: (input: unknown) => input });
     const spillway = createSpillway({ tools: [echo] });
     const trip = plan({ timeoutMs: 5_000 })
@@ -62,7 +62,7 @@ describe('R-16.1 a durable plan is data', () => {
     expect(identity).toStrictEqual({ tenant: 't' });
   });
 
-  it('R-16.1 is known by its digest, whatever the order of its members', () => {
+  it('R-17.1 is known by its digest, whatever the order of its members', () => {
     fc.assert(
       fc.property(
         fc.dictionary(
@@ -85,7 +85,7 @@ describe('R-16.1 a durable plan is data', () => {
     );
   });
 
-  it('R-16.8 a plan of another format is refused by its number', () => {
+  it('R-17.8 a plan of another format is refused by its number', () => {
     expect(() => storedPlan('{"format":9,"nodes":[]}')).toThrow(/format 9.*this worker reads format 1/);
   });
 });

@@ -1,8 +1,17 @@
 /**
  * What is simulated: calls and turns over their breakers, calls under keys over their store, and, each in a small world
- * of its own, a host's guidance and what a layer learns, its switches, hedges, and breakers of several processes.
+ * of its own, a host's guidance and what a layer learns, its switches, hedges, breakers of several processes, and turns
+ * that undo what they did.
  */
-export type ScenarioName = 'layer' | 'idempotency' | 'recovery' | 'switches' | 'hedge' | 'breakers' | 'fleet';
+export type ScenarioName =
+  | 'layer'
+  | 'idempotency'
+  | 'recovery'
+  | 'switches'
+  | 'hedge'
+  | 'breakers'
+  | 'fleet'
+  | 'settle';
 
 /** One seed in so many is about keys. */
 const KEYS_EVERY = 4;
@@ -15,6 +24,7 @@ const SIDES: Readonly<Record<number, ScenarioName>> = {
   9: 'hedge',
   13: 'breakers',
   3: 'fleet',
+  15: 'settle',
 };
 
 /** The scenario of a seed, where nobody names one. */
@@ -159,6 +169,19 @@ export const SOMETIMES = {
     'a turn moves',
     'a turn of a fleet is harvested at its deadline',
   ],
+  settle: [
+    'an effect is found',
+    'it is found that there is no effect',
+    'it cannot be found out',
+    'a turn completes',
+    'a turn is undone',
+    'something stays',
+    'the deadline passes',
+    'a turn is canceled',
+    'a process dies in its turn',
+    'a process dies while it undoes',
+    'an end is told by another process',
+  ],
 } as const;
 export type Sometimes = (typeof SOMETIMES)[ScenarioName][number];
 
@@ -208,6 +231,11 @@ export const INVARIANTS = {
     'the hooks are asked once about each call and attempt, before it; what they block does not run, what they change is what runs, and they hear how it ended',
   'SCH-1':
     'a tool gets what its schema gives; what does not fit does not run, and an answer that does not fit is a failure that may have had effects',
+  'SET-1': 'nothing is done twice under one key',
+  'SET-2': 'what is told as done is there, and what is told as not done, or undone, is not',
+  'SET-3': 'a turn that did not complete leaves nothing that is not told as staying',
+  'SET-4': 'a turn that was told as completed is not undone, and nothing is left for a third process',
+  'SET-5': 'every turn settles, here or by the process that goes on with it',
   'GUI-1':
     'what a host’s rules forbid is not done, what they force is, and what is done for a rule’s sake has a rule that applies',
   'EXP-1': 'what never helped is not tried again, and nothing else is left out for want of success',

@@ -2,6 +2,7 @@ import { registerHooks } from 'node:module';
 import { edited, placesOf } from '../code-edit.ts';
 import type { InvariantId, ScenarioName } from './findings.ts';
 import { KEY_PLANTS } from './idempotency/plants.ts';
+import { SETTLE_PLANTS } from './settle-plants.ts';
 import { SIDE_PLANTS } from './side-plants.ts';
 
 interface Edit {
@@ -274,7 +275,12 @@ const LAYER_PLANTS: Readonly<Record<string, Plant>> = {
   },
 };
 
-export const PLANTS: Readonly<Record<string, Plant>> = { ...LAYER_PLANTS, ...KEY_PLANTS, ...SIDE_PLANTS };
+export const PLANTS: Readonly<Record<string, Plant>> = {
+  ...LAYER_PLANTS,
+  ...KEY_PLANTS,
+  ...SIDE_PLANTS,
+  ...SETTLE_PLANTS,
+};
 
 const urlOf = (file: string): string => new URL(`../../src/${file}`, import.meta.url).href;
 

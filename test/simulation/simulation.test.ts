@@ -54,7 +54,7 @@ describe('simulation', () => {
     expect(seeds).toBe(300);
   }, 120_000);
 
-  it.each(['recovery', 'switches', 'hedge', 'breakers', 'fleet'] as const)(
+  it.each(['recovery', 'switches', 'hedge', 'breakers', 'fleet', 'settle'] as const)(
     'every invariant of %s holds in 150 runs',
     async (scenario) => {
       const { failed, seeds } = await runBatch({ from: 1, count: 150, step: 1, scenario });

@@ -6,7 +6,7 @@ export type Simulator = (seed: number, log?: (line: string) => void) => Promise<
 
 /** What runs each scenario: loaded when it is asked for, so that what was planted before is what is loaded. */
 export async function loadSimulators(): Promise<Readonly<Record<ScenarioName, Simulator>>> {
-  const [layer, keys, recovery, switches, hedge, shared, fleet] = await Promise.all([
+  const [layer, keys, recovery, switches, hedge, shared, fleet, settle] = await Promise.all([
     import('./simulate.ts'),
     import('./idempotency/simulate.ts'),
     import('./recovery.ts'),
@@ -14,6 +14,7 @@ export async function loadSimulators(): Promise<Readonly<Record<ScenarioName, Si
     import('./hedge.ts'),
     import('./shared-breakers.ts'),
     import('./fleet/simulate.ts'),
+    import('./settle.ts'),
   ]);
   return {
     layer: layer.simulate,
@@ -23,5 +24,6 @@ export async function loadSimulators(): Promise<Readonly<Record<ScenarioName, Si
     hedge: hedge.simulateHedge,
     breakers: shared.simulateSharedBreakers,
     fleet: fleet.simulateFleet,
+    settle: settle.simulateSettle,
   };
 }

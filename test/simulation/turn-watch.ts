@@ -87,6 +87,11 @@ export class TurnWatch {
         return this.#check(this.#now() >= this.deadlineMs, 'TURN-1', () => 'its deadline comes too early');
       case 'abandoned':
       case 'turn_moved':
+      // Turns of this world undo nothing: `settle.ts` is about those.
+      case 'compensation_started':
+      case 'node_verified':
+      case 'node_compensated':
+      case 'compensation_settled':
         return undefined;
       case 'escalated':
         return this.#findings.saw('required node skipped');

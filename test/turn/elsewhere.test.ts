@@ -36,8 +36,8 @@ const quiet = async (): Promise<void> => {
   for (let turns = 0; turns < 10; turns++) await Promise.resolve();
 };
 
-describe('R-16.5 a turn that a fleet runs', () => {
-  it('R-16.5 is submitted when it is subscribed to, and its events come from there', async () => {
+describe('R-17.5 a turn that a fleet runs', () => {
+  it('R-17.5 is submitted when it is subscribed to, and its events come from there', async () => {
     const { fleet, asked } = port(() => from([started, settled]));
     const turn$ = createSpillway().turn(trip, { fleet, turnId: 'trip', tenant: 'acme' });
     expect(asked).toStrictEqual([]);
@@ -49,7 +49,7 @@ describe('R-16.5 a turn that a fleet runs', () => {
     expect({ complete, asked }).toStrictEqual({ complete: true, asked: ['submit trip acme'] });
   });
 
-  it('R-16.6 unsubscribing cancels it, and with `detach` leaves it alone', async () => {
+  it('R-17.6 unsubscribing cancels it, and with `detach` leaves it alone', async () => {
     for (const [onUnsubscribe, expected] of [
       ['cancel', ['submit trip ', 'cancel trip']],
       ['detach', ['submit trip ']],
@@ -63,7 +63,7 @@ describe('R-16.5 a turn that a fleet runs', () => {
     }
   });
 
-  it('R-16.6 an aborted signal cancels it, and its end is waited for', async () => {
+  it('R-17.6 an aborted signal cancels it, and its end is waited for', async () => {
     const events$ = new Subject<TraceEvent>();
     const { fleet, asked } = port(() => events$);
     const aborting = new AbortController();
@@ -80,7 +80,7 @@ describe('R-16.5 a turn that a fleet runs', () => {
     expect(seen).toStrictEqual(['settled']);
   });
 
-  it('R-16.1 a refusal of the fleet is the error of the stream', async () => {
+  it('R-17.1 a refusal of the fleet is the error of the stream', async () => {
     const { fleet } = port(() => throwError(() => new Error('lost')));
     let refused: unknown;
     createSpillway()

@@ -78,8 +78,8 @@ const run = (layer: Spillway, journal: TurnJournal): TurnEvent[] => {
   return events;
 };
 
-describe('R-16.2 a turn with a journal', () => {
-  it('R-16.2 goes on in another process with what it had found, and runs nothing of that again', async () => {
+describe('R-17.2 a turn with a journal', () => {
+  it('R-17.2 goes on in another process with what it had found, and runs nothing of that again', async () => {
     const runtime = virtualRuntime();
     const kept = survivors(runtime);
     const ran: string[] = [];
@@ -108,7 +108,7 @@ describe('R-16.2 a turn with a journal', () => {
     expect(after.filter(({ type }) => type === 'node_settled')).toHaveLength(2);
   });
 
-  it('R-16.4 takes over a claim whose owner was given up, long before its lease has passed', async () => {
+  it('R-17.4 takes over a claim whose owner was given up, long before its lease has passed', async () => {
     const runtime = virtualRuntime();
     const kept = survivors(runtime);
     const first = processOf(runtime, kept, () => NEVER);
@@ -128,7 +128,7 @@ describe('R-16.2 a turn with a journal', () => {
     expect(fences).toContain('taken_over');
   });
 
-  it('R-16.4 leaves a claim alone where the turn is no longer its own', async () => {
+  it('R-17.4 leaves a claim alone where the turn is no longer its own', async () => {
     const runtime = virtualRuntime();
     const kept = survivors(runtime);
     run(
@@ -147,7 +147,7 @@ describe('R-16.2 a turn with a journal', () => {
     expect(ran).toBe(0);
   });
 
-  it('R-16.2 decides nothing again: attempts are counted on, and the chosen delay is waited to its end', async () => {
+  it('R-17.2 decides nothing again: attempts are counted on, and the chosen delay is waited to its end', async () => {
     const runtime = virtualRuntime();
     const kept = survivors(runtime);
     const attempts: string[] = [];
@@ -178,7 +178,7 @@ describe('R-16.2 a turn with a journal', () => {
     expect(states(turnResultOf(after))).toStrictEqual({ first: 'failed', then: 'skipped', last: 'skipped' });
   });
 
-  it('R-16.3 keeps its end when it moves, and one whose time is over is harvested at once', async () => {
+  it('R-17.3 keeps its end when it moves, and one whose time is over is harvested at once', async () => {
     const runtime = virtualRuntime();
     const kept = survivors(runtime);
     run(
@@ -212,7 +212,7 @@ describe('R-16.2 a turn with a journal', () => {
     expect(ran).toBe(0);
   });
 
-  it('R-16.2 a turn that goes elsewhere settles nothing here, starts nothing, and leaves what runs to its lease', async () => {
+  it('R-17.2 a turn that goes elsewhere settles nothing here, starts nothing, and leaves what runs to its lease', async () => {
     const runtime = virtualRuntime();
     const kept = survivors(runtime);
     let aborted = 0;
@@ -242,8 +242,8 @@ describe('R-16.2 a turn with a journal', () => {
   });
 });
 
-describe('R-16.2 a turn that goes elsewhere while its call backs off', () => {
-  it('R-16.2 tells of no end here', async () => {
+describe('R-17.2 a turn that goes elsewhere while its call backs off', () => {
+  it('R-17.2 tells of no end here', async () => {
     const runtime = virtualRuntime();
     const kept = survivors(runtime);
     const left$ = new Subject<void>();

@@ -1,5 +1,6 @@
 import { TOOL_ERROR_KIND_MEANINGS, type ToolErrorKind } from '../../contract/error-kind.ts';
 import type { ErrorReport, ToolEvent, TraceEvent, TurnOwnEvent } from '../../contract/event.ts';
+import type { VerifyFinding } from '../../contract/settle/verify.ts';
 import { outputText, type Effect } from '../../policy/model-text.ts';
 import type { AgentEvent } from '../event.ts';
 import { shown } from './stored-outputs.ts';
@@ -17,8 +18,11 @@ const effectOfFailure = ({ kind, uncertain }: ErrorReport): Effect => {
 };
 
 /** Of two attempts of one call the graver counts: what may have happened in the first is not undone by the second. */
-const GRAVITY: Readonly<Record<Effect, number>> = { did_not_run: 0, ran: 1, may_have_run: 2 };
+const GRAVITY: Readonly<Record<Effect, number>> = { did_not_run: 0, undone: 1, ran: 2, may_have_run: 3 };
 const graver = (a: Effect, b: Effect): Effect => (GRAVITY[a] >= GRAVITY[b] ? a : b);
+
+/** What a verification says of the attempts before it. */
+const FOUND: Readonly<Record<VerifyFinding, Effect>> = { done: 'ran', not_done: 'undone', unknown: 'may_have_run' };
 
 /** Nothing is kept of an output that is made known again: the run that kept it is gone. */
 const NOWHERE = { keep: () => undefined, read: () => undefined };
@@ -55,6 +59,10 @@ class SeenCall {
         break;
       case 'attempt_canceled':
         this.#end('may_have_run');
+        break;
+      case 'verified':
+        // It speaks of all attempts before it.
+        this.#end(FOUND[event.finding]);
         break;
       case 'settled': {
         const { output, toolName } = event.result;

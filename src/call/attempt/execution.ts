@@ -6,6 +6,7 @@ import { ToolExecutionError } from '../../contract/tool-error.ts';
 import { toToolExecutionError } from '../../errors/tool.ts';
 import type { Breaker, GivenPermit } from '../../operators/breaker/breaker.ts';
 import type { AttemptSignal } from '../../operators/work/attempt-signal.ts';
+import { StopWatch } from '../../operators/work/stop-watch.ts';
 import { limitOf } from '../../operators/attempt-timeout.ts';
 import { settlePermit } from '../../operators/circuit-breaker.ts';
 import { breakerOutcome } from '../../policy/breaker/outcome.ts';
@@ -43,12 +44,16 @@ export class ToolExecution {
   readonly #attemptsBefore: number;
   /** Of the work of the present attempt. */
   signal: AttemptSignal | undefined;
+  /** Sees whether the work of the present attempt goes on after its end; only where that may be asked. */
+  work: StopWatch | undefined;
   /** An attempt has its `attempt_started` and no event of its end yet. */
   #attempting = false;
   #hasAnswered = false;
   #learned = true;
   #attemptStartedAtMs: number;
   #executedBefore = false;
+  /** Another tool before this one may have taken effect. */
+  readonly #wasUncertain: boolean;
 
   constructor(context: CallContext, guarded: GuardedTool, input: unknown, alternatives: readonly string[]) {
     this.context = context;
@@ -60,6 +65,12 @@ export class ToolExecution {
     this.startedAtMs = context.site.runtime.now();
     this.#attemptStartedAtMs = this.startedAtMs;
     this.#attemptsBefore = context.attempts;
+    this.#wasUncertain = context.uncertain;
+  }
+
+  /** An attempt has begun, and its end is not told. */
+  get isAttempting(): boolean {
+    return this.#attempting;
   }
 
   /**
@@ -110,6 +121,8 @@ export class ToolExecution {
     this.#executedBefore = context.executed;
     this.#hasAnswered = false;
     this.#attempting = true;
+    this.work = this.guarded.verify === undefined ? undefined : new StopWatch();
+    context.verified = undefined;
     context.executed = true;
     context.attempts++;
     context.advance(LIVE);
@@ -171,6 +184,20 @@ export class ToolExecution {
     // A listener of the breaker's change may have ended the call.
     if (!this.context.isOver) this.#tell(failure, rule);
     return failure;
+  }
+
+  /** It was found out that it took effect: a success, although its attempt failed. */
+  foundDone(output: unknown): CallOutcome {
+    const { context } = this;
+    const metadata = context.toolName === context.call.toolName ? undefined : { alternativeFor: context.call.toolName };
+    context.uncertain = true;
+    context.executed = true;
+    return { result: successResult(context.history, output, metadata) };
+  }
+
+  /** It was found out that no attempt at this tool took effect. */
+  foundUndone(): void {
+    this.context.uncertain = this.#wasUncertain;
   }
 
   /** Ends an attempt that nobody waits for any more: gives its permit back and emits `attempt_canceled`. */

@@ -40,8 +40,14 @@ export function toolOutput(execution: ToolExecution, attempt: number): Observabl
       waiting$ = given;
     };
     // The registry holds tools of any input; each has just checked its own.
-    const execute = (): unknown =>
-      guarded.tool.execute(input as never, new AttemptContext(context, attempt, own.forMore, hear, hold));
+    const { work } = execution;
+    const execute = (): unknown => {
+      const result = guarded.tool.execute(
+        input as never,
+        new AttemptContext(context, attempt, own.forMore, hear, hold),
+      );
+      return work === undefined ? result : work.watch(result);
+    };
     const start = (): unknown => (around === undefined ? execute() : around(context.call.callId, attempt, execute));
     startWork(subscriber, start, own, lastOf(execution));
   });

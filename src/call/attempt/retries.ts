@@ -11,13 +11,15 @@ import { isSafetyCritical } from '../idempotency.ts';
 import type { HookRunner } from '../../layer/hooks.ts';
 import type { GuardedTool } from '../../layer/registry.ts';
 import type { CallOutcome, SeenFailure } from '../result.ts';
+import { afterCrash } from './after-crash.ts';
 import { ToolExecution } from './execution.ts';
 import { earlierAttempts, journalledDecision, resumed } from './resumed.ts';
 import { toolOutput } from './output.ts';
+import { CountedFailure, verified } from './verified.ts';
 
 /**
- * All attempts at one tool: `retry(breaker(attemptHooks(attemptTimeout(tool))))`. Emits the outcome of the one that
- * succeeds; errors with a `FailedCall`.
+ * All attempts at one tool: `retry(verified(breaker(attemptHooks(attemptTimeout(tool)))))`. Emits the outcome of the
+ * one that succeeds; errors with a `FailedCall`.
  *
  * ```
  * first attempt     ---#
@@ -34,10 +36,18 @@ export const attemptsAt = (
 ): Observable<CallOutcome> =>
   defer(() => {
     const execution = new ToolExecution(context, guarded, input, alternatives);
-    const attempt$ = attempt(execution).pipe(retry({ delay: (thrown) => recover(execution, thrown) }));
+    const attempts$ = attempt(execution).pipe(
+      verified(execution),
+      retry({ delay: (thrown) => recover(execution, thrown) }),
+    );
+    const hasCrashed = context.lease?.tookOver === true && context.attempts === 0;
+    const begun$ = hasCrashed ? afterCrash(execution, attempts$) : attempts$;
     const earlier = earlierAttempts(context);
-    return earlier === undefined ? attempt$ : resumed(execution, earlier).pipe(switchMap(() => attempt$));
+    return earlier === undefined ? begun$ : resumed(execution, earlier).pipe(switchMap(() => begun$));
   });
+
+/** Whether the claim of its key, and its turn's, still hold by this machine's clock. */
+const mayAct = ({ lease, site }: CallContext): boolean => lease?.holds() !== false && site.undoLog?.holds() !== false;
 
 /** One attempt, from its admission to its end. */
 const attempt = (execution: ToolExecution): Observable<CallOutcome> =>
@@ -55,7 +65,7 @@ const attempt = (execution: ToolExecution): Observable<CallOutcome> =>
 const started = (execution: ToolExecution): Observable<CallOutcome> => {
   const { context } = execution;
   // No attempt without a valid claim: whoever watches the lease has just learned of its loss, and stops what runs.
-  if (context.isOver || context.lease?.holds() === false) return NEVER;
+  if (context.isOver || !mayAct(context)) return NEVER;
   context.advance(TRYING);
   const { hooks, sharedBreakers } = context.layer;
   const askedAtMs = execution.ownAttempts === 0 ? execution.startedAtMs : context.site.runtime.now();
@@ -96,7 +106,7 @@ const run = (execution: ToolExecution, atMs: number): Observable<CallOutcome> =>
   const { context } = execution;
   if (context.isOver) return NEVER;
   // A hook or a shared breaker may have taken longer than the lease, or than the turn.
-  if (context.lease?.holds() === false || context.remainingMs <= 0) {
+  if (!mayAct(context) || context.remainingMs <= 0) {
     execution.takePermit()?.ignore();
     if (context.isOver || context.remainingMs > 0) return NEVER;
     throw new ToolExecutionError('deadline_exceeded', 'The deadline passed before the attempt could start');
@@ -116,8 +126,8 @@ const recover = (execution: ToolExecution, thrown: unknown): Observable<unknown>
   const { context } = execution;
   if (thrown instanceof FailedCall) return throwError(() => thrown);
   const nowMs = context.site.runtime.now();
-  const latencyMs = execution.attemptMs;
-  const failure = execution.fail(thrown);
+  const { failure, latencyMs } =
+    thrown instanceof CountedFailure ? thrown : { latencyMs: execution.attemptMs, failure: execution.fail(thrown) };
   // Whoever has its turn now decides about it.
   if (context.isHandedOver) context.cancel();
   if (context.isOver) return NEVER;

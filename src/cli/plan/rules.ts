@@ -1,9 +1,11 @@
-import type { NodeEntry, PlanFile } from '../../contract/formats/plan-file.ts';
+import type { NodeEntry, PlanFile, ToolEntry } from '../../contract/formats/plan-file.ts';
 import type { BreakerEntry } from '../../contract/formats/policy-entry.ts';
 import type { PlanNode } from '../../contract/turn.ts';
 import type { Path, Problem } from '../../formats/yaml.ts';
 import { breakerSettings } from '../../policy/breaker/settings.ts';
-import { breakerOf } from '../../policy/entry.ts';
+import { compensationOf } from '../../layer/settle/compensation.ts';
+import { verificationOf } from '../../layer/settle/verification.ts';
+import { breakerOf, settlingOf } from '../../policy/entry.ts';
 import { PlanError, plan, type Plan } from '../../turn/plan.ts';
 import { madeOf } from '../../fleet/from-results.ts';
 import { inputTemplate, type InputTemplate } from './references.ts';
@@ -20,6 +22,43 @@ const breakerProblem = (entry: BreakerEntry): string | undefined => {
       word.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
     );
   }
+};
+
+const problemIn = (check: () => unknown): string | undefined => {
+  try {
+    check();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return error.message;
+  }
+};
+
+/** Paths and references of a verification and an undoing that cannot be read. */
+const settlingProblems = (entry: ToolEntry): ReadonlyArray<readonly ['verify' | 'compensate', string]> => {
+  const { verify, compensate } = settlingOf(entry);
+  const tool = { name: entry.id, execute: () => undefined };
+  const looked = problemIn(() => verificationOf(tool, verify, undefined));
+  const undone = problemIn(() => compensationOf(tool, compensate));
+  return [
+    ...(looked === undefined ? [] : [['verify', looked] as const]),
+    ...(undone === undefined ? [] : [['compensate', undone] as const]),
+  ];
+};
+
+type CheckTool = (id: string, at: Path) => void;
+
+const checkNodeTools = (nodes: readonly NodeEntry[], checkTool: CheckTool): void =>
+  nodes.forEach(({ tool, compensate = false }, index) => {
+    checkTool(tool, ['turn', 'nodes', index, 'tool']);
+    if (compensate !== false) checkTool(compensate.tool, ['turn', 'nodes', index, 'compensate', 'tool']);
+  });
+
+const settlingOfTool = (entry: ToolEntry, at: Path, checkTool: CheckTool): Problem[] => {
+  const { verify, compensate = false } = entry;
+  if (verify !== undefined) checkTool(verify.tool, [...at, 'verify', 'tool']);
+  if (compensate !== false) checkTool(compensate.tool, [...at, 'compensate', 'tool']);
+  return settlingProblems(entry).map(([key, message]) => ({ message, at: [...at, key] }));
 };
 
 /** What the schema cannot say: names that must exist, and be there once. */
@@ -58,7 +97,8 @@ const checkNames = ({ servers = {}, tools = [], turn }: PlanFile): Problem[] => 
       else checkTool(alternative, at);
     });
   });
-  turn.nodes.forEach(({ tool }, index) => checkTool(tool, ['turn', 'nodes', index, 'tool']));
+  tools.forEach((entry, index) => problems.push(...settlingOfTool(entry, ['tools', index], checkTool)));
+  checkNodeTools(turn.nodes, checkTool);
   return problems;
 };
 
@@ -94,6 +134,7 @@ const planNode = (
   ...(needs === undefined ? {} : { needs }),
   ...(optional === undefined ? {} : { optional }),
   ...('default' in entry ? { default: entry.default } : {}),
+  ...(entry.compensate === undefined ? {} : { compensate: entry.compensate }),
 });
 
 /** Where a plan's rule was broken: at the node, and there at what the rule is about. */
@@ -138,7 +179,7 @@ const without = (nodes: readonly NodeEntry[], [, , index, key, place]: Path): re
 };
 
 const buildPlan = (
-  { timeout_ms, on_deadline, concurrency }: PlanFile['turn'],
+  { timeout_ms, on_deadline, concurrency, on_failure }: PlanFile['turn'],
   nodes: readonly NodeEntry[],
   templates: readonly InputTemplate[],
 ): Plan | BrokenRule => {
@@ -149,6 +190,7 @@ const buildPlan = (
         ...(timeout_ms === undefined ? {} : { timeoutMs: timeout_ms }),
         ...(on_deadline === undefined ? {} : { onDeadline: on_deadline }),
         ...(concurrency === undefined ? {} : { concurrency }),
+        ...(on_failure === undefined ? {} : { onFailure: on_failure }),
       },
     );
   } catch (error) {

@@ -4,7 +4,7 @@ import type { ToolProvider } from '../../contract/provider.ts';
 import type { Runtime } from '../../contract/runtime.ts';
 import type { AnyTool } from '../../contract/tool.ts';
 import type { Path, Problem } from '../../formats/yaml.ts';
-import { breakerOf, camelKeys, retryOf } from '../../policy/entry.ts';
+import { breakerOf, camelKeys, retryOf, settlingOf } from '../../policy/entry.ts';
 import { withFaults } from '../../testing/faults.ts';
 import { choices } from '../show/text.ts';
 
@@ -16,10 +16,13 @@ export const policyOf = ({
   faults: _faults,
   retry_policy,
   circuit_breaker,
+  verify,
+  compensate,
   ...entry
 }: ToolEntry): ToolPolicy => ({
   ...camelKeys(entry),
   ...(retry_policy === undefined ? {} : { retry: retryOf(retry_policy) }),
+  ...settlingOf({ ...(verify === undefined ? {} : { verify }), ...(compensate === undefined ? {} : { compensate }) }),
   ...(circuit_breaker === undefined ? {} : { breaker: circuit_breaker === false ? false : breakerOf(circuit_breaker) }),
 });
 
@@ -45,6 +48,10 @@ export function usedTools({ tools = [], turn }: PlanFile): UsedTool[] {
     id: tool,
     at: ['turn', 'nodes', index, 'tool'],
   }));
+  turn.nodes.forEach(({ compensate }, index) => {
+    if (compensate !== undefined && compensate !== false)
+      queue.push({ id: compensate.tool, at: ['turn', 'nodes', index, 'compensate', 'tool'] });
+  });
   // Grows while it is walked: alternatives of alternatives.
   for (const { id, at } of queue) {
     if (used.has(id)) continue;
@@ -56,6 +63,9 @@ export function usedTools({ tools = [], turn }: PlanFile): UsedTool[] {
     }
     const { entry, index } = known;
     used.set(id, { id, server: entry.server, tool: entry.tool, entry, at: ['tools', index, 'tool'] });
+    const { verify, compensate = false } = entry;
+    if (verify !== undefined) queue.push({ id: verify.tool, at: ['tools', index, 'verify', 'tool'] });
+    if (compensate !== false) queue.push({ id: compensate.tool, at: ['tools', index, 'compensate', 'tool'] });
     (entry.alternatives ?? []).forEach((alternative, place) =>
       queue.push({ id: alternative, at: ['tools', index, 'alternatives', place] }),
     );

@@ -1,4 +1,7 @@
 import type { DedupeStep, ErrorReport, ToolEvent, TurnEvent, TurnOwnEvent } from '../../contract/event.ts';
+import type { CompensationReason } from '../../contract/settle/compensate.ts';
+import type { Progress } from '../../contract/tool.ts';
+import type { VerifyFinding } from '../../contract/settle/verify.ts';
 import { duration, messageLine, plain } from './text.ts';
 
 const said = ({ kind, message, code, status }: ErrorReport): string => {
@@ -22,6 +25,25 @@ const DEDUPE_TEXTS: Readonly<Partial<Record<DedupeStep, string>>> = {
   unprotected: 'runs without protection against duplicates',
 };
 
+const CAUSES: Readonly<Record<CompensationReason, string>> = {
+  escalated: 'something required is missing',
+  failed: 'the turn failed',
+  canceled: 'the turn was canceled',
+  deadline: 'the deadline passed',
+  crashed: 'the process of the turn died',
+};
+
+const VERIFIED: Readonly<Record<VerifyFinding, string>> = {
+  done: 'verified: it took effect',
+  not_done: 'verified: it did not take effect',
+  unknown: 'verified, and it is still not known whether it took effect',
+};
+
+const progressText = ({ progress, total, message }: Progress): string => {
+  const done = progress === undefined ? '' : ` ${progress}${total === undefined ? '' : ` of ${total}`}`;
+  return `progress${done}${message === undefined ? '' : `: ${plain(message)}`}`;
+};
+
 const callText = (event: ToolEvent): string | undefined => {
   switch (event.type) {
     case 'attempt_started':
@@ -30,6 +52,8 @@ const callText = (event: ToolEvent): string | undefined => {
       return `${event.toolName} answered in ${duration(event.durationMs)}${event.attempt > 1 ? `, on attempt ${event.attempt}` : ''}`;
     case 'attempt_failed':
       return `attempt ${event.attempt} failed after ${duration(event.durationMs)}: ${said(event.error)} (${event.classification})`;
+    case 'verified':
+      return `${VERIFIED[event.finding]}${event.message === undefined ? '' : `: ${plain(event.message)}`}`;
     case 'attempt_canceled':
       return `attempt ${event.attempt} canceled after ${duration(event.durationMs)}`;
     case 'rejected':
@@ -42,11 +66,8 @@ const callText = (event: ToolEvent): string | undefined => {
       return `${plain(event.message)}: ${event.toolName} for ${event.from}`;
     case 'escalated':
       return escalation(event);
-    case 'progress': {
-      const { progress, total, message } = event.report;
-      const done = progress === undefined ? '' : ` ${progress}${total === undefined ? '' : ` of ${total}`}`;
-      return `progress${done}${message === undefined ? '' : `: ${plain(message)}`}`;
-    }
+    case 'progress':
+      return progressText(event.report);
     case 'dedupe': {
       const text = DEDUPE_TEXTS[event.step];
       return text === undefined
@@ -75,6 +96,16 @@ const turnText = (event: TurnOwnEvent): string | undefined => {
       return event.message;
     case 'node_settled':
       return `${event.state.replaceAll('_', ' ')}${event.message === undefined ? '' : `: ${plain(event.message)}`}`;
+    case 'compensation_started':
+      return `undoes ${event.nodes.length} ${event.nodes.length === 1 ? 'node' : 'nodes'}: ${CAUSES[event.reason]}`;
+    case 'node_verified':
+      return `${VERIFIED[event.finding]}${event.message === undefined ? '' : `: ${plain(event.message)}`}`;
+    case 'node_compensated':
+      return `${event.state === 'compensated' ? 'undone' : 'could not be undone'}${event.message === undefined ? '' : `: ${plain(event.message)}`}`;
+    case 'compensation_settled': {
+      const { compensated, stays } = event.compensation;
+      return `${compensated.length} undone${stays.length === 0 ? '' : `, ${stays.length} could not be`}`;
+    }
     case 'deadline':
       return `deadline: ${event.unfinished.length} unfinished`;
     case 'escalated':

@@ -74,7 +74,7 @@ const placed = (
   return spots;
 };
 
-const STARTS: ReadonlySet<MarkKind> = new Set(['start', 'alternative', 'default']);
+const STARTS: ReadonlySet<MarkKind> = new Set(['start', 'alternative', 'default', 'undo']);
 
 const drawLane = (
   { marks }: NodeTold,
@@ -98,7 +98,11 @@ const drawLane = (
   return cells.join('');
 };
 
-const STATES: Readonly<Record<string, string>> = { timed_out: 'timed out' };
+const STATES: Readonly<Record<string, string>> = {
+  timed_out: 'timed out',
+  compensated: 'undone',
+  compensation_failed: 'not undone',
+};
 
 const noteOf = ({ state, attempts, usedAlternative, toolName }: NodeTold): string => {
   const words = [state === undefined ? 'running' : (STATES[state] ?? state)];

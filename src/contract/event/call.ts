@@ -2,6 +2,7 @@ import type { BreakerStateName } from '../breaker-state.ts';
 import type { ToolResultEnvelope } from '../envelope.ts';
 import type { Classification } from '../error-kind.ts';
 import type { RecoveryCode, RecoveryStrategy } from '../recovery.ts';
+import type { VerifyFinding } from '../settle/verify.ts';
 import type { Progress } from '../tool.ts';
 import type { EventHeader } from './header.ts';
 
@@ -213,6 +214,20 @@ export type ToolEvent = CallHeader &
         readonly breakerState: BreakerStateName;
         /** The limit that passed, when the failure is the layer's own timeout. */
         readonly timeoutMs?: number;
+      }
+    | {
+        /** When it was asked whether an uncertain attempt took effect, before anything is decided about it. */
+        readonly type: 'verified';
+        /** The attempt in doubt, counted over the whole call; 0 for one of another process. */
+        readonly attempt: number;
+        /** What was found; `unknown` also where the answer could not be read, or did not come in time. */
+        readonly finding: VerifyFinding;
+        /** How long that took, with the wait until the attempt had stopped. */
+        readonly durationMs: number;
+        /** How many questions were asked. */
+        readonly asked: number;
+        /** With `unknown`: why, as a sentence. */
+        readonly message?: string;
       }
     | {
         /** When a running attempt was aborted: its caller left, or something else ended the call. */

@@ -1,4 +1,6 @@
-import type { NodeState, TurnResult } from '../turn.ts';
+import type { CompensationReason } from '../settle/compensate.ts';
+import type { VerifyFinding } from '../settle/verify.ts';
+import type { Compensation, NodeState, TurnResult } from '../turn.ts';
 import type { EventHeader } from './header.ts';
 
 interface TurnHeader extends EventHeader {
@@ -77,9 +79,12 @@ export type TurnOwnEvent = TurnHeader &
         readonly onDeadline: 'detach' | 'abort';
       }
     | {
-        /** When a required node was skipped, so that a person has to choose (R-5.3). */
+        /**
+         * When a required node was skipped, so that a person has to choose (R-5.3), and when what a node did could not
+         * be undone.
+         */
         readonly type: 'escalated';
-        /** The node that was skipped. */
+        /** The node that was skipped, or whose effect stays. */
         readonly nodeId: string;
         /** Its tool. */
         readonly toolName: string;
@@ -89,6 +94,46 @@ export type TurnOwnEvent = TurnHeader &
         readonly lacking: readonly string[];
         /** What is open to them, each an `EscalationChoice`. */
         readonly choices: readonly string[];
+      }
+    | {
+        /** When a turn that failed begins to undo what it did. */
+        readonly type: 'compensation_started';
+        /** Why. */
+        readonly reason: CompensationReason;
+        /** The nodes that may have to be undone, in the order in which they had begun. */
+        readonly nodes: readonly string[];
+      }
+    | {
+        /** When it was asked whether an uncertain call took effect, before it is undone. */
+        readonly type: 'node_verified';
+        /** The node. */
+        readonly nodeId: string;
+        /** Its tool. */
+        readonly toolName: string;
+        /** What was found. */
+        readonly finding: VerifyFinding;
+        /** How long that took. */
+        readonly durationMs: number;
+        /** With `unknown`: why, as a sentence. */
+        readonly message?: string;
+      }
+    | {
+        /** When it is known what became of undoing a node: after `node_settled`, whose state it replaces. */
+        readonly type: 'node_compensated';
+        /** The node. */
+        readonly nodeId: string;
+        /** The tool whose effect it is. */
+        readonly toolName: string;
+        /** Whether it was undone. */
+        readonly state: 'compensated' | 'compensation_failed';
+        /** With `compensation_failed`: why, as a sentence. */
+        readonly message?: string;
+      }
+    | {
+        /** When all that can be undone was, before the turn settles. */
+        readonly type: 'compensation_settled';
+        /** What was undone, and what stays. */
+        readonly compensation: Compensation;
       }
     | {
         /** When the caller unsubscribed before the turn settled: the last event then, which only the trace gets. */

@@ -11,6 +11,14 @@ import {
   type RetryEntry,
 } from './policy-entry.ts';
 import type { Effects, ProfileName } from '../policy.ts';
+import {
+  compensateEntrySchema,
+  undoEntrySchema,
+  verifyEntrySchema,
+  type CompensateEntry,
+  type UndoEntry,
+  type VerifyEntry,
+} from './settle-entry.ts';
 
 /** A server of a plan file: one that is started has `command`, one that is reached over HTTP has `url`. */
 export interface ServerEntry {
@@ -43,6 +51,8 @@ export interface ToolEntry {
   classification?: Record<string, Classification>;
   alternatives?: string[];
   effects?: Effects;
+  verify?: VerifyEntry;
+  compensate?: CompensateEntry | false;
   faults?: FaultsEntry;
 }
 
@@ -53,12 +63,14 @@ export interface NodeEntry {
   needs?: string[];
   optional?: boolean;
   default?: unknown;
+  compensate?: UndoEntry | false;
 }
 
 export interface TurnEntry {
   timeout_ms?: number;
   on_deadline?: 'detach' | 'abort';
   concurrency?: number;
+  on_failure?: 'keep' | 'compensate';
   nodes: NodeEntry[];
 }
 
@@ -230,6 +242,8 @@ const tool: z.ZodType<ToolEntry> = z
       .describe(
         'A mutating tool is not repeated when it may have taken effect. Default: read where its server says so, else mutating.',
       ),
+    verify: verifyEntrySchema.exactOptional(),
+    compensate: compensateEntrySchema.exactOptional(),
     faults: faults.exactOptional(),
   })
   .describe(
@@ -265,6 +279,7 @@ const node: z.ZodType<NodeEntry> = z
       .unknown()
       .exactOptional()
       .describe('Stands in for the value of a need that failed, so that this node runs all the same.'),
+    compensate: undoEntrySchema.exactOptional(),
   })
   .describe('A call.');
 
@@ -280,6 +295,10 @@ const turn: z.ZodType<TurnEntry> = z
         'What happens to running calls then: they finish in the background (until the command ends), or are stopped. Default detach.',
       ),
     concurrency: count(1, NODES_MAX).exactOptional().describe('How many calls run at a time. Default: no limit.'),
+    on_failure: z
+      .enum(['keep', 'compensate'])
+      .exactOptional()
+      .describe('compensate: a turn that fails undoes what its calls did, in reverse order. Default keep.'),
     nodes: z.array(node).min(1).max(NODES_MAX).describe('The calls. Those that need nothing start at once, together.'),
   })
   .describe('The calls to make, what they need of each other, and how long all of it may take.');

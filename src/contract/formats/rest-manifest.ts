@@ -7,6 +7,7 @@ import {
   type BreakerEntry,
   type RetryEntry,
 } from './policy-entry.ts';
+import { compensateEntrySchema, verifyEntrySchema, type CompensateEntry, type VerifyEntry } from './settle-entry.ts';
 import type { Effects } from '../policy.ts';
 
 /** The HTTP methods that a manifest may name. */
@@ -72,6 +73,10 @@ export interface RestToolEntry {
    * A `mutating` tool is not repeated when it may have taken effect. Default: `read` for GET and HEAD, else `mutating`.
    */
   effects?: Effects;
+  /** Another tool that looks whether an uncertain call took effect. Default: an uncertain call stays so. */
+  verify?: VerifyEntry;
+  /** Another tool that undoes what its calls did; `false`: there is nothing to undo. Default: what was done stays. */
+  compensate?: CompensateEntry | false;
   /** Forbids repeating it when it may have taken effect, whatever else allows it. Default false. */
   safety_critical?: boolean;
   /** What one call costs, in the host's own unit. Default 0. */
@@ -203,6 +208,8 @@ const tool: z.ZodType<RestToolEntry> = z.strictObject({
     .describe(
       'Tools to try in order, with the same input, when this one fails for good: ids of this manifest, or full names with a dot.',
     ),
+  verify: verifyEntrySchema.exactOptional(),
+  compensate: compensateEntrySchema.exactOptional(),
   effects: z
     .enum(['read', 'mutating'])
     .exactOptional()

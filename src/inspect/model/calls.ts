@@ -41,8 +41,10 @@ const begin = (model: TraceModel, event: ToolEvent): CallTold | undefined => {
     key: [],
     notes: [],
     replayed: false,
+    isVerified: false,
   });
-  if (node === undefined) model.loose.set(call.callId, call);
+  // One that undoes is beside the node's own call, and not in its place.
+  if (node === undefined || node.isUndone === true) model.loose.set(call.callId, call);
   else {
     if (node.call !== undefined) model.calls.delete(node.call.callId);
     node.call = call;
@@ -154,9 +156,10 @@ const startCall = (call: CallTold, event: Extract<ToolEvent, { type: 'call_start
   }
 };
 
-const remarkOf = (event: Extract<ToolEvent, { type: 'hook' | 'shadow' | 'escalated' }>): string => {
+const remarkOf = (event: Extract<ToolEvent, { type: 'hook' | 'shadow' | 'escalated' | 'verified' }>): string => {
   const { message = '' } = event;
   if (event.type === 'hook') return lineOf(`${event.hook} ${event.outcome}${message === '' ? '' : `: ${message}`}`);
+  if (event.type === 'verified') return lineOf(`verified: ${event.finding}${message === '' ? '' : `: ${message}`}`);
   if (event.type === 'shadow') return lineOf(`would ${event.would}: ${message}`);
   return lineOf(`escalated: ${message} (${listOf(event.choices).join(', ')})`);
 };
@@ -187,6 +190,8 @@ const addTo = (model: TraceModel, call: CallTold, event: ToolEvent): void => {
     case 'hook':
     case 'shadow':
     case 'escalated':
+    case 'verified':
+      call.isVerified ||= event.type === 'verified';
       return push(call.notes, { atMs: event.atMs, text: remarkOf(event) }, REMARKS_MAX);
     case 'alternative_used':
       return undefined;
@@ -203,7 +208,7 @@ const addTo = (model: TraceModel, call: CallTold, event: ToolEvent): void => {
 const nodeFor = (model: TraceModel, { turnId, nodeId }: ToolEvent): NodeTold | undefined => {
   const turn = turnId === undefined ? undefined : model.turns.get(turnId);
   const node = turn === undefined || nodeId === undefined ? undefined : nodesById(turn).get(nodeId);
-  return node?.state === undefined ? node : undefined;
+  return node?.state === undefined || node.isUndone === true ? node : undefined;
 };
 
 export function addCallEvent(model: TraceModel, event: ToolEvent): void {

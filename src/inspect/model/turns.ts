@@ -3,7 +3,7 @@ import type { TurnStatus } from '../../contract/turn.ts';
 import type { NodeTold, TraceModel, TurnTold } from '../model.ts';
 import { lineOf, wordOf } from '../text.ts';
 import { listOf, makeRoom, nodesById, numberOf, push, recordOf } from './keep.ts';
-import { markSettled } from './marks.ts';
+import { markCompensation, markSettled } from './marks.ts';
 
 /** Nodes for which a person has to choose: of more the first are named. */
 const ESCALATED_MAX = 100;
@@ -86,6 +86,25 @@ const settle = (model: TraceModel, turn: TurnTold, event: Extract<TurnOwnEvent, 
   }
 };
 
+const startNode = (model: TraceModel, turn: TurnTold, event: Extract<TurnOwnEvent, { type: 'node_started' }>): void => {
+  const node = nodeOf(model, turn, event.nodeId, event.toolName);
+  if (node === undefined) return;
+  node.startMs = event.atMs;
+  if (event.message !== undefined) node.defaulted = lineOf(event.message);
+};
+
+const settleNode = (
+  model: TraceModel,
+  turn: TurnTold,
+  event: Extract<TurnOwnEvent, { type: 'node_settled' }>,
+): void => {
+  const node = nodeOf(model, turn, event.nodeId, event.toolName);
+  if (node === undefined) return;
+  node.state = wordOf(event.state);
+  node.settledMs = event.atMs;
+  markSettled(node, event, model.limits.marks);
+};
+
 export function addTurnEvent(model: TraceModel, event: TurnOwnEvent): void {
   if (typeof event.turnId !== 'string') return;
   const turn = turnOf(model, event.turnId, event.atMs);
@@ -93,20 +112,10 @@ export function addTurnEvent(model: TraceModel, event: TurnOwnEvent): void {
   switch (event.type) {
     case 'turn_started':
       return plan(model, turn, event);
-    case 'node_started': {
-      const node = nodeOf(model, turn, event.nodeId, event.toolName);
-      if (node === undefined) return undefined;
-      node.startMs = event.atMs;
-      if (event.message !== undefined) node.defaulted = lineOf(event.message);
-      return undefined;
-    }
-    case 'node_settled': {
-      const node = nodeOf(model, turn, event.nodeId, event.toolName);
-      if (node === undefined) return undefined;
-      node.state = wordOf(event.state);
-      node.settledMs = event.atMs;
-      return markSettled(node, event, model.limits.marks);
-    }
+    case 'node_started':
+      return startNode(model, turn, event);
+    case 'node_settled':
+      return settleNode(model, turn, event);
     case 'deadline':
       turn.deadlineMs = event.atMs;
       turn.onDeadline = wordOf(event.onDeadline);
@@ -117,6 +126,12 @@ export function addTurnEvent(model: TraceModel, event: TurnOwnEvent): void {
       turn.settledMs = event.atMs;
       turn.status = 'abandoned';
       return undefined;
+    case 'compensation_started':
+    case 'node_verified':
+    case 'node_compensated':
+      return markCompensation(turn, event, model.limits.marks);
+    // What became of each node was told.
+    case 'compensation_settled':
     // It goes on elsewhere, under the same id.
     case 'turn_moved':
       return undefined;

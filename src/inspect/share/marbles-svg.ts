@@ -18,8 +18,12 @@ const SIGNS: Readonly<Record<MarkKind, { readonly sign: string; readonly colour:
   rejected: { sign: '⊘', colour: '#cf222e' },
   cut: { sign: '!', colour: '#bc4c00' },
   skip: { sign: '∅', colour: '#57606a' },
+  verified: { sign: '?', colour: '#0969da' },
+  undo: { sign: '‹', colour: '#0969da' },
+  undone: { sign: '○', colour: '#0969da' },
+  left: { sign: '‼', colour: '#cf222e' },
 };
-const STARTS: ReadonlySet<MarkKind> = new Set(['start', 'alternative', 'default']);
+const STARTS: ReadonlySet<MarkKind> = new Set(['start', 'alternative', 'default', 'undo']);
 
 /** Of the texts, and of the picture for who cannot see it. */
 export const SVG: string = '<svg xmlns="http://www.w3.org/2000/svg"';

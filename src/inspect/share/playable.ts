@@ -3,9 +3,11 @@ import { ENDS_EARLY } from './played.ts';
 
 const KEY_STEPS_PLAYED: ReadonlySet<string> = new Set(['claimed', 'recorded', 'released', 'unprotected']);
 
-const objectionTo = (model: TraceModel, { nodeId, state, call }: NodeTold): string | undefined => {
+const objectionTo = (model: TraceModel, { nodeId, state, call, isUndone }: NodeTold): string | undefined => {
   if (state === undefined) return `the trace does not tell how ${nodeId} ended`;
+  if (isUndone === true) return `what ${nodeId} did was undone`;
   if (call === undefined) return undefined;
+  if (call.isVerified) return `what became of an attempt of ${nodeId} was asked, and not only seen`;
   const step = call.key.find(({ step: of }) => !KEY_STEPS_PLAYED.has(of));
   if (step !== undefined) return `the key of ${nodeId} was shared with another call (${step.step})`;
   if (call.attempts.filter(({ outcome }) => outcome !== 'rejected').length !== call.attemptCount)

@@ -41,7 +41,10 @@ export function turnStatus(nodes: readonly SettledNode[], ran: number): TurnStat
   if (nodes.every(({ state }) => hasValue(state))) return 'completed';
   if (ran === 0) return 'failed';
   const missing = nodes.some(
-    ({ state, optional, covered }) => !optional && (state === 'skipped' || (state === 'failed' && !covered)),
+    ({ state, optional, covered }) =>
+      // What should have been undone and was not is for a person, whether or not the turn could do without it.
+      state === 'compensation_failed' ||
+      (!optional && (state === 'skipped' || state === 'compensated' || (state === 'failed' && !covered))),
   );
   return missing ? 'escalated' : 'partial';
 }

@@ -9,6 +9,8 @@ export type EscalationChoice =
   | 'change_the_input'
   | 'use_an_alternative'
   | 'check_whether_it_took_effect'
+  | 'undo_by_hand'
+  | 'leave_it'
   | 'provide_the_value'
   | 'continue_without'
   | 'cancel';

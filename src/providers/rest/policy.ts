@@ -3,7 +3,7 @@ import type { RestManifest, RestToolEntry } from '../../contract/formats/rest-ma
 import type { Path, Problem } from '../../formats/yaml.ts';
 import { retryPolicy } from '../../policy/retry/backoff.ts';
 import { breakerSettings } from '../../policy/breaker/settings.ts';
-import { breakerOf, retryOf } from '../../policy/entry.ts';
+import { breakerOf, retryOf, settlingOf } from '../../policy/entry.ts';
 import { RETRY_PROFILES } from '../../policy/profile.ts';
 
 /** Whether a request of this method may change something: RFC 9110, 9.2.1. */
@@ -42,6 +42,7 @@ export function policyOf(entry: RestToolEntry, { name }: RestManifest): ToolPoli
           ),
         }),
     ...(safety_critical === undefined ? {} : { safetyCritical: safety_critical }),
+    ...settlingOf(entry, (tool) => (tool.includes('.') ? tool : `${name}.${tool}`)),
     ...(cost === undefined ? {} : { cost }),
     ...(show === undefined ? {} : { show }),
     ...(idempotency_header === undefined ? {} : { enforcesKey: true }),

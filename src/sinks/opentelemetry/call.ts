@@ -81,6 +81,14 @@ const attributesOf = (
   ...(tags === undefined ? {} : { 'spillway.tags': [...tags] }),
 });
 
+/** What a span says of something that may happen once in a call. */
+const markOf = (event: Extract<ToolEvent, { type: 'verified' | 'shadow' | 'escalated' }>): OtelAttributes => {
+  if (event.type === 'verified') return { 'spillway.verified': event.finding };
+  return event.type === 'shadow'
+    ? { [`spillway.shadow.${event.would}`]: event.reason }
+    : { 'spillway.escalated': true };
+};
+
 /** The span of one call, and below it one for each attempt: siblings, since each is given its parent. */
 export class CallSpan {
   readonly #terms: SpanTerms;
@@ -160,10 +168,10 @@ export class CallSpan {
         return this.#set({ 'spillway.rejected': event.error.kind, ...this.#breaker(event.breakerState) });
       case 'hook':
         return this.#set({ 'spillway.hook': event.hook, 'spillway.hook.outcome': event.outcome });
+      case 'verified':
       case 'shadow':
-        return this.#set({ [`spillway.shadow.${event.would}`]: event.reason });
       case 'escalated':
-        return this.#set({ 'spillway.escalated': true });
+        return this.#set(markOf(event));
       case 'abandoned':
         this.#set({ 'spillway.status': 'abandoned' });
         return this.end(event.atMs);

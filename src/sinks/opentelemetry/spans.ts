@@ -36,7 +36,7 @@ type TurnStarted = Extract<TurnOwnEvent, { type: 'turn_started' }>;
 
 /** Turns at a time. */
 const TURNS_MAX = 1_000;
-/** Nodes that a turn's span names as unfinished. */
+/** Nodes that a turn's span names as unfinished, undone, or staying. */
 const UNFINISHED_MAX = 100;
 
 /** The spans of turns and calls that run. */
@@ -148,6 +148,17 @@ export class Spans implements TraceSink {
         const { status, summary } = event.result;
         return this.#endTurn(turnId, atMs, status, status === 'failed' || status === 'escalated' ? summary : undefined);
       }
+      case 'compensation_settled': {
+        const { compensated, stays } = event.compensation;
+        this.#turns.get(turnId)?.span.setAttributes({
+          'spillway.turn.compensated': compensated.slice(0, UNFINISHED_MAX),
+          'spillway.turn.stays': stays.slice(0, UNFINISHED_MAX).map(({ id }) => id),
+        });
+        return undefined;
+      }
+      case 'compensation_started':
+      case 'node_verified':
+      case 'node_compensated':
       case 'node_started':
       case 'node_settled':
       case 'escalated':

@@ -1,7 +1,7 @@
 import type { LayerEvent, ToolEvent, TraceEvent, TurnOwnEvent } from '../../contract/event.ts';
 import { BreakerWatch } from './breaker-watch.ts';
 import { Kept, OTHER_TOOL, type TraceSink } from '../sink.ts';
-import { ANOTHER_KIND, KINDS, type MeterName, type MeteredTool } from './tool-meters.ts';
+import { ANOTHER_KIND, FOUND, KINDS, type MeterName, type MeteredTool } from './tool-meters.ts';
 
 /** One measurement: the values of the meter's labels in their order, and by how much it grows, or what was observed. */
 export interface Measurement {
@@ -122,6 +122,8 @@ class Meters implements Measures {
         if (event.step === 'busy') this.#count(event, 'tool_idempotency_hits_total', 'inflight');
         if (event.step === 'conflict') this.#count(event, 'tool_idempotency_hits_total', 'conflict');
         return this.#count(event, 'tool_dedupe_steps_total', event.step);
+      case 'verified':
+        return this.#count(event, 'tool_verifications_total', FOUND[event.finding]);
       case 'shadow':
         return this.#count(event, 'tool_shadow_decisions_total', event.would);
       case 'abandoned': {

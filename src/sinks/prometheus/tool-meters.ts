@@ -3,6 +3,7 @@ import type { ToolResultStatus } from '../../contract/envelope.ts';
 import { TOOL_ERROR_KIND_MEANINGS } from '../../contract/error-kind.ts';
 import type { DedupeStep, ShadowAct } from '../../contract/event.ts';
 import type { BreakerOptions, DedupePolicy, Effects } from '../../contract/policy.ts';
+import type { VerifyFinding } from '../../contract/settle/verify.ts';
 import type { NodeState, TurnStatus } from '../../contract/turn.ts';
 import { DEDUPE_DEFAULTS } from '../../policy/profile.ts';
 
@@ -64,6 +65,12 @@ const STEPS = all<DedupeStep>({
   unprotected: true,
 });
 const ACTS = all<ShadowAct>({ replay: true, wait: true, reject: true, retry: true, time_out: true });
+/** As the label has it: `unknown` means a tool that nobody knows. */
+export const FOUND: Readonly<Record<VerifyFinding, string>> = {
+  done: 'done',
+  not_done: 'not_done',
+  unknown: 'in_doubt',
+};
 const TURN_STATUSES = all<TurnStatus>({ completed: true, partial: true, escalated: true, failed: true });
 const NODE_STATES = all<NodeState>({
   succeeded: true,
@@ -72,6 +79,8 @@ const NODE_STATES = all<NodeState>({
   defaulted: true,
   timed_out: true,
   canceled: true,
+  compensated: true,
+  compensation_failed: true,
 });
 
 /** Seconds. 2.5 is CLAW's alert threshold: a quantile is only exact on a bucket's edge. */
@@ -88,6 +97,7 @@ export type ToolMeterName =
   | 'tool_idempotency_hits_total'
   | 'tool_dedupe_steps_total'
   | 'tool_circuit_breaker_transitions_total'
+  | 'tool_verifications_total'
   | 'tool_shadow_decisions_total';
 export type TurnMeterName = 'turns_total' | 'turn_duration_seconds' | 'turn_harvested_ratio' | 'turn_nodes_total';
 export type MeterName = ToolMeterName | TurnMeterName;
@@ -136,6 +146,12 @@ export const TOOL_METERS: Readonly<Record<ToolMeterName, Meter>> = {
     help: 'Changes of circuit breakers.',
     unit: '{transition}',
     labels: { from_state: BREAKER_STATES, to_state: BREAKER_STATES },
+  },
+  tool_verifications_total: {
+    kind: 'counter',
+    help: 'Uncertain attempts that were looked into, by what was found: done, not done, or still in doubt.',
+    unit: '{verification}',
+    labels: { finding: Object.values(FOUND) },
   },
   tool_shadow_decisions_total: {
     kind: 'counter',

@@ -9,8 +9,8 @@ afterEach(() => fleet?.stop());
 
 const small = (value: number) => plan.from([{ id: 'n', tool: 'work', input: { ms: 20, value } }]);
 
-describe('R-16.7 backpressure', () => {
-  it('R-16.7 a full queue refuses, says when to come again, and takes more once there is room', async () => {
+describe('R-17.7 backpressure', () => {
+  it('R-17.7 a full queue refuses, says when to come again, and takes more once there is room', async () => {
     fleet = await startFleet({ maxOpen: 3 });
     const { engine } = fleet;
     for (const turnId of ['a', 'b', 'c']) await engine.submit(turnId, small(1));
@@ -28,7 +28,7 @@ describe('R-16.7 backpressure', () => {
     expect(await engine.submit('d', small(1))).toMatchObject({ state: 'accepted' });
   });
 
-  it('R-16.7 tenants take turns: one that floods does not keep the other waiting', async () => {
+  it('R-17.7 tenants take turns: one that floods does not keep the other waiting', async () => {
     fleet = await startFleet();
     const { engine } = fleet;
     for (let at = 0; at < 20; at++) await engine.submit(`loud-${at}`, small(at), { tenant: 'loud' });
@@ -41,7 +41,7 @@ describe('R-16.7 backpressure', () => {
     expect(order).toHaveLength(22);
   });
 
-  it('R-16.5 what is kept of a turn is bounded: the oldest events make room, and their places show it', async () => {
+  it('R-17.5 what is kept of a turn is bounded: the oldest events make room, and their places show it', async () => {
     fleet = await startFleet({ maxEvents: 10 });
     const { engine, redis } = fleet;
     const work = tool({ name: 'work', policy: { effects: 'read' }, execute: () => 1 });
@@ -56,7 +56,7 @@ describe('R-16.7 backpressure', () => {
     expect(settledOf(later).status).toBe('completed');
   });
 
-  it('R-16.2 a layer whose store is its own process’s is refused, with the reason', async () => {
+  it('R-17.2 a layer whose store is its own process’s is refused, with the reason', async () => {
     fleet = await startFleet();
     const layer = createSpillway({ tools: [tool({ name: 'x', policy: { effects: 'read' }, execute: () => 1 })] });
     const serving = fleet.engine.serve({ layer });
@@ -64,7 +64,7 @@ describe('R-16.7 backpressure', () => {
     await serving.close();
   });
 
-  it('R-16.1 ids that cannot be part of keys and traces are refused', async () => {
+  it('R-17.1 ids that cannot be part of keys and traces are refused', async () => {
     fleet = await startFleet();
     const { engine } = fleet;
     for (const id of ['', 'a:b', 'a{b}', 'a b', 'x'.repeat(129)])

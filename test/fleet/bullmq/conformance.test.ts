@@ -6,6 +6,6 @@ import { harness } from '../kit.ts';
 const SIZES = { turns: 12, workers: 2, everyMs: 1_000, freezeMs: 4_000 } as const;
 const CASE_MS = 150_000;
 
-describe('R-16 conformance of BullMQ', () => {
-  it.each(fleetConformance(() => harness(), SIZES))('R-16 $name', ({ run }) => run(), CASE_MS);
+describe('R-17 conformance of BullMQ', () => {
+  it.each(fleetConformance(() => harness(), SIZES))('R-17 $name', ({ run }) => run(), CASE_MS);
 });

@@ -7,9 +7,9 @@ import { startRestate } from './server.ts';
 const SIZES = { turns: 12, workers: 2, everyMs: 1_000, freezeMs: 4_000 } as const;
 const CASE_MS = 150_000;
 
-describe('R-16 conformance of Restate', () => {
+describe('R-17 conformance of Restate', () => {
   it.each(fleetConformance(async () => harness(await startRestate()), SIZES))(
-    'R-16 $name',
+    'R-17 $name',
     ({ run }) => run(),
     CASE_MS,
   );

@@ -1,0 +1,59 @@
+import type { DedupePolicy, ToolPolicy } from '../contract/policy.ts';
+import { checkKeys, checkNumber, checkOneOf, number, positiveDuration } from '../policy/check.ts';
+import { checkCompensate } from './settle/compensation.ts';
+import { checkVerify } from './settle/verification.ts';
+
+const POLICY_KEYS = [
+  'timeoutMs',
+  'idleTimeoutMs',
+  'retry',
+  'breaker',
+  'alternatives',
+  'effects',
+  'classification',
+  'enforcesKey',
+  'safetyCritical',
+  'cost',
+  'verify',
+  'compensate',
+  'dedupe',
+  'mode',
+  'show',
+];
+const DEDUPE_KEYS = ['scope', 'volatile', 'whitespace', 'doneTtlMs', 'failedTtlMs', 'leaseMs'];
+
+/** Runs a check, and says whose options it was about when it fails. */
+export const about = <T>(toolName: string, check: () => T): T => {
+  try {
+    return check();
+  } catch (error) {
+    throw error instanceof RangeError ? new RangeError(`tool ${toolName}: ${error.message}`) : error;
+  }
+};
+
+const checkDedupe = (dedupe: DedupePolicy): void => {
+  checkKeys('dedupe', dedupe, DEDUPE_KEYS);
+  const { scope, volatile, whitespace, doneTtlMs, failedTtlMs, leaseMs } = dedupe;
+  if (scope !== undefined) checkOneOf('dedupe.scope', scope, ['session', 'global']);
+  if (whitespace !== undefined) checkOneOf('dedupe.whitespace', whitespace, ['verbatim', 'collapse']);
+  if (volatile !== undefined && !(Array.isArray(volatile) && volatile.every((name) => typeof name === 'string')))
+    throw new RangeError('dedupe.volatile must be a list of field names');
+  for (const [name, value] of Object.entries({ doneTtlMs, failedTtlMs, leaseMs }))
+    if (value !== undefined) checkNumber(`dedupe.${name}`, value, positiveDuration);
+};
+
+/** @throws RangeError for an option that is out of its range, or is none */
+export const checkPolicy = (policy: ToolPolicy): void => {
+  checkKeys('a tool policy', policy, POLICY_KEYS);
+  if (policy.timeoutMs !== undefined) checkNumber('timeoutMs', policy.timeoutMs, positiveDuration);
+  if (policy.idleTimeoutMs !== undefined) checkNumber('idleTimeoutMs', policy.idleTimeoutMs, positiveDuration);
+  if (policy.cost !== undefined) checkNumber('cost', policy.cost, number(0, Number.MAX_VALUE));
+  if (policy.effects !== undefined) checkOneOf('effects', policy.effects, ['read', 'mutating']);
+  if (policy.mode !== undefined) checkOneOf('mode', policy.mode, ['on', 'shadow', 'off']);
+  if (policy.show !== undefined) checkOneOf('show', policy.show, ['errors']);
+  checkDedupe(policy.dedupe ?? {});
+  checkVerify(policy.verify ?? {});
+  checkCompensate(policy.compensate);
+  for (const [key, value] of Object.entries(policy.classification ?? {}))
+    checkOneOf(`classification of ${key}`, value, ['transient', 'permanent']);
+};

@@ -1,0 +1,108 @@
+import type { VerifyFinding, VerifyLookup } from '../../contract/settle/verify.ts';
+import { canonicalJson } from '../key/canonical-json.ts';
+import { filled, type Facts, type Fill } from './filled.ts';
+import { at, stepsOf, type Step } from './place.ts';
+
+/** What a verification found, and what the call gives where it took effect. */
+export interface Found {
+  readonly finding: VerifyFinding;
+  /** With `done`, where the answer has one. */
+  readonly output?: { readonly value: unknown };
+  /** With `unknown`: why, for the trace. */
+  readonly message?: string;
+}
+
+export const unknownSince = (message: string): Found => ({ finding: 'unknown', message });
+
+/**
+ * An answer of `verify`, read: whatever is not exactly one of the answers is `unknown`, since nothing may be told as
+ * done or undone by a guess.
+ */
+export const findingOf = (answer: unknown): Found => {
+  if (answer === 'unknown') return unknownSince('verify answered that it is not known');
+  try {
+    if (typeof answer === 'object' && answer !== null && !Array.isArray(answer)) {
+      const { done } = answer as { readonly done?: unknown };
+      if (done === false) return { finding: 'not_done' };
+      if (done === true)
+        return {
+          finding: 'done',
+          ...('output' in answer ? { output: { value: (answer as { readonly output: unknown }).output } } : {}),
+        };
+    }
+  } catch {
+    // What cannot be read says nothing.
+  }
+  return unknownSince("verify must answer { done: true, output? }, { done: false } or 'unknown'");
+};
+
+/** What several tools that one call may have used come to: one that is done decides, and all must say that none is. */
+export const foundOf = (all: readonly Found[]): Found =>
+  all.find(({ finding }) => finding === 'done') ??
+  all.find(({ finding }) => finding === 'unknown') ?? { finding: 'not_done' };
+
+/** A tool over MCP may give its answer as one text, which is JSON. */
+const readAnswer = (answer: unknown): unknown => {
+  if (typeof answer !== 'string') return answer;
+  try {
+    return JSON.parse(answer) as unknown;
+  } catch {
+    return answer;
+  }
+};
+
+/** A lookup whose parts are read. */
+export interface ReadLookup {
+  readonly tool: string;
+  /** Its input, of the facts of the call in doubt. */
+  readonly input: Fill;
+  /** What its answer says. */
+  readonly read: (answer: unknown, facts: Facts) => Found;
+  /** What a status that it fails with says. */
+  readonly absent: (status: number | undefined) => boolean;
+}
+
+/** The facts of a call in doubt. */
+const NAMES = ['input', 'callKey'];
+
+const same = (one: unknown, other: unknown): boolean => {
+  try {
+    return canonicalJson(one, { volatile: [] }) === canonicalJson(other, { volatile: [] });
+  } catch {
+    return false;
+  }
+};
+
+/**
+ * Reads a verification by data.
+ * @throws RangeError for a path or a reference that cannot be read
+ */
+export const lookupOf = ({
+  tool,
+  input,
+  done,
+  output,
+  otherwise = 'not_done',
+  absentOn = [],
+}: VerifyLookup): ReadLookup => {
+  const place: readonly Step[] = stepsOf('verify.done.path', done.path);
+  const isCompared = 'equals' in done && done.equals !== undefined;
+  const wanted = filled('verify.done.equals', done.equals, NAMES);
+  const outputAt = output === undefined ? undefined : stepsOf('verify.output', output);
+  return {
+    tool,
+    input: input === undefined ? (facts) => facts['input'] : filled('verify.input', input, NAMES),
+    absent: (status) => status !== undefined && absentOn.includes(status),
+    read: (given, facts) => {
+      const answer = readAnswer(given);
+      const { values, isOdd } = at(answer, place);
+      const expected = isCompared ? wanted(facts) : undefined;
+      if (values.some((found) => !isCompared || same(found, expected))) {
+        const [value] = outputAt === undefined ? [] : at(answer, outputAt).values;
+        return { finding: 'done', ...(value === undefined ? {} : { output: { value } }) };
+      }
+      if (isOdd) return unknownSince(`the answer of ${tool} has no ${done.path}`);
+      return otherwise === 'unknown' ? unknownSince(`the answer of ${tool} does not show it`) : { finding: 'not_done' };
+    },
+  };
+};
