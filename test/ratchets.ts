@@ -9,11 +9,9 @@ export const ratchets: {
   /** Files of more than 300 lines, and how many they have. */
   readonly longFiles: Readonly<Record<string, number>>;
 } = {
-  longLines: { src: 251, test: 356, benchmarks: 9, '.ci': 2 },
+  longLines: { src: 249, test: 344, benchmarks: 9, '.ci': 2 },
   longFiles: {
     'benchmarks/teaching.ts': 307,
-    'src/call/context.ts': 304,
-    'src/call/context.ts': 304,
     'src/call/context.ts': 304,
     'src/contract/event/call.ts': 313,
     'src/contract/formats/plan-file.ts': 319,

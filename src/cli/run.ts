@@ -152,7 +152,7 @@ const withInspector = async (
   close: Close,
 ): Promise<Close> => {
   if (inspectPort === undefined) return close;
-  const { openInspector } = await import('./inspect.ts');
+  const { openInspector } = await import('./trace/inspect.ts');
   const inspector = await openInspector(spillway, inspectPort, context, (text) => progress.note(text));
   return async () => {
     await inspector.close();
@@ -163,7 +163,7 @@ const withInspector = async (
 /** Collects the trace for a report where it is asked for. */
 const openHtml = async ({ htmlPath }: RunCommand, spillway: Spillway, progress: Progress): Promise<Close> => {
   if (htmlPath === undefined) return () => Promise.resolve();
-  const { write } = (await import('./inspect.ts')).reportOf(spillway, htmlPath);
+  const { write } = (await import('./trace/inspect.ts')).reportOf(spillway, htmlPath);
   return async () => {
     const unwritten = await write();
     if (unwritten !== undefined) progress.note(`warning: the report is not written: ${unwritten.message}`);
@@ -173,7 +173,7 @@ const openHtml = async ({ htmlPath }: RunCommand, spillway: Spillway, progress: 
 /** Keeps the page of a turn that has settled until the interruption; whether there was one to keep. */
 const isSeen = async ({ inspectPort }: RunCommand, { signal }: RunContext, progress: Progress): Promise<boolean> => {
   if (inspectPort === undefined || signal.aborted) return false;
-  await (await import('./inspect.ts')).untilSeen(signal, (text) => progress.note(text));
+  await (await import('./trace/inspect.ts')).untilSeen(signal, (text) => progress.note(text));
   return true;
 };
 

@@ -11,7 +11,7 @@ import { ndjsonLine, readNdjson } from '../sinks/ndjson.ts';
 import { SIMULATE_HELP, parseSimulate, type SimulateCommand } from './arguments/simulate.ts';
 import { FileError } from './arguments/usage.ts';
 import { EXIT, type CommandContext } from './context.ts';
-import { asFileError, fromFile, textOf } from './replay.ts';
+import { asFileError, fromFile, textOf } from './trace/replay.ts';
 import { messageLine } from './show/text.ts';
 
 const policiesOf = async (paths: readonly string[]): Promise<Record<string, PolicyFile>> =>

@@ -5,7 +5,7 @@ import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FileError, UsageError } from '../../src/cli/arguments/usage.ts';
 import type { CommandContext } from '../../src/cli/context.ts';
-import { runReplay } from '../../src/cli/replay.ts';
+import { runReplay } from '../../src/cli/trace/replay.ts';
 import { runSimulate } from '../../src/cli/simulate.ts';
 import { liveRuntime } from '../../src/runtime.ts';
 import { ndjsonHeader, ndjsonLine } from '../../src/sinks/ndjson.ts';

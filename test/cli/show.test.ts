@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSpillway, plan, tool, type TraceEvent } from 'spillway';
-import { runShow } from '../../src/cli/show.ts';
+import { runShow } from '../../src/cli/trace/show.ts';
 import { FileError, UsageError } from '../../src/cli/arguments/usage.ts';
 import { liveRuntime } from '../../src/runtime.ts';
 import { ndjsonHeader, ndjsonLine } from '../../src/sinks/ndjson.ts';

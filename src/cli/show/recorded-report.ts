@@ -1,7 +1,7 @@
 import type { NodeState } from '../../contract/turn.ts';
 import { timedLine } from './event-line.ts';
 import { drawMarbles } from './marbles.ts';
-import type { Recorded, RecordedCall, RecordedTurn } from '../recorded.ts';
+import type { Recorded, RecordedCall, RecordedTurn } from '../trace/recorded.ts';
 import { nodeTable, sentence } from './report.ts';
 import { table } from './table.ts';
 import type { Part, Style } from './terminal.ts';

@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import * as z from 'zod';
-import { SimulationInputError, readPolicyFile, readYamlAs } from '../simulate/policy-file.ts';
-import { ReplayRefusal } from '../simulate/replay/refusal.ts';
-import { replayTrace, type ReplayOptions, type ReplayReport } from '../simulate/replay/replay.ts';
-import { replayJson, replayText } from '../simulate/replay/report.ts';
-import { ndjsonLine, readNdjson, type NdjsonTrace } from '../sinks/ndjson.ts';
-import { REPLAY_HELP, parseReplay, type ReplayCommand } from './arguments/replay.ts';
-import { FileError } from './arguments/usage.ts';
-import { EXIT, type CommandContext } from './context.ts';
-import { messageLines } from './show/text.ts';
+import { SimulationInputError, readPolicyFile, readYamlAs } from '../../simulate/policy-file.ts';
+import { ReplayRefusal } from '../../simulate/replay/refusal.ts';
+import { replayTrace, type ReplayOptions, type ReplayReport } from '../../simulate/replay/replay.ts';
+import { replayJson, replayText } from '../../simulate/replay/report.ts';
+import { ndjsonLine, readNdjson, type NdjsonTrace } from '../../sinks/ndjson.ts';
+import { REPLAY_HELP, parseReplay, type ReplayCommand } from '../arguments/replay.ts';
+import { FileError } from '../arguments/usage.ts';
+import { EXIT, type CommandContext } from '../context.ts';
+import { messageLines } from '../show/text.ts';
 
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',

@@ -1,11 +1,11 @@
-import { ndjsonLine, readNdjson, type NdjsonTrace } from '../sinks/ndjson.ts';
-import { EXIT, type CommandContext } from './context.ts';
-import { failures, overview, succeeded, turnMs, turnReport } from './show/recorded-report.ts';
+import { ndjsonLine, readNdjson, type NdjsonTrace } from '../../sinks/ndjson.ts';
+import { EXIT, type CommandContext } from '../context.ts';
+import { failures, overview, succeeded, turnMs, turnReport } from '../show/recorded-report.ts';
 import { recorded, type Recorded, type RecordedCall, type RecordedTurn } from './recorded.ts';
-import { SHOW_HELP, parseShow, type ShowCommand } from './arguments/show.ts';
-import { styleOf, type Output } from './show/terminal.ts';
-import { messageLine } from './show/text.ts';
-import { FileError, UsageError } from './arguments/usage.ts';
+import { SHOW_HELP, parseShow, type ShowCommand } from '../arguments/show.ts';
+import { styleOf, type Output } from '../show/terminal.ts';
+import { messageLine } from '../show/text.ts';
+import { FileError, UsageError } from '../arguments/usage.ts';
 
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',

@@ -1,12 +1,12 @@
 import path from 'node:path';
 import { once } from 'node:events';
-import { serveInspector, serveTraceFile, type InspectorServer } from '../gateway/inspector-server.ts';
-import { htmlReportSink } from '../sinks/html-report.ts';
-import { readNdjson } from '../sinks/ndjson.ts';
-import type { Spillway } from '../spillway.ts';
-import { INSPECT_HELP, REPORT_HELP, parseInspect, parseReport } from './arguments/inspect.ts';
-import { FileError, UsageError } from './arguments/usage.ts';
-import { EXIT, type CommandContext } from './context.ts';
+import { serveInspector, serveTraceFile, type InspectorServer } from '../../gateway/inspector-server.ts';
+import { htmlReportSink } from '../../sinks/html-report.ts';
+import { readNdjson } from '../../sinks/ndjson.ts';
+import type { Spillway } from '../../spillway.ts';
+import { INSPECT_HELP, REPORT_HELP, parseInspect, parseReport } from '../arguments/inspect.ts';
+import { FileError, UsageError } from '../arguments/usage.ts';
+import { EXIT, type CommandContext } from '../context.ts';
 
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',

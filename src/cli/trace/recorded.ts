@@ -1,8 +1,8 @@
-import type { ToolResultEnvelope } from '../contract/envelope.ts';
-import type { ToolEvent, TraceEvent, TurnEvent } from '../contract/event.ts';
-import type { TurnResult, TurnStatus } from '../contract/turn.ts';
-import type { TurnTold } from '../inspect/model.ts';
-import { followTurn } from '../inspect/model/follow-turn.ts';
+import type { ToolResultEnvelope } from '../../contract/envelope.ts';
+import type { ToolEvent, TraceEvent, TurnEvent } from '../../contract/event.ts';
+import type { TurnResult, TurnStatus } from '../../contract/turn.ts';
+import type { TurnTold } from '../../inspect/model.ts';
+import { followTurn } from '../../inspect/model/follow-turn.ts';
 
 /** A turn of a trace. */
 export interface RecordedTurn {
