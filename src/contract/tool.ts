@@ -4,6 +4,9 @@ import type { ToolOutput } from './output.ts';
 import type { ToolPolicy } from './policy.ts';
 import type { CompensateContext } from './settle/compensate.ts';
 import type { VerifyAnswer, VerifyContext } from './settle/verify.ts';
+import type { TraceContext } from './trace-context.ts';
+
+export type { TraceContext } from './trace-context.ts';
 
 /** How far an attempt has come. Each report resets the idle timeout, never the hard one. */
 export interface Progress {
@@ -13,18 +16,6 @@ export interface Progress {
   readonly total?: number;
   /** What the tool is at, for a person. */
   readonly message?: string;
-}
-
-/**
- * W3C trace context, as it goes over a wire: the headers `traceparent`, `tracestate` and, member by member, `baggage`.
- */
-export interface TraceContext {
-  /** The trace, and the span that is continued. */
-  readonly traceparent: string;
-  /** What vendors add to it. */
-  readonly tracestate?: string;
-  /** Baggage by name, as it is before it is encoded. */
-  readonly baggage?: Readonly<Record<string, string>>;
 }
 
 /**

@@ -1,10 +1,10 @@
-import { defer, type Observable } from 'rxjs';
+import type { Observable } from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { checkNumber, positiveDuration } from '../policy/check.ts';
 import { ATTEMPT_TIMEOUT_MS } from '../policy/profile.ts';
 import { liveRuntime } from '../runtime.ts';
-import { overdue, overdueUnlessWaiting } from './timing/expiry.ts';
+import { overdue } from './timing/expiry.ts';
 import { limitedBy } from './timing/limited-by.ts';
 
 /** `30s`, `1.5s`, `200ms`. */
@@ -52,24 +52,4 @@ export function attemptTimeout(
 ): <T>(source: Observable<T>) => Observable<T> {
   checkNumber('timeoutMs', timeoutMs, positiveDuration);
   return limitedBy(() => overdue(timeoutMs, runtime, () => timeoutError(timeoutMs)));
-}
-
-/**
- * As `attemptTimeout`, for work that may tell once it has started when it waits for a person: that time does not count.
- *
- * @param waitingOf asked once the source has started; nothing where it waits for nobody
- */
-export function heldTimeout(
-  timeoutMs: number,
-  runtime: Runtime,
-  waitingOf: () => Observable<boolean> | undefined,
-): <T>(source: Observable<T>) => Observable<T> {
-  const late = (): ToolExecutionError => timeoutError(timeoutMs);
-  return limitedBy(() => {
-    const overdue$ = overdue(timeoutMs, runtime, late);
-    return defer(() => {
-      const waiting$ = waitingOf();
-      return waiting$ === undefined ? overdue$ : overdueUnlessWaiting(timeoutMs, runtime, waiting$, late);
-    });
-  });
 }

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import {
   copyFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -53,6 +54,7 @@ beforeAll(() => {
     mkdirSync(dirname(join(staged, name)), { recursive: true });
     copyFileSync(join(root, name), join(staged, name));
   }
+  cpSync(join(root, 'src/simulate/gallery'), join(staged, 'src/simulate/gallery'), { recursive: true });
   run(staged, 'npm', 'pack', '--ignore-scripts', '--pack-destination', folder);
 
   writeConsumer(consumer);

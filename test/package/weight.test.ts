@@ -52,11 +52,11 @@ const namedBy = async (entry: string): Promise<readonly string[]> => {
  * since the object `z` holds all of zod, its 50 languages included; `import * as z` holds what is used.
  */
 describe('the weight of', () => {
-  it('createSpillway and tool in a browser: at most 319 kB, 108 kB gzipped, without what nothing uses', async () => {
+  it('createSpillway and tool in a browser: at most 353 kB, 119 kB gzipped, without what nothing uses', async () => {
     const { bytes, gzipped, modules } = await weigh(`export { createSpillway, tool } from './src/index.ts';`);
-    // 4 kB of it are the journal of turns that outlive their process: nothing but the turn itself can ask it.
-    expect(bytes).toBeLessThanOrEqual(319_000);
-    expect(gzipped).toBeLessThanOrEqual(108_000);
+    // 38 kB of it came with what a turn and a call do themselves: verify, compensate, journal, and a fuller trace.
+    expect(bytes).toBeLessThanOrEqual(353_000);
+    expect(gzipped).toBeLessThanOrEqual(119_000);
     expect(
       modules.filter((path) =>
         /zod\/v4\/(?:locales\/(?!en\.)|classic\/from-json-schema|mini)|ajv|yaml|temporal|tinyqueue/.test(path),

@@ -28,7 +28,7 @@ describe('R-2.9 options of MCP providers', () => {
       const options = { name: 'box', connect, [option]: {} };
       await expect(mcpProvider(options)).rejects.toThrow(
         new RangeError(
-          `mcpProvider has no option "${option}"; it takes name, connect, connectTimeoutMs, show, runtime`,
+          `mcpProvider has no option "${option}"; it takes name, connect, connectTimeoutMs, show, tools, waiting, runtime`,
         ),
       );
       expect(connects).toBe(0);
@@ -39,7 +39,7 @@ describe('R-2.9 options of MCP providers', () => {
     'R-2.9 mcpStdioProvider has no %s, and starts nothing',
     async (option) => {
       const options = { name: 'box', command: 'no-such-command-here', [option]: {} } as McpStdioOptions;
-      const says = `mcpStdioProvider has no option "${option}"; it takes name, command, args, env, cwd, stderrLines, maxMessageBytes, connectTimeoutMs, show, runtime`;
+      const says = `mcpStdioProvider has no option "${option}"; it takes name, command, args, env, cwd, stderrLines, maxMessageBytes, connectTimeoutMs, show, handlers, tools, runtime`;
       await expect(mcpStdioProvider(options)).rejects.toThrow(new RangeError(says));
     },
   );

@@ -21,8 +21,8 @@ export const SIDE_PLANTS: Readonly<Record<string, Plant>> = {
   'a worker with two runs of one turn': {
     scenario: 'fleet',
     file: 'fleet/worker/turn-run.ts',
-    find: '      site.again(turnId).pipe(map(() => DONE)),\n',
-    replace: '',
+    find: 'merge(lost$, site.again(turnId)).pipe(map(() => DONE)),',
+    replace: 'lost$.pipe(map(() => DONE)),',
     seeds: 2_000,
     by: ['FLT-1', 'FLT-3'],
   },

@@ -71,7 +71,7 @@ const distance = (a: string, b: string): number => {
   return row[b.length] ?? 0;
 };
 
-const LISTED_MAX = 20;
+const LISTED_MAX = 14;
 
 /** What a misspelt name may have been, or else what there is: the remedy at the end of a message. */
 export function choices(name: string, names: readonly string[], listedMax: number = LISTED_MAX): string {

@@ -1,15 +1,4 @@
-import {
-  NEVER,
-  Observable,
-  concatMap,
-  defer,
-  distinctUntilChanged,
-  finalize,
-  from,
-  startWith,
-  switchMap,
-  type Subscription,
-} from 'rxjs';
+import { Observable, concatMap, from, type Subscription } from 'rxjs';
 import type { Runtime } from '../../contract/runtime.ts';
 
 /** A deadline that was set and can be called off. */
@@ -220,33 +209,5 @@ export function overdue(ms: number, runtime: Runtime, late: () => unknown): Obse
   return new Observable((subscriber) => {
     const deadline = queueOf(ms, runtime).addFrom(startedAtMs, () => subscriber.error(late()));
     return () => deadline.cancel();
-  });
-}
-
-/**
- * A limit on the time in which nobody is waited for: as `overdue`, but while the last value of `waiting$` is true no
- * time passes.
- */
-export function overdueUnlessWaiting(
-  ms: number,
-  runtime: Runtime,
-  waiting$: Observable<boolean>,
-  late: () => unknown,
-): Observable<never> {
-  return defer(() => {
-    let leftMs = ms;
-    const running$ = defer(() => {
-      const startedAtMs = runtime.now();
-      return overdue(Math.max(0, leftMs), runtime, late).pipe(
-        finalize(() => {
-          leftMs -= runtime.now() - startedAtMs;
-        }),
-      );
-    });
-    return waiting$.pipe(
-      startWith(false),
-      distinctUntilChanged(),
-      switchMap((isWaiting) => (isWaiting ? NEVER : running$)),
-    );
   });
 }

@@ -21,7 +21,11 @@ export const TURN: readonly MutatedFile[] = [
   {
     file: 'call/replay.ts',
     mutants: [
-      ['R-9.4 a call without an attempt is not remembered', 'if (attempts === 0) return undefined;', ''],
+      [
+        'R-9.4 a call without an attempt is not remembered',
+        "if (attempts === 0 && result?.verified !== 'done') return undefined;",
+        '',
+      ],
       ['R-9.4 a failure is remembered as uncertain', 'terminal, uncertain === true)', 'terminal, false)'],
       [
         'R-9.4 an output that cannot be kept is a failure that is remembered',
@@ -97,7 +101,7 @@ export const TURN: readonly MutatedFile[] = [
       ],
       [
         'R-9.6 no attempt starts without a valid claim',
-        'context.isOver || context.lease?.holds() === false) return NEVER;',
+        'context.isOver || !mayAct(context)) return NEVER;',
         'context.isOver) return NEVER;',
       ],
       [
