@@ -4,9 +4,9 @@ import type { ToolOutput } from './output.ts';
 import type { ToolPolicy } from './policy.ts';
 import type { CompensateContext } from './settle/compensate.ts';
 import type { VerifyAnswer, VerifyContext } from './settle/verify.ts';
-import type { TraceContext } from './trace-context.ts';
+import type { TraceContext } from './event/trace-context.ts';
 
-export type { TraceContext } from './trace-context.ts';
+export type { TraceContext } from './event/trace-context.ts';
 
 /** How far an attempt has come. Each report resets the idle timeout, never the hard one. */
 export interface Progress {

@@ -84,8 +84,8 @@ const LAYER_PLANTS: Readonly<Record<string, Plant>> = {
     replace: '',
     and: {
       file: 'call/attempt/retries.ts',
-      find: 'context.lease?.holds() === false || context.remainingMs <= 0) {',
-      replace: 'context.lease?.holds() === false) {',
+      find: '!mayAct(context) || context.remainingMs <= 0) {',
+      replace: '!mayAct(context)) {',
     },
     seeds: 20_000,
     by: ['DL-1'],

@@ -1,6 +1,6 @@
 import type { ToolOutput } from '../output.ts';
 import type { ToolExecutionError } from '../tool-error.ts';
-import type { TraceContext } from '../trace-context.ts';
+import type { TraceContext } from '../event/trace-context.ts';
 
 /**
  * What `verify` says of a call that may have taken effect. `done`: it has, and the call succeeds with `output`.

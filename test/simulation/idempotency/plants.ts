@@ -109,9 +109,9 @@ export const KEY_PLANTS: Readonly<Record<string, Plant>> = {
   'an attempt without a valid lease': {
     scenario,
     file: 'call/attempt/retries.ts',
-    find: 'if (context.isOver || context.lease?.holds() === false) return NEVER;',
+    find: 'if (context.isOver || !mayAct(context)) return NEVER;',
     replace: 'if (context.isOver) return NEVER;',
-    and: { file: 'call/attempt/retries.ts', find: 'if (context.lease?.holds() === false || ', replace: 'if (' },
+    and: { file: 'call/attempt/retries.ts', find: 'if (!mayAct(context) || ', replace: 'if (' },
     seeds: 5_000,
     by: ['IDEM-2'],
   },
@@ -145,7 +145,7 @@ export const KEY_PLANTS: Readonly<Record<string, Plant>> = {
   'what a breaker refused is recorded': {
     scenario,
     file: 'call/replay.ts',
-    find: 'if (attempts === 0) return undefined;',
+    find: "if (attempts === 0 && result?.verified !== 'done') return undefined;",
     replace: "if (attempts === 0 && kind !== 'circuit_open') return undefined;",
     seeds: 5_000,
     by: ['IDEM-4'],

@@ -179,6 +179,24 @@ const checkCalls = (first: Started, events: readonly TraceEvent[]): void => {
     );
 };
 
+/** Whether nobody was asked, and no other process had a part in it. */
+const checkAsked = (events: readonly TraceEvent[]): void => {
+  const asked = events.find(({ type }) => type === 'verified' || type === 'compensation_started');
+  if (asked !== undefined)
+    throw new ReplayRefusal(
+      'settled',
+      `event ${asked.seq} is of what a tool's verify or compensate did, and what these would do under another policy is in no trace`,
+      asked.seq,
+    );
+  const moved = events.find(({ type }) => type === 'turn_moved');
+  if (moved !== undefined)
+    throw new ReplayRefusal(
+      'moved',
+      `event ${moved.seq} is of a turn that another process had begun; replay the trace of a turn that stayed`,
+      moved.seq,
+    );
+};
+
 /** Whether the policy of each tool is known. */
 const checkTools = (first: Started, events: readonly TraceEvent[]): void => {
   const known = new Set(first.tools.map(({ name }) => name));
@@ -208,6 +226,7 @@ export function checkReadable(events: readonly TraceEvent[]): Extract<TraceEvent
   events.forEach(checkShape);
   checkSequence(events);
   checkHost(first);
+  checkAsked(events);
   checkCalls(first, events);
   checkTools(first, events);
   checkEnds(events);
