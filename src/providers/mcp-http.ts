@@ -4,13 +4,14 @@ import type { Runtime } from '../contract/runtime.ts';
 import { checkKeys } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
 import { CLIENT_INFO, mcpConnection, type McpSession } from './mcp/client.ts';
-import { capabilitiesOf, checkHandlers, hearServer, type McpHandlers } from './mcp/host.ts';
+import { capabilitiesOf, checkHandlers, type McpHandlers } from './mcp/host/handlers.ts';
+import { hearServer } from './mcp/host/hear-server.ts';
 import { HttpTransport } from './mcp/http-transport.ts';
 import { mcpOutputValidator } from './mcp/output.ts';
 import { Waits } from './mcp/waits.ts';
 import { mcpProvider, type McpConnection, type McpProvider, type OwnTools } from './mcp.ts';
 
-export type { McpHandlers, McpRoot } from './mcp/host.ts';
+export type { McpHandlers, McpRoot } from './mcp/host/handlers.ts';
 
 /** Which MCP server is connected to, and how. */
 export interface McpHttpOptions {

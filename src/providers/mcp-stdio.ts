@@ -7,14 +7,15 @@ import { liveRuntime } from '../runtime.ts';
 import type { ClientCapabilities } from '@modelcontextprotocol/sdk/types.js';
 import { CLIENT_INFO, hearToolsChanged, listAllTools } from './mcp/client.ts';
 import { hiddenTools } from './mcp/hidden.ts';
-import { capabilitiesOf, checkHandlers, hearServer, type McpHandlers } from './mcp/host.ts';
+import { capabilitiesOf, checkHandlers, type McpHandlers } from './mcp/host/handlers.ts';
+import { hearServer } from './mcp/host/hear-server.ts';
 import { mcpOutputValidator } from './mcp/output.ts';
 import type { LeftOutTool } from './mcp/tool-list.ts';
 import { Waits } from './mcp/waits.ts';
 import { mcpProvider, type McpConnection, type McpProvider, type OwnTools } from './mcp.ts';
 import { StdioTransport } from './mcp/stdio-transport.ts';
 
-export type { McpHandlers, McpRoot } from './mcp/host.ts';
+export type { McpHandlers, McpRoot } from './mcp/host/handlers.ts';
 
 const STDERR_LINES = 20;
 /** The limit of the SDK's own read buffer. */

@@ -1,5 +1,5 @@
 import type { ClientCapabilities } from '@modelcontextprotocol/sdk/types.js';
-import type { McpHandlers } from './host.ts';
+import type { McpHandlers } from './host/handlers.ts';
 import type { LeftOutTool } from './tool-list.ts';
 
 /** What a host could answer, the capability that says so, and the handler that would. */
