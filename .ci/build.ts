@@ -14,7 +14,7 @@ import { scenarioFileSchema } from '../src/contract/formats/scenario-file.ts';
 const root = resolve(import.meta.dirname, '..');
 const dist = resolve(process.argv[2] ?? join(root, 'dist'));
 
-const schemas: ReadonlyArray<readonly [name: string, title: string, schema: z.ZodType]> = [
+const schemas: ReadonlyArray<readonly [name: string, title: string, schema: z.core.$ZodType]> = [
   ['tool-call', 'A tool call, version 1.1', toolCallEnvelopeSchema],
   ['tool-result', 'The result of a tool call', toolResultEnvelopeSchema],
   ['plan', 'A plan for `spillway run`', planFileSchema],

@@ -8,31 +8,81 @@ const folder = resolve(import.meta.dirname, '../src/inspect/page');
 /** Members of the model that no event, no answer of the server and no browser has. */
 const MANGLED = new RegExp(
   `^(?:${[
-    'attemptCount',
+    'alternative',
     'askedTool',
-    'usedAlternative',
-    'moreNodes',
+    'attemptCount',
+    'begun',
+    'breakers',
+    'budgets',
+    'calls',
     'changeCount',
-    'firstState',
+    'changes',
+    'deadlineMs',
+    'decision',
+    'dueMs',
+    'endMs',
+    'escalated',
     'eventCount',
-    'turnCount',
-    'forgotten',
-    'lastMs',
+    'facts',
     'firstMs',
+    'firstState',
+    'folds',
+    'forgotten',
+    'fromMs',
+    'heardMs',
+    'held',
+    'isUndoing',
+    'known',
+    'label',
+    'room',
+    'row',
+    'scale',
+    'timer',
+    'box',
+    'isGated',
+    'isUndone',
+    'isVerified',
+    'items',
+    'keyOf',
+    'lastMs',
+    'limits',
+    'loose',
+    'marks',
+    'moreNodes',
+    'moves',
+    'note',
+    'notes',
+    'placeOf',
+    'replayed',
     'settledMs',
     'startMs',
-    'endMs',
-    'placeOf',
-    'heardMs',
+    'ticks',
+    'toMs',
+    'told',
+    'turnCount',
+    'turns',
+    'undoing',
+    'usedAlternative',
+    'waitsSinceMs',
   ].join('|')})$`,
 );
 
-/** What the page gets has passed the redactor, which takes out what nobody sees: it need not look again. */
+/** What the page gets has passed the redactor, which takes out what nobody sees; a browser breaks no line at one. */
 const READ_ALREADY: Plugin = {
   name: 'read-already',
   setup: (bundle) => {
-    bundle.onLoad({ filter: /redact[/\\]invisible\.ts$/ }, () => ({
-      contents: 'export const visible = (text) => text;',
+    bundle.onLoad({ filter: /inspect[/\\]plain\.ts$/ }, () => ({ contents: 'export const plain = (text) => text;' }));
+  },
+};
+
+/** The server draws marbles and writes texts: the page's model needs nothing that is for those alone. */
+const ONLY_SEEN: Plugin = {
+  name: 'only-seen',
+  setup: (bundle) => {
+    bundle.onLoad({ filter: /model[/\\](?:marks|unseen)\.ts$/ }, () => ({
+      contents: ['markCall', 'markCompensation', 'markSettled', 'addUnseen']
+        .map((name) => `export function ${name}() {}`)
+        .join('\n'),
     }));
   },
 };
@@ -54,7 +104,7 @@ export async function bundlePage(): Promise<{ readonly script: string; readonly 
     inject: [join(folder, 'jsx.ts')],
     tsconfigRaw: '{}',
     mangleProps: MANGLED,
-    plugins: [READ_ALREADY],
+    plugins: [READ_ALREADY, ONLY_SEEN],
     define: { 'process.env.NODE_ENV': '"production"' },
     legalComments: 'none',
     logLevel: 'warning',

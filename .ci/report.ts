@@ -1,5 +1,5 @@
-// Reads vitest's JSON report: prints the counts as a plain line, and fails on a failed test or on a skipped one that
-// does not say why.
+// Reads vitest's JSON reports: prints the counts of all as a plain line, and fails on a failed test or on a skipped one
+// that does not say why.
 import { readFileSync } from 'node:fs';
 
 interface Report {
@@ -12,13 +12,14 @@ interface Report {
   }>;
 }
 
-const path = process.argv[2];
-if (path === undefined) throw new Error('usage: report.ts FILE');
-const report = JSON.parse(readFileSync(path, 'utf8')) as Report;
-const tests = report.testResults.flatMap(({ assertionResults }) => assertionResults);
+const paths = process.argv.slice(2);
+if (paths.length === 0) throw new Error('usage: report.ts FILE...');
+const reports = paths.map((path) => JSON.parse(readFileSync(path, 'utf8')) as Report);
+const files = reports.flatMap(({ testResults }) => testResults);
+const tests = files.flatMap(({ assertionResults }) => assertionResults);
 const passed = tests.filter(({ status }) => status === 'passed').length;
 // A file that does not load has no tests to fail.
-const unloaded = report.testResults.filter(
+const unloaded = files.filter(
   ({ status, assertionResults }) => status === 'failed' && assertionResults.every((test) => test.status !== 'failed'),
 );
 const failed = tests.filter(({ status }) => status === 'failed').length + unloaded.length;
@@ -31,4 +32,4 @@ for (const { fullName } of silent)
 console.log(
   `tests: ${passed} passed, ${failed + silent.length} failed${skipped.length > silent.length ? `, ${skipped.length - silent.length} skipped with their reason` : ''}`,
 );
-if (!report.success || failed > 0 || silent.length > 0 || passed === 0) process.exitCode = 1;
+if (!reports.every(({ success }) => success) || failed > 0 || silent.length > 0 || passed === 0) process.exitCode = 1;

@@ -60,7 +60,8 @@ export { retryBackoff } from './operators/retry-backoff.ts';
 export { liveRuntime } from './runtime.ts';
 export type { ErrorHandler, ErrorHandlerOptions } from './layer/error-handler.ts';
 export type { Around } from './layer/services.ts';
-export { PlanError, plan, type NodeOptions, type Plan, type PlanBuilder, type PlanRule } from './turn/plan.ts';
+export type { Plan } from './contract/turn.ts';
+export { PlanError, plan, type NodeOptions, type PlanBuilder, type PlanRule } from './turn/plan.ts';
 export { tool, type ToolDefinition } from './layer/tool.ts';
 export type { TurnOptions } from './turn/run.ts';
 

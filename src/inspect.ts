@@ -6,11 +6,13 @@ export type {
   AttemptTold,
   BreakerChange,
   BreakerTold,
+  BudgetTold,
   CallTold,
   DecisionTold,
   KeyTold,
   Mark,
   MarkKind,
+  MoveTold,
   NodeTold,
   NoteTold,
   TraceModel,
@@ -32,5 +34,6 @@ export {
   type InspectedLayer,
   type InspectorOptions,
   type InspectorServer,
+  type TraceFileOptions,
 } from './gateway/inspector-server.ts';
 export type { InspectorGuardOptions } from './gateway/inspector.ts';

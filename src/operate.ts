@@ -6,4 +6,4 @@ export type { BreakerEntry, BreakerOrder, Breakers } from './layer/breakers.ts';
 export type { BreakerReport, Flush, LayerReport, ToolReport } from './operate/inspection.ts';
 export type { BreakerTarget, OrderReport } from './operate/orders.ts';
 export { loadExperience, saveExperience } from './layer/stored-experience.ts';
-export type { ResumeOptions, ResumedTurn } from './turn/saga/resume.ts';
+export type { ResumeOptions, ResumedTurn } from './saga/resume.ts';

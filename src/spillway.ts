@@ -8,17 +8,20 @@ import type { FailureNotification } from './contract/recovery.ts';
 import type { Runtime } from './contract/runtime.ts';
 import type { DedupeStore } from './contract/store.ts';
 import type { AnyTool, TraceContextSource } from './contract/tool.ts';
-import type { TurnResult } from './contract/turn.ts';
+import type { Plan, TurnResult } from './contract/turn.ts';
 import { checkKeys, checkOneOf } from './policy/check.ts';
 import { redactorOf, type CaptureOptions, type RedactOptions } from './policy/redact/values.ts';
 import { createRetryBudget, retryBudgetOf } from './policy/retry/budget.ts';
 import { liveRuntime } from './runtime.ts';
 import { memoryStore } from './stores/memory.ts';
-import { createBreakers, type BreakerListener, type BreakerOrder, type Breakers } from './layer/breakers.ts';
+import { breakerListener, createBreakers, type BreakerOrder, type Breakers } from './layer/breakers.ts';
+import type { Approvals } from './gate/approvals.ts';
+import type { Budget } from './gate/budget.ts';
 import { callOutcome } from './call/pipe.ts';
 import { createDedupe } from './layer/idempotency.ts';
 import { createRecovery, type ErrorHandlerOptions } from './layer/error-handler.ts';
-import { CallContext, type CallSite } from './call/context.ts';
+import { CallContext } from './call/context.ts';
+import type { CallSite } from './call/context.ts';
 import type { CallOutcome } from './call/result.ts';
 import { HookRunner } from './layer/hooks.ts';
 import {
@@ -29,18 +32,17 @@ import {
   type LayerReport,
   type ToolReport,
 } from './operate/inspection.ts';
-import type { Around, Layer } from './layer/services.ts';
+import type { Around, Caller, Layer } from './layer/services.ts';
 import { orderBreakers, type BreakerTarget, type OrderReport } from './operate/orders.ts';
-import type { Plan } from './turn/plan.ts';
 import { createRegistry, executedBy, type GuardedTool } from './layer/registry.ts';
 import { readRequest, type Call } from './call/request.ts';
 import { RunningCalls } from './layer/running-calls.ts';
 import { SharedBreakers } from './layer/shared-breakers/registry.ts';
 import { layerStarted } from './layer/policy-in-force.ts';
 import { createSwitches } from './layer/switches.ts';
-import { STAMP, createTrace, type Trace } from './layer/trace.ts';
+import { createTrace } from './layer/trace.ts';
 import { runTurn, type TurnOptions } from './turn/run.ts';
-import { resumeTurns, type ResumeOptions, type ResumedTurn } from './turn/saga/resume.ts';
+import { resumeTurns, type ResumeOptions, type ResumedTurn } from './saga/resume.ts';
 
 /** What a layer is made of. Times are milliseconds. */
 export interface SpillwayOptions extends ErrorHandlerOptions {
@@ -83,6 +85,16 @@ export interface SpillwayOptions extends ErrorHandlerOptions {
   readonly hooks?: Hooks;
   /** How long a hook may take before it blocks its call. Default 15,000 (R-11.1). */
   readonly hookTimeoutMs?: number;
+  /**
+   * Who approves the calls of tools with `needsApproval`: `createApprovals` of `spillway/gates` makes it. It holds in
+   * every mode. Default: nobody, and such calls are refused.
+   */
+  readonly approvals?: Approvals;
+  /**
+   * What calls may use, per turn, session or tenant: `createBudget` of `spillway/gates` makes it. It holds in every
+   * mode. Default: no limit.
+   */
+  readonly budget?: Budget;
   /** Secrets that are taken out of everything `trace$` shows, beside what looks like one. */
   readonly redact?: RedactOptions;
   /** Parts of inputs and outputs that `trace$` may show, by tool and dotted path. By default none. */
@@ -206,6 +218,8 @@ const OPTION_KEYS = [
   'shareBreakers',
   'hooks',
   'hookTimeoutMs',
+  'approvals',
+  'budget',
   'mode',
   'redact',
   'capture',
@@ -215,7 +229,9 @@ const OPTION_KEYS = [
 
 /** What decides beside the policies, as the trace names it. */
 const hostOf = (options: SpillwayOptions): HostPart[] => [
-  ...(['hooks', 'errorHandler', 'guidance', 'experience'] as const).filter((part) => options[part] !== undefined),
+  ...(['hooks', 'errorHandler', 'guidance', 'experience', 'approvals', 'budget'] as const).filter(
+    (part) => options[part] !== undefined,
+  ),
   ...(options.shareBreakers === true ? (['sharedBreakers'] as const) : []),
 ];
 
@@ -272,7 +288,9 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
   checkOneOf('mode', mode, ['on', 'shadow', 'off']);
   for (const [name, list] of Object.entries({ tools, providers }))
     if (!Array.isArray(list)) throw new RangeError(`${name} must be a list, not ${typeof list}`);
-  const registry = createRegistry(tools, { profile, defaults, breakerKey: options.breakerKey }, providers);
+  const hasApprovals = options.approvals !== undefined;
+  const around = { profile, defaults, breakerKey: options.breakerKey, hasApprovals };
+  const registry = createRegistry(tools, around, providers);
   const switches = createSwitches(mode);
   const terms = { retryBudget: retryBudget === false ? undefined : retryBudgetOf(retryBudget), host: hostOf(options) };
   const trace = createTrace(runtime, redactorOf(options.redact, options.capture), () =>
@@ -296,6 +314,7 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     sharedBreakers,
   );
   const site: CallSite = { runtime, deadlineMs: Infinity };
+  const keepers = [options.approvals, options.budget].filter((keeper) => keeper !== undefined);
   const layer: Layer = {
     runtime,
     registry,
@@ -308,6 +327,7 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     dedupe,
     hooks: options.hooks === undefined ? undefined : new HookRunner(options.hooks, options.hookTimeoutMs),
     switches,
+    gates: keepers[0]?.join({ dedupe, runtime, trace }, keepers),
     around: options.around,
     traceContext: options.traceContext,
     captures: options.capture !== undefined,
@@ -363,37 +383,11 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
 const lookedUp = (
   layer: Layer,
   site: CallSite,
-  asked: Pick<Call, 'toolName' | 'input' | 'session' | 'actor' | 'tenant' | 'traceparent'>,
+  asked: Pick<Call, 'toolName' | 'input' | keyof Caller>,
 ): ReturnType<Layer['lookUp']> =>
   defer(() => {
     const callId = layer.runtime.id();
-    const call: Call = { callId, required: false, dedupeMode: 'disabled', deadlineMs: Infinity, ...asked };
+    const how = { required: false, unlimited: true, dedupeMode: 'disabled', deadlineMs: Infinity } as const;
+    const call: Call = { callId, ...how, ...asked };
     return callOutcome(new CallContext(layer, site, call));
   });
-
-/** Tells the trace of what becomes of breakers. */
-const breakerListener = (trace: Trace): BreakerListener => ({
-  changed: (toolName, scope, from, to, { untilMs, by }) => {
-    if (!trace.observed) return;
-    const why = { ...(untilMs === undefined ? {} : { untilMs }), ...(by === undefined ? {} : { callId: by }) };
-    trace.publish({
-      ...STAMP,
-      source: 'layer',
-      type: 'breaker_changed',
-      toolName,
-      scope,
-      from,
-      to,
-      message: breakerMessage(toolName, to),
-      ...why,
-    });
-  },
-  evicted: (toolName, scope) => {
-    if (trace.observed) trace.publish({ ...STAMP, source: 'layer', type: 'breaker_evicted', toolName, scope });
-  },
-});
-
-const breakerMessage = (toolName: string, to: string): string => {
-  if (to === 'open') return `Circuit breaker opened for ${toolName}`;
-  return `Circuit breaker ${to === 'half_open' ? 'half-open' : to.replace('_', ' ')} for ${toolName}`;
-};

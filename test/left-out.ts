@@ -1,6 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync, readdirSync } from 'node:fs';
-import { dirname, join, posix } from 'node:path';
+import { testsThatImport } from './imports.ts';
 
 /** What tests run for real and npm cannot install, by the file of ours that starts it. */
 const PROGRAMS = [
@@ -21,21 +20,10 @@ export function leftOut(root: string): string[] {
   if (process.env['CI'] !== undefined) return [];
   const missing = PROGRAMS.filter(({ program }) => isMissing(program));
   if (missing.length === 0) return [];
-  const files = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
-    .filter((path) => path.endsWith('.ts'))
-    .map((path) => posix.join('test', path));
-  const importsOf = new Map(
-    files.map((path) => [
-      path,
-      [...readFileSync(join(root, path), 'utf8').matchAll(/from '(\.[^']+)'/g)].map(([, from = '']) =>
-        posix.join(dirname(path), from),
-      ),
-    ]),
+  const tests = testsThatImport(
+    root,
+    missing.map(({ startedBy }) => startedBy),
   );
-  const needs = new Set<string>(missing.map(({ startedBy }) => startedBy));
-  // Grows while it is walked: who imports one of them needs it, too.
-  for (const needed of needs) for (const [path, imports] of importsOf) if (imports.includes(needed)) needs.add(path);
-  const tests = [...needs].filter((path) => path.endsWith('.test.ts'));
   const names = missing.map(({ program, debian }) => `${program} (apt-get install ${debian})`).join(' and ');
   process.stderr.write(
     `\n${tests.length} test files are left out, since this machine lacks ${names}:\n${tests.map((path) => `  ${path}\n`).join('')}\n`,

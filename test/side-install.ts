@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 
@@ -26,10 +27,25 @@ const install = async (folder: string, packages: readonly string[], flags: reado
   writeFileSync(join(folder, LOADER), 'export const load = (specifier) => import(specifier);\n');
 };
 
+/** Who installs touches the lock so often; one that was not touched for so long is nobody's. */
+const BEAT_MS = 2_000;
+const STALE_MS = 60_000;
+
+/** Whether the lock is this process's now: nobody has it, or who had it is long gone. */
+const locked = (lock: string): boolean => {
+  try {
+    mkdirSync(lock);
+    return true;
+  } catch {
+    const since = statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
+    if (Date.now() - since > STALE_MS) rmSync(lock, { recursive: true, force: true });
+    return false;
+  }
+};
+
 /**
  * Installs packages that do not fit into the main install, into a folder of the system's temporary one that later runs
- * find again. It gets its name by a rename once it is complete: of two who make it at once, the second throws its own
- * away.
+ * find again. It gets its name by a rename once it is complete. Whoever comes while it is made waits for it.
  *
  * @param name a word for the folder's name
  * @param packages each with its exact version
@@ -67,17 +83,26 @@ export async function sideInstalled(
   const parent = join(tmpdir(), 'spillway-side-install');
   const folder = join(parent, `${name}-${hash.slice(0, 16)}`);
   const complete = (): boolean => existsSync(join(folder, LOADER));
-  if (!complete()) {
-    mkdirSync(parent, { recursive: true });
-    const making = mkdtempSync(join(parent, `.${name}-`));
-    try {
+  if (complete()) return folder;
+  mkdirSync(parent, { recursive: true });
+  const lock = `${folder}.lock`;
+  while (!locked(lock)) {
+    if (complete()) return folder;
+    await sleep(200);
+  }
+  const beat = setInterval(() => utimesSync(lock, new Date(), new Date()), BEAT_MS);
+  const making = mkdtempSync(join(parent, `.${name}-`));
+  try {
+    if (!complete()) {
       await install(making, packages, flags);
-      if (!complete()) renameSync(making, folder);
-    } catch (error) {
-      if (!complete()) throw error;
-    } finally {
-      rmSync(making, { recursive: true, force: true });
+      renameSync(making, folder);
     }
+  } catch (error) {
+    if (!complete()) throw error;
+  } finally {
+    clearInterval(beat);
+    rmSync(making, { recursive: true, force: true });
+    rmSync(lock, { recursive: true, force: true });
   }
   return folder;
 }

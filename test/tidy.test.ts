@@ -62,15 +62,15 @@ const FLOORS: ReadonlyArray<readonly string[]> = [
   ['policy'],
   ['operators'],
   ['layer'],
-  ['call'],
+  ['gate', 'call'],
+  ['saga'],
   ['turn'],
   ['operate'],
-  // What files are written in, and what a trace means: for those who read files and show traces.
   ['formats', 'inspect'],
   ['providers', 'adapters', 'agent', 'stores', 'sinks', 'gateway', 'fleet', 'mcp-proxy', 'testing'],
   ['top'],
   // What makes layers of its own, and so stands above the public names.
-  ['simulate'],
+  ['simulate', 'explore'],
   ['cli'],
 ];
 /** What some may import besides. */

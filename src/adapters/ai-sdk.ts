@@ -1,12 +1,12 @@
 import type { AiSdkOrigin } from './ai-sdk/resume.ts';
-import { guardedCalls, valueOf, type GuardOptions, type GuardedCalls } from './guarded-calls.ts';
-import { overridden } from './overridden.ts';
-import { createValueQueue } from './value-queue.ts';
+import { guardedCalls, valueOf, type GuardOptions, type GuardedCalls } from './guarded/calls.ts';
+import { overridden } from './guarded/overridden.ts';
+import { createValueQueue } from './guarded/value-queue.ts';
 
-export type { GuardOptions } from './guarded-calls.ts';
-export { createHarvest, type Harvest, type HarvestOptions, type HarvestedCall } from './harvest.ts';
+export type { GuardOptions } from './guarded/calls.ts';
+export { createHarvest, type Harvest, type HarvestOptions, type HarvestedCall } from './guarded/harvest.ts';
 export { resumeMessages } from './ai-sdk/resume.ts';
-export { ToolFailure } from './tool-failure.ts';
+export { ToolFailure } from './guarded/tool-failure.ts';
 
 /** What AI SDK gives a tool beside its input, as far as it is used; the rest is handed on. */
 interface ExecuteOptions {

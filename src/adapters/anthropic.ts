@@ -1,12 +1,15 @@
 import { read } from '../errors/structure.ts';
-import type { FailureAnswer } from './call-history.ts';
-import { guardedCalls, valueOf, type GuardOptions, type GuardedCalls } from './guarded-calls.ts';
-import { overridden } from './overridden.ts';
+import { outputText } from '../policy/model-text.ts';
+import { areBlocks } from './guarded/blocks.ts';
+import type { FailureAnswer } from './guarded/call-history.ts';
+import { guardedCalls, type GuardOptions, type GuardedCalls } from './guarded/calls.ts';
+import { guardedFunction } from './guarded/function.ts';
+import { overridden } from './guarded/overridden.ts';
 
-export type { GuardOptions } from './guarded-calls.ts';
-export { createHarvest, type Harvest, type HarvestOptions, type HarvestedCall } from './harvest.ts';
+export type { GuardOptions } from './guarded/calls.ts';
+export { createHarvest, type Harvest, type HarvestOptions, type HarvestedCall } from './guarded/harvest.ts';
 export { resumeMessages } from './anthropic/resume.ts';
-export { ToolFailure } from './tool-failure.ts';
+export { ToolFailure } from './guarded/tool-failure.ts';
 
 /** What the tool runner gives a tool beside its input, as far as it is used; the rest is handed on. */
 interface RunContext {
@@ -37,20 +40,19 @@ const answerOf = (thrown: unknown): FailureAnswer | undefined => {
 };
 
 const guard = <Tool extends object>(calls: GuardedCalls, original: Tool, toolName: string, run: Run): Tool => {
-  const guarded: Run = (input, context) => {
-    const inner = (signal: AbortSignal): RunContext => ({ ...context, signal });
-    const call = calls.begin({
-      framework: 'anthropic',
-      origin: context?.toolUse,
-      toolName,
-      input,
-      toolCallId: context?.toolUse?.id,
-      signal: context?.signal,
-      run: (given, { signal }) => Reflect.apply(run, original, [given, inner(signal)]),
-      answerOf,
-    });
-    return valueOf(call);
-  };
+  const guarded = guardedFunction<[context?: RunContext]>(calls, {
+    framework: 'anthropic',
+    toolName,
+    fn: run,
+    self: original,
+    idOf: (_input, context) => context?.toolUse?.id,
+    signalOf: (_input, context) => context?.signal,
+    contextOf: (signal, _input, context) => [{ ...context, signal }],
+    originOf: (_input, context) => context?.toolUse,
+    answerOf,
+    // The API takes a text or a list of blocks.
+    adopt: (value) => (areBlocks(value) ? value : outputText(value)),
+  });
   return overridden(original, { run: guarded });
 };
 

@@ -2,13 +2,16 @@ import { ToolExecutionError } from '../contract/tool-error.ts';
 import { read } from '../errors/structure.ts';
 import { correctable } from '../policy/advice.ts';
 import { confirmed, unconfirmed } from '../policy/recovery/refusal.ts';
-import { guardedCalls, type GuardOptions, type GuardedCalls } from './guarded-calls.ts';
-import { Steering, type LangChainOrigin, type ToolMessageClass } from './langchain/resume.ts';
-import { schemaMismatch } from './schema-mismatch.ts';
+import { guardedCalls, type GuardOptions, type GuardedCalls } from './guarded/calls.ts';
+import { adopted, failing, type LangChainOrigin, type ToolMessageClass } from './langchain/resume.ts';
+import { schemaMismatch } from './guarded/schema-mismatch.ts';
+import { Steering } from './guarded/steering.ts';
 
-export type { GuardOptions } from './guarded-calls.ts';
-export { createHarvest, type Harvest, type HarvestOptions, type HarvestedCall } from './harvest.ts';
+export type { GuardOptions } from './guarded/calls.ts';
+export { createHarvest, type Harvest, type HarvestOptions, type HarvestedCall } from './guarded/harvest.ts';
 export { resumeMessages, type ToolMessageClass } from './langchain/resume.ts';
+export { guardTools, type GuardLangChainToolsOptions } from './langchain/tools.ts';
+export { ToolFailure } from './guarded/tool-failure.ts';
 
 /** The options of `spillwayMiddleware`: those of every guard, and LangChain's class for answers. */
 export interface SpillwayMiddlewareOptions<Message> extends GuardOptions {
@@ -139,14 +142,9 @@ export function spillwayMiddleware<Message>({
       toolCallId: toolCall.id,
       signal: signal instanceof AbortSignal ? signal : undefined,
       run: (args, context) => run(args, context.signal),
+      adopt: (value) => adopted(value, toolCall, ToolMessage),
     }).outcome;
-    if (!settled.succeeded)
-      return new ToolMessage({
-        content: settled.failure.message,
-        tool_call_id: toolCall.id ?? '',
-        name: toolCall.name,
-        status: 'error',
-      });
+    if (!settled.succeeded) return failing(settled.failure.message, toolCall, ToolMessage);
     if (settled.value instanceof Steering) throw settled.value.thrown;
     return settled.value as Awaited<Result>;
   };

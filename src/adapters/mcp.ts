@@ -1,16 +1,17 @@
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { ToolContext } from '../contract/tool.ts';
 import { mcpErrorResult, mcpThrown } from '../errors/mcp.ts';
-import type { Effects } from '../contract/policy.ts';
 import { read } from '../errors/structure.ts';
-import { effectsOfHints, type McpHints } from '../policy/mcp-hints.ts';
-import { guardedCalls, type GuardOptions } from './guarded-calls.ts';
+import { guardedCalls, type GuardOptions } from './guarded/calls.ts';
+import { proxied } from './guarded/proxied.ts';
 import { judged } from './mcp/claim.ts';
+import { DeclaredEffects } from './mcp/declared-effects.ts';
 import { PolicyNames } from './mcp/policy-names.ts';
+import { asResult } from './mcp/result.ts';
 
-export type { GuardOptions } from './guarded-calls.ts';
-export { createHarvest, type Harvest, type HarvestOptions, type HarvestedCall } from './harvest.ts';
-export { ToolFailure } from './tool-failure.ts';
+export type { GuardOptions } from './guarded/calls.ts';
+export { createHarvest, type Harvest, type HarvestOptions, type HarvestedCall } from './guarded/harvest.ts';
+export { ToolFailure } from './guarded/tool-failure.ts';
 
 /**
  * The longest timeout a client's `setTimeout` can hold, about 24.8 days: the layer's timeout decides, theirs never
@@ -18,9 +19,10 @@ export { ToolFailure } from './tool-failure.ts';
  */
 const CLIENT_TIMEOUT_MS = 2 ** 31 - 1;
 
+type CallArguments = Record<string, unknown>;
 interface CallParams {
   readonly name: string;
-  readonly arguments?: Record<string, unknown>;
+  readonly arguments?: CallArguments;
 }
 interface RequestOptions {
   readonly signal?: AbortSignal;
@@ -53,54 +55,6 @@ const attemptOptions = (given: RequestOptions | undefined, signal: AbortSignal, 
     given?.onprogress?.(report);
   },
 });
-
-/** Tools whose hints are kept: a server can list names without end. */
-const HINTS_MAX = 10_000;
-
-/** The effects of the server's tools, as far as it declared them when the host listed the tools. */
-class DeclaredEffects {
-  readonly #declared = new Map<string, Effects>();
-
-  /** A tool that was never listed has said nothing of itself. */
-  of(toolName: string): Effects {
-    return this.#declared.get(toolName) ?? effectsOfHints(undefined);
-  }
-
-  note(list: unknown): void {
-    const tools = read(list, 'tools');
-    for (const tool of Array.isArray(tools) ? (tools as readonly unknown[]) : []) {
-      const name = read(tool, 'name');
-      if (this.#declared.size >= HINTS_MAX) this.#declared.clear();
-      const hints = read(tool, 'annotations') as McpHints | undefined;
-      if (typeof name === 'string') this.#declared.set(name, effectsOfHints(hints));
-    }
-  }
-}
-
-/**
- * A client with some methods of our `own`, and which is otherwise the client itself: its methods run on it, since they
- * use private fields that a proxy has not. The proxy's own target is an empty object, so that nothing about the client
- * binds what may be answered.
- */
-const proxied = <Client extends object>(client: Client, own: Readonly<Record<string, unknown>>): Client => {
-  const bound = new WeakMap<object, object>();
-  const boundTo = (method: (...args: never[]) => unknown): object => {
-    const known = bound.get(method) ?? method.bind(client);
-    bound.set(method, known);
-    return known;
-  };
-  return new Proxy(Object.create(Object.getPrototypeOf(client) as object | null) as Client, {
-    get: (_target, name) => {
-      if (typeof name === 'string' && Object.hasOwn(own, name)) return own[name];
-      const value: unknown = Reflect.get(client, name, client);
-      return typeof value === 'function' && name !== 'constructor'
-        ? boundTo(value as (...args: never[]) => unknown)
-        : value;
-    },
-    set: (_target, name, value) => Reflect.set(client, name, value, client),
-    has: (_target, name) => Reflect.has(client, name),
-  });
-};
 
 /** `listTools` for a client that has one, which also notes what is listed. */
 const listing = (client: object, names: PolicyNames, declared: DeclaredEffects): Readonly<Record<string, unknown>> => {
@@ -189,11 +143,8 @@ export function guardClient<Client extends object>(client: Client, options: Guar
       input: params.arguments,
       signal,
       run: (given, context) =>
-        callOnce(
-          given === undefined ? params : { ...params, arguments: given as Record<string, unknown> },
-          rest,
-          context,
-        ),
+        callOnce(given === undefined ? params : { ...params, arguments: given as CallArguments }, rest, context),
+      adopt: asResult,
     }).outcome;
     if (settled.succeeded) return settled.value;
     if (names.mistake !== undefined) throw names.mistake;

@@ -1,17 +1,19 @@
-import type { ToolPolicy } from '../contract/policy.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { read } from '../errors/structure.ts';
 import { failureText } from '../policy/model-text.ts';
 import { unconfirmed } from '../policy/recovery/refusal.ts';
-import type { ForeignOutcome } from './call-history.ts';
-import { guardedCalls, type ForeignCall, type GuardOptions, type GuardedCalls } from './guarded-calls.ts';
-import { overridden } from './overridden.ts';
-import { ToolFailure } from './tool-failure.ts';
+import type { ForeignOutcome } from './guarded/call-history.ts';
+import { guardedCalls, type ForeignCall, type GuardOptions, type GuardedCalls } from './guarded/calls.ts';
+import type { GuardToolOptions } from './guarded/maker.ts';
+import { overridden } from './guarded/overridden.ts';
+import { ToolFailure } from './guarded/tool-failure.ts';
 
-export type { GuardOptions } from './guarded-calls.ts';
-export { createHarvest, type Harvest, type HarvestOptions, type HarvestedCall } from './harvest.ts';
+export type { GuardOptions } from './guarded/calls.ts';
+export type { GuardToolOptions } from './guarded/maker.ts';
+export { createHarvest, type Harvest, type HarvestOptions, type HarvestedCall } from './guarded/harvest.ts';
+export { guardMcpServer } from './openai-agents/mcp-server.ts';
 export { resumeMessages } from './openai-agents/resume.ts';
-export { ToolFailure } from './tool-failure.ts';
+export { ToolFailure } from './guarded/tool-failure.ts';
 
 /** What the runner gives a tool beside its input, as far as it is used; the rest is handed on, symbols included. */
 interface InvokeDetails {
@@ -219,12 +221,6 @@ export function guardTools<Tool extends object>(tools: readonly Tool[], options:
       settle(calls, { tool: original, runContext, input, details });
     return overridden(original, { invoke });
   });
-}
-
-/** How the tools of one `guardTool` are guarded: all have one policy. */
-export interface GuardToolOptions extends Omit<GuardOptions, 'policies'> {
-  /** What it leaves out comes from the layer's defaults. */
-  readonly policy?: ToolPolicy;
 }
 
 type Execute = (input: unknown, runContext?: unknown, details?: InvokeDetails) => unknown;

@@ -53,7 +53,7 @@ export type AgentStatus = 'completed' | 'failed' | 'limit' | 'canceled';
  * `model_error`: the model failed, retries included, see `error`. `refused`: the model will not answer.
  * `no_tool_executed`: all turns were used and every tool call failed before its tool ran. `turns`, `time`: a limit of
  * the run was reached. `output_tokens`: the answer was cut off at the provider's limit. `context_full`: the transcript
- * fills the model's window.
+ * fills the model's window. `budget`: the tokens or the money of the run are used up.
  */
 export type AgentReason =
   | 'model_error'
@@ -61,6 +61,7 @@ export type AgentReason =
   | 'no_tool_executed'
   | 'turns'
   | 'time'
+  | 'budget'
   | 'output_tokens'
   | 'context_full';
 
@@ -87,8 +88,15 @@ export interface AgentResult {
   readonly toolFailureKinds: Readonly<Record<string, ToolErrorKind>>;
   /** Whether any call of the run failed, even if a later one succeeded. */
   readonly hadToolFailure: boolean;
-  /** Tokens summed over all answers of the run; absent where the provider counts none. */
+  /**
+   * How the run ended and what its calls did, in sentences for a person. They name calls whose outcome nobody knows. No
+   * model and no tool wrote a word of them but the tools' names.
+   */
+  readonly summary: string;
+  /** Tokens summed over all answers of the run, broken ones included; absent where the provider counts none. */
   readonly usage?: ModelUsage;
+  /** What the tokens cost by the option `price`, in US dollars; absent without it, or where it gave no amount. */
+  readonly costUsd?: number;
   /** Why the model stopped in its last answer; absent where it never finished one. */
   readonly stopReason?: StopReason;
 }

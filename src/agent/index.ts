@@ -21,6 +21,7 @@ export {
   type TranscriptEvidence,
   type TranscriptRepair,
 } from './loop/transcript.ts';
+export { chargedModel, type ChargeOptions } from './charged.ts';
 export { evidenceFromTrace } from './loop/evidence.ts';
 export { failureText, outputText, type Effect, type FailureWords } from '../policy/model-text.ts';
 export { storedOutputs, type StoredOutputs } from './loop/stored-outputs.ts';

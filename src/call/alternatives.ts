@@ -1,6 +1,7 @@
 import { NEVER, catchError, defer, of, tap, type Observable } from 'rxjs';
 import type { RecoveryDecision } from '../contract/recovery.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
+import { isOf } from '../errors/structure.ts';
 import type { CallContext } from './context.ts';
 import { FailedCall, asOutcome, refused } from './failure.ts';
 import { readInput } from './request.ts';
@@ -16,7 +17,7 @@ export const withAlternatives =
   (source: Observable<CallOutcome>): Observable<CallOutcome> =>
     source.pipe(
       catchError((thrown: unknown) => {
-        const { strategy, toolName } = thrown instanceof FailedCall ? thrown.decision : NOTHING_DECIDED;
+        const { strategy, toolName } = isOf(thrown, FailedCall) ? thrown.decision : NOTHING_DECIDED;
         if (strategy !== 'alternative' || toolName === undefined) return of(asOutcome(context, thrown));
         return defer(() => alternative(context, thrown as FailedCall, toolName)).pipe(withAlternatives(context));
       }),

@@ -2,6 +2,7 @@ import type { ToolErrorKind } from '../contract/error-kind.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { abortKind } from '../errors/abort-kind.ts';
 import { expireAfter } from '../operators/timing/expiry.ts';
+import { onAbort } from '../operators/work/on-abort.ts';
 import type { CallContext } from './context.ts';
 
 /** How a call can end that has not ended by itself. */
@@ -53,7 +54,7 @@ export function listenForCancellation(
     const kind = abortKind(cause);
     end({ kind, message: ABORTED[kind], cause });
   };
-  signal?.addEventListener('abort', abort, { once: true });
+  const stopHearing = signal === undefined ? undefined : onAbort(signal, abort);
   const leftMs = Math.max(0, call.deadlineMs - runtime.now());
   const deadline =
     leftMs === Infinity
@@ -64,7 +65,7 @@ export function listenForCancellation(
   return {
     cancel: () => {
       deadline?.cancel();
-      signal?.removeEventListener('abort', abort);
+      stopHearing?.();
     },
   };
 }

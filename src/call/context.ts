@@ -1,9 +1,9 @@
-import type { Observable } from 'rxjs';
 import type { BreakerStateName } from '../contract/breaker-state.ts';
 import type { RetryRecord } from '../contract/envelope.ts';
 import type { ToolEvent } from '../contract/event.ts';
-import type { Preparation } from '../contract/hooks.ts';
 import type { TurnJournal } from '../contract/fleet/journal.ts';
+import type { Preparation } from '../contract/hooks.ts';
+import type { Mode } from '../contract/policy.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import type { VerifyFinding } from '../contract/settle/verify.ts';
 import type { DedupeExecution } from '../contract/store.ts';
@@ -16,24 +16,13 @@ import { CallEvents, type EventBody } from './events.ts';
 import { PREPARING, SETTLED, reduceCall, type CallState } from './state.ts';
 import type { Layer } from '../layer/services.ts';
 import type { Ending } from './cancellation.ts';
+import type { HeldTime } from '../layer/gate-port.ts';
 import type { GuardedTool } from '../layer/registry.ts';
 import type { RunningCall } from '../layer/running-calls.ts';
 import type { ShadowWatch } from './shadow.ts';
 import type { Call } from './request.ts';
 import type { CallOutcome, History } from './result.ts';
-
-/** Keeps what calls do that may have to be undone. */
-export interface CallJournal {
-  /**
-   * Emits once it is kept that the call is about to begin; `undefined` for one that is not kept.
-   * @throws ToolExecutionError (as the stream's error) where it cannot be kept: then the call must not begin
-   */
-  begins(context: CallContext, guarded: GuardedTool): Observable<void> | undefined;
-  /** Whether the turn is still this process's: each attempt needs it to be. */
-  holds(): boolean;
-  /** The call is over. @param outcome absent where its caller has left */
-  ends(context: CallContext, outcome?: CallOutcome): void;
-}
+import type { CallJournal } from './undo-log.ts';
 
 /** What the calls of one turn have in common; a call of its own has a site of its own. */
 export interface CallSite {
@@ -41,11 +30,15 @@ export interface CallSite {
   readonly turnId?: string;
   /** The turn's deadline, monotonic. The turn keeps it; the call only decides by it. */
   readonly deadlineMs: number;
+  /** The turn's time, where it stands still while a person is waited for: then this has its deadline. */
+  readonly time?: HeldTime | undefined;
   readonly signal?: AbortSignal;
   /** Of a turn that outlives its process: what it came to elsewhere, and whose it is now. */
   readonly journal?: TurnJournal;
   /** What is kept of the calls of a turn, so that what they did can be undone. */
   readonly undoLog?: CallJournal;
+  /** What it retries is not counted against the layer's budget: an undoing is not given up for lack of it. */
+  readonly unbudgeted?: true;
   /** Called with each event of the call, beside the trace. */
   readonly report?: (event: ToolEvent) => void;
 }
@@ -89,7 +82,7 @@ export class CallContext implements RunningCall {
   lease: Lease | undefined;
   /** Goes straight through to the tool: nothing is decided about its failure. */
   bare = false;
-  /** What a resource can know the call by: its idempotency key, where it has one. */
+  /** Its idempotency key, given or computed, else its id; `resourceKey` is what a resource is told. */
   callKey: string;
   /** Its hooks were asked about an attempt. */
   hooked = false;
@@ -103,6 +96,8 @@ export class CallContext implements RunningCall {
   shadow: ShadowWatch | undefined;
   /** The tool that was asked for, once it is found. */
   resolved: GuardedTool | undefined;
+  /** As the switches stood when it was told to begin. */
+  mode: Mode | undefined;
   /** The input as that tool's schema gives it. */
   input: unknown;
   #state: CallState = PREPARING;
@@ -112,7 +107,8 @@ export class CallContext implements RunningCall {
   toolInUse: ToolInUse | undefined;
   #isGone = false;
   #hasLeft = false;
-  #isHandedOver = false;
+  /** Its turn goes on elsewhere. */
+  isHandedOver = false;
   #ending: ToolExecutionError | undefined;
   #endedBy: ((ending: ToolExecutionError) => void) | undefined;
   /** Emits its events. */
@@ -180,7 +176,7 @@ export class CallContext implements RunningCall {
   /** Ends it from outside; the first ending counts. */
   end({ kind, message, cause }: Ending): void {
     if (this.isOver) return;
-    if (this.#isHandedOver) this.lease?.stop();
+    if (this.isHandedOver) this.lease?.stop();
     const uncertain = this.uncertain || (this.#state.phase === 'attempting' && this.#state.live);
     this.#ending = new ToolExecutionError(kind, message, { executed: this.executed, uncertain, cause });
     this.#endedBy?.(this.#ending);
@@ -192,8 +188,8 @@ export class CallContext implements RunningCall {
     this.#endedBy = ended;
   }
 
-  cancel(): void {
-    this.end({ kind: 'canceled', message: 'The caller canceled the call' });
+  cancel(message: string = 'The caller canceled the call'): void {
+    this.end({ kind: 'canceled', message });
   }
 
   /** The deadline of its turn has passed. */
@@ -214,22 +210,21 @@ export class CallContext implements RunningCall {
    * begun. The key is left as it stands, for whoever has the turn now.
    */
   handOver(): void {
-    this.#isHandedOver = true;
+    this.isHandedOver = true;
     this.late = true;
-    if (this.#state.phase === 'concluding') return;
-    if (this.#state.phase === 'attempting' && this.#state.live) return this.lease?.verify();
-    this.cancel();
+    if (this.#state.phase !== 'concluding' && this.runs === undefined) this.cancel();
   }
 
-  /** Its turn goes on elsewhere. */
-  get isHandedOver(): boolean {
-    return this.#isHandedOver;
+  /** The tool that runs now. */
+  get runs(): GuardedTool | undefined {
+    return this.#state.phase === 'attempting' && this.#state.live ? this.toolInUse?.guarded : undefined;
   }
 
   /** Until the call's or its turn's deadline. */
   get remainingMs(): number {
-    const deadlineMs = Math.min(this.call.deadlineMs, this.site.deadlineMs);
-    return deadlineMs === Infinity ? Infinity : deadlineMs - this.site.runtime.now();
+    const { runtime, time, deadlineMs } = this.site;
+    const endMs = Math.min(this.call.deadlineMs, time?.endMs ?? deadlineMs);
+    return endMs === Infinity ? Infinity : endMs - runtime.now();
   }
 
   get history(): History {

@@ -1,5 +1,7 @@
 import type { ToolResultEnvelope } from '../contract/envelope.ts';
 import type { BreakerAtStart, CallTerms, ToolEvent, TraceEvent } from '../contract/event.ts';
+import type { Usage } from '../contract/gate/budget.ts';
+import type { Mode } from '../contract/policy.ts';
 import { given } from '../policy/check.ts';
 import type { CallContext } from './context.ts';
 import type { Call } from './request.ts';
@@ -38,6 +40,10 @@ interface CallEvent {
   tracestate?: string;
   breaker?: BreakerAtStart;
   terms?: CallTerms;
+  mode?: Exclude<Mode, 'on'>;
+  verifies?: string;
+  undoes?: string;
+  usage?: Usage;
   input?: unknown;
 }
 
@@ -52,6 +58,8 @@ const NAMED = [
   'tenant',
   'traceparent',
   'tracestate',
+  'verifies',
+  'undoes',
 ] as const;
 
 /** What a call asks for itself; a plain one asks for nothing, and nothing is made for it. */
@@ -69,6 +77,7 @@ const termsOf = (call: Call): CallTerms | undefined => {
     safetyCritical: hints?.safetyCritical,
     breakerHint,
     keyed: keyed || undefined,
+    bestEffort: dedupeMode === 'bestEffort' || undefined,
     optional: optional || undefined,
   }) as CallTerms;
 };
@@ -96,8 +105,11 @@ export class CallEvents {
     this.#context = context;
   }
 
-  /** @param breaker how that of its tool stands, if it has one */
-  started(breaker: BreakerAtStart | undefined): void {
+  /**
+   * @param breaker how that of its tool stands, if it has one
+   * @param mode as the switches stand for its tool
+   */
+  started(breaker: BreakerAtStart | undefined, mode: Mode): void {
     if (!this.observed) return;
     const { call, layer, startedAtMs } = this.#context;
     const { captures, trace } = layer;
@@ -113,6 +125,7 @@ export class CallEvents {
     if (breaker !== undefined) event.breaker = breaker;
     const terms = termsOf(call);
     if (terms !== undefined) event.terms = terms;
+    if (mode !== 'on') event.mode = mode;
     if (captures) event.input = call.input;
     if (breaker !== undefined && breaker.key !== event.toolName) isSafe &&= trace.redactor.isSafe(breaker.key);
     if (captures || call.tags !== undefined || !isSafe) this.#publish(event, startedAtMs);
@@ -129,7 +142,7 @@ export class CallEvents {
   }
 
   /** @param own how many attempts at the tool in use that took */
-  attemptSucceeded(durationMs: number, own: number, atMs: number): void {
+  attemptSucceeded(durationMs: number, own: number, atMs: number, usage?: Usage): void {
     if (this.#context.ended || !this.observed) return;
     if (own > 1)
       return this.emit(
@@ -138,12 +151,14 @@ export class CallEvents {
           attempt: this.#context.attempts,
           durationMs,
           message: `Tool succeeded on retry ${own}`,
+          ...(usage === undefined ? undefined : { usage }),
         },
         atMs,
       );
     const event = this.#event('attempt_succeeded');
     event.attempt = this.#context.attempts;
     event.durationMs = durationMs;
+    if (usage !== undefined) event.usage = usage;
     this.#tell(event, atMs);
   }
 

@@ -1,6 +1,7 @@
 import { NEVER, catchError, defer, of, switchMap, throwError, type Observable } from 'rxjs';
 import type { RecoveryDecision } from '../contract/recovery.ts';
 import type { ToolExecutionError } from '../contract/tool-error.ts';
+import { isOf } from '../errors/structure.ts';
 import { classify } from '../policy/recovery/classify.ts';
 import type { CallContext } from './context.ts';
 import { decide, unattempted } from './decide.ts';
@@ -24,7 +25,7 @@ export class FailedCall {
 /** A failure as a value: where the error channel ends. */
 export const asOutcome = (context: CallContext, thrown: unknown): CallOutcome => {
   // Anything else is a defect of ours, which must not look like a tool's failure.
-  if (!(thrown instanceof FailedCall)) throw thrown;
+  if (!isOf(thrown, FailedCall)) throw thrown;
   return {
     result: failureResult(context.history, thrown.failure, modelTextOf(context, thrown.failure)),
     error: thrown.failure.error,

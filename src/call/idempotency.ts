@@ -12,7 +12,6 @@ import {
 } from 'rxjs';
 import type { ToolResultEnvelope } from '../contract/envelope.ts';
 import type { ToolErrorKind } from '../contract/error-kind.ts';
-import type { TurnJournal } from '../contract/fleet/journal.ts';
 import type { DedupeClaim, DedupeOutcome, DedupeReading } from '../contract/store.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { toToolExecutionError } from '../errors/tool.ts';
@@ -21,12 +20,14 @@ import { followKey, type KeyTerms, type TellKeyStep } from '../operators/dedupe/
 import { callKey, type CallKey } from '../policy/key/call-key.ts';
 import { withRecording } from '../policy/key/recording.ts';
 import type { CallContext } from './context.ts';
+import { claimantOf, givenUpBy } from '../operators/dedupe/turn-claim.ts';
 import { ACQUIRING } from './state.ts';
 import { endedBy } from './decide.ts';
 import { refusedCall } from './failure.ts';
 import type { GuardedTool } from '../layer/registry.ts';
 import { outcomeOf, replayOf } from './replay.ts';
 import type { CallOutcome } from './result.ts';
+import { relied } from './undo-log.ts';
 
 /** The short form has none; envelopes name theirs. */
 const NAMESPACE = 'tools';
@@ -49,7 +50,7 @@ export const keyOf = ({ call, layer }: CallContext, { dedupe }: GuardedTool): Ca
 
 /** What the store is asked for the key of a call. */
 export const claimOf = (
-  { call }: CallContext,
+  { call, site: { journal } }: CallContext,
   { dedupe }: GuardedTool,
   { key, idempotencyKey, paramsDigest }: CallKey,
 ): DedupeClaim => ({
@@ -63,6 +64,7 @@ export const claimOf = (
     requestId: call.callId,
     ...(call.toolCallId === undefined ? {} : { toolCallId: call.toolCallId }),
     paramsDigest,
+    ...claimantOf(journal),
   },
   leaseMs: dedupe.leaseMs,
   // Longer than the lease: who lost it unnoticed can still have its outcome recorded, and others see that something
@@ -82,26 +84,15 @@ export const termsOf = (context: CallContext, guarded: GuardedTool): KeyTerms =>
     runtime: site.runtime,
     leaseMs: guarded.dedupe.leaseMs,
     storeTimeoutMs: layer.dedupe.storeTimeoutMs,
+    hasOwnId: call.foreignId !== true,
     writing: () => layer.dedupe.writing(),
     mode: call.dedupeMode === 'bestEffort' ? 'bestEffort' : 'enforced',
     global: guarded.dedupe.scope === 'global',
     // One that can find out what became of the other call does, before it runs.
     neverTwice: isSafetyCritical(context, guarded) && guarded.verify === undefined,
-    ...givenUpIn(context),
+    ...givenUpBy(site.journal),
   };
 };
-
-/**
- * Under the key that a turn's journal gives a node, only earlier holders of this turn can stand in the way: the engine
- * has given up all of them as long as the turn is ours.
- */
-const givenUpIn = ({ call, site: { journal } }: CallContext): Pick<KeyTerms, 'givenUp'> =>
-  journal !== undefined && call.idempotencyKey === journalKey(journal, call.nodeId ?? '')
-    ? { givenUp: () => journal.owned() }
-    : {};
-
-/** The key of a node's call in a turn that outlives its process. */
-export const journalKey = ({ turnId }: TurnJournal, nodeId: string): string => `${turnId}/${nodeId}`;
 
 /** An outcome that says itself what became of the record of this call's own run, as far as that is known (R-10.3). */
 export const sayingRecord = ({ unkept, executed }: CallContext, outcome: CallOutcome): CallOutcome =>
@@ -121,15 +112,7 @@ export const idempotentCall =
 
 const runOf = (context: CallContext, guarded: GuardedTool, key: CallKey): IdempotentRun<CallOutcome> => {
   const { layer } = context;
-  const tell: TellKeyStep = (step, about) =>
-    context.emit({ type: 'dedupe', step, keyFingerprint: key.fingerprint, ...about });
-  const keyed: KeyedCall = {
-    context,
-    claim: claimOf(context, guarded, key),
-    terms: termsOf(context, guarded),
-    key,
-    tell,
-  };
+  const keyed = keyedCall(context, guarded, key);
   return {
     ...keyed,
     begins: (lease, lost) => {
@@ -166,11 +149,21 @@ const runOf = (context: CallContext, guarded: GuardedTool, key: CallKey): Idempo
 
 interface KeyedCall {
   readonly context: CallContext;
+  readonly guarded: GuardedTool;
   readonly claim: DedupeClaim;
   readonly terms: KeyTerms;
   readonly key: CallKey;
   readonly tell: TellKeyStep;
 }
+
+const keyedCall = (context: CallContext, guarded: GuardedTool, key: CallKey): KeyedCall => ({
+  context,
+  guarded,
+  claim: claimOf(context, guarded, key),
+  terms: termsOf(context, guarded),
+  key,
+  tell: (step, about) => context.emit({ type: 'dedupe', step, keyFingerprint: key.fingerprint, ...about }),
+});
 
 /** How a call ended for its record. */
 interface RecordedEnd {
@@ -186,13 +179,20 @@ const recordOf = (
   { result, kind }: RecordedEnd,
 ): DedupeOutcome | undefined => {
   const { dedupe } = guarded;
-  // What must never happen twice is not forgotten sooner because it failed.
-  const failedTtlMs = isSafetyCritical(context, guarded) ? dedupe.doneTtlMs : dedupe.failedTtlMs;
-  const outcome = outcomeOf(context, { ...dedupe, failedTtlMs }, result, kind);
+  // What may have happened, and what must never happen twice, is not forgotten sooner because it failed; nor what a
+  // turn that moves may yet ask for.
+  const isOpen = result?.error?.uncertain === true && !guarded.enforcesKey;
+  const isKept = isOpen || isSafetyCritical(context, guarded) || context.site.journal !== undefined;
+  const failedTtlMs = isKept ? dedupe.doneTtlMs : dedupe.failedTtlMs;
+  const outcome = outcomeOf(context, { ...dedupe, failedTtlMs }, result, kind, ownerOf(context, guarded));
   // Until the store has answered, nobody knows better.
   if (outcome !== undefined) context.unkept = 'unrecorded';
   return outcome;
 };
+
+/** The turn that may undo what the call does. */
+const ownerOf = ({ site: { undoLog } }: CallContext, { effects, alternatives }: GuardedTool): string | undefined =>
+  effects === 'read' && alternatives.length === 0 ? undefined : undoLog?.owner;
 
 /** How a call ended that did not end by itself: as it was ended from outside, or since its caller left. */
 const leftWith = (context: CallContext): RecordedEnd => {
@@ -203,19 +203,18 @@ const leftWith = (context: CallContext): RecordedEnd => {
 };
 
 const replayed = (
-  { context, key, tell }: KeyedCall,
+  { context, guarded, key, tell }: KeyedCall,
   reading: DedupeReading,
   matchedOn: 'inflight' | 'completed',
 ): Observable<CallOutcome> =>
-  defer(() => {
-    try {
-      const outcome = replayOf(reading, matchedOn, key.fingerprint, context.history);
-      tell('replayed', { leaderCallId: reading.record.request.requestId, ageMs: outcome.result.cache?.ageMs ?? 0 });
-      return of(outcome);
-    } catch (error) {
-      throw toToolExecutionError(error);
-    }
-  });
+  defer(() => relied(context, guarded, reading)).pipe(
+    map((standing) => {
+      const outcome = replayOf(standing, matchedOn, key.fingerprint, context.history);
+      tell('replayed', { leaderCallId: standing.record.request.requestId, ageMs: outcome.result.cache?.ageMs ?? 0 });
+      return outcome;
+    }),
+    catchError((error: unknown) => throwError(() => toToolExecutionError(error))),
+  );
 
 /** What its caller gets, now that it is known what became of the record. */
 const told = (keyed: KeyedCall, own: CallOutcome, became: RunRecord): Observable<CallOutcome> => {
@@ -269,19 +268,21 @@ const lost = (keyed: KeyedCall, error: ToolExecutionError | undefined): Observab
     return followed(keyed).pipe(
       throwIfEmpty(() => unknown),
       // The reason why there is nothing to get does not tell what its own tool may have done.
-      catchError((refusal: ToolExecutionError) => refusedCall(context, unknown.executed ? unknown : refusal)),
+      catchError((refusal: ToolExecutionError) => refusedCall(context, unknown.uncertain ? unknown : refusal)),
     );
   }).pipe(map((outcome) => sayingRecord(context, outcome)));
 };
 
-const lostError = ({ executed }: CallContext, error: ToolExecutionError | undefined): ToolExecutionError => {
+const lostError = ({ executed, uncertain }: CallContext, error: ToolExecutionError | undefined): ToolExecutionError => {
+  // Its own tool has run, or an earlier process's may have.
+  const isOpen = executed || uncertain;
   const why =
     error === undefined ? 'The call lost its idempotency key while it ran' : 'The store was lost while the call ran';
   const isForGood = error?.classification === 'permanent';
-  const message = `${why}${executed ? ' and may have taken effect' : ''}; ${isForGood ? error.message : 'ask again under the same key'}`;
+  const message = `${why}${isOpen ? ' and may have taken effect' : ''}; ${isForGood ? error.message : 'ask again under the same key'}`;
   return new ToolExecutionError('store_unavailable', message, {
     executed,
-    uncertain: executed,
+    uncertain: isOpen,
     ...(isForGood ? { classification: 'permanent' } : {}),
   });
 };

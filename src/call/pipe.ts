@@ -19,6 +19,7 @@ import { held } from '../operators/work/held.ts';
 import { withAlternatives } from './alternatives.ts';
 import type { CallContext } from './context.ts';
 import { settlingDoubt } from './attempt/doubt.ts';
+import { approvedFirst } from './attempt/gates.ts';
 import { SETTLED } from './state.ts';
 import { callSteps, type CallStep } from './steps.ts';
 import { endedBy } from './decide.ts';
@@ -87,7 +88,8 @@ const begin = (context: CallContext, tool: GuardedTool | undefined): void => {
   // Nothing is looked up for an event that nobody hears.
   if (!context.observed) return;
   const guarded = tool ?? layer.registry.get(call.toolName);
-  context.events.started(guarded === undefined ? undefined : breakerAtStart(context, guarded));
+  context.mode = guarded === undefined ? 'on' : layer.switches.modeOf(guarded.mode);
+  context.events.started(guarded === undefined ? undefined : breakerAtStart(context, guarded), context.mode);
 };
 
 /** How it ends by itself. */
@@ -116,6 +118,7 @@ const acting = (context: CallContext, step: CallStep): Observable<CallOutcome> =
         withAlternatives(context),
         idempotentCall(context, step.guarded, step.key),
         settlingDoubt(context, step.guarded, step.input),
+        approvedFirst(context, step.guarded, step.input, step.key),
       );
 
 /** Before the first attempt, where the turn can undo what the call does, that is kept. */
@@ -123,8 +126,12 @@ const begunInJournal =
   (context: CallContext, guarded: GuardedTool) =>
   (source: Observable<CallOutcome>): Observable<CallOutcome> => {
     const { undoLog } = context.site;
-    if (undoLog === undefined || context.bare) return source;
+    if (undoLog === undefined) return source;
     return defer(() => {
+      if (context.bare) {
+        undoLog.passes(context, guarded);
+        return source;
+      }
       const kept$ = undoLog.begins(context, guarded);
       if (kept$ === undefined) return source;
       return kept$.pipe(

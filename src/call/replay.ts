@@ -1,14 +1,19 @@
 import type { ToolErrorKind } from '../contract/error-kind.ts';
 import type { ToolResultEnvelope } from '../contract/envelope.ts';
 import type { DedupePolicy } from '../contract/policy.ts';
-import type { DedupeExecution, DedupeFailure, DedupeOutcome, DedupeReading } from '../contract/store.ts';
+import type { DedupeExecution, DedupeFailure, DedupeOutcome, DedupeReading, DedupeRecord } from '../contract/store.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
+import { read } from '../errors/structure.ts';
 import { toToolExecutionError } from '../errors/tool.ts';
 import { PAYLOAD_MAX_CHARS } from '../policy/profile.ts';
+import { PAUSED } from '../layer/foreign.ts';
 import type { CallOutcome, History } from './result.ts';
 
 /** What a record keeps of a result: all that another call of the same key gets to see. */
-type Kept = Pick<ToolResultEnvelope, 'status' | 'toolName' | 'output' | 'error' | 'verified'>;
+type Kept = Pick<ToolResultEnvelope, 'status' | 'toolName' | 'output' | 'error' | 'verified'> & {
+  /** Of an effect that a turn may undo: the turns that rely on it. */
+  readonly owners?: readonly string[] | undefined;
+};
 
 const failureOf = (code: string, message: string, terminal: boolean, uncertain: boolean): DedupeFailure => ({
   code,
@@ -25,9 +30,10 @@ const payloadOf = ({
   output,
   error,
   verified,
+  owners,
 }: Kept): { readonly payload?: string; readonly problem?: string } => {
   try {
-    const payload = JSON.stringify({ status, toolName, output, error, verified });
+    const payload = JSON.stringify({ status, toolName, output, error, verified, owners });
     return payload.length <= PAYLOAD_MAX_CHARS
       ? { payload }
       : { problem: `it is longer than ${PAYLOAD_MAX_CHARS} characters` };
@@ -37,20 +43,23 @@ const payloadOf = ({
 };
 
 /**
- * What is recorded of a call that ended, or `undefined` when nothing was attempted: then there is nothing to remember,
- * and the key is free.
+ * What is recorded of a call that ended, or `undefined` when nothing was attempted, or it only paused: then there is
+ * nothing to remember, and the key is free.
  *
  * @param result absent when no caller got one
  * @param kind how it failed, if it did
+ * @param owner the turn that may undo what it did
  */
 export function outcomeOf(
   { attempts, execution }: { readonly attempts: number; readonly execution: DedupeExecution | undefined },
   { doneTtlMs, failedTtlMs }: Required<Pick<DedupePolicy, 'doneTtlMs' | 'failedTtlMs'>>,
   result: ToolResultEnvelope | undefined,
   kind: ToolErrorKind | undefined,
+  owner?: string,
 ): DedupeOutcome | undefined {
-  // What another process had begun was found to be done: that is an outcome, too.
-  if (attempts === 0 && result?.verified !== 'done') return undefined;
+  // What another process had begun was found to be done: that is an outcome, too. What paused is called again by its
+  // framework, under the same key, and then it runs.
+  if ((attempts === 0 && result?.verified !== 'done') || read(result?.output?.content, PAUSED)) return undefined;
   const made = execution === undefined ? {} : { execution };
   if (kind === 'canceled') {
     return {
@@ -61,7 +70,7 @@ export function outcomeOf(
     };
   }
   if (result === undefined) return undefined;
-  const { payload, problem } = payloadOf(result);
+  const { payload, problem } = payloadOf(owner === undefined ? result : { ...result, owners: [owner] });
   if (result.error !== undefined) {
     const { code, message, terminal, uncertain } = result.error;
     return {
@@ -91,6 +100,25 @@ const keptOf = (payload: string): Partial<Kept> => {
       classification: 'permanent',
     },
   );
+};
+
+/** Stands in the payload of every record that names those who rely on its effect. */
+export const NAMES_OWNERS = '"owners":[';
+
+/** The turns that rely on the effect that a record tells of; `undefined` where none may undo it. */
+export const ownersIn = ({ payload }: DedupeRecord): readonly string[] | undefined => {
+  const { owners } = payload === undefined ? {} : keptOf(payload);
+  return Array.isArray(owners) ? owners : undefined;
+};
+
+/** A record's result, with those who rely on it from now on. */
+export const withOwners = ({ payload = '{}' }: DedupeRecord, owners: readonly string[]): string =>
+  JSON.stringify({ ...keptOf(payload), owners });
+
+/** The tool that gave a record's result, and what it gave. */
+export const givenIn = (record: DedupeRecord): { readonly toolName: string; readonly output: unknown } => {
+  const { toolName = record.tool, output } = record.payload === undefined ? {} : keptOf(record.payload);
+  return { toolName, output: output?.content };
 };
 
 /**

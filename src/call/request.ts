@@ -1,12 +1,18 @@
-import * as z from 'zod';
+import type { ZodType } from 'zod';
+import * as z from 'zod/mini';
 import * as core from 'zod/v4/core';
+import en from 'zod/v4/locales/en.js';
 import { toolCallEnvelopeSchema, type ToolCallEnvelope, type ToolCallRequest } from '../contract/envelope.ts';
+import type { NeedsApproval } from '../contract/gate/approval.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { read } from '../errors/structure.ts';
 import { toToolExecutionError } from '../errors/tool.ts';
 import { correctable } from '../policy/advice.ts';
 import type { DedupeMode } from '../policy/key/claim.ts';
+
+// Without a language problems read `Invalid input`. A host that has chosen one keeps it.
+if (core.config().localeError === undefined) core.config(en());
 
 /** A call as the layer runs it, from either form of a request. */
 export interface Call {
@@ -18,6 +24,13 @@ export interface Call {
   readonly input: unknown;
   /** The plan node, when it is part of a turn. */
   readonly nodeId?: string;
+  /** A person has to approve it, whatever its tool says. */
+  readonly needsApproval?: NeedsApproval;
+  /** The call in doubt that it finds out about, and the one that it undoes. */
+  readonly verifies?: string;
+  readonly undoes?: string;
+  /** No budget limits it: it undoes something, or finds out what was done. */
+  readonly unlimited?: true;
   /** Whether the turn cannot do without it. */
   readonly required: boolean;
   readonly idempotencyKey?: string;
@@ -49,20 +62,20 @@ const NAME_MAX = 256;
 const KEY_MAX = 512;
 
 const shortForm = z.strictObject({
-  toolName: z.string().min(1).max(NAME_MAX),
-  input: z.unknown().optional(),
-  toolCallId: z.string().min(1).max(NAME_MAX).exactOptional(),
-  idempotencyKey: z.string().min(1).max(KEY_MAX).exactOptional(),
-  session: z.string().min(1).max(KEY_MAX).exactOptional(),
-  actor: z.string().min(1).max(KEY_MAX).exactOptional(),
-  tenant: z.string().min(1).max(KEY_MAX).exactOptional(),
-  traceparent: z.string().min(1).max(NAME_MAX).exactOptional(),
-  timeoutMs: z.number().positive().max(Number.MAX_SAFE_INTEGER).exactOptional(),
+  toolName: z.string().check(z.minLength(1), z.maxLength(NAME_MAX)),
+  input: z.optional(z.unknown()),
+  toolCallId: z.exactOptional(z.string().check(z.minLength(1), z.maxLength(NAME_MAX))),
+  idempotencyKey: z.exactOptional(z.string().check(z.minLength(1), z.maxLength(KEY_MAX))),
+  session: z.exactOptional(z.string().check(z.minLength(1), z.maxLength(KEY_MAX))),
+  actor: z.exactOptional(z.string().check(z.minLength(1), z.maxLength(KEY_MAX))),
+  tenant: z.exactOptional(z.string().check(z.minLength(1), z.maxLength(KEY_MAX))),
+  traceparent: z.exactOptional(z.string().check(z.minLength(1), z.maxLength(NAME_MAX))),
+  timeoutMs: z.exactOptional(z.number().check(z.positive(), z.maximum(Number.MAX_SAFE_INTEGER))),
 });
 const REQUEST_KEYS: ReadonlySet<string> = new Set(Object.keys(shortForm.shape));
 
 /** The short form, by its rules. */
-export const requestSchema: z.ZodType<ToolCallRequest> = shortForm;
+export const requestSchema: z.ZodMiniType<ToolCallRequest> = shortForm;
 
 const isText = (value: unknown, max: number): boolean =>
   typeof value === 'string' && value !== '' && value.length <= max;
@@ -214,7 +227,7 @@ export function readRequest(
  * answer later, nothing fits.
  */
 export function fit(
-  schema: z.ZodType | undefined,
+  schema: ZodType | undefined,
   value: unknown,
 ): { readonly value: unknown; readonly problem?: string; readonly cause?: unknown } {
   if (schema === undefined) return { value };
@@ -229,7 +242,7 @@ export function fit(
 
 /** The input as the tool's schema gives it; an error that names the path when it does not fit. */
 export function readInput(
-  schema: z.ZodType | undefined,
+  schema: ZodType | undefined,
   input: unknown,
 ): { readonly input: unknown; readonly error?: ToolExecutionError } {
   const { value, problem, cause } = fit(schema, input);

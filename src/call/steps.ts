@@ -57,7 +57,7 @@ const prepared = (hooks: HookRunner, context: CallContext, guarded: GuardedTool)
 /** Through the switches and the schema, to what it is to do under which key. */
 const passed = (context: CallContext, guarded: GuardedTool): CallStep => {
   const { layer, call } = context;
-  const mode = layer.switches.modeOf(guarded.mode);
+  const mode = context.mode ?? layer.switches.modeOf(guarded.mode);
   if (mode !== 'on') return passedBy(context, guarded, mode === 'shadow');
   const { input, error } = readInput(guarded.tool.input, call.input);
   if (error !== undefined) return { act: 'refuse', error };

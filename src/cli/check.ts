@@ -1,6 +1,7 @@
 import { access, constants, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { planFileSchema, type PlanFile, type ServerEntry } from '../contract/formats/plan-file.ts';
+import { planFileSchema, type PlanFile } from '../contract/formats/plan-file.ts';
+import type { ServerEntry } from '../contract/formats/server-entry.ts';
 import type { Problem } from '../formats/yaml.ts';
 import { ndjsonLine } from '../sinks/ndjson.ts';
 import { createSpillway } from '../spillway.ts';

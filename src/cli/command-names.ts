@@ -15,6 +15,7 @@ export const COMMAND_NAMES = [
   'gateway',
   'mcp',
   'admin',
+  'approve',
   'completions',
   'help',
 ] as const;

@@ -1,4 +1,5 @@
 import { ADMIN_ACTIONS, ADMIN_HELP, ADMIN_OPTIONS } from './arguments/admin.ts';
+import { APPROVE_HELP, APPROVE_OPTIONS } from './arguments/approve.ts';
 import { RUN_HELP, RUN_OPTIONS } from './arguments/run.ts';
 import { CHECK_HELP, CHECK_OPTIONS } from './arguments/check.ts';
 import { COMMAND_NAMES, type CommandName } from './command-names.ts';
@@ -114,6 +115,11 @@ const SPECS: Readonly<Record<CommandName, Omit<CommandSpec, 'name'>>> = {
     help: ADMIN_HELP,
     options: ADMIN_OPTIONS,
     words: Object.keys(ADMIN_ACTIONS),
+  },
+  approve: {
+    summary: 'list the calls that wait for a person, or answer one',
+    help: APPROVE_HELP,
+    options: APPROVE_OPTIONS,
   },
   completions: {
     summary: 'complete all of this in bash, zsh or fish',

@@ -1,6 +1,6 @@
 import { open, readFile, stat, unlink } from 'node:fs/promises';
 import { Document } from 'yaml';
-import type { ServerEntry } from '../contract/formats/plan-file.ts';
+import type { ServerEntry } from '../contract/formats/server-entry.ts';
 import { EXIT, type CommandContext } from './context.ts';
 import { INIT_HELP, USUAL_SOURCES, parseInit, type InitCommand } from './arguments/init.ts';
 import { readMcpJson, type FoundServers } from './plan/mcp-json.ts';

@@ -80,6 +80,7 @@ const admin = async (args: readonly string[]): Promise<number> => {
 const PERFORM: Readonly<Record<CommandName, (args: readonly string[]) => Promise<number>>> = {
   run: (args) => run(['run', ...args]),
   admin,
+  approve: async (args) => (await import('./approve.ts')).runApprove(args, context),
   check: async (args) => (await import('./check.ts')).runCheck(args, context),
   tools: async (args) => (await import('./list-tools.ts')).runTools(args, context),
   show: async (args) => (await import('./trace/show.ts')).runShow(args, context),

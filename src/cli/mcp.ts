@@ -1,10 +1,11 @@
 import { firstValueFrom, fromEvent, lastValueFrom, of, take, takeUntil, type Observable } from 'rxjs';
 import type * as StdioModule from '@modelcontextprotocol/sdk/server/stdio.js';
-import type * as HttpModule from '../mcp-proxy/http-front.ts';
+import type * as HttpModule from '../mcp-proxy/http/front.ts';
 import type * as ProxyModule from '../mcp-proxy/proxy.ts';
 import type { McpProxy } from '../mcp-proxy/proxy.ts';
 import { MCP_HELP, parseMcp, type McpCommand } from './arguments/mcp.ts';
 import { UsageError } from './arguments/usage.ts';
+import { openGates, tellAsked } from './store/gates.ts';
 import { EXIT, type CommandContext } from './context.ts';
 import { clientConfig } from './mcp/client-config.ts';
 import { configured } from './mcp/servers.ts';
@@ -25,7 +26,7 @@ const load = async (): Promise<Packages> => {
     const [proxy, stdio, http] = await Promise.all([
       import('../mcp-proxy/proxy.ts'),
       import('@modelcontextprotocol/sdk/server/stdio.js'),
-      import('../mcp-proxy/http-front.ts'),
+      import('../mcp-proxy/http/front.ts'),
     ]);
     return { proxy, stdio, http };
   } catch (error) {
@@ -89,9 +90,16 @@ const serve = async (command: McpCommand, context: CommandContext, closers: Clos
   const { stderr, runtime, signal } = context;
   const note = (text: string): void => void stderr.write(`spillway: ${messageLine(plain(text))}\n`);
   const [packages, config] = await Promise.all([load(), configured(command)]);
-  const { maxOutputBytes, keyName } = command;
+  const { maxOutputBytes, keyName, storeUrl = context.env['SPILLWAY_STORE'] } = command;
+  const gates = await openGates({
+    ...config.gates,
+    storeUrl: storeUrl === '' ? undefined : storeUrl,
+    hasAdmin: command.adminPort !== undefined,
+  });
+  closers.push(gates.close);
   const proxy = packages.proxy.createMcpProxy({
-    ...config,
+    ...config.proxy,
+    ...gates.options,
     ...(maxOutputBytes === undefined ? {} : { maxOutputBytes }),
     ...(keyName === undefined ? {} : { keyName }),
     runtime,
@@ -99,6 +107,7 @@ const serve = async (command: McpCommand, context: CommandContext, closers: Clos
     heard: (server, line) => void stderr.write(`${messageLine(plain(`${server}: ${line}`))}\n`),
   });
   closers.unshift(() => proxy.close());
+  tellAsked(proxy.layer, gates.options.store !== undefined, note);
   const trace = await openTrace(command, context);
   if (trace !== undefined) {
     proxy.layer.trace$.subscribe((event) => trace.write(event));
@@ -106,11 +115,16 @@ const serve = async (command: McpCommand, context: CommandContext, closers: Clos
   }
   if (command.adminPort !== undefined) {
     const { openAdmin } = await import('./admin/run.ts');
-    const admin = await openAdmin(proxy.layer, command.adminPort, note, context.env);
+    const admin = await openAdmin(proxy.layer, command.adminPort, note, context.env, gates.options.approvals);
     closers.unshift(() => admin.close());
   }
+  if (command.inspectPort !== undefined) {
+    const { openInspector } = await import('./trace/inspect.ts');
+    const inspector = await openInspector(proxy.layer, command.inspectPort, context, note);
+    closers.unshift(() => inspector.close());
+  }
   if (command.httpPort === undefined) await serveStdio(proxy, packages, signal);
-  else await serveHttp(proxy, command, packages, context, Object.keys(config.servers).length === 1);
+  else await serveHttp(proxy, command, packages, context, Object.keys(config.proxy.servers).length === 1);
 };
 
 /**

@@ -3,15 +3,19 @@ import path from 'node:path';
 import { lastValueFrom, map, tap } from 'rxjs';
 import type { TurnEvent } from '../contract/event.ts';
 import type { Runtime } from '../contract/runtime.ts';
+import type { AnyTool } from '../contract/tool.ts';
 import type { TurnResult } from '../contract/turn.ts';
 import type { TurnTold } from '../inspect/model.ts';
 import { followTurn } from '../inspect/model/follow-turn.ts';
 import { seededRandom } from '../policy/random.ts';
 import { ndjsonLine } from '../sinks/ndjson.ts';
 import { createSpillway, type Spillway } from '../spillway.ts';
+import type { TurnOptions } from '../turn/run.ts';
+import type { Approvals } from '../gate/approvals.ts';
+import { anyNeedsApproval, openGates, storeOf, tellAsked, type OpenGates } from './store/gates.ts';
 import type { RunCommand } from './arguments/run.ts';
 import { environment } from './environment.ts';
-import { drawMarbles } from './show/marbles.ts';
+import { drawMarbles } from '../inspect/share/marbles-text.ts';
 import { openNdjson, type NdjsonFile } from './show/ndjson.ts';
 import { loadPlan, type LoadedPlan } from './plan/file.ts';
 import { lineProgress, liveProgress, type Progress } from './show/progress.ts';
@@ -97,11 +101,11 @@ const report = (result: TurnResult, timeline: TurnTold, { stdout }: RunContext, 
 const settledTurn = (
   spillway: Spillway,
   { plan }: LoadedPlan,
-  signal: AbortSignal,
+  options: TurnOptions,
   listen: (event: TurnEvent) => void,
 ): Promise<TurnResult> =>
   lastValueFrom(
-    spillway.turn(plan, { signal }).pipe(
+    spillway.turn(plan, options).pipe(
       tap(listen),
       // The last event is the turn's own `settled`.
       map((event) => (event.source === 'turn' && event.type === 'settled' ? event.result : undefined)),
@@ -130,13 +134,14 @@ type Close = () => Promise<void>;
 const withAdmin = async (
   { adminPort }: RunCommand,
   spillway: Spillway,
+  approvals: Approvals | undefined,
   progress: Progress,
   close: Close,
 ): Promise<Close> => {
   if (adminPort === undefined) return close;
   // A server and its packages, which other runs need not load.
   const { openAdmin } = await import('./admin/run.ts');
-  const admin = await openAdmin(spillway, adminPort, (text) => progress.note(text));
+  const admin = await openAdmin(spillway, adminPort, (text) => progress.note(text), environment, approvals);
   return async () => {
     await admin.close();
     await close();
@@ -177,6 +182,15 @@ const isSeen = async ({ inspectPort }: RunCommand, { signal }: RunContext, progr
   return true;
 };
 
+const gatesOf = (command: RunCommand, { file: { tools = [], turn, budget } }: LoadedPlan): Promise<OpenGates> => {
+  const asked = { needsApproval: anyNeedsApproval([...tools, ...turn.nodes]), budget };
+  return openGates({
+    ...asked,
+    storeUrl: storeOf(command, asked, environment),
+    hasAdmin: command.adminPort !== undefined,
+  });
+};
+
 /**
  * Runs a plan file: starts its servers, runs its turn, prints what happens and what came of it, stops the servers.
  * Aborting the signal ends the turn with its harvest, which is printed all the same.
@@ -184,9 +198,34 @@ const isSeen = async ({ inspectPort }: RunCommand, { signal }: RunContext, progr
  * @throws UsageError, PlanFileError or Interrupted, before anything was called
  */
 export async function runPlan(command: RunCommand, context: RunContext): Promise<RunEnd> {
+  const loaded = await loadPlan(command.planPath);
+  const gates = await gatesOf(command, loaded);
+  try {
+    return await runLoaded(command, context, loaded, gates);
+  } finally {
+    await gates.close();
+  }
+}
+
+const layerOf = (
+  tools: readonly AnyTool[],
+  { file: { profile } }: LoadedPlan,
+  { options }: OpenGates,
+  runtime: Runtime,
+): Spillway => createSpillway({ tools, runtime, ...options, ...(profile === undefined ? {} : { profile }) });
+
+/** The trace that the turn is part of. */
+const traceOf = ({ traceparent }: RunCommand): Pick<TurnOptions, 'traceContext'> =>
+  traceparent === undefined ? {} : { traceContext: { traceparent } };
+
+const runLoaded = async (
+  command: RunCommand,
+  context: RunContext,
+  loaded: LoadedPlan,
+  gates: OpenGates,
+): Promise<RunEnd> => {
   const { stdout, signal } = context;
   const runtime = seeded(context.runtime, command.seed);
-  const loaded = await loadPlan(command.planPath);
   const used = usedTools(loaded.file);
   const trace = await openTrace(command, runtime);
   const progress = progressOn(context, command);
@@ -201,19 +240,19 @@ export async function runPlan(command: RunCommand, context: RunContext): Promise
   try {
     const { tools, problems } = bindTools(used, servers.providers, runtime);
     if (problems.length > 0) throw loaded.refuse(problems);
-    const { profile } = loaded.file;
-    const spillway = createSpillway({ tools, runtime, ...(profile === undefined ? {} : { profile }) });
+    const spillway = layerOf(tools, loaded, gates, runtime);
+    tellAsked(spillway, gates.options.store !== undefined, (text) => progress.note(text));
     close = async () => {
       await spillway.close();
       await servers.close();
     };
-    close = await withAdmin(command, spillway, progress, close);
+    close = await withAdmin(command, spillway, gates.options.approvals, progress, close);
     close = await withInspector(command, context, spillway, progress, close);
     const writeHtml = await openHtml(command, spillway, progress);
     for (const warning of ownWarnings(spillway, loaded)) progress.note(`warning: ${warning}`);
     if (trace !== undefined) spillway.trace$.subscribe((event) => trace.write(event));
     const turn = followTurn();
-    const result = await settledTurn(spillway, loaded, signal, (event) => {
+    const result = await settledTurn(spillway, loaded, { signal, ...traceOf(command) }, (event) => {
       turn.add(event);
       progress.event(event);
       if (command.json) stdout.write(ndjsonLine(event));
@@ -228,4 +267,4 @@ export async function runPlan(command: RunCommand, context: RunContext): Promise
     const lost = await trace?.close();
     if (lost !== undefined) progress.note(`warning: the trace is not complete: ${lost.message}`);
   }
-}
+};

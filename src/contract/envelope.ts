@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import type { BreakerStateName } from './breaker-state.ts';
 import type { VerifyFinding } from './settle/verify.ts';
 
@@ -189,9 +189,9 @@ export interface ToolResultEnvelope {
   retriedBy?: RetryRecord[];
 }
 
-const text = (max: number): z.ZodString => z.string().min(1).max(max);
-const ms: z.ZodNumber = z.number().nonnegative().max(Number.MAX_SAFE_INTEGER);
-const breakerStateName: z.ZodType<BreakerStateName> = z.enum([
+const text = (max: number): z.ZodMiniString => z.string().check(z.minLength(1), z.maxLength(max));
+const ms: z.ZodMiniNumber = z.number().check(z.nonnegative(), z.maximum(Number.MAX_SAFE_INTEGER));
+const breakerStateName: z.ZodMiniType<BreakerStateName> = z.enum([
   'closed',
   'open',
   'half_open',
@@ -207,46 +207,49 @@ const breakerStateName: z.ZodType<BreakerStateName> = z.enum([
  * @example
  * const { success, error } = toolCallEnvelopeSchema.safeParse(JSON.parse(body));
  */
-export const toolCallEnvelopeSchema: z.ZodType<ToolCallEnvelope> = z.strictObject({
+export const toolCallEnvelopeSchema: z.ZodMiniType<ToolCallEnvelope> = z.strictObject({
   contractVersion: z.literal('1.1'),
   requestId: text(128),
-  toolCallId: text(256).exactOptional(),
+  toolCallId: z.exactOptional(text(256)),
   toolName: text(256),
   toolNamespace: text(256),
   target: z.strictObject({
-    agentId: text(256).exactOptional(),
+    agentId: z.exactOptional(text(256)),
     sessionKey: text(512),
     actorId: text(512),
-    workspaceId: text(512).exactOptional(),
-    correlationId: text(512).exactOptional(),
-    tenantId: text(512).exactOptional(),
+    workspaceId: z.exactOptional(text(512)),
+    correlationId: z.exactOptional(text(512)),
+    tenantId: z.exactOptional(text(512)),
   }),
   payload: z.strictObject({
     version: z.literal('1.0'),
     params: z.record(z.string(), z.unknown()),
-    idempotencyKey: text(512).exactOptional(),
-    callHints: z
-      .strictObject({
-        safetyCritical: z.boolean().exactOptional(),
-        expectedRetrySafe: z.boolean().exactOptional(),
-        timeoutMs: ms.positive().exactOptional(),
-      })
-      .exactOptional(),
+    idempotencyKey: z.exactOptional(text(512)),
+    callHints: z.exactOptional(
+      z.strictObject({
+        safetyCritical: z.exactOptional(z.boolean()),
+        expectedRetrySafe: z.exactOptional(z.boolean()),
+        timeoutMs: z.exactOptional(ms.check(z.positive())),
+      }),
+    ),
   }),
   transport: z.strictObject({
     dedupeMode: z.enum(['enforced', 'bestEffort', 'disabled']),
-    retryBudget: z.strictObject({ maxAttempts: z.number().int().min(1).max(1000), maxElapsedMs: ms }),
-    circuitBreakerHint: z.enum(['tool', 'dependency', 'global']).exactOptional(),
+    retryBudget: z.strictObject({
+      maxAttempts: z.number().check(z.int(), z.minimum(1), z.maximum(1000)),
+      maxElapsedMs: ms,
+    }),
+    circuitBreakerHint: z.exactOptional(z.enum(['tool', 'dependency', 'global'])),
   }),
   control: z.strictObject({
-    deadlineAtMs: ms.exactOptional(),
-    requestTags: z.array(text(256)).max(64).exactOptional(),
-    fromHook: text(256).exactOptional(),
+    deadlineAtMs: z.exactOptional(ms),
+    requestTags: z.exactOptional(z.array(text(256)).check(z.maxLength(64))),
+    fromHook: z.exactOptional(text(256)),
   }),
   trace: z.strictObject({
-    traceparent: text(256).exactOptional(),
-    tracestate: text(2_048).exactOptional(),
-    baggage: z.record(z.string(), z.string()).exactOptional(),
+    traceparent: z.exactOptional(text(256)),
+    tracestate: z.exactOptional(text(2_048)),
+    baggage: z.exactOptional(z.record(z.string(), z.string())),
   }),
 });
 
@@ -254,33 +257,40 @@ export const toolCallEnvelopeSchema: z.ZodType<ToolCallEnvelope> = z.strictObjec
  * Checks a `ToolResultEnvelope`; the package's `schemas/tool-result.schema.json` is made from it. A key that is not in
  * it is refused.
  */
-export const toolResultEnvelopeSchema: z.ZodType<ToolResultEnvelope> = z.strictObject({
+export const toolResultEnvelopeSchema: z.ZodMiniType<ToolResultEnvelope> = z.strictObject({
   requestId: text(128),
   status: z.enum(['success', 'error', 'retriable_error', 'retry_exhausted', 'circuit_open', 'timeout']),
   fromCache: z.boolean(),
-  cache: z
-    .strictObject({ matchedOn: z.enum(['inflight', 'completed']), ageMs: ms, keyFingerprint: text(256) })
-    .exactOptional(),
-  recorded: z.enum(['superseded', 'unrecorded']).exactOptional(),
-  verified: z.enum(['done', 'not_done', 'unknown']).exactOptional(),
+  cache: z.exactOptional(
+    z.strictObject({ matchedOn: z.enum(['inflight', 'completed']), ageMs: ms, keyFingerprint: text(256) }),
+  ),
+  recorded: z.exactOptional(z.enum(['superseded', 'unrecorded'])),
+  verified: z.exactOptional(z.enum(['done', 'not_done', 'unknown'])),
   toolName: text(256),
   durationMs: ms,
-  attempts: z.number().int().nonnegative(),
-  output: z
-    .strictObject({ content: z.unknown(), metadata: z.record(z.string(), z.unknown()).exactOptional() })
-    .exactOptional(),
-  error: z
-    .strictObject({
+  attempts: z.number().check(z.int(), z.nonnegative()),
+  output: z.exactOptional(
+    z.strictObject({ content: z.unknown(), metadata: z.exactOptional(z.record(z.string(), z.unknown())) }),
+  ),
+  error: z.exactOptional(
+    z.strictObject({
       code: z.string(),
       message: z.string(),
       retriable: z.boolean(),
       terminal: z.boolean(),
-      breakerState: breakerStateName.exactOptional(),
-      uncertain: z.literal(true).exactOptional(),
-      modelText: z.string().exactOptional(),
-    })
-    .exactOptional(),
-  retriedBy: z
-    .array(z.strictObject({ attempt: z.number().int().min(1), delayMs: ms, reasonCode: z.string(), latencyMs: ms }))
-    .exactOptional(),
+      breakerState: z.exactOptional(breakerStateName),
+      uncertain: z.exactOptional(z.literal(true)),
+      modelText: z.exactOptional(z.string()),
+    }),
+  ),
+  retriedBy: z.exactOptional(
+    z.array(
+      z.strictObject({
+        attempt: z.number().check(z.int(), z.minimum(1)),
+        delayMs: ms,
+        reasonCode: z.string(),
+        latencyMs: ms,
+      }),
+    ),
+  ),
 });

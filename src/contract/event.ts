@@ -2,15 +2,9 @@ import type { ToolEvent } from './event/call.ts';
 import type { LayerEvent } from './event/layer.ts';
 import type { TurnOwnEvent } from './event/turn.ts';
 
-export type {
-  BreakerAtStart,
-  CallTerms,
-  DedupeStep,
-  ErrorReport,
-  HookName,
-  ShadowAct,
-  ToolEvent,
-} from './event/call.ts';
+export type { ApprovalEvent, ApprovalStep, BudgetEvent } from './event/gate.ts';
+export type { BreakerAtStart, CallTerms } from './event/terms.ts';
+export type { DedupeStep, ErrorReport, HookName, ShadowAct, ToolEvent } from './event/call.ts';
 export type { HostPart, LayerEvent, PolicyInForce, ToolInForce } from './event/layer.ts';
 export type { TurnOwnEvent } from './event/turn.ts';
 

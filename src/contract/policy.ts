@@ -1,4 +1,5 @@
 import type { Classification } from './error-kind.ts';
+import type { ApprovalWhen } from './gate/approval.ts';
 import type { CompensatePolicy } from './settle/compensate.ts';
 import type { VerifyPolicy } from './settle/verify.ts';
 
@@ -140,8 +141,16 @@ export interface ToolPolicy {
    * The resource checks the call's key, so that a repeated effect is refused there: uncertain failures may be retried.
    */
   readonly enforcesKey?: boolean;
-  /** What one call costs, in the host's own unit; guidance can ask for it. Default 0. */
+  /**
+   * What one call costs, in the host's own unit; guidance can ask for it, and a `budget` counts it as US dollars.
+   * Default 0.
+   */
   readonly cost?: number;
+  /**
+   * `true`: a person has to approve each call, for tools that are not yours to write; or which calls, as data. A tool's
+   * own `needsApproval` is asked besides. Default: as the tool itself says.
+   */
+  readonly needsApproval?: boolean | ApprovalWhen;
   /** Never retry an uncertain failure of a mutating tool, whatever else allows it, an `errorHandler` included. */
   readonly safetyCritical?: boolean;
   /**

@@ -1,5 +1,5 @@
 import type { Observable } from 'rxjs';
-import * as z from 'zod';
+import * as z from 'zod/mini';
 
 /** What a store may answer: at once, as memory does, or later. */
 export type Awaitable<T> = T | PromiseLike<T>;
@@ -24,6 +24,8 @@ export interface DedupeRequest {
   readonly toolCallId?: string;
   /** SHA-256 of the canonical parameters: the same key with another one is a conflict. */
   readonly paramsDigest: string;
+  /** Of a turn of a fleet: its submission, `/`, and the epoch of the worker that claimed the key; absent elsewhere. */
+  readonly turn?: string;
 }
 
 /** What the call that wrote a record did. */
@@ -130,6 +132,11 @@ export interface DedupeOutcome {
   readonly error?: DedupeFailure;
   /** The attempts that were made. */
   readonly execution?: DedupeExecution;
+  /**
+   * It must not be given up for lack of room before its time: it is what a process that dies leaves to the next one.
+   * Only for stores that give up records. Default: it may.
+   */
+  readonly pinned?: boolean;
 }
 
 /** How well a store keeps what it acknowledged. */
@@ -208,11 +215,11 @@ export interface DedupeStore {
   close?(): Awaitable<void>;
 }
 
-const text: z.ZodString = z.string();
-const ms: z.ZodNumber = z.number().nonnegative().max(Number.MAX_SAFE_INTEGER);
+const text: z.ZodMiniString = z.string();
+const ms: z.ZodMiniNumber = z.number().check(z.nonnegative(), z.maximum(Number.MAX_SAFE_INTEGER));
 
 /** For stores that read records back from outside: what does not fit is not replayed. */
-export const dedupeRecordSchema: z.ZodType<DedupeRecord> = z.strictObject({
+export const dedupeRecordSchema: z.ZodMiniType<DedupeRecord> = z.strictObject({
   key: text,
   tool: text,
   idempotencyKey: text,
@@ -224,35 +231,36 @@ export const dedupeRecordSchema: z.ZodType<DedupeRecord> = z.strictObject({
   request: z.strictObject({
     sessionKey: text,
     actorId: text,
-    tenantId: text.exactOptional(),
+    tenantId: z.exactOptional(text),
     requestId: text,
-    toolCallId: text.exactOptional(),
+    toolCallId: z.exactOptional(text),
     paramsDigest: text,
+    turn: z.exactOptional(text),
   }),
-  execution: z
-    .strictObject({
-      attemptCount: z.number().int().nonnegative(),
+  execution: z.exactOptional(
+    z.strictObject({
+      attemptCount: z.number().check(z.int(), z.nonnegative()),
       attempts: z.array(
         z.strictObject({
           startedAtMs: ms,
           finishedAtMs: ms,
           status: z.enum(['success', 'error']),
           retriable: z.boolean(),
-          errorCode: text.exactOptional(),
+          errorCode: z.exactOptional(text),
         }),
       ),
-    })
-    .exactOptional(),
-  payload: text.exactOptional(),
-  error: z
-    .strictObject({
+    }),
+  ),
+  payload: z.exactOptional(text),
+  error: z.exactOptional(
+    z.strictObject({
       code: text,
       message: text,
       terminal: z.boolean(),
       shouldRetriable: z.boolean(),
-      uncertain: z.literal(true).exactOptional(),
-    })
-    .exactOptional(),
-  lockUntilMs: ms.exactOptional(),
-  version: z.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER),
+      uncertain: z.exactOptional(z.literal(true)),
+    }),
+  ),
+  lockUntilMs: z.exactOptional(ms),
+  version: z.number().check(z.int(), z.nonnegative(), z.maximum(Number.MAX_SAFE_INTEGER)),
 });

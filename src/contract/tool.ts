@@ -1,5 +1,7 @@
 import type { Observable } from 'rxjs';
 import type { ZodType } from 'zod';
+import type { NeedsApproval } from './gate/approval.ts';
+import type { Usage } from './gate/budget.ts';
 import type { ToolOutput } from './output.ts';
 import type { ToolPolicy } from './policy.ts';
 import type { CompensateContext } from './settle/compensate.ts';
@@ -36,7 +38,8 @@ export interface ToolContext {
   readonly attempt: number;
   /**
    * Identifies the call across retries, processes and repeated requests under one key: hand it to the resource, which
-   * can then refuse to act twice.
+   * can then refuse to act twice. It is the caller's own key; with a tenant a hash of both, since two tenants may
+   * choose the same key; else the computed key, or the call's id.
    */
   readonly callKey: string;
   /**
@@ -64,6 +67,11 @@ export interface ToolContext {
    * it does nothing. Absent where a tool is run by something other than a layer.
    */
   holdWhile?(waiting$: Observable<boolean>): void;
+  /**
+   * Tells what the attempt has used, for the layer's budgets, in place of what the tool declares as its `cost`; what is
+   * told several times adds up. After the attempt's end it does nothing. Absent where the layer has no `budget`.
+   */
+  usage?(used: Usage): void;
 }
 
 /** A tool as the layer runs it. Make one with `tool()`. */
@@ -92,6 +100,11 @@ export interface Tool<I = unknown, O = unknown, Name extends string = string> {
    * How long and how often it is asked is `verify` of the policy. A tool that has it is `mutating`.
    */
   verify?(input: I, context: VerifyContext): ToolOutput<VerifyAnswer<O>>;
+  /**
+   * Whether a person has to approve a call before it runs: the layer's `approvals` ask. Without them each call is
+   * refused. Default: nobody has to.
+   */
+  readonly needsApproval?: NeedsApproval<I>;
   /**
    * Undoes what a call did, for a turn with `onFailure: 'compensate'` that fails after it. Each is a guarded call of
    * its own under the key `callKey/undo`. A tool that has it is `mutating`.

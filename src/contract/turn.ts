@@ -1,5 +1,6 @@
 import type { ToolResultEnvelope } from './envelope.ts';
 import type { ToolErrorKind } from './error-kind.ts';
+import type { NeedsApproval } from './gate/approval.ts';
 import type { Compensate, CompensateCall, CompensationReason } from './settle/compensate.ts';
 import type { AnyTool } from './tool.ts';
 
@@ -23,6 +24,11 @@ export interface PlanNode {
    * The same key of the same session gives the same result, also in a later turn; without one the call is not deduped.
    */
   readonly idempotencyKey?: string;
+  /**
+   * A person has to approve this call, whatever its tool says: `true`, or a function of its input. Default: as the tool
+   * has it.
+   */
+  readonly needsApproval?: NeedsApproval;
   /**
    * Undoes what this call did, in place of its tool's own `compensate`: a function, or another tool and what it is
    * given. `false`: there is nothing to undo. Default: as the tool has it.
@@ -53,6 +59,23 @@ export interface PlanOptions {
    * Default 120,000.
    */
   readonly leaseMs?: number;
+}
+
+/**
+ * A checked plan. `Values` is what its nodes give, by id. Make one with `plan()` or `plan.from()`; it can run any
+ * number of times.
+ */
+export interface Plan<Values = Readonly<Record<string, unknown>>> {
+  /** The nodes, in the order in which they were given. */
+  readonly nodes: readonly PlanNode[];
+  /** How long the turn may take, and how it runs. */
+  readonly options: PlanOptions;
+  /** By node: the places of its needs, and of those that need it. */
+  readonly needs: ReadonlyArray<readonly number[]>;
+  /** By node: the indexes of the nodes that need it. */
+  readonly dependents: ReadonlyArray<readonly number[]>;
+  /** Only a type: the values of the nodes. */
+  readonly values?: Values;
 }
 
 /**
@@ -104,6 +127,8 @@ export interface LeftBehind {
   readonly why: string;
   /** Who must act: `owner` of the tool's `compensate`, or `a person`. */
   readonly owner: string;
+  /** Its undoing was tried, and may have taken effect: look before it is undone by hand. Absent where it has not. */
+  readonly halfUndone?: true;
 }
 
 /** What was undone of a turn, and what was not. */
@@ -114,6 +139,11 @@ export interface Compensation {
   readonly compensated: readonly string[];
   /** What stays, in the same order. */
   readonly stays: readonly LeftBehind[];
+  /**
+   * The ids of the nodes whose effects others rely on, which got them by the same idempotency key: they stay, and are
+   * no longer this turn's. Absent without any.
+   */
+  readonly shared?: readonly string[];
 }
 
 /** What a turn found. `Values` is what the plan's nodes give, by id. */

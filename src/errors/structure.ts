@@ -39,11 +39,20 @@ export interface ErrorStructure {
   readonly texts: readonly string[];
 }
 
+/** `instanceof`, of what a tool may have thrown: a proxy can throw when it is asked, and then it is none. */
+export function isOf<T>(value: unknown, kind: abstract new (...args: never[]) => T): value is T {
+  try {
+    return value instanceof kind;
+  } catch {
+    return false;
+  }
+}
+
 /** A property of anything; `undefined` where reading it throws. */
-export function read(value: unknown, key: string): unknown {
+export function read(value: unknown, key: PropertyKey): unknown {
   if ((typeof value !== 'object' || value === null) && typeof value !== 'function') return undefined;
   try {
-    return (value as Record<string, unknown>)[key];
+    return (value as Record<PropertyKey, unknown>)[key];
   } catch {
     return undefined;
   }

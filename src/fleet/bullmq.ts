@@ -1,4 +1,4 @@
-import { Queue, Worker, DelayedError, type ConnectionOptions, type Job } from 'bullmq';
+import { Queue, Worker, DelayedError, WaitingError, type ConnectionOptions, type Job } from 'bullmq';
 import { Subject, filter, firstValueFrom, fromEventPattern, type Observable } from 'rxjs';
 import type { FleetEngine } from '../contract/fleet/port.ts';
 import type { Runtime } from '../contract/runtime.ts';
@@ -7,12 +7,12 @@ import { liveRuntime } from '../runtime.ts';
 import { redisThrown } from '../errors/redis.ts';
 import type { Dispatcher, Given, RunEnd, Workforce } from './dispatcher.ts';
 import type { LedgerConnection } from './redis/connection.ts';
-import { FLEET_NAME, engineOnRedis } from './redis/engine.ts';
+import { FLEET_NAME, REDIS_TERMS, engineOnRedis, type RedisTerms } from './redis/engine.ts';
 
 export type { LedgerConnection } from './redis/connection.ts';
 
 /** Where a fleet's turns lie, and how soon a worker counts as dead. Times are milliseconds. */
-export interface BullmqFleetOptions {
+export interface BullmqFleetOptions extends RedisTerms {
   /** The fleet's name, and its queue's: 1 to 64 letters, digits, `_` or `-`. Default `spillway`. */
   readonly name?: string;
   /**
@@ -20,19 +20,9 @@ export interface BullmqFleetOptions {
    * worker dies is this, and a third more at most. Default 3,000, at least 1,000.
    */
   readonly lockMs?: number;
-  /** Turns that have not settled, beyond which `submit` refuses. Default 100,000. */
-  readonly maxOpen?: number;
-  /** How long a turn is kept after it has settled, or after its deadline. Default 86,400,000: a day. */
-  readonly keepMs?: number;
-  /** Events that are kept of a turn; the oldest make room. Default 10,000. */
-  readonly maxEvents?: number;
-  /** How long a Redis that gives no answer is asked on behalf of `submit`, `cancel` and `health`. Default 30,000. */
-  readonly answerTimeoutMs?: number;
-  /** Clock, timers and ids. Default: the machine's. */
-  readonly runtime?: Runtime;
 }
 
-const OPTION_KEYS = ['name', 'lockMs', 'maxOpen', 'keepMs', 'maxEvents', 'answerTimeoutMs', 'runtime'];
+const OPTION_KEYS = [...REDIS_TERMS, 'lockMs'];
 const NAME = /^[\w-]{1,64}$/;
 /** A third of a lock: two signs of life may be lost. */
 const BEATS_PER_LOCK = 3;
@@ -40,6 +30,9 @@ const BEATS_PER_LOCK = 3;
 const PLACE_MAX = 2_000_000;
 /** A turn is given again however often its workers die: its deadline ends it, not a count. */
 const STALLED_MAX = 1_000_000;
+
+/** A turn that is given to a worker which still has it comes again after so long. */
+const OWN_RUN_MS = 100;
 
 /** Ids of jobs: BullMQ takes no number, and no colon. */
 const jobIdOf = (turnId: string): string => `turn-${turnId}`;
@@ -55,20 +48,45 @@ interface BullmqSite {
 /** Errors of a connection: the client makes it again by itself, and what was asked for rejects on its own. */
 const ignore = (): void => undefined;
 
+type Process = (job: Job, token?: string) => Promise<void>;
+
+/** Not by a clock where it need not be: those of two workers can be far apart. */
+const later = async (job: Job, token: string | undefined, afterMs: number, runtime: Runtime): Promise<never> => {
+  if (afterMs === 0) {
+    await job.moveToWait(token);
+    throw new WaitingError();
+  }
+  await job.moveToDelayed(runtime.wallNow() + afterMs, token);
+  throw new DelayedError();
+};
+
+const processOf = (runtime: Runtime, run: (given: Given) => Observable<RunEnd>, lost$: Subject<string>): Process => {
+  const active = new Set<string>();
+  return async (job, token) => {
+    const { id = '' } = job;
+    if (active.has(id)) {
+      // BullMQ renews a job's lock by its id: the end of the run that was given up would end that of this one, too.
+      lost$.next(id);
+      return later(job, token, OWN_RUN_MS, runtime);
+    }
+    active.add(id);
+    try {
+      const mine$ = lost$.pipe(filter((lost) => lost === id));
+      const end = await firstValueFrom(run({ turnId: turnIdOf(job), lost$: mine$ }));
+      if (end.act === 'again') await later(job, token, end.afterMs, runtime);
+    } finally {
+      active.delete(id);
+    }
+  };
+};
+
 const workforce = (
   { connection, name, lockMs, runtime }: BullmqSite,
   run: (given: Given) => Observable<RunEnd>,
   concurrency: number,
 ): Workforce => {
   const lost$ = new Subject<string>();
-  const process = async (job: Job, token?: string): Promise<void> => {
-    const { id = '' } = job;
-    const end = await firstValueFrom(run({ turnId: turnIdOf(job), lost$: lost$.pipe(filter((lost) => lost === id)) }));
-    if (end.act === 'done') return;
-    await job.moveToDelayed(runtime.wallNow() + end.afterMs, token);
-    throw new DelayedError();
-  };
-  const worker = new Worker(name, process, {
+  const worker = new Worker(name, processOf(runtime, run, lost$), {
     connection,
     prefix: `{${name}}`,
     concurrency,

@@ -29,9 +29,11 @@ export interface Dispatcher {
   readonly engine: string;
   /**
    * Has a turn given to a worker; again for one that waits or runs changes nothing.
-   * @param place among the turns of its tenant: lower ones come first
+   * @param place among the turns that wait: lower ones come first
+   * @param once asked for again with the same, it changes nothing; an engine that remembers what it was asked for
+   *   longer than the turn is kept tells by it whether this is another turn, or another try
    */
-  add(turnId: string, place: number): Promise<void>;
+  add(turnId: string, place: number, once: string): Promise<void>;
   /** @param run never errors, emits once */
   work(run: (given: Given) => Observable<RunEnd>, concurrency: number): Workforce;
   close(): Promise<void>;

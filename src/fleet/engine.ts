@@ -16,6 +16,7 @@ import type { Dispatcher } from './dispatcher.ts';
 import type { Entered, TurnLedger } from './ledger.ts';
 import { digestOf, planRecord } from './plan-record.ts';
 import { checkTurnId } from './turn-id.ts';
+import { CLOSE_MS, within } from './worker/within.ts';
 import { untilAnswered } from './until-answered.ts';
 import { serveTurns } from './worker/serve.ts';
 
@@ -81,9 +82,9 @@ export class LedgerFleet implements FleetEngine {
       submission: runtime.id(),
     };
     const entered = await this.#asked(() => ledger.enter(entry, maxOpen));
-    const { state, isSettled, deadlineAtMs, backlog } = taken(entered, turnId);
+    const { state, isSettled, deadlineAtMs, place, submission } = taken(entered, turnId);
     // Also for one that is known: whoever submitted it may have died before it was handed on.
-    if (!isSettled) await this.#asked(() => dispatcher.add(turnId, backlog));
+    if (!isSettled) await this.#asked(() => dispatcher.add(turnId, place, submission));
     return { turnId, state, deadlineAtMs };
   }
 
@@ -110,9 +111,9 @@ export class LedgerFleet implements FleetEngine {
   }
 
   async #close(): Promise<void> {
-    const { ledger, dispatcher, closed } = this.#parts;
+    const { ledger, dispatcher, runtime, closed } = this.#parts;
     await Promise.all([...this.#workers].map((worker) => worker.close()));
-    await dispatcher.close();
+    await within(CLOSE_MS, runtime, dispatcher.close());
     ledger.close();
     closed?.();
   }

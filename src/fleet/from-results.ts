@@ -47,6 +47,8 @@ export const referencesOf = (template: unknown, found: Set<string> = new Set<str
  * text. A plan with such inputs runs in this process as any plan does, and can be handed to a fleet, where a function
  * cannot.
  *
+ * What comes from a user belongs into plain inputs, or into an earlier node's output: in a template it could refer.
+ *
  * @param template the input, with references anywhere in it; the nodes that it names must be among the node's `needs`
  * @returns a function, as `plan().call` takes it
  *

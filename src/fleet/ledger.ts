@@ -20,8 +20,10 @@ export type Entered =
       readonly state: 'accepted' | 'known';
       readonly isSettled: boolean;
       readonly deadlineAtMs: number;
-      /** How many unsettled turns its tenant has, this one included. */
-      readonly backlog: number;
+      /** Its place among the turns of all tenants, who take turns: lower ones come first. */
+      readonly place: number;
+      /** The submission that it came with first. */
+      readonly submission: string;
     }
   | { readonly state: 'conflict' }
   | { readonly state: 'full'; readonly open: number };
@@ -31,14 +33,20 @@ export interface Begun {
   readonly state: 'begun';
   /** Grows each time that the turn is begun: what an earlier owner writes is refused. */
   readonly epoch: number;
+  /** How many owners it has had since it last came further, this one included, which did not give it back. */
+  readonly tries: number;
+  /** Of the turn's submission, as it was entered. */
+  readonly submission: string;
   readonly nowMs: number;
   readonly deadlineAtMs: number;
   readonly record: string;
   /** Events that were told so far. */
   readonly seq: number;
   readonly isCancelled: boolean;
-  /** Who had it before, and when there was a last sign of life of it. */
+  /** Who had it before, and when that one was told for the last time that it has it. */
   readonly before?: { readonly worker: string; readonly aliveAtMs: number };
+  /** By epoch: when an earlier owner was told for the last time that it has the turn. */
+  readonly lastWords: ReadonlyMap<number, number>;
   /** By node: its journal entry, as JSON text. */
   readonly nodes: ReadonlyMap<string, string>;
   /** By node: the last decision about it, as JSON text, and when it was kept. */
@@ -88,6 +96,17 @@ export interface LedgerReport {
   readonly workers: readonly WorkerReport[];
 }
 
+/** A turn that a worker takes for its own. */
+export interface HeldTurn {
+  readonly turnId: string;
+  readonly epoch: number;
+  /** It undoes what it did, which may go on behind its deadline: it is overdue only once its owner is silent. */
+  readonly undoes: boolean;
+}
+
+/** Whether it is its own: `cancelled` is, too, and is to be cancelled. */
+export type HeldState = 'held' | 'cancelled' | 'taken';
+
 /**
  * What outlives the processes of a fleet: plans, journals, events, and who has which turn. Each operation is atomic;
  * a failure to answer rejects with `store_unavailable`, and asking again is harmless.
@@ -99,8 +118,10 @@ export interface TurnLedger {
   begin(turnId: string, worker: string, version: string, evenSo: boolean): Promise<Taking>;
   /** Writes for the owner of this epoch; `false` when another has the turn by now. */
   write(turnId: string, epoch: number, batch: LedgerBatch): Promise<boolean>;
-  /** Whether the turn is still of this epoch. */
+  /** Whether the turn is still of this epoch; if so, that is a sign of life of its owner. */
   owns(turnId: string, epoch: number): Promise<boolean>;
+  /** The owner of this epoch gives the turn back of its own accord. */
+  yields(turnId: string, epoch: number): Promise<void>;
   /** Events after a place, at most `count`. */
   read(turnId: string, afterSeq: number, count: number): Promise<LedgerPage>;
   /** Emits when there may be something new of a turn. Never errors. */
@@ -109,8 +130,8 @@ export interface TurnLedger {
   cancel(turnId: string): Promise<boolean>;
   /** Emits when a turn may have been cancelled. Never errors. */
   readonly orders$: Observable<unknown>;
-  /** A worker's sign of life; gives the turns that are to be cancelled and have not settled. */
-  beat(worker: string, version: string, turns: number): Promise<readonly string[]>;
+  /** A worker's sign of life, of all turns that it has; gives how each of these stands. */
+  beat(worker: string, version: string, turns: number, held: readonly HeldTurn[]): Promise<readonly HeldState[]>;
   /** A worker has ended. */
   leave(worker: string): Promise<void>;
   report(): Promise<LedgerReport>;

@@ -1,11 +1,11 @@
-import { EMPTY, concat, concatMap, defer, ignoreElements, map, of, type Observable } from 'rxjs';
+import { concatMap, defer, map, of, type Observable } from 'rxjs';
 import type { HookAttempt, Verdict } from '../contract/hooks.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { checkKeys, checkNumber, duration, integer, number } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
 import { redisCommands, type RedisClientLike } from '../stores/redis/client.ts';
 import { redisLink } from '../stores/redis/link.ts';
-import { numberOf } from '../stores/redis/record.ts';
+import { listOf, numberOf } from '../stores/redis/record.ts';
 import { TAKE } from './redis/scripts.ts';
 
 /** A token bucket that all processes share. */
@@ -58,6 +58,11 @@ const checkLimits = ({ tools = {}, tenants = {}, eachTenant }: FleetLimitOptions
   if (eachTenant !== undefined) checkLimit('eachTenant', eachTenant);
 };
 
+const termsOf = ({ limit: { perSecond, burst = Math.max(1, Math.floor(perSecond)) } }: Bucket): number[] => [
+  perSecond,
+  burst,
+];
+
 const bucketsOf = (
   { tools = {}, tenants = {}, eachTenant }: FleetLimitOptions,
   { toolName, tenant }: HookAttempt,
@@ -96,29 +101,31 @@ export function fleetLimits(
   checkLimits(options);
   const link = redisLink(redisCommands(client), COMMAND_TIMEOUT_MS, runtime);
 
-  const taken = async (bucket: Bucket): Promise<number> => {
-    const { perSecond, burst = Math.max(1, Math.floor(perSecond)) } = bucket.limit;
+  /** All places of an attempt, or none: what one bucket has not must not use another up. */
+  const taken = async (buckets: readonly Bucket[]): Promise<readonly [full: number, waitMs: number]> => {
+    const terms = buckets.flatMap(termsOf);
+    const keys = buckets.map(({ key }) => `{${name}-limits}:${key}`);
     try {
-      const terms = [perSecond, burst, maxWaitMs].map(String);
-      const keys = [`{${name}-limits}:${bucket.key}`];
-      return numberOf(await link.run('The limit could not be asked for', TAKE, keys, terms));
+      const given = [maxWaitMs, ...terms].map(String);
+      const [full, waitMs] = listOf(await link.run('The limit could not be asked for', TAKE, keys, given));
+      return [numberOf(full), numberOf(waitMs)];
     } catch {
-      return 0;
+      return [0, 0];
     }
   };
-  const placeIn = (bucket: Bucket): Observable<Verdict> =>
-    defer(() => taken(bucket)).pipe(
-      concatMap((waitMs) => {
-        if (waitMs >= 0) return waitMs === 0 ? EMPTY : runtime.after(waitMs).pipe(ignoreElements());
+  const placesIn = (buckets: readonly Bucket[]): Observable<Verdict> =>
+    defer(() => taken(buckets)).pipe(
+      concatMap(([full, waitMs]): Observable<Verdict> => {
+        const bucket = buckets[full - 1];
+        if (bucket === undefined) return waitMs === 0 ? of({}) : runtime.after(waitMs).pipe(map(() => ({})));
         const reason = `${bucket.what} is at its limit of ${bucket.limit.perSecond} a second in the whole fleet`;
-        return of({ block: `${reason}; its turn would come in ${-waitMs - 1} ms` });
+        return of({ block: `${reason}; its turn would come in ${waitMs} ms` });
       }),
     );
   return {
-    // The first word counts: a bucket that blocks, or that nothing does.
-    beforeToolCall: (attempt) =>
-      attempt.attempt === 0
-        ? of({})
-        : concat(...bucketsOf(options, attempt).map(placeIn), of({})).pipe(map((verdict): Verdict => verdict)),
+    beforeToolCall: (attempt) => {
+      const buckets = attempt.attempt === 0 ? [] : bucketsOf(options, attempt);
+      return buckets.length === 0 ? of({}) : placesIn(buckets);
+    },
   };
 }

@@ -19,6 +19,9 @@ import { untilAnswered } from './until-answered.ts';
 /** Entries of one write: its script keeps a Redis busy for less than a millisecond. */
 const BATCH_MAX = 100;
 
+/** While so much waits to be written, progress that is reported is not kept. */
+const PROGRESS_MAX = 1_000;
+
 interface Entry {
   readonly event?: TraceEvent;
   readonly node?: readonly [nodeId: string, entry: string];
@@ -82,7 +85,8 @@ class LedgerRecorder implements Recorder {
   }
 
   event(event: TraceEvent): void {
-    this.#add({ event });
+    // A node's end must not wait behind what a tool says of its progress, nor fill the memory with it.
+    if (event.type !== 'progress' || this.#waiting.length < PROGRESS_MAX) this.#add({ event });
   }
 
   node(nodeId: string, entry: string): Observable<unknown> {

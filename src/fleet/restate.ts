@@ -1,20 +1,20 @@
 import { createServer, type Http2Server } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { createEndpointHandler, service, type Context, type ServiceDefinition } from '@restatedev/restate-sdk';
-import { firstValueFrom, fromEvent, take, type Observable } from 'rxjs';
+import { firstValueFrom, type Observable } from 'rxjs';
 import type { FleetEngine } from '../contract/fleet/port.ts';
-import type { Runtime } from '../contract/runtime.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { checkKeys, checkNumber, integer } from '../policy/check.ts';
+import { abortOf } from './worker/abort-of.ts';
 import { places } from './places.ts';
 import type { Dispatcher, Given, RunEnd, Workforce } from './dispatcher.ts';
-import { FLEET_NAME, engineOnRedis } from './redis/engine.ts';
+import { FLEET_NAME, REDIS_TERMS, engineOnRedis, type RedisTerms } from './redis/engine.ts';
 import type { LedgerConnection } from './redis/connection.ts';
 
 export type { LedgerConnection } from './redis/connection.ts';
 
 /** Where Restate and its workers are. Times are milliseconds. */
-export interface RestateFleetOptions {
+export interface RestateFleetOptions extends RedisTerms {
   /** The ingress of Restate, which turns are submitted to: `http://localhost:8080`. */
   readonly ingressUrl: string;
   /**
@@ -26,29 +26,9 @@ export interface RestateFleetOptions {
   readonly listening?: (port: number) => void;
   /** The fleet's name, and its service's: 1 to 64 letters, digits or `_`. Default `spillway`. */
   readonly name?: string;
-  /** Turns that have not settled, beyond which `submit` refuses. Default 100,000. */
-  readonly maxOpen?: number;
-  /** How long a turn is kept after it has settled, or after its deadline. Default 86,400,000: a day. */
-  readonly keepMs?: number;
-  /** Events that are kept of a turn; the oldest make room. Default 10,000. */
-  readonly maxEvents?: number;
-  /** How long an engine that gives no answer is asked on behalf of `submit`, `cancel` and `health`. Default 30,000. */
-  readonly answerTimeoutMs?: number;
-  /** Clock, timers and ids. Default: the machine's. */
-  readonly runtime?: Runtime;
 }
 
-const OPTION_KEYS = [
-  'ingressUrl',
-  'port',
-  'listening',
-  'name',
-  'maxOpen',
-  'keepMs',
-  'maxEvents',
-  'answerTimeoutMs',
-  'runtime',
-];
+const OPTION_KEYS = [...REDIS_TERMS, 'ingressUrl', 'port', 'listening'];
 const NAME = /^\w{1,64}$/;
 const PORT = 9_080;
 /** Longer than any turn: Restate must not think that a turn which is at work has fallen asleep. */
@@ -85,7 +65,7 @@ const turnsOf = (name: string, run: (given: Given) => Observable<RunEnd>, isEndi
     name,
     handlers: {
       run: async (ctx: Context, { turnId }: { readonly turnId: string }): Promise<void> => {
-        const lost$ = fromEvent(ctx.request().attemptCompletedSignal, 'abort').pipe(take(1));
+        const lost$ = abortOf(ctx.request().attemptCompletedSignal);
         for (let times = 0; ; times++) {
           const end = await ctx.run(`turn ${times}`, async () => {
             const came = await firstValueFrom(run({ turnId, lost$ }));
@@ -142,11 +122,11 @@ const workforce = (
 
 const SILENT = 'The turn could not be handed to Restate';
 
-const sent = async (url: URL, turnId: string): Promise<Response> => {
+const sent = async (url: URL, turnId: string, once: string): Promise<Response> => {
   try {
     return await fetch(url, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', 'idempotency-key': turnId },
+      headers: { 'content-type': 'application/json', 'idempotency-key': once },
       body: JSON.stringify({ turnId }),
     });
   } catch (cause) {
@@ -159,8 +139,8 @@ const sent = async (url: URL, turnId: string): Promise<Response> => {
 const restateDispatcher = (site: RestateSite): Dispatcher => ({
   engine: 'restate',
   // Restate knows no order among invocations: turns of one tenant keep none to those of others.
-  add: async (turnId) => {
-    const { status, ok } = await sent(new URL(`/${site.name}/run/send`, site.ingressUrl), turnId);
+  add: async (turnId, _place, once) => {
+    const { status, ok } = await sent(new URL(`/${site.name}/run/send`, site.ingressUrl), turnId, once);
     if (ok) return;
     const remedy =
       status === 404

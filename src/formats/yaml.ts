@@ -23,6 +23,17 @@ export interface YamlFile {
   positionOf(problem: Problem): { readonly line: number; readonly column: number };
 }
 
+/** JSON Schema's and zod's names of types, as a writer of YAML knows them. */
+export const TYPE_WORDS: Readonly<Record<string, string>> = {
+  object: 'a mapping',
+  record: 'a mapping',
+  array: 'a list',
+  string: 'a text',
+  number: 'a number',
+  int: 'an integer',
+  boolean: 'true or false',
+};
+
 /** What a kind of file is called in its messages, and what it may hold. */
 export interface YamlKind {
   /** A noun: `plan`, `manifest`. */

@@ -51,7 +51,15 @@ export interface AdminServer {
  */
 export async function serveAdmin(layer: AdminLayer, options: AdminServerOptions = {}): Promise<AdminServer> {
   const { host: _host, port: _port, closeGraceMs: _graceMs, runtime: _runtime, ...rest } = options;
-  checkKeys('serveAdmin', rest, ['token', 'allowedHosts', 'allowedOrigins', 'metrics', 'maxBodyBytes', 'onRefused']);
+  checkKeys('serveAdmin', rest, [
+    'token',
+    'allowedHosts',
+    'allowedOrigins',
+    'approvals',
+    'metrics',
+    'maxBodyBytes',
+    'onRefused',
+  ]);
   let token = '';
   const server = await serveLocally('the admin server', options, (own) => {
     const handler = adminHandler(layer, { ...rest, allowedHosts: [...(rest.allowedHosts ?? []), ...own] });

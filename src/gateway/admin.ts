@@ -5,6 +5,8 @@ import type { BreakerOrder, Breakers } from '../layer/breakers.ts';
 import type { Flush, LayerReport, ToolReport } from '../operate/inspection.ts';
 import type { BreakerTarget, OrderReport } from '../operate/orders.ts';
 import { createAdminGuard, type AdminGuardOptions } from './admin/guard.ts';
+import { answerApproval } from './admin/approvals.ts';
+import type { ApprovalsInStore } from '../gate/answers.ts';
 import { readOrder, type AdminOrder } from './admin/order.ts';
 import { AdminRefused, refusalOf, type AdminRefusal } from './admin/refusal.ts';
 import { streamOf } from './chunk-stream.ts';
@@ -49,6 +51,12 @@ export interface MetricsSource {
 
 /** What an admin page serves beside the layer, and how it refuses. */
 export interface AdminOptions extends AdminGuardOptions {
+  /**
+   * The layer's approvals, as given to `createSpillway`: `GET` of `/debug/tool-reliability/approvals` lists the
+   * questions that nobody has answered, with their inputs, and `POST` of `{ id, approved, by?, reason? }` answers one.
+   * Whoever has the token can approve. Default: none, and no such path.
+   */
+  readonly approvals?: ApprovalsInStore;
   /** Metrics served at `/metrics`, with the same token. Default: none, and no such path. */
   readonly metrics?: MetricsSource;
   /** The longest body that is read, in bytes, 256 to 16,777,216. Default 65,536; a longer one is refused with 413. */
@@ -88,11 +96,13 @@ export interface AdminHandler {
 
 /** The path of the page: `GET` and `POST`. */
 export const ADMIN_PATH = '/debug/tool-reliability';
+/** The path of the approvals: `GET` and `POST`, where `approvals` was given. */
+export const APPROVALS_PATH = '/debug/tool-reliability/approvals';
 /** The path of the metrics: `GET`, where `metrics` was given. */
 export const METRICS_PATH = '/metrics';
 
 const BODY_BYTES_MAX = 65_536;
-const OPTION_KEYS = ['token', 'allowedHosts', 'allowedOrigins', 'metrics', 'maxBodyBytes', 'onRefused'];
+const OPTION_KEYS = ['token', 'allowedHosts', 'allowedOrigins', 'approvals', 'metrics', 'maxBodyBytes', 'onRefused'];
 /** Nobody keeps an answer, or takes it for something else. No CORS headers: pages of others read nothing. */
 const ANSWER_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const;
 
@@ -122,6 +132,18 @@ const perform = async (layer: AdminLayer, order: AdminOrder): Promise<AdminAnswe
   return { action: order.action, changed: breakers, ...(warnings.length === 0 ? {} : { warnings }) };
 };
 
+type AdminApp = Hono<{ Bindings: { readonly remoteAddress?: unknown } }>;
+
+const otherMethod = (allow: string) => (): never => {
+  throw new AdminRefused('method', `this path takes ${allow}`, { headers: { allow } });
+};
+
+const serveApprovals = (app: AdminApp, approvals: ApprovalsInStore, maxBodyBytes: number): void => {
+  app.get(APPROVALS_PATH, async () => json({ pending: await approvals.pending() }));
+  app.post(APPROVALS_PATH, async ({ req }) => json(await answerApproval(approvals, req.raw, maxBodyBytes)));
+  app.all(APPROVALS_PATH, otherMethod('GET, HEAD, POST'));
+};
+
 const refused = (thrown: Error): AdminRefused => {
   if (thrown instanceof AdminRefused) return thrown;
   if (isToolExecutionError(thrown) && thrown.kind === 'store_unavailable')
@@ -140,7 +162,8 @@ const refused = (thrown: Error): AdminRefused => {
  * answers with `inspect()`, `POST` with what it changed: `{ "action": "force_open" | "reset" | "disable" | "flush",
  * "tool": "..." }`, or `"session": "..."` (of `flush` only), or `"all": true`. An order to breakers holds for every
  * scope of this process, those to come included, and stands until the next one or the process' end; `reset` also closes
- * what processes share. Inputs, results and keys are in no answer; the scopes of breakers are the names of tenants.
+ * what processes share. Inputs, results and keys are in no answer but for the inputs of `approvals`;
+ * the scopes of breakers are the names of tenants.
  *
  * Refused, reported to `onRefused`, with nothing changed: a Host that is not ours, a strange Origin, a missing or wrong
  * token, and whatever is not
@@ -156,14 +179,14 @@ const refused = (thrown: Error): AdminRefused => {
  */
 export function adminHandler(layer: AdminLayer, options: AdminOptions = {}): AdminHandler {
   checkKeys('adminHandler', options, OPTION_KEYS);
-  const { metrics, maxBodyBytes = BODY_BYTES_MAX, onRefused } = options;
+  const { approvals, metrics, maxBodyBytes = BODY_BYTES_MAX, onRefused } = options;
   checkNumber('maxBodyBytes', maxBodyBytes, integer(256, 16_777_216));
   if (metrics !== undefined && (typeof metrics.text !== 'function' || typeof metrics.contentType !== 'string'))
     throw new RangeError('metrics must have a contentType and a function text; prometheusSink() makes one');
   const guard = createAdminGuard(options);
 
   // The path as it was sent: two spellings of one path are two paths to a proxy in front.
-  const app = new Hono<{ Bindings: { readonly remoteAddress?: unknown } }>({
+  const app: AdminApp = new Hono({
     strict: true,
     getPath: ({ url }) => new URL(url).pathname,
   });
@@ -173,10 +196,8 @@ export function adminHandler(layer: AdminLayer, options: AdminOptions = {}): Adm
   });
   app.get(ADMIN_PATH, async () => json(await layer.inspect()));
   app.post(ADMIN_PATH, async ({ req }) => json(await perform(layer, await readOrder(req.raw, maxBodyBytes))));
-  const otherMethod = (allow: string) => (): never => {
-    throw new AdminRefused('method', `this path takes ${allow}`, { headers: { allow } });
-  };
   app.all(ADMIN_PATH, otherMethod('GET, HEAD, POST'));
+  if (approvals !== undefined) serveApprovals(app, approvals, maxBodyBytes);
   if (metrics !== undefined) {
     app.get(METRICS_PATH, async ({ req }) => {
       const scrape = metrics.scrape?.(req.header('accept'));

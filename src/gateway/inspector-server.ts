@@ -10,7 +10,7 @@ import { liveRuntime } from '../runtime.ts';
 import { serveLocally } from './admin/local-server.ts';
 import { EventLog, type LineSource } from './inspector/event-log.ts';
 import { TraceFile } from './inspector/trace-file.ts';
-import { inspectorHandler, type InspectorGuardOptions, type InspectorHandler } from './inspector.ts';
+import { inspectorHandler, type InspectorGuardOptions, type InspectorHandler, type Told } from './inspector.ts';
 
 /** Where an inspector listens, and who may look. */
 export interface InspectorOptions extends InspectorGuardOptions {
@@ -25,6 +25,12 @@ export interface InspectorOptions extends InspectorGuardOptions {
   readonly closeGraceMs?: number;
   /** The clock of the layer's events. Default: the machine's. */
   readonly runtime?: Runtime;
+}
+
+/** The same of a trace file. */
+export interface TraceFileOptions extends InspectorOptions {
+  /** Another trace file, whose turns the page puts beside those of the first. */
+  readonly compareWith?: string;
 }
 
 /** An inspector that is being served. */
@@ -49,7 +55,7 @@ const OPTION_KEYS = ['token', 'allowedHosts', 'allowedOrigins', 'onRefused', 'ho
 
 const serve = async (
   source: LineSource,
-  told: () => Promise<TraceModel>,
+  told: Told,
   options: InspectorOptions,
   end: () => Promise<void> | void,
 ): Promise<InspectorServer> => {
@@ -115,7 +121,7 @@ export async function serveInspector(layer: InspectedLayer, options: InspectorOp
     log.end();
   };
   try {
-    return await serve(log, () => Promise.resolve(model), options, stop);
+    return await serve(log, { model: () => Promise.resolve(model) }, options, stop);
   } catch (error) {
     stop();
     throw error;
@@ -154,13 +160,21 @@ const modelOf = (file: TraceFile): (() => Promise<TraceModel>) => {
  * const inspector = await serveTraceFile('trace.ndjson');
  * console.error(`inspect: ${inspector.page}`);
  */
-export async function serveTraceFile(path: string, options: InspectorOptions = {}): Promise<InspectorServer> {
-  checkKeys('serveTraceFile', options, OPTION_KEYS);
-  const file = await TraceFile.open(path, options.runtime ?? liveRuntime);
-  try {
-    return await serve(file, modelOf(file), options, () => file.close());
-  } catch (error) {
+export async function serveTraceFile(path: string, options: TraceFileOptions = {}): Promise<InspectorServer> {
+  checkKeys('serveTraceFile', options, [...OPTION_KEYS, 'compareWith']);
+  const { compareWith, runtime = liveRuntime, ...rest } = options;
+  const file = await TraceFile.open(path, runtime);
+  let other: TraceFile | undefined;
+  const close = async (): Promise<void> => {
     await file.close();
+    await other?.close();
+  };
+  try {
+    other = compareWith === undefined ? undefined : await TraceFile.open(compareWith, runtime);
+    const told = { model: modelOf(file), ...(other === undefined ? {} : { other: modelOf(other) }) };
+    return await serve(file, told, { ...rest, runtime }, close);
+  } catch (error) {
+    await close();
     throw error;
   }
 }

@@ -10,12 +10,19 @@ import { createAdminGuard, type AdminGuardOptions } from './admin/guard.ts';
 import { AdminRefused, refusalOf, type AdminRefusal } from './admin/refusal.ts';
 import { streamOf } from './chunk-stream.ts';
 import type { LineSource } from './inspector/event-log.ts';
-import { eventStream } from './inspector/sse.ts';
+import { eventStream, placeIn } from './inspector/sse.ts';
 
 /** Who may look, and who is told of refusals. */
 export interface InspectorGuardOptions extends AdminGuardOptions {
   /** Called with every request that is refused; what it throws is ignored. Default: nobody is. */
   readonly onRefused?: (refusal: AdminRefusal) => void;
+}
+
+/** What was told so far, for what is handed on. */
+export interface Told {
+  readonly model: () => Promise<TraceModel>;
+  /** Another trace to compare with. */
+  readonly other?: () => Promise<TraceModel>;
 }
 
 export interface InspectorHandler {
@@ -56,11 +63,6 @@ const ICON =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path d="M1 4h9M4 8h11M1 12h6" stroke="#0969da" ' +
   'stroke-width="2"/></svg>';
 
-const fromIdOf = (request: Request): number => {
-  const given = request.headers.get('last-event-id') ?? '0';
-  return /^\d{1,15}$/.test(given) ? Number(given) : 0;
-};
-
 type App = Hono<{ Bindings: { readonly remoteAddress?: unknown } }>;
 
 const refusedAnswer = (
@@ -94,11 +96,21 @@ const addPage = (app: App, token: string, asset: () => Promise<PageAsset>): void
   app.get('/icon.svg', () => answer(ICON, 'image/svg+xml'));
 };
 
+/** What can be handed on. */
+const addShares = (app: App, told: Told): void => {
+  app.get('/share/:name', async ({ req }) => {
+    const [model, other] = await Promise.all([told.model(), told.other?.()]);
+    const found = shared(req.param('name'), model, req.query('turn') ?? '', other);
+    if (found === undefined) throw new AdminRefused('path', 'there is no such turn any more, or nothing of that name');
+    return answer(found.text, found.type);
+  });
+};
+
 /** Everything in it is read; nothing can be ordered. */
 export function inspectorHandler(
   source: LineSource,
   options: InspectorGuardOptions,
-  told: () => Promise<TraceModel> = () => Promise.resolve(emptyTrace()),
+  told: Told = { model: () => Promise.resolve(emptyTrace()) },
   runtime: Runtime = liveRuntime,
   asset: () => Promise<PageAsset> = pageAsset,
 ): InspectorHandler {
@@ -116,14 +128,11 @@ export function inspectorHandler(
     await next();
   });
   addPage(app, guard.token, asset);
-  app.get('/events', async ({ req }) =>
-    answer(await streamOf(eventStream(source, fromIdOf(req.raw), runtime, end$)), 'text/event-stream; charset=utf-8'),
-  );
-  app.get('/share/:name', async ({ req }) => {
-    const found = shared(req.param('name'), await told(), req.query('turn') ?? '');
-    if (found === undefined) throw new AdminRefused('path', 'there is no such turn any more, or nothing of that name');
-    return answer(found.text, found.type);
+  app.get('/events', async ({ req }) => {
+    const place = placeIn(req.header('last-event-id') ?? null, source);
+    return answer(await streamOf(eventStream(source, place, runtime, end$)), 'text/event-stream; charset=utf-8');
   });
+  addShares(app, told);
   app.notFound(() => {
     throw new AdminRefused('path', 'there is nothing here; the page is /');
   });

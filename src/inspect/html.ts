@@ -1,7 +1,8 @@
 import type { TraceEvent } from '../contract/event.ts';
 import { addEvent } from './model/add.ts';
 import { emptyTrace } from './model/empty.ts';
-import type { TraceModel } from './model.ts';
+import { compareView, type ListView } from './compare-view.ts';
+import type { TraceModel, TurnTold } from './model.ts';
 import type { PageAsset } from './page-asset.ts';
 import { SHARES, TRACE_SHARES, shared } from './shares.ts';
 
@@ -10,16 +11,34 @@ const SHARED_TURNS = 20;
 /** What is handed on of the whole trace is as long as the trace. */
 const TRACE_SHARES_EVENTS = 20_000;
 
-const sharesOf = (model: TraceModel): Record<string, string> => {
+/** Turns that each of them can be compared with. */
+const COMPARED = 3;
+
+const comparisons = (
+  model: TraceModel,
+  turn: TurnTold,
+  other: TraceModel | undefined,
+): Array<readonly [string, ListView]> => {
+  const { others, ...first } = compareView(turn, '', model, other);
+  const held = others.slice(0, COMPARED);
+  const refs = ['', ...held.map(([ref]) => ref)];
+  return refs.map((ref) => [
+    `compare-${ref}`,
+    { ...(ref === '' ? first : compareView(turn, ref, model, other)), others: held },
+  ]);
+};
+
+const sharesOf = (model: TraceModel, other: TraceModel | undefined): Record<string, string> => {
   const held: Record<string, string> = {};
   const turns = [...model.turns.values()].slice(-SHARED_TURNS);
-  turns.forEach(({ turnId }, index) => {
-    const before = turns[index - 1];
-    for (const name of [...SHARES, ...(before === undefined ? [] : [`compare-${before.turnId}`])]) {
+  for (const turn of turns) {
+    const { turnId } = turn;
+    for (const name of SHARES) {
       const found = shared(name, model, turnId);
       if (found !== undefined) held[`${name} ${turnId}`] = found.text;
     }
-  });
+    for (const [name, view] of comparisons(model, turn, other)) held[`${name} ${turnId}`] = JSON.stringify(view);
+  }
   if (model.eventCount <= TRACE_SHARES_EVENTS)
     for (const name of TRACE_SHARES) held[name] = shared(name, model, '')?.text ?? '';
   return held;
@@ -35,11 +54,17 @@ const digestOf = async (text: string): Promise<string> =>
 /**
  * The page with its trace, in one file that needs nothing else. Its own policy lets run what is of the page, and load
  * nothing.
+ *
+ * @param other a trace to compare with; empty without one
  */
-export async function reportHtml(events: readonly TraceEvent[], { script, style }: PageAsset): Promise<string> {
-  const model = emptyTrace();
-  for (const event of events) addEvent(model, event);
-  const data = inScript({ lines: events.map((event) => JSON.stringify(event)), shares: sharesOf(model) });
+export async function reportHtml(
+  events: readonly TraceEvent[],
+  { script, style }: PageAsset,
+  other: readonly TraceEvent[] = [],
+): Promise<string> {
+  const model = events.reduce(addEvent, emptyTrace());
+  const beside = other.length === 0 ? undefined : other.reduce(addEvent, emptyTrace());
+  const data = inScript({ lines: events.map((event) => JSON.stringify(event)), shares: sharesOf(model, beside) });
   const [scriptDigest, styleDigest] = await Promise.all([digestOf(script), digestOf(style)]);
   const policy =
     `default-src 'none'; script-src 'sha256-${scriptDigest}'; style-src 'sha256-${styleDigest}'; ` +

@@ -38,6 +38,8 @@ const FLAP_WINDOW_MS = 300_000;
 const NEAR_SHARE = 0.9;
 const WAIT_SHARE = 0.4;
 const WAIT_NODES_MIN = 3;
+/** A turn that is over at once waits for nothing. */
+const WAIT_MS_MIN = 100;
 
 const percent = (share: number): string => `${Math.round(share * 100)} %`;
 
@@ -62,7 +64,9 @@ const neverRetried = ({ model, byTool }: Story): Lint[] =>
     const policy = policyOf(tool);
     if (own === undefined || policy === undefined) return [];
     const { timeoutMs, totalMs, attempts } = policy;
-    if (attempts < 2 || timeoutMs < totalMs) return [];
+    // What changes something is not retried after a timeout, whatever the limits are, unless its key makes that safe.
+    const isUncertain = tool.effects !== 'read' && !(tool.policy.enforcesKey && !tool.policy.safetyCritical);
+    if (attempts < 2 || timeoutMs < totalMs || isUncertain) return [];
     const timeouts = own.filter(({ outcome }) => outcome === 'timed_out').length;
     return [
       {
@@ -88,7 +92,10 @@ const mostWithin = (times: readonly number[], windowMs: number): number => {
 
 const flaps = ({ breakers }: TraceModel): Lint[] =>
   [...breakers.values()].flatMap(({ key, scope, changes }: BreakerTold): Lint[] => {
-    const openings = changes.filter(({ from, to }) => to === 'open' && from !== 'open').map(({ atMs }) => atMs);
+    // Of a breaker that several processes share each of them tells: only the first is an opening.
+    const openings = changes
+      .filter(({ from, to }, index) => to === 'open' && (changes[index - 1]?.to ?? from) !== 'open')
+      .map(({ atMs }) => atMs);
     const most = mostWithin(openings, FLAP_WINDOW_MS);
     if (most < OPENINGS_MIN) return [];
     const reopened = changes.filter(({ from, to }) => from === 'half_open' && to === 'open').length;
@@ -163,7 +170,9 @@ const waits = (turn: TurnTold): Lint[] => {
       ),
     }))
     .toSorted((a, b) => b.ms - a.ms);
-  if (worst === undefined || wholeMs <= 0 || worst.ms < wholeMs * WAIT_SHARE) return [];
+  if (worst === undefined || wholeMs < WAIT_MS_MIN || worst.ms < wholeMs * WAIT_SHARE) return [];
+  // For how long a person thinks no policy can do anything.
+  if (worst.node.call?.isGated === true) return [];
   const { nodeId, toolName } = worst.node;
   return [
     {
@@ -180,7 +189,12 @@ const waits = (turn: TurnTold): Lint[] => {
 };
 
 const neverHelp = ({ calls }: Story): Lint[] => {
-  const retried = calls.filter(({ attempts }) => attempts.some(({ decision }) => decision?.strategy === 'retry'));
+  const retried = calls.filter(
+    ({ attempts, status }) =>
+      // One that still waits for its next attempt may yet recover.
+      (status !== 'running' || attempts.at(-1)?.decision?.strategy !== 'retry') &&
+      attempts.some(({ decision }) => decision?.strategy === 'retry'),
+  );
   return [...Map.groupBy(retried, ({ askedTool }) => askedTool)].flatMap(([toolName, own]): Lint[] => {
     const retries = own.reduce(
       (sum, { attempts }) => sum + attempts.filter(({ decision }) => decision?.strategy === 'retry').length,

@@ -4,7 +4,10 @@ import type { Classification } from '../contract/error-kind.ts';
 import type { BreakerAtStart, DedupeStep, ErrorReport, ToolInForce, TraceEvent } from '../contract/event.ts';
 import type { RecoveryCode, RecoveryStrategy } from '../contract/recovery.ts';
 import type { NodeState, TurnStatus } from '../contract/turn.ts';
+import type { BreakerTold, BudgetTold } from './model/layer.ts';
 import type { TraceLimits } from './model/limits.ts';
+
+export type { BreakerChange, BreakerTold, BudgetTold } from './model/layer.ts';
 
 /** What can happen on the line of a node, as marbles draw it. */
 export type MarkKind =
@@ -141,6 +144,10 @@ export interface CallTold {
   session?: string;
   /** How its breaker stood when it began. */
   breaker?: BreakerAtStart;
+  /** Whether a person was asked whether it may run. */
+  isGated: boolean;
+  /** Since when a person is asked whether it may run; absent while nobody is. */
+  waitsSinceMs?: number;
   /** Whether its result is that of another call of the same key. */
   replayed: boolean;
   /** Whether its tool's `verify` was asked. */
@@ -186,6 +193,20 @@ export interface NodeTold {
   settledMs?: number;
   /** Its call; absent before it is made. */
   call?: CallTold;
+  /** The call that undoes what it did; absent where none was made. */
+  undoing?: CallTold;
+}
+
+/** When another worker went on with a turn. */
+export interface MoveTold {
+  /** When. */
+  readonly atMs: number;
+  /** The worker that had it. */
+  readonly from: string;
+  /** The worker that has it now. */
+  readonly to: string;
+  /** Milliseconds from the last sign of life of the one to the start of the other. */
+  readonly afterMs: number;
 }
 
 /** A turn, as far as the trace tells of it. */
@@ -218,40 +239,10 @@ export interface TurnTold {
   tenant?: string;
   /** The nodes for which a person has to choose. */
   readonly escalated: string[];
+  /** Where it moved from one worker to another, in order; of very many the last ones. */
+  readonly moves: MoveTold[];
   /** Of the last event. */
   lastMs: number;
-}
-
-/** A change of a breaker's state. */
-export interface BreakerChange {
-  /** When. */
-  readonly atMs: number;
-  /** The state it left. */
-  readonly from: BreakerStateName;
-  /** The state it is in. */
-  readonly to: BreakerStateName;
-  /** With `open`: when it lets a probe through. */
-  readonly untilMs?: number;
-  /** The call that brought it about. */
-  readonly callId?: string;
-}
-
-/** A breaker over time. */
-export interface BreakerTold {
-  /** Its name, as `breaker_changed.toolName` has it. */
-  readonly key: string;
-  /** The tenant; empty without one. */
-  readonly scope: string;
-  /** The state in which the trace found it. */
-  readonly firstState: BreakerStateName;
-  /** When the trace first told of it. */
-  readonly firstMs: number;
-  /** Its changes in order; of very many the last ones. */
-  readonly changes: BreakerChange[];
-  /** How many changes there were. */
-  changeCount: number;
-  /** The state that it is in. */
-  state: BreakerStateName;
 }
 
 /** What a trace has told so far: bounded, whatever comes. */
@@ -268,6 +259,8 @@ export interface TraceModel {
   readonly breakers: Map<string, BreakerTold>;
   /** The tools and the policies in force, by name. */
   readonly tools: Map<string, ToolInForce>;
+  /** Budgets that ran short, in order; of very many the last ones. */
+  readonly budgets: BudgetTold[];
   /** The last events as they came. */
   readonly events: TraceEvent[];
   /** How many events there were. */

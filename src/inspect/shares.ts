@@ -1,6 +1,7 @@
-import { compareTurns } from './compare.ts';
-import { lintTrace } from './lints.ts';
+import { compareView, type ListView } from './compare-view.ts';
+import { lintTrace, type Lint } from './lints.ts';
 import type { TraceModel, TurnTold } from './model.ts';
+import { idOf } from './model/keep.ts';
 import { agentText } from './share/agent-text.ts';
 import { graphSvg } from './share/graph-svg.ts';
 import { marbleTest } from './share/marble-test.ts';
@@ -34,13 +35,20 @@ export interface Shared {
 
 const isShare = (name: string): name is Share => Object.hasOwn(TYPES, name);
 
-/** `compare-` and the other turn's id. */
-const COMPARE = /^compare-(.+)$/;
+/** `compare-` and the turn beside it, as `compareView` names it; without one, the one that suggests itself. */
+const COMPARE = 'compare-';
+
+const lintView = (lints: readonly Lint[]): ListView => ({
+  others: [],
+  chosen: '',
+  about: lints.length === 0 ? ['Nothing was noticed.'] : [],
+  nodes: lints.map(({ name, finding, evidence, remedy }) => [finding, name, `${evidence} ${remedy}`]),
+});
 
 const textOf = (share: Share, model: TraceModel, turn: TurnTold | undefined): string | undefined => {
   if (share === 'perfetto') return toPerfetto(model);
   if (share === 'otlp') return toOtlp(model);
-  if (share === 'lints') return JSON.stringify(lintTrace(model, turn));
+  if (share === 'lints') return JSON.stringify(lintView(lintTrace(model, turn)));
   if (turn === undefined) return undefined;
   if (share === 'agent') return agentText(model, turn);
   if (share === 'marbles') return marblesSvg(turn);
@@ -52,12 +60,15 @@ const textOf = (share: Share, model: TraceModel, turn: TurnTold | undefined): st
 /**
  * What is handed on of a turn or of the trace, by its name; `compare-<turn>` puts that turn beside it. `undefined` for
  * a turn that is not kept, and for another name.
+ *
+ * @param other a trace to compare with
  */
-export function shared(name: string, model: TraceModel, turnId: string): Shared | undefined {
-  const turn = model.turns.get(turnId);
-  const other = model.turns.get(COMPARE.exec(name)?.[1] ?? '');
-  if (turn !== undefined && other !== undefined)
-    return { type: 'application/json', text: JSON.stringify(compareTurns(other, turn)) };
+export function shared(name: string, model: TraceModel, turnId: string, other?: TraceModel): Shared | undefined {
+  const turn = model.turns.get(idOf(turnId));
+  if (turn !== undefined && name.startsWith(COMPARE)) {
+    const view = compareView(turn, name.slice(COMPARE.length), model, other);
+    return { type: 'application/json', text: JSON.stringify(view) };
+  }
   const text = isShare(name) ? textOf(name, model, turn) : undefined;
   return text === undefined || !isShare(name) ? undefined : { type: TYPES[name], text };
 }

@@ -1,25 +1,11 @@
-import { visible } from '../policy/redact/invisible.ts';
-
-/** Of a longer text nothing after this is looked at. */
-const TEXT_LENGTH_MAX = 4096;
-
-/**
- * A text from elsewhere as one harmless line: no terminal sequences, control, direction or invisible characters, no
- * line breaks. What a server says could otherwise forge lines of a log or drive the terminal.
- */
-export function plain(text: string): string {
-  // Most names and words are such.
-  if (/^[!-~]{0,64}$/.test(text)) return text;
-  return visible(text.slice(0, TEXT_LENGTH_MAX).toWellFormed())
-    .replaceAll(/[\s\u0085]+/gu, ' ')
-    .trim();
-}
+import { plain } from './plain.ts';
 
 /** A field of an event that came from a file, where it may be anything: a line of at most so many characters. */
 export function lineOf(value: unknown, max = 1_024): string {
   if (typeof value !== 'string') return '';
   const line = plain(value);
-  return line.length > max ? `${line.slice(0, max)}…` : line;
+  // Where it is cut may be in the middle of a pair.
+  return line.length > max ? `${line.slice(0, max).toWellFormed()}…` : line;
 }
 
 /** A word of ours in an event that came from a file: as it is where it is one, and a harmless line where it is not. */
@@ -29,8 +15,7 @@ export function wordOf<T extends string>(value: T): T {
 
 /** What a tool reports of its progress: its words, or else its numbers. */
 export function progressOf(report: unknown): string {
-  if (typeof report !== 'object' || report === null) return '';
-  const { message, progress, total } = report as Readonly<Record<string, unknown>>;
+  const { message, progress, total } = (report ?? {}) as Readonly<Record<string, unknown>>;
   const said = lineOf(message, 4_096);
   if (said !== '') return said;
   return `${typeof progress === 'number' ? progress : ''}${typeof total === 'number' ? `/${total}` : ''}`;

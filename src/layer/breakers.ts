@@ -3,6 +3,7 @@ import type { BreakerOptions } from '../contract/policy.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { checkNumber, integer } from '../policy/check.ts';
 import { readAsCall } from '../policy/recovery/classify.ts';
+import { STAMP, type Trace } from './trace.ts';
 import {
   createOpenBreaker,
   type Breaker,
@@ -34,6 +35,8 @@ export interface Breakers {
   stateOf(toolName: string, scope?: string, options?: BreakerOptions): BreakerStateName;
   /** Those that were asked for so far. */
   list(): readonly BreakerEntry[];
+  /** The same, one at a time, while others may come and go. */
+  all(): Iterable<BreakerEntry>;
   /**
    * Gives an order to all breakers of these names, in every scope; without names, to all there are. It stands until
    * another one is given: a breaker that is made later, for the first call of another tenant, begins with it.
@@ -83,6 +86,37 @@ const BEGINS_AS: Readonly<Partial<Record<BreakerOrder, BreakerStateName>>> = {
 /** The length keeps two different pairs from giving one key. */
 const keyOf = (toolName: string, scope: string): string => `${scope.length}:${scope}${toolName}`;
 
+/** What a person set stays set (R-3.8), unless nothing else is left. */
+const SET: ReadonlySet<BreakerStateName> = new Set(['forced_open', 'disabled']);
+
+type UsedEntry = BreakerEntry & { usedAt: number };
+
+/**
+ * Gives the entry used longest ago, and one that a person set only where all are. They are put into order once, and
+ * taken from that until it is used up: whatever was used since is younger than all that is left of it.
+ */
+const inOrderOfUse = (
+  entries: ReadonlyMap<string, UsedEntry>,
+): { next(): UsedEntry | undefined; added(entry: UsedEntry): void; forget(): void } => {
+  // The one used longest ago last.
+  let order: Array<{ readonly entry: UsedEntry; readonly usedAt: number }> = [];
+  let areSet = false;
+  const isSet = ({ breaker }: UsedEntry): boolean => SET.has(breaker.state.type);
+  const next = (): UsedEntry | undefined => {
+    for (let found = order.pop(); found !== undefined; found = order.pop())
+      if (found.entry.usedAt === found.usedAt && isSet(found.entry) === areSet) return found.entry;
+    const all = [...entries.values()];
+    const free = all.filter((entry) => !isSet(entry));
+    areSet = free.length === 0;
+    order = (areSet ? all : free)
+      .map((entry) => ({ entry, usedAt: entry.usedAt }))
+      .toSorted((one, other) => other.usedAt - one.usedAt);
+    return order.pop()?.entry;
+  };
+  const forget = (): void => void (order = []);
+  return { next, forget, added: (entry) => areSet && !isSet(entry) && forget() };
+};
+
 /** A registry that makes each breaker when it is first asked for, with the options of its tool (R-3.7). */
 export function createBreakers(
   optionsOf: (toolName: string) => BreakerOptions | undefined,
@@ -94,9 +128,9 @@ export function createBreakers(
   checkNumber('maxBreakers', max, integer(1, 1_000_000));
   // Stamped when used, and not moved to a Map's end: a Map that loses and gains an entry with each call is made anew
   // every few calls.
-  const entries = new Map<string, BreakerEntry & { usedAt: number }>();
+  const entries = new Map<string, UsedEntry>();
   // Those of no scope once more, by their tools: most calls find theirs without making a key.
-  const unscoped = new Map<string, BreakerEntry & { usedAt: number }>();
+  const unscoped = new Map<string, UsedEntry>();
   let uses = 0;
   // Of names whose order is another one than that of all.
   const ordered = new Map<string, BreakerOrder>();
@@ -104,20 +138,11 @@ export function createBreakers(
   const standingOf = (name: string): BreakerOrder => ordered.get(name) ?? orderedAll;
   const list = (): BreakerEntry[] =>
     [...entries.values()].map(({ toolName, scope, breaker }) => ({ toolName, scope, breaker }));
-  // What a person set stays set (R-3.8), unless nothing else is left.
-  const isSet = (breaker: Breaker): boolean => ['forced_open', 'disabled'].includes(breaker.state.type);
+  const eldest = inOrderOfUse(entries);
   const evictOldest = (): void => {
-    let oldest: string | undefined;
-    let oldestUse = Infinity;
-    for (const [key, { breaker, usedAt }] of entries) {
-      const use = isSet(breaker) ? uses + usedAt : usedAt;
-      if (use >= oldestUse) continue;
-      oldestUse = use;
-      oldest = key;
-    }
-    const evicted = oldest === undefined ? undefined : entries.get(oldest);
-    if (oldest === undefined || evicted === undefined) return;
-    entries.delete(oldest);
+    const evicted = eldest.next();
+    if (evicted === undefined) return;
+    entries.delete(keyOf(evicted.toolName, evicted.scope));
     if (evicted.scope === '') unscoped.delete(evicted.toolName);
     maker.evicted(evicted.breaker);
     listener.evicted(evicted.toolName, evicted.scope);
@@ -130,14 +155,18 @@ export function createBreakers(
         return found.breaker;
       }
       if (entries.size >= max) evictOldest();
-      const breaker = maker.make(toolName, scope, options, (from, to, detail) =>
-        listener.changed(toolName, scope, from, to, detail),
-      );
+      let isNew = true;
+      const breaker = maker.make(toolName, scope, options, (from, to, detail) => {
+        if (!isNew && (SET.has(from) || SET.has(to))) eldest.forget();
+        listener.changed(toolName, scope, from, to, detail);
+      });
       const entry = { breaker, toolName, scope, usedAt: ++uses };
       entries.set(keyOf(toolName, scope), entry);
       if (scope === '') unscoped.set(toolName, entry);
       const standing = standingOf(toolName);
       if (standing !== 'reset') breaker[VERBS[standing]]();
+      isNew = false;
+      eldest.added(entry);
       return breaker;
     },
     stateOf: (toolName, scope = '', options = optionsOf(toolName)) => {
@@ -145,6 +174,7 @@ export function createBreakers(
       return found?.breaker.state.type ?? BEGINS_AS[standingOf(toolName)] ?? options?.initialState ?? 'closed';
     },
     list,
+    all: () => entries.values(),
     order: (order, names) => {
       if (names === undefined) {
         ordered.clear();
@@ -161,3 +191,30 @@ export function createBreakers(
     isOrdered: (name) => standingOf(name) !== 'reset',
   };
 }
+
+/** Tells the trace of what becomes of breakers. */
+export const breakerListener = (trace: Trace): BreakerListener => ({
+  changed: (toolName, scope, from, to, { untilMs, by }) => {
+    if (!trace.observed) return;
+    const why = { ...(untilMs === undefined ? {} : { untilMs }), ...(by === undefined ? {} : { callId: by }) };
+    trace.publish({
+      ...STAMP,
+      source: 'layer',
+      type: 'breaker_changed',
+      toolName,
+      scope,
+      from,
+      to,
+      message: breakerMessage(toolName, to),
+      ...why,
+    });
+  },
+  evicted: (toolName, scope) => {
+    if (trace.observed) trace.publish({ ...STAMP, source: 'layer', type: 'breaker_evicted', toolName, scope });
+  },
+});
+
+const breakerMessage = (toolName: string, to: string): string => {
+  if (to === 'open') return `Circuit breaker opened for ${toolName}`;
+  return `Circuit breaker ${to === 'half_open' ? 'half-open' : to.replace('_', ' ')} for ${toolName}`;
+};

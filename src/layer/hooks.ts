@@ -14,6 +14,9 @@ import type { GuardedTool } from './registry.ts';
 /** CLAW's hosts give a hook this long. */
 const HOOK_TIMEOUT_MS = 15_000;
 
+/** The code of a call that is blocked since its host's hook failed, and not by a decision. */
+export const HOOK_FAILED = 'hook_failed';
+
 interface Problem {
   readonly problem: 'failed' | 'timed_out';
   readonly message: string;
@@ -233,6 +236,6 @@ export class HookRunner {
   /** A hook that fails lets nothing pass. */
   #failed(hook: HookName, call: HookedCall, attempt: number, { problem, message }: Problem): ToolExecutionError {
     call.emit({ type: 'hook', hook, outcome: problem, attempt, message });
-    return new ToolExecutionError('blocked', `The call is blocked, since ${message}`);
+    return new ToolExecutionError('blocked', `The call is blocked, since ${message}`, { code: HOOK_FAILED });
   }
 }

@@ -10,7 +10,7 @@ import type { DedupeLayer } from './idempotency.ts';
  */
 export async function* listed(
   list: (store: DedupeStore) => AsyncIterable<DedupeRecord>,
-  dedupe: DedupeLayer,
+  dedupe: Pick<DedupeLayer, 'store' | 'storeTimeoutMs'>,
   runtime: Runtime,
 ): AsyncGenerator<DedupeRecord> {
   let records: AsyncIterator<DedupeRecord> | undefined;

@@ -1,3 +1,4 @@
+import type { NeedsApproval } from '../contract/gate/approval.ts';
 import type {
   BreakerOptions,
   ClassificationOverrides,
@@ -16,7 +17,7 @@ import { given } from '../policy/check.ts';
 import { ATTEMPT_TIMEOUT_MS, DEDUPE_DEFAULTS, RETRY_PROFILES, breakerProfile } from '../policy/profile.ts';
 import { presumedOf } from './foreign.ts';
 import { compensationOf, isUndone, type Undoing } from './settle/compensation.ts';
-import { about, checkPolicy } from './tool-policy.ts';
+import { about, approvalRuleOf, checkPolicy } from './tool-policy.ts';
 import { isVerifiable, settleWarning, verificationOf, type Verification } from './settle/verification.ts';
 
 /** A tool with every part of its policy decided. */
@@ -34,6 +35,8 @@ export interface GuardedTool {
   readonly classification: ClassificationOverrides;
   readonly enforcesKey: boolean;
   readonly safetyCritical: boolean;
+  /** What says that a person has to approve its calls; `undefined` where nobody has to. */
+  readonly needsApproval: NeedsApproval | undefined;
   readonly cost: number;
   readonly dedupe: Required<DedupePolicy>;
   readonly mode: Mode | undefined;
@@ -61,6 +64,8 @@ export interface Surroundings {
   readonly profile: ProfileName;
   readonly defaults: ToolPolicy;
   readonly breakerKey: ((tool: AnyTool) => string) | undefined;
+  /** Somebody can be asked to approve calls. */
+  readonly hasApprovals?: boolean;
 }
 
 /**
@@ -156,6 +161,7 @@ const guard = (
       classification: { ...defaults.classification, ...own.classification },
       enforcesKey: policy.enforcesKey ?? false,
       safetyCritical: policy.safetyCritical ?? false,
+      needsApproval: approvalRuleOf('a tool', tool.needsApproval, policy.needsApproval),
       cost: policy.cost ?? 0,
       dedupe,
       mode: policy.mode,
@@ -192,7 +198,10 @@ const effectsWarnings = ({ tool }: GuardedTool, defaults: ToolPolicy): string[] 
 };
 
 /** What `warnings` says of a tool, a sentence each. */
-const warningsOf = (guarded: GuardedTool, defaults: ToolPolicy): string[] => [
+const warningsOf = (guarded: GuardedTool, { defaults, hasApprovals = false }: Surroundings): string[] => [
+  ...(guarded.needsApproval === undefined || hasApprovals
+    ? []
+    : [`tool ${guarded.tool.name}: its calls need approval, and are all refused; give createSpillway approvals`]),
   ...timeoutWarnings(guarded),
   ...effectsWarnings(guarded, defaults),
   ...settleWarning(
@@ -273,7 +282,7 @@ export function createRegistry(
     }
   }
   return {
-    warnings: [...first.values()].flatMap((guarded) => warningsOf(guarded, surroundings.defaults)),
+    warnings: [...first.values()].flatMap((guarded) => warningsOf(guarded, surroundings)),
     get,
     get names() {
       return [...new Set([...own.keys(), ...providers.flatMap((provider) => provider.tools.map(({ name }) => name))])];

@@ -2,7 +2,7 @@
 export interface RunningCall {
   next: RunningCall | undefined;
   previous: RunningCall | undefined;
-  cancel(): void;
+  cancel(message: string): void;
 }
 
 /**
@@ -33,7 +33,7 @@ export class RunningCalls {
   cancelAll(): void {
     for (let call = this.#first; call !== undefined; call = this.#first) {
       this.delete(call);
-      call.cancel();
+      call.cancel('The layer was closed');
     }
   }
 }

@@ -8,6 +8,7 @@ import type { RetryBudget } from '../policy/retry/budget.ts';
 import type { Breakers } from './breakers.ts';
 import type { DedupeLayer } from './idempotency.ts';
 import type { Recovery } from './error-handler.ts';
+import type { Gates } from './gate-port.ts';
 import type { HookRunner } from './hooks.ts';
 import type { Registry } from './registry.ts';
 import type { RunningCalls } from './running-calls.ts';
@@ -24,6 +25,10 @@ export interface Caller {
   readonly actor?: string;
   readonly tenant?: string;
   readonly traceparent?: string;
+  readonly tracestate?: string;
+  readonly baggage?: Readonly<Record<string, string>>;
+  /** The call in doubt. */
+  readonly verifies?: string;
 }
 
 /** What all calls of one `createSpillway` share. */
@@ -41,6 +46,8 @@ export interface Layer {
   readonly dedupe: DedupeLayer;
   readonly hooks: HookRunner | undefined;
   readonly switches: Switches;
+  /** Who approves calls, and what these may use, where the host has somebody or limits it. */
+  readonly gates: Gates | undefined;
   readonly around: Around | undefined;
   /** What each attempt's own trace context is, where the host can tell. */
   readonly traceContext: TraceContextSource | undefined;

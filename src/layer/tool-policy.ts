@@ -1,5 +1,8 @@
+import type { ApprovalWhen, NeedsApproval } from '../contract/gate/approval.ts';
+import { approvalWhenSchema } from '../contract/gate/approval-schema.ts';
 import type { DedupePolicy, ToolPolicy } from '../contract/policy.ts';
 import { checkKeys, checkNumber, checkOneOf, number, positiveDuration } from '../policy/check.ts';
+import { neededBy } from '../policy/gate/when.ts';
 import { checkCompensate } from './settle/compensation.ts';
 import { checkVerify } from './settle/verification.ts';
 
@@ -13,6 +16,7 @@ const POLICY_KEYS = [
   'classification',
   'enforcesKey',
   'safetyCritical',
+  'needsApproval',
   'cost',
   'verify',
   'compensate',
@@ -42,6 +46,34 @@ const checkDedupe = (dedupe: DedupePolicy): void => {
     if (value !== undefined) checkNumber(`dedupe.${name}`, value, positiveDuration);
 };
 
+const shown = (value: unknown): string => (typeof value === 'object' ? JSON.stringify(value) : typeof value);
+
+const WHEN = 'true, false, or { path } with one of above, below, equals and unless';
+
+const isWhen = (rule: unknown): rule is ApprovalWhen => approvalWhenSchema.safeParse(rule).success;
+
+/**
+ * Whether a person has to approve a tool's calls, or what says so; `undefined` where nobody has to.
+ * @throws RangeError for what is neither true, false, data about the input nor a function
+ */
+export const approvalRuleOf = (
+  of: string,
+  own: NeedsApproval | undefined,
+  policy?: boolean | ApprovalWhen,
+): NeedsApproval | undefined => {
+  if (own !== undefined && typeof own !== 'boolean' && typeof own !== 'function' && !isWhen(own))
+    throw new RangeError(`needsApproval of ${of} must be ${WHEN}, or a function, not ${shown(own)}`);
+  if (policy === true || own === true) return true;
+  const rule = own === false ? undefined : own;
+  if (typeof policy !== 'object') return rule;
+  if (rule === undefined) return policy;
+  // Either of them has a person asked.
+  return (input, context) => {
+    if (neededBy(policy, input)) return true;
+    return typeof rule === 'function' ? rule(input, context) : neededBy(rule, input);
+  };
+};
+
 /** @throws RangeError for an option that is out of its range, or is none */
 export const checkPolicy = (policy: ToolPolicy): void => {
   checkKeys('a tool policy', policy, POLICY_KEYS);
@@ -49,6 +81,9 @@ export const checkPolicy = (policy: ToolPolicy): void => {
   if (policy.idleTimeoutMs !== undefined) checkNumber('idleTimeoutMs', policy.idleTimeoutMs, positiveDuration);
   if (policy.cost !== undefined) checkNumber('cost', policy.cost, number(0, Number.MAX_VALUE));
   if (policy.effects !== undefined) checkOneOf('effects', policy.effects, ['read', 'mutating']);
+  const { needsApproval } = policy;
+  if (needsApproval !== undefined && typeof needsApproval !== 'boolean' && !isWhen(needsApproval))
+    throw new RangeError(`needsApproval of a policy must be ${WHEN}, not ${shown(needsApproval)}`);
   if (policy.mode !== undefined) checkOneOf('mode', policy.mode, ['on', 'shadow', 'off']);
   if (policy.show !== undefined) checkOneOf('show', policy.show, ['errors']);
   checkDedupe(policy.dedupe ?? {});

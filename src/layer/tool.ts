@@ -1,4 +1,5 @@
 import type { ZodType, input as InputOfSchema, output as OutputOfSchema } from 'zod';
+import type { NeedsApproval } from '../contract/gate/approval.ts';
 import type { ToolPolicy } from '../contract/policy.ts';
 import type { ToolOutput } from '../contract/output.ts';
 import type { Tool, ToolContext } from '../contract/tool.ts';
@@ -33,6 +34,11 @@ export interface ToolDefinition<Schema extends ZodType, O, Name extends string> 
    * `'unknown'`, and all else: it stays uncertain. It only looks. Default: an uncertain call stays so.
    */
   verify?(input: OutputOfSchema<Schema>, context: VerifyContext): ToolOutput<VerifyAnswer<NoInfer<O>>>;
+  /**
+   * Whether a person has to approve a call before it runs: `true`, or a function of its input and whose it is. The
+   * layer's `approvals` ask; without them each call is refused as `not_permitted`. Default: nobody has to.
+   */
+  readonly needsApproval?: NeedsApproval<OutputOfSchema<Schema>>;
   /**
    * Undoes what a call did, when a turn with `onFailure: 'compensate'` fails after it. Given the call's output (none
    * where only `verify` knows of it), input, key, and why. Default: what it did stays, and the turn says so.

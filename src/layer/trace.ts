@@ -11,6 +11,11 @@ type Writable<E> = E extends TraceEvent ? Omit<E, 'seq' | 'atMs'> & { seq: numbe
  * once and not copied.
  */
 export type Unstamped = Writable<TraceEvent>;
+
+type TurnTold = Extract<Unstamped, { source: 'turn' }>;
+type WithoutHeader<E> = E extends TurnTold ? Omit<E, 'source' | 'turnId' | 'seq' | 'atMs'> : never;
+/** An event of a turn without the fields that say whose it is. */
+export type TurnBody = WithoutHeader<TurnTold>;
 export const STAMP = { seq: 0, atMs: 0 } as const;
 
 /** Where a layer publishes its events. */
@@ -42,12 +47,19 @@ export function createTrace(runtime: Runtime, redactor: Redactor = redactorOf(),
 }
 
 /**
- * A copy that who has the first one cannot change. Of what needs no look, only how a call's breaker stood is an object.
+ * A copy that who has the first one cannot change. Of what needs no look, only how a call's breaker stood, its terms
+ * and what was used are objects.
  */
-const apart = (event: TraceEvent): TraceEvent =>
-  event.type === 'call_started' && event.breaker !== undefined
-    ? { ...event, breaker: { ...event.breaker } }
-    : { ...event };
+const apart = (event: TraceEvent): TraceEvent => {
+  if (event.type === 'attempt_succeeded' && event.usage !== undefined) return { ...event, usage: { ...event.usage } };
+  if (event.type !== 'call_started') return { ...event };
+  const { breaker, terms } = event;
+  return {
+    ...event,
+    ...(breaker === undefined ? {} : { breaker: { ...breaker } }),
+    ...(terms === undefined ? {} : { terms: { ...terms } }),
+  };
+};
 
 /** A class: functions of its own for each layer would not be compiled into those that call them. */
 class LayerTrace implements Trace {

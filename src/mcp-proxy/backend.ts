@@ -18,6 +18,9 @@ export interface Backend {
   /** Any other request: emits its result. */
   request$(forwarded: Forwarded): Observable<unknown>;
   notify(method: string, params: Params | undefined): void;
+  /** What a server says of its own tasks, as the client is told it; and what the client says of one, for its server. */
+  told(upstream: Upstream, said: unknown): unknown;
+  meant(upstream: Upstream, said: unknown): unknown;
 }
 
 /** One server: nothing is added, and nothing is left out. */
@@ -27,5 +30,7 @@ export function oneServer(upstream: Upstream): Backend {
     toolOf: (name) => ({ upstream, name }),
     request$: (forwarded) => upstream.request$(forwarded),
     notify: (method, params) => upstream.notify(method, params),
+    told: (_upstream, said) => said,
+    meant: (_upstream, said) => said,
   };
 }

@@ -3,7 +3,7 @@ import type { Tool } from '../contract/tool.ts';
 import { effectsOfHints } from '../policy/mcp-hints.ts';
 import type { McpToolLike } from '../providers/mcp/client.ts';
 import { mcpInput } from '../providers/mcp/input.ts';
-import { isRecord } from './message.ts';
+import { RpcError, isRecord } from './message.ts';
 
 /** What the catalog of a server is made with. */
 export interface CatalogOptions {
@@ -34,6 +34,8 @@ export const pageOf = (result: unknown): { readonly tools: readonly McpToolLike[
 interface Made {
   readonly said: string;
   readonly tool: Tool;
+  /** The tool for whoever is told that it only reads, although another connection was told that it does not. */
+  readonly mutating: Tool;
 }
 
 /** A tool that no server listed has nothing that could run. */
@@ -43,26 +45,100 @@ const notHere = (): never => {
 
 /** The most tools of one server that are kept. */
 const TOOLS_MAX = 10_000;
+/** The most names that clients may call without any server listing them: no client fills the layer with names. */
+const UNLISTED_MAX = 1_000;
 
 /**
  * The tools of one server, as the layer takes them: what a call of each is allowed, and what its input must be. All
- * sessions with the server share it, and so the breakers of its tools.
+ * connections with the server share their names, and so their breakers and keys. What each is told of them is its own.
  */
 export class Catalog {
-  /** A new list whenever one of its tools is another. */
+  /** A new list whenever one of its tools is another: what was listed last. */
   tools: readonly Tool[] = [];
   readonly #options: CatalogOptions;
-  readonly #unlisted: Tool;
-  #made: ReadonlyMap<string, Made> = new Map();
+  readonly #unlisted = new Map<string, Tool>();
+  readonly #made = new Map<string, Made>();
+  /** Tools that some list did not say to be reading only: another list, or a later one, does not make them so. */
+  readonly #mutating = new Set<string>();
 
   constructor(options: CatalogOptions) {
     this.#options = options;
-    this.#unlisted = {
-      name: options.nameOf('(unlisted)'),
-      policy: { effects: 'mutating' },
-      dependency: options.server,
+  }
+
+  /** What one connection is told. */
+  listing(): Listing {
+    return new Listing(this);
+  }
+
+  /** Takes what a connection lists; gives its tools by their names there. */
+  take(listed: readonly McpToolLike[]): ReadonlyMap<string, Made> {
+    const made = new Map<string, Made>();
+    for (const tool of listed.slice(0, TOOLS_MAX)) {
+      if (typeof tool.name !== 'string') continue;
+      if (effectsOfHints(tool.annotations) === 'mutating') this.#mutating.add(tool.name);
+      if (!made.has(tool.name)) made.set(tool.name, this.#madeOf(tool));
+    }
+    this.tools = [...made].map(([name, { tool, mutating }]) => (this.isMutating(name) ? mutating : tool));
+    return made;
+  }
+
+  isMutating(name: string): boolean {
+    return this.#mutating.has(name);
+  }
+
+  /**
+   * A tool that its server does not list is nothing that is known: it is mutating, and its input is the server's to
+   * check. `undefined` once there are too many of them.
+   */
+  unlisted(name: string): Tool | undefined {
+    const known = this.#unlisted.get(name);
+    if (known !== undefined || this.#unlisted.size >= UNLISTED_MAX) return known;
+    const { nameOf, policyOf, server } = this.#options;
+    const policy: ToolPolicy = { effects: 'mutating', ...policyOf(name).policy };
+    const tool = { name: nameOf(name), policy, dependency: server, execute: notHere };
+    this.#unlisted.set(name, tool);
+    return tool;
+  }
+
+  #madeOf(listed: McpToolLike): Made {
+    const said = JSON.stringify([listed.description, listed.inputSchema, listed.annotations]);
+    const before = this.#made.get(listed.name);
+    if (before?.said === said) return before;
+    const tool = this.#make(listed);
+    const made = { said, tool, mutating: { ...tool, policy: this.#policyOf(listed.name, 'mutating') } };
+    if (before !== undefined || this.#made.size < TOOLS_MAX) this.#made.set(listed.name, made);
+    return made;
+  }
+
+  #policyOf(name: string, effects: 'read' | 'mutating'): ToolPolicy {
+    return { effects, ...this.#options.policyOf(name).policy };
+  }
+
+  #make(listed: McpToolLike): Tool {
+    const { nameOf, policyOf, unusable, server } = this.#options;
+    const check = policyOf(listed.name).checkInput
+      ? mcpInput(listed, (reason) => unusable(listed.name, reason))
+      : undefined;
+    if (check?.refused !== undefined) unusable(listed.name, check.refused);
+    return {
+      name: nameOf(listed.name),
+      ...(check === undefined ? {} : { input: check.schema }),
+      ...(listed.description === undefined ? {} : { description: listed.description }),
+      ...(listed.inputSchema === undefined ? {} : { inputJsonSchema: listed.inputSchema }),
+      policy: this.#policyOf(listed.name, effectsOfHints(listed.annotations)),
+      dependency: server,
       execute: notHere,
     };
+  }
+}
+
+/** The tools that one connection has been told of. */
+export class Listing {
+  readonly #catalog: Catalog;
+  #made: ReadonlyMap<string, Made> = new Map();
+
+  constructor(catalog: Catalog) {
+    this.#catalog = catalog;
   }
 
   has(name: string): boolean {
@@ -70,39 +146,19 @@ export class Catalog {
   }
 
   /**
-   * The tool of that name. One that its server does not list is nothing that is known: it is mutating, and shares its
-   * breaker with all others that nobody listed, so that no client fills the layer with names.
+   * The tool of that name, listed or not.
+   * @throws RpcError once clients have called too many that nobody listed
    */
   of(name: string): Tool {
-    return this.#made.get(name)?.tool ?? this.#unlisted;
+    const made = this.#made.get(name);
+    if (made !== undefined) return this.#catalog.isMutating(name) ? made.mutating : made.tool;
+    const tool = this.#catalog.unlisted(name);
+    if (tool === undefined) throw new RpcError(-32_602, `The server lists no tool ${name.slice(0, 128)}`);
+    return tool;
   }
 
   /** Takes what the server lists now. */
   update(listed: readonly McpToolLike[]): void {
-    const made = new Map<string, Made>();
-    for (const tool of listed.slice(0, TOOLS_MAX)) {
-      if (typeof tool.name !== 'string' || made.has(tool.name)) continue;
-      const said = JSON.stringify([tool.description, tool.inputSchema, tool.annotations]);
-      const before = this.#made.get(tool.name);
-      made.set(tool.name, before?.said === said ? before : { said, tool: this.#make(tool) });
-    }
-    this.#made = made;
-    this.tools = [...made.values()].map(({ tool }) => tool);
-  }
-
-  #make(listed: McpToolLike): Tool {
-    const { nameOf, policyOf, unusable, server } = this.#options;
-    const { policy, checkInput } = policyOf(listed.name);
-    const check = checkInput ? mcpInput(listed, (reason) => unusable(listed.name, reason)) : undefined;
-    if (check?.refused !== undefined) unusable(listed.name, check.refused);
-    return {
-      name: nameOf(listed.name),
-      ...(check === undefined ? {} : { input: check.schema }),
-      ...(listed.description === undefined ? {} : { description: listed.description }),
-      ...(listed.inputSchema === undefined ? {} : { inputJsonSchema: listed.inputSchema }),
-      policy: { effects: effectsOfHints(listed.annotations), ...policy },
-      dependency: server,
-      execute: notHere,
-    };
+    this.#made = this.#catalog.take(listed);
   }
 }

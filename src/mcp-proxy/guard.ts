@@ -5,6 +5,8 @@ import type { ToolContext } from '../contract/tool.ts';
 import { mcpErrorResult, mcpThrown } from '../errors/mcp.ts';
 import { abortable } from '../operators/work/abortable.ts';
 import { failureText } from '../policy/model-text.ts';
+import { canonicalJson } from '../policy/key/canonical-json.ts';
+import { sha256 } from '../policy/key/sha256.ts';
 import { confirmed, isClaim, unconfirmed } from '../policy/recovery/refusal.ts';
 import type { Spillway } from '../spillway.ts';
 import { bounded, failed } from './answer.ts';
@@ -35,32 +37,37 @@ export interface GuardOptions {
   readonly maxOutputBytes: number;
 }
 
-const KEY_MAX_CHARS = 512;
+/** A key has 512 characters in all, of which a round takes 65. */
+const KEY_MAX_CHARS = 447;
 
 /** What a failed attempt came with: what the client gets where it was the last. */
 type Raw = { readonly result: unknown } | { readonly error: RpcError };
 
+/** Which questions are answered, whatever the answers are. */
+const questionsIn = (inputResponses: unknown): readonly string[] =>
+  isRecord(inputResponses) ? Object.keys(inputResponses).toSorted() : [];
+
 /**
- * A person who answered makes of a call another one, and so does the state that the server sent along: under the
- * client's key alone the second round would be the first one once more, with other parameters.
+ * The round of a call that a person was asked about: the state that the server sent along, and which of its questions
+ * are answered. Under the client's key alone the second round would be the first one once more. With the answers in it
+ * a second answer to the same question would make the call a second time.
  */
 const roundOf = ({ requestState, inputResponses }: Params): string =>
   requestState === undefined && inputResponses === undefined
     ? ''
-    : `#${JSON.stringify([requestState, inputResponses])}`;
+    : `#${sha256(canonicalJson([requestState ?? null, questionsIn(inputResponses)], { volatile: [] }))}`;
 
 const keyOf = (params: Params, keyName: string): { readonly idempotencyKey?: string } => {
   const given = metaOf(params)[keyName];
   if (typeof given !== 'string' || given === '') return {};
-  const key = `${given}${roundOf(params)}`;
-  if (key.length <= KEY_MAX_CHARS) return { idempotencyKey: key };
-  throw new RpcError(-32_602, `_meta ${keyName} must be at most ${KEY_MAX_CHARS} characters long, not ${key.length}`);
+  if (given.length <= KEY_MAX_CHARS) return { idempotencyKey: `${given}${roundOf(params)}` };
+  throw new RpcError(-32_602, `_meta ${keyName} must be at most ${KEY_MAX_CHARS} characters long, not ${given.length}`);
 };
 
 /** What the server only claims not to have done may have been done, unless it lists no such tool (R-2.5). */
 const judged = (error: ToolExecutionError, { upstream, name }: ToolCall): ToolExecutionError => {
   if (!isClaim(error)) return error;
-  return upstream.catalog.has(name) ? unconfirmed(error) : confirmed(error);
+  return upstream.listing.has(name) ? unconfirmed(error) : confirmed(error);
 };
 
 /** One attempt: the tool's result, or a typed failure; `note` is told what the server itself said. */
@@ -111,7 +118,7 @@ export function createGuard(options: GuardOptions): Guard {
     const { upstream, name, params } = call;
     const key = keyOf(params, options.keyName);
     await upstream.listed();
-    const tool = upstream.catalog.of(name);
+    const tool = upstream.listing.of(name);
     let raw: Raw | undefined;
     const result = await options.layer.execute(
       { toolName: tool.name, input: params['arguments'], ...key, ...traceOf(params) },

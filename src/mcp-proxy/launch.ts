@@ -1,3 +1,4 @@
+import type { OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js';
 import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js';
 import type { Runtime } from '../contract/runtime.ts';
 import { HttpTransport } from '../providers/mcp/http-transport.ts';
@@ -20,6 +21,8 @@ export interface CommandServer {
 export interface UrlServer {
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Signs in where the server asks for it. */
+  readonly authProvider?: OAuthClientProvider;
 }
 
 export type ServerPlace = CommandServer | UrlServer;
@@ -35,8 +38,8 @@ const MESSAGE_BYTES = 10 * 1024 * 1024;
  */
 export function launchOf(place: ServerPlace, runtime: Runtime, heard?: (line: string) => void): Launch {
   if ('url' in place) {
-    const { url, headers = {} } = place;
-    return () => new HttpTransport({ url: new URL(url), headers, authProvider: undefined, runtime });
+    const { url, headers = {}, authProvider } = place;
+    return () => new HttpTransport({ url: new URL(url), headers, authProvider, runtime });
   }
   const { command, args = [], env, cwd } = place;
   return () =>

@@ -14,11 +14,16 @@ import {
   throwError,
   type Observable,
 } from 'rxjs';
+import type { Runtime } from '../contract/runtime.ts';
 import { VERSION } from '../contract/version.ts';
+import { attemptTimeout } from '../operators/attempt-timeout.ts';
 import type { Backend, Forwarded } from './backend.ts';
 import { CODES, METHODS, RpcError, isRecord, type Params } from './message.ts';
+import { withTaskIds } from './task-ids.ts';
 import type { Upstream } from './upstream.ts';
 
+/** A page of a list that takes longer is left out. */
+const LIST_MS = 20_000;
 /** Pages of one list that are read of a server. */
 const PAGES_MAX = 64;
 
@@ -44,18 +49,20 @@ const joined = (left: unknown, right: unknown): unknown => {
   return Object.fromEntries([...keys].map((key) => [key, joined(left[key], right[key])]));
 };
 
-/** Several servers as one: their tools and prompts behind their names, all else as it is. */
+/** Several servers as one: their tools, prompts and tasks behind their names, all else as it is. */
 class ManyServers implements Backend {
   readonly upstreams: readonly Upstream[];
   readonly #note: (text: string) => void;
+  readonly #runtime: Runtime;
   /** What each server said that it can do; one that did not start can do nothing. */
   readonly #able = new Map<Upstream, Readonly<Record<string, unknown>>>();
-  /** Which server a resource, a template or a task belongs to. */
+  /** Which server a resource or a template belongs to. */
   readonly #owners = new Map<string, Upstream>();
 
-  constructor(upstreams: readonly Upstream[], note: (text: string) => void) {
+  constructor(upstreams: readonly Upstream[], note: (text: string) => void, runtime: Runtime) {
     this.upstreams = upstreams;
     this.#note = note;
+    this.#runtime = runtime;
   }
 
   toolOf(full: string): { readonly upstream: Upstream; readonly name: string } | undefined {
@@ -77,7 +84,8 @@ class ManyServers implements Backend {
     if (method === METHODS.setLevel) return this.#all$(asked, 'logging').pipe(map(() => ({})));
     if (method === 'prompts/get') return this.#named$(asked);
     if (method === 'completion/complete') return this.#completed$(asked);
-    const key = params?.['uri'] ?? params?.['taskId'];
+    if (method.startsWith('tasks/')) return this.#task$(asked);
+    const key = params?.['uri'];
     return typeof key === 'string' ? this.#owned$(asked, key) : throwError(() => notFound(method));
   }
 
@@ -88,6 +96,8 @@ class ManyServers implements Backend {
   #initialize$(asked: Forwarded): Observable<unknown> {
     const results$ = this.upstreams.map((upstream) =>
       upstream.request$(asked).pipe(
+        // One that starts and says nothing has not started.
+        attemptTimeout(upstream.connectTimeoutMs, this.#runtime),
         map((result) => [upstream, recordOf(result)] as const),
         catchError((error: Error) => {
           this.#note(`${upstream.name}: its tools are left out: ${error.message}`);
@@ -115,6 +125,8 @@ class ManyServers implements Backend {
     const { cursor: _, ...rest } = recordOf(asked.params);
     const params = cursor === undefined ? rest : { ...rest, cursor };
     return upstream.request$({ ...asked, params }).pipe(
+      // The others' items do not wait for a server that hangs.
+      attemptTimeout(LIST_MS, this.#runtime),
       mergeMap((result) => {
         const { [items]: found, nextCursor } = recordOf(result);
         const here = Array.isArray(found) ? (found as readonly unknown[]) : [];
@@ -142,6 +154,7 @@ class ManyServers implements Backend {
 
   #known(upstream: Upstream, item: Readonly<Record<string, unknown>>, items: string, key: string): unknown {
     const { [key]: id } = item;
+    if (items === 'tasks') return this.told(upstream, item);
     if (NAMED.has(items)) return { ...item, name: `${upstream.name}.${String(id)}` };
     if (typeof id === 'string') this.#owners.set(id, upstream);
     return item;
@@ -160,6 +173,23 @@ class ManyServers implements Backend {
     return target.upstream.request$({ ...asked, params: { ...asked.params, name: target.name } });
   }
 
+  /** Each server counts its tasks for itself, perhaps from one. */
+  #task$(asked: Forwarded): Observable<unknown> {
+    const full = String(asked.params?.['taskId']);
+    const owner = this.toolOf(full)?.upstream;
+    if (owner === undefined) return throwError(() => new RpcError(CODES.invalidParams, `Task ${full} not found`));
+    const params = this.meant(owner, asked.params) as Params;
+    return owner.request$({ ...asked, params }).pipe(map((result) => this.told(owner, result)));
+  }
+
+  told(upstream: Upstream, said: unknown): unknown {
+    return withTaskIds(said, (taskId) => `${upstream.name}.${taskId}`);
+  }
+
+  meant({ name }: Upstream, said: unknown): unknown {
+    return withTaskIds(said, (taskId) => (taskId.startsWith(`${name}.`) ? taskId.slice(name.length + 1) : taskId));
+  }
+
   #completed$(asked: Forwarded): Observable<unknown> {
     const ref = recordOf(asked.params?.['ref']);
     const target = typeof ref['name'] === 'string' ? this.toolOf(ref['name']) : undefined;
@@ -172,7 +202,7 @@ class ManyServers implements Backend {
   #owned$(asked: Forwarded, key: string): Observable<unknown> {
     const owner = this.#owners.get(key);
     if (owner !== undefined) return owner.request$(asked);
-    const able = asked.method.startsWith('tasks/') ? this.#withAbility('tasks') : this.#withAbility('resources');
+    const able = this.#withAbility('resources');
     let last: unknown = notFound(asked.method);
     const tried$ = able.map((upstream) =>
       upstream.request$(asked).pipe(
@@ -208,12 +238,14 @@ const initialized = (answers: readonly (readonly [Upstream, Readonly<Record<stri
  * Several servers as one. Clients of the protocol of 2026-07-28 fall back to the one before it, in which servers differ
  * less.
  */
-export function manyServers(upstreams: readonly Upstream[], note: (text: string) => void): Backend {
-  const many = new ManyServers(upstreams, note);
+export function manyServers(upstreams: readonly Upstream[], note: (text: string) => void, runtime: Runtime): Backend {
+  const many = new ManyServers(upstreams, note, runtime);
   return {
     upstreams,
     toolOf: (name) => many.toolOf(name),
     request$: (asked) => defer(() => from(many.request$(asked))),
     notify: (method, params) => many.notify(method, params),
+    told: (upstream, said) => many.told(upstream, said),
+    meant: (upstream, said) => many.meant(upstream, said),
   };
 }

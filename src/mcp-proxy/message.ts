@@ -68,7 +68,14 @@ export const errorResponse = (id: Id, { code, message, data }: RpcError): Respon
 });
 
 /** JSON-RPC's own codes, and the one that both SDKs give a connection that was lost. */
-export const CODES = { methodNotFound: -32_601, invalidParams: -32_602, internal: -32_603, lost: -32_000 } as const;
+export const CODES = {
+  parse: -32_700,
+  invalidRequest: -32_600,
+  methodNotFound: -32_601,
+  invalidParams: -32_602,
+  internal: -32_603,
+  lost: -32_000,
+} as const;
 
 /** Methods and `_meta` keys that are more here than something to pass on. */
 export const METHODS = {

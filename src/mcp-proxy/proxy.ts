@@ -5,6 +5,8 @@ import type { ProfileName, ToolPolicy } from '../contract/policy.ts';
 import type { ToolProvider } from '../contract/provider.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import type { DedupeStore } from '../contract/store.ts';
+import type { Approvals } from '../gate/approvals.ts';
+import type { Budget } from '../gate/budget.ts';
 import { liveRuntime } from '../runtime.ts';
 import { createSpillway, type Spillway } from '../spillway.ts';
 import { oneServer } from './backend.ts';
@@ -39,6 +41,9 @@ export interface McpProxyOptions {
   readonly keyName?: string;
   readonly maxOutputBytes?: number;
   readonly store?: DedupeStore;
+  /** Who approves the calls of tools that need it. */
+  readonly approvals?: Approvals;
+  readonly budget?: Budget;
   readonly runtime?: Runtime;
   /** Told what happens to the servers, for a person. */
   readonly note?: (text: string) => void;
@@ -49,8 +54,11 @@ export interface McpProxyOptions {
 export interface McpProxy {
   /** The layer that all calls of tools run under: its trace, its breakers, its admin page. */
   readonly layer: Spillway;
-  /** Serves one client, with connections to the servers that are its own, until it is gone or unsubscribed. */
-  serve$(transport: Transport, inOrder: boolean): Observable<never>;
+  /**
+   * Serves one client, or several that share a transport, with connections to the servers that are their own, until it
+   * is gone or unsubscribed.
+   */
+  serve$(transport: Transport, inOrder: boolean, isShared?: boolean): Observable<never>;
   close(): Promise<void>;
 }
 
@@ -62,7 +70,7 @@ const TIMEOUT_MS = 55_000;
 const START_TIMEOUT_MS = 30_000;
 const OUTPUT_BYTES = 4 * 1024 * 1024;
 /** The key of `_meta` that makes a call the same as one before. */
-export const IDEMPOTENCY_META_KEY = 'spillway/idempotencyKey';
+const IDEMPOTENCY_META_KEY = 'spillway/idempotencyKey';
 
 const policyOf = (tools: ProxiedServer['tools'], name: string): CatalogPolicy => {
   const own: ProxiedToolPolicy | undefined =
@@ -89,7 +97,7 @@ const catalogOf = (options: McpProxyOptions, server: string, isOne: boolean): Ca
   });
 
 const layerOf = (
-  { defaults = {}, profile, store }: McpProxyOptions,
+  { defaults = {}, profile, store, approvals, budget }: McpProxyOptions,
   catalogs: ReadonlyMap<string, Catalog>,
   runtime: Runtime,
 ): Spillway =>
@@ -99,6 +107,8 @@ const layerOf = (
     runtime,
     ...(profile === undefined ? {} : { profile }),
     ...(store === undefined ? {} : { store }),
+    ...(approvals === undefined ? {} : { approvals }),
+    ...(budget === undefined ? {} : { budget }),
   });
 
 /** The connections of one client to the servers. */
@@ -111,7 +121,7 @@ const upstreamsOf = (
     const { place, startTimeoutMs: connectTimeoutMs = START_TIMEOUT_MS } = servers[name] ?? {};
     if (place === undefined) return [];
     const launch = launchOf(place, runtime, heard === undefined ? undefined : (line) => heard(name, line));
-    return [createUpstream({ name, launch, catalog, connectTimeoutMs, runtime, note })];
+    return [createUpstream({ name, launch, listing: catalog.listing(), connectTimeoutMs, runtime, note })];
   });
 
 /**
@@ -133,13 +143,16 @@ export function createMcpProxy(options: McpProxyOptions): McpProxy {
   };
   return {
     layer,
-    serve$: (transport, inOrder) =>
+    serve$: (transport, inOrder, isShared = false) =>
       defer(() => {
         const upstreams = upstreamsOf(options, catalogs, runtime);
         for (const upstream of upstreams) open.add(upstream);
         const [only] = upstreams;
-        const backend = only !== undefined && upstreams.length === 1 ? oneServer(only) : manyServers(upstreams, note);
-        return session$({ transport, backend, guard, inOrder, runtime }).pipe(finalize(() => void closeAll(upstreams)));
+        const backend =
+          only !== undefined && upstreams.length === 1 ? oneServer(only) : manyServers(upstreams, note, runtime);
+        return session$({ transport, backend, guard, inOrder, isShared, runtime }).pipe(
+          finalize(() => void closeAll(upstreams)),
+        );
       }),
     close: async () => {
       await layer.close();

@@ -4,7 +4,6 @@ import {
   Observable,
   Subject,
   catchError,
-  concatMap,
   defer,
   endWith,
   finalize,
@@ -42,17 +41,9 @@ import {
   type Request,
   type Response,
 } from './message.ts';
+import { written, type Outgoing } from './outgoing.ts';
 import type { Upstream } from './upstream.ts';
 
-/** A message for a client, and the request of its that it belongs to, for a transport with a stream for each. */
-interface Outgoing {
-  readonly message: Message;
-  readonly related?: Id | undefined;
-}
-
-/** Messages that may wait for a client that does not read, before its servers are not read either. */
-const BACKLOG_MAX = 256;
-const BACKLOG_LOW = 64;
 /** How long the answers may take that a client waits for which has closed its side. */
 const DRAIN_MS = 2_000;
 
@@ -62,8 +53,15 @@ export interface SessionOptions {
   readonly guard: Guard;
   /** Whether one message is written after the other: over a pipe that fills up, and not where each has its stream. */
   readonly inOrder: boolean;
+  /** Whether several clients are behind the transport: what a server says of no request of theirs is for no one. */
+  readonly isShared: boolean;
   readonly runtime: Runtime;
 }
+
+const inUse = (id: Id): Outgoing => ({
+  message: errorResponse(id, new RpcError(CODES.invalidRequest, 'A request with this id is open')),
+  related: id,
+});
 
 /** What a request that could not be served is answered with. */
 const refusalOf = (thrown: unknown): RpcError => {
@@ -80,6 +78,10 @@ interface Ask {
   readonly upstream: Upstream;
   readonly id: Id;
 }
+
+/** Whether a server asks about a task that its client runs for it, under an id of the client's. */
+const isOfClientsTask = (message: Request | Notification): boolean =>
+  isRequest(message) && message.method.startsWith('tasks/');
 
 /** One client and what is behind it: passes on what is said in both directions, and has its tool calls guarded. */
 class Session {
@@ -102,15 +104,27 @@ class Session {
   }
 
   /** What a server said, for the client. */
-  fromServer(upstream: Upstream, message: Request | Notification): Outgoing {
+  fromServer(upstream: Upstream, message: Request | Notification): Observable<Outgoing> {
     const related = metaOf(message.params)[SUBSCRIPTION_META_KEY] as Id | undefined;
+    if (!this.#options.isShared || related !== undefined) return of(this.#forClient(upstream, message, related));
+    if (isRequest(message))
+      upstream.reply(errorResponse(message.id, new RpcError(CODES.internal, 'There is no one client to ask')));
+    return EMPTY;
+  }
+
+  #forClient(upstream: Upstream, message: Request | Notification, related: Id | undefined): Outgoing {
+    const { method, params: given } = message;
+    if (method === METHODS.cancelled && !isRequest(message)) return { message: this.#withdrawn(upstream, message) };
+    const params = isOfClientsTask(message)
+      ? given
+      : (this.#options.backend.told(upstream, given) as Params | undefined);
     if (!isRequest(message)) {
-      if (message.method === METHODS.cancelled) return { message: this.#withdrawn(upstream, message) };
-      return { message, related: related ?? this.#newest(upstream) };
+      const told = params === given ? message : notificationOf(method, params);
+      return { message: told, related: related ?? this.#newest(upstream) };
     }
     const id = this.#options.runtime.id();
     this.#asks.set(id, { upstream, id: message.id });
-    return { message: requestOf(id, message.method, message.params), related: this.#newest(upstream) };
+    return { message: requestOf(id, method, params), related: this.#newest(upstream) };
   }
 
   /** A server is gone, and with it what it had asked. */
@@ -147,10 +161,15 @@ class Session {
     const ask = this.#asks.get(response.id as Id);
     if (ask === undefined) return;
     this.#asks.delete(response.id as Id);
-    ask.upstream.reply({ ...response, id: ask.id });
+    const { upstream, id } = ask;
+    const { backend } = this.#options;
+    upstream.reply('result' in response ? resultOf(id, backend.meant(upstream, response.result)) : { ...response, id });
   }
 
   #answer$({ id, method, params }: Request): Observable<Outgoing> {
+    // Its answer could not be told from the other one's, and a call of a tool would be made twice.
+    if (this.#open.has(id)) return of(inUse(id));
+    this.#open.set(id, undefined);
     const progress$ = new Subject<Outgoing>();
     const { progressToken } = metaOf(params);
     const told =
@@ -187,7 +206,9 @@ class Session {
     this.#open.set(id, target?.upstream);
     if (target === undefined) return backend.request$({ method, params, askedAs: id, ...told });
     const { upstream, name } = target;
-    return guard.call$({ upstream, name, params: { ...params, name }, askedAs: id, ...told });
+    const meant = backend.meant(upstream, { ...params, name }) as Params;
+    const result$ = guard.call$({ upstream, name, params: meant, askedAs: id, ...told });
+    return result$.pipe(map((result) => backend.told(upstream, result)));
   }
 
   #canceledOf$(id: Id): Observable<unknown> {
@@ -212,36 +233,6 @@ const arrivals$ = (transport: Transport): Observable<Message> =>
       .catch((error: unknown) => subscriber.error(error));
   });
 
-/** Writes messages to a client, and says when it reads too slowly. */
-const written =
-  ({ transport, inOrder, backend }: SessionOptions) =>
-  (outgoing$: Observable<Outgoing>): Observable<never> => {
-    let backlog = 0;
-    let flows = true;
-    const flow = (open: boolean): void => {
-      if (flows === open) return;
-      flows = open;
-      for (const upstream of backend.upstreams) upstream.flow(open);
-    };
-    const write = ({ message, related }: Outgoing): Observable<never> =>
-      defer(() => from(transport.send(message, related === undefined ? {} : { relatedRequestId: related }))).pipe(
-        // A client that is gone is told by its transport.
-        catchError(() => EMPTY),
-        ignoreElements(),
-        finalize(() => {
-          backlog--;
-          if (backlog <= BACKLOG_LOW) flow(true);
-        }),
-      );
-    return outgoing$.pipe(
-      tap(() => {
-        backlog++;
-        if (backlog >= BACKLOG_MAX) flow(false);
-      }),
-      inOrder ? concatMap(write) : mergeMap(write),
-    );
-  };
-
 /** What several servers say, each with who said it. */
 const saidBy = (upstreams: readonly Upstream[]): Observable<readonly [Upstream, Request | Notification]> =>
   merge(...upstreams.map((upstream) => upstream.said$.pipe(map((message) => [upstream, message] as const))));
@@ -265,7 +256,7 @@ export function session$(options: SessionOptions): Observable<never> {
       finalize(() => gone$.next()),
     );
     const fromServers$ = saidBy(backend.upstreams).pipe(
-      map(([upstream, message]) => session.fromServer(upstream, message)),
+      mergeMap(([upstream, message]) => session.fromServer(upstream, message)),
     );
     const withdrawn$ = from(backend.upstreams).pipe(
       mergeMap((upstream) => upstream.lost$.pipe(mergeMap(() => session.withdrawn$(upstream)))),

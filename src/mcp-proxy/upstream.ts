@@ -21,7 +21,7 @@ import type { McpConnection } from '../providers/mcp/client.ts';
 import { SESSION_LOST } from '../providers/mcp/client.ts';
 import { Waits } from '../providers/mcp/waits.ts';
 import { createMcpLink, type LiveConnection, type McpLink } from '../providers/mcp/link.ts';
-import { pageOf, type Catalog } from './catalog.ts';
+import { pageOf, type Listing } from './catalog.ts';
 import { Handshake } from './handshake.ts';
 import type { Launch } from './launch.ts';
 import {
@@ -56,7 +56,9 @@ type Live = LiveConnection<ProxyConnection>;
 /** One server behind one client, over as many connections as it takes. */
 export interface Upstream {
   readonly name: string;
-  readonly catalog: Catalog;
+  readonly listing: Listing;
+  /** How long it may take to start. */
+  readonly connectTimeoutMs: number;
   /** What the server says without being asked. */
   readonly said$: Observable<Request | Notification>;
   /** Emits each time that a connection is lost. */
@@ -81,7 +83,7 @@ export interface Upstream {
 export interface UpstreamOptions {
   readonly name: string;
   readonly launch: Launch;
-  readonly catalog: Catalog;
+  readonly listing: Listing;
   readonly connectTimeoutMs: number;
   readonly runtime: Runtime;
   /** Told what happens to the connection, for a person. */
@@ -103,7 +105,8 @@ const isWholeList = ({ method, params }: Asked, result: unknown): boolean =>
  */
 class ServerBehind implements Upstream {
   readonly name: string;
-  readonly catalog: Catalog;
+  readonly listing: Listing;
+  readonly connectTimeoutMs: number;
   readonly #options: UpstreamOptions;
   readonly #handshake = new Handshake();
   readonly #waits = new Waits();
@@ -119,16 +122,17 @@ class ServerBehind implements Upstream {
   #closed = false;
 
   constructor(options: UpstreamOptions) {
-    const { name, catalog, connectTimeoutMs, runtime } = options;
+    const { name, listing, connectTimeoutMs, runtime } = options;
     this.name = name;
-    this.catalog = catalog;
+    this.listing = listing;
+    this.connectTimeoutMs = connectTimeoutMs;
     this.#options = options;
     this.#link = createMcpLink<ProxyConnection>({
       name,
       connect: () => this.#connect(),
       connectTimeoutMs,
       runtime,
-      listed: (tools) => tools.length > 0 && catalog.update(tools),
+      listed: (tools) => tools.length > 0 && listing.update(tools),
     });
     this.#live$ = defer(() => from(this.#link.acquire())).pipe(tap((live) => this.#watch(live)));
   }
@@ -160,7 +164,7 @@ class ServerBehind implements Upstream {
   }
 
   listed(): Promise<void> {
-    return (this.#listing ??= this.#list().catch(() => undefined));
+    return !this.#handshake.ready ? Promise.resolve() : (this.#listing ??= this.#list().catch(() => undefined));
   }
 
   suspect(): void {
@@ -265,7 +269,7 @@ class ServerBehind implements Upstream {
     this.#link.answered();
     this.#handshake.answered(asked, result, wire);
     if (!isWholeList(asked, result)) return;
-    this.catalog.update(pageOf(result).tools);
+    this.listing.update(pageOf(result).tools);
     this.#listing ??= Promise.resolve();
   }
 
@@ -278,7 +282,7 @@ class ServerBehind implements Upstream {
 
   async #list(): Promise<void> {
     const live = await firstValueFrom(this.#live$);
-    if (this.#handshake.ready) await this.#link.relist(live);
+    await this.#link.relist(live);
   }
 
   async #probe(): Promise<void> {

@@ -1,7 +1,8 @@
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { Observable, Subject, type Subscriber } from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
-import { ToolExecutionError } from '../contract/tool-error.ts';
+import { mcpThrown } from '../errors/mcp.ts';
+import { CLOSED_EARLY } from '../providers/mcp/open-request.ts';
 import {
   METHODS,
   SUBSCRIPTION_META_KEY,
@@ -59,11 +60,6 @@ interface Pending {
   readonly asked: Asked;
 }
 
-const neverSent = (cause: unknown): ToolExecutionError =>
-  cause instanceof ToolExecutionError
-    ? cause
-    : new ToolExecutionError('transport_error', 'The MCP server could not be reached', { executed: false, cause });
-
 /** With a token of its own for each request: late progress of an attempt that was given up is nobody's. */
 const withToken = (params: Params | undefined, id: Id): Params => ({
   ...params,
@@ -112,7 +108,8 @@ class SdkWire implements Wire {
       const params = asked.progress === undefined ? asked.params : withToken(asked.params, id);
       this.#send(requestOf(id, asked.method, params), (error) => {
         this.#pending.delete(id);
-        subscriber.error(neverSent(error));
+        // Over HTTP `send` also fails after the server has had the message: what the error says is all that is known.
+        subscriber.error(mcpThrown(error));
       });
     });
   }
@@ -139,6 +136,8 @@ class SdkWire implements Wire {
       const { params = {} } = message;
       const open = this.#pending.get(params['progressToken'] as Id);
       if (open !== undefined) return open.asked.progress?.(params);
+      // Of an attempt that is over: nobody else asked for it.
+      if (String(params['progressToken']).startsWith(`${this.#prefix}:`)) return;
     }
     this.#said$.next(isNotification(message) ? renamed(message, this.#pending) : message);
   }
@@ -147,7 +146,11 @@ class SdkWire implements Wire {
     const open = this.#pending.get(response.id as Id);
     if (open === undefined) return;
     this.#pending.delete(response.id as Id);
-    if ('error' in response) return open.subscriber.error(rpcErrorOf(response));
+    if ('error' in response)
+      return open.subscriber.error(
+        // The server did not say it, and so a client is told what a model should know.
+        response.error === CLOSED_EARLY ? mcpThrown(response.error) : rpcErrorOf(response),
+      );
     open.subscriber.next(response.result);
     open.subscriber.complete();
   }

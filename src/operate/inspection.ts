@@ -7,6 +7,7 @@ import type { BreakerState } from '../operators/breaker/breaker.ts';
 import type { BreakerEntry } from '../layer/breakers.ts';
 import type { Layer } from '../layer/services.ts';
 import { listed } from '../layer/listing.ts';
+import { isOwnRecord } from '../saga/journal-text.ts';
 
 /** A breaker as it stands. */
 export interface BreakerReport {
@@ -93,7 +94,7 @@ export async function inspectLayer(layer: Layer): Promise<LayerReport> {
     breakersObserve: switches.breakersObserve,
     // There may be ten thousand tools, and a breaker for each of them and each tenant.
     tools: (await mapped(names, (name) => toolReport(layer, name))).flat(),
-    breakers: await mapped(breakers.list(), breakerReport),
+    breakers: await mapped(breakers.all(), breakerReport),
     ...(store === undefined ? {} : { store }),
     ...(retryBudget === undefined ? {} : { retriesLeft: retryBudget.left(runtime.now()) }),
     droppedEvents: trace.dropped,
@@ -115,7 +116,7 @@ const hasLapsed = (reading: DedupeReading | undefined): boolean =>
 
 /**
  * Forgets results, so that their keys run again, and claims whose lease has passed. Claims that run are left alone:
- * their calls would run twice.
+ * their calls would run twice. So are the journals of turns.
  * @returns how many were forgotten
  * @throws ToolExecutionError `store_unavailable`; what was forgotten until then stays so
  */
@@ -128,7 +129,9 @@ export async function flushLayer({ dedupe, registry, runtime }: Layer, what: Flu
       : ('tool' in what ? [what.tool] : registry.names).map((tool) => () => store.byTool(tool));
   let flushed = 0;
   for (const list of lists) {
-    for await (const { key, version, state } of listed(list, dedupe, runtime)) {
+    for await (const { key, version, state, tool } of listed(list, dedupe, runtime)) {
+      // What a turn did is not forgotten before it is settled.
+      if (isOwnRecord(tool)) continue;
       const answerTo = <T>(question: () => Awaitable<T>): Promise<T> =>
         firstValueFrom(ask(question, dedupe.storeTimeoutMs, runtime));
       // Only the store's clock says whether a claim still holds.

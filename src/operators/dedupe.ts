@@ -145,7 +145,7 @@ const runOf = <T>(settings: Settings): IdempotentRun<T> => {
   const request = { sessionKey: '', actorId: '', requestId: runtime.id(), paramsDigest: fingerprint };
   return {
     claim: { key, tool, idempotencyKey: key, request, leaseMs, ttlMs: Math.max(doneTtlMs, leaseMs) },
-    terms: { store, runtime, leaseMs, storeTimeoutMs, mode, global: true, neverTwice: false },
+    terms: { store, runtime, leaseMs, storeTimeoutMs, hasOwnId: true, mode, global: true, neverTwice: false },
     // An operator has no trace.
     tell: () => undefined,
     begins: () => undefined,

@@ -41,7 +41,7 @@ export interface FailureWords extends FailureFacts {
 }
 
 /** The longest text of a tool's own that is shown: a sentence or a list of fields, and no page. */
-export const OWN_TEXT_MAX = 1_000;
+const OWN_TEXT_MAX = 1_000;
 
 /** A tool's own words as one JSON string, so that nothing in them can pass for a sentence of the layer's. */
 const quoted = (own: string): string => {

@@ -1,8 +1,10 @@
 export { replayTrace, type ReplayOptions, type ReplayReport } from './replay/replay.ts';
+export type { TraceInFile } from './replay/trace/whole.ts';
 export { ReplayRefusal, type RefusalCode } from './replay/refusal.ts';
 export type { Flip, ReplayedCall, ReplayedOutcome } from './replay/outcomes.ts';
-export type { Bound, UnknownShare, Verdict, WhatIf } from './replay/what-if.ts';
-export type { Unknowns } from './replay/world.ts';
+export type { Bound } from './replay/certainty/bounds.ts';
+export type { UnknownShare, Verdict, WhatIf } from './replay/what-if.ts';
+export type { Unknowns } from './replay/certainty/doubts.ts';
 export { replayJson, replayText } from './replay/report.ts';
 export { readPolicyFile, SimulationInputError } from './policy-file.ts';
 export {

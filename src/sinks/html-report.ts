@@ -10,6 +10,8 @@ import type { TraceSink } from './sink.ts';
 export interface HtmlReportOptions {
   /** Events that are kept, the last ones, 1 to 1,000,000. Default 50,000. */
   readonly maxEvents?: number;
+  /** Another trace, whose turns are put beside those of the report. */
+  readonly compareWith?: readonly TraceEvent[];
 }
 
 /** A sink that makes a report of what it heard. */
@@ -28,17 +30,19 @@ const MAX_EVENTS = 50_000;
  * A report of a trace, as events: one file of HTML with its data, which opens from disk and needs no network.
  *
  * @param events of `trace$`, or of a file
+ * @param compareWith another trace, whose turns are put beside those of the report
  *
  * @example
  * const { events } = await readNdjson('trace.ndjson');
  * const html = await htmlReport(events);
  */
-export async function htmlReport(events: readonly TraceEvent[]): Promise<string> {
+export async function htmlReport(
+  events: readonly TraceEvent[],
+  compareWith: readonly TraceEvent[] = [],
+): Promise<string> {
   const { show } = redactorOf();
-  return reportHtml(
-    events.map((event) => show(event)),
-    await pageAsset(),
-  );
+  const shown = (trace: readonly TraceEvent[]): TraceEvent[] => trace.map((event) => show(event));
+  return reportHtml(shown(events), await pageAsset(), shown(compareWith));
 }
 
 /**
@@ -55,8 +59,8 @@ export async function htmlReport(events: readonly TraceEvent[]): Promise<string>
  * await report.write('turn.html');
  */
 export function htmlReportSink(options: HtmlReportOptions = {}): HtmlReportSink {
-  checkKeys('htmlReportSink', options, ['maxEvents']);
-  const { maxEvents = MAX_EVENTS } = options;
+  checkKeys('htmlReportSink', options, ['maxEvents', 'compareWith']);
+  const { maxEvents = MAX_EVENTS, compareWith } = options;
   checkNumber('maxEvents', maxEvents, integer(1, 1_000_000));
   let events: TraceEvent[] = [];
   let dropped = 0;
@@ -66,7 +70,7 @@ export function htmlReportSink(options: HtmlReportOptions = {}): HtmlReportSink 
   };
   const html = (): Promise<string> => {
     trim();
-    return htmlReport(events);
+    return htmlReport(events, compareWith);
   };
   return {
     next: (event) => {

@@ -78,6 +78,12 @@ export function ndjsonHeader(runtime: Runtime): string {
   });
 }
 
+/**
+ * The last line of a file whose sink was closed: nothing was cut off behind the event of that number. One that is still
+ * written, or whose process was killed, has none.
+ */
+const ndjsonEnd = (lastSeq: number): string => ndjsonLine({ source: 'sink', type: 'file_ended', lastSeq });
+
 interface Batch {
   readonly lines: Buffer[];
   bytes: number;
@@ -128,6 +134,8 @@ class EventQueue implements NdjsonSink {
   /** Who waits for a flush: then nothing else is waited for. */
   #hurried = 0;
   #closing: Promise<NdjsonReport> | undefined;
+  /** Of the event that is written last; absent before the first. */
+  #lastSeq: number | undefined;
 
   constructor(file: LineFile, outcomes: Outcomes, options: QueueOptions) {
     this.#file = file;
@@ -145,6 +153,7 @@ class EventQueue implements NdjsonSink {
     const line = this.#closing === undefined ? this.#lineOf(event) : undefined;
     if (line === undefined || line.length > maxLineBytes || this.#waiting.bytes + line.length > maxWaitingBytes)
       return this.#drop(1);
+    this.#lastSeq = event.seq;
     this.#waiting.lines.push(line);
     this.#waiting.bytes += line.length;
     this.#writing ??= this.#write();
@@ -222,6 +231,7 @@ class EventQueue implements NdjsonSink {
     await this.flush();
     // It may just have said what it lost.
     if (this.#untold > 0) await this.#writeOut([]);
+    if (this.#lastSeq !== undefined) await this.#file.append([Buffer.from(ndjsonEnd(this.#lastSeq))]);
     await this.#file.close();
     return this.report;
   }
@@ -233,7 +243,9 @@ class EventQueue implements NdjsonSink {
  * the last line: `readNdjson` tells.
  *
  * The first line is a header, `{"format":1,"source":"sink","type":"file_started","version":...,"time":...,"atMs":...}`;
- * so is each line from which a new process goes on in an old file. `readNdjson` reads files with and without.
+ * so is each line from which a new process goes on in an old file. `readNdjson` reads files with and without. The last
+ * line, which `close()` writes, is `{"source":"sink","type":"file_ended","lastSeq":...}`: of a file without it nobody
+ * can say whether its end was cut off.
  *
  * Files are rotated between lines, by size and by age, and the oldest deleted, where options say so. Where something
  * else rotates:

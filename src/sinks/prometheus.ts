@@ -2,7 +2,7 @@ import { catchError, defer, firstValueFrom, map, merge, of, take, type Observabl
 import type { Runtime } from '../contract/runtime.ts';
 import { checkKeys, checkNumber, integer, positiveDuration } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
-import { PER_BREATH, breath } from '../operators/breath.ts';
+import { Breathing } from '../operators/breath.ts';
 import {
   CONTENT_TYPES,
   exposition,
@@ -210,10 +210,10 @@ class Counts {
 
   /** A tool that has a breaker was called, also before the sink listened. */
   async #called(listed: readonly ListedBreaker[] = []): Promise<void> {
-    let seen = 0;
+    const breathing = new Breathing();
     for (const { toolName } of listed) {
       if (this.#tools.has(toolName)) this.#tallyOf(toolName);
-      if (++seen % PER_BREATH === 0) await breath();
+      if (breathing.isDue) await breathing.breath();
     }
   }
 

@@ -1,5 +1,5 @@
 import { Temporal } from '@js-temporal/polyfill';
-import type { DedupeStep, TraceEvent } from '../contract/event.ts';
+import type { ApprovalStep, DedupeStep, TraceEvent } from '../contract/event.ts';
 import type { VerifyFinding } from '../contract/settle/verify.ts';
 
 /** One line of a turn's trace, in the words of the systems that read it (R-7.2). */
@@ -18,6 +18,8 @@ export interface TurnTraceEntry {
     | 'Deduplication'
     | 'Hook'
     | 'Verification'
+    | 'Approval'
+    | 'Budget'
     | 'ToolCompensated'
     | 'CompensationFailed'
     | 'Shadow'
@@ -40,7 +42,7 @@ export interface TurnTraceEntry {
   readonly retry_count?: number;
   /**
    * What was decided: the strategy after an error, the step of a claim, the outcome of a hook, what a verification
-   * found, what shadow mode would do, or the state of the store.
+   * found, the step of an approval or a budget, what shadow mode would do, or the state of the store.
    */
   readonly decision?: string;
   /** With `ToolTimeout`: the limit that was reached, in milliseconds. */
@@ -104,6 +106,20 @@ const ofVerification = ({ toolName: tool_id, attempt, finding }: OfType<'verifie
   message: VERIFIED_PHRASES[finding],
 });
 
+const APPROVAL_PHRASES: Readonly<Record<ApprovalStep, string>> = {
+  asked: 'Asked a person to approve the call',
+  approved: 'A person approved the call',
+  denied: 'A person did not approve the call',
+  expired: 'Nobody approved the call in time',
+  withdrawn: 'The question to a person was withdrawn',
+};
+
+const ofApproval = ({ toolName: tool_id, step, by, message }: OfType<'approval'>): Entry => {
+  const who = by === undefined ? '' : `, by ${by}`;
+  const why = message === undefined ? '' : `: ${message}`;
+  return { event_type: 'Approval', tool_id, decision: step, message: `${APPROVAL_PHRASES[step]}${who}${why}` };
+};
+
 const ofCall = (event: Extract<TraceEvent, { source: 'call' }>): Entry | undefined => {
   const tool_id = event.toolName;
   switch (event.type) {
@@ -159,6 +175,8 @@ const ofCall = (event: Extract<TraceEvent, { source: 'call' }>): Entry | undefin
     }
     case 'hook':
       return ofHook(event);
+    case 'approval':
+      return ofApproval(event);
     case 'verified':
       return ofVerification(event);
     case 'shadow':
@@ -215,6 +233,7 @@ const ofTurn = (event: Extract<TraceEvent, { source: 'turn' }>): Entry | undefin
     case 'turn_moved':
       return { event_type: 'TurnMoved', message: `Turn moved from ${event.from} to ${event.to}` };
     case 'turn_started':
+    case 'turn_left':
     case 'compensation_started':
     case 'compensation_settled':
     case 'abandoned':
@@ -226,6 +245,12 @@ const entryOf = (event: TraceEvent): Entry | undefined => {
   if (event.source === 'call') return ofCall(event);
   if (event.source === 'turn') return ofTurn(event);
   if (event.type === 'breaker_evicted' || event.type === 'layer_started') return undefined;
+  if (event.type === 'budget')
+    return {
+      event_type: 'Budget',
+      decision: event.step,
+      message: `Budget of a ${event.per} ${event.step}: ${event.left} of ${event.limit} ${event.unit} left`,
+    };
   if (event.type === 'store_changed')
     return { event_type: 'Store', decision: event.state, message: `Store ${event.state}: ${event.message}` };
   return {

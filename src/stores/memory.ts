@@ -52,7 +52,8 @@ async function* listed(
  * runs.
  *
  * It keeps `maxKeys` records. For one more, the least recently used one that does not run is given up. A claim whose
- * lease is valid never is: when all that is there runs, a new claim is refused with `store_unavailable`. `byTool`,
+ * lease is valid never is, nor the journal of a turn: when all that is there is such, a new claim is refused with
+ * `store_unavailable`. `byTool`,
  * `bySession` and `sweep` look through all records. Time is the monotonic clock's, so that a wall clock set forward
  * ends no lease.
  *
@@ -146,7 +147,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
       if (entry?.record.version !== of) return undefined;
       const record = ended(entry.record, outcome, version + 1, atMs);
       version++;
-      records.replace(entry, record, atMs);
+      records.replace(entry, record, atMs, outcome.pinned);
       watchers.note(key);
       settle();
       return record;

@@ -17,7 +17,7 @@ import {
 import type { FleetEngine, SubmitOptions } from '../contract/fleet/port.ts';
 import type { TraceEvent, TurnEvent } from '../contract/event.ts';
 import type { Runtime } from '../contract/runtime.ts';
-import type { Plan } from './plan.ts';
+import type { Plan } from '../contract/turn.ts';
 
 /** What of an engine a turn needs that runs elsewhere. */
 export type FleetPort = Pick<FleetEngine, 'submit' | 'attach' | 'cancel'>;

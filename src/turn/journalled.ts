@@ -1,5 +1,6 @@
 import { defer, map, mergeMap, of, type Observable } from 'rxjs';
 import type { JournalledNode } from '../contract/fleet/journal.ts';
+import type { NodeResult } from '../contract/turn.ts';
 import type { TurnContext } from './context.ts';
 import type { SettledNode } from './harvest.ts';
 import { nodeOutcome, type ReadyNode } from './node.ts';
@@ -26,8 +27,9 @@ export const journalledOutcome = (turn: TurnContext, ready: ReadyNode): Observab
     if (known !== undefined) return of(restored(turn, index, known));
     return nodeOutcome(turn, ready).pipe(
       mergeMap((settled) => {
-        turn.unjournalled.set(index, settled);
-        return journal.settle(id, entryOf(turn, settled)).pipe(
+        const entry = entryOf(turn, settled);
+        turn.unjournalled.set(index, restored(turn, index, entry));
+        return journal.settle(id, entry).pipe(
           map((kept) => {
             turn.unjournalled.delete(index);
             return restored(turn, index, kept);
@@ -37,15 +39,32 @@ export const journalledOutcome = (turn: TurnContext, ready: ReadyNode): Observab
     );
   });
 
-const entryOf = (
-  { usedDefault }: TurnContext,
-  { index, result, failure, executed, replayed }: SettledNode,
-): JournalledNode => ({
-  result,
+/** What the journal has of the nodes that are not among those found: the turn's end came before they were asked for. */
+export const journalledBefore = (turn: TurnContext, found: ReadonlyArray<NodeResult | undefined>): SettledNode[] =>
+  turn.plan.nodes.flatMap(({ id }, index) => {
+    const known = found[index] === undefined ? turn.journal?.settled(id) : undefined;
+    return known === undefined ? [] : [restored(turn, index, known)];
+  });
+
+/** A result whose words tell no secret: everybody who attaches to the turn reads them. */
+const shown = ({ layer }: TurnContext, node: NodeResult): NodeResult => {
+  const { text } = layer.trace.redactor;
+  const error = node.result?.error;
+  return {
+    ...node,
+    ...(node.reason === undefined ? {} : { reason: text(node.reason) }),
+    ...(node.result === undefined || error === undefined
+      ? {}
+      : { result: { ...node.result, error: { ...error, message: text(error.message) } } }),
+  };
+};
+
+const entryOf = (turn: TurnContext, { index, result, failure, executed, replayed }: SettledNode): JournalledNode => ({
+  result: shown(turn, result),
   ...(failure === undefined ? {} : { failure }),
   ...(executed === true ? { executed } : {}),
   ...(replayed === true ? { replayed } : {}),
-  ...(usedDefault[index] === true ? { usedDefault: true } : {}),
+  ...(turn.usedDefault[index] === true ? { usedDefault: true } : {}),
 });
 
 const restored = (

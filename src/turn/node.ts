@@ -3,7 +3,7 @@ import type { NodeResult, PlanNode } from '../contract/turn.ts';
 import { toToolExecutionError } from '../errors/tool.ts';
 import { decideCascade, hasValue } from '../policy/recovery/cascade.ts';
 import type { SettledNode } from './harvest.ts';
-import { journalKey } from '../call/idempotency.ts';
+import { journalKey } from '../operators/dedupe/turn-claim.ts';
 import { calledUntilKnown } from './until-known.ts';
 import { canDoWithout, inputOf, nameOf, nodeAt } from './plan-node.ts';
 import type { Call } from '../call/request.ts';
@@ -91,7 +91,7 @@ const callOf = (
 ): Observable<SettledNode> => {
   // What became ready at the deadline itself stays as it is: results of that instant still count, and nothing new
   // starts.
-  if (turn.layer.runtime.now() >= turn.site.deadlineMs) return NEVER;
+  if (turn.layer.runtime.now() >= (turn.site.time?.endMs ?? turn.site.deadlineMs)) return NEVER;
   turn.usedDefault[index] = message !== undefined;
   turn.emit({
     type: 'node_started',
@@ -117,7 +117,7 @@ const callOf = (
 };
 
 const requestOf = (
-  { layer, plan, identity, journal }: TurnContext,
+  { layer, plan, identity, journal, trace }: TurnContext,
   index: number,
   node: PlanNode,
   input: unknown,
@@ -132,6 +132,8 @@ const requestOf = (
     dedupeMode: idempotencyKey === undefined ? 'disabled' : 'enforced',
     deadlineMs: Infinity,
     ...identity,
+    ...trace,
+    ...(node.needsApproval === undefined ? undefined : { needsApproval: node.needsApproval }),
     ...(node.toolCallId === undefined ? undefined : { toolCallId: node.toolCallId }),
     ...(idempotencyKey === undefined ? undefined : { idempotencyKey }),
   };

@@ -1,6 +1,5 @@
-import type { NodeResult, PlanNode } from '../contract/turn.ts';
+import type { NodeResult, Plan, PlanNode } from '../contract/turn.ts';
 import { hasValue } from '../policy/recovery/cascade.ts';
-import type { Plan } from './plan.ts';
 
 export const nameOf = ({ tool }: PlanNode): string => (typeof tool === 'string' ? tool : tool.name);
 

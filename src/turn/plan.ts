@@ -1,8 +1,10 @@
+import type { NeedsApproval } from '../contract/gate/approval.ts';
 import type { Compensate, CompensateCall } from '../contract/settle/compensate.ts';
 import type { AnyTool, InputOf, OutputOf } from '../contract/tool.ts';
-import type { PlanNode, PlanOptions } from '../contract/turn.ts';
+import type { Plan, PlanNode, PlanOptions } from '../contract/turn.ts';
 import { toToolExecutionError } from '../errors/tool.ts';
 import { nodeCompensation } from '../layer/settle/compensation.ts';
+import { approvalRuleOf } from '../layer/tool-policy.ts';
 import { checkKeys, checkNumber, checkOneOf, integer, positiveDuration } from '../policy/check.ts';
 
 /** Nodes in one plan: room for a hundred thousand and a bound all the same. */
@@ -26,23 +28,6 @@ export class PlanError extends Error {
     this.rule = rule;
     this.nodes = nodes;
   }
-}
-
-/**
- * A checked plan. `Values` is what its nodes give, by id. Make one with `plan()` or `plan.from()`; it can run any
- * number of times.
- */
-export interface Plan<Values = Readonly<Record<string, unknown>>> {
-  /** The nodes, in the order in which they were given. */
-  readonly nodes: readonly PlanNode[];
-  /** How long the turn may take, and how it runs. */
-  readonly options: PlanOptions;
-  /** By node: the places of its needs, and of those that need it. */
-  readonly needs: ReadonlyArray<readonly number[]>;
-  /** By node: the indexes of the nodes that need it. */
-  readonly dependents: ReadonlyArray<readonly number[]>;
-  /** Only a type: the values of the nodes. */
-  readonly values?: Values;
 }
 
 /** How a node stands in the plan. `Needs` are ids of nodes before it. */
@@ -75,6 +60,8 @@ export interface PlanBuilder<Values> extends Plan<Values> {
     options?: NodeOptions<Values, Needs> & {
       /** Undoes what this call did, in place of its tool's own `compensate`; `false`: there is nothing to undo. */
       readonly compensate?: Compensate<InputOf<T>, OutputOf<T>> | CompensateCall | false;
+      /** A person has to approve this call, whatever its tool says: `true`, or a function of its input. */
+      readonly needsApproval?: NeedsApproval<InputOf<T>>;
     },
   ): PlanBuilder<Values & Record<Id, OutputOf<T>>>;
 }
@@ -136,7 +123,18 @@ const isTool = (tool: unknown): boolean =>
   typeof tool === 'string' || typeof (tool as Partial<AnyTool> | null | undefined)?.execute === 'function';
 
 /** What a node made elsewhere lacks: the compiler has not seen it. */
-const NODE_KEYS = ['id', 'tool', 'input', 'needs', 'optional', 'default', 'toolCallId', 'idempotencyKey', 'compensate'];
+const NODE_KEYS = [
+  'id',
+  'tool',
+  'input',
+  'needs',
+  'optional',
+  'default',
+  'toolCallId',
+  'idempotencyKey',
+  'compensate',
+  'needsApproval',
+];
 
 const checkShape = (node: PlanNode, place: number): void => {
   if (typeof node !== 'object' || node === null)
@@ -164,14 +162,15 @@ const checkShape = (node: PlanNode, place: number): void => {
   if (needs !== undefined && !Array.isArray(needs))
     throw new PlanError('malformed', [id], `The needs of node ${id} must be a list of ids, not ${typeof needs}.`);
   checkDefault(node);
-  checkUndoing(node);
+  checkRules(node);
 };
 
-/** How a node is undone is read before anything runs. */
-const checkUndoing = ({ id, compensate }: PlanNode): void => {
-  if (compensate === undefined) return;
+/** How a node is undone, and who must approve it, is read before anything runs. */
+const checkRules = ({ id, compensate, needsApproval }: PlanNode): void => {
+  if (compensate === undefined && needsApproval === undefined) return;
   try {
-    nodeCompensation(compensate, undefined);
+    if (compensate !== undefined) nodeCompensation(compensate, undefined);
+    approvalRuleOf('a node', needsApproval);
   } catch (error) {
     throw new PlanError('malformed', [id], `Node ${id}: ${toToolExecutionError(error).message}`);
   }

@@ -1,7 +1,6 @@
 import type { ToolErrorKind } from '../contract/error-kind.ts';
-import type { NodeResult, TurnResult } from '../contract/turn.ts';
+import type { NodeResult, Plan, TurnResult } from '../contract/turn.ts';
 import { hasValue, turnStatus } from '../policy/recovery/cascade.ts';
-import type { Plan } from './plan.ts';
 import { summarize } from './summary.ts';
 
 /** The outputs by id. `__proto__` is an id like any other. */
@@ -17,6 +16,19 @@ const valuesOf = (nodes: readonly NodeResult[]): Record<string, unknown> => {
   return values;
 };
 
+/** Whether the turn does without a node's value: all that need it ran with a default, or are optional. */
+export const isCovered = (
+  { nodes: planned, dependents }: Plan,
+  usedDefault: readonly boolean[],
+  place: number,
+): boolean => {
+  const after = dependents[place] ?? [];
+  return (
+    after.length > 0 &&
+    after.every((dependent) => usedDefault[dependent] === true || planned[dependent]?.optional === true)
+  );
+};
+
 /**
  * What a turn comes to. All lists are by place in the plan.
  *
@@ -27,7 +39,7 @@ const valuesOf = (nodes: readonly NodeResult[]): Record<string, unknown> => {
  * @param redact takes secrets out of a name, before it is put into words
  */
 export function turnResult(
-  { nodes: planned, dependents }: Plan,
+  plan: Plan,
   results: ReadonlyArray<NodeResult | undefined>,
   failures: ReadonlyArray<ToolErrorKind | undefined>,
   usedDefault: readonly boolean[],
@@ -36,16 +48,11 @@ export function turnResult(
   redact: (name: string) => string,
 ): TurnResult {
   const nodes = results.flatMap((result) => result ?? []);
-  const isCovered = (place: number): boolean => {
-    const after = dependents[place] ?? [];
-    return (
-      after.length > 0 &&
-      after.every((dependent) => usedDefault[dependent] === true || planned[dependent]?.optional === true)
-    );
-  };
   // A node with a value bears on no rule but that all have one.
   const lacking = nodes.flatMap(({ state }, place) =>
-    hasValue(state) ? [] : [{ state, optional: planned[place]?.optional === true, covered: isCovered(place) }],
+    hasValue(state)
+      ? []
+      : [{ state, optional: plan.nodes[place]?.optional === true, covered: isCovered(plan, usedDefault, place) }],
   );
   const kinds = failures.filter((kind) => kind !== undefined);
   return {

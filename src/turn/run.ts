@@ -15,28 +15,28 @@ import {
   take,
   takeUntil,
   tap,
-  type Subscriber,
   type Subscription,
 } from 'rxjs';
 import type { TurnEvent, TurnOwnEvent } from '../contract/event.ts';
 import type { EventHeader } from '../contract/event/header.ts';
+import type { TraceContext } from '../contract/event/trace-context.ts';
 import type { TurnJournal } from '../contract/fleet/journal.ts';
-import type { NodeState, PlanNode, TurnResult } from '../contract/turn.ts';
-import { expiry } from '../operators/timing/expiry.ts';
+import type { NodeState, Plan, PlanNode, TurnResult } from '../contract/turn.ts';
 import { held } from '../operators/work/held.ts';
 import { fannedOut, forkJoinAll, mergeMany } from '../operators/work/join-tree.ts';
 import { paced } from '../operators/timing/paced.ts';
 import { harvest, noHarvest, type Harvest, type SettledNode } from './harvest.ts';
 import type { Layer } from '../layer/services.ts';
-import { journalledOutcome } from './journalled.ts';
+import { journalledBefore, journalledOutcome } from './journalled.ts';
 import type { ReadyNode } from './node.ts';
 import { given } from '../policy/check.ts';
-import type { Plan } from './plan.ts';
+import { leave, left, takenOver } from './leaving.ts';
 import { nameOf } from './plan-node.ts';
 import { TurnContext } from './context.ts';
+import { toldOf } from '../policy/trace-part.ts';
 import { turnElsewhere, type FleetPort } from './elsewhere.ts';
 import { turnResult } from './result.ts';
-import { compensation, reasonOf, settledSaga } from './saga/conclusion.ts';
+import { compensation, reasonOf, settledSaga } from './conclusion.ts';
 
 /** Whose turn it is, and what can end it. */
 export interface TurnOptions {
@@ -50,6 +50,11 @@ export interface TurnOptions {
   readonly tenant?: string;
   /** The turn's id, which all of its events carry. Default: a new UUIDv7. */
   readonly turnId?: string;
+  /**
+   * The W3C trace context that the turn is part of: its calls go on from it, and a sink puts the turn's span under it
+   * (R-8.3). Default: none; the OpenTelemetry sink takes the span that is active where the turn begins.
+   */
+  readonly traceContext?: TraceContext;
   /**
    * Hands the turn to a fleet: it then runs where its workers are, and goes on if this process dies. Default: it runs
    * here.
@@ -72,7 +77,7 @@ export interface TurnOptions {
 const BURST = 100;
 
 /** How a turn can end that has not ended by itself. */
-export type CutShort = Extract<NodeState, 'timed_out' | 'canceled'>;
+type CutShort = Extract<NodeState, 'timed_out' | 'canceled'>;
 
 /** The nodes as their needs settle: each with needs is a `forkJoin` of what these come to. */
 const readyNodes = ({ needs }: Plan, outcomes: ReadonlyArray<Observable<SettledNode>>): Observable<ReadyNode> => {
@@ -103,13 +108,19 @@ const plannedOf = (node: PlanNode): PlannedNode => {
 };
 
 /** What the trace is told of a plan when its turn starts. */
-const started = ({ nodes, options }: Plan, timeoutMs: number): Omit<TurnStarted, 'source' | keyof EventHeader> => ({
-  type: 'turn_started',
-  timeoutMs,
-  nodes: nodes.map(plannedOf),
-  onDeadline: options.onDeadline ?? 'detach',
-  ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
-});
+const started = (turn: TurnContext): Omit<TurnStarted, 'source' | keyof EventHeader> => {
+  const { plan, journal, timeoutMs, trace } = turn;
+  const { nodes, options } = plan;
+  return {
+    type: 'turn_started',
+    timeoutMs,
+    nodes: nodes.map(plannedOf),
+    onDeadline: options.onDeadline ?? 'detach',
+    ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
+    ...toldOf(trace),
+    ...(journal?.worker === undefined ? {} : { worker: journal.worker }),
+  };
+};
 
 /** The caller's signal, as what ends the turn. */
 const aborted = (signal: AbortSignal | undefined): Observable<CutShort> => {
@@ -119,10 +130,6 @@ const aborted = (signal: AbortSignal | undefined): Observable<CutShort> => {
     map(() => 'canceled' as const),
   );
 };
-
-/** Another process has taken the turn over: nothing of it may go on here. */
-const takenOver = ({ saga }: TurnContext): Observable<CutShort> =>
-  saga === undefined ? NEVER : saga.record.lost$.pipe(map(() => 'canceled' as const));
 
 /**
  * Runs a plan: nodes start as soon as their needs have settled, results are kept whatever else fails, and at its
@@ -196,33 +203,20 @@ const turnHere = (layer: Layer, plan: Plan, options: TurnOptions): Observable<Tu
         subscriber.complete();
       }),
     );
-    subscriber.add(left(options).subscribe(() => leave(turn, subscriber)));
+    subscriber.add(left(turn, options).subscribe(() => leave(turn, subscriber)));
     // Armed after what settles at once, so that a result of the deadline's own instant may take some steps more
     // (R-4.6).
     if (subscriber.closed || turn.isOver) return;
-    const leftMs = Math.max(0, turn.site.deadlineMs - layer.runtime.now());
-    subscriber.add(expiry(leftMs, layer.runtime).subscribe(() => due$.next('timed_out')));
+    subscriber.add(turn.over$.subscribe(() => due$.next('timed_out')));
   });
 
 /** Tells that it begins, or goes on here. */
 const begin = (turn: TurnContext): void => {
-  const { plan, journal, timeoutMs } = turn;
-  if (journal?.started !== true) turn.emit(started(plan, timeoutMs));
-  if (journal?.moved !== undefined) turn.emit({ type: 'turn_moved', ...journal.moved });
-};
-
-const left = ({ journal }: TurnOptions): Observable<unknown> => journal?.left$.pipe(take(1)) ?? NEVER;
-
-/**
- * The turn goes on elsewhere: nothing new starts, and there is no result here. What runs goes on while its key is its
- * own, which is asked at once; whoever has the turn now gets what it comes to, or runs it under a later fence.
- */
-const leave = (turn: TurnContext, subscriber: Subscriber<TurnEvent>): void => {
-  turn.isOver = true;
-  turn.isSettled = true;
-  // First, so that what a call comes to that is handed over is not taken for the harvest.
-  subscriber.complete();
-  for (const call of turn.takeRunning()) call?.handOver();
+  const { journal, timeoutMs, trace } = turn;
+  if (journal?.started !== true) turn.emit(started(turn));
+  if (journal?.moved === undefined) return;
+  const ranMs = Math.max(0, timeoutMs - journal.remainingMs);
+  turn.emit({ type: 'turn_moved', ...journal.moved, ranMs, ...toldOf(trace) });
 };
 
 /** The turn's subscriber has gone before it settled: everything stops at once, and what it did is undone. */
@@ -238,16 +232,19 @@ const abandon = (turn: TurnContext, connections: readonly Subscription[]): void 
   const over = (): void => turn.emitAlways({ type: 'abandoned' });
   const { saga } = turn;
   if (saga?.hasBegun !== true) return over();
-  compensation(turn, saga, 'canceled').subscribe(() => {
+  compensation(turn, saga, 'canceled').subscribe(({ stays }) => {
     over();
-    saga.record.told();
+    // Nobody but the trace has heard what stays: `resume()` tells it.
+    if (stays.length > 0) saga.record.release();
+    else saga.record.told();
   });
 };
 
 const tellResult = (turn: TurnContext, result: TurnResult): void => {
   turn.isSettled = true;
   turn.emit({ type: 'settled', result });
-  turn.saga?.record.told();
+  const { saga, journal } = turn;
+  if (saga !== undefined) (journal?.ended$ ?? of(0)).pipe(take(1)).subscribe(() => saga.record.told());
 };
 
 /** The turn has what it will have: what is unfinished is cut short, what it did is undone where it failed. */
@@ -255,11 +252,13 @@ const concluded = (turn: TurnContext, found: Harvest, ending: CutShort | undefin
   turn.isOver = true;
   // A result beats the deadline also where its journal was slow (R-4.6); it is kept before the turn's own end is.
   for (const settled of turn.unjournalled.values()) harvest(found, settled);
+  // Nor is what had settled before the turn moved lost, however soon its end comes here.
+  for (const settled of journalledBefore(turn, found.results)) harvest(found, settled);
   if (ending !== undefined) cutShort(turn, found, ending);
   const result = resultOf(turn, found);
   const { saga } = turn;
   if (saga === undefined) return of(result);
-  const reason = reasonOf(result, ending);
+  const reason = reasonOf({ status: result.status, ending, lacksCanceled: turn.lacksCanceled(result) });
   // What was undone is no longer to be had.
   return settledSaga(turn, saga, reason).pipe(
     map(({ nodes, ...more }) => {

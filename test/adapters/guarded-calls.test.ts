@@ -12,7 +12,7 @@ import { TOOL_ERROR_KIND_MEANINGS } from 'spillway/contract';
 import { ToolFailure, guardTools } from 'spillway/adapters/ai-sdk';
 import { virtualRuntime } from 'spillway/testing';
 import { describe, expect, it } from 'vitest';
-import { createValueQueue } from '../../src/adapters/value-queue.ts';
+import { createValueQueue } from '../../src/adapters/guarded/value-queue.ts';
 import { failureText } from '../../src/policy/model-text.ts';
 import { CANARY } from './frameworks/kit.ts';
 

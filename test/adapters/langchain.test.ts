@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { SIDE_INSTALL_TIMEOUT_MS } from '../side-install.ts';
 import { CANARY, abortLate, nothingSeen, type ModelCall, type Seen } from './frameworks/kit.ts';
 import { langChainTools, langChainWith, loadLangChain, scriptedModel, type LangChain } from './frameworks/langchain.ts';
-import type { GuardOptions } from '../../src/adapters/guarded-calls.ts';
+import type { GuardOptions } from '../../src/adapters/guarded/calls.ts';
 
 let lc: LangChain;
 beforeAll(async () => {

@@ -10,7 +10,7 @@ const LAYERS = 8;
 describe.each(places())('races on %s', (_name, placeOf) => {
   it(
     'R-9.6 eight layers racing for 2,000 keys give 2,000 owners, and everyone the owner’s result',
-    { timeout: 180_000 },
+    { timeout: 300_000 },
     async () => {
       const place = await placeOf();
       const ran: string[] = [];
@@ -45,58 +45,59 @@ describe.each(places())('races on %s', (_name, placeOf) => {
     },
   );
 
-  it(
-    'R-9.6 keys that are asked for, fail, are canceled and asked for again never run twice at once',
-    { timeout: 120_000 },
-    async () => {
-      const place = await placeOf();
-      const running = new Map<number, number>();
-      const overlaps: number[] = [];
-      const layers: Watched[] = [];
-      for (let n = 0; n < 4; n++) {
-        layers.push(
-          watched(
-            await place.open(),
-            async (input, { signal }) => {
-              const { n: key } = input as { n: number };
-              running.set(key, (running.get(key) ?? 0) + 1);
-              if ((running.get(key) ?? 0) > 1) overlaps.push(key);
-              try {
-                await sleep(Math.random() * 10, undefined, { signal });
-                if (Math.random() < 0.3) throw Object.assign(new Error('busy'), { status: 503 });
-                return key;
-              } finally {
-                running.set(key, (running.get(key) ?? 0) - 1);
-              }
-            },
-            { breaker: false, dedupe: { failedTtlMs: 5, doneTtlMs: 30 } },
-          ),
-        );
-      }
-      const results = await Promise.all(
-        Array.from({ length: 1_200 }, async (_, n) => {
-          await sleep(Math.random() * 500);
-          const abort = new AbortController();
-          if (Math.random() < 0.2) setTimeout(() => abort.abort(), Math.random() * 10);
-          return layers[n % layers.length]?.call({
-            key: `k${n % 40}`,
-            params: { n: n % 40 },
-            mode: Math.random() < 0.3 ? 'bestEffort' : 'enforced',
-            signal: abort.signal,
-          });
-        }),
+  it('R-9.6 keys that are asked for, fail, are canceled and asked for again never run twice at once', async () => {
+    const place = await placeOf();
+    const running = new Map<number, Set<AbortSignal>>();
+    const overlaps: number[] = [];
+    const layers: Watched[] = [];
+    for (let n = 0; n < 4; n++) {
+      layers.push(
+        watched(
+          await place.open(),
+          async (input, { signal }) => {
+            const { n: key } = input as { n: number };
+            const runs = running.get(key) ?? new Set();
+            running.set(key, runs.add(signal));
+            if (runs.size > 1) overlaps.push(key);
+            // Told to stop, it counts no more: a record lives for 30 ms, which may pass before this function goes on.
+            signal.addEventListener('abort', () => runs.delete(signal));
+            try {
+              await sleep(Math.random() * 10, undefined, { signal });
+              if (Math.random() < 0.3) throw Object.assign(new Error('busy'), { status: 503 });
+              return key;
+            } finally {
+              runs.delete(signal);
+            }
+          },
+          { breaker: false, dedupe: { failedTtlMs: 5, doneTtlMs: 30 } },
+          // However busy the machine: `bestEffort` runs unprotected where the store gives no answer in time.
+          { storeTimeoutMs: 100_000 },
+        ),
       );
-      expect(overlaps).toEqual([]);
-      for (const result of results) {
-        expect(['success', 'retriable_error', 'error']).toContain(result?.status);
-        expect(['busy', undefined]).toContain(
-          result?.error === undefined || ['canceled', 'duplicate_in_flight'].includes(result.error.code)
-            ? undefined
-            : 'busy',
-        );
-      }
-    },
-  );
+    }
+    const results = await Promise.all(
+      Array.from({ length: 1_200 }, async (_, n) => {
+        await sleep(Math.random() * 500);
+        const abort = new AbortController();
+        if (Math.random() < 0.2) setTimeout(() => abort.abort(), Math.random() * 10);
+        return layers[n % layers.length]?.call({
+          key: `k${n % 40}`,
+          params: { n: n % 40 },
+          mode: Math.random() < 0.3 ? 'bestEffort' : 'enforced',
+          signal: abort.signal,
+        });
+      }),
+    );
+    expect(overlaps).toEqual([]);
+    for (const result of results) {
+      expect(['success', 'retriable_error', 'error']).toContain(result?.status);
+      expect(['busy', undefined]).toContain(
+        result?.error === undefined || ['canceled', 'duplicate_in_flight'].includes(result.error.code)
+          ? undefined
+          : 'busy',
+      );
+    }
+  });
 });
 
 describe('a memory store that is full', () => {

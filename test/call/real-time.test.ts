@@ -62,7 +62,7 @@ const run = (name: string, script: string): Promise<Ended> =>
     );
   });
 
-describe('R-4.1 real processes', { timeout: 120_000 }, () => {
+describe('R-4.1 real processes', () => {
   it('R-4.1 a tool that never looks at its signal is timed out beside a sibling that answers, and the process ends by itself', async () => {
     const { code, out } = await run(
       'attempt',

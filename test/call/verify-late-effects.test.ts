@@ -8,7 +8,7 @@ describe('verify and effects that come late', () => {
     const at = scene(
       () => ({ done }),
       () => NEVER,
-      { verify: { settleMs: 2_000 } },
+      { verify: { settleMs: 2_000, stopsOnUnsubscribe: true } },
     );
     // The server goes on with a request whose caller has gone.
     at.runtime.after(2_500).subscribe(() => (done = true));

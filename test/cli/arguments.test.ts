@@ -42,6 +42,11 @@ describe('command line', () => {
     expect(parseCommand(args)).toEqual({ name: 'help' });
   });
 
+  it('R-8.3 takes the trace context of the turn', () => {
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+    expect(parseCommand(['run', 'plan.yaml', '--traceparent', traceparent])).toMatchObject({ traceparent });
+  });
+
   it('asks for the version', () => {
     expect(parseCommand(['--version'])).toEqual({ name: 'version' });
   });
@@ -58,6 +63,7 @@ describe('command line', () => {
     [['run', 'a', '--seed=-1'], '--seed must be an integer'],
     [['run', 'a', '--seed', '4294967296'], '--seed must be an integer'],
     [['run', 'a', '--trace='], '--trace needs the name of a file'],
+    [['run', 'a', '--traceparent', 'abc'], '--traceparent must be a W3C traceparent, such as 00-'],
     [['run', 'a', '--json=yes'], 'does not take an argument'],
   ])('refuses %j and says what to do', (args, message) => {
     expect(() => parseCommand(args)).toThrow(UsageError);

@@ -89,7 +89,7 @@ describe('R-2.9 spillway check', () => {
     });
     expect(existsSync(STARTED)).toBe(false);
     expect((await check([DEMO])).stdout).toMatch(
-      /plan\.yaml: fine: a turn of 9 nodes, 6 tools of its own, 2 servers\n$/,
+      /plan\.yaml: fine: a turn of 9 nodes, 7 tools of its own, 2 servers\n$/,
     );
   });
 

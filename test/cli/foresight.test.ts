@@ -29,7 +29,14 @@ const run = async (
 describe('spillway replay', () => {
   beforeAll(() => {
     const events = recordStorm({ calls: 200, outage: [1_000, 2_500], policy: { breaker: false } });
-    const text = [ndjsonHeader(liveRuntime), ...events.map(ndjsonLine)].join('');
+    const end = ndjsonLine({ source: 'sink', type: 'file_ended', lastSeq: events.at(-1)?.seq });
+    const text = [ndjsonHeader(liveRuntime), ...events.map(ndjsonLine), end].join('');
+    const lines = text.split('\n');
+    const seldom = recordStorm({ calls: 50, everyMs: 10_000 }).map(ndjsonLine);
+    writeFileSync(at('seldom.ndjson'), seldom.slice(0, 101).join('').slice(0, -30));
+    const idle = lines.findIndex((line) => line.includes('"settled"')) + 1;
+    writeFileSync(at('idle.ndjson'), `${lines.slice(0, idle).join('\n')}\n`);
+    writeFileSync(at('fewer.ndjson'), [...lines.slice(0, idle), end].join('\n'));
     writeFileSync(at('trace.ndjson'), text);
     writeFileSync(at('torn.ndjson'), text.slice(0, -30));
     writeFileSync(at('cut.ndjson'), `${text.split('\n').slice(0, 100).join('\n')}\n`);
@@ -58,7 +65,10 @@ describe('spillway replay', () => {
 
   it.each([
     [['torn.ndjson'], /1 of its lines cannot be read, the first is line \d+ \(torn\)/],
-    [['cut.ndjson'], /the trace ends before .* did/],
+    [['cut.ndjson'], /it has no last line/],
+    [['idle.ndjson'], /it has no last line/],
+    [['fewer.ndjson'], /its last event is \d+, and was \d+/],
+    [['torn.ndjson', '--set', 'pay.timeoutMs=5'], /torn/],
     [['none.ndjson'], /there is no such file/],
     [['trace.ndjson', '--policy', at('wrong.yaml')], /wrong\.yaml:2:\d+ /],
     [['trace.ndjson', '--set', 'pya.timeoutMs=5'], /"pya\.timeoutMs" is of no tool; there are pay, and retryBudget/],
@@ -67,6 +77,16 @@ describe('spillway replay', () => {
   ])('RPL-6 refuses %s', async ([name = '', ...args], message) => {
     await expect(run(runReplay, at(name), ...args)).rejects.toThrow(message);
     await expect(run(runReplay, at(name), ...args)).rejects.toThrow(FileError);
+  });
+
+  it('RPL-6 replays what a process that still runs has written, up to when no call was open, where told so', async () => {
+    const { code, out } = await run(runReplay, at('seldom.ndjson'), '--policy', at('same.yaml'), '--running', '--json');
+    const { identity } = JSON.parse(out) as { identity: { calls: number } };
+    expect(identity.calls).toBeGreaterThan(0);
+    expect(identity.calls).toBeLessThan(50);
+    expect(code).toBe(0);
+    await expect(run(runReplay, at('cut.ndjson'), '--running')).rejects.toThrow(/the trace ends before .* did/);
+    await expect(run(runReplay, at('seldom.ndjson'))).rejects.toThrow(/torn/);
   });
 
   it('says which option was meant', async () => {

@@ -88,7 +88,7 @@ describe('R-2.9 did you mean', () => {
       'there is no option --servr; did you mean --server?',
     );
     expect([whoHas('--json'), whoHas('--nothing')]).toEqual([
-      '--json is an option of spillway run, check, tools, show, replay, simulate, attach, fleet, admin',
+      '--json is an option of spillway run, check, tools, show, replay, simulate, attach, fleet, admin, approve',
       undefined,
     ]);
   });

@@ -6,7 +6,7 @@ import { folder, spillway, start, until } from './support.ts';
 const EVENT = { seq: 1, atMs: 5, source: 'call', callId: 'c1', toolName: 'search', type: 'call_started' };
 const LINE = `${JSON.stringify(EVENT)}\n`;
 
-describe('SEE-9 spillway report', { timeout: 60_000 }, () => {
+describe('SEE-9 spillway report', () => {
   it('SEE-9 writes one file with its data, which names nothing of others, of 120 kB at most beside it', async () => {
     using files = folder();
     const trace = files.write('trace.ndjson', LINE);
@@ -40,19 +40,15 @@ describe('SEE-9 spillway report', { timeout: 60_000 }, () => {
   });
 });
 
-it(
-  'SEE-7 spillway inspect prints the page’s address, serves it, and ends when it is interrupted',
-  { timeout: 60_000 },
-  async () => {
-    using files = folder();
-    const running = start(['inspect', files.write('trace.ndjson', LINE)]);
-    let address = '';
-    running.child.stdout.on('data', (text: string) => (address += text));
-    await until(() => address.includes('\n'));
-    expect(address).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?token=[\da-f]{64}\n$/);
-    expect((await fetch(address.trim())).status).toBe(200);
-    expect((await fetch(address.trim().slice(0, -1))).status).toBe(403);
-    running.child.kill('SIGINT');
-    expect((await running.ended).code).toBe(0);
-  },
-);
+it('SEE-7 spillway inspect prints the page’s address, serves it, and ends when it is interrupted', async () => {
+  using files = folder();
+  const running = start(['inspect', files.write('trace.ndjson', LINE)]);
+  let address = '';
+  running.child.stdout.on('data', (text: string) => (address += text));
+  await until(() => address.includes('\n'));
+  expect(address).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?token=[\da-f]{64}\n$/);
+  expect((await fetch(address.trim())).status).toBe(200);
+  expect((await fetch(address.trim().slice(0, -1))).status).toBe(403);
+  running.child.kill('SIGINT');
+  expect((await running.ended).code).toBe(0);
+});

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ASCII, UNICODE } from '../../src/cli/show/glyphs.ts';
-import { drawMarbles } from '../../src/cli/show/marbles.ts';
+import { ASCII, UNICODE } from '../../src/inspect/share/glyphs.ts';
+import { drawMarbles } from '../../src/inspect/share/marbles-text.ts';
 import { columnsOf } from '../../src/cli/show/text.ts';
 import type { TurnTold } from '../../src/inspect/model.ts';
 import { followTurn } from '../../src/inspect/model/follow-turn.ts';

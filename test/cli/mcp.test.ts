@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { parseMcp } from '../../src/cli/arguments/mcp.ts';
 import { configured } from '../../src/cli/mcp/servers.ts';
 import { ledger } from '../mcp-proxy/kit.ts';
@@ -44,7 +44,7 @@ describe('R-16.8 the line of spillway mcp', () => {
     );
     const parsed = parseMcp(['--config', good, '--timeout', '9']);
     if (parsed === undefined) throw new TypeError('it asked for help');
-    expect(await configured(parsed)).toMatchObject({
+    expect((await configured(parsed)).proxy).toMatchObject({
       servers: {
         a: { tools: { read: { timeoutMs: 5, checkInput: false } } },
         b: { place: { url: 'http://localhost:1/mcp' } },
@@ -68,7 +68,9 @@ describe('R-16.8 the line of spillway mcp', () => {
     const [, text = ''] = /^```yml\n([\s\S]*?)^```$/m.exec(page) ?? [];
     const parsed = parseMcp(['--config', files.write('guards.yaml', text)]);
     if (parsed === undefined) throw new TypeError('it asked for help');
-    const { servers } = await configured(parsed);
+    vi.stubEnv('SEARCH_AUTHORIZATION', 'Bearer x');
+    const { servers } = (await configured(parsed)).proxy;
+    vi.unstubAllEnvs();
     expect(Object.keys(servers)).toEqual(['files', 'search']);
     expect(servers['search']?.tools?.['query']).toMatchObject({ effects: 'read', breaker: { cooldownMs: 10_000 } });
   });
@@ -98,6 +100,28 @@ describe('R-16.1 the command', () => {
     const events = readFileSync(trace, 'utf8');
     expect(events).toContain('"type":"settled"');
     expect(events).not.toContain('31337');
+  });
+
+  it('R-16.1 --inspect serves a page that is told each call, and nobody else is', async () => {
+    using kept = ledger();
+    let heard = '';
+    const server = rawServer(behind(faulty(kept.path), '--inspect'), { heard: (text) => (heard += text) });
+    for (const [method, params] of opening()) {
+      if (method.startsWith('notifications/')) server.say({ method, ...(params === undefined ? {} : { params }) });
+      else await server.ask(method, params);
+    }
+    await until(() => /inspect: http\S+\n/.test(heard));
+    const page = new URL(/inspect: (\S+)/.exec(heard)?.[1] ?? '');
+    await server.ask(...calls('pay', { amount: 31_337 }));
+    const stream = await fetch(new URL(`/events${page.search}`, page));
+    let told = '';
+    const reader = stream.body?.pipeThrough(new TextDecoderStream()).getReader();
+    while (!told.includes('"settled"')) told += (await reader?.read())?.value ?? '';
+    expect(told).toContain('pay');
+    expect(told).not.toContain('31337');
+    expect((await fetch(new URL('/events', page))).status).toBe(403);
+    await reader?.cancel();
+    expect(await server.end()).toBe(0);
   });
 
   it('R-16.1 gives its server the variables that it was given, but for its own', async () => {

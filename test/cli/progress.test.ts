@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { UNICODE } from '../../src/cli/show/glyphs.ts';
+import { UNICODE } from '../../src/inspect/share/glyphs.ts';
 import { liveProgress } from '../../src/cli/show/progress.ts';
 import type { Output, Style } from '../../src/cli/show/terminal.ts';
 import type { TurnEvent } from '../../src/contract/event.ts';

@@ -6,6 +6,8 @@ import { readNdjson } from 'spillway/sinks/ndjson';
 import type { TurnEvent } from '../../src/contract/event.ts';
 
 const LONG_MS = 60_000;
+const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+const TRACE = join(folder().path, 'demo.ndjson');
 
 /** The lines of an NDJSON text. */
 const eventsOf = <E = TurnEvent>(text: string): E[] =>
@@ -23,7 +25,7 @@ const resultOf = (text: string) => {
 describe('CLI runs the demo', { timeout: LONG_MS }, () => {
   let demo: Ended;
   beforeAll(async () => {
-    demo = await spillway('run', DEMO, '--seed', '1');
+    demo = await spillway('run', DEMO, '--seed', '1', '--trace', TRACE, '--traceparent', TRACEPARENT);
   }, LONG_MS);
 
   it('and exits 0 with the table, the diagram and the sentence on stdout', () => {
@@ -34,6 +36,14 @@ describe('CLI runs the demo', { timeout: LONG_MS }, () => {
     );
     expect(demo.stdout).not.toContain('\u001b');
     expect(demo.stderr).not.toMatch(/warning|\u001b/);
+  });
+
+  it('R-8.3 and as part of the trace that it was given', async () => {
+    const parents: Array<string | undefined> = [];
+    for (const event of (await readNdjson(TRACE)).events)
+      if (event.type === 'turn_started' || event.type === 'call_started') parents.push(event.traceparent);
+    expect(parents.length).toBeGreaterThan(5);
+    expect(new Set(parents)).toEqual(new Set([TRACEPARENT]));
   });
 
   it.each([

@@ -78,7 +78,7 @@ describe('server of a plan over HTTP', () => {
     [
       'headers for a command',
       '{ command: x, headers: { a: b } }',
-      /servers\.s\.headers: are sent to a server over HTTP only/,
+      /servers\.s\.headers: can be given to a server over HTTP only/,
     ],
     [
       'a header that is none',

@@ -6,8 +6,8 @@ import { describe, expect, it } from 'vitest';
 import { builtPlan } from '../../src/cli/plan/rules.ts';
 import { policyOf, usedTools } from '../../src/cli/plan/tools.ts';
 import { eventLine } from '../../src/cli/show/event-line.ts';
-import { ASCII } from '../../src/cli/show/glyphs.ts';
-import { drawMarbles } from '../../src/cli/show/marbles.ts';
+import { ASCII } from '../../src/inspect/share/glyphs.ts';
+import { drawMarbles } from '../../src/inspect/share/marbles-text.ts';
 import { followTurn } from '../../src/inspect/model/follow-turn.ts';
 import { planFileSchema, type PlanFile } from '../../src/contract/formats/plan-file.ts';
 

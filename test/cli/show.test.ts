@@ -224,7 +224,7 @@ describe('R-7.1 spillway show', () => {
     await expect(show()).rejects.toThrow('the trace file is missing; write spillway show TRACE.ndjson');
   });
 
-  it('R-7.1 as a process shows what run has traced, as run has shown it', { timeout: 60_000 }, async () => {
+  it('R-7.1 as a process shows what run has traced, as run has shown it', async () => {
     const trace = join(files.path, 'run.ndjson');
     const ran = await spillway('run', DEMO, '--seed', '1', '--trace', trace);
     const shown = await spillway('show', trace);

@@ -43,7 +43,7 @@ const planOf = (mark: string, more = ''): string =>
   );
 const hostile = `  hostile: { command: ${JSON.stringify(process.execPath)}, args: [${JSON.stringify(join(ROOT, 'test/regressions/hostile-names-server.ts'))}] }\n`;
 
-describe('R-2.9 spillway tools', { timeout: 60_000 }, () => {
+describe('R-2.9 spillway tools', () => {
   it('R-2.9 lists what the servers of a plan have, with effects, schemas and the names of the plan', async () => {
     const plan = planOf('spillway-tools');
     const { code, stdout } = await tools(plan, '--no-color');

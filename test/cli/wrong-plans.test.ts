@@ -242,14 +242,10 @@ describe('CLI refuses, naming place and rule,', () => {
 describe('CLI exits 2 as a process, and starts nothing, on', () => {
   // A process takes most of a second: one of each way to be refused. The table above is the rest.
   const sample = ['a cycle', 'an unknown tool', 'a negative timeout', 'an unknown key', 'a YAML bomb', 'a binary file'];
-  it.concurrent.each(WRONG.filter(({ what }) => sample.includes(what)))(
-    '$what',
-    { timeout: 60_000 },
-    async ({ what, plan, says }) => {
-      const { code, stdout, stderr } = await spillway('run', file(what, plan));
-      expect(stderr).toMatch(says);
-      expect(stderr).not.toMatch(STACK_TRACE);
-      expect({ code, stdout, started: existsSync(STARTED) }).toEqual({ code: 2, stdout: '', started: false });
-    },
-  );
+  it.concurrent.each(WRONG.filter(({ what }) => sample.includes(what)))('$what', async ({ what, plan, says }) => {
+    const { code, stdout, stderr } = await spillway('run', file(what, plan));
+    expect(stderr).toMatch(says);
+    expect(stderr).not.toMatch(STACK_TRACE);
+    expect({ code, stdout, started: existsSync(STARTED) }).toEqual({ code: 2, stdout: '', started: false });
+  });
 });

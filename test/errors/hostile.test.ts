@@ -218,13 +218,14 @@ describe('R-12.1 linear time', () => {
     ];
     for (const where of EVERYWHERE) {
       for (const thrown of made) {
-        // The least of a few: the machine may be busy with something else.
-        const times = Array.from({ length: 12 }, () => {
+        // The least of as many as it takes: the machine may be busy with something else for a while.
+        let leastMs = Infinity;
+        for (let tries = 0; tries < 200 && leastMs >= 10; tries += 1) {
           const startMs = performance.now();
           toToolError(thrown, where);
-          return performance.now() - startMs;
-        });
-        expect(Math.min(...times)).toBeLessThan(10);
+          leastMs = Math.min(leastMs, performance.now() - startMs);
+        }
+        expect(leastMs).toBeLessThan(10);
       }
     }
   });

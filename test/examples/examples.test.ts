@@ -49,6 +49,17 @@ describe('examples', { timeout: EXAMPLE_TIMEOUT_MS }, () => {
     );
   });
 
+  it('explore: a payment that would be made twice is found, and is not once it is mended', async () => {
+    const lines = await linesOf('explore');
+    expect(lines.slice(0, 2)).toEqual([
+      '340 schedules, 37 findings',
+      'attempt 1 of pay breaks off after its effect: the effect of pay under ' +
+        '"payment 00000000-0000-7000-8000-000000000005" was done twice',
+    ]);
+    expect(lines.find((line) => line.startsWith('pay '))).toMatch(/^pay +\^✗.*\?.*\^●  succeeded, 2 attempts$/);
+    expect(lines.at(-1)).toBe('319 schedules, 0 findings');
+  });
+
   it('trip: a lost answer is looked up, and what was booked is undone', async () => {
     expect(await linesOf('trip')).toEqual([
       'booked: book_flight in Bergen',
@@ -58,6 +69,22 @@ describe('examples', { timeout: EXAMPLE_TIMEOUT_MS }, () => {
       'undone: book_hotel in Bergen, since the turn ended escalated',
       'undone: book_flight in Bergen, since the turn ended escalated',
       'Completed nothing, but pay failed and book flight and book hotel were undone. Stays: 0',
+    ]);
+  });
+
+  it('approvals: a person approves from anywhere, also after a restart, and the budget ends it', async () => {
+    expect(await linesOf('approvals')).toEqual([
+      'refunded: 5 dollars for order A1',
+      'asked: refund {"order":"A2","usd":40}',
+      'refunded: 40 dollars for order A2',
+      'asked: refund {"order":"A3","usd":900}',
+      'not refunded: Grace did not approve the call: That is more than the order',
+      'not refunded: The layer was closed',
+      'asked: refund {"order":"A4","usd":45}',
+      'refunded: 45 dollars for order A4',
+      'refunded: 9 dollars for order A5',
+      'refunded: 9 dollars for order A6',
+      "not refunded: The tenant's budget is used up: 0 of 100 US dollars left",
     ]);
   });
 

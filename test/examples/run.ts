@@ -36,11 +36,11 @@ if (!names.includes(name)) {
 /** What an example finds in place when it is run elsewhere: an installed LangChain, a Redis. */
 async function prepare(): Promise<(() => Promise<void>) | undefined> {
   if (name === 'langchain') {
-    const [{ LANGCHAIN }, { sideInstalled }] = await Promise.all([
-      import('../adapters/frameworks/langchain.ts'),
+    const [{ PACKAGES }, { sideInstalled }] = await Promise.all([
+      import('../adapters/frameworks/packages.ts'),
       import('../side-install.ts'),
     ]);
-    langChain = await sideInstalled(...LANGCHAIN);
+    langChain = await sideInstalled(...PACKAGES.langchain);
   }
   if (name === 'redis' && process.env['REDIS_URL'] === undefined) {
     const { startRedis } = await import('../stores/redis/server.ts');

@@ -30,10 +30,31 @@ describe('R-17.1 a durable plan is data', () => {
     expect(refusal([{ id: 'n', tool: 'work', input }])).toMatchObject({ name: 'DurablePlanError', node: 'n' });
   });
 
+  it('R-18.6 refuses an undoing by a function by its node, with the remedy', () => {
+    const error = refusal([{ id: 'book', tool: 'work', compensate: () => 1 }]);
+    expect(error).toMatchObject({ name: 'DurablePlanError', node: 'book' });
+    expect(String(error)).toMatch(/its compensate is a function.*name a tool that undoes/);
+  });
+
+  it.each([false, { tool: 'cancel' }, { tool: 'cancel', input: { id: '${output.id}' } }] as const)(
+    'R-18.6 keeps an undoing by data as it was given: %j',
+    (compensate) => {
+      const given = plan.from([{ id: 'book', tool: 'work', compensate }], { onFailure: 'compensate', name: 'trip' });
+      const { nodes, options } = storedPlan(JSON.stringify(planRecord(given))).plan;
+      expect(nodes[0]?.compensate).toEqual(compensate);
+      expect(options).toMatchObject({ onFailure: 'compensate', name: 'trip' });
+    },
+  );
+
+  it('R-18.6 refuses a lease of the journal: the engine knows who has died', () => {
+    const given = plan.from([{ id: 'book', tool: 'work' }], { onFailure: 'compensate', leaseMs: 5_000 });
+    expect(() => planRecord(given)).toThrow(/options.*leaseMs/);
+  });
+
   it('R-17.1 refuses a reference to what is not needed', () => {
     const nodes = [
       { id: 'a', tool: 'work' },
-      { id: 'b', tool: 'work', input: { x: [{ $result: 'a' }] } },
+      { id: 'b', tool: 'work', input: fromResults({ x: [{ $result: 'a' }] }) },
     ];
     expect(String(refusal(nodes))).toContain('Node b: its input refers to a, which is not among its needs; add it');
   });
@@ -86,6 +107,6 @@ describe('R-17.1 a durable plan is data', () => {
   });
 
   it('R-17.8 a plan of another format is refused by its number', () => {
-    expect(() => storedPlan('{"format":9,"nodes":[]}')).toThrow(/format 9.*this worker reads format 1/);
+    expect(() => storedPlan('{"format":9,"nodes":[]}')).toThrow(/format 9.*this worker reads format 2/);
   });
 });

@@ -1,13 +1,8 @@
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { addEvent, emptyTrace, marbleTest, type TraceModel, type TurnTold } from 'spillway/inspect';
 import { seededRandom } from '../../src/policy/random.ts';
+import { ranTests } from '../made-tests.ts';
 import { recordedWorld } from './recorded-worlds.ts';
-
-const root = join(import.meta.dirname, '../..');
 
 /** Turns of the simulation, each with its trace, and how many were refused. */
 async function madeTests(
@@ -38,48 +33,6 @@ const moved = (code: string, random: () => number): string => {
   return `${code.slice(0, row.index)}${changed}${code.slice(row.index + line.length)}`;
 };
 
-interface Report {
-  readonly testResults: ReadonlyArray<{
-    readonly name: string;
-    readonly assertionResults: ReadonlyArray<{ readonly status: string }>;
-  }>;
-}
-
-/** Runs the tests as a project of its own has them; gives the names of the files, by what became of them. */
-function run(files: Readonly<Record<string, string>>): { readonly passed: string[]; readonly failed: string[] } {
-  const folder = mkdtempSync(join(tmpdir(), 'spillway-marbles-'));
-  try {
-    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'), 'junction');
-    writeFileSync(
-      join(folder, 'vitest.config.mjs'),
-      `import all from ${JSON.stringify(join(root, 'test/vitest.config.ts'))};
-const test = { include: ['*.test.ts'], testTimeout: 60_000, isolate: false };
-export default { ...all, root: ${JSON.stringify(folder)}, plugins: [], test };\n`,
-    );
-    for (const [name, code] of Object.entries(files)) writeFileSync(join(folder, `${name}.test.ts`), code);
-    const report = join(folder, 'report.json');
-    const vitest = join(root, 'node_modules/vitest/vitest.mjs');
-    const args = [
-      vitest,
-      'run',
-      '--config',
-      join(folder, 'vitest.config.mjs'),
-      '--reporter=json',
-      `--outputFile=${report}`,
-    ];
-    const { stderr } = spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8', input: '' });
-    const { testResults } = JSON.parse(readFileSync(report, 'utf8')) as Report;
-    expect(testResults.length, stderr).toBe(Object.keys(files).length);
-    const names = (status: string): string[] =>
-      testResults
-        .filter(({ assertionResults: all }) => all.length === 1 && all[0]?.status === status)
-        .map(({ name }) => name.replace(/^.*[/\\](.*)\.test\.ts$/, '$1'));
-    return { passed: names('passed'), failed: names('failed') };
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
 it(
   'SEE-5 50 simulated turns become tests that pass, and each fails when one frame is moved',
   { timeout: 300_000 },
@@ -90,7 +43,7 @@ it(
       [`kept-${index}`, code] as const,
       [`moved-${index}`, moved(code, random)] as const,
     ]);
-    const { passed, failed } = run(Object.fromEntries(files));
+    const { passed, failed } = ranTests(Object.fromEntries(files));
     expect(passed.toSorted()).toEqual(codes.map((_, index) => `kept-${index}`).toSorted());
     expect(failed.toSorted()).toEqual(codes.map((_, index) => `moved-${index}`).toSorted());
     // What cannot be played says why, in words.
@@ -98,7 +51,7 @@ it(
   },
 );
 
-it('SEE-5 a turn of a real clock, whose times have fractions, becomes a test that passes', { timeout: 120_000 }, () => {
+it('SEE-5 a turn of a real clock, whose times have fractions, becomes a test that passes', () => {
   const call = (nodeId: string, toolName = nodeId) =>
     ({ source: 'call', turnId: 't', callId: nodeId, nodeId, toolName }) as const;
   const error = { kind: 'transport_error', message: 'reset */ ` ${x} \u2028', code: 'ECONNRESET' };
@@ -156,7 +109,7 @@ it('SEE-5 a turn of a real clock, whose times have fractions, becomes a test tha
   if (!('code' in test)) throw new Error(test.refused);
   expect(test.code).toContain('["a", "n 173ms v"]');
   expect(test.code).toContain('["turn", "500ms (dp|)"]');
-  expect(run({ real: test.code })).toEqual({ passed: ['real'], failed: [] });
+  expect(ranTests({ real: test.code })).toEqual({ passed: ['real'], failed: [] });
 });
 
 it('SEE-5 a turn that cannot be played again is refused, with the reason', () => {

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { lastValueFrom } from 'rxjs';
 import { createSpillway, plan, tool, ToolExecutionError, type Spillway, type TurnEvent } from 'spillway';
 import { serveInspector, serveTraceFile, type InspectorServer } from 'spillway/inspect';
@@ -10,9 +10,18 @@ import { htmlReportSink } from 'spillway/sinks/html-report';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bundlePage } from '../../.ci/page.ts';
 import { DEMO, start, until } from '../cli/support.ts';
-import { openBrowser, rowsOf } from './browser.ts';
+import { lanesOf, openBrowser, openPage, rowsOf, settledRows, type OpenedPage } from './browser.ts';
 import { manyCalls } from './many-calls.ts';
 
+/** Every view, and what is there once it is drawn. */
+const VIEWS = [
+  ['waterfall', '.row[data-node]'],
+  ['graph', 'img[alt^="The graph"]'],
+  ['marbles', 'img[alt^="The marbles"]'],
+  ['events', '.event'],
+  ['compare', '[aria-label=Comparison] li'],
+  ['lints', '[aria-label=Lints] p, [aria-label=Lints] li'],
+] as const;
 const AXE = readFileSync(join(import.meta.dirname, '../../node_modules/axe-core/axe.min.js'), 'utf8');
 const SECRET = 'sk-live-4711canary0815abcdef';
 const HOSTILE = '<img src=x onerror="document.title=\'owned\'">';
@@ -54,7 +63,7 @@ const layer = (): Spillway =>
     ],
   });
 
-describe('the page', { timeout: 120_000 }, () => {
+describe('the page', () => {
   let browser: Browser;
   const folder = mkdtempSync(join(tmpdir(), 'spillway-page-'));
   beforeAll(async () => {
@@ -65,26 +74,8 @@ describe('the page', { timeout: 120_000 }, () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  const opened = async (
-    url: string,
-    options: Parameters<Browser['newPage']>[0] = {},
-  ): Promise<{ page: Page; errors: string[] }> => {
-    const page = await browser.newPage({ viewport: { width: 1280, height: 720 }, ...options });
-    const errors: string[] = [];
-    page.on('pageerror', ({ message }) => errors.push(message));
-    page.on('console', (message) => message.type() === 'error' && errors.push(message.text()));
-    await page.goto(url);
-    return { page, errors };
-  };
-  const settled = (page: Page, count: number): Promise<unknown> =>
-    page.waitForFunction(
-      (rows) =>
-        document.querySelectorAll('.row[data-node]').length === rows &&
-        [...document.querySelectorAll<HTMLElement>('.row[data-node]')].every(
-          ({ dataset }) => !['running', 'waiting'].includes(dataset['state'] ?? ''),
-        ),
-      count,
-    );
+  const opened = (url: string, options?: Parameters<Browser['newPage']>[0]): Promise<OpenedPage> =>
+    openPage(browser, url, options);
   const inspected = async (work: (spillway: Spillway, server: InspectorServer) => Promise<void>): Promise<void> => {
     const spillway = layer();
     const server = await serveInspector(spillway);
@@ -96,9 +87,9 @@ describe('the page', { timeout: 120_000 }, () => {
     }
   };
 
-  it('SEE-8 is at most 16 kB of script, gzipped', async () => {
+  it('SEE-8 is at most 15 kB of script, gzipped, which are 15,000 bytes', async () => {
     const { script } = await bundlePage();
-    expect(gzipSync(script).length).toBeLessThanOrEqual(16_000);
+    expect(gzipSync(script).length).toBeLessThanOrEqual(15_000);
   });
 
   it('SEE-8 of the demo, live: rows, states and reasons are those of --json, and the report’s', async () => {
@@ -108,9 +99,9 @@ describe('the page', { timeout: 120_000 }, () => {
       await until(() => /inspect: \S+/.test(running.progress()), 60_000);
       const { page, errors } = await opened(/inspect: (\S+)/.exec(running.progress())?.[1] ?? '');
       await until(() => running.progress().includes('the turn is over'), 60_000);
-      await settled(page, 9);
+      await settledRows(page, 9);
       const shown = await rowsOf(page);
-      const live = await page.locator('#waterfall').screenshot();
+      const live = await lanesOf(page);
       running.child.kill('SIGINT');
       const { stdout, code } = await running.ended;
       const last = JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Extract<
@@ -130,8 +121,10 @@ describe('the page', { timeout: 120_000 }, () => {
       expect([code, errors]).toEqual([0, []]);
 
       const report = await opened(`file://${html}`, { offline: true });
-      await settled(report.page, 9);
-      expect((await report.page.locator('#waterfall').screenshot()).equals(live)).toBe(true);
+      await settledRows(report.page, 9);
+      // Where its lanes stand, and not how a browser smooths their edges, which is not the same each time.
+      expect(await lanesOf(report.page)).toEqual(live);
+      expect(live.length).toBeGreaterThan(25);
       expect(report.errors).toEqual([]);
     } finally {
       running.child.kill('SIGKILL');
@@ -143,23 +136,28 @@ describe('the page', { timeout: 120_000 }, () => {
       const { page } = await opened(url);
       await page.waitForFunction(() => document.querySelector('.c-live') !== null);
       await page.evaluate(() => {
-        const seen: string[] = [];
+        const seen: Array<readonly [atMs: number, text: string]> = [];
         Object.assign(globalThis, { seen });
-        const look = (): void => {
+        const look = (atMs: number): void => {
           const ghost = document.querySelector<HTMLElement>('.ghost[data-kind=backoff]');
-          if (ghost !== null) seen.push(ghost.querySelector('.countdown')?.textContent ?? '');
+          // The first frame after it is kept, too: until then nobody could see how far it had come.
+          if (ghost !== null || seen.at(-1)?.[1].endsWith('ms') === true)
+            seen.push([atMs, ghost?.querySelector('.countdown')?.textContent ?? '']);
           requestAnimationFrame(look);
         };
-        look();
+        requestAnimationFrame(look);
       });
       await turnOf(spillway);
-      await settled(page, 3);
-      const seen = (await page.evaluate('globalThis.seen')) as string[];
-      const left = seen.map((text) => Number.parseInt(text, 10));
-      expect(seen.every((text) => text.endsWith(' ms'))).toBe(true);
-      expect(Math.max(...left)).toBeGreaterThan(200);
-      expect(left.at(-1)).toBeLessThanOrEqual(50);
+      await settledRows(page, 3);
+      const seen = (await page.evaluate('globalThis.seen')) as Array<readonly [atMs: number, text: string]>;
+      const [goneMs = Number.NaN, gone] = seen.at(-1) ?? [];
+      const shown = seen.slice(0, -1);
+      expect([gone, shown.every(([, text]) => text.endsWith(' ms'))]).toEqual(['', true]);
+      const left = shown.map(([, text]) => Number.parseInt(text, 10));
       expect(left).toEqual(left.toSorted((a, b) => b - a));
+      expect(left.length).toBeGreaterThan(0);
+      // What was left when it was last drawn, less the time until the next frame.
+      expect((left.at(-1) ?? Infinity) - (goneMs - (shown.at(-1)?.[0] ?? 0))).toBeLessThanOrEqual(50);
     }),
   );
 
@@ -169,7 +167,7 @@ describe('the page', { timeout: 120_000 }, () => {
       spillway.trace$.subscribe(sink);
       const { page, errors } = await opened(server.page);
       await turnOf(spillway);
-      await settled(page, 3);
+      await settledRows(page, 3);
       const rows = await rowsOf(page);
       expect(rows.map(({ node, state }) => [node, state])).toEqual([
         ['a', 'succeeded'],
@@ -180,12 +178,18 @@ describe('the page', { timeout: 120_000 }, () => {
       const report = join(folder, 'hostile.html');
       await sink.write(report);
       const shown = await opened(`file://${report}`, { offline: true });
-      await settled(shown.page, 3);
+      await settledRows(shown.page, 3);
       const stream = await fetch(`${server.url}/events`, { headers: { authorization: `Bearer ${server.token}` } });
       let text = '';
       const reader = (stream.body as ReadableStream<Uint8Array>).getReader();
       while (!text.includes('"type":"settled","result"')) text += new TextDecoder().decode((await reader.read()).value);
       await reader.cancel();
+      const turnId = /"turnId":"([^"]+)"/.exec(text)?.[1] ?? '';
+      for (const name of ['agent', 'marble-test', 'marbles', 'graph', 'lints', 'compare-', 'perfetto', 'otlp']) {
+        const { page: address } = server;
+        const given = await fetch(`${address.replace('/?', `/share/${name}?`)}&turn=${turnId}`);
+        expect([name, given.status, (await given.text()).includes(SECRET)]).toEqual([name, 200, false]);
+      }
       for (const [name, whole] of [
         ['page', await page.content()],
         ['report', readFileSync(report, 'utf8')],
@@ -205,10 +209,10 @@ describe('the page', { timeout: 120_000 }, () => {
     inspected(async (spillway, { page: url }) => {
       const { page } = await opened(url);
       await turnOf(spillway);
-      await settled(page, 3);
+      await settledRows(page, 3);
       const before = await rowsOf(page);
       await page.reload();
-      await settled(page, 3);
+      await settledRows(page, 3);
       expect(await rowsOf(page)).toEqual(before);
     }));
 
@@ -216,14 +220,17 @@ describe('the page', { timeout: 120_000 }, () => {
     ['light', 1280],
     ['dark', 1280],
     ['light', 360],
+    ['dark', 360],
   ] as const)('SEE-11 axe finds nothing, in the %s and %i pixels wide', (colorScheme, width) =>
     inspected(async (spillway, { page: url }) => {
-      const { page } = await opened(url, { colorScheme, viewport: { width, height: 720 } });
+      const { page, errors } = await opened(url, { colorScheme, viewport: { width, height: 720 } });
       await turnOf(spillway);
-      await settled(page, 3);
+      await turnOf(spillway);
+      await settledRows(page, 3);
       await page.locator('.row[data-node]').first().click();
-      for (const view of ['waterfall', 'graph', 'events', 'lints']) {
+      for (const [view, shown] of VIEWS) {
         await page.click(`#tab-${view}`);
+        await page.locator(shown).first().waitFor();
         await page.evaluate(AXE);
         const found = (await page.evaluate('axe.run()')) as {
           violations: Array<{ id: string; nodes: Array<{ html: string; failureSummary: string }> }>;
@@ -233,6 +240,7 @@ describe('the page', { timeout: 120_000 }, () => {
         );
       }
       expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
+      expect(errors).toEqual([]);
     }),
   );
 
@@ -240,7 +248,7 @@ describe('the page', { timeout: 120_000 }, () => {
     inspected(async (spillway, { page: url }) => {
       const { page } = await opened(url);
       await turnOf(spillway);
-      await settled(page, 3);
+      await settledRows(page, 3);
       const focused = (): Promise<string> =>
         page.evaluate('document.activeElement.id || document.activeElement.dataset.node || ""');
       for (let presses = 0; (await focused()) !== 'tab-waterfall' && presses < 40; presses++)

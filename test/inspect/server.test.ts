@@ -125,9 +125,18 @@ describe('SEE-7 the server of an inspector', () => {
       expect(seqs).toEqual(Array.from({ length: seqs.length }, (_, index) => index));
       const whole = await messages(server, (all) => settledCalls(all) === 3);
       expect(eventsOf(whole).map(({ seq }) => seq)).toEqual(seqs);
-      // An id of another process: all that is kept.
-      const strange = await messages(server, (all) => settledCalls(all) === 3, '999999');
-      expect(eventsOf(strange)).toHaveLength(seqs.length);
+      // An id of another process, however small: what it told is forgotten, and all that is kept is told.
+      for (const strange of [
+        '999999',
+        '0-2',
+        `${'0'.repeat(16)}-3`,
+        lastId?.replace(/^./, (first) => (first === '0' ? '1' : '0')),
+      ]) {
+        const anew = await messages(server, (all) => settledCalls(all) === 3, strange);
+        expect(anew.map(({ name }) => name).filter((name) => name === 'anew')).toHaveLength(1);
+        expect(eventsOf(anew)).toHaveLength(seqs.length);
+      }
+      expect([...first, ...second, ...whole].some(({ name }) => name === 'anew')).toBe(false);
     } finally {
       await server.close();
     }

@@ -139,8 +139,18 @@ export const scenarioOf = (guarded: fc.Arbitrary<Scenario['guards']>): fc.Arbitr
       guards: guarded,
       seed: fc.nat(),
     })
-    // Limits that share a timer are late together: how late, the specification does not say.
-    .map((given) => (given.calls.length > 1 ? { ...given, lateMs: 0 } : given));
+    .map((given) => (given.calls.length > 1 ? ofSeveral(given) : given));
+
+/**
+ * Limits that share a timer are late together: how late, the specification does not say. Nor does it say whether a retry
+ * without a delay starts before or after the limit of another call that passes in the same instant.
+ */
+const ofSeveral = (given: Scenario): Scenario => {
+  const { retry } = given.guards;
+  const guarded =
+    retry?.initialDelayMs === 0 ? { ...given.guards, retry: { ...retry, initialDelayMs: 10 } } : given.guards;
+  return { ...given, lateMs: 0, guards: guarded };
+};
 
 /** A breaker, as far as it is watched here. */
 export interface Watched {

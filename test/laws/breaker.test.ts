@@ -141,7 +141,7 @@ const world = (given: BreakerOptions): World => {
   return { clock, breaker: createBreaker(given, clock.runtime), permits: [] };
 };
 
-describe('R-3 the breaker is the naive one', { timeout: 60_000 }, () => {
+describe('R-3 the breaker is the naive one', () => {
   it('BRK-3 after every command, in state, counts, admissions and hints', () => {
     fc.assert(
       fc.property(options, script, (given, steps) => {
@@ -198,7 +198,7 @@ const seen = (memory: BreakerMemory, given: BreakerOptions, atMs: number): Omit<
   };
 };
 
-describe('R-3.1 invariants', { timeout: 60_000 }, () => {
+describe('R-3.1 invariants', () => {
   it('BRK-6 recorded inputs, through scan(reduceBreaker) and through JSON, give the live states, ramps included', () => {
     fc.assert(
       fc.property(

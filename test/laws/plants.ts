@@ -97,7 +97,7 @@ export const IN_TURN: readonly Plant[] = [
   {
     mistake: 'R-4.4 a node starts at the deadline itself',
     file: 'turn/node.ts',
-    text: 'if (turn.layer.runtime.now() >= turn.site.deadlineMs) return NEVER;',
+    text: 'if (turn.layer.runtime.now() >= (turn.site.time?.endMs ?? turn.site.deadlineMs)) return NEVER;',
     instead: '',
   },
   {
@@ -114,9 +114,9 @@ export const IN_TURN: readonly Plant[] = [
   },
   {
     mistake: 'R-4.6 the deadline beats a result of its own instant',
-    file: 'turn/run.ts',
-    text: 'expiry(leftMs, layer.runtime)',
-    instead: 'layer.runtime.after(leftMs)',
+    file: 'turn/context.ts',
+    text: 'expiry(leftMs, runtime)',
+    instead: 'runtime.after(leftMs)',
   },
   {
     mistake: 'R-5.2 nobody counts how many calls run at a time',

@@ -166,4 +166,4 @@ it('R-2 the retry loop does what its model does', async () => {
     await fc.asyncModelRun(setup, run);
   });
   await fc.assert(law, { numRuns: 400 });
-}, 60_000);
+});

@@ -12,7 +12,7 @@ import { StdioClientTransport as Stdio1 } from '@modelcontextprotocol/sdk/client
 import { StreamableHTTPClientTransport as Http1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { serveHttp, type HttpFront } from '../../src/mcp-proxy/http-front.ts';
+import { serveHttp, type HttpFront } from '../../src/mcp-proxy/http/front.ts';
 import { createMcpProxy, type McpProxy } from '../../src/mcp-proxy/proxy.ts';
 import type { ServerPlace } from '../../src/mcp-proxy/launch.ts';
 import { liveRuntime } from '../../src/runtime.ts';

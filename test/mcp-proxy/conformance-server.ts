@@ -19,7 +19,7 @@ import {
   type ServerRequest,
 } from '@modelcontextprotocol/sdk/types.js';
 import * as z from 'zod';
-import { eventStore } from '../../src/mcp-proxy/event-store.ts';
+import { eventStore } from '../../src/mcp-proxy/http/event-store.ts';
 
 /** A server that has what the scenarios of `@modelcontextprotocol/conformance` ask for. */
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==';

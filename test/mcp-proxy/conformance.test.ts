@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { serveHttp } from '../../src/mcp-proxy/http-front.ts';
+import { serveHttp } from '../../src/mcp-proxy/http/front.ts';
 import { createMcpProxy, type McpProxyOptions } from '../../src/mcp-proxy/proxy.ts';
 import { liveRuntime } from '../../src/runtime.ts';
 import { serveConformance } from './conformance-server.ts';
@@ -45,7 +45,7 @@ describe('R-16.6 the protocol’s own conformance suite', () => {
   beforeAll(async () => {
     server = await serveConformance();
     direct = await verdicts(server.url);
-  }, 120_000);
+  });
   afterAll(() => server.close());
 
   it('R-16.6 the fixture passes all of it', () => {
@@ -53,11 +53,11 @@ describe('R-16.6 the protocol’s own conformance suite', () => {
     expect(direct.filter((line) => !line.startsWith('✓'))).toEqual([]);
   });
 
-  it('R-16.6 and so it does behind the proxy, as a process', { timeout: 120_000 }, async () => {
+  it('R-16.6 and so it does behind the proxy, as a process', async () => {
     expect(await through({ s: { place: { command: NODE, args: [FIXTURE, 'stdio'] } } })).toEqual(direct);
   });
 
-  it('R-16.6 and over HTTP', { timeout: 120_000 }, async () => {
+  it('R-16.6 and over HTTP', async () => {
     expect(await through({ s: { place: { url: server.url } } })).toEqual(direct);
   });
 });

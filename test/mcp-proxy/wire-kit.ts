@@ -21,6 +21,8 @@ export interface RawOptions {
   readonly cwd?: string;
   /** What is answered to a question of the server. */
   readonly answer?: (method: string, params: Json) => Json;
+  /** Told what the server writes on stderr. */
+  readonly heard?: (text: string) => void;
 }
 
 export const MAIN: string = join(ROOT, 'src/cli/main.ts');
@@ -35,8 +37,9 @@ export const behind = (command: Command, ...options: readonly string[]): Command
   ...command,
 ];
 
-export function rawServer([program, ...args]: Command, { env, cwd, answer }: RawOptions = {}): RawServer {
-  const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'ignore'], env: { ...process.env, ...env }, cwd });
+export function rawServer([program, ...args]: Command, { env, cwd, answer, heard }: RawOptions = {}): RawServer {
+  const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'], env: { ...process.env, ...env }, cwd });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => heard?.(text));
   const waiting = new Map<unknown, (answered: Json) => void>();
   const said: Json[] = [];
   const say = (message: Json): void => void child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);

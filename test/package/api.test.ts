@@ -8,7 +8,7 @@ let report = '';
 let entries: readonly Entry[] = [];
 beforeAll(() => {
   ({ report, entries } = readApi());
-}, 120_000);
+});
 
 const namesOf = (entry: string): readonly string[] => [
   ...(entries.find(({ name }) => name === entry)?.exports.keys() ?? []),

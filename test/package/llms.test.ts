@@ -32,7 +32,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-describe('llms.txt', { timeout: 120_000 }, () => {
+describe('llms.txt', () => {
   it('takes at most 30 kB', () => {
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(30_000);
   });

@@ -64,10 +64,10 @@ beforeAll(() => {
     mkdirSync(dirname(join(consumer, 'node_modules', name)), { recursive: true });
     symlinkSync(join(root, 'node_modules', name), join(consumer, 'node_modules', name), 'junction');
   }
-}, 60_000);
+});
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-describe('the package', { timeout: 60_000 }, () => {
+describe('the package', () => {
   it('holds every file its manifest names, and the demo’s plan', () => {
     const named = Object.values(manifest.exports).flatMap((to) =>
       typeof to === 'string' ? [to] : [to.types, to.default],

@@ -79,7 +79,7 @@ const hostile: ReadonlyArray<readonly [string, unknown]> = [
   ],
 ];
 
-describe('R-1.2 whatever was thrown', { timeout: 60_000 }, () => {
+describe('R-1.2 whatever was thrown', () => {
   it.each(hostile)('R-1.2 %s becomes an error with a kind, and can be classified', (_name, thrown) => {
     const error = toToolExecutionError(thrown);
     expect(isToolExecutionError(error)).toBe(true);

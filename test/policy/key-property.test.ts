@@ -145,7 +145,7 @@ const same = (a: unknown, b: unknown): boolean =>
 
 const keyOf = (given: unknown): string => callKey({ namespace: 'n', toolName: 't', params: given }).key;
 
-describe('R-9.1 keys', { timeout: 120_000 }, () => {
+describe('R-9.1 keys', () => {
   it('R-9.2 10,000 times: equal meaning, equal keys; one leaf another, another key', () => {
     let different = 0;
     fc.assert(

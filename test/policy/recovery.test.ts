@@ -157,7 +157,7 @@ describe('R-6.1 what follows when a retry is forbidden', () => {
   });
 });
 
-describe('R-6.1 the order of the codes', { timeout: 60_000 }, () => {
+describe('R-6.1 the order of the codes', () => {
   it('R-6.1 where several forbid, the first of the list is named', () => {
     for (const [index, [first, differs]] of FORBID.entries()) {
       for (const [, other] of FORBID.slice(index + 1)) {

@@ -15,5 +15,5 @@ describe('R-12.4 what the sentences are worth', () => {
     expect(shown?.turns).toBeLessThan(ours?.turns ?? 0);
     for (const fault of FAULTS)
       expect(ours?.byFault[fault]?.turns, fault).toBeLessThan(generic?.byFault[fault]?.turns ?? 0);
-  }, 60_000);
+  });
 });

@@ -7,9 +7,10 @@ import { createSpillway } from 'spillway';
 import { guardTools as guardAiSdk } from 'spillway/adapters/ai-sdk';
 import { spillwayMiddleware } from 'spillway/adapters/langchain';
 import { guardTool, guardTools as guardOpenai } from 'spillway/adapters/openai-agents';
+import { createApprovals } from 'spillway/gates';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { GuardOptions } from '../../src/adapters/guarded-calls.ts';
+import type { GuardOptions } from '../../src/adapters/guarded/calls.ts';
 import { scriptedModel as aiSdkModel } from '../adapters/frameworks/ai-sdk.ts';
 import { nothingSeen, type Script } from '../adapters/frameworks/kit.ts';
 import { loadLangChain, scriptedModel as langChainModel, type LangChain } from '../adapters/frameworks/langchain.ts';
@@ -159,4 +160,22 @@ describe.each(FRAMEWORKS)('%s', (_name, approving) => {
       }
     },
   );
+
+  it.each([true, false])('R-22.1 a layer that has a person approve it, too, is not gone round: %s', async (isYes) => {
+    let paid = 0;
+    let own = 0;
+    const approvals = createApprovals({
+      ask: () => {
+        own++;
+        return isYes;
+      },
+    });
+    const spillway = createSpillway({ approvals, defaults: { needsApproval: true } });
+    const { asked, approve } = await approving(() => Promise.resolve(`paid ${++paid}`), { spillway });
+    // The framework asks first, as alone; nobody of the layer is asked about what it may refuse.
+    expect([asked, own, paid]).toEqual([1, 0, 0]);
+    await approve();
+    expect([own, paid]).toEqual([1, isYes ? 1 : 0]);
+    await spillway.close();
+  });
 });

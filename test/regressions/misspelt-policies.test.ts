@@ -9,7 +9,7 @@ import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprot
 import { spillwayMiddleware } from 'spillway/adapters/langchain';
 import { guardClient } from 'spillway/adapters/mcp';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { GuardOptions } from '../../src/adapters/guarded-calls.ts';
+import type { GuardOptions } from '../../src/adapters/guarded/calls.ts';
 import { nothingSeen } from '../adapters/frameworks/kit.ts';
 import { langChainTools, loadLangChain, scriptedModel, type LangChain } from '../adapters/frameworks/langchain.ts';
 import { SIDE_INSTALL_TIMEOUT_MS } from '../side-install.ts';

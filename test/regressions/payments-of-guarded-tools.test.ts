@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ToolExecutionError, createSpillway, type ToolPolicy } from 'spillway';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { GuardOptions } from '../../src/adapters/guarded-calls.ts';
-import { loadLangChain } from '../adapters/frameworks/langchain.ts';
+import type { GuardOptions } from '../../src/adapters/guarded/calls.ts';
+import { loadAll } from '../adapters/frameworks/all.ts';
 import { PAYING, type Pay } from '../adapters/frameworks/payments.ts';
 import { SIDE_INSTALL_TIMEOUT_MS } from '../side-install.ts';
 
@@ -16,7 +16,7 @@ let folder = '';
 let files = 0;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'spillway-payments-'));
-  await loadLangChain();
+  await loadAll();
 }, SIDE_INSTALL_TIMEOUT_MS);
 afterAll(() => rm(folder, { recursive: true, force: true }));
 

@@ -66,34 +66,30 @@ const proxyOf = async (port: number): Promise<{ readonly port: number; readonly 
 };
 
 describe('R-10.3 clients of the official package over several connections', () => {
-  it(
-    'R-10.3 createSentinel: claims, renewals, outcomes, lists, and news over its subscriber',
-    { timeout: 60_000 },
-    async () => {
-      const server = await started(true);
-      const port = await sentinelOf(server.port);
-      const sentinel = createSentinel({ name: 'calls', sentinelRootNodes: [{ host: '127.0.0.1', port }] });
-      sentinel.on('error', () => undefined);
-      await sentinel.connect();
-      onTestFinished(() => sentinel.destroy());
-      const store = redisStore(sentinel);
-      const claim = await own(store, claimOf('k'));
-      await refused(store, claimOf('k'));
-      expect(await store.renew('k', claim.version, LONG_MS)).toBe(true);
-      const done = await finish(store, claim);
-      expect((await found(store, 'k')).record).toEqual(done);
-      const keys: string[] = [];
-      for await (const { key } of store.byTool('search')) keys.push(key);
-      expect(keys).toEqual(['k']);
-      expect(await store.report?.()).toMatchObject({ kind: 'redis', durability: 'memory' });
-      expect(await store.delete('k')).toBe(true);
-      // And what it lends for a while.
-      await sentinel.use(async (lent) => void (await own(redisStore(lent), claimOf('lent'))));
-      expect(() => redisStore(sentinel, { durability: 'replicated' })).toThrow(
-        /'replicated' must not be used with a client of createSentinel/,
-      );
-    },
-  );
+  it('R-10.3 createSentinel: claims, renewals, outcomes, lists, and news over its subscriber', async () => {
+    const server = await started(true);
+    const port = await sentinelOf(server.port);
+    const sentinel = createSentinel({ name: 'calls', sentinelRootNodes: [{ host: '127.0.0.1', port }] });
+    sentinel.on('error', () => undefined);
+    await sentinel.connect();
+    onTestFinished(() => sentinel.destroy());
+    const store = redisStore(sentinel);
+    const claim = await own(store, claimOf('k'));
+    await refused(store, claimOf('k'));
+    expect(await store.renew('k', claim.version, LONG_MS)).toBe(true);
+    const done = await finish(store, claim);
+    expect((await found(store, 'k')).record).toEqual(done);
+    const keys: string[] = [];
+    for await (const { key } of store.byTool('search')) keys.push(key);
+    expect(keys).toEqual(['k']);
+    expect(await store.report?.()).toMatchObject({ kind: 'redis', durability: 'memory' });
+    expect(await store.delete('k')).toBe(true);
+    // And what it lends for a while.
+    await sentinel.use(async (lent) => void (await own(redisStore(lent), claimOf('lent'))));
+    expect(() => redisStore(sentinel, { durability: 'replicated' })).toThrow(
+      /'replicated' must not be used with a client of createSentinel/,
+    );
+  });
 
   it("R-10.3 createClientPool: works, and 'replicated' is refused by name, since WAIT asks of one connection only", async () => {
     const server = await started();
@@ -128,51 +124,45 @@ describe.each(CLIENTS)('%s', (_name, connectTo) => {
     await finish(store, claim);
   });
 
-  it(
-    'R-9.6 a claim whose answer was lost with the connection is undone, and a takeover is as it was',
-    { timeout: 60_000 },
-    async () => {
-      const server = await started(true);
-      const proxy = await proxyOf(server.port);
-      const { client, close } = await connectTo({ port: proxy.port });
-      const direct = await connectTo(at(server));
-      onTestFinished(async () => {
-        await close();
-        await direct.close();
-      });
-      // Each fails as the connection is lost: a client that sends again what was under way would hide it.
-      if ('options' in client)
-        Object.assign((client as { options: object }).options, { autoResendUnfulfilledCommands: false });
-      const [store, other] = [redisStore(client), redisStore(direct.client)];
-      // What it takes at first (the script, the lists) is no matter of this.
-      await own(store, claimOf('first'));
-      const old = await own(other, claimOf('old', { leaseMs: 1 }));
-      await expect
-        .poll(async () => ((r) => (r.record.lockUntilMs ?? 0) <= r.atMs)(await found(other, 'old')))
-        .toBe(true);
-      for (const [key, over] of [
-        ['k', undefined],
-        ['old', old.version],
-      ] as const) {
-        // The lists are told in a command of their own, before the claim; theirs is the answer that is cut, and the
-        // claim's goes with the connection.
-        proxy.cutNext();
-        await expect(
-          (async () => store.setIfNotExists(claimOf(key, { requestId: 'lost', leaseMs: LONG_MS }), over))(),
-        ).rejects.toMatchObject({ kind: 'store_unavailable' });
-        // Long before its lease of ten minutes.
-        const free = async (): Promise<boolean> => {
-          const reading = await other.get(key);
-          return reading === undefined ? over === undefined : (reading.record.lockUntilMs ?? 0) <= reading.atMs;
-        };
-        await expect.poll(free, { timeout: 20_000, interval: 50 }).toBe(true);
-        const next = await own(store, claimOf(key), (await other.get(key))?.record.version);
-        expect(
-          await store.compareAndSet(key, next.version, { state: 'failed', ttlMs: LONG_MS, error: failure }),
-        ).toMatchObject({ state: 'failed' });
-      }
-    },
-  );
+  it('R-9.6 a claim whose answer was lost with the connection is undone, and a takeover is as it was', async () => {
+    const server = await started(true);
+    const proxy = await proxyOf(server.port);
+    const { client, close } = await connectTo({ port: proxy.port });
+    const direct = await connectTo(at(server));
+    onTestFinished(async () => {
+      await close();
+      await direct.close();
+    });
+    // Each fails as the connection is lost: a client that sends again what was under way would hide it.
+    if ('options' in client)
+      Object.assign((client as { options: object }).options, { autoResendUnfulfilledCommands: false });
+    const [store, other] = [redisStore(client), redisStore(direct.client)];
+    // What it takes at first (the script, the lists) is no matter of this.
+    await own(store, claimOf('first'));
+    const old = await own(other, claimOf('old', { leaseMs: 1 }));
+    await expect.poll(async () => ((r) => (r.record.lockUntilMs ?? 0) <= r.atMs)(await found(other, 'old'))).toBe(true);
+    for (const [key, over] of [
+      ['k', undefined],
+      ['old', old.version],
+    ] as const) {
+      // The lists are told in a command of their own, before the claim; theirs is the answer that is cut, and the
+      // claim's goes with the connection.
+      proxy.cutNext();
+      await expect(
+        (async () => store.setIfNotExists(claimOf(key, { requestId: 'lost', leaseMs: LONG_MS }), over))(),
+      ).rejects.toMatchObject({ kind: 'store_unavailable' });
+      // Long before its lease of ten minutes.
+      const free = async (): Promise<boolean> => {
+        const reading = await other.get(key);
+        return reading === undefined ? over === undefined : (reading.record.lockUntilMs ?? 0) <= reading.atMs;
+      };
+      await expect.poll(free, { timeout: 20_000, interval: 50 }).toBe(true);
+      const next = await own(store, claimOf(key), (await other.get(key))?.record.version);
+      expect(
+        await store.compareAndSet(key, next.version, { state: 'failed', ttlMs: LONG_MS, error: failure }),
+      ).toMatchObject({ state: 'failed' });
+    }
+  });
 });
 
 describe('R-10.3 answers that are none', () => {

@@ -92,7 +92,7 @@ const LAYER_PLANTS: Readonly<Record<string, Plant>> = {
   },
   'a node at the deadline': {
     file: 'turn/node.ts',
-    find: 'if (turn.layer.runtime.now() >= turn.site.deadlineMs) return NEVER;',
+    find: 'if (turn.layer.runtime.now() >= (turn.site.time?.endMs ?? turn.site.deadlineMs)) return NEVER;',
     replace: '',
     seeds: 500,
     by: ['DL-1'],
@@ -181,7 +181,7 @@ const LAYER_PLANTS: Readonly<Record<string, Plant>> = {
   },
   'a listener left on the caller’s signal': {
     file: 'call/cancellation.ts',
-    find: "signal?.removeEventListener('abort', abort);",
+    find: 'stopHearing?.();',
     replace: '',
     seeds: 500,
     by: ['RSC-1'],

@@ -20,7 +20,7 @@ export const SETTLE_PLANTS: Readonly<Record<string, Plant>> = {
   },
   'what is not known counts as not done': {
     scenario: 'settle',
-    file: 'turn/saga/doubt.ts',
+    file: 'saga/doubt.ts',
     find: "if (finding === 'unknown') return message;",
     replace: "if (finding === 'unknown') { entry.state = 'not_done'; return undefined; }",
     seeds: 500,
@@ -28,15 +28,15 @@ export const SETTLE_PLANTS: Readonly<Record<string, Plant>> = {
   },
   'a call begins before it is kept': {
     scenario: 'settle',
-    file: 'turn/saga/saga.ts',
-    find: 'return this.record.written().pipe(\n      catchError((error: unknown) => {',
+    file: 'saga/saga.ts',
+    find: 'return this.record.written(entry).pipe(\n      catchError((error: unknown) => {',
     replace: 'return of(undefined).pipe(\n      catchError((error: unknown) => {',
     seeds: 500,
     by: ['SET-2', 'SET-3', 'SET-5'],
   },
   'a turn that completed is not kept as that': {
     scenario: 'settle',
-    file: 'turn/saga/saga.ts',
+    file: 'saga/saga.ts',
     find: "this.record.journal.state = 'completed';",
     replace: '',
     seeds: 1_000,
@@ -44,10 +44,10 @@ export const SETTLE_PLANTS: Readonly<Record<string, Plant>> = {
   },
   'an end is forgotten before it is told': {
     scenario: 'settle',
-    file: 'turn/saga/undo.ts',
+    file: 'saga/undo.ts',
     find: "  journal.state = 'over';\n",
     replace: "  journal.state = 'over';\n  record.told();\n",
     seeds: 1_000,
-    by: ['SET-2', 'SET-3', 'SET-5'],
+    by: ['SET-2', 'SET-3', 'SET-4', 'SET-5'],
   },
 };

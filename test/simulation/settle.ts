@@ -1,7 +1,7 @@
 import type { TraceEvent } from '../../src/contract/event.ts';
 import type { TurnResult } from '../../src/contract/turn.ts';
 import { memoryStore } from '../../src/stores/memory.ts';
-import type { ResumedTurn } from '../../src/turn/saga/resume.ts';
+import type { ResumedTurn } from '../../src/saga/resume.ts';
 import {
   Agency,
   FAULTS,
@@ -16,7 +16,7 @@ import {
   type Site,
   type Stop,
   type TripOptions,
-} from '../turn/trip.ts';
+} from '../saga/trip.ts';
 import { Dice } from './dice.ts';
 import { SideWorld } from './side-world.ts';
 import type { Outcome } from './simulate.ts';
@@ -45,6 +45,8 @@ class SettleWorld extends SideWorld {
   told: TurnResult | undefined;
   resumed: readonly ResumedTurn[] = [];
   rest: readonly ResumedTurn[] = [];
+  /** The second process died, maybe when it had told of the turn and not forgotten it. */
+  #isCut = false;
 
   constructor(seed: number, log?: (line: string) => void) {
     super(seed, log);
@@ -72,6 +74,7 @@ class SettleWorld extends SideWorld {
     const second = new Mortal(dice.chance(0.3) ? dice.int(0, STEPS / 2) : Infinity);
     const next = await this.#resumedBy(second);
     if (next === undefined) this.findings.saw('a process dies while it undoes');
+    this.#isCut = !second.isAlive();
     this.resumed = next ?? (await this.#resumedBy(new Mortal())) ?? [];
     this.rest = (await this.#resumedBy(new Mortal())) ?? [];
   }
@@ -119,7 +122,9 @@ class SettleWorld extends SideWorld {
       'SET-4',
       () => 'a turn that had completed was undone',
     );
-    this.check(rest.length === 0, 'SET-4', () => 'something was left for a third process');
+    // One that dies once it has told is told of once more, in the same words.
+    const isTwice = this.#isCut && JSON.stringify(rest) === JSON.stringify(resumed);
+    this.check(rest.length === 0 || isTwice, 'SET-4', () => 'something was left for a third process');
     const isAnywhere = STOPS.some((stop) => agency.booked(stop) > 0);
     this.check(
       told !== undefined || resumed.length > 0 || !isAnywhere,

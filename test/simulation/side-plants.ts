@@ -18,14 +18,6 @@ export const SIDE_PLANTS: Readonly<Record<string, Plant>> = {
     seeds: 1_000,
     by: ['FLT-1', 'FLT-4'],
   },
-  'a worker with two runs of one turn': {
-    scenario: 'fleet',
-    file: 'fleet/worker/turn-run.ts',
-    find: 'merge(lost$, site.again(turnId)).pipe(map(() => DONE)),',
-    replace: 'lost$.pipe(map(() => DONE)),',
-    seeds: 2_000,
-    by: ['FLT-1', 'FLT-3'],
-  },
   'a deadline that beats what waits for its journal': {
     scenario: 'fleet',
     file: 'turn/run.ts',

@@ -87,6 +87,7 @@ export class TurnWatch {
         return this.#check(this.#now() >= this.deadlineMs, 'TURN-1', () => 'its deadline comes too early');
       case 'abandoned':
       case 'turn_moved':
+      case 'turn_left':
       // Turns of this world undo nothing: `settle.ts` is about those.
       case 'compensation_started':
       case 'node_verified':

@@ -4,6 +4,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSpillway, plan, tool, type Spillway, type ToolPolicy } from 'spillway';
 import { prometheusSink } from 'spillway/sinks/prometheus';
 import { parse } from 'yaml';
+import { redisStore } from 'spillway/stores/redis';
+import type { FleetEngine } from '../../src/contract.ts';
+import { fleetMetrics } from '../../src/fleet/metrics.ts';
+import { startFleet, type Fleet } from '../fleet/kit.ts';
 import { reset } from './kit.ts';
 import { freePort, serveMetrics, startPrometheus, type MetricsServer, type Prometheus } from './prometheus-server.ts';
 
@@ -46,12 +50,16 @@ const TOOLS = [down, search, shadowed, shaky];
 /** One process of the fleet, as far as Prometheus can see. */
 class Instance {
   readonly #port: number;
+  readonly #fleet: Fleet;
+  readonly #engine: FleetEngine;
   readonly spillway: Spillway = createSpillway({ tools: TOOLS });
   readonly #sink = prometheusSink({ tools: TOOLS, inspect: () => this.spillway.inspect() });
   #server: MetricsServer | undefined;
 
-  constructor(port: number) {
+  constructor(port: number, fleet: Fleet) {
     this.#port = port;
+    this.#fleet = fleet;
+    this.#engine = fleet.open();
     this.spillway.trace$.subscribe(this.#sink);
   }
 
@@ -60,11 +68,15 @@ class Instance {
   }
 
   async start(): Promise<void> {
-    this.#server = await serveMetrics(this.#sink, this.#port);
+    const layer = createSpillway({ tools: [search], store: redisStore(this.#fleet.redis) });
+    await this.#engine.serve({ layer, worker: `at-${this.#port}` }).ready;
+    const told = async (): Promise<string> => fleetMetrics(await this.#engine.health());
+    this.#server = await serveMetrics(this.#sink, this.#port, true, told);
   }
 
   async stop(): Promise<void> {
     await this.#server?.stop();
+    await this.#engine.close();
     await this.spillway.close();
   }
 
@@ -82,13 +94,16 @@ class Instance {
 describe('R-7.5 rules and dashboard on a real Prometheus', () => {
   let prometheus: Prometheus;
   let instances: Instance[];
+  let fleet: Fleet;
   beforeAll(async () => {
     const ports = await Promise.all([freePort(), freePort(), freePort()]);
-    instances = ports.map((port) => new Instance(port));
+    fleet = await startFleet();
+    instances = ports.map((port) => new Instance(port, fleet));
     prometheus = await startPrometheus(ports, [rulesPath]);
   });
   afterAll(async () => {
     await Promise.all([...instances.map((instance) => instance.stop()), prometheus.stop()]);
+    await fleet.stop();
   });
 
   const isUp = async (instance: Instance): Promise<number | undefined> =>

@@ -1,12 +1,13 @@
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import type { TraceEvent } from 'spillway';
 import { readNdjson } from 'spillway/sinks/ndjson';
 
 const root = mkdtempSync(join(tmpdir(), 'spillway-rotation-'));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+// Test files share this module, and so the folder: it is there as long as their process.
+process.once('exit', () => rmSync(root, { recursive: true, force: true }));
 let folders = 0;
 /** A folder of its own, and the path of a trace in it. */
 export const fresh = (): { readonly folder: string; readonly path: string } => {

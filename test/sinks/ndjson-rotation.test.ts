@@ -44,7 +44,7 @@ describe('R-7.1 the header of a file', () => {
       time: new Date(runtime.wallNow()).toISOString(),
       atMs: runtime.now(),
     });
-    expect(await readNdjson(path)).toEqual({ events: [event(1)], leftOut: [], leftOutCount: 0, dropped: 0 });
+    expect(await readNdjson(path)).toMatchObject({ events: [event(1)], leftOutCount: 0, dropped: 0, lastSeq: 1 });
   });
 
   it('R-7.1 a file without one reads as before; one of a format to come says so', async () => {
@@ -66,7 +66,7 @@ describe('R-7.1 the header of a file', () => {
       readFileSync(path, 'utf8')
         .split('\n')
         .map((line) => line.includes('file_started')),
-    ).toEqual([true, false, true, false, false]);
+    ).toEqual([true, false, false, true, false, false, false]);
     expect(await seqsOf([path])).toEqual([1, 2]);
   });
 });
@@ -200,7 +200,7 @@ describe('R-7.1 rotation of its own', () => {
     expect(await seqsOf(files)).toEqual(numbers(1, last));
   });
 
-  it('R-7.1 by size, whatever the lines and bursts are', { timeout: 60_000 }, async () => {
+  it('R-7.1 by size, whatever the lines and bursts are', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.array(fc.integer({ min: 0, max: 6_000 }), { maxLength: 12 }), { maxLength: 8 }),
@@ -314,27 +314,23 @@ describe('R-7.1 rotation of its own', () => {
     expect((await readNdjson(path)).dropped).toBe(1);
   });
 
-  it(
-    'R-7.1 killed while it rotates: the files read back, but for the last line of the last one',
-    { timeout: 60_000 },
-    async () => {
-      const { folder, path } = fresh();
-      const child = spawn(process.execPath, [writer, path, 'Infinity', '', '4096'], { stdio: 'ignore' });
-      const exited = once(child, 'exit');
-      for (let tries = 0; rotated(folder).length < 30 && tries < 4_000; tries++)
-        await new Promise((resolve) => {
-          setTimeout(resolve, 5);
-        });
-      child.kill('SIGKILL');
-      await exited;
-      const old = rotated(folder);
-      expect(old.length).toBeGreaterThanOrEqual(30);
-      const before = await seqsOf(old);
-      const last =
-        statSync(path, { throwIfNoEntry: false }) === undefined
-          ? []
-          : (await readNdjson(path)).events.map(({ seq }) => seq);
-      expect([...before, ...last]).toEqual(numbers(0, before.length + last.length - 1));
-    },
-  );
+  it('R-7.1 killed while it rotates: the files read back, but for the last line of the last one', async () => {
+    const { folder, path } = fresh();
+    const child = spawn(process.execPath, [writer, path, 'Infinity', '', '4096'], { stdio: 'ignore' });
+    const exited = once(child, 'exit');
+    for (let tries = 0; rotated(folder).length < 30 && tries < 4_000; tries++)
+      await new Promise((resolve) => {
+        setTimeout(resolve, 5);
+      });
+    child.kill('SIGKILL');
+    await exited;
+    const old = rotated(folder);
+    expect(old.length).toBeGreaterThanOrEqual(30);
+    const before = await seqsOf(old);
+    const last =
+      statSync(path, { throwIfNoEntry: false }) === undefined
+        ? []
+        : (await readNdjson(path)).events.map(({ seq }) => seq);
+    expect([...before, ...last]).toEqual(numbers(0, before.length + last.length - 1));
+  });
 });

@@ -55,6 +55,32 @@ describe('R-7.2 keys, hooks, shadow mode and the store, as entries and as lines'
     expect(eventLine({ ...dedupe('waiting'), nodeId: 'n' })).toBe('n: waits for the same call');
   });
 
+  it('R-22.5 approvals and budgets', () => {
+    const approval = { ...header, type: 'approval', approvalId: 'f00d-1', cause: 'needed' } as const;
+    const denied: ToolEvent = { ...approval, step: 'denied', by: 'eve\u001b[2J', message: 'no\nway', waitedMs: 5 };
+    expect(entry(denied)).toEqual({
+      event_type: 'Approval',
+      decision: 'denied',
+      message: 'A person did not approve the call, by eve\u001b[2J: no\nway',
+    });
+    expect(eventLine(denied)).toBe('not approved by eve: no way');
+    expect(eventLine({ ...approval, step: 'asked' })).toBe('waits for a person to approve it: f00d-1');
+    const told = {
+      type: 'budget',
+      step: 'refused',
+      per: 'tenant',
+      scope: 't',
+      unit: 'usd',
+      limit: 5,
+      left: 0.5,
+    } as const;
+    expect(entry({ source: 'layer', seq: 1, atMs: 0, ...told })).toEqual({
+      event_type: 'Budget',
+      decision: 'refused',
+      message: 'Budget of a tenant refused: 0.5 of 5 usd left',
+    });
+  });
+
   it('R-7.2 hooks and shadow mode', () => {
     const hook: ToolEvent = {
       ...header,

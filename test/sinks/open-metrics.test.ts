@@ -197,7 +197,7 @@ describe('R-7.5 a real Prometheus reads both formats', () => {
     expect(named).toMatchObject({ metric: { tool: odd.name }, value: 1 });
     const exemplars = async (): Promise<unknown> => prometheus.exemplars('spillway_tool_call_duration_seconds_bucket');
     await expect.poll(exemplars, { timeout: 20_000 }).toEqual([{ trace_id: TRACE_ID, span_id: SPAN_ID }]);
-  }, 120_000);
+  });
 
   it('R-7.5 promtool finds nothing in the text but the milliseconds', async () => {
     const { said } = promtool(['check', 'metrics'], await sink.text());

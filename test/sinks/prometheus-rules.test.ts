@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { prometheusSink } from 'spillway/sinks/prometheus';
 import { parse } from 'yaml';
+import { fleetMetrics } from '../../src/fleet/metrics.ts';
 import { promtool } from './promtool.ts';
 
 const sinks = join(import.meta.dirname, '../../src/sinks');
@@ -50,8 +51,17 @@ const ours = async (): Promise<Map<string, Map<string, Set<string>>>> => {
     tools: ['search'],
     inspect: () => ({ store: { records: 1 }, retriesLeft: 1, droppedEvents: 0 }),
   }).text();
+  // A worker gives these beside them.
+  const fleet = fleetMetrics({
+    engine: 'bullmq',
+    workers: [{ worker: 'one', version: '0', turns: 1, silentMs: 0 }],
+    waiting: 0,
+    running: 1,
+    lagMs: 0,
+    stuck: [],
+  });
   const names = new Map<string, Map<string, Set<string>>>();
-  for (const [, name = '', labels = ''] of text.matchAll(/^(\w+)(?:\{(.*)\})? \S+$/gm)) {
+  for (const [, name = '', labels = ''] of `${text}${fleet}`.matchAll(/^(\w+)(?:\{(.*)\})? \S+$/gm)) {
     const known = names.get(name) ?? new Map<string, Set<string>>();
     for (const [, label = '', value = ''] of labels.matchAll(/(\w+)="([^"]*)"/g))
       known.set(label, (known.get(label) ?? new Set()).add(value));
@@ -148,11 +158,9 @@ it('R-7.5 the page lists every metric that the sink gives, with its kind and lab
     ([, name, kind, labels = '']) => [name, kind, [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label)],
   );
   const inspect = { store: { records: 1 }, retriesLeft: 1, droppedEvents: 0 };
-  const given = await prometheusSink({ tools: ['search'], durationMs: true, inspect: () => inspect })
-    .scrape('application/openmetrics-text')
-    .chunks[Symbol.asyncIterator]()
-    .next();
-  const told = String(given.value);
+  const sink = prometheusSink({ tools: ['search'], durationMs: true, inspect: () => inspect });
+  let told = '';
+  for await (const chunk of sink.scrape('application/openmetrics-text').chunks) told += chunk;
   const kinds = [...told.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name = '', kind = '']) => {
     const full = kind === 'counter' ? `${name}_total` : kind === 'info' ? `${name}_info` : name;
     const [, labels = ''] = new RegExp(`^${full}(?:_count)?(?:\\{([^}]*)\\})? `, 'm').exec(told) ?? [];

@@ -123,13 +123,22 @@ export interface MetricsServer {
 }
 
 /** A sink's metrics over HTTP as the README shows it. `textOnly`: whatever format is asked for. */
-export async function serveMetrics(sink: PrometheusSink, port: number, textOnly = false): Promise<MetricsServer> {
+export async function serveMetrics(
+  sink: PrometheusSink,
+  port: number,
+  textOnly = false,
+  more: () => Promise<string> = async () => '',
+): Promise<MetricsServer> {
   const answered = new Set<string>();
   const server: Server = createServer(({ headers }, response) => {
     const { contentType, chunks } = sink.scrape(textOnly ? undefined : headers.accept);
     answered.add(contentType);
     response.setHeader('content-type', contentType);
-    pipeline(chunks, response).catch(() => response.destroy());
+    const told = async function* (): AsyncGenerator<string> {
+      yield* chunks;
+      yield await more();
+    };
+    pipeline(told, response).catch(() => response.destroy());
   });
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');

@@ -1,87 +1,14 @@
 import * as api from '@opentelemetry/api';
-import { CompositePropagator, W3CBaggagePropagator, W3CTraceContextPropagator } from '@opentelemetry/core';
-import { TracerProvider } from '@opentelemetry/sdk-trace';
+import { lastValueFrom } from 'rxjs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  createSpillway,
-  plan,
-  tool,
-  type AnyTool,
-  type Spillway,
-  type SpillwayOptions,
-  type ToolContext,
-} from 'spillway';
+import { createSpillway, plan, tool, type ToolContext, type TraceEvent } from 'spillway';
+import { memoryStore } from 'spillway/stores/memory';
 import type { TraceContext } from 'spillway/contract';
-import { openTelemetrySink, type OpenTelemetrySink, type OpenTelemetrySinkOptions } from 'spillway/sinks/opentelemetry';
-import { reset } from './kit.ts';
-import { contextManager, named, parentOf, recorder, type SeenSpan } from './otel-kit.ts';
+import { openTelemetrySink } from 'spillway/sinks/opentelemetry';
+import { contextManager, named, parentOf } from './otel-kit.ts';
+import { quick, TRACE_ID, CALLER, traced, envelope, shaky, idsOf } from './trace-context.ts';
 import { oneTool, restServer } from '../providers/rest/kit.ts';
 import { httpKit } from '../providers/mcp/http-kit.ts';
-
-const quick = { retry: { maxAttempts: 3, initialDelayMs: 5, jitterPercent: 0 } };
-const propagator = new CompositePropagator({
-  propagators: [new W3CTraceContextPropagator(), new W3CBaggagePropagator()],
-});
-const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
-const CALLER = `00-${TRACE_ID}-b7ad6b7169203331-01`;
-
-interface Traced {
-  readonly spillway: Spillway;
-  readonly sink: OpenTelemetrySink;
-  spans(): SeenSpan[];
-  /** A span that a server makes of what came over the wire. */
-  serve(name: string, carrier: object): api.Context;
-}
-
-/** A layer, its sink and a server's own tracer, all recorded in one place. */
-const traced = (options: SpillwayOptions, more: Partial<OpenTelemetrySinkOptions> = {}): Traced => {
-  const { processor, finished } = recorder();
-  const tracing = new TracerProvider({ spanProcessors: [processor] });
-  const trace = {
-    getTracer: (name: string) => tracing.getTracer(name),
-    setSpan: api.trace.setSpan,
-    setSpanContext: api.trace.setSpanContext,
-  };
-  const sink = openTelemetrySink({ api: { ...api, trace }, ...more });
-  const spillway = createSpillway({ traceContext: sink.carrier, ...options });
-  spillway.trace$.subscribe(sink);
-  const tracer = tracing.getTracer('server');
-  return {
-    spillway,
-    sink,
-    spans: finished,
-    serve: (name, carrier) => {
-      const parent = propagator.extract(api.ROOT_CONTEXT, carrier, api.defaultTextMapGetter);
-      tracer.startSpan(name, {}, parent).end();
-      return parent;
-    },
-  };
-};
-
-const envelope = (toolName: string, trace: object) => ({
-  contractVersion: '1.1' as const,
-  requestId: `call of ${toolName}`,
-  toolName,
-  toolNamespace: 'n',
-  target: { sessionKey: 's', actorId: 'a' },
-  payload: { version: '1.0' as const, params: {} },
-  transport: { dedupeMode: 'disabled' as const, retryBudget: { maxAttempts: 3, maxElapsedMs: 60_000 } },
-  control: {},
-  trace,
-});
-
-/** A tool that fails as often as it is told to, and keeps what it was given. */
-const shaky = (fails: number): { readonly tool: AnyTool; readonly contexts: ToolContext[] } => {
-  const contexts: ToolContext[] = [];
-  const execute = (_: unknown, context: ToolContext): string => {
-    contexts.push(context);
-    if (contexts.length <= fails) throw reset();
-    return 'ok';
-  };
-  return { tool: tool({ name: 'shaky', policy: { ...quick, effects: 'read' }, execute }), contexts };
-};
-
-const idsOf = (spans: readonly SeenSpan[]): string[] => spans.map((span) => span.spanContext().spanId);
 
 describe('R-8.3 the trace context of each attempt', () => {
   beforeAll(() => {
@@ -170,6 +97,97 @@ describe('R-8.3 the trace context of each attempt', () => {
     expect(contexts.map(({ traceContext }) => traceContext?.traceparent.slice(36, 52))).toEqual(
       idsOf(named(spans(), 'attempt shaky')),
     );
+  });
+
+  it('R-8.3 a turn’s own context: its span is under the caller’s, and every call and attempt under that', async () => {
+    const { tool: one, contexts } = shaky(1);
+    const { spillway, spans: spansOf } = traced({ tools: [one] });
+    const events: TraceEvent[] = [];
+    spillway.trace$.subscribe((event) => events.push(event));
+    const traceContext = { traceparent: CALLER, tracestate: 'vendor=1', baggage: { user: 'ada' } };
+    const trip = plan.from([
+      { id: 'a', tool: 'shaky' },
+      { id: 'b', tool: 'shaky', needs: ['a'] },
+    ]);
+    await lastValueFrom(spillway.turn(trip, { traceContext }));
+    const spans = spansOf();
+    expect(named(spans, 'invoke_workflow')[0]?.parentSpanContext).toMatchObject({
+      traceId: TRACE_ID,
+      spanId: 'b7ad6b7169203331',
+    });
+    expect(named(spans, 'execute_tool shaky').map((span) => parentOf(span, spans))).toEqual([
+      'invoke_workflow',
+      'invoke_workflow',
+    ]);
+    expect(new Set(spans.map((span) => span.spanContext().traceId))).toEqual(new Set([TRACE_ID]));
+    expect(contexts.map((context) => context.traceContext)).toEqual(
+      idsOf(named(spans, 'attempt shaky')).map((spanId) => ({
+        traceparent: `00-${TRACE_ID}-${spanId}-01`,
+        tracestate: 'vendor=1',
+        baggage: { user: 'ada' },
+      })),
+    );
+    const { baggage: _, ...told } = traceContext;
+    const starts = events.filter(({ type }) => type === 'turn_started' || type === 'call_started');
+    expect(starts).toHaveLength(3);
+    for (const start of starts) expect(start).toMatchObject(told);
+  });
+
+  it('R-8.3 without a sink a turn’s calls go on from its own context, and what undoes them as well', async () => {
+    const seen: Array<[string, TraceContext | undefined]> = [];
+    const note = (name: string, { traceContext }: ToolContext): string => {
+      seen.push([name, traceContext]);
+      if (name === 'pay') throw new Error('declined');
+      return name;
+    };
+    const book = tool({
+      name: 'book',
+      policy: { effects: 'mutating', compensate: { tool: 'unbook', input: {} } },
+      execute: (_: unknown, context) => note('book', context),
+    });
+    const once = { effects: 'mutating', retry: { maxAttempts: 1 } } as const;
+    const pay = tool({ name: 'pay', policy: once, execute: (_: unknown, context) => note('pay', context) });
+    const unbook = tool({ name: 'unbook', policy: once, execute: (_: unknown, context) => note('unbook', context) });
+    const spillway = createSpillway({ tools: [book, pay, unbook], store: memoryStore() });
+    const trip = plan.from(
+      [
+        { id: 'b', tool: 'book', input: {} },
+        { id: 'p', tool: 'pay', input: {}, needs: ['b'] },
+      ],
+      { onFailure: 'compensate' },
+    );
+    const traceContext = { traceparent: CALLER, tracestate: 'vendor=1' };
+    await lastValueFrom(spillway.turn(trip, { traceContext }));
+    expect(seen).toEqual(['book', 'pay', 'unbook'].map((name) => [name, traceContext]));
+    await spillway.close();
+  });
+
+  it('R-8.3 a turn’s context that is none is refused', async () => {
+    const { tool: one, contexts } = shaky(0);
+    const spillway = createSpillway({ tools: [one] });
+    const trip = plan.from([{ id: 'a', tool: 'shaky' }]);
+    for (const traceContext of [{}, { traceparent: 7 }, { traceparent: '' }, { traceparent: CALLER, baggage: 'a=b' }])
+      await expect(
+        lastValueFrom(spillway.turn(trip, { traceContext: traceContext as unknown as TraceContext })),
+      ).rejects.toThrow(/^traceContext must be an object with traceparent/);
+    expect(contexts).toEqual([]);
+  });
+
+  it('R-18.1 what asks whether a call took effect goes on from the call', async () => {
+    const asked: Array<TraceContext | undefined> = [];
+    const book = tool({
+      name: 'book',
+      policy: { effects: 'mutating', timeoutMs: 5, retry: { maxAttempts: 1 } },
+      execute: () => new Promise<string>(() => undefined),
+      verify: (_: unknown, { traceContext }) => {
+        asked.push(traceContext);
+        return { done: true, output: 'booked' } as const;
+      },
+    });
+    const { spillway, spans } = traced({ tools: [book] });
+    await spillway.execute({ toolName: 'book', traceparent: CALLER });
+    const [call] = named(spans(), 'execute_tool book');
+    expect(asked).toEqual([{ traceparent: `00-${TRACE_ID}-${call?.spanContext().spanId}-01` }]);
   });
 
   it('R-8.3 an attempt without a span of its own goes on from its call’s', async () => {

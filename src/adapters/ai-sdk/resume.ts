@@ -1,7 +1,7 @@
 import { read } from '../../errors/structure.ts';
 import { outputText } from '../../policy/model-text.ts';
-import type { Harvest, HarvestedCall } from '../harvest.ts';
-import { failureOf } from '../resume.ts';
+import type { Harvest, HarvestedCall } from '../guarded/harvest.ts';
+import { failureOf } from '../guarded/resume.ts';
 
 /** What a guarded tool keeps with a call. */
 export interface AiSdkOrigin {

@@ -1,7 +1,8 @@
 import { read } from '../../errors/structure.ts';
 import { outputText } from '../../policy/model-text.ts';
-import type { Harvest } from '../harvest.ts';
-import { failureOf, resume, type Dialect, type Unanswered } from '../resume.ts';
+import type { Harvest } from '../guarded/harvest.ts';
+import { areBlocks } from '../guarded/blocks.ts';
+import { failureOf, resume, type Dialect, type Unanswered } from '../guarded/resume.ts';
 
 /** `ToolMessage` of `langchain` or `@langchain/core/messages`: a class made of these fields. */
 export type ToolMessageClass<Message> = new (fields: {
@@ -22,14 +23,36 @@ export interface LangChainOrigin {
   readonly ToolMessage: ToolMessageClass<unknown>;
 }
 
-/** What a tool threw to steer the graph, as by an interrupt: no failure, and no answer. */
-export class Steering {
-  readonly thrown: unknown;
-
-  constructor(thrown: unknown) {
-    this.thrown = thrown;
-  }
+/** A model's call that is answered. */
+interface Answered {
+  readonly id?: string | undefined;
+  readonly name: string;
 }
+
+/** The answer to a call that failed. */
+export const failing = <Message>(
+  content: string,
+  { id = '', name }: Answered,
+  ToolMessage: ToolMessageClass<Message>,
+): Message => new ToolMessage({ content, tool_call_id: id, name, status: 'error' });
+
+/** The content of a message that was kept as JSON; anything else is its own. */
+export const contentIn = (value: unknown): unknown =>
+  read(value, 'lc') === 1 ? read(read(value, 'kwargs'), 'content') : value;
+
+/** What a tool did not give itself, as the answer to a call. Of a message that was kept as JSON its content is told. */
+export const adopted = (
+  value: unknown,
+  { id = '', name }: Answered,
+  ToolMessage: ToolMessageClass<unknown>,
+): unknown => {
+  if (typeof read(value, 'getType') === 'function' || read(value, 'lg_name') === 'Command') return value;
+  const kept = contentIn(value);
+  const content = kept !== value && areBlocks(kept) ? (kept as unknown as string) : outputText(kept);
+  const artifact = read(read(value, 'kwargs'), 'artifact');
+  const own = artifact === undefined ? {} : { artifact };
+  return new ToolMessage({ content, tool_call_id: id, name, status: 'success', ...own });
+};
 
 /** The messages of a command, whose update is an object or a list of pairs. */
 const messagesOf = (command: unknown): readonly unknown[] => {
@@ -48,8 +71,8 @@ const messagesOf = (command: unknown): readonly unknown[] => {
  * model.
  */
 const resultsOf = ({ id, name, kept }: Unanswered, ToolMessage: ToolMessageClass<unknown>): readonly unknown[] => {
-  const failure = failureOf(kept?.output instanceof Steering ? undefined : kept);
-  if (failure !== undefined) return [new ToolMessage({ content: failure, tool_call_id: id, name, status: 'error' })];
+  const failure = failureOf(kept);
+  if (failure !== undefined) return [failing(failure, { id, name }, ToolMessage)];
   const output = kept?.output;
   if (read(output, 'tool_call_id') !== undefined) return [output];
   const messages = messagesOf(output);

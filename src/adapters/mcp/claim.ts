@@ -3,7 +3,7 @@ import { read } from '../../errors/structure.ts';
 import { correctable } from '../../policy/advice.ts';
 import { confirmed, isClaim, unconfirmed } from '../../policy/recovery/refusal.ts';
 import { readList } from './list.ts';
-import { schemaMismatch } from '../schema-mismatch.ts';
+import { schemaMismatch } from '../guarded/schema-mismatch.ts';
 
 /** A tool as the server lists it, `null` where it lists none of the name, `undefined` where the list cannot be had. */
 const listed = async (client: object, name: string, signal: AbortSignal): Promise<unknown> => {

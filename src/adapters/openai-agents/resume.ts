@@ -1,7 +1,7 @@
 import { read } from '../../errors/structure.ts';
 import { outputText } from '../../policy/model-text.ts';
-import type { Harvest, HarvestedCall } from '../harvest.ts';
-import { failureOf, resume, type Dialect, type Unanswered } from '../resume.ts';
+import type { Harvest, HarvestedCall } from '../guarded/harvest.ts';
+import { failureOf, resume, type Dialect, type Unanswered } from '../guarded/resume.ts';
 
 /** An item of a run's input, as far as it is read. */
 interface Item {

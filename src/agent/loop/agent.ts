@@ -3,7 +3,7 @@ import type { RetryPolicy } from '../../contract/policy.ts';
 import type { Runtime } from '../../contract/runtime.ts';
 import type { AnyTool } from '../../contract/tool.ts';
 import type { PlanOptions } from '../../contract/turn.ts';
-import { checkKeys } from '../../policy/check.ts';
+import { checkKeys, given } from '../../policy/check.ts';
 import { liveRuntime } from '../../runtime.ts';
 import { plan } from '../../turn/plan.ts';
 import { definitionOf } from './definitions.ts';
@@ -12,9 +12,9 @@ import { storedOutputs, toolOutputTool, TOOL_OUTPUT, type StoredOutputs } from '
 import { agentLimits, modelRetryPolicy, type AgentLimitOptions } from './limits.ts';
 import { LoopGuard } from './guard.ts';
 import { agentMessagesSchema, type AgentMessage } from '../message.ts';
-import type { AgentModel } from '../model.ts';
+import type { AgentModel, ModelUsage } from '../model.ts';
 import { AgentRun } from './run.ts';
-import type { AgentLayer } from './tool-step.ts';
+import type { AgentLayer, ToolStepContext } from './tool-step.ts';
 import type { TranscriptEvidence } from './transcript.ts';
 
 /** What a run of an agent is made of: only `model`, `spillway` and `messages` must be given. */
@@ -46,6 +46,21 @@ export interface AgentOptions {
   readonly modelRetry?: Partial<RetryPolicy> | false;
   /** How the tool calls of one step run: `timeoutMs` (300,000), `onDeadline` (`detach`), `concurrency` (no limit). */
   readonly turn?: PlanOptions;
+  /** Whose run it is: part of each call's keys, and whom approvals and budgets `per: 'session'` are for. */
+  readonly session?: string;
+  /** The user or service on whose behalf it runs: part of computed keys and of approvals. */
+  readonly actor?: string;
+  /** The tenant: part of each call's keys, and whom budgets `per: 'tenant'` are for. */
+  readonly tenant?: string;
+  /**
+   * What one answer costs, in US dollars, by the tokens that it reports: for `limits.usd` and for `costUsd` of the
+   * result. Providers differ in whether `inputTokens` holds cached ones, so only its host knows. What is no amount of 0
+   * or more, or a price that throws, ends a run that has `limits.usd` before the model is asked again. Default: nothing
+   * is priced.
+   *
+   * @example price: ({ inputTokens = 0, outputTokens = 0 }) => (inputTokens * 3 + outputTokens * 15) / 1e6
+   */
+  readonly price?: (usage: ModelUsage) => number;
   /** Aborting it ends the run with status `canceled`, each call answered. */
   readonly signal?: AbortSignal;
   /**
@@ -67,6 +82,10 @@ const OPTION_KEYS = [
   'limits',
   'modelRetry',
   'turn',
+  'session',
+  'actor',
+  'tenant',
+  'price',
   'signal',
   'outputs',
   'runtime',
@@ -77,7 +96,10 @@ const byName = (tools: readonly AnyTool[]): Map<string, AnyTool> => {
   const named = new Map<string, AnyTool>();
   for (const tool of tools as readonly AnyTool[]) {
     if (typeof tool?.name !== 'string' || typeof tool.execute !== 'function')
-      throw new RangeError('each of tools must be an object with a name and an execute function; tool() makes one');
+      throw new RangeError(
+        'each of tools must be an object with a name and an execute function: tool() makes one, ' +
+          'and the tools of a provider are such',
+      );
     if (named.has(tool.name))
       throw new RangeError(`two of tools are named ${tool.name}; give one of them another name`);
     named.set(tool.name, tool);
@@ -94,6 +116,34 @@ const checkMessages = (messages: readonly AgentMessage[]): void => {
     throw new RangeError(
       `messages${issue.path.map((step) => `[${String(step)}]`).join('')} is no message of an agent: ${issue.message}`,
     );
+};
+
+const IDENTITY_MAX = 512;
+
+/** @throws RangeError for what names nobody: all without a name would share keys, approvals and budgets */
+const identityOf = ({ session, actor, tenant }: AgentOptions): ToolStepContext['identity'] => {
+  const named = given({ session, actor, tenant }) as ToolStepContext['identity'];
+  for (const [name, value] of Object.entries(named))
+    if (typeof value !== 'string' || value === '' || value.length > IDENTITY_MAX)
+      throw new RangeError(`${name} must be a text of 1 to ${IDENTITY_MAX} characters`);
+  return named;
+};
+
+const checkParts = (
+  options: AgentOptions,
+): Pick<AgentOptions, 'model'> & Pick<ToolStepContext, 'spillway' | 'identity'> => {
+  const { model, spillway } = options;
+  if (typeof model !== 'function')
+    throw new RangeError(`model must be a function of messages, tools and options, not ${typeof model}`);
+  if (typeof spillway?.turn !== 'function') throw new RangeError('spillway must be a layer that createSpillway made');
+  return { model, spillway, identity: identityOf(options) };
+};
+
+const checkPrice = (price: AgentOptions['price'], usd: number): void => {
+  if (price !== undefined && typeof price !== 'function')
+    throw new RangeError(`price must be a function of an answer's usage, not ${typeof price}`);
+  if (price === undefined && usd !== Infinity)
+    throw new RangeError(`limits.usd is ${usd}, but nothing says what an answer costs: give the option price`);
 };
 
 /**
@@ -122,19 +172,8 @@ const checkMessages = (messages: readonly AgentMessage[]): void => {
  */
 export function runAgent(options: AgentOptions): Observable<AgentEvent> {
   checkKeys('runAgent', options, OPTION_KEYS);
-  const {
-    model,
-    spillway,
-    tools = [],
-    messages,
-    system,
-    turn: planOptions = {},
-    signal,
-    runtime = liveRuntime,
-  } = options;
-  if (typeof model !== 'function')
-    throw new RangeError(`model must be a function of messages, tools and options, not ${typeof model}`);
-  if (typeof spillway?.turn !== 'function') throw new RangeError('spillway must be a layer that createSpillway made');
+  const { tools = [], messages, turn: planOptions = {}, runtime = liveRuntime } = options;
+  const { model, ...layer } = checkParts(options);
   const limits = agentLimits(options.limits);
   const retry = modelRetryPolicy(options.modelRetry);
   const named = byName(tools);
@@ -143,6 +182,7 @@ export function runAgent(options: AgentOptions): Observable<AgentEvent> {
     throw new RangeError(
       `${TOOL_OUTPUT} is the loop's own tool for cut outputs; rename yours, or set limits.outputChars to Infinity`,
     );
+  checkPrice(options.price, limits.usd);
   checkMessages(messages);
   // Nothing runs: it checks its options.
   plan.from([], planOptions);
@@ -153,7 +193,7 @@ export function runAgent(options: AgentOptions): Observable<AgentEvent> {
     const guard = new LoopGuard(limits.loop);
     const step = {
       model,
-      system,
+      system: options.system,
       tools: readsOn ? [...definitions, definitionOf(reader)] : definitions,
       retry,
       timeoutMs: limits.modelTimeoutMs,
@@ -166,7 +206,7 @@ export function runAgent(options: AgentOptions): Observable<AgentEvent> {
         evidence: options.evidence,
         step,
         toolsOf: (stop, isOutOfTime) => ({
-          spillway,
+          ...layer,
           tools: offered,
           limits,
           planOptions,
@@ -175,9 +215,9 @@ export function runAgent(options: AgentOptions): Observable<AgentEvent> {
           signal: stop,
           isOutOfTime,
         }),
-        turns: limits.turns,
-        timeMs: limits.timeMs,
-        signal,
+        limits,
+        price: options.price,
+        signal: options.signal,
         runtime,
       },
       subscriber,

@@ -4,6 +4,7 @@ import { checkKeys, checkNumber, given, integer, integerOrInfinity, positiveDura
 
 const COUNT_MAX = 1_000_000;
 const CHARS_MAX = 1_000_000_000;
+const TOKENS_MAX = 1_000_000_000_000;
 
 /** How often one call may come to the same result before something is done about it. */
 export interface LoopLimits {
@@ -48,6 +49,17 @@ export interface AgentLimits {
    * SDK has it.
    */
   readonly modelTimeoutMs: number;
+  /**
+   * Tokens of the whole run, those sent and those written, as the model reports them, answers that broke off included.
+   * Once they are used the model is not asked again, and the run ends with the reason `budget`. A model that reports no
+   * usage uses none. Default `Infinity`.
+   */
+  readonly tokens: number;
+  /**
+   * What the whole run may cost, in US dollars, by the option `price`, without which it is refused. It ends the run as
+   * `tokens` does. The answer that crosses the line is paid for: nobody knows its length before. Default `Infinity`.
+   */
+  readonly usd: number;
 }
 
 /** Limits as a caller gives them: what is left out has its default. */
@@ -67,13 +79,15 @@ const DEFAULTS: AgentLimits = {
   loop: { warnAt: 3, blockAt: 5 },
   timeMs: Infinity,
   modelTimeoutMs: 600_000,
+  tokens: Infinity,
+  usd: Infinity,
 };
 
 /**
  * As Anthropic's SDK retries: 3 attempts, 0.5 s doubling to 8 s. The total leaves room for answers that take minutes to
  * fail.
  */
-const MODEL_RETRY: RetryPolicy = {
+export const MODEL_RETRY: RetryPolicy = {
   strategy: 'exponential',
   initialDelayMs: 500,
   maxDelayMs: 8_000,
@@ -96,6 +110,8 @@ export function agentLimits(options: AgentLimitOptions = {}): AgentLimits {
   checkNumber('limits.keptChars', limits.keptChars, integer(0, CHARS_MAX));
   if (limits.timeMs !== Infinity) checkNumber('limits.timeMs', limits.timeMs, positiveDuration);
   checkNumber('limits.modelTimeoutMs', limits.modelTimeoutMs, positiveDuration);
+  checkNumber('limits.tokens', limits.tokens, integerOrInfinity(1, TOKENS_MAX));
+  checkNumber('limits.usd', limits.usd, { holds: (usd) => usd > 0, rule: 'a number above 0, or Infinity' });
   if (loop !== false) {
     checkNumber('limits.loop.warnAt', loop.warnAt, integerOrInfinity(2, COUNT_MAX));
     checkNumber('limits.loop.blockAt', loop.blockAt, integerOrInfinity(2, COUNT_MAX));

@@ -9,14 +9,19 @@ import { attemptTimeout } from '../../operators/attempt-timeout.ts';
 import { retryBackoff } from '../../operators/retry-backoff.ts';
 import { AnswerBuilder } from './answer-builder.ts';
 import type { AgentMessage } from '../message.ts';
-import type { AgentModel, ModelEvent, ModelTool } from '../model.ts';
+import type { AgentModel, ModelEvent, ModelTool, ModelUsage } from '../model.ts';
 
 /**
  * What one step of a model gives: pieces to show, failures on the way, and one of `answered` and `gave_up` at the end.
  */
 export type ModelStepEvent =
   | { readonly type: 'text' | 'thinking'; readonly text: string }
-  | { readonly type: 'failed'; readonly error: LlmError; /** Pieces of it had been shown. */ readonly partial: boolean }
+  | {
+      readonly type: 'failed';
+      readonly error: LlmError;
+      /** Tokens that the broken answer had used, as far as it told. */
+      readonly usage: ModelUsage;
+    }
   | { readonly type: 'answered'; readonly builder: AnswerBuilder }
   | { readonly type: 'gave_up'; readonly error: LlmError };
 
@@ -58,7 +63,7 @@ export function modelStep(messages: readonly AgentMessage[], options: ModelStepO
         const error = entered(thrown, options);
         if (begun) partialFailures++;
         givenUp = partialFailures > PARTIAL_RETRIES ? error : undefined;
-        subscriber.next({ type: 'failed', error, partial: begun });
+        subscriber.next({ type: 'failed', error, usage: builder.usage });
         if (givenUp === undefined) return subscriber.error(error);
         subscriber.next({ type: 'gave_up', error });
         subscriber.complete();

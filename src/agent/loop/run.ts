@@ -6,8 +6,11 @@ import { withUniqueIds, type StepCall } from './admission.ts';
 import type { AnswerBuilder } from './answer-builder.ts';
 import { modelErrorReport, type AgentEvent, type AgentReason, type AgentResult, type AgentStatus } from '../event.ts';
 import { textOf, toolCallsOf, type AgentMessage, type AssistantMessage, type ToolMessage } from '../message.ts';
-import { addUsage, type ModelUsage, type StopReason } from '../model.ts';
+import type { StopReason } from '../model.ts';
+import type { AgentLimits } from './limits.ts';
 import { modelStep, type ModelStepEvent, type ModelStepOptions } from './model-step.ts';
+import { Spending, type Price } from './spending.ts';
+import { CallTally, runSummary } from './summary.ts';
 import { runTools, type Answer, type ToolStepContext, type ToolStepEvent } from './tool-step.ts';
 import { lostResult, repairTranscript, type TranscriptEvidence } from './transcript.ts';
 
@@ -18,8 +21,8 @@ export interface AgentRunSettings {
   readonly step: ModelStepOptions;
   /** All but what belongs to one subscription. */
   readonly toolsOf: (signal: AbortSignal, isOutOfTime: () => boolean) => ToolStepContext;
-  readonly turns: number;
-  readonly timeMs: number;
+  readonly limits: AgentLimits;
+  readonly price: Price | undefined;
   readonly signal: AbortSignal | undefined;
   readonly runtime: Runtime;
 }
@@ -62,7 +65,8 @@ export class AgentRun {
   readonly #executed: string[] = [];
   readonly #failureKinds = new Map<string, ToolErrorKind>();
   #replayed = false;
-  #usage: ModelUsage | undefined;
+  readonly #calls = new CallTally();
+  readonly #spending: Spending;
   #stop: StopReason | undefined;
   #lastAnswer: AssistantMessage | undefined;
   #turn = 0;
@@ -80,12 +84,14 @@ export class AgentRun {
   constructor(settings: AgentRunSettings, subscriber: Subscriber<AgentEvent>) {
     this.#settings = settings;
     this.#subscriber = subscriber;
+    this.#spending = new Spending(settings.price);
     this.#tools = settings.toolsOf(this.#toolsStop.signal, () => this.#ending?.reason === 'time');
     this.#takenIds = new Set(settings.messages.flatMap((message) => toolCallsOf(message).map(({ id }) => id)));
   }
 
   begin(): void {
-    const { messages: given, evidence, signal, timeMs, runtime } = this.#settings;
+    const { messages: given, evidence, signal, limits, runtime } = this.#settings;
+    const { timeMs } = limits;
     const { messages, repairs } = repairTranscript(given, evidence);
     this.#messages.push(...messages);
     for (const { callId } of repairs) this.#takenIds.add(callId);
@@ -126,7 +132,8 @@ export class AgentRun {
   }
 
   #askModel(): void {
-    if (this.#turn >= this.#settings.turns) return this.#settle(this.#usedUp());
+    if (this.#turn >= this.#settings.limits.turns) return this.#settle(this.#usedUp());
+    if (this.#spending.isOver(this.#settings.limits)) return this.#settle({ status: 'limit', reason: 'budget' });
     this.#turn++;
     this.#hasShown = false;
     this.#phase = 'model';
@@ -152,8 +159,12 @@ export class AgentRun {
         this.#hasShown = true;
         return this.#emit({ type: event.type, turn, text: event.text });
       case 'failed':
+        this.#spending.charge(event.usage);
         this.#emit({ type: 'model_failed', turn, error: modelErrorReport(event.error) });
-        return this.#discard();
+        this.#discard();
+        // What broke off was paid for, too: it may have been the last that there was money for.
+        if (this.#spending.isOver(this.#settings.limits)) this.#cutShort({ status: 'limit', reason: 'budget' });
+        return;
       case 'gave_up':
         return this.#settle({ status: 'failed', reason: 'model_error', error: modelErrorReport(event.error) });
       case 'answered':
@@ -167,7 +178,7 @@ export class AgentRun {
   }
 
   #onAnswer(builder: AnswerBuilder): void {
-    if (Object.keys(builder.usage).length > 0) this.#usage = addUsage(this.#usage ?? {}, builder.usage);
+    this.#spending.charge(builder.usage);
     this.#stop = builder.stop;
     this.#hasShown = false;
     const { message, calls } = withUniqueIds(builder.message(), this.#takenIds, () => this.#settings.runtime.id());
@@ -221,6 +232,7 @@ export class AgentRun {
     if (executed) this.#executed.push(result.callId);
     if (replayed) this.#replayed = true;
     if (kind !== undefined) this.#failureKinds.set(result.callId, kind);
+    this.#calls.add(result.toolName, effect, kind !== undefined);
     this.#emit({ type: 'tool_result', turn: this.#turn, result, effect, ...(kind === undefined ? {} : { kind }) });
   }
 
@@ -257,7 +269,8 @@ export class AgentRun {
         executedToolCallIds: this.#executed,
         toolFailureKinds: Object.fromEntries(this.#failureKinds),
         hadToolFailure: this.#failureKinds.size > 0,
-        ...(this.#usage === undefined ? {} : { usage: this.#usage }),
+        summary: runSummary({ ...end, turns: this.#turn }, this.#calls, this.#settings.limits),
+        ...this.#spending.report,
         ...(this.#stop === undefined ? {} : { stopReason: this.#stop }),
       },
     });

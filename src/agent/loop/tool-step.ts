@@ -3,10 +3,10 @@ import type { ToolErrorKind } from '../../contract/error-kind.ts';
 import type { TurnEvent } from '../../contract/event.ts';
 import type { FailureNotification } from '../../contract/recovery.ts';
 import type { AnyTool } from '../../contract/tool.ts';
-import type { NodeResult, PlanOptions, TurnResult } from '../../contract/turn.ts';
+import type { NodeResult, Plan, PlanOptions, TurnResult } from '../../contract/turn.ts';
 import { AS_IT_IS, untimed } from '../../policy/advice.ts';
 import { failureText, outputText, type Effect } from '../../policy/model-text.ts';
-import { plan, type Plan } from '../../turn/plan.ts';
+import { plan } from '../../turn/plan.ts';
 import type { TurnOptions } from '../../turn/run.ts';
 import { admit, type Admission, type StepCall } from './admission.ts';
 import { CallWatch } from './call-watch.ts';
@@ -29,6 +29,8 @@ export interface ToolStepContext {
   readonly tools: ReadonlyMap<string, AnyTool>;
   readonly limits: AgentLimits;
   readonly planOptions: PlanOptions;
+  /** Whose run it is. */
+  readonly identity: Pick<TurnOptions, 'session' | 'actor' | 'tenant'>;
   readonly guard: LoopGuard;
   readonly outputs: StoredOutputs;
   /** Aborting it settles the step with what it has. */
@@ -65,7 +67,7 @@ class ToolStep {
   }
 
   run(): Observable<ToolStepEvent> {
-    const { spillway, planOptions, signal } = this.#context;
+    const { spillway, planOptions, identity, signal } = this.#context;
     const { nodes } = this.#admission;
     return new Observable((subscriber) => {
       const answer = (result: TurnResult | undefined): void => {
@@ -75,7 +77,7 @@ class ToolStep {
       if (nodes.length === 0) return answer(undefined);
       subscriber.add(spillway.failures$.subscribe((failure) => this.#watch.fail(failure)));
       subscriber.add(
-        spillway.turn(plan.from(nodes, planOptions), { signal }).subscribe({
+        spillway.turn(plan.from(nodes, planOptions), { ...identity, signal }).subscribe({
           next: (event) => {
             this.#watch.record(event);
             subscriber.next({ type: 'tools', event });

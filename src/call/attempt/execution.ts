@@ -11,11 +11,13 @@ import { limitOf } from '../../operators/attempt-timeout.ts';
 import { settlePermit } from '../../operators/circuit-breaker.ts';
 import { breakerOutcome } from '../../policy/breaker/outcome.ts';
 import { classify } from '../../policy/recovery/classify.ts';
+import { inDoubt } from '../../policy/model-text.ts';
 import { doubted } from '../../policy/recovery/proof.ts';
 import { breakerOf } from './admission.ts';
 import type { CallContext } from '../context.ts';
 import type { EventBody } from '../events.ts';
 import { LIVE, TRYING } from '../state.ts';
+import type { Reservation } from '../../layer/gate-port.ts';
 import type { HookSubject } from '../../layer/hooks.ts';
 import type { GuardedTool } from '../../layer/registry.ts';
 import { fit } from '../request.ts';
@@ -40,12 +42,18 @@ export class ToolExecution {
   retried: SeenFailure | undefined;
   /** The permit of the present attempt, until that has ended. */
   permit: GivenPermit | undefined;
+  /** What the present attempt has reserved of budgets. */
+  reservation: Reservation | undefined;
+  /** Budgets have counted a call of this tool. */
+  isCounted = false;
+  /** Why a gate let the present attempt not pass. */
+  refusal: ToolExecutionError | undefined;
   /** The call's attempts before these. */
   readonly #attemptsBefore: number;
   /** Of the work of the present attempt. */
   signal: AttemptSignal | undefined;
-  /** Sees whether the work of the present attempt goes on after its end; only where that may be asked. */
-  work: StopWatch | undefined;
+  /** Sees whether the work of any of its attempts goes on after its end; only where that may be asked. */
+  readonly work: StopWatch | undefined;
   /** An attempt has its `attempt_started` and no event of its end yet. */
   #attempting = false;
   #hasAnswered = false;
@@ -61,6 +69,7 @@ export class ToolExecution {
     this.input = input;
     this.alternatives = alternatives;
     this.breaker = breakerOf(context, guarded);
+    this.work = guarded.verify === undefined ? undefined : new StopWatch(guarded.verify.stopsOnUnsubscribe);
     context.toolInUse = this;
     this.startedAtMs = context.site.runtime.now();
     this.#attemptStartedAtMs = this.startedAtMs;
@@ -76,10 +85,13 @@ export class ToolExecution {
   /**
    * Counts the attempts that were made before the turn moved here: the next one is a retry after their last failure.
    */
-  takeUp({ attempt, elapsedMs, delayMs, delayLeftMs = delayMs, kind }: JournalledDecision, failure: SeenFailure): void {
+  takeUp(earlier: JournalledDecision, failure: SeenFailure): void {
+    const { attempt, elapsedMs, delayMs, delayLeftMs = delayMs, kind, uncertain, uncounted } = earlier;
     const { context } = this;
     context.attempts += attempt;
     context.executed = true;
+    context.uncertain ||= uncertain === true;
+    this.isCounted = uncounted !== true;
     this.startedAtMs -= elapsedMs + Math.max(0, delayMs - delayLeftMs);
     this.previousDelayMs = delayMs;
     this.retried = failure;
@@ -121,7 +133,6 @@ export class ToolExecution {
     this.#executedBefore = context.executed;
     this.#hasAnswered = false;
     this.#attempting = true;
-    this.work = this.guarded.verify === undefined ? undefined : new StopWatch();
     context.verified = undefined;
     context.executed = true;
     context.attempts++;
@@ -162,7 +173,7 @@ export class ToolExecution {
       context.uncertain = true;
       const durationMs = Math.max(0, atMs - this.#attemptStartedAtMs);
       context.recordAttempt(durationMs);
-      context.events.attemptSucceeded(durationMs, this.ownAttempts, atMs);
+      context.events.attemptSucceeded(durationMs, this.ownAttempts, atMs, this.reservation?.told);
       layer.hooks?.after(this.subject, context.attempts, { durationMs, output });
     }
     // A hook may have taken its time.
@@ -173,7 +184,7 @@ export class ToolExecution {
 
   /** What was thrown as a failure, counted and with its event; where no attempt had begun, as a refusal. */
   fail(thrown: unknown): SeenFailure {
-    const error = this.#attempting ? this.#entered(thrown) : (thrown as ToolExecutionError);
+    const error = this.#attempting ? this.#entered(thrown) : this.#refused(thrown as ToolExecutionError);
     const { classification, rule } = classify(error, this.guarded.classification);
     if (this.#attempting) {
       if (error.uncertain) this.context.uncertain = true;
@@ -237,6 +248,15 @@ export class ToolExecution {
     return doubted(read, this.guarded.effects, this.context.uncertain);
   }
 
+  /** An attempt that was not made proves nothing about those before it. */
+  #refused(error: ToolExecutionError): ToolExecutionError {
+    if (!this.context.uncertain) return error;
+    const said = error.safeMessage === undefined ? undefined : inDoubt(error.safeMessage);
+    const open = doubted(error, this.guarded.effects, true, said);
+    if (this.refusal === error) this.refusal = open;
+    return open;
+  }
+
   /** Remembers what became of a retry. */
   #learn(recovered: boolean): void {
     const { layer, toolName, site } = this.context;
@@ -256,10 +276,11 @@ export class ToolExecution {
     context.advance(TRYING);
     if (!error.executed) context.executed = this.#executedBefore;
     const timeoutMs = limitOf(error);
-    const limit = timeoutMs === undefined ? {} : { timeoutMs };
+    const usage = this.reservation?.told;
+    const more = { ...(timeoutMs === undefined ? {} : { timeoutMs }), ...(usage === undefined ? {} : { usage }) };
     this.#ended(
       error,
-      { type: 'attempt_failed', attempt: context.attempts, durationMs: this.attemptMs, ...report, ...limit },
+      { type: 'attempt_failed', attempt: context.attempts, durationMs: this.attemptMs, ...report, ...more },
       classification,
     );
   }

@@ -22,7 +22,7 @@ const lastOf =
  * unsubscribed before.
  */
 export function toolOutput(execution: ToolExecution, attempt: number): Observable<unknown> {
-  const { context, guarded, input } = execution;
+  const { context, guarded, input, reservation } = execution;
   const { around } = context.layer;
   const { idleTimeoutMs } = guarded;
   const { runtime } = context.site;
@@ -42,10 +42,9 @@ export function toolOutput(execution: ToolExecution, attempt: number): Observabl
     // The registry holds tools of any input; each has just checked its own.
     const { work } = execution;
     const execute = (): unknown => {
-      const result = guarded.tool.execute(
-        input as never,
-        new AttemptContext(context, attempt, own.forMore, hear, hold),
-      );
+      const given = new AttemptContext(context, attempt, own.forMore, hear, hold);
+      if (reservation !== undefined) given.usage = (used) => void (own.isOver || reservation.report(used));
+      const result = guarded.tool.execute(input as never, given);
       return work === undefined ? result : work.watch(result);
     };
     const start = (): unknown => (around === undefined ? execute() : around(context.call.callId, attempt, execute));

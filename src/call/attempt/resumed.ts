@@ -1,6 +1,7 @@
 import { defer, map, of, type Observable } from 'rxjs';
 import type { JournalledDecision } from '../../contract/fleet/journal.ts';
 import { ToolExecutionError } from '../../contract/tool-error.ts';
+import { given } from '../../policy/check.ts';
 import { classify } from '../../policy/recovery/classify.ts';
 import type { CallContext } from '../context.ts';
 import { BACKING_OFF } from '../state.ts';
@@ -17,7 +18,7 @@ export const earlierAttempts = ({ site, call, toolName }: CallContext): Journall
  * turn that moves tries the node's own tool as far as that had come, and goes on from there.
  */
 export const journalledDecision = (
-  { context, ownAttempts, startedAtMs }: ToolExecution,
+  { context, ownAttempts, startedAtMs, isCounted }: ToolExecution,
   { kind, message }: ToolExecutionError,
   delayMs: number,
 ): Observable<unknown> | undefined => {
@@ -32,6 +33,8 @@ export const journalledDecision = (
     delayMs,
     kind,
     message: shown,
+    ...(context.uncertain ? { uncertain: true } : {}),
+    ...(isCounted ? {} : { uncounted: true }),
   });
 };
 
@@ -39,8 +42,8 @@ export const journalledDecision = (
 export const resumed = (execution: ToolExecution, earlier: JournalledDecision): Observable<unknown> =>
   defer(() => {
     const { context, guarded } = execution;
-    const { attempt, delayMs, delayLeftMs = delayMs, kind, message } = earlier;
-    const error = new ToolExecutionError(kind, message);
+    const { attempt, delayMs, delayLeftMs = delayMs, kind, message, uncertain } = earlier;
+    const error = new ToolExecutionError(kind, message, given({ uncertain }));
     const { classification } = classify(error, guarded.classification);
     execution.takeUp(earlier, { error, classification, breakerState: execution.breakerState });
     if (delayLeftMs <= 0) return of(attempt);

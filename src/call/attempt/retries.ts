@@ -1,6 +1,7 @@
 import { NEVER, Observable, defer, filter, map, of, retry, switchMap, tap, throwError } from 'rxjs';
 import type { RecoveryDecision } from '../../contract/recovery.ts';
 import { ToolExecutionError } from '../../contract/tool-error.ts';
+import { isOf } from '../../errors/structure.ts';
 import { backoffDelayMs } from '../../policy/retry/backoff.ts';
 import { permit, permitAtOnce } from './admission.ts';
 import type { CallContext } from '../context.ts';
@@ -12,6 +13,7 @@ import type { HookRunner } from '../../layer/hooks.ts';
 import type { GuardedTool } from '../../layer/registry.ts';
 import type { CallOutcome, SeenFailure } from '../result.ts';
 import { afterCrash } from './after-crash.ts';
+import { gatesOf, isGated } from './gates.ts';
 import { ToolExecution } from './execution.ts';
 import { earlierAttempts, journalledDecision, resumed } from './resumed.ts';
 import { toolOutput } from './output.ts';
@@ -40,9 +42,11 @@ export const attemptsAt = (
       verified(execution),
       retry({ delay: (thrown) => recover(execution, thrown) }),
     );
-    const hasCrashed = context.lease?.tookOver === true && context.attempts === 0;
-    const begun$ = hasCrashed ? afterCrash(execution, attempts$) : attempts$;
     const earlier = earlierAttempts(context);
+    // The attempt that had been decided was still to come.
+    const wasWaiting = earlier?.delayLeftMs !== undefined && earlier.delayLeftMs > 0;
+    const hasCrashed = context.lease?.tookOver === true && context.attempts === 0 && !wasWaiting;
+    const begun$ = hasCrashed ? afterCrash(execution, attempts$) : attempts$;
     return earlier === undefined ? begun$ : resumed(execution, earlier).pipe(switchMap(() => begun$));
   });
 
@@ -55,11 +59,19 @@ const attempt = (execution: ToolExecution): Observable<CallOutcome> =>
     const leave = (): void => execution.left();
     // Left while it starts, there is nothing to take down yet.
     subscriber.add(leave);
-    started(execution).subscribe(subscriber);
+    inOwnTurn(execution).subscribe(subscriber);
     // From now on its work is taken down first.
     subscriber.remove(leave);
     subscriber.add(leave);
   });
+
+/** A process that stood still learns first whether its turn still is its own. */
+const inOwnTurn = (execution: ToolExecution): Observable<CallOutcome> => {
+  const { context } = execution;
+  const { journal } = context.site;
+  if (journal === undefined || context.isOver || journal.holds()) return started(execution);
+  return journal.owned().pipe(switchMap((isOwned) => (isOwned ? started(execution) : NEVER)));
+};
 
 /** @throws ToolExecutionError of an attempt that is not admitted, or too late */
 const started = (execution: ToolExecution): Observable<CallOutcome> => {
@@ -69,15 +81,23 @@ const started = (execution: ToolExecution): Observable<CallOutcome> => {
   context.advance(TRYING);
   const { hooks, sharedBreakers } = context.layer;
   const askedAtMs = execution.ownAttempts === 0 ? execution.startedAtMs : context.site.runtime.now();
-  if (sharedBreakers === undefined && hooks === undefined) {
+  const hasGates = isGated(context, execution.guarded);
+  if (!hasGates && sharedBreakers === undefined && hooks === undefined) {
     execution.permit = permitAtOnce(context, execution.breaker, askedAtMs);
     return run(execution, askedAtMs);
   }
-  return permit(context, execution.breaker, askedAtMs).pipe(
-    tap((given) => (execution.permit = given)),
-    switchMap(() => (hooks === undefined ? of(undefined) : approvedBy(hooks, execution))),
-    switchMap(() => run(execution, context.site.runtime.now())),
-  );
+  const permitted = (atMs: number): Observable<void> =>
+    permit(context, execution.breaker, atMs).pipe(
+      tap((given) => (execution.permit = given)),
+      switchMap(() => (hooks === undefined ? of(undefined) : approvedBy(hooks, execution))),
+    );
+  const now = (): number => context.site.runtime.now();
+  if (!hasGates) return permitted(askedAtMs).pipe(switchMap(() => run(execution, now())));
+  return gatesOf(context, execution.guarded).attempt(execution, {
+    permitted: () => permitted(now()),
+    run: () => run(execution, now()),
+    again: () => started(execution),
+  });
 };
 
 /**
@@ -124,10 +144,11 @@ const run = (execution: ToolExecution, atMs: number): Observable<CallOutcome> =>
 /** What follows a failed attempt: the wait before the next one, or a `FailedCall`. */
 const recover = (execution: ToolExecution, thrown: unknown): Observable<unknown> => {
   const { context } = execution;
-  if (thrown instanceof FailedCall) return throwError(() => thrown);
+  if (isOf(thrown, FailedCall)) return throwError(() => thrown);
   const nowMs = context.site.runtime.now();
-  const { failure, latencyMs } =
-    thrown instanceof CountedFailure ? thrown : { latencyMs: execution.attemptMs, failure: execution.fail(thrown) };
+  const { failure, latencyMs } = isOf(thrown, CountedFailure)
+    ? thrown
+    : { latencyMs: execution.attemptMs, failure: execution.fail(thrown) };
   // Whoever has its turn now decides about it.
   if (context.isHandedOver) context.cancel();
   if (context.isOver) return NEVER;
@@ -187,7 +208,7 @@ const weigh = (execution: ToolExecution, nowMs: number): Weighed => {
     elapsedMs: nowMs - execution.startedAtMs,
     maxTotalTimeMs: maxTotalTimeMsOf(execution),
     nextDelayMs: backoffDelayMs(policy, Math.max(0, ownAttempts - 1), execution.previousDelayMs, random),
-    budgetAvailable: layer.retryBudget?.available(nowMs) ?? true,
+    budgetAvailable: site.unbudgeted === true || (layer.retryBudget?.available(nowMs) ?? true),
     alternatives: execution.alternatives,
     effects,
     hasIdempotencyKey: enforcesKey,
@@ -201,7 +222,8 @@ const weigh = (execution: ToolExecution, nowMs: number): Weighed => {
 const failedFor = (execution: ToolExecution, failure: SeenFailure, decision: RecoveryDecision): Observable<never> =>
   throwError(() => {
     // A retry that was not admitted was not made: the failure is still the one before it.
-    const last = failure.error.kind === 'circuit_open' ? (execution.retried ?? failure) : failure;
+    const made = failure.error === execution.refusal ? execution.retried : undefined;
+    const last = made ?? (failure.error.kind === 'circuit_open' ? (execution.retried ?? failure) : failure);
     return new FailedCall(
       { ...last, breakerState: failure.breakerState, code: decision.code },
       decision,
@@ -219,7 +241,7 @@ const backoff = (
   const { context } = execution;
   const { layer, attempts, site } = context;
   const { runtime } = site;
-  layer.retryBudget?.recordRetry(runtime.now());
+  if (site.unbudgeted !== true) layer.retryBudget?.recordRetry(runtime.now());
   execution.previousDelayMs = nextDelayMs;
   context.advance(BACKING_OFF);
   return runtime.after(delayMs).pipe(

@@ -1,6 +1,8 @@
 import type { Observable } from 'rxjs';
+import type { Usage } from '../../contract/gate/budget.ts';
 import type { Progress, ToolContext, TraceContext, TraceContextSource } from '../../contract/tool.ts';
 import type { AttemptSignal } from '../../operators/work/attempt-signal.ts';
+import { scopedKey } from '../../policy/key/call-key.ts';
 import type { CallContext } from '../context.ts';
 
 /**
@@ -25,11 +27,15 @@ const asked = (source: TraceContextSource, callId: string, attempt: number): Tra
  * The context of the attempt itself, else the caller's. A vendor's `tracestate` belongs to its `traceparent`; baggage
  * is carried by all.
  */
-const contextOf = ({ call, layer, attempts }: CallContext): Partial<TraceContext> => {
+export const traceContextOf = ({ call, layer, attempts }: CallContext): Partial<TraceContext> => {
   const own = layer.traceContext === undefined ? undefined : asked(layer.traceContext, call.callId, attempts);
   if (own === undefined) return call;
   return own.baggage === undefined && call.baggage !== undefined ? { ...own, baggage: call.baggage } : own;
 };
+
+/** What a resource is to know the call by. */
+export const resourceKey = ({ call, callKey }: CallContext): string =>
+  call.idempotencyKey === undefined ? callKey : scopedKey(call.tenant, call.idempotencyKey);
 
 /** What a tool is given beside its input. */
 export class AttemptContext implements ToolContext {
@@ -38,6 +44,7 @@ export class AttemptContext implements ToolContext {
   declare readonly traceContext?: TraceContext;
   declare readonly traceparent?: string;
   declare readonly baggage?: Readonly<Record<string, string>>;
+  declare usage?: (used: Usage) => void;
   readonly attempt: number;
   readonly callKey: string;
   readonly progress: (report: Progress) => void;
@@ -51,16 +58,16 @@ export class AttemptContext implements ToolContext {
     progress: (report: Progress) => void,
     holdWhile: (waiting$: Observable<boolean>) => void,
   ) {
-    const { callKey, lease } = context;
+    const { lease } = context;
     this.#own = own;
     // An own property, so that `{ ...context }` has it too.
     Object.defineProperty(this, 'signal', AttemptContext.#signal);
     this.attempt = attempt;
-    this.callKey = callKey;
+    this.callKey = resourceKey(context);
     this.progress = progress;
     this.holdWhile = holdWhile;
     if (lease !== undefined) this.fence = lease.fence;
-    const { traceparent, tracestate, baggage } = contextOf(context);
+    const { traceparent, tracestate, baggage } = traceContextOf(context);
     if (traceparent !== undefined) {
       this.traceparent = traceparent;
       this.traceContext = {

@@ -14,11 +14,12 @@ import type { Caller, Layer } from '../../layer/services.ts';
 import type { Verification } from '../../layer/settle/verification.ts';
 import type { CallContext } from '../context.ts';
 import { fit } from '../request.ts';
+import { resourceKey, traceContextOf } from './tool-context.ts';
 
-/** The work of an attempt that ended while it was in doubt. */
+/** The work of attempts of which the last one ended while it was in doubt. */
 interface Work {
-  /** Emits once nothing of it is under way. */
-  readonly stopped$: Observable<void>;
+  /** Emits once nothing of it is under way that can be seen: whether all of it has stopped. */
+  readonly stopped$: Observable<boolean>;
   /** What it gave after all, when nobody waited any more. */
   readonly given: { readonly value: unknown } | undefined;
 }
@@ -42,7 +43,6 @@ export interface Inquirer {
   readonly callKey: string;
   readonly fence?: number | undefined;
   readonly caller: Caller;
-  readonly traceContext?: TraceContext | undefined;
   /** Nobody waits for the answer any more. */
   isOver(): boolean;
   /** Tells what was found. */
@@ -73,7 +73,7 @@ const lookedUp = ({ layer, callKey, caller }: Inquirer, { input }: Doubt, lookup
 };
 
 const contextOf = (
-  { callKey, fence, traceContext }: Inquirer,
+  { callKey, fence, caller: { traceparent, tracestate, baggage } }: Inquirer,
   { error, attempt }: Doubt,
   signal: AbortSignal,
 ): VerifyContext => ({
@@ -82,7 +82,7 @@ const contextOf = (
   attempt,
   signal,
   ...(fence === undefined ? {} : { fence }),
-  ...(traceContext === undefined ? {} : { traceContext }),
+  ...(traceparent === undefined ? {} : { traceContext: given({ traceparent, tracestate, baggage }) as TraceContext }),
 });
 
 /** One question. */
@@ -157,28 +157,19 @@ export const verification = (by: Inquirer, doubt: Doubt, verify: Verification): 
 const stopped = ({ work }: Doubt, { timeoutMs }: Verification, runtime: Runtime): Observable<boolean> =>
   work === undefined
     ? of(true)
-    : answerWithin(work.stopped$, timeoutMs, runtime).pipe(map((answer) => answer !== undefined));
-
-const traceContextOf = ({ traceparent, tracestate, baggage }: CallContext['call']): TraceContext | undefined =>
-  traceparent === undefined
-    ? undefined
-    : {
-        traceparent,
-        ...(tracestate === undefined ? {} : { tracestate }),
-        ...(baggage === undefined ? {} : { baggage }),
-      };
+    : answerWithin(work.stopped$, timeoutMs, runtime).pipe(map((answer) => answer?.kind === 'N' && answer.value));
 
 /** A call that asks about its own attempts. */
 export const inquirerOf = (context: CallContext): Inquirer => {
-  const { layer, site, callKey, lease, call } = context;
-  const { session, actor, tenant, traceparent } = call;
+  const { layer, site, lease, call } = context;
+  const { session, actor, tenant, callId: verifies } = call;
+  const { traceparent, tracestate, baggage } = traceContextOf(context);
   return {
     layer,
     runtime: site.runtime,
-    callKey,
+    callKey: resourceKey(context),
     fence: lease?.fence,
-    caller: given({ session, actor, tenant, traceparent }) as Caller,
-    traceContext: traceContextOf(call),
+    caller: given({ session, actor, tenant, traceparent, tracestate, baggage, verifies }) as Caller,
     isOver: () => context.isOver,
     tell: ({ finding, message, durationMs, asked: questions }, { attempt }) => {
       context.verified = finding;

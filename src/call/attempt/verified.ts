@@ -1,5 +1,6 @@
 import { NEVER, catchError, switchMap, throwError, of, type Observable } from 'rxjs';
 import { ToolExecutionError } from '../../contract/tool-error.ts';
+import { isOf } from '../../errors/structure.ts';
 import { FailedCall } from '../failure.ts';
 import type { CallOutcome, SeenFailure } from '../result.ts';
 import type { ToolExecution } from './execution.ts';
@@ -46,7 +47,7 @@ export const verified =
     if (verify === undefined) return source;
     return source.pipe(
       catchError((thrown: unknown): Observable<CallOutcome> => {
-        if (thrown instanceof FailedCall) return throwError(() => thrown);
+        if (isOf(thrown, FailedCall)) return throwError(() => thrown);
         const latencyMs = execution.attemptMs;
         const { work } = execution;
         const isAttempt = execution.isAttempting;

@@ -1,5 +1,6 @@
 import { serveAdmin, type AdminServer } from '../../gateway/admin-server.ts';
 import type { AdminLayer } from '../../gateway/admin.ts';
+import type { ApprovalsInStore } from '../../gate/answers.ts';
 import { environment, type Environment } from '../environment.ts';
 import { UsageError } from '../arguments/usage.ts';
 
@@ -13,6 +14,7 @@ export async function openAdmin(
   port: number,
   note: (text: string) => void,
   env: Environment = environment,
+  approvals?: ApprovalsInStore,
 ): Promise<AdminServer> {
   const { SPILLWAY_ADMIN_TOKEN: token } = env;
   const given = token === undefined || token === '' ? {} : { token };
@@ -20,6 +22,7 @@ export async function openAdmin(
     const server = await serveAdmin(layer, {
       port,
       ...given,
+      ...(approvals === undefined ? {} : { approvals }),
       onRefused: ({ reason, status, method }) => note(`admin: ${method} refused, ${reason} (${status})`),
     });
     note(`admin: ${server.url}${'token' in given ? '' : `, token ${server.token}`}`);

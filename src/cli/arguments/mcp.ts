@@ -1,3 +1,4 @@
+import { portOf, withPort } from './inspect.ts';
 import { parseOptions } from './options.ts';
 import { UsageError } from './usage.ts';
 
@@ -21,6 +22,10 @@ export interface McpCommand {
   readonly host: string;
   readonly tracePath?: string;
   readonly adminPort?: number;
+  /** Where the inspector of the calls is served; 0 is a free port. */
+  readonly inspectPort?: number;
+  /** Where keys and budgets are kept, and approvals are answered; in memory without it. */
+  readonly storeUrl?: string;
   readonly printConfig: boolean;
   /** The command line as it was given, but for `--print-config`. */
   readonly given: readonly string[];
@@ -39,12 +44,17 @@ else passes unchanged in both directions. A server that dies is started again.
   --timeout MS    the hard limit on an attempt of any tool: 55000, a little below what clients wait
   --max-output N  the longest result that is passed on, in bytes: 4194304
   --key NAME      the key of _meta that makes a call the same as one before: spillway/idempotencyKey
+  --store URL     where keys and budgets are kept, beyond a restart and for several proxies, and approvals
+                  answered (spillway approve): sqlite:FILE, redis:// or rediss://HOST:PORT/DB?prefix=NAME:.
+                  Default: SPILLWAY_STORE, or the memory
   --http PORT     serve Streamable HTTP at this port in place of stdio (0: a free one); the address goes to
                   stderr
   --host HOST     where HTTP listens: 127.0.0.1. Another one needs a token, in SPILLWAY_MCP_TOKEN
   --trace FILE    every event of the calls to FILE, one JSON object a line
   --admin PORT    an admin endpoint at this loopback port (0: a free one); its address and token go to
                   stderr
+  --inspect PORT  a page at this loopback port that shows the calls as they run; its address goes to stderr.
+                  Any free port without a number
   --print-config  print what the usual clients want in their configuration, and start nothing
   --help          this text
 
@@ -63,6 +73,8 @@ export const MCP_OPTIONS = {
   host: { type: 'string', default: '127.0.0.1' },
   trace: { type: 'string' },
   admin: { type: 'string' },
+  inspect: { type: 'string' },
+  store: { type: 'string' },
   'print-config': { type: 'boolean', default: false },
   help: { type: 'boolean', short: 'h', default: false },
 } as const;
@@ -113,7 +125,7 @@ const file = (option: string, path: string | undefined): string | undefined => {
 export function parseMcp(args: readonly string[]): McpCommand | undefined {
   const end = args.indexOf('--');
   const [program, ...rest] = end === -1 ? [] : args.slice(end + 1);
-  const { values, positionals } = parseOptions(end === -1 ? args : args.slice(0, end), MCP_OPTIONS);
+  const { values, positionals } = parseOptions(withPort(end === -1 ? args : args.slice(0, end)), MCP_OPTIONS);
   if (values.help) return undefined;
   if (positionals.length > 0)
     throw new UsageError(`write -- before the command: spillway mcp -- ${positionals[0]} ...`);
@@ -126,6 +138,7 @@ export function parseMcp(args: readonly string[]): McpCommand | undefined {
     throw new UsageError('there is no server; write spillway mcp -- npx some-mcp-server');
   if (values.host === '') throw new UsageError('--host needs a name or an address');
   if (values.key === '') throw new UsageError('--key needs the name of a key');
+  if (values.store === '') throw new UsageError('--store needs a URL, such as sqlite:calls.db');
   const number = (option: 'timeout' | 'max-output' | 'http' | 'admin', min: number, max: number): number | undefined =>
     values[option] === undefined ? undefined : integerOf(`--${option}`, values[option], min, max);
   return {
@@ -140,6 +153,8 @@ export function parseMcp(args: readonly string[]): McpCommand | undefined {
     host: values.host,
     ...optional('tracePath', file('--trace', values.trace)),
     ...optional('adminPort', number('admin', 0, PORT_MAX)),
+    ...optional('inspectPort', values.inspect === undefined ? undefined : portOf('--inspect', values.inspect)),
+    ...optional('storeUrl', values.store),
     printConfig: values['print-config'],
     given: args.filter((arg, place) => arg !== '--print-config' || (end !== -1 && place > end)),
   };

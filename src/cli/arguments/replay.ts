@@ -6,6 +6,7 @@ export interface ReplayCommand {
   readonly policies: readonly string[];
   readonly set: readonly string[];
   readonly rank?: string;
+  readonly running: boolean;
   readonly json: boolean;
 }
 
@@ -19,6 +20,8 @@ the same tool did in the same minute.
   --policy FILE   a policy file; what it leaves out stays as recorded; may be given again
   --set OPTION    one option on top, such as pay.retry.maxAttempts=2; may be given again
   --rank FILE     values by option, pay.retry.maxAttempts: [1, 2, 3]; tries all combinations, best first
+  --running       the trace may have no end yet, since its process runs or was killed: what is there is
+                  replayed up to the last moment at which no call was open
   --json          all that was found as JSON
   --help          this text
 
@@ -31,6 +34,7 @@ export const REPLAY_OPTIONS = {
   policy: { type: 'string', multiple: true },
   set: { type: 'string', multiple: true },
   rank: { type: 'string' },
+  running: { type: 'boolean', default: false },
   json: { type: 'boolean', default: false },
   help: { type: 'boolean', short: 'h', default: false },
 } as const;
@@ -42,8 +46,8 @@ export const REPLAY_OPTIONS = {
 export function parseReplay(args: readonly string[]): ReplayCommand | undefined {
   const { values, positionals } = parseOptions(args, REPLAY_OPTIONS);
   if (values.help) return undefined;
-  const { policy: policies = [], set = [], rank, json } = values;
+  const { policy: policies = [], set = [], rank, running, json } = values;
   if (policies.includes('') || rank === '') throw new UsageError('--policy and --rank need the name of a file');
   const path = oneFile('replay TRACE.ndjson', 'trace file', positionals);
-  return { path, policies, set, json, ...(rank === undefined ? {} : { rank }) };
+  return { path, policies, set, running, json, ...(rank === undefined ? {} : { rank }) };
 }

@@ -1,5 +1,6 @@
+import { fromTraceparent } from '../../sinks/opentelemetry/api.ts';
 import { COMMAND_NAMES, isCommandName } from '../command-names.ts';
-import { portOf } from './inspect.ts';
+import { portOf, withPort } from './inspect.ts';
 import { parseOptions } from './options.ts';
 import { choices } from '../show/text.ts';
 import { UsageError } from './usage.ts';
@@ -25,10 +26,14 @@ export type Command =
       readonly inspectPort?: number;
       /** Where its report is written. */
       readonly htmlPath?: string;
+      /** Where approvals are answered and budgets are kept. */
+      readonly storeUrl?: string;
       /** The fleet that the turn is handed to; empty for that of the environment. */
       readonly engine?: string;
       /** The turn's id there. */
       readonly turnId?: string;
+      /** The W3C trace context that the turn is part of. */
+      readonly traceparent?: string;
     };
 
 export type RunCommand = Extract<Command, { name: 'run' }>;
@@ -49,9 +54,12 @@ and in the end everything that completed. Progress goes to stderr, the result to
   --inspect PORT  a page at this loopback port that shows the turn as it runs, until interrupted; its
                   address goes to stderr (0, or without PORT: a free one)
   --html FILE     what happened as one file of HTML, which needs no network
+  --store URL     where its approvals are answered, and its budgets kept: as for spillway approve
   --engine URL    hand the turn to a fleet (spillway worker), which goes on with it if this process
                   ends; prints its id, and shows it. --engine= takes SPILLWAY_ENGINE
   --turn-id ID    its id there: submitted again, the same plan is known (default: a new id)
+  --traceparent CONTEXT  the W3C trace context that the turn is part of; servers get it with each
+                  call
   --no-color      no colours (so does NO_COLOR in the environment)
   --ascii         draw with ASCII characters only
   --help          this text
@@ -68,8 +76,10 @@ export const RUN_OPTIONS = {
   admin: { type: 'string' },
   inspect: { type: 'string' },
   html: { type: 'string' },
+  store: { type: 'string' },
   engine: { type: 'string' },
   'turn-id': { type: 'string' },
+  traceparent: { type: 'string' },
   strict: { type: 'boolean', default: false },
   'no-color': { type: 'boolean', default: false },
   ascii: { type: 'boolean', default: false },
@@ -86,10 +96,6 @@ const noCommand = (name: string): UsageError => {
   );
 };
 
-/** `--inspect` may stand alone, which `parseArgs` does not know: then any free port is meant. */
-const withPort = (args: readonly string[]): string[] =>
-  args.map((arg, index) => (arg === '--inspect' && !/^\d+$/.test(args[index + 1] ?? '') ? '--inspect=0' : arg));
-
 const seedOf = (text: string): number => {
   const seed = Number(text);
   if (!/^\d{1,10}$/.test(text) || seed > SEED_MAX)
@@ -97,12 +103,23 @@ const seedOf = (text: string): number => {
   return seed;
 };
 
+const traceparentOf = (text: string): string => {
+  if (fromTraceparent(text) === undefined) {
+    const rule =
+      '--traceparent must be a W3C traceparent, such as 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+    throw new UsageError(`${rule}, not ${JSON.stringify(text.slice(0, 64))}`);
+  }
+  return text;
+};
+
 /** What a turn that runs elsewhere cannot have from here. */
 const checkElsewhere = (values: Readonly<Record<string, string | boolean | undefined>>): void => {
   const isElsewhere = values['engine'] !== undefined;
   if (!isElsewhere && values['turn-id'] !== undefined)
     throw new UsageError('--turn-id is the id of a turn of a fleet; give --engine, too');
-  const own = ['seed', 'admin', 'trace', 'inspect', 'html'].find((name) => isElsewhere && values[name] !== undefined);
+  const own = ['seed', 'admin', 'trace', 'inspect', 'html', 'store'].find(
+    (name) => isElsewhere && values[name] !== undefined,
+  );
   if (own !== undefined) throw new UsageError(`--${own} is about a turn that runs here; leave it out, or --engine`);
 };
 
@@ -139,7 +156,9 @@ export function parseCommand(args: readonly string[]): Command {
     ...(values.admin === undefined ? {} : { adminPort: portOf('--admin', values.admin) }),
     ...(values.inspect === undefined ? {} : { inspectPort: portOf('--inspect', values.inspect) }),
     ...(values.html === undefined ? {} : { htmlPath: values.html }),
+    ...(values.store === undefined ? {} : { storeUrl: values.store }),
     ...(values.engine === undefined ? {} : { engine: values.engine }),
     ...(values['turn-id'] === undefined ? {} : { turnId: values['turn-id'] }),
+    ...(values.traceparent === undefined ? {} : { traceparent: traceparentOf(values.traceparent) }),
   };
 }

@@ -5,6 +5,8 @@ import { fleetMetrics } from '../../fleet/metrics.ts';
 import { prometheusSink } from '../../sinks/prometheus.ts';
 import type { Spillway } from '../../spillway.ts';
 
+type Answer = readonly [status: number, body: string];
+
 const fleetText = (health: FleetHealth): string => fleetMetrics(health);
 
 /** What a platform asks a worker for. */
@@ -27,7 +29,7 @@ export async function openProbes(
 ): Promise<Probes> {
   const sink = prometheusSink({ tools: spillway.tools, inspect: () => spillway.inspect() });
   const watching = spillway.trace$.subscribe(sink);
-  const text = async (path: string): Promise<readonly [status: number, body: string]> => {
+  const text = async (path: string): Promise<Answer> => {
     if (path === '/healthz') return [200, 'alive\n'];
     if (path === '/readyz') return isServing() ? [200, 'serving\n'] : [503, 'draining\n'];
     if (path !== '/metrics') return [404, 'there is /metrics, /healthz and /readyz\n'];
@@ -37,11 +39,14 @@ export async function openProbes(
     return [200, `${own}${shared}`];
   };
   const server = createServer((request, response) => {
-    const { pathname } = new URL(request.url ?? '/', 'http://worker');
-    void text(request.method === 'GET' ? pathname : '').then(([status, body]) => {
-      response.writeHead(status, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' });
-      response.end(body);
-    });
+    // Not read as a URL, which may be none: whatever anybody asks for must not end the process.
+    const [path = ''] = (request.url ?? '').split('?', 1);
+    void text(request.method === 'GET' ? path : '')
+      .catch((): Answer => [500, 'the metrics could not be made\n'])
+      .then(([status, body]) => {
+        response.writeHead(status, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' });
+        response.end(body);
+      });
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

@@ -22,7 +22,9 @@ export async function runElsewhere(command: RunCommand, context: RunContext): Pr
   const { fleet } = opened;
   const turnId = command.turnId ?? runtime.id();
   try {
-    const { state } = await fleet.submit(turnId, plan);
+    const { traceparent } = command;
+    const part = traceparent === undefined ? {} : { traceContext: { traceparent } };
+    const { state } = await fleet.submit(turnId, plan, part);
     // For whoever wants to attach: the same on each line, and first of all.
     stderr.write(`turn ${turnId}${state === 'known' ? ' (submitted before)' : ''}\n`);
     const result = await showTurn(fleet.attach(turnId), command, context);

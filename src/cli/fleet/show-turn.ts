@@ -3,7 +3,7 @@ import type { TraceEvent, TurnEvent } from '../../contract/event.ts';
 import type { TurnResult } from '../../contract/turn.ts';
 import { ndjsonLine } from '../../sinks/ndjson.ts';
 import type { RunContext } from '../run.ts';
-import { drawMarbles } from '../show/marbles.ts';
+import { drawMarbles } from '../../inspect/share/marbles-text.ts';
 import { lineProgress } from '../show/progress.ts';
 import { nodeTable, sentence } from '../show/report.ts';
 import { styleOf } from '../show/terminal.ts';

@@ -1,19 +1,25 @@
 import path from 'node:path';
 import { mcpFileSchema, type GuardEntry, type McpFile } from '../../contract/formats/mcp-file.ts';
-import type { ServerEntry } from '../../contract/formats/plan-file.ts';
+import type { ServerEntry } from '../../contract/formats/server-entry.ts';
 import { readYaml, type Problem } from '../../formats/yaml.ts';
 import { breakerOf, camelKeys, retryOf } from '../../policy/entry.ts';
 import type { McpProxyOptions, ProxiedServer, ProxiedToolPolicy } from '../../mcp-proxy/proxy.ts';
 import type { ServerPlace } from '../../mcp-proxy/launch.ts';
 import type { McpCommand } from '../arguments/mcp.ts';
+import { anyNeedsApproval, type GatesAsked } from '../store/gates.ts';
 import { UsageError } from '../arguments/usage.ts';
 import { readText, refusal, type PlanFileError } from '../plan/file.ts';
+import { remoteOf } from '../plan/remote.ts';
 import { launchOf } from '../plan/servers.ts';
 import { choices } from '../show/text.ts';
 import { wordedProblems } from '../show/wording.ts';
 
 /** Which servers the proxy has, and how their tools are guarded. */
-export type Configured = Pick<McpProxyOptions, 'servers' | 'profile' | 'defaults'>;
+export interface Configured {
+  readonly proxy: Pick<McpProxyOptions, 'servers' | 'profile' | 'defaults'>;
+  /** What has to let calls pass. */
+  readonly gates: Pick<GatesAsked, 'needsApproval' | 'budget'>;
+}
 
 interface LoadedFile {
   readonly file: McpFile;
@@ -36,8 +42,13 @@ const policyOf = ({ retry_policy, circuit_breaker, ...entry }: GuardEntry): Prox
   ...(circuit_breaker === undefined ? {} : { breaker: circuit_breaker === false ? false : breakerOf(circuit_breaker) }),
 });
 
-const placeOf = ({ url, headers, command = '', ...entry }: ServerEntry, folder: string): ServerPlace =>
-  url === undefined ? launchOf({ ...entry, command }, folder) : { url, ...(headers === undefined ? {} : { headers }) };
+const placeOf = async (entry: ServerEntry, name: string, loaded: LoadedFile): Promise<ServerPlace> => {
+  const { url, command = '' } = entry;
+  if (url === undefined) return launchOf({ ...entry, command }, loaded.folder);
+  const remote = await remoteOf(entry, ['servers', name]);
+  if ('message' in remote) throw loaded.refuse([remote]);
+  return { url, ...remote };
+};
 
 /** A client gives what the server needs to whom it starts, and that is us: all of it goes on, but our own secrets. */
 const passedOn = (env: Readonly<Record<string, string | undefined>>): Record<string, string> =>
@@ -90,12 +101,13 @@ const policiesOf = (
  */
 export async function configured(command: McpCommand): Promise<Configured> {
   const loaded = command.configPath === undefined ? undefined : await load(command.configPath);
-  const { servers: entries = {}, defaults, profile } = loaded?.file ?? {};
+  const { servers: entries = {}, tools = {}, defaults, profile, budget } = loaded?.file ?? {};
   const places = new Map<string, { readonly place: ServerPlace; readonly startTimeoutMs?: number }>();
   for (const [name, entry] of Object.entries(entries)) {
+    if (loaded === undefined) break;
     const { start_timeout_ms } = entry;
     const limit = start_timeout_ms === undefined ? {} : { startTimeoutMs: start_timeout_ms };
-    places.set(name, { place: placeOf(entry, loaded?.folder ?? '.'), ...limit });
+    places.set(name, { place: await placeOf(entry, name, loaded), ...limit });
   }
   const add = (name: string, place: ServerPlace): void => {
     if (places.has(name)) throw new UsageError(`there are two servers ${name}; give one of them another name`);
@@ -114,11 +126,14 @@ export async function configured(command: McpCommand): Promise<Configured> {
   );
   const { timeoutMs } = command;
   return {
-    servers,
-    ...(profile === undefined ? {} : { profile }),
-    defaults: {
-      ...(defaults === undefined ? {} : policyOf(defaults)),
-      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    proxy: {
+      servers,
+      ...(profile === undefined ? {} : { profile }),
+      defaults: {
+        ...(defaults === undefined ? {} : policyOf(defaults)),
+        ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      },
     },
+    gates: { needsApproval: anyNeedsApproval([defaults ?? {}, ...Object.values(tools)]), budget },
   };
 }

@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 import path from 'node:path';
 import { planFileSchema, type PlanFile } from '../../contract/formats/plan-file.ts';
 import { readYaml, type Path, type Problem, type YamlFile } from '../../formats/yaml.ts';
-import type { Plan } from '../../turn/plan.ts';
+import type { Plan } from '../../contract/turn.ts';
 import { builtPlan } from './rules.ts';
 import { messageLine, shownName } from '../show/text.ts';
 import { wordedProblems } from '../show/wording.ts';

@@ -1,10 +1,5 @@
-import {
-  planFileSchema,
-  type NodeEntry,
-  type PlanFile,
-  type ServerEntry,
-  type ToolEntry,
-} from '../../contract/formats/plan-file.ts';
+import { planFileSchema, type NodeEntry, type PlanFile, type ToolEntry } from '../../contract/formats/plan-file.ts';
+import type { ServerEntry } from '../../contract/formats/server-entry.ts';
 import type { Path, Problem } from '../../formats/yaml.ts';
 import { builtPlan } from './rules.ts';
 

@@ -1,4 +1,4 @@
-import type { ServerEntry } from '../../contract/formats/plan-file.ts';
+import type { ServerEntry } from '../../contract/formats/server-entry.ts';
 import { readYaml } from '../../formats/yaml.ts';
 import { plain } from '../show/text.ts';
 

@@ -1,12 +1,12 @@
 import type { NodeEntry, PlanFile, ToolEntry } from '../../contract/formats/plan-file.ts';
 import type { BreakerEntry } from '../../contract/formats/policy-entry.ts';
-import type { PlanNode } from '../../contract/turn.ts';
+import type { Plan, PlanNode } from '../../contract/turn.ts';
 import type { Path, Problem } from '../../formats/yaml.ts';
 import { breakerSettings } from '../../policy/breaker/settings.ts';
 import { compensationOf } from '../../layer/settle/compensation.ts';
 import { verificationOf } from '../../layer/settle/verification.ts';
 import { breakerOf, settlingOf } from '../../policy/entry.ts';
-import { PlanError, plan, type Plan } from '../../turn/plan.ts';
+import { PlanError, plan } from '../../turn/plan.ts';
 import { madeOf } from '../../fleet/from-results.ts';
 import { inputTemplate, type InputTemplate } from './references.ts';
 import { choices } from '../show/text.ts';
@@ -135,6 +135,7 @@ const planNode = (
   ...(optional === undefined ? {} : { optional }),
   ...('default' in entry ? { default: entry.default } : {}),
   ...(entry.compensate === undefined ? {} : { compensate: entry.compensate }),
+  ...(entry.needs_approval === undefined ? {} : { needsApproval: entry.needs_approval }),
 });
 
 /** Where a plan's rule was broken: at the node, and there at what the rule is about. */

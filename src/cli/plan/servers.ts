@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
-import type { ServerEntry } from '../../contract/formats/plan-file.ts';
+import type { ServerEntry } from '../../contract/formats/server-entry.ts';
 import type { ToolProvider } from '../../contract/provider.ts';
 import type { Runtime } from '../../contract/runtime.ts';
 import type { Problem } from '../../formats/yaml.ts';
@@ -8,6 +8,7 @@ import type { mcpHttpProvider } from '../../providers/mcp-http.ts';
 import type { mcpStdioProvider } from '../../providers/mcp-stdio.ts';
 import { environment } from '../environment.ts';
 import type { LoadedPlan } from './file.ts';
+import { remoteOf, type Remote } from './remote.ts';
 import { plain } from '../show/text.ts';
 
 /** Servers that run. */
@@ -86,6 +87,25 @@ const messageOf = (thrown: unknown): string => plain(thrown instanceof Error ? t
 const shown = ({ command = '', args = [], url }: ServerEntry): string =>
   url === undefined ? plain([command, ...args].join(' ')).slice(0, 120) : new URL(url).origin;
 
+interface Wanted {
+  readonly name: string;
+  readonly entry: ServerEntry;
+  readonly folder: string;
+  readonly remote: Remote;
+  readonly runtime: Runtime;
+}
+
+const connected = (
+  { name, entry, folder, remote, runtime }: Wanted,
+  { stdio, http }: Connectors,
+): Promise<ToolProvider> => {
+  const { command = '', url, start_timeout_ms } = entry;
+  const common = { name, runtime, ...(start_timeout_ms === undefined ? {} : { connectTimeoutMs: start_timeout_ms }) };
+  return url === undefined
+    ? stdio({ ...common, ...launchOf({ ...entry, command }, folder) })
+    : http({ ...common, url, ...remote });
+};
+
 /**
  * Starts servers, or connects to them, side by side. All of them, or none: one that does not start is a plan that
  * cannot run, and the others are stopped.
@@ -104,12 +124,6 @@ export async function startServers(
     wanted = false;
     await Promise.allSettled([...providers.values()].map((provider) => provider.close()));
   };
-  const connect = async (name: string, entry: ServerEntry, { stdio, http }: Connectors): Promise<ToolProvider> => {
-    const { command, url, headers, start_timeout_ms } = entry;
-    const common = { name, runtime, ...(start_timeout_ms === undefined ? {} : { connectTimeoutMs: start_timeout_ms }) };
-    if (url !== undefined) return http({ ...common, url, ...(headers === undefined ? {} : { headers }) });
-    return stdio({ ...common, ...launchOf({ ...entry, command: command ?? '' }, folder) });
-  };
   const startOne = async (name: string): Promise<void> => {
     const entry = file.servers?.[name];
     if (entry === undefined || connectors === undefined) return;
@@ -118,9 +132,11 @@ export async function startServers(
     const cwd = command === undefined ? undefined : launchOf({ ...entry, command }, folder).cwd;
     if (cwd !== undefined && !(await isFolder(cwd)))
       throw refuse([{ message: `${cwd} is no folder; it starts at the folder of the plan file`, at: [...at, 'cwd'] }]);
+    const remote = await remoteOf(entry, at);
+    if ('message' in remote) throw refuse([remote]);
     let provider: ToolProvider;
     try {
-      provider = await connect(name, entry, connectors);
+      provider = await connected({ name, entry, folder, remote, runtime }, connectors);
     } catch (error) {
       const [failed, check] =
         url === undefined ? ['started with', 'command and args'] : ['reached at', 'url and headers'];

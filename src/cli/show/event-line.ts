@@ -1,4 +1,11 @@
-import type { DedupeStep, ErrorReport, ToolEvent, TurnEvent, TurnOwnEvent } from '../../contract/event.ts';
+import type {
+  ApprovalStep,
+  DedupeStep,
+  ErrorReport,
+  ToolEvent,
+  TurnEvent,
+  TurnOwnEvent,
+} from '../../contract/event.ts';
 import type { CompensationReason } from '../../contract/settle/compensate.ts';
 import type { Progress } from '../../contract/tool.ts';
 import type { VerifyFinding } from '../../contract/settle/verify.ts';
@@ -44,6 +51,23 @@ const progressText = ({ progress, total, message }: Progress): string => {
   return `progress${done}${message === undefined ? '' : `: ${plain(message)}`}`;
 };
 
+const APPROVALS: Readonly<Record<ApprovalStep, string>> = {
+  asked: 'waits for a person to approve it',
+  approved: 'approved',
+  denied: 'not approved',
+  expired: 'nobody approved it in time',
+  withdrawn: 'the question to a person was withdrawn',
+};
+
+/** What a person or the host said. */
+const askedText = (event: Extract<ToolEvent, { type: 'approval' | 'hook' }>): string => {
+  const why = event.message === undefined ? '' : `: ${plain(event.message)}`;
+  if (event.type === 'hook') return `${event.hook} ${event.outcome.replace('_', ' ')}${why}`;
+  const { step, approvalId, by } = event;
+  if (step === 'asked') return `${APPROVALS[step]}: ${plain(approvalId)}`;
+  return `${APPROVALS[step]}${by === undefined ? '' : ` by ${plain(by)}`}${why}`;
+};
+
 const callText = (event: ToolEvent): string | undefined => {
   switch (event.type) {
     case 'attempt_started':
@@ -74,8 +98,9 @@ const callText = (event: ToolEvent): string | undefined => {
         ? undefined
         : `${text}${event.ageMs === undefined ? '' : `, ${duration(event.ageMs)} old`}`;
     }
+    case 'approval':
     case 'hook':
-      return `${event.hook} ${event.outcome.replace('_', ' ')}${event.message === undefined ? '' : `: ${plain(event.message)}`}`;
+      return askedText(event);
     case 'shadow':
       return `would ${event.would.replace('_', ' ')}: ${plain(event.message)}`;
     // What its attempts and its node's end say already.
@@ -92,6 +117,8 @@ const turnText = (event: TurnOwnEvent): string | undefined => {
       return `turn of ${event.nodes.length} ${event.nodes.length === 1 ? 'node' : 'nodes'}, ${duration(event.timeoutMs)} at most`;
     case 'turn_moved':
       return `turn moved from ${plain(event.from)} to ${plain(event.to)} after ${duration(event.afterMs)}`;
+    case 'turn_left':
+      return 'turn goes on elsewhere';
     case 'node_started':
       return event.message;
     case 'node_settled':

@@ -1,6 +1,6 @@
 import type { NodeState } from '../../contract/turn.ts';
 import { timedLine } from './event-line.ts';
-import { drawMarbles } from './marbles.ts';
+import { drawMarbles } from '../../inspect/share/marbles-text.ts';
 import type { Recorded, RecordedCall, RecordedTurn } from '../trace/recorded.ts';
 import { nodeTable, sentence } from './report.ts';
 import { table } from './table.ts';

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 import type { NodeState, TurnStatus } from '../../contract/turn.ts';
-import { ASCII, UNICODE, type Glyphs, type MarkKind } from './glyphs.ts';
+import { ASCII, UNICODE, type Glyphs, type MarkKind } from '../../inspect/share/glyphs.ts';
 
 /** Where text goes: what is used of `process.stdout` and `process.stderr`. */
 export interface Output extends NodeJS.WritableStream {

@@ -1,22 +1,11 @@
 import * as z from 'zod';
 import type * as core from 'zod/v4/core';
 import { planFileSchema } from '../../contract/formats/plan-file.ts';
-import type { Path, Problem } from '../../formats/yaml.ts';
+import { TYPE_WORDS, type Path, type Problem } from '../../formats/yaml.ts';
 import { choices, plain } from './text.ts';
 
 type Issue = core.$ZodIssue;
 type Schema = core.JSONSchema.BaseSchema;
-
-/** JSON Schema's and zod's names of types, as a writer of YAML knows them. */
-const TYPES: Readonly<Record<string, string>> = {
-  object: 'a mapping',
-  record: 'a mapping',
-  array: 'a list',
-  string: 'a text',
-  number: 'a number',
-  int: 'an integer',
-  boolean: 'true or false',
-};
 
 /** A value as a message shows it: short, on one line. */
 const show = (value: unknown): string => {
@@ -57,7 +46,7 @@ const keysAt = (path: Path): string[] => {
 };
 
 const typed = ({ expected }: { readonly expected: string }, value: unknown): string => {
-  const wanted = TYPES[expected] ?? expected;
+  const wanted = TYPE_WORDS[expected] ?? expected;
   if (value === undefined) return `is missing; it is ${wanted}`;
   const quoted = expected === 'string' && (typeof value === 'number' || typeof value === 'boolean');
   return `must be ${wanted}, not ${show(value)}${quoted ? '; put it in quotes' : ''}`;

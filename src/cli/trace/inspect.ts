@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { once } from 'node:events';
+import type { TraceEvent } from '../../contract/event.ts';
 import { serveInspector, serveTraceFile, type InspectorServer } from '../../gateway/inspector-server.ts';
 import { htmlReportSink } from '../../sinks/html-report.ts';
 import { readNdjson } from '../../sinks/ndjson.ts';
@@ -40,11 +41,12 @@ export async function runInspect(
     stdout.write(INSPECT_HELP);
     return EXIT.fine;
   }
+  const { path: file, other, port } = command;
   let server: InspectorServer;
   try {
-    server = await serveTraceFile(command.path, { port: command.port, runtime });
+    server = await serveTraceFile(file, { port, runtime, ...(other === undefined ? {} : { compareWith: other }) });
   } catch (error) {
-    if (isFileError(error)) throw fileError(command.path, error);
+    if (isFileError(error)) throw fileError((error as NodeJS.ErrnoException).path ?? file, error);
     throw new UsageError((error as Error).message, { cause: error });
   }
   stdout.write(`${server.page}\n`);
@@ -52,6 +54,15 @@ export async function runInspect(
   await server.close();
   return EXIT.fine;
 }
+
+const eventsIn = async (file: string): Promise<readonly TraceEvent[]> => {
+  const { events } = await readNdjson(file).catch((error: unknown) => {
+    throw fileError(file, error);
+  });
+  if (events.length === 0)
+    throw new FileError(`${file}: holds no events of spillway; name a file of spillway run --trace, or of ndjsonSink`);
+  return events;
+};
 
 /**
  * Runs `spillway report`: a trace as one file of HTML.
@@ -64,16 +75,12 @@ export async function runReport(args: readonly string[], { stdout }: CommandCont
     stdout.write(REPORT_HELP);
     return EXIT.fine;
   }
-  if (path.resolve(command.path) === path.resolve(command.out))
+  const { other } = command;
+  if ([command.path, other].some((file) => file !== undefined && path.resolve(file) === path.resolve(command.out)))
     throw new UsageError('--out names the trace itself, which it would overwrite; name another file');
-  const { events } = await readNdjson(command.path).catch((error: unknown) => {
-    throw fileError(command.path, error);
-  });
-  if (events.length === 0)
-    throw new FileError(
-      `${command.path}: holds no events of spillway; name a file of spillway run --trace, or of ndjsonSink`,
-    );
-  const report = htmlReportSink({ maxEvents: 1_000_000 });
+  const events = await eventsIn(command.path);
+  const compareWith = other === undefined ? [] : await eventsIn(other);
+  const report = htmlReportSink({ maxEvents: 1_000_000, compareWith });
   for (const event of events) report.next(event);
   await report.write(command.out).catch((error: unknown) => {
     throw fileError(command.out, error);

@@ -33,33 +33,30 @@ export interface Recorded {
   readonly calls: readonly RecordedCall[];
 }
 
-/** What is put under one key, in the order in which keys came up. */
-const grouped = <E>(events: readonly E[], keyOf: (event: E) => string | undefined): Map<string, E[]> => {
-  const groups = new Map<string, E[]>();
-  for (const event of events) {
-    const key = keyOf(event);
-    const group = key === undefined ? undefined : groups.get(key);
-    if (group !== undefined) group.push(event);
-    else if (key !== undefined) groups.set(key, [event]);
-  }
-  return groups;
-};
+/** A file is anybody's: a turn whose result is none counts as one that has not settled. */
+const isTold = ({ status, summary, nodes }: Partial<TurnResult> = {}): boolean =>
+  typeof status === 'string' &&
+  typeof summary === 'string' &&
+  Array.isArray(nodes) &&
+  nodes.every((node: unknown) => typeof node === 'object' && node !== null && 'state' in node && 'id' in node);
+
+const isEnvelope = ({ status, error }: Partial<ToolResultEnvelope> = {}): boolean =>
+  typeof status === 'string' && (error === undefined || typeof error.message === 'string');
 
 const turnOf = (turnId: string, events: readonly TurnEvent[], number: number): RecordedTurn => {
   const followed = followTurn();
   events.forEach(followed.add);
-  const settled = events.find((event) => event.source === 'turn' && event.type === 'settled') as
-    | { readonly result: TurnResult }
-    | undefined;
+  const settled = events.find((event) => event.source === 'turn' && event.type === 'settled' && isTold(event.result));
+  const result = settled?.source === 'turn' && settled.type === 'settled' ? settled.result : undefined;
   const abandoned = events.some((event) => event.source === 'turn' && event.type === 'abandoned');
-  const status = settled?.result.status ?? (abandoned ? 'abandoned' : 'unfinished');
+  const status = result?.status ?? (abandoned ? 'abandoned' : 'unfinished');
   return {
     turnId,
     number,
     timeline: followed.turn,
     events,
     status,
-    ...(settled === undefined ? {} : { result: settled.result }),
+    ...(result === undefined ? {} : { result }),
   };
 };
 
@@ -67,11 +64,11 @@ const callOf = (callId: string, events: readonly ToolEvent[]): RecordedCall => {
   const [first] = events;
   const last = events.at(-1);
   const settled = events.find((event) => event.type === 'settled');
-  const result = settled?.type === 'settled' ? settled.result : undefined;
+  const result = settled?.type === 'settled' && isEnvelope(settled.result) ? settled.result : undefined;
   const status = result?.status ?? (events.some(({ type }) => type === 'abandoned') ? 'abandoned' : 'unfinished');
   return {
-    callId,
-    toolName: last?.toolName ?? '',
+    callId: String(callId),
+    toolName: String(last?.toolName ?? ''),
     startMs: first?.atMs ?? 0,
     endMs: last?.atMs ?? 0,
     events,
@@ -83,8 +80,9 @@ const callOf = (callId: string, events: readonly ToolEvent[]): RecordedCall => {
 /** Sorts the events of a trace into turns and calls. */
 export function recorded(events: readonly TraceEvent[]): Recorded {
   const told = events.filter((event): event is TurnEvent => event.source !== 'layer');
-  const turns = grouped(told, ({ turnId }) => turnId);
-  const calls = grouped(
+  const ofTurns = told.filter(({ turnId }) => turnId !== undefined);
+  const turns = Map.groupBy(ofTurns, ({ turnId = '' }) => turnId);
+  const calls = Map.groupBy(
     told.filter((event): event is ToolEvent => event.source === 'call' && event.turnId === undefined),
     ({ callId }) => callId,
   );

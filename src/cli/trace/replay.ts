@@ -4,7 +4,7 @@ import { SimulationInputError, readPolicyFile, readYamlAs } from '../../simulate
 import { ReplayRefusal } from '../../simulate/replay/refusal.ts';
 import { replayTrace, type ReplayOptions, type ReplayReport } from '../../simulate/replay/replay.ts';
 import { replayJson, replayText } from '../../simulate/replay/report.ts';
-import { ndjsonLine, readNdjson, type NdjsonTrace } from '../../sinks/ndjson.ts';
+import { ndjsonLine, readNdjson } from '../../sinks/ndjson.ts';
 import { REPLAY_HELP, parseReplay, type ReplayCommand } from '../arguments/replay.ts';
 import { FileError } from '../arguments/usage.ts';
 import { EXIT, type CommandContext } from '../context.ts';
@@ -38,7 +38,7 @@ export const asFileError = (error: unknown, path?: string): unknown =>
 
 const GRID: z.ZodType<Record<string, unknown[]>> = z.record(z.string(), z.array(z.unknown()).min(1));
 
-const optionsOf = async ({ policies, set, rank }: ReplayCommand): Promise<ReplayOptions> => {
+const optionsOf = async ({ policies, set, rank, running }: ReplayCommand): Promise<ReplayOptions> => {
   const files = await Promise.all(
     policies.map(async (path) => {
       const file = readPolicyFile(await textOf(path), path);
@@ -46,19 +46,7 @@ const optionsOf = async ({ policies, set, rank }: ReplayCommand): Promise<Replay
     }),
   );
   const grid = rank === undefined ? {} : { rank: readYamlAs(GRID, await textOf(rank), rank, 'grid') };
-  return { policies: files, set, ...grid };
-};
-
-/** A file of which lines are lost is no trace of which a number can be told. */
-const whole = ({ events, leftOut, leftOutCount, dropped }: NdjsonTrace): NdjsonTrace['events'] => {
-  const [first] = leftOut;
-  if (first !== undefined)
-    throw new ReplayRefusal(
-      'torn',
-      `${leftOutCount} of its lines cannot be read, the first is line ${first.line} (${first.why.replaceAll('_', ' ')}); replay the file as it was recorded`,
-    );
-  if (dropped > 0) throw new ReplayRefusal('torn', `it says itself that ${dropped} events were lost; record it anew`);
-  return events;
+  return { policies: files, set, running, ...grid };
 };
 
 const EXIT_OF = { safe: EXIT.fine, worse: EXIT.failed, cannot_tell: EXIT.partial } as const;
@@ -85,7 +73,7 @@ export async function runReplay(args: readonly string[], { stdout }: CommandCont
   const trace = await fromFile(command.path, (path) => readNdjson(path));
   try {
     const options = await optionsOf(command);
-    const report = replayTrace(whole(trace), options);
+    const report = replayTrace(trace, options);
     stdout.write(command.json ? ndjsonLine(replayJson(report)) : messageLines(replayText(report)));
     return exitOf(report, command);
   } catch (error) {

@@ -1,10 +1,14 @@
 import type { BreakerStateName } from '../breaker-state.ts';
 import type { ToolResultEnvelope } from '../envelope.ts';
 import type { Classification } from '../error-kind.ts';
+import type { Usage } from '../gate/budget.ts';
+import type { Mode } from '../policy.ts';
 import type { RecoveryCode, RecoveryStrategy } from '../recovery.ts';
 import type { VerifyFinding } from '../settle/verify.ts';
 import type { Progress } from '../tool.ts';
+import type { ApprovalEvent } from './gate.ts';
 import type { EventHeader } from './header.ts';
+import type { BreakerAtStart, CallTerms } from './terms.ts';
 
 interface CallHeader extends EventHeader {
   /** Tells the events of calls from those of turns and of the layer. */
@@ -65,36 +69,6 @@ export type HookName = 'prepareCall' | 'beforeToolCall' | 'afterToolCall';
 /** What the layer would have done in shadow mode: replay a result, wait for another, refuse, retry, or time out. */
 export type ShadowAct = 'replay' | 'wait' | 'reject' | 'retry' | 'time_out';
 
-/** How a breaker stood when a call began. */
-export interface BreakerAtStart {
-  /** As `breaker_changed.toolName` has it; its scope is the call's `tenant`. */
-  readonly key: string;
-  /** The state it was in. */
-  readonly state: BreakerStateName;
-}
-
-/** What one call asks for itself, beside its tool's policy. Only what it asks for is there. */
-export interface CallTerms {
-  /** Its own deadline, on the clock of `atMs`. */
-  readonly deadlineAtMs?: number;
-  /** `transport.retryBudget.maxAttempts` of its envelope. */
-  readonly maxAttempts?: number;
-  /** `transport.retryBudget.maxElapsedMs` of its envelope. */
-  readonly maxElapsedMs?: number;
-  /** `callHints.timeoutMs`: the limit of each attempt, where it is below the tool's own. */
-  readonly timeoutMs?: number;
-  /** `callHints.expectedRetrySafe`. */
-  readonly retrySafe?: boolean;
-  /** `callHints.safetyCritical`. */
-  readonly safetyCritical?: boolean;
-  /** `transport.circuitBreakerHint`: the scope of the breaker. */
-  readonly breakerHint?: 'tool' | 'dependency' | 'global';
-  /** It runs under an idempotency key. */
-  readonly keyed?: true;
-  /** The caller can do without it. In a turn the plan says that, not the call. */
-  readonly optional?: true;
-}
-
 /** What happens in one call, in the order in which it happens. Exactly one `settled` is the last. */
 export type ToolEvent = CallHeader &
   (
@@ -125,6 +99,12 @@ export type ToolEvent = CallHeader &
         readonly breaker?: BreakerAtStart;
         /** What the call asks for itself; absent where it asks for nothing. */
         readonly terms?: CallTerms;
+        /** As the switches stand for its tool, where that is not `on`: nothing guards it. */
+        readonly mode?: Exclude<Mode, 'on'>;
+        /** The call in doubt that this one finds out about, since that one's `verify` names its tool. */
+        readonly verifies?: string;
+        /** The call whose effect this one undoes. */
+        readonly undoes?: string;
         /** With `capture`; in the trace, only what it lists. */
         readonly input?: unknown;
       }
@@ -158,6 +138,7 @@ export type ToolEvent = CallHeader &
         /** The reason that the hook gave, or how it failed. */
         readonly message?: string;
       }
+    | ApprovalEvent
     | {
         /** In shadow mode, when the layer would have acted (R-11.2). */
         readonly type: 'shadow';
@@ -196,6 +177,8 @@ export type ToolEvent = CallHeader &
         readonly durationMs: number;
         /** After a retry: `Tool succeeded on retry 2`, with the attempt's number at this tool. */
         readonly message?: string;
+        /** What the tool said that it used, where budgets count that. */
+        readonly usage?: Usage;
       }
     | {
         /** When an attempt has failed, before anything is decided about it. */
@@ -214,6 +197,8 @@ export type ToolEvent = CallHeader &
         readonly breakerState: BreakerStateName;
         /** The limit that passed, when the failure is the layer's own timeout. */
         readonly timeoutMs?: number;
+        /** What the tool said that it used, where budgets count that. */
+        readonly usage?: Usage;
       }
     | {
         /** When it was asked whether an uncertain attempt took effect, before anything is decided about it. */

@@ -8,6 +8,7 @@ import type {
   RetryBudgetOptions,
   RetryPolicy,
 } from '../policy.ts';
+import type { BudgetEvent } from './gate.ts';
 import type { EventHeader } from './header.ts';
 
 interface LayerHeader extends EventHeader {
@@ -59,11 +60,12 @@ export interface ToolInForce {
  * What decides in a layer beside its policies, and is no part of a trace: who replays one cannot know what it would
  * have said.
  */
-export type HostPart = 'hooks' | 'errorHandler' | 'guidance' | 'experience' | 'sharedBreakers';
+export type HostPart = 'hooks' | 'errorHandler' | 'guidance' | 'experience' | 'approvals' | 'budget' | 'sharedBreakers';
 
 /** What concerns no single call. */
 export type LayerEvent = LayerHeader &
   (
+    | BudgetEvent
     | {
         /**
          * The first event that each subscriber of a trace gets, it alone, when it subscribes, however late that is: the

@@ -37,6 +37,12 @@ export type TurnOwnEvent = TurnHeader &
         readonly onDeadline?: 'detach' | 'abort';
         /** How many calls run at a time; absent without a limit. */
         readonly concurrency?: number;
+        /** The W3C trace context that the turn is part of, as its caller gave it. */
+        readonly traceparent?: string;
+        /** The vendors' part of it. */
+        readonly tracestate?: string;
+        /** The worker that begins it; absent where no fleet runs it. */
+        readonly worker?: string;
       }
     | {
         /** When another worker goes on with the turn: a seam. What had settled is not told again. */
@@ -47,6 +53,19 @@ export type TurnOwnEvent = TurnHeader &
         readonly to: string;
         /** Milliseconds from the last sign of life of the one to the start of the other. */
         readonly afterMs: number;
+        /** Milliseconds since the turn was handed to the fleet; absent in a trace of a version that did not tell it. */
+        readonly ranMs?: number;
+        /** The trace context that the turn is part of, as `turn_started` tells it. */
+        readonly traceparent?: string;
+        /** The vendors' part of it. */
+        readonly tracestate?: string;
+      }
+    | {
+        /**
+         * When the turn goes on elsewhere: its last event here, which only the trace of this process gets. The worker
+         * that goes on with it tells `turn_moved`.
+         */
+        readonly type: 'turn_left';
       }
     | {
         /** When all needs of a node have settled and its call begins. */

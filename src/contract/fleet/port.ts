@@ -1,5 +1,6 @@
 import type { Observable } from 'rxjs';
 import type { TraceEvent, TurnEvent } from '../event.ts';
+import type { TraceContext } from '../event/trace-context.ts';
 import type { TurnJournal } from './journal.ts';
 import type { PlanNode, PlanOptions } from '../turn.ts';
 
@@ -19,6 +20,8 @@ export interface SubmitOptions {
   readonly actor?: string;
   /** The tenant: part of every call's key; the turns of tenants take turns at the workers. Default: none. */
   readonly tenant?: string;
+  /** The W3C trace context that the turn is part of, wherever it runs. No part of what the plan is known by. */
+  readonly traceContext?: TraceContext;
 }
 
 /** A turn that an engine has taken: from now on it settles, whatever dies. */
@@ -31,7 +34,7 @@ export interface Submitted {
   readonly deadlineAtMs: number;
 }
 
-/** What a worker runs turns with: of a layer, what it takes to run one and to hear of it. */
+/** What a worker runs turns with: of a layer, what it takes to run one. */
 export interface FleetLayer {
   /** As `Spillway.turn`. */
   turn(
@@ -48,8 +51,6 @@ export interface FleetLayer {
       readonly signal: AbortSignal;
     },
   ): Observable<TurnEvent>;
-  /** As `Spillway.trace$`: the events that others may see. */
-  readonly trace$: Observable<TraceEvent>;
   /** As `Spillway.tools`. */
   readonly tools: ReadonlyArray<{
     /** What plans name the tool by. */
@@ -57,6 +58,13 @@ export interface FleetLayer {
   }>;
   /** As `Spillway.inspect`. */
   inspect(): Promise<{
+    /** The tools, and the modes that their calls run in. */
+    readonly tools?: ReadonlyArray<{
+      /** The tool's name. */
+      readonly name: string;
+      /** The mode; a fleet needs `on`. */
+      readonly mode: string;
+    }>;
     /** Absent without a store. */
     readonly store?: {
       /** The store's name for itself. */

@@ -1,14 +1,18 @@
 import * as z from 'zod';
 import type { Classification } from '../error-kind.ts';
+import type { ApprovalWhen } from '../gate/approval.ts';
+import { budgetField, costField, needsApprovalField, type BudgetEntry } from './gate-entry.ts';
 import type { Effects, ProfileName } from '../policy.ts';
-import { serverEntrySchema, serverName, toolName, type ServerEntry } from './plan-file.ts';
+import { toolName } from './plan-file.ts';
 import {
-  breakerEntrySchema,
+  breakerField,
+  classificationField,
   positiveMs,
   retryEntrySchema,
   type BreakerEntry,
   type RetryEntry,
 } from './policy-entry.ts';
+import { serverEntrySchema, serverName, type ServerEntry } from './server-entry.ts';
 
 /** How the calls of a tool are guarded by `spillway mcp`. */
 export interface GuardEntry {
@@ -20,6 +24,8 @@ export interface GuardEntry {
   effects?: Effects;
   enforces_key?: boolean;
   safety_critical?: boolean;
+  needs_approval?: boolean | ApprovalWhen;
+  cost?: number;
   check_input?: boolean;
 }
 
@@ -29,6 +35,7 @@ export interface McpFile {
   servers?: Record<string, ServerEntry>;
   defaults?: Omit<GuardEntry, 'check_input'>;
   tools?: Record<string, GuardEntry>;
+  budget?: BudgetEntry[];
 }
 
 const policy = {
@@ -37,14 +44,8 @@ const policy = {
     .exactOptional()
     .describe('An attempt that makes no progress for this long times out. Off by default.'),
   retry_policy: retryEntrySchema.exactOptional(),
-  circuit_breaker: z
-    .union([breakerEntrySchema, z.literal(false)])
-    .exactOptional()
-    .describe('When the tool is given a rest. false: never.'),
-  classification: z
-    .record(z.string().min(1).max(128), z.enum(['transient', 'permanent']))
-    .exactOptional()
-    .describe('A status, code or error kind and its class here: { "503": permanent }.'),
+  circuit_breaker: breakerField,
+  classification: classificationField,
   effects: z
     .enum(['read', 'mutating'])
     .exactOptional()
@@ -59,6 +60,8 @@ const policy = {
     .boolean()
     .exactOptional()
     .describe('Never repeat it when it may have taken effect, whatever else allows it.'),
+  needs_approval: needsApprovalField,
+  cost: costField,
 } as const;
 
 const guard: z.ZodType<GuardEntry> = z
@@ -87,5 +90,6 @@ export const mcpFileSchema: z.ZodType<McpFile> = z
       .record(toolName(), guard)
       .exactOptional()
       .describe('Tools that differ, by the names under which clients see them.'),
+    budget: budgetField,
   })
   .meta({ title: 'spillway mcp', description: 'Servers and policies for `spillway mcp`.' });

@@ -1,8 +1,11 @@
 import * as z from 'zod';
 import type { Classification } from '../error-kind.ts';
+import type { ApprovalWhen } from '../gate/approval.ts';
+import { budgetField, costField, needsApprovalField, type BudgetEntry } from './gate-entry.ts';
 import {
   COUNT_MAX,
-  breakerEntrySchema,
+  breakerField,
+  classificationField,
   count,
   durationMs,
   positiveMs,
@@ -11,6 +14,7 @@ import {
   type RetryEntry,
 } from './policy-entry.ts';
 import type { Effects, ProfileName } from '../policy.ts';
+import { serverEntrySchema, serverName, type ServerEntry } from './server-entry.ts';
 import {
   compensateEntrySchema,
   undoEntrySchema,
@@ -19,17 +23,6 @@ import {
   type UndoEntry,
   type VerifyEntry,
 } from './settle-entry.ts';
-
-/** A server of a plan file: one that is started has `command`, one that is reached over HTTP has `url`. */
-export interface ServerEntry {
-  command?: string;
-  args?: string[];
-  env?: Record<string, string>;
-  cwd?: string;
-  url?: string;
-  headers?: Record<string, string>;
-  start_timeout_ms?: number;
-}
 
 export interface FaultsEntry {
   fail_first?: number;
@@ -53,6 +46,8 @@ export interface ToolEntry {
   effects?: Effects;
   verify?: VerifyEntry;
   compensate?: CompensateEntry | false;
+  needs_approval?: boolean | ApprovalWhen;
+  cost?: number;
   faults?: FaultsEntry;
 }
 
@@ -64,6 +59,7 @@ export interface NodeEntry {
   optional?: boolean;
   default?: unknown;
   compensate?: UndoEntry | false;
+  needs_approval?: boolean | ApprovalWhen;
 }
 
 export interface TurnEntry {
@@ -79,6 +75,7 @@ export interface PlanFile {
   profile?: ProfileName;
   servers?: Record<string, ServerEntry>;
   tools?: ToolEntry[];
+  budget?: BudgetEntry[];
   turn: TurnEntry;
 }
 
@@ -93,100 +90,11 @@ const name = (max: number): z.ZodString =>
     .string()
     .max(max)
     .regex(/^[A-Za-z0-9_-]+$/, { error: 'must be made of letters, digits, _ and - only' });
-export const serverName = (): z.ZodString => name(64);
 export const toolName = (): z.ZodString =>
   z
     .string()
     .max(256)
     .regex(/^[A-Za-z0-9_./:-]+$/, { error: 'must be made of letters, digits and _ - . / : only' });
-
-type Wrong = readonly [key: keyof ServerEntry, message: string];
-
-const OF_COMMANDS = ['args', 'env', 'cwd'] as const;
-
-/** An address may hold a secret, so a message shows no more than its scheme. */
-const urlProblem = (text: string): string | undefined => {
-  const url = URL.parse(text);
-  if (url === null) return 'must be an absolute URL, such as http://localhost:3001/mcp';
-  if (url.protocol !== 'http:' && url.protocol !== 'https:')
-    return `must begin with http: or https:, not ${url.protocol}`;
-  return url.username !== '' || url.password !== ''
-    ? 'must not hold a user name or a password; put them in headers, as authorization'
-    : undefined;
-};
-
-const headersProblem = (headers: Readonly<Record<string, string>>): string | undefined => {
-  for (const [name, value] of Object.entries(headers)) {
-    if (value.includes('${'))
-      return `are taken as they are written: nothing is filled in for the \${...} of ${name}; write the value itself`;
-    if (!/^[\w!#$%&'*+.^`|~-]{1,256}$/.test(name) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
-      return `must be names and texts that HTTP allows; ${JSON.stringify(name.slice(0, 64))} is not`;
-  }
-  return undefined;
-};
-
-/** What the keys of a server must be to each other. */
-const serverProblems = ({ command, url, headers, ...entry }: ServerEntry): Wrong[] => {
-  const problems: Wrong[] = [];
-  const wrong = (key: keyof ServerEntry, message: string | undefined): void => {
-    if (message !== undefined) problems.push([key, message]);
-  };
-  if (url === undefined) {
-    if (command === undefined)
-      wrong('command', 'is missing; give command for a server to start, or url for one over HTTP');
-    if (headers !== undefined)
-      wrong('headers', 'are sent to a server over HTTP only; remove them, or give url in place of command');
-    return problems;
-  }
-  if (command !== undefined)
-    return [
-      ['url', 'cannot stand beside command: a server is started with command or reached at url; remove one of them'],
-    ];
-  for (const key of OF_COMMANDS)
-    if (entry[key] !== undefined)
-      wrong(key, 'is for a server that is started with command; remove it, or give command in place of url');
-  wrong('url', urlProblem(url));
-  wrong('headers', headersProblem(headers ?? {}));
-  return problems;
-};
-
-export const serverEntrySchema: z.ZodType<ServerEntry> = z
-  .strictObject({
-    command: text(4096)
-      .exactOptional()
-      .describe(
-        'The program. A bare name is looked for in node_modules/.bin, from the server’s folder upward, then in PATH; a relative path starts at the plan file’s folder.',
-      ),
-    args: z.array(z.string().max(65_536)).max(256).exactOptional().describe('Its arguments.'),
-    env: z
-      .record(text(256), z.string().max(65_536))
-      .exactOptional()
-      .describe(
-        'Environment variables for it, beside HOME, PATH and the like. Nothing else of your environment reaches it.',
-      ),
-    cwd: text(4096)
-      .exactOptional()
-      .describe('Its working folder, relative to the plan file’s. Without this key: the folder the command runs in.'),
-    url: text(4096)
-      .exactOptional()
-      .describe('The address of a server over Streamable HTTP, http: or https:, in place of command.'),
-    headers: z
-      .record(text(256), z.string().max(65_536))
-      .exactOptional()
-      .describe('Sent with every request to url, such as authorization. Taken as written.'),
-    start_timeout_ms: positiveMs
-      .exactOptional()
-      .describe('How long it may take to start, or connect, and list its tools. Default 30000.'),
-  })
-  // The code is that of a key that may not be there: its message is shown alone, without the value, which may be a secret.
-  .superRefine((entry, context) => {
-    for (const [key, message] of serverProblems(entry))
-      context.addIssue({ code: 'invalid_type', expected: 'never', message, path: [key], input: undefined });
-  })
-  .meta({
-    description: 'An MCP server: started over stdio with command, or reached over HTTP at url.',
-    oneOf: [{ required: ['command'] }, { required: ['url'] }],
-  });
 
 const faults: z.ZodType<FaultsEntry> = z
   .strictObject({
@@ -223,14 +131,8 @@ const tool: z.ZodType<ToolEntry> = z
       .exactOptional()
       .describe('An attempt that makes no progress for this long times out. Off by default.'),
     retry_policy: retryEntrySchema.exactOptional(),
-    circuit_breaker: z
-      .union([breakerEntrySchema, z.literal(false)])
-      .exactOptional()
-      .describe('When the tool is given a rest. false: never.'),
-    classification: z
-      .record(text(128), z.enum(['transient', 'permanent']))
-      .exactOptional()
-      .describe('A status, code or error kind and its class here: { "503": permanent }.'),
+    circuit_breaker: breakerField,
+    classification: classificationField,
     alternatives: z
       .array(toolName())
       .max(16)
@@ -244,6 +146,8 @@ const tool: z.ZodType<ToolEntry> = z
       ),
     verify: verifyEntrySchema.exactOptional(),
     compensate: compensateEntrySchema.exactOptional(),
+    needs_approval: needsApprovalField,
+    cost: costField,
     faults: faults.exactOptional(),
   })
   .describe(
@@ -280,6 +184,7 @@ const node: z.ZodType<NodeEntry> = z
       .exactOptional()
       .describe('Stands in for the value of a need that failed, so that this node runs all the same.'),
     compensate: undoEntrySchema.exactOptional(),
+    needs_approval: needsApprovalField,
   })
   .describe('A call.');
 
@@ -314,6 +219,7 @@ export const planFileSchema: z.ZodType<PlanFile> = z
       ),
     servers: z.record(serverName(), serverEntrySchema).exactOptional().describe('MCP servers by name.'),
     tools: z.array(tool).max(TOOLS_MAX).exactOptional(),
+    budget: budgetField,
     turn,
   })
   .meta({ title: 'spillway plan', description: 'A turn of tool calls for `spillway run`.' });

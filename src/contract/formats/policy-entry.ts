@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { Classification } from '../error-kind.ts';
 
 /** How a file spells a retry policy: the seeds' words. */
 export interface RetryEntry {
@@ -93,3 +94,15 @@ export const breakerEntrySchema: z.ZodType<BreakerEntry> = z.strictObject({
   slow_call_ms: durationMs.exactOptional().describe('Slower successes count as failures for the rate. Default: none.'),
   initial_state: z.enum(['closed', 'forced_open', 'disabled']).exactOptional().describe('Default closed.'),
 });
+
+/** The field of a tool's breaker. It does without one where it says `false`. */
+export const breakerField: z.ZodExactOptional<z.ZodType<BreakerEntry | false>> = z
+  .union([breakerEntrySchema, z.literal(false)], { error: 'must be a mapping, or false' })
+  .exactOptional()
+  .describe('When the tool is given a rest. false: never.');
+
+/** The field of a tool's own classes of failures. */
+export const classificationField: z.ZodExactOptional<z.ZodType<Record<string, Classification>>> = z
+  .record(z.string().min(1).max(128), z.enum(['transient', 'permanent']))
+  .exactOptional()
+  .describe('A status, code or error kind and its class here: { "503": permanent }.');

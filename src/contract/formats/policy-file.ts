@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { Effects } from '../policy.ts';
 import {
   COUNT_MAX,
-  breakerEntrySchema,
+  breakerField,
   count,
   positiveMs,
   retryEntrySchema,
@@ -60,10 +60,7 @@ const toolPolicyEntry: z.ZodType<ToolPolicyEntry> = z.strictObject({
   timeout_ms: positiveMs.exactOptional().describe('Hard limit on one attempt.'),
   idle_timeout_ms: positiveMs.exactOptional().describe('Limit on an attempt that makes no progress.'),
   retry_policy: retryEntrySchema.exactOptional(),
-  circuit_breaker: z
-    .union([breakerEntrySchema, z.literal(false)])
-    .exactOptional()
-    .describe('When the tool is given a rest. false: never.'),
+  circuit_breaker: breakerField,
   alternatives: z.array(toolName).max(100).exactOptional().describe('Tools to try when it fails for good, in order.'),
   effects: z.enum(['read', 'mutating']).exactOptional().describe('What the tool does to the world.'),
   enforces_key: z.boolean().exactOptional().describe('Its resource refuses a repeated effect by the call’s key.'),

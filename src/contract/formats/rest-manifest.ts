@@ -1,7 +1,10 @@
 import * as z from 'zod';
 import type { Classification } from '../error-kind.ts';
+import type { ApprovalWhen } from '../gate/approval.ts';
+import { needsApprovalField } from './gate-entry.ts';
 import {
-  breakerEntrySchema,
+  breakerField,
+  classificationField,
   positiveMs,
   retryEntrySchema,
   type BreakerEntry,
@@ -79,6 +82,8 @@ export interface RestToolEntry {
   compensate?: CompensateEntry | false;
   /** Forbids repeating it when it may have taken effect, whatever else allows it. Default false. */
   safety_critical?: boolean;
+  /** A person has to approve each call, or those of which a comparison holds. Default: nobody has to. */
+  needs_approval?: boolean | ApprovalWhen;
   /** What one call costs, in the host's own unit. Default 0. */
   cost?: number;
   /** `errors` shows a model the answer of a failed request, redacted, cut and marked. Default: none of it. */
@@ -188,14 +193,8 @@ const tool: z.ZodType<RestToolEntry> = z.strictObject({
     .exactOptional()
     .describe('An attempt whose download makes no progress for this long times out. Off by default.'),
   retry_policy: retryEntrySchema.exactOptional(),
-  circuit_breaker: z
-    .union([breakerEntrySchema, z.literal(false)], { error: 'must be a mapping, or false' })
-    .exactOptional()
-    .describe('When the tool is given a rest. false: never.'),
-  classification: z
-    .record(z.string().min(1).max(128), z.enum(['transient', 'permanent']))
-    .exactOptional()
-    .describe('A status, code or error kind and its class here: { "503": permanent }.'),
+  circuit_breaker: breakerField,
+  classification: classificationField,
   alternatives: z
     .array(
       z
@@ -220,6 +219,7 @@ const tool: z.ZodType<RestToolEntry> = z.strictObject({
     .boolean()
     .exactOptional()
     .describe('Never repeat it when it may have taken effect, whatever else allows it.'),
+  needs_approval: needsApprovalField,
   cost: z.number().nonnegative().exactOptional().describe('What one call costs, in the host’s own unit. Default 0.'),
   show: z
     .literal('errors')

@@ -111,7 +111,7 @@ export interface PoissonEntry {
 export interface ClosedEntry {
   /** How many there are. */
   users: number;
-  /** How long each waits before it asks again, on average. */
+  /** How long each waits before it asks again, on average; above 0, so that time goes on. */
   think_ms: number;
 }
 

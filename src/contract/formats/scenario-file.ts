@@ -77,7 +77,7 @@ const clients: z.ZodType<ClientsEntry> = z.union([
   z.strictObject({
     tool: name.exactOptional(),
     plan: name.exactOptional(),
-    closed: z.strictObject({ users: count(1, COUNT_MAX), think_ms: durationMs }),
+    closed: z.strictObject({ users: count(1, COUNT_MAX), think_ms: positiveMs }),
   }),
   z.strictObject({
     tool: name.exactOptional(),
@@ -89,6 +89,14 @@ const clients: z.ZodType<ClientsEntry> = z.union([
     }),
   }),
 ]);
+
+const EXPECTS_NOTHING =
+  'expects nothing; name at least one of success, load, recovery_s, effects, p99_ms and attempts, or leave it out';
+/** Whether there is a figure in it, and in each of its parts: without one it would hold whatever happens. */
+const namesFigures = (expect: object): boolean => {
+  const parts: unknown[] = Object.values(expect);
+  return parts.length > 0 && parts.every((part) => typeof part !== 'object' || part === null || namesFigures(part));
+};
 
 const expectation: z.ZodType<ExpectEntry> = z.strictObject({
   success: share.exactOptional().describe('The least share of successes.'),
@@ -159,6 +167,9 @@ export const scenarioFileSchema: z.ZodType<ScenarioFile> = z
       .exactOptional(),
     clients: z.array(clients).min(1).max(100),
     policies: z.record(name, policyFileSchema).exactOptional(),
-    expect: z.union([expectation, z.record(name, expectation)]).exactOptional(),
+    expect: z
+      .union([expectation, z.record(name, expectation)])
+      .refine(namesFigures, EXPECTS_NOTHING)
+      .exactOptional(),
   })
   .meta({ title: 'spillway scenario', description: 'Clients and servers in trouble, for `spillway simulate`.' });

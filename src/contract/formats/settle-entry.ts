@@ -57,7 +57,9 @@ export const verifyEntrySchema: z.ZodType<VerifyEntry> = z
     otherwise: z
       .enum(['not_done', 'unknown'])
       .exactOptional()
-      .describe('What an answer without it means. Default not_done.'),
+      .describe(
+        'What an answer without it means. Default not_done, but unknown where the last key is not there at all.',
+      ),
     absent_on: z
       .array(count(400, 599))
       .max(16)

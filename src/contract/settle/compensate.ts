@@ -27,7 +27,8 @@ export interface CompensateContext<I = unknown> {
 
 /**
  * Undoes what a call did. `output` is what the call gave; `undefined` where only `verify` knows that it took effect,
- * and gave none. What it gives counts for nothing; what it throws is a failure to undo.
+ * and gave none, and in another process for one that is no JSON or longer than 100,000 characters. What it gives counts
+ * for nothing; what it throws is a failure to undo.
  */
 export type Compensate<I = never, O = never> = (output: O, context: CompensateContext<I>) => ToolOutput<unknown>;
 
@@ -44,15 +45,16 @@ export interface CompensateCall {
 
 /** How what a tool's calls did is undone (`compensate` of its policy). Units are milliseconds. */
 export interface CompensatePolicy extends Partial<CompensateCall> {
-  /** Limit on one attempt of the tool's own `compensate`. Default: that of the tool. */
+  /** Limit on one attempt of the tool's own `compensate`; refused beside `tool`. Default: that of the tool. */
   readonly timeoutMs?: number;
   /**
-   * How failed attempts of the tool's own `compensate` are repeated. Default: the profile `resilient`, 4 within 30 s.
+   * How failed attempts of the tool's own `compensate` are repeated; refused beside `tool`, whose own policy says it.
+   * Default: the profile `resilient`, 4 within 30 s.
    */
   readonly retry?: Partial<RetryPolicy>;
   /**
    * The resource checks `undoKey`, or undoing twice does no harm: an attempt whose end is uncertain may be repeated.
-   * Default false.
+   * Default false; by another tool, what that tool's own policy says.
    */
   readonly enforcesKey?: boolean;
   /** Who must act when it cannot be undone, for the sentence of the escalation. Default: `a person`. */

@@ -1,11 +1,12 @@
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import type { CompensationReason } from './compensate.ts';
 
 /**
  * Where a call of a turn stands that may have to be undone. `begun`: it runs, or ended with it unknown whether it took
- * effect. `done`: it took effect. `not_done`: it did not. `compensated`, `compensation_failed`: as a node's state.
+ * effect. `done`: it took effect. `not_done`: it did not. `shared`: it took effect, and others rely on it: it is not
+ * this turn's to undo. `compensated`, `compensation_failed`: as a node's state.
  */
-export type JournalState = 'begun' | 'done' | 'not_done' | 'compensated' | 'compensation_failed';
+export type JournalState = 'begun' | 'done' | 'not_done' | 'shared' | 'compensated' | 'compensation_failed';
 
 /** A call that may have to be undone, as the store keeps it. */
 export interface JournalEntry {
@@ -13,7 +14,7 @@ export interface JournalEntry {
   id: string;
   /** The tool that answered, or else the one that was asked for. */
   toolName: string;
-  /** The call's id. */
+  /** The id of the call that made the effect: another turn's, where this one got its result. */
   callId: string;
   /** What the tool had as `callKey`. */
   callKey: string;
@@ -31,12 +32,18 @@ export interface JournalEntry {
   output?: unknown;
   /** Why it could not be undone, or what else there is to say. */
   message?: string;
+  /** With `compensation_failed`: it was certainly done, and the undoing itself may have taken effect. */
+  halfUndone?: true;
 }
 
 /** What a turn with `onFailure: 'compensate'` did, so that another process can undo it. JSON. */
 export interface Journal {
   /** Of this shape. */
-  version: 1;
+  version: 2;
+  /** Which process wrote it last, so that it knows its own writing when an answer of the store was lost. */
+  writer: string;
+  /** By which the records of calls name this turn as one that relies on them; no other turn has it. */
+  owner: string;
   /** The turn. */
   turnId: string;
   /** The plan's name, where it has one. */
@@ -54,35 +61,58 @@ export interface Journal {
   state: 'running' | 'undoing' | 'over' | 'completed';
   /** Why it is undone. */
   reason?: CompensationReason;
+  /**
+   * The submission of a turn that an engine has, by which it is told from a later one of the same id. The engine gives
+   * it to the next process: that one goes on with it, and `resume()` leaves it.
+   */
+  submission?: string;
+  /** How many further records hold its entries after the first ones, which are in its own. */
+  pages: number;
   /** Its calls that may have to be undone, in the order in which they began. */
   entries: JournalEntry[];
 }
 
-const text = (): z.ZodString => z.string().max(4_096);
+const text: z.ZodMiniString = z.string();
+
+const entrySchema: z.ZodMiniType<JournalEntry> = z.strictObject({
+  id: z.string(),
+  toolName: text,
+  callId: text,
+  callKey: text,
+  recordKey: z.exactOptional(text),
+  input: z.optional(z.unknown()),
+  after: z.array(z.string()),
+  own: z.exactOptional(z.literal(true)),
+  state: z.enum(['begun', 'done', 'not_done', 'shared', 'compensated', 'compensation_failed']),
+  output: z.optional(z.unknown()),
+  message: z.exactOptional(text),
+  halfUndone: z.exactOptional(z.literal(true)),
+});
 
 /** What is read back from a store is checked: nothing is undone on the word of a damaged record. */
-export const journalSchema: z.ZodType<Journal> = z.strictObject({
-  version: z.literal(1),
-  turnId: text(),
-  plan: text().exactOptional(),
-  session: text().exactOptional(),
-  actor: text().exactOptional(),
-  tenant: text().exactOptional(),
+export const journalSchema: z.ZodMiniType<Journal> = z.strictObject({
+  version: z.literal(2),
+  writer: text,
+  owner: text,
+  turnId: text,
+  plan: z.exactOptional(text),
+  session: z.exactOptional(text),
+  actor: z.exactOptional(text),
+  tenant: z.exactOptional(text),
   state: z.enum(['running', 'undoing', 'over', 'completed']),
-  reason: z.enum(['escalated', 'failed', 'canceled', 'deadline', 'crashed']).exactOptional(),
-  entries: z.array(
-    z.strictObject({
-      id: z.string(),
-      toolName: text(),
-      callId: text(),
-      callKey: text(),
-      recordKey: text().exactOptional(),
-      input: z.unknown().optional(),
-      after: z.array(z.string()),
-      own: z.literal(true).exactOptional(),
-      state: z.enum(['begun', 'done', 'not_done', 'compensated', 'compensation_failed']),
-      output: z.unknown().optional(),
-      message: text().exactOptional(),
-    }),
-  ),
+  reason: z.exactOptional(z.enum(['escalated', 'failed', 'canceled', 'deadline', 'crashed'])),
+  submission: z.exactOptional(text),
+  pages: z.number().check(z.int(), z.nonnegative()),
+  entries: z.array(entrySchema),
 });
+
+/** A further record of a journal. */
+export interface JournalPage {
+  /** Which process wrote it last. */
+  writer: string;
+  /** The entries that follow on those of the record before it. */
+  entries: JournalEntry[];
+}
+
+/** What is read back of a further record is checked, too. */
+export const pageSchema: z.ZodMiniType<JournalPage> = z.strictObject({ writer: text, entries: z.array(entrySchema) });

@@ -54,8 +54,8 @@ export interface VerifyComparison {
    */
   readonly path: string;
   /**
-   * The value that is there when the call took effect; references in it are filled in as in `input`. Default: any value
-   * but `null`.
+   * The value that is there when the call took effect, `null` included; references in it are filled in as in `input`.
+   * Default: any value but `null`.
    */
   readonly equals?: unknown;
 }
@@ -74,7 +74,8 @@ export interface VerifyLookup {
   /** Where in its answer the output of the call is, as a path. Default: the call then gives nothing. */
   readonly output?: string;
   /**
-   * What an answer without it means: `not_done`, or, where it may be on another page, `unknown`. Default `not_done`.
+   * What an answer without it means: `not_done`, or, where it may be on another page, `unknown`. Default `not_done`,
+   * but `unknown` for an answer that lacks the last key of the path, which may be an answer about something else.
    */
   readonly otherwise?: 'not_done' | 'unknown';
   /** Statuses by which that tool says that there is nothing, such as 404: `not_done`. Default: none. */
@@ -95,4 +96,10 @@ export interface VerifyPolicy extends Partial<VerifyLookup> {
    * Default 1,000.
    */
   readonly settleMs?: number;
+  /**
+   * Whether an Observable that `execute` gives has stopped once it is unsubscribed, as one that aborts its request has.
+   * Otherwise an attempt that was cut short may still be under way, as with `defer(() => pay())`, and a `done: false`
+   * about it is no answer. Of a Promise and an AsyncIterable it is seen when they stop. Default false.
+   */
+  readonly stopsOnUnsubscribe?: boolean;
 }

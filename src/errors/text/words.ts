@@ -143,8 +143,9 @@ const STATE = any(
 );
 
 /**
- * What is so, and will be so the next time: an input that does not fit, a name that nothing has, what is not supported or not allowed. Words make
- * nothing else permanent (R-1.3): what only sounds final, like `the window has closed`, may be tried again.
+ * What is so, and will be so the next time: an input that does not fit, a name that nothing has, what is not supported
+ * or not allowed. Words make nothing else permanent (R-1.3): what only sounds final, like `the window has closed`, may
+ * be tried again.
  */
 const REJECTED = any(
   // Not found by its name.

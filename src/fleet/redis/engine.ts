@@ -9,15 +9,24 @@ import { RedisLedger } from './ledger.ts';
 
 const COMMAND_TIMEOUT_MS = 5_000;
 
-/** What all engines have to decide whose ledger is in Redis. */
+/** What every fleet has to decide whose ledger is in Redis. */
 export interface RedisTerms {
+  /** The fleet's name. Who submits and who serves give the same one. Default `spillway`. */
   readonly name?: string;
+  /** Turns that have not settled, beyond which `submit` refuses. Default 100,000. */
   readonly maxOpen?: number;
+  /** How long a turn is kept after it has settled, or after its deadline. Default 86,400,000: a day. */
   readonly keepMs?: number;
+  /** Events that are kept of a turn; the oldest make room. Default 10,000. */
   readonly maxEvents?: number;
+  /** How long an engine that gives no answer is asked on behalf of `submit`, `cancel` and `health`. Default 30,000. */
   readonly answerTimeoutMs?: number;
+  /** Clock, timers and ids. Default: the machine's. */
   readonly runtime?: Runtime;
 }
+
+/** The options that `RedisTerms` names. */
+export const REDIS_TERMS = ['name', 'maxOpen', 'keepMs', 'maxEvents', 'answerTimeoutMs', 'runtime'] as const;
 
 /** What a fleet is called where nobody says. */
 export const FLEET_NAME = 'spillway';

@@ -9,6 +9,8 @@ import type { Script } from '../../stores/redis/scripts.ts';
 import type {
   Begun,
   Entered,
+  HeldState,
+  HeldTurn,
   LedgerBatch,
   LedgerEntry,
   LedgerPage,
@@ -16,7 +18,7 @@ import type {
   Taking,
   TurnLedger,
 } from '../ledger.ts';
-import { BEAT, BEGIN, CANCEL, ENTER, LEAVE, OWNS, READ, REPORT, WRITE } from './scripts.ts';
+import { BEAT, BEGIN, CANCEL, ENTER, LEAVE, OWNS, READ, REPORT, WRITE, YIELD } from './scripts.ts';
 
 /** A turn counts as stuck from so long after its deadline on: by then it should have been harvested. */
 const OVERDUE_MS = 10_000;
@@ -41,14 +43,15 @@ const pairs = (value: unknown): Array<readonly [string, string]> => {
 };
 
 const enteredOf = (answer: unknown): Entered => {
-  const [state, settled, deadline, backlog] = texts(answer);
+  const [state, settled, deadline, place, submission = ''] = texts(answer);
   if (state === 'conflict') return { state };
   if (state === 'full') return { state, open: Number(settled) };
   return {
     state: state === 'known' ? 'known' : 'accepted',
     isSettled: settled === '1',
     deadlineAtMs: Number(deadline),
-    backlog: Number(backlog),
+    place: Number(place),
+    submission,
   };
 };
 
@@ -65,12 +68,15 @@ const begunOf = ([, epoch, nowMs, worker, aliveAtMs, hash]: readonly unknown[]):
   return {
     state: 'begun',
     epoch: numberOf(epoch),
+    submission: fields.get('submission') ?? '',
+    tries: Number(fields.get('tries')),
     nowMs: numberOf(nowMs),
     deadlineAtMs: Number(fields.get('deadline')),
     record: fields.get('record') ?? '',
     seq: Number(fields.get('seq')),
     isCancelled: fields.has('cancelled'),
     ...(before === '' ? {} : { before: { worker: before, aliveAtMs: numberOf(aliveAtMs) } }),
+    lastWords: new Map(under('u:').map(([of, atMs]) => [Number(of), Number(atMs)])),
     nodes: new Map(under('n:')),
     decisions: new Map(under('d:').map(([id, value]) => [id, timed(value)])),
   };
@@ -141,13 +147,19 @@ export class RedisLedger implements TurnLedger {
 
   async enter(entry: LedgerEntry, maxOpen: number): Promise<Entered> {
     const { turnId, digest, record, tenant, timeoutMs, submission } = entry;
-    const keys = [this.#turn(turnId), this.#key('open'), this.#key('waiting'), this.#tenant(tenant)];
+    const keys = [
+      this.#turn(turnId),
+      this.#key('open'),
+      this.#key('waiting'),
+      this.#tenant(tenant),
+      this.#key('places'),
+    ];
     const given = [turnId, digest, record, tenant, timeoutMs, submission, maxOpen, this.#options.keepMs];
     return enteredOf(await this.#run('The turn could not be handed over', ENTER, keys, given));
   }
 
   async begin(turnId: string, worker: string, version: string, evenSo: boolean): Promise<Taking> {
-    const keys = [this.#turn(turnId), this.#key('waiting'), this.#key('workers'), this.#key('versions')];
+    const keys = [this.#turn(turnId), ...['waiting', 'versions', 'places'].map((rest) => this.#key(rest))];
     const given = [turnId, worker, version, evenSo ? 1 : 0];
     return takingOf(await this.#run('The turn could not be begun', BEGIN, keys, given));
   }
@@ -156,7 +168,7 @@ export class RedisLedger implements TurnLedger {
     const { events, firstSeq, nodes, decisions, settles, tenant } = batch;
     const { keepMs, maxEvents } = this.#options;
     const stream = this.#events(turnId);
-    const lists = [this.#key('open'), this.#key('waiting'), this.#tenant(tenant), this.#key('cancelled')];
+    const lists = [this.#key('open'), this.#key('waiting'), this.#tenant(tenant)];
     const head = [turnId, epoch, stream, firstSeq, events.length, settles ? 1 : 0, keepMs, maxEvents];
     const fields = [
       ...nodes.flatMap(([id, entry]) => [`n:${id}`, entry]),
@@ -174,6 +186,10 @@ export class RedisLedger implements TurnLedger {
     return numberOf(await this.#run('The turn could not be asked for', OWNS, [this.#turn(turnId)], [epoch])) === 1;
   }
 
+  async yields(turnId: string, epoch: number): Promise<void> {
+    await this.#run('The turn could not be given back', YIELD, [this.#turn(turnId)], [epoch]);
+  }
+
   async read(turnId: string, afterSeq: number, count: number): Promise<LedgerPage> {
     const keys = [this.#turn(turnId), this.#events(turnId)];
     return pageOf(await this.#run('The events could not be read', READ, keys, [afterSeq, count]));
@@ -184,16 +200,17 @@ export class RedisLedger implements TurnLedger {
   }
 
   async cancel(turnId: string): Promise<boolean> {
-    const keys = [this.#turn(turnId), this.#key('cancelled')];
-    return (
-      numberOf(await this.#run('The turn could not be cancelled', CANCEL, keys, [turnId, this.#key('orders')])) === 1
-    );
+    const keys = [this.#turn(turnId)];
+    return numberOf(await this.#run('The turn could not be cancelled', CANCEL, keys, [this.#key('orders')])) === 1;
   }
 
-  async beat(worker: string, version: string, turns: number): Promise<readonly string[]> {
-    const keys = ['workers', 'versions', 'info', 'cancelled'].map((rest) => this.#key(rest));
-    const given = [worker, version, `${turns} ${version}`, SILENT_MS];
-    return texts(await this.#run('The worker could not be noted', BEAT, keys, given));
+  async beat(worker: string, version: string, turns: number, held: readonly HeldTurn[]): Promise<HeldState[]> {
+    const lists = ['workers', 'versions', 'info', 'open'].map((rest) => this.#key(rest));
+    const keys = [...lists, ...held.map(({ turnId }) => this.#turn(turnId))];
+    const turnsOf = held.flatMap(({ turnId, epoch, undoes }) => [epoch, undoes ? turnId : '']);
+    const given = [worker, version, `${turns} ${version}`, SILENT_MS, ...turnsOf];
+    const states = texts(await this.#run('The worker could not be noted', BEAT, keys, given));
+    return states.map((state) => (state === 'held' || state === 'cancelled' ? state : 'taken'));
   }
 
   async leave(worker: string): Promise<void> {

@@ -16,46 +16,59 @@ local text = function(number) return string.format('%d', number) end
 const TELL = (channel: string): string => `redis.pcall('PUBLISH', ${channel}, '')`;
 
 /**
- * KEYS turn open waiting tenant; ARGV id digest record tenant timeout submission maxOpen keep. Gives state, whether it
- * has settled, its deadline, and the tenant's backlog.
+ * KEYS turn open waiting tenant places; ARGV id digest record tenant timeout submission maxOpen keep. Gives state,
+ * whether it has settled, its deadline, its place, and the first submission. Tenants take turns by the places: each
+ * turn comes after its tenant's last one, and a tenant that begins after what has begun.
  */
 export const ENTER: Script = script(`${NOW}
-local known = call('HMGET', KEYS[1], 'digest', 'submission', 'settled', 'deadline')
+local known = call('HMGET', KEYS[1], 'digest', 'submission', 'settled', 'deadline', 'place')
 if known[1] then
   if known[1] ~= ARGV[2] then return { 'conflict' } end
-  return { known[2] == ARGV[6] and 'accepted' or 'known', known[3] and 1 or 0, known[4], call('ZCARD', KEYS[4]) }
+  return { known[2] == ARGV[6] and 'accepted' or 'known', known[3] and 1 or 0, known[4], known[5], known[2] }
 end
 local gone = text(now - ARGV[8])
-for i = 2, 4 do call('ZREMRANGEBYSCORE', KEYS[i], '-inf', gone) end
+for _, id in ipairs(call('ZRANGEBYSCORE', KEYS[2], '-inf', gone)) do call('ZREM', KEYS[3], id) end
+call('ZREMRANGEBYSCORE', KEYS[2], '-inf', gone)
+call('ZREMRANGEBYSCORE', KEYS[4], '-inf', gone)
 local open = call('ZCARD', KEYS[2])
+if open == 0 then call('DEL', KEYS[5]) end
 if open >= tonumber(ARGV[7]) then return { 'full', open } end
 local deadline = now + ARGV[5]
-call('HSET', KEYS[1], 'digest', ARGV[2], 'record', ARGV[3], 'tenant', ARGV[4], 'submission', ARGV[6], 'deadline', text(deadline), 'epoch', 0, 'seq', 0)
+local begun, last = unpack(call('HMGET', KEYS[5], '', ':' .. ARGV[4]))
+if call('ZCARD', KEYS[4]) == 0 then last = nil end
+local place = text(math.max(tonumber(begun or 0), tonumber(last or 0)) + 1)
+call('HSET', KEYS[5], ':' .. ARGV[4], place)
+call('HSET', KEYS[1], 'digest', ARGV[2], 'record', ARGV[3], 'tenant', ARGV[4], 'submission', ARGV[6], 'deadline', text(deadline), 'epoch', 0, 'seq', 0, 'place', place)
 call('PEXPIREAT', KEYS[1], text(deadline + ARGV[8]))
 call('ZADD', KEYS[2], text(deadline), ARGV[1])
 call('ZADD', KEYS[3], text(now), ARGV[1])
 call('ZADD', KEYS[4], text(deadline), ARGV[1])
 call('PEXPIRE', KEYS[4], text(ARGV[5] + ARGV[8]))
-return { 'accepted', 0, text(deadline), call('ZCARD', KEYS[4]) }`);
+return { 'accepted', 0, text(deadline), place, ARGV[6] }`);
 
-/** KEYS turn waiting workers versions; ARGV id worker version evenSo. */
+/**
+ * KEYS turn waiting versions places; ARGV id worker version evenSo. `tries` are the owners since the turn last came
+ * further, `u:` when the owner of an epoch was told for the last time that it is one.
+ */
 export const BEGIN: Script = script(`${NOW}
-local turn = call('HMGET', KEYS[1], 'digest', 'settled', 'version', 'worker', 'at', 'deadline')
+local turn = call('HMGET', KEYS[1], 'digest', 'settled', 'version', 'worker', 'at', 'deadline', 'place')
 if not turn[1] then return { 'unknown' } end
 if turn[2] then return { 'settled' } end
 if turn[3] and turn[3] ~= ARGV[3] and ARGV[4] ~= '1' then
-  local seen = call('ZSCORE', KEYS[4], turn[3])
+  local seen = call('ZSCORE', KEYS[3], turn[3])
   return { 'other_version', turn[3], text(now - (seen or turn[5] or 0)), turn[6], text(now) }
 end
 local epoch = call('HINCRBY', KEYS[1], 'epoch', 1)
-call('HSET', KEYS[1], 'worker', ARGV[2], 'at', text(now), 'version', ARGV[3])
+call('HSET', KEYS[1], 'worker', ARGV[2], 'at', text(now), 'u:' .. text(epoch - 1), turn[5] or '0')
+if ARGV[4] ~= '1' then call('HSET', KEYS[1], 'version', ARGV[3]) end
+call('HINCRBY', KEYS[1], 'tries', 1)
 call('ZREM', KEYS[2], ARGV[1])
-local alive = tonumber(turn[5] or 0)
-if turn[4] then alive = math.max(alive, tonumber(call('ZSCORE', KEYS[3], turn[4]) or 0)) end
-return { 'begun', epoch, text(now), turn[4] or '', text(alive), call('HGETALL', KEYS[1]) }`);
+local begun = tonumber(call('HGET', KEYS[4], '') or 0)
+if tonumber(turn[7] or 0) > begun then call('HSET', KEYS[4], '', turn[7]) end
+return { 'begun', epoch, text(now), turn[4] or '', turn[5] or '0', call('HGETALL', KEYS[1]) }`);
 
 /**
- * KEYS turn events open waiting tenant cancelled; ARGV id epoch channel firstSeq events settles keep maxEvents, then
+ * KEYS turn events open waiting tenant; ARGV id epoch channel firstSeq events settles keep maxEvents, then
  * the events, then names and values of the journal, where `@` is the time. A batch that was written and sent again is
  * known by the place of its events; the journal's part is the same anyway.
  */
@@ -77,10 +90,10 @@ for i = 9 + count, #ARGV, 2 do
   call('HSET', KEYS[1], ARGV[i], (string.gsub(ARGV[i + 1], '^@', text(now) .. ' ')))
 end
 call('HSET', KEYS[1], 'at', text(now))
+if #ARGV > 8 + count then call('HDEL', KEYS[1], 'tries') end
 if ARGV[6] == '1' then
   call('HSET', KEYS[1], 'settled', 1)
   for i = 3, 5 do call('ZREM', KEYS[i], ARGV[1]) end
-  call('SREM', KEYS[6], ARGV[1])
   local over = text(now + ARGV[7])
   call('PEXPIREAT', KEYS[1], over)
   call('PEXPIREAT', KEYS[2], over)
@@ -88,9 +101,16 @@ end
 ${TELL('ARGV[3]')}
 return 1`);
 
+/** KEYS turn; ARGV epoch. Its owner gives it back: it has not died of it. */
+export const YIELD: Script = script(`
+if redis.call('HGET', KEYS[1], 'epoch') == ARGV[1] then redis.call('HDEL', KEYS[1], 'tries') end
+return 1`);
+
 /** KEYS turn; ARGV epoch. */
-export const OWNS: Script = script(`
-return redis.call('HGET', KEYS[1], 'epoch') == ARGV[1] and 1 or 0`);
+export const OWNS: Script = script(`${NOW}
+if call('HGET', KEYS[1], 'epoch') ~= ARGV[1] then return 0 end
+call('HSET', KEYS[1], 'at', text(now))
+return 1`);
 
 /** KEYS turn events; ARGV after count. */
 export const READ: Script = script(`
@@ -98,16 +118,18 @@ local turn = redis.call('HMGET', KEYS[1], 'digest', 'settled')
 if not turn[1] then return { 0, 0, {} } end
 return { 1, turn[2] and 1 or 0, redis.call('XRANGE', KEYS[2], '(' .. ARGV[1] .. '-0', '+', 'COUNT', ARGV[2]) }`);
 
-/** KEYS turn cancelled; ARGV id ordersChannel. */
+/** KEYS turn; ARGV ordersChannel. */
 export const CANCEL: Script = script(`
 local turn = redis.call('HMGET', KEYS[1], 'digest', 'settled')
 if not turn[1] or turn[2] then return 0 end
 redis.call('HSET', KEYS[1], 'cancelled', 1)
-redis.call('SADD', KEYS[2], ARGV[1])
-${TELL('ARGV[2]')}
+${TELL('ARGV[1]')}
 return 1`);
 
-/** KEYS workers versions info cancelled; ARGV worker version report silent. Gives what is to be cancelled. */
+/**
+ * KEYS workers versions info open, then turns; ARGV worker version report silent, then of each its epoch, and its id if
+ * it may undo something behind its deadline: such a one is not overdue while it is held. Gives their states.
+ */
 export const BEAT: Script = script(`${NOW}
 call('ZADD', KEYS[1], text(now), ARGV[1])
 call('ZADD', KEYS[2], text(now), ARGV[2])
@@ -116,7 +138,19 @@ for _, gone in ipairs(call('ZRANGEBYSCORE', KEYS[1], '-inf', text(now - ARGV[4])
   call('ZREM', KEYS[1], gone)
   call('HDEL', KEYS[3], gone)
 end
-return call('SMEMBERS', KEYS[4])`);
+local states = {}
+for i = 1, #KEYS - 4 do
+  local key, id = KEYS[i + 4], ARGV[2 * i + 4]
+  local turn = call('HMGET', key, 'epoch', 'cancelled')
+  if turn[1] == ARGV[2 * i + 3] then
+    call('HSET', key, 'at', text(now))
+    if id ~= '' then call('ZADD', KEYS[4], 'XX', 'GT', text(now), id) end
+    states[i] = turn[2] and 'cancelled' or 'held'
+  else
+    states[i] = 'taken'
+  end
+end
+return states`);
 
 /** KEYS workers info; ARGV worker. */
 export const LEAVE: Script = script(`
@@ -138,14 +172,21 @@ return {
 }`);
 
 /**
- * KEYS bucket; ARGV perSecond burst maxWait. The bucket is the moment at which it is full again (GCRA). Gives how long
- * to wait for the place that is kept, or that less one, negative, where it is too long and none is kept.
+ * KEYS buckets; ARGV maxWait, then perSecond and burst of each. A bucket is the moment at which it is full again
+ * (GCRA). Gives 0 and how long to wait for the places that are kept, or which bucket has none for so long that none is
+ * kept of any, and how long that is.
  */
 export const TAKE: Script = script(`${NOW}
-local each = 1000 / ARGV[1]
 local exact = time[1] * 1000 + time[2] / 1000
-local full = math.max(tonumber(call('GET', KEYS[1]) or 0), exact) + each
-local wait = math.max(0, math.ceil(full - exact - each * ARGV[2]))
-if wait > tonumber(ARGV[3]) then return text(-wait - 1) end
-call('SET', KEYS[1], string.format('%.3f', full), 'PX', text(math.ceil(full - exact) + 1000))
-return text(wait)`);
+local fulls, longest = {}, 0
+for i, key in ipairs(KEYS) do
+  local each = 1000 / ARGV[2 * i]
+  fulls[i] = math.max(tonumber(call('GET', key) or 0), exact) + each
+  local wait = math.max(0, math.ceil(fulls[i] - exact - each * ARGV[2 * i + 1]))
+  if wait > tonumber(ARGV[1]) then return { i, text(wait) } end
+  longest = math.max(longest, wait)
+end
+for i, key in ipairs(KEYS) do
+  call('SET', key, string.format('%.3f', fulls[i]), 'PX', text(math.ceil(fulls[i] - exact) + 1000))
+end
+return { 0, text(longest) }`);

@@ -1,14 +1,16 @@
-import { NEVER, Subject, filter, map, merge, mergeMap, of, startWith, take, tap, type Observable } from 'rxjs';
-import type { TraceEvent } from '../../contract/event.ts';
+import { NEVER, Subject, filter, map, mergeMap, of, startWith, take, tap, type Observable } from 'rxjs';
 import type { JournalledDecision, JournalledNode, TurnJournal } from '../../contract/fleet/journal.ts';
 import type { Runtime } from '../../contract/runtime.ts';
-import type { Begun, TurnLedger } from '../ledger.ts';
+import type { Begun } from '../ledger.ts';
 import type { Recorder } from '../recorder.ts';
-import { untilAnswered } from '../until-answered.ts';
+import { FREE_MS, type Hold } from './hold.ts';
 
 /** What the journal of a turn is made of. */
 export interface JournalSite {
-  readonly ledger: TurnLedger;
+  readonly hold: Hold;
+  /** Gives the turn back. */
+  readonly leave: () => void;
+  readonly tell: TurnJournal['tell'];
   readonly runtime: Runtime;
   readonly turnId: string;
   readonly worker: string;
@@ -17,6 +19,7 @@ export interface JournalSite {
   /** The nodes whose attempts run now. */
   readonly busy: Set<string>;
   readonly left$: Observable<unknown>;
+  readonly ended$: Observable<unknown>;
   readonly draining$: Observable<unknown>;
 }
 
@@ -35,12 +38,36 @@ const entryOf = (node: JournalledNode): string => {
 const movedTo = (to: string, { before, nowMs }: Begun): Pick<TurnJournal, 'moved'> =>
   before === undefined ? {} : { moved: { from: before.worker, to, afterMs: Math.max(0, nowMs - before.aliveAtMs) } };
 
+/** The earlier owners of a turn: what each does of it has stopped so long after it was told that it has it. */
+const givenUpBy = (
+  { hold, runtime, begun: { submission, epoch, nowMs, lastWords } }: JournalSite,
+  beganMs: number,
+): TurnJournal['givenUp'] => {
+  return (claimant) => {
+    const at = claimant.lastIndexOf('/');
+    const claimed = Number(claimant.slice(at + 1));
+    if (claimant.slice(0, at) !== submission || claimed >= epoch) return of(false);
+    const freeAtMs = beganMs + Math.max(0, (lastWords.get(claimed) ?? nowMs) + FREE_MS - nowMs);
+    return runtime.after(Math.max(0, freeAtMs - runtime.now())).pipe(mergeMap(() => hold.owned()));
+  };
+};
+
+const decidedIn =
+  ({ runtime, begun: { decisions, nowMs } }: JournalSite, beganMs: number): TurnJournal['decided'] =>
+  (nodeId) => {
+    const kept = decisions.get(nodeId);
+    if (kept === undefined) return undefined;
+    const decision = JSON.parse(kept.decision) as JournalledDecision;
+    const passedMs = nowMs + (runtime.now() - beganMs) - kept.atMs;
+    return { ...decision, delayLeftMs: Math.max(0, decision.delayMs - passedMs) };
+  };
+
 const nodeOf = (entry: string | undefined): JournalledNode | undefined =>
   entry === undefined ? undefined : (JSON.parse(entry) as JournalledNode);
 
 /** A turn's journal in a ledger. While the worker drains, nothing follows from what is kept. */
 export function journalOf(site: JournalSite): { readonly port: TurnJournal; readonly kept$: Observable<unknown> } {
-  const { ledger, runtime, turnId, worker, begun, recorder, busy, left$ } = site;
+  const { hold, runtime, turnId, worker, begun, recorder, busy, left$, ended$ } = site;
   const kept$ = new Subject<unknown>();
   let isDraining = false;
   site.draining$.pipe(take(1)).subscribe(() => (isDraining = true));
@@ -53,38 +80,36 @@ export function journalOf(site: JournalSite): { readonly port: TurnJournal; read
       }),
       mergeMap((written) => (isDraining ? NEVER : of(written))),
     );
-  const { decisions, nodes } = begun;
   const port: TurnJournal = {
     turnId,
+    submission: begun.submission,
+    epoch: begun.epoch,
     remainingMs: begun.deadlineAtMs - begun.nowMs,
     started: begun.seq > 0,
+    worker,
     ...movedTo(worker, begun),
-    settled: (nodeId) => nodeOf(nodes.get(nodeId)),
+    tell: site.tell,
+    settled: (nodeId) => nodeOf(begun.nodes.get(nodeId)),
     settle: (nodeId, node) => {
       const entry = entryOf(node);
       return keeping(nodeId, recorder.node(nodeId, entry)).pipe(map(() => JSON.parse(entry) as JournalledNode));
     },
-    decided: (nodeId) => {
-      const kept = decisions.get(nodeId);
-      if (kept === undefined) return undefined;
-      const decision = JSON.parse(kept.decision) as JournalledDecision;
-      const passedMs = begun.nowMs + (runtime.now() - beganMs) - kept.atMs;
-      return { ...decision, delayLeftMs: Math.max(0, decision.delayMs - passedMs) };
-    },
+    decided: decidedIn(site, beganMs),
     decide: (nodeId, decision) => keeping(nodeId, recorder.decision(nodeId, JSON.stringify(decision))),
-    owned: () => untilAnswered(() => ledger.owns(turnId, begun.epoch), runtime),
+    holds: () => hold.standing === 'held',
+    owned: () => hold.owned(),
+    givenUp: givenUpBy(site, beganMs),
+    standing$: hold.standing$,
+    leave: site.leave,
     left$,
+    ended$,
   };
   return { port, kept$ };
 }
 
-/** Emits once no attempt runs any more of a turn in which nothing new starts. */
-export const drained = (
-  busy: ReadonlySet<string>,
-  trace$: Observable<TraceEvent>,
-  kept$: Observable<unknown>,
-): Observable<unknown> =>
-  merge(trace$, kept$).pipe(
+/** Emits once no attempt runs any more of a turn in which nothing new starts. @param happened$ whatever may end one */
+export const drained = (busy: ReadonlySet<string>, happened$: Observable<unknown>): Observable<unknown> =>
+  happened$.pipe(
     startWith(0),
     filter(() => busy.size === 0),
     take(1),

@@ -1,12 +1,11 @@
 import {
   EMPTY,
+  NEVER,
   ReplaySubject,
-  Subject,
   catchError,
   concatMap,
   defer,
   exhaustMap,
-  filter,
   finalize,
   from,
   merge,
@@ -14,18 +13,18 @@ import {
   switchMap,
   startWith,
   type Observable,
-  type Subscription,
+  type ObservableInput,
 } from 'rxjs';
 import type { Closeable, FleetTurns } from '../../contract/fleet/port.ts';
-import type { TraceEvent } from '../../contract/event.ts';
 import type { Runtime } from '../../contract/runtime.ts';
 import { checkKeys, checkNumber, duration, integer } from '../../policy/check.ts';
 import type { Dispatcher, Given, RunEnd, Workforce } from '../dispatcher.ts';
+import { oneAtATime } from '../../operators/timing/one-at-a-time.ts';
 import type { TurnLedger } from '../ledger.ts';
+import { CLOSE_MS, within } from './within.ts';
+import { BEAT_MS, Holds } from './hold.ts';
 import { runGiven, type WorkerSite } from './turn-run.ts';
 
-/** A sign of life, and a look for turns to cancel where a message was lost. */
-const BEAT_MS = 1_000;
 const DRAIN_MS = 10_000;
 const CONCURRENCY = 10;
 const NAME = /^[\w.@~-]{1,128}$/;
@@ -44,64 +43,57 @@ const checked = (turns: FleetTurns): FleetTurns => {
   return turns;
 };
 
-/** The events of a layer, by turn: each is looked at once, however many turns run. */
-const tracesOf = (
-  trace$: Observable<TraceEvent>,
-): { readonly of: WorkerSite['traceOf']; readonly heard: Subscription } => {
-  const turns = new Map<string, Subject<TraceEvent>>();
-  const heard = trace$.subscribe((event) => {
-    if (event.turnId !== undefined) turns.get(event.turnId)?.next(event);
-  });
-  return {
-    heard,
-    of: (turnId) =>
-      defer(() => {
-        const events$ = turns.get(turnId) ?? new Subject<TraceEvent>();
-        turns.set(turnId, events$);
-        return events$.pipe(
-          finalize(() => {
-            if (!events$.observed) turns.delete(turnId);
-          }),
-        );
-      }),
-  };
-};
-
 /** @throws the reason why a layer cannot serve a fleet */
-const checkStore = async ({ layer }: FleetTurns): Promise<void> => {
-  const { store } = await layer.inspect();
+const checkLayer = async ({ layer }: FleetTurns): Promise<void> => {
+  const { store, tools = [] } = await layer.inspect();
+  const bare = tools.find(({ mode }) => mode !== 'on');
+  if (bare !== undefined)
+    throw new RangeError(
+      `layer runs ${bare.name} in the mode ${bare.mode}, where no key is claimed: serve with the mode on`,
+    );
   if (store?.shared === true) return;
   throw new RangeError(
     `layer must have a store that all workers share, not ${store?.kind ?? 'none'}: give createSpillway a redisStore, so that no tool runs twice`,
   );
 };
 
-/** Signs of life, each with what is to be cancelled: once a second, and when an order was given. */
-const beatsOf = (
-  { ledger, worker, version, runtime }: Pick<WorkerSite, 'ledger' | 'worker' | 'version' | 'runtime'>,
-  turns: () => number,
-): Observable<readonly string[]> => {
+/** Signs of life, each of which says also how the turns stand: once a second, and when an order was given. */
+const beatsOf = ({ ledger, holds, runtime }: WorkerSite, turns: () => number): Observable<unknown> => {
   const background = runtime.background ?? runtime;
   return merge(ledger.orders$, background.after(BEAT_MS).pipe(repeat())).pipe(
     startWith(0),
-    switchMap(() => defer(() => ledger.beat(worker, version, turns())).pipe(catchError(() => EMPTY))),
+    oneAtATime(() => holds.beat(turns())),
   );
 };
 
 /** Turns that should have settled and that nobody has are looked for so often. */
 const RESCUE_MS = 10_000;
 
+/** One that is overdue for so long is settled by whoever finds it. */
+const HARVEST_MS = 20_000;
+
+/** Each minute it is another try, of all workers together. */
+const minuteOf = (runtime: Runtime): number => Math.floor(runtime.wallNow() / 60_000);
+
 /**
  * Has turns given to somebody that are overdue: whoever submitted one may have died before the engine heard of it. For
  * one that is there this changes nothing.
  */
-const rescues = (ledger: TurnLedger, dispatcher: Dispatcher, runtime: Runtime): Observable<unknown> =>
+const rescues = (
+  { ledger, runtime }: WorkerSite,
+  dispatcher: Dispatcher,
+  run: (given: Given) => Observable<RunEnd>,
+): Observable<unknown> =>
   (runtime.background ?? runtime).after(RESCUE_MS).pipe(
     repeat(),
     exhaustMap(() =>
       defer(() => ledger.report()).pipe(
         concatMap(({ overdue }) => from(overdue)),
-        concatMap(({ turnId }) => dispatcher.add(turnId, 1)),
+        concatMap(({ turnId, overdueMs }): ObservableInput<unknown> => {
+          // All who could be given it are busy: to settle it takes nobody's place for long.
+          if (overdueMs > HARVEST_MS) return run({ turnId, lost$: NEVER });
+          return dispatcher.add(turnId, 1, `${turnId}/${minuteOf(runtime)}`);
+        }),
         catchError(() => EMPTY),
       ),
     ),
@@ -111,39 +103,33 @@ const rescues = (ledger: TurnLedger, dispatcher: Dispatcher, runtime: Runtime): 
 export function serveTurns(ledger: TurnLedger, dispatcher: Dispatcher, given: FleetTurns, runtime: Runtime): Closeable {
   const { layer, worker = runtime.id(), version = '0', concurrency = CONCURRENCY, drainMs = DRAIN_MS } = checked(given);
   const draining$ = new ReplaySubject<true>(1);
-  const cancelled$ = new Subject<readonly string[]>();
-  const given$ = new Subject<string>();
-  const traces = tracesOf(layer.trace$);
   const site: WorkerSite = {
     ledger,
     runtime,
     layer,
     worker,
     version,
-    again: (turnId) => given$.pipe(filter((other) => other === turnId)),
-    traceOf: traces.of,
-    cancelled$,
+    holds: new Holds(ledger, runtime, { worker, version }),
     draining$,
     drainedAnyway$: draining$.pipe(switchMap(() => runtime.after(drainMs))),
   };
   let turns = 0;
-  const beats = beatsOf(site, () => turns).subscribe(cancelled$);
-  beats.add(rescues(ledger, dispatcher, runtime).subscribe());
+  const beats = beatsOf(site, () => turns).subscribe();
   const run = (turn: Given): Observable<RunEnd> =>
     defer(() => {
-      given$.next(turn.turnId);
       turns++;
       return runGiven(site, turn).pipe(finalize(() => turns--));
     });
+  beats.add(rescues(site, dispatcher, run).subscribe());
   const stop = (): void => {
     beats.unsubscribe();
-    traces.heard.unsubscribe();
   };
   return closeable(
-    checkStore(given).then(() => dispatcher.work(run, concurrency)),
+    checkLayer(given).then(() => dispatcher.work(run, concurrency)),
     () => draining$.next(true),
-    () => ledger.leave(worker).catch(() => undefined),
+    () => ledger.leave(worker),
     stop,
+    (ending) => within(drainMs + CLOSE_MS, runtime, ending),
   );
 }
 
@@ -153,21 +139,20 @@ const closeable = (
   drain: () => void,
   leave: () => Promise<unknown>,
   stop: () => void,
+  bounded: (ending: Promise<void>) => Promise<void>,
 ): Closeable => {
   const ready = began.then((workforce) => workforce.ready).then(() => undefined);
   // Whoever wants to know asks for it.
   ready.catch(() => undefined);
   const end = async (): Promise<void> => {
-    try {
-      const workforce = await began.catch(() => undefined);
-      await workforce?.pause();
-      drain();
-      await workforce?.close();
-      await leave();
-    } finally {
-      stop();
-    }
+    const workforce = await began.catch(() => undefined);
+    // Not after an engine has answered: nodes that run must end in time also without one.
+    const paused = workforce?.pause();
+    drain();
+    await paused;
+    await workforce?.close();
+    await leave();
   };
   let ending: Promise<void> | undefined;
-  return { ready, close: () => (ending ??= end()) };
+  return { ready, close: () => (ending ??= bounded(end()).finally(stop)) };
 };

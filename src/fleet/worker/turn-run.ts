@@ -1,4 +1,5 @@
 import {
+  AsyncSubject,
   EMPTY,
   Observable,
   Subject,
@@ -22,6 +23,7 @@ import type { Begun, Taking, TurnLedger } from '../ledger.ts';
 import { storedPlan } from '../plan-record.ts';
 import { recorderOf, type Recorder } from '../recorder.ts';
 import { untilAnswered } from '../until-answered.ts';
+import type { Hold, Holds } from './hold.ts';
 import { drained, journalOf } from './journal.ts';
 import { refusal } from './refusal.ts';
 
@@ -30,6 +32,11 @@ const OTHER_VERSION_MS = 500;
 /** Workers of a version that were not heard of for so long are gone: then its turns are refused by name. */
 const VERSION_GONE_MS = 30_000;
 
+/** So many owners in a row may be given up while they have a turn that comes no further: it may be what kills them. */
+const TRIES_MAX = 10;
+
+const POISON = `${TRIES_MAX} workers in a row died or stood still while they had it, and it came no further`;
+
 /** What the turns of one worker share. */
 export interface WorkerSite {
   readonly ledger: TurnLedger;
@@ -37,12 +44,8 @@ export interface WorkerSite {
   readonly layer: FleetLayer;
   readonly worker: string;
   readonly version: string;
-  /** Emits when the turn is given to this worker once more: an earlier run of it here is to leave first. */
-  again(turnId: string): Observable<unknown>;
-  /** What others may see of a turn. */
-  traceOf(turnId: string): Observable<TraceEvent>;
-  /** Emits the turns that are to be cancelled. */
-  readonly cancelled$: Observable<readonly string[]>;
+  /** The turns that it was given. */
+  readonly holds: Holds;
   /** Emits when the worker is to end: turns are handed over once their running nodes have ended. */
   readonly draining$: Observable<unknown>;
   /** Emits when that has taken too long. */
@@ -56,15 +59,21 @@ const AGAIN: RunEnd = { act: 'again', afterMs: 0 };
  * engine must not take the turn for done because this one, which it did mean, has been overtaken.
  */
 const OVERTAKEN: RunEnd = { act: 'again', afterMs: 200 };
+/** The ledger gave no answer, and something had to be stopped. */
+const SILENT: RunEnd = { act: 'again', afterMs: 200 };
 
 /** Runs a turn that was given to this worker, from where it was left; emits what becomes of it here. */
 export const runGiven = (site: WorkerSite, { turnId, lost$ }: Given): Observable<RunEnd> => {
   const { ledger, runtime, worker, version } = site;
+  let askedMs = 0;
   const begin = (evenSo: boolean): Observable<Taking> =>
-    untilAnswered(() => ledger.begin(turnId, worker, version, evenSo), runtime);
-  return begin(false).pipe(
+    untilAnswered(() => {
+      askedMs = runtime.now();
+      return ledger.begin(turnId, worker, version, evenSo);
+    }, runtime);
+  const run$ = begin(false).pipe(
     mergeMap((taking) => {
-      if (taking.state === 'begun') return runBegun(site, turnId, taking, lost$);
+      if (taking.state === 'begun') return runBegun(site, { turnId, lost$, askedMs }, taking);
       if (taking.state !== 'other_version') return of(DONE);
       const isTime = taking.nowMs < taking.deadlineAtMs;
       if (isTime && taking.silentMs < VERSION_GONE_MS) return of<RunEnd>({ act: 'again', afterMs: OTHER_VERSION_MS });
@@ -81,6 +90,8 @@ export const runGiven = (site: WorkerSite, { turnId, lost$ }: Given): Observable
       );
     }),
   );
+  // Also one that was given up before it began here, as while it waited for a place.
+  return merge(lost$.pipe(map(() => DONE)), run$).pipe(take(1));
 };
 
 /** A turn that no worker can finish: it settles as failed, and says why. */
@@ -104,23 +115,38 @@ const tenantOf = ({ record }: Begun): string => {
   return tenant;
 };
 
-const runBegun = (site: WorkerSite, turnId: string, begun: Begun, lost$: Observable<unknown>): Observable<RunEnd> =>
+const runBegun = (
+  site: WorkerSite,
+  { turnId, lost$, askedMs }: Given & { readonly askedMs: number },
+  begun: Begun,
+): Observable<RunEnd> =>
   defer(() => {
+    const { ledger, runtime } = site;
     let stored: ReturnType<typeof storedPlan>;
     try {
+      if (begun.tries > TRIES_MAX) throw new Error(POISON);
       stored = storedPlan(begun.record);
     } catch (error) {
       return refusedRun(site, turnId, begun, error instanceof Error ? error.message : String(error));
     }
-    const { ledger, runtime } = site;
     const recorder = recorderOf(ledger, turnId, begun, tenantOf(begun), runtime);
-    const trace$ = site.traceOf(turnId).pipe(filter((event) => !('late' in event)));
-    const turn = { turnId, begun, stored, recorder, lost$, trace$, busy: new Set<string>() };
+    const undoes = stored.plan.options.onFailure === 'compensate';
+    const hold = site.holds.add({ turnId, epoch: begun.epoch, undoes, askedMs });
+    const turn = { turnId, begun, stored, recorder, hold, lost$, busy: new Set<string>() };
     return underway(site, turn).pipe(
       // A defect of ours must not keep the turn from others.
       catchError(() => of<RunEnd>({ act: 'again', afterMs: OTHER_VERSION_MS })),
       take(1),
-      tap({ finalize: () => recorder.close() }),
+      tap({
+        next: ({ act }) => {
+          // Not waited for: without it the turn counts one try more.
+          if (act === 'again') ledger.yields(turnId, begun.epoch).catch(() => undefined);
+        },
+        finalize: () => {
+          site.holds.leave(hold);
+          recorder.close();
+        },
+      }),
     );
   });
 
@@ -130,9 +156,8 @@ interface Underway {
   readonly begun: Begun;
   readonly stored: ReturnType<typeof storedPlan>;
   readonly recorder: Recorder;
+  readonly hold: Hold;
   readonly lost$: Observable<unknown>;
-  /** What others may see of it; calls of an earlier run that have no turn here any more are told of to nobody. */
-  readonly trace$: Observable<TraceEvent>;
   /** The nodes whose attempts run. */
   readonly busy: Set<string>;
 }
@@ -140,59 +165,80 @@ interface Underway {
 /** Why a turn goes elsewhere, as what becomes of it here. */
 const leavesOf = (
   site: WorkerSite,
-  { turnId, recorder, lost$, trace$, busy }: Underway,
-  kept$: Observable<unknown>,
+  { recorder, hold, lost$, busy }: Underway,
+  happened$: Observable<unknown>,
 ): Observable<RunEnd> => {
-  const calm$ = site.draining$.pipe(switchMap(() => drained(busy, trace$, kept$)));
+  const calm$ = site.draining$.pipe(switchMap(() => drained(busy, happened$)));
   return merge(
-    merge(lost$, site.again(turnId)).pipe(map(() => DONE)),
-    recorder.lost$.pipe(map(() => OVERTAKEN)),
+    lost$.pipe(map(() => DONE)),
+    recorder.lost$.pipe(
+      tap(() => hold.take()),
+      map(() => OVERTAKEN),
+    ),
+    hold.standing$.pipe(
+      filter((standing) => standing === 'taken'),
+      map(() => OVERTAKEN),
+    ),
     race(calm$, site.drainedAnyway$).pipe(map(() => AGAIN)),
   );
 };
 
-/** Records what is told of a turn; emits once its end is recorded. */
-const recorded = ({ trace$, recorder, busy }: Underway, result: () => TraceEvent | undefined): Observable<RunEnd> =>
-  trace$.pipe(
+const isEnd = (event: TraceEvent): boolean => event.source === 'turn' && event.type === 'settled';
+
+/**
+ * Follows what happens in a turn, of which others may see less; emits once its end is recorded. Its end is recorded as
+ * it is: whoever asked for the turn is to have the result.
+ */
+const followed = (
+  turn$: Observable<TraceEvent>,
+  { recorder, busy }: Underway,
+  ended$: Subject<unknown>,
+): Observable<RunEnd> =>
+  turn$.pipe(
     mergeMap((event) => {
-      // What others may see of its end lacks the result, which whoever asked for the turn is to have.
-      if (event.source === 'turn' && event.type === 'settled') return recorder.settle(result() ?? event);
+      if (isEnd(event)) return recorder.settle(event).pipe(tap(ended$));
       if (event.type === 'attempt_started' && event.nodeId !== undefined) busy.add(event.nodeId);
-      recorder.event(event);
       return EMPTY;
     }),
     map(() => DONE),
   );
 
-const cancelOf = ({ cancelled$ }: WorkerSite, { turnId, begun }: Underway): Observable<unknown> =>
-  begun.isCancelled ? of(turnId) : cancelled$.pipe(filter((turns) => turns.includes(turnId)));
+const cancelOf = ({ begun, hold }: Underway): Observable<unknown> => (begun.isCancelled ? of(true) : hold.cancelled$);
 
 const underway = (site: WorkerSite, turn: Underway): Observable<RunEnd> =>
   new Observable((subscriber) => {
-    const { ledger, runtime, worker, draining$ } = site;
-    const { turnId, begun, recorder, busy, stored } = turn;
+    const { runtime, worker, draining$ } = site;
+    const { turnId, begun, recorder, hold, busy, stored } = turn;
+    const leave = (): void => subscriber.next(SILENT);
     const aborting = new AbortController();
     const left$ = new Subject<unknown>();
-    const journal = journalOf({ ledger, runtime, turnId, worker, begun, recorder, busy, left$, draining$ });
-    let result: TraceEvent | undefined;
-    subscriber.add(recorded(turn, () => result).subscribe(subscriber));
+    const ended$ = new AsyncSubject<unknown>();
+    const told$ = new Subject<unknown>();
+    const tell = (event: TraceEvent): void => {
+      if (!isEnd(event)) recorder.event(event);
+      told$.next(event);
+    };
+    const ends = { left$, ended$, draining$ };
+    const journal = journalOf({ hold, tell, leave, runtime, turnId, worker, begun, recorder, busy, ...ends });
     subscriber.add(
-      leavesOf(site, turn, journal.kept$)
+      leavesOf(site, turn, merge(told$, journal.kept$))
         .pipe(take(1))
         .subscribe((end) => subscriber.next(end)),
     );
     subscriber.add(
-      cancelOf(site, turn)
+      cancelOf(turn)
         .pipe(take(1))
         .subscribe(() => aborting.abort()),
     );
     // Not unsubscribed, which would cancel its calls: it has ended by then, or goes on elsewhere.
-    subscriber.add(() => left$.next(0));
+    subscriber.add(() => {
+      site.holds.leave(hold);
+      left$.next(0);
+    });
     const { plan, identity } = stored;
-    site.layer.turn(plan, { journal: journal.port, signal: aborting.signal, ...identity }).subscribe({
-      next: (event) => {
-        if (event.source === 'turn' && event.type === 'settled') result = event;
-      },
+    const turn$ = site.layer.turn(plan, { journal: journal.port, signal: aborting.signal, ...identity });
+    followed(turn$, turn, ended$).subscribe({
+      next: (end) => subscriber.next(end),
       error: (error: unknown) => subscriber.error(error),
     });
   });

@@ -83,15 +83,23 @@ const orderOf = ({ action, tool, session, all }: OrderBody): AdminOrder => {
 };
 
 /**
+ * The body of a request.
+ * @throws AdminRefused unless it is JSON of a bearable length
+ */
+export async function readBody(request: Request, maxBytes: number): Promise<unknown> {
+  const { headers } = request;
+  if (!JSON_TYPE.test(headers.get('content-type') ?? '') || headers.has('content-encoding'))
+    throw new AdminRefused('content_type', 'an order is plain JSON; send Content-Type: application/json');
+  return parse(await readBytes(request, maxBytes));
+}
+
+/**
  * What a request asks for.
  * @throws AdminRefused unless it is JSON of a bearable length that asks for one thing that there is; values are not
  * repeated
  */
 export async function readOrder(request: Request, maxBytes: number): Promise<AdminOrder> {
-  const { headers } = request;
-  if (!JSON_TYPE.test(headers.get('content-type') ?? '') || headers.has('content-encoding'))
-    throw new AdminRefused('content_type', 'an order is plain JSON; send Content-Type: application/json');
-  const { success, data, error } = bodySchema.safeParse(parse(await readBytes(request, maxBytes)));
+  const { success, data, error } = bodySchema.safeParse(await readBody(request, maxBytes));
   if (success) return orderOf(data);
   if (error.issues.some(({ path }) => path[0] === 'action'))
     throw new AdminRefused('unknown_action', `action must be one of ${ADMIN_ACTIONS.join(', ')}`);

@@ -3,7 +3,8 @@
  *
  * `host`, `origin`: 403, a `Host` or `Origin` that is not allowed. `token`: 401, missing or wrong. `path`: 404.
  * `method`: 405. `content_type`: 415, anything but plain JSON. `body_too_large`: 413. `malformed`, `unknown_action`:
- * 400. `unknown_tool`: 404. `no_breaker`: 409, the tool has none. `store_unavailable`: 503, and a part may have been
+ * 400. `unknown_tool`: 404. `no_breaker`: 409, the tool has none. `unknown_approval`: 404, no such question, or its
+ * time is over. `answered`: 409, another answer counts. `store_unavailable`: 503, and a part may have been
  * done. `failed`: 500, a defect of the layer, its store or its metrics.
  */
 export type AdminRefusalReason =
@@ -18,6 +19,8 @@ export type AdminRefusalReason =
   | 'unknown_action'
   | 'unknown_tool'
   | 'no_breaker'
+  | 'unknown_approval'
+  | 'answered'
   | 'store_unavailable'
   | 'failed';
 
@@ -33,6 +36,8 @@ const STATUS: Readonly<Record<AdminRefusalReason, number>> = {
   unknown_action: 400,
   unknown_tool: 404,
   no_breaker: 409,
+  unknown_approval: 404,
+  answered: 409,
   store_unavailable: 503,
   failed: 500,
 };

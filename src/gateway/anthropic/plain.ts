@@ -8,7 +8,7 @@ import { isOk, type UpstreamAnswer } from '../wire/upstream.ts';
 import { GatewayError } from '../wire/error.ts';
 
 /** The header that tells of what may go wrong later. */
-export const WARNING_HEADER = 'x-spillway-warning';
+const WARNING_HEADER = 'x-spillway-warning';
 
 interface Answer extends StepEnd {
   readonly text: string;

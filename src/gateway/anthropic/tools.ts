@@ -129,6 +129,7 @@ export class GatewayTools {
       tools: this.#tools,
       limits: this.#limits,
       planOptions: this.#planOptions,
+      identity: {},
       guard,
       outputs: storedOutputs(0, () => ''),
       signal,

@@ -56,7 +56,7 @@ const list: z.ZodType<string> = z
   .refine(isList, { error: 'must be the JSON of a list, or empty' });
 
 /** For states that read records back from outside: what does not fit is not used. */
-export const conversationRecordSchema: z.ZodType<ConversationRecord> = z.strictObject({
+const conversationRecordSchema: z.ZodType<ConversationRecord> = z.strictObject({
   author: z.string().max(512),
   toolUseIds: z.array(z.string().min(1).max(512)).max(IDS_MAX),
   before: list,

@@ -1,5 +1,7 @@
 import { Subject, type Observable } from 'rxjs';
 import type { TraceEvent } from '../../contract/event.ts';
+import { hexOf } from '../../policy/key/sha256.ts';
+import { secretBytes } from '../../runtime.ts';
 
 /** Lines of a trace from some place on. */
 export interface Piece {
@@ -13,6 +15,8 @@ export interface Piece {
 
 /** Where the lines come from. */
 export interface LineSource {
+  /** Tells its places from those of another process. */
+  readonly run: string;
   /** What is there from a place on; no lines where nothing is yet. */
   read(fromId: number): Promise<Piece>;
   /** Emits when there may be more; completes when there will be none. */
@@ -23,6 +27,9 @@ export interface LineSource {
   nowMs(): number | undefined;
 }
 
+/** A name for what one process serves: never of the `Runtime`, whose chance may be that of another run. */
+export const newRun = (): string => hexOf(secretBytes(8));
+
 /** What is sent at a time. */
 export const PIECE_BYTES: number = 256 * 1024;
 
@@ -31,6 +38,7 @@ const BYTES_MAX = 64 * 2 ** 20;
 
 /** The last events of a layer that runs: as many as there is room for. */
 export class EventLog implements LineSource {
+  readonly run: string = newRun();
   readonly more$: Subject<void> = new Subject<void>();
   readonly #nowMs: () => number;
   readonly #lines: string[] = [];
@@ -60,7 +68,7 @@ export class EventLog implements LineSource {
   }
 
   read(fromId: number): Promise<Piece> {
-    const from = Math.max(0, fromId - this.#firstId);
+    const from = Math.min(this.#lines.length, Math.max(0, fromId - this.#firstId));
     const lines: string[] = [];
     let bytes = 0;
     for (let at = from; at < this.#lines.length && bytes < PIECE_BYTES; at++) {
@@ -69,11 +77,7 @@ export class EventLog implements LineSource {
       bytes += line.length;
     }
     const lost = Math.max(0, this.#firstId - fromId);
-    // An id of another process is none of ours: then all that is kept is sent.
-    const isOurs = fromId <= this.#firstId + this.#lines.length;
-    return isOurs
-      ? Promise.resolve({ nextId: this.#firstId + from + lines.length, lines, lost })
-      : this.read(this.#firstId);
+    return Promise.resolve({ nextId: this.#firstId + from + lines.length, lines, lost });
   }
 
   /** An eighth at a time: to take one out moves all. */

@@ -1,9 +1,9 @@
-import { open, type FileHandle } from 'node:fs/promises';
+import { open, stat, type FileHandle } from 'node:fs/promises';
 import { repeat, share, type Observable } from 'rxjs';
 import type { TraceEvent } from '../../contract/event.ts';
 import type { Runtime } from '../../contract/runtime.ts';
 import { redactorOf } from '../../policy/redact/values.ts';
-import { PIECE_BYTES, type LineSource, type Piece } from './event-log.ts';
+import { PIECE_BYTES, newRun, type LineSource, type Piece } from './event-log.ts';
 
 /** How often a file is looked at: a person follows it. */
 const LOOK_MS = 200;
@@ -11,6 +11,10 @@ const LINE_BYTES_MAX = 64 * 2 ** 20;
 const NEWLINE = 10;
 /** A file that has told nothing for so long is one that was written before. */
 const LIVE_MS = 60_000;
+/** Files of the name that are kept open: who lags behind reads an old one to its end. */
+const FILES_MAX = 4;
+/** A place is the number of a file of that name, and the offset in it. */
+const FILE_PLACES = 1e12;
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null;
@@ -21,30 +25,44 @@ const isEvent = (value: Readonly<Record<string, unknown>>): boolean =>
   typeof value['seq'] === 'number' &&
   typeof value['atMs'] === 'number';
 
+/** One file of the name, while it has it and after that. */
+interface OpenFile {
+  readonly handle: FileHandle;
+  /** It was cut off, and nothing of what was in it can be read any more. */
+  isGone: boolean;
+  size: number;
+}
+
 /**
- * A file of `ndjsonSink` or `spillway run --trace`, which may grow.
+ * A file of `ndjsonSink` or `spillway run --trace`, which may grow, be rotated away under another name, or be cut off.
  * What looks like a secret is taken out once more.
  */
 export class TraceFile implements LineSource {
+  readonly run: string = newRun();
   readonly more$: Observable<unknown>;
   readonly isOver: boolean = false;
-  readonly #file: FileHandle;
+  readonly #path: string;
   readonly #runtime: Runtime;
   readonly #redact = redactorOf().show;
-  /** What the clock of the events is behind the wall. */
+  /** The files that the name has had; of those before the last ones nothing is kept. */
+  readonly #files: OpenFile[];
+  #forgotten = 0;
+  #looking: Promise<void> | undefined;
+  /** What the clock of the events is behind the wall, by the header that was written last. */
   #behindMs: number | undefined;
+  #headedMs = -Infinity;
   #lastMs = -Infinity;
-  #size = 0;
 
-  private constructor(file: FileHandle, runtime: Runtime) {
-    this.#file = file;
+  private constructor(path: string, handle: FileHandle, runtime: Runtime) {
+    this.#path = path;
+    this.#files = [{ handle, isGone: false, size: 0 }];
     this.#runtime = runtime;
     this.more$ = (runtime.background ?? runtime).after(LOOK_MS).pipe(repeat(), share());
   }
 
   /** @throws the error of the file system when it cannot be opened */
   static async open(path: string, runtime: Runtime): Promise<TraceFile> {
-    return new TraceFile(await open(path, 'r'), runtime);
+    return new TraceFile(path, await open(path, 'r'), runtime);
   }
 
   nowMs(): number | undefined {
@@ -53,37 +71,83 @@ export class TraceFile implements LineSource {
     return nowMs - this.#lastMs < LIVE_MS ? nowMs : undefined;
   }
 
-  /** Places are offsets in the file, which stay: nothing is lost, however late a client comes back. */
+  /** Places in a file stay: nothing is lost, however late a client comes back, as long as the file is there. */
   async read(fromId: number): Promise<Piece> {
-    const { size } = await this.#file.stat();
-    // Cut off, as by logrotate's copytruncate: what is in it now begins anew.
-    const lost = size < this.#size ? 1 : 0;
-    this.#size = size;
-    const from = fromId > size ? 0 : fromId;
-    for (let bytes = Math.min(PIECE_BYTES, size - from); bytes > 0;) {
-      const { buffer, bytesRead } = await this.#file.read(Buffer.alloc(bytes), 0, bytes, from);
-      const end = buffer.subarray(0, bytesRead).lastIndexOf(NEWLINE);
-      if (end >= 0) {
-        const lines = buffer.toString('utf8', 0, end).split('\n');
-        return { nextId: from + end + 1, lines: lines.flatMap((line) => this.#shown(line)), lost };
-      }
-      // One that nobody can mean is left out; one that is not whole yet is waited for.
-      if (bytes >= LINE_BYTES_MAX) return { nextId: from + bytes, lines: [], lost };
-      bytes = bytes === size - from ? 0 : Math.min(bytes * 8, size - from, LINE_BYTES_MAX);
-    }
-    return { nextId: from, lines: [], lost };
+    await (this.#looking ??= this.#look().finally(() => (this.#looking = undefined)));
+    const wanted = Math.floor(fromId / FILE_PLACES);
+    const number = Math.min(Math.max(wanted, this.#forgotten), this.#forgotten + this.#files.length - 1);
+    const file = this.#files[number - this.#forgotten];
+    const offset = number === wanted ? fromId % FILE_PLACES : 0;
+    if (file === undefined) return { nextId: fromId, lines: [], lost: 0 };
+    const next = (number + 1) * FILE_PLACES;
+    // How many lines are lost nobody can count any more.
+    if (file.isGone) return { nextId: next, lines: [], lost: 1 };
+    const { end, lines } = await this.#readFrom(file, offset);
+    const isRead = end === offset && number + 1 < this.#forgotten + this.#files.length;
+    return { nextId: isRead ? next : number * FILE_PLACES + end, lines, lost: number > wanted ? 1 : 0 };
   }
 
   async close(): Promise<void> {
-    await this.#file.close();
+    await Promise.all([...new Set(this.#files.map(({ handle }) => handle))].map((handle) => handle.close()));
+  }
+
+  /** Whether the name has another file by now, or its file was cut off, as by logrotate's `copytruncate`. */
+  async #look(): Promise<void> {
+    const file = this.#files.at(-1);
+    if (file === undefined) return;
+    const own = await file.handle.stat();
+    if (own.size < file.size) {
+      file.isGone = true;
+      this.#files.push({ handle: file.handle, isGone: false, size: own.size });
+    }
+    file.size = own.size;
+    const named = await stat(this.#path).catch(() => undefined);
+    // One that is empty is not yet written to: what comes may still go to the one before.
+    if (named !== undefined && named.size > 0 && (named.ino !== own.ino || named.dev !== own.dev)) {
+      const handle = await open(this.#path, 'r').catch(() => undefined);
+      // What was written between the two looks is in it by now.
+      file.size = (await file.handle.stat()).size;
+      if (handle !== undefined) this.#files.push({ handle, isGone: false, size: 0 });
+    }
+    if (this.#files.length <= FILES_MAX) return;
+    const oldest = this.#files.shift();
+    this.#forgotten++;
+    if (oldest !== undefined && !this.#files.some(({ handle }) => handle === oldest.handle))
+      await oldest.handle.close();
+  }
+
+  async #readFrom(
+    { handle, size }: OpenFile,
+    from: number,
+  ): Promise<{ readonly end: number; readonly lines: string[] }> {
+    for (let bytes = Math.min(PIECE_BYTES, size - from); bytes > 0;) {
+      const { buffer, bytesRead } = await handle.read(Buffer.alloc(bytes), 0, bytes, from);
+      const end = buffer.subarray(0, bytesRead).lastIndexOf(NEWLINE);
+      if (end >= 0) {
+        const lines = buffer.toString('utf8', 0, end).split('\n');
+        return { end: from + end + 1, lines: lines.flatMap((line) => this.#shown(line)) };
+      }
+      // One that nobody can mean is left out; one that is not whole yet is waited for.
+      if (bytes >= LINE_BYTES_MAX) return { end: from + bytes, lines: [] };
+      bytes = bytes === size - from ? 0 : Math.min(bytes * 8, size - from, LINE_BYTES_MAX);
+    }
+    return { end: from, lines: [] };
+  }
+
+  /** A process begins to write, whose clock may be another one. */
+  #head({ time, atMs }: Readonly<Record<string, unknown>>): void {
+    const wallMs = Date.parse(String(time));
+    if (typeof atMs !== 'number' || !(wallMs > this.#headedMs)) return;
+    this.#headedMs = wallMs;
+    this.#behindMs = wallMs - atMs;
+    this.#lastMs = atMs;
   }
 
   #shown(line: string): string[] {
     try {
       const value: unknown = JSON.parse(line);
       if (!isRecord(value)) return [];
-      if (value['type'] === 'file_started' && typeof value['time'] === 'string' && typeof value['atMs'] === 'number')
-        this.#behindMs = Date.parse(value['time']) - value['atMs'];
+      if (value['type'] === 'file_started') this.#head(value);
       if (!isEvent(value)) return [];
       const event = this.#redact(value as unknown as TraceEvent);
       this.#lastMs = Math.max(this.#lastMs, event.atMs);

@@ -1,4 +1,5 @@
 import { defer, firstValueFrom, merge, type Observable } from 'rxjs';
+import { MODEL_RETRY } from '../../agent/loop/limits.ts';
 import type { RetryPolicy } from '../../contract/policy.ts';
 import type { Runtime } from '../../contract/runtime.ts';
 import { httpThrown } from '../../errors/http.ts';
@@ -58,16 +59,8 @@ export class UpstreamRefusal extends Error {
   }
 }
 
-/** As Anthropic's SDK retries: 3 attempts, 0.5 s doubling to 8 s. */
-export const STEP_RETRY: RetryPolicy = {
-  strategy: 'exponential',
-  initialDelayMs: 500,
-  maxDelayMs: 8_000,
-  multiplier: 2,
-  jitterPercent: 25,
-  maxAttempts: 3,
-  maxTotalTimeMs: 60_000,
-};
+/** As a model is asked again, but within a minute: a client waits for the answer's first byte. */
+export const STEP_RETRY: RetryPolicy = { ...MODEL_RETRY, maxTotalTimeMs: 60_000 };
 
 /** Whether asking again may help. */
 export const isTransient = (error: UpstreamRefusal): boolean =>

@@ -4,6 +4,7 @@ import { addBreakerAtStart, addLayerEvent } from './breakers.ts';
 import { addCallEvent } from './calls.ts';
 import { numberOf, pushMany } from './keep.ts';
 import { addTurnEvent } from './turns.ts';
+import { addUnseen } from './unseen.ts';
 
 /**
  * Takes an event into a model, and gives the model: made for `scan`, whose accumulator it is. It changes the model in
@@ -18,7 +19,7 @@ import { addTurnEvent } from './turns.ts';
  */
 export function addEvent(model: TraceModel, event: TraceEvent): TraceModel {
   const atMs = numberOf(event.atMs);
-  if (atMs === undefined || !Number.isFinite(atMs)) return model;
+  if (atMs === undefined) return model;
   if (model.eventCount++ === 0) model.firstMs = atMs;
   model.firstMs = Math.min(model.firstMs, atMs);
   model.lastMs = Math.max(model.lastMs, atMs);
@@ -28,5 +29,6 @@ export function addEvent(model: TraceModel, event: TraceEvent): TraceModel {
     addCallEvent(model, event);
   } else if (event.source === 'turn') addTurnEvent(model, event);
   else if (event.source === 'layer') addLayerEvent(model, event);
+  addUnseen(model, event);
   return model;
 }

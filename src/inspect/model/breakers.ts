@@ -1,13 +1,14 @@
 import type { BreakerStateName } from '../../contract/breaker-state.ts';
 import type { LayerEvent, ToolEvent, ToolInForce } from '../../contract/event.ts';
-import type { BreakerTold, TraceModel } from '../model.ts';
+import type { BreakerChange, BreakerTold, TraceModel } from '../model.ts';
 import { lineOf, wordOf } from '../text.ts';
-import { listOf, numberOf, push, recordOf } from './keep.ts';
+import { given, idOf, listOf, numberOf, optionalLine, push, recordOf } from './keep.ts';
 
 const TOOLS_MAX = 2_000;
+const NOTES_MAX = 50;
 
 /** The length keeps two different pairs from giving one key. */
-const idOf = (key: string, scope: string): string => `${scope.length}:${scope}${key}`;
+const nameOf = (key: string, scope: string): string => `${scope.length}:${scope}${key}`;
 
 const breakerOf = (
   { breakers, limits }: TraceModel,
@@ -16,7 +17,7 @@ const breakerOf = (
   state: BreakerStateName,
   atMs: number,
 ): BreakerTold => {
-  const id = idOf(key, scope);
+  const id = nameOf(key, scope);
   const known = breakers.get(id);
   if (known !== undefined) return known;
   if (breakers.size >= limits.breakers) {
@@ -32,41 +33,50 @@ const breakerOf = (
 export function addBreakerAtStart(model: TraceModel, event: Extract<ToolEvent, { type: 'call_started' }>): void {
   const { key, state } = recordOf(event.breaker);
   if (typeof key !== 'string' || typeof state !== 'string') return;
-  breakerOf(model, lineOf(key, 256), lineOf(event.tenant, 128), wordOf(state as BreakerStateName), event.atMs);
+  breakerOf(model, idOf(key), idOf(event.tenant), wordOf(state as BreakerStateName), event.atMs);
 }
+
+/** What a budget kept from a call is a remark on that. */
+const noteBudget = (model: TraceModel, event: Extract<LayerEvent, { type: 'budget' }>): void => {
+  const { atMs, per, step, left, limit, unit } = event;
+  const text = lineOf(`budget of the ${per}: ${step}, ${left} of ${limit} ${unit} left`);
+  const call = model.calls.get(idOf(event.callId));
+  if (call !== undefined) push(call.notes, { atMs, text }, NOTES_MAX);
+};
 
 const change = (model: TraceModel, event: Extract<LayerEvent, { type: 'breaker_changed' }>): void => {
   const { atMs } = event;
   const [from, to] = [wordOf(event.from), wordOf(event.to)];
-  const breaker = breakerOf(model, lineOf(event.toolName, 256), lineOf(event.scope, 128), from, atMs);
-  const untilMs = numberOf(event.untilMs);
-  const { callId } = event;
+  const breaker = breakerOf(model, idOf(event.toolName), idOf(event.scope), from, atMs);
   breaker.state = to;
   breaker.changeCount++;
-  const told = {
+  const told = given<BreakerChange>({
     atMs,
     from,
     to,
-    ...(untilMs === undefined ? {} : { untilMs }),
-    ...(callId === undefined ? {} : { callId: lineOf(callId, 128) }),
-  };
+    untilMs: numberOf(event.untilMs),
+    callId: optionalLine(event.callId),
+  });
   push(breaker.changes, told, model.limits.changes);
 };
 
 export function addLayerEvent(model: TraceModel, event: LayerEvent): void {
   switch (event.type) {
+    case 'budget':
+      return noteBudget(model, event);
     case 'layer_started':
-      model.version = lineOf(event.version, 32);
       for (const tool of listOf(event.tools)) {
         const { name } = recordOf(tool);
-        if (typeof name === 'string' && model.tools.size < TOOLS_MAX) model.tools.set(name, tool as ToolInForce);
+        const line = idOf(name);
+        if (typeof name === 'string' && model.tools.size < TOOLS_MAX)
+          model.tools.set(line, { ...(tool as ToolInForce), name: line });
       }
       return;
     case 'breaker_changed':
       return change(model, event);
     case 'breaker_evicted':
-      return void model.breakers.delete(idOf(lineOf(event.toolName, 256), lineOf(event.scope, 128)));
+      return void model.breakers.delete(nameOf(idOf(event.toolName), idOf(event.scope)));
     case 'store_changed':
-      model.store = { atMs: event.atMs, state: lineOf(event.state, 32), message: lineOf(event.message) };
+      return undefined;
   }
 }

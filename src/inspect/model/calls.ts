@@ -1,10 +1,22 @@
 import type { BreakerStateName } from '../../contract/breaker-state.ts';
 import type { ToolResultStatus } from '../../contract/envelope.ts';
 import type { ErrorReport, ToolEvent } from '../../contract/event.ts';
-import type { AttemptTold, CallTold, DecisionTold, KeyTold, NodeTold, TraceModel } from '../model.ts';
+import type { AttemptTold, CallTold, DecisionTold, KeyTold, NodeTold, TraceModel, TurnTold } from '../model.ts';
 import { lineOf, progressOf, wordOf } from '../text.ts';
-import { given, listOf, makeRoom, nodesById, numberOf, optionalLine, push, recordOf } from './keep.ts';
+import {
+  forgetCall,
+  given,
+  idOf,
+  listOf,
+  makeRoom,
+  nodesById,
+  numberOf,
+  optionalLine,
+  push,
+  recordOf,
+} from './keep.ts';
 import { markCall } from './marks.ts';
+import { noteCall } from './notes.ts';
 import { nodeOf, turnOf } from './turns.ts';
 
 /** Of steps of a key, and of remarks. */
@@ -15,7 +27,7 @@ const errorOf = (value: unknown): ErrorReport => {
   return given<ErrorReport>({
     kind: lineOf(kind, 64),
     message: lineOf(message),
-    code: optionalLine(code, 128),
+    code: optionalLine(code),
     status: numberOf(status),
     retryAfterMs: numberOf(retryAfterMs),
     uncertain: uncertain === true ? uncertain : undefined,
@@ -23,17 +35,17 @@ const errorOf = (value: unknown): ErrorReport => {
 };
 
 const begin = (model: TraceModel, event: ToolEvent): CallTold | undefined => {
-  const turn = event.turnId === undefined ? undefined : turnOf(model, event.turnId, event.atMs);
+  const turn = event.turnId === undefined ? undefined : turnOf(model, idOf(event.turnId), event.atMs);
   const node =
     turn === undefined || event.nodeId === undefined ? undefined : nodeOf(model, turn, event.nodeId, event.toolName);
   // Of a node that was too much to keep.
   if (turn !== undefined && node === undefined) return undefined;
   const call = given<CallTold>({
-    callId: event.callId,
+    callId: idOf(event.callId),
     turnId: turn?.turnId,
     nodeId: node?.nodeId,
-    askedTool: lineOf(event.toolName, 256),
-    toolName: lineOf(event.toolName, 256),
+    askedTool: idOf(event.toolName),
+    toolName: idOf(event.toolName),
     startMs: event.atMs,
     status: 'running',
     attempts: [],
@@ -42,12 +54,15 @@ const begin = (model: TraceModel, event: ToolEvent): CallTold | undefined => {
     notes: [],
     replayed: false,
     isVerified: false,
+    isGated: false,
   });
-  // One that undoes is beside the node's own call, and not in its place.
-  if (node === undefined || node.isUndone === true) model.loose.set(call.callId, call);
+  if (node === undefined) model.loose.set(call.callId, call);
   else {
-    if (node.call !== undefined) model.calls.delete(node.call.callId);
-    node.call = call;
+    // One that undoes is beside the node's own call, and not in its place.
+    const before = node.isUndone === true ? node.undoing : node.call;
+    if (before !== undefined && before.callId !== call.callId) forgetCall(model, before);
+    if (node.isUndone === true) node.undoing = call;
+    else node.call = call;
   }
   model.calls.set(call.callId, call);
   makeRoom(model);
@@ -71,6 +86,16 @@ const beginAttempt = (model: TraceModel, call: CallTold, event: ToolEvent, attem
   return told;
 };
 
+const fail = (
+  attempt: AttemptTold,
+  { error, classification, rule, breakerState }: Extract<ToolEvent, { type: 'attempt_failed' | 'rejected' }>,
+): ErrorReport => {
+  attempt.classification = wordOf(classification);
+  attempt.rule = idOf(rule);
+  if (breakerState !== undefined) attempt.breakerState = wordOf(breakerState);
+  return (attempt.error = errorOf(error));
+};
+
 /** An attempt's end. Of one whose start the trace does not have, the start is worked out of its duration. */
 const endAttempt = (
   model: TraceModel,
@@ -86,11 +111,8 @@ const endAttempt = (
   if (event.type === 'attempt_succeeded') attempt.outcome = 'succeeded';
   else if (event.type === 'attempt_canceled') attempt.outcome = 'canceled';
   else {
-    attempt.error = errorOf(event.error);
-    attempt.outcome = attempt.error.kind === 'timeout' ? 'timed_out' : 'failed';
-    attempt.classification = wordOf(event.classification);
-    attempt.rule = lineOf(event.rule, 128);
-    attempt.breakerState = wordOf(event.breakerState);
+    const error = fail(attempt, event);
+    attempt.outcome = error.kind === 'timeout' ? 'timed_out' : 'failed';
     const timeoutMs = numberOf(event.timeoutMs);
     if (timeoutMs !== undefined) attempt.timeoutMs = timeoutMs;
   }
@@ -100,10 +122,7 @@ const reject = (model: TraceModel, call: CallTold, event: Extract<ToolEvent, { t
   const attempt = beginAttempt(model, call, event, event.attempt ?? 0);
   attempt.endMs = event.atMs;
   attempt.outcome = 'rejected';
-  attempt.error = errorOf(event.error);
-  attempt.classification = wordOf(event.classification);
-  attempt.rule = lineOf(event.rule, 128);
-  if (event.breakerState !== undefined) attempt.breakerState = wordOf(event.breakerState);
+  fail(attempt, event);
 };
 
 const decide = (call: CallTold, event: Extract<ToolEvent, { type: 'decision' }>): void => {
@@ -124,7 +143,7 @@ const addKeyStep = (call: CallTold, event: Extract<ToolEvent, { type: 'dedupe' }
     atMs: event.atMs,
     step: wordOf(event.step),
     keyFingerprint: lineOf(event.keyFingerprint, 64),
-    leaderCallId: optionalLine(event.leaderCallId, 128),
+    leaderCallId: optionalLine(event.leaderCallId),
     leaseUntilMs: numberOf(event.leaseUntilMs),
     ageMs: numberOf(event.ageMs),
     message: optionalLine(event.message),
@@ -133,10 +152,15 @@ const addKeyStep = (call: CallTold, event: Extract<ToolEvent, { type: 'dedupe' }
   if (event.step === 'replayed') call.replayed = true;
 };
 
+const end = (call: CallTold, atMs: number, status: CallTold['status']): void => {
+  call.endMs = atMs;
+  call.status = status;
+  delete call.waitsSinceMs;
+};
+
 const settle = (call: CallTold, event: Extract<ToolEvent, { type: 'settled' }>): void => {
   const result = recordOf(event.result);
-  call.endMs = event.atMs;
-  call.status = wordOf(result['status'] as ToolResultStatus);
+  end(call, event.atMs, wordOf(result['status'] as ToolResultStatus));
   if (result['fromCache'] === true) call.replayed = true;
   const error = recordOf(result['error']);
   if (typeof error['code'] === 'string')
@@ -148,24 +172,38 @@ const settle = (call: CallTold, event: Extract<ToolEvent, { type: 'settled' }>):
 };
 
 const startCall = (call: CallTold, event: Extract<ToolEvent, { type: 'call_started' }>): void => {
-  if (event.tenant !== undefined) call.tenant = lineOf(event.tenant, 128);
-  if (event.session !== undefined) call.session = lineOf(event.session, 128);
+  if (event.tenant !== undefined) call.tenant = idOf(event.tenant);
   if (event.breaker !== undefined) {
     const { key, state } = recordOf(event.breaker);
-    call.breaker = { key: lineOf(key, 256), state: wordOf(state as BreakerStateName) };
+    call.breaker = { key: idOf(key), state: wordOf(state as BreakerStateName) };
   }
 };
 
-const remarkOf = (event: Extract<ToolEvent, { type: 'hook' | 'shadow' | 'escalated' | 'verified' }>): string => {
-  const { message = '' } = event;
-  if (event.type === 'hook') return lineOf(`${event.hook} ${event.outcome}${message === '' ? '' : `: ${message}`}`);
-  if (event.type === 'verified') return lineOf(`verified: ${event.finding}${message === '' ? '' : `: ${message}`}`);
-  if (event.type === 'shadow') return lineOf(`would ${event.would}: ${message}`);
-  return lineOf(`escalated: ${message} (${listOf(event.choices).join(', ')})`);
+const wait = (call: CallTold, { step, atMs }: Extract<ToolEvent, { type: 'approval' }>): void => {
+  if (step === 'asked') call.waitsSinceMs = atMs;
+  else delete call.waitsSinceMs;
+};
+
+const remarkOf = (
+  event: Extract<ToolEvent, { type: 'approval' | 'hook' | 'shadow' | 'escalated' | 'verified' }>,
+): string => {
+  const said = event.message === undefined ? '' : `: ${event.message}`;
+  switch (event.type) {
+    case 'approval':
+      return `approval ${event.step}${event.by === undefined ? '' : ` by ${event.by}`}${said}`;
+    case 'hook':
+      return `${event.hook} ${event.outcome}${said}`;
+    case 'verified':
+      return `verified: ${event.finding}${said}`;
+    case 'shadow':
+      return `would ${event.would}${said}`;
+    case 'escalated':
+      return `escalated${said} (${listOf(event.choices).join(', ')})`;
+  }
 };
 
 const addTo = (model: TraceModel, call: CallTold, event: ToolEvent): void => {
-  call.toolName = lineOf(event.toolName, 256);
+  call.toolName = idOf(event.toolName);
   switch (event.type) {
     case 'call_started':
       return startCall(call, event);
@@ -187,33 +225,34 @@ const addTo = (model: TraceModel, call: CallTold, event: ToolEvent): void => {
       if (attempt !== undefined) attempt.progress = progressOf(event.report);
       return undefined;
     }
+    case 'approval':
     case 'hook':
     case 'shadow':
     case 'escalated':
     case 'verified':
-      call.isVerified ||= event.type === 'verified';
-      return push(call.notes, { atMs: event.atMs, text: remarkOf(event) }, REMARKS_MAX);
+      if (event.type === 'approval') wait(call, event);
+      return push(call.notes, { atMs: event.atMs, text: lineOf(remarkOf(event)) }, REMARKS_MAX);
     case 'alternative_used':
       return undefined;
     case 'abandoned':
-      call.endMs = event.atMs;
-      call.status = 'abandoned';
-      return undefined;
+      return end(call, event.atMs, 'abandoned');
     case 'settled':
       return settle(call, event);
   }
 };
 
 /** What the event means for the line of its node, while that has no state yet. */
-const nodeFor = (model: TraceModel, { turnId, nodeId }: ToolEvent): NodeTold | undefined => {
-  const turn = turnId === undefined ? undefined : model.turns.get(turnId);
+const nodeFor = (turn: TurnTold | undefined, { nodeId }: ToolEvent): NodeTold | undefined => {
   const node = turn === undefined || nodeId === undefined ? undefined : nodesById(turn).get(nodeId);
   return node?.state === undefined || node.isUndone === true ? node : undefined;
 };
 
 export function addCallEvent(model: TraceModel, event: ToolEvent): void {
-  if (typeof event.callId !== 'string' || !['string', 'undefined'].includes(typeof event.turnId)) return;
-  const call = model.calls.get(event.callId) ?? begin(model, event);
+  if (typeof event.callId !== 'string') return;
+  const known = model.calls.get(idOf(event.callId));
+  // An id that is used again, once its call has ended, is another call.
+  const isAnother = event.type === 'call_started' && known !== undefined && known.status !== 'running';
+  const call = known === undefined || isAnother ? begin(model, event) : known;
   if (call === undefined) return;
   addTo(model, call, event);
   const turn = call.turnId === undefined ? undefined : model.turns.get(call.turnId);
@@ -221,6 +260,8 @@ export function addCallEvent(model: TraceModel, event: ToolEvent): void {
     turn.lastMs = event.atMs;
     if (call.tenant !== undefined && turn.tenant === undefined) turn.tenant = call.tenant;
   }
-  const node = nodeFor(model, event);
-  if (node !== undefined) markCall(node, event, model.limits.marks);
+  const node = nodeFor(turn, event);
+  if (node === undefined) return;
+  markCall(node, event, model.limits.marks);
+  noteCall(node, event);
 }

@@ -29,6 +29,7 @@ export function emptyTrace(limits: TraceLimits = {}): TraceModel {
     calls: new Map(),
     breakers: new Map(),
     tools: new Map(),
+    budgets: [],
     events: [],
     eventCount: 0,
     turnCount: 0,

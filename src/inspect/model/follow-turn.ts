@@ -2,6 +2,7 @@ import type { TurnEvent } from '../../contract/event.ts';
 import type { TurnTold } from '../model.ts';
 import { addEvent } from './add.ts';
 import { emptyTrace } from './empty.ts';
+import { emptyTurn } from './turns.ts';
 
 /** A turn as its own stream tells it; `turn` is up to date after each `add`. */
 export interface FollowedTurn {
@@ -11,19 +12,7 @@ export interface FollowedTurn {
   readonly add: (event: TurnEvent) => void;
 }
 
-const nothingYet: TurnTold = {
-  turnId: '',
-  number: 1,
-  startMs: 0,
-  timeoutMs: Infinity,
-  begun: false,
-  nodes: [],
-  moreNodes: 0,
-  status: 'running',
-  summary: '',
-  escalated: [],
-  lastMs: 0,
-};
+const nothingYet = emptyTurn('', 1, 0);
 
 /** Follows the events of one turn, all of its nodes: the plan bounds them. */
 export function followTurn(): FollowedTurn {

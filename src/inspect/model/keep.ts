@@ -31,9 +31,17 @@ export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? (value as readonly unknown[]) : [];
 }
 
-/** A number of an event that came from a file; `undefined` for what is none. */
+/** Beyond this no time can be meant, and sums of times are no numbers any more. */
+const NUMBER_MAX = 1e15;
+
+/** A number of an event that came from a file; `undefined` for what is none that can be meant. */
 export function numberOf(value: unknown): number | undefined {
-  return typeof value === 'number' && !Number.isNaN(value) ? value : undefined;
+  return typeof value === 'number' && Math.abs(value) <= NUMBER_MAX ? value : undefined;
+}
+
+/** An id of an event that came from a file: as it is where it is one, and a harmless line where it is not. */
+export function idOf(value: unknown): string {
+  return lineOf(value, 256);
 }
 
 /** A record of an event that came from a file; an empty one for what is none. */
@@ -52,14 +60,18 @@ export function nodesById(turn: TurnTold): Map<string, NodeTold> {
   return made;
 }
 
-const forgetCall = (model: TraceModel, { callId }: CallTold): void => {
-  if (model.calls.delete(callId)) model.forgotten.calls++;
-};
+/** Forgets a call, unless another has its id by now. */
+export function forgetCall({ calls, forgotten }: TraceModel, call: CallTold): void {
+  if (calls.get(call.callId) === call && calls.delete(call.callId)) forgotten.calls++;
+}
+
+/** The calls of a node: its own, and the one that undoes what that did. */
+export const callsOf = ({ call, undoing }: NodeTold): CallTold[] => [call ?? [], undoing ?? []].flat();
 
 const forgetTurn = (model: TraceModel, turn: TurnTold): void => {
   model.turns.delete(turn.turnId);
   model.forgotten.turns++;
-  for (const { call } of turn.nodes) if (call !== undefined) forgetCall(model, call);
+  for (const node of turn.nodes) for (const call of callsOf(node)) forgetCall(model, call);
 };
 
 /** The turn to forget first: the oldest that has ended, or else the oldest. */

@@ -19,23 +19,21 @@ export interface PendingTimer {
   readonly breakerKey?: string;
 }
 
+/** When it began and when it ends. */
+export type TimerOfCall = Pick<PendingTimer, 'kind' | 'fromMs' | 'dueMs'>;
+
 /** The timer of a call: of its attempt, of the wait for the next one, or of the lease that it waits for. */
-export function pendingOfCall(call: CallTold): PendingTimer | undefined {
-  if (call.status !== 'running') return undefined;
-  const { callId, turnId } = call;
-  const whose = { callId, ...(turnId === undefined ? {} : { turnId }) };
-  const last = call.attempts.at(-1);
-  if (last?.outcome === 'running')
-    return last.dueAtMs === undefined
-      ? undefined
-      : { kind: 'timeout', fromMs: last.startMs, dueMs: last.dueAtMs, ...whose };
+export function pendingOfCall({ status, waitsSinceMs, attempts, key: steps }: CallTold): TimerOfCall | undefined {
+  if (status !== 'running' || waitsSinceMs !== undefined) return undefined;
+  const last = attempts.at(-1);
+  const timer = (kind: PendingKind, fromMs: number, dueMs: number | undefined): TimerOfCall | undefined =>
+    dueMs === undefined ? undefined : { kind, fromMs, dueMs };
+  if (last?.outcome === 'running') return timer('timeout', last.startMs, last.dueAtMs);
   const { strategy, delayMs, atMs } = last?.decision ?? {};
   if (strategy === 'retry' && delayMs !== undefined && atMs !== undefined)
-    return { kind: 'backoff', fromMs: atMs, dueMs: atMs + delayMs, ...whose };
-  const key = call.key.at(-1);
-  return key?.step === 'waiting' && key.leaseUntilMs !== undefined
-    ? { kind: 'lease', fromMs: key.atMs, dueMs: key.leaseUntilMs, ...whose }
-    : undefined;
+    return timer('backoff', atMs, atMs + delayMs);
+  const key = steps.at(-1);
+  return key?.step === 'waiting' ? timer('lease', key.atMs, key.leaseUntilMs) : undefined;
 }
 
 /** The deadline of a turn that runs. */
@@ -61,7 +59,8 @@ export function pendingTimers({ turns, calls, breakers }: TraceModel): PendingTi
   }
   for (const call of calls.values()) {
     const timer = pendingOfCall(call);
-    if (timer !== undefined) timers.push(timer);
+    const { callId, turnId } = call;
+    if (timer !== undefined) timers.push({ ...timer, callId, ...(turnId === undefined ? {} : { turnId }) });
   }
   for (const { key, state, changes } of breakers.values()) {
     const last = changes.at(-1);

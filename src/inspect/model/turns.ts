@@ -2,30 +2,34 @@ import type { TurnOwnEvent } from '../../contract/event.ts';
 import type { TurnStatus } from '../../contract/turn.ts';
 import type { NodeTold, TraceModel, TurnTold } from '../model.ts';
 import { lineOf, wordOf } from '../text.ts';
-import { listOf, makeRoom, nodesById, numberOf, push, recordOf } from './keep.ts';
-import { markCompensation, markSettled } from './marks.ts';
+import { idOf, listOf, makeRoom, nodesById, numberOf, push, recordOf } from './keep.ts';
+import { markSettled } from './marks.ts';
+import { noteCompensation } from './notes.ts';
 
-/** Nodes for which a person has to choose: of more the first are named. */
-const ESCALATED_MAX = 100;
 const NEEDS_MAX = 1_000;
+const MOVES_MAX = 50;
+
+/** A turn of which nothing but its beginning is known. */
+export const emptyTurn = (turnId: string, number: number, atMs: number): TurnTold => ({
+  turnId,
+  number,
+  startMs: atMs,
+  timeoutMs: Infinity,
+  begun: false,
+  nodes: [],
+  moreNodes: 0,
+  status: 'running',
+  summary: '',
+  escalated: [],
+  moves: [],
+  lastMs: atMs,
+});
 
 /** The turn of an id, begun where the trace tells of it first. */
 export function turnOf(model: TraceModel, turnId: string, atMs: number): TurnTold {
   const known = model.turns.get(turnId);
   if (known !== undefined) return known;
-  const turn: TurnTold = {
-    turnId,
-    number: ++model.turnCount,
-    startMs: atMs,
-    timeoutMs: Infinity,
-    begun: false,
-    nodes: [],
-    moreNodes: 0,
-    status: 'running',
-    summary: '',
-    escalated: [],
-    lastMs: atMs,
-  };
+  const turn = emptyTurn(turnId, ++model.turnCount, atMs);
   model.turns.set(turnId, turn);
   makeRoom(model);
   return turn;
@@ -47,9 +51,9 @@ export function nodeOf(
     return undefined;
   }
   const node: NodeTold = {
-    nodeId: lineOf(id, 256),
-    toolName: lineOf(toolName, 256),
-    needs: needs.slice(0, NEEDS_MAX).map((need) => lineOf(need, 256)),
+    nodeId: idOf(id),
+    toolName: idOf(toolName),
+    needs: needs.slice(0, NEEDS_MAX).map((need) => idOf(need)),
     marks: [],
     attempts: 0,
     note: '',
@@ -80,7 +84,7 @@ const settle = (model: TraceModel, turn: TurnTold, event: Extract<TurnOwnEvent, 
     const { id, toolName, reason, result } = recordOf(told);
     const node = turn.begun && typeof id === 'string' ? nodesById(turn).get(id) : nodeOf(model, turn, id, toolName);
     if (node === undefined) continue;
-    if (node.toolName === '') node.toolName = lineOf(toolName, 256);
+    if (node.toolName === '') node.toolName = idOf(toolName);
     const why = lineOf(reason) || lineOf(recordOf(recordOf(result)['error'])['message']);
     if (why !== '') node.reason = why;
   }
@@ -102,12 +106,26 @@ const settleNode = (
   if (node === undefined) return;
   node.state = wordOf(event.state);
   node.settledMs = event.atMs;
+  node.note = lineOf(event.message, 4_096);
   markSettled(node, event, model.limits.marks);
+};
+
+/** It goes on elsewhere, under the same id: what ran where it was has ended with its last sign of life. */
+const move = (turn: TurnTold, event: Extract<TurnOwnEvent, { type: 'turn_moved' }>): void => {
+  const { atMs } = event;
+  const afterMs = Math.max(0, numberOf(event.afterMs) ?? 0);
+  push(turn.moves, { atMs, from: idOf(event.from), to: idOf(event.to), afterMs }, MOVES_MAX);
+  for (const { call, settledMs } of turn.nodes)
+    for (const attempt of settledMs === undefined ? (call?.attempts ?? []) : [])
+      if (attempt.outcome === 'running') {
+        attempt.outcome = 'canceled';
+        attempt.endMs = Math.max(attempt.startMs, atMs - afterMs);
+      }
 };
 
 export function addTurnEvent(model: TraceModel, event: TurnOwnEvent): void {
   if (typeof event.turnId !== 'string') return;
-  const turn = turnOf(model, event.turnId, event.atMs);
+  const turn = turnOf(model, idOf(event.turnId), event.atMs);
   turn.lastMs = event.atMs;
   switch (event.type) {
     case 'turn_started':
@@ -118,10 +136,7 @@ export function addTurnEvent(model: TraceModel, event: TurnOwnEvent): void {
       return settleNode(model, turn, event);
     case 'deadline':
       turn.deadlineMs = event.atMs;
-      turn.onDeadline = wordOf(event.onDeadline);
       return undefined;
-    case 'escalated':
-      return push(turn.escalated, lineOf(event.nodeId, 256), ESCALATED_MAX);
     case 'abandoned':
       turn.settledMs = event.atMs;
       turn.status = 'abandoned';
@@ -129,12 +144,15 @@ export function addTurnEvent(model: TraceModel, event: TurnOwnEvent): void {
     case 'compensation_started':
     case 'node_verified':
     case 'node_compensated':
-      return markCompensation(turn, event, model.limits.marks);
+      return noteCompensation(turn, event, model.limits.marks);
     // What became of each node was told.
     case 'compensation_settled':
     // It goes on elsewhere, under the same id.
-    case 'turn_moved':
+    case 'turn_left':
+    case 'escalated':
       return undefined;
+    case 'turn_moved':
+      return move(turn, event);
     case 'settled':
       return settle(model, turn, event);
   }

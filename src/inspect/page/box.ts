@@ -1,6 +1,6 @@
 /** A value of the page; a new one draws it again. What a signal is, for a page that is drawn whole once a frame. */
 export interface Box<T> {
-  value: T;
+  held: T;
 }
 
 let draw: () => void = () => undefined;
@@ -29,28 +29,29 @@ export function drawWith(work: () => void): void {
 }
 
 export function box<T>(first: T): Box<T> {
-  let held = first;
+  let inside = first;
   return {
-    get value() {
-      return held;
+    get held() {
+      return inside;
     },
-    set value(next) {
-      if (next === held) return;
-      held = next;
+    set held(next) {
+      if (next === inside) return;
+      inside = next;
       redraw();
     },
   };
 }
 
-/** A value that is worked out of others, once for each drawing. */
-export function derived<T>(work: () => T): { readonly value: T } {
-  let of = -1;
-  let held: T;
+/** A value that is worked out of others: once for each drawing, or anew where what it depends on is another. */
+export function derived<T>(work: () => T, basis: () => unknown = () => drawing): { readonly held: T } {
+  let of: unknown;
+  let worked: T;
   return {
-    get value() {
-      if (of !== drawing) held = work();
-      of = drawing;
-      return held;
+    get held() {
+      const now = basis();
+      if (of !== now) worked = work();
+      of = now;
+      return worked;
     },
   };
 }

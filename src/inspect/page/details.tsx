@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
 import type { AttemptTold, NodeTold } from '../model.ts';
+import { callsOf } from '../model/keep.ts';
 import { duration } from '../text.ts';
 import { model, node, reasonOf, turn } from './state.ts';
 
@@ -26,20 +27,18 @@ const worded = (word: string | undefined): string | undefined => word?.replaceAl
 const errorText = ({ error }: AttemptTold): string =>
   error === undefined ? 'none' : `${error.kind} ${error.code ?? error.status ?? ''}: ${error.message}`;
 
-const tookMs = ({ startMs, endMs }: AttemptTold): number | undefined =>
-  endMs === undefined ? undefined : endMs - startMs;
+/** `NaN` while it runs. */
+const tookMs = ({ startMs, endMs = NaN }: AttemptTold): number => endMs - startMs;
 
 /** What differs from the attempt before. */
 const differences = (attempt: AttemptTold, before: AttemptTold): string[] => {
   const [own, other] = [tookMs(attempt), tookMs(before)];
   return [
     ...(attempt.toolName === before.toolName ? [] : [`${attempt.toolName} in place of ${before.toolName}`]),
-    ...(own === undefined || other === undefined
-      ? []
-      : [`${own >= other ? '+' : '−'}${duration(Math.abs(own - other))}`]),
+    ...(own - other ? [`${own > other ? '+' : '−'}${duration(Math.abs(own - other))}`] : []),
     ...(errorText(attempt) === errorText(before)
       ? ['the same error']
-      : [`${attempt.outcome.replaceAll('_', ' ')} after ${before.outcome.replaceAll('_', ' ')}`]),
+      : [`${worded(attempt.outcome)} after ${worded(before.outcome)}`]),
     ...(attempt.breakerState === before.breakerState
       ? []
       : [`breaker ${before.breakerState ?? 'not asked'} → ${attempt.breakerState ?? 'not asked'}`]),
@@ -52,7 +51,7 @@ const factsOf = (attempt: AttemptTold, before: AttemptTold | undefined): Facts =
   const limit = dueAtMs === undefined ? '' : ` of at most ${duration(dueAtMs - startMs)}`;
   const { strategy = '', delayMs, reason, code, budgetLeft } = decision ?? {};
   return [
-    ['time', `${took === undefined ? 'running' : duration(took)}${limit}${late ? ', late' : ''}`],
+    ['time', `${took >= 0 ? duration(took) : 'running'}${limit}${late ? ', late' : ''}`],
     ['progress', progress],
     ['error', error && errorText(attempt)],
     ['class', classification && `${classification}, by ${rule ?? ''}`],
@@ -86,32 +85,41 @@ const nodeFacts = (told: NodeTold): Facts => {
   ];
 };
 
-/** The node that was chosen: its call, attempt by attempt, with what was decided and why. */
-export const Details = (): JSX.Element => {
-  const told = node.value;
-  if (told === undefined)
-    return (
-      <aside class="details" aria-label="Details">
-        <p>{turn.value?.summary}</p>
-        <p class="quiet">Choose a row to see its attempts, what was decided, and why.</p>
-      </aside>
-    );
-  const attempts = (told.call?.attempts ?? []).slice(-ATTEMPTS_MAX);
-  return (
-    <aside class="details" aria-label="Details">
-      <h2>{told.nodeId}</h2>
-      <List facts={nodeFacts(told)} />
-      <ol>
-        {attempts.map((attempt, index) => (
+/** No node is chosen. */
+const Whole = (): JSX.Element => (
+  <>
+    <p>{turn.held?.summary}</p>
+    {turn.held?.moves.map(({ from, to, afterMs }) => (
+      <p>{`moved from ${from} to ${to} after ${duration(afterMs)}`}</p>
+    ))}
+    <p class="quiet">Choose a row to see its attempts, and why.</p>
+  </>
+);
+
+const Chosen = ({ told }: { readonly told: NodeTold }): JSX.Element => (
+  <>
+    <h2>{told.nodeId}</h2>
+    <List facts={nodeFacts(told)} />
+    <ol>
+      {callsOf(told)
+        .flatMap(({ attempts }) => attempts)
+        .slice(-ATTEMPTS_MAX)
+        .map((attempt, index, all) => (
           <li>
             <h3>
               {attempt.toolName} #{attempt.attempt}{' '}
               <span class={`s-${attempt.outcome}`}>{worded(attempt.outcome)}</span>
             </h3>
-            <List facts={factsOf(attempt, attempts[index - 1])} />
+            <List facts={factsOf(attempt, all[index - 1])} />
           </li>
         ))}
-      </ol>
-    </aside>
-  );
-};
+    </ol>
+  </>
+);
+
+/** The node that was chosen: its call, attempt by attempt, with what was decided and why. */
+export const Details = (): JSX.Element => (
+  <aside class="details" aria-label="Details">
+    {node.held === undefined ? <Whole /> : <Chosen told={node.held} />}
+  </aside>
+);

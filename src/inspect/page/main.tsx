@@ -2,7 +2,7 @@ import { render, type JSX } from 'preact';
 import { box, drawWith } from './box.ts';
 import { Details } from './details.tsx';
 import { begin, share } from './feed.ts';
-import { TABS, connection, lost, model, tab, turn, type Tab } from './state.ts';
+import { connection, lost, model, tab, turn, type Tab } from './state.ts';
 import { Compare, Events, Graph, Lints, Marbles, step } from './tabs.tsx';
 import { TurnList } from './turn-list.tsx';
 import { Waterfall } from './waterfall.tsx';
@@ -16,13 +16,12 @@ const VIEWS: Readonly<Record<Tab, () => JSX.Element>> = {
   lints: Lints,
 };
 
+const TABS = Object.keys(VIEWS) as Tab[];
+
 const CONNECTIONS: Readonly<Record<string, string>> = {
   report: 'a report',
-  connecting: 'connecting',
-  live: 'live',
-  ended: 'ended',
   lost: 'lost; asking again',
-  refused: 'refused: the token is wrong',
+  refused: 'refused: wrong token',
 };
 
 const Tabs = (): JSX.Element => (
@@ -32,9 +31,9 @@ const Tabs = (): JSX.Element => (
     aria-label="Views"
     onKeyDown={({ key }) => {
       const by = key === 'ArrowRight' ? 1 : key === 'ArrowLeft' ? -1 : 0;
-      const next = TABS[(TABS.indexOf(tab.value) + by + TABS.length) % TABS.length];
+      const next = TABS.at((TABS.indexOf(tab.held) + by) % TABS.length);
       if (by === 0 || next === undefined) return;
-      tab.value = next;
+      tab.held = next;
       document.querySelector<HTMLElement>(`#tab-${next}`)?.focus();
     }}
   >
@@ -44,11 +43,11 @@ const Tabs = (): JSX.Element => (
         type="button"
         role="tab"
         id={`tab-${name}`}
-        aria-selected={tab.value === name}
+        aria-selected={tab.held === name}
         aria-controls="view"
-        tabIndex={tab.value === name ? 0 : -1}
+        tabIndex={tab.held === name ? 0 : -1}
         onClick={() => {
-          tab.value = name;
+          tab.held = name;
         }}
       >
         {name}
@@ -66,63 +65,61 @@ const download = (name: string, text: string): void => {
 };
 
 const said = box('');
-/** What can be handed on: copied, or as a file. */
-const Shares = (): JSX.Element => {
-  const copy = async (name: string): Promise<void> => {
-    const text = await share(name, turn.value?.turnId ?? '');
-    try {
-      await navigator.clipboard.writeText(text);
-      said.value = 'copied';
-    } catch {
-      download(`${name}.txt`, text);
-      said.value = 'saved as a file';
-    }
-  };
-  const save = async (name: string): Promise<void> => download(`${name}.json`, await share(name, ''));
-  return (
-    <div class="shares">
-      <button type="button" onClick={() => void copy('marble-test')}>
-        Copy as marble test
-      </button>
-      <button type="button" onClick={() => void copy('agent')}>
-        Copy for an agent
-      </button>
-      <button type="button" onClick={() => void save('perfetto')}>
-        Perfetto
-      </button>
-      <button type="button" onClick={() => void save('otlp')}>
-        OTLP
-      </button>
-      <span role="status" class="quiet">
-        {said}
-      </span>
-    </div>
-  );
+const copy = async (name: string): Promise<void> => {
+  const text = await share(name, turn.held?.turnId ?? '');
+  try {
+    await navigator.clipboard.writeText(text);
+    said.held = 'copied';
+  } catch {
+    download(`${name}.txt`, text);
+    said.held = 'saved as a file';
+  }
 };
+const save = async (name: string): Promise<void> => download(`${name}.json`, await share(name, ''));
+const SHARED = [
+  ['marble-test', 'Copy as marble test', copy],
+  ['agent', 'Copy for an agent', copy],
+  ['perfetto', 'Perfetto', save],
+  ['otlp', 'OTLP', save],
+] as const;
+
+/** What can be handed on: copied, or as a file. */
+const Shares = (): JSX.Element => (
+  <div class="shares">
+    {SHARED.map(([name, label, give]) => (
+      <button key={name} type="button" onClick={() => void give(name)}>
+        {label}
+      </button>
+    ))}
+    <span role="status" class="quiet">
+      {said.held}
+    </span>
+  </div>
+);
 
 const Page = (): JSX.Element => {
-  const View = VIEWS[tab.value];
+  const View = VIEWS[tab.held];
   return (
     <>
       <header>
         <h1 data-heard={model.eventCount}>spillway inspect</h1>
-        <span role="status" class={`connection c-${connection.value}`}>
-          {CONNECTIONS[connection.value]}
+        <span role="status" class={`connection c-${connection.held}`}>
+          {CONNECTIONS[connection.held] ?? connection.held}
         </span>
-        {lost.value > 0 ? <span class="quiet">{`${lost.value} events not kept`}</span> : null}
+        {lost.held > 0 ? <span class="quiet">{`${lost.held} events not kept`}</span> : null}
         {model.forgotten.turns > 0 ? <span class="quiet">{`${model.forgotten.turns} turns not kept`}</span> : null}
         <Shares />
       </header>
       <TurnList />
       <main
         onKeyDown={(event) => {
-          if (tab.value !== 'waterfall' || !['ArrowDown', 'ArrowUp'].includes(event.key)) return;
+          if (tab.held !== 'waterfall' || !['ArrowDown', 'ArrowUp'].includes(event.key)) return;
           event.preventDefault();
           step(event.key === 'ArrowDown' ? 1 : -1);
         }}
       >
         <Tabs />
-        <div id="view" role="tabpanel" aria-labelledby={`tab-${tab.value}`}>
+        <div id="view" role="tabpanel" aria-labelledby={`tab-${tab.held}`}>
           <View />
         </div>
       </main>

@@ -1,4 +1,7 @@
 import type { TurnTold } from '../model.ts';
+import { callsOf } from '../model/keep.ts';
+
+type Span = readonly [fromMs: number, toMs: number];
 
 /** Times of a turn as places from 0 to 1; long gaps in which nothing ran are folded. */
 export interface Scale {
@@ -6,7 +9,7 @@ export interface Scale {
   readonly endMs: number;
   readonly placeOf: (ms: number) => number;
   /** Gaps that are folded: where, and how long. */
-  readonly folds: ReadonlyArray<{ readonly fromMs: number; readonly toMs: number }>;
+  readonly folds: readonly Span[];
   /** Round times for the axis. */
   readonly ticks: readonly number[];
 }
@@ -18,12 +21,11 @@ const FOLD_SHARE = 0.25;
 const FOLDED_SHARE = 0.04;
 const SPANS_MAX = 5_000;
 
-type Span = readonly [fromMs: number, toMs: number];
-
 const busySpans = (turn: TurnTold, endMs: number): Span[] => {
   const spans = turn.nodes
     .slice(0, SPANS_MAX)
-    .flatMap(({ call }) => (call?.attempts ?? []).map(({ startMs, endMs: to }): Span => [startMs, to ?? endMs]));
+    .flatMap((node) => callsOf(node))
+    .flatMap(({ attempts }) => attempts.map(({ startMs, endMs: to }): Span => [startMs, to ?? endMs]));
   return spans.toSorted((a, b) => a[0] - b[0]);
 };
 
@@ -66,7 +68,7 @@ export function scaleOf(turn: TurnTold, nowMs: number): Scale {
     startMs,
     endMs,
     placeOf,
-    folds: gaps.map(([fromMs, toMs]) => ({ fromMs, toMs })),
+    folds: gaps,
     ticks: ticksOf(endMs - startMs).filter(
       (ms) => !gaps.some(([from, to]) => ms + startMs > from && ms + startMs < to),
     ),

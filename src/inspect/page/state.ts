@@ -1,22 +1,22 @@
 import type { TraceEvent } from '../../contract/event.ts';
 import { addEvent } from '../model/add.ts';
 import { emptyTrace } from '../model/empty.ts';
+import { emptyTurn } from '../model/turns.ts';
 import { box, derived, redraw, type Box } from './box.ts';
 import type { CallTold, NodeTold, TraceModel, TurnTold } from '../model.ts';
 
 /** What the middle of the page shows. */
-export const TABS = ['waterfall', 'graph', 'marbles', 'events', 'compare', 'lints'] as const;
-export type Tab = (typeof TABS)[number];
+export type Tab = 'waterfall' | 'graph' | 'marbles' | 'events' | 'compare' | 'lints';
 
 /** Which turns the list shows. */
-export const FILTERS = ['all', 'failed', 'retried', 'deduped'] as const;
-export type Filter = (typeof FILTERS)[number];
+export type Filter = 'all' | 'failed' | 'retried' | 'deduped';
 
 /** How the page stands to what it shows. */
 export type Connection = 'report' | 'connecting' | 'live' | 'ended' | 'lost' | 'refused';
 
 /** Less than a program keeps: a page stays quick. */
-export const model: TraceModel = emptyTrace({ turns: 300, calls: 10_000, nodes: 10_000, events: 1_000 });
+const emptyModel = (): TraceModel => emptyTrace({ turns: 300, calls: 10_000, nodes: 10_000, events: 1_000 });
+export let model: TraceModel = emptyModel();
 /** The clock of the events; moved by frames while something is pending. */
 export const nowMs: Box<number> = box(0);
 export const connection: Box<Connection> = box('connecting');
@@ -24,81 +24,107 @@ export const connection: Box<Connection> = box('connecting');
 export const lost: Box<number> = box(0);
 export const turnId: Box<string | undefined> = box(undefined);
 export const nodeId: Box<string | undefined> = box(undefined);
-export const otherId: Box<string | undefined> = box(undefined);
+/** What the turn is compared with; empty: what suggests itself. */
+export const other: Box<string> = box('');
 export const tab: Box<Tab> = box('waterfall');
 export const filter: Box<Filter> = box('all');
 export const words: Box<string> = box('');
+/** Only its turns are listed; empty: those of all. */
+export const tenant: Box<string> = box('');
 
 const CALLS = '(calls)';
 
+/** Counts what was heard: what was worked out of less holds no more. */
+export let news = 0;
+
+const isOfTenant = (one: TurnTold | CallTold): boolean => tenant.held === '' || one.tenant === tenant.held;
+
 /** Calls outside of turns, as a turn of nodes. */
 const looseTurn = (): TurnTold | undefined => {
-  const calls = [...model.loose.values()];
+  const calls = [...model.loose.values()].filter(isOfTenant);
   const [first] = calls;
   if (first === undefined) return undefined;
-  return {
-    turnId: CALLS,
-    number: 0,
-    startMs: first.startMs,
-    timeoutMs: Infinity,
-    begun: true,
-    nodes: calls.map((call): NodeTold => ({
-      nodeId: call.callId,
-      toolName: call.toolName,
+  const turn = emptyTurn(CALLS, 0, first.startMs);
+  for (const call of calls) {
+    const { callId, toolName, attemptCount, error, startMs, endMs, status } = call;
+    const node: NodeTold = {
+      nodeId: callId,
+      toolName,
       needs: [],
       marks: [],
-      attempts: call.attemptCount,
-      note: call.error?.message ?? '',
+      attempts: attemptCount,
+      note: error?.message ?? '',
       usedAlternative: false,
-      startMs: call.startMs,
-      ...(call.endMs === undefined ? {} : { settledMs: call.endMs }),
-      ...(call.status === 'running' ? {} : { state: call.status === 'success' ? 'succeeded' : 'failed' }),
+      startMs,
       call,
-    })),
-    moreNodes: 0,
-    status: 'running',
-    summary: '',
-    escalated: [],
-    lastMs: calls.reduce((last, { endMs, startMs }) => Math.max(last, endMs ?? startMs), first.startMs),
-  };
+    };
+    if (endMs !== undefined) {
+      node.settledMs = endMs;
+      node.state = status === 'success' ? 'succeeded' : 'failed';
+    }
+    turn.nodes.push(node);
+    turn.lastMs = Math.max(turn.lastMs, endMs ?? startMs);
+  }
+  return turn;
 };
 
 /** The turns, newest last; calls outside of turns come first. */
-export const turns: { readonly value: readonly TurnTold[] } = derived(() => {
-  const loose = looseTurn();
-  return [...(loose === undefined ? [] : [loose]), ...model.turns.values()];
-});
+export const turns: { readonly held: readonly TurnTold[] } = derived(
+  () => {
+    const loose = looseTurn();
+    return [...(loose === undefined ? [] : [loose]), ...model.turns.values()];
+  },
+  () => news + tenant.held,
+);
 
-const callsOf = (turn: TurnTold): CallTold[] => turn.nodes.flatMap(({ call }) => call ?? []);
+/** Whether a node has a value. */
+export const isWell = (state: string | undefined): boolean => state === 'succeeded' || state === 'defaulted';
 
-const PASSES: Readonly<Record<Filter, (turn: TurnTold) => boolean>> = {
+/** Which turns pass which filter. */
+export const PASSES: Readonly<Record<Filter, (turn: TurnTold) => boolean>> = {
   all: () => true,
-  failed: (turn) =>
-    turn.nodes.some(({ state }) => state !== undefined && state !== 'succeeded' && state !== 'defaulted'),
+  failed: (turn) => turn.nodes.some(({ state }) => state !== undefined && !isWell(state)),
   retried: (turn) => turn.nodes.some(({ attempts }) => attempts > 1),
-  deduped: (turn) => callsOf(turn).some(({ replayed, key }) => replayed || key.some(({ step }) => step === 'waiting')),
+  deduped: (turn) =>
+    turn.nodes.some(
+      ({ call }) => call !== undefined && (call.replayed || call.key.some(({ step }) => step === 'waiting')),
+    ),
 };
 
-/** By a tool, a tenant, a node, or how the id begins. */
+/** By a tool, a node, or how the id begins. */
 const matches = (turn: TurnTold, text: string): boolean =>
-  text === '' ||
-  turn.turnId.startsWith(text) ||
-  turn.tenant === text ||
-  turn.nodes.some((node) => node.toolName.includes(text) || node.nodeId.includes(text) || node.call?.tenant === text);
+  turn.turnId.startsWith(text) || turn.nodes.some((node) => node.toolName.includes(text) || node.nodeId.includes(text));
 
-export const shownTurns: { readonly value: readonly TurnTold[] } = derived(() => {
-  const passes = PASSES[filter.value];
-  return turns.value.filter((turn) => passes(turn) && matches(turn, words.value.trim()));
-});
+/** The tenants of turns and of calls outside of turns, in their order. */
+export const tenants: { readonly held: ReadonlySet<string> } = derived(
+  () => new Set([...model.turns.values(), ...model.loose.values()].flatMap(({ tenant: of }) => of ?? [])),
+  () => news,
+);
+
+export const shownTurns: { readonly held: readonly TurnTold[] } = derived(() =>
+  turns.held.filter(
+    (turn) =>
+      PASSES[filter.held](turn) &&
+      (turn.number === 0 || isOfTenant(turn)) &&
+      words.held.split(' ').every((word) => matches(turn, word)),
+  ),
+);
 
 /** The turn that is looked at: the one that was chosen, or else the newest. */
-export const turn: { readonly value: TurnTold | undefined } = derived(
-  () => turns.value.find((one) => one.turnId === turnId.value) ?? turns.value.at(-1),
+export const turn: { readonly held: TurnTold | undefined } = derived(
+  () => turns.held.find((one) => one.turnId === turnId.held) ?? turns.held.at(-1),
 );
 
-export const node: { readonly value: NodeTold | undefined } = derived(() =>
-  turn.value?.nodes.find((one) => one.nodeId === nodeId.value),
+export const node: { readonly held: NodeTold | undefined } = derived(() =>
+  turn.held?.nodes.find((one) => one.nodeId === nodeId.held),
 );
+
+/** Forgets what was heard. */
+export function empty(): void {
+  news++;
+  model = emptyModel();
+  lost.held = 0;
+}
 
 /** Takes in events. */
 export function hear(lines: readonly string[]): void {
@@ -109,6 +135,7 @@ export function hear(lines: readonly string[]): void {
       // Not an event: a line that was cut.
     }
   }
+  news++;
   redraw();
 }
 

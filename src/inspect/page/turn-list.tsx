@@ -1,30 +1,45 @@
 import type { JSX } from 'preact';
 import type { TurnTold } from '../model.ts';
 import { duration } from '../text.ts';
-import { FILTERS, filter, nodeId, nowMs, shownTurns, turn, turnId, words } from './state.ts';
+import {
+  PASSES,
+  filter,
+  isWell,
+  nodeId,
+  nowMs,
+  other,
+  shownTurns,
+  tenant,
+  tenants,
+  turn,
+  turnId,
+  words,
+  type Filter,
+} from './state.ts';
+import { Choice } from './choice.tsx';
 import { Virtual } from './virtual.tsx';
 
 const HEIGHT = 46;
-const WELL = new Set<string | undefined>(['succeeded', 'defaulted']);
 
 const Row = ({ told }: { readonly told: TurnTold }): JSX.Element => {
   const { status, nodes, number, startMs, settledMs, timeoutMs } = told;
   const isLoose = number === 0;
-  const kept = nodes.filter(({ state }) => WELL.has(state)).length;
+  const kept = nodes.filter(({ state }) => isWell(state)).length;
   const retries = nodes.reduce((sum, { attempts }) => sum + Math.max(0, attempts - 1), 0);
   const running = settledMs === undefined && !isLoose;
-  const took = settledMs === undefined ? Math.max(0, nowMs.value - startMs) : settledMs - startMs;
+  const took = settledMs === undefined ? Math.max(0, nowMs.held - startMs) : settledMs - startMs;
   return (
     <button
       type="button"
       class="turn"
-      aria-pressed={turn.value === told}
+      aria-pressed={turn.held === told}
       onClick={() => {
-        turnId.value = told.turnId;
-        nodeId.value = undefined;
+        turnId.held = told.turnId;
+        nodeId.held = undefined;
+        other.held = '';
       }}
     >
-      <b>{isLoose ? 'Calls outside of turns' : `${number}. `}</b>
+      <b>{isLoose ? 'Other calls' : `${number}. `}</b>
       {isLoose ? null : <span class={`s-${status}`}>{status}</span>}
       <span class="quiet">
         {isLoose ? `${nodes.length} calls` : duration(running ? Math.min(took, timeoutMs) : took)}
@@ -38,31 +53,27 @@ const Row = ({ told }: { readonly told: TurnTold }): JSX.Element => {
 
 /** The turns, newest first, as far as the filters let them through. */
 export const TurnList = (): JSX.Element => {
-  const shown = shownTurns.value.toReversed();
+  const shown = shownTurns.held.toReversed();
   return (
     <nav class="turns" aria-label="Turns">
       <div class="filters">
-        {FILTERS.map((name) => (
-          <button
-            key={name}
-            type="button"
-            aria-pressed={filter.value === name}
-            onClick={() => {
-              filter.value = name;
-            }}
-          >
-            {name}
-          </button>
-        ))}
+        <Choice label="Filter" box={filter} options={Object.keys(PASSES).map((name) => [name as Filter, name])} />
         <input
           type="search"
-          aria-label="Filter by tool, node, tenant or turn id"
-          placeholder="tool, node, tenant, id"
-          value={words.value}
+          aria-label="tool, node, turn id"
+          placeholder="tool, node, turn id"
+          value={words.held}
           onInput={({ currentTarget }) => {
-            words.value = currentTarget.value;
+            words.held = currentTarget.value;
           }}
         />
+        {tenants.held.size > 0 ? (
+          <Choice
+            label="Tenant"
+            box={tenant}
+            options={[['', 'all tenants'], ...[...tenants.held].map((name) => [name, name] as const)]}
+          />
+        ) : null}
       </div>
       <Virtual
         label="Turns"
@@ -71,7 +82,7 @@ export const TurnList = (): JSX.Element => {
         keyOf={(told) => told.turnId}
         row={(told) => <Row told={told} />}
       />
-      {shown.length === 0 ? <p class="quiet">No turn yet, or none that passes the filter.</p> : null}
+      {shown.length === 0 ? <p class="quiet">No turn passes.</p> : null}
     </nav>
   );
 };

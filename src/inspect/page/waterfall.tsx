@@ -3,7 +3,8 @@ import type { AttemptTold, BreakerTold, CallTold, NodeTold, TurnTold } from '../
 import { pendingOfCall, pendingOfTurn } from '../model/pending.ts';
 import { duration } from '../text.ts';
 import { scaleOf, type Scale } from './scale.ts';
-import { model, node as chosen, nodeId, nowMs, reasonOf, turn } from './state.ts';
+import { derived } from './box.ts';
+import { isWell, model, news, node as chosen, nodeId, nowMs, reasonOf, turn } from './state.ts';
 import { Virtual } from './virtual.tsx';
 
 const HEIGHT = 28;
@@ -11,20 +12,32 @@ const HEIGHT = 28;
 const BARS_MAX = 40;
 const LANES_MAX = 12;
 
+interface Waited {
+  readonly kind: string;
+  readonly fromMs: number;
+  readonly dueMs?: number | undefined;
+}
+
 const left = (scale: Scale, ms: number): string => `${(scale.placeOf(ms) * 100).toFixed(3)}%`;
 const between = (scale: Scale, fromMs: number, toMs: number): { left: string; width: string } => ({
   left: left(scale, fromMs),
   width: `${Math.max(0, (scale.placeOf(toMs) - scale.placeOf(fromMs)) * 100).toFixed(3)}%`,
 });
 
-const Bar = ({ scale, attempt }: { readonly scale: Scale; readonly attempt: AttemptTold }): JSX.Element => {
-  const { startMs, endMs = Math.max(startMs, nowMs.value), outcome, alternative, toolName, decision, late } = attempt;
+interface BarProps {
+  readonly scale: Scale;
+  readonly attempt: AttemptTold;
+  readonly isUndoing: boolean;
+}
+
+const Bar = ({ scale, attempt, isUndoing }: BarProps): JSX.Element => {
+  const { startMs, endMs = Math.max(startMs, nowMs.held), outcome, alternative, toolName, decision, late } = attempt;
   const backoffMs = decision?.strategy === 'retry' ? (decision.delayMs ?? 0) : 0;
   const what = `${toolName}, attempt ${attempt.attempt}: ${outcome.replaceAll('_', ' ')}, ${duration(endMs - startMs)}`;
   return (
     <>
       <i
-        class={`bar b-${outcome}${alternative ? ' other' : ''}${late ? ' late' : ''}`}
+        class={`bar b-${outcome}${alternative ? ' other' : ''}${isUndoing ? ' undo' : ''}${late ? ' late' : ''}`}
         title={what}
         style={between(scale, startMs, endMs)}
       />
@@ -39,51 +52,88 @@ const Bar = ({ scale, attempt }: { readonly scale: Scale; readonly attempt: Atte
   );
 };
 
-/** What is waited for now, as a ghost that reaches to its end, with the time that is left. */
-const Ghost = ({ scale, call }: { readonly scale: Scale; readonly call: CallTold }): JSX.Element | null => {
-  const timer = pendingOfCall(call);
-  if (timer === undefined) return null;
-  const leftMs = Math.max(0, timer.dueMs - nowMs.value);
-  return (
+/** What is waited for now: how long it may still take, or how long it has taken where nothing ends it. */
+const Waiting = ({ kind, fromMs, dueMs }: Waited): JSX.Element => (
+  <>
+    {kind}{' '}
+    <b class="countdown">{duration(Math.max(0, dueMs === undefined ? nowMs.held - fromMs : dueMs - nowMs.held))}</b>
+  </>
+);
+
+/** The same as a ghost in the lane, from where it began. */
+const Ghost = ({ scale, timer }: { readonly scale: Scale; readonly timer: Waited | undefined }): JSX.Element | null =>
+  timer === undefined ? null : (
     <span class="ghost" data-kind={timer.kind} style={{ left: left(scale, timer.fromMs) }}>
-      {timer.kind} <b class="countdown">{duration(leftMs)}</b>
+      <Waiting {...timer} />
     </span>
   );
+
+/** A person is waited for, or a timer. */
+const waitedFor = (call: CallTold): Waited | undefined =>
+  call.waitsSinceMs === undefined ? pendingOfCall(call) : { kind: 'approval', fromMs: call.waitsSinceMs };
+
+/** How many rows below a call its leader stands; 0 where it stands in another turn. */
+const rowsTo = (leader: CallTold | undefined, call: CallTold): number => {
+  const nodes = turn.held?.nodes ?? [];
+  const at = nodes.findIndex((one) => one.call === leader);
+  return leader === undefined || at < 0 ? 0 : at - nodes.findIndex((one) => one.call === call);
 };
 
+/** A diamond where a call had another's outcome or waited for it, with a line to the row of that one. */
 const KeySigns = ({ scale, call }: { readonly scale: Scale; readonly call: CallTold }): JSX.Element => (
   <>
     {call.key
       .filter(({ step }) => step === 'replayed' || step === 'waiting')
-      .map(({ step, atMs, leaderCallId = '' }) => (
-        <i
-          class={`diamond d-${step}`}
-          title={`${step === 'replayed' ? 'replays' : 'waits for'} ${model.calls.get(leaderCallId)?.nodeId ?? (leaderCallId || 'another call')}`}
-          style={{ left: left(scale, atMs) }}
-        />
-      ))}
+      .map(({ step, atMs, leaderCallId = '' }) => {
+        const leader = model.calls.get(leaderCallId);
+        const rows = rowsTo(leader, call);
+        return (
+          <>
+            <i
+              class={`diamond d-${step}`}
+              title={`${step === 'replayed' ? 'replays' : 'waits for'} ${leader?.nodeId ?? (leaderCallId || 'another call')}`}
+              style={{ left: left(scale, atMs) }}
+            />
+            {rows === 0 ? null : (
+              <i
+                class={`leader${rows < 0 ? ' up' : ''}`}
+                style={{ left: left(scale, atMs), height: `${Math.abs(rows) * HEIGHT}px` }}
+              />
+            )}
+          </>
+        );
+      })}
   </>
 );
 
 const stateOf = ({ state, startMs }: NodeTold): string => state ?? (startMs === undefined ? 'waiting' : 'running');
 
-const LATE: Readonly<Record<string, string>> = { succeeded: 'kept', defaulted: 'kept', timed_out: 'cut' };
-
 /** What the deadline made of it: kept, cut, or late where it went on. */
 const fateOf = ({ deadlineMs }: TurnTold, { state, call }: NodeTold): string =>
   deadlineMs === undefined
     ? ''
-    : (call?.attempts ?? []).some(({ late, endMs = 0 }) => late || endMs > deadlineMs)
+    : call?.attempts.some(({ late, endMs = 0 }) => late || endMs > deadlineMs)
       ? 'late'
-      : (LATE[state ?? ''] ?? '');
+      : isWell(state)
+        ? 'kept'
+        : state === 'timed_out'
+          ? 'cut'
+          : '';
 
-const Track = ({ scale, call }: { readonly scale: Scale; readonly call: CallTold | undefined }): JSX.Element => (
+/** What its call did, and the one that undid that. */
+const Track = ({ scale, node: { call, undoing } }: { readonly scale: Scale; readonly node: NodeTold }): JSX.Element => (
   <span class="track">
-    {call?.attempts.slice(-BARS_MAX).map((attempt) => (
-      <Bar scale={scale} attempt={attempt} />
-    ))}
-    {call === undefined ? null : <KeySigns scale={scale} call={call} />}
-    {call === undefined ? null : <Ghost scale={scale} call={call} />}
+    {[call, undoing].map((one) =>
+      one === undefined ? null : (
+        <>
+          {one.attempts.slice(-BARS_MAX).map((attempt) => (
+            <Bar scale={scale} attempt={attempt} isUndoing={one === undoing} />
+          ))}
+          <KeySigns scale={scale} call={one} />
+          <Ghost scale={scale} timer={waitedFor(one)} />
+        </>
+      ),
+    )}
   </span>
 );
 
@@ -96,7 +146,6 @@ const Row = ({
   readonly node: NodeTold;
   readonly scale: Scale;
 }): JSX.Element => {
-  const { call } = node;
   const reason = reasonOf(node);
   const state = stateOf(node);
   const fate = fateOf(told, node);
@@ -111,15 +160,15 @@ const Row = ({
       data-state={state}
       data-attempts={node.attempts}
       data-reason={reason}
-      aria-pressed={chosen.value === node}
+      aria-pressed={chosen.held === node}
       onClick={() => {
-        nodeId.value = node.nodeId;
+        nodeId.held = node.nodeId;
       }}
     >
       <span class="label">
         {node.nodeId} <small>{node.usedAlternative ? `by ${node.toolName}` : ''}</small>
       </span>
-      <Track scale={scale} call={call} />
+      <Track scale={scale} node={node} />
       <span class={`state s-${state}`}>
         {words.join(', ')} <small>{reason}</small>
       </span>
@@ -131,7 +180,10 @@ const Lane = ({ breaker, scale }: { readonly breaker: BreakerTold; readonly scal
   const { key, scope, changes, firstState, state } = breaker;
   const points = [{ atMs: -Infinity, to: firstState }, ...changes];
   const last = changes.at(-1);
-  const cooling = state === 'open' && last?.untilMs !== undefined ? last : undefined;
+  const cooling =
+    state === 'open' && last?.untilMs !== undefined
+      ? { kind: 'cooldown', fromMs: last.atMs, dueMs: last.untilMs }
+      : undefined;
   return (
     <div class="row lane">
       <span class="label">
@@ -144,11 +196,7 @@ const Lane = ({ breaker, scale }: { readonly breaker: BreakerTold; readonly scal
             <i class={`segment k-${to}`} title={to} style={between(scale, Math.max(atMs, scale.startMs), until)} />
           );
         })}
-        {cooling === undefined ? null : (
-          <span class="ghost" data-kind="cooldown" style={{ left: left(scale, cooling.atMs) }}>
-            cooldown <b class="countdown">{duration(Math.max(0, (cooling.untilMs ?? 0) - nowMs.value))}</b>
-          </span>
-        )}
+        <Ghost scale={scale} timer={cooling} />
       </span>
       <span class={`state k-${state}`}>{state.replaceAll('_', ' ')}</span>
     </div>
@@ -176,39 +224,32 @@ const Axis = ({ scale, told }: { readonly scale: Scale; readonly told: TurnTold 
             {duration(ms)}
           </span>
         ))}
-        {scale.folds.map(({ fromMs, toMs }) => (
+        {scale.folds.map(([fromMs, toMs]) => (
           <span
             key={fromMs}
             class="fold"
-            title={`${duration(toMs - fromMs)} in which nothing ran`}
+            title={`${duration(toMs - fromMs)} of nothing`}
             style={between(scale, fromMs, toMs)}
           >
             ⋯
           </span>
         ))}
       </span>
-      <span class="state">
-        {deadline === undefined ? (
-          ''
-        ) : (
-          <>
-            deadline in{' '}
-            <b class="countdown" data-kind="deadline">
-              {duration(Math.max(0, deadline.dueMs - nowMs.value))}
-            </b>
-          </>
-        )}
-      </span>
+      <span class="state">{deadline === undefined ? null : <Waiting {...deadline} />}</span>
     </div>
   );
 };
 
+const scaled = derived(
+  () => turn.held && scaleOf(turn.held, turn.held.number > 0 ? nowMs.held : turn.held.lastMs),
+  () => [turn.held?.turnId, news, nowMs.held].join(' '),
+);
+
 /** The turn in plan order: a row for each node, a bar for each attempt, a wall where the deadline passed. */
 export const Waterfall = (): JSX.Element => {
-  const told = turn.value;
-  if (told === undefined) return <p class="quiet">Nothing has happened yet.</p>;
-  const isOpen = told.settledMs === undefined && told.number > 0;
-  const scale = scaleOf(told, isOpen ? nowMs.value : told.lastMs);
+  const told = turn.held;
+  const scale = scaled.held;
+  if (told === undefined || scale === undefined) return <p class="quiet">Nothing yet.</p>;
   return (
     <section class="waterfall" id="waterfall" aria-label="Waterfall">
       <Axis scale={scale} told={told} />
@@ -216,11 +257,12 @@ export const Waterfall = (): JSX.Element => {
         <Lane key={`${breaker.scope} ${breaker.key}`} breaker={breaker} scale={scale} />
       ))}
       <div class="rows">
-        {told.deadlineMs === undefined ? null : (
-          <div class="walls" aria-hidden="true">
-            <i class="wall" style={{ left: left(scale, told.deadlineMs) }} />
-          </div>
-        )}
+        <div class="walls" aria-hidden="true">
+          {told.deadlineMs === undefined ? null : <i class="wall" style={{ left: left(scale, told.deadlineMs) }} />}
+          {told.moves.map(({ atMs }) => (
+            <i class="wall seam" style={{ left: left(scale, atMs) }} />
+          ))}
+        </div>
         <Virtual
           label="Nodes of the turn"
           items={told.nodes}

@@ -14,7 +14,8 @@ const COLOURS: Readonly<Record<string, string>> = {
   canceled: '#bc4c00',
 };
 
-const fit = (text: string): string => (text.length > LABEL_MAX ? `${text.slice(0, LABEL_MAX - 1)}…` : text);
+const fit = (text: string): string =>
+  text.length > LABEL_MAX ? `${text.slice(0, LABEL_MAX - 1).toWellFormed()}…` : text;
 
 /** The plan of a turn as it was, in SVG: its real edges, and in bold the path that decided how long it took. */
 export function graphSvg(turn: TurnTold): string {

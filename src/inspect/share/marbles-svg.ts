@@ -32,7 +32,8 @@ export const FONT: string = 'font-family="ui-monospace, monospace" font-size="13
 /** A text as XML has it: nothing in it is markup. */
 export const escaped = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
-const fit = (text: string): string => (text.length > LABEL_MAX ? `${text.slice(0, LABEL_MAX - 1)}…` : text);
+const fit = (text: string): string =>
+  text.length > LABEL_MAX ? `${text.slice(0, LABEL_MAX - 1).toWellFormed()}…` : text;
 const rounded = (value: number): number => Math.round(value * 10) / 10;
 
 const lineOf = (node: NodeTold, y: number, xOf: (ms: number) => number): string => {

@@ -1,5 +1,6 @@
 import { sha256 } from '../../policy/key/sha256.ts';
 import type { AttemptTold, CallTold, TraceModel } from '../model.ts';
+import { callsOf } from '../model/keep.ts';
 
 interface Attribute {
   readonly key: string;
@@ -110,7 +111,7 @@ export function toOtlp(model: TraceModel, { originMs = 0 }: OtlpOptions = {}): s
     };
     return [
       own,
-      ...turn.nodes.flatMap(({ call }) => (call === undefined ? [] : callSpans(clock, call, traceId, spanId))),
+      ...turn.nodes.flatMap((node) => callsOf(node)).flatMap((call) => callSpans(clock, call, traceId, spanId)),
     ];
   });
   const loose = [...model.loose.values()].flatMap((call) => callSpans(clock, call, idOf(`trace ${call.callId}`, 32)));

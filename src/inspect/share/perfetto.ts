@@ -1,4 +1,5 @@
 import type { AttemptTold, CallTold, TraceModel } from '../model.ts';
+import { callsOf } from '../model/keep.ts';
 
 /** An event of the format that Perfetto and Chrome's own viewer open. */
 interface PerfettoEvent {
@@ -14,10 +15,21 @@ interface PerfettoEvent {
 }
 
 const micros = (ms: number): number => Math.round(ms * 1_000);
+/** A clock that was set back makes nothing take less than no time. */
+const tookMicros = (fromMs: number, toMs: number): number => micros(Math.max(0, toMs - fromMs));
+
+const instant = (pid: number, atMs: number, name: string): PerfettoEvent => ({
+  name,
+  ph: 'i',
+  s: 'p',
+  pid,
+  tid: 0,
+  ts: micros(atMs),
+});
 
 const attemptEvents = (pid: number, tid: number, attempt: AttemptTold, lastMs: number): PerfettoEvent[] => {
   const { toolName, startMs, endMs = lastMs, outcome, error, decision, attempt: number } = attempt;
-  const base = { pid, tid, ts: micros(startMs), dur: micros(endMs - startMs) };
+  const base = { pid, tid, ts: micros(startMs), dur: tookMicros(startMs, endMs) };
   const bar: PerfettoEvent = {
     ...base,
     name: `${toolName} #${number}`,
@@ -50,7 +62,7 @@ const callEvents = (pid: number, tid: number, call: CallTold, name: string, last
     pid,
     tid,
     ts: micros(call.startMs),
-    dur: micros((call.endMs ?? lastMs) - call.startMs),
+    dur: tookMicros(call.startMs, call.endMs ?? lastMs),
     args: { callId: call.callId, status: call.status },
   },
   ...call.attempts.flatMap((attempt) => attemptEvents(pid, tid, attempt, lastMs)),
@@ -79,26 +91,20 @@ export function toPerfetto(model: TraceModel): string {
         pid,
         tid: 0,
         ts: micros(turn.startMs),
-        dur: micros(endMs - turn.startMs),
+        dur: tookMicros(turn.startMs, endMs),
         args: { summary: turn.summary },
       },
-      ...turn.nodes.flatMap(({ call, nodeId }, index) =>
-        call === undefined ? [] : callEvents(pid, index + 1, call, nodeId, lastMs),
+      ...turn.nodes.flatMap((node, index) =>
+        callsOf(node).flatMap((call) => callEvents(pid, index + 1, call, node.nodeId, lastMs)),
       ),
+      ...turn.moves.map(({ atMs, from, to }) => instant(pid, atMs, `turn moved: ${from} -> ${to}`)),
     ];
   });
   const loose = [...model.loose.values()].flatMap((call, index) =>
     callEvents(0, index + 1, call, call.toolName, lastMs),
   );
   const breakers = [...model.breakers.values()].flatMap(({ key, changes }) =>
-    changes.map(({ atMs, from, to }): PerfettoEvent => ({
-      name: `breaker ${key}: ${from} -> ${to}`,
-      ph: 'i',
-      s: 'p',
-      pid: 0,
-      tid: 0,
-      ts: micros(atMs),
-    })),
+    changes.map(({ atMs, from, to }) => instant(0, atMs, `breaker ${key}: ${from} -> ${to}`)),
   );
   return `${JSON.stringify({ displayTimeUnit: 'ms', traceEvents: [...turns, ...loose, ...breakers] })}\n`;
 }

@@ -1,12 +1,24 @@
-import type { NodeTold, TraceModel, TurnTold } from '../model.ts';
-import { ENDS_EARLY } from './played.ts';
+import type { AttemptTold, NodeTold, TraceModel, TurnTold } from '../model.ts';
+import { numberOf } from '../model/keep.ts';
+import { ENDS_EARLY, LAG_MS } from './played.ts';
 
 const KEY_STEPS_PLAYED: ReadonlySet<string> = new Set(['claimed', 'recorded', 'released', 'unprotected']);
+
+/** Whether an attempt took longer than it may: its clock stood still for a person, or the machine lagged. */
+const isHeld = (model: TraceModel, { toolName, startMs, endMs = startMs, timeoutMs, late }: AttemptTold): boolean => {
+  const limitMs = numberOf(model.tools.get(toolName)?.policy?.timeoutMs) ?? Infinity;
+  return (
+    !late && endMs - startMs > limitMs + (timeoutMs === undefined || Number.isInteger(endMs - startMs) ? 0 : LAG_MS)
+  );
+};
 
 const objectionTo = (model: TraceModel, { nodeId, state, call, isUndone }: NodeTold): string | undefined => {
   if (state === undefined) return `the trace does not tell how ${nodeId} ended`;
   if (isUndone === true) return `what ${nodeId} did was undone`;
   if (call === undefined) return undefined;
+  if (call.isGated) return `a person was asked whether ${nodeId} may run`;
+  if (call.attempts.some((attempt) => isHeld(model, attempt)))
+    return `an attempt of ${nodeId} took longer than its limit, whose clock stood still`;
   if (call.isVerified) return `what became of an attempt of ${nodeId} was asked, and not only seen`;
   const step = call.key.find(({ step: of }) => !KEY_STEPS_PLAYED.has(of));
   if (step !== undefined) return `the key of ${nodeId} was shared with another call (${step.step})`;
@@ -43,6 +55,7 @@ export function objectionToPlay(model: TraceModel, turn: TurnTold): string | und
   if (!turn.begun) return 'the trace does not tell how the turn began';
   if (turn.moreNodes > 0) return `${turn.moreNodes} of its nodes are not kept`;
   if (turn.status === 'running') return 'it has not settled';
+  if (turn.moves.length > 0) return 'it moved from one worker to another, whose clocks are two';
   if (turn.status === 'abandoned') return 'its caller left before it settled';
   for (const node of turn.nodes) {
     const objection = objectionTo(model, node);

@@ -38,6 +38,8 @@ export interface PlayedTurn {
 
 /** A clock with fractions is a real one: what lies this near together was one instant but for the work between. */
 const REAL_CLOCK_MS = 8;
+/** By how much a busy machine may be late with a timer. */
+export const LAG_MS = 250;
 
 const STATE_LETTERS: Readonly<Record<string, string>> = {
   succeeded: 'v',
@@ -109,7 +111,8 @@ const tryOf = (attempt: AttemptTold, heldMs: number, afterMs: number, limitMs: n
 /** The layer's own limit is exact; a clock with fractions says that it passed a little later. */
 const tookOf = (clock: Clock, { startMs, endMs = startMs, timeoutMs }: AttemptTold): number => {
   const ms = Math.round(Math.max(0, endMs - startMs));
-  return timeoutMs !== undefined && Math.abs(ms - timeoutMs) <= clock.toleranceMs ? timeoutMs : ms;
+  const isLate = clock.toleranceMs > 0 && timeoutMs !== undefined && ms > timeoutMs && ms <= timeoutMs + LAG_MS;
+  return timeoutMs !== undefined && (isLate || Math.abs(ms - timeoutMs) <= clock.toleranceMs) ? timeoutMs : ms;
 };
 
 /** What a node is worked out of: its turn, and what its needs came to. */

@@ -3,6 +3,7 @@ import type { Compensate, CompensateCall, CompensatePolicy } from '../../contrac
 import type { AnyTool } from '../../contract/tool.ts';
 import { checkKeys, checkNumber, given, positiveDuration } from '../../policy/check.ts';
 import { RETRY_PROFILES } from '../../policy/profile.ts';
+import { retryPolicy } from '../../policy/retry/backoff.ts';
 import { filled, type Fill } from '../../policy/settle/filled.ts';
 
 /** How what a call did is undone. */
@@ -23,18 +24,43 @@ const FACTS = ['output', 'input', 'callKey', 'reason'];
 const OWNER = 'a person';
 const OWNER_MAX = 256;
 
+/**
+ * How long an undoing is remembered: longer than any journal can ask for it again, which lives a week from its last
+ * change.
+ */
+export const UNDO_KEEP_MS = 2_419_200_000;
+
 /** @throws RangeError for a part that is out of range or cannot be read */
 export const checkCompensate = (compensate: CompensatePolicy | false | undefined): void => {
   if (compensate === false || compensate === undefined) return;
   if (typeof compensate !== 'object' || compensate === null)
     throw new RangeError(`compensate of a policy must be an object or false, not ${typeof compensate}`);
   checkKeys('compensate', compensate, KEYS);
-  const { tool, timeoutMs, owner } = compensate;
+  const { tool, timeoutMs, retry, enforcesKey, owner } = compensate;
   if (timeoutMs !== undefined) checkNumber('compensate.timeoutMs', timeoutMs, positiveDuration);
+  // Found out only when something is to be undone, it would stay.
+  if (retry !== undefined) checkRetry(retry);
+  if (enforcesKey !== undefined && typeof enforcesKey !== 'boolean')
+    throw new RangeError(`compensate.enforcesKey must be true or false, not ${typeof enforcesKey}`);
   if (owner !== undefined && (typeof owner !== 'string' || owner === '' || owner.length > OWNER_MAX))
     throw new RangeError(`compensate.owner must be a text of 1 to ${OWNER_MAX} characters`);
   if ((tool !== undefined || 'input' in compensate) && (typeof tool !== 'string' || tool === ''))
     throw new RangeError('compensate.tool must name the tool that undoes');
+  const idle = (['timeoutMs', 'retry'] as const).find((name) => compensate[name] !== undefined);
+  if (tool !== undefined && idle !== undefined)
+    throw new RangeError(
+      `compensate.${idle} is for a tool's own compensate; ${tool} undoes by its own policy: put ${idle} there`,
+    );
+};
+
+const checkRetry = (retry: unknown): void => {
+  if (typeof retry !== 'object' || retry === null)
+    throw new RangeError(`compensate.retry must be an object, not ${typeof retry}`);
+  try {
+    retryPolicy(retry, RETRY_PROFILES.resilient);
+  } catch (error) {
+    throw error instanceof RangeError ? new RangeError(`compensate.retry: ${error.message}`) : error;
+  }
 };
 
 const callOf = ({ tool, input }: CompensateCall): NonNullable<Undoing['call']> => ({
@@ -94,12 +120,14 @@ export const undoPolicy = (
   return {
     effects: 'mutating',
     timeoutMs: timeoutMs ?? ofTool.timeoutMs,
-    retry: { ...RETRY_PROFILES.resilient, ...given(retry) },
+    retry: retryPolicy(retry, RETRY_PROFILES.resilient),
     breaker: false,
     enforcesKey,
     safetyCritical: !enforcesKey,
+    // What is half undone is worse than either, and nobody may be there to ask.
+    needsApproval: false,
     ...(mode === undefined ? {} : { mode }),
-    ...(dedupe === undefined ? {} : { dedupe }),
+    dedupe: { ...dedupe, doneTtlMs: Math.max(dedupe?.doneTtlMs ?? 0, UNDO_KEEP_MS) },
     verify: limits,
   };
 };

@@ -10,23 +10,26 @@ export interface Verification {
   readonly maxAttempts: number;
   readonly delayMs: number;
   readonly settleMs: number;
+  readonly stopsOnUnsubscribe: boolean;
   /** By data: another tool looks. Absent where the tool's own `verify` does. */
   readonly lookup?: ReadLookup;
 }
 
-const DEFAULTS = { timeoutMs: 5_000, maxAttempts: 3, delayMs: 500, settleMs: 1_000 } as const;
-const OWN = ['timeoutMs', 'maxAttempts', 'delayMs', 'settleMs'];
+const DEFAULTS = { timeoutMs: 5_000, maxAttempts: 3, delayMs: 500, settleMs: 1_000, stopsOnUnsubscribe: false };
+const OWN = Object.keys(DEFAULTS);
 const LOOKUP = ['tool', 'input', 'done', 'output', 'otherwise', 'absentOn'];
 const ATTEMPTS_MAX = 100;
 
 /** @throws RangeError for a part that is out of range or cannot be read */
 export const checkVerify = (verify: VerifyPolicy): void => {
   checkKeys('verify', verify, [...OWN, ...LOOKUP]);
-  const { timeoutMs, maxAttempts, delayMs, settleMs, tool, done, otherwise, absentOn } = verify;
+  const { timeoutMs, maxAttempts, delayMs, settleMs, stopsOnUnsubscribe, tool, done, otherwise, absentOn } = verify;
   if (timeoutMs !== undefined) checkNumber('verify.timeoutMs', timeoutMs, positiveDuration);
   if (maxAttempts !== undefined) checkNumber('verify.maxAttempts', maxAttempts, integer(1, ATTEMPTS_MAX));
   if (delayMs !== undefined) checkNumber('verify.delayMs', delayMs, duration);
   if (settleMs !== undefined) checkNumber('verify.settleMs', settleMs, duration);
+  if (stopsOnUnsubscribe !== undefined && typeof stopsOnUnsubscribe !== 'boolean')
+    throw new RangeError(`verify.stopsOnUnsubscribe must be true or false, not ${String(stopsOnUnsubscribe)}`);
   if (otherwise !== undefined) checkOneOf('verify.otherwise', otherwise, ['not_done', 'unknown']);
   if (absentOn !== undefined && !(Array.isArray(absentOn) && absentOn.every(Number.isInteger)))
     throw new RangeError('verify.absentOn must be a list of statuses, such as [404]');
@@ -58,8 +61,8 @@ export const verificationOf = (
     throw new RangeError(`verify must be a function, not ${typeof tool.verify}; one by data goes into policy.verify`);
   if (tool.verify !== undefined && verify.tool !== undefined)
     throw new RangeError('a tool has verify, or policy.verify names another tool to look with: leave one of them out');
-  const { timeoutMs, maxAttempts, delayMs, settleMs } = { ...DEFAULTS, ...verify };
-  const limits = { timeoutMs, maxAttempts, delayMs, settleMs };
+  const { timeoutMs, maxAttempts, delayMs, settleMs, stopsOnUnsubscribe } = { ...DEFAULTS, ...verify };
+  const limits = { timeoutMs, maxAttempts, delayMs, settleMs, stopsOnUnsubscribe };
   if (tool.verify !== undefined) return limits;
   return isLookup(verify) ? { ...limits, lookup: lookupOf(verify) } : undefined;
 };

@@ -1,4 +1,4 @@
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import type { DedupeReading } from '../../contract/store.ts';
 import type { OutcomeWindow } from '../../policy/breaker/window.ts';
 import type { BreakerMemory } from '../../policy/breaker/reducer.ts';
@@ -15,10 +15,10 @@ export interface SharedMemory {
   readonly memory: BreakerMemory;
 }
 
-const ms = z.number().nonnegative();
-const count = z.number().int().nonnegative();
+const ms = z.number().check(z.nonnegative());
+const count = z.number().check(z.int(), z.nonnegative());
 /** A window holds no more; see `windowSize`. */
-const measured = count.max(10_000);
+const measured = count.check(z.maximum(10_000));
 
 /**
  * What the reducer knows, by the store's clock. Of the window only the counts, which stand still while it is not
@@ -36,7 +36,7 @@ const stateSchema = z.object({
   probeEpoch: count,
   lastProbeAtMs: ms,
   extraProbes: count,
-  rampFromMs: ms.exactOptional(),
+  rampFromMs: z.exactOptional(ms),
   consecutiveFailures: measured,
   measured,
   failures: measured,

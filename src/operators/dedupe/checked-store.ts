@@ -32,7 +32,7 @@ const checked = <T>(method: keyof typeof ANSWER_PROBLEMS, answer: Awaitable<T>):
     if (problem !== undefined) throw rubbish(method, problem);
     return settled;
   };
-  return isPromiseLike(answer) ? Promise.resolve(answer).then(look) : look(answer);
+  return isPromiseLike(answer) ? answer.then(look) : look(answer);
 };
 
 async function* checkedList(

@@ -1,10 +1,12 @@
 import { EMPTY, NEVER, Observable, catchError, defer, merge, mergeMap, of, repeat, take } from 'rxjs';
 import type { DedupeStep } from '../../contract/event.ts';
 import type { DedupeClaim, DedupeReading, DedupeStore } from '../../contract/store.ts';
-import { ToolExecutionError } from '../../contract/tool-error.ts';
-import { decideClaim, type ClaimDecision, type DedupeMode } from '../../policy/key/claim.ts';
+import type { ToolExecutionError } from '../../contract/tool-error.ts';
+import { decideClaim, type DedupeMode } from '../../policy/key/claim.ts';
 import { ask } from './ask.ts';
 import { Lease, type LeaseTerms } from './lease.ts';
+import { clearedOfLost, forgetLost, loseClaim } from './lost-claims.ts';
+import { KEY_REFUSALS } from './key-refusals.ts';
 import { AT_ONCE_MS, releaseIf } from './release-if.ts';
 
 /**
@@ -22,9 +24,10 @@ export interface KeyTerms extends LeaseTerms {
   readonly neverTwice: boolean;
   /**
    * Whether whoever holds the key was given up by those who know, however long its lease still lasts. Asked of each
-   * claim in the way, once it was read. Default: nobody is.
+   * claim in the way, once it was read; emits `true` when its owner has certainly been able to learn it. Default:
+   * nobody is.
    */
-  readonly givenUp?: () => Observable<boolean>;
+  readonly givenUp?: (held: DedupeReading['record']) => Observable<boolean>;
 }
 
 /** Called at each step of a key, while it is asked for and while it is held. */
@@ -60,35 +63,6 @@ const leasesOf = (store: DedupeStore): Map<string, Lease> => {
   return held;
 };
 
-const REFUSALS: Readonly<
-  Record<Extract<ClaimDecision, { act: 'refuse' }>['because'], (reading: DedupeReading) => ToolExecutionError>
-> = {
-  // No status: a 409 that a server answers is permanent, and this is not (R-1.1).
-  busy: () =>
-    new ToolExecutionError(
-      'duplicate_in_flight',
-      'Another call runs under this idempotency key; ask again when it has ended',
-    ),
-  conflict: () =>
-    new ToolExecutionError(
-      'conflict',
-      'This idempotency key was used with another input; use a new key for a new input, or the same input to get the earlier result',
-      { status: 422 },
-    ),
-  cancelled: ({ record }) =>
-    new ToolExecutionError(
-      'canceled',
-      'The earlier call under this idempotency key was canceled while it ran and may have taken effect; clear the key to run it again',
-      { uncertain: record.error?.uncertain === true },
-    ),
-  uncertain: () =>
-    new ToolExecutionError(
-      'duplicate_in_flight',
-      'An earlier call under this idempotency key lost its lease and may have taken effect; a safety-critical tool is not run again: find out, then clear the key',
-      { classification: 'permanent', uncertain: true },
-    ),
-};
-
 /** Where one inquiry stands between two questions to the store. */
 interface Inquiry {
   readonly claim: DedupeClaim;
@@ -96,6 +70,8 @@ interface Inquiry {
   readonly tell: TellKeyStep;
   /** Only waits for the outcome of whoever holds the key. */
   readonly follows: boolean;
+  /** The store was asked to grant a claim, and has not answered. */
+  isAsking: boolean;
   /** What the store is asked next. */
   next: 'claim' | 'look';
   /** The version that the next claim takes over from. */
@@ -125,10 +101,20 @@ export const acquireKey = (claim: DedupeClaim, terms: KeyTerms, tell: TellKeySte
 export const followKey = (claim: DedupeClaim, terms: KeyTerms, tell: TellKeyStep): Observable<KeyAnswer> =>
   inquire({ claim, terms, tell, follows: true, next: 'look', waited: true });
 
-const inquire = (begun: Omit<Inquiry, 'over' | 'pause$' | 'pollMs' | 'leader'>): Observable<KeyAnswer> =>
+const inquire = (begun: Omit<Inquiry, 'isAsking' | 'over' | 'pause$' | 'pollMs' | 'leader'>): Observable<KeyAnswer> =>
   new Observable((subscriber) => {
-    const inquiry: Inquiry = { ...begun, over: undefined, pause$: EMPTY, pollMs: POLL_FIRST_MS, leader: undefined };
-    subscriber.add(() => stayWith(inquiry, undefined));
+    const inquiry: Inquiry = {
+      ...begun,
+      isAsking: false,
+      over: undefined,
+      pause$: EMPTY,
+      pollMs: POLL_FIRST_MS,
+      leader: undefined,
+    };
+    subscriber.add(() => {
+      stayWith(inquiry, undefined);
+      if (inquiry.isAsking) nothingRuns(inquiry);
+    });
     defer(() => (inquiry.next === 'claim' ? claimed(inquiry) : looked(inquiry)))
       .pipe(
         repeat({ delay: () => inquiry.pause$ }),
@@ -148,8 +134,10 @@ const claimed = (inquiry: Inquiry): Observable<KeyAnswer> => {
   const giveBack = (late: DedupeReading & { readonly created: boolean }): void => {
     if (late.created) leaseOf(late).release();
   };
+  inquiry.isAsking = true;
   return ask(() => store.setIfNotExists(claim, over), storeTimeoutMs, runtime, giveBack).pipe(
     mergeMap((answer) => {
+      inquiry.isAsking = false;
       if (!answer.created) return considered(inquiry, answer);
       const lease = leaseOf(answer);
       return lease.valid ? granted(inquiry, lease) : confirmed(inquiry, lease);
@@ -194,6 +182,9 @@ const considered = (inquiry: Inquiry, reading: DedupeReading): Observable<KeyAns
   const { mode, global, neverTwice } = terms;
   const { key, tool, request } = claim;
   const leaderCallId = reading.record.request.requestId;
+  const cleared$ = inquiry.follows ? undefined : clearedOfLost(terms, reading.record);
+  if (cleared$ !== undefined)
+    return cleared$.pipe(mergeMap(() => later(inquiry, 'look', terms.runtime.after(2 * AT_ONCE_MS))));
   const decision = decideClaim(reading, { key, tool, mode, request, neverTwice }, global);
   switch (decision.act) {
     case 'take_over':
@@ -204,7 +195,7 @@ const considered = (inquiry: Inquiry, reading: DedupeReading): Observable<KeyAns
     case 'replay':
       return of({ act: 'replay', reading, matchedOn: waited ? 'inflight' : 'completed' });
     case 'refuse': {
-      const error = REFUSALS[decision.because](reading);
+      const error = KEY_REFUSALS[decision.because](reading);
       const { message } = error;
       if (decision.because !== 'cancelled')
         tell(decision.because === 'conflict' ? 'conflict' : 'busy', { leaderCallId, message });
@@ -229,10 +220,10 @@ const held = (inquiry: Inquiry, reading: DedupeReading): Observable<KeyAnswer> =
 const released = (
   inquiry: Inquiry,
   reading: DedupeReading,
-  givenUp: () => Observable<boolean>,
+  givenUp: NonNullable<KeyTerms['givenUp']>,
 ): Observable<KeyAnswer> => {
   const { claim, terms } = inquiry;
-  return givenUp().pipe(
+  return givenUp(reading.record).pipe(
     mergeMap((isGivenUp) => {
       if (!isGivenUp) return held(inquiry, reading);
       return releaseIf(terms, claim.key, reading.record.version).pipe(
@@ -265,10 +256,12 @@ const stayWith = (inquiry: Inquiry, leader: Lease | undefined): void => {
 };
 
 /** The key is held from now on. Whoever hears of it may have ended the call: then it is given back. */
-const granted = ({ claim: { key }, terms: { store }, tell }: Inquiry, lease: Lease): Observable<KeyAnswer> =>
+const granted = ({ claim, terms: { store }, tell }: Inquiry, lease: Lease): Observable<KeyAnswer> =>
   new Observable((subscriber) => {
+    const { key } = claim;
     const held = leasesOf(store);
     held.set(key, lease);
+    forgetLost(store, claim);
     lease.onEnd(() => {
       if (held.get(key) === lease) held.delete(key);
     });
@@ -278,9 +271,21 @@ const granted = ({ claim: { key }, terms: { store }, tell }: Inquiry, lease: Lea
     subscriber.complete();
   });
 
+/** The store may have granted a claim without telling. */
+const nothingRuns = (inquiry: Inquiry): void => {
+  const { claim, terms, over } = inquiry;
+  inquiry.isAsking = false;
+  loseClaim(terms, claim, over !== undefined);
+};
+
 /** Without the store `enforced` refuses, so that nothing runs twice; `bestEffort` runs and says so. */
-const unanswered = ({ terms: { mode }, waited, tell }: Inquiry, error: ToolExecutionError): Observable<KeyAnswer> => {
-  if (mode === 'enforced' || waited) return of({ act: 'refuse', error });
+const unanswered = (inquiry: Inquiry, error: ToolExecutionError): Observable<KeyAnswer> => {
+  const { terms, waited, tell } = inquiry;
+  if (terms.mode === 'enforced' || waited) {
+    if (inquiry.isAsking) nothingRuns(inquiry);
+    return of({ act: 'refuse', error });
+  }
+  inquiry.isAsking = false;
   tell('unprotected', { message: error.message });
   return of({ act: 'run', lease: undefined, lost: error });
 };

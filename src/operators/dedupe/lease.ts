@@ -1,10 +1,11 @@
-import { AsyncSubject, Observable, Subscription, defer, map, noop, takeUntil, type Subscriber } from 'rxjs';
+import { AsyncSubject, Observable, Subscription, defer, finalize, map, noop, takeUntil, type Subscriber } from 'rxjs';
 import type { Runtime } from '../../contract/runtime.ts';
 import type { Awaitable, DedupeOutcome, DedupeRecord, DedupeStore } from '../../contract/store.ts';
 import { ToolExecutionError } from '../../contract/tool-error.ts';
 import { ask } from './ask.ts';
 import { AT_ONCE_MS } from './release-if.ts';
 import { expireAfter, expiry, type Expiry } from '../timing/expiry.ts';
+import { loseClaim } from './lost-claims.ts';
 import { UNRECORDED, outcomeWritten, type Recorded } from './outcome-record.ts';
 
 /** A renewal is asked for every third of a lease, so that two may fail; sooner where less is left. */
@@ -21,6 +22,8 @@ export interface LeaseTerms {
   readonly runtime: Runtime;
   readonly leaseMs: number;
   readonly storeTimeoutMs: number;
+  /** The id of the claim's request was made for it, so that no other claim has it. */
+  readonly hasOwnId: boolean;
   /**
    * Called when the end of a lease is written to the store; what it returns is called once the store has answered, or
    * will not.
@@ -151,11 +154,6 @@ export class Lease {
     });
   }
 
-  /** Asks at once whether it still holds: there is reason to think that another was given the key. */
-  verify(): void {
-    if (this.#timer !== undefined && !this.#over) this.#beat();
-  }
-
   /** Emits when the claim is over, however it ends. */
   onEnd(ended: () => void): void {
     this.#ended = ended;
@@ -202,7 +200,7 @@ export class Lease {
   /**
    * Nothing ran under it, so that the key is free again, or, where it was taken over, as it was: with a lease that has
    * passed, since what ran before may have taken effect. Not waited for; if the store does not hear of it, the lease
-   * runs out.
+   * runs out, or the next call of this process ends it.
    */
   release(): void {
     this.stop();
@@ -211,7 +209,11 @@ export class Lease {
     const over = writing?.() ?? noop;
     const question = (): Awaitable<boolean> =>
       this.tookOver ? store.renew(key, version, AT_ONCE_MS) : store.delete(key, version);
-    ask(question, storeTimeoutMs, runtime).subscribe({ complete: over, error: over });
+    ask(question, storeTimeoutMs, runtime)
+      .pipe(finalize(over))
+      .subscribe({
+        error: () => loseClaim(this.#terms, this.claimed, this.tookOver),
+      });
   }
 
   /** The claim is over for those who wait for it in this process, and can no longer be lost. */

@@ -41,15 +41,19 @@ const fromAsyncIterable = <T>(iterable: AsyncIterable<T>): Observable<T> =>
     };
   });
 
-/** What gives values one by one, an Observable or an AsyncIterable, as a stream. Strings and arrays are values. */
-const streamIn = (output: unknown): Observable<unknown> | undefined => {
+/** An Observable, as one of this copy of RxJS. */
+export const observableIn = (output: unknown): Observable<unknown> | undefined => {
   if (output instanceof Observable) return output;
   // A stream of another copy of RxJS, perhaps an older one, wraps its observer in an object of its own, which our
   // subscribers do not accept.
-  if (isObservable(output))
-    return new Observable((subscriber) => output.subscribe(subscriber)).pipe(map((value) => value));
-  return isAsyncIterable(output) ? fromAsyncIterable(output) : undefined;
+  return isObservable(output)
+    ? new Observable((subscriber) => output.subscribe(subscriber)).pipe(map((value) => value))
+    : undefined;
 };
+
+/** What gives values one by one, an Observable or an AsyncIterable, as a stream. Strings and arrays are values. */
+const streamIn = (output: unknown): Observable<unknown> | undefined =>
+  observableIn(output) ?? (isAsyncIterable(output) ? fromAsyncIterable(output) : undefined);
 
 /**
  * Starts work for a subscriber, who gets what it gives: a value, a Promise, an Observable or an AsyncIterable. When the

@@ -67,6 +67,13 @@ const checkGivenKey = (name: string, value: string | undefined): void => {
 };
 
 /**
+ * A caller's key as a resource is told it: the key itself, or, of a call with a tenant, a hash of both. Two tenants may
+ * choose the same key, and a resource that both use must take neither for the other.
+ */
+export const scopedKey = (tenant: string | undefined, idempotencyKey: string): string =>
+  tenant === undefined ? idempotencyKey : sha256(JSON.stringify([VERSION, tenant, idempotencyKey]));
+
+/**
  * The idempotency key of a call (R-9.1): the caller's, else a hook's, else one computed from the params and the actor.
  * Each is scoped by tenant, namespace and tool, and by session unless the scope is `global`.
  *

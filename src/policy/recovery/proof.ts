@@ -40,7 +40,7 @@ export type Testimony = Pick<ToolExecutionError, 'kind' | 'executed' | 'code' | 
  * 503 and its like, what was never sent, and what says `executed: false` was not done. So was what a tool says of
  * itself by a `ToolExecutionError` of its own.
  */
-export function leavesOpen({ kind, executed, code, status, hearsay }: Testimony): boolean {
+function leavesOpen({ kind, executed, code, status, hearsay }: Testimony): boolean {
   if (hearsay) return true;
   if (!executed) return false;
   if (status !== undefined) return status >= 500 && !DECLINED.has(status);
@@ -56,10 +56,16 @@ export function leavesOpen({ kind, executed, code, status, hearsay }: Testimony)
  * `uncertain`.
  *
  * @param before an attempt before it left that open already: what a later one proves, it proves of itself alone
+ * @param safeMessage what a model reads of it then
  */
-export function doubted(error: ToolExecutionError, effects: Effects, before = false): ToolExecutionError {
+export function doubted(
+  error: ToolExecutionError,
+  effects: Effects,
+  before = false,
+  safeMessage: string | undefined = error.safeMessage,
+): ToolExecutionError {
   if (error.uncertain || effects === 'read') return error;
-  const { kind, message, code, status, retryAfterMs, classification, details, safeMessage, cause, stack } = error;
+  const { kind, message, code, status, retryAfterMs, classification, details, cause, stack } = error;
   if (!before && !leavesOpen({ kind, executed: error.executed, code, status, hearsay: isHearsay(error) })) return error;
   const facts = { code, status, retryAfterMs, classification, details, safeMessage, cause };
   const uncertain = new ToolExecutionError(kind, message, { ...facts, executed: true, uncertain: true });

@@ -123,6 +123,8 @@ export interface Redactor {
   readonly trustsIds: boolean;
   /** A text without secrets; a name, before it is put into words. */
   readonly text: (given: string) => string;
+  /** A tool's input for a person who is asked about it: cut, and without secrets. */
+  readonly value: (given: unknown) => unknown;
   /** Whether an id or a name may stand in an event as it is. */
   isSafe(name: string): boolean;
 }
@@ -144,6 +146,10 @@ const ASKED = [
   'tenant',
   'traceparent',
   'tracestate',
+  'verifies',
+  'undoes',
+  'mode',
+  'usage',
   'breaker',
   'key',
   'state',
@@ -279,10 +285,10 @@ export function redactorOf(redact: RedactOptions = {}, capture: CaptureOptions =
   return {
     show: shown,
     text,
+    value: (given) => copied(given, { values: VALUES_MAX }, 0),
     trustsIds: also === undefined && (secrets ?? []).length === 0,
     isSafe: (name) => {
-      if (name === lastSafe) return true;
-      if (asksInVain || text(name) !== name) return false;
+      if (asksInVain || (name !== lastSafe && text(name) !== name)) return false;
       lastSafe = name;
       return true;
     },

@@ -28,7 +28,7 @@ const partsOf = (option: string, text: string, names: readonly string[]): readon
 
 const valueOf = ({ steps, text }: Exclude<Part, string>, facts: Facts): unknown => {
   const { values, isOdd } = at(facts, steps);
-  if (isOdd || values.length !== 1)
+  if (isOdd || values.length !== 1 || values[0] === null)
     throw new ToolExecutionError('invalid_parameters', `${text} has no value, or more than one`);
   return values[0];
 };

@@ -39,7 +39,9 @@ export const findingOf = (answer: unknown): Found => {
 /** What several tools that one call may have used come to: one that is done decides, and all must say that none is. */
 export const foundOf = (all: readonly Found[]): Found =>
   all.find(({ finding }) => finding === 'done') ??
-  all.find(({ finding }) => finding === 'unknown') ?? { finding: 'not_done' };
+  all.find(({ finding }) => finding === 'unknown') ??
+  all[0] ??
+  unknownSince('there is no tool that could say');
 
 /** A tool over MCP may give its answer as one text, which is JSON. */
 const readAnswer = (answer: unknown): unknown => {
@@ -77,14 +79,7 @@ const same = (one: unknown, other: unknown): boolean => {
  * Reads a verification by data.
  * @throws RangeError for a path or a reference that cannot be read
  */
-export const lookupOf = ({
-  tool,
-  input,
-  done,
-  output,
-  otherwise = 'not_done',
-  absentOn = [],
-}: VerifyLookup): ReadLookup => {
+export const lookupOf = ({ tool, input, done, output, otherwise, absentOn = [] }: VerifyLookup): ReadLookup => {
   const place: readonly Step[] = stepsOf('verify.done.path', done.path);
   const isCompared = 'equals' in done && done.equals !== undefined;
   const wanted = filled('verify.done.equals', done.equals, NAMES);
@@ -95,13 +90,15 @@ export const lookupOf = ({
     absent: (status) => status !== undefined && absentOn.includes(status),
     read: (given, facts) => {
       const answer = readAnswer(given);
-      const { values, isOdd } = at(answer, place);
+      const { values, isOdd, isMissing } = at(answer, place);
       const expected = isCompared ? wanted(facts) : undefined;
-      if (values.some((found) => !isCompared || same(found, expected))) {
+      if (values.some((found) => (isCompared ? same(found, expected) : found !== null))) {
         const [value] = outputAt === undefined ? [] : at(answer, outputAt).values;
-        return { finding: 'done', ...(value === undefined ? {} : { output: { value } }) };
+        return { finding: 'done', ...(value === undefined || value === null ? {} : { output: { value } }) };
       }
-      if (isOdd) return unknownSince(`the answer of ${tool} has no ${done.path}`);
+      // An answer that is about something else, such as an error with a status of success, lacks the key, too.
+      if (isOdd || (isMissing && otherwise === undefined))
+        return unknownSince(`the answer of ${tool} has no ${done.path}`);
       return otherwise === 'unknown' ? unknownSince(`the answer of ${tool} does not show it`) : { finding: 'not_done' };
     },
   };

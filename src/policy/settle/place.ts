@@ -1,10 +1,11 @@
+import { PLACE } from '../../contract/settle/place.ts';
+
 /** One step into a value: a key, an index, or any item of a list. */
 export type Step = string | number | typeof ANY;
 
 /** `[*]`: any item. */
 export const ANY: unique symbol = Symbol('any item');
 
-const PLACE = /^[^.[\]{}\s]+(?:\.[^.[\]{}\s]+|\[\d{1,9}\]|\[\*\]|\["[^"\\]*"\])*$/;
 const STEP = /(?:^|\.)([^.[\]{}\s]+)|\[(\d{1,9})\]|\[(\*)\]|\["([^"\\]*)"\]/g;
 
 /**
@@ -26,24 +27,34 @@ export interface Found {
   readonly values: readonly unknown[];
   /** A list or a mapping on the way was missing, or something else. */
   readonly isOdd: boolean;
+  /** What the last key would be in is there, without that key, and it is no item of a list. */
+  readonly isMissing: boolean;
 }
+
+const ODD: Found = { values: [], isOdd: true, isMissing: false };
 
 const has = (value: unknown, step: string | number): boolean =>
   Array.isArray(value)
     ? typeof step === 'number'
     : typeof value === 'object' && value !== null && typeof step === 'string';
 
-/**
- * Looks at a place. That the last key is not there is an answer; that what it would be in is not there is none.
- */
+/** Looks at a place. */
 export const at = (value: unknown, steps: readonly Step[]): Found => {
   const [step, ...rest] = steps;
-  if (step === undefined) return { values: value === undefined || value === null ? [] : [value], isOdd: false };
+  if (step === undefined) return { values: value === undefined ? [] : [value], isOdd: false, isMissing: false };
   if (step === ANY) {
-    if (!Array.isArray(value)) return { values: [], isOdd: true };
+    if (!Array.isArray(value)) return ODD;
     const found = value.map((item) => at(item, rest));
-    return { values: found.flatMap(({ values }) => values), isOdd: found.some(({ isOdd }) => isOdd) };
+    return {
+      values: found.flatMap(({ values }) => values),
+      isOdd: found.some(({ isOdd }) => isOdd),
+      // A list may have items of several kinds.
+      isMissing: false,
+    };
   }
-  if (!has(value, step)) return { values: [], isOdd: true };
+  if (!has(value, step)) return ODD;
+  // A list that ends before an index is an answer: it has no such item.
+  if (rest.length === 0 && typeof step === 'string' && !Object.hasOwn(value as object, step))
+    return { values: [], isOdd: false, isMissing: true };
   return at(Object.hasOwn(value as object, step) ? (value as Record<string | number, unknown>)[step] : undefined, rest);
 };

@@ -21,25 +21,28 @@ const startOf = async (response: Response): Promise<string> => {
   return text;
 };
 
-const rpcCodeOf = (text: string): unknown => {
+/** The SDK's own sentences: `No valid session ID provided`, `Server not initialized`. */
+const OF_SESSION = /session|not initialized/i;
+
+const refusesSession = (text: string): boolean => {
   try {
-    return read(read(JSON.parse(text), 'error'), 'code');
+    const error = read(JSON.parse(text), 'error');
+    return read(error, 'code') === -32_000 && OF_SESSION.test(String(read(error, 'message')));
   } catch {
-    return undefined;
+    return false;
   }
 };
 
 /**
  * Whether a refusal, inside a session, says that there is no such session: 404 by the protocol. Servers written after
- * the SDK's examples answer 400 with its code -32000 instead, which they use for nothing that concerns a single
- * request.
+ * the SDK's examples answer 400 with its code -32000 instead, and say so: others use that code for anything.
  */
 export async function speaksOfSession(response: Response): Promise<boolean> {
   if (response.status === 404) {
     await response.body?.cancel();
     return true;
   }
-  return response.status === 400 && rpcCodeOf(await startOf(response.clone())) === -32_000;
+  return response.status === 400 && refusesSession(await startOf(response.clone()));
 }
 
 /**
@@ -78,6 +81,13 @@ export function turnedAway(thrown: unknown, withStatus: number): ToolExecutionEr
 export function watched(response: Response, ended: () => void): Response {
   const reader = response.body?.getReader();
   if (reader === undefined) return response;
+  let isOver = false;
+  // A read may be pending when it is canceled, and ends by that as well.
+  const end = (): void => {
+    if (isOver) return;
+    isOver = true;
+    ended();
+  };
   const body = new ReadableStream<Uint8Array>(
     {
       pull: async (controller) => {
@@ -88,10 +98,10 @@ export function watched(response: Response, ended: () => void): Response {
         } catch (error) {
           controller.error(error);
         }
-        ended();
+        end();
       },
       cancel: async (reason) => {
-        ended();
+        end();
         await reader.cancel(reason);
       },
     },

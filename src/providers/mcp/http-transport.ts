@@ -7,7 +7,7 @@ import { read } from '../../errors/structure.ts';
 import { abortable } from '../../operators/work/abortable.ts';
 import { sessionLost } from './client.ts';
 import { refusedBy, speaksOfSession, turnedAway, watched } from './http-answer.ts';
-import { bodyOf, requestIdOf, type OpenRequest, type RequestId } from './open-request.ts';
+import { CLOSED_EARLY, bodyOf, requestIdOf, type OpenRequest, type RequestId } from './open-request.ts';
 import { SIGN_INS_MAX, noting, type SentTo } from './sign-in.ts';
 import { answeredError, statelessHeaders, withHeaders } from './stateless.ts';
 
@@ -282,11 +282,7 @@ export class HttpTransport extends StreamableHTTPClientTransport {
   }
 
   #fail(id: RequestId): void {
-    this.onmessage?.({
-      jsonrpc: '2.0',
-      id,
-      error: { code: -32000, message: 'Connection closed before the answer came' },
-    });
+    this.onmessage?.({ jsonrpc: '2.0', id, error: CLOSED_EARLY });
   }
 
   #listen(): void {

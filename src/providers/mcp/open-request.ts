@@ -16,6 +16,9 @@ export interface OpenRequest {
   wait: Subscription | undefined;
 }
 
+/** What answers a request whose answer was lost on the way: this very object, which no server sends. */
+export const CLOSED_EARLY = { code: -32_000, message: 'Connection closed before the answer came' } as const;
+
 /** The id of a message that is a request. */
 export const requestIdOf = (message: unknown): RequestId | undefined => {
   const id = read(message, 'method') === undefined ? undefined : read(message, 'id');

@@ -119,8 +119,8 @@ export function contextHeaders(
 }
 
 /**
- * The names of headers that may follow a redirect to another origin: not `authorization`, not `cookie`, nothing that an input, a call or the
- * environment put in.
+ * The names of headers that may follow a redirect to another origin: not `authorization`, not `cookie`, nothing that an
+ * input, a call or the environment put in.
  */
 export function namesForStrangers(templates: readonly HeaderTemplate[]): ReadonlySet<string> {
   const filled = new Set(

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import * as core from 'zod/v4/core';
 import { restManifestSchema, type RestManifest } from '../../contract/formats/rest-manifest.ts';
-import { readYaml, type Path, type Problem, type YamlKind } from '../../formats/yaml.ts';
+import { TYPE_WORDS, readYaml, type Path, type Problem, type YamlKind } from '../../formats/yaml.ts';
 import { compileManifest, type RestOperation } from './operation.ts';
 import type { Variables } from './reference.ts';
 
@@ -16,17 +16,6 @@ type Issue = core.$ZodIssue;
 const PROBLEMS_SHOWN = 10;
 /** Without aliases a text cannot unfold to more than it is. */
 const MANIFEST: YamlKind = { name: 'manifest', aliases: false, maxLength: 1_048_576 };
-
-/** zod's names of types, as a writer of YAML knows them. */
-const TYPES: Readonly<Record<string, string>> = {
-  object: 'a mapping',
-  record: 'a mapping',
-  array: 'a list',
-  string: 'a text',
-  number: 'a number',
-  int: 'an integer',
-  boolean: 'true or false',
-};
 
 const dotted = (at: Path): string => (at.length === 0 ? 'the manifest' : core.toDotPath(at));
 
@@ -62,7 +51,7 @@ const worded = (issue: Issue, root: unknown): Problem[] => {
   const value = valueAt(root, at);
   switch (issue.code) {
     case 'invalid_type': {
-      const wanted = TYPES[issue.expected] ?? issue.expected;
+      const wanted = TYPE_WORDS[issue.expected] ?? issue.expected;
       const quotes =
         issue.expected === 'string' && (typeof value === 'number' || typeof value === 'boolean')
           ? '; put it in quotes'

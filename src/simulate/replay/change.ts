@@ -6,6 +6,12 @@ import { createRegistry } from '../../layer/registry.ts';
 import { SimulationInputError, budgetOf, toolPolicyOf } from '../policy-file.ts';
 import { policyOf, type LayerPolicies } from './policies.ts';
 
+/** What a value for one option of a policy looks like. */
+const EXAMPLES: Readonly<Record<string, string>> = {
+  retry: 'retry.maxAttempts=2',
+  breaker: 'breaker.cooldownMs=1000',
+};
+
 const OPTIONS = [
   'timeoutMs',
   'idleTimeoutMs',
@@ -91,6 +97,17 @@ const nested = (path: readonly string[], value: unknown): Record<string, unknown
   return { [first]: rest.length === 0 ? value : nested(rest, value) };
 };
 
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Options that hold options: spread into a policy, anything else would change nothing, and say so to nobody. */
+const checkNested = (option: string, value: unknown): void => {
+  const fits = isObject(value) || (option === 'breaker' && value === false);
+  if (['retry', 'breaker', 'classification', 'dedupe'].includes(option) && !fits)
+    throw new SimulationInputError(
+      `${option} takes ${option === 'breaker' ? 'off, or ' : ''}one of its options, such as ${EXAMPLES[option] ?? `${option}.NAME=VALUE`}`,
+    );
+};
+
 const setBudget = (policies: LayerPolicies, key: string | undefined, value: unknown): LayerPolicies => {
   if (key === undefined && (value === Infinity || value === false)) return { ...policies, retryBudget: undefined };
   if (key === undefined)
@@ -119,7 +136,10 @@ export function withSetting(policies: LayerPolicies, setting: string): LayerPoli
   if (split < 1) throw new SimulationInputError(`${JSON.stringify(setting)} sets nothing; write TOOL.OPTION=VALUE`);
   const path = setting.slice(0, split);
   const value = valueOf(setting.slice(split + 1));
-  if (path === 'retryBudget' || path.startsWith('retryBudget.')) return setBudget(policies, path.split('.')[1], value);
+  if (path === 'retryBudget' || path.startsWith('retryBudget.')) {
+    const [, ...keys] = path.split('.');
+    return setBudget(policies, keys.length === 0 ? undefined : keys.join('.'), value);
+  }
   const [tools, option] = targetOf(policies, path) ?? [];
   if (tools === undefined || option === undefined)
     throw new SimulationInputError(
@@ -129,6 +149,7 @@ export function withSetting(policies: LayerPolicies, setting: string): LayerPoli
   if (!OPTIONS.includes(first))
     throw new SimulationInputError(`there is no option ${JSON.stringify(first)}; there are ${OPTIONS.join(', ')}`);
   const off = option === 'breaker' && value === Infinity ? false : value;
+  checkNested(option, off);
   // Checked as a whole below, by what checks a layer's own tools.
   const change = nested(option.split('.'), off) as ToolPolicy;
   return checked({

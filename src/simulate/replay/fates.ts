@@ -34,6 +34,7 @@ const median = (values: readonly number[]): number => values.toSorted((a, b) => 
 export class Fates {
   readonly #byMinute = new Map<string, RecordedAttempt[]>();
   readonly #byTool = new Map<string, RecordedAttempt[]>();
+  readonly #sick = new Map<string, boolean>();
   readonly #startMs: number;
 
   constructor({ attempts, startMs }: Recording) {
@@ -66,8 +67,14 @@ export class Fates {
 
   /** Whether at least half of what was tried in that minute failed: more load would have met a sick server. */
   isSick(toolName: string, atMs: number): boolean {
-    const group = this.#byMinute.get(this.#minute(toolName, atMs)) ?? [];
-    return group.filter(({ end }) => end !== 'success').length * 2 >= Math.max(1, group.length);
+    const minute = this.#minute(toolName, atMs);
+    let sick = this.#sick.get(minute);
+    if (sick === undefined) {
+      const group = this.#byMinute.get(minute) ?? [];
+      sick = group.filter(({ end }) => end !== 'success').length * 2 >= Math.max(1, group.length);
+      this.#sick.set(minute, sick);
+    }
+    return sick;
   }
 
   /**
@@ -89,5 +96,15 @@ export class Fates {
     if (chosen.end === 'cut') return NEVER;
     const end = chosen.end;
     return { afterMs: Math.max(0, chosen.durationMs - lastedMs), end, of: chosen };
+  }
+
+  /** What an attempt does that was made, at another time: as it did then, or as the assumption has it. */
+  moved(assumption: Assumption, recorded: RecordedAttempt, atMs: number): Fate {
+    const { callId, toolName, own, durationMs, end } = recorded;
+    if (end === 'cut') return this.of(assumption, callId, toolName, own, atMs, 0);
+    if (assumption === 'fitted') return { afterMs: durationMs, end, of: recorded };
+    if (assumption === 'good') return { afterMs: durationMs, end: 'success' };
+    const of = end === 'failure' ? recorded : this.#like(toolName, atMs, 0).find((like) => like.end === 'failure');
+    return of === undefined ? NEVER : { afterMs: durationMs, end: 'failure', of };
   }
 }

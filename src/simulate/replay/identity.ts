@@ -6,10 +6,21 @@ import type { Recording } from './trace/recording.ts';
  * Times may differ by so much: of a live process each event of an instant has its own reading of the clock, where a
  * replay has one for all. What is decided may not differ at all.
  */
-export const CLOCK_SLACK_MS = 250;
+const CLOCK_SLACK_MS = 250;
 
 /** What says when, and not what. */
-const TIMES: ReadonlySet<string> = new Set(['atMs', 'durationMs', 'dueAtMs', 'untilMs', 'latencyMs', 'deadlineAtMs']);
+const TIMES: ReadonlySet<string> = new Set([
+  'atMs',
+  'durationMs',
+  'dueAtMs',
+  'untilMs',
+  'latencyMs',
+  'deadlineAtMs',
+  'leaseUntilMs',
+  'ageMs',
+  // Counted over a window of the clock. What it decides is compared.
+  'budgetLeft',
+]);
 /** Sentences for people, which can hold times and what a failing party said; and what names the recording alone. */
 const UNCOMPARED: ReadonlySet<string> = new Set([
   'seq',
@@ -21,8 +32,14 @@ const UNCOMPARED: ReadonlySet<string> = new Set([
   'input',
   'session',
   'values',
+  'traceparent',
   'tracestate',
   'baggage',
+  // Where it ran, and what a tool said that it has used.
+  'worker',
+  'usage',
+  // A store counts from where it began.
+  'fence',
 ]);
 
 /** The first place where two values differ; `undefined` where they say the same. */
@@ -63,6 +80,18 @@ const streams = (events: readonly TraceEvent[]): Map<string, TraceEvent[]> => {
   return all;
 };
 
+/** As a file has them; keys are known by what the recording knows them by, since none of a recording is told. */
+const asRecorded = ({ keys }: Recording, events: readonly TraceEvent[]): TraceEvent[] => {
+  const names = new Map(
+    events.flatMap((event): Array<[unknown, string | undefined]> =>
+      event.type === 'dedupe' ? [[event.keyFingerprint, keys.get(event.callId)?.name]] : [],
+    ),
+  );
+  const named = (field: string, value: unknown): unknown =>
+    field === 'keyFingerprint' ? (names.get(value) ?? value) : value;
+  return events.map((event) => JSON.parse(JSON.stringify(event, named)) as TraceEvent);
+};
+
 /** Where a replay differs from its recording first. */
 export interface Difference {
   /** The `seq` of the recorded event; that of the event before it where the replay told one more. */
@@ -71,8 +100,8 @@ export interface Difference {
 }
 
 /** The first difference between what was recorded and what the recorded policies decide now. */
-export function firstDifference(recording: Recording, events: readonly TraceEvent[]): Difference | undefined {
-  const replayed = streams(events.map((event) => JSON.parse(JSON.stringify(event)) as TraceEvent));
+function firstDifference(recording: Recording, events: readonly TraceEvent[]): Difference | undefined {
+  const replayed = streams(asRecorded(recording, events));
   const recorded = streams(recording.events);
   const found: Difference[] = [];
   for (const [whose, told] of recorded) {

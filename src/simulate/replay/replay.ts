@@ -4,6 +4,7 @@ import { SimulationInputError } from '../policy-file.ts';
 import { withPolicyFile, withSetting } from './change.ts';
 import { identified } from './identity-run.ts';
 import type { LayerPolicies } from './policies.ts';
+import { wholeTrace, type TraceInFile } from './trace/whole.ts';
 import { whatIf, type WhatIf } from './what-if.ts';
 
 /** Which other policies a trace is asked about. */
@@ -14,6 +15,11 @@ export interface ReplayOptions {
   readonly set?: readonly string[];
   /** Values of options, by `pay.retry.maxAttempts`: every combination of them is a policy. */
   readonly rank?: Readonly<Record<string, readonly unknown[]>>;
+  /**
+   * The trace may have no end yet: its process still runs, or was killed. What is there is replayed up to the last
+   * moment at which no call was open. Default: a file without its last line is refused.
+   */
+  readonly running?: boolean;
 }
 
 /** What a replay found. */
@@ -59,18 +65,19 @@ const better = (a: WhatIf, b: WhatIf): number =>
 /**
  * Replays a trace: the recorded policies decide it once more, and must decide the same; then others decide it.
  *
- * @param events all events of one layer, from its `layer_started` on, until its calls have ended
+ * @param trace all events of one layer, from its `layer_started` on, until its calls have ended; or a file of them, as
+ *   `readNdjson` gives it
  * @throws ReplayRefusal for a trace of which nothing can be said
  * @throws SimulationInputError for a policy that cannot be used
  *
  * @example
- * const { events } = await readNdjson('trace.ndjson');
- * const { candidates } = replayTrace(events, { set: ['pay.retry.maxAttempts=2'] });
+ * const trace = await readNdjson('trace.ndjson');
+ * const { candidates } = replayTrace(trace, { set: ['pay.retry.maxAttempts=2'] });
  * console.log(candidates[0]?.verdict.text); // safe to ship
  */
-export function replayTrace(events: readonly TraceEvent[], options: ReplayOptions = {}): ReplayReport {
-  const { recording, fates } = identified(events);
-  const { policies = [], set = [], rank } = options;
+export function replayTrace(trace: readonly TraceEvent[] | TraceInFile, options: ReplayOptions = {}): ReplayReport {
+  const { policies = [], set = [], rank, running = false } = options;
+  const { recording, fates } = identified(wholeTrace(trace, running));
   const withSet = (base: LayerPolicies, settings: readonly string[]): LayerPolicies =>
     settings.reduce(withSetting, base);
   const files = policies.length > 0 ? policies : set.length > 0 || rank !== undefined ? [{}] : [];

@@ -5,8 +5,6 @@ import type { WhatIf } from './what-if.ts';
 /** Flipped calls that a report lists; the rest is counted. */
 const FLIPS_SHOWN = 20;
 
-const percent = (part: number, all: number): string => (all === 0 ? '0 %' : `${((part / all) * 100).toFixed(1)} %`);
-
 const outcome = ({ status, code, attempts, repeatsEffect }: ReplayedOutcome): string => {
   const why = code === undefined || code === status ? '' : ` (${code})`;
   return `${status}${why}, ${attempts} attempt${attempts === 1 ? '' : 's'}${repeatsEffect ? ', may act twice' : ''}`;
@@ -24,13 +22,14 @@ const range = ({ good, fitted, bad }: WhatIf['bounds'], of: 'successes' | 'attem
 
 const candidate = (found: WhatIf): string => {
   const { name, verdict, calls, recorded, bounds, unknown, flips } = found;
-  const { censored, unmade, feedback } = unknown;
+  const { censored, unmade, moved, feedback } = unknown;
   const because = verdict.code === 'cannot_tell' ? `: ${verdict.because}` : '';
   const lines = [
     `${name}: ${verdict.text}${because}`,
     `  successes ${recorded.successes} -> ${range(bounds, 'successes')} of ${calls}`,
     `  attempts  ${recorded.attempts} -> ${range(bounds, 'attempts')}`,
-    `  unknown   ${percent(unknown.share, 1)} of the attempts: ${censored} waited for longer, ${unmade} never made, ${feedback} of them at a sick server`,
+    `  unknown   ${unknown.calls} calls hang on attempts that are not in the trace: ${censored} waited for longer,`,
+    `            ${unmade} never made, ${feedback} of them at a sick server, and ${moved} made at another time`,
     ...flips.slice(0, FLIPS_SHOWN).map(flipLine),
   ];
   if (flips.length > FLIPS_SHOWN) lines.push(`  and ${flips.length - FLIPS_SHOWN} more calls are decided otherwise`);

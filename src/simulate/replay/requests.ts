@@ -1,27 +1,41 @@
 import type { ToolCallEnvelope, ToolCallRequest } from '../../contract/envelope.ts';
 import type { TurnOwnEvent } from '../../contract/event.ts';
-import type { PlanNode } from '../../contract/turn.ts';
-import { plan, type Plan } from '../../turn/plan.ts';
+import type { Plan, PlanNode } from '../../contract/turn.ts';
+import { plan } from '../../turn/plan.ts';
+import type { RecordedKey } from './trace/keys.ts';
 import type { RecordedCall, RecordedTurn } from './trace/recording.ts';
 
 /** Stands for what a trace does not hold; nothing is decided by it. */
 const UNTOLD = 'untold';
 
-const envelopeOf = ({ started, terms }: RecordedCall): ToolCallEnvelope => {
+/** The same for all calls of a key, but for one that asked for something else under it. */
+const inputOf = (key: RecordedKey | undefined): Record<string, unknown> =>
+  key?.steps.some(({ step }) => step === 'conflict') === true ? { asks: key.callId } : {};
+
+/** As the short form has it, so that calls of both forms meet under a key. */
+const NAMESPACE = 'tools';
+
+const hintsOf = ({
+  timeoutMs,
+  retrySafe,
+  safetyCritical,
+}: RecordedCall['terms']): NonNullable<ToolCallEnvelope['payload']['callHints']> => ({
+  ...(timeoutMs === undefined ? {} : { timeoutMs }),
+  ...(retrySafe === undefined ? {} : { expectedRetrySafe: retrySafe }),
+  ...(safetyCritical === undefined ? {} : { safetyCritical }),
+});
+
+const envelopeOf = ({ started, terms }: RecordedCall, key: RecordedKey | undefined): ToolCallEnvelope => {
   const { callId, toolName, toolCallId, session, tenant, correlationId, tags, fromHook } = started;
   const { agentId, workspaceId } = started;
-  const { deadlineAtMs, maxAttempts = 1, maxElapsedMs = 0, timeoutMs, retrySafe, safetyCritical, breakerHint } = terms;
-  const hints = {
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
-    ...(retrySafe === undefined ? {} : { expectedRetrySafe: retrySafe }),
-    ...(safetyCritical === undefined ? {} : { safetyCritical }),
-  };
+  const { deadlineAtMs, maxAttempts = 1, maxElapsedMs = 0, breakerHint } = terms;
+  const hints = hintsOf(terms);
   return {
     contractVersion: '1.1',
     requestId: callId,
     ...(toolCallId === undefined ? {} : { toolCallId }),
     toolName,
-    toolNamespace: UNTOLD,
+    toolNamespace: NAMESPACE,
     target: {
       sessionKey: session ?? UNTOLD,
       actorId: UNTOLD,
@@ -30,9 +44,15 @@ const envelopeOf = ({ started, terms }: RecordedCall): ToolCallEnvelope => {
       ...(agentId === undefined ? {} : { agentId }),
       ...(workspaceId === undefined ? {} : { workspaceId }),
     },
-    payload: { version: '1.0', params: {}, ...(Object.keys(hints).length === 0 ? {} : { callHints: hints }) },
+    payload: {
+      version: '1.0',
+      params: inputOf(key),
+      // Without a step it had none: it asked for dedupe, and its layer computes no keys.
+      ...(key === undefined || key.steps.length === 0 ? {} : { idempotencyKey: key.name }),
+      ...(Object.keys(hints).length === 0 ? {} : { callHints: hints }),
+    },
     transport: {
-      dedupeMode: 'disabled',
+      dedupeMode: key === undefined ? 'disabled' : terms.bestEffort === true ? 'bestEffort' : 'enforced',
       retryBudget: { maxAttempts, maxElapsedMs },
       ...(breakerHint === undefined ? {} : { circuitBreakerHint: breakerHint }),
     },
@@ -46,13 +66,14 @@ const envelopeOf = ({ started, terms }: RecordedCall): ToolCallEnvelope => {
 };
 
 /** A request that makes the recorded call again: an envelope, where it was one. */
-export const requestOf = (call: RecordedCall): ToolCallRequest | ToolCallEnvelope => {
+export const requestOf = (call: RecordedCall, key: RecordedKey | undefined): ToolCallRequest | ToolCallEnvelope => {
   const { started, terms } = call;
-  if (terms.maxAttempts !== undefined) return envelopeOf(call);
+  if (terms.maxAttempts !== undefined) return envelopeOf(call, key);
   const { toolName, toolCallId, session, tenant, traceparent } = started;
   return {
     toolName,
-    input: {},
+    input: inputOf(key),
+    ...(key === undefined ? {} : { idempotencyKey: key.name }),
     ...(terms.timeoutMs === undefined ? {} : { timeoutMs: terms.timeoutMs }),
     ...(toolCallId === undefined ? {} : { toolCallId }),
     ...(session === undefined ? {} : { session }),
@@ -66,6 +87,7 @@ type Started = Extract<TurnOwnEvent, { type: 'turn_started' }>;
 const nodeOf = (
   { id, toolName, needs, toolCallId, optional, hasDefault }: Started['nodes'][number],
   failsToBegin: boolean,
+  key: RecordedKey | undefined,
 ): PlanNode => ({
   id,
   tool: toolName,
@@ -73,22 +95,29 @@ const nodeOf = (
   input: () => {
     // Its input could not be made when it was recorded either.
     if (failsToBegin) throw new Error(UNTOLD);
-    return {};
+    return inputOf(key);
   },
+  ...(key === undefined ? {} : { idempotencyKey: key.name }),
   ...(toolCallId === undefined ? {} : { toolCallId }),
   ...(optional === undefined ? {} : { optional }),
   ...(hasDefault === undefined ? {} : { default: UNTOLD }),
 });
 
 /** A plan that runs the recorded turn again. */
-export const planOf = ({ started, calls, own }: RecordedTurn): Plan => {
+export const planOf = ({ started, calls, own }: RecordedTurn, keys: ReadonlyMap<string, RecordedKey>): Plan => {
   const begun = new Set(own.flatMap((event) => (event.type === 'node_started' ? [event.nodeId] : [])));
   const failed = new Set(
     own.flatMap((event) => (event.type === 'node_settled' && event.state === 'failed' ? [event.nodeId] : [])),
   );
   const { nodes, timeoutMs, onDeadline = 'detach', concurrency } = started;
   return plan.from(
-    nodes.map((node) => nodeOf(node, begun.has(node.id) && failed.has(node.id) && !calls.has(node.id))),
+    nodes.map((node) =>
+      nodeOf(
+        node,
+        begun.has(node.id) && failed.has(node.id) && !calls.has(node.id),
+        keys.get(calls.get(node.id)?.callId ?? ''),
+      ),
+    ),
     { timeoutMs, onDeadline, ...(concurrency === undefined ? {} : { concurrency }) },
   );
 };

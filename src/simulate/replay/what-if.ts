@@ -1,9 +1,12 @@
 import type { TraceEvent } from '../../contract/event.ts';
+import { boundOf, boundsOf, totals, type Bound } from './certainty/bounds.ts';
+import { unsureCalls } from './certainty/calls.ts';
 import type { Fates } from './fates.ts';
-import { flipsBetween, outcomesIn, type Flip, type ReplayedCall } from './outcomes.ts';
+import { flipsBetween, outcomesIn, type Flip } from './outcomes.ts';
 import type { LayerPolicies } from './policies.ts';
 import type { Recording } from './trace/recording.ts';
-import { TraceWorld, type Unknowns } from './world.ts';
+import type { Unknowns } from './certainty/doubts.ts';
+import { TraceWorld } from './world.ts';
 
 /** What is said of a policy: ship it, how many calls it makes worse, or that the trace is not enough to tell. */
 export type Verdict =
@@ -30,21 +33,11 @@ export type Verdict =
       readonly because: string;
     };
 
-/** What came of one assumption about what the trace does not tell. */
-export interface Bound {
-  /** Calls that succeed. */
-  readonly successes: number;
-  /** Attempts in all. */
-  readonly attempts: number;
-  /** Calls that lose their success, or may act twice. */
-  readonly worse: number;
-  /** Calls that fail in the trace and succeed now. */
-  readonly better: number;
-}
-
 /** How much of a what-if rests on what the trace does not tell. */
 export interface UnknownShare extends Readonly<Unknowns> {
-  /** Censored and unmade attempts, as a share of all. */
+  /** Calls that hang on what the trace does not tell: through an attempt, a breaker, a budget or another call. */
+  readonly calls: number;
+  /** Censored, unmade and moved attempts as a share of all, or those calls as a share of all, whichever is more. */
   readonly share: number;
 }
 
@@ -58,7 +51,10 @@ export interface WhatIf {
   readonly calls: number;
   /** As it was recorded. */
   readonly recorded: Pick<Bound, 'successes' | 'attempts'>;
-  /** By what stands in for the unknown: what succeeds, what fails, and what the same tool did in the same minute. */
+  /**
+   * What of it is sure: at its best and at its worst, each figure on its own; between them with what the same tool did
+   * in the same minute for what the trace does not tell.
+   */
   readonly bounds: Readonly<Record<'good' | 'fitted' | 'bad', Bound>>;
   /** What of it the trace does not tell. */
   readonly unknown: UnknownShare;
@@ -74,36 +70,27 @@ export interface WhatIf {
 }
 
 /** Above this share of unknown attempts nothing is said. */
-export const UNKNOWN_MAX = 0.2;
-
-const bound = (before: ReadonlyMap<string, ReplayedCall>, after: ReadonlyMap<string, ReplayedCall>): Bound => {
-  const flips = flipsBetween(before, after);
-  return {
-    ...totals(after),
-    worse: flips.filter(({ change }) => change === 'worse').length,
-    better: flips.filter(({ change }) => change === 'better').length,
-  };
-};
-
-const totals = (calls: ReadonlyMap<string, ReplayedCall>): Pick<Bound, 'successes' | 'attempts'> => {
-  const all = [...calls.values()];
-  return {
-    successes: all.filter(({ status }) => status === 'success').length,
-    attempts: all.reduce((sum, { attempts }) => sum + attempts, 0),
-  };
-};
+const UNKNOWN_MAX = 0.2;
 
 const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
 
-const verdictOf = ({ good, fitted, bad }: WhatIf['bounds'], { share }: UnknownShare): Verdict => {
+const verdictOf = ({ good, fitted, bad }: WhatIf['bounds'], { share, calls }: UnknownShare, all: number): Verdict => {
   const unknown = (because: string): Verdict => ({ code: 'cannot_tell', text: 'cannot tell', because });
+  if (calls > UNKNOWN_MAX * all)
+    return unknown(
+      `${calls} of ${all} calls hang on what the trace does not tell, and ${percent(UNKNOWN_MAX)} is the most`,
+    );
   if (share > UNKNOWN_MAX)
     return unknown(`${percent(share)} of the attempts are not in the trace, and ${percent(UNKNOWN_MAX)} is the most`);
-  const worse = Math.max(good.worse, fitted.worse);
-  if (worse > 0) return { code: 'worse', text: `worse for ${worse} call${worse === 1 ? '' : 's'}`, calls: worse };
+  if (good.worse > 0)
+    return {
+      code: 'worse',
+      text: `worse for ${fitted.worse} call${fitted.worse === 1 ? '' : 's'}`,
+      calls: fitted.worse,
+    };
   if (bad.worse > 0)
     return unknown(
-      `it is worse for ${bad.worse} calls if what the trace does not tell fails, and for none if it does not`,
+      `it is worse for ${bad.worse} calls if what the trace does not tell goes badly, and for none if it does not`,
     );
   return { code: 'safe', text: 'safe to ship' };
 };
@@ -111,30 +98,29 @@ const verdictOf = ({ good, fitted, bad }: WhatIf['bounds'], { share }: UnknownSh
 /** What other policies would have made of a trace that was found to be what the recorded ones decide. */
 export function whatIf(name: string, recording: Recording, fates: Fates, policies: LayerPolicies): WhatIf {
   const before = outcomesIn(recording.events, recording);
-  const replay = (assumption: 'good' | 'bad' | 'fitted') => {
-    const { events, unknown } = new TraceWorld(recording, policies, assumption, fates).run();
-    return { events, unknown, after: outcomesIn(events, recording) };
-  };
-  const [good, fitted, bad] = [replay('good'), replay('fitted'), replay('bad')];
-  const bounds = {
-    good: bound(before, good.after),
-    fitted: bound(before, fitted.after),
-    bad: bound(before, bad.after),
-  };
+  const runs = (['good', 'fitted', 'bad'] as const).map((assumption) =>
+    new TraceWorld(recording, policies, assumption, fates).run(),
+  );
+  const after = runs.map(({ events }) => outcomesIn(events, recording));
+  const unsure = unsureCalls(recording, runs, policies);
+  const fitted = after[1] ?? before;
+  const bounds = { ...boundsOf(before, after, unsure, policies), fitted: boundOf(before, fitted) };
   // The worst of the three: an assumption may spare itself unknown attempts.
-  const unknowns = [good, fitted, bad].map(({ unknown }) => ({ ...unknown, share: shareOf(unknown) }));
-  const unknown = unknowns.toSorted((a, b) => b.share - a.share)[0] ?? { ...fitted.unknown, share: 0 };
+  const shares = runs.map(({ unknown }) => ({ ...unknown, share: shareOf(unknown) }));
+  const worst = shares.reduce((a, b) => (b.share > a.share ? b : a));
+  const share = Math.max(worst.share, before.size === 0 ? 0 : unsure.all.size / before.size);
+  const unknown = { ...worst, calls: unsure.all.size, share };
   return {
     name,
-    verdict: verdictOf(bounds, unknown),
+    verdict: verdictOf(bounds, unknown, before.size),
     calls: before.size,
     recorded: totals(before),
     bounds,
     unknown,
-    flips: flipsBetween(before, fitted.after),
-    events: { recorded: recording.events, replayed: fitted.events },
+    flips: flipsBetween(before, fitted),
+    events: { recorded: recording.events, replayed: runs[1]?.events ?? [] },
   };
 }
 
-const shareOf = ({ censored, unmade, attempts }: Unknowns): number =>
-  attempts === 0 ? 0 : (censored + unmade) / attempts;
+const shareOf = ({ censored, unmade, moved, attempts }: Unknowns): number =>
+  attempts === 0 ? 0 : (censored + unmade + moved) / attempts;

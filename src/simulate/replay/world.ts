@@ -7,30 +7,15 @@ import { createSpillway, type Spillway } from '../../spillway.ts';
 import { SimulatedTime, type Task } from '../time.ts';
 import { attemptKey, type RecordedAttempt } from './trace/attempts.ts';
 import { Chance } from './chance.ts';
+import { Doubts, type Replayed, type Why } from './certainty/doubts.ts';
 import type { Ending } from './trace/endings.ts';
 import { errorOf } from './errors.ts';
 import type { Assumption, Fate, Fates } from './fates.ts';
 import { policyOf, type LayerPolicies } from './policies.ts';
+import { recordedJournal } from './journal.ts';
+import { recordedStore } from './store.ts';
 import type { RecordedCall, RecordedOrder, RecordedTurn, Recording } from './trace/recording.ts';
 import { planOf, requestOf } from './requests.ts';
-
-/** What had to be assumed, and how often. */
-export interface Unknowns {
-  /** Attempts that were cut off when they were recorded, and are now waited for longer. */
-  censored: number;
-  /** Attempts that were never made when it was recorded. */
-  unmade: number;
-  /** Of the unmade, those at a tool that mostly failed in that minute: more load could have made it worse. */
-  feedback: number;
-  /** Attempts in all. */
-  attempts: number;
-}
-
-/** What came of a replay. */
-export interface Replayed {
-  readonly events: readonly TraceEvent[];
-  readonly unknown: Readonly<Unknowns>;
-}
 
 /** Two instants that differ by less are one: sums of milliseconds end in different last digits. */
 const SAME_MS = 0.001;
@@ -56,13 +41,16 @@ export class TraceWorld {
   readonly #events: TraceEvent[] = [];
   /** By call: how many of its events were as recorded, all of them so far. */
   readonly #told = new Map<string, number>();
-  readonly #unknown: Unknowns = { censored: 0, unmade: 0, feedback: 0, attempts: 0 };
+  /** The call whose tool is run next. */
+  #running = '';
+  readonly #doubts: Doubts;
 
   constructor(recording: Recording, policies: LayerPolicies, assumption: Assumption, fates: Fates) {
     this.#recording = recording;
     this.#policies = policies;
     this.#assumption = assumption;
     this.#fates = fates;
+    this.#doubts = new Doubts(fates);
     this.#chance = new Chance(recording);
     this.#time = new SimulatedTime(recording.startMs, () => this.#chance.draw());
     const breakerKeys = new Map(policies.tools.map(({ name, breakerKey }) => [name, breakerKey ?? name]));
@@ -75,7 +63,13 @@ export class TraceWorld {
         id: () => this.#chance.id(),
         after: (ms) => this.#after(ms),
       },
+      ...(recording.keys.size === 0 ? {} : { store: recordedStore(this.#time, recording.keys) }),
       retryBudget: policies.retryBudget ?? false,
+      // Asked right before a tool is run. The tool itself is told the key, which several calls may share.
+      traceContext: (callId) => {
+        this.#running = callId;
+        return undefined;
+      },
       breakerKey: ({ name }) => breakerKeys.get(name) ?? name,
     });
   }
@@ -91,9 +85,20 @@ export class TraceWorld {
     for (const call of calls) this.#at(call.started.atMs, call.started.seq, () => this.#call(call));
     for (const turn of turns) this.#at(turn.started.atMs, turn.started.seq, () => this.#turn(turn));
     for (const order of orders) this.#at(order.atMs, order.seq, () => this.#order(order));
-    this.#time.run();
+    this.#time.run(this.#endMs());
     listening.unsubscribe();
-    return { events: this.#events, unknown: this.#unknown };
+    return { events: this.#events, unknown: this.#doubts.unknown, doubts: this.#doubts.all };
+  }
+
+  /**
+   * When all of it is over: who holds a key renews its lease for as long as its tool runs, and a tool that never
+   * answers would have it do so for ever.
+   */
+  #endMs(): number {
+    const { keys, events } = this.#recording;
+    if (keys.size === 0) return Infinity;
+    const longest = this.#policies.tools.map(({ policy }) => (policy.retry.maxTotalTimeMs ?? 0) + policy.timeoutMs);
+    return (events.at(-1)?.atMs ?? 0) + 2 * longest.reduce((sum, ms) => sum + ms, 0);
   }
 
   /** Notes whether a call goes on as it was recorded. */
@@ -128,8 +133,12 @@ export class TraceWorld {
   #after(ms: number): Observable<0> {
     return new Observable((subscriber) => {
       const { callId } = this.#chance;
-      const dueMs = this.#time.now() + Math.max(0, ms);
-      const { atMs, seq } = ms <= 0 ? { atMs: dueMs, seq: 0 } : this.#recording.lateness.firedAt(dueMs);
+      const nowMs = this.#time.now();
+      const dueMs = nowMs + Math.max(0, ms);
+      const fired = ms <= 0 ? undefined : this.#recording.lateness.firedAt(dueMs);
+      // One that came by now, by the last digit of a sum, would be found too early and be set again, for ever.
+      const { atMs, seq } =
+        fired === undefined || (fired.atMs <= nowMs && dueMs - nowMs < SAME_MS) ? { atMs: dueMs, seq: 0 } : fired;
       const task = this.#at(atMs, seq, () => {
         this.#chance.callId = callId;
         subscriber.next(0);
@@ -146,18 +155,23 @@ export class TraceWorld {
     // An envelope brings its id along.
     if (call.terms.maxAttempts === undefined) this.#chance.begins(call.started.callId);
     const optional = call.terms.optional === true ? { optional: true } : {};
-    const events$ = this.#spillway.call(requestOf(call), { signal: abort.signal, ...optional });
+    const events$ = this.#spillway.call(requestOf(call, this.#recording.keys.get(call.started.callId)), {
+      signal: abort.signal,
+      ...optional,
+    });
     this.#follow(events$, call.ending, abort);
   }
 
   #turn(turn: RecordedTurn): void {
     const abort = new AbortController();
-    this.#chance.begins(turn.started.turnId);
+    // A turn of a fleet brings its id along.
+    if (turn.started.worker === undefined) this.#chance.begins(turn.started.turnId);
     const { session, tenant } = [...turn.calls.values()][0] ?? {};
-    const events$ = this.#spillway.turn(planOf(turn), {
+    const events$ = this.#spillway.turn(planOf(turn, this.#recording.keys), {
       signal: abort.signal,
       ...(session === undefined ? {} : { session }),
       ...(tenant === undefined ? {} : { tenant }),
+      ...(turn.started.worker === undefined ? {} : { journal: recordedJournal(turn, this.#time) }),
     });
     this.#follow(events$, turn.ending, abort);
   }
@@ -197,52 +211,53 @@ export class TraceWorld {
   }
 
   #execute({ name, effects }: LayerPolicies['tools'][number], context: ToolContext): Observable<unknown> {
-    const { callKey: callId, attempt: own, signal } = context;
+    const { attempt: own, signal } = context;
+    const callId = this.#running;
     const startMs = this.#time.now();
     const recorded = this.#recording.attempts.get(attemptKey(callId, name, own));
-    this.#unknown.attempts++;
+    this.#doubts.attempt();
     return new Observable((subscriber) => {
       const answer = ({ end, of }: Pick<Fate, 'end' | 'of'>): void => {
         if (end === 'failure') return subscriber.error(failureOf(of, effects));
         subscriber.next({});
         subscriber.complete();
       };
-      const assume = (lastedMs: number): void => {
-        if (this.#assumption !== 'recorded') this.#count(lastedMs, name, startMs);
-        const fate = this.#fates.of(this.#assumption, callId, name, own, startMs, lastedMs);
+      const assume = (why: Why, lastedMs: number, fate = this.#fateOf(callId, name, own, startMs, lastedMs)): void => {
+        if (this.#assumption !== 'recorded') this.#doubts.add(why, { callId, toolName: name, atMs: this.#time.now() });
         if (fate.end !== 'never')
           subscriber.add(cancelable(this.#time.at(this.#time.now() + fate.afterMs, 0, () => answer(fate))));
       };
-      if (recorded === undefined) return assume(0);
-      const sameSoFar = this.#told.get(callId) !== ASTRAY;
-      const onTrack = Math.abs(startMs - recorded.startMs) < (sameSoFar ? TICK_MS : SAME_MS);
+      if (recorded === undefined) return assume('unmade', 0);
+      const onTrack = this.#onTrack(recorded, startMs);
       const at = (atMs: number): number => (onTrack ? atMs : atMs - recorded.startMs + startMs);
       for (const { atMs, seq, report } of recorded.progress)
         subscriber.add(cancelable(this.#at(at(atMs), seq, () => context.progress(report))));
+      if (!onTrack && this.#assumption !== 'recorded')
+        return assume('moved', 0, this.#fates.moved(this.#assumption, recorded, startMs));
       if (recorded.end !== 'cut') {
         if (recorded.atOnce) return answer({ end: recorded.end, of: recorded });
-        const task = this.#at(at(recorded.endMs), recorded.endSeq, () =>
-          answer({ end: recorded.end as 'success', of: recorded }),
-        );
-        subscriber.add(cancelable(task));
+        const end = { end: recorded.end, of: recorded };
+        subscriber.add(cancelable(this.#at(at(recorded.endMs), recorded.endSeq, () => answer(end))));
         return;
       }
       if (this.#assumption === 'recorded') return;
       // It is waited for longer than it was only if it is still waited for a little later.
       const cutMs = at(recorded.endMs) + 2 * SAME_MS;
       const still = this.#time.at(cutMs, Number.MAX_SAFE_INTEGER, () => {
-        if (!signal.aborted) assume(cutMs - startMs);
+        if (!signal.aborted) assume('censored', cutMs - startMs);
       });
       subscriber.add(cancelable(still));
     });
   }
 
-  #count(lastedMs: number, toolName: string, atMs: number): void {
-    if (lastedMs > 0) this.#unknown.censored++;
-    else {
-      this.#unknown.unmade++;
-      if (this.#fates.isSick(toolName, atMs)) this.#unknown.feedback++;
-    }
+  /** Whether an attempt begins when it did: what it then came to is what it comes to now. */
+  #onTrack({ callId, startMs }: RecordedAttempt, nowMs: number): boolean {
+    const sameSoFar = this.#told.get(callId) !== ASTRAY;
+    return Math.abs(nowMs - startMs) < (sameSoFar ? TICK_MS : SAME_MS);
+  }
+
+  #fateOf(callId: string, toolName: string, own: number, startMs: number, lastedMs: number): Fate {
+    return this.#fates.of(this.#assumption, callId, toolName, own, startMs, lastedMs);
   }
 }
 

@@ -36,7 +36,7 @@ const quantile = (sorted: Float64Array, share: number): number =>
 const WELL = 0.95;
 
 /** When the last trouble that the scenario itself names ends, in seconds; `undefined` where it names none. */
-export const troubleEndS = ({ servers, clients }: ScenarioFile): number | undefined => {
+const troubleEndS = ({ servers, clients }: ScenarioFile): number | undefined => {
   const queues = Object.values(servers).filter((server): server is QueueServerEntry => !('row' in server));
   const ends = [
     ...queues.flatMap(({ dips = [], outages = [], bursts = [] }) => [...dips, ...outages, ...bursts]),

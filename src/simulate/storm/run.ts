@@ -3,6 +3,7 @@ import type { QueueServerEntry, RowServerEntry, ScenarioFile } from '../../contr
 import type { BreakerStateName } from '../../contract/breaker-state.ts';
 import { SimulatedTime } from '../time.ts';
 import { streamOf } from './chance.ts';
+import { checkCalls } from './check.ts';
 import { startClients } from './clients.ts';
 import type { Ended, Engine } from './engine.ts';
 import { FidelityEngine } from './fidelity.ts';
@@ -61,6 +62,7 @@ export function runStorm(scenario: ScenarioFile, policy: PolicyFile, seed: numbe
       const engine = engines[next++ % engines.length] as Engine;
       const beganMs = time.now();
       tally.began(beganMs);
+      checkCalls(tally.calls);
       const end = ({ succeeded, refused }: Ended): void => {
         tally.ended(beganMs, time.now(), succeeded, refused);
         ended();

@@ -130,6 +130,22 @@ const policiesOf = ({ policies }: ScenarioFile, given: SimulateOptions['policies
   return chosen.length > 0 ? chosen : [['defaults', {}]];
 };
 
+const partsOf = (expect: object): object[] =>
+  Object.values(expect).filter((part: unknown): part is object => typeof part === 'object' && part !== null);
+
+/** An expectation of a policy that is not run would hold whatever happens. */
+const checkExpected = ({ expect, policies = {} }: ScenarioFile, run: readonly string[]): void => {
+  if (expect !== undefined && [expect, ...partsOf(expect)].some((entry) => Object.keys(entry).length === 0))
+    throw new SimulationInputError('expect: it expects nothing, and would hold whatever happens; name a figure');
+  if (!isByPolicy(expect)) return;
+  const names = Object.keys(expect);
+  const unknown = names.find((name) => !run.includes(name) && !Object.hasOwn(policies, name));
+  if (unknown !== undefined || !names.some((name) => run.includes(name)))
+    throw new SimulationInputError(
+      `expect: no policy ${JSON.stringify(unknown ?? names[0])} is run; there are ${run.join(', ')}`,
+    );
+};
+
 /**
  * Runs a scenario once for each policy and seed, in simulated time, and says what each policy made of it. The same
  * scenario, policies and seeds give the same report, to the last byte.
@@ -145,7 +161,12 @@ export function simulate(scenario: ScenarioFile, options: SimulateOptions = {}):
   const { seeds: count = scenario.seeds ?? 20, engine = scenario.engine ?? 'fidelity' } = options;
   checkScenario(scenario);
   const first = scenario.seed ?? 1;
-  const policies = policiesOf(scenario, options.policies).map(([name, policy]): PolicyOutcome => {
+  const chosen = policiesOf(scenario, options.policies);
+  checkExpected(
+    scenario,
+    chosen.map(([name]) => name),
+  );
+  const policies = chosen.map(([name, policy]): PolicyOutcome => {
     try {
       const runs = Array.from({ length: count }, (_, index) => runStorm(scenario, policy, first + index, engine));
       const measures = runs.map((run) => measure(scenario, run));

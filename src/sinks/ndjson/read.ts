@@ -21,6 +21,11 @@ export interface NdjsonTrace {
   readonly leftOut: readonly LeftOut[];
   /** How many lines were left out. */
   readonly leftOutCount: number;
+  /**
+   * The `seq` of the last event, as the file says itself since its sink was closed; absent where it is still written,
+   * its process was killed, or its end was cut off.
+   */
+  readonly lastSeq?: number;
   /** How many events were lost before they were written, as the file itself says. */
   readonly dropped: number;
 }
@@ -42,6 +47,11 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
  */
 const isHeader = (value: unknown): boolean =>
   isObject(value) && value['format'] === 1 && value['source'] === 'sink' && value['type'] === 'file_started';
+/** The last line of a sink that was closed. */
+const lastSeqIn = (value: unknown): number | undefined => {
+  if (!isObject(value) || value['source'] !== 'sink' || value['type'] !== 'file_ended') return undefined;
+  return typeof value['lastSeq'] === 'number' ? value['lastSeq'] : undefined;
+};
 const isEvent = (value: unknown): value is TraceEvent =>
   isObject(value) &&
   ['call', 'turn', 'layer'].includes(String(value['source'])) &&
@@ -106,6 +116,7 @@ export async function readNdjson(path: string, options: ReadNdjsonOptions = {}):
   const leftOut: LeftOut[] = [];
   let leftOutCount = 0;
   let dropped = 0;
+  let lastSeq: number | undefined;
   let line = 0;
   const leave = (why: LeftOut['why']): void => {
     leftOutCount++;
@@ -116,6 +127,9 @@ export async function readNdjson(path: string, options: ReadNdjsonOptions = {}):
     if (text === undefined) leave('too_long');
     else if (text.trim() !== '') {
       const json = parsed(text);
+      const endSeq = lastSeqIn(json?.value);
+      lastSeq = endSeq;
+      if (endSeq !== undefined) continue;
       if (json === undefined) leave(ended ? 'not_json' : 'torn');
       else if (isEvent(json.value)) events.push(json.value);
       else if (isObject(json.value) && json.value['source'] === 'sink' && typeof json.value['count'] === 'number')
@@ -123,5 +137,5 @@ export async function readNdjson(path: string, options: ReadNdjsonOptions = {}):
       else if (!isHeader(json.value)) leave('not_an_event');
     }
   }
-  return { events, leftOut, leftOutCount, dropped };
+  return { events, leftOut, leftOutCount, dropped, ...(lastSeq === undefined ? {} : { lastSeq }) };
 }

@@ -82,7 +82,11 @@ const attributesOf = (
 });
 
 /** What a span says of something that may happen once in a call. */
-const markOf = (event: Extract<ToolEvent, { type: 'verified' | 'shadow' | 'escalated' }>): OtelAttributes => {
+const markOf = (
+  event: Extract<ToolEvent, { type: 'approval' | 'hook' | 'verified' | 'shadow' | 'escalated' }>,
+): OtelAttributes => {
+  if (event.type === 'approval') return { 'spillway.approval': event.step };
+  if (event.type === 'hook') return { 'spillway.hook': event.hook, 'spillway.hook.outcome': event.outcome };
   if (event.type === 'verified') return { 'spillway.verified': event.finding };
   return event.type === 'shadow'
     ? { [`spillway.shadow.${event.would}`]: event.reason }
@@ -167,7 +171,7 @@ export class CallSpan {
       case 'rejected':
         return this.#set({ 'spillway.rejected': event.error.kind, ...this.#breaker(event.breakerState) });
       case 'hook':
-        return this.#set({ 'spillway.hook': event.hook, 'spillway.hook.outcome': event.outcome });
+      case 'approval':
       case 'verified':
       case 'shadow':
       case 'escalated':

@@ -220,9 +220,9 @@ class GenAiMetrics {
 
   ofTurn(event: TurnOwnEvent): void {
     if (event.type === 'turn_started') return this.#startedAtMs.set(event.turnId, event.atMs);
-    if (event.type !== 'settled' && event.type !== 'abandoned') return undefined;
+    if (event.type !== 'settled' && event.type !== 'abandoned' && event.type !== 'turn_left') return undefined;
     const startedAtMs = this.#startedAtMs.take(event.turnId);
-    if (event.type === 'abandoned' || startedAtMs === undefined) return undefined;
+    if (event.type !== 'settled' || startedAtMs === undefined) return undefined;
     const { status, nodes } = event.result;
     const attributes = { 'gen_ai.operation.name': 'invoke_workflow', ...this.#agent };
     const failed = status === 'failed' || status === 'escalated' ? { 'error.type': status } : {};

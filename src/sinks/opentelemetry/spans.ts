@@ -33,11 +33,22 @@ interface TurnSpan {
 
 type CallStarted = Extract<ToolEvent, { type: 'call_started' }>;
 type TurnStarted = Extract<TurnOwnEvent, { type: 'turn_started' }>;
+type TurnMoved = Extract<TurnOwnEvent, { type: 'turn_moved' }>;
 
 /** Turns at a time. */
 const TURNS_MAX = 1_000;
 /** Nodes that a turn's span names as unfinished, undone, or staying. */
 const UNFINISHED_MAX = 100;
+
+/** What is known of a turn, or of a part of one, when it begins here. */
+const startOf = (event: TurnStarted | TurnMoved): OtelAttributes =>
+  event.type === 'turn_started'
+    ? { 'spillway.turn.nodes': event.nodes.length }
+    : {
+        'spillway.turn.moved_from': event.from,
+        'spillway.turn.moved_to': event.to,
+        'spillway.turn.moved_after_ms': event.afterMs,
+      };
 
 /** The spans of turns and calls that run. */
 export class Spans implements TraceSink {
@@ -70,7 +81,7 @@ export class Spans implements TraceSink {
     return this.#calls.get(callId);
   }
 
-  #parentOf({ traceparent, tracestate }: CallStarted): OtelContext {
+  #parentOf({ traceparent, tracestate }: Pick<CallStarted, 'traceparent' | 'tracestate'>): OtelContext {
     const { api } = this.#terms;
     const active = api.context.active();
     const remote = traceparent === undefined ? undefined : fromTraceparent(traceparent);
@@ -108,16 +119,18 @@ export class Spans implements TraceSink {
     if (call.over) this.#calls.take(event.callId);
   }
 
-  #beginTurn({ turnId, atMs, nodes }: TurnStarted): void {
+  /** The span of a turn, or of the part of it that comes after a seam: of one trace, if the turn was given one. */
+  #beginTurn(event: TurnStarted | TurnMoved): void {
+    const { turnId, atMs } = event;
     const { api, tracer } = this.#terms;
     this.#turns.take(turnId)?.span.end(atMs);
-    const parent = api.context.active();
+    const parent = this.#parentOf(event);
     const operation = 'invoke_workflow';
-    const own = { 'spillway.turn.id': turnId, 'spillway.turn.nodes': nodes.length };
+    const own = { 'spillway.turn.id': turnId, ...startOf(event) };
     const attributes = { 'gen_ai.operation.name': operation, ...this.#agent, ...own };
     const name = this.#agentName === undefined ? operation : `${operation} ${this.#agentName}`;
     const span = tracer.startSpan(name, { startTime: atMs, attributes }, parent);
-    const needs = new Map(nodes.map((node) => [node.id, node.needs]));
+    const needs = new Map(event.type === 'turn_moved' ? [] : event.nodes.map((node) => [node.id, node.needs]));
     this.#turns.set(turnId, { span, context: api.trace.setSpan(parent, span), needs, calls: new Map() });
   }
 
@@ -133,17 +146,16 @@ export class Spans implements TraceSink {
     const { turnId, atMs } = event;
     switch (event.type) {
       case 'turn_started':
+      case 'turn_moved':
         return this.#beginTurn(event);
       case 'deadline': {
         const unfinished = event.unfinished.slice(0, UNFINISHED_MAX);
         this.#turns.get(turnId)?.span.setAttributes({ 'spillway.turn.unfinished': unfinished });
         return undefined;
       }
-      // Its span is of the process that began it.
-      case 'turn_moved':
-        return undefined;
+      case 'turn_left':
       case 'abandoned':
-        return this.#endTurn(turnId, atMs, 'abandoned');
+        return this.#endTurn(turnId, atMs, event.type === 'turn_left' ? 'left' : 'abandoned');
       case 'settled': {
         const { status, summary } = event.result;
         return this.#endTurn(turnId, atMs, status, status === 'failed' || status === 'escalated' ? summary : undefined);

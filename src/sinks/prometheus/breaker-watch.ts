@@ -1,5 +1,5 @@
 import type { BreakerStateName } from '../../contract/breaker-state.ts';
-import { PER_BREATH, breath } from '../../operators/breath.ts';
+import { Breathing } from '../../operators/breath.ts';
 import { OTHER_TOOL } from '../sink.ts';
 import type { ListedBreaker, MeteredTool } from './tool-meters.ts';
 
@@ -58,10 +58,10 @@ export class BreakerWatch {
    */
   async states(listed: readonly ListedBreaker[] | undefined): Promise<ReadonlyMap<string, BreakerStateName>> {
     const states = new Map<string, BreakerStateName>();
-    let seen = 0;
+    const breathing = new Breathing();
     for (const [toolName, state] of listed === undefined ? this.#told() : this.#named(listed)) {
       states.set(toolName, worse(states.get(toolName), state));
-      if (++seen % PER_BREATH === 0) await breath();
+      if (breathing.isDue) await breathing.breath();
     }
     return states;
   }

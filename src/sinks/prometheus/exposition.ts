@@ -1,4 +1,4 @@
-import { PER_BREATH, breath } from '../../operators/breath.ts';
+import { Breathing } from '../../operators/breath.ts';
 
 /** The two formats that a scrape may ask for. */
 export type Format = 'text' | 'openmetrics';
@@ -23,6 +23,9 @@ export interface MetricFamily {
   readonly unit?: 'seconds' | 'ratio';
   readonly lines: Iterable<Lines>;
 }
+
+/** Lines of a piece; the last tool's may make it some more. */
+const LINES_MAX = 1_000;
 
 const TEXT = 'text/plain';
 const OPEN_METRICS = 'application/openmetrics-text';
@@ -67,18 +70,23 @@ function* allLines(families: Iterable<MetricFamily>, format: Format): Generator<
   if (format === 'openmetrics') yield { text: '# EOF\n', count: 1 };
 }
 
-/** The answer in pieces of about a thousand lines, between which the event loop does what is due. */
+/**
+ * The answer in pieces of at most about a thousand lines. The event loop does what is due as soon as it has been held
+ * for some time, by whoever takes the pieces as well.
+ */
 export async function* exposition(families: Iterable<MetricFamily>, format: Format): AsyncGenerator<string> {
+  const breathing = new Breathing();
   let piece = '';
   let count = 0;
   for (const lines of allLines(families, format)) {
     piece += lines.text;
     count += lines.count;
-    if (count < PER_BREATH) continue;
-    yield piece;
+    const isDue = breathing.isDue;
+    if (!isDue && count < LINES_MAX) continue;
+    if (piece !== '') yield piece;
     piece = '';
     count = 0;
-    await breath();
+    if (isDue) await breathing.breath();
   }
   if (piece !== '') yield piece;
 }

@@ -103,7 +103,10 @@ function* ofLayer({ tools, storeAvailable, told }: Standing): Generator<Gauge> {
   yield {
     name: 'tool_dedupe_cache_size',
     help: 'Records in the store of idempotency keys.',
-    told: storeSizes(told?.store, tools).map(({ labels, records }) => [[labelled(labels), records]]),
+    told:
+      told?.store === undefined
+        ? []
+        : each(storeSizes(told.store, tools), ({ labels, records }) => [[labelled(labels), records]]),
   };
   yield {
     name: 'retry_budget_left',

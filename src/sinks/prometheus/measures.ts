@@ -124,6 +124,8 @@ class Meters implements Measures {
         return this.#count(event, 'tool_dedupe_steps_total', event.step);
       case 'verified':
         return this.#count(event, 'tool_verifications_total', FOUND[event.finding]);
+      case 'approval':
+        return this.#count(event, 'tool_approvals_total', event.step);
       case 'shadow':
         return this.#count(event, 'tool_shadow_decisions_total', event.would);
       case 'abandoned': {
@@ -159,6 +161,11 @@ class Meters implements Measures {
 
   #ofTurn(event: TurnOwnEvent): void {
     if (event.type === 'turn_started') return this.#turns.set(event.turnId, event.atMs);
+    // Of one that goes on here it is known how long it has run already; of one that goes on elsewhere nothing is
+    // counted.
+    if (event.type === 'turn_moved' && event.ranMs !== undefined)
+      return this.#turns.set(event.turnId, event.atMs - event.ranMs);
+    if (event.type === 'turn_left') return void this.#turns.take(event.turnId);
     if (event.type !== 'abandoned' && event.type !== 'settled') return undefined;
     const startedAtMs = this.#turns.take(event.turnId);
     const { measure } = this.#options;
@@ -176,6 +183,10 @@ class Meters implements Measures {
   }
 
   #ofLayer(event: LayerEvent): void {
+    if (event.type === 'budget') {
+      const meter = event.step === 'warned' ? 'budget_warnings_total' : 'budget_refusals_total';
+      return this.#options.measure({ meter, labels: [event.per, event.unit], value: 1 });
+    }
     if (event.type === 'store_changed') {
       if (event.state === 'lost' || event.state === 'back') this.storeAvailable = event.state === 'back';
       return;

@@ -1,7 +1,8 @@
 import type { BreakerStateName } from '../../contract/breaker-state.ts';
 import type { ToolResultStatus } from '../../contract/envelope.ts';
 import { TOOL_ERROR_KIND_MEANINGS } from '../../contract/error-kind.ts';
-import type { DedupeStep, ShadowAct } from '../../contract/event.ts';
+import type { ApprovalStep, DedupeStep, ShadowAct } from '../../contract/event.ts';
+import type { BudgetPer, BudgetUnit } from '../../contract/gate/budget.ts';
 import type { BreakerOptions, DedupePolicy, Effects } from '../../contract/policy.ts';
 import type { VerifyFinding } from '../../contract/settle/verify.ts';
 import type { NodeState, TurnStatus } from '../../contract/turn.ts';
@@ -65,6 +66,9 @@ const STEPS = all<DedupeStep>({
   unprotected: true,
 });
 const ACTS = all<ShadowAct>({ replay: true, wait: true, reject: true, retry: true, time_out: true });
+const APPROVAL_STEPS = all<ApprovalStep>({ asked: true, approved: true, denied: true, expired: true, withdrawn: true });
+const PER = all<BudgetPer>({ turn: true, session: true, tenant: true });
+const UNITS = all<BudgetUnit>({ calls: true, usd: true, tokens: true });
 /** As the label has it: `unknown` means a tool that nobody knows. */
 export const FOUND: Readonly<Record<VerifyFinding, string>> = {
   done: 'done',
@@ -98,8 +102,15 @@ export type ToolMeterName =
   | 'tool_dedupe_steps_total'
   | 'tool_circuit_breaker_transitions_total'
   | 'tool_verifications_total'
+  | 'tool_approvals_total'
   | 'tool_shadow_decisions_total';
-export type TurnMeterName = 'turns_total' | 'turn_duration_seconds' | 'turn_harvested_ratio' | 'turn_nodes_total';
+export type TurnMeterName =
+  | 'turns_total'
+  | 'turn_duration_seconds'
+  | 'turn_harvested_ratio'
+  | 'turn_nodes_total'
+  | 'budget_warnings_total'
+  | 'budget_refusals_total';
 export type MeterName = ToolMeterName | TurnMeterName;
 
 /** What is measured of each tool (CLAW 1.6). */
@@ -153,6 +164,12 @@ export const TOOL_METERS: Readonly<Record<ToolMeterName, Meter>> = {
     unit: '{verification}',
     labels: { finding: Object.values(FOUND) },
   },
+  tool_approvals_total: {
+    kind: 'counter',
+    help: 'Questions to people whether a call may run, by what became of them; each is asked first.',
+    unit: '{approval}',
+    labels: { step: APPROVAL_STEPS },
+  },
   tool_shadow_decisions_total: {
     kind: 'counter',
     help: 'What the layer would have done to calls in shadow mode.',
@@ -161,7 +178,7 @@ export const TOOL_METERS: Readonly<Record<ToolMeterName, Meter>> = {
   },
 };
 
-/** What is measured of turns, whatever their tools. */
+/** What is measured of turns and budgets, whatever their tools. */
 export const TURN_METERS: Readonly<Record<TurnMeterName, Meter>> = {
   turns_total: {
     kind: 'counter',
@@ -188,6 +205,18 @@ export const TURN_METERS: Readonly<Record<TurnMeterName, Meter>> = {
     help: 'Nodes of turns that settled, by how they ended.',
     unit: '{node}',
     labels: { state: NODE_STATES },
+  },
+  budget_warnings_total: {
+    kind: 'counter',
+    help: 'Budgets that came to 80 % or beyond, by whose they are and what is short; each is told once.',
+    unit: '{budget}',
+    labels: { per: PER, unit: UNITS },
+  },
+  budget_refusals_total: {
+    kind: 'counter',
+    help: 'Attempts that were refused since too little was left of a budget.',
+    unit: '{attempt}',
+    labels: { per: PER, unit: UNITS },
   },
 };
 
@@ -235,9 +264,7 @@ export interface LayerState {
   /** How many trace events were lost because a subscriber threw. */
   readonly droppedEvents?: number;
 }
-/**
- * Gives the state of a layer, at once or later; `undefined` where it is not known. What it throws counts as not known.
- */
+/** Gives the state of a layer, at once or later; `undefined` where it is not known, as where it throws. */
 export type Inspect = () => LayerState | undefined | PromiseLike<LayerState | undefined>;
 
 export interface StoreSize {
@@ -246,16 +273,18 @@ export interface StoreSize {
 }
 
 /** The sizes of a store, of all of it and of the tools that are known. */
-export function storeSizes(fill: StoreFill | undefined, tools: ReadonlyMap<string, MeteredTool>): readonly StoreSize[] {
+export function* storeSizes(
+  fill: StoreFill | undefined,
+  tools: ReadonlyMap<string, MeteredTool>,
+): Generator<StoreSize> {
   const { records, byTool = {} } = fill ?? {};
-  const sizes = Object.entries(byTool)
-    .filter(([name]) => tools.has(name))
-    .map(([name, count]): StoreSize => ({
-      labels: { tool: name, scope: tools.get(name)?.policy?.dedupe?.scope ?? 'session' },
-      records: count,
-    }));
-  const whole: StoreSize[] = records === undefined ? [] : [{ labels: { tool: '__all__', scope: 'all' }, records }];
-  return [...whole, ...sizes].filter((size) => Number.isFinite(size.records));
+  if (Number.isFinite(records)) yield { labels: { tool: '__all__', scope: 'all' }, records: records ?? 0 };
+  for (const name of Object.keys(byTool)) {
+    const tool = tools.get(name);
+    const count = byTool[name];
+    if (tool === undefined || !Number.isFinite(count)) continue;
+    yield { labels: { tool: name, scope: tool.policy?.dedupe?.scope ?? 'session' }, records: count ?? 0 };
+  }
 }
 
 /** @throws RangeError for what is no tool */

@@ -60,14 +60,15 @@ export class MemoryRecords {
     return true;
   }
 
-  /** Puts another record of the same key in an entry's place. */
-  replace(entry: Entry, record: DedupeRecord, atMs: number): void {
-    const running = runs(record, atMs);
+  /** Puts another record of the same key in an entry's place. @param pinned it stays for as long as it lives */
+  replace(entry: Entry, record: DedupeRecord, atMs: number, pinned = false): void {
+    const untilMs = pinned ? record.expiresAtMs : record.lockUntilMs;
+    const running = pinned || runs(record, atMs);
     entry.record = record;
-    if (entry.running && running) this.#leases.put(entry, record.lockUntilMs ?? 0);
+    if (entry.running && running) this.#leases.put(entry, untilMs ?? 0);
     else {
       this.#unseat(entry);
-      this.#seat(entry, running);
+      this.#seat(entry, running, untilMs);
     }
   }
 
@@ -108,9 +109,9 @@ export class MemoryRecords {
     }
   }
 
-  #seat(entry: Entry, running: boolean): void {
+  #seat(entry: Entry, running: boolean, untilMs: number = entry.record.lockUntilMs ?? 0): void {
     entry.running = running;
-    if (running) this.#leases.put(entry, entry.record.lockUntilMs ?? 0);
+    if (running) this.#leases.put(entry, untilMs);
     else this.#append(entry);
   }
 

@@ -1,9 +1,9 @@
 import { defer, filter, firstValueFrom, lastValueFrom, repeat, take, takeUntil, throwIfEmpty, toArray } from 'rxjs';
 import type { FleetEngine } from '../../contract/fleet/port.ts';
 import type { TraceEvent } from '../../contract/event.ts';
-import type { TurnResult } from '../../contract/turn.ts';
+import type { Plan, TurnResult } from '../../contract/turn.ts';
 import { liveRuntime } from '../../runtime.ts';
-import { plan, type Plan } from '../../turn/plan.ts';
+import { plan } from '../../turn/plan.ts';
 import type { FleetHarness, FleetMark } from './world.ts';
 
 /** How large the cases are. */
@@ -79,7 +79,7 @@ export const trip = (ms: number, timeoutMs = 120_000): Plan =>
     { timeoutMs },
   );
 
-export const countedBy = (marks: readonly FleetMark[]): Map<string, number> => {
+const countedBy = (marks: readonly FleetMark[]): Map<string, number> => {
   const counts = new Map<string, number>();
   for (const { key } of marks) counts.set(key, (counts.get(key) ?? 0) + 1);
   return counts;

@@ -11,6 +11,7 @@ import {
   until,
   type FleetHarnessCase,
 } from './check.ts';
+import { plan } from '../../turn/plan.ts';
 import type { FleetHarness, FleetWorkerProcess } from './world.ts';
 
 const NODE_MS = 300;
@@ -34,7 +35,35 @@ const allSettled = (harness: FleetHarness, turnIds: readonly string[]): { readon
   return { isOver: () => isOver };
 };
 
+/** Two that act, one behind the other, and a third that is refused. */
+const refusedTrip = plan.from(
+  [
+    { id: 'a', tool: 'work', input: { undoMs: 600 } },
+    { id: 'b', tool: 'work', input: { undoMs: 600 }, needs: ['a'] },
+    { id: 'no', tool: 'refuse', needs: ['b'] },
+  ],
+  { timeoutMs: 60_000, onFailure: 'compensate' },
+);
+
 export const faultCases: readonly FleetHarnessCase[] = [
+  {
+    name: 'a turn that fails undoes what it did, once, though the worker that undoes it is killed',
+    run: async (harness) => {
+      const first = await harness.start('first');
+      await harness.engine.submit('undone', refusedTrip);
+      await until(async () => ((await harness.marks('undoing')).length > 0 ? true : undefined), 'the undoing');
+      const killed = first.kill();
+      await harness.start('second');
+      await killed;
+      const events = await eventsOf(harness.engine, 'undone');
+      expectWhole('undone', events);
+      const { compensation } = resultOf('undone', events);
+      expectThat(compensation?.compensated.toSorted().join() === 'a,b', 'both are undone', compensation);
+      expectThat(compensation.stays.length === 0, 'nothing stays', compensation);
+      const undone = (await harness.marks('undone')).map(({ key }) => key);
+      expectThat(undone.join() === 'undone/b,undone/a', 'once each, the last first', undone);
+    },
+  },
   {
     name: 'turns settle though workers are killed, each effect once, and nothing is run again that was journalled',
     run: async (harness, { turns, workers, everyMs }) => {

@@ -5,8 +5,8 @@ import { ToolExecutionError } from '../../contract/tool-error.ts';
 import type { AnyTool, Tool, ToolContext } from '../../contract/tool.ts';
 import { liveRuntime } from '../../runtime.ts';
 
-/** What attempts leave in the world: that they began, took effect, or were aborted. */
-export type FleetMarkKind = 'started' | 'effect' | 'aborted';
+/** What attempts leave in the world: that they began, took effect, were aborted, began to undo, or undid. */
+export type FleetMarkKind = 'started' | 'effect' | 'aborted' | 'undoing' | 'undone';
 
 /** One such mark. */
 export interface FleetMark {
@@ -59,6 +59,7 @@ interface WorkInput {
   readonly ms?: number;
   readonly value?: unknown;
   readonly failures?: number;
+  readonly undoMs?: number;
 }
 
 const waited = (ms: number, signal: AbortSignal, runtime: Runtime): Promise<boolean> =>
@@ -66,9 +67,63 @@ const waited = (ms: number, signal: AbortSignal, runtime: Runtime): Promise<bool
     merge(runtime.after(ms).pipe(map(() => true)), fromEvent(signal, 'abort').pipe(map(() => false))).pipe(take(1)),
   );
 
+/** `turnId/nodeId`: of a call's key all but the submission, which the cases do not know. */
+const nodeKeyOf = ({ callKey }: Pick<ToolContext, 'callKey'>): string => callKey.slice(0, callKey.lastIndexOf('/'));
+
+/** Leaves a mark of a call. */
+type Mark = (kind: FleetMarkKind, context: Pick<ToolContext, 'callKey'>) => Promise<unknown>;
+
+const workTool = (world: FleetWorld, worker: string, runtime: Runtime, mark: Mark): Tool<WorkInput> => ({
+  name: 'work',
+  policy: {
+    effects: 'mutating',
+    enforcesKey: true,
+    timeoutMs: 60_000,
+    retry: { maxTotalTimeMs: 120_000 },
+    compensate: { enforcesKey: true },
+  },
+  execute: async ({ ms = 0, value }, context) => {
+    await mark('started', context);
+    if (ms > 0 && !(await waited(ms, context.signal, runtime))) {
+      await mark('aborted', context);
+      throw new ToolExecutionError('canceled', 'it was told to stop');
+    }
+    if (await world.first(context.callKey)) await mark('effect', context);
+    return { value: value ?? nodeKeyOf(context), worker };
+  },
+  compensate: async (_, context) => {
+    await mark('undoing', context);
+    if (!(await waited(context.input.undoMs ?? 0, context.signal, runtime))) throw new Error('it was told to stop');
+    if (await world.first(context.undoKey)) await mark('undone', context);
+  },
+});
+
+const flakyTool = (worker: string, mark: Mark): Tool<WorkInput> => ({
+  name: 'flaky',
+  policy: {
+    effects: 'read',
+    timeoutMs: 60_000,
+    retry: { initialDelayMs: 1_500, maxDelayMs: 1_500, jitterPercent: 0, maxAttempts: 4, maxTotalTimeMs: 60_000 },
+  },
+  execute: async ({ failures = 1 }, context) => {
+    await mark('started', context);
+    if (context.attempt <= failures)
+      throw new ToolExecutionError('transport_error', 'reset', { code: 'ECONNRESET', executed: false });
+    return { attempt: context.attempt, worker };
+  },
+});
+
+const refuse: Tool<WorkInput> = {
+  name: 'refuse',
+  policy: { effects: 'read', retry: { maxAttempts: 1 } },
+  execute: () => {
+    throw new ToolExecutionError('execution_error', 'it is never done', { status: 422, executed: false });
+  },
+};
+
 /**
- * The tools that a worker of the cases serves. `work` takes a while and has an effect, once for each key; `flaky` fails
- * a few times before it works.
+ * The tools that a worker of the cases serves. `work` takes a while and has an effect, once for each key, which it can
+ * undo; `flaky` fails a few times before it works; `refuse` never does.
  *
  * @param world the world outside, which all workers share
  * @param worker the worker's name
@@ -79,31 +134,6 @@ export function fleetConformanceTools(
   worker: string,
   runtime: Runtime = liveRuntime,
 ): readonly AnyTool[] {
-  const mark = (kind: FleetMarkKind, { callKey }: ToolContext): Promise<unknown> =>
-    world.mark(kind, { key: callKey, worker, atMs: runtime.wallNow() });
-  const work: Tool<WorkInput> = {
-    name: 'work',
-    policy: { effects: 'mutating', enforcesKey: true, timeoutMs: 60_000, retry: { maxTotalTimeMs: 120_000 } },
-    execute: async ({ ms = 0, value }, context) => {
-      await mark('started', context);
-      if (ms > 0 && !(await waited(ms, context.signal, runtime))) {
-        await mark('aborted', context);
-        throw new ToolExecutionError('canceled', 'it was told to stop');
-      }
-      if (await world.first(context.callKey)) await mark('effect', context);
-      return { value: value ?? context.callKey, worker };
-    },
-  };
-  const retry = { initialDelayMs: 1_500, maxDelayMs: 1_500, jitterPercent: 0, maxAttempts: 4, maxTotalTimeMs: 60_000 };
-  const flaky: Tool<WorkInput> = {
-    name: 'flaky',
-    policy: { effects: 'read', timeoutMs: 60_000, retry },
-    execute: async ({ failures = 1 }, context) => {
-      await mark('started', context);
-      if (context.attempt <= failures)
-        throw new ToolExecutionError('transport_error', 'reset', { code: 'ECONNRESET', executed: false });
-      return { attempt: context.attempt, worker };
-    },
-  };
-  return [work, flaky] as readonly AnyTool[];
+  const mark: Mark = (kind, context) => world.mark(kind, { key: nodeKeyOf(context), worker, atMs: runtime.wallNow() });
+  return [workTool(world, worker, runtime, mark), flakyTool(worker, mark), refuse] as readonly AnyTool[];
 }

@@ -66,6 +66,7 @@ export function toolSet(seen: Seen): ToolSet {
 
 export const aiSdk: Framework = {
   name: 'AI SDK 7 `generateText`',
+  entry: 'ai-sdk: guardTools(tools)',
   run: (script, seen) => {
     const tools = script.guarded ? guardTools(toolSet(seen), { defaults: defaultsOf(script) }) : toolSet(seen);
     return generateText({

@@ -66,7 +66,8 @@ export function runnableTools(seen: Seen): BetaRunnableTool[] {
 }
 
 export const anthropic: Framework = {
-  name: 'Anthropic SDK 1.11 `toolRunner`',
+  name: 'Anthropic SDK 1.12 `toolRunner`',
+  entry: 'anthropic: guardTools(tools)',
   run: (script, seen) => {
     const tools = script.guarded
       ? guardTools(runnableTools(seen), { defaults: defaultsOf(script) })

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { vi } from 'vitest';
 import type { ToolPolicy } from '../../../src/contract/policy.ts';
 import { ToolExecutionError } from '../../../src/contract/tool-error.ts';
-import type { Harvest } from '../../../src/adapters/harvest.ts';
+import type { GuardOptions } from '../../../src/adapters/guarded/calls.ts';
+import type { Harvest } from '../../../src/adapters/guarded/harvest.ts';
 
 /** In what tools throw. A model must not see it. */
 export const CANARY = 'sk-canary-5f1d0c77';
@@ -45,13 +46,35 @@ export interface Seen {
 
 export const nothingSeen = (): Seen => ({ told: new Map(), shown: '', ran: [], answered: [], signals: [] });
 
+/** What a host of a framework without `resumeMessages` can tell its model of the calls of a run that threw. */
+export const tellByHand = (seen: Seen, { calls }: Pick<Harvest, 'calls'>, asked: readonly ModelCall[]): void => {
+  for (const { toolName, output, failure } of calls) {
+    const text = JSON.stringify(output) ?? String(failure);
+    seen.told.set(asked.find(({ name }) => name === toolName)?.id ?? '', text);
+    seen.shown += text;
+  }
+};
+
 /** A framework under test: one run of a scripted model with the tools below. */
 export interface Framework {
   readonly name: string;
+  /** It runs one call after the other. */
+  readonly sequential?: true;
+  /** A call of a tool that is not there ends its run before any adapter is asked. */
+  readonly unknownEnds?: true;
+  /** What cannot be measured beside other tests, by the title of its case. */
+  readonly told?: Readonly<Record<string, string>>;
+  /** The entry that guards it, under `spillway/adapters/`, and what is called. */
+  readonly entry: string;
+  /** It calls a tool with input that does not fit. */
+  readonly unchecked?: true;
   /** Settles with the run; rejects as it does. */
   run(script: Script, seen: Seen): Promise<unknown>;
-  /** Goes on with what was kept of a guarded run that threw, so that the model is told of it. */
-  resume(seen: Seen, harvest: Harvest): Promise<unknown>;
+  /**
+   * Goes on with what was kept of a guarded run that threw, so that the model is told of it. Without it a host tells
+   * its model by itself, from the calls of the harvest.
+   */
+  resume?(seen: Seen, harvest: Harvest): Promise<unknown>;
 }
 
 /** The tools that every framework is given. `strict` takes `{ n: number }`, the others anything. */
@@ -73,6 +96,7 @@ export const BEHAVIOUR: Readonly<Record<string, () => Promise<string>>> = {
       }),
     ),
   strict: () => Promise.resolve('counted'),
+  pay: () => Promise.reject(Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })),
 };
 
 export const behave = async (name: string, seen: Seen, signal: AbortSignal | null | undefined): Promise<string> => {
@@ -97,8 +121,31 @@ export const abortLate = async (
   controller.abort();
 };
 
-/** One attempt, so that a failure is measured once. */
-export const defaultsOf = ({ timeoutMs = TIMEOUT_MS }: Pick<Script, 'timeoutMs'>): ToolPolicy => ({
-  timeoutMs,
-  retry: { maxAttempts: 1 },
-});
+/** Retries are the layer's own: it does not try again what may have taken effect. */
+export const defaultsOf = ({ timeoutMs = TIMEOUT_MS }: Pick<Script, 'timeoutMs'>): ToolPolicy => ({ timeoutMs });
+
+/** What the tool `pay` does. */
+export type Pay = () => Promise<string>;
+export interface PayingFramework {
+  readonly name: string;
+  /** A model of the framework calls the guarded `pay` once. */
+  pay(execute: Pay, options: GuardOptions): Promise<unknown>;
+}
+
+/** The model calls `pay` once, then answers. */
+export const PAY_SCRIPT: Script = { calls: [{ id: 'c1', name: 'pay', input: {} }], guarded: true };
+
+/** The same options for an adapter whose tools have one policy. */
+export const onePolicy = (
+  { policies, ...options }: GuardOptions,
+  name: string,
+): Omit<GuardOptions, 'policies'> & { readonly policy?: ToolPolicy } => {
+  const policy = policies?.[name];
+  return { ...options, ...(policy === undefined ? {} : { policy }) };
+};
+
+/** A framework that is not in the main install: what `load` gives is made once. */
+export const once = <T>(load: () => Promise<T>): (() => Promise<T>) => {
+  let loading: Promise<T> | undefined;
+  return () => (loading ??= load());
+};

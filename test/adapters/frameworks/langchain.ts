@@ -6,6 +6,7 @@ import {
 } from 'spillway/adapters/langchain';
 import { z } from 'zod';
 import { sideInstall } from '../../side-install.ts';
+import { PACKAGES } from './packages.ts';
 import { ANSWER, BEHAVIOUR, defaultsOf, behave, type Framework, type Script, type Seen } from './kit.ts';
 
 /** As much of LangChain's types as is used here: it is not in the main install. */
@@ -23,29 +24,35 @@ export interface LangChain {
   readonly ToolMessage: ToolMessageClass<Message>;
   tool(execute: (input: object, config: ToolConfig) => unknown, fields: object): object;
   createMiddleware(middleware: SpillwayMiddleware<Message>): object;
+  toolRetryMiddleware(options: object): object;
   createAgent(options: object): {
     invoke(input: object, config?: object): Promise<{ readonly messages: readonly Message[] }>;
   };
   readonly BaseChatModel: new (fields: object) => object;
+  readonly ToolNode: new (tools: readonly object[], options?: object) => object;
+  readonly toolsCondition: object;
+  readonly MessagesAnnotation: object;
+  readonly StateGraph: new (state: object) => Graph;
   readonly Command: new (fields: object) => object;
   readonly interrupt: (value: unknown) => unknown;
 }
 
-/** What `sideInstall` takes for it. */
-export const LANGCHAIN = [
-  'langchain',
-  ['langchain@1.4.0', '@langchain/core@1.2.13', '@langchain/langgraph@1.3.1', '@langchain/langgraph-checkpoint@1.1.5'],
-  ['--legacy-peer-deps'],
-] as const;
+interface Graph {
+  addNode(name: string, node: object): Graph;
+  addEdge(from: string, to: string): Graph;
+  addConditionalEdges(from: string, condition: object): Graph;
+  compile(options?: object): ReturnType<LangChain['createAgent']>;
+}
 
 export async function loadLangChain(): Promise<LangChain> {
-  const load = await sideInstall(...LANGCHAIN);
-  const [langchain, models, langgraph] = await Promise.all([
+  const load = await sideInstall(...PACKAGES.langchain);
+  const modules = await Promise.all([
     load('langchain'),
     load('@langchain/core/language_models/chat_models'),
     load('@langchain/langgraph'),
+    load('@langchain/langgraph/prebuilt'),
   ]);
-  return { ...(langchain as object), ...(models as object), ...(langgraph as object) } as LangChain;
+  return Object.assign({}, ...(modules as object[])) as LangChain;
 }
 
 const note = (messages: readonly Message[], seen: Seen): void => {
@@ -84,28 +91,38 @@ export function langChainTools({ tool }: LangChain, seen: Seen): object[] {
   );
 }
 
-export function langChainWith(lc: LangChain): Framework {
-  return {
-    name: 'LangChain 1.4 `createAgent`',
-    run: (script, seen) => {
-      const middleware = script.guarded
-        ? [lc.createMiddleware(spillwayMiddleware({ ToolMessage: lc.ToolMessage, defaults: defaultsOf(script) }))]
-        : [];
-      const agent = lc.createAgent({
-        model: scriptedModel(lc, script, seen),
-        tools: langChainTools(lc, seen),
-        middleware,
-      });
-      return agent.invoke(
-        { messages: [{ role: 'user', content: 'go' }] },
-        script.signal === undefined ? {} : { signal: script.signal },
-      );
-    },
-    resume: (seen, harvest) => {
-      const messages = resumeMessages<unknown>(harvest, [{ role: 'user', content: 'go' }]);
-      return lc
-        .createAgent({ model: scriptedModel(lc, ANSWER, seen), tools: langChainTools(lc, seen) })
-        .invoke({ messages });
-    },
-  };
-}
+const framework = (lc: LangChain, name: string, entry: string, own: () => readonly object[]): Framework => ({
+  name,
+  entry,
+  run: (script, seen) => {
+    const guard = script.guarded
+      ? [lc.createMiddleware(spillwayMiddleware({ ToolMessage: lc.ToolMessage, defaults: defaultsOf(script) }))]
+      : [];
+    const agent = lc.createAgent({
+      model: scriptedModel(lc, script, seen),
+      tools: langChainTools(lc, seen),
+      middleware: [...own(), ...guard],
+    });
+    return agent.invoke(
+      { messages: [{ role: 'user', content: 'go' }] },
+      script.signal === undefined ? {} : { signal: script.signal },
+    );
+  },
+  resume: (seen, harvest) => {
+    const messages = resumeMessages<unknown>(harvest, [{ role: 'user', content: 'go' }]);
+    return lc
+      .createAgent({ model: scriptedModel(lc, ANSWER, seen), tools: langChainTools(lc, seen) })
+      .invoke({ messages });
+  },
+});
+
+const ENTRY = 'langchain: spillwayMiddleware({ ToolMessage })';
+
+export const langChainWith = (lc: LangChain): Framework =>
+  framework(lc, 'LangChain 1.5 `createAgent`', ENTRY, () => []);
+
+/** With LangChain's own retries of tools, on both sides. */
+export const langChainRetrying = (lc: LangChain): Framework =>
+  framework(lc, 'LangChain 1.5 `createAgent`, with `toolRetryMiddleware`', ENTRY, () => [
+    lc.toolRetryMiddleware({ initialDelayMs: 1 }),
+  ]);

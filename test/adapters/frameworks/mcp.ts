@@ -56,7 +56,12 @@ interface CallOptions {
 type Call = (call: ModelCall, options: CallOptions) => Promise<unknown>;
 
 /** What a host does with a client: all calls at once, and the model is told each result, or error. */
-const runAll = async (calls: readonly ModelCall[], options: CallOptions, call: Call, seen: Seen): Promise<void> => {
+export const runAll = async (
+  calls: readonly ModelCall[],
+  options: CallOptions,
+  call: Call,
+  seen: Seen,
+): Promise<void> => {
   const one = async (made: ModelCall): Promise<void> => {
     const text = await call(made, options).then((result) => JSON.stringify(result), String);
     options.signal?.throwIfAborted();
@@ -64,17 +69,6 @@ const runAll = async (calls: readonly ModelCall[], options: CallOptions, call: C
     seen.shown += text;
   };
   await Promise.all(calls.map(one));
-};
-
-/** A host's own way of telling a model: MCP has no messages, and its calls no ids. */
-const resume: Framework['resume'] = (seen, { calls }) => {
-  const ids: Readonly<Record<string, string>> = { slow: 'c1', good: 'c2' };
-  for (const { toolName, output, failure } of calls) {
-    const text = JSON.stringify(output) ?? String(failure);
-    seen.told.set(ids[toolName] ?? '', text);
-    seen.shown += text;
-  }
-  return Promise.resolve();
 };
 
 const optionsOf = ({ guarded, signal, timeoutMs = TIMEOUT_MS }: Script): CallOptions => ({
@@ -88,6 +82,7 @@ const paramsOf = ({ name, input }: ModelCall): { name: string; arguments: Record
 
 export const mcp: Framework = {
   name: 'MCP client of `@modelcontextprotocol/sdk` 1.32',
+  entry: 'mcp: guardClient(client)',
   run: async (script, seen) => {
     const plain = await connected(seen);
     const client = script.guarded ? guardClient(plain, { defaults: defaultsOf(script) }) : plain;
@@ -98,15 +93,14 @@ export const mcp: Framework = {
       seen,
     );
   },
-  resume,
 };
 
 export const mcp2: Framework = {
   name: 'MCP client of `@modelcontextprotocol/client` 2.4',
+  entry: 'mcp: guardClient(client)',
   run: async (script, seen) => {
     const plain = await connected2(seen);
     const client = script.guarded ? guardClient(plain, { defaults: defaultsOf(script) }) : plain;
     await runAll(script.calls, optionsOf(script), (call, options) => client.callTool(paramsOf(call), options), seen);
   },
-  resume,
 };

@@ -93,6 +93,7 @@ const resume: Framework['resume'] = (seen, harvest) =>
 
 export const openaiAgents: Framework = {
   name: 'OpenAI Agents 0.20 `run`',
+  entry: 'openai-agents: guardTools(tools)',
   run: (script, seen) =>
     runWith(
       script,
@@ -107,6 +108,7 @@ export const openaiAgents: Framework = {
 /** Tools made as most are: with the error function that says the same of everything. */
 export const openaiAgentsDefault: Framework = {
   name: 'OpenAI Agents 0.20 `run`, tools made without `errorFunction: null`',
+  entry: 'openai-agents: guardTools(tools)',
   run: (script, seen) =>
     runWith(
       script,

@@ -12,20 +12,16 @@ import { spillwayMiddleware } from 'spillway/adapters/langchain';
 import { guardClient } from 'spillway/adapters/mcp';
 import { guardTool, guardTools as guardOpenai } from 'spillway/adapters/openai-agents';
 import { z } from 'zod';
-import type { GuardOptions } from '../../../src/adapters/guarded-calls.ts';
+import type { GuardOptions } from '../../../src/adapters/guarded/calls.ts';
 import { scriptedModel as aiSdkModel } from './ai-sdk.ts';
+import { PAYING_BESIDE } from './all.ts';
 import { scriptedClient } from './anthropic.ts';
-import { nothingSeen, type Script } from './kit.ts';
+import { nothingSeen, type Pay, type PayingFramework, type Script } from './kit.ts';
 import { loadLangChain, scriptedModel as langChainModel } from './langchain.ts';
 import { scriptedModel as openaiModel } from './openai-agents.ts';
+import { openaiMcpPaying } from './openai-mcp.ts';
 
-/** What the tool `pay` does. */
-export type Pay = () => Promise<string>;
-export interface PayingFramework {
-  readonly name: string;
-  /** A model of the framework calls the guarded `pay` once. */
-  pay(execute: Pay, options: GuardOptions): Promise<unknown>;
-}
+export type { Pay, PayingFramework } from './kit.ts';
 
 const SCRIPT: Script = { calls: [{ id: 'c1', name: 'pay', input: {} }], guarded: true };
 const parameters = z.object({});
@@ -126,4 +122,6 @@ export const PAYING: readonly PayingFramework[] = [
   langChain,
   mcp('MCP client 1.x', () => new Client({ name: 'test', version: '0' })),
   mcp('MCP client 2.x', () => new Client2({ name: 'test', version: '0' })),
+  openaiMcpPaying,
+  ...PAYING_BESIDE,
 ];

@@ -54,8 +54,8 @@ export const STORES: readonly MutatedFile[] = [
       ],
       [
         'R-9.4 who waits hears of an outcome',
-        'records.replace(entry, record, atMs);\n      watchers.note(key);',
-        'records.replace(entry, record, atMs);',
+        'records.replace(entry, record, atMs, outcome.pinned);\n      watchers.note(key);',
+        'records.replace(entry, record, atMs, outcome.pinned);',
       ],
     ],
   },

@@ -23,8 +23,8 @@ export const TURN: readonly MutatedFile[] = [
     mutants: [
       [
         'R-9.4 a call without an attempt is not remembered',
-        "if (attempts === 0 && result?.verified !== 'done') return undefined;",
-        '',
+        "(attempts === 0 && result?.verified !== 'done') || read",
+        'read',
       ],
       ['R-9.4 a failure is remembered as uncertain', 'terminal, uncertain === true)', 'terminal, false)'],
       [
@@ -130,7 +130,7 @@ export const TURN: readonly MutatedFile[] = [
     file: 'layer/breakers.ts',
     mutants: [
       ['R-3.7 the breaker used longest ago makes room', 'found.usedAt = ++uses;', ''],
-      ['R-3.8 what a person set stays', 'isSet(breaker) ? uses + usedAt : usedAt', 'usedAt'],
+      ['R-3.8 what a person set stays', 'areSet = free.length === 0;', 'areSet = true;'],
     ],
   },
   {

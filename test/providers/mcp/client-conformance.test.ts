@@ -31,7 +31,7 @@ describe('R-16.6 the protocol’s conformance suite for clients, by mcpHttpProvi
     expect(scenarios.filter((name) => name.startsWith('auth/'))).toHaveLength(22);
   });
 
-  it.each(scenarios)('R-16.6 %s', { timeout: 120_000 }, async (scenario) => {
+  it.each(scenarios)('R-16.6 %s', async (scenario) => {
     const said = await run('client', '--command', `${NODE} ${CLIENT}`, '--scenario', scenario);
     expect(/^Passed: (\d+)\/\1, 0 failed, 0 warnings$/m.test(said), said).toBe(true);
   });

@@ -1,7 +1,9 @@
-import { setImmediate as soon } from 'node:timers/promises';
+import { setImmediate as soon, setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { createSpillway, plan, tool, type TraceEvent } from 'spillway';
 import { replayTrace } from 'spillway/simulate';
+import { memoryStore } from 'spillway/stores/memory';
+import type { DedupeStore } from '../../../src/contract/store.ts';
 import { seededRandom } from '../../../src/policy/random.ts';
 
 it('RPL-1 replays what a live process recorded, with its own clock, timers and chance', async () => {
@@ -35,4 +37,37 @@ it('RPL-1 replays what a live process recorded, with its own clock, timers and c
   const { identity, candidates } = replayTrace(events, { set: ['flaky.retry.maxAttempts=4'] });
   expect(identity).toMatchObject({ turns: 10, events: events.length });
   expect(candidates[0]?.flips).toEqual([]);
+});
+
+it('RPL-1 replays calls under keys as slowly as their store answered them', async () => {
+  const kept = memoryStore();
+  const store: DedupeStore = {
+    ...kept,
+    setIfNotExists: async (claim, over) => {
+      await sleep(20);
+      return kept.setIfNotExists(claim, over);
+    },
+    compareAndSet: async (key, version, outcome) => {
+      await sleep(200);
+      const answer = await kept.compareAndSet(key, version, outcome);
+      await sleep(200);
+      return answer;
+    },
+  };
+  const pay = tool({
+    name: 'pay',
+    policy: { effects: 'mutating', enforcesKey: true },
+    execute: () => soon('paid'),
+  });
+  const layer = createSpillway({ tools: [pay], store });
+  const events: TraceEvent[] = [];
+  layer.trace$.subscribe((event) => void events.push(event));
+  for (const key of ['a', 'b', 'a']) await layer.execute({ toolName: 'pay', input: { key }, idempotencyKey: key });
+  await layer.close();
+  const keptAfterMs = events.flatMap((event, index) =>
+    event.type === 'dedupe' && event.step === 'recorded' ? [event.atMs - (events[index - 1]?.atMs ?? 0)] : [],
+  );
+  // Longer than the slack that clocks have, so that a store that answers at once would be another world.
+  expect(Math.min(...keptAfterMs)).toBeGreaterThan(300);
+  expect(replayTrace(events).identity).toMatchObject({ calls: 3, events: events.length });
 });

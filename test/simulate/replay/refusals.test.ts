@@ -31,6 +31,13 @@ describe('RPL-6 a trace of which nothing can be said is refused with its reason'
     ['one whose lines were moved', loose().toSpliced(50, 0, ...loose().slice(60, 61)), 'incomplete'],
     ['one of another version', loose().map(({ host: _, ...event }) => event), 'old'],
     ['one with hooks', loose().map((event, i) => (i === 0 ? { ...event, host: ['hooks'] } : event)), 'host'],
+    [
+      'one with a policy that no layer has',
+      loose().map((event, i) =>
+        i === 0 ? (JSON.parse(JSON.stringify(event).replace('"maxAttempts":', '"maxAttempts":-')) as Loose) : event,
+      ),
+      'malformed',
+    ],
     ['another program’s lines', [{ ...loose()[0], tools: 'none' }, ...loose().slice(1)], 'malformed'],
   ])('%s', (_, events, code) => expect(codeOf(events)).toBe(code));
 
@@ -54,6 +61,12 @@ describe('RPL-6 a trace of which nothing can be said is refused with its reason'
     ],
     ['an attempt’s length', edited('attempt_succeeded', (e) => ({ ...e, durationMs: 5_000 }))],
   ])('one in which %s was edited', (_, events) => expect(codeOf(events)).toBe('different'));
+
+  it('one of whose calls was guarded otherwise than its tool', () => {
+    expect(codeOf(edited('call_started', (e) => ({ ...e, mode: 'shadow' })))).toBe('switched');
+    const open = edited('call_started', (e) => ({ ...e, breaker: { ...(e['breaker'] as Loose), state: 'open' } }));
+    expect(codeOf(open)).toBe('switched');
+  });
 
   it('names the first difference', () => {
     const events = edited('decision', (e) => ({ ...e, code: 'permanent' }));
@@ -79,6 +92,36 @@ describe('RPL-6 a trace of which nothing can be said is refused with its reason'
         );
       }),
       { numRuns: 300, seed: 11 },
+    );
+  });
+
+  it('never gives another number for a trace that was edited with care, its events counted anew', () => {
+    const told = (events: readonly unknown[]): string => {
+      try {
+        const { candidates } = replayTrace(events as TraceEvent[], { set: ['pay.retry.maxAttempts=2'] });
+        return JSON.stringify([candidates[0]?.verdict, candidates[0]?.bounds, candidates[0]?.unknown]);
+      } catch (error) {
+        if (error instanceof ReplayRefusal && error.message !== '') return 'refused';
+        throw error;
+      }
+    };
+    const other = recordStorm({ calls: 60, outage: [200, 900], seed: 8 }).map((event): Loose => ({ ...event }));
+    const edits: ReadonlyArray<(events: Loose[], at: number, by: number) => Loose[]> = [
+      (events, at) => events.toSpliced(at, 1),
+      (events, at) => events.toSpliced(at, 0, { ...events[at] }),
+      (events, at, by) => events.toSpliced(at, 1 + (by % 5)),
+      (events, at, by) => events.toSpliced(at, 0, { ...other[by % other.length], atMs: events[at]?.['atMs'] }),
+      (events, at) => events.with(at, events[at + 1] as Loose).with(at + 1, events[at] as Loose),
+      (events, at, by) => events.with(at, { ...events[at], callId: events[by % events.length]?.['callId'] }),
+      (events, at) => events.slice(0, at + 1),
+    ];
+    const unedited = told(loose());
+    fc.assert(
+      fc.property(fc.nat(edits.length - 1), fc.integer({ min: 1, max: storm.length - 2 }), fc.nat(), (kind, at, by) => {
+        const edited = edits[kind]?.(loose(), at, by).map((event, seq) => ({ ...event, seq })) ?? [];
+        expect([unedited, 'refused']).toContain(told(edited));
+      }),
+      { numRuns: 200, seed: 12 },
     );
   });
 });

@@ -56,11 +56,13 @@ it(
       'keys',
       'moved',
       'settled',
+      'switched',
       'truncated',
     ]);
-    expect(of('identical')).toBeGreaterThanOrEqual(445);
-    // Traces that hold all that decided, and were still not decided as recorded: stalls, and orders that changed no
-    // state.
-    expect(of('different')).toBeLessThanOrEqual(11);
+    expect(of('identical')).toBeGreaterThanOrEqual(830);
+    // Traces in which nothing tells beforehand that they cannot be: of several things at one instant, or within a stall
+    // of the event loop, the order in which the layer heard of them is in no event; and a store that lost a claim, or
+    // that other processes of the same ids wrote to, is seen by what is decided differently and by nothing else.
+    expect(of('different')).toBeLessThanOrEqual(34);
   },
 );

@@ -1,18 +1,31 @@
 import { Subject, filter, type Observable } from 'rxjs';
-import type { Begun, LedgerBatch, LedgerEntry, LedgerReport, Taking, TurnLedger } from '../../../src/fleet/ledger.ts';
+import type {
+  Begun,
+  HeldState,
+  HeldTurn,
+  LedgerBatch,
+  LedgerEntry,
+  LedgerReport,
+  Taking,
+  TurnLedger,
+} from '../../../src/fleet/ledger.ts';
 
 const OVERDUE_MS = 10_000;
 
 interface Turn {
   readonly entry: LedgerEntry;
   readonly deadlineAtMs: number;
+  /** From when on it counts as overdue. */
+  dueMs: number;
   epoch: number;
+  tries: number;
   version: string | undefined;
   worker: string | undefined;
   atMs: number;
   isSettled: boolean;
   isCancelled: boolean;
   readonly events: string[];
+  readonly lastWords: Map<number, number>;
   readonly nodes: Map<string, string>;
   readonly decisions: Map<string, { readonly decision: string; readonly atMs: number }>;
 }
@@ -22,7 +35,6 @@ export class LedgerModel implements TurnLedger {
   readonly turns: Map<string, Turn> = new Map();
   readonly #changes$ = new Subject<string>();
   readonly #orders$ = new Subject<string>();
-  readonly #beats = new Map<string, number>();
   readonly #now: () => number;
   readonly orders$: Observable<unknown> = this.#orders$.asObservable();
   /** Operations so far, by name. */
@@ -42,7 +54,8 @@ export class LedgerModel implements TurnLedger {
     if (known !== undefined) {
       if (known.entry.digest !== entry.digest) return { state: 'conflict' };
       const state = known.entry.submission === entry.submission ? 'accepted' : 'known';
-      return { state, isSettled: known.isSettled, deadlineAtMs: known.deadlineAtMs, backlog: 1 };
+      const { submission } = known.entry;
+      return { state, isSettled: known.isSettled, deadlineAtMs: known.deadlineAtMs, place: 1, submission };
     }
     const open = [...this.turns.values()].filter(({ isSettled }) => !isSettled).length;
     if (open >= maxOpen) return { state: 'full', open };
@@ -50,17 +63,20 @@ export class LedgerModel implements TurnLedger {
     this.turns.set(entry.turnId, {
       entry,
       deadlineAtMs,
+      dueMs: deadlineAtMs,
       epoch: 0,
+      tries: 0,
       version: undefined,
       worker: undefined,
       atMs: this.#now(),
       isSettled: false,
       isCancelled: false,
       events: [],
+      lastWords: new Map(),
       nodes: new Map(),
       decisions: new Map(),
     });
-    return { state: 'accepted', isSettled: false, deadlineAtMs, backlog: 1 };
+    return { state: 'accepted', isSettled: false, deadlineAtMs, place: 1, submission: entry.submission };
   }
 
   async begin(turnId: string, worker: string, version: string, evenSo: boolean): Promise<Taking> {
@@ -72,17 +88,22 @@ export class LedgerModel implements TurnLedger {
     if (turn.version !== undefined && turn.version !== version && !evenSo)
       return { state: 'other_version', version: turn.version, silentMs: 0, deadlineAtMs: turn.deadlineAtMs, nowMs };
     const before = turn.worker;
-    const aliveAtMs = Math.max(turn.atMs, this.#beats.get(before ?? '') ?? 0);
-    Object.assign(turn, { epoch: turn.epoch + 1, worker, version, atMs: nowMs });
+    const aliveAtMs = turn.atMs;
+    turn.lastWords.set(turn.epoch, turn.atMs);
+    Object.assign(turn, { epoch: turn.epoch + 1, worker, atMs: nowMs });
+    if (!evenSo) turn.version = version;
     const begun: Begun = {
       state: 'begun',
       epoch: turn.epoch,
+      submission: turn.entry.submission,
+      tries: ++turn.tries,
       nowMs,
       deadlineAtMs: turn.deadlineAtMs,
       record: turn.entry.record,
       seq: turn.events.length,
       isCancelled: turn.isCancelled,
       ...(before === undefined ? {} : { before: { worker: before, aliveAtMs } }),
+      lastWords: new Map(turn.lastWords),
       nodes: new Map(turn.nodes),
       decisions: new Map(turn.decisions),
     };
@@ -98,6 +119,7 @@ export class LedgerModel implements TurnLedger {
     for (const [id, entry] of batch.nodes) turn.nodes.set(id, entry);
     for (const [id, decision] of batch.decisions) turn.decisions.set(id, { decision, atMs: this.#now() });
     turn.atMs = this.#now();
+    if (batch.nodes.length + batch.decisions.length > 0) turn.tries = 0;
     turn.isSettled ||= batch.settles;
     this.#changes$.next(turnId);
     return true;
@@ -105,7 +127,16 @@ export class LedgerModel implements TurnLedger {
 
   async owns(turnId: string, epoch: number): Promise<boolean> {
     this.#count('owns');
-    return this.turns.get(turnId)?.epoch === epoch;
+    const turn = this.turns.get(turnId);
+    if (turn?.epoch !== epoch) return false;
+    turn.atMs = this.#now();
+    return true;
+  }
+
+  async yields(turnId: string, epoch: number): Promise<void> {
+    this.#count('yields');
+    const turn = this.turns.get(turnId);
+    if (turn?.epoch === epoch) turn.tries = 0;
   }
 
   async read(turnId: string, afterSeq: number, count: number): ReturnType<TurnLedger['read']> {
@@ -132,21 +163,26 @@ export class LedgerModel implements TurnLedger {
     return true;
   }
 
-  async beat(worker: string): Promise<readonly string[]> {
+  async beat(_worker: string, _version: string, _turns: number, held: readonly HeldTurn[]): Promise<HeldState[]> {
     this.#count('beat');
-    this.#beats.set(worker, this.#now());
-    return [...this.turns].flatMap(([id, { isCancelled, isSettled }]) => (isCancelled && !isSettled ? [id] : []));
+    return held.map(({ turnId, epoch, undoes }) => {
+      const turn = this.turns.get(turnId);
+      if (turn?.epoch !== epoch) return 'taken';
+      turn.atMs = this.#now();
+      if (undoes) turn.dueMs = Math.max(turn.dueMs, turn.atMs);
+      return turn.isCancelled ? 'cancelled' : 'held';
+    });
   }
 
-  async leave(worker: string): Promise<void> {
-    this.#beats.delete(worker);
+  async leave(): Promise<void> {
+    this.#count('leave');
   }
 
   async report(): Promise<LedgerReport> {
     const nowMs = this.#now();
     const overdue = [...this.turns]
-      .filter(([, { isSettled, deadlineAtMs }]) => !isSettled && deadlineAtMs + OVERDUE_MS < nowMs)
-      .map(([turnId, { deadlineAtMs }]) => ({ turnId, overdueMs: nowMs - deadlineAtMs }));
+      .filter(([, { isSettled, dueMs }]) => !isSettled && dueMs + OVERDUE_MS < nowMs)
+      .map(([turnId, { dueMs }]) => ({ turnId, overdueMs: nowMs - dueMs }));
     return { waiting: 0, running: 0, lagMs: 0, overdue, workers: [] };
   }
 

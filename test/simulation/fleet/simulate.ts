@@ -6,7 +6,8 @@ import { ToolExecutionError } from '../../../src/contract/tool-error.ts';
 import { tool } from '../../../src/layer/tool.ts';
 import { createSpillway } from '../../../src/spillway.ts';
 import { memoryStore } from '../../../src/stores/memory.ts';
-import { plan, type Plan } from '../../../src/turn/plan.ts';
+import type { Plan } from '../../../src/contract/turn.ts';
+import { plan } from '../../../src/turn/plan.ts';
 import { Dice } from '../dice.ts';
 import { SideWorld } from '../side-world.ts';
 import type { Outcome } from '../simulate.ts';
@@ -60,7 +61,7 @@ export class FleetWorld {
   }
 
   #engineAt(machine: Machine): FleetEngine {
-    const methods = ['enter', 'begin', 'write', 'owns', 'read', 'cancel', 'beat', 'leave'] as const;
+    const methods = ['enter', 'begin', 'write', 'owns', 'yields', 'read', 'cancel', 'beat', 'leave'] as const;
     return new LedgerFleet({
       ledger: machine.over(this.ledger, methods),
       dispatcher: this.queue.dispatcher(machine),
@@ -128,7 +129,8 @@ export class FleetWorld {
     if (attempt <= failures) throw new ToolExecutionError('transport_error', 'reset', { executed: false });
     if (!this.served.has(callKey)) {
       this.served.add(callKey);
-      this.effects.set(callKey, (this.effects.get(callKey) ?? 0) + 1);
+      const node = `${turnId}/${nodeId}`;
+      this.effects.set(node, (this.effects.get(node) ?? 0) + 1);
     }
     return machine.name;
   }

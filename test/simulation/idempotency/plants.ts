@@ -101,8 +101,8 @@ export const KEY_PLANTS: Readonly<Record<string, Plant>> = {
   'a rejected duplicate frees the key': {
     scenario,
     file: 'operators/dedupe/key-acquisition.ts',
-    find: 'const error = REFUSALS[decision.because](reading);',
-    replace: 'const error = REFUSALS[decision.because](reading); void terms.store.delete(key, reading.record.version);',
+    find: 'KEY_REFUSALS[decision.because](reading);',
+    replace: 'KEY_REFUSALS[decision.because](reading); void terms.store.delete(key, reading.record.version);',
     seeds: 500,
     by: ['IDEM-1', 'IDEM-2', 'IDEM-3', 'IDEM-5', 'IDEM-4'],
   },

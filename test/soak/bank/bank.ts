@@ -1,6 +1,9 @@
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
 import { Dice } from '../../simulation/dice.ts';
 
 export interface Transfer {
@@ -18,17 +21,19 @@ export const LATE_MAX_MS = 200;
 export const ACCOUNTS = 10;
 export const OPENING = 1_000_000;
 
-const HANDLERS: Readonly<Record<string, 'transfer' | 'verify'>> = { '/transfer': 'transfer', '/verify': 'verify' };
+/** What it says of a transfer; `gone`: nothing, nobody would hear it. */
+type Said = 'booked' | 'stale' | 'refused' | 'busy' | 'broken' | 'gone';
+const STATUSES = { booked: 200, stale: 409, refused: 422, busy: 503, broken: 500 } as const;
 
-const bodyOf = async (request: IncomingMessage): Promise<Transfer> => {
+const bodyOf = async (request: IncomingMessage): Promise<unknown> => {
   let text = '';
   for await (const chunk of request) text += String(chunk);
-  return JSON.parse(text) as Transfer;
+  return JSON.parse(text);
 };
 
 /**
- * A bank over HTTP. It checks no key: what is sent twice is booked twice. It has a place to look whether a key was
- * booked, and refuses a request whose fence is older than one that it has seen for the key.
+ * A bank over HTTP and over MCP. It checks no key: what is sent twice is booked twice. It has a place to look
+ * whether a key was booked, and refuses a request whose fence is older than one that it has seen for the key.
  */
 export class Bank {
   readonly accounts: number[] = Array.from({ length: ACCOUNTS }, () => OPENING);
@@ -87,35 +92,86 @@ export class Bank {
     return TROUBLES[this.#dice.int(0, TROUBLES.length - 1)] ?? 'none';
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const say = (status: number, body: unknown): void => void response.writeHead(status).end(JSON.stringify(body));
-    const key = String(request.headers['x-key']);
-    const fence = Number(request.headers['x-fence']);
-    const asked = HANDLERS[request.url ?? ''];
-    if (asked === undefined) return say(404, {});
-    const transfer = asked === 'transfer' ? await bodyOf(request) : undefined;
-    if (!this.#admits(key, fence)) return say(409, { error: 'a newer request of this key was seen' });
-    if (transfer === undefined) {
-      // It looks; and by the fence it has just seen nothing older can be booked any more.
-      if (this.#dice.chance(this.#rate / 4)) return void response.destroy();
-      return say(200, { booked: this.booked.has(key), receipt: `r-${key}` });
-    }
+  /** Whether a key was booked; `undefined` where nobody hears it. */
+  #look(key: string, response: ServerResponse): boolean | undefined {
+    if (!this.#dice.chance(this.#rate / 4)) return this.booked.has(key);
+    response.destroy();
+    return undefined;
+  }
+
+  /** What it says of a transfer; `gone` where nobody hears it. */
+  async #transfer(key: string, fence: number, transfer: Transfer, response: ServerResponse): Promise<Said> {
+    if (!this.#admits(key, fence)) return 'stale';
     const trouble = this.#trouble();
     this.troubles.set(trouble, (this.troubles.get(trouble) ?? 0) + 1);
-    if (transfer.amount > OPENING) return say(422, { error: 'too much' });
-    if (trouble === 'busy') return say(503, { error: 'busy' });
-    if (trouble === 'lost_before') return void response.destroy();
+    if (transfer.amount > OPENING) return 'refused';
+    if (trouble === 'busy') return 'busy';
+    if (trouble === 'lost_before') return this.#hangUp(response);
     if (trouble === 'slow') await sleep(30 + this.#dice.int(0, 60 - 1));
     if (trouble === 'late') {
       // Nobody waits any more when it is booked.
       await new Promise((resolve) => response.once('close', resolve));
       await sleep(this.#dice.int(0, LATE_MAX_MS - 1));
-      if (fence < (this.#fences.get(key) ?? 0)) return void this.stale++;
-      return this.#book(key, transfer);
+      if (fence < (this.#fences.get(key) ?? 0)) this.stale++;
+      else this.#book(key, transfer);
+      return 'gone';
     }
     this.#book(key, transfer);
-    if (trouble === 'lost_after') return void response.destroy();
-    if (trouble === 'broken_after') return say(500, { error: 'it broke off' });
-    return say(200, { receipt: `r-${key}` });
+    if (trouble === 'lost_after') return this.#hangUp(response);
+    return trouble === 'broken_after' ? 'broken' : 'booked';
+  }
+
+  #hangUp(response: ServerResponse): 'gone' {
+    response.destroy();
+    return 'gone';
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const say = (status: number, body: unknown): void => void response.writeHead(status).end(JSON.stringify(body));
+    if (request.url === '/mcp') return this.#overMcp(request, response);
+    const key = String(request.headers['x-key']);
+    const fence = Number(request.headers['x-fence']);
+    if (request.url === '/transfer') {
+      const said = await this.#transfer(key, fence, (await bodyOf(request)) as Transfer, response);
+      if (said !== 'gone') say(STATUSES[said], said === 'booked' ? { receipt: `r-${key}` } : { error: said });
+      return;
+    }
+    if (request.url !== '/verify') return say(404, {});
+    // By the fence it has just seen nothing older can be booked any more.
+    if (!this.#admits(key, fence)) return say(STATUSES.stale, { error: 'stale' });
+    const booked = this.#look(key, response);
+    if (booked !== undefined) say(STATUSES.booked, { booked, receipt: `r-${key}` });
+  }
+
+  /** Each request has a server of its own, which tells its troubles by that request's connection. */
+  async #overMcp(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.method !== 'POST') return void response.writeHead(405).end();
+    const server = new McpServer({ name: 'bank', version: '0' });
+    const text = (said: string): { type: 'text'; text: string } => ({ type: 'text', text: said });
+    server.registerTool(
+      'transfer',
+      { inputSchema: { reference: z.string(), from: z.number(), to: z.number(), amount: z.number() } },
+      async ({ reference, ...transfer }, { _meta: meta }) => {
+        const said = await this.#transfer(reference, Number(meta?.['spillway/fence']), transfer, response);
+        if (said === 'gone') return new Promise(() => undefined);
+        return said === 'booked'
+          ? { content: [text(`r-${reference}`)] }
+          : { content: [text(`the bank said ${said}`)], isError: true };
+      },
+    );
+    server.registerTool(
+      'list_transfers',
+      { inputSchema: { reference: z.string() }, annotations: { readOnlyHint: true } },
+      async ({ reference }) => {
+        const booked = this.#look(reference, response);
+        if (booked === undefined) return new Promise(() => undefined);
+        const transfers = booked ? [{ reference, receipt: `r-${reference}` }] : [];
+        return { content: [text(JSON.stringify({ transfers }))] };
+      },
+    );
+    const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true });
+    response.once('close', () => void server.close());
+    await server.connect(transport);
+    await transport.handleRequest(request, response, await bodyOf(request));
   }
 }

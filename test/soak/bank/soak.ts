@@ -10,6 +10,10 @@ export interface BankSoak {
   readonly seed: number;
   /** A folder of its own. */
   readonly folder: string;
+  /** Default: HTTP. */
+  readonly over?: Task['over'];
+  /** A client library of Redis, with the socket of a server, which it has to itself. Default: SQLite in the folder. */
+  readonly redis?: { readonly kind: Exclude<Task['kind'], 'sqlite'>; readonly path: string };
   readonly workers?: number;
   readonly atOnce?: number;
   /** Milliseconds between two kills or stops, on average. */
@@ -129,6 +133,7 @@ const problemsOf = (bank: Bank, receipts: ReadonlyMap<string, readonly Receipt[]
 /** Transfers by several processes that are killed and stopped, at a bank that loses answers and acts late. */
 export const bankSoak = async (options: BankSoak): Promise<BankReport> => {
   const { transfers, seed, folder, workers: count = 3, atOnce = 10, everyMs = 500, rate = 0.3 } = options;
+  const { over = 'http', redis } = options;
   const startedMs = performance.now();
   const dice = new Dice(seed);
   const bank = new Bank(seed + 1, rate);
@@ -148,7 +153,8 @@ export const bankSoak = async (options: BankSoak): Promise<BankReport> => {
       setTimeout(() => give(worker, byKey.get(receipt.key)), AGAIN_AFTER_MS);
     else give(worker);
   };
-  const task: Task = { port, store: join(folder, 'calls.db') };
+  const place = redis ?? { kind: 'sqlite', path: join(folder, 'calls.db') };
+  const task: Task = { port, over, kind: place.kind, store: place.path };
   const workers: Worker[] = Array.from(
     { length: count },
     (_, index) => new Worker(task, (receipt) => told(workers[index] as Worker, receipt)),

@@ -1,10 +1,18 @@
-import { createSpillway, tool } from '../../../src/index.ts';
+import { createSpillway, tool, type AnyTool } from '../../../src/index.ts';
+import { mcpHttpProvider } from '../../../src/providers/mcp-http.ts';
+import { redisStore } from '../../../src/stores/redis.ts';
 import { sqliteStore } from '../../../src/stores/sqlite.ts';
+import { CLIENTS } from '../../stores/redis/clients.ts';
 import type { Transfer } from './bank.ts';
 
 /** What a worker is told on its command line. */
 export interface Task {
   readonly port: number;
+  /** By what it reaches the bank. */
+  readonly over: 'http' | 'mcp';
+  /** A client library of Redis, or SQLite. */
+  readonly kind: 'sqlite' | 'redis' | 'ioredis';
+  /** The file of SQLite, or the socket of Redis. */
   readonly store: string;
 }
 
@@ -38,33 +46,62 @@ const asked = async (path: string, init: RequestInit, { callKey, fence = 0 }: { 
   return body;
 };
 
-const pay = tool({
-  name: 'transfer',
-  policy: {
-    safetyCritical: true,
-    timeoutMs: 250,
-    breaker: false,
-    retry: { maxAttempts: 5, initialDelayMs: 10, maxTotalTimeMs: 30_000 },
-    dedupe: { leaseMs: 1_500, failedTtlMs: 600_000 },
-    verify: { settleMs: 400, timeoutMs: 1_000, maxAttempts: 10, delayMs: 20 },
-  },
-  execute: async (transfer: Transfer, context) => {
-    const { signal } = context;
-    return (await asked('/transfer', { method: 'POST', body: JSON.stringify(transfer), signal }, context)).receipt;
-  },
-  verify: async (_, context) => {
-    const { booked, receipt } = await asked('/verify', { signal: context.signal }, context);
-    return booked === true ? { done: true, output: receipt } : booked === false ? { done: false } : 'unknown';
-  },
-});
+const POLICY = {
+  safetyCritical: true,
+  timeoutMs: 250,
+  breaker: false,
+  retry: { maxAttempts: 5, initialDelayMs: 10, maxTotalTimeMs: 30_000 },
+  dedupe: { leaseMs: 1_500, failedTtlMs: 600_000 },
+} as const;
+const VERIFY = { settleMs: 400, timeoutMs: 1_000, maxAttempts: 10, delayMs: 20 } as const;
 
-const store = sqliteStore(task.store);
-const layer = createSpillway({ tools: [pay], store, retryBudget: false });
+const overHttp = (): AnyTool =>
+  tool({
+    name: 'transfer',
+    policy: { ...POLICY, verify: VERIFY },
+    execute: async ({ reference: _, ...transfer }: Transfer & { readonly reference: string }, context) => {
+      const { signal } = context;
+      return (await asked('/transfer', { method: 'POST', body: JSON.stringify(transfer), signal }, context)).receipt;
+    },
+    verify: async (_, context) => {
+      const { booked, receipt } = await asked('/verify', { signal: context.signal }, context);
+      return booked === true ? { done: true, output: receipt } : booked === false ? { done: false } : 'unknown';
+    },
+  });
+
+/** A server for each request is slow: on a busy machine a transfer lies there for a while after its caller has gone. */
+const MCP_SETTLE_MS = 3_000;
+
+const overMcp = async (): Promise<AnyTool[]> => {
+  const { tools } = await mcpHttpProvider({ name: 'bank', url: `http://127.0.0.1:${task.port}/mcp` });
+  const verify = {
+    ...VERIFY,
+    settleMs: MCP_SETTLE_MS,
+    tool: 'bank.list_transfers',
+    input: { reference: '${input.reference}' },
+    done: { path: 'transfers[*].reference', equals: '${input.reference}' },
+    output: 'transfers[*].receipt',
+  };
+  return tools.map((known) =>
+    known.name === 'bank.transfer' ? { ...known, policy: { ...known.policy, ...POLICY, verify } } : known,
+  );
+};
+
+const tools = task.over === 'http' ? [overHttp()] : await overMcp();
+const connect = CLIENTS.find(([name]) => name === task.kind)?.[1];
+const redis = await connect?.({ path: task.store });
+const store = redis === undefined ? sqliteStore(task.store) : redisStore(redis.client);
+const layer = createSpillway({ tools, store, retryBudget: false });
 
 process.on('message', (order: Order) => {
   const { key, transfer } = order;
   void layer
-    .execute({ toolName: 'transfer', input: transfer, idempotencyKey: key, session: 'soak' })
+    .execute({
+      toolName: task.over === 'http' ? 'transfer' : 'bank.transfer',
+      input: { ...transfer, reference: key },
+      idempotencyKey: key,
+      session: 'soak',
+    })
     .then(({ status, verified, error, output }) => {
       const told: Receipt = {
         key,

@@ -61,48 +61,40 @@ const sound = (): void => {
 };
 
 describe('R-10.2 sqlite: several processes', () => {
-  it(
-    'R-10.2 eight processes racing for 2,000 keys of one new file give 2,000 owners',
-    { timeout: 180_000 },
-    async () => {
-      const racers = Array.from({ length: 8 }, () => start('race', '2000'));
-      await Promise.all(racers.map(({ until }) => until(1)));
-      for (const { child } of racers) child.stdin.write('go\n');
-      await Promise.all(racers.map(({ exited }) => exited));
-      expect(racers.map(({ child }) => child.exitCode)).toEqual(Array.from({ length: 8 }, () => 0));
-      const owned = racers.flatMap(({ said }) => said().slice(1)).map((line) => line.split(' '));
-      expect(owned).toHaveLength(2_000);
-      expect(new Set(owned.map(([key]) => key)).size).toBe(2_000);
-      expect(new Set(owned.map(([, version]) => version)).size).toBe(2_000);
-      sound();
-    },
-  );
+  it('R-10.2 eight processes racing for 2,000 keys of one new file give 2,000 owners', async () => {
+    const racers = Array.from({ length: 8 }, () => start('race', '2000'));
+    await Promise.all(racers.map(({ until }) => until(1)));
+    for (const { child } of racers) child.stdin.write('go\n');
+    await Promise.all(racers.map(({ exited }) => exited));
+    expect(racers.map(({ child }) => child.exitCode)).toEqual(Array.from({ length: 8 }, () => 0));
+    const owned = racers.flatMap(({ said }) => said().slice(1)).map((line) => line.split(' '));
+    expect(owned).toHaveLength(2_000);
+    expect(new Set(owned.map(([key]) => key)).size).toBe(2_000);
+    expect(new Set(owned.map(([, version]) => version)).size).toBe(2_000);
+    sound();
+  });
 
-  it(
-    'R-10.2 kill -9 in the middle loses nothing that was acknowledged, and damages nothing',
-    { timeout: 180_000 },
-    async () => {
-      const killed: Worker[] = [];
-      for (let round = 0; round < 3; round++) {
-        const pair = [start('work', `first ${round}`), start('work', `second ${round}`)];
-        await Promise.all(pair.map(({ until }) => until(300 + 37 * round)));
-        for (const { child } of pair) child.kill('SIGKILL');
-        await Promise.all(pair.map(({ exited }) => exited));
-        killed.push(...pair);
-        sound();
-      }
-      const store = sqliteStore(path);
-      const acknowledged = killed
-        .flatMap(({ said }) => said().slice(1))
-        .map((line) => /^(claimed|done) (.*) (\d+)$/.exec(line)?.slice(1) ?? []);
-      expect(acknowledged.length).toBeGreaterThan(1_800);
-      for (const [what, key = '', version] of acknowledged) {
-        const record = (await store.get(key))?.record;
-        if (what === 'done')
-          expect(record).toMatchObject({ state: 'done', payload: JSON.stringify(key), version: Number(version) });
-        else expect(record?.version).toBeGreaterThanOrEqual(Number(version));
-      }
-      await store.close?.();
-    },
-  );
+  it('R-10.2 kill -9 in the middle loses nothing that was acknowledged, and damages nothing', async () => {
+    const killed: Worker[] = [];
+    for (let round = 0; round < 3; round++) {
+      const pair = [start('work', `first ${round}`), start('work', `second ${round}`)];
+      await Promise.all(pair.map(({ until }) => until(300 + 37 * round)));
+      for (const { child } of pair) child.kill('SIGKILL');
+      await Promise.all(pair.map(({ exited }) => exited));
+      killed.push(...pair);
+      sound();
+    }
+    const store = sqliteStore(path);
+    const acknowledged = killed
+      .flatMap(({ said }) => said().slice(1))
+      .map((line) => /^(claimed|done) (.*) (\d+)$/.exec(line)?.slice(1) ?? []);
+    expect(acknowledged.length).toBeGreaterThan(1_800);
+    for (const [what, key = '', version] of acknowledged) {
+      const record = (await store.get(key))?.record;
+      if (what === 'done')
+        expect(record).toMatchObject({ state: 'done', payload: JSON.stringify(key), version: Number(version) });
+      else expect(record?.version).toBeGreaterThanOrEqual(Number(version));
+    }
+    await store.close?.();
+  });
 });

@@ -42,7 +42,9 @@ const endingAt = (events: readonly TraceEvent[], how: Ending['how']): Ending | u
 };
 
 /** How the caller of a call outside of turns ended it, if it did. */
-export const callEnding = (events: readonly TurnEvent[]): Ending | undefined => {
+export const callEnding = (all: readonly TurnEvent[]): Ending | undefined => {
+  // What it does after that, for others that wait for its key, is told to nobody but the trace.
+  const events = all.filter((event) => !('late' in event));
   const last = events.at(-1);
   if (last?.type === 'abandoned') return endingAt(events, 'leave');
   const error = last?.type === 'settled' && last.source === 'call' ? last.result.error : undefined;

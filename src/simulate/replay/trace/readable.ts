@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { TraceEvent } from '../../../contract/event.ts';
 import { ReplayRefusal } from '../refusal.ts';
+import { checkHolders, checkKeys } from './keys.ts';
 
 const text = z.string();
 const number = z.number();
@@ -47,6 +48,7 @@ const READ: Readonly<Record<string, z.ZodType>> = {
   'call rejected': z.looseObject({ error }),
   'call decision': z.looseObject({ strategy: text, code: text, attempt: number, delayMs: number.optional(), error }),
   'call settled': z.looseObject({ result }),
+  'call dedupe': z.looseObject({ step: text, keyFingerprint: text.min(1), ageMs: number.optional() }),
   'turn turn_started': z.looseObject({ timeoutMs: number, nodes: z.array(node) }),
   'turn node_settled': z.looseObject({ nodeId: text, toolName: text, state: text }),
   'turn settled': z.looseObject({
@@ -117,7 +119,8 @@ const checkEnds = (events: readonly TraceEvent[]): void => {
       if (begun.has(whose)) malformed(event, `${whose} has begun before`);
       begun.add(whose);
       open.add(whose);
-    } else if (!open.has(whose)) malformed(event, `${whose} ${begun.has(whose) ? 'has ended' : 'has not begun'}`);
+    } else if (!open.has(whose) && !(begun.has(whose) && 'late' in event))
+      malformed(event, `${whose} ${begun.has(whose) ? 'has ended' : 'has not begun'}`);
     if (event.type === 'settled' || event.type === 'abandoned') open.delete(whose);
   }
   const [first] = open;
@@ -153,28 +156,33 @@ const checkHost = (first: Started): void => {
     );
 };
 
-/** Whether no store decided, and no switch was thrown. */
+/** What shows that a call was not guarded as the tool was when the trace began; `undefined` where nothing does. */
+const switchedAt = (events: readonly TraceEvent[], tools: Started['tools']): TraceEvent | undefined => {
+  const modes = new Map(tools.map(({ name, mode }) => [name, mode]));
+  /** Calls that began at an open breaker, and its key: only one that observes lets them go on. */
+  const atOpen = new Map<string, string>();
+  for (const event of events) {
+    if (event.type === 'breaker_changed')
+      for (const [callId, key] of atOpen) if (key === event.toolName) atOpen.delete(callId);
+    if (event.source !== 'call') continue;
+    const mode = modes.get(event.toolName);
+    if (event.type === 'call_started' && mode !== undefined && (event.mode ?? mode) !== mode) return event;
+    if (mode !== 'on') continue;
+    if (event.type === 'call_started' && event.breaker?.state === 'open') atOpen.set(event.callId, event.breaker.key);
+    else if (event.type === 'attempt_started' && atOpen.has(event.callId)) return event;
+    else atOpen.delete(event.callId);
+    if (event.type === 'shadow' || (event.type === 'attempt_started' && event.dueAtMs === undefined)) return event;
+  }
+  return undefined;
+};
+
+/** Whether no switch was thrown. */
 const checkCalls = (first: Started, events: readonly TraceEvent[]): void => {
-  const keyed = events.find(
-    (event) => event.type === 'dedupe' || (event.type === 'call_started' && event.terms?.keyed === true),
-  );
-  if (keyed !== undefined)
-    throw new ReplayRefusal(
-      'keys',
-      `event ${keyed.seq} is of a call under an idempotency key: what its store knew, and what other processes did, is not in the trace`,
-      keyed.seq,
-    );
-  const on = new Set(first.tools.filter(({ mode }) => mode === 'on').map(({ name }) => name));
-  const bare = events.find(
-    (event) =>
-      event.source === 'call' &&
-      on.has(event.toolName) &&
-      (event.type === 'shadow' || (event.type === 'attempt_started' && event.dueAtMs === undefined)),
-  );
+  const bare = switchedAt(events, first.tools);
   if (bare !== undefined)
     throw new ReplayRefusal(
       'switched',
-      `event ${bare.seq} is of a call that nothing guarded, though its tool was on when the trace began: a switch was thrown, and when is not in the trace`,
+      `event ${bare.seq} is of a call that was guarded otherwise than its tool was when the trace began: a switch was thrown, and when is not in the trace`,
       bare.seq,
     );
 };
@@ -188,11 +196,11 @@ const checkAsked = (events: readonly TraceEvent[]): void => {
       `event ${asked.seq} is of what a tool's verify or compensate did, and what these would do under another policy is in no trace`,
       asked.seq,
     );
-  const moved = events.find(({ type }) => type === 'turn_moved');
+  const moved = events.find(({ type }) => type === 'turn_moved' || type === 'turn_left');
   if (moved !== undefined)
     throw new ReplayRefusal(
       'moved',
-      `event ${moved.seq} is of a turn that another process had begun; replay the trace of a turn that stayed`,
+      `event ${moved.seq} is of a turn that another process had a part in; replay the trace of a turn that stayed`,
       moved.seq,
     );
 };
@@ -227,6 +235,8 @@ export function checkReadable(events: readonly TraceEvent[]): Extract<TraceEvent
   checkSequence(events);
   checkHost(first);
   checkAsked(events);
+  checkKeys(events);
+  checkHolders(events, first.tools);
   checkCalls(first, events);
   checkTools(first, events);
   checkEnds(events);

@@ -3,6 +3,7 @@ import type { RetryBudgetOptions } from '../../../contract/policy.ts';
 import { attemptsIn, failureKey, type RecordedAttempt } from './attempts.ts';
 import { callEnding, turnEnding, type Ending } from './endings.ts';
 import { latenessIn, type Lateness } from './lateness.ts';
+import { keysIn, type RecordedKey } from './keys.ts';
 import { checkReadable } from './readable.ts';
 
 type Started = Extract<ToolEvent, { type: 'call_started' }>;
@@ -53,20 +54,11 @@ export interface Recording {
   readonly attempts: ReadonlyMap<string, RecordedAttempt>;
   /** Calls whose input did not fit a tool, each with the tool's name. */
   readonly misfits: ReadonlySet<string>;
+  /** What is told of the keys of calls, by their calls. */
+  readonly keys: ReadonlyMap<string, RecordedKey>;
   readonly draws: ReadonlyMap<string, number>;
   readonly lateness: Lateness;
 }
-
-const grouped = <E>(events: readonly E[], keyOf: (event: E) => string | undefined): Map<string, E[]> => {
-  const groups = new Map<string, E[]>();
-  for (const event of events) {
-    const key = keyOf(event);
-    const group = key === undefined ? undefined : groups.get(key);
-    if (group !== undefined) group.push(event);
-    else if (key !== undefined) groups.set(key, [event]);
-  }
-  return groups;
-};
 
 const ORDERS: Readonly<Record<string, RecordedOrder['act']>> = {
   forced_open: 'forceOpen',
@@ -97,7 +89,8 @@ const drawsIn = (events: readonly TraceEvent[]): Map<string, number> => {
 const misfitsIn = (events: readonly ToolEvent[]): Set<string> =>
   new Set(
     events.flatMap((event) =>
-      event.type === 'rejected' && event.error.kind === 'invalid_parameters'
+      (event.type === 'rejected' && event.error.kind === 'invalid_parameters') ||
+      (event.type === 'shadow' && event.would === 'reject' && event.reason === 'invalid_parameters')
         ? [`${event.callId} ${event.toolName}`]
         : [],
     ),
@@ -117,9 +110,9 @@ const callsOf = (byCall: ReadonlyMap<string, readonly ToolEvent[]>): RecordedCal
 
 const turnsOf = (events: readonly TraceEvent[], byCall: ReadonlyMap<string, readonly ToolEvent[]>): RecordedTurn[] => {
   const all = events.filter((event) => event.source !== 'layer');
-  const byTurn = grouped(all, ({ turnId }) => turnId);
+  const byTurn = Map.groupBy(all, ({ turnId }) => turnId);
   const starts = [...byCall.values()].map(startOf);
-  const startsByTurn = grouped(starts, (start) => start?.turnId);
+  const startsByTurn = Map.groupBy(starts, (start) => start?.turnId);
   return [...byTurn].flatMap(([turnId, told]) => {
     const own = told.filter((event) => event.source === 'turn');
     const [started] = own;
@@ -141,7 +134,7 @@ export function readRecording(given: readonly TraceEvent[]): Recording {
   const events = given.map((event) => JSON.parse(JSON.stringify(event)) as TraceEvent);
   const first = checkReadable(events);
   const ofCalls = events.filter((event) => event.source === 'call');
-  const byCall = grouped(ofCalls, ({ callId }) => callId);
+  const byCall = Map.groupBy(ofCalls, ({ callId }) => callId);
   return {
     events,
     startMs: first.atMs,
@@ -153,6 +146,7 @@ export function readRecording(given: readonly TraceEvent[]): Recording {
     byCall,
     attempts: attemptsIn(events),
     misfits: misfitsIn(ofCalls),
+    keys: keysIn(byCall),
     draws: drawsIn(events),
     lateness: latenessIn(events, byCall),
   };

@@ -1,0 +1,26 @@
+import type { Effects } from '../../contract/policy.ts';
+import { read } from '../../errors/structure.ts';
+import { effectsOfHints, type McpHints } from '../../policy/mcp-hints.ts';
+
+/** Tools whose hints are kept: a server can list names without end. */
+const HINTS_MAX = 10_000;
+
+/** The effects of the server's tools, as far as it declared them when the host listed the tools. */
+export class DeclaredEffects {
+  readonly #declared = new Map<string, Effects>();
+
+  /** A tool that was never listed has said nothing of itself. */
+  of(toolName: string): Effects {
+    return this.#declared.get(toolName) ?? effectsOfHints(undefined);
+  }
+
+  note(list: unknown): void {
+    const tools = read(list, 'tools');
+    for (const tool of Array.isArray(tools) ? (tools as readonly unknown[]) : []) {
+      const name = read(tool, 'name');
+      if (this.#declared.size >= HINTS_MAX) this.#declared.clear();
+      const hints = read(tool, 'annotations') as McpHints | undefined;
+      if (typeof name === 'string') this.#declared.set(name, effectsOfHints(hints));
+    }
+  }
+}

@@ -1,0 +1,29 @@
+import * as z from 'zod/mini';
+import type { TraceContext } from '../contract/event/trace-context.ts';
+
+/** Checks a `TraceContext` that comes from elsewhere. */
+export const traceContextSchema: z.ZodMiniType<TraceContext> = z.strictObject({
+  traceparent: z.string().check(z.minLength(1), z.maxLength(256)),
+  tracestate: z.exactOptional(z.string().check(z.minLength(1), z.maxLength(2_048))),
+  baggage: z.exactOptional(z.record(z.string(), z.string())),
+});
+
+/** The trace that a turn is part of, as its calls have it. */
+export type TracePart = Partial<TraceContext>;
+
+/** What events tell of it: its baggage is for those who are called. */
+export const toldOf = ({ baggage: _, ...told }: TracePart): Omit<TracePart, 'baggage'> => told;
+
+/**
+ * The trace context that a turn is given; nothing where it is given none.
+ * @throws RangeError for what is none
+ */
+export function tracePartOf(given: TraceContext | undefined): TracePart {
+  if (given === undefined) return {};
+  const { success, data } = traceContextSchema.safeParse(given);
+  if (!success) {
+    const rule = 'traceparent, 1 to 256 characters; perhaps tracestate, at most 2,048; and baggage, texts by name';
+    throw new RangeError(`traceContext must be an object with ${rule}`);
+  }
+  return data;
+}

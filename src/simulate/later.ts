@@ -1,0 +1,31 @@
+import { AsyncSubject } from 'rxjs';
+import type { Awaitable } from '../contract/store.ts';
+import type { SimulatedTime } from './time.ts';
+
+/** What makes an answer one that can be waited for. */
+// oxlint-disable-next-line unicorn/no-thenable
+const THEN = 'then';
+
+type Given = (value: unknown) => unknown;
+
+/**
+ * An answer that comes later in simulated time. No promise: that would tell it in a microtask, for which nobody waits
+ * there. It is asked for once, and what is made of it can be asked for once more.
+ */
+export const later = <T>(time: SimulatedTime, afterMs: number, answer: () => Awaitable<T>): Awaitable<T> => {
+  if (afterMs <= 0) return answer();
+  const then = (given: Given, failed?: Given): unknown => {
+    const told$ = new AsyncSubject<unknown>();
+    time.at(time.now() + afterMs, 0, () => {
+      try {
+        told$.next(given(answer()));
+        told$.complete();
+      } catch (error) {
+        if (failed === undefined) told$.error(error);
+        else failed(error);
+      }
+    });
+    return { [THEN]: (next: Given, error?: Given) => void told$.subscribe({ next, ...(error && { error }) }) };
+  };
+  return { [THEN]: then } as unknown as PromiseLike<T>;
+};

@@ -1,0 +1,113 @@
+import type { UnsureCalls } from './calls.ts';
+import { flipsBetween, type ReplayedCall } from '../outcomes.ts';
+import type { LayerPolicies } from '../policies.ts';
+
+/** What comes of a policy, of one way to take what the trace does not tell. */
+export interface Bound {
+  /** Calls that succeed. */
+  readonly successes: number;
+  /** Attempts in all. */
+  readonly attempts: number;
+  /** Calls that lose their success, or may act twice. */
+  readonly worse: number;
+  /** Calls that fail in the trace and succeed now. */
+  readonly better: number;
+}
+
+/** How calls end, by their ids. */
+export type Outcomes = ReadonlyMap<string, ReplayedCall>;
+
+export const totals = (calls: Outcomes): Pick<Bound, 'successes' | 'attempts'> => {
+  const all = [...calls.values()];
+  return {
+    successes: all.filter(({ status }) => status === 'success').length,
+    attempts: all.reduce((sum, { attempts }) => sum + attempts, 0),
+  };
+};
+
+/** What one run came to. */
+export const boundOf = (before: Outcomes, after: Outcomes): Bound => {
+  const flips = flipsBetween(before, after);
+  return {
+    ...totals(after),
+    worse: flips.filter(({ change }) => change === 'worse').length,
+    better: flips.filter(({ change }) => change === 'better').length,
+  };
+};
+
+/** The most attempts that a policy has for calls of a tool, those at its alternatives with them. */
+const mostAttempts = ({ tools }: LayerPolicies): ((toolName: string) => number) => {
+  const own = new Map(tools.map(({ name, policy }) => [name, policy.retry.maxAttempts ?? 1]));
+  const most = new Map(
+    tools.map(({ name, policy }) => [
+      name,
+      policy.alternatives.reduce((sum, other) => sum + (own.get(other) ?? 0), own.get(name) ?? 1),
+    ]),
+  );
+  return (toolName) => most.get(toolName) ?? 1;
+};
+
+/** What is sure of one call, over all runs. */
+interface Sure {
+  readonly succeeds: readonly [least: boolean, most: boolean];
+  readonly attempts: readonly [least: number, most: number];
+  readonly worse: readonly [least: boolean, most: boolean];
+  readonly better: readonly [least: boolean, most: boolean];
+}
+
+const sureOf = (
+  callId: string,
+  before: Outcomes,
+  runs: readonly Outcomes[],
+  changes: ReadonlyArray<ReadonlyMap<string, string>>,
+  { all, unadmitted, spared }: UnsureCalls,
+  most: number,
+): Sure => {
+  const unsure = all.has(callId);
+  const ends = runs.map((run) => run.get(callId)?.status === 'success');
+  const made = runs.map((run) => run.get(callId)?.attempts ?? 0);
+  const changed = (to: string): boolean[] => changes.map((change) => change.get(callId) === to);
+  const succeeded = before.get(callId)?.status === 'success';
+  const mayHelp = unsure || spared.has(callId);
+  const range = (of: readonly boolean[], possible: boolean): readonly [boolean, boolean] => [
+    !unsure && of.every(Boolean),
+    of.some(Boolean) || possible,
+  ];
+  return {
+    succeeds: range(ends, mayHelp),
+    attempts: [unadmitted.has(callId) ? 0 : Math.min(...made), Math.max(...made, mayHelp ? most : 0)],
+    worse: range(changed('worse'), unsure && succeeded),
+    better: range(changed('better'), mayHelp && !succeeded),
+  };
+};
+
+/**
+ * The bounds of what a policy comes to: of each call that is unsure they hold its best and its worst, whatever all
+ * others do. Each figure is bounded on its own.
+ */
+export function boundsOf(
+  before: Outcomes,
+  runs: readonly Outcomes[],
+  unsure: UnsureCalls,
+  policies: LayerPolicies,
+): { readonly good: Bound; readonly bad: Bound } {
+  const changes = runs.map(
+    (run) => new Map(flipsBetween(before, run).map(({ callId, change }): [string, string] => [callId, change])),
+  );
+  const most = mostAttempts(policies);
+  const good = { successes: 0, attempts: 0, worse: 0, better: 0 };
+  const bad = { successes: 0, attempts: 0, worse: 0, better: 0 };
+  for (const callId of new Set([...before.keys(), ...runs.flatMap((run) => [...run.keys()])])) {
+    const toolName = before.get(callId)?.toolName ?? runs.find((run) => run.has(callId))?.get(callId)?.toolName ?? '';
+    const { succeeds, attempts, worse, better } = sureOf(callId, before, runs, changes, unsure, most(toolName));
+    good.successes += Number(succeeds[1]);
+    bad.successes += Number(succeeds[0]);
+    good.attempts += attempts[0];
+    bad.attempts += attempts[1];
+    good.worse += Number(worse[0]);
+    bad.worse += Number(worse[1]);
+    good.better += Number(better[1]);
+    bad.better += Number(better[0]);
+  }
+  return { good, bad };
+}

@@ -1,0 +1,68 @@
+import { createSpillway } from 'spillway';
+import { createApprovals } from 'spillway/gates';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { SIDE_INSTALL_TIMEOUT_MS } from '../side-install.ts';
+import { APPROVING } from './frameworks/approvals.ts';
+import { loadAll } from './frameworks/all.ts';
+import type { Pay } from './frameworks/kit.ts';
+
+beforeAll(loadAll, SIDE_INSTALL_TIMEOUT_MS);
+
+const AFTER_PAYING: Readonly<Record<string, Pay>> = {
+  nothing: () => Promise.resolve('paid'),
+  'a bare error': () => Promise.reject(new Error('could not write the receipt')),
+  ECONNRESET: () => Promise.reject(Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })),
+  'HTTP 500': () => Promise.reject(Object.assign(new Error('Internal Server Error'), { status: 500 })),
+  'a hang': () => new Promise(() => undefined),
+};
+
+const asksWithin = (name: string): boolean => /^(Genkit|Strands)/.test(name);
+
+describe.each(APPROVING)('%s', (name, approving) => {
+  it('R-2.5 alone a person is asked once, and nothing is paid before', async () => {
+    let paid = 0;
+    const { asked, approve } = await approving(() => Promise.resolve(`paid ${++paid}`), undefined);
+    expect([asked, paid]).toEqual([1, 0]);
+    await approve();
+    expect(paid).toBe(1);
+  });
+
+  it.each(Object.entries(AFTER_PAYING))(
+    'R-2.5 guarded, %s after paying: asked once, nothing paid before, and once after',
+    async (_fault, after) => {
+      for (const guard of [
+        { defaults: { timeoutMs: 50 } },
+        { spillway: createSpillway({ defaults: { timeoutMs: 50 } }) },
+      ]) {
+        let paid = 0;
+        const { asked, approve } = await approving(() => {
+          paid++;
+          return after();
+        }, guard);
+        expect([asked, paid]).toEqual([1, 0]);
+        await approve();
+        expect(paid).toBe(1);
+      }
+    },
+  );
+
+  it.each([true, false])('R-22.1 a layer that has a person approve it, too, is not gone round: %s', async (isYes) => {
+    let paid = 0;
+    let own = 0;
+    const approvals = createApprovals({
+      ask: () => {
+        own++;
+        return isYes;
+      },
+    });
+    const spillway = createSpillway({ approvals, defaults: { needsApproval: true } });
+    const { asked, approve } = await approving(() => Promise.resolve(`paid ${++paid}`), { spillway });
+    expect(paid).toBe(0);
+    // Where the framework asks from within the tool the layer asks first, and again when it goes on.
+    if (asksWithin(name)) expect(own).toBe(1);
+    else expect([asked, own]).toEqual([1, 0]);
+    await approve().catch(() => undefined);
+    expect(paid).toBe(isYes ? 1 : 0);
+    await spillway.close();
+  });
+});

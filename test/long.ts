@@ -1,0 +1,27 @@
+import { testsThatImport } from './imports.ts';
+
+/** Test files that take over fifteen seconds each: engines, kills, browsers, compilers, and thousands of scenarios. */
+const SLOW = [
+  'test/call/idempotency-{killed,leases,life,races,redis-faults}.test.ts',
+  'test/cli/{ends-early,fleet,readme}.test.ts',
+  'test/explore/{explore,fuzz,pasted,planted}.test.ts',
+  'test/fleet/{undoing-deaths,{bullmq,restate}/conformance}.test.ts',
+  'test/gate/{processes,redis-lost}.test.ts',
+  'test/gateway/anthropic/load.test.ts',
+  'test/inspect/{marble-test,page}.test.ts',
+  'test/laws/{call,operators,turn}.test.ts',
+  'test/mcp-proxy/{conformance,faults,payments}.test.ts',
+  'test/package/package.test.ts',
+  'test/providers/mcp/client-conformance.test.ts',
+  'test/saga/{compensate-faults,processes,resume-both}.test.ts',
+  'test/simulate/{gallery,replay/{coverage,seeds,what-if},storm/published}.test.ts',
+  'test/simulation/simulation.test.ts',
+  'test/soak/bank/bank.test.ts',
+  'test/turn/scale.test.ts',
+] as const;
+
+/**
+ * What `npm run test:long` runs and `npm test` leaves out, as patterns from the root: the slow ones, and those that
+ * first install what the main install leaves out, which is a gigabyte of other people's frameworks. CI runs both.
+ */
+export const longTests = (root: string): string[] => [...SLOW, ...testsThatImport(root, ['test/side-install.ts'])];
