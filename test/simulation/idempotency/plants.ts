@@ -145,8 +145,8 @@ export const KEY_PLANTS: Readonly<Record<string, Plant>> = {
   'what a breaker refused is recorded': {
     scenario,
     file: 'call/replay.ts',
-    find: "if (attempts === 0 && result?.verified !== 'done') return undefined;",
-    replace: "if (attempts === 0 && kind !== 'circuit_open') return undefined;",
+    find: "if ((attempts === 0 && result?.verified !== 'done') ||",
+    replace: "if ((attempts === 0 && kind !== 'circuit_open') ||",
     seeds: 5_000,
     by: ['IDEM-4'],
   },
