@@ -49,6 +49,7 @@ it('R-16.3 over HTTP, too, alone and in one batch', async () => {
   await (await post({ jsonrpc: '2.0', method: 'notifications/initialized' }, session)).text();
   const hanging = { ...PAY, params: { name: 'pay', arguments: { amount: 5, then: 'hang' } } };
   await post(hanging, session);
+  await expect.poll(() => kept.count('pay 5'), PATIENT).toBe(1);
   const second = await post(PAY, session);
   expect([second.status, await second.text()]).toEqual([400, expect.stringContaining('-32600')]);
   const cancel = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: PAY.id } };
