@@ -12,6 +12,7 @@ import { benchmarkOperatorCosts } from './operator-costs.ts';
 import { benchmarkPending } from './pending.ts';
 import { benchmarkRedis } from './redis.ts';
 import { benchmarkScaling } from './scaling.ts';
+import { benchmarkSimulate } from './simulate.ts';
 import { benchmarkStart } from './start.ts';
 import { keyTargets, pendingTargets, redisTargets, turnTargets } from './targets.ts';
 import { benchmarkTrace } from './trace.ts';
@@ -37,6 +38,7 @@ const BENCHMARKS: ReadonlyArray<
   [benchmarkPending, pendingTargets],
   [benchmarkMemory],
   [benchmarkScaling],
+  [benchmarkSimulate],
   [benchmarkRedis, redisTargets],
   [benchmarkStart],
 ];

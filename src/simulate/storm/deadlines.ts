@@ -1,8 +1,22 @@
-import type { SimulatedTime } from '../time.ts';
+import type { SimulatedTime, Task } from '../time.ts';
 
-interface Entry {
+/** Who has to be told that its time is over. */
+export interface Expiring {
+  expired(): void;
+}
+
+class Entry implements Task {
   readonly dueMs: number;
-  expired: (() => void) | undefined;
+  waits: Expiring | undefined;
+
+  constructor(dueMs: number, waits: Expiring) {
+    this.dueMs = dueMs;
+    this.waits = waits;
+  }
+
+  cancel(): void {
+    this.waits = undefined;
+  }
 }
 
 /** Deadlines of one duration: set in order, so due in order, and served by one timer. */
@@ -18,18 +32,16 @@ export class Deadlines {
     this.#ms = ms;
   }
 
-  /** @returns what calls it off */
-  add(expired: () => void): () => void {
-    const entry: Entry = { dueMs: this.#time.now() + this.#ms, expired };
+  /** Tells `waits` when its time is over, unless that is called off. */
+  add(waits: Expiring): Task {
+    const entry = new Entry(this.#time.now() + this.#ms, waits);
     this.#entries.push(entry);
     if (!this.#armed) this.#arm();
-    return () => {
-      entry.expired = undefined;
-    };
+    return entry;
   }
 
   #arm(): void {
-    while (this.#head < this.#entries.length && this.#entries[this.#head]?.expired === undefined) this.#head++;
+    while (this.#head < this.#entries.length && this.#entries[this.#head]?.waits === undefined) this.#head++;
     const next = this.#entries[this.#head];
     if (this.#head > 1_000) {
       this.#entries = this.#entries.slice(this.#head);
@@ -48,10 +60,10 @@ export class Deadlines {
   #due(): void {
     const now = this.#time.now();
     for (let entry = this.#entries[this.#head]; entry !== undefined && entry.dueMs <= now;) {
-      const { expired } = entry;
+      const { waits } = entry;
       this.#head++;
-      entry.expired = undefined;
-      expired?.();
+      entry.cancel();
+      waits?.expired();
       entry = this.#entries[this.#head];
     }
   }

@@ -67,7 +67,7 @@ export class FidelityEngine implements Engine {
       execute: (_: never, { attempt, callKey: key }: ToolContext) =>
         new Observable((subscriber) => {
           tally.attempt(time.now(), attempt === 1);
-          return asked.ask({
+          const question = asked.ask({
             key,
             ...(acts ? { acted: () => tally.acted(key) } : {}),
             answered: (error) => {
@@ -76,6 +76,7 @@ export class FidelityEngine implements Engine {
               subscriber.complete();
             },
           });
+          return () => question.cancel();
         }),
     };
   }

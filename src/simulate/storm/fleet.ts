@@ -3,7 +3,13 @@ import type { Classification } from '../../contract/error-kind.ts';
 import { ToolExecutionError } from '../../contract/tool-error.ts';
 import { createRegistry, type GuardedTool } from '../../layer/registry.ts';
 import { breakerOutcome } from '../../policy/breaker/outcome.ts';
-import { decideBreaker, initialBreaker, type BreakerMemory, type Permit } from '../../policy/breaker/reducer.ts';
+import {
+  decideBreaker,
+  initialBreaker,
+  type BreakerMemory,
+  type BreakerOutcome,
+  type Permit,
+} from '../../policy/breaker/reducer.ts';
 import { breakerSettings, type BreakerSettings } from '../../policy/breaker/settings.ts';
 import { classify } from '../../policy/recovery/classify.ts';
 import { WITHOUT_ALTERNATIVE } from '../../policy/recovery/decide.ts';
@@ -12,10 +18,12 @@ import { backoffDelayMs } from '../../policy/retry/backoff.ts';
 import { createRetryBudget, type RetryBudget } from '../../policy/retry/budget.ts';
 import { mayBeDoneElsewhere, retryDelayMs, retryRefusal } from '../../policy/retry/refusal.ts';
 import { streamOf } from './chance.ts';
-import { Deadlines } from './deadlines.ts';
+import type { Task } from '../time.ts';
+import { Deadlines, type Expiring } from './deadlines.ts';
 import { actsAgain, budgetFor, defaultsFor, policyFor, type Ended, type Engine, type EngineParts } from './engine.ts';
 import { PlanRun } from './plan-run.ts';
-import type { Server } from './server.ts';
+import type { Asker, Server } from './server.ts';
+import type { Tally } from './tally.ts';
 
 /** A breaker without the streams around it. */
 class PureBreaker {
@@ -35,7 +43,30 @@ interface FleetTool {
   readonly deadlines: Deadlines;
   readonly server: Server;
   readonly acts: boolean;
+  /** What it makes of an error, after a certain past and after a doubtful one. */
+  readonly readings: { readonly certain: Readings; readonly doubtful: Readings };
 }
+
+/** What an error means to a tool. */
+interface Reading {
+  readonly error: ToolExecutionError;
+  readonly classification: Classification;
+  readonly outcome: BreakerOutcome;
+}
+
+/** Servers share their few errors between calls, so each is read once. */
+type Readings = Map<ToolExecutionError, Reading>;
+
+const readingOf = ({ guarded, readings }: FleetTool, thrown: ToolExecutionError, doubt: boolean): Reading => {
+  const known = doubt ? readings.doubtful : readings.certain;
+  const before = known.get(thrown);
+  if (before !== undefined) return before;
+  const error = doubted(thrown, guarded.effects, doubt);
+  const { classification, rule } = classify(error, guarded.classification);
+  const reading = { error, classification, outcome: breakerOutcome(error, classification, rule) };
+  known.set(thrown, reading);
+  return reading;
+};
 
 /** One call: what it has used up at the tool that it is at. */
 interface FleetCall {
@@ -51,6 +82,46 @@ interface FleetCall {
 }
 
 const OPEN = new ToolExecutionError('circuit_open', 'the circuit breaker is open');
+const LATE = new ToolExecutionError('timeout', 'the tool did not answer in time', { uncertain: true });
+
+/** One attempt: its server or its deadline ends it, whichever comes first. */
+class Attempt implements Asker, Expiring {
+  readonly key: string;
+  readonly #tool: FleetTool;
+  readonly #tally: Tally;
+  readonly #ended: (error?: ToolExecutionError) => void;
+  #question: Task | undefined;
+  #deadline: Task | undefined;
+  #over = false;
+
+  constructor(call: FleetCall, tally: Tally, ended: (error?: ToolExecutionError) => void) {
+    this.key = call.key;
+    this.#tool = call.tool;
+    this.#tally = tally;
+    this.#ended = ended;
+  }
+
+  begin(): void {
+    this.#deadline = this.#tool.deadlines.add(this);
+    this.#question = this.#tool.server.ask(this);
+  }
+
+  acted(): void {
+    if (this.#tool.acts) this.#tally.acted(this.key);
+  }
+
+  expired(): void {
+    this.answered(LATE);
+  }
+
+  answered(error?: ToolExecutionError): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#deadline?.cancel();
+    this.#question?.cancel();
+    this.#ended(error);
+  }
+}
 
 /**
  * The pure policies alone, called as the layer calls them: the same decisions without the streams around them, for many
@@ -86,6 +157,7 @@ export class FleetEngine implements Engine {
         deadlines: new Deadlines(parts.time, guarded.timeoutMs),
         server,
         acts: actsAgain(parts, name),
+        readings: { certain: new Map(), doubtful: new Map() },
       });
     }
   }
@@ -123,23 +195,10 @@ export class FleetEngine implements Engine {
     call.own++;
     call.all++;
     tally.attempt(now, call.own === 1);
-    let over = false;
-    const end = (error?: ToolExecutionError): void => {
-      if (over) return;
-      over = true;
-      stop();
-      cancel?.();
+    new Attempt(call, tally, (error) => {
       if (error === undefined) this.#succeeded(call, permit, now);
       else this.#attemptFailed(call, permit, now, error);
-    };
-    const stop = tool.deadlines.add(() =>
-      end(new ToolExecutionError('timeout', 'the tool did not answer in time', { uncertain: true })),
-    );
-    const cancel = tool.server.ask({
-      key: call.key,
-      ...(tool.acts ? { acted: () => tally.acted(call.key) } : {}),
-      answered: end,
-    });
+    }).begin();
   }
 
   /** A permit, `undefined` where nothing guards, or `null` for a refusal. */
@@ -162,7 +221,7 @@ export class FleetEngine implements Engine {
     { breaker, name }: FleetTool,
     permit: Permit | undefined,
     startedMs: number,
-    outcome: 'success' | 'failure' | 'answered' | 'ignored',
+    outcome: BreakerOutcome,
     retryAfterMs?: number,
   ): void {
     if (breaker === undefined || permit === undefined) return;
@@ -178,11 +237,9 @@ export class FleetEngine implements Engine {
   }
 
   #attemptFailed(call: FleetCall, permit: Permit | undefined, startedMs: number, thrown: ToolExecutionError): void {
-    const { guarded } = call.tool;
-    const error = doubted(thrown, guarded.effects, call.doubt);
-    const { classification, rule } = classify(error, guarded.classification);
+    const { error, classification, outcome } = readingOf(call.tool, thrown, call.doubt);
     if (error.uncertain) call.doubt = true;
-    this.#settle(call.tool, permit, startedMs, breakerOutcome(error, classification, rule), error.retryAfterMs);
+    this.#settle(call.tool, permit, startedMs, outcome, error.retryAfterMs);
     this.#failed(call, error, classification, true);
   }
 

@@ -1,6 +1,6 @@
 import type { LatencyEntry, QueueServerEntry, RowServerEntry } from '../../contract/formats/scenario-entry.ts';
 import { ToolExecutionError } from '../../contract/tool-error.ts';
-import type { SimulatedTime } from '../time.ts';
+import type { SimulatedTime, Task } from '../time.ts';
 import { exponential, lognormal, normal } from './chance.ts';
 
 /** Who waits for a server's answer. */
@@ -15,9 +15,19 @@ export interface Asker {
 
 /** A server, as a tool asks it. */
 export interface Server {
-  /** @returns what to call when nobody waits any more */
-  ask(asker: Asker): () => void;
+  /** @returns what to cancel when nobody waits any more */
+  ask(asker: Asker): Task;
 }
+
+/** Nothing can be called off. */
+const UNSTOPPABLE: Task = { cancel: () => undefined };
+
+/*
+ * Errors are made once: a stack for each of a million failures would cost more than the calls, and nobody reads it.
+ */
+const QUEUE_FULL = new ToolExecutionError('execution_error', 'the queue is full', { status: 503 });
+// No status: a 409 counts as permanent, and here who asks again may well succeed.
+const OVERTAKEN = new ToolExecutionError('execution_error', 'another has written', { classification: 'transient' });
 
 const within = (spans: readonly { from_s: number; to_s: number }[], atS: number): number =>
   spans.findIndex(({ from_s, to_s }) => atS >= from_s && atS < to_s);
@@ -29,9 +39,10 @@ const latencyOf = (entry: LatencyEntry, random: () => number): (() => number) =>
   throw new TypeError(`the latencies of ${entry.trace} were not read`);
 };
 
-/** Bad weather that servers share: on and off, each for a time of its own. */
+/** Bad weather that servers share: on and off, each for a time of its own. Who asks goes forward in time. */
 export class Weather {
   readonly #edges: number[] = [];
+  #next = 0;
   constructor(entry: { every_s: number; for_s: number }, untilS: number, random: () => number) {
     let atS = 0;
     while (atS < untilS) {
@@ -43,15 +54,25 @@ export class Weather {
   }
   /** Whether it is bad. */
   bad(atS: number): boolean {
+    while ((this.#edges[this.#next] ?? Infinity) <= atS) this.#next++;
     // An even place is where it turns bad, an odd one where it turns good.
-    const next = this.#edges.findIndex((edge) => edge > atS);
-    return next !== -1 && next % 2 === 1;
+    return this.#next < this.#edges.length && this.#next % 2 === 1;
   }
 }
 
-interface Work {
+class Work implements Task {
   readonly asker: Asker;
-  wanted: boolean;
+  readonly #drops: boolean;
+  wanted = true;
+
+  constructor(asker: Asker, drops: boolean) {
+    this.asker = asker;
+    this.#drops = drops;
+  }
+
+  cancel(): void {
+    if (this.#drops) this.wanted = false;
+  }
 }
 
 /** A server with so many workers and a queue, which dips, fails and loses what it is asked. */
@@ -61,6 +82,7 @@ export class QueueServer implements Server {
   readonly #random: () => number;
   readonly #latency: () => number;
   readonly #weather: Weather | undefined;
+  readonly #failure: ToolExecutionError;
   readonly #waiting: Work[] = [];
   #head = 0;
   #busy = 0;
@@ -72,31 +94,24 @@ export class QueueServer implements Server {
     this.#random = random;
     this.#latency = latencyOf(entry.latency, random);
     this.#weather = weather;
+    const { status = 503, retry_after_ms: retryAfterMs } = entry.errors ?? {};
+    this.#failure = new ToolExecutionError('execution_error', 'the server fails', { status, retryAfterMs });
   }
 
-  ask(asker: Asker): () => void {
+  ask(asker: Asker): Task {
     const { outages = [], queue = Infinity, on_abandon } = this.#entry;
-    if (outages.length > 0 && within(outages, this.#atS) !== -1) return () => undefined;
-    if (this.#busy >= (this.#entry.workers ?? Infinity) && this.#waiting.length - this.#head >= queue) {
-      const refused = new ToolExecutionError('execution_error', 'the queue is full', { status: 503 });
-      return this.#later(() => asker.answered(refused));
-    }
-    const work: Work = { asker, wanted: true };
+    if (outages.length > 0 && within(outages, this.#atS) !== -1) return UNSTOPPABLE;
+    // A refusal takes a step of its own: no answer comes while the question is being asked.
+    if (this.#busy >= (this.#entry.workers ?? Infinity) && this.#waiting.length - this.#head >= queue)
+      return this.#time.at(this.#time.now(), 0, () => asker.answered(QUEUE_FULL));
+    const work = new Work(asker, on_abandon === 'drop');
     this.#waiting.push(work);
     this.#next();
-    return () => {
-      if (on_abandon === 'drop') work.wanted = false;
-    };
+    return work;
   }
 
   get #atS(): number {
     return this.#time.now() / 1_000;
-  }
-
-  /** A refusal takes a step of its own: no answer comes while the question is being asked. */
-  #later(work: () => void): () => void {
-    const task = this.#time.at(this.#time.now(), 0, work);
-    return () => task.cancel();
   }
 
   #next(): void {
@@ -130,12 +145,10 @@ export class QueueServer implements Server {
 
   #done({ asker }: Work): void {
     this.#busy--;
-    const { errors, lost_answers = 0 } = this.#entry;
-    if (this.#errorRate > 0 && this.#random() < this.#errorRate) {
-      const { status = 503, retry_after_ms: retryAfterMs } = errors ?? {};
-      const hint = retryAfterMs === undefined ? {} : { retryAfterMs };
-      asker.answered(new ToolExecutionError('execution_error', 'the server fails', { status, ...hint }));
-    } else {
+    const { lost_answers = 0 } = this.#entry;
+    const errorRate = this.#errorRate;
+    if (errorRate > 0 && this.#random() < errorRate) asker.answered(this.#failure);
+    else {
       asker.acted?.();
       if (lost_answers === 0 || this.#random() >= lost_answers) asker.answered();
     }
@@ -166,18 +179,17 @@ export class RowServer implements Server {
     this.#random = random;
   }
 
-  ask(asker: Asker): () => void {
-    let cancel = (): void => undefined;
+  ask(asker: Asker): Task {
+    let sent = UNSTOPPABLE;
     const message = (arrived: () => void): void => {
       const { mean, sd } = this.#entry.row.network_ms;
-      const task = this.#time.at(this.#time.now() + Math.abs(mean + sd * normal(this.#random)), 0, arrived);
-      cancel = () => task.cancel();
+      sent = this.#time.at(this.#time.now() + Math.abs(mean + sd * normal(this.#random)), 0, arrived);
     };
     message(() => {
       const seen = this.#version;
       message(() => message(() => this.#write(asker, seen, message)));
     });
-    return () => cancel();
+    return { cancel: () => sent.cancel() };
   }
 
   #write(asker: Asker, seen: number, message: (arrived: () => void) => void): void {
@@ -186,8 +198,6 @@ export class RowServer implements Server {
       asker.acted?.();
       return message(() => asker.answered());
     }
-    // No status: a 409 counts as permanent, and here who asks again may well succeed.
-    const lost = new ToolExecutionError('execution_error', 'another has written', { classification: 'transient' });
-    message(() => asker.answered(lost));
+    message(() => asker.answered(OVERTAKEN));
   }
 }
