@@ -71,7 +71,7 @@ const guarded = async (
     run: (given, context) =>
       runOnce({ ...req, toolRequest: { ...req.toolRequest, input: given } }, context.signal).catch(
         async (thrown: unknown) => {
-          if (read(thrown, 'name') === 'ToolInterruptError') return new Steering(thrown);
+          if (read(thrown, 'name') === 'ToolInterruptError') return Steering.thrown(thrown);
           throw await judged(thrown, ai, name, given);
         },
       ),
@@ -79,7 +79,7 @@ const guarded = async (
   }).outcome;
   if (!settled.succeeded && signal?.aborted === true) throw signal.reason;
   if (!settled.succeeded) return answering(req.toolRequest, { error: settled.failure.message });
-  if (settled.value instanceof Steering) throw settled.value.thrown;
+  if (settled.value instanceof Steering) return settled.value.passOn();
   return settled.value;
 };
 

@@ -18,11 +18,30 @@ interface ToolContext {
 
 type Context = [context?: ToolContext];
 
+/** What of a context has a person asked, after which ADK calls the tool again. */
+const REQUESTS = ['requestConfirmation', 'requestCredential'];
+
+const asking = (asked: () => void, [input, context]: readonly unknown[]): readonly unknown[] => {
+  if (typeof context !== 'object' || context === null) return [input, context];
+  const requests = REQUESTS.map((name) => [name, read(context, name)] as const);
+  const own = requests.map(([name, request]) => [
+    name,
+    typeof request !== 'function'
+      ? request
+      : (...args: unknown[]): unknown => {
+          asked();
+          return Reflect.apply(request, context, args);
+        },
+  ]);
+  return [input, proxied(context, Object.fromEntries(own) as Readonly<Record<string, unknown>>)];
+};
+
 const shape: Omit<MakerShape<Context>, 'find'> = {
   framework: 'google-adk',
   idOf: (_input, context) => context?.functionCallId,
   signalOf: (_input, context) => context?.abortSignal,
   contextOf: (abortSignal, _input, context) => (context === undefined ? [] : [proxied(context, { abortSignal })]),
+  asking,
 };
 
 /**

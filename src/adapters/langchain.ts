@@ -131,7 +131,7 @@ export function spillwayMiddleware<Message>({
         return await handler({ ...request, toolCall: { ...toolCall, args }, tool: signalled(tool, attempt) });
       } catch (thrown) {
         if (read(thrown, 'is_bubble_up') !== true) throw await typed(thrown, tool, args);
-        return new Steering(thrown);
+        return Steering.thrown(thrown);
       }
     };
     const settled = await calls.begin({
@@ -145,7 +145,7 @@ export function spillwayMiddleware<Message>({
       adopt: (value) => adopted(value, toolCall, ToolMessage),
     }).outcome;
     if (!settled.succeeded) return failing(settled.failure.message, toolCall, ToolMessage);
-    if (settled.value instanceof Steering) throw settled.value.thrown;
+    if (settled.value instanceof Steering) return settled.value.passOn() as Awaited<Result>;
     return settled.value as Awaited<Result>;
   };
   const names = options.policies === undefined ? {} : { wrapModelCall: checkedOnce(calls) };

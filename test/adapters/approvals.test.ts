@@ -16,7 +16,7 @@ const AFTER_PAYING: Readonly<Record<string, Pay>> = {
   'a hang': () => new Promise(() => undefined),
 };
 
-const asksWithin = (name: string): boolean => /^(Genkit|Strands)/.test(name);
+const asksWithin = (name: string): boolean => /^(Genkit|Strands)|within|finished tool with requireC/.test(name);
 
 describe.each(APPROVING)('%s', (name, approving) => {
   it('R-2.5 alone a person is asked once, and nothing is paid before', async () => {
@@ -45,6 +45,21 @@ describe.each(APPROVING)('%s', (name, approving) => {
       }
     },
   );
+
+  it('R-10.1 under a key of the call: a pause is not what the key remembers, and what was paid is', async () => {
+    let paid = 0;
+    const prepareCall = (): object => ({ idempotencyKey: 'payment 7' });
+    const spillway = createSpillway({ hooks: { prepareCall } });
+    const pay = (): Promise<string> => Promise.resolve(`paid ${++paid}`);
+    const first = await approving(pay, { spillway });
+    expect([first.asked, paid]).toEqual([1, 0]);
+    await first.approve();
+    expect(paid).toBe(1);
+    const second = await approving(pay, { spillway });
+    if (second.asked > 0) await second.approve();
+    expect(paid).toBe(1);
+    await spillway.close();
+  });
 
   it.each([true, false])('R-22.1 a layer that has a person approve it, too, is not gone round: %s', async (isYes) => {
     let paid = 0;

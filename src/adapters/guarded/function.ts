@@ -39,7 +39,7 @@ export interface ForeignFunction<Context extends readonly unknown[]> {
   readonly self?: object;
   readonly effects?: Effects;
   readonly idOf?: (input: unknown, ...context: Context) => string | undefined;
-  /** The key under which a call runs once. Not for what pauses: a call that has paused counts as done. */
+  /** The key under which a call runs once. A call that paused is no result: it runs again under its key. */
   readonly keyOf?: (input: unknown, ...context: Context) => string | undefined;
   readonly signalOf?: (input: unknown, ...context: Context) => AbortSignal | null | undefined;
   /** What goes with the input of one attempt, whose signal is its own. Default: what the call came with. */
@@ -59,6 +59,11 @@ export interface ForeignFunction<Context extends readonly unknown[]> {
   readonly adopt?: (value: unknown, input: unknown, ...context: Context) => unknown;
   /** Whether something thrown is no failure but steers the framework, such as an interrupt: it is thrown on. */
   readonly steers?: (thrown: unknown) => boolean;
+  /**
+   * The arguments of an attempt, changed so that they tell where the tool has a person asked: what it then gives is no
+   * result, and it is called again with the answer.
+   */
+  readonly asking?: (asked: () => void, args: readonly unknown[]) => readonly unknown[];
   /** What becomes of a failure, or of the answer that the tool gave as one. Default: it is thrown. */
   readonly fail?: (
     failure: ToolFailure,
@@ -111,21 +116,26 @@ const resultOf = async (
 
 /** One attempt of it. */
 const attempt = async <Context extends readonly unknown[]>(
-  { fn, failed, steers, streams }: ForeignFunction<Context>,
+  { fn, failed, steers, streams, asking }: ForeignFunction<Context>,
   self: unknown,
   args: readonly unknown[],
   context: ToolContext,
   told: Told,
 ): Promise<unknown> => {
+  let hasAsked = false;
+  const asked = (): void => {
+    hasAsked = true;
+  };
   try {
-    const given: unknown = await Reflect.apply(fn, self, args);
+    const given: unknown = await Reflect.apply(fn, self, asking?.(asked, args) ?? args);
     const value =
       streams !== undefined && isAsyncIterable(given) ? await resultOf(given, streams, context, told) : given;
+    if (hasAsked) return Steering.given(value);
     if (failed?.(value) !== true) return value;
     throw value;
   } catch (thrown) {
     if (steers?.(thrown) !== true) throw thrown;
-    return new Steering(thrown);
+    return Steering.thrown(thrown);
   }
 };
 const ended = (
@@ -133,7 +143,7 @@ const ended = (
   fail: (failure: ToolFailure, answer: FailureAnswer | undefined) => unknown,
 ): unknown => {
   if (!settled.succeeded) return fail(settled.failure, settled.answer);
-  if (settled.value instanceof Steering) throw settled.value.thrown;
+  if (settled.value instanceof Steering) return settled.value.passOn();
   return settled.value;
 };
 

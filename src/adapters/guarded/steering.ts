@@ -1,12 +1,24 @@
 import { pausing } from '../../layer/foreign.ts';
 
-/** What was thrown to steer a framework, such as an interrupt: no failure, and thrown on once the call has settled. */
+/** What a tool steered its framework with, such as an interrupt: no failure, and no result either. */
 export class Steering {
-  readonly thrown: unknown;
+  /** Throws or gives it, once the call has settled. */
+  readonly passOn: () => unknown;
 
-  constructor(thrown: unknown) {
-    this.thrown = thrown;
+  private constructor(passOn: () => unknown) {
+    this.passOn = passOn;
     // No later call of its key may be given it: once a person has answered, the tool runs.
     pausing(this);
+  }
+
+  static thrown(thrown: unknown): Steering {
+    return new Steering(() => {
+      throw thrown;
+    });
+  }
+
+  /** Of a tool that asked a person by its context, and then gave `value`. */
+  static given(value: unknown): Steering {
+    return new Steering(() => value);
   }
 }

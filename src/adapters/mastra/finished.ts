@@ -2,7 +2,7 @@ import type { ToolPolicy } from '../../contract/policy.ts';
 import { guardedCalls, type GuardOptions, type GuardedCalls } from '../guarded/calls.ts';
 import { checkGuardable, guardedFunction } from '../guarded/function.ts';
 import { overridden } from '../guarded/overridden.ts';
-import { idOf, signalOf, type ExecutionContext } from './context.ts';
+import { idOf, signalOf, tellingOf, type ExecutionContext } from './context.ts';
 
 type Execute = (input: unknown, context?: ExecutionContext) => unknown;
 
@@ -39,6 +39,7 @@ const guard = (calls: GuardedCalls, toolName: string, tool: object, execute: Exe
       if (context === undefined) return [{ abortSignal: value }];
       return [Object.defineProperty(context, 'abortSignal', { value, writable: true, enumerable: true })];
     },
+    asking: (asked, [input, context]) => [input, Object.assign(context as object, tellingOf(asked, context as object))],
   });
   return overridden(tool, { execute: guarded });
 };

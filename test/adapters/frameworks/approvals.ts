@@ -1,5 +1,5 @@
 import type { ModelMessage } from 'ai';
-import { guardTool as guardAdk } from 'spillway/adapters/google-adk';
+import { guardTool as guardAdk, guardTools as guardFinishedAdk } from 'spillway/adapters/google-adk';
 import { spillwayMiddleware } from 'spillway/adapters/genkit';
 import { guardTool as guardMastra, guardTools as guardFinished } from 'spillway/adapters/mastra';
 import { guardTool as guardStrands } from 'spillway/adapters/strands';
@@ -27,8 +27,9 @@ export type Approving = (
 
 const optionsOf = (guard: GuardOptions): ReturnType<typeof onePolicy> => onePolicy(guard, 'pay');
 
+/** Its host asks before the tool runs, or the tool itself suspends the run. */
 const mastra =
-  (finished: boolean): Approving =>
+  (finished: boolean, suspends: boolean): Approving =>
   async (execute, guard) => {
     const { Agent, InMemoryStore, Mastra, createTool } = await loadMastra();
     const make = guard === undefined || finished ? createTool : guardMastra(createTool, optionsOf(guard));
@@ -36,8 +37,9 @@ const mastra =
       id: 'pay',
       description: 'pays',
       inputSchema: schema,
-      requireApproval: (input: unknown) => Promise.resolve(isLarge(input)),
-      execute,
+      ...(suspends ? {} : { requireApproval: (input: unknown) => Promise.resolve(isLarge(input)) }),
+      execute: (_input, { agent }) =>
+        suspends && agent?.resumeData === undefined ? agent?.suspend({ asks: 'a large amount' }) : execute(),
     });
     const tools = guard === undefined || !finished ? { pay: own } : guardFinished({ pay: own }, guard);
     const model = scriptedModel(SCRIPT, nothingSeen());
@@ -46,9 +48,13 @@ const mastra =
       'test',
     );
     const { runId, finishReason } = await agent.generate('go', { maxSteps: 3 });
+    const toolCallId = 'c1';
     return {
       asked: finishReason === 'suspended' ? 1 : 0,
-      approve: () => agent.approveToolCallGenerate({ runId, toolCallId: 'c1' }),
+      approve: () =>
+        suspends
+          ? agent.resumeGenerate({ approved: true }, { runId, toolCallId })
+          : agent.approveToolCallGenerate({ runId, toolCallId }),
     };
   };
 
@@ -69,30 +75,38 @@ const strands: Approving = async (execute, guard) => {
 
 /** Under this name ADK asks its host. */
 const ASKS = 'adk_request_confirmation';
-const adk: Approving = async (execute, guard) => {
-  const loaded = await loadAdk();
-  const FunctionTool = guard === undefined ? loaded.FunctionTool : guardAdk(loaded.FunctionTool, optionsOf(guard));
-  const pay = new FunctionTool({
-    name: 'pay',
-    description: 'pays',
-    parameters: schema,
-    requireConfirmation: isLarge,
-    execute,
-  });
-  const agent = new loaded.LlmAgent({ name: 'test', model: scriptedLlm(loaded, SCRIPT, nothingSeen()), tools: [pay] });
-  const runner = new loaded.InMemoryRunner({ agent, appName: 'test' });
-  const { id: sessionId } = await runner.sessionService.createSession({ appName: runner.appName, userId: 'u' });
-  const say = async (parts: readonly object[]): Promise<string[]> => {
-    const asks: string[] = [];
-    for await (const { content } of runner.runAsync({ userId: 'u', sessionId, newMessage: { role: 'user', parts } }))
-      for (const { functionCall } of content?.parts ?? [])
-        if (functionCall?.name === ASKS) asks.push(functionCall.id ?? '');
-    return asks;
+const adk =
+  (finished: boolean): Approving =>
+  async (execute, guard) => {
+    const loaded = await loadAdk();
+    const own = guard === undefined || finished;
+    const FunctionTool = own ? loaded.FunctionTool : guardAdk(loaded.FunctionTool, optionsOf(guard));
+    const made = new FunctionTool({
+      name: 'pay',
+      description: 'pays',
+      parameters: schema,
+      requireConfirmation: isLarge,
+      execute,
+    });
+    const [pay = made] = guard === undefined || !finished ? [made] : guardFinishedAdk([made], guard);
+    const agent = new loaded.LlmAgent({
+      name: 'test',
+      model: scriptedLlm(loaded, SCRIPT, nothingSeen()),
+      tools: [pay],
+    });
+    const runner = new loaded.InMemoryRunner({ agent, appName: 'test' });
+    const { id: sessionId } = await runner.sessionService.createSession({ appName: runner.appName, userId: 'u' });
+    const say = async (parts: readonly object[]): Promise<string[]> => {
+      const asks: string[] = [];
+      for await (const { content } of runner.runAsync({ userId: 'u', sessionId, newMessage: { role: 'user', parts } }))
+        for (const { functionCall } of content?.parts ?? [])
+          if (functionCall?.name === ASKS) asks.push(functionCall.id ?? '');
+      return asks;
+    };
+    const asks = await say([{ text: 'go' }]);
+    const yes = asks.map((id) => ({ functionResponse: { id, name: ASKS, response: { confirmed: true } } }));
+    return { asked: asks.length, approve: () => say(yes) };
   };
-  const asks = await say([{ text: 'go' }]);
-  const yes = asks.map((id) => ({ functionResponse: { id, name: ASKS, response: { confirmed: true } } }));
-  return { asked: asks.length, approve: () => say(yes) };
-};
 
 const genkit: Approving = async (execute, guard) => {
   const loaded = await loadGenkit();
@@ -132,10 +146,13 @@ const voltAgent: Approving = async (execute, guard) => {
 };
 
 export const APPROVING: ReadonlyArray<readonly [string, Approving]> = [
-  ['Mastra, requireApproval of the input', mastra(false)],
-  ['Mastra, a finished tool with requireApproval of the input', mastra(true)],
+  ['Mastra, requireApproval of the input', mastra(false, false)],
+  ['Mastra, a finished tool with requireApproval of the input', mastra(true, false)],
+  ['Mastra, suspend within the tool', mastra(false, true)],
+  ['Mastra, suspend within a finished tool', mastra(true, true)],
   ['Strands, an interrupt within the tool', strands],
-  ['Google ADK, requireConfirmation of the input', adk],
+  ['Google ADK, requireConfirmation of the input', adk(false)],
+  ['Google ADK, a finished tool with requireConfirmation', adk(true)],
   ['Genkit, an interrupt within the tool', genkit],
   ['VoltAgent, needsApproval of the input', voltAgent],
 ];

@@ -36,6 +36,7 @@ interface Output {
 export interface MastraAgent {
   generate(messages: string, options?: object): Promise<Output & { readonly runId: string }>;
   approveToolCallGenerate(options: object): Promise<Output>;
+  resumeGenerate(resumeData: unknown, options: object): Promise<Output>;
 }
 export interface Mastra {
   readonly Agent: new (options: object) => MastraAgent;
