@@ -64,7 +64,7 @@ export function listenForCancellation(
         );
   return {
     cancel: () => {
-      deadline?.cancel();
+      deadline?.unsubscribe();
       stopHearing?.();
     },
   };

@@ -74,7 +74,7 @@ class Answers {
     await new Promise<void>((resolve) => {
       const deadline = expireAfter(withinMs, liveRuntime, resolve);
       this.#last = () => {
-        deadline.cancel();
+        deadline.unsubscribe();
         resolve();
       };
     });

@@ -51,5 +51,5 @@ export function attemptTimeout(
   runtime: Runtime = liveRuntime,
 ): <T>(source: Observable<T>) => Observable<T> {
   checkNumber('timeoutMs', timeoutMs, positiveDuration);
-  return limitedBy(() => overdue(timeoutMs, runtime, () => timeoutError(timeoutMs)));
+  return limitedBy(() => overdue(timeoutMs, runtime, timeoutError));
 }

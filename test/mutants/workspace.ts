@@ -68,7 +68,7 @@ export class Workspace {
       by:
         code === undefined
           ? 'a test that never ends'
-          : (/FAIL +(test\/.+)/.exec(output)?.[1] ?? 'a test run that broke off'),
+          : (/FAIL +(?:\|\w+\| +)?(test\/.+)/.exec(output)?.[1] ?? 'a test run that broke off'),
     };
   }
 

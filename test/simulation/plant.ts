@@ -66,8 +66,8 @@ const LAYER_PLANTS: Readonly<Record<string, Plant>> = {
   },
   'a timeout left behind': {
     file: 'operators/timing/expiry.ts',
-    find: 'subscriber.error(late()));\n    return () => deadline.cancel();',
-    replace: 'subscriber.error(late()));',
+    find: 'queueOf(ms, runtime).addFrom(',
+    replace: 'void queueOf(ms, runtime).addFrom(',
     seeds: 500,
     by: ['RSC-1'],
   },

@@ -98,7 +98,7 @@ export class AgentRun {
     const cancel = (): void => this.#cutShort({ status: 'canceled' });
     this.#subscriber.add(() => {
       signal?.removeEventListener('abort', cancel);
-      this.#deadline?.cancel();
+      this.#deadline?.unsubscribe();
       this.#work.unsubscribe();
     });
     if (repairs.length > 0) this.#emit({ type: 'repaired', repairs });

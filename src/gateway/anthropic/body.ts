@@ -112,7 +112,7 @@ export async function readBodyInTime(
   try {
     return await readBody({ headers, body, signal: over.signal }, limits);
   } finally {
-    deadline.cancel();
+    deadline.unsubscribe();
     // The gateway outlives its requests: what listens to it must not stay.
     for (const { signal, end } of listening) signal.removeEventListener('abort', end);
   }

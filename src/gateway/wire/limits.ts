@@ -90,6 +90,6 @@ export class TurnGate {
     await new Promise<void>((resolve) => {
       this.#waiting.add(resolve);
     });
-    deadline.cancel();
+    deadline.unsubscribe();
   }
 }

@@ -144,7 +144,7 @@ const dropUnread = (incoming: IncomingMessage): void => {
   if (incoming.complete) return;
   incoming.resume();
   const deadline = expireAfter(UNREAD_MS, liveRuntime, () => incoming.socket.destroySoon());
-  incoming.on('close', () => deadline.cancel());
+  incoming.on('close', () => deadline.unsubscribe());
 };
 
 /** The target of a request is mostly a path. */

@@ -34,7 +34,7 @@ export function ask<T>(
     const end = (): boolean => {
       const first = waiting;
       waiting = false;
-      limit?.cancel();
+      limit?.unsubscribe();
       return first;
     };
     const answered = (answer: T): void => {

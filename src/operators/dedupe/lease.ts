@@ -162,7 +162,7 @@ export class Lease {
   /** No longer renewed. */
   stop(): void {
     this.#over = true;
-    this.#timer?.cancel();
+    this.#timer?.unsubscribe();
     this.#asking.unsubscribe();
     this.#finish();
   }
@@ -233,7 +233,7 @@ export class Lease {
   ): void {
     const { runtime } = this.#terms;
     const leftMs = Math.max(0, this.#validUntilMs - runtime.now());
-    this.#timer?.cancel();
+    this.#timer?.unsubscribe();
     this.#timer = expireAfter(leftMs > LAST_MS ? Math.max(0, Math.min(ms, leftMs / 2)) : leftMs, runtime, () =>
       this.#beat(),
     );

@@ -1,10 +1,8 @@
-import { Observable, concatMap, from, type Subscription } from 'rxjs';
+import { Observable, concatMap, from, type Subscription, type Unsubscribable } from 'rxjs';
 import type { Runtime } from '../../contract/runtime.ts';
 
-/** A deadline that was set and can be called off. */
-export interface Expiry {
-  cancel(): void;
-}
+/** A deadline that was set and can be called off: what a stream can give as its teardown. */
+export type Expiry = Unsubscribable;
 
 /** One entry of a queue: linked, so that calling off is one step wherever it stands. */
 class Entry implements Expiry {
@@ -23,7 +21,7 @@ class Entry implements Expiry {
     this.expired = expired;
   }
 
-  cancel(): void {
+  unsubscribe(): void {
     if (this.done) return;
     this.done = true;
     if (this.batch === undefined) this.queue.remove(this);
@@ -191,23 +189,23 @@ export function expireAfter(ms: number, runtime: Runtime, expired: () => void): 
 
 /** `expireAfter` as a stream: emits once and completes. */
 export function expiry(ms: number, runtime: Runtime): Observable<0> {
-  return new Observable((subscriber) => {
-    const deadline = expireAfter(ms, runtime, () => {
+  return new Observable((subscriber) =>
+    expireAfter(ms, runtime, () => {
       subscriber.next(0);
       subscriber.complete();
-    });
-    return () => deadline.cancel();
-  });
+    }),
+  );
 }
 
 /**
- * A limit on what starts now: errors with what `late` makes once `ms` have passed since, as `expireAfter` counts them,
- * however much later it is subscribed to. Limits of one duration share a timer.
+ * A limit on what starts now, or has started at `startedAtMs`: errors with what `late` makes of `ms` once they have
+ * passed, as `expireAfter` counts them, however much later it is subscribed to. Limits of one duration share a timer.
  */
-export function overdue(ms: number, runtime: Runtime, late: () => unknown): Observable<never> {
-  const startedAtMs = runtime.now();
-  return new Observable((subscriber) => {
-    const deadline = queueOf(ms, runtime).addFrom(startedAtMs, () => subscriber.error(late()));
-    return () => deadline.cancel();
-  });
+export function overdue(
+  ms: number,
+  runtime: Runtime,
+  late: (ms: number) => unknown,
+  startedAtMs: number = runtime.now(),
+): Observable<never> {
+  return new Observable((subscriber) => queueOf(ms, runtime).addFrom(startedAtMs, () => subscriber.error(late(ms))));
 }

@@ -1,4 +1,4 @@
-import { Observable, catchError, takeUntil, throwError, type Subscription } from 'rxjs';
+import { Observable, catchError, takeUntil, throwError, type Subscriber, type Subscription } from 'rxjs';
 import { held } from '../work/held.ts';
 
 /**
@@ -18,9 +18,9 @@ export const limitedBy =
     new Observable((subscriber) => {
       const limit$ = makeLimit();
       let work: Subscription | undefined;
-      let arm: (() => void) | undefined;
-      const armed$ = new Observable<never>((limit) => {
-        arm = () => limit$.subscribe(limit);
+      let limit: Subscriber<never> | undefined;
+      const armed$ = new Observable<never>((own) => {
+        limit = own;
       });
       source
         .pipe(
@@ -36,5 +36,5 @@ export const limitedBy =
           }),
         )
         .subscribe(subscriber);
-      if (!subscriber.closed) arm?.();
+      if (!subscriber.closed) limit$.subscribe(limit);
     });

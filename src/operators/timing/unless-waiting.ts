@@ -1,6 +1,5 @@
 import { NEVER, defer, distinctUntilChanged, finalize, startWith, switchMap, type Observable } from 'rxjs';
 import type { Runtime } from '../../contract/runtime.ts';
-import type { ToolExecutionError } from '../../contract/tool-error.ts';
 import { timeoutError } from '../attempt-timeout.ts';
 import { silence } from '../idle-timeout.ts';
 import { overdue } from './expiry.ts';
@@ -10,17 +9,12 @@ import { limitedBy } from './limited-by.ts';
  * A limit on the time in which nobody is waited for: as `overdue`, but while the last value of `waiting$` is true no
  * time passes.
  */
-function overdueUnlessWaiting(
-  ms: number,
-  runtime: Runtime,
-  waiting$: Observable<boolean>,
-  late: () => unknown,
-): Observable<never> {
+function overdueUnlessWaiting(ms: number, runtime: Runtime, waiting$: Observable<boolean>): Observable<never> {
   return defer(() => {
     let leftMs = ms;
     const running$ = defer(() => {
       const startedAtMs = runtime.now();
-      return overdue(Math.max(0, leftMs), runtime, late).pipe(
+      return overdue(Math.max(0, leftMs), runtime, () => timeoutError(ms)).pipe(
         finalize(() => {
           leftMs -= runtime.now() - startedAtMs;
         }),
@@ -44,12 +38,13 @@ export function heldTimeout(
   runtime: Runtime,
   waitingOf: () => Observable<boolean> | undefined,
 ): <T>(source: Observable<T>) => Observable<T> {
-  const late = (): ToolExecutionError => timeoutError(timeoutMs);
   return limitedBy(() => {
-    const overdue$ = overdue(timeoutMs, runtime, late);
+    const startedAtMs = runtime.now();
     return defer(() => {
       const waiting$ = waitingOf();
-      return waiting$ === undefined ? overdue$ : overdueUnlessWaiting(timeoutMs, runtime, waiting$, late);
+      return waiting$ === undefined
+        ? overdue(timeoutMs, runtime, timeoutError, startedAtMs)
+        : overdueUnlessWaiting(timeoutMs, runtime, waiting$);
     });
   });
 }

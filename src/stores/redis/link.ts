@@ -36,12 +36,12 @@ export function redisLink(commands: RedisCommands, commandTimeoutMs: number, run
         reject(new ToolExecutionError('store_unavailable', message, { code: 'ETIMEDOUT' }));
       });
       const answered = (answer: unknown): void => {
-        deadline.cancel();
+        deadline.unsubscribe();
         if (over) late?.(answer);
         else resolve(answer);
       };
       const failed = (thrown: unknown): void => {
-        deadline.cancel();
+        deadline.unsubscribe();
         reject(redisThrown(thrown, doing));
       };
       try {

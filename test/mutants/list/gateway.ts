@@ -5,7 +5,7 @@ export const GATEWAY: readonly MutatedFile[] = [
   {
     file: 'gateway/wire/limits.ts',
     mutants: [
-      ['a drain that is over leaves no timer', 'deadline.cancel();', ''],
+      ['a drain that is over leaves no timer', 'deadline.unsubscribe();', ''],
       ['so many turns at a time and no more', 'this.running < this.#maxTurns', 'this.running <= this.#maxTurns'],
     ],
   },

@@ -85,11 +85,7 @@ export const OPERATORS: readonly MutatedFile[] = [
   {
     file: 'operators/timing/limited-by.ts',
     mutants: [
-      [
-        'R-4.6 a limit is armed once its source has started',
-        'arm = () => limit$.subscribe(limit);',
-        'limit$.subscribe(limit);',
-      ],
+      ['R-4.6 a limit is armed once its source has started', 'limit = own;', 'limit = own; limit$.subscribe(own);'],
     ],
   },
   {
