@@ -73,3 +73,23 @@ it('SEE-7 of a file that is cut off each reader is told of a loss, and then what
     await file.close();
   }
 });
+
+it('SEE-7 one that is cut off and has grown past its old end before anybody looks is no file that grew', async () => {
+  const path = join(folder, 'cut-and-grown.ndjson');
+  writeFileSync(path, line(1) + line(2));
+  const file = await TraceFile.open(path, liveRuntime);
+  try {
+    const one = await drained(file);
+    expect(one.seqs).toEqual([1, 2]);
+    truncateSync(path);
+    appendFileSync(path, line(3) + line(4) + line(5));
+    expect(await drained(file, one.at)).toMatchObject({ seqs: [3, 4, 5], lost: 1 });
+    appendFileSync(path, line(6));
+    expect(await drained(file, 0)).toMatchObject({ seqs: [3, 4, 5, 6], lost: 1 });
+    truncateSync(path);
+    appendFileSync(path, line(7) + line(8) + line(9) + line(10));
+    expect(await drained(file, 0)).toMatchObject({ seqs: [7, 8, 9, 10], lost: 2 });
+  } finally {
+    await file.close();
+  }
+});

@@ -13,6 +13,8 @@ const NEWLINE = 10;
 const LIVE_MS = 60_000;
 /** Files of the name that are kept open: who lags behind reads an old one to its end. */
 const FILES_MAX = 4;
+/** So many bytes before the end tell a file that only grew from one that was cut off and has grown past that end. */
+const TAIL_BYTES = 64;
 /** A place is the number of a file of that name, and the offset in it. */
 const FILE_PLACES = 1e12;
 
@@ -31,7 +33,16 @@ interface OpenFile {
   /** It was cut off, and nothing of what was in it can be read any more. */
   isGone: boolean;
   size: number;
+  /** What stood before `size`. */
+  tail: Buffer;
 }
+
+const opened = (handle: FileHandle): OpenFile => ({ handle, isGone: false, size: 0, tail: Buffer.alloc(0) });
+
+const bytesOf = async (handle: FileHandle, length: number, end: number): Promise<Buffer> => {
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, end - length);
+  return buffer.subarray(0, bytesRead);
+};
 
 /**
  * A file of `ndjsonSink` or `spillway run --trace`, which may grow, be rotated away under another name, or be cut off.
@@ -55,7 +66,7 @@ export class TraceFile implements LineSource {
 
   private constructor(path: string, handle: FileHandle, runtime: Runtime) {
     this.#path = path;
-    this.#files = [{ handle, isGone: false, size: 0 }];
+    this.#files = [opened(handle)];
     this.#runtime = runtime;
     this.more$ = (runtime.background ?? runtime).after(LOOK_MS).pipe(repeat(), share());
   }
@@ -93,21 +104,22 @@ export class TraceFile implements LineSource {
 
   /** Whether the name has another file by now, or its file was cut off, as by logrotate's `copytruncate`. */
   async #look(): Promise<void> {
-    const file = this.#files.at(-1);
-    if (file === undefined) return;
-    const own = await file.handle.stat();
-    if (own.size < file.size) {
-      file.isGone = true;
-      this.#files.push({ handle: file.handle, isGone: false, size: own.size });
-    }
+    const last = this.#files.at(-1);
+    if (last === undefined) return;
+    const own = await last.handle.stat();
+    const { size, tail } = last;
+    last.isGone = own.size < size || !(await bytesOf(last.handle, tail.length, size)).equals(tail);
+    const file = last.isGone ? opened(last.handle) : last;
+    if (last.isGone) this.#files.push(file);
     file.size = own.size;
+    file.tail = await bytesOf(file.handle, Math.min(TAIL_BYTES, own.size), own.size);
     const named = await stat(this.#path).catch(() => undefined);
     // One that is empty is not yet written to: what comes may still go to the one before.
     if (named !== undefined && named.size > 0 && (named.ino !== own.ino || named.dev !== own.dev)) {
       const handle = await open(this.#path, 'r').catch(() => undefined);
       // What was written between the two looks is in it by now.
       file.size = (await file.handle.stat()).size;
-      if (handle !== undefined) this.#files.push({ handle, isGone: false, size: 0 });
+      if (handle !== undefined) this.#files.push(opened(handle));
     }
     if (this.#files.length <= FILES_MAX) return;
     const oldest = this.#files.shift();
