@@ -45,7 +45,6 @@ export const ratchets: {
     'test/simulation/idempotency/call-watch.ts': 355,
     'test/simulation/idempotency/scenario.ts': 354,
     'test/simulation/plant.ts': 316,
-    'test/simulation/recovery.ts': 311,
     'test/simulation/shared-breakers.ts': 323,
     'test/simulation/world.ts': 342,
     'test/sinks/ndjson-rotation.test.ts': 336,

@@ -94,7 +94,8 @@ export const undone = (site: UndoSite): Observable<Compensation> =>
   defer(() => {
     const { journal, record } = site;
     const open = journal.entries.filter(isOpen);
-    if (open.length === 0) return ended(site).pipe(map(() => compensationOf(journal, () => '', site.passed)));
+    if (open.length === 0)
+      return ended(site).pipe(map(() => compensationOf(journal, (entry) => ownerOf(site, entry), site.passed)));
     journal.state = 'undoing';
     journal.reason ??= site.reason;
     site.emit({ type: 'compensation_started', reason: site.reason, nodes: open.map(({ id }) => id) });

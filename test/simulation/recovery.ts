@@ -6,6 +6,7 @@ import { createSpillway } from '../../src/spillway.ts';
 import { scriptedTool } from '../../src/testing/scripted-tool.ts';
 import { Dice } from './dice.ts';
 import type { Outcome } from './simulate.ts';
+import { Memory } from './failure-memory.ts';
 import { SideWorld } from './side-world.ts';
 
 type Of<T extends ToolEvent['type']> = Extract<ToolEvent, { type: T }>;
@@ -62,31 +63,6 @@ const ERRORS: readonly [() => unknown, ...(() => unknown)[]] = [
   () => new ToolExecutionError('execution_error', 'later', { status: 429 }),
   () => Object.assign(new Error('no such thing'), { status: 404 }),
 ];
-
-/** What is known of failures of one kind, kept here once more: by what was tried, the last outcomes. */
-class Memory {
-  readonly #outcomes = new Map<string, Array<{ readonly atMs: number; readonly recovered: boolean }>>();
-  readonly #drawn: Drawn;
-
-  constructor(drawn: Drawn) {
-    this.#drawn = drawn;
-  }
-
-  learn(key: string, atMs: number, recovered: boolean): void {
-    const outcomes = this.#outcomes.get(key) ?? [];
-    this.#outcomes.set(key, [...outcomes, { atMs, recovered }].slice(-this.#drawn.enough));
-  }
-
-  isHopeless(key: string, nowMs: number): boolean {
-    const { enough, maxAgeMs } = this.#drawn;
-    const fresh = (this.#outcomes.get(key) ?? []).filter(({ atMs }) => nowMs - atMs < maxAgeMs);
-    return fresh.length >= enough && fresh.every(({ recovered }) => !recovered);
-  }
-
-  has(key: string): boolean {
-    return (this.#outcomes.get(key)?.length ?? 0) >= this.#drawn.enough;
-  }
-}
 
 /** A failure as it is remembered, and as rules ask about it. */
 interface Failed {
@@ -184,6 +160,12 @@ class RecoveryWatch {
     return { left, forced };
   }
 
+  /** A retry that is made against the evidence is one more way for the rules to leave, and to take. */
+  #isWithoutWay(failed: Failed, attempt: number, untried: readonly string[]): boolean {
+    if (!this.#drawn.explores || !failed.isHopeless) return false;
+    return this.#left({ ...failed, isHopeless: false }, attempt, untried).left.size === 0;
+  }
+
   #decided({ callId, strategy, code, attempt, reason }: Of<'decision'>): void {
     const call = this.#calls.get(callId);
     const failed = call?.failed;
@@ -205,7 +187,7 @@ class RecoveryWatch {
         (rule) => rule.reason === reason && this.#applies(rule, failed, attempt ?? 0),
       );
       this.#world.check(
-        isRules || left.size === 0,
+        isRules || left.size === 0 || this.#isWithoutWay(failed, attempt ?? 0, call.untried),
         'GUI-1',
         () => `decided by guidance (${reason}), and no such rule applies`,
       );

@@ -43,6 +43,9 @@ describe('simulation', () => {
     [23_670, 'R-4.6 an answer that came between two stalls, after its deadline was found to have passed, is late'],
     [77_790, 'R-4.6 an answer that came between two stalls, without an earlier one, is late'],
     [178_435, 'R-4.6 an answer that came between two stalls, as a probe, is late'],
+    [227_361, 'R-6.3 a rule takes the retry that another forces against the evidence, and leaves no way'],
+    [526_063, 'R-18.6 whoever tells of a turn again names the same person for what stays'],
+    [963_888, 'R-9.6 the lease of a dead process with a slow clock has passed by that of a store that failed over'],
     [45_871, 'R-3.5 half-open’s deadline is counted from its beginning where its last probe is older'],
   ])('seed %i: %s', async (seed) => {
     expect((await simulate(seed)).violations).toStrictEqual([]);

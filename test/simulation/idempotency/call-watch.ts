@@ -35,8 +35,9 @@ const OUTER_CODES: ReadonlySet<string> = new Set(['canceled', 'deadline_exceeded
 
 export interface Around {
   readonly findings: Findings;
-  /** The store's clock, and what it holds. */
+  /** The store's clock, how far it has run ahead by failovers, which take their time, and what it holds. */
   readonly storeMs: number;
+  readonly storeAheadMs: number;
   peek(storeKey: string): DedupeRecord | undefined;
 }
 
@@ -92,11 +93,10 @@ export class CallWatch {
     return (this.hold?.version ?? Infinity) <= this.key.forgottenUpTo;
   }
 
-  /** Whether its lease is valid by its own clock, less `share` of it. */
-  holds(share: number): boolean {
-    return (
-      this.hold !== undefined && this.process.now() < this.hold.sentMs + this.tool.leaseMs * (1 - share) + SLACK_MS
-    );
+  /** Whether its lease is valid by its own clock, less `share` of it and what that clock is behind. */
+  holds(share: number, behindMs: number = 0): boolean {
+    if (this.hold === undefined) return false;
+    return this.process.now() + behindMs < this.hold.sentMs + this.tool.leaseMs * (1 - share) + SLACK_MS;
   }
 
   #check(holds: boolean, invariant: InvariantId, message: () => string): void {
@@ -176,8 +176,8 @@ export class CallWatch {
     this.#holdsInStore('IDEM-2', () => `attempt ${attempt} starts`);
     if (this.forgotten) return;
     for (const other of key.calls) {
-      if (other === this || other.running === undefined || other.unprotected || other.forgotten || !other.holds(DRIFT))
-        continue;
+      if (other === this || other.running === undefined || other.unprotected || other.forgotten) continue;
+      if (!other.holds(DRIFT, this.#around.storeAheadMs)) continue;
       this.#check(
         false,
         'IDEM-1',

@@ -39,6 +39,11 @@ export class StoreServer {
     return this.#runtime.wallNow() + this.#lostMs;
   }
 
+  /** By how much its clock has run ahead of all others. */
+  get aheadMs(): number {
+    return this.#lostMs;
+  }
+
   get keys(): Iterable<string> {
     return this.#kept.keys();
   }

@@ -68,6 +68,10 @@ export class KeyWorld implements Around, StoreObserver {
     return this.server.now;
   }
 
+  get storeAheadMs(): number {
+    return this.server.aheadMs;
+  }
+
   peek(storeKey: string): DedupeRecord | undefined {
     return this.server.peek(storeKey);
   }
