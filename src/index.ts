@@ -43,13 +43,8 @@ export { decideRecovery } from './policy/recovery/decide.ts';
 
 export { abortable } from './operators/work/abortable.ts';
 export { attemptTimeout } from './operators/attempt-timeout.ts';
-export {
-  createBreaker,
-  type Admission,
-  type Breaker,
-  type BreakerChange,
-  type BreakerState,
-} from './operators/breaker/breaker.ts';
+export { createBreaker, type Breaker, type BreakerChange, type BreakerState } from './operators/breaker/breaker.ts';
+export type { Admission } from './operators/breaker/permit.ts';
 export { circuitBreaker } from './operators/circuit-breaker.ts';
 export { dedupe, type DedupeOptions } from './operators/dedupe.ts';
 export { guard, type Guard, type GuardContext, type GuardOptions } from './operators/guard.ts';

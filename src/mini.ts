@@ -20,7 +20,8 @@ export type { Runtime } from './contract/runtime.ts';
 export { ToolExecutionError, isToolExecutionError, type ToolExecutionErrorOptions } from './contract/tool-error.ts';
 export { abortable } from './operators/work/abortable.ts';
 export { attemptTimeout } from './operators/attempt-timeout.ts';
-export type { Admission, Breaker, BreakerChange, BreakerState } from './operators/breaker/breaker.ts';
+export type { Breaker, BreakerChange, BreakerState } from './operators/breaker/breaker.ts';
+export type { Admission } from './operators/breaker/permit.ts';
 export type { BreakerInput, BreakerOutcome } from './policy/breaker/reducer.ts';
 export { liveRuntime } from './runtime.ts';
 

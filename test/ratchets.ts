@@ -9,13 +9,12 @@ export const ratchets: {
   /** Files of more than 300 lines, and how many they have. */
   readonly longFiles: Readonly<Record<string, number>>;
 } = {
-  longLines: { src: 242, test: 345, benchmarks: 9, '.ci': 2 },
+  longLines: { src: 234, test: 345, benchmarks: 9, '.ci': 2 },
   longFiles: {
     'benchmarks/teaching.ts': 307,
     'src/errors/code.ts': 391,
     'src/gateway/anthropic/answer.ts': 320,
     'src/gateway/anthropic/gateway.ts': 341,
-    'src/operators/breaker/breaker.ts': 345,
     'src/providers/rest.ts': 320,
     'src/spillway.ts': 393,
     'test/agent/ai-sdk.test.ts': 308,

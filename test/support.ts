@@ -1,7 +1,8 @@
 import { Observable } from 'rxjs';
 import type { Runtime } from '../src/contract/runtime.ts';
 import { ToolExecutionError } from '../src/contract/tool-error.ts';
-import type { Admission, Breaker } from '../src/operators/breaker/breaker.ts';
+import type { Breaker } from '../src/operators/breaker/breaker.ts';
+import type { Admission } from '../src/operators/breaker/permit.ts';
 
 /** A failure that may be retried and that counts against a breaker. */
 export const transient: ToolExecutionError = new ToolExecutionError('transport_error', 'connection reset', {

@@ -279,7 +279,8 @@ const lostError = ({ executed, uncertain }: CallContext, error: ToolExecutionErr
   const why =
     error === undefined ? 'The call lost its idempotency key while it ran' : 'The store was lost while the call ran';
   const isForGood = error?.classification === 'permanent';
-  const message = `${why}${isOpen ? ' and may have taken effect' : ''}; ${isForGood ? error.message : 'ask again under the same key'}`;
+  const doubt = isOpen ? ' and may have taken effect' : '';
+  const message = `${why}${doubt}; ${isForGood ? error.message : 'ask again under the same key'}`;
   return new ToolExecutionError('store_unavailable', message, {
     executed,
     uncertain: isOpen,

@@ -33,8 +33,8 @@ import { breakerAtStart } from './attempt/admission.ts';
 import { attemptsAt } from './attempt/retries.ts';
 
 /**
- * One call under the whole order, outermost first:
- * `traced(switches(prepareCall(validate(dedupe(alternatives(retry(breaker(attemptHooks(attemptTimeout(provider))))))))))`.
+ * One call under the whole order, outermost first: `traced(switches(prepareCall(validate(dedupe(`
+ * `alternatives(retry(breaker(attemptHooks(attemptTimeout(provider))))))))))`.
  * Emits exactly one outcome; a tool's failure is a value in it. Unsubscribing cancels it.
  *
  * ```

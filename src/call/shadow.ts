@@ -5,7 +5,7 @@ import type { ShadowAct } from '../contract/event.ts';
 import type { DedupeReading } from '../contract/store.ts';
 import type { ToolExecutionError } from '../contract/tool-error.ts';
 import { toToolExecutionError } from '../errors/tool.ts';
-import type { Admission } from '../operators/breaker/breaker.ts';
+import type { Admission } from '../operators/breaker/permit.ts';
 import { acquireKey, type KeyAnswer, type TellKeyStep } from '../operators/dedupe/key-acquisition.ts';
 import type { Lease } from '../operators/dedupe/lease.ts';
 import { circuitOpenError } from '../operators/circuit-breaker.ts';

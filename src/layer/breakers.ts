@@ -4,12 +4,8 @@ import type { Runtime } from '../contract/runtime.ts';
 import { checkNumber, integer } from '../policy/check.ts';
 import { readAsCall } from '../policy/recovery/classify.ts';
 import { STAMP, type Trace } from './trace.ts';
-import {
-  createOpenBreaker,
-  type Breaker,
-  type ChangeDetail,
-  type DetailedChange,
-} from '../operators/breaker/breaker.ts';
+import type { Breaker } from '../operators/breaker/breaker.ts';
+import { OpenBreaker, type ChangeDetail, type DetailedChange } from '../operators/breaker/open-breaker.ts';
 
 /** Breakers kept at a time; the one used longest ago makes room. */
 const BREAKERS_MAX = 10_000;
@@ -71,7 +67,7 @@ export interface BreakerMaker {
 
 /** Makes breakers that are this process's own. */
 const ownBreakers = (runtime: Runtime): BreakerMaker => ({
-  make: (_, __, options = {}, changed) => createOpenBreaker(readAsCall, options, runtime, { changed }).breaker,
+  make: (_, __, options = {}, changed) => new OpenBreaker(readAsCall, options, runtime, { changed }).breaker,
   evicted: () => undefined,
 });
 
@@ -118,78 +114,121 @@ const inOrderOfUse = (
 };
 
 /** A registry that makes each breaker when it is first asked for, with the options of its tool. */
-export function createBreakers(
+export const createBreakers = (
   optionsOf: (toolName: string) => BreakerOptions | undefined,
   runtime: Runtime,
   listener: BreakerListener,
   max: number = BREAKERS_MAX,
   maker: BreakerMaker = ownBreakers(runtime),
-): Breakers {
-  checkNumber('maxBreakers', max, integer(1, 1_000_000));
-  // Stamped when used, and not moved to a Map's end: a Map that loses and gains an entry with each call is made anew
-  // every few calls.
-  const entries = new Map<string, UsedEntry>();
-  // Those of no scope once more, by their tools: most calls find theirs without making a key.
-  const unscoped = new Map<string, UsedEntry>();
-  let uses = 0;
-  // Of names whose order is another one than that of all.
-  const ordered = new Map<string, BreakerOrder>();
-  let orderedAll: BreakerOrder = 'reset';
-  const standingOf = (name: string): BreakerOrder => ordered.get(name) ?? orderedAll;
-  const list = (): BreakerEntry[] =>
-    [...entries.values()].map(({ toolName, scope, breaker }) => ({ toolName, scope, breaker }));
-  const eldest = inOrderOfUse(entries);
-  const evictOldest = (): void => {
-    const evicted = eldest.next();
+): Breakers => new LayerBreakers(optionsOf, listener, max, maker);
+
+class LayerBreakers implements Breakers {
+  readonly #optionsOf: (toolName: string) => BreakerOptions | undefined;
+  readonly #listener: BreakerListener;
+  readonly #max: number;
+  readonly #maker: BreakerMaker;
+  /**
+   * Stamped when used, and not moved to a Map's end: a Map that loses and gains an entry with each call is made anew
+   * every few calls.
+   */
+  readonly #entries = new Map<string, UsedEntry>();
+  /** Those of no scope once more, by their tools: most calls find theirs without making a key. */
+  readonly #unscoped = new Map<string, UsedEntry>();
+  readonly #eldest = inOrderOfUse(this.#entries);
+  #uses = 0;
+  /** Of names whose order is another one than that of all. */
+  readonly #ordered = new Map<string, BreakerOrder>();
+  #orderedAll: BreakerOrder = 'reset';
+
+  constructor(
+    optionsOf: (toolName: string) => BreakerOptions | undefined,
+    listener: BreakerListener,
+    max: number,
+    maker: BreakerMaker,
+  ) {
+    checkNumber('maxBreakers', max, integer(1, 1_000_000));
+    this.#optionsOf = optionsOf;
+    this.#listener = listener;
+    this.#max = max;
+    this.#maker = maker;
+  }
+
+  get(toolName: string, scope: string = '', options: BreakerOptions | undefined = this.#optionsOf(toolName)): Breaker {
+    const found = this.#find(toolName, scope);
+    if (found === undefined) return this.#make(toolName, scope, options);
+    found.usedAt = ++this.#uses;
+    return found.breaker;
+  }
+
+  stateOf(
+    toolName: string,
+    scope: string = '',
+    options: BreakerOptions | undefined = this.#optionsOf(toolName),
+  ): BreakerStateName {
+    const begins = BEGINS_AS[this.#standingOf(toolName)] ?? options?.initialState ?? 'closed';
+    return this.#find(toolName, scope)?.breaker.state.type ?? begins;
+  }
+
+  list(): readonly BreakerEntry[] {
+    return [...this.#entries.values()].map(({ toolName, scope, breaker }) => ({ toolName, scope, breaker }));
+  }
+
+  all(): Iterable<BreakerEntry> {
+    return this.#entries.values();
+  }
+
+  order(order: BreakerOrder, names?: readonly string[]): readonly BreakerEntry[] {
+    if (names === undefined) {
+      this.#ordered.clear();
+      this.#orderedAll = order;
+    }
+    for (const name of names ?? []) {
+      if (order === this.#orderedAll) this.#ordered.delete(name);
+      else this.#ordered.set(name, order);
+    }
+    const told = names === undefined ? this.list() : this.list().filter(({ toolName }) => names.includes(toolName));
+    for (const { breaker } of told) breaker[VERBS[order]]();
+    return told;
+  }
+
+  isOrdered(name: string): boolean {
+    return this.#standingOf(name) !== 'reset';
+  }
+
+  #standingOf(name: string): BreakerOrder {
+    return this.#ordered.get(name) ?? this.#orderedAll;
+  }
+
+  #find(toolName: string, scope: string): UsedEntry | undefined {
+    return scope === '' ? this.#unscoped.get(toolName) : this.#entries.get(keyOf(toolName, scope));
+  }
+
+  #make(toolName: string, scope: string, options: BreakerOptions | undefined): Breaker {
+    if (this.#entries.size >= this.#max) this.#evictOldest();
+    let isNew = true;
+    const breaker = this.#maker.make(toolName, scope, options, (from, to, detail) => {
+      if (!isNew && (SET.has(from) || SET.has(to))) this.#eldest.forget();
+      this.#listener.changed(toolName, scope, from, to, detail);
+    });
+    const entry = { breaker, toolName, scope, usedAt: ++this.#uses };
+    this.#entries.set(keyOf(toolName, scope), entry);
+    if (scope === '') this.#unscoped.set(toolName, entry);
+    const standing = this.#standingOf(toolName);
+    if (standing !== 'reset') breaker[VERBS[standing]]();
+    isNew = false;
+    this.#eldest.added(entry);
+    return breaker;
+  }
+
+  #evictOldest(): void {
+    const evicted = this.#eldest.next();
     if (evicted === undefined) return;
-    entries.delete(keyOf(evicted.toolName, evicted.scope));
-    if (evicted.scope === '') unscoped.delete(evicted.toolName);
-    maker.evicted(evicted.breaker);
-    listener.evicted(evicted.toolName, evicted.scope);
-  };
-  return {
-    get: (toolName, scope = '', options = optionsOf(toolName)) => {
-      const found = scope === '' ? unscoped.get(toolName) : entries.get(keyOf(toolName, scope));
-      if (found !== undefined) {
-        found.usedAt = ++uses;
-        return found.breaker;
-      }
-      if (entries.size >= max) evictOldest();
-      let isNew = true;
-      const breaker = maker.make(toolName, scope, options, (from, to, detail) => {
-        if (!isNew && (SET.has(from) || SET.has(to))) eldest.forget();
-        listener.changed(toolName, scope, from, to, detail);
-      });
-      const entry = { breaker, toolName, scope, usedAt: ++uses };
-      entries.set(keyOf(toolName, scope), entry);
-      if (scope === '') unscoped.set(toolName, entry);
-      const standing = standingOf(toolName);
-      if (standing !== 'reset') breaker[VERBS[standing]]();
-      isNew = false;
-      eldest.added(entry);
-      return breaker;
-    },
-    stateOf: (toolName, scope = '', options = optionsOf(toolName)) => {
-      const found = scope === '' ? unscoped.get(toolName) : entries.get(keyOf(toolName, scope));
-      return found?.breaker.state.type ?? BEGINS_AS[standingOf(toolName)] ?? options?.initialState ?? 'closed';
-    },
-    list,
-    all: () => entries.values(),
-    order: (order, names) => {
-      if (names === undefined) {
-        ordered.clear();
-        orderedAll = order;
-      }
-      for (const name of names ?? []) {
-        if (order === orderedAll) ordered.delete(name);
-        else ordered.set(name, order);
-      }
-      const told = names === undefined ? list() : list().filter(({ toolName }) => names.includes(toolName));
-      for (const { breaker } of told) breaker[VERBS[order]]();
-      return told;
-    },
-    isOrdered: (name) => standingOf(name) !== 'reset',
-  };
+    const { toolName, scope, breaker } = evicted;
+    this.#entries.delete(keyOf(toolName, scope));
+    if (scope === '') this.#unscoped.delete(toolName);
+    this.#maker.evicted(breaker);
+    this.#listener.evicted(toolName, scope);
+  }
 }
 
 /** Tells the trace of what becomes of breakers. */

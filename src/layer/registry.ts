@@ -177,7 +177,8 @@ const guard = (
 const timeoutWarnings = ({ tool, timeoutMs, retry }: GuardedTool): string[] =>
   retry.maxAttempts > 1 && timeoutMs >= retry.maxTotalTimeMs
     ? [
-        `tool ${tool.name}: a timeout is never retried, since timeoutMs (${timeoutMs}) is not below retry.maxTotalTimeMs (${retry.maxTotalTimeMs})`,
+        `tool ${tool.name}: a timeout is never retried, since timeoutMs (${timeoutMs}) is not below ` +
+          `retry.maxTotalTimeMs (${retry.maxTotalTimeMs})`,
       ]
     : [];
 

@@ -77,7 +77,8 @@ export function tool<O, const Name extends string, Schema extends ZodType = ZodT
     );
   if (definition.compensate !== undefined && typeof definition.compensate !== 'function')
     throw new RangeError(
-      `tool ${name}: compensate must be a function, not ${typeof definition.compensate}; one by data goes into policy.compensate`,
+      `tool ${name}: compensate must be a function, not ${typeof definition.compensate}; ` +
+        'one by data goes into policy.compensate',
     );
   // Callers see the input that the schema takes; the layer hands `execute` what the schema gives.
   return definition as Tool<never, O, Name>;

@@ -4,7 +4,9 @@ import { breakerOutcome } from '../policy/breaker/outcome.ts';
 import type { BreakerOutcome } from '../policy/breaker/reducer.ts';
 import { readAsCall } from '../policy/recovery/classify.ts';
 import { liveRuntime } from '../runtime.ts';
-import { refusedBy, type Breaker, type GivenPermit } from './breaker/breaker.ts';
+import type { Breaker } from './breaker/breaker.ts';
+import type { GivenPermit } from './breaker/permit.ts';
+import { refusedBy } from './breaker/refusals.ts';
 
 /** The error of a call that a breaker did not admit. */
 export const circuitOpenError = (breaker: Breaker, retryAfterMs: number): ToolExecutionError =>

@@ -3,7 +3,7 @@ import { Subscription, scan } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import type { BreakerOptions } from '../../src/contract/policy.ts';
 import { ToolExecutionError } from '../../src/contract/tool-error.ts';
-import { createBreaker, type Admission, type Breaker, type BreakerState } from '../../src/operators/breaker/breaker.ts';
+import { createBreaker, type Admission, type Breaker, type BreakerState } from 'spillway';
 import { breakerSettings } from '../../src/policy/breaker/settings.ts';
 import { expireOutcomes } from '../../src/policy/breaker/window.ts';
 import { initialBreaker, reduceBreaker, type BreakerMemory } from '../../src/policy/breaker/reducer.ts';

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { createBreakers, type BreakerMaker } from '../../src/layer/breakers.ts';
-import { createOpenBreaker } from '../../src/operators/breaker/breaker.ts';
+import { OpenBreaker } from '../../src/operators/breaker/open-breaker.ts';
 import { readAsCall } from '../../src/policy/recovery/classify.ts';
 import { virtualRuntime, type VirtualRuntime } from '../../src/testing/index.ts';
 
@@ -14,7 +14,7 @@ const counting = (runtime: VirtualRuntime): { readonly maker: BreakerMaker; read
     looks: () => looks,
     maker: {
       make: (_, __, options = {}, changed) => {
-        const { breaker } = createOpenBreaker(readAsCall, options, runtime, { changed });
+        const { breaker } = new OpenBreaker(readAsCall, options, runtime, { changed });
         return new Proxy(breaker, {
           get: (target, name) => {
             if (name === 'state') looks++;

@@ -1,6 +1,7 @@
 import { Observable, map, of } from 'rxjs';
 import type { BreakerAtStart } from '../../contract/event.ts';
-import type { Admission, Breaker, GivenPermit } from '../../operators/breaker/breaker.ts';
+import type { Breaker } from '../../operators/breaker/breaker.ts';
+import type { Admission, GivenPermit } from '../../operators/breaker/permit.ts';
 import { circuitOpenError } from '../../operators/circuit-breaker.ts';
 import type { CallContext } from '../context.ts';
 import type { GuardedTool } from '../../layer/registry.ts';

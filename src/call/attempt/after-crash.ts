@@ -12,7 +12,8 @@ import { inquirerOf, verification } from './verification.ts';
 const lapsed = (): ToolExecutionError =>
   new ToolExecutionError(
     'duplicate_in_flight',
-    'An earlier call under this idempotency key lost its lease and may have taken effect, and that could not be found out; ask again under the same key',
+    'An earlier call under this idempotency key lost its lease and may have taken effect, and that could not be ' +
+      'found out; ask again under the same key',
     { uncertain: true },
   );
 

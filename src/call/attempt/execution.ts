@@ -4,7 +4,8 @@ import type { Classification } from '../../contract/error-kind.ts';
 import type { JournalledDecision } from '../../contract/fleet/journal.ts';
 import { ToolExecutionError } from '../../contract/tool-error.ts';
 import { toToolExecutionError } from '../../errors/tool.ts';
-import type { Breaker, GivenPermit } from '../../operators/breaker/breaker.ts';
+import type { Breaker } from '../../operators/breaker/breaker.ts';
+import type { GivenPermit } from '../../operators/breaker/permit.ts';
 import type { AttemptSignal } from '../../operators/work/attempt-signal.ts';
 import { StopWatch } from '../../operators/work/stop-watch.ts';
 import { limitOf } from '../../operators/attempt-timeout.ts';
@@ -20,7 +21,6 @@ import { LIVE, TRYING } from '../state.ts';
 import type { Reservation } from '../../layer/gate-port.ts';
 import type { HookSubject } from '../../layer/hooks.ts';
 import type { GuardedTool } from '../../layer/registry.ts';
-import { fit } from '../request.ts';
 import { reportOf, successResult, type CallOutcome, type SeenFailure } from '../result.ts';
 
 /** A tool that was not aborted by us and says `AbortError` gave up by itself: nobody canceled the call. */
@@ -119,6 +119,12 @@ export class ToolExecution {
     return Math.min(this.guarded.timeoutMs, this.context.call.hints?.timeoutMs ?? Infinity);
   }
 
+  /** What a result says of the tool that gave it, where that is an alternative. */
+  get #metadata(): { readonly alternativeFor: string } | undefined {
+    const { toolName, call } = this.context;
+    return toolName === call.toolName ? undefined : { alternativeFor: call.toolName };
+  }
+
   get subject(): HookSubject {
     return { context: this.context, guarded: this.guarded, input: this.input };
   }
@@ -146,26 +152,13 @@ export class ToolExecution {
     this.permit?.progress?.();
   }
 
-  /**
-   * The tool has given its output.
-   * @throws ToolExecutionError for one that does not fit the tool's schema
-   */
-  succeed(given: unknown): CallOutcome {
+  /** The tool has given its output. */
+  succeed(output: unknown): CallOutcome {
     const { context } = this;
-    const { layer, site, call, toolName } = context;
-    // Before the tool is taken down: what it gave may be read only now.
-    const { value: output, problem, cause } = fit(this.guarded.tool.output, given);
-    // It may have had effects, and its output will not fit the next time either.
-    if (problem !== undefined)
-      throw new ToolExecutionError('execution_error', `The output is malformed: ${problem}`, {
-        classification: 'permanent',
-        uncertain: true,
-        cause,
-      });
+    const { layer, site } = context;
     const atMs = site.runtime.now();
     this.takePermit()?.success(atMs);
     this.#learn(true);
-    const metadata = toolName === call.toolName ? undefined : { alternativeFor: call.toolName };
     // A listener of the breaker's change may have ended the call: then this attempt counts as one that was cut short.
     if (!context.isOver) {
       this.#attempting = false;
@@ -178,7 +171,11 @@ export class ToolExecution {
     }
     // A hook may have taken its time.
     return {
-      result: successResult(context.historyAt(layer.hooks === undefined ? atMs : site.runtime.now()), output, metadata),
+      result: successResult(
+        context.historyAt(layer.hooks === undefined ? atMs : site.runtime.now()),
+        output,
+        this.#metadata,
+      ),
     };
   }
 
@@ -200,10 +197,9 @@ export class ToolExecution {
   /** It was found out that it took effect: a success, although its attempt failed. */
   foundDone(output: unknown): CallOutcome {
     const { context } = this;
-    const metadata = context.toolName === context.call.toolName ? undefined : { alternativeFor: context.call.toolName };
     context.uncertain = true;
     context.executed = true;
-    return { result: successResult(context.history, output, metadata) };
+    return { result: successResult(context.history, output, this.#metadata) };
   }
 
   /** It was found out that no attempt at this tool took effect. */

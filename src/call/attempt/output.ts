@@ -1,9 +1,12 @@
 import { Observable, Subject, last, tap } from 'rxjs';
 import type { Progress } from '../../contract/tool.ts';
+import { ToolExecutionError } from '../../contract/tool-error.ts';
 import { AttemptSignal } from '../../operators/work/attempt-signal.ts';
 import { heldIdleTimeout, heldTimeout } from '../../operators/timing/unless-waiting.ts';
 import { startWork } from '../../operators/work/output.ts';
 import { tornDownAlone } from '../../operators/work/torn-down-alone.ts';
+import type { GuardedTool } from '../../layer/registry.ts';
+import { fit } from '../request.ts';
 import { AttemptContext } from './tool-context.ts';
 import type { ToolExecution } from './execution.ts';
 
@@ -16,6 +19,21 @@ const lastOf =
       tap(() => execution.answered()),
       last(null, undefined),
     );
+
+/**
+ * What a tool gave as its schema gives it. It is read before the tool is taken down: some of it can be read only now.
+ * @throws ToolExecutionError for one that does not fit
+ */
+export const fitted = ({ tool }: GuardedTool, given: unknown): unknown => {
+  const { value, problem, cause } = fit(tool.output, given);
+  if (problem === undefined) return value;
+  // It may have had effects, and its output will not fit the next time either.
+  throw new ToolExecutionError('execution_error', `The output is malformed: ${problem}`, {
+    classification: 'permanent',
+    uncertain: true,
+    cause,
+  });
+};
 
 /**
  * One run of a tool, with a signal of its own, under its limits: emits the one output, and aborts the signal when it is

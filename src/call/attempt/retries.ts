@@ -16,7 +16,7 @@ import { afterCrash } from './after-crash.ts';
 import { gatesOf, isGated } from './gates.ts';
 import { ToolExecution } from './execution.ts';
 import { earlierAttempts, journalledDecision, resumed } from './resumed.ts';
-import { toolOutput } from './output.ts';
+import { fitted, toolOutput } from './output.ts';
 import { CountedFailure, verified } from './verified.ts';
 
 /**
@@ -138,7 +138,9 @@ const run = (execution: ToolExecution, atMs: number): Observable<CallOutcome> =>
   execution.begin(atMs);
   // A subscriber of that event may have ended the call.
   if (context.isOver) return NEVER;
-  return toolOutput(execution, execution.ownAttempts).pipe(map((output) => execution.succeed(output)));
+  return toolOutput(execution, execution.ownAttempts).pipe(
+    map((given) => execution.succeed(fitted(execution.guarded, given))),
+  );
 };
 
 /** What follows a failed attempt: the wait before the next one, or a `FailedCall`. */

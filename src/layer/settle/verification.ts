@@ -77,6 +77,7 @@ export const settleWarning = (
   if (verify === undefined || said || enforcesKey) return [];
   const why = `an effect that comes later than ${verify.settleMs} ms after its attempt has stopped would be made twice`;
   return [
-    `tool ${name}: it has a verify, and ${why}; say how late one can come with verify: { settleMs }, or, where its resource checks the call's key, enforcesKey: true`,
+    `tool ${name}: it has a verify, and ${why}; say how late one can come with verify: { settleMs }, ` +
+      "or, where its resource checks the call's key, enforcesKey: true",
   ];
 };

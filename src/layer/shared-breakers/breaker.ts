@@ -1,6 +1,6 @@
 import { EMPTY, Subscription, finalize, switchMap } from 'rxjs';
 import type { Runtime } from '../../contract/runtime.ts';
-import type { Admission } from '../../operators/breaker/breaker.ts';
+import type { Admission } from '../../operators/breaker/permit.ts';
 import { rejectionHintMs } from '../../policy/breaker/hint.ts';
 import { advanceBreaker, decideBreaker, reduceBreaker } from '../../policy/breaker/reducer.ts';
 import type { BreakerInput, BreakerMemory, BreakerOutcome, Permit } from '../../policy/breaker/reducer.ts';

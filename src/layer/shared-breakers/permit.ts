@@ -1,4 +1,4 @@
-import type { GivenPermit } from '../../operators/breaker/breaker.ts';
+import type { GivenPermit } from '../../operators/breaker/permit.ts';
 import type { BreakerOutcome, Permit } from '../../policy/breaker/reducer.ts';
 import type { SharedBreaker } from './breaker.ts';
 

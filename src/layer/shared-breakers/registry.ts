@@ -1,12 +1,9 @@
 import { firstValueFrom, from, lastValueFrom, mergeMap, type Subscription } from 'rxjs';
 import type { BreakerOptions } from '../../contract/policy.ts';
 import type { Runtime } from '../../contract/runtime.ts';
-import {
-  createOpenBreaker,
-  type Admission,
-  type Breaker,
-  type DetailedChange,
-} from '../../operators/breaker/breaker.ts';
+import type { Breaker } from '../../operators/breaker/breaker.ts';
+import { OpenBreaker, type DetailedChange } from '../../operators/breaker/open-breaker.ts';
+import type { Admission } from '../../operators/breaker/permit.ts';
 import { ask } from '../../operators/dedupe/ask.ts';
 import { readAsCall } from '../../policy/recovery/classify.ts';
 import { BreakerReplica } from './replica.ts';
@@ -38,7 +35,7 @@ export class SharedBreakers implements BreakerMaker {
   }
 
   make(name: string, scope: string, options: BreakerOptions = {}, changed: DetailedChange): Breaker {
-    const own = createOpenBreaker(readAsCall, options, this.#runtime, { changed, watched: () => replica.watched() });
+    const own = new OpenBreaker(readAsCall, options, this.#runtime, { changed, watched: () => replica.watched() });
     const replica = new BreakerReplica(own, { name, key: keyOf(name, scope) }, this.#store, this.#runtime);
     this.#breakers.set(own.breaker, { replica, shared: new SharedBreaker(replica, this.#store, this.#runtime) });
     return own.breaker;

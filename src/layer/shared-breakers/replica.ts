@@ -1,7 +1,7 @@
 import { EMPTY, catchError, defer, map, switchMap, tap, type Observable, type Subscription } from 'rxjs';
 import type { Runtime } from '../../contract/runtime.ts';
 import type { DedupeClaim, DedupeReading } from '../../contract/store.ts';
-import type { OpenBreaker } from '../../operators/breaker/breaker.ts';
+import type { OpenBreaker } from '../../operators/breaker/open-breaker.ts';
 import { advanceBreaker, initialBreaker, type BreakerMemory } from '../../policy/breaker/reducer.ts';
 import { sharedIn, sharedText, type SharedMemory } from './record.ts';
 import type { BreakerStore } from './store.ts';

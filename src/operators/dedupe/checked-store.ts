@@ -11,7 +11,8 @@ export const BAD_ANSWER = 'bad_answer';
 const rubbish = (method: string, problem: string): ToolExecutionError =>
   new ToolExecutionError(
     'store_unavailable',
-    `The store answered ${method} with rubbish: ${problem}. Mend the store; storeConformance() of spillway/testing shows how`,
+    `The store answered ${method} with rubbish: ${problem}. ` +
+      'Mend the store; storeConformance() of spillway/testing shows how',
     {
       code: BAD_ANSWER,
       classification: 'permanent',

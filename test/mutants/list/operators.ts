@@ -69,7 +69,7 @@ export const OPERATORS: readonly MutatedFile[] = [
     ],
   },
   {
-    file: 'operators/breaker/live-permit.ts',
+    file: 'operators/breaker/permit.ts',
     mutants: [['R-3.6 a permit ends once', 'if (this.#ended) return;', '']],
   },
   {

@@ -129,7 +129,7 @@ export const TURN: readonly MutatedFile[] = [
   {
     file: 'layer/breakers.ts',
     mutants: [
-      ['R-3.7 the breaker used longest ago makes room', 'found.usedAt = ++uses;', ''],
+      ['R-3.7 the breaker used longest ago makes room', 'found.usedAt = ++this.#uses;', ''],
       ['R-3.8 what a person set stays', 'areSet = free.length === 0;', 'areSet = true;'],
     ],
   },
