@@ -114,7 +114,7 @@ describe('R-4.1 real processes', () => {
     const { code, out } = await run(
       'kept',
       `
-      settled(createSpillway({}), plan.from([{ id: 'h', tool: hung({ timeoutMs: 60_000 }) }], { timeoutMs: 200 }));
+      settled(createSpillway({}), plan.from([{ id: 'h', tool: hung({ timeoutMs: 60_000 }) }], { timeoutMs: 2_000 }));
     `,
     );
     expect(code).toBe(0);

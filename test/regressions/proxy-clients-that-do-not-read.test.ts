@@ -9,10 +9,14 @@ import { serveHttp } from '../../src/mcp-proxy/http/front.ts';
 import { watchedStream } from '../../src/mcp-proxy/http/stream.ts';
 import { createMcpProxy } from '../../src/mcp-proxy/proxy.ts';
 import { liveRuntime } from '../../src/runtime.ts';
+import type { Runtime } from '../../src/contract/runtime.ts';
 import { NODE, ledger } from '../mcp-proxy/kit.ts';
 
 /** A machine may be busy. */
 const PATIENT = { timeout: 30_000 };
+
+/** Half a minute without a read can pass beside busy loops while this very test would read. */
+const patient: Runtime = { ...liveRuntime, after: (ms) => liveRuntime.after(10 * ms) };
 
 const COUNT = 20_000;
 
@@ -68,7 +72,7 @@ it(
   async () => {
     using kept = ledger();
     const proxy = createMcpProxy({ servers: { talks: { place: { command: NODE, args: ['-e', TALKS, kept.path] } } } });
-    const front = await serveHttp(proxy, { host: '127.0.0.1', port: 0, modern: false, runtime: liveRuntime });
+    const front = await serveHttp(proxy, { host: '127.0.0.1', port: 0, modern: false, runtime: patient });
     const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } };
     const begun = await posted(front.url, { id: 0, method: 'initialize', params });
     const session = String(begun.headers['mcp-session-id']);
