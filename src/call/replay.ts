@@ -142,8 +142,16 @@ export function replayOf(
     durationMs: history.durationMs,
     attempts: history.attempts,
   };
-  if (record.state === 'done')
-    return { result: { ...common, status: 'success', output: { ...kept.output, content: kept.output?.content } } };
+  return record.state === 'done'
+    ? { result: { ...common, status: 'success', output: { ...kept.output, content: kept.output?.content } } }
+    : failureIn(record, kept, common);
+}
+
+const failureIn = (
+  record: DedupeRecord,
+  { error: kept, status }: Partial<Kept>,
+  common: Omit<ToolResultEnvelope, 'status'>,
+): CallOutcome => {
   const {
     code,
     message,
@@ -151,7 +159,7 @@ export function replayOf(
     shouldRetriable,
     uncertain = false,
   } = record.error ?? failureOf('internal_error', 'The earlier call failed', true, false);
-  const error = kept.error ?? {
+  const error = kept ?? {
     code,
     message,
     retriable: shouldRetriable,
@@ -159,7 +167,7 @@ export function replayOf(
     ...(uncertain ? { uncertain } : {}),
   };
   return {
-    result: { ...common, status: kept.status ?? (terminal ? 'error' : 'retriable_error'), error },
+    result: { ...common, status: status ?? (terminal ? 'error' : 'retriable_error'), error },
     // The kind is what the record calls its code: written from one, by this or another version of this package.
     error: new ToolExecutionError(code as ToolErrorKind, message, {
       classification: terminal ? 'permanent' : 'transient',
@@ -167,4 +175,4 @@ export function replayOf(
       uncertain,
     }),
   };
-}
+};

@@ -1,4 +1,4 @@
-import { Subject, from, isObservable, map, type Observable } from 'rxjs';
+import { Subject, from, isObservable, map, type Observable, type ObservableNotification } from 'rxjs';
 import type { FailureNotification, GuidanceRule, RecoveryDecision } from '../contract/recovery.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { answerWithin } from '../operators/timing/answer-within.ts';
@@ -71,6 +71,31 @@ const sealed = (failure: FailureNotification): FailureNotification => {
   return Object.freeze({ ...failure, alternatives: Object.freeze([...failure.alternatives]) });
 };
 
+/** What the default decides, where the host's decision cannot stand. */
+const overruled = (failure: FailureNotification, { rule, because }: Objection): RecoveryDecision => {
+  const decision = decideRecovery(failure);
+  const by = rule === undefined ? '' : ` by ${rule}`;
+  return { ...decision, reason: `${decision.reason} (the error handler was overruled${by}: ${because})` };
+};
+
+const checked = (failure: FailureNotification, decision: RecoveryDecision): RecoveryDecision => {
+  const objected = objection(failure, decision);
+  if (objected !== undefined) return overruled(failure, objected);
+  // The host may leave out the code; it decided.
+  return { ...decision, code: decision.code ?? 'guidance', reason: decision.reason ?? '' };
+};
+
+/** @param renewed the failure as it stands when the answer comes */
+const answered = (
+  answer: ObservableNotification<RecoveryDecision> | undefined,
+  renewed: FailureNotification,
+  timeoutMs: number,
+): RecoveryDecision => {
+  if (answer === undefined) return overruled(renewed, { because: `it did not answer within ${timeoutMs} ms` });
+  if (answer.kind === 'N') return checked(renewed, answer.value);
+  return overruled(renewed, { because: answer.kind === 'E' ? 'it threw' : 'it answered nothing' });
+};
+
 /**
  * The error handler of a layer: emits each failure on `failures$`, and asks the host, or the pure default, what to do.
  * A host's handler that throws, answers nothing, too late or what it cannot order is overruled by the default, which
@@ -80,31 +105,6 @@ export function createRecovery(options: ErrorHandlerOptions, runtime: Runtime): 
   const { errorHandler, errorHandlerTimeoutMs = ANSWER_TIMEOUT_MS, guidance, experience } = options;
   checkNumber('errorHandlerTimeoutMs', errorHandlerTimeoutMs, positiveDuration);
   const failures$ = new Subject<FailureNotification>();
-
-  const overruled = (failure: FailureNotification, { rule, because }: Objection): RecoveryDecision => {
-    const decision = decideRecovery(failure);
-    const by = rule === undefined ? '' : ` by ${rule}`;
-    return { ...decision, reason: `${decision.reason} (the error handler was overruled${by}: ${because})` };
-  };
-  const checked = (failure: FailureNotification, decision: RecoveryDecision): RecoveryDecision => {
-    const objected = objection(failure, decision);
-    if (objected !== undefined) return overruled(failure, objected);
-    // The host may leave out the code; it decided.
-    return { ...decision, code: decision.code ?? 'guidance', reason: decision.reason ?? '' };
-  };
-  const later = (
-    renewed: () => FailureNotification,
-    answer$: Observable<RecoveryDecision>,
-    timer: Runtime,
-  ): Observable<RecoveryDecision> =>
-    answerWithin(answer$, errorHandlerTimeoutMs, timer).pipe(
-      map((answer) => {
-        const silence = `it did not answer within ${errorHandlerTimeoutMs} ms`;
-        if (answer === undefined) return overruled(renewed(), { because: silence });
-        if (answer.kind === 'N') return checked(renewed(), answer.value);
-        return overruled(renewed(), { because: answer.kind === 'E' ? 'it threw' : 'it answered nothing' });
-      }),
-    );
   return {
     failures$: new QuietStream((subscriber) => failures$.subscribe(subscriber)),
     tell: (failure) => failures$.next(failure),
@@ -120,7 +120,9 @@ export function createRecovery(options: ErrorHandlerOptions, runtime: Runtime): 
       try {
         const answer = errorHandler(failure);
         if (!isObservable(answer) && !isPromiseLike(answer)) return checked(failure, answer);
-        return later(() => ({ ...renewed(), ...known }), from(answer), timer);
+        return answerWithin(from(answer), errorHandlerTimeoutMs, timer).pipe(
+          map((given) => answered(given, { ...renewed(), ...known }, errorHandlerTimeoutMs)),
+        );
       } catch {
         return overruled(failure, { because: 'it threw' });
       }

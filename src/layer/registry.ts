@@ -17,8 +17,8 @@ import { given } from '../policy/check.ts';
 import { ATTEMPT_TIMEOUT_MS, DEDUPE_DEFAULTS, RETRY_PROFILES, breakerProfile } from '../policy/profile.ts';
 import { presumedOf } from './foreign.ts';
 import { compensationOf, isUndone, type Undoing } from './settle/compensation.ts';
-import { about, approvalRuleOf, checkPolicy } from './tool-policy.ts';
-import { isVerifiable, settleWarning, verificationOf, type Verification } from './settle/verification.ts';
+import { about, approvalRuleOf, checkPolicy, warningsOf } from './tool-policy.ts';
+import { isVerifiable, verificationOf, type Verification } from './settle/verification.ts';
 
 /** A tool with every part of its policy decided. */
 export interface GuardedTool {
@@ -115,45 +115,49 @@ const effectsOf = (tool: AnyTool, own: ToolPolicy): ToolPolicy => {
   return { effects: 'mutating' };
 };
 
-const guard = (
+/** The breaker of a tool, if it has one, and the name that it shares it by. */
+const breakerOf = (
   tool: AnyTool,
+  policy: ToolPolicy,
+  timeoutMs: number,
   { profile, defaults, breakerKey }: Surroundings,
-  isThere: (toolName: string) => boolean,
-): GuardedTool =>
+): Pick<GuardedTool, 'breaker' | 'breakerName'> => {
+  const breakerName = breakerKey === undefined ? tool.name : breakerKey(tool);
+  if (typeof breakerName !== 'string' || breakerName === '')
+    throw new RangeError(`breakerKey must give a string that is not empty, not ${String(breakerName)}`);
+  if (policy.breaker === false) return { breaker: undefined, breakerName };
+  const shared = defaults.breaker === false ? {} : given(defaults.breaker);
+  const options = { ...breakerProfile(profile, policy.effects), ...shared, ...given(policy.breaker) };
+  return { breaker: outlasting(options, timeoutMs), breakerName };
+};
+
+const dedupeOf = (own: ToolPolicy, defaults: ToolPolicy, effects: Effects | undefined): Required<DedupePolicy> => {
+  const volatile = [DEDUPE_DEFAULTS, defaults.dedupe, own.dedupe].flatMap((policy) => policy?.volatile ?? []);
+  const dedupe = { ...DEDUPE_DEFAULTS, ...given(defaults.dedupe), ...given(own.dedupe), volatile };
+  // What all of a tenant share must say of itself that it only reads (R-9.3).
+  if (dedupe.scope === 'global' && effects !== 'read')
+    throw new RangeError(
+      "dedupe.scope 'global' is for tools that declare effects: 'read'; others keep the scope 'session'",
+    );
+  return dedupe;
+};
+
+const guard = (tool: AnyTool, around: Surroundings, isThere: (toolName: string) => boolean): GuardedTool =>
   about(tool.name, () => {
     if (typeof tool.execute !== 'function')
       throw new RangeError(`execute must be a function, not ${typeof tool.execute}`);
+    const { profile, defaults } = around;
     const own = given(tool.policy);
     checkPolicy(own);
     const policy = { ...presumedOf(tool), ...given(defaults), ...own, ...effectsOf(tool, own) };
-    const { alternatives = [] } = policy;
-    const { timeoutMs = ATTEMPT_TIMEOUT_MS, idleTimeoutMs } = policy;
-    const shared = defaults.breaker === false ? {} : given(defaults.breaker);
-    const breaker =
-      policy.breaker === false
-        ? undefined
-        : outlasting({ ...breakerProfile(profile, policy.effects), ...shared, ...given(policy.breaker) }, timeoutMs);
-    const breakerName = breakerKey === undefined ? tool.name : breakerKey(tool);
-    if (typeof breakerName !== 'string' || breakerName === '')
-      throw new RangeError(`breakerKey must give a string that is not empty, not ${String(breakerName)}`);
-    const volatile = [
-      ...DEDUPE_DEFAULTS.volatile,
-      ...(defaults.dedupe?.volatile ?? []),
-      ...(own.dedupe?.volatile ?? []),
-    ];
-    const dedupe = { ...DEDUPE_DEFAULTS, ...given(defaults.dedupe), ...given(own.dedupe), volatile };
-    // What all of a tenant share must say of itself that it only reads (R-9.3).
-    if (dedupe.scope === 'global' && policy.effects !== 'read')
-      throw new RangeError(
-        "dedupe.scope 'global' is for tools that declare effects: 'read'; others keep the scope 'session'",
-      );
+    const { alternatives = [], timeoutMs = ATTEMPT_TIMEOUT_MS } = policy;
+    let bare: GuardedTool | undefined;
     const guarded: GuardedTool = {
       tool,
       timeoutMs,
-      idleTimeoutMs,
+      idleTimeoutMs: policy.idleTimeoutMs,
       retry: retryPolicy({ ...given(defaults.retry), ...given(own.retry) }, RETRY_PROFILES[profile]),
-      breaker,
-      breakerName,
+      ...breakerOf(tool, policy, timeoutMs, around),
       get alternatives() {
         return alternatives.length === 0 ? alternatives : alternatives.filter(isThere);
       },
@@ -163,55 +167,15 @@ const guard = (
       safetyCritical: policy.safetyCritical ?? false,
       needsApproval: approvalRuleOf('a tool', tool.needsApproval, policy.needsApproval),
       cost: policy.cost ?? 0,
-      dedupe,
+      dedupe: dedupeOf(own, defaults, policy.effects),
       mode: policy.mode,
       showsErrors: policy.show === 'errors',
       verify: verificationOf(tool, own.verify, defaults.verify),
       compensate: compensationOf(tool, own.compensate),
       bare: () => (bare ??= bareOf(guarded)),
     };
-    let bare: GuardedTool | undefined;
     return guarded;
   });
-
-const timeoutWarnings = ({ tool, timeoutMs, retry }: GuardedTool): string[] =>
-  retry.maxAttempts > 1 && timeoutMs >= retry.maxTotalTimeMs
-    ? [
-        `tool ${tool.name}: a timeout is never retried, since timeoutMs (${timeoutMs}) is not below ` +
-          `retry.maxTotalTimeMs (${retry.maxTotalTimeMs})`,
-      ]
-    : [];
-
-/**
- * A tool that says nothing of itself counts as one that only reads, which is not so of every tool that says nothing
- * (R-2.5).
- */
-const effectsWarnings = ({ tool }: GuardedTool, defaults: ToolPolicy): string[] => {
-  if (
-    (tool.policy?.effects ?? defaults.effects) !== undefined ||
-    isVerifiable(tool, tool.policy ?? {}) ||
-    isUndone(tool, tool.policy ?? {})
-  )
-    return [];
-  const counts = 'it declares no effects and counts as read';
-  const so = 'so it is run again after a failure even if it may have taken effect';
-  return [`tool ${tool.name}: ${counts}, ${so}; give its policy effects: 'read' or effects: 'mutating'`];
-};
-
-/** What `warnings` says of a tool, a sentence each. */
-const warningsOf = (guarded: GuardedTool, { defaults, hasApprovals = false }: Surroundings): string[] => [
-  ...(guarded.needsApproval === undefined || hasApprovals
-    ? []
-    : [`tool ${guarded.tool.name}: its calls need approval, and are all refused; give createSpillway approvals`]),
-  ...timeoutWarnings(guarded),
-  ...effectsWarnings(guarded, defaults),
-  ...settleWarning(
-    guarded.tool,
-    guarded.verify,
-    (guarded.tool.policy?.verify?.settleMs ?? defaults.verify?.settleMs) !== undefined,
-    guarded.enforcesKey,
-  ),
-];
 
 /** A provider's tools by name, for the list that it has now: another list is another object. */
 const listIndex = (): ((tools: readonly AnyTool[]) => ReadonlyMap<string, AnyTool>) => {
@@ -223,6 +187,27 @@ const listIndex = (): ((tools: readonly AnyTool[]) => ReadonlyMap<string, AnyToo
     known.set(tools, named);
     return named;
   };
+};
+
+/** @throws RangeError for what is no tool, and for a name that is taken */
+const checkedNew = (tool: AnyTool, others: ReadonlyMap<string, GuardedTool>): AnyTool => {
+  if (typeof tool?.name !== 'string' || tool.name === '')
+    throw new RangeError('each tool must be an object with a name and an execute function; tool() makes one');
+  if (others.has(tool.name))
+    throw new RangeError(`tool ${tool.name} is registered twice; give one of them another name`);
+  return tool;
+};
+
+/** @throws RangeError for an alternative that is not registered, or is the tool itself */
+const checkAlternatives = (
+  { name, policy }: AnyTool,
+  defaults: ToolPolicy,
+  registered: ReadonlyMap<string, GuardedTool>,
+): void => {
+  for (const other of policy?.alternatives ?? defaults.alternatives ?? []) {
+    if (!registered.has(other)) throw new RangeError(`tool ${name}: its alternative ${other} is not a registered tool`);
+    if (other === name) throw new RangeError(`tool ${name} cannot be its own alternative`);
+  }
 };
 
 /**
@@ -266,22 +251,13 @@ export function createRegistry(
   };
   const first = new Map<string, GuardedTool>();
   const register = (tool: AnyTool): GuardedTool => {
-    if (typeof tool?.name !== 'string' || tool.name === '')
-      throw new RangeError('each tool must be an object with a name and an execute function; tool() makes one');
-    if (first.has(tool.name))
-      throw new RangeError(`tool ${tool.name} is registered twice; give one of them another name`);
-    const guarded = of(tool);
+    const guarded = of(checkedNew(tool, first));
     first.set(tool.name, guarded);
     return guarded;
   };
   for (const guarded of tools.map(register)) own.set(guarded.tool.name, guarded);
   for (const provider of providers) provider.tools.forEach(register);
-  for (const { tool } of first.values()) {
-    for (const name of tool.policy?.alternatives ?? surroundings.defaults.alternatives ?? []) {
-      if (!first.has(name)) throw new RangeError(`tool ${tool.name}: its alternative ${name} is not a registered tool`);
-      if (name === tool.name) throw new RangeError(`tool ${tool.name} cannot be its own alternative`);
-    }
-  }
+  for (const { tool } of first.values()) checkAlternatives(tool, surroundings.defaults, first);
   return {
     warnings: [...first.values()].flatMap((guarded) => warningsOf(guarded, surroundings)),
     get,

@@ -3,8 +3,9 @@ import { approvalWhenSchema } from '../contract/gate/approval-schema.ts';
 import type { DedupePolicy, ToolPolicy } from '../contract/policy.ts';
 import { checkKeys, checkNumber, checkOneOf, number, positiveDuration } from '../policy/check.ts';
 import { neededBy } from '../policy/gate/when.ts';
-import { checkCompensate } from './settle/compensation.ts';
-import { checkVerify } from './settle/verification.ts';
+import { checkCompensate, isUndone } from './settle/compensation.ts';
+import { checkVerify, isVerifiable, settleWarning } from './settle/verification.ts';
+import type { GuardedTool, Surroundings } from './registry.ts';
 
 const POLICY_KEYS = [
   'timeoutMs',
@@ -92,3 +93,37 @@ export const checkPolicy = (policy: ToolPolicy): void => {
   for (const [key, value] of Object.entries(policy.classification ?? {}))
     checkOneOf(`classification of ${key}`, value, ['transient', 'permanent']);
 };
+
+const timeoutWarnings = ({ tool, timeoutMs, retry: { maxAttempts, maxTotalTimeMs } }: GuardedTool): string[] => {
+  if (maxAttempts <= 1 || timeoutMs < maxTotalTimeMs) return [];
+  const why = `since timeoutMs (${timeoutMs}) is not below retry.maxTotalTimeMs (${maxTotalTimeMs})`;
+  return [`tool ${tool.name}: a timeout is never retried, ${why}`];
+};
+
+/**
+ * A tool that says nothing of itself counts as one that only reads, which is not so of every tool that says nothing
+ * (R-2.5).
+ */
+const effectsWarnings = ({ tool }: GuardedTool, defaults: ToolPolicy): string[] => {
+  const { policy = {} } = tool;
+  const says = (policy.effects ?? defaults.effects) !== undefined;
+  if (says || isVerifiable(tool, policy) || isUndone(tool, policy)) return [];
+  const counts = 'it declares no effects and counts as read';
+  const so = 'so it is run again after a failure even if it may have taken effect';
+  return [`tool ${tool.name}: ${counts}, ${so}; give its policy effects: 'read' or effects: 'mutating'`];
+};
+
+/** What `warnings` says of a tool, a sentence each. */
+export const warningsOf = (guarded: GuardedTool, { defaults, hasApprovals = false }: Surroundings): string[] => [
+  ...(guarded.needsApproval === undefined || hasApprovals
+    ? []
+    : [`tool ${guarded.tool.name}: its calls need approval, and are all refused; give createSpillway approvals`]),
+  ...timeoutWarnings(guarded),
+  ...effectsWarnings(guarded, defaults),
+  ...settleWarning(
+    guarded.tool,
+    guarded.verify,
+    (guarded.tool.policy?.verify?.settleMs ?? defaults.verify?.settleMs) !== undefined,
+    guarded.enforcesKey,
+  ),
+];

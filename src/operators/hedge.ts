@@ -15,7 +15,7 @@ import {
 } from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
 import { checkKeys, checkNumber, duration, integer, number } from '../policy/check.ts';
-import { latencyWindow } from '../policy/retry/latency.ts';
+import { latencyWindow, type LatencyWindow } from '../policy/retry/latency.ts';
 import type { RetryBudget } from '../policy/retry/budget.ts';
 import { liveRuntime } from '../runtime.ts';
 import { tornDownAlone } from './work/torn-down-alone.ts';
@@ -90,32 +90,40 @@ export function hedge(
       map(() => number + 1),
     );
   };
-  return <T>(source: Observable<T>): Observable<T> =>
-    defer(() => {
-      const winner$ = new BehaviorSubject<number | undefined>(undefined);
-      const won$ = winner$.pipe(filter((winner) => winner !== undefined));
-      /** When the attempts that run have started, by their numbers. */
-      const startedAtMs = new Map<number, number>();
-      const win = (number: number): void => {
-        if (winner$.value !== undefined) return;
-        // Of the losers too, as far as they came: of winners alone the quantile would sink, and ever more would be
-        // hedged.
-        for (const atMs of startedAtMs.values()) latencies.record(runtime.now() - atMs);
-        winner$.next(number);
-      };
-      const attempt = (number: number): Observable<T> => {
-        startedAtMs.set(number, runtime.now());
-        return source.pipe(
-          // A loser's teardown costs nobody what the winner gives.
-          tornDownAlone,
-          tap({ next: () => win(number), complete: () => win(number) }),
-          takeUntil(won$.pipe(filter((winner) => winner !== number))),
-          catchError((error: unknown) => {
-            startedAtMs.delete(number);
-            return startedAtMs.size === 0 || winner$.value === number ? throwError(() => error) : EMPTY;
-          }),
-        );
-      };
-      return of(0).pipe(expand(nextAfter), takeUntil(won$), mergeMap(attempt));
-    });
+  return <T>(source: Observable<T>): Observable<T> => raced(source, nextAfter, latencies, runtime);
 }
+
+/** One subscription: each attempt is started by what follows the one before it, and the first to answer wins. */
+const raced = <T>(
+  source: Observable<T>,
+  nextAfter: (number: number) => Observable<number>,
+  latencies: LatencyWindow,
+  runtime: Runtime,
+): Observable<T> =>
+  defer(() => {
+    const winner$ = new BehaviorSubject<number | undefined>(undefined);
+    const won$ = winner$.pipe(filter((winner) => winner !== undefined));
+    /** When the attempts that run have started, by their numbers. */
+    const startedAtMs = new Map<number, number>();
+    const win = (number: number): void => {
+      if (winner$.value !== undefined) return;
+      // Of the losers too, as far as they came: of winners alone the quantile would sink, and ever more would be
+      // hedged.
+      for (const atMs of startedAtMs.values()) latencies.record(runtime.now() - atMs);
+      winner$.next(number);
+    };
+    const attempt = (number: number): Observable<T> => {
+      startedAtMs.set(number, runtime.now());
+      return source.pipe(
+        // A loser's teardown costs nobody what the winner gives.
+        tornDownAlone,
+        tap({ next: () => win(number), complete: () => win(number) }),
+        takeUntil(won$.pipe(filter((winner) => winner !== number))),
+        catchError((error: unknown) => {
+          startedAtMs.delete(number);
+          return startedAtMs.size === 0 || winner$.value === number ? throwError(() => error) : EMPTY;
+        }),
+      );
+    };
+    return of(0).pipe(expand(nextAfter), takeUntil(won$), mergeMap(attempt));
+  });
