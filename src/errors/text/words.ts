@@ -1,3 +1,5 @@
+import { any } from './any.ts';
+import { FORMS_OF_INPUT } from './forms.ts';
 import type { Sense } from './sense.ts';
 
 /** What a text that matches says. */
@@ -6,15 +8,12 @@ export type Row = readonly [Sense, RegExp];
 /** Whose text it is: a model's provider never writes of film credits or gift certificates, a tool may. */
 export type Speaker = 'llm' | 'tool';
 
-/** One pattern of several, so that a table can be read. */
-const any = (...patterns: readonly RegExp[]): RegExp => new RegExp(patterns.map(({ source }) => source).join('|'));
-
 /** A quota counted by the minute, or one with a wait, fills again: it is a rate limit. */
 export const REFILLS: RegExp = /\b(per|this|each)[ _-]?(second|minute|hour|min)\b|(retry|try again) (in|after) \d/;
 
 export const UNAUTHORIZED: RegExp = any(
   // A service of authentication can fail like any other.
-  /(un|not )authori[sz]ed|authori[sz]ation (failed|failure|error|required|violation|denied)|authenticat(ion|e)(?! (service|server|provider|backend|endpoint)s? )/,
+  /(un|not )authori[sz]ed|authori[sz]ation (failed|failure|error|required|violation|denied)|(?<!message )authenticat(ion|e)(?! (service|server|provider|backend|endpoint)s? )/,
   /(log.?in|log.?on|sign.?in) (failed|failure|denied|rejected|incorrect)|\bno ([a-z]{1,12} ){0,2}(permission|privilege)s?\b|(access|permission)[ _]?denied|permission.?error|forbidden|(no|not enough|insufficient) (permission|rights\b|scope|privilege)/,
   /do(es)?( not|n't) have (permission|access)|(log|sign) ?in (again|required|first|to continue)|(not|need to|must|please) (logged|sign(ed)?|log) in|\bnot the (owner|author|creator)\b|\bno access to/,
   /(invalid|incorrect|missing|bad|wrong|expired|revoked)[ _](x-)?(api[ _-]?key|credential|(access |auth |bearer )?token|access key|password|username|subscription key|signature|jwt)/,
@@ -22,12 +21,15 @@ export const UNAUTHORIZED: RegExp = any(
   /(could not|couldn't|unable to|failed to) (load|locate|find|resolve) ([a-z]{1,12} ){0,3}credentials|credentials (were |are )?not (found|provided|set|configured|available)/,
   /\b(token|session|jwt|credentials?|password|login)( (provided|included in the request))? (is |has |have |was )?(been )?(expired|revoked|invalid|malformed)|expired.?token/,
   /\b(token|session|credentials?|login|api key)[^\n.:;]{0,40} (has|have|is|was|were) (been )?(expired|revoked)|signature (verification|mismatch|is invalid|does( not|n't) match)/,
-  /account (is |has been |was )?(suspended|deactivated|disabled|banned|locked|frozen|closed)/,
+  /\b(user|account|member|customer|tenant)s? ((is|are|was|were|(has|have) been) )?(suspended|deactivated|disabled|banned)\b/,
+  /\baccounts? ((is|are|was|were|(has|have) been) )?(locked|frozen|closed)\b|\b(white|allow|black|deny).?listed\b/,
+  /\b(lack(s|ing)?|missing|insufficient|not enough) ([a-z\d]{1,12} ){0,2}(access|authority|permission|privilege|right|scope|role)/,
+  /\b(can ?not|can't|may not) (use|access|view|see|edit) (this|that|these|those) |\bkey (is|was) revoked\b/,
 );
 
 export const QUOTA: RegExp = any(
   /insufficient[ _](quota|balance|credit|fund)|(balance|funds|credits?) (is |are )?(insufficient|too low|exhausted|depleted|used up)|out of (quota|credits|tokens|funds)|\btop up\b|credit balance/,
-  /quota_?exceeded|exceed(ed|s|ing)? (your |the |its )?([a-z]{1,20} )?quota|quota (has been |is )?(exceeded|exhausted|reached|depleted|used up)|(no|not enough|used (up )?all)( [a-z]{1,20}){0,2} (credits|quota)/,
+  /quota_?exceeded|exceed(ed|s|ing)? (your |the |its )?([a-z]{1,20} )?quota|quota (has been |has |is |was )?(exceeded|exhausted|reached|depleted|used up)|(no|not enough|used (up )?all)( [a-z]{1,20}){0,2} (credits|quota)/,
   /(usage|spend(ing)?|monthly|daily|weekly) limit (has been |was |is )?(reached|exceeded|hit)|exceed(ed|s|ing)? (your |the |its )?(usage|spend(ing)?|monthly|daily|weekly) limit/,
   /(subscription|license|licence|plan|trial)( period)? (has |is |was )?(been )?(expired|inactive|cancell?ed|over|ended|lapsed)|upgrade (to|your|the) |(plan|account|free.?tier) limit/,
   /payment[ _]required|\bbilling\b(?! (service|server|api|address))|card (was |is |has )?(declined|expired)|reached (your|the|its) ([a-z]{1,12} )?quota/,
@@ -41,6 +43,8 @@ const SETTINGS =
  * the faults.
  */
 const ABOUT_INPUT = any(
+  // Told what to change before the next try: what was given does not do.
+  /(?<!please |can )\b(check|fix|correct|change|create|add|provide|specify|select|choose|enter|remove|shorten)\b(?![^\n]{0,80}(connection|network|server|service|status))[^\n]{1,80} and (try|retry|submit|send)\b/,
   /\bno such (?!host|service)[a-z]|\bno [a-z ]{1,30} (named|called|titled|with (that |this |the )?(id|name|title))\b/,
   /no overload matches|overloaded (function|method|operator|constructor|signature)/,
   /validation (error|fail)|failed validation|input should be|does not match (the )?schema/,
@@ -54,7 +58,7 @@ const ABOUT_INPUT = any(
 );
 
 const RATE_LIMITED = any(
-  /rate.?limit|request limit|too many (outstanding |pending )?requests|overload|throttl|slow.?down|rate exceeded|request rate|capacity exceeded|resource.?exhausted|concurren(cy|t)[^\n]{0,20} limit|\bback ?off\b|too (fast|frequent|often|quickly)/,
+  /rate.?limit|request limit|too many (outstanding |pending |parallel |simultaneous )?(requests|queries)|overload|throttl|slow.?down|rate exceeded|request rate|capacity exceeded|resource.?exhausted|concurren(cy|t)[^\n]{0,20} limit|\bback ?off\b|too (fast|frequent|often|quickly)/,
   /(requests|tokens|calls|messages) per|\bper (second|minute|min|hour)\b[^\n]{0,40}(limit|exceeded|reached)|limit[^\n]{0,40}\bper (second|minute|min|hour)\b/,
 );
 
@@ -106,6 +110,9 @@ const GONE =
 const MACHINES = 'server|node|worker|host|backend|broker|instance|endpoint|connection|machine|replica|slot|gpu';
 
 const UNAVAILABLE = any(
+  /\bshut(ting)? ?down\b|\bin process\b|\btoo old\b|\bnot yet (?!supported|implemented|allowed|permitted|available (in|for))/,
+  /\b(buffer|queue|backlog|heap|pool|memory)\b[^\n]{0,20} exceeded|\bexpected \d+ (more )?bytes|\bbytes (expected|remaining)\b/,
+  /\bmax(imum)?\b[^\n]{0,40}\b(in.?flight|concurrent|simultaneous|open|active|pending|running|queued)\b/,
   /unavailable|temporar|(?<!non.?|not )\b(transient|retr[iy]able)\b|try (again|later)|(please|you can) (retry|wait)|restart (the )?(transaction|request|operation|query)|retry (your|the|this|(in|after) \d)|(must|and) wait|wait \d/,
   /at (this time|the moment)|right now|in a (few|moment|minute|while|bit)|maintenance|outage|is (down|offline)\b|experiencing|high demand|(at|over|exceeds?|insufficient|enough|no) capacity/,
   /upstream (re(quest|set|sponded|turned|sponse)|connect|error|fail|server|service|timed|timeout|prematurely|unavailable)|(from|by|bad) upstream|bad gateway|unexpected error|something went wrong|(internal|server).?(error|fault)|server had an error/,
@@ -136,7 +143,7 @@ const STATE = any(
   new RegExp(
     `(could( not|n't)|unable to|failed to|cannot|can't) (find|locate|acquire|elect|read from|write to|start|create|open|fork|allocate) ([a-z-]{1,20} ){0,4}(${PARTS}|process|connection|memory)s?\\b(?! (named|called|with|"))`,
   ),
-  /(invalid|bad|failed( its| the)?( crc)?) checksum|checksum (failed|error)|\b(length|hash|sum|digest|checksum|size|epoch|state) mismatch|\bbad (record|handshake|gateway|connection|response|reply|packet)\b|\b(wrong|invalid|malformed|unexpected) (version number|response|reply|answer)\b|unexpected end of (file|input|stream|data|json|archive)/,
+  /(invalid|bad|failed( its| the)?( crc)?) checksum|checksum (failed|error)|authentication code (incorrect|mismatch)|\b(length|hash|sum|digest|checksum|size|epoch|state) mismatch|\bbad (record|handshake|gateway|connection|response|reply|packet)\b|\b(wrong|invalid|malformed|unexpected) (version number|response|reply|answer)\b|unexpected end of (file|input|stream|data|json|archive)/,
   /\b(state|status|reason|result|cause|outcome|error|health)( of [a-z ]{1,30})?( is| are|:)? unknown|(returned|got|received|gave) (an? )?(empty|blank|null|unknown)|\b(should|must|will|(has|have|needs?) to) be (available|back|ready|up|restarted|rebuilt|reconnected)/,
   /\bmax(imum)?( number of| allowed)? (retries|retry|attempts|(open |concurrent )?connections|sessions|call stack|redirects)|(retries|retry|attempts?|stack size|overhead|flow control)( limit)? (reached|exceeded)/,
   /(should|must|can|may|needs? to) be (re-?tried|repeated|re-?sent|resubmitted|attempted again)|(already|currently|request|call) (in progress|in flight|running|under way)|\b(locks|connections|threads|sessions|processes|requests) exceeds?\b|\b(lag|load|latency|pressure|utili[sz]ation|usage|backlog)( is)? too (high|long|large|deep)|in (recovery|a read-only|draining|standby|failover)\b|\b(buffer|system|disk) (space|storage)\b(?! quota)/,
@@ -154,7 +161,7 @@ const REJECTED = any(
   /\bun(known|recogni[sz]ed|declared)\b(?! (error|failure|fault|exception|problem|issue|reason|cause|status|state)s?\b)|undefined (variable|function|symbol|column|reference|name)|not (defined|declared|registered|recogni[sz]ed|configured|listed|offered)\b/,
   /(could( not|n't)|unable to|failed to|cannot|can't) (be )?(find|found|locate|recogni|determin|identif)|\b(has|have|was|were) (been )?(deleted|discontinued|withdrawn|retired)\b|no longer exists?|\bnot (in|on|one of|among|part of) (?!sync|time|service|an? (healthy |valid |good )?state|the right state)|\bfile exists\b/,
   // Invalid or malformed input.
-  /invalid|malformed|ill.?formed|not well.?formed|badly|\bun(terminated|balanced|closed) (?!connection|socket|stream)|\bempty (query|body|input|string|list|name|value|message|prompt|field|array)|illegal|improper|\bincorrect|unparse?able|unprocessable|unacceptable|unreadable|validation|syntax|schema/,
+  /invalid|malformed|ill.?formed|not well.?formed|badly|\bun(terminated|balanced|closed) (?!connection|socket|stream)|\bempty (query|body|input|string|list|name|value|message|prompt|field|array)|illegal|improper|\bincorrect|unparse?able|unprocessable|unacceptable|unreadable|validation|syntax|(?<!ing )schema/,
   /(?<!went |goes |going |gone )\bwrong\b|\bbad ([a-z]{1,12} ){0,2}(request|input|value|argument|param|format|data|type|option|name|number|size|protocol|address|sequence|url|syntax|file|length|date|id|code|json|xml)/,
   /(could( not|n't)|unable to|failed to|cannot|can't|problems?|error) (be )?(pars|convert|cast|decod|deseriali|unmarshal|resolve |bound\b|interpret|understand|validat|divide|cast automatically)|(json|xml|yaml|toml|csv|query|date) parse error|not (json )?serializable|not json|not assignable|cast error|conversion (failed|error)|would be truncated|(cannot|can't) ([a-z]{1,15} ){1,2}(an? |the )?(field|value|column|property|key|argument|param(eter)?|type|variable|option|null|object|string)s?\b|no viable alternative|\b(value|key|index|attribute|import|zerodivision|unicode[a-z]{0,10}|lookup|type|name)error: (?!fetch|terminated|cannot read prop)/,
   /\b(must|shall)\b|\bshould (be|have|not|contain|match|start|end|only)\b|\b(has|have|ought) to\b(?! be (done|started) again)|may not (?!have|exist)|can(not|'t) be (used|null|empty|blank|negative|zero|combined|mixed|the same|in the|before|after|more|less|longer|both|set|changed|edited|modified|deleted|removed|renamed)/,
@@ -191,6 +198,7 @@ const rowsOf = (speaker: Speaker): readonly Row[] => {
     ['unavailable', UNAVAILABLE],
     ['unavailable', STATE],
     ['rejected', REJECTED],
+    ['rejected', FORMS_OF_INPUT],
     ['lost', WEAK],
   ];
 };
