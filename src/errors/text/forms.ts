@@ -18,12 +18,15 @@ export const FORMS_OF_INPUT: RegExp = any(
   /\bis an? [^\n]{1,30}\bnot\b|\bnot an? (?=\W)|\bnot (satisfiable|applicable|unique|whitelisted)\b|\bnon-?(numeric|string|unique)/,
   /\bundefined ([a-z]{1,20} ){0,2}(type|attribute|field|property|parameter|option|method|reference|key|label|name)\b/,
   /\b(is|are) (negative|zero|fractional|not positive)\b|\bbeyond (the )?(end|limit|bounds|range|maximum)\b|\btoo deep\b/,
+  /\b(has|have|contains?|includes?) (an? )?(wildcards?|spaces?|white.?space|duplicates?|commas?|quotes?|control characters?)\b/,
+  /\b(?!protocol|lease)[a-z]{2,20} violation\b|(could not|couldn't|can ?not|can't|unable to|failed to) decrypt\b/,
   // How its parts go together.
   /\b(can ?not|can't|may not|must not) (also |both |only )?(contain|include|specify|mix|combine|overlap|exceed)\b/,
-  /\b(can ?not|can't|may not|must not) (also |both )?(overwrite|override|redefine|rename|coerce|have|use)\b/,
+  /\b(can ?not|can't|(?<!may or )may not|must not) (also |both )?(overwrite|override|redefine|rename|coerce|have|use)\b/,
   /\bcan only (be used|contain|have|include|specify)\b|\b(exactly|more than) (one|\d+) [a-z]/,
   /\b(has|have|contains?|got|given|provided|specified) too (many|few)\b|\btoo many [a-z]{1,20} in\b/,
   // What is not offered, or not to everyone.
+  /\b(can ?not|can't|may not) (execute|perform|apply|call|invoke) [^\n]{1,40} on (this|that|these|those|an?) /,
   /\bonly (the |an? )?(?!(one|two|single|leader|primary|master|active)\b)([a-z]{1,20} ){1,6}(can|may)\b/,
   /\b(is|are|was|were|been) disabled\b|\bnot (been )?enabled\b|\bincompatible\b|\bsunset\b|\bend.of.life\b/,
   /\bnot (available|offered) (for|in|on|to|with) (this|your|the) (account|plan|project|version|region|tier|edition|platform)/,

@@ -22,12 +22,13 @@ export const UNAUTHORIZED: RegExp = any(
   /\b(token|session|jwt|credentials?|password|login)( (provided|included in the request))? (is |has |have |was )?(been )?(expired|revoked|invalid|malformed)|expired.?token/,
   /\b(token|session|credentials?|login|api key)[^\n.:;]{0,40} (has|have|is|was|were) (been )?(expired|revoked)|signature (verification|mismatch|is invalid|does( not|n't) match)/,
   /\b(user|account|member|customer|tenant)s? ((is|are|was|were|(has|have) been) )?(suspended|deactivated|disabled|banned)\b/,
-  /\baccounts? ((is|are|was|were|(has|have) been) )?(locked|frozen|closed)\b|\b(white|allow|black|deny).?listed\b/,
+  /\bverify your (account|e-?mail|phone|identity)\b|\baccounts? ((is|are|was|were|(has|have) been) )?(locked|frozen|closed)\b|\b(white|allow|black|deny).?listed\b/,
   /\b(lack(s|ing)?|missing|insufficient|not enough) ([a-z\d]{1,12} ){0,2}(access|authority|permission|privilege|right|scope|role)/,
   /\b(can ?not|can't|may not) (use|access|view|see|edit) (this|that|these|those) |\bkey (is|was) revoked\b/,
 );
 
 export const QUOTA: RegExp = any(
+  /\bquota for [^\n.]{1,40} (exceeded|exhausted|reached|used up)\b/,
   /insufficient[ _](quota|balance|credit|fund)|(balance|funds|credits?) (is |are )?(insufficient|too low|exhausted|depleted|used up)|out of (quota|credits|tokens|funds)|\btop up\b|credit balance/,
   /quota_?exceeded|exceed(ed|s|ing)? (your |the |its )?([a-z]{1,20} )?quota|quota (has been |has |is |was )?(exceeded|exhausted|reached|depleted|used up)|(no|not enough|used (up )?all)( [a-z]{1,20}){0,2} (credits|quota)/,
   /(usage|spend(ing)?|monthly|daily|weekly) limit (has been |was |is )?(reached|exceeded|hit)|exceed(ed|s|ing)? (your |the |its )?(usage|spend(ing)?|monthly|daily|weekly) limit/,
@@ -43,6 +44,7 @@ const SETTINGS =
  * the faults.
  */
 const ABOUT_INPUT = any(
+  /(could not|couldn't|can ?not|can't|unable to|failed to) (parse|decode|read|deseriali[sz]e|unmarshal) (the |your )?(request|input|argument)/,
   // Told what to change before the next try: what was given does not do.
   /(?<!please |can )\b(check|fix|correct|change|create|add|provide|specify|select|choose|enter|remove|shorten)\b(?![^\n]{0,80}(connection|network|server|service|status))[^\n]{1,80} and (try|retry|submit|send)\b/,
   /\bno such (?!host|service)[a-z]|\bno [a-z ]{1,30} (named|called|titled|with (that |this |the )?(id|name|title))\b/,
@@ -58,6 +60,7 @@ const ABOUT_INPUT = any(
 );
 
 const RATE_LIMITED = any(
+  /\b(rate|frequency|traffic) [^\n]{0,60}too (high|fast)\b|\breduce (your|the) (rate|frequency|number of (requests|messages|calls))/,
   /rate.?limit|request limit|too many (outstanding |pending |parallel |simultaneous )?(requests|queries)|overload|throttl|slow.?down|rate exceeded|request rate|capacity exceeded|resource.?exhausted|concurren(cy|t)[^\n]{0,20} limit|\bback ?off\b|too (fast|frequent|often|quickly)/,
   /(requests|tokens|calls|messages) per|\bper (second|minute|min|hour)\b[^\n]{0,40}(limit|exceeded|reached)|limit[^\n]{0,40}\bper (second|minute|min|hour)\b/,
 );
@@ -112,7 +115,9 @@ const MACHINES = 'server|node|worker|host|backend|broker|instance|endpoint|conne
 const UNAVAILABLE = any(
   /\bshut(ting)? ?down\b|\bin process\b|\btoo old\b|\bnot yet (?!supported|implemented|allowed|permitted|available (in|for))/,
   /\b(buffer|queue|backlog|heap|pool|memory)\b[^\n]{0,20} exceeded|\bexpected \d+ (more )?bytes|\bbytes (expected|remaining)\b/,
-  /\bmax(imum)?\b[^\n]{0,40}\b(in.?flight|concurrent|simultaneous|open|active|pending|running|queued)\b/,
+  /\b(hit|reached|exceed(s|ed)?) [^\n]{0,40}\b(in.?flight|concurrent|simultaneous|open|active|pending|running|queued)\b/,
+  /\b(in.?flight|concurrent|simultaneous|open|active|pending|running|queued) [a-z]{1,20} (is |are |has been |was )?(reached|exceeded)/,
+  /\bnot (an?|any|enough) [a-z -]{1,30} available\b|\bwait [a-z ]{0,20}and (retry|try)\b|\b(connection|pool) (is )?not available\b/,
   /unavailable|temporar|(?<!non.?|not )\b(transient|retr[iy]able)\b|try (again|later)|(please|you can) (retry|wait)|restart (the )?(transaction|request|operation|query)|retry (your|the|this|(in|after) \d)|(must|and) wait|wait \d/,
   /at (this time|the moment)|right now|in a (few|moment|minute|while|bit)|maintenance|outage|is (down|offline)\b|experiencing|high demand|(at|over|exceeds?|insufficient|enough|no) capacity/,
   /upstream (re(quest|set|sponded|turned|sponse)|connect|error|fail|server|service|timed|timeout|prematurely|unavailable)|(from|by|bad) upstream|bad gateway|unexpected error|something went wrong|(internal|server).?(error|fault)|server had an error/,
@@ -141,7 +146,7 @@ const STATE = any(
     `\\b(${PARTS})s? (is|are|was|were|has|have|had)( not|n't| no longer)( been)? (?!found|supported|valid|a valid|allowed|permitted|defined|empty|too|invalid|required|missing)`,
   ),
   new RegExp(
-    `(could( not|n't)|unable to|failed to|cannot|can't) (find|locate|acquire|elect|read from|write to|start|create|open|fork|allocate) ([a-z-]{1,20} ){0,4}(${PARTS}|process|connection|memory)s?\\b(?! (named|called|with|"))`,
+    `(could( not|n't)|unable to|failed to|cannot|can't) (find|locate|determine|acquire|elect|read from|write to|start|create|open|fork|allocate) ([a-z-]{1,20} ){0,4}(${PARTS}|process|connection|memory)s?\\b(?! (named|called|with|"))`,
   ),
   /(invalid|bad|failed( its| the)?( crc)?) checksum|checksum (failed|error)|authentication code (incorrect|mismatch)|\b(length|hash|sum|digest|checksum|size|epoch|state) mismatch|\bbad (record|handshake|gateway|connection|response|reply|packet)\b|\b(wrong|invalid|malformed|unexpected) (version number|response|reply|answer)\b|unexpected end of (file|input|stream|data|json|archive)/,
   /\b(state|status|reason|result|cause|outcome|error|health)( of [a-z ]{1,30})?( is| are|:)? unknown|(returned|got|received|gave) (an? )?(empty|blank|null|unknown)|\b(should|must|will|(has|have|needs?) to) be (available|back|ready|up|restarted|rebuilt|reconnected)/,
