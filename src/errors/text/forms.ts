@@ -1,34 +1,50 @@
 import { any } from './any.ts';
 
+/** What a service says `not` and `cannot` of when it is the service that fails, whatever it was asked. */
+const WORK =
+  'reached|contacted|processed|completed|fulfilled|served|handled|established|acquired|obtained|scheduled|accessed|opened|loaded|started|connected|verified|performed|sent|delivered|read|written|resolved|found|done|determined';
+
 /**
- * How English says that an input does not do, whatever it is an input of: what it is to be, what it may not be, what it
- * lacks, how its parts go together. Asked after the faults of a service, which can be said in the same forms (`the
- * backup must finish first`).
+ * How English says that an input does not do, whatever it is an input of: what it lacks, what it is to be and is not,
+ * how its parts go together, what is not offered. Asked after the faults of a service, which can be said in the same
+ * forms: `the backup must finish first`.
  */
 export const FORMS_OF_INPUT: RegExp = any(
   // What it lacks.
   /\bnot (been )?(provided|given|specified|supplied|set|filled in|selected|chosen|entered|granted|included)\b/,
-  /\bno (?!details?|reason|cause|message)[a-z\d _-]{1,30} (provided|specified|given|supplied|set)( (for|in|to|by|on)\b|$|[^a-z ])/,
+  /\bno (?!details?|reason|cause|message)[a-z\d _-]{1,30} (provided|specified|given|supplied|set|selected)( (for|in|to|by|on)\b|$|[^a-z ])/,
+  /\bno [a-z\d ]{1,30} configured\b|\bno [a-z ]{0,20}(entry|record|row|item|element|document|object) (at|for|with|of|under)\b/,
   /\bneither [^\n]{1,60} n?or [^\n]{1,60} (specified|provided|given|supplied|set|found)\b/,
-  /(?<!\b(restart|retry|rejoin|reboot|recovery|repair|reconnect)) (is|are) needed\b/,
+  /(?<!\b(restart|retry|rejoin|reboot|recovery|repair|reconnect)) (is|are) needed\b|\bnot existing\b/,
+  /\bthere (is|are|was|were) no [^\n]{1,40}(corresponding|matching|with|called|named)\b/,
+  /\b(has|have) no ([a-z]{1,20}_[a-z]|([a-z-]{1,20} ){0,3}(key|field|attribute|property|column|permission|role|id|value|name)\b)/,
+  /^empty (?![^\n]{0,30}(reply|response|answer|result))[a-z]|(?<!(data|more|response|reply)) (was|were) expected\b/,
   // What it is to be, and is not.
-  /\bneeds? to (be|have|contain|start|end|match|equal)\b/,
+  /\bneeds? to (be|have|contain|start|end|match|equal)\b|\bexpecting (?!value)[a-z\d"'`<[]/,
   /\brequires? (?!((an?|the|more|another) )?(restart|reboot|quorum|majority|leader|retry|time|memory|recovery|lock)\b)/,
   /(n't|\bnot|improperly) [^\n]{0,25}\b(correct|valid|proper|expected|required) (format|form|type|syntax|structure|length)/,
-  /\bis an? [^\n]{1,30}\bnot\b|\bnot an? (?=\W)|\bnot (satisfiable|applicable|unique|whitelisted)\b|\bnon-?(numeric|string|unique)/,
+  /\bis an? [^\n]{1,30}\bnot\b|\bnot an? (?=\W)|\bnot (satisfiable|applicable|unique|whitelisted|compatible)\b/,
+  /\bnot ([a-z]{1,10}-)?(search|sort|filter|edit|null|serializ|compar|iter|call|assign|hash|mut|execut)able\b/,
   /\bundefined ([a-z]{1,20} ){0,2}(type|attribute|field|property|parameter|option|method|reference|key|label|name)\b/,
   /\b(is|are) (negative|zero|fractional|not positive)\b|\bbeyond (the )?(end|limit|bounds|range|maximum)\b|\btoo deep\b/,
   /\b(has|have|contains?|includes?) (an? )?(wildcards?|spaces?|white.?space|duplicates?|commas?|quotes?|control characters?)\b/,
   /\b(?!protocol|lease)[a-z]{2,20} violation\b|(could not|couldn't|can ?not|can't|unable to|failed to) decrypt\b/,
+  /\breserved (word|name|column|keyword|id|identifier|character)s?\b|\bread-?only (field|property|attribute|column|value)/,
   // How its parts go together.
-  /\b(can ?not|can't|may not|must not) (also |both |only )?(contain|include|specify|mix|combine|overlap|exceed)\b/,
-  /\b(can ?not|can't|(?<!may or )may not|must not) (also |both )?(overwrite|override|redefine|rename|coerce|have|use)\b/,
-  /\bcan only (be used|contain|have|include|specify)\b|\b(exactly|more than) (one|\d+) [a-z]/,
+  /\b(can ?not|can't|may not|must not) (also |both |only )?(contain|include|specify|mix|combine|overlap|exceed|define)\b/,
+  /\b(can ?not|can't|(?<!may or )may not|must not) (also |both )?(overwrite|override|redefine|rename|coerce|have|use|provide)\b/,
+  new RegExp(
+    `\\bcan(not| not|'t) be (?!${WORK})[a-z]{3,20} (by|for|on|with|without|in|as|from|when|together|at the same time)\\b`,
+  ),
+  /\bcan only (?![^\n]{0,80}\b(leader|primary|master|replica|node|server|connection)\b)[a-z]|\b(exactly|more than) (one|\d+) [a-z]/,
   /\b(has|have|contains?|got|given|provided|specified) too (many|few)\b|\btoo many [a-z]{1,20} in\b/,
+  /\bconflicting ([a-z]{1,15} )?(option|argument|param|setting|value|mode|type|name|definition|flag|header|field)s?|(\bnot|n't) equal\b|\bare (the same|identical)\b/,
   // What is not offered, or not to everyone.
-  /\b(can ?not|can't|may not) (execute|perform|apply|call|invoke) [^\n]{1,40} on (this|that|these|those|an?) /,
-  /\bonly (the |an? )?(?!(one|two|single|leader|primary|master|active)\b)([a-z]{1,20} ){1,6}(can|may)\b/,
   /\b(is|are|was|were|been) disabled\b|\bnot (been )?enabled\b|\bincompatible\b|\bsunset\b|\bend.of.life\b/,
   /\bnot (available|offered) (for|in|on|to|with) (this|your|the) (account|plan|project|version|region|tier|edition|platform)/,
-  /\bthere (is|are|was|were) no [^\n]{1,40}(corresponding|matching|with|called|named)\b/,
+  /n't (be )?(allowed|permitted|accepted)\b|\bdenies\b|\bsupported only\b|\bonly (valid|applicable|allowed|permitted|accepted)\b/,
+  /\bonly [^\n.]{1,80} (is|are) (supported|allowed|accepted|valid)\b|\bnot (yet |currently )(supported|implemented)\b/,
+  /\b(can ?not|can't|may not) (execute|perform|apply|call|invoke) [^\n]{1,40} on (this|that|these|those|an?) /,
+  /\b(can ?not|can't|may not) (edit|modify|alter)\b|\b(can ?not|can't|may not) [a-z]{2,12} [^\n]{1,30}(for|of|to) (other|another|someone)/,
+  /\bonly (the |an? )?(?!(one|two|single|leader|primary|master|active)\b)([a-z]{1,20} ){1,6}(can|may)\b/,
 );

@@ -44,6 +44,8 @@ const SETTINGS =
  * the faults.
  */
 const ABOUT_INPUT = any(
+  /\bconnections (is|are)( not|n't) (allowed|permitted|supported)(?! (at this|right now|while|during|until))/,
+  /\bnot supported\b(?! (at this|right now|while|during|until|when))/,
   /(could not|couldn't|can ?not|can't|unable to|failed to) (parse|decode|read|deseriali[sz]e|unmarshal) (the |your )?(request|input|argument)/,
   // Told what to change before the next try: what was given does not do.
   /(?<!please |can )\b(check|fix|correct|change|create|add|provide|specify|select|choose|enter|remove|shorten)\b(?![^\n]{0,80}(connection|network|server|service|status))[^\n]{1,80} and (try|retry|submit|send)\b/,
@@ -54,7 +56,7 @@ const ABOUT_INPUT = any(
     `(invalid|unknown|unsupported|missing|unexpected|unrecogni[sz]ed|illegal|(cannot|could not|unable to|failed to) (parse|convert|cast))( required)? ['"\`]?(value|option|argument|param|field|property|key|setting|flag|config|${SETTINGS})`,
   ),
   new RegExp(
-    `\\b(${SETTINGS})([^\\n.:;]|\\.\\d){0,40} (must|should be|is (required|missing|invalid|not (an?|valid|allowed|supported|defined)\\b)|has to be|out of range|too (long|large|small|short|big|high|low)|cannot be (?!reached|contacted|established|resolved|accessed))`,
+    `\\b(${SETTINGS})([^\\n.:;]|\\.\\d){0,40} (must|should be|is (required|missing|invalid|not (an?|valid|allowed|supported|defined)\\b)|has to be|out of range|too (long|large|small|short|big|high|low)|cannot be (?!reached|contacted|established|resolved|accessed)|(is|are) (negative|zero))`,
   ),
   /\b(network|dns|certificate|rate.?limit|timeout|tls|ssl|quota|queue|connection)s?\b(?! ?(lookup|resol|server|error|query|request|name|refused|reset|closed))(\.\w{1,5}\b)?[^\n.:]{0,40}(not found|does( not|n't) exist|already exists|is not defined)/,
 );
@@ -118,7 +120,7 @@ const UNAVAILABLE = any(
   /\b(hit|reached|exceed(s|ed)?) [^\n]{0,40}\b(in.?flight|concurrent|simultaneous|open|active|pending|running|queued)\b/,
   /\b(in.?flight|concurrent|simultaneous|open|active|pending|running|queued) [a-z]{1,20} (is |are |has been |was )?(reached|exceeded)/,
   /\bnot (an?|any|enough) [a-z -]{1,30} available\b|\bwait [a-z ]{0,20}and (retry|try)\b|\b(connection|pool) (is )?not available\b/,
-  /unavailable|temporar|(?<!non.?|not )\b(transient|retr[iy]able)\b|try (again|later)|(please|you can) (retry|wait)|restart (the )?(transaction|request|operation|query)|retry (your|the|this|(in|after) \d)|(must|and) wait|wait \d/,
+  /unavailable|temporar(?!y (topic|table|queue|file|folder|dir|password|object|token))|(?<!non.?|not )\b(transient|retr[iy]able)\b|try (again|later)|(please|you can) (retry|wait)|restart (the )?(transaction|request|operation|query)|retry (your|the|this|(in|after) \d)|(must|and) wait|wait \d/,
   /at (this time|the moment)|right now|in a (few|moment|minute|while|bit)|maintenance|outage|is (down|offline)\b|experiencing|high demand|(at|over|exceeds?|insufficient|enough|no) capacity/,
   /upstream (re(quest|set|sponded|turned|sponse)|connect|error|fail|server|service|timed|timeout|prematurely|unavailable)|(from|by|bad) upstream|bad gateway|unexpected error|something went wrong|(internal|server).?(error|fault)|server had an error/,
   /(\b(is|are|was|too|currently)|server) busy\b|^busy\b|(is|are|be|currently) locked|(acquire|obtain|get) (the |a |an )?([a-z]{1,20} )?(lock|lease)|another ([a-z]{1,20} ){1,3}(is|seems to be|appears to be) (running|in progress)/,
@@ -135,6 +137,9 @@ const PARTS = `${MACHINES}|leader|coordinator|controller|quorum|primary|master|s
 
 /** A state of the service in the words of a refusal. Asked before the refusals. */
 const STATE = any(
+  /\b(server|response|reply|answer|upstream|provider|endpoint|backend) did( not|n't) (include|contain|return|send|give)/,
+  /\bno (active|available|healthy|live|running|ready|idle|free|online) (?!(subscription|plan|licen[cs]e|contract|account|user|card)s?\b)[a-z]/,
+  /\b(checksum|hash|digest|crc|length|size|sum) (did|does)( not|n't) match|\bnot (yet |currently )?(running|ready|initiali[sz]ed|responding|complete)\b/,
   /\b(un(known|expected|explained|identified|specified)|unclassified) ([a-z]{1,20} )?(error|failure|fault|exception|problem|issue|reason|cause)\b/,
   new RegExp(
     `\\b(no|none of( the| its)?|not enough( good)?|fewer|insufficient) ([a-z-]{1,20} ){0,3}(${PARTS})s?\\b(?! (named|called|with|matching|specified|given|provided|supplied|"|in (the |your )?(request|url|body|input|query)|[a-z]{1,20} (was|were) found))`,
@@ -148,7 +153,7 @@ const STATE = any(
   new RegExp(
     `(could( not|n't)|unable to|failed to|cannot|can't) (find|locate|determine|acquire|elect|read from|write to|start|create|open|fork|allocate) ([a-z-]{1,20} ){0,4}(${PARTS}|process|connection|memory)s?\\b(?! (named|called|with|"))`,
   ),
-  /(invalid|bad|failed( its| the)?( crc)?) checksum|checksum (failed|error)|authentication code (incorrect|mismatch)|\b(length|hash|sum|digest|checksum|size|epoch|state) mismatch|\bbad (record|handshake|gateway|connection|response|reply|packet)\b|\b(wrong|invalid|malformed|unexpected) (version number|response|reply|answer)\b|unexpected end of (file|input|stream|data|json|archive)/,
+  /(invalid|bad|failed( its| the)?( crc)?) checksum|checksum (failed|error)|authentication code (incorrect|mismatch)|\b(length|hash|sum|digest|checksum|size|epoch|state) mismatch|\binvalid connection\b|\bbad (record|handshake|gateway|connection|response|reply|packet)\b|\bwrong version number|(wrong|invalid|malformed|unexpected) (response|reply|answer)\b|unexpected end of (file|input|stream|data|json|archive)/,
   /\b(state|status|reason|result|cause|outcome|error|health)( of [a-z ]{1,30})?( is| are|:)? unknown|(returned|got|received|gave) (an? )?(empty|blank|null|unknown)|\b(should|must|will|(has|have|needs?) to) be (available|back|ready|up|restarted|rebuilt|reconnected)/,
   /\bmax(imum)?( number of| allowed)? (retries|retry|attempts|(open |concurrent )?connections|sessions|call stack|redirects)|(retries|retry|attempts?|stack size|overhead|flow control)( limit)? (reached|exceeded)/,
   /(should|must|can|may|needs? to) be (re-?tried|repeated|re-?sent|resubmitted|attempted again)|(already|currently|request|call) (in progress|in flight|running|under way)|\b(locks|connections|threads|sessions|processes|requests) exceeds?\b|\b(lag|load|latency|pressure|utili[sz]ation|usage|backlog)( is)? too (high|long|large|deep)|in (recovery|a read-only|draining|standby|failover)\b|\b(buffer|system|disk) (space|storage)\b(?! quota)/,
@@ -169,7 +174,7 @@ const REJECTED = any(
   /invalid|malformed|ill.?formed|not well.?formed|badly|\bun(terminated|balanced|closed) (?!connection|socket|stream)|\bempty (query|body|input|string|list|name|value|message|prompt|field|array)|illegal|improper|\bincorrect|unparse?able|unprocessable|unacceptable|unreadable|validation|syntax|(?<!ing )schema/,
   /(?<!went |goes |going |gone )\bwrong\b|\bbad ([a-z]{1,12} ){0,2}(request|input|value|argument|param|format|data|type|option|name|number|size|protocol|address|sequence|url|syntax|file|length|date|id|code|json|xml)/,
   /(could( not|n't)|unable to|failed to|cannot|can't|problems?|error) (be )?(pars|convert|cast|decod|deseriali|unmarshal|resolve |bound\b|interpret|understand|validat|divide|cast automatically)|(json|xml|yaml|toml|csv|query|date) parse error|not (json )?serializable|not json|not assignable|cast error|conversion (failed|error)|would be truncated|(cannot|can't) ([a-z]{1,15} ){1,2}(an? |the )?(field|value|column|property|key|argument|param(eter)?|type|variable|option|null|object|string)s?\b|no viable alternative|\b(value|key|index|attribute|import|zerodivision|unicode[a-z]{0,10}|lookup|type|name)error: (?!fetch|terminated|cannot read prop)/,
-  /\b(must|shall)\b|\bshould (be|have|not|contain|match|start|end|only)\b|\b(has|have|ought) to\b(?! be (done|started) again)|may not (?!have|exist)|can(not|'t) be (used|null|empty|blank|negative|zero|combined|mixed|the same|in the|before|after|more|less|longer|both|set|changed|edited|modified|deleted|removed|renamed)/,
+  /\b(must|shall)\b|\bshould (be|have|not|contain|match|start|end|only)\b|\b(has|have|ought) to\b(?! be (done|started) again)|may not (?!have|exist)|can(not|'t) be (\d|used|null|empty|blank|negative|zero|combined|mixed|the same|in the|before|after|more|less|longer|both|set|changed|edited|modified|deleted|removed|renamed)/,
   /(?<!than )\b(is|are|was|were|field|argument|param(eter)?|value|property|input|column)s? (required|mandatory|missing|empty|blank|null|undefined)\b|\b(required|missing|mandatory|duplicated?|extra|unrecogni[sz]ed) [a-z"]{1,30}|\bmissing$|missing:|: (missing|required)|\blacks\b|\b(?!(than|retry|restart|rejoin|resync|reconnect|recovery|repair|state|is|are|was) )[a-z]{2,20} required\b/,
   /^expected [a-z]|\bexpect(s|ed)([,:]| [^\n]{1,60}?[ ,](got|received|but|found|was|to (be|have|equal|match))\b| (an?|one|two|three|exactly|at|type|number|string|boolean|object|array|value|\d|"))|\bat (least|most) (\d|one|two|a\b)|please (provide|specify|enter|select|choose|supply|use)/,
   /\bnot (an? (?!(leader|primary|master|replica)\b)|valid|acceptable|integer|number|string|boolean|array|object|date|positive|unique|float|list|directory|file|null)\b|\bnot within\b|(do(es)?|did)( not|n't) (belong|include|allow|permit|make sense|match|fit|conform|contain|validate|look like|have (any|a|permission|access|the))|(mis|no )match|mismatch/,
