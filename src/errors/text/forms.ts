@@ -19,7 +19,9 @@ export const FORMS_OF_INPUT: RegExp = any(
   /\bthere (is|are|was|were) no [^\n]{1,40}(corresponding|matching|with|called|named)\b/,
   /\b(has|have) no ([a-z]{1,20}_[a-z]|([a-z-]{1,20} ){0,3}(key|field|attribute|property|column|permission|role|id|value|name)\b)/,
   /^empty (?![^\n]{0,30}(reply|response|answer|result))[a-z]|(?<!(data|more|response|reply)) (was|were) expected\b/,
+  /\bwithout (specifying|providing|setting|giving)\b|\bno (?!data|response|reply|answer|result)[a-z]{1,20} (was|were) (uploaded|passed|attached)/,
   // What it is to be, and is not.
+  /\byou (can ?not|can't|may not|must|need to|have to) (?!(wait|retry|try|reconnect|restart)\b)|\bimmutable\b/,
   /\bneeds? to (be|have|contain|start|end|match|equal)\b|\bexpecting (?!value)[a-z\d"'`<[]/,
   /\brequires? (?!((an?|the|more|another) )?(restart|reboot|quorum|majority|leader|retry|time|memory|recovery|lock)\b)/,
   /(n't|\bnot|improperly) [^\n]{0,25}\b(correct|valid|proper|expected|required) (format|form|type|syntax|structure|length)/,
@@ -39,7 +41,10 @@ export const FORMS_OF_INPUT: RegExp = any(
   /\bcan only (?![^\n]{0,80}\b(leader|primary|master|replica|node|server|connection)\b)[a-z]|\b(exactly|more than) (one|\d+) [a-z]/,
   /\b(has|have|contains?|got|given|provided|specified) too (many|few)\b|\btoo many [a-z]{1,20} in\b/,
   /\bconflicting ([a-z]{1,15} )?(option|argument|param|setting|value|mode|type|name|definition|flag|header|field)s?|(\bnot|n't) equal\b|\bare (the same|identical)\b/,
+  /\bnot both\b|\b(can ?not|can't|may not) [a-z]{2,12} (both|multiple|two)\b|\b(may|must) only be [a-z]/,
+  /\b(can ?not|can't|may not) (add|apply|assign|attach|associate|append) [^\n]{1,30} (to|with) an? [a-z]/,
   // What is not offered, or not to everyone.
+  /\bunlicen[sc]ed\b/,
   /\b(is|are|was|were|been) disabled\b|\bnot (been )?enabled\b|\bincompatible\b|\bsunset\b|\bend.of.life\b/,
   /\bnot (available|offered) (for|in|on|to|with) (this|your|the) (account|plan|project|version|region|tier|edition|platform)/,
   /n't (be )?(allowed|permitted|accepted)\b|\bdenies\b|\bsupported only\b|\bonly (valid|applicable|allowed|permitted|accepted)\b/,
