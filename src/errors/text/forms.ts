@@ -1,8 +1,12 @@
 import { any } from './any.ts';
 
 /** What a service says `not` and `cannot` of when it is the service that fails, whatever it was asked. */
-const WORK =
-  'reached|contacted|processed|completed|fulfilled|served|handled|established|acquired|obtained|scheduled|accessed|opened|loaded|started|connected|verified|performed|sent|delivered|read|written|resolved|found|done|determined';
+const WORK = [
+  'reached|contacted|established|connected|accessed|opened|loaded|read|written|sent|delivered|resolved|found',
+  'processed|completed|fulfilled|served|handled|performed|executed|done|started|launched|created|scheduled|allocated',
+  'acquired|obtained|retrieved|fetched|downloaded|saved|stored|persisted|committed|replicated|satisfied|guaranteed',
+  'verified|confirmed|determined|locked|reserved|elected|recovered|restored|mounted|achieved|met',
+].join('|');
 
 /**
  * How English says that an input does not do, whatever it is an input of: what it lacks, what it is to be and is not,
@@ -30,7 +34,7 @@ export const FORMS_OF_INPUT: RegExp = any(
   /\brequires? (?!((an?|the|more|another) )?(restart|reboot|quorum|majority|leader|retry|time|memory|recovery|lock)\b)/,
   /(n't|\bnot|improperly) [^\n]{0,25}\b(correct|valid|proper|expected|required) (format|form|type|syntax|structure|length)/,
   /\bis an? [^\n]{1,30}\bnot\b|\bnot an? (?=\W)|\bnot (satisfiable|applicable|unique|whitelisted|compatible)\b/,
-  /\bnot ([a-z]{1,10}-)?(search|sort|filter|edit|modifi|deliver|null|serializ|compar|iter|call|assign|hash|mut|execut)able\b/,
+  /\bnot ([a-z]{1,10}-)?(search|sort|filter|edit|modifi|deliver|boot|mount|null|serializ|compar|iter|call|assign|hash|mut|execut)able\b/,
   /\bundefined ([a-z]{1,20} ){0,2}(type|attribute|field|property|parameter|option|method|reference|key|label|name)\b/,
   /\b(is|are) (negative|zero|fractional|not positive)\b|\bbeyond (the )?(end|limit|bounds|range|maximum)\b|\btoo deep\b/,
   /\b(has|have|contains?|includes?) (an? )?(wildcards?|spaces?|white.?space|duplicates?|commas?|quotes?|control characters?)\b/,
@@ -38,13 +42,14 @@ export const FORMS_OF_INPUT: RegExp = any(
   /\breserved (word|name|column|keyword|id|identifier|character)s?\b|\bread-?only (field|property|attribute|column|value)/,
   /\b(integer|numeric|arithmetic) overflow\b|\b(circular|cyclic) (reference|dependency)\b/,
   /\b(date|day|birth|time)[^\n]{0,20} (is in the future|precedes|follows)\b|\b(specified|requested) [a-z ]{1,20} (is|was) not present\b/,
+  /\b(parameter|argument|parse|parsing|type|format) error\b/,
+  /\b(do|does)( not|n't) (represent|apply|qualify|correspond|equal|start|end|satisfy|meet|comply|implement|recogni[sz]e)\b/,
   // How its parts go together.
   /\b(can ?not|can't|may not|must not) (also |both |only )?(contain|include|specify|mix|combine|overlap|exceed|define)\b/,
   /\b(can ?not|can't|(?<!may or )may not|must not) (also |both )?(overwrite|override|redefine|rename|coerce|have|use|provide)\b/,
-  new RegExp(
-    `\\bcan(not| not|'t) be (?!${WORK})[a-z]{3,20} (by|for|on|with|without|in|as|from|when|together|at the same time)\\b`,
-  ),
-  /\bcan only (?![^\n]{0,80}\b(leader|primary|master|replica|node|server|connection)\b)[a-z]|\b(exactly|more than) (one|\d+) [a-z]/,
+  new RegExp(`\\bcan(not| not|'t) be (?!${WORK})[a-z]{3,20}(ed|en|nt)\\b`),
+  /\bcan(not| not|'t) be [a-z]{3,20} (together|at the same time)\b/,
+  /\bcan only (?![^\n]{0,80}\b(leader|primary|master|replica|node|server|connection)\b)[a-z]|\b(exactly|more than) (one|\d+) [a-z]|\b(provided|given|specified) both\b/,
   /\b(has|have|contains?|got|given|provided|specified) too (many|few)\b|\btoo many [a-z]{1,20} in\b/,
   /\bconflicting ([a-z]{1,15} )?(option|argument|param|setting|value|mode|type|name|definition|flag|header|field)s?|(\bnot|n't) equal\b|\bare (the same|identical)\b/,
   /\bnot both\b|\b(can ?not|can't|may not) [a-z]{2,12} (both|multiple|two)\b|\b(may|must) only be [a-z]/,

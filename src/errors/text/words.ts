@@ -86,7 +86,7 @@ const ACTIONS =
 
 const CANCELED = any(
   new RegExp(
-    `\\b(${ACTIONS}) (was |has been |is |got )?(aborted|cancell?ed|interrupted by)(?!: [a-z]| (due to|because|as |after|since|during|while|on ))`,
+    `\\b(${ACTIONS}) (was |has been |is |got )?(aborted|cancell?ed|interrupted by(?! an?(other)? ))(?!: [a-z]| (due to|because|as |after|since|during|while|on ))`,
   ),
   /\b(aborted|cancell?ed|interrupted|stopped|rejected) by (the )?(user|caller|client|operator)|user (declined|denied|rejected) (the |this |your )?(tool|call|request|action)/,
   /^(error: )?(aborted|cancell?ed)\.?$|aborterror|code = cancell?ed|keyboardinterrupt/,
@@ -137,6 +137,8 @@ const PARTS = `${MACHINES}|leader|coordinator|controller|quorum|primary|master|s
 
 /** A state of the service in the words of a refusal. Asked before the refusals. */
 const STATE = any(
+  /\bby an?(other)? (different |concurrent |previous )?(transaction|process|request|session|thread|operation|upload|job|node|writer|update)\b/,
+  /\b(cluster|node|replica|shard|partition|leader|generation|term|correlation|sequence) ([a-z]{1,10} )?mismatch\b/,
   /\bin an? (invalid|bad|wrong|unexpected|inconsistent|unknown) state\b/,
   /\b(response|reply|answer) [^\n]{0,30}(understand|understood|interpret)/,
   /\b(server|response|reply|answer|upstream|provider|endpoint|backend) (did|does)( not|n't) (include|contain|return|send|give)|\b(are|is) (buffered|queued)\b/,
@@ -176,7 +178,7 @@ const REJECTED = any(
   /invalid|malformed|ill.?formed|not well.?formed|badly|\bun(terminated|balanced|closed) (?!connection|socket|stream)|\bempty (query|body|input|string|list|name|value|message|prompt|field|array)|illegal|improper|\bincorrect|unparse?able|unprocessable|unacceptable|unreadable|validation|syntax|(?<!ing )schema/,
   /(?<!went |goes |going |gone )\bwrong\b|\bbad ([a-z]{1,12} ){0,2}(request|input|value|argument|param|format|data|type|option|name|number|size|protocol|address|sequence|url|syntax|file|length|date|id|code|json|xml)/,
   /(could( not|n't)|unable to|failed to|cannot|can't|problems?|error) (be )?(pars|convert|cast|decod|deseriali|unmarshal|resolve |bound\b|interpret|understand|validat|divide|cast automatically)|(json|xml|yaml|toml|csv|query|date|sql) pars(e|ing) error|not (json )?serializable|not json|not assignable|cast error|conversion (failed|error)|would be truncated|(cannot|can't) ([a-z]{1,15} ){1,2}(an? |the )?(field|value|column|property|key|argument|param(eter)?|type|variable|option|null|object|string)s?\b|no viable alternative|\b(value|key|index|attribute|import|zerodivision|unicode[a-z]{0,10}|lookup|type|name)error: (?!fetch|terminated|cannot read prop)/,
-  /\b(must|shall)\b|\bshould (be|have|not|contain|match|start|end|only)\b|\b(has|have|ought) to\b(?! be (done|started) again)|may not (?!have|exist)|can(not|'t) be (\d|used|null|empty|blank|negative|zero|combined|mixed|the same|in the|before|after|more|less|longer|both|set|changed|updated|added|edited|modified|deleted|removed|renamed)/,
+  /\b(must|shall)\b|\bshould (be|have|not|contain|match|start|end|only)\b|\b(has|have|ought) to\b(?! be (done|started) again)|may not (?!have|exist)|can(not|'t) be (\d|(re)?used|null|nil|none|empty|blank|negative|zero|combined|mixed|the same|in the|before|after|more|less|longer|both|set|changed|updated|added|edited|modified|deleted|removed|renamed)/,
   /(?<!than )\b(is|are|was|were|field|argument|param(eter)?|value|property|input|column)s? (required|mandatory|missing|empty|blank|null|nil|undefined)\b|\b(required|missing|mandatory|duplicated?|extra|unrecogni[sz]ed) [a-z"]{1,30}|\bmissing$|missing:|: (missing|required)|\blacks\b|\b(?!(than|retry|restart|rejoin|resync|reconnect|recovery|repair|state|is|are|was) )[a-z]{2,20} required\b/,
   /^expected [a-z]|\bexpect(s|ed)([,:]| [^\n]{1,60}?[ ,](got|received|but|found|was|to (be|have|equal|match))\b| (an?|one|two|three|exactly|at|type|number|string|boolean|object|array|value|\d|"))|\bat (least|most) (\d|one|two|a\b)|please (provide|specify|enter|select|choose|supply|use)/,
   /\bnot (an? (?!(leader|primary|master|replica)\b)|valid|acceptable|integer|number|string|boolean|array|object|date|positive|unique|float|list|directory|file|null)\b|\bnot within\b|(do(es)?|did)( not|n't) (belong|include|allow|permit|make sense|match|fit|conform|contain|validate|look like|have (any|a|permission|access|the))|(mis|no )match|mismatch/,
@@ -187,7 +189,7 @@ const REJECTED = any(
   // Unsupported.
   /unsupport|\b(not|never|n't|isn't|no longer) (be |been )?(supported|implemented|accepted|available (in|on|for) (your|this))|\b(do(es)?)( not|n't) support|not.?implemented|unimplemented|deprecated|no [a-z]{1,20} support|only supports?|\bonly [^\n.]{1,40} (is|are) (supported|accepted|allowed|valid)|not (available|included) (in|on|with) your/,
   // Not allowed.
-  /\bnot (be )?(allowed|permitted|granted|eligible|entitled)\b|\b(denied|prohibited|forbids?|disallowed|banned|restricted)\b|(?<!\.)\bblocked( by|$)|\b(is|are|was|were|been) blocked\b|content (filter|policy|management)|\b(safety|copyright|malicious)\b|operation not permitted|\b(feature|tool|account|user|api|method|endpoint|integration)s? ([a-z]{1,12} ){0,2}disabled|\bis (a )?private\b|not accessible|not yours|belongs? to (another|someone)|\bonly (the |an? )?[a-z]{1,20}s? (can|may)\b|\b(feature|tool|api|method|option|endpoint|integration)s? ([a-z]{1,12} ){0,2}not (enabled|activated)|(email|phone|user|account|identity)[a-z ]{0,12} not (been )?(verified|activated|confirmed|approved)|not in the allowed/,
+  /\bnot (be )?(allowed|permitted|granted|eligible|entitled)\b|\b(denied|prohibited|forbids?|disallowed|banned|restricted)\b|(?<!\.)\bblocked( by(?! (a |an)?(different|other))|$)|\b(is|are|was|were|been) blocked\b|content (filter|policy|management)|\b(safety|copyright|malicious)\b|operation not permitted|\b(feature|tool|account|user|api|method|endpoint|integration)s? ([a-z]{1,12} ){0,2}disabled|\bis (a )?private\b|not accessible|not yours|belongs? to (another|someone)|\bonly (the |an? )?[a-z]{1,20}s? (can|may)\b|\b(feature|tool|api|method|option|endpoint|integration)s? ([a-z]{1,12} ){0,2}not (enabled|activated)|(email|phone|user|account|identity)[a-z ]{0,12} not (been )?(verified|activated|confirmed|approved)|not in the allowed/,
   /reached (its|the|your)[^\n.]{0,20} limit|limit of [^\n.]{1,40} (reached|exceeded)|limit (has been |was |is )?(exceeded|reached): \d/,
 );
 
