@@ -209,27 +209,30 @@ const NOT_CONNECTED: ReadonlySet<unknown> = new Set([
   'ENETUNREACH',
 ]);
 
-/**
- * Of several errors at once the first that may have followed an effect, since one that was never sent proves nothing
- * about the others.
- */
-const gravest = (errors: unknown): unknown => {
+/** Whether a code says that nothing was sent. */
+export const isUnsent = (code: unknown): boolean => NOT_CONNECTED.has(code);
+
+/** Which of several errors at once stands for them all. */
+export type Chooser = (errors: unknown) => unknown;
+
+/** The first that was sent. */
+const firstSent: Chooser = (errors) => {
   const several = Array.isArray(errors) ? (errors.slice(0, CAUSE_DEPTH_MAX) as readonly unknown[]) : [];
-  return several.find((error) => !NOT_CONNECTED.has(read(error, 'code'))) ?? several[0];
+  return several.find((error) => !isUnsent(read(error, 'code'))) ?? several[0];
 };
 
-/** The error behind an error: its cause, the last of several tries, the gravest of several at once. */
-const behind = (value: unknown): unknown =>
+/** The error behind an error: its cause, the last of several tries, the one that stands for several at once. */
+const behind = (value: unknown, chooser: Chooser): unknown =>
   read(value, 'cause') ??
   read(value, 'lastError') ??
-  gravest(read(value, 'errors')) ??
+  chooser(read(value, 'errors')) ??
   OLDER_CAUSES.map((key) => read(value, key)).find((inner) => typeof read(inner, 'message') === 'string');
 
 /**
  * Reads a thrown value and its causes. The outermost code, status and hint win, and behind a status no code is looked
  * for: what a server answered is not undone by what went wrong on its side of the answer (R-1.3). Never throws.
  */
-export function readStructure(thrown: unknown, wallNow: () => number): ErrorStructure {
+export function readStructure(thrown: unknown, wallNow: () => number, chooser: Chooser = firstSent): ErrorStructure {
   let code: string | undefined;
   let status: number | undefined;
   let statusDepth = Infinity;
@@ -255,7 +258,7 @@ export function readStructure(thrown: unknown, wallNow: () => number): ErrorStru
     const text = textOf(link).slice(0, room);
     room -= text.length;
     if (text !== '') texts.push(text.toLowerCase().replaceAll('’', "'").replaceAll(/[“”]/g, '"'));
-    link = behind(link);
+    link = behind(link, chooser);
   }
   return { message: describe(thrown), code, status, statusDepth, retryAfterMs, retriable, rpc, links, texts };
 }
