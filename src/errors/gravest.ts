@@ -15,30 +15,28 @@ const UNANSWERED: ReadonlySet<Sense | undefined> = new Set<Sense | undefined>([
 ]);
 
 /** What an error leaves open: nothing, since it was never sent; nothing, since it was refused; or what was done. */
-enum Gravity {
-  UNSENT,
-  REFUSED,
-  OPEN,
-}
+const UNSENT = 0;
+const REFUSED = 1;
+const OPEN = 2;
 
 const severalIn = (errors: unknown): readonly unknown[] =>
   Array.isArray(errors) ? (errors.slice(0, CAUSE_DEPTH_MAX) as readonly unknown[]) : [];
 
-const gravityOfCode = (code: unknown): Gravity | undefined => {
-  if (isUnsent(code)) return Gravity.UNSENT;
+const gravityOfCode = (code: unknown): number | undefined => {
+  if (isUnsent(code)) return UNSENT;
   if (typeof code !== 'string' && typeof code !== 'number') return undefined;
   const own = String(code);
-  return UNANSWERED.has(senseOfCode(own)) || isOwnFault(own) || isSlip(own) ? Gravity.OPEN : Gravity.REFUSED;
+  return UNANSWERED.has(senseOfCode(own)) || isOwnFault(own) || isSlip(own) ? OPEN : REFUSED;
 };
 
-const gravityOf = (error: unknown, depth: number): Gravity => {
+const gravityOf = (error: unknown, depth: number): number => {
   const status = firstOf(error, STATUSES, asStatus);
-  if (status !== undefined) return status < 500 ? Gravity.REFUSED : Gravity.OPEN;
+  if (status !== undefined) return status < 500 ? REFUSED : OPEN;
   const coded = gravityOfCode(read(error, 'code'));
-  if (coded !== undefined || depth === NESTED_MAX) return coded ?? Gravity.OPEN;
+  if (coded !== undefined || depth === NESTED_MAX) return coded ?? OPEN;
   const cause = read(error, 'cause');
   const inner = cause === undefined || cause === null ? severalIn(read(error, 'errors')) : [cause];
-  return inner.length === 0 ? Gravity.OPEN : Math.max(...inner.map((behind) => gravityOf(behind, depth + 1)));
+  return inner.length === 0 ? OPEN : Math.max(...inner.map((behind) => gravityOf(behind, depth + 1)));
 };
 
 /**
