@@ -141,7 +141,7 @@ const STATE = any(
   /\b(cluster|node|replica|shard|partition|leader|generation|term|correlation|sequence) ([a-z]{1,10} )?mismatch\b/,
   /\bin an? (invalid|bad|wrong|unexpected|inconsistent|unknown) state\b/,
   /\b(response|reply|answer) [^\n]{0,30}(understand|understood|interpret)|\bmatch (its|the|their) (crc|checksum|hash|digest)\b/,
-  /\b(parse|decode|read|unmarshal|deseriali[sz]e) (the |its |their |an? )?(response|reply|answer)\b/,
+  /\b(parse|decode|read|unmarshal|deseriali[sz]e) (the |its |their |an? )?(response|reply|answer)( from| body|:|$)/,
   /\b(server|response|reply|answer|upstream|provider|endpoint|backend) (did|does)( not|n't) (include|contain|return|send|give)|\b(are|is) (buffered|queued)\b/,
   /\bno (active|available|healthy|live|running|ready|idle|free|online) (?!(subscription|plan|licen[cs]e|contract|account|user|card)s?\b)[a-z]/,
   /\b(checksum|hash|digest|crc|length|size|sum) (did|does)( not|n't) match|\bnot (yet |currently )?(running|ready|initiali[sz]ed|responding|complete)\b/,
