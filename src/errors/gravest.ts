@@ -1,6 +1,6 @@
 import { isOwnFault, isSlip, senseOfCode } from './code.ts';
 import { STATUSES } from './paths.ts';
-import { CAUSE_DEPTH_MAX, asStatus, firstOf, isUnsent, read } from './structure.ts';
+import { asStatus, firstOf, isUnsent, read, severalIn } from './structure.ts';
 import type { Sense } from './text/sense.ts';
 
 /** How far errors within errors are looked into: they can be many, and each of them many again. */
@@ -18,9 +18,6 @@ const UNANSWERED: ReadonlySet<Sense | undefined> = new Set<Sense | undefined>([
 const UNSENT = 0;
 const REFUSED = 1;
 const OPEN = 2;
-
-const severalIn = (errors: unknown): readonly unknown[] =>
-  Array.isArray(errors) ? (errors.slice(0, CAUSE_DEPTH_MAX) as readonly unknown[]) : [];
 
 const gravityOfCode = (code: unknown): number | undefined => {
   if (isUnsent(code)) return UNSENT;

@@ -1,10 +1,9 @@
 import { parseHttpDate } from './http-date.ts';
 import { CODES, HEADERS, NAMES, STATUSES } from './paths.ts';
+import { TEXT_LENGTH_MAX, plainText } from './text/plain.ts';
 
 /** How far a chain of causes is followed. */
 export const CAUSE_DEPTH_MAX = 8;
-/** Text is matched on this many of its first characters. */
-export const TEXT_LENGTH_MAX = 4096;
 /** Longer than this, a field holds no code and no name. */
 const CODE_LENGTH_MAX = 128;
 /** The longest form of an HTTP date has 33 characters. */
@@ -215,9 +214,18 @@ export const isUnsent = (code: unknown): boolean => NOT_CONNECTED.has(code);
 /** Which of several errors at once stands for them all. */
 export type Chooser = (errors: unknown) => unknown;
 
+/** The first of several errors at once, as far as they can be read: a list has holes, and a proxy of one can throw. */
+export const severalIn = (errors: unknown): readonly unknown[] => {
+  try {
+    return Array.isArray(errors) ? Array.from(errors.slice(0, CAUSE_DEPTH_MAX) as readonly unknown[]) : [];
+  } catch {
+    return [];
+  }
+};
+
 /** The first that was sent. */
 const firstSent: Chooser = (errors) => {
-  const several = Array.isArray(errors) ? (errors.slice(0, CAUSE_DEPTH_MAX) as readonly unknown[]) : [];
+  const several = severalIn(errors);
   return several.find((error) => !isUnsent(read(error, 'code'))) ?? several[0];
 };
 
@@ -257,7 +265,7 @@ export function readStructure(thrown: unknown, wallNow: () => number, chooser: C
     links.push({ codes: answered ? [] : codesAt(link, CODES), name, names: codesAt(link, NAMES) });
     const text = textOf(link).slice(0, room);
     room -= text.length;
-    if (text !== '') texts.push(text.toLowerCase().replaceAll('’', "'").replaceAll(/[“”]/g, '"'));
+    if (text !== '') texts.push(plainText(text));
     link = behind(link, chooser);
   }
   return { message: describe(thrown), code, status, statusDepth, retryAfterMs, retriable, rpc, links, texts };

@@ -22,7 +22,7 @@ export const FORMS_OF_INPUT: RegExp = any(
   /(?<!\b(restart|retry|rejoin|reboot|recovery|repair|reconnect)) (is|are) needed\b|\bnot existing\b/,
   /\bthere (is|are|was|were) no [^\n]{1,40}(corresponding|matching|with|called|named)\b/,
   /\b(has|have) no ([a-z]{1,20}_[a-z]|([a-z-]{1,20} ){0,3}(key|field|attribute|property|column|permission|role|id|value|name)\b)/,
-  /^empty (?![^\n]{0,30}(reply|response|answer|result))[a-z]|(?<!(data|more|response|reply)) (was|were) expected\b/,
+  /(^|[:"*>\]] ?)empty (?![^\n]{0,30}(reply|response|answer|result))[a-z]|(?<!(data|more|response|reply)) (was|were) expected\b/,
   /\bwithout (specifying|providing|setting|giving)\b|\bno (?!data|response|reply|answer|result)[a-z]{1,20} (was|were) (uploaded|passed|attached)/,
   /\b(value|text|string|number) (was )?(given|passed|provided|supplied) for\b|\blimit(ed)? (up )?to \d/,
   /\bno [a-z ]{1,30} (specified|given|provided|supplied) ([a-z]{1,12} )?(id|name|key|number|code|address|email)\b/,
