@@ -1,7 +1,7 @@
 import type { Classification } from '../contract/error-kind.ts';
 import { ToolExecutionError, type ToolExecutionErrorOptions } from '../contract/tool-error.ts';
 import { isOwnFault, senseOfCode, senseOfCodeInText, senseOfName, senseOfRpc } from './code.ts';
-import { gravest } from './gravest.ts';
+import { gravest } from './doubt/gravest.ts';
 import { asHearsay } from './text/hearsay.ts';
 import { TOOL_MEANINGS, classOfSense, type Meaning, type Sense } from './text/sense.ts';
 import { classOfStatus, kindOfStatus, senseOfStatus, statusInText } from './status.ts';

@@ -1,6 +1,7 @@
 import { ToolExecutionError } from '../../contract/tool-error.ts';
 import type { Effects } from '../../contract/policy.ts';
-import { isSlip, senseOfCode } from '../../errors/code.ts';
+import { senseOfCode } from '../../errors/code.ts';
+import { isSlip } from '../../errors/doubt/slip.ts';
 import { isHearsay } from '../../errors/text/hearsay.ts';
 import type { Sense } from '../../errors/text/sense.ts';
 

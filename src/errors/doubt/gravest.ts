@@ -1,7 +1,8 @@
-import { isOwnFault, isSlip, senseOfCode } from './code.ts';
-import { STATUSES } from './paths.ts';
-import { asStatus, firstOf, isUnsent, read, severalIn } from './structure.ts';
-import type { Sense } from './text/sense.ts';
+import { isOwnFault, senseOfCode } from '../code.ts';
+import { STATUSES } from '../paths.ts';
+import { asStatus, firstOf, isUnsent, read, severalIn } from '../structure.ts';
+import type { Sense } from '../text/sense.ts';
+import { isSlip } from './slip.ts';
 
 /** How far errors within errors are looked into: they can be many, and each of them many again. */
 const NESTED_MAX = 3;
