@@ -49,8 +49,10 @@ export const FORMS_OF_INPUT: RegExp = any(
   /\b(date|day|birth|time)[^\n]{0,20} (is in the future|precedes|follows)\b/,
   /\b(specified|requested) [a-z ]{1,20} (is|was) not present\b/,
   /\b(parameter|argument|parse|parsing|type|format) error\b/,
-  /\b(do|does)( not|n't) (represent|apply|qualify|correspond|equal|start|end|satisfy|meet|comply|implement|recogni[sz]e)\b/,
+  /\b(do|does)( not|n't) (accept (?!(new )?connections)|represent|apply|qualify|correspond|equal|start|end|satisfy|meet|comply|implement|recogni[sz]e)\b/,
   /\bnegative (size|length|value|number|amount|offset|count|index|quantity|price)\b|\bnot match(ed|ing)?\b|\bin-use\b/,
+  /\bundefined (?!behaviou?r|error|state|reason)[a-z]|\b(declared|defined|specified|given) (multiple times|more than once|twice)\b/,
+  /\bis not present in\b|\bmax [a-z ]{1,20} is \d/,
   // How its parts go together.
   /\b(can ?not|can't|may not|must not) (also |both |only )?(contain|include|specify|mix|combine|overlap|exceed|define)\b/,
   /\b(can ?not|can't|(?<!may or )may not|must not) (also |both )?(overwrite|override|redefine|rename|coerce|have|use|provide)\b/,
@@ -64,6 +66,7 @@ export const FORMS_OF_INPUT: RegExp = any(
   /\bnot both\b|\b(can ?not|can't|may not) [a-z]{2,12} (both|multiple|two)\b|\b(may|must) only be [a-z]/,
   /\b(can ?not|can't|may not) (add|apply|assign|attach|associate|append) [^\n]{1,30} (to|with) an? [a-z]/,
   // What is not offered, or not to everyone.
+  /\bonly available (for|in|on|with)\b|\bcan be used only\b/,
   /\b(can ?not|can't|may not) (delete|remove) (the )?(root|default|last|only|owner|built.?in|system)\b/,
   /\b(sufficient|necessary|required|proper) (permission|privilege|right|access|role)|\bwas flagged\b/,
   /\byou need [a-z ]{0,20}(permission|privilege|right|access|role|licen[cs]e|subscription)/,

@@ -61,7 +61,7 @@ const SETTINGS =
 const ABOUT_INPUT = any(
   /\bconnections (is|are)( not|n't) (allowed|permitted|supported)(?! (at this|right now|while|during|until))/,
   /\bnot supported\b(?! (at this|right now|while|during|until|when))/,
-  /(could not|couldn't|can ?not|can't|unable to|failed to) (parse|decode|read|deseriali[sz]e|unmarshal) (the |your )?(request|input|argument)/,
+  /(could not|couldn't|can ?not|can't|unable to|failed to) (parse|decode|read|deseriali[sz]e|unmarshal) (the |your )?(request|input\b|argument)/,
   // Told what to change before the next try: what was given does not do.
   /(?<!please |can )\b(check|fix|correct|change|create|add|provide|specify|select|choose|enter|remove|shorten)\b(?![^\n]{0,80}(connection|network|server|service|status))[^\n]{1,80} and (try|retry|submit|send)\b/,
   /\bno such (?!host|service)[a-z]|\bno [a-z ]{1,30} (named|called|titled|with (that |this |the )?(id|name|title))\b/,
@@ -71,7 +71,7 @@ const ABOUT_INPUT = any(
     `(invalid|unknown|unsupported|missing|unexpected|unrecogni[sz]ed|illegal|(cannot|could not|unable to|failed to) (parse|convert|cast))( required)? ['"\`]?(value|option|argument|param|field|property|key|setting|flag|config|${SETTINGS})`,
   ),
   new RegExp(
-    `\\b(${SETTINGS})([^\\n.:;]|\\.\\d){0,40} (must|should be|is (required|missing|invalid|not (an?|valid|allowed|supported|defined)\\b)|has to be|out of range|too (long|large|small|short|big|high|low)|cannot be (?!reached|contacted|established|resolved|accessed)|(is|are) (negative|zero))`,
+    `\\b[a-z]{0,20}(${SETTINGS})([^\\n.:;]|\\.\\d|: -?\\d){0,40} (must|should be|is (required|missing|invalid|not (an?|valid|allowed|supported|defined)\\b)|has to be|out of range|too (long|large|small|short|big|high|low)|cannot be (?!reached|contacted|established|resolved|accessed)|(is|are) (negative|zero))`,
   ),
   /\b(network|dns|certificate|rate.?limit|timeout|tls|ssl|quota|queue|connection)s?\b(?! ?(lookup|resol|server|error|query|request|name|refused|reset|closed))(\.\w{1,5}\b)?[^\n.:]{0,40}(not found|does( not|n't) exist|already exists|is not defined)/,
 );
@@ -120,7 +120,7 @@ const CANCELED = any(
 const UNREACHABLE = any(
   /econnrefused|\benotfound\b|eai_again|eai_fail|ehostunreach|enetunreach|getaddrinfo|gaierror|name_not_resolved/,
   /nxdomain|servfail|dns (lookup|resolution|resolver|error|fail|query|server|request|problem)/,
-  /name resolution|name or service not known|\bunknown ([a-z]{1,12} ){0,2}host\b(?! [a-z])|host(name)? (not found|could not be found)|specified hostname|nodename nor servname|no such host|(could not|couldn't|cannot|can't|failed to|unable to) (resolve|look up) (?!(the )?(symbol|reference|variable|module|type|path|depend|import|alias|column|field|identifier))/,
+  /name resolution|name or service not known|\bunknown ([a-z]{1,12} ){0,2}host\b(?! [a-z])|host(name)? ((was )?not found|could not be found)|specified hostname|nodename nor servname|no such host|(could not|couldn't|cannot|can't|failed to|unable to) (resolve|look up) (?!(the )?(symbol|reference|variable|module|type|path|depend|import|alias|column|field|identifier))/,
   /\bconnect(ion)?[^\n]{0,60}refused|\bconnect(ion)?( attempt)? failed|all connection attempts failed/,
   /upstream connect error|\bnot connected\b|no route to host|unreachable|host is down/,
   /(could not|couldn't|cannot|can't|unable to|not able to|failed to|failure to) (be )?(connect(?!ed)|establish|reach(?!ed the)|contact|communicate)/,
@@ -142,7 +142,7 @@ const LOST = any(
 
 /** What was there and is not, or is not for whoever asks: said of a service, it would be `temporarily`. */
 const GONE =
-  /\b(has|have|was|were|been) (already |been ){0,2}(deleted|removed|withdrawn|discontinued|retired)\b(?! (on|by) another)|\bpermanently\b|no longer|in your (country|region|plan)/;
+  /(?<!\b(node|pod|server|host|worker|replica) )\b(has|have|was|were|been) (already |been ){0,2}(deleted|removed|withdrawn|discontinued|retired)\b(?! (on|by) another)|\bpermanently\b|no longer|in your (country|region|plan)/;
 
 const MACHINES = 'server|node|worker|host|backend|broker|instance|endpoint|connection|machine|replica|slot|gpu';
 
@@ -230,7 +230,7 @@ const REJECTED = any(
   /(?<!than )\b(is|are|was|were|field|argument|param(eter)?|value|property|input|column)s? (required|mandatory|missing|empty|blank|null|nil|undefined)\b|\b(required|missing|mandatory|duplicated?|extra|unrecogni[sz]ed) [a-z"]{1,30}|\bmissing$|missing:|: (missing|required)|\blacks\b|\b(?!(than|retry|restart|rejoin|resync|reconnect|recovery|repair|state|is|are|was) )[a-z]{2,20} required\b/,
   /(^|[:"*>\]] ?)expected [a-z]|\bexpect(s|ed)([,:]| [^\n]{1,60}?[ ,](got|received|but|found|was|to (be|have|equal|match))\b| (an?|one|two|three|exactly|at|type|number|string|boolean|object|array|value|\d|"))|\bat (least|most) (\d|one|two|a\b)|please (provide|specify|enter|select|choose|supply|use)/,
   /\bnot (an? (?!(leader|primary|master|replica)\b)|valid|acceptable|integer|number|string|boolean|array|object|date|positive|unique|float|list|directory|file|null)\b|\bnot within\b|(do(es)?|did)( not|n't) (belong|include|allow|permit|make sense|match|fit|conform|contain|validate|look like|have (any|a|permission|access|the))|(mis|no )match|mismatch/,
-  /out.?of.?([a-z]{1,12}.)?(range|bounds)|outside|\bover \d+ ?([kmg]b|bytes|characters)\b|\b(below|above) \d|too.?(large|long|big|short|small|few|high|low|weak|common|simple)|(greater|less|larger|bigger|smaller|longer|shorter|earlier|later|higher|lower|more) than|\bmore (?!data|bytes)[a-z]{1,15} than|in the past\b|make(s)? no sense/,
+  /out.?of.?([a-z]{1,12}.)?(range|bounds)|outside|\bover \d+ ?([kmg]b|bytes|characters)\b|\b(below|above) \d|too.?(large|long|big|short|small|few|high|low|weak|common|simple|permissive)|(greater|less|larger|bigger|smaller|longer|shorter|earlier|later|higher|lower|more) than|\bmore (?!data|bytes)[a-z]{1,15} than|in the past\b|make(s)? no sense/,
   /too many (arguments|param|items|elements|fields|columns|characters|lines|values|recipients|tokens|rows|messages|entries|files|keys|options|levels)|\bexceeds?\b|exceeded the|(size|length|count|character|field|item|token|depth|context)s?( limit)?( is| was| has been)? exceeded|\b(maximum|minimum)\b|context.?(length|window)|length limit/,
   /already (exists?|in use|used|taken|registered|assigned|defined|a member|been (used|taken|registered))|\b(is|been) taken\b|\bexists and\b|; [a-z ]{1,20} exists|duplicate|constraint (fail(s|ed)|error|violation)|\b(start|end|date|time)( [a-z]{1,12})? is (before|after|earlier|later)\b|violat(es?|ed|ing)\b|(constraint|key|schema|policy|rule|uniqueness?|null|validation|type|format|range|access|integrity|check) violation|divi(sion|de) by zero|precondition|(?<!(result|outcome|commit) is )ambiguous|mutually exclusive|\b(arguments?|options?|param(eter)?s?|types?|inputs?|values?|fields?)( [a-z]{1,12}){0,3} (is|are) (incompatible|inconsistent|conflicting)/,
   /unexpected ([a-z]{1,20} )?(type|token|character|symbol|argument|identifier|key|field|property|param|keyword|option)/,
@@ -238,7 +238,7 @@ const REJECTED = any(
   // Unsupported.
   /unsupport|\b(not|never|n't|isn't|no longer) (be |been )?(supported|implemented|accepted|available (in|on|for) (your|this))|\b(do(es)?)( not|n't) support|not.?implemented|unimplemented|deprecated|no [a-z]{1,20} support|only supports?|\bonly [^\n.]{1,40} (is|are) (supported|accepted|allowed|valid)|not (available|included) (in|on|with) your/,
   // Not allowed.
-  /\bnot (be )?(allowed|permitted|granted|eligible|entitled)\b|\b(denied|prohibited|forbids?|disallowed|banned|restricted)\b|(?<!\.)\bblocked( by(?! (a |an)?(different|other))|$)|\b(is|are|was|were|been) blocked\b|content (filter|policy|management)|\b(safety|copyright|malicious)\b|operation not permitted|\b(feature|tool|account|user|api|method|endpoint|integration)s? ([a-z]{1,12} ){0,2}disabled|\bis (a )?private\b|not accessible|not yours|belongs? to (another|someone)|\bonly (the |an? )?[a-z]{1,20}s? (can|may)\b|\b(feature|tool|api|method|option|endpoint|integration)s? ([a-z]{1,12} ){0,2}not (enabled|activated)|(email|phone|user|account|identity)[a-z ]{0,12} not (been )?(verified|activated|confirmed|approved)|not in the allowed/,
+  /\bnot (be )?(allowed|permitted|granted|eligible|entitled)\b|\b(denied|prohibited|forbids?|disallowed|banned|restricted)\b|(?<!\.)\bblocked( by(?! (a |an)?(different|other))|$)|\b(is|are|was|were|been) blocked\b|content (filter|policy|management)|\b(safety|copyright|malicious)\b|operation not permitted|\b(feature|tool|account|user|api|method|endpoint|integration)s? ([a-z]{1,12} ){0,2}disabled|\bis (a )?private\b|not accessible|not yours|belongs? to (another|someone)|\b(feature|tool|api|method|option|endpoint|integration)s? ([a-z]{1,12} ){0,2}not (enabled|activated)|(email|phone|user|account|identity)[a-z ]{0,12} not (been )?(verified|activated|confirmed|approved)|not in the allowed/,
   /reached (its|the|your)[^\n.]{0,20} limit|limit of [^\n.]{1,40} (reached|exceeded)/,
   /limit (has been |was |is )?(exceeded|reached): \d/,
 );
