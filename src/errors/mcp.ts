@@ -3,7 +3,8 @@ import { liveRuntime } from '../runtime.ts';
 import { abortKind } from './abort-kind.ts';
 import { asHearsay } from './text/hearsay.ts';
 import type { Meaning } from './text/sense.ts';
-import { TEXT_LENGTH_MAX, read, readStructure } from './structure.ts';
+import { read, readStructure } from './structure.ts';
+import { TEXT_LENGTH_MAX } from './text/plain.ts';
 import { isTyped, toToolExecutionError } from './tool.ts';
 
 const wallNow = (): number => liveRuntime.wallNow();

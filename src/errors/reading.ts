@@ -1,6 +1,7 @@
 import type { Classification } from '../contract/error-kind.ts';
 import { ToolExecutionError, type ToolExecutionErrorOptions } from '../contract/tool-error.ts';
 import { isOwnFault, senseOfCode, senseOfCodeInText, senseOfName, senseOfRpc } from './code.ts';
+import { gravest } from './doubt/gravest.ts';
 import { asHearsay } from './text/hearsay.ts';
 import { TOOL_MEANINGS, classOfSense, type Meaning, type Sense } from './text/sense.ts';
 import { classOfStatus, kindOfStatus, senseOfStatus, statusInText } from './status.ts';
@@ -118,7 +119,7 @@ const stated = (structure: ErrorStructure): number | undefined => {
 
 /** Structure first: status, code, name. Text only where no structure said anything. Never throws. */
 export function readError(thrown: unknown, wallNow: () => number, speaker: Speaker): Reading {
-  const structure = readStructure(thrown, wallNow);
+  const structure = readStructure(thrown, wallNow, gravest);
   const found = knownCode(structure);
   const { code: known, sense: coded, depth: codedDepth = Infinity } = found ?? {};
   const decisive = coded !== undefined && MORE_THAN_A_STATUS.has(coded);
@@ -131,10 +132,8 @@ export function readError(thrown: unknown, wallNow: () => number, speaker: Speak
   const isRefusal = !isOwnFault(structure.rpc ?? known) && (structure.rpc !== undefined || found?.isName !== true);
   if (listed !== undefined) return { structure, status: undefined, code, sense: listed, isProof: isRefusal };
   const sense = senseOfNames(structure) ?? senseOfUnlisted(structure, speaker);
-  if (sense !== undefined) {
-    const isCoded = structure.links.some(({ codes }) => codes.some((own) => senseOfWords(own, speaker) === sense));
-    return { structure, status: undefined, code, sense, isProof: isCoded && sense !== 'unavailable' };
-  }
+  // What a code's words mean is said as surely as in a sentence: the code may be that of a receipt, after the payment.
+  if (sense !== undefined) return { structure, status: undefined, code, sense };
   const status = stated(structure);
   // A text that states a 429 can go on to say that the quota is used up; then its status would say the opposite.
   if (status === 429 && reasonOfRefusal(structure.texts) === 'quota_exhausted')

@@ -1,5 +1,6 @@
 import { ToolExecutionError } from '../contract/tool-error.ts';
-import { TEXT_LENGTH_MAX, read, readStructure } from './structure.ts';
+import { read, readStructure } from './structure.ts';
+import { TEXT_LENGTH_MAX } from './text/plain.ts';
 
 /**
  * What each error of Redis and its clients means, and what to do. A server's error is named by the first word of its

@@ -1,10 +1,9 @@
 import { parseHttpDate } from './http-date.ts';
 import { CODES, HEADERS, NAMES, STATUSES } from './paths.ts';
+import { TEXT_LENGTH_MAX, plainText } from './text/plain.ts';
 
 /** How far a chain of causes is followed. */
 export const CAUSE_DEPTH_MAX = 8;
-/** Text is matched on this many of its first characters. */
-export const TEXT_LENGTH_MAX = 4096;
 /** Longer than this, a field holds no code and no name. */
 const CODE_LENGTH_MAX = 128;
 /** The longest form of an HTTP date has 33 characters. */
@@ -209,27 +208,39 @@ const NOT_CONNECTED: ReadonlySet<unknown> = new Set([
   'ENETUNREACH',
 ]);
 
-/**
- * Of several errors at once the first that may have followed an effect, since one that was never sent proves nothing
- * about the others.
- */
-const gravest = (errors: unknown): unknown => {
-  const several = Array.isArray(errors) ? (errors.slice(0, CAUSE_DEPTH_MAX) as readonly unknown[]) : [];
-  return several.find((error) => !NOT_CONNECTED.has(read(error, 'code'))) ?? several[0];
+/** Whether a code says that nothing was sent. */
+export const isUnsent = (code: unknown): boolean => NOT_CONNECTED.has(code);
+
+/** Which of several errors at once stands for them all. */
+export type Chooser = (errors: unknown) => unknown;
+
+/** The first of several errors at once, as far as they can be read: a list has holes, and a proxy of one can throw. */
+export const severalIn = (errors: unknown): readonly unknown[] => {
+  try {
+    return Array.isArray(errors) ? Array.from(errors.slice(0, CAUSE_DEPTH_MAX) as readonly unknown[]) : [];
+  } catch {
+    return [];
+  }
 };
 
-/** The error behind an error: its cause, the last of several tries, the gravest of several at once. */
-const behind = (value: unknown): unknown =>
+/** The first that was sent. */
+const firstSent: Chooser = (errors) => {
+  const several = severalIn(errors);
+  return several.find((error) => !isUnsent(read(error, 'code'))) ?? several[0];
+};
+
+/** The error behind an error: its cause, the last of several tries, the one that stands for several at once. */
+const behind = (value: unknown, chooser: Chooser): unknown =>
   read(value, 'cause') ??
   read(value, 'lastError') ??
-  gravest(read(value, 'errors')) ??
+  chooser(read(value, 'errors')) ??
   OLDER_CAUSES.map((key) => read(value, key)).find((inner) => typeof read(inner, 'message') === 'string');
 
 /**
  * Reads a thrown value and its causes. The outermost code, status and hint win, and behind a status no code is looked
  * for: what a server answered is not undone by what went wrong on its side of the answer (R-1.3). Never throws.
  */
-export function readStructure(thrown: unknown, wallNow: () => number): ErrorStructure {
+export function readStructure(thrown: unknown, wallNow: () => number, chooser: Chooser = firstSent): ErrorStructure {
   let code: string | undefined;
   let status: number | undefined;
   let statusDepth = Infinity;
@@ -254,8 +265,8 @@ export function readStructure(thrown: unknown, wallNow: () => number): ErrorStru
     links.push({ codes: answered ? [] : codesAt(link, CODES), name, names: codesAt(link, NAMES) });
     const text = textOf(link).slice(0, room);
     room -= text.length;
-    if (text !== '') texts.push(text.toLowerCase().replaceAll('’', "'").replaceAll(/[“”]/g, '"'));
-    link = behind(link);
+    if (text !== '') texts.push(plainText(text));
+    link = behind(link, chooser);
   }
   return { message: describe(thrown), code, status, statusDepth, retryAfterMs, retriable, rpc, links, texts };
 }

@@ -45,6 +45,9 @@ const KEYS = [
   'statusText',
 ];
 const cyclic = new Error('round');
+/** Each of its errors is itself again. */
+const manifold = new AggregateError([]);
+manifold.errors = Array.from({ length: 100 }, () => manifold);
 cyclic.cause = cyclic;
 
 const survives = (thrown: unknown): void => {
@@ -73,6 +76,10 @@ describe('R-1.2 whatever was thrown', () => {
     ['no prototype', Object.create(null)],
     ['its own cause', cyclic],
     ['a revoked proxy', revoked({})],
+    ['errors that are revoked', { errors: revoked([]) }],
+    ['errors that throw', { errors: new Proxy([{}], { get: throwing }) }],
+    ['errors with holes', { errors: Array(3) }],
+    ['errors of errors without end', manifold],
     ['a revoked function', revoked(() => 1)],
     ['a result whose content is revoked', { isError: true, content: revoked([]) }],
     ['a result whose content throws', { isError: true, content: new Proxy([{}], { get: throwing }) }],
@@ -197,6 +204,31 @@ describe('R-12.1 linear time', () => {
     'has been already ',
     'cannot a ',
     'could not load a a credentials ',
+    'exceeded a size ',
+    'exceeded in flight a ',
+    'more a than ',
+    'neither a nor b ',
+    'check a b and ',
+    'no a provided ',
+    'no a was ',
+    'there is no a ',
+    'cannot be aaaa ',
+    'cannot a b for ',
+    'cannot apply a on ',
+    'only a b c d e f ',
+    'not a correct ',
+    'is an a not',
+    'birth a ',
+    'you need a ',
+    'missing a a ',
+    'has no a a a ',
+    'rate a a a ',
+    'quota for a ',
+    'empty a response',
+    'server did not ',
+    'by another concurrent ',
+    'could not parse the ',
+    'response a b c ',
   ];
 
   it.each(unit)('a megabyte of "%s" takes under 10 ms', (text) => {

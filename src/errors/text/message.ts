@@ -8,7 +8,8 @@ const WRAPPED = /^(?:typeerror: )?(?:fetch failed|failed to fetch(?! [a-z]))|exc
  * A name or value that a sentence quotes: `playlist "Network errors" not found`. After a colon or the like it is a
  * sentence of someone else, which may say more than the one around it.
  */
-const QUOTED = /(?<![:={,([] ?)(?<![a-z\d])(?:"[^"\n]{1,60}"|'[^'\n]{1,60}'(?![a-z])|`[^`\n]{1,60}`)/g;
+const QUOTED =
+  /(?<![:={,([] ?|exceeded (?:the|your) )(?<![a-z\d])(?:"[^"\n]{1,60}"|'[^'\n]{1,60}'(?![a-z])|`[^`\n]{1,60}`)/g;
 /** Addresses and paths are made of words that say nothing. */
 const PLACE = /\bhttps?:\/\/[^\s"'<>)]{1,300}|(?<=[\s(]|^)\/[\w./-]{1,300}/g;
 

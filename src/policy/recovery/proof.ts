@@ -1,6 +1,7 @@
 import { ToolExecutionError } from '../../contract/tool-error.ts';
 import type { Effects } from '../../contract/policy.ts';
 import { senseOfCode } from '../../errors/code.ts';
+import { isSlip } from '../../errors/doubt/slip.ts';
 import { isHearsay } from '../../errors/text/hearsay.ts';
 import type { Sense } from '../../errors/text/sense.ts';
 
@@ -21,13 +22,6 @@ const UNANSWERED: ReadonlySet<Sense | undefined> = new Set<Sense>(['lost', 'time
  */
 const CUT_OFF = 'ENOBUFS';
 
-/**
- * Codes of a slip in the tool's own program, or of an answer that it could not use: Node's and its libraries' `ERR_`,
- * and JSON-RPC's numbers, which servers also send for an output that does not fit. They are given at any line that the
- * program has come to, so before the effect or after it.
- */
-const SLIP = /^(?:UND_)?ERR_|^-32\d{3}$/;
-
 /** What of an error can prove whether its tool took effect. */
 export type Testimony = Pick<ToolExecutionError, 'kind' | 'executed' | 'code' | 'status'> & {
   /** Only its words say what happened. */
@@ -47,7 +41,7 @@ function leavesOpen({ kind, executed, code, status, hearsay }: Testimony): boole
   if (code === CUT_OFF) return true;
   const sense = code === undefined ? undefined : senseOfCode(code);
   if (NOT_SENT.has(sense)) return false;
-  if (code !== undefined && SLIP.test(code)) return true;
+  if (code !== undefined && isSlip(code)) return true;
   return UNANSWERED.has(sense) || kind === 'transport_error' || kind === 'timeout' || kind === 'internal_error';
 }
 

@@ -1,0 +1,21 @@
+/** Text is matched on this many of its first characters. */
+export const TEXT_LENGTH_MAX = 4096;
+
+/** What is not plain already. */
+const ODD = /[^\n -~]| {2}/;
+
+/**
+ * A text as the tables have it: in lower case, with plain quotes, and with one space where there is any white space in
+ * a line. What is written in wide letters, or with invisible characters between them, says the same.
+ */
+export function plainText(text: string): string {
+  const lower = text.trim().toLowerCase();
+  if (!ODD.test(lower)) return lower;
+  return lower
+    .normalize('NFKC')
+    .replaceAll(/\p{Cf}/gu, '')
+    .replaceAll(/[^\S\n]+/g, ' ')
+    .replaceAll('’', "'")
+    .replaceAll(/[“”]/g, '"')
+    .slice(0, TEXT_LENGTH_MAX);
+}

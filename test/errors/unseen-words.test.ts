@@ -1,0 +1,94 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import type { Classification } from '../../src/contract/error-kind.ts';
+import { toToolError } from '../../src/errors/read-error.ts';
+import { classify } from '../../src/policy/recovery/classify.ts';
+import { LIBRARY_MESSAGES } from './field/library-words.ts';
+import { PERMANENT_WORDS, TEMPORARY_WORDS } from './field/plain-words.ts';
+
+/** A message as a program of someone else's words it, without status, code or name beside it. */
+interface Message {
+  readonly source: string;
+  readonly classification: Classification;
+  readonly text: string;
+}
+
+const CLASSES: Readonly<Record<string, Classification>> = { t: 'transient', p: 'permanent' };
+
+/**
+ * `## lot N`, `# source`, then a message a line: `t` is transient, `p` permanent, by R-1.3 and what the message means,
+ * said before the tables were asked. Left out is what careful people read either way: a thing that is there already.
+ */
+const messages = (): readonly Message[] => {
+  let source = '';
+  return readFileSync(new URL('field/unseen-words.txt', import.meta.url), 'utf8')
+    .split('\n')
+    .flatMap((line) => {
+      if (line.startsWith('# ')) source = line.slice(2);
+      const classification = /^[tp] /.test(line) ? CLASSES[line.slice(0, 1)] : undefined;
+      return classification === undefined ? [] : [{ source, classification, text: line.slice(2) }];
+    });
+};
+
+const MESSAGES = messages();
+/** Which half a message is in, for good: nobody chooses. */
+const isHeldOut = ({ text }: Message): boolean => (createHash('sha256').update(text).digest()[0] ?? 0) % 2 === 1;
+const classOf = (thrown: unknown): Classification => classify(toToolError(thrown, 'tool')).classification;
+
+/** The share that may be missed. */
+const MISSED_MAX = 0.02;
+
+describe('R-1.3 words alone, as programs that were not looked at before say them', () => {
+  it('the corpus has 1,700 messages of 90 sources and more, 650 of them temporary, none of them known', () => {
+    const temporary = MESSAGES.filter(({ classification }) => classification === 'transient');
+    expect(MESSAGES.length).toBeGreaterThanOrEqual(1_700);
+    expect(new Set(MESSAGES.map(({ source }) => source)).size).toBeGreaterThanOrEqual(90);
+    expect(temporary.length).toBeGreaterThanOrEqual(650);
+    const texts = MESSAGES.map(({ text }) => text);
+    expect(new Set(texts).size).toBe(texts.length);
+    const known = new Set([...LIBRARY_MESSAGES.map(({ text }) => text), ...TEMPORARY_WORDS, ...PERMANENT_WORDS]);
+    expect(texts.filter((text) => known.has(text))).toEqual([]);
+  });
+
+  // Each lot was gathered and labelled after the tables had been tuned to the lots before it. Asked for the first time,
+  // of the temporary and the permanent of each: 94.9 and 84.3 in 100, 95.5 and 82.5, 95.8 and 88.0, 94.5 and 84.8, 93.2
+  // and 87.7, 92.3 and 91.5, 95.2 and 92.9, 81.5 (of 27) and 84.9. What is held here is what has been mended since: of
+  // the next message that nobody has seen, 9 in 10 are to be expected right.
+  it.each([
+    ['transient', 'one half', false],
+    ['transient', 'the other half', true],
+    ['permanent', 'one half', false],
+    ['permanent', 'the other half', true],
+  ] as const)('R-1.3 %s messages, %s: 98 in 100 get their class', (expected, _half, held) => {
+    const half = MESSAGES.filter((one) => one.classification === expected && isHeldOut(one) === held);
+    const misses = half.filter(({ text }) => classOf(new Error(text)) !== expected);
+    const named = misses.map(({ source, text }) => `${source}: ${text}`).join('\n');
+    expect(misses.length / half.length, named).toBeLessThanOrEqual(MISSED_MAX);
+  });
+
+  it('R-12.1 case, odd spaces and quotes, JSON, a stack or a wrapper around it change no class', () => {
+    const said = MESSAGES.map(({ text }) => classOf(new Error(text)));
+    const forms: ReadonlyArray<(text: string) => unknown> = [
+      (text) => text,
+      (text) => new Error(text.toUpperCase()),
+      (text) => new Error(text.replaceAll("'", '’')),
+      (text) => new Error(`  ${text}\n`),
+      (text) => new Error(`Error: ${text}`),
+      (text) => new Error(`Error executing tool pay: ${text}`),
+      (text) => new Error(`**Error:** ${text}`),
+      (text) => new Error(`${text}\n    at pay (/srv/app/pay.js:10:3)`),
+      (text) => new Error(text.includes('"') ? text : JSON.stringify({ error: { message: text } })),
+      (text) => new Error(text.replaceAll(' ', '\u{A0}\u{A0}')),
+      (text) => new Error(text.replaceAll(' ', '\t\u{200B}')),
+      (text) => ({ message: text }),
+      (text) => ({ error: { message: text } }),
+      (text) => new Error('', { cause: new Error('', { cause: new Error(text) }) }),
+      (text) => new AggregateError([new Error(text)], ''),
+    ];
+    for (const form of forms) {
+      const other = MESSAGES.filter(({ text }, place) => classOf(form(text)) !== said[place]);
+      expect(other.map(({ text }) => text)).toEqual([]);
+    }
+  });
+});
