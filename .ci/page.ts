@@ -50,6 +50,8 @@ const MANGLED = new RegExp(
     'marks',
     'moreNodes',
     'moves',
+    'number',
+    'options',
     'note',
     'notes',
     'placeOf',
