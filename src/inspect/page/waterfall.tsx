@@ -241,14 +241,12 @@ const Axis = ({ scale, told }: { readonly scale: Scale; readonly told: TurnTold 
         ))}
       </span>
       <span class="state">
-        {deadline === undefined ? (
-          FATES.flatMap((fate) => {
-            const { length } = told.nodes.filter((node) => fateOf(told, node) === fate);
-            return length > 0 ? `${length} ${fate}` : [];
-          }).join(', ')
-        ) : (
-          <Waiting {...deadline} />
-        )}
+        {told.deadlineMs === undefined
+          ? deadline && <Waiting {...deadline} />
+          : FATES.flatMap((fate) => {
+              const { length } = told.nodes.filter((node) => fateOf(told, node) === fate);
+              return length > 0 ? `${length} ${fate}` : [];
+            }).join(', ')}
       </span>
     </div>
   );
