@@ -51,7 +51,6 @@ const MANGLED = new RegExp(
     'moreNodes',
     'moves',
     'number',
-    'options',
     'note',
     'notes',
     'placeOf',

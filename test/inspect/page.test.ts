@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { lastValueFrom } from 'rxjs';
 import { createSpillway, plan, tool, ToolExecutionError, type Spillway, type TurnEvent } from 'spillway';
 import { serveInspector, type InspectorServer } from 'spillway/inspect';
@@ -62,6 +62,14 @@ const layer = (): Spillway =>
   createSpillway({
     tools: [
       flaky('flaky', 1),
+      tool({ name: 'hangs', policy: { effects: 'read' }, execute: () => new Promise(() => undefined) }),
+      tool({
+        name: 'down',
+        policy: { effects: 'read', retry: { maxAttempts: 1 }, breaker: { failureThreshold: 1 } },
+        execute: (): never => {
+          throw new ToolExecutionError('transport_error', 'reset', { code: 'ECONNRESET' });
+        },
+      }),
       tool({
         name: HOSTILE,
         policy: { effects: 'read' },
@@ -71,6 +79,15 @@ const layer = (): Spillway =>
       }),
     ],
   });
+
+const axeFindsNothing = async (page: Page, what: string): Promise<void> => {
+  await page.evaluate(AXE);
+  const { violations } = (await page.evaluate('axe.run()')) as {
+    violations: Array<{ id: string; nodes: Array<{ html: string; failureSummary: string }> }>;
+  };
+  const found = violations.map(({ id, nodes: [node] }) => [what, id, node?.html, node?.failureSummary]);
+  expect(found).toEqual([]);
+};
 
 describe('the page', () => {
   let browser: Browser;
@@ -218,14 +235,13 @@ describe('the page', () => {
       for (const [view, shown] of VIEWS) {
         await page.click(`#tab-${view}`);
         await page.locator(shown).first().waitFor();
-        await page.evaluate(AXE);
-        const found = (await page.evaluate('axe.run()')) as {
-          violations: Array<{ id: string; nodes: Array<{ html: string; failureSummary: string }> }>;
-        };
-        expect(found.violations.map(({ id, nodes }) => [view, id, nodes[0]?.html, nodes[0]?.failureSummary])).toEqual(
-          [],
-        );
+        await axeFindsNothing(page, view);
       }
+      // While something runs and is waited for, and a breaker has a lane.
+      spillway.turn(plan.from(['hangs', 'down'].map((id) => ({ id, tool: id, optional: true })))).subscribe();
+      await page.click('#tab-waterfall');
+      for (const kind of ['timeout', 'cooldown']) await page.locator(`.ghost[data-kind=${kind}]`).waitFor();
+      await axeFindsNothing(page, 'live');
       expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
       expect(errors).toEqual([]);
     }),

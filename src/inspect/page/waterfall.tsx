@@ -243,10 +243,7 @@ const Axis = ({ scale, told }: { readonly scale: Scale; readonly told: TurnTold 
       <span class="state">
         {told.deadlineMs === undefined
           ? deadline && <Waiting {...deadline} />
-          : FATES.flatMap((fate) => {
-              const { length } = told.nodes.filter((node) => fateOf(told, node) === fate);
-              return length > 0 ? `${length} ${fate}` : [];
-            }).join(', ')}
+          : FATES.map((fate) => `${told.nodes.filter((one) => fateOf(told, one) === fate).length} ${fate}`).join(', ')}
       </span>
     </div>
   );
