@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import type { AttemptTold, NodeTold } from '../model.ts';
 import { callsOf } from '../model/keep.ts';
 import { duration } from '../text.ts';
-import { model, node, reasonOf, turn, worded } from './state.ts';
+import { model, node, reasonOf, titleOf, turn, worded } from './state.ts';
 
 const ATTEMPTS_MAX = 30;
 
@@ -93,7 +93,7 @@ const Whole = (): JSX.Element => (
 
 const Chosen = ({ told }: { readonly told: NodeTold }): JSX.Element => (
   <>
-    <h2>{told.nodeId}</h2>
+    <h2>{titleOf(told)}</h2>
     <List facts={nodeFacts(told)} />
     <ol>
       {callsOf(told)

@@ -18,11 +18,6 @@ const VIEWS: Readonly<Record<Tab, () => JSX.Element>> = {
 
 const TABS = Object.keys(VIEWS) as Tab[];
 
-const CONNECTIONS: Readonly<Record<string, string>> = {
-  lost: 'lost; asking again',
-  refused: 'refused: wrong token',
-};
-
 /** -1 for the one arrow, 1 for the other, 0 for any other key. */
 const arrowOf = (key: string, back: string, on: string): number =>
   Number(key === `Arrow${on}`) - Number(key === `Arrow${back}`);
@@ -106,7 +101,7 @@ const Page = (): JSX.Element => {
       <header>
         <h1 data-heard={model.eventCount}>spillway inspect</h1>
         <span role="status" class={`connection c-${connection.held}`}>
-          {CONNECTIONS[connection.held] ?? connection.held}
+          {connection.held}
         </span>
         {[`${lost.held} events`, `${model.forgotten.turns} turns`].map((gone) =>
           gone.startsWith('0') ? null : <span class="quiet">{gone} not kept</span>,

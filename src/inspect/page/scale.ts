@@ -21,7 +21,7 @@ const FOLD_SHARE = 0.25;
 const AHEAD_SHARE = 0.15;
 /** What a folded gap takes of the whole. */
 const FOLDED_SHARE = 0.04;
-const TICKED_SHARE = 0.88;
+const TICKED_SHARE = 0.84;
 
 const busySpans = (turn: TurnTold, endMs: number): Span[] => {
   const spans = turn.nodes

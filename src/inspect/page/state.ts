@@ -168,3 +168,6 @@ export const reasonOf = ({ reason, note, state, call }: NodeTold): string =>
 
 /** A word of ours for people. */
 export const worded = (word: string | undefined): string | undefined => word?.replaceAll('_', ' ');
+
+/** What a row is called: a call outside of turns has no node, and nobody knows it by its id. */
+export const titleOf = ({ nodeId: id, toolName }: NodeTold): string => (turn.held?.number ? id : toolName);

@@ -40,7 +40,7 @@ export const Events = (): JSX.Element => {
       height={22}
       keyOf={(event) => `${event.seq} ${event.type}`}
       row={(event) => (
-        <div class="event" title={eventText(event)}>
+        <div class="event">
           <span class="quiet">{((event.atMs - (told?.startMs ?? model.firstMs)) / 1_000).toFixed(3)} s</span>{' '}
           <b>{lineOf(event.type, 40)}</b> {eventText(event)}
         </div>

@@ -4,7 +4,19 @@ import { pendingOfCall, pendingOfTurn } from '../model/pending.ts';
 import { duration } from '../text.ts';
 import { scaleOf, type Scale } from './scale.ts';
 import { derived } from './box.ts';
-import { isWell, model, movingMs, news, node as chosen, nodeId, nowMs, reasonOf, turn, worded } from './state.ts';
+import {
+  isWell,
+  model,
+  movingMs,
+  news,
+  node as chosen,
+  nodeId,
+  nowMs,
+  reasonOf,
+  titleOf,
+  turn,
+  worded,
+} from './state.ts';
 import { Virtual } from './virtual.tsx';
 
 const HEIGHT = 28;
@@ -176,7 +188,7 @@ const Row = ({
       }}
     >
       <span class="label">
-        {node.nodeId} <small>{node.usedAlternative ? `by ${node.toolName}` : ''}</small>
+        {titleOf(node)} <small>{node.usedAlternative ? `by ${node.toolName}` : ''}</small>
       </span>
       <Track scale={scale} node={node} />
       <span class={`state s-${state}`}>
@@ -235,9 +247,7 @@ const Axis = ({ scale, told }: { readonly scale: Scale; readonly told: TurnTold 
           </span>
         ))}
         {scale.folds.map(([fromMs, toMs]) => (
-          <span class="fold" title={`${duration(toMs - fromMs)} of nothing`} style={between(scale, fromMs, toMs)}>
-            ⋯
-          </span>
+          <i class="fold" title={`${duration(toMs - fromMs)} of nothing`} style={between(scale, fromMs, toMs)} />
         ))}
       </span>
       <span class="state">
