@@ -33,7 +33,7 @@ const KEY_VALUE = record({
   },
 });
 const ATTRIBUTES = listOf(KEY_VALUE);
-/** `ExportTraceServiceRequest` of opentelemetry-proto 1.x in its JSON: lowerCamelCase, enums as numbers, nothing unknown. */
+/** `ExportTraceServiceRequest` of opentelemetry-proto in its JSON: lowerCamelCase, enums as numbers, nothing unknown. */
 const OTLP = record({
   resourceSpans: listOf(
     record(
@@ -139,7 +139,7 @@ describe('SEE-6 what other tools open', () => {
     }
   });
 
-  it('SEE-6 is Perfetto’s, each track named and its slices nested, also of a turn that was cut off while it waited', async () => {
+  it('SEE-6 is Perfetto’s: each process named, slices nested, also where a wait was cut short', async () => {
     const own = { source: 'call', callId: 'c', toolName: 'search', turnId: 't', nodeId: 'a' } as const;
     const error = { kind: 'transport_error', message: 'reset' };
     const cut = [

@@ -69,7 +69,7 @@ const frames = (page: Page, rounds = 0): Promise<number[]> =>
     [FRAMES, rounds] as const,
   );
 
-/** From the beginning of the navigation until the frame after the one in which a row is drawn: by the wall, and what it took. */
+/** From the beginning of the navigation until the frame after the first row: by the wall, and what it took. */
 const firstRow = async (
   browser: Browser,
   file: string,
