@@ -33,7 +33,7 @@ const KEY_VALUE = record({
   },
 });
 const ATTRIBUTES = listOf(KEY_VALUE);
-/** `ExportTraceServiceRequest` of opentelemetry-proto in its JSON: lowerCamelCase, enums as numbers, nothing unknown. */
+/** `ExportTraceServiceRequest` of opentelemetry-proto as JSON: lowerCamelCase, numbers for enums, nothing unknown. */
 const OTLP = record({
   resourceSpans: listOf(
     record(
