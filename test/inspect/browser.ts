@@ -96,6 +96,17 @@ export const statesSeen = (
     return { orders: [...orders], states: Object.fromEntries(joined) as Record<string, string> };
   });
 
+/** A picture of the waterfall, of which nothing is left that was drawn before. */
+export async function drawnAnew(page: Page): Promise<Buffer> {
+  await page.evaluate(async () => {
+    for (const display of ['none', '']) {
+      document.body.style.display = display;
+      for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
+    }
+  });
+  return page.locator('#waterfall').screenshot();
+}
+
 /** In how many pixels two pictures differ; `NaN` where they have not even one size. */
 export async function differingPixels(browser: Browser, first: Buffer, second: Buffer): Promise<number> {
   const page = await browser.newPage();
