@@ -50,6 +50,7 @@ const MANGLED = new RegExp(
     'marks',
     'moreNodes',
     'moves',
+    'number',
     'note',
     'notes',
     'placeOf',

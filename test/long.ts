@@ -8,7 +8,7 @@ const SLOW = [
   'test/fleet/{undoing-deaths,{bullmq,restate}/conformance}.test.ts',
   'test/gate/{processes,redis-lost}.test.ts',
   'test/gateway/anthropic/load.test.ts',
-  'test/inspect/{marble-test,page}.test.ts',
+  'test/inspect/{countdown,marble-test,page,page-gaps,page-size}.test.ts',
   'test/laws/{call,operators,turn}.test.ts',
   'test/mcp-proxy/{conformance,faults,payments}.test.ts',
   'test/package/package.test.ts',

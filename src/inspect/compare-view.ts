@@ -42,12 +42,19 @@ const aboutTraces = (pairs: readonly TurnComparison[], first: TraceModel, second
   );
 };
 
-const nodeText = ({ state, attempts, durationMs, toolName, flipped }: NodeComparison): string =>
+/** Of a node that only one of the turns has: how it was there. */
+const aloneText = ({ change, state, attempts, durationMs }: NodeComparison): string => {
+  const at = change === 'only_first' ? 0 : 1;
+  const where = change === 'only_first' ? 'only before' : 'only after';
+  return `${where}: ${worded(state[at])}; ${worded(attempts[at])} attempts; ${timed(durationMs[at])}`;
+};
+
+const changedText = ({ state, attempts, durationMs, toolName, flipped }: NodeComparison): string =>
   [
     pair(state, worded),
     `${pair(attempts, worded)} attempts`,
     pair(durationMs, timed),
-    ...(toolName[0] === toolName[1] ? [] : [`by ${pair(toolName, worded)}`]),
+    ...(toolName[0] === toolName[1] ? [] : [`by ${pair(toolName, String)}`]),
     ...flipped.map(({ try: number, told }) => `#${number} ${pair(told, worded)}`),
   ].join('; ');
 
@@ -65,7 +72,7 @@ const viewed = ({
   nodes: nodes
     .toSorted((a, b) => Number(a.change === 'same') - Number(b.change === 'same'))
     .slice(0, NODES_MAX)
-    .map((node) => [node.nodeId, node.change, nodeText(node)]),
+    .map((node) => [node.nodeId, node.change, node.change.startsWith('only') ? aloneText(node) : changedText(node)]),
 });
 
 /**

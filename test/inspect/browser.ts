@@ -66,3 +66,71 @@ export const settledRows = (page: Page, count: number): Promise<unknown> =>
       ),
     count,
   );
+
+/** Keeps each order of rows and each state of a row that the page shows from now on. */
+export const watchStates = (page: Page): Promise<void> =>
+  page.evaluate(() => {
+    const orders = new Set<string>();
+    const states: Record<string, string[]> = {};
+    Object.assign(globalThis, { watched: { orders, states } });
+    const look = (): void => {
+      const rows = [...document.querySelectorAll<HTMLElement>('.row[data-node]')].map(({ dataset }) => dataset);
+      if (rows.length > 0) orders.add(rows.map(({ node }) => node).join(' '));
+      for (const { node = '', state = '' } of rows)
+        if (states[node]?.at(-1) !== state) (states[node] ??= []).push(state);
+    };
+    new MutationObserver(look).observe(document.body, { subtree: true, childList: true, attributes: true });
+    look();
+  });
+
+/** What `watchStates` has kept. */
+export const statesSeen = (
+  page: Page,
+): Promise<{ readonly orders: readonly string[]; readonly states: Readonly<Record<string, string>> }> =>
+  page.evaluate(() => {
+    const { orders, states } = Reflect.get(globalThis, 'watched') as {
+      orders: Set<string>;
+      states: Record<string, string[]>;
+    };
+    const joined = Object.entries(states).map(([node, all]) => [node, all.join(' ')]);
+    return { orders: [...orders], states: Object.fromEntries(joined) as Record<string, string> };
+  });
+
+/** A picture of the waterfall, of which nothing is left that was drawn before. */
+export async function drawnAnew(page: Page): Promise<Buffer> {
+  await page.evaluate(async () => {
+    for (const display of ['none', '']) {
+      document.body.style.display = display;
+      for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
+    }
+  });
+  return page.locator('#waterfall').screenshot();
+}
+
+/** In how many pixels two pictures differ; `NaN` where they have not even one size. */
+export async function differingPixels(browser: Browser, first: Buffer, second: Buffer): Promise<number> {
+  const page = await browser.newPage();
+  try {
+    return await page.evaluate(
+      async (pictures) => {
+        const [a, b] = await Promise.all(
+          pictures.map(async (picture) => {
+            const image = new Image();
+            image.src = `data:image/png;base64,${picture}`;
+            await image.decode();
+            const canvas = new OffscreenCanvas(image.width, image.height);
+            const drawing = canvas.getContext('2d');
+            drawing?.drawImage(image, 0, 0);
+            return drawing?.getImageData(0, 0, image.width, image.height);
+          }),
+        );
+        if (a === undefined || b === undefined || a.width !== b.width || a.height !== b.height) return NaN;
+        const [left, right] = [new Uint32Array(a.data.buffer), new Uint32Array(b.data.buffer)];
+        return left.reduce((count, pixel, index) => count + Number(pixel !== right[index]), 0);
+      },
+      [first, second].map((picture) => picture.toString('base64')),
+    );
+  } finally {
+    await page.close();
+  }
+}

@@ -1,11 +1,10 @@
-import { once } from 'node:events';
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
 import { lastValueFrom } from 'rxjs';
 import { createSpillway, plan, tool, type Spillway } from 'spillway';
 import { serveInspector } from 'spillway/inspect';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openBrowser, openPage, rowsOf } from './browser.ts';
+import { cuttable } from './cuttable.ts';
 
 const layer = (): Spillway =>
   createSpillway({ tools: [tool({ name: 'search', policy: { effects: 'read' }, execute: () => 'found' })] });
@@ -16,41 +15,6 @@ const turnsOf = async (spillway: Spillway, ids: readonly string[]): Promise<void
 const shownTurns = (page: Page): Promise<string[]> => page.locator('.turn b').allTextContents();
 const untilTurns = (page: Page, count: number): Promise<void> =>
   page.waitForFunction((wanted) => document.querySelectorAll('.turn').length === wanted, count).then(() => undefined);
-
-/** A way to a server that can be cut. */
-const cuttable = async (port: () => number) => {
-  const open = new Set<Socket>();
-  let isCut = false;
-  const server = createServer((socket) => {
-    if (isCut) return void socket.destroy();
-    const out = connect(port(), '127.0.0.1');
-    for (const [a, b] of [
-      [socket, out],
-      [out, socket],
-    ] as const) {
-      open.add(a);
-      a.on('error', () => b.destroy()).on('close', () => b.destroy());
-      a.pipe(b);
-    }
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    port: (server.address() as AddressInfo).port,
-    cut: (): void => {
-      isCut = true;
-      for (const socket of open) socket.destroy();
-      open.clear();
-    },
-    mend: (): void => {
-      isCut = false;
-    },
-    close: (): void => {
-      for (const socket of open) socket.destroy();
-      server.close();
-    },
-  };
-};
 
 describe('a page that comes back', { timeout: 120_000 }, () => {
   let browser: Browser;

@@ -3,29 +3,32 @@ export interface Box<T> {
   held: T;
 }
 
-let draw: () => void = () => undefined;
 let asked = false;
 /** Which drawing this is: what was worked out for one holds for all of it. */
 let drawing = 0;
 
-const drawNow = (): void => {
-  asked = false;
-  drawing++;
-  draw();
-};
+/** The next frame draws again what this one has drawn: it shows something that moves. */
+export function again(): void {
+  asked = true;
+}
 
 /** Draws the page with the next frame. */
 export function redraw(): void {
   drawing++;
-  if (asked) return;
-  asked = true;
-  requestAnimationFrame(drawNow);
+  again();
 }
 
 /** Says how the page is drawn. */
-export function drawWith(work: () => void): void {
-  draw = work;
+export function drawWith(draw: () => void): void {
+  const frame = (): void => {
+    requestAnimationFrame(frame);
+    if (!asked) return;
+    asked = false;
+    drawing++;
+    draw();
+  };
   redraw();
+  frame();
 }
 
 export function box<T>(first: T): Box<T> {

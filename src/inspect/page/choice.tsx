@@ -19,9 +19,7 @@ export const Choice = <T extends string>({ label, box, value = box.held, options
     }}
   >
     {options.map(([name, text]) => (
-      <option key={name} value={name}>
-        {text}
-      </option>
+      <option value={name}>{text}</option>
     ))}
   </select>
 );

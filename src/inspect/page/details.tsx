@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import type { AttemptTold, NodeTold } from '../model.ts';
 import { callsOf } from '../model/keep.ts';
 import { duration } from '../text.ts';
-import { model, node, reasonOf, turn } from './state.ts';
+import { model, node, reasonOf, titleOf, turn, worded } from './state.ts';
 
 const ATTEMPTS_MAX = 30;
 
@@ -22,8 +22,6 @@ const List = ({ facts }: { readonly facts: Facts }): JSX.Element => (
   </dl>
 );
 
-const worded = (word: string | undefined): string | undefined => word?.replaceAll('_', ' ');
-
 const errorText = ({ error }: AttemptTold): string =>
   error === undefined ? 'none' : `${error.kind} ${error.code ?? error.status ?? ''}: ${error.message}`;
 
@@ -39,9 +37,6 @@ const differences = (attempt: AttemptTold, before: AttemptTold): string[] => {
     ...(errorText(attempt) === errorText(before)
       ? ['the same error']
       : [`${worded(attempt.outcome)} after ${worded(before.outcome)}`]),
-    ...(attempt.breakerState === before.breakerState
-      ? []
-      : [`breaker ${before.breakerState ?? 'not asked'} → ${attempt.breakerState ?? 'not asked'}`]),
   ];
 };
 
@@ -92,13 +87,13 @@ const Whole = (): JSX.Element => (
     {turn.held?.moves.map(({ from, to, afterMs }) => (
       <p>{`moved from ${from} to ${to} after ${duration(afterMs)}`}</p>
     ))}
-    <p class="quiet">Choose a row to see its attempts, and why.</p>
+    <p class="quiet">Choose a row to see why.</p>
   </>
 );
 
 const Chosen = ({ told }: { readonly told: NodeTold }): JSX.Element => (
   <>
-    <h2>{told.nodeId}</h2>
+    <h2>{titleOf(told)}</h2>
     <List facts={nodeFacts(told)} />
     <ol>
       {callsOf(told)

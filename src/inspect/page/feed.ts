@@ -1,16 +1,6 @@
 import type { TurnTold } from '../model.ts';
 import { redraw } from './box.ts';
-import { connection, empty, hear, lost, model, nowMs, turn } from './state.ts';
-
-/** What the server said of the time, and when by the page's own clock. */
-let clock: { readonly nowMs: number; readonly heardMs: number } | undefined;
-
-/** Counts down while something is waited for; a page on which nothing moves is not drawn. */
-const tick = (): void => {
-  if (clock === undefined || connection.held !== 'live') nowMs.held = model.lastMs;
-  else if (turn.held?.status === 'running') nowMs.held = clock.nowMs + performance.now() - clock.heardMs;
-  requestAnimationFrame(tick);
-};
+import { connection, empty, hear, hearTime, lost, model } from './state.ts';
 
 /**
  * Listens to the server, with the token of this page's own address; when it goes away the browser asks again for what
@@ -20,16 +10,14 @@ const follow = (): void => {
   const source = new EventSource(`events${location.search}`);
   const messages: Readonly<Record<string, (data: string) => void>> = {
     lines: (data) => hear(data.split('\n')),
-    clock: (data) => {
-      const { nowMs: at } = JSON.parse(data) as { readonly nowMs?: number };
-      clock = at === undefined ? undefined : { nowMs: at, heardMs: performance.now() };
-    },
+    clock: (data) => hearTime((JSON.parse(data) as { readonly nowMs?: number }).nowMs),
     lost: (data) => {
       lost.held += (JSON.parse(data) as { readonly count: number }).count;
     },
     // Another process serves it now: what is known is of the one before.
     anew: empty,
     open: () => {
+      hearTime();
       connection.held = 'live';
     },
     error: () => {
@@ -60,7 +48,6 @@ export function begin(): void {
     connection.held = 'report';
     hear(report.lines);
   } else follow();
-  tick();
 }
 
 /** With what this page's own address ends in: the token. */
@@ -69,13 +56,13 @@ const addressOf = (name: string, turnId: string): string =>
 
 /** A text that is handed on; what a report does not hold it says. */
 export async function share(name: string, turnId: string): Promise<string> {
-  if (report !== undefined)
-    return report.shares[`${name} ${turnId}`] ?? report.shares[name] ?? 'The report holds it of its last turns.';
+  if (report !== undefined) return report.shares[`${name} ${turnId}`] ?? report.shares[name] ?? GONE;
   const response = await fetch(addressOf(name, turnId));
   return response.ok ? response.text() : GONE;
 }
 
-const GONE = 'It is gone.';
+/** Of a turn that made room for others, or that is not among the last ones of a report. */
+const GONE = 'It is not kept.';
 
 /** Between two questions for what is drawn again and again. */
 const ASK_MS = 1_000;

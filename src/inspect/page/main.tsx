@@ -2,7 +2,7 @@ import { render, type JSX } from 'preact';
 import { box, drawWith } from './box.ts';
 import { Details } from './details.tsx';
 import { begin, share } from './feed.ts';
-import { connection, lost, model, tab, turn, type Tab } from './state.ts';
+import { connection, look, lost, model, tab, turn, type Tab } from './state.ts';
 import { Compare, Events, Graph, Lints, Marbles, step } from './tabs.tsx';
 import { TurnList } from './turn-list.tsx';
 import { Waterfall } from './waterfall.tsx';
@@ -18,11 +18,9 @@ const VIEWS: Readonly<Record<Tab, () => JSX.Element>> = {
 
 const TABS = Object.keys(VIEWS) as Tab[];
 
-const CONNECTIONS: Readonly<Record<string, string>> = {
-  report: 'a report',
-  lost: 'lost; asking again',
-  refused: 'refused: wrong token',
-};
+/** -1 for the one arrow, 1 for the other, 0 for any other key. */
+const arrowOf = (key: string, back: string, on: string): number =>
+  Number(key === `Arrow${on}`) - Number(key === `Arrow${back}`);
 
 const Tabs = (): JSX.Element => (
   <div
@@ -30,7 +28,7 @@ const Tabs = (): JSX.Element => (
     class="tabs"
     aria-label="Views"
     onKeyDown={({ key }) => {
-      const by = key === 'ArrowRight' ? 1 : key === 'ArrowLeft' ? -1 : 0;
+      const by = arrowOf(key, 'Left', 'Right');
       const next = TABS.at((TABS.indexOf(tab.held) + by) % TABS.length);
       if (by === 0 || next === undefined) return;
       tab.held = next;
@@ -39,7 +37,6 @@ const Tabs = (): JSX.Element => (
   >
     {TABS.map((name) => (
       <button
-        key={name}
         type="button"
         role="tab"
         id={`tab-${name}`}
@@ -87,7 +84,7 @@ const SHARED = [
 const Shares = (): JSX.Element => (
   <div class="shares">
     {SHARED.map(([name, label, give]) => (
-      <button key={name} type="button" onClick={() => void give(name)}>
+      <button type="button" onClick={() => void give(name)}>
         {label}
       </button>
     ))}
@@ -104,18 +101,20 @@ const Page = (): JSX.Element => {
       <header>
         <h1 data-heard={model.eventCount}>spillway inspect</h1>
         <span role="status" class={`connection c-${connection.held}`}>
-          {CONNECTIONS[connection.held] ?? connection.held}
+          {connection.held}
         </span>
-        {lost.held > 0 ? <span class="quiet">{`${lost.held} events not kept`}</span> : null}
-        {model.forgotten.turns > 0 ? <span class="quiet">{`${model.forgotten.turns} turns not kept`}</span> : null}
+        {[`${lost.held} events`, `${model.forgotten.turns} turns`].map((gone) =>
+          gone.startsWith('0') ? null : <span class="quiet">{gone} not kept</span>,
+        )}
         <Shares />
       </header>
       <TurnList />
       <main
         onKeyDown={(event) => {
-          if (tab.held !== 'waterfall' || !['ArrowDown', 'ArrowUp'].includes(event.key)) return;
+          const by = arrowOf(event.key, 'Up', 'Down');
+          if (tab.held !== 'waterfall' || by === 0) return;
           event.preventDefault();
-          step(event.key === 'ArrowDown' ? 1 : -1);
+          step(by);
         }}
       >
         <Tabs />
@@ -129,5 +128,9 @@ const Page = (): JSX.Element => {
 };
 
 const app = document.querySelector('#app');
-if (app !== null) drawWith(() => render(<Page />, app));
+if (app !== null)
+  drawWith(() => {
+    look();
+    render(<Page />, app);
+  });
 begin();

@@ -17,13 +17,14 @@ export interface Scale {
 /** A gap is folded that is longer than this, and than this share of the whole. */
 const FOLD_MS = 1_000;
 const FOLD_SHARE = 0.25;
+/** What is still to come has this share of what was, so that one sees for what is waited. */
+const AHEAD_SHARE = 0.15;
 /** What a folded gap takes of the whole. */
 const FOLDED_SHARE = 0.04;
-const SPANS_MAX = 5_000;
+const TICKED_SHARE = 0.84;
 
 const busySpans = (turn: TurnTold, endMs: number): Span[] => {
   const spans = turn.nodes
-    .slice(0, SPANS_MAX)
     .flatMap((node) => callsOf(node))
     .flatMap(({ attempts }) => attempts.map(({ startMs, endMs: to }): Span => [startMs, to ?? endMs]));
   return spans.toSorted((a, b) => a[0] - b[0]);
@@ -46,12 +47,11 @@ const ticksOf = (spanMs: number): number[] => {
   return Array.from({ length: Math.floor(spanMs / step) + 1 }, (_, index) => index * step);
 };
 
-/** @param nowMs the end of the axis of a turn that runs */
+/** @param nowMs of a turn that runs: the axis goes a little beyond it */
 export function scaleOf(turn: TurnTold, nowMs: number): Scale {
-  const { startMs, settledMs, timeoutMs, deadlineMs, lastMs } = turn;
-  const open =
-    settledMs === undefined ? Math.max(lastMs, Math.min(nowMs, startMs + timeoutMs)) : Math.max(settledMs, lastMs);
-  const endMs = Math.max(open, deadlineMs ?? 0, startMs + 1);
+  const { startMs, settledMs, timeoutMs, deadlineMs = 0, lastMs } = turn;
+  const open = settledMs ?? Math.min(nowMs + (nowMs - startMs) * AHEAD_SHARE, startMs + timeoutMs);
+  const endMs = Math.max(open, lastMs, deadlineMs, startMs + 1);
   const gaps = gapsOf(turn, startMs, endMs);
   const foldedMs = gaps.reduce((sum, [from, to]) => sum + to - from, 0);
   const plain = (1 - gaps.length * FOLDED_SHARE) / Math.max(1, endMs - startMs - foldedMs);
@@ -69,7 +69,8 @@ export function scaleOf(turn: TurnTold, nowMs: number): Scale {
     endMs,
     placeOf,
     folds: gaps,
-    ticks: ticksOf(endMs - startMs).filter(
+    // One at the very end has no room for its words.
+    ticks: ticksOf((endMs - startMs) * TICKED_SHARE).filter(
       (ms) => !gaps.some(([from, to]) => ms + startMs > from && ms + startMs < to),
     ),
   };

@@ -2,7 +2,7 @@ import type { TraceEvent } from '../../contract/event.ts';
 import { addEvent } from '../model/add.ts';
 import { emptyTrace } from '../model/empty.ts';
 import { emptyTurn } from '../model/turns.ts';
-import { box, derived, redraw, type Box } from './box.ts';
+import { again, box, derived, redraw, type Box } from './box.ts';
 import type { CallTold, NodeTold, TraceModel, TurnTold } from '../model.ts';
 
 /** What the middle of the page shows. */
@@ -17,8 +17,6 @@ export type Connection = 'report' | 'connecting' | 'live' | 'ended' | 'lost' | '
 /** Less than a program keeps: a page stays quick. */
 const emptyModel = (): TraceModel => emptyTrace({ turns: 300, calls: 10_000, nodes: 10_000, events: 1_000 });
 export let model: TraceModel = emptyModel();
-/** The clock of the events; moved by frames while something is pending. */
-export const nowMs: Box<number> = box(0);
 export const connection: Box<Connection> = box('connecting');
 /** Events that the server could not keep for this page. */
 export const lost: Box<number> = box(0);
@@ -31,6 +29,31 @@ export const filter: Box<Filter> = box('all');
 export const words: Box<string> = box('');
 /** Only its turns are listed; empty: those of all. */
 export const tenant: Box<string> = box('');
+
+/** What this page's clock is ahead of the events'; it is not finite where that is not known, and time stands still. */
+let aheadMs = Infinity;
+/** In each message the least that was ever seen grows by this, so that a clock that was set is believed in the end. */
+const DRIFT_MS = 5;
+/** Now on the clock of the events, the same for all of a drawing. */
+export let nowMs = 0;
+
+const isTicking = (): boolean => connection.held === 'live' && aheadMs < Infinity;
+
+/** What the server says of the time. What comes late makes the page seem further ahead than it is: the least counts. */
+export function hearTime(atMs?: number): void {
+  aheadMs = atMs === undefined ? Infinity : Math.min(aheadMs + DRIFT_MS, performance.now() - atMs);
+}
+
+/** Looks at the clock, for the drawing that begins. */
+export function look(): void {
+  nowMs = isTicking() ? performance.now() - aheadMs : model.lastMs;
+}
+
+/** Now, for what moves while time goes by: it is drawn again with the next frame. */
+export function movingMs(): number {
+  if (isTicking()) again();
+  return nowMs;
+}
 
 const CALLS = '(calls)';
 
@@ -93,7 +116,7 @@ export const PASSES: Readonly<Record<Filter, (turn: TurnTold) => boolean>> = {
 
 /** By a tool, a node, or how the id begins. */
 const matches = (turn: TurnTold, text: string): boolean =>
-  turn.turnId.startsWith(text) || turn.nodes.some((node) => node.toolName.includes(text) || node.nodeId.includes(text));
+  turn.turnId.startsWith(text) || turn.nodes.some(({ toolName, nodeId: id }) => `${toolName} ${id}`.includes(text));
 
 /** The tenants of turns and of calls outside of turns, in their order. */
 export const tenants: { readonly held: ReadonlySet<string> } = derived(
@@ -142,3 +165,9 @@ export function hear(lines: readonly string[]): void {
 /** Why a node is as it is: what the result says of it, or what was last heard. */
 export const reasonOf = ({ reason, note, state, call }: NodeTold): string =>
   reason ?? (note || (state === 'succeeded' ? '' : (call?.error?.message ?? '')));
+
+/** A word of ours for people. */
+export const worded = (word: string | undefined): string | undefined => word?.replaceAll('_', ' ');
+
+/** What a row is called: a call outside of turns has no node, and nobody knows it by its id. */
+export const titleOf = ({ nodeId: id, toolName }: NodeTold): string => (turn.held?.number ? id : toolName);

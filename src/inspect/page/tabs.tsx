@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import type { TraceEvent } from '../../contract/event.ts';
+import type { ToolEvent, TraceEvent } from '../../contract/event.ts';
 import type { ListView } from '../compare-view.ts';
 import { lineOf } from '../text.ts';
 import { Choice } from './choice.tsx';
@@ -23,9 +23,10 @@ const Picture = ({ share: name }: { readonly share: 'marbles' | 'graph' }): JSX.
 export const Graph = (): JSX.Element => <Picture share="graph" />;
 export const Marbles = (): JSX.Element => <Picture share="marbles" />;
 
+/** What tells most comes first, ids last. */
 const eventText = (event: TraceEvent): string => {
-  const { seq, atMs, source, type, ...rest } = event;
-  return lineOf(JSON.stringify(rest), 600);
+  const { seq, atMs, source, type, callId, turnId, nodeId, toolName, ...rest } = event as ToolEvent;
+  return lineOf(JSON.stringify({ nodeId, toolName, ...rest, callId, turnId }), 600);
 };
 
 /** The last events as they came. */

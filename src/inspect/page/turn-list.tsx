@@ -5,8 +5,8 @@ import {
   PASSES,
   filter,
   isWell,
+  movingMs,
   nodeId,
-  nowMs,
   other,
   shownTurns,
   tenant,
@@ -26,8 +26,6 @@ const Row = ({ told }: { readonly told: TurnTold }): JSX.Element => {
   const isLoose = number === 0;
   const kept = nodes.filter(({ state }) => isWell(state)).length;
   const retries = nodes.reduce((sum, { attempts }) => sum + Math.max(0, attempts - 1), 0);
-  const running = settledMs === undefined && !isLoose;
-  const took = settledMs === undefined ? Math.max(0, nowMs.held - startMs) : settledMs - startMs;
   return (
     <button
       type="button"
@@ -40,10 +38,14 @@ const Row = ({ told }: { readonly told: TurnTold }): JSX.Element => {
       }}
     >
       <b>{isLoose ? 'Other calls' : `${number}. `}</b>
-      {isLoose ? null : <span class={`s-${status}`}>{status}</span>}
+      {isLoose ? null : (
+        <>
+          <span class={`s-${status}`}>{status}</span>{' '}
+          {duration(Math.max(0, (settledMs ?? Math.min(movingMs(), startMs + timeoutMs)) - startMs))}
+        </>
+      )}
       <span class="quiet">
-        {isLoose ? `${nodes.length} calls` : duration(running ? Math.min(took, timeoutMs) : took)}
-        {isLoose ? '' : `, ${kept} of ${nodes.length + told.moreNodes} kept`}
+        {isLoose ? `${nodes.length} calls` : `${kept} of ${nodes.length + told.moreNodes} kept`}
         {retries > 0 ? `, ${retries} retries` : ''}
         {told.tenant === undefined ? '' : `, ${told.tenant}`}
       </span>

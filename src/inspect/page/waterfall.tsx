@@ -4,7 +4,19 @@ import { pendingOfCall, pendingOfTurn } from '../model/pending.ts';
 import { duration } from '../text.ts';
 import { scaleOf, type Scale } from './scale.ts';
 import { derived } from './box.ts';
-import { isWell, model, news, node as chosen, nodeId, nowMs, reasonOf, turn } from './state.ts';
+import {
+  isWell,
+  model,
+  movingMs,
+  news,
+  node as chosen,
+  nodeId,
+  nowMs,
+  reasonOf,
+  titleOf,
+  turn,
+  worded,
+} from './state.ts';
 import { Virtual } from './virtual.tsx';
 
 const HEIGHT = 28;
@@ -18,10 +30,11 @@ interface Waited {
   readonly dueMs?: number | undefined;
 }
 
-const left = (scale: Scale, ms: number): string => `${(scale.placeOf(ms) * 100).toFixed(3)}%`;
+const percent = (share: number): string => `${(Math.max(0, share) * 100).toFixed(3)}%`;
+const left = (scale: Scale, ms: number): string => percent(scale.placeOf(ms));
 const between = (scale: Scale, fromMs: number, toMs: number): { left: string; width: string } => ({
   left: left(scale, fromMs),
-  width: `${Math.max(0, (scale.placeOf(toMs) - scale.placeOf(fromMs)) * 100).toFixed(3)}%`,
+  width: percent(scale.placeOf(toMs) - scale.placeOf(fromMs)),
 });
 
 interface BarProps {
@@ -31,9 +44,9 @@ interface BarProps {
 }
 
 const Bar = ({ scale, attempt, isUndoing }: BarProps): JSX.Element => {
-  const { startMs, endMs = Math.max(startMs, nowMs.held), outcome, alternative, toolName, decision, late } = attempt;
+  const { startMs, endMs = Math.max(startMs, movingMs()), outcome, alternative, toolName, decision, late } = attempt;
   const backoffMs = decision?.strategy === 'retry' ? (decision.delayMs ?? 0) : 0;
-  const what = `${toolName}, attempt ${attempt.attempt}: ${outcome.replaceAll('_', ' ')}, ${duration(endMs - startMs)}`;
+  const what = `${toolName}, attempt ${attempt.attempt}: ${worded(outcome)}, ${duration(endMs - startMs)}`;
   return (
     <>
       <i
@@ -46,7 +59,9 @@ const Bar = ({ scale, attempt, isUndoing }: BarProps): JSX.Element => {
           class="backoff"
           title={`backoff of ${duration(backoffMs)}`}
           style={between(scale, decision.atMs, decision.atMs + backoffMs)}
-        />
+        >
+          <b>{duration(backoffMs)}</b>
+        </i>
       ) : null}
     </>
   );
@@ -56,17 +71,24 @@ const Bar = ({ scale, attempt, isUndoing }: BarProps): JSX.Element => {
 const Waiting = ({ kind, fromMs, dueMs }: Waited): JSX.Element => (
   <>
     {kind}{' '}
-    <b class="countdown">{duration(Math.max(0, dueMs === undefined ? nowMs.held - fromMs : dueMs - nowMs.held))}</b>
+    <b class="countdown">{duration(Math.max(0, dueMs === undefined ? movingMs() - fromMs : dueMs - movingMs()))}</b>
   </>
 );
 
-/** The same as a ghost in the lane, from where it began. */
-const Ghost = ({ scale, timer }: { readonly scale: Scale; readonly timer: Waited | undefined }): JSX.Element | null =>
-  timer === undefined ? null : (
-    <span class="ghost" data-kind={timer.kind} style={{ left: left(scale, timer.fromMs) }}>
+/** The same as a ghost in the lane: what is left of it, which ends where it is due. */
+const Ghost = ({ scale, timer }: { readonly scale: Scale; readonly timer: Waited | undefined }): JSX.Element | null => {
+  if (timer === undefined) return null;
+  const due = scale.placeOf(timer.dueMs ?? nowMs);
+  return (
+    <span
+      class="ghost"
+      data-kind={timer.kind}
+      style={{ right: percent(1 - due), width: percent(due - scale.placeOf(nowMs)) }}
+    >
       <Waiting {...timer} />
     </span>
   );
+};
 
 /** A person is waited for, or a timer. */
 const waitedFor = (call: CallTold): Waited | undefined =>
@@ -91,7 +113,7 @@ const KeySigns = ({ scale, call }: { readonly scale: Scale; readonly call: CallT
           <>
             <i
               class={`diamond d-${step}`}
-              title={`${step === 'replayed' ? 'replays' : 'waits for'} ${leader?.nodeId ?? (leaderCallId || 'another call')}`}
+              title={`${step}: ${leader?.nodeId ?? leaderCallId}`}
               style={{ left: left(scale, atMs) }}
             />
             {rows === 0 ? null : (
@@ -108,17 +130,20 @@ const KeySigns = ({ scale, call }: { readonly scale: Scale; readonly call: CallT
 
 const stateOf = ({ state, startMs }: NodeTold): string => state ?? (startMs === undefined ? 'waiting' : 'running');
 
-/** What the deadline made of it: kept, cut, or late where it went on. */
-const fateOf = ({ deadlineMs }: TurnTold, { state, call }: NodeTold): string =>
+/** What the deadline makes of nodes. */
+const FATES = ['kept', 'late', 'cut'];
+
+/** Kept, cut, or late where it goes on. */
+const fateOf = ({ deadlineMs }: TurnTold, { state, call }: NodeTold): string | undefined =>
   deadlineMs === undefined
-    ? ''
-    : call?.attempts.some(({ late, endMs = 0 }) => late || endMs > deadlineMs)
-      ? 'late'
-      : isWell(state)
-        ? 'kept'
+    ? undefined
+    : isWell(state)
+      ? 'kept'
+      : call?.attempts.some(({ late, outcome }) => late || outcome === 'running')
+        ? 'late'
         : state === 'timed_out'
           ? 'cut'
-          : '';
+          : undefined;
 
 /** What its call did, and the one that undid that. */
 const Track = ({ scale, node: { call, undoing } }: { readonly scale: Scale; readonly node: NodeTold }): JSX.Element => (
@@ -149,9 +174,6 @@ const Row = ({
   const reason = reasonOf(node);
   const state = stateOf(node);
   const fate = fateOf(told, node);
-  const words = [state.replaceAll('_', ' '), node.attempts > 1 ? `${node.attempts} attempts` : '', fate].filter(
-    (word) => word !== '',
-  );
   return (
     <button
       type="button"
@@ -166,11 +188,13 @@ const Row = ({
       }}
     >
       <span class="label">
-        {node.nodeId} <small>{node.usedAlternative ? `by ${node.toolName}` : ''}</small>
+        {titleOf(node)} <small>{node.usedAlternative ? `by ${node.toolName}` : ''}</small>
       </span>
       <Track scale={scale} node={node} />
       <span class={`state s-${state}`}>
-        {words.join(', ')} <small>{reason}</small>
+        {worded(state)}
+        {node.attempts > 1 ? ` ×${node.attempts}` : ''}
+        {fate && `, ${fate}`} <small>{reason}</small>
       </span>
     </button>
   );
@@ -181,7 +205,7 @@ const Lane = ({ breaker, scale }: { readonly breaker: BreakerTold; readonly scal
   const points = [{ atMs: -Infinity, to: firstState }, ...changes];
   const last = changes.at(-1);
   const cooling =
-    state === 'open' && last?.untilMs !== undefined
+    state === 'open' && last?.untilMs !== undefined && last.untilMs > nowMs
       ? { kind: 'cooldown', fromMs: last.atMs, dueMs: last.untilMs }
       : undefined;
   return (
@@ -193,21 +217,19 @@ const Lane = ({ breaker, scale }: { readonly breaker: BreakerTold; readonly scal
         {points.map(({ atMs, to }, index) => {
           const until = points[index + 1]?.atMs ?? scale.endMs;
           return until < scale.startMs || atMs > scale.endMs ? null : (
-            <i class={`segment k-${to}`} title={to} style={between(scale, Math.max(atMs, scale.startMs), until)} />
+            <i class={`segment k-${to}`} title={to} style={between(scale, atMs, until)} />
           );
         })}
         <Ghost scale={scale} timer={cooling} />
       </span>
-      <span class={`state k-${state}`}>{state.replaceAll('_', ' ')}</span>
+      <span class={`state k-${state}`}>{worded(state)}</span>
     </div>
   );
 };
 
 /** The breakers of the turn's tools that were ever anything but closed. */
 const lanesOf = (told: TurnTold): BreakerTold[] => {
-  const keys = new Set(
-    told.nodes.slice(0, 2_000).flatMap(({ call, toolName }) => [toolName, call?.breaker?.key ?? toolName]),
-  );
+  const keys = new Set(told.nodes.slice(0, 2_000).flatMap(({ call, toolName }) => [toolName, call?.breaker?.key]));
   return [...model.breakers.values()]
     .filter(({ key, changeCount, firstState }) => keys.has(key) && (changeCount > 0 || firstState !== 'closed'))
     .slice(0, LANES_MAX);
@@ -220,29 +242,28 @@ const Axis = ({ scale, told }: { readonly scale: Scale; readonly told: TurnTold 
       <span class="label">time</span>
       <span class="track">
         {scale.ticks.map((ms) => (
-          <span key={ms} class="tick" style={{ left: left(scale, scale.startMs + ms) }}>
+          <span class="tick" style={{ left: left(scale, scale.startMs + ms) }}>
             {duration(ms)}
           </span>
         ))}
         {scale.folds.map(([fromMs, toMs]) => (
-          <span
-            key={fromMs}
-            class="fold"
-            title={`${duration(toMs - fromMs)} of nothing`}
-            style={between(scale, fromMs, toMs)}
-          >
-            ⋯
-          </span>
+          <i class="fold" title={`${duration(toMs - fromMs)} of nothing`} style={between(scale, fromMs, toMs)} />
         ))}
       </span>
-      <span class="state">{deadline === undefined ? null : <Waiting {...deadline} />}</span>
+      <span class="state">
+        {told.deadlineMs === undefined
+          ? deadline && <Waiting {...deadline} />
+          : FATES.map((fate) => `${told.nodes.filter((one) => fateOf(told, one) === fate).length} ${fate}`).join(', ')}
+      </span>
     </div>
   );
 };
 
+const endOf = ({ number, settledMs, lastMs }: TurnTold): number => (number > 0 ? (settledMs ?? nowMs) : lastMs);
+
 const scaled = derived(
-  () => turn.held && scaleOf(turn.held, turn.held.number > 0 ? nowMs.held : turn.held.lastMs),
-  () => [turn.held?.turnId, news, nowMs.held].join(' '),
+  () => turn.held && scaleOf(turn.held, endOf(turn.held)),
+  () => [turn.held?.turnId, news, turn.held && endOf(turn.held)].join(' '),
 );
 
 /** The turn in plan order: a row for each node, a bar for each attempt, a wall where the deadline passed. */
@@ -254,10 +275,10 @@ export const Waterfall = (): JSX.Element => {
     <section class="waterfall" id="waterfall" aria-label="Waterfall">
       <Axis scale={scale} told={told} />
       {lanesOf(told).map((breaker) => (
-        <Lane key={`${breaker.scope} ${breaker.key}`} breaker={breaker} scale={scale} />
+        <Lane breaker={breaker} scale={scale} />
       ))}
       <div class="rows">
-        <div class="walls" aria-hidden="true">
+        <div class="walls" aria-hidden="true" style={{ maxHeight: `${told.nodes.length * HEIGHT}px` }}>
           {told.deadlineMs === undefined ? null : <i class="wall" style={{ left: left(scale, told.deadlineMs) }} />}
           {told.moves.map(({ atMs }) => (
             <i class="wall seam" style={{ left: left(scale, atMs) }} />

@@ -4,7 +4,7 @@ import { placedNodes } from './graph-layout.ts';
 
 const WIDE = 200;
 const HIGH = 46;
-const LABEL_MAX = 18;
+const LABEL_MAX = 16;
 
 const COLOURS: Readonly<Record<string, string>> = {
   succeeded: '#1a7f37',

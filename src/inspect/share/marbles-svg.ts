@@ -6,7 +6,7 @@ const LEFT = 150;
 const WIDTH = 860;
 const RIGHT = 170;
 const NODES_MAX = 100;
-const LABEL_MAX = 22;
+const LABEL_MAX = 17;
 
 const SIGNS: Readonly<Record<MarkKind, { readonly sign: string; readonly colour: string }>> = {
   start: { sign: '', colour: '#57606a' },
@@ -94,7 +94,7 @@ export function marblesSvg(turn: TurnTold): string {
   const rows = nodes.map((node, index) => {
     const y = 40 + index * ROW;
     const { nodeId, state = 'running', attempts } = node;
-    const note = `${state.replaceAll('_', ' ')}${attempts > 1 ? `, ${attempts} attempts` : ''}`;
+    const note = `${state.replaceAll('_', ' ')}${attempts > 1 ? ` ×${attempts}` : ''}`;
     return (
       `<text x="${LEFT - 14}" y="${y + 5}" text-anchor="end" fill="#1f2328">${escaped(fit(nodeId))}</text>` +
       `${lineOf(node, y, at)}<text x="${WIDTH - RIGHT + 16}" y="${y + 5}" fill="#57606a">${escaped(note)}</text>`

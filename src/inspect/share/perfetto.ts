@@ -15,8 +15,12 @@ interface PerfettoEvent {
 }
 
 const micros = (ms: number): number => Math.round(ms * 1_000);
-/** A clock that was set back makes nothing take less than no time. */
-const tookMicros = (fromMs: number, toMs: number): number => micros(Math.max(0, toMs - fromMs));
+/** From one time to another; a clock that was set back makes nothing take less than no time. */
+const span = (fromMs: number, toMs: number): { readonly ts: number; readonly dur: number } => ({
+  ts: micros(fromMs),
+  // Of the rounded times, so that what ends together does.
+  dur: Math.max(0, micros(toMs) - micros(fromMs)),
+});
 
 const instant = (pid: number, atMs: number, name: string): PerfettoEvent => ({
   name,
@@ -27,11 +31,13 @@ const instant = (pid: number, atMs: number, name: string): PerfettoEvent => ({
   ts: micros(atMs),
 });
 
-const attemptEvents = (pid: number, tid: number, attempt: AttemptTold, lastMs: number): PerfettoEvent[] => {
-  const { toolName, startMs, endMs = lastMs, outcome, error, decision, attempt: number } = attempt;
-  const base = { pid, tid, ts: micros(startMs), dur: tookMicros(startMs, endMs) };
+/** @param untilMs the end of the call: a slice that reached beyond it would be dropped, and so would its backoff */
+const attemptEvents = (pid: number, tid: number, attempt: AttemptTold, untilMs: number): PerfettoEvent[] => {
+  const { toolName, startMs, endMs = untilMs, outcome, error, decision, attempt: number } = attempt;
   const bar: PerfettoEvent = {
-    ...base,
+    pid,
+    tid,
+    ...span(startMs, Math.min(endMs, untilMs)),
     name: `${toolName} #${number}`,
     ph: 'X',
     cat: outcome,
@@ -46,26 +52,22 @@ const attemptEvents = (pid: number, tid: number, attempt: AttemptTold, lastMs: n
       cat: 'backoff',
       pid,
       tid,
-      ts: micros(decision.atMs),
-      dur: micros(decision.delayMs),
+      ...span(decision.atMs, Math.min(decision.atMs + decision.delayMs, untilMs)),
       args: { reason: decision.reason },
     },
   ];
 };
 
-const callEvents = (pid: number, tid: number, call: CallTold, name: string, lastMs: number): PerfettoEvent[] => [
+const callEvents = (
+  pid: number,
+  tid: number,
+  { callId, status, startMs, endMs, attempts }: CallTold,
+  name: string,
+  lastMs: number,
+): PerfettoEvent[] => [
   { name: 'thread_name', ph: 'M', pid, tid, args: { name } },
-  {
-    name,
-    ph: 'X',
-    cat: 'call',
-    pid,
-    tid,
-    ts: micros(call.startMs),
-    dur: tookMicros(call.startMs, call.endMs ?? lastMs),
-    args: { callId: call.callId, status: call.status },
-  },
-  ...call.attempts.flatMap((attempt) => attemptEvents(pid, tid, attempt, lastMs)),
+  { name, ph: 'X', cat: 'call', pid, tid, ...span(startMs, endMs ?? lastMs), args: { callId, status } },
+  ...attempts.flatMap((attempt) => attemptEvents(pid, tid, attempt, endMs ?? lastMs)),
 ];
 
 /**
@@ -90,8 +92,7 @@ export function toPerfetto(model: TraceModel): string {
         cat: 'turn',
         pid,
         tid: 0,
-        ts: micros(turn.startMs),
-        dur: tookMicros(turn.startMs, endMs),
+        ...span(turn.startMs, endMs),
         args: { summary: turn.summary },
       },
       ...turn.nodes.flatMap((node, index) =>
@@ -100,11 +101,18 @@ export function toPerfetto(model: TraceModel): string {
       ...turn.moves.map(({ atMs, from, to }) => instant(pid, atMs, `turn moved: ${from} -> ${to}`)),
     ];
   });
+  const rest: PerfettoEvent = {
+    name: 'process_name',
+    ph: 'M',
+    pid: 0,
+    tid: 0,
+    args: { name: 'calls outside of turns, and breakers' },
+  };
   const loose = [...model.loose.values()].flatMap((call, index) =>
     callEvents(0, index + 1, call, call.toolName, lastMs),
   );
   const breakers = [...model.breakers.values()].flatMap(({ key, changes }) =>
     changes.map(({ atMs, from, to }) => instant(0, atMs, `breaker ${key}: ${from} -> ${to}`)),
   );
-  return `${JSON.stringify({ displayTimeUnit: 'ms', traceEvents: [...turns, ...loose, ...breakers] })}\n`;
+  return `${JSON.stringify({ displayTimeUnit: 'ms', traceEvents: [rest, ...turns, ...loose, ...breakers] })}\n`;
 }
