@@ -15,7 +15,7 @@ export const ratchets: {
     'src/errors/code.ts': 391,
     'src/gateway/anthropic/answer.ts': 320,
     'src/gateway/anthropic/gateway.ts': 341,
-    'src/operators/breaker/breaker.ts': 345,
+    'src/operators/breaker/breaker.ts': 332,
     'src/providers/rest.ts': 320,
     'src/spillway.ts': 393,
     'test/agent/ai-sdk.test.ts': 308,

@@ -4,12 +4,8 @@ import type { Runtime } from '../contract/runtime.ts';
 import { checkNumber, integer } from '../policy/check.ts';
 import { readAsCall } from '../policy/recovery/classify.ts';
 import { STAMP, type Trace } from './trace.ts';
-import {
-  createOpenBreaker,
-  type Breaker,
-  type ChangeDetail,
-  type DetailedChange,
-} from '../operators/breaker/breaker.ts';
+import { createOpenBreaker, type Breaker } from '../operators/breaker/breaker.ts';
+import type { ChangeDetail, DetailedChange } from '../operators/breaker/change.ts';
 
 /** Breakers kept at a time; the one used longest ago makes room. */
 const BREAKERS_MAX = 10_000;
@@ -194,9 +190,13 @@ export function createBreakers(
 
 /** Tells the trace of what becomes of breakers. */
 export const breakerListener = (trace: Trace): BreakerListener => ({
-  changed: (toolName, scope, from, to, { untilMs, by }) => {
+  changed: (toolName, scope, from, to, { untilMs, by, ordered }) => {
     if (!trace.observed) return;
-    const why = { ...(untilMs === undefined ? {} : { untilMs }), ...(by === undefined ? {} : { callId: by }) };
+    const why = {
+      ...(untilMs === undefined ? {} : { untilMs }),
+      ...(by === undefined ? {} : { callId: by }),
+      ...(ordered === undefined ? {} : { ordered }),
+    };
     trace.publish({
       ...STAMP,
       source: 'layer',

@@ -1,12 +1,8 @@
 import { firstValueFrom, from, lastValueFrom, mergeMap, type Subscription } from 'rxjs';
 import type { BreakerOptions } from '../../contract/policy.ts';
 import type { Runtime } from '../../contract/runtime.ts';
-import {
-  createOpenBreaker,
-  type Admission,
-  type Breaker,
-  type DetailedChange,
-} from '../../operators/breaker/breaker.ts';
+import { createOpenBreaker, type Admission, type Breaker } from '../../operators/breaker/breaker.ts';
+import type { DetailedChange } from '../../operators/breaker/change.ts';
 import { ask } from '../../operators/dedupe/ask.ts';
 import { readAsCall } from '../../policy/recovery/classify.ts';
 import { BreakerReplica } from './replica.ts';

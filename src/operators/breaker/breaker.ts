@@ -36,6 +36,7 @@ import {
 import { readAsCall } from '../../policy/recovery/classify.ts';
 import { liveRuntime } from '../../runtime.ts';
 import { QuietStream } from '../work/quiet-stream.ts';
+import { detailOf, type DetailedChange } from './change.ts';
 import { LivePermit, type PermitOwner } from './live-permit.ts';
 import { tellInOrder } from './tell-in-order.ts';
 
@@ -121,14 +122,6 @@ export interface Breaker {
 
 /** Called after each change of a breaker's state, once the new state stands. What it throws is ignored. */
 export type BreakerChange = (from: BreakerStateName, to: BreakerStateName) => void;
-
-/** What else there is to say of a change. */
-export interface ChangeDetail {
-  /** When an open one lets a probe through. */
-  readonly untilMs?: number;
-  /** Who was admitted, or whose attempt ended, as it was said at admission. */
-  readonly by?: string;
-}
 
 const show = (memory: BreakerMemory, settings: BreakerSettings, atMs: number): BreakerState => {
   const now = advanceBreaker(memory, settings, atMs);
@@ -216,9 +209,6 @@ export interface OpenBreaker {
   ): Extract<BreakerInput, { type: 'outcome' }>;
 }
 
-/** Called at a breaker's change of state, with all that there is to say of it. */
-export type DetailedChange = (from: BreakerStateName, to: BreakerStateName, detail: ChangeDetail) => void;
-
 /** Whoever made a breaker, and is called when it changes or is watched. */
 export interface BreakerKeeper {
   readonly changed?: DetailedChange;
@@ -250,10 +240,7 @@ export function createOpenBreaker(
     inputs$.next(input);
     if (now.type === from) return;
     try {
-      keeper.changed?.(from, now.type, {
-        ...(now.type === 'open' ? { untilMs: breakerDueMs(now, settings) } : {}),
-        ...(by === undefined ? {} : { by }),
-      });
+      keeper.changed?.(from, now.type, detailOf(input, now, settings, by));
     } catch {
       // A listener that throws must not break the breaker.
     }
