@@ -82,7 +82,7 @@ describe('R-17.2 the seam of a turn that moves, in traces', () => {
       'spillway.turn.status': 'completed',
     });
     expect(named(spans, 'execute_tool book').map((span) => parentOf(span, spans))).toEqual(['invoke_workflow']);
-    // A killed worker's own span is lost. What it covered is told by who goes on, and its calls say which turn they are of.
+    // A killed worker's own span is lost. What it covered is told by who goes on, and its calls name their turn.
     expect(named(one.spans(), 'invoke_workflow')).toEqual([]);
     const { 'spillway.turn.moved_at_ms': ranMs, 'spillway.turn.moved_after_ms': silentMs } = part?.attributes ?? {};
     expect(Number(ranMs)).toBeGreaterThanOrEqual(1_500);

@@ -66,7 +66,8 @@ export const openedElsewhere = (here: File, others: readonly File[], key: string
 export const inForce = (file: File, name: string): string => {
   const tool = toolOf(file, name);
   const effects = `${text(tool, 'effects')}${at(tool, 'presumed') === true ? ', presumed' : ''}`;
-  return `${effects}; ${number(tool, 'policy', 'retry', 'maxAttempts')} attempts of ${number(tool, 'policy', 'timeoutMs')} ms`;
+  const attempts = number(tool, 'policy', 'retry', 'maxAttempts');
+  return `${effects}; ${attempts} attempts of ${number(tool, 'policy', 'timeoutMs')} ms`;
 };
 
 /** Which call led to the result that this one was given, in which file, and what did it do? */
@@ -149,7 +150,8 @@ export const decidedBy = (file: File, who: string): string[] =>
     .map((line) => {
       const [settled] = inCall(file, text(line, 'callId'), 'settled');
       const ran = inCall(file, text(line, 'callId'), 'attempt_started').length;
-      return `${text(line, 'step')} after ${number(line, 'waitedMs')} ms: ${text(settled, 'result', 'status')}, ran ${ran} times`;
+      const status = text(settled, 'result', 'status');
+      return `${text(line, 'step')} after ${number(line, 'waitedMs')} ms: ${status}, ran ${ran} times`;
     });
 
 /** Why did it take so long before anything ran: the host's hooks, the store, or a person? */
@@ -206,7 +208,7 @@ export const heldUpBy = (file: File, turnId: string, node: string): ReadonlyArra
     .map((line) => [text(line, 'nodeId'), line.atMs - (turn?.atMs ?? NaN)] as const);
 };
 
-/** Why did a turn end with a part: which node lacks a value, and for which error; and whose default was taken for what? */
+/** Why did a turn end with a part: which node lacks a value, for which error; and whose default was taken? */
 export const whyPartial = (file: File, turnId: string): string[] => {
   const ofTurn = file.events.filter((line) => line['turnId'] === turnId);
   const errors = new Map(

@@ -70,7 +70,7 @@ describe('R-7.1 a file of ten thousand calls answers an auditor', { timeout: 300
     expect(asked.whichRule(east, audit.id('is 503 elsewhere'))).toBe('transient by status');
   });
 
-  it('R-3.10 what opened, probed and closed the breaker: a call, an order, time, or another process; and until when?', () => {
+  it('R-3.10 did a call, an order, time, or another process change the breaker, and until when is it open?', () => {
     expect(asked.openings(west, 'rates')).toEqual([
       'closed to open by a call for 5000 ms',
       'open to half_open by time',
@@ -93,7 +93,7 @@ describe('R-7.1 a file of ten thousand calls answers an auditor', { timeout: 300
     expect(name(asked.openedElsewhere(east, [west], 'rates'))).toBe('rates 3');
   });
 
-  it('R-7.1 which policy was in force, also of a tool that only a plan knew; were its effects said or presumed?', () => {
+  it('R-7.1 which policy was in force, also of a plan’s own tool; were its effects said or presumed?', () => {
     expect(asked.inForce(east, 'errand')).toBe('mutating; 1 attempts of 700 ms');
     expect(asked.inForce(east, 'unsaid')).toBe('read, presumed; 3 attempts of 5000 ms');
     expect(asked.inForce(east, 'search')).toBe('read; 3 attempts of 5000 ms');

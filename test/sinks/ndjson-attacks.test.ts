@@ -34,7 +34,7 @@ const seqsIn = async (paths: readonly string[]): Promise<{ readonly seqs: number
 };
 
 describe('R-7.1 NDJSON under attack', { timeout: 120_000 }, () => {
-  it('R-7.1 killed again and again: all that a flush has told of is there, and a new process goes on behind it', async () => {
+  it('R-7.1 killed again and again: what a flush has told of is there, and a new process goes on', async () => {
     const { folder, path } = fresh();
     let first = 0;
     for (const count of [1, 400, 2_000, 900]) {
@@ -63,7 +63,7 @@ describe('R-7.1 NDJSON under attack', { timeout: 120_000 }, () => {
     expect([...numbers(0, one - 1), ...numbers(1_000_000, other - 1)].filter((seq) => !all.has(seq))).toEqual([]);
   });
 
-  it('R-7.1 the clock is set back by a day, and on by a week, in mid-burst: nothing is lost, and files stay in order', async () => {
+  it('R-7.1 the clock is set back by a day, and on by a week, in mid-burst: nothing is lost', async () => {
     const { folder, path } = fresh();
     const runtime = virtualRuntime();
     const day = 86_400_000;

@@ -172,7 +172,7 @@ describe('R-7.5 metrics of many tools', () => {
     expect(longest).toBeLessThan((2 * bytes) / pieces);
   });
 
-  it('R-7.5 10,000 tools while calls are made: the loop is never held for 5 ms of work by a scrape, but for a few turns of it', async () => {
+  it('R-7.5 10,000 tools while calls are made: nineteen of twenty turns of the loop are under 5 ms', async () => {
     const sink = busy(10_000);
     const spillway = createSpillway({
       tools: [tool({ name: 'tool_0', policy: { effects: 'read' }, execute: () => 1 })],
