@@ -70,7 +70,10 @@ describe('R-8.3 the trace context, wherever an attempt comes from', () => {
         }).pipe(hedge({ delayMs: 5 })),
     });
     const layer: Traced = traced({ tools: [hedged] });
-    expect(await layer.spillway.execute({ toolName: 'hedged' })).toMatchObject({ output: { content: 'the second' }, attempts: 1 });
+    expect(await layer.spillway.execute({ toolName: 'hedged' })).toMatchObject({
+      output: { content: 'the second' },
+      attempts: 1,
+    });
     const spans = layer.spans();
     const [attempt] = idsOf(named(spans, 'attempt hedged'));
     const served = spans.filter(({ name }) => name.startsWith('GET '));
