@@ -38,7 +38,7 @@ import { createRegistry, executedBy, type GuardedTool } from './layer/registry.t
 import { readRequest, type Call } from './call/request.ts';
 import { RunningCalls } from './layer/running-calls.ts';
 import { SharedBreakers } from './layer/shared-breakers/registry.ts';
-import { layerStarted } from './layer/policy-in-force.ts';
+import { PoliciesInForce } from './layer/policy-in-force.ts';
 import { createSwitches } from './layer/switches.ts';
 import { createTrace } from './layer/trace.ts';
 import { runTurn, type TurnOptions } from './turn/run.ts';
@@ -293,9 +293,8 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
   const registry = createRegistry(tools, around, providers);
   const switches = createSwitches(mode);
   const terms = { retryBudget: retryBudget === false ? undefined : retryBudgetOf(retryBudget), host: hostOf(options) };
-  const trace = createTrace(runtime, redactorOf(options.redact, options.capture), () =>
-    layerStarted(registry, switches, terms),
-  );
+  const inForce = new PoliciesInForce(registry, switches, terms);
+  const trace = createTrace(runtime, redactorOf(options.redact, options.capture), () => inForce.layerStarted());
   const listener = breakerListener(trace);
   const recovery = createRecovery(options, runtime);
   const warnings: string[] = [...registry.warnings];
@@ -322,6 +321,7 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     sharedBreakers,
     retryBudget: retryBudget === false ? undefined : createRetryBudget(retryBudget),
     trace,
+    inForce,
     recovery,
     experience: options.experience,
     dedupe,

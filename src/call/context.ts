@@ -84,8 +84,9 @@ export class CallContext implements RunningCall {
   bare = false;
   /** Its idempotency key, given or computed, else its id; `resourceKey` is what a resource is told. */
   callKey: string;
-  /** Its hooks were asked about an attempt. */
+  /** Its hooks were asked about an attempt, and for how long in all it waited for them. */
   hooked = false;
+  hooksMs = 0;
   /** What was found out of its last attempt in doubt. */
   verified: VerifyFinding | undefined;
   /** Why what its own tool did has no record under its key, once that is known. */

@@ -1,5 +1,5 @@
 import type { ToolResultEnvelope } from '../contract/envelope.ts';
-import type { BreakerAtStart, CallTerms, ToolEvent, TraceEvent } from '../contract/event.ts';
+import type { BreakerAtStart, CallTerms, ToolEvent, ToolInForce, TraceEvent } from '../contract/event.ts';
 import type { Usage } from '../contract/gate/budget.ts';
 import type { Mode } from '../contract/policy.ts';
 import { given } from '../policy/check.ts';
@@ -43,7 +43,9 @@ interface CallEvent {
   mode?: Exclude<Mode, 'on'>;
   verifies?: string;
   undoes?: string;
+  tool?: ToolInForce;
   usage?: Usage;
+  hooksMs?: number;
   input?: unknown;
 }
 
@@ -108,8 +110,9 @@ export class CallEvents {
   /**
    * @param breaker how that of its tool stands, if it has one
    * @param mode as the switches stand for its tool
+   * @param tool its policy, where the trace knows nothing of it yet
    */
-  started(breaker: BreakerAtStart | undefined, mode: Mode): void {
+  started(breaker: BreakerAtStart | undefined, mode: Mode, tool: ToolInForce | undefined): void {
     if (!this.observed) return;
     const { call, layer, startedAtMs } = this.#context;
     const { captures, trace } = layer;
@@ -126,9 +129,10 @@ export class CallEvents {
     const terms = termsOf(call);
     if (terms !== undefined) event.terms = terms;
     if (mode !== 'on') event.mode = mode;
+    if (tool !== undefined) event.tool = tool;
     if (captures) event.input = call.input;
     if (breaker !== undefined && breaker.key !== event.toolName) isSafe &&= trace.redactor.isSafe(breaker.key);
-    if (captures || call.tags !== undefined || !isSafe) this.#publish(event, startedAtMs);
+    if (captures || call.tags !== undefined || tool !== undefined || !isSafe) this.#publish(event, startedAtMs);
     else this.#tell(event, startedAtMs);
   }
 
@@ -167,10 +171,13 @@ export class CallEvents {
     const { error, fromCache, retriedBy, recorded, verified } = result;
     const isPlain =
       error === undefined && !fromCache && retriedBy === undefined && recorded === undefined && verified === undefined;
+    const { hooksMs } = this.#context;
+    const waited = hooksMs > 0 ? { hooksMs } : undefined;
     if (!isPlain || this.#context.layer.captures || this.#report !== undefined)
-      return this.emit({ type: 'settled', result });
+      return this.emit({ type: 'settled', result, ...waited });
     const event = this.#event('settled');
     event.result = withoutOutput(event, result);
+    if (waited !== undefined) event.hooksMs = hooksMs;
     // Nothing came between, neither a hook nor a store: its time was just taken.
     const atOnce = this.#context.layer.hooks === undefined && this.#context.call.dedupeMode === 'disabled';
     this.#tell(event, atOnce ? this.#context.startedAtMs + result.durationMs : undefined);

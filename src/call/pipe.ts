@@ -89,7 +89,8 @@ const begin = (context: CallContext, tool: GuardedTool | undefined): void => {
   if (!context.observed) return;
   const guarded = tool ?? layer.registry.get(call.toolName);
   context.mode = guarded === undefined ? 'on' : layer.switches.modeOf(guarded.mode);
-  context.events.started(guarded === undefined ? undefined : breakerAtStart(context, guarded), context.mode);
+  const breaker = guarded === undefined ? undefined : breakerAtStart(context, guarded);
+  context.events.started(breaker, context.mode, guarded === undefined ? undefined : layer.inForce.introduce(guarded));
 };
 
 /** How it ends by itself. */

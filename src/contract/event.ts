@@ -4,7 +4,8 @@ import type { TurnOwnEvent } from './event/turn.ts';
 
 export type { ApprovalEvent, ApprovalStep, BudgetEvent } from './event/gate.ts';
 export type { BreakerAtStart, CallTerms } from './event/terms.ts';
-export type { DedupeStep, ErrorReport, HookName, ShadowAct, ToolEvent } from './event/call.ts';
+export type { DedupeStep } from './event/key.ts';
+export type { ErrorReport, HookName, ShadowAct, ToolEvent } from './event/call.ts';
 export type { HostPart, LayerEvent, PolicyInForce, ToolInForce } from './event/layer.ts';
 export type { TurnOwnEvent } from './event/turn.ts';
 

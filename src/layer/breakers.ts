@@ -1,11 +1,12 @@
 import type { BreakerStateName } from '../contract/breaker-state.ts';
 import type { BreakerOptions } from '../contract/policy.ts';
 import type { Runtime } from '../contract/runtime.ts';
-import { checkNumber, integer } from '../policy/check.ts';
+import { checkNumber, given, integer } from '../policy/check.ts';
 import { readAsCall } from '../policy/recovery/classify.ts';
 import { STAMP, type Trace } from './trace.ts';
 import type { Breaker } from '../operators/breaker/breaker.ts';
-import { OpenBreaker, type ChangeDetail, type DetailedChange } from '../operators/breaker/open-breaker.ts';
+import type { ChangeDetail, DetailedChange } from '../operators/breaker/change.ts';
+import { OpenBreaker } from '../operators/breaker/open-breaker.ts';
 
 /** Breakers kept at a time; the one used longest ago makes room. */
 const BREAKERS_MAX = 10_000;
@@ -233,9 +234,9 @@ class LayerBreakers implements Breakers {
 
 /** Tells the trace of what becomes of breakers. */
 export const breakerListener = (trace: Trace): BreakerListener => ({
-  changed: (toolName, scope, from, to, { untilMs, by }) => {
+  changed: (toolName, scope, from, to, { untilMs, by, ordered }) => {
     if (!trace.observed) return;
-    const why = { ...(untilMs === undefined ? {} : { untilMs }), ...(by === undefined ? {} : { callId: by }) };
+    const why = given({ untilMs, callId: by, ordered }) as { readonly untilMs?: number };
     trace.publish({
       ...STAMP,
       source: 'layer',

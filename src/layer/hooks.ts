@@ -1,4 +1,14 @@
-import { catchError, defer, from, isObservable, map, of, type Observable } from 'rxjs';
+import {
+  catchError,
+  defer,
+  from,
+  isObservable,
+  map,
+  of,
+  tap,
+  type MonoTypeOperatorFunction,
+  type Observable,
+} from 'rxjs';
 import type { HookAttempt, HookCall, HookReport, Hooks, Preparation } from '../contract/hooks.ts';
 import type { HookName, ToolEvent } from '../contract/event.ts';
 import type { Runtime } from '../contract/runtime.ts';
@@ -35,6 +45,8 @@ export interface HookedCall {
   readonly toolName: string;
   /** Its hooks were asked about an attempt. */
   hooked: boolean;
+  /** For how long it waited for them. */
+  hooksMs: number;
   emit(
     event: Omit<
       Extract<ToolEvent, { readonly type: 'hook' }>,
@@ -131,6 +143,12 @@ const preparationOf = (value: unknown): Preparation | Problem => {
   }
 };
 
+/** Counts how long the call waits for an answer: one that lets it pass is told nowhere else. */
+const waitedBy = (context: HookedCall): MonoTypeOperatorFunction<Answer> => {
+  const askedAtMs = context.site.runtime.now();
+  return tap(() => (context.hooksMs += Math.max(0, context.site.runtime.now() - askedAtMs)));
+};
+
 /** The host's hooks, asked with a limit, and failing closed. */
 export class HookRunner {
   readonly #hooks: Hooks;
@@ -152,6 +170,7 @@ export class HookRunner {
     if (prepareCall === undefined) return of({});
     const { context } = subject;
     return this.#ask('prepareCall', context, () => prepareCall(callOf(subject))).pipe(
+      waitedBy(context),
       map((answer) => {
         const refusal = this.#refusal('prepareCall', context, 0, answer);
         if (refusal !== undefined) return refusal;
@@ -175,6 +194,7 @@ export class HookRunner {
     if (beforeToolCall === undefined) return of(undefined);
     const asked: HookAttempt = { ...callOf(subject), attempt };
     return this.#ask('beforeToolCall', context, () => beforeToolCall(asked)).pipe(
+      waitedBy(context),
       map((answer) => this.#refusal('beforeToolCall', context, attempt, answer)),
     );
   }

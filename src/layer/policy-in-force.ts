@@ -38,24 +38,12 @@ const policyInForce = ({
 const toolInForce = (guarded: GuardedTool, switches: Switches): ToolInForce => ({
   name: guarded.tool.name,
   effects: guarded.effects,
+  ...(guarded.isPresumed ? { presumed: true } : {}),
   mode: switches.modeOf(guarded.mode),
   policy: policyInForce(guarded),
   ...(guarded.breaker === undefined ? {} : { breakerKey: guarded.breakerName }),
   ...(guarded.tool.dependency === undefined ? {} : { dependency: guarded.tool.dependency }),
 });
-
-const toolsInForce = (registry: Registry, switches: Switches): ToolInForce[] => {
-  try {
-    const { names } = registry;
-    return names.flatMap((name) => {
-      const guarded = registry.get(name);
-      return guarded === undefined ? [] : [toolInForce(guarded, switches)];
-    });
-  } catch {
-    // A provider whose list cannot be read takes nobody's trace away.
-    return [];
-  }
-};
 
 /** What of a layer is the same for all of its tools. */
 export interface LayerTerms {
@@ -63,13 +51,52 @@ export interface LayerTerms {
   readonly host: readonly HostPart[];
 }
 
-/** What a trace begins with, for one who begins to listen: the policies of the tools that are there now. */
-export const layerStarted = (registry: Registry, switches: Switches, { retryBudget, host }: LayerTerms): Unstamped => ({
-  ...STAMP,
-  source: 'layer',
-  type: 'layer_started',
-  version: VERSION,
-  tools: toolsInForce(registry, switches),
-  ...(retryBudget === undefined ? {} : { retryBudget: { ...retryBudget } }),
-  host: [...host],
-});
+/** The policies of a layer, as its trace tells them. */
+export class PoliciesInForce {
+  readonly #registry: Registry;
+  readonly #switches: Switches;
+  readonly #terms: LayerTerms;
+  /** Whose policies the last one who began to listen has heard of; by their own parts, as a call's tool is a copy. */
+  #told: WeakSet<object> | undefined;
+
+  constructor(registry: Registry, switches: Switches, terms: LayerTerms) {
+    this.#registry = registry;
+    this.#switches = switches;
+    this.#terms = terms;
+  }
+
+  /** What a trace begins with, for one who begins to listen: the policies of the tools that are there now. */
+  layerStarted(): Unstamped {
+    const { retryBudget, host } = this.#terms;
+    this.#told = new WeakSet();
+    return {
+      ...STAMP,
+      source: 'layer',
+      type: 'layer_started',
+      version: VERSION,
+      tools: this.#listed().map((guarded) => this.#tell(guarded)),
+      ...(retryBudget === undefined ? {} : { retryBudget: { ...retryBudget } }),
+      host: [...host],
+    };
+  }
+
+  /** The policy of a tool that no trace tells of yet; `undefined` where it does, and where there is none. */
+  introduce(guarded: GuardedTool): ToolInForce | undefined {
+    return this.#told === undefined || this.#told.has(guarded.dedupe) ? undefined : this.#tell(guarded);
+  }
+
+  #tell(guarded: GuardedTool): ToolInForce {
+    this.#told?.add(guarded.dedupe);
+    return toolInForce(guarded, this.#switches);
+  }
+
+  #listed(): GuardedTool[] {
+    try {
+      const { names } = this.#registry;
+      return names.flatMap((name) => this.#registry.get(name) ?? []);
+    } catch {
+      // A provider whose list cannot be read takes nobody's trace away.
+      return [];
+    }
+  }
+}

@@ -11,6 +11,7 @@ import type {
 } from '../contract/policy.ts';
 import type { ToolProvider } from '../contract/provider.ts';
 import type { AnyTool } from '../contract/tool.ts';
+import { isSilent } from '../policy/mcp-hints.ts';
 import { retryPolicy } from '../policy/retry/backoff.ts';
 import { breakerSettings } from '../policy/breaker/settings.ts';
 import { given } from '../policy/check.ts';
@@ -32,6 +33,8 @@ export interface GuardedTool {
   /** Those that are there at the moment: a provider's can go. */
   readonly alternatives: readonly string[];
   readonly effects: Effects;
+  /** Nobody has said what its effects are. */
+  readonly isPresumed: boolean;
   readonly classification: ClassificationOverrides;
   readonly enforcesKey: boolean;
   readonly safetyCritical: boolean;
@@ -162,6 +165,7 @@ const guard = (tool: AnyTool, around: Surroundings, isThere: (toolName: string) 
         return alternatives.length === 0 ? alternatives : alternatives.filter(isThere);
       },
       effects: policy.effects ?? 'read',
+      isPresumed: isSilent(tool) || (own.effects ?? defaults.effects ?? effectsOf(tool, own).effects) === undefined,
       classification: { ...defaults.classification, ...own.classification },
       enforcesKey: policy.enforcesKey ?? false,
       safetyCritical: policy.safetyCritical ?? false,

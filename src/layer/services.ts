@@ -10,6 +10,7 @@ import type { DedupeLayer } from './idempotency.ts';
 import type { Recovery } from './error-handler.ts';
 import type { Gates } from './gate-port.ts';
 import type { HookRunner } from './hooks.ts';
+import type { PoliciesInForce } from './policy-in-force.ts';
 import type { Registry } from './registry.ts';
 import type { RunningCalls } from './running-calls.ts';
 import type { SharedBreakers } from './shared-breakers/registry.ts';
@@ -40,6 +41,7 @@ export interface Layer {
   readonly sharedBreakers: SharedBreakers | undefined;
   readonly retryBudget: RetryBudget | undefined;
   readonly trace: Trace;
+  readonly inForce: PoliciesInForce;
   /** The error handler: what to do about a failure, now or later. */
   readonly recovery: Recovery;
   readonly experience: Experience | undefined;

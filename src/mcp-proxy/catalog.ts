@@ -1,6 +1,6 @@
 import type { ToolPolicy } from '../contract/policy.ts';
 import type { Tool } from '../contract/tool.ts';
-import { effectsOfHints } from '../policy/mcp-hints.ts';
+import { effectsOfHints, markedIfSilent } from '../policy/mcp-hints.ts';
 import type { McpToolLike } from '../providers/mcp/client.ts';
 import { mcpInput } from '../providers/mcp/input.ts';
 import { RpcError, isRecord } from './message.ts';
@@ -120,7 +120,7 @@ export class Catalog {
       ? mcpInput(listed, (reason) => unusable(listed.name, reason))
       : undefined;
     if (check?.refused !== undefined) unusable(listed.name, check.refused);
-    return {
+    const tool: Tool = {
       name: nameOf(listed.name),
       ...(check === undefined ? {} : { input: check.schema }),
       ...(listed.description === undefined ? {} : { description: listed.description }),
@@ -129,6 +129,7 @@ export class Catalog {
       dependency: server,
       execute: notHere,
     };
+    return markedIfSilent(tool, listed.annotations, policyOf(listed.name).policy);
   }
 }
 

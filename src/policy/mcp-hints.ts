@@ -1,9 +1,25 @@
-import type { Effects } from '../contract/policy.ts';
+import type { Effects, ToolPolicy } from '../contract/policy.ts';
 
 /** What a server says of a tool's effects, as far as it is asked: `annotations` of `tools/list`. */
 export interface McpHints {
   readonly readOnlyHint?: unknown;
 }
+
+/** A registered symbol, since a provider and the layer that it is given can come from two copies of the package. */
+const SILENT: unique symbol = Symbol.for('spillway.silent_tool') as never;
+
+/** Marks a tool of whose effects neither its server nor the host says anything: its policy has what MCP presumes. */
+export const markedIfSilent = <T extends object>(
+  tool: T,
+  hints: McpHints | undefined,
+  host: ToolPolicy | undefined,
+): T =>
+  typeof hints?.readOnlyHint === 'boolean' || host?.effects !== undefined
+    ? tool
+    : Object.assign(tool, { [SILENT]: true });
+
+/** Whether what a tool's policy says of its effects is nobody's word. */
+export const isSilent = (tool: object): boolean => Object.hasOwn(tool, SILENT);
 
 /**
  * What a tool does to the world by the hints of its server, with MCP's own default for each (specification of

@@ -61,6 +61,9 @@ describe('words', () => {
 
   it('for a misspelt name suggest the nearest, else list what there is', () => {
     expect(choices('flight_serch', ['hotel_search', 'flight_search'])).toBe('did you mean flight_search?');
+    // Two letters that changed places, the commonest slip, in a name of four.
+    expect(choices('shwo', ['show', 'check'])).toBe('did you mean show?');
+    expect(choices('tolos', ['run', 'tools'])).toBe('did you mean tools?');
     expect(choices('zzz', ['echo', 'sum'])).toBe('there is echo, sum');
     expect(choices('z', ['s'])).toBe('there is s');
     expect(choices('zzz', [])).toBe('there is none');

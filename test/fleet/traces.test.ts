@@ -82,7 +82,15 @@ describe('R-17.2 the seam of a turn that moves, in traces', () => {
       'spillway.turn.status': 'completed',
     });
     expect(named(spans, 'execute_tool book').map((span) => parentOf(span, spans))).toEqual(['invoke_workflow']);
+    // A killed worker's own span is lost. What it covered is told by who goes on, and its calls name their turn.
+    expect(named(one.spans(), 'invoke_workflow')).toEqual([]);
+    const { 'spillway.turn.moved_at_ms': ranMs, 'spillway.turn.moved_after_ms': silentMs } = part?.attributes ?? {};
+    expect(Number(ranMs)).toBeGreaterThanOrEqual(1_500);
+    expect(Number(ranMs)).toBeLessThan(2_000);
+    expect(Number(silentMs)).toBeGreaterThan(0);
+    expect(Number(silentMs)).toBeLessThan(Number(ranMs));
     const [before] = named(one.spans(), 'execute_tool search');
+    expect(before?.attributes['spillway.turn.id']).toBe('trip');
     for (const span of [before, ...spans]) expect(span?.spanContext().traceId).toBe(TRACE_ID);
   });
 

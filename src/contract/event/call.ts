@@ -8,6 +8,8 @@ import type { VerifyFinding } from '../settle/verify.ts';
 import type { Progress } from '../tool.ts';
 import type { ApprovalEvent } from './gate.ts';
 import type { EventHeader } from './header.ts';
+import type { DedupeStep } from './key.ts';
+import type { ToolInForce } from './layer.ts';
 import type { BreakerAtStart, CallTerms } from './terms.ts';
 
 interface CallHeader extends EventHeader {
@@ -42,27 +44,6 @@ export interface ErrorReport {
   /** Whether the tool ran, where the error says otherwise than its kind means. */
   readonly executed?: boolean;
 }
-
-/**
- * What became of a call's idempotency key. `claimed`: the call runs. `taken_over`: it runs where another lost its
- * lease. `waiting`: another runs. `replayed`: the call got the other's result. `conflict`: the key stands for other
- * parameters, which is an alarm. `busy`: the call is refused, since another runs. `lease_lost`: another may run now.
- * `recorded`, `released`: the claim ended. `superseded`: the outcome was refused, since another holds the key.
- * `unrecorded`: the outcome could not be stored. `unprotected`: the call runs without a store.
- */
-export type DedupeStep =
-  | 'claimed'
-  | 'taken_over'
-  | 'waiting'
-  | 'replayed'
-  | 'conflict'
-  | 'busy'
-  | 'lease_lost'
-  | 'recorded'
-  | 'released'
-  | 'superseded'
-  | 'unrecorded'
-  | 'unprotected';
 
 /** The hooks of `Hooks` by name, as a `hook` event gives the one that spoke. */
 export type HookName = 'prepareCall' | 'beforeToolCall' | 'afterToolCall';
@@ -105,6 +86,11 @@ export type ToolEvent = CallHeader &
         readonly verifies?: string;
         /** The call whose effect this one undoes. */
         readonly undoes?: string;
+        /**
+         * The policy in force of a tool that `layer_started` did not name, since the call or its plan brought it along,
+         * or its provider listed it later: with the first call of it that a subscriber of the trace hears of.
+         */
+        readonly tool?: ToolInForce;
         /** With `capture`; in the trace, only what it lists. */
         readonly input?: unknown;
       }
@@ -115,11 +101,11 @@ export type ToolEvent = CallHeader &
         readonly step: DedupeStep;
         /** Tells keys apart and gives none away. */
         readonly keyFingerprint: string;
-        /** The call that runs or ran under the key, when it is another. */
+        /** The call that runs or ran under the key, when it is another; with `taken_over`, the one that lost it. */
         readonly leaderCallId?: string;
         /** With `waiting`: when the other's lease ends, on the clock of `atMs`, unless it is renewed until then. */
         readonly leaseUntilMs?: number;
-        /** With `claimed`: grows with each claim of the key. */
+        /** With `claimed` and `taken_over`: grows with each claim of the key. */
         readonly fence?: number;
         /** With `replayed`: milliseconds since the result was recorded. */
         readonly ageMs?: number;
@@ -294,5 +280,7 @@ export type ToolEvent = CallHeader &
         readonly type: 'settled';
         /** The result; in `trace$` without its output, unless `capture` lists parts of it. */
         readonly result: ToolResultEnvelope;
+        /** For how long in all it waited for the host's hooks; absent where it did not. */
+        readonly hooksMs?: number;
       }
   );

@@ -46,6 +46,8 @@ export interface ToolInForce {
   readonly name: string;
   /** What it does to the world, as declared or presumed. */
   readonly effects: Effects;
+  /** Its `effects` are presumed: neither it, nor its server, nor the layer's defaults say anything of them. */
+  readonly presumed?: true;
   /** As the switches stand. */
   readonly mode: Mode;
   /** How its calls are guarded. */
@@ -104,6 +106,8 @@ export type LayerEvent = LayerHeader &
         readonly untilMs?: number;
         /** The call whose attempt or admission brought it about; absent where time, an order or another process did. */
         readonly callId?: string;
+        /** An order given in this process brought it about: `force_open`, `reset` or `disable`. */
+        readonly ordered?: true;
       }
     | {
         /** When a breaker was forgotten to make room for another (`maxBreakers`). */

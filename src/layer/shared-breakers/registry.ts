@@ -2,7 +2,8 @@ import { firstValueFrom, from, lastValueFrom, mergeMap, type Subscription } from
 import type { BreakerOptions } from '../../contract/policy.ts';
 import type { Runtime } from '../../contract/runtime.ts';
 import type { Breaker } from '../../operators/breaker/breaker.ts';
-import { OpenBreaker, type DetailedChange } from '../../operators/breaker/open-breaker.ts';
+import type { DetailedChange } from '../../operators/breaker/change.ts';
+import { OpenBreaker } from '../../operators/breaker/open-breaker.ts';
 import type { Admission } from '../../operators/breaker/permit.ts';
 import { ask } from '../../operators/dedupe/ask.ts';
 import { readAsCall } from '../../policy/recovery/classify.ts';

@@ -35,20 +35,10 @@ import { breakerSettings, type BreakerSettings } from '../../policy/breaker/sett
 import { expireOutcomes } from '../../policy/breaker/window.ts';
 import { QuietStream } from '../work/quiet-stream.ts';
 import type { Breaker, BreakerState } from './breaker.ts';
+import { detailOf, type DetailedChange } from './change.ts';
 import { LivePermit, type Admission, type PermitOwner } from './permit.ts';
 import { wasRefusedBy } from './refusals.ts';
 import { tellInOrder } from './tell-in-order.ts';
-
-/** What else there is to say of a change. */
-export interface ChangeDetail {
-  /** When an open one lets a probe through. */
-  readonly untilMs?: number;
-  /** Who was admitted, or whose attempt ended, as it was said at admission. */
-  readonly by?: string;
-}
-
-/** Called at a breaker's change of state, with all that there is to say of it. */
-export type DetailedChange = (from: BreakerStateName, to: BreakerStateName, detail: ChangeDetail) => void;
 
 /** Whoever made a breaker, and is called when it changes or is watched. */
 export interface BreakerKeeper {
@@ -171,10 +161,7 @@ export class OpenBreaker implements PermitOwner {
     this.#inputs$.next(input);
     if (now.type === from) return;
     try {
-      this.#keeper.changed?.(from, now.type, {
-        ...(now.type === 'open' ? { untilMs: breakerDueMs(now, this.settings) } : {}),
-        ...(by === undefined ? {} : { by }),
-      });
+      this.#keeper.changed?.(from, now.type, detailOf(input, now, this.settings, by));
     } catch {
       // A listener that throws must not break the breaker.
     }

@@ -76,6 +76,8 @@ interface Inquiry {
   next: 'claim' | 'look';
   /** The version that the next claim takes over from. */
   over: number | undefined;
+  /** Who held it then. */
+  overCallId?: string;
   /** Emits when it is asked; completes where nothing more is to be asked. */
   pause$: Observable<unknown>;
   pollMs: number;
@@ -188,6 +190,7 @@ const considered = (inquiry: Inquiry, reading: DedupeReading): Observable<KeyAns
   const decision = decideClaim(reading, { key, tool, mode, request, neverTwice }, global);
   switch (decision.act) {
     case 'take_over':
+      inquiry.overCallId = leaderCallId;
       return later(inquiry, 'claim', NO_PAUSE, decision.version);
     case 'wait':
       if (terms.givenUp !== undefined && !inquiry.follows) return released(inquiry, reading, terms.givenUp);
@@ -256,16 +259,20 @@ const stayWith = (inquiry: Inquiry, leader: Lease | undefined): void => {
 };
 
 /** The key is held from now on. Whoever hears of it may have ended the call: then it is given back. */
-const granted = ({ claim, terms: { store }, tell }: Inquiry, lease: Lease): Observable<KeyAnswer> =>
+const granted = (inquiry: Inquiry, lease: Lease): Observable<KeyAnswer> =>
   new Observable((subscriber) => {
+    const { claim, terms, tell, overCallId: leaderCallId } = inquiry;
     const { key } = claim;
+    const { store } = terms;
     const held = leasesOf(store);
     held.set(key, lease);
     forgetLost(store, claim);
     lease.onEnd(() => {
       if (held.get(key) === lease) held.delete(key);
     });
-    tell(lease.tookOver ? 'taken_over' : 'claimed', { fence: lease.fence });
+    const { fence } = lease;
+    if (!lease.tookOver) tell('claimed', { fence });
+    else tell('taken_over', { fence, ...(leaderCallId === undefined ? {} : { leaderCallId }) });
     if (subscriber.closed) return lease.release();
     subscriber.next({ act: 'run', lease });
     subscriber.complete();

@@ -1,6 +1,6 @@
 import type { Tool, ToolContext } from '../../contract/tool.ts';
 import type { ToolPolicy } from '../../contract/policy.ts';
-import { effectsOfHints } from '../../policy/mcp-hints.ts';
+import { effectsOfHints, markedIfSilent } from '../../policy/mcp-hints.ts';
 import type { McpToolLike } from './client.ts';
 import { policyOfOwn, type OwnTools } from '../own-tools.ts';
 import { mcpInput, type McpInput } from './input.ts';
@@ -109,7 +109,8 @@ export class McpToolList {
   #make(listed: McpToolLike): MadeTool {
     const name = this.#nameOf(listed);
     const check = mcpInput(listed, (reason) => this.#unchecked.set(tool, { toolName: name, reason }));
-    const tool: Tool = {
+    const own = policyOfOwn(this.#own, listed.name);
+    const made: Tool = {
       name,
       input: check.schema,
       ...(listed.description === undefined ? {} : { description: listed.description }),
@@ -117,11 +118,12 @@ export class McpToolList {
       policy: {
         effects: effectsOfHints(listed.annotations),
         ...(this.#show === undefined ? {} : { show: this.#show }),
-        ...policyOfOwn(this.#own, listed.name),
+        ...own,
       },
       dependency: this.#provider,
       execute: (input, context) => this.#execute({ name: listed.name, check }, input, context),
     };
+    const tool = markedIfSilent(made, listed.annotations, own);
     if (check.refused !== undefined) this.#unchecked.set(tool, { toolName: name, reason: check.refused });
     return { said: saidOf(listed), tool };
   }

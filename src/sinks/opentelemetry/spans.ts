@@ -48,6 +48,7 @@ const startOf = (event: TurnStarted | TurnMoved): OtelAttributes =>
         'spillway.turn.moved_from': event.from,
         'spillway.turn.moved_to': event.to,
         'spillway.turn.moved_after_ms': event.afterMs,
+        ...(event.ranMs === undefined ? {} : { 'spillway.turn.moved_at_ms': event.ranMs }),
       };
 
 /** The spans of turns and calls that run. */
