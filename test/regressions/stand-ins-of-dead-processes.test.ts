@@ -5,19 +5,22 @@ import {
   createSpillway,
   tool,
   type AnyTool,
+  type DedupeStore,
   type Spillway,
   type ToolCallEnvelope,
   type ToolCallRequest,
   type ToolPolicy,
   type VerifyAnswer,
 } from 'spillway';
-import type { DedupeStore } from 'spillway/contract';
 import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime } from 'spillway/testing';
 import { envelope } from '../call/kit.ts';
 
 const away = (): never => {
   throw Object.assign(new Error('unavailable'), { status: 503 });
+};
+const refuses = (): never => {
+  throw Object.assign(new Error('gone'), { status: 410 });
 };
 const never = (): Promise<never> => new Promise(() => undefined);
 const request = { toolName: 'pay', input: {}, idempotencyKey: 'k' };
@@ -170,6 +173,48 @@ describe('R-9.6 an alternative that a process had begun which died', () => {
     await world.runtime.advance(120_000);
     expect((await asked).error).toMatchObject({ code: 'duplicate_in_flight', uncertain: true });
     expect(world.ran).toStrictEqual(['A pays', 'A pays elsewhere']);
+  });
+});
+
+describe('R-18.4 of several alternatives', () => {
+  /** What ran when the process that died had come to one of them, and another went on. */
+  const ranBy = async (endsIn: 'second' | 'third'): Promise<readonly string[]> => {
+    const runtime = virtualRuntime();
+    const store = memoryStore({ runtime });
+    const ran: string[] = [];
+    const layer = (own: typeof runtime, who: string): Spillway => {
+      const made = (name: string, alternatives: readonly string[] = []): AnyTool =>
+        tool({
+          name,
+          policy: { effects: 'mutating', enforcesKey: true, alternatives, dedupe: { leaseMs: LEASE_MS } },
+          execute: () => {
+            ran.push(`${who} ${name}`);
+            if (who === 'B') return 'paid';
+            return name === endsIn ? never() : refuses();
+          },
+        });
+      return createSpillway({
+        runtime: own,
+        store,
+        tools: [made('pay', ['second', 'third']), made('second'), made('third')],
+      });
+    };
+    const stopped = virtualRuntime();
+    void layer(stopped, 'A').execute(request);
+    await stopped.advance(10);
+    await runtime.advance(LEASE_MS + 1);
+    const result = layer(runtime, 'B').execute(request);
+    await runtime.advance(10_000);
+    expect((await result).status).toBe('success');
+    return ran;
+  };
+
+  it('R-18.4 the one that ran is gone on with', async () => {
+    expect(await ranBy('second')).toStrictEqual(['A pay', 'A second', 'B second']);
+  });
+
+  it('R-18.4 those before it had failed for certain', async () => {
+    expect(await ranBy('third')).toStrictEqual(['A pay', 'A second', 'A third', 'B third']);
   });
 });
 
