@@ -44,7 +44,11 @@ const AREAS: Readonly<Record<string, Area>> = {
   stores: { near: ['test/stores'], far: ['test/call/idempotency', 'test/spec', 'test/regressions'], simulated: true },
   agent: { near: ['test/agent'], far: ['test/regressions', 'test/adapters'], simulated: false },
   saga: { near: ['test/saga', 'test/regressions/undo'], far: ['test/turn', 'test/regressions'], simulated: false },
-  gate: { near: ['test/gate'], far: ['test/regressions', 'test/adapters'], simulated: false },
+  gate: {
+    near: ['test/gate/approvals', 'test/gate/budget.test', 'test/gate/one-effect', 'test/gate/questions'],
+    far: ['test/gate', 'test/regressions', 'test/adapters'],
+    simulated: false,
+  },
   adapters: {
     near: ['test/adapters/guarded-calls', 'test/regressions/payments-of-guarded-tools'],
     far: ['test/adapters', 'test/regressions'],

@@ -1,5 +1,11 @@
 // Was: a process died while an alternative paid, and whoever took its key over paid again by the tool that was asked
 // for, whose resource knows nothing of the alternative's. Now: the store has a note of the alternative before it begins.
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import {
   createSpillway,
@@ -10,8 +16,8 @@ import {
   type ToolCallEnvelope,
   type ToolCallRequest,
   type ToolPolicy,
-  type VerifyAnswer,
 } from 'spillway';
+import type { VerifyAnswer } from 'spillway/contract';
 import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime } from 'spillway/testing';
 import { envelope } from '../call/kit.ts';
@@ -280,4 +286,26 @@ describe('R-10.3 a store that is lost when an alternative is to begin', () => {
     expect(looks).toBe(1);
     expect(world.ran).toStrictEqual(['A pays', 'A pays elsewhere']);
   });
+});
+
+describe('R-18.4 over SQLite, with a process that is killed', () => {
+  const begun = (folder: string, who: string): ChildProcessByStdio<null, Readable, null> =>
+    spawn(process.execPath, [join(import.meta.dirname, 'paying-elsewhere.ts'), folder, who], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+
+  it('R-18.4 who comes next does not pay beside the alternative that was paying', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'spillway-stand-ins-'));
+    try {
+      const first = begun(folder, 'A');
+      await new Promise((resolve) => first.stdout.once('data', resolve));
+      first.kill('SIGKILL');
+      // It waits for the lease of the first.
+      const told = await text(begun(folder, 'B').stdout);
+      expect(JSON.parse(told)).toStrictEqual({ status: 'error', code: 'duplicate_in_flight', uncertain: true });
+      expect(readFileSync(join(folder, 'ledger'), 'utf8')).toBe('A elsewhere\n');
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  }, 60_000);
 });
