@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { firstValueFrom } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import {
   createSpillway,
@@ -222,6 +223,30 @@ describe('R-18.4 of several alternatives', () => {
   it('R-18.4 those before it had failed for certain', async () => {
     expect(await ranBy('third')).toStrictEqual(['A pay', 'A second', 'A third', 'B third']);
   });
+});
+
+it('R-7.1 R-4.1 an attempt begins when its store and its verification have answered, and has its whole time', async () => {
+  const world = new Payments({ other: { enforcesKey: true } });
+  await world.dies('A', never);
+  const slow: DedupeStore = Object.assign(Object.create(world.store) as DedupeStore, {
+    get: async (key: string) => {
+      await firstValueFrom(world.runtime.after(300));
+      return world.store.get(key);
+    },
+  });
+  const layer = world.layer(world.runtime, world.tools('B', never, never), slow);
+  const begun: Array<{ readonly atMs: number; readonly dueAtMs: number | undefined; readonly nowMs: number }> = [];
+  layer.trace$.subscribe((event) => {
+    if (event.type === 'attempt_started') {
+      const { atMs, dueAtMs } = event;
+      begun.push({ atMs, dueAtMs, nowMs: world.runtime.now() });
+    }
+  });
+  void layer.execute(request);
+  await world.runtime.advance(1_000);
+  expect(begun).toHaveLength(1);
+  expect(begun[0]?.atMs).toBe(begun[0]?.nowMs);
+  expect(begun[0]?.dueAtMs).toBe((begun[0]?.nowMs ?? 0) + 30_000);
 });
 
 describe('R-9.6 a tool that ran alone in a process which died', () => {

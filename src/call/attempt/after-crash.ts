@@ -85,10 +85,16 @@ const goesOnAt = ({ alternatives }: ToolExecution, toolName: string): FailedCall
  * afterCrash    ------(a|)
  * ```
  */
-export const afterCrash = (execution: ToolExecution, attempts$: Observable<CallOutcome>): Observable<CallOutcome> =>
+export const afterCrash = (execution: ToolExecution, begun$: Observable<CallOutcome>): Observable<CallOutcome> =>
   defer(() => {
     const { context, alternatives } = execution;
-    const { lease, layer, call, toolName } = context;
+    const { lease, layer, call, toolName, site } = context;
+    const askedAtMs = site.runtime.now();
+    const attempts$ = defer(() => {
+      // What was asked before them is none of their time.
+      execution.startedAtMs += site.runtime.now() - askedAtMs;
+      return begun$;
+    });
     if (toolName !== call.toolName)
       return toolName === lease?.standIns.inherited ? wasBegun(execution, attempts$, true) : attempts$;
     const writing = alternatives.filter((name) => layer.registry.get(name)?.effects !== 'read');

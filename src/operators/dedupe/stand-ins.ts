@@ -1,4 +1,5 @@
 import { concatMap, filter, from, last, map, merge, type Observable } from 'rxjs';
+import type { DedupeClaim } from '../../contract/store.ts';
 import { sha256 } from '../../policy/key/sha256.ts';
 import { ask } from './ask.ts';
 import type { Lease, LeaseTerms } from './lease.ts';
@@ -30,7 +31,15 @@ export const noteStandIn = (
   { store, runtime, storeTimeoutMs }: NoteTerms,
 ): Observable<unknown> => {
   const { tool, idempotencyKey, request, ttlMs } = lease.claimed;
-  const note = { key: noteKey(lease, toolName), tool, idempotencyKey, request, leaseMs: AT_ONCE_MS, ttlMs };
+  const note: DedupeClaim = {
+    key: noteKey(lease, toolName),
+    tool,
+    idempotencyKey,
+    // It is no claim of its call's.
+    request: { ...request, requestId: `${request.requestId}/${toolName}` },
+    leaseMs: AT_ONCE_MS,
+    ttlMs,
+  };
   return ask(() => store.setIfNotExists(note), storeTimeoutMs, runtime).pipe(
     map(() => lease.standIns.noted.add(toolName)),
   );
