@@ -45,7 +45,13 @@ const AREAS: Readonly<Record<string, Area>> = {
   agent: { near: ['test/agent'], far: ['test/regressions', 'test/adapters'], simulated: false },
   saga: { near: ['test/saga', 'test/regressions/undo'], far: ['test/turn', 'test/regressions'], simulated: false },
   gate: {
-    near: ['test/gate/approvals', 'test/gate/budget.test', 'test/gate/one-effect', 'test/gate/questions'],
+    near: [
+      'test/regressions/inputs-changed',
+      'test/gate/approvals',
+      'test/gate/budget.test',
+      'test/gate/one-effect',
+      'test/gate/questions',
+    ],
     far: ['test/gate', 'test/regressions', 'test/adapters'],
     simulated: false,
   },
@@ -88,7 +94,6 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
   'operators/dedupe/key-acquisition.ts': ['test/operators/dedupe', 'test/call/idempotency', 'test/call/verify'],
   'operators/dedupe/idempotent.ts': ['test/operators/dedupe', 'test/call/idempotency'],
   'layer/shared-breakers/breaker.ts': ['test/regressions/shared-breakers'],
-  'gateway/anthropic/restore.ts': ['test/regressions/gateway-conversations', 'test/gateway/anthropic'],
   'policy/retry/budget.ts': ['test/laws/retry-budget'],
   'policy/breaker/outcome.ts': ['test/call/breaker-outcome', 'test/operators'],
   'policy/model-text.ts': ['test/agent/results', 'test/agent/transcript'],
