@@ -2,8 +2,8 @@ import { appendFileSync } from 'node:fs';
 import { createSpillway, tool } from '../../src/index.ts';
 import { sqliteStore } from '../../src/stores/sqlite.ts';
 
-// A process that pays under the key `k`: by a tool that is away, and then by another, in which the first one stays until
-// it is killed. Every payment is a line in the ledger; what became of the call goes to stdout.
+// A process that pays under the key `k`: by a tool that is away, and then by another, in which the first process stays
+// until it is killed. Every payment is a line in the ledger; what became of the call goes to stdout.
 
 const [folder = '.', who = ''] = process.argv.slice(2);
 const pays = (line: string): void => appendFileSync(`${folder}/ledger`, `${who} ${line}\n`);

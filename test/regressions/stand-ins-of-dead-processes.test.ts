@@ -1,11 +1,5 @@
 // Was: a process died while an alternative paid, and whoever took its key over paid again by the tool that was asked
-// for, whose resource knows nothing of the alternative's. Now: the store has a note of the alternative before it begins.
-import { spawn, type ChildProcessByStdio } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import type { Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
+// for, whose resource knows nothing of the other's. Now: the store has a note of the alternative before it begins.
 import { firstValueFrom } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import {
@@ -25,9 +19,6 @@ import { envelope } from '../call/kit.ts';
 
 const away = (): never => {
   throw Object.assign(new Error('unavailable'), { status: 503 });
-};
-const refuses = (): never => {
-  throw Object.assign(new Error('gone'), { status: 410 });
 };
 const never = (): Promise<never> => new Promise(() => undefined);
 const request = { toolName: 'pay', input: {}, idempotencyKey: 'k' };
@@ -183,49 +174,7 @@ describe('R-9.6 an alternative that a process had begun which died', () => {
   });
 });
 
-describe('R-18.4 of several alternatives', () => {
-  /** What ran when the process that died had come to one of them, and another went on. */
-  const ranBy = async (endsIn: 'second' | 'third'): Promise<readonly string[]> => {
-    const runtime = virtualRuntime();
-    const store = memoryStore({ runtime });
-    const ran: string[] = [];
-    const layer = (own: typeof runtime, who: string): Spillway => {
-      const made = (name: string, alternatives: readonly string[] = []): AnyTool =>
-        tool({
-          name,
-          policy: { effects: 'mutating', enforcesKey: true, alternatives, dedupe: { leaseMs: LEASE_MS } },
-          execute: () => {
-            ran.push(`${who} ${name}`);
-            if (who === 'B') return 'paid';
-            return name === endsIn ? never() : refuses();
-          },
-        });
-      return createSpillway({
-        runtime: own,
-        store,
-        tools: [made('pay', ['second', 'third']), made('second'), made('third')],
-      });
-    };
-    const stopped = virtualRuntime();
-    void layer(stopped, 'A').execute(request);
-    await stopped.advance(10);
-    await runtime.advance(LEASE_MS + 1);
-    const result = layer(runtime, 'B').execute(request);
-    await runtime.advance(10_000);
-    expect((await result).status).toBe('success');
-    return ran;
-  };
-
-  it('R-18.4 the one that ran is gone on with', async () => {
-    expect(await ranBy('second')).toStrictEqual(['A pay', 'A second', 'B second']);
-  });
-
-  it('R-18.4 those before it had failed for certain', async () => {
-    expect(await ranBy('third')).toStrictEqual(['A pay', 'A second', 'A third', 'B third']);
-  });
-});
-
-it('R-7.1 R-4.1 an attempt begins when its store and its verification have answered, and has its whole time', async () => {
+it('R-7.1 R-4.1 an attempt begins when the store has answered, and has its whole time', async () => {
   const world = new Payments({ other: { enforcesKey: true } });
   await world.dies('A', never);
   const slow: DedupeStore = Object.assign(Object.create(world.store) as DedupeStore, {
@@ -311,26 +260,4 @@ describe('R-10.3 a store that is lost when an alternative is to begin', () => {
     expect(looks).toBe(1);
     expect(world.ran).toStrictEqual(['A pays', 'A pays elsewhere']);
   });
-});
-
-describe('R-18.4 over SQLite, with a process that is killed', () => {
-  const begun = (folder: string, who: string): ChildProcessByStdio<null, Readable, null> =>
-    spawn(process.execPath, [join(import.meta.dirname, 'paying-elsewhere.ts'), folder, who], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-
-  it('R-18.4 who comes next does not pay beside the alternative that was paying', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'spillway-stand-ins-'));
-    try {
-      const first = begun(folder, 'A');
-      await new Promise((resolve) => first.stdout.once('data', resolve));
-      first.kill('SIGKILL');
-      // It waits for the lease of the first.
-      const told = await text(begun(folder, 'B').stdout);
-      expect(JSON.parse(told)).toStrictEqual({ status: 'error', code: 'duplicate_in_flight', uncertain: true });
-      expect(readFileSync(join(folder, 'ledger'), 'utf8')).toBe('A elsewhere\n');
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
-  }, 60_000);
 });

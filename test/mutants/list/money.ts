@@ -1,6 +1,6 @@
 import type { MutatedFile } from '../mutant.ts';
 
-/** What costs money or shows one person's to another. Written from the source alone, before looking which tests there are. */
+/** What costs money, or shows one person's to another. Written from the source alone, before looking for tests. */
 export const MONEY: readonly MutatedFile[] = [
   {
     file: 'operators/dedupe/stand-ins.ts',
