@@ -1,9 +1,13 @@
-import { NEVER, catchError, defer, of, tap, type Observable } from 'rxjs';
+import { NEVER, catchError, defer, map, of, switchMap, tap, type Observable } from 'rxjs';
 import type { RecoveryDecision } from '../contract/recovery.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import { isOf } from '../errors/structure.ts';
+import { toToolExecutionError } from '../errors/tool.ts';
+import type { GuardedTool } from '../layer/registry.ts';
+import { noteStandIn } from '../operators/dedupe/stand-ins.ts';
 import type { CallContext } from './context.ts';
 import { FailedCall, asOutcome, refused } from './failure.ts';
+import { storeTermsOf } from './idempotency.ts';
 import { readInput } from './request.ts';
 import type { CallOutcome } from './result.ts';
 import { attemptsAt } from './attempt/retries.ts';
@@ -40,11 +44,36 @@ const alternative = (
   context.emit({ type: 'alternative_used', from, message: 'Used alternative tool' });
   if (context.isOver) return NEVER;
   const { input, error: problem } = readInput(guarded.tool.input, call.input);
-  const outcome$ = problem === undefined ? attemptsAt(context, guarded, input, rest) : refused(context, problem, rest);
+  const outcome$ =
+    problem === undefined
+      ? noted(context, guarded, attemptsAt(context, guarded, input, rest))
+      : refused(context, problem, rest);
+  // What an earlier process had gone over to says nothing of the failure.
+  if (context.lease?.standIns.inherited === toolName) return outcome$;
   const learn = (recovered: boolean): void =>
     layer.experience?.record(
       { toolName: from, error: failure.error, tried: { strategy: 'alternative', toolName }, recovered },
       site.runtime.now(),
     );
   return outcome$.pipe(tap({ next: () => learn(true), error: () => learn(false) }));
+};
+
+/**
+ * Before one begins that writes, whoever may take the key over has to be able to know of it; without that only
+ * `bestEffort` runs it.
+ */
+const noted = (
+  context: CallContext,
+  { tool, effects }: GuardedTool,
+  attempts$: Observable<CallOutcome>,
+): Observable<CallOutcome> => {
+  const { lease, call } = context;
+  if (effects === 'read' || lease?.isHeld !== true || lease.standIns.noted.has(tool.name)) return attempts$;
+  return noteStandIn(lease, tool.name, storeTermsOf(context)).pipe(
+    map(() => attempts$),
+    catchError((error: unknown) =>
+      of(call.dedupeMode === 'bestEffort' ? attempts$ : refused(context, toToolExecutionError(error))),
+    ),
+    switchMap((then$) => (context.isOver ? NEVER : then$)),
+  );
 };

@@ -17,6 +17,7 @@ import { ToolExecutionError } from '../contract/tool-error.ts';
 import { toToolExecutionError } from '../errors/tool.ts';
 import { idempotent, type IdempotentRun, type RunRecord } from '../operators/dedupe/idempotent.ts';
 import { followKey, type KeyTerms, type TellKeyStep } from '../operators/dedupe/key-acquisition.ts';
+import { forgetStandIns } from '../operators/dedupe/stand-ins.ts';
 import { callKey, type CallKey } from '../policy/key/call-key.ts';
 import { withRecording } from '../policy/key/recording.ts';
 import type { CallContext } from './context.ts';
@@ -76,14 +77,22 @@ export const claimOf = (
 export const isSafetyCritical = ({ call }: CallContext, { safetyCritical }: GuardedTool): boolean =>
   safetyCritical || call.hints?.safetyCritical === true;
 
+/** How a call asks the store. */
+export const storeTermsOf = ({
+  layer: { dedupe },
+  site: { runtime },
+}: CallContext): Pick<KeyTerms, 'store' | 'runtime' | 'storeTimeoutMs'> => ({
+  store: dedupe.store(),
+  runtime,
+  storeTimeoutMs: dedupe.storeTimeoutMs,
+});
+
 /** On which terms a call asks for its key; one whose dedupe is disabled has none to ask for. */
 export const termsOf = (context: CallContext, guarded: GuardedTool): KeyTerms => {
   const { call, layer, site } = context;
   return {
-    store: layer.dedupe.store(),
-    runtime: site.runtime,
+    ...storeTermsOf(context),
     leaseMs: guarded.dedupe.leaseMs,
-    storeTimeoutMs: layer.dedupe.storeTimeoutMs,
     hasOwnId: call.foreignId !== true,
     writing: () => layer.dedupe.writing(),
     mode: call.dedupeMode === 'bestEffort' ? 'bestEffort' : 'enforced',
@@ -220,8 +229,10 @@ const replayed = (
 const told = (keyed: KeyedCall, own: CallOutcome, became: RunRecord): Observable<CallOutcome> => {
   const { context } = keyed;
   if (became === 'released') return of(own);
-  if (became === 'recorded') context.unkept = undefined;
-  else if (became !== 'unprotected') context.unkept = became;
+  if (became === 'recorded') {
+    context.unkept = undefined;
+    if (context.lease !== undefined) forgetStandIns(context.lease, keyed.terms);
+  } else if (became !== 'unprotected') context.unkept = became;
   // Another holds the key: its outcome is everybody's. Where there is none, its own stands.
   const outcome$ =
     became === 'superseded'

@@ -109,6 +109,16 @@ const withStatus = (
   return { structure, status, code, sense: status === 400 ? (reasonOfRefusal(structure.texts) ?? sense) : sense };
 };
 
+/** What whoever wrote a tool throws, and not what a client of theirs does. */
+const BARE: ReadonlySet<string> = new Set(['Error', 'AggregateError', 'Object']);
+
+/**
+ * Whether a bare error stands around the one that says what happened. That was then one step of a tool, which may have
+ * done its work before: `new Error('paid, but could not send the receipt', { cause })`.
+ */
+const isWrapped = ({ links }: ErrorStructure, depth: number): boolean =>
+  links.slice(0, depth).some(({ codes, names }) => codes.length === 0 && names.every((name) => BARE.has(name)));
+
 const stated = (structure: ErrorStructure): number | undefined => {
   for (const text of structure.texts) {
     const status = statusInText(text);
@@ -126,11 +136,17 @@ export function readError(thrown: unknown, wallNow: () => number, speaker: Speak
   const code = decisive ? known : (structure.code ?? known);
   // A code in front of a status is the outer error's own word, as a status in front of a code is.
   if (structure.status !== undefined && structure.statusDepth <= codedDepth)
-    return { ...withStatus(structure, structure.status, code, coded), isProof: true };
+    return {
+      ...withStatus(structure, structure.status, code, coded),
+      isProof: !isWrapped(structure, structure.statusDepth),
+    };
   const listed = (structure.rpc === undefined ? undefined : senseOfRpc(structure.rpc)) ?? coded;
   // The name of an error alone is no proof: a tool that has done its work can throw one of any name.
   const isRefusal = !isOwnFault(structure.rpc ?? known) && (structure.rpc !== undefined || found?.isName !== true);
-  if (listed !== undefined) return { structure, status: undefined, code, sense: listed, isProof: isRefusal };
+  if (listed !== undefined) {
+    const isProof = isRefusal && !isWrapped(structure, codedDepth === Infinity ? 0 : codedDepth);
+    return { structure, status: undefined, code, sense: listed, isProof };
+  }
   const sense = senseOfNames(structure) ?? senseOfUnlisted(structure, speaker);
   // What a code's words mean is said as surely as in a sentence: the code may be that of a receipt, after the payment.
   if (sense !== undefined) return { structure, status: undefined, code, sense };

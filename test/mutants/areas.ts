@@ -43,6 +43,23 @@ const AREAS: Readonly<Record<string, Area>> = {
   },
   stores: { near: ['test/stores'], far: ['test/call/idempotency', 'test/spec', 'test/regressions'], simulated: true },
   agent: { near: ['test/agent'], far: ['test/regressions', 'test/adapters'], simulated: false },
+  saga: { near: ['test/saga', 'test/regressions/undo'], far: ['test/turn', 'test/regressions'], simulated: false },
+  gate: {
+    near: [
+      'test/regressions/inputs-changed',
+      'test/gate/approvals',
+      'test/gate/budget.test',
+      'test/gate/one-effect',
+      'test/gate/questions',
+    ],
+    far: ['test/gate', 'test/regressions', 'test/adapters'],
+    simulated: false,
+  },
+  adapters: {
+    near: ['test/adapters/guarded-calls', 'test/regressions/payments-of-guarded-tools'],
+    far: ['test/adapters', 'test/regressions'],
+    simulated: false,
+  },
   gateway: { near: ['test/gateway'], far: ['test/regressions', 'test/cli'], simulated: false },
 };
 
@@ -72,6 +89,11 @@ export const SLOW: readonly string[] = [
 
 /** Of files whose tests have a place of their own: where, instead of the area's. */
 const OWN: Readonly<Record<string, readonly string[]>> = {
+  'operators/dedupe/stand-ins.ts': ['test/regressions/stand-ins'],
+  'call/attempt/after-crash.ts': ['test/regressions/stand-ins', 'test/regressions/doubt', 'test/call/verify'],
+  'operators/dedupe/key-acquisition.ts': ['test/operators/dedupe', 'test/call/idempotency', 'test/call/verify'],
+  'operators/dedupe/idempotent.ts': ['test/operators/dedupe', 'test/call/idempotency'],
+  'layer/shared-breakers/breaker.ts': ['test/regressions/shared-breakers'],
   'policy/retry/budget.ts': ['test/laws/retry-budget'],
   'policy/breaker/outcome.ts': ['test/call/breaker-outcome', 'test/operators'],
   'policy/model-text.ts': ['test/agent/results', 'test/agent/transcript'],

@@ -6,6 +6,7 @@ import { edited, placesOf } from '../code-edit.ts';
 import { AGENT } from './list/agent.ts';
 import { ERRORS } from './list/errors.ts';
 import { GATEWAY } from './list/gateway.ts';
+import { MONEY } from './list/money.ts';
 import { OPERATORS } from './list/operators.ts';
 import { POLICY } from './list/policy.ts';
 import { STORES } from './list/stores.ts';
@@ -22,7 +23,7 @@ export interface Candidate {
   readonly wrong: string;
 }
 
-const LISTS = [POLICY, ERRORS, OPERATORS, TURN, STORES, AGENT, GATEWAY];
+const LISTS = [POLICY, ERRORS, OPERATORS, TURN, STORES, AGENT, GATEWAY, MONEY];
 
 const faultOf = (text: string, [, from, to]: Mutant): string | undefined => {
   const times = placesOf(text, from);

@@ -90,15 +90,18 @@ describe('R-2.5 several errors at once', () => {
     }
   });
 
-  it('R-2.5 nothing but refusals and what was never sent prove that nothing was done', () => {
+  it('R-2.5 nor do refusals and what was never sent prove it: that is true of one step, and of none before it', () => {
     for (const errors of [
       [refused, unreached],
       [unreached, refused],
       [unreached, unreached],
       [declined, refused],
     ]) {
-      expect(leavesOpen(new AggregateError(errors))).toBe(false);
+      expect(leavesOpen(new AggregateError(errors))).toBe(true);
     }
+    // Node's own, of a connection that was refused at each address, says so itself.
+    const ofNode = Object.assign(new AggregateError([unreached, unreached]), { code: 'ECONNREFUSED' });
+    expect(leavesOpen(ofNode)).toBe(false);
   });
 
   it('R-2.5 two ways to pay at once, of which one refused and one was lost: no third is tried', async () => {

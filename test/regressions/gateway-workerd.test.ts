@@ -1,15 +1,17 @@
-// Was: under load, workerd reset connections between conversations (and a bare worker did, where a connection was used
-// twice): it closes one whose next request it has not read within 5 s, and so does Node's server with those of workerd.
-// Now: 1,000 conversations are held at once, on connections that wait.
+// Was: under load, workerd reset connections between conversations (and a bare worker's, too): it closes one whose next
+// request it has not read within 5 s, or whose first it has not within 15 s, however busy it is; and so does Node's
+// server with those of workerd.
+// Now: 1,000 conversations are held at once, each request on a connection of its own; and what workerd does is shown of
+// a bare worker, which cannot change it.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, request, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { connect, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { asked, mine, until } from '../gateway/kit.ts';
 import { said, use, wholeOf, type Reply } from '../gateway/upstream.ts';
-import { workerIn, type RunningWorker } from '../gateway/workerd.ts';
+import { bareWorker, workerIn, type RunningWorker } from '../gateway/workerd.ts';
 import { SIDE_INSTALL_TIMEOUT_MS } from '../side-install.ts';
 
 const CONVERSATIONS = 1_000;
@@ -121,6 +123,49 @@ it(
       { type: 'tool_result', tool_use_id: 'toolu_g', content: `sum ${id}` },
     ];
     expect(ids.map((id) => restored.get(id))).toStrictEqual(ids.map((id) => JSON.stringify(results(id))));
+  },
+  WITHIN_MS,
+);
+
+/** What workerd answers on a connection that is kept, and how long it keeps it after its last byte. */
+const keptFor = (url: URL, asked: string): Promise<{ readonly head: string; readonly ms: number }> =>
+  new Promise((resolve, reject) => {
+    let head = '';
+    let quietSinceMs = performance.now();
+    const socket = connect(Number(url.port), url.hostname, () => {
+      quietSinceMs = performance.now();
+      socket.write(asked);
+    });
+    socket.setEncoding('utf8').on('error', reject);
+    socket.on('data', (text: string) => {
+      head += text;
+      quietSinceMs = performance.now();
+    });
+    socket.on('end', () => {
+      socket.end();
+      resolve({ head, ms: performance.now() - quietSinceMs });
+    });
+  });
+
+it(
+  'R-13.4 workerd ends a connection that waits by its own clock, and tells no client what a worker says of that',
+  async () => {
+    const bare = await bareWorker();
+    try {
+      const url = new URL(bare.url);
+      const [kept, unread] = await Promise.all([
+        keptFor(url, 'GET / HTTP/1.1\r\nhost: worker\r\n\r\n'),
+        keptFor(url, 'GET / HTTP/1.1\r\n'),
+      ]);
+      expect(kept.head).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+      expect(kept.head).toMatch(/x-said: yes/i);
+      expect(kept.head).not.toMatch(/^(?:connection|keep-alive):/im);
+      // 5 s and 15 s; this process may read late, by which what it measures is less.
+      expect(kept.ms).toBeGreaterThan(2_500);
+      expect(unread.ms).toBeGreaterThan(10_000);
+    } finally {
+      await bare.dispose();
+    }
   },
   WITHIN_MS,
 );

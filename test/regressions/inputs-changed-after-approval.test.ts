@@ -1,6 +1,7 @@
 // Was: an approval was bound to what the caller held, and not to what the tool was given: with a schema, a change of
 // either ran an input that nobody had approved. Now: it is for the input that runs, and each change asks anew.
-import { ToolExecutionError } from 'spillway';
+import { ToolExecutionError, type DedupeStore } from 'spillway';
+import { memoryStore } from 'spillway/stores/memory';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { scene } from '../gate/kit.ts';
@@ -80,6 +81,23 @@ describe('a person approves what runs', () => {
     expect(at.asked).toHaveLength(2);
     expect(at.runs).toHaveLength(1);
     expect(call.result?.status).not.toBe('success');
+  });
+
+  it('R-22.2 what changes while the store uses the answer up is asked about anew', async () => {
+    const held = { amount: 7 };
+    const memory = memoryStore();
+    const store: DedupeStore = {
+      ...memory,
+      compareAndSet: (key, version, outcome) => {
+        if (JSON.stringify(outcome).includes('used')) held.amount = 9_999;
+        return memory.compareAndSet(key, version, outcome);
+      },
+    };
+    const at = scene({ store, approvals: { ask: ({ input: given }) => !large(given) } });
+    const call = at.pay({ input: held });
+    await at.pass(60_000);
+    expect(at.asked.map(({ input: given }) => given)).toEqual([{ amount: 7 }, { amount: 9_999 }]);
+    expect([call.result?.error?.code, at.runs]).toEqual(['not_permitted', []]);
   });
 
   it('R-22.2 a retry after its time asks anew: an approval counts for its time', async () => {

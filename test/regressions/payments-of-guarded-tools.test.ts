@@ -5,7 +5,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { ToolExecutionError, createSpillway, type ToolPolicy } from 'spillway';
+import { ToolExecutionError, createSpillway, tool, type ToolPolicy } from 'spillway';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { GuardOptions } from '../../src/adapters/guarded/calls.ts';
 import { loadAll } from '../adapters/frameworks/all.ts';
@@ -116,6 +116,20 @@ describe('what a thrown error proves', () => {
     ['nothing', new Error('oops'), 1],
   ])('R-2.5 %s', async (_name, failure, times) => {
     expect(await tries(failure)).toBe(times);
+  });
+
+  it('R-2.5 an alternative on the adapter’s own layer that says nothing of itself writes, too', async () => {
+    let paid = 0;
+    const backup = tool({
+      name: 'backup',
+      execute: () => {
+        paid++;
+        throw withFields('reset', { code: 'ECONNRESET' });
+      },
+    });
+    const gone: Pay = () => Promise.reject(withFields('gone', { status: 410 }));
+    await aiSdk?.pay(gone, { defaults: fast, tools: [backup], policies: { pay: { alternatives: ['backup'] } } });
+    expect(paid).toBe(1);
   });
 
   it('R-2.5 a shared layer that says its tools only read is believed, and one that is silent is not', async () => {

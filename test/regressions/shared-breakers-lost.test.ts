@@ -125,6 +125,8 @@ describe('R-3.10 a store that does not answer', () => {
     slow = false;
     expect(await call(a)).toBe('circuit_open');
     await runtime.advance(2_000);
+    // It never ran: it was no good probe either.
+    expect(stateOf(b)).toBe('half_open');
     expect(await call(a)).toBe('success');
   });
 

@@ -104,23 +104,55 @@ it.each([
 });
 
 it.each([
-  ['says nothing', {}, ['+o1', '-o1']],
-  ['checks its key', { enforcesKey: true }, ['+o1', '-o1', '-o1']],
-] as const)('R-18.12 a process that dies while another tool undoes, and that %s', async (_what, policy, ledger) => {
+  ['says nothing', {}, ['+o1', '-o1'], ['p']],
+  ['checks its key', { enforcesKey: true }, ['+o1', '-o1', '-o1'], []],
+] as const)(
+  'R-18.12 a process that dies while another tool undoes, and that %s',
+  async (_what, policy, ledger, stays) => {
+    const world = new World();
+    const store = world.gated();
+    let hangs = true;
+    const tools = refunding(
+      world,
+      () => {
+        store.dead = true;
+        return hangs ? never() : undefined;
+      },
+      policy,
+    );
+    world.turn(world.process(tools, { store }), nodes);
+    await world.runtime.advance(DEAD_MS);
+    hangs = false;
+    const [resumed] = await world.resume(world.process(tools));
+    expect(world.ledger).toEqual(ledger);
+    // What cannot be known is for a person at once, and for no further resume().
+    expect(resumed?.compensation?.stays.map(({ id }) => id)).toEqual(stays);
+  },
+);
+
+it('R-18.12 R-18.4 an undoing that died, and of which verify cannot say, is for a person at once', async () => {
   const world = new World();
   const store = world.gated();
-  let hangs = true;
-  const tools = refunding(
-    world,
-    () => {
-      store.dead = true;
-      return hangs ? never() : undefined;
+  let asked = 0;
+  const pay = world.books(
+    'pay',
+    {},
+    {
+      verify: () => {
+        asked++;
+        return 'unknown';
+      },
+      compensate: (_, { callKey }) => {
+        world.ledger.push(`-${callKey}`);
+        store.dead = true;
+        return never();
+      },
     },
-    policy,
   );
-  world.turn(world.process(tools, { store }), nodes);
+  world.turn(world.process([pay, refused], { store }), nodes);
   await world.runtime.advance(DEAD_MS);
-  hangs = false;
-  await world.resume(world.process(tools));
-  expect(world.ledger).toEqual(ledger);
+  const [resumed] = await world.resume(world.process([pay, refused]));
+  expect(asked).toBeGreaterThan(0);
+  expect(world.ledger).toEqual(['+o1', '-o1']);
+  expect(resumed?.compensation?.stays).toMatchObject([{ id: 'p', halfUndone: true }]);
 });

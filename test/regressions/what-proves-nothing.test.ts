@@ -29,6 +29,9 @@ const thrownBy = async (
 
 const withFields = (message: string, fields: object): Error => Object.assign(new Error(message), fields);
 
+/** As a tool throws that has paid, and could not tell of it. */
+const behind = (cause: unknown): Error => new Error('paid, and could not send the receipt', { cause });
+
 describe('R-2.5 what an error of a mutating tool proves', () => {
   it.each<readonly [string, unknown]>([
     ['a bare throw', new Error('it broke')],
@@ -50,6 +53,12 @@ describe('R-2.5 what an error of a mutating tool proves', () => {
     ['a server’s own fault, as a class', Object.assign(new Error('fault'), { name: 'InternalServerError' })],
     ['gRPC INTERNAL', withFields('13 INTERNAL', { code: 13, details: 'INTERNAL' })],
     ['gRPC UNKNOWN', withFields('2 UNKNOWN', { code: 2, details: 'UNKNOWN' })],
+    ['a step that was refused, behind words of its own', behind(withFields('refused', { code: 'ECONNREFUSED' }))],
+    ['a step that was answered 503, behind words of its own', behind(withFields('busy', { status: 503 }))],
+    ['a step that was throttled, behind words of its own', behind(withFields('slow', { code: 'ThrottlingException' }))],
+    ['a step with a code of plain words, behind words of its own', behind(withFields('x', { code: 'server_busy' }))],
+    ['two steps behind words of its own', behind(behind(withFields('refused', { code: 'ECONNREFUSED' })))],
+    ['several steps that were refused', new AggregateError([withFields('no', { code: 'ECONNREFUSED' })], 'no receipt')],
     ['a lost connection', withFields('read ECONNRESET', { code: 'ECONNRESET' })],
     ['a lost connection, in words', new Error('socket hang up')],
     ['a kind of ours that a lost connection has', new ToolExecutionError('transport_error', 'reset')],
@@ -71,6 +80,18 @@ describe('R-2.5 what an error of a mutating tool proves', () => {
     ['a code that says so', withFields('busy', { code: 'SQLITE_BUSY' })],
     ['a throttle’s code', withFields('slow down', { code: 'ThrottlingException' })],
     ['a refused connection', withFields('connect ECONNREFUSED', { code: 'ECONNREFUSED' })],
+    [
+      'a refused connection behind what fetch throws',
+      new TypeError('fetch failed', { cause: withFields('connect ECONNREFUSED', { code: 'ECONNREFUSED' }) }),
+    ],
+    [
+      'a refused connection of two addresses behind what fetch throws',
+      new TypeError('fetch failed', {
+        cause: Object.assign(new AggregateError([withFields('no', { code: 'ECONNREFUSED' })]), {
+          code: 'ECONNREFUSED',
+        }),
+      }),
+    ],
     ['a name that does not resolve', withFields('getaddrinfo EAI_AGAIN', { code: 'EAI_AGAIN' })],
     [
       'executed: false',

@@ -7,6 +7,7 @@ import { AT_ONCE_MS } from './release-if.ts';
 import { expireAfter, expiry, type Expiry } from '../timing/expiry.ts';
 import { loseClaim } from './lost-claims.ts';
 import { UNRECORDED, outcomeWritten, type Recorded } from './outcome-record.ts';
+import type { StandIns } from './stand-ins.ts';
 
 /** A renewal is asked for every third of a lease, so that two may fail; sooner where less is left. */
 const HEARTBEATS_PER_LEASE = 3;
@@ -54,6 +55,7 @@ export class Lease {
   readonly #terms: LeaseTerms;
   /** Another's lease had passed, whose work may have taken effect. */
   readonly tookOver: boolean;
+  readonly standIns: StandIns = { noted: new Set(), inherited: undefined };
   #validUntilMs: number;
   #watcher: Subscriber<ToolExecutionError | undefined> | undefined;
   /** That it was lost before anyone watched it, and why. */

@@ -1,0 +1,160 @@
+import type { MutatedFile } from '../mutant.ts';
+
+/** What costs money, or shows one person's to another. Written from the source alone, before looking for tests. */
+export const MONEY: readonly MutatedFile[] = [
+  {
+    file: 'operators/dedupe/stand-ins.ts',
+    mutants: [
+      ['a note is of one tool', "['stand-in', key, toolName]", "['stand-in', key]"],
+      ['the last that had begun is gone on with', 'from(toolNames).pipe', 'from(toolNames.toReversed()).pipe'],
+      ['notes are gone with the outcome', '[...lease.standIns.noted].map', '[...lease.standIns.noted].slice(1).map'],
+    ],
+  },
+  {
+    file: 'call/attempt/after-crash.ts',
+    mutants: [
+      [
+        'R-2.5 an alternative of a safety-critical tool is as critical',
+        '[guarded, context.resolved ?? guarded].some',
+        '[guarded].some',
+      ],
+      ['R-18.4 an alternative in doubt is not run again', '!(isMoved || isStandIn)', '!isMoved'],
+      [
+        'R-18.4 an alternative that begins only now is not in doubt',
+        'toolName === lease?.standIns.inherited ?',
+        "lease?.standIns.inherited !== toolName + '!' ?",
+      ],
+    ],
+  },
+  {
+    file: 'operators/dedupe/key-acquisition.ts',
+    mutants: [
+      ['R-18.4 a takeover is known as one', 'terms, over !== undefined)', 'terms)'],
+      [
+        'R-9.6 a claim whose answer was late is run only once it is confirmed',
+        "(held ? granted(inquiry, lease) : later(inquiry, 'claim', NO_PAUSE))",
+        '(held || true ? granted(inquiry, lease) : EMPTY)',
+      ],
+      [
+        'R-10.3 who has waited for another does not run without the store',
+        "terms.mode === 'enforced' || waited",
+        "terms.mode === 'enforced'",
+      ],
+    ],
+  },
+  {
+    file: 'operators/dedupe/idempotent.ts',
+    mutants: [
+      [
+        'R-9.6 work whose caller left goes on only for others',
+        'lease.isHeld && lease.waitedFor && (run',
+        'lease.isHeld && (run',
+      ],
+    ],
+  },
+  {
+    file: 'gate/passing.ts',
+    mutants: [
+      [
+        'R-22.3 after doubt a person is asked anew',
+        "guarded.effects !== 'read' && context.uncertain",
+        "guarded.effects === 'read' && context.uncertain",
+      ],
+      [
+        'R-22.2 an answer that another has used lets nothing pass',
+        "reservation?.ended('did_not_run');\n          return steps.again();",
+        "reservation?.ended('did_not_run');\n          return steps.run();",
+      ],
+      [
+        'R-22.6 a retry is no further call',
+        'this.#budget.reserved(attempt, !attempt.isCounted)',
+        'this.#budget.reserved(attempt, true)',
+      ],
+    ],
+  },
+  {
+    file: 'gate/approvals.ts',
+    mutants: [
+      ['R-22.2 an answer is for one input', 'used.print === print && ', ''],
+      ['R-22.2 an answer that was used counts for its time', ' && used.untilMs > this.#site.runtime.now()', ''],
+      [
+        'R-22.2 an input that changed while an answer was used up lets nothing pass',
+        '!this.#isAsDecided(subject) || leftMs === undefined',
+        'leftMs === undefined',
+      ],
+    ],
+  },
+  {
+    file: 'layer/shared-breakers/breaker.ts',
+    mutants: [
+      [
+        'R-3.10 a probe that never ran is no good one',
+        "this.probeEnded(probe, 'ignored', undefined)",
+        "this.probeEnded(probe, 'success', undefined)",
+      ],
+      ['R-3.10 a probe of an older generation changes nothing', 'seen?.origin !== probe.origin', 'seen === undefined'],
+      [
+        'R-3.10 a probe whose claim got no answer is refused',
+        'error: () => asker.answer(this.#reject(next)),',
+        'error: () => asker.answer(this.#admitHere(asker.by)),',
+      ],
+    ],
+  },
+  {
+    file: 'gateway/anthropic/restore.ts',
+    mutants: [
+      ['R-13.6 the user tells two conversations apart', '[systemOf(system), user, model]', '[systemOf(system), model]'],
+      [
+        'R-13.6 what is shown tells two conversations apart',
+        "keyOf(scope, 'said', chain.whole)",
+        "keyOf(scope, 'said', chain.ids)",
+      ],
+    ],
+  },
+  {
+    file: 'saga/undo.ts',
+    mutants: [
+      [
+        'R-18.5 an undoing that may have taken effect is told as half done',
+        'isDone && problem?.uncertain === true',
+        'isDone && problem === undefined',
+      ],
+      ['R-18.12 an undoing that may have taken effect is not tried again', '!error.uncertain &&\n', '\n'],
+    ],
+  },
+  {
+    file: 'saga/undo-call.ts',
+    mutants: [
+      ['R-18.5 another tool undoes once', '{ hints: { safetyCritical: true } }', '{}'],
+      ['R-18.5 two calls are undone as two', '`undo:${toolName}:${callId}`', '`undo:${toolName}`'],
+    ],
+  },
+  {
+    file: 'adapters/guarded/tool-failure.ts',
+    mutants: [
+      [
+        'R-2.5 a framework does not retry what the layer has',
+        '{ value: false, configurable',
+        '{ value: true, configurable',
+      ],
+    ],
+  },
+  {
+    file: 'adapters/guarded/calls.ts',
+    mutants: [
+      [
+        'R-2.5 tools of a framework are mutating on a layer of their own',
+        "defaults: { effects: 'mutating', ...options.defaults }",
+        'defaults: { ...options.defaults }',
+      ],
+      ['R-2.5 tools of a framework are mutating on a shared layer', 'foreign(tool({ name,', '(tool({ name,'],
+      ['what ends a call ends its tool', 'subscription.unsubscribe();\n', '\n'],
+    ],
+  },
+  {
+    file: 'adapters/guarded/finished.ts',
+    mutants: [
+      ['R-2.5 only what does not fit its schema did not run', 'if (mismatch === undefined) return thrown;', ''],
+    ],
+  },
+];
