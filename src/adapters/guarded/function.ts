@@ -42,6 +42,10 @@ export interface ForeignFunction<Context extends readonly unknown[]> {
   /** The key under which a call runs once. A call that paused is no result: it runs again under its key. */
   readonly keyOf?: (input: unknown, ...context: Context) => string | undefined;
   readonly signalOf?: (input: unknown, ...context: Context) => AbortSignal | null | undefined;
+  /** What all calls of one model step have in what goes with them, and no other call. */
+  readonly stepOf?: (input: unknown, ...context: Context) => object | undefined;
+  /** Where there is no such thing: what all calls of one run have, and no other run. */
+  readonly runOf?: (input: unknown, ...context: Context) => object | undefined;
   /** What goes with the input of one attempt, whose signal is its own. Default: what the call came with. */
   readonly contextOf?: (signal: AbortSignal, input: unknown, ...context: Context) => readonly unknown[];
   /** What a harvest keeps with the call. */
@@ -177,6 +181,8 @@ export function guardedFunction<Context extends readonly unknown[]>(
       toolCallId: idOf?.(input, ...context),
       idempotencyKey: keyOf?.(input, ...context),
       signal: signalOf?.(input, ...context),
+      step: foreign.stepOf?.(input, ...context),
+      runObject: foreign.runOf?.(input, ...context),
       origin: originOf?.(input, ...context),
       ...(effects === undefined ? {} : { effects }),
       ...(answerOf === undefined ? {} : { answerOf }),

@@ -6,7 +6,7 @@ import { guardedCalls, type GuardOptions, type GuardedCalls } from '../guarded/c
 import { guardedFunction } from '../guarded/function.ts';
 import { overridden } from '../guarded/overridden.ts';
 import { schemaMismatch } from '../guarded/schema-mismatch.ts';
-import { adopted, contentIn, failing, type ToolMessageClass } from './resume.ts';
+import { adopted, contentIn, failing, messagesIn, type ToolMessageClass } from './resume.ts';
 
 /** The options of `guardTools`: those of every guard, and LangChain's class for answers. */
 export interface GuardLangChainToolsOptions<Message = unknown> extends GuardOptions {
@@ -72,6 +72,7 @@ const guard = <Tool extends object>(
       const signal = read(config, 'signal');
       return signal instanceof AbortSignal ? signal : undefined;
     },
+    stepOf: (_args, _call, config) => messagesIn(read(config, 'state')),
     contextOf: (signal, _args, call, config) => [call, { ...config, signal }],
     originOf: (_args, _call, config) => ({ messages: read(read(config, 'state'), 'messages'), ToolMessage }),
     steers: (thrown) => read(thrown, 'is_bubble_up') === true,
