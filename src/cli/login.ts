@@ -3,7 +3,7 @@ import { firstValueFrom, fromEvent, map, merge, type Observable } from 'rxjs';
 import * as z from 'zod';
 import { serverEntrySchema, type ServerEntry } from '../contract/formats/server-entry.ts';
 import { readYaml } from '../formats/yaml.ts';
-import { LOGIN_HELP, parseLogin, type LoginCommand } from './arguments/login.ts';
+import { LOGIN_HELP, parseLogin, type LoginCommand } from './sign-in/arguments.ts';
 import { UsageError } from './arguments/usage.ts';
 import { EXIT, type CommandContext } from './context.ts';
 import { readText, refusal } from './plan/file.ts';

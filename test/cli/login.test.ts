@@ -2,7 +2,7 @@ import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { get } from 'node:http';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { parseLogin } from '../../src/cli/arguments/login.ts';
+import { parseLogin } from '../../src/cli/sign-in/arguments.ts';
 import { parseMcp } from '../../src/cli/arguments/mcp.ts';
 import { configured } from '../../src/cli/mcp/servers.ts';
 import { proxied, textOf } from '../mcp-proxy/kit.ts';

@@ -1,5 +1,5 @@
-import { parseOptions } from './options.ts';
-import { UsageError } from './usage.ts';
+import { parseOptions } from '../arguments/options.ts';
+import { UsageError } from '../arguments/usage.ts';
 
 /** `spillway mcp login`: where a person signs in, or what sign-in is forgotten. */
 export interface LoginCommand {
