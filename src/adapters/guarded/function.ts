@@ -3,7 +3,7 @@ import type { Effects } from '../../contract/policy.ts';
 import type { ToolContext } from '../../contract/tool.ts';
 import { fromOutput } from '../../operators/work/output.ts';
 import type { FailureAnswer, ForeignOutcome } from './call-history.ts';
-import { isAsyncIterable, type GuardedCalls, type RunningForeignCall } from './calls.ts';
+import { isAsyncIterable, type ForeignCall, type GuardedCalls, type RunningForeignCall } from './calls.ts';
 import type { FrameworkName } from './harvest.ts';
 import { Steering } from './steering.ts';
 import type { ToolFailure } from './tool-failure.ts';
@@ -167,23 +167,32 @@ const streamed = async function* (
   return settled;
 };
 
+/** What is read from a call. */
+const factsOf = <Context extends readonly unknown[]>(
+  { idOf, keyOf, signalOf, stepOf, runOf, originOf }: ForeignFunction<Context>,
+  input: unknown,
+  context: Context,
+): Pick<ForeignCall, 'toolCallId' | 'idempotencyKey' | 'signal' | 'step' | 'runObject' | 'origin'> => ({
+  toolCallId: idOf?.(input, ...context),
+  idempotencyKey: keyOf?.(input, ...context),
+  signal: signalOf?.(input, ...context),
+  step: stepOf?.(input, ...context),
+  runObject: runOf?.(input, ...context),
+  origin: originOf?.(input, ...context),
+});
+
 /** A function like it, of which each call runs under the layer. */
 export function guardedFunction<Context extends readonly unknown[]>(
   calls: GuardedCalls,
   foreign: ForeignFunction<Context>,
 ): (input: unknown, ...context: Context) => Promise<unknown> {
-  const { framework, toolName, self, effects, idOf, keyOf, signalOf, contextOf, originOf, answerOf, adopt } = foreign;
+  const { framework, toolName, self, effects, contextOf, answerOf, adopt } = foreign;
   const begin = (own: unknown, input: unknown, context: Context, told: Told): RunningForeignCall =>
     calls.begin({
       framework,
       toolName,
       input,
-      toolCallId: idOf?.(input, ...context),
-      idempotencyKey: keyOf?.(input, ...context),
-      signal: signalOf?.(input, ...context),
-      step: foreign.stepOf?.(input, ...context),
-      runObject: foreign.runOf?.(input, ...context),
-      origin: originOf?.(input, ...context),
+      ...factsOf(foreign, input, context),
       ...(effects === undefined ? {} : { effects }),
       ...(answerOf === undefined ? {} : { answerOf }),
       ...(adopt === undefined ? {} : { adopt: (value: unknown) => adopt(value, input, ...context) }),
