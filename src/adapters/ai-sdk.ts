@@ -39,6 +39,8 @@ const guard = (calls: GuardedCalls, toolName: string, original: object, execute:
       input,
       toolCallId: options.toolCallId,
       signal: options.abortSignal,
+      // Made anew for each step.
+      step: options.messages,
       run: (given, { signal }) => Reflect.apply(execute, original, [given, { ...options, abortSignal: signal }]),
       stream: {
         begun: () => {

@@ -56,7 +56,7 @@ const answering = ({ name, ref }: ToolRequestPart['toolRequest'], value: unknown
 
 /** One call of a tool, under the layer. */
 const guarded = async (
-  { calls, ai }: { readonly calls: GuardedCalls; readonly ai: unknown },
+  { calls, ai, step }: { readonly calls: GuardedCalls; readonly ai: unknown; readonly step: object | undefined },
   req: ToolRequestPart,
   signal: AbortSignal | undefined,
   runOnce: (req: ToolRequestPart, signal: AbortSignal) => Promise<unknown>,
@@ -68,6 +68,7 @@ const guarded = async (
     input,
     toolCallId: ref,
     signal,
+    step,
     run: (given, context) =>
       runOnce({ ...req, toolRequest: { ...req.toolRequest, input: given } }, context.signal).catch(
         async (thrown: unknown) => {
@@ -91,13 +92,16 @@ const nameOfNext = (): string => (++guards === 1 ? 'spillway' : `spillway-${guar
 /** The hooks of one run: `generate` hears its signal, `tool` runs its calls. */
 const hooksOf = (calls: GuardedCalls, ai: unknown): object => {
   let runs: AbortSignal | undefined;
+  let step: object | undefined;
   const generate = (envelope: unknown, ctx: object | undefined, next: (...args: unknown[]) => Promise<unknown>) => {
     const signal = read(ctx, 'abortSignal');
     runs = signal instanceof AbortSignal ? signal : undefined;
+    // It is called for each of the model’s steps.
+    step = {};
     return next(envelope, ctx);
   };
   const tool = (req: ToolRequestPart, ctx: object | undefined, next: (...args: unknown[]) => Promise<unknown>) =>
-    guarded({ calls, ai }, req, runs, (given, abortSignal) => next(given, { ...ctx, abortSignal }));
+    guarded({ calls, ai, step }, req, runs, (given, abortSignal) => next(given, { ...ctx, abortSignal }));
   return { generate, tool };
 };
 

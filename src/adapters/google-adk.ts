@@ -14,6 +14,7 @@ export { ToolFailure } from './guarded/tool-failure.ts';
 interface ToolContext {
   readonly functionCallId?: string | undefined;
   readonly abortSignal?: AbortSignal | undefined;
+  readonly invocationContext?: { readonly session?: { readonly events?: readonly object[] } } | undefined;
 }
 
 type Context = [context?: ToolContext];
@@ -40,6 +41,8 @@ const shape: Omit<MakerShape<Context>, 'find'> = {
   framework: 'google-adk',
   idOf: (_input, context) => context?.functionCallId,
   signalOf: (_input, context) => context?.abortSignal,
+  // The event that made the calls: the next one comes when all of them have ended.
+  stepOf: (_input, context) => context?.invocationContext?.session?.events?.at(-1),
   contextOf: (abortSignal, _input, context) => (context === undefined ? [] : [proxied(context, { abortSignal })]),
   asking,
 };

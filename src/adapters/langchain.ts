@@ -3,7 +3,7 @@ import { read } from '../errors/structure.ts';
 import { correctable } from '../policy/advice.ts';
 import { confirmed, unconfirmed } from '../policy/recovery/refusal.ts';
 import { guardedCalls, type GuardOptions, type GuardedCalls } from './guarded/calls.ts';
-import { adopted, failing, type LangChainOrigin, type ToolMessageClass } from './langchain/resume.ts';
+import { adopted, callingMessage, failing, type LangChainOrigin, type ToolMessageClass } from './langchain/resume.ts';
 import { schemaMismatch } from './guarded/schema-mismatch.ts';
 import { Steering } from './guarded/steering.ts';
 
@@ -141,6 +141,7 @@ export function spillwayMiddleware<Message>({
       input: toolCall.args,
       toolCallId: toolCall.id,
       signal: signal instanceof AbortSignal ? signal : undefined,
+      step: callingMessage(request.state),
       run: (args, context) => run(args, context.signal),
       adopt: (value) => adopted(value, toolCall, ToolMessage),
     }).outcome;

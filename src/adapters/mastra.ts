@@ -1,5 +1,5 @@
 import { guardedMaker, memberOf, type GuardToolOptions } from './guarded/maker.ts';
-import { idOf, signalOf, tellingOf, type ExecutionContext } from './mastra/context.ts';
+import { idOf, runOf, signalOf, tellingOf, type ExecutionContext } from './mastra/context.ts';
 
 export type { GuardOptions } from './guarded/calls.ts';
 export type { GuardToolOptions } from './guarded/maker.ts';
@@ -32,6 +32,7 @@ export function guardTool<Make extends object>(make: Make, options: GuardToolOpt
     find: memberOf('execute'),
     idOf,
     signalOf,
+    runOf,
     contextOf: (abortSignal, _input, context) => [{ ...context, abortSignal }],
     asking: (asked, [input, context]) => [input, { ...(context as object), ...tellingOf(asked, context as object) }],
   });

@@ -14,6 +14,7 @@ export { ToolFailure } from './guarded/tool-failure.ts';
 interface ToolContext {
   readonly toolUse?: { readonly toolUseId?: string } | undefined;
   readonly cancelSignal?: AbortSignal | undefined;
+  readonly agent?: { readonly messages?: readonly object[] } | undefined;
 }
 
 type Context = [context?: ToolContext];
@@ -22,6 +23,8 @@ const shape: Omit<MakerShape<Context>, 'find'> = {
   framework: 'strands',
   idOf: (_input, context) => context?.toolUse?.toolUseId,
   signalOf: (_input, context) => context?.cancelSignal,
+  // The message that made the calls: the next one comes when all of them have ended.
+  stepOf: (_input, context) => context?.agent?.messages?.at(-1),
   contextOf: (cancelSignal, _input, context) => [overridden(context ?? {}, { cancelSignal })],
   streams: 'returned',
   steers: (thrown) => read(thrown, 'name') === 'InterruptError',

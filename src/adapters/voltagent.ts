@@ -12,7 +12,9 @@ export { ToolFailure } from './guarded/tool-failure.ts';
 
 /** What VoltAgent gives a tool beside its input, as far as it is used; the rest is handed on. */
 interface ExecuteOptions {
-  readonly toolContext?: { readonly callId?: string; readonly abortSignal?: AbortSignal } | undefined;
+  readonly toolContext?:
+    | { readonly callId?: string; readonly abortSignal?: AbortSignal; readonly messages?: readonly unknown[] }
+    | undefined;
   /** The older way to the signal. Who calls its `abort` ends the whole run, as alone. */
   readonly abortController?: AbortController | undefined;
 }
@@ -28,6 +30,8 @@ const attemptOptions = (signal: AbortSignal, options: ExecuteOptions = {}): Exec
 const shape: Omit<MakerShape<[options?: ExecuteOptions]>, 'find'> = {
   framework: 'voltagent',
   idOf: (_input, given) => given?.toolContext?.callId,
+  // Made anew for each step.
+  stepOf: (_input, given) => given?.toolContext?.messages,
   signalOf: (_input, given) => given?.toolContext?.abortSignal ?? given?.abortController?.signal,
   contextOf: (signal, _input, given) => [attemptOptions(signal, given)],
   streams: 'last',

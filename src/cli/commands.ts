@@ -109,6 +109,7 @@ const SPECS: Readonly<Record<CommandName, Omit<CommandSpec, 'name'>>> = {
     summary: 'stand in front of any MCP server',
     help: MCP_HELP,
     options: MCP_OPTIONS,
+    words: ['login'],
   },
   admin: {
     summary: 'ask a running program, or order it about',

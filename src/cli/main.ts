@@ -126,8 +126,15 @@ const refusal = async (error: unknown): Promise<number> => {
   return EXIT.refused;
 };
 
+/** A runtime that is too old gets far enough to fail in the middle of something. */
+const isOld = (): boolean => typeof (Map as { readonly groupBy?: unknown }).groupBy !== 'function';
+
 const main = async (): Promise<number> => {
   const [name, ...args] = process.argv.slice(2);
+  if (isOld()) {
+    say(`spillway: it needs Node 22 or later, and this is ${process.version}`);
+    return EXIT.refused;
+  }
   try {
     return await (isCommandName(name) ? PERFORM[name](args) : run(process.argv.slice(2)));
   } catch (error) {

@@ -135,6 +135,7 @@ const serve = async (command: McpCommand, context: CommandContext, closers: Clos
  * @throws UsageError, PlanFileError
  */
 export async function runMcp(args: readonly string[], context: CommandContext): Promise<number> {
+  if (args[0] === 'login') return (await import('./login.ts')).runLogin(args.slice(1), context);
   const command = parseMcp(args);
   if (command === undefined || command.printConfig) {
     context.stdout.write(command === undefined ? MCP_HELP : clientConfig(command));

@@ -19,6 +19,15 @@ const RESENDABLE: ReadonlySet<string> = new Set([
   'prompts/get',
   'completion/complete',
 ]);
+
+export const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
+
+/** Whether no server took a request, for a reason that a person can do something about and a client is not told. */
+export const untaken = (error: unknown, { method }: Asked): boolean =>
+  error instanceof ToolExecutionError &&
+  !error.executed &&
+  (method === METHODS.initialize || error.classification === 'permanent');
+
 /** Whether a request may be sent again after its connection was lost. */
 export const mayResend = (error: unknown, { method }: Asked): boolean =>
   error instanceof ToolExecutionError &&

@@ -17,8 +17,7 @@ import {
 } from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
-import type { McpConnection } from '../providers/mcp/client.ts';
-import { SESSION_LOST } from '../providers/mcp/client.ts';
+import { SESSION_LOST, type McpConnection } from '../providers/mcp/client.ts';
 import { Waits } from '../providers/mcp/waits.ts';
 import { createMcpLink, type LiveConnection, type McpLink } from '../providers/mcp/link.ts';
 import { pageOf, type Listing } from './catalog.ts';
@@ -33,7 +32,7 @@ import {
   type Request,
   type Response,
 } from './message.ts';
-import { mayResend } from './resend.ts';
+import { mayResend, messageOf, untaken } from './resend.ts';
 import { createWire, type Asked, type Wire } from './wire.ts';
 
 const RESENDS_MAX = 3;
@@ -92,8 +91,6 @@ export interface UpstreamOptions {
 
 const closedOf = async ({ transport, said$ }: Wire): Promise<unknown> =>
   transport.ended ?? firstValueFrom(said$.pipe(filter(() => false)), { defaultValue: undefined });
-
-const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
 
 /** A client that lists the tools saves us the question. */
 const isWholeList = ({ method, params }: Asked, result: unknown): boolean =>
@@ -258,6 +255,7 @@ class ServerBehind implements Upstream {
             next: (result) => this.#answered(asked, result, live),
             error: (error: unknown) => {
               if (error instanceof ToolExecutionError && error.code === SESSION_LOST) this.#link.lose(live, error);
+              if (untaken(error, asked)) this.#options.note(`${this.name}: ${messageOf(error)}`);
             },
           }),
         ),

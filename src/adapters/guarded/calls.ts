@@ -10,6 +10,7 @@ import { tool } from '../../layer/tool.ts';
 import { answering } from './answering.ts';
 import { CallHistory, type FailureAnswer, type ForeignOutcome } from './call-history.ts';
 import { keep, notHarvested, type FrameworkName } from './harvest.ts';
+import { SameCalls } from './same-call.ts';
 
 /**
  * How the tools of a framework are guarded. Beside its own two, the options of `createSpillway`, for the layer that is
@@ -40,6 +41,10 @@ export interface ForeignCall {
   readonly toolCallId?: string | undefined;
   /** The key under which the call runs once; without it every call runs. */
   readonly idempotencyKey?: string | undefined;
+  /** What all calls of one model step have, and no other call: one that is repeated in its step is made once. */
+  readonly step?: object | undefined;
+  /** What all calls of one run have, and no other run: one that is repeated while it runs is made once. */
+  readonly runObject?: object | undefined;
   /** What the tool says of itself, where it can; a policy goes before that. */
   readonly effects?: Effects;
   /** What a harvest keeps with the call, to make messages of it. */
@@ -220,6 +225,7 @@ export function guardedCalls(of: string, options: GuardOptions, foreignTools: Fo
   const named = new Map(Object.entries(policies));
   const policyOf = (name: string): ToolPolicy | undefined => named.get(name) ?? foreignTools.policy;
   const made = new Map<string, AnyTool>();
+  const same = new SameCalls();
   const toolOf = ({ toolName: name, effects }: ForeignCall): AnyTool => {
     const known = made.get(name);
     const own = policyOf(name);
@@ -232,7 +238,7 @@ export function guardedCalls(of: string, options: GuardOptions, foreignTools: Fo
     return created;
   };
   return {
-    begin: (call) => begin(layer, toolOf(call), call),
+    begin: (call) => same.begin(call, () => begin(layer, toolOf(call), call)),
     checkNames: (toolNames) => checkKeys(`policies of ${of}`, policies, toolNames),
   };
 }

@@ -3,7 +3,7 @@ import type { Effects } from '../../contract/policy.ts';
 import type { ToolContext } from '../../contract/tool.ts';
 import { fromOutput } from '../../operators/work/output.ts';
 import type { FailureAnswer, ForeignOutcome } from './call-history.ts';
-import { isAsyncIterable, type GuardedCalls, type RunningForeignCall } from './calls.ts';
+import { isAsyncIterable, type ForeignCall, type GuardedCalls, type RunningForeignCall } from './calls.ts';
 import type { FrameworkName } from './harvest.ts';
 import { Steering } from './steering.ts';
 import type { ToolFailure } from './tool-failure.ts';
@@ -42,6 +42,10 @@ export interface ForeignFunction<Context extends readonly unknown[]> {
   /** The key under which a call runs once. A call that paused is no result: it runs again under its key. */
   readonly keyOf?: (input: unknown, ...context: Context) => string | undefined;
   readonly signalOf?: (input: unknown, ...context: Context) => AbortSignal | null | undefined;
+  /** What all calls of one model step have in what goes with them, and no other call. */
+  readonly stepOf?: (input: unknown, ...context: Context) => object | undefined;
+  /** Where there is no such thing: what all calls of one run have, and no other run. */
+  readonly runOf?: (input: unknown, ...context: Context) => object | undefined;
   /** What goes with the input of one attempt, whose signal is its own. Default: what the call came with. */
   readonly contextOf?: (signal: AbortSignal, input: unknown, ...context: Context) => readonly unknown[];
   /** What a harvest keeps with the call. */
@@ -163,21 +167,32 @@ const streamed = async function* (
   return settled;
 };
 
+/** What is read from a call. */
+const factsOf = <Context extends readonly unknown[]>(
+  { idOf, keyOf, signalOf, stepOf, runOf, originOf }: ForeignFunction<Context>,
+  input: unknown,
+  context: Context,
+): Pick<ForeignCall, 'toolCallId' | 'idempotencyKey' | 'signal' | 'step' | 'runObject' | 'origin'> => ({
+  toolCallId: idOf?.(input, ...context),
+  idempotencyKey: keyOf?.(input, ...context),
+  signal: signalOf?.(input, ...context),
+  step: stepOf?.(input, ...context),
+  runObject: runOf?.(input, ...context),
+  origin: originOf?.(input, ...context),
+});
+
 /** A function like it, of which each call runs under the layer. */
 export function guardedFunction<Context extends readonly unknown[]>(
   calls: GuardedCalls,
   foreign: ForeignFunction<Context>,
 ): (input: unknown, ...context: Context) => Promise<unknown> {
-  const { framework, toolName, self, effects, idOf, keyOf, signalOf, contextOf, originOf, answerOf, adopt } = foreign;
+  const { framework, toolName, self, effects, contextOf, answerOf, adopt } = foreign;
   const begin = (own: unknown, input: unknown, context: Context, told: Told): RunningForeignCall =>
     calls.begin({
       framework,
       toolName,
       input,
-      toolCallId: idOf?.(input, ...context),
-      idempotencyKey: keyOf?.(input, ...context),
-      signal: signalOf?.(input, ...context),
-      origin: originOf?.(input, ...context),
+      ...factsOf(foreign, input, context),
       ...(effects === undefined ? {} : { effects }),
       ...(answerOf === undefined ? {} : { answerOf }),
       ...(adopt === undefined ? {} : { adopt: (value: unknown) => adopt(value, input, ...context) }),

@@ -152,6 +152,9 @@ class CallHarvest implements Harvest {
 
 const current = new AsyncLocalStorage<CallHarvest | undefined>();
 
+/** The run that a harvest is around, if one is. */
+export const currentRun = (): object | undefined => current.getStore();
+
 /** Keeps a call that begins, if a harvest is around it. */
 export const keep = (call: NewCall): RunningCall | undefined => current.getStore()?.add(call);
 

@@ -23,6 +23,18 @@ export interface LangChainOrigin {
   readonly ToolMessage: ToolMessageClass<unknown>;
 }
 
+/** The messages up to a model step: a graph has one list for all calls of the step, and another one for the next. */
+export const messagesIn = (state: unknown): readonly unknown[] | undefined => {
+  const messages = read(state, 'messages');
+  return Array.isArray(messages) ? messages : undefined;
+};
+
+/** The message that made the calls of a step: an agent gives each of them a list of its own. */
+export const callingMessage = (state: unknown): object | undefined => {
+  const last = messagesIn(state)?.at(-1);
+  return typeof last === 'object' && last !== null ? last : undefined;
+};
+
 /** A model's call that is answered. */
 interface Answered {
   readonly id?: string | undefined;

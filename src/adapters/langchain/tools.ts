@@ -6,7 +6,7 @@ import { guardedCalls, type GuardOptions, type GuardedCalls } from '../guarded/c
 import { guardedFunction } from '../guarded/function.ts';
 import { overridden } from '../guarded/overridden.ts';
 import { schemaMismatch } from '../guarded/schema-mismatch.ts';
-import { adopted, contentIn, failing, type ToolMessageClass } from './resume.ts';
+import { adopted, contentIn, failing, messagesIn, type ToolMessageClass } from './resume.ts';
 
 /** The options of `guardTools`: those of every guard, and LangChain's class for answers. */
 export interface GuardLangChainToolsOptions<Message = unknown> extends GuardOptions {
@@ -48,6 +48,11 @@ const judged = async (thrown: unknown, tool: object, args: unknown): Promise<unk
   return mismatch === undefined ? unconfirmed(claim) : confirmed(claim, correctable(mismatch));
 };
 
+const signalIn = (config: unknown): AbortSignal | undefined => {
+  const signal = read(config, 'signal');
+  return signal instanceof AbortSignal ? signal : undefined;
+};
+
 const guard = <Tool extends object>(
   calls: GuardedCalls,
   tool: Tool,
@@ -68,10 +73,8 @@ const guard = <Tool extends object>(
       const id = call?.id ?? read(config, 'toolCallId') ?? read(read(config, 'toolCall'), 'id');
       return typeof id === 'string' ? id : undefined;
     },
-    signalOf: (_args, _call, config) => {
-      const signal = read(config, 'signal');
-      return signal instanceof AbortSignal ? signal : undefined;
-    },
+    signalOf: (_args, _call, config) => signalIn(config),
+    stepOf: (_args, _call, config) => messagesIn(read(config, 'state')),
     contextOf: (signal, _args, call, config) => [call, { ...config, signal }],
     originOf: (_args, _call, config) => ({ messages: read(read(config, 'state'), 'messages'), ToolMessage }),
     steers: (thrown) => read(thrown, 'is_bubble_up') === true,

@@ -4,6 +4,7 @@ import { read } from '../../errors/structure.ts';
 export interface ExecutionContext {
   readonly abortSignal?: AbortSignal | undefined;
   readonly agent?: { readonly toolCallId?: string } | undefined;
+  readonly requestContext?: object | undefined;
 }
 
 /** Where Mastra gives a tool its `suspend`: in the context itself, or in the part of who runs it. */
@@ -34,6 +35,9 @@ export const idOf = (_input: unknown, context?: ExecutionContext): string | unde
   const id = context?.agent?.toolCallId ?? read(context, 'toolCallId');
   return typeof id === 'string' ? id : undefined;
 };
+
+/** What Mastra makes for each run, or its host for each request. */
+export const runOf = (_input: unknown, context?: ExecutionContext): object | undefined => context?.requestContext;
 
 /** The run's signal. */
 export const signalOf = (_input: unknown, context?: ExecutionContext): AbortSignal | undefined => context?.abortSignal;

@@ -2,7 +2,7 @@ import type { ToolPolicy } from '../../contract/policy.ts';
 import { guardedCalls, type GuardOptions, type GuardedCalls } from '../guarded/calls.ts';
 import { checkGuardable, guardedFunction } from '../guarded/function.ts';
 import { overridden } from '../guarded/overridden.ts';
-import { idOf, signalOf, tellingOf, type ExecutionContext } from './context.ts';
+import { idOf, runOf, signalOf, tellingOf, type ExecutionContext } from './context.ts';
 
 type Execute = (input: unknown, context?: ExecutionContext) => unknown;
 
@@ -33,6 +33,7 @@ const guard = (calls: GuardedCalls, toolName: string, tool: object, execute: Exe
     fn: execute,
     self: tool,
     idOf,
+    runOf,
     signalOf,
     // The same object, by which Mastra knows that the input was checked; each call has one of its own.
     contextOf: (value, _input, context) => {

@@ -60,6 +60,8 @@ else passes unchanged in both directions. A server that dies is started again.
 
 Exit codes: 0 the client is gone, or it was told to stop, 1 it could not listen, 2 usage or bad file.
 It starts the command, which is a program: name only what you would run yourself.
+
+spillway mcp login NAME|URL has a person sign in at a server over HTTP (spillway mcp login --help).
 `;
 
 export const MCP_OPTIONS = {

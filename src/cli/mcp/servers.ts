@@ -9,7 +9,7 @@ import type { McpCommand } from '../arguments/mcp.ts';
 import { anyNeedsApproval, type GatesAsked } from '../store/gates.ts';
 import { UsageError } from '../arguments/usage.ts';
 import { readText, refusal, type PlanFileError } from '../plan/file.ts';
-import { remoteOf } from '../plan/remote.ts';
+import { remoteAt, remoteOf } from '../plan/remote.ts';
 import { launchOf } from '../plan/servers.ts';
 import { choices } from '../show/text.ts';
 import { wordedProblems } from '../show/wording.ts';
@@ -63,8 +63,8 @@ const started = ([command, ...args]: readonly [string, ...string[]]): ServerPlac
   return { command, args, env, cwd: process.cwd() };
 };
 
-const ofLine = (line: string): ServerPlace => {
-  if (URL.canParse(line) && /^https?:/.test(line)) return { url: line };
+const ofLine = async (line: string): Promise<ServerPlace> => {
+  if (URL.canParse(line) && /^https?:/.test(line)) return { url: line, ...(await remoteAt(line)) };
   const [command = '', ...args] = line.split(/\s+/);
   return started([command, ...args]);
 };
@@ -113,7 +113,7 @@ export async function configured(command: McpCommand): Promise<Configured> {
     if (places.has(name)) throw new UsageError(`there are two servers ${name}; give one of them another name`);
     places.set(name, { place });
   };
-  for (const [name, line] of Object.entries(command.servers)) add(name, ofLine(line));
+  for (const [name, line] of Object.entries(command.servers)) add(name, await ofLine(line));
   if (command.command !== undefined) add(command.name, started(command.command));
   if (places.size === 0)
     throw new UsageError('there is no server; name some under servers: in the file, or one after --');

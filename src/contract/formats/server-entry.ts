@@ -1,11 +1,12 @@
 import * as z from 'zod';
 import { positiveMs } from './policy-entry.ts';
 
-/** How a program signs in at an MCP server: by OAuth's client credentials. */
+/** How an MCP server is signed in at: by OAuth's client credentials, or by a person, with `spillway mcp login`. */
 export interface OAuthEntry {
-  client_id: string;
-  client_secret_env: string;
-  issuer: string;
+  sign_in?: 'person';
+  client_id?: string;
+  client_secret_env?: string;
+  issuer?: string;
   scope?: string;
 }
 
@@ -55,6 +56,15 @@ const headersProblem = (headers: Readonly<Record<string, string>>): string | und
   return undefined;
 };
 
+/** A secret goes to one issuer, and a program without a person needs one. */
+const oauthProblem = ({ sign_in, client_id, client_secret_env, issuer }: OAuthEntry): string | undefined => {
+  const isWhole = client_id !== undefined && client_secret_env !== undefined && issuer !== undefined;
+  if (isWhole || (sign_in !== undefined && client_secret_env === undefined)) return undefined;
+  return sign_in === undefined
+    ? 'needs client_id, client_secret_env and issuer, or sign_in: person'
+    : 'needs client_id and issuer beside client_secret_env';
+};
+
 /** What the keys of a server must be to each other. */
 const serverProblems = ({ command, url, ...entry }: ServerEntry): Wrong[] => {
   const problems: Wrong[] = [];
@@ -78,6 +88,7 @@ const serverProblems = ({ command, url, ...entry }: ServerEntry): Wrong[] => {
       wrong(key, 'is for a server that is started with command; remove it, or give command in place of url');
   wrong('url', urlProblem(url));
   wrong('headers', headersProblem(entry.headers ?? {}));
+  wrong('oauth', entry.oauth === undefined ? undefined : oauthProblem(entry.oauth));
   return problems;
 };
 
@@ -114,13 +125,19 @@ export const serverEntrySchema: z.ZodType<ServerEntry> = z
       .describe('Headers whose whole value is in a variable of the environment, by the name of that variable.'),
     oauth: z
       .strictObject({
-        client_id: text(1024),
-        client_secret_env: variable.describe('The name of the variable that holds the secret.'),
-        issuer: text(4096).describe('The only server that may be given the secret.'),
+        sign_in: z
+          .literal('person')
+          .exactOptional()
+          .describe('A person signs in, by spillway mcp login. Without this key: OAuth’s client credentials.'),
+        client_id: text(1024)
+          .exactOptional()
+          .describe('The client that the issuer knows. For a person it can register one by itself.'),
+        client_secret_env: variable.exactOptional().describe('The name of the variable that holds the secret.'),
+        issuer: text(4096).exactOptional().describe('The only server that may be given the secret.'),
         scope: text(4096).exactOptional(),
       })
       .exactOptional()
-      .describe('A sign-in without a person, by OAuth’s client credentials, where the server asks for one.'),
+      .describe('A sign-in by OAuth, where the server asks for one: of this program, or of a person.'),
     start_timeout_ms: positiveMs
       .exactOptional()
       .describe('How long it may take to start, or connect, and list its tools. Default 30000.'),

@@ -22,12 +22,12 @@ const note = (prompt: Prompt, seen: Seen): void => {
 };
 
 /** A model that makes the script's calls, then answers. */
-export function scriptedModel({ calls }: Script, seen: Seen): MockLanguageModelV4 {
+export function scriptedModel({ calls, steps = 1 }: Script, seen: Seen): MockLanguageModelV4 {
   let step = 0;
   return new MockLanguageModelV4({
     doGenerate: ({ prompt, abortSignal }) => {
       abortSignal?.throwIfAborted();
-      if (step++ > 0 || calls.length === 0) {
+      if (step++ >= steps || calls.length === 0) {
         note(prompt, seen);
         return Promise.resolve({
           content: [{ type: 'text', text: 'done' }],

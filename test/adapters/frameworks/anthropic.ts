@@ -23,7 +23,7 @@ const note = (body: string, seen: Seen): void => {
 };
 
 /** The real client, with a transport that answers with the script's calls, then with text. */
-export function scriptedClient({ calls }: Script, seen: Seen): Anthropic {
+export function scriptedClient({ calls, steps = 1 }: Script, seen: Seen): Anthropic {
   let step = 0;
   const message = (content: readonly object[], stop_reason: string): Response =>
     Response.json({
@@ -41,7 +41,7 @@ export function scriptedClient({ calls }: Script, seen: Seen): Anthropic {
     maxRetries: 0,
     fetch: (_url, init) => {
       init?.signal?.throwIfAborted();
-      if (step++ === 0 && calls.length > 0)
+      if (step++ < steps && calls.length > 0)
         return Promise.resolve(
           message(
             calls.map(({ id, name, input }) => ({ type: 'tool_use', id, name, input })),

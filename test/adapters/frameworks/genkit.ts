@@ -64,11 +64,15 @@ const note = (messages: readonly Message[], seen: Seen): void => {
 };
 
 /** An app with a model that makes the script's calls, then answers. */
-export function scriptedAi({ genkit }: Genkit, { calls }: Script, seen: Seen): Ai & { readonly model: object } {
+export function scriptedAi(
+  { genkit }: Genkit,
+  { calls, steps = 1 }: Script,
+  seen: Seen,
+): Ai & { readonly model: object } {
   const ai = genkit();
   let step = 0;
   const model = ai.defineModel({ name: 'scripted', supports: { tools: true } }, ({ messages }) => {
-    const asks = step++ === 0 && calls.length > 0;
+    const asks = step++ < steps && calls.length > 0;
     if (!asks) note(messages, seen);
     const content = asks
       ? calls.map(({ id, name, input }) => ({ toolRequest: { name, ref: id, input } }))

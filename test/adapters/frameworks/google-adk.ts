@@ -73,12 +73,12 @@ const note = (contents: readonly Content[], seen: Seen, ids: ReadonlyMap<string,
 };
 
 /** A model that makes the script's calls, then answers. */
-export function scriptedLlm({ BaseLlm }: Adk, { calls }: Script, seen: Seen): object {
+export function scriptedLlm({ BaseLlm }: Adk, { calls, steps = 1 }: Script, seen: Seen): object {
   let step = 0;
   const ids = new Map(calls.map(({ id, name }) => [name, id]));
   return new (class extends BaseLlm {
     async *generateContentAsync({ contents }: { readonly contents: readonly Content[] }): AsyncGenerator<object> {
-      const asks = step++ === 0 && calls.length > 0;
+      const asks = step++ < steps && calls.length > 0;
       if (!asks) note(contents, seen, ids);
       const parts = asks
         ? calls.map(({ id, name, input }) => ({ functionCall: { id, name, args: input } }))

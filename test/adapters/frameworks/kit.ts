@@ -21,6 +21,8 @@ export interface ModelCall {
 export interface Script {
   /** The calls of the model's first step; its second one is its answer. Without any its first one is. */
   readonly calls: readonly ModelCall[];
+  /** In how many of its first steps the model makes them. Default: 1. */
+  readonly steps?: number;
   readonly guarded: boolean;
   readonly signal?: AbortSignal;
   /** Of each tool: its framework's own where that has one, or ours. Default: `TIMEOUT_MS`. */

@@ -62,7 +62,11 @@ const note = (messages: readonly Message[], seen: Seen): void => {
 };
 
 /** A model that makes the script's calls, then answers. */
-export function scriptedModel({ AIMessage, BaseChatModel }: LangChain, { calls }: Script, seen: Seen): object {
+export function scriptedModel(
+  { AIMessage, BaseChatModel }: LangChain,
+  { calls, steps = 1 }: Script,
+  seen: Seen,
+): object {
   let step = 0;
   return new (class extends BaseChatModel {
     _llmType(): string {
@@ -72,10 +76,10 @@ export function scriptedModel({ AIMessage, BaseChatModel }: LangChain, { calls }
       return this;
     }
     _generate(messages: readonly Message[]): Promise<object> {
-      if (step++ > 0 || calls.length === 0) note(messages, seen);
+      if (step++ >= steps || calls.length === 0) note(messages, seen);
       const toolCalls =
-        step === 1 ? calls.map(({ id, name, input }) => ({ id, name, args: input, type: 'tool_call' })) : [];
-      const message = new AIMessage({ content: step === 1 ? '' : 'done', tool_calls: toolCalls });
+        step <= steps ? calls.map(({ id, name, input }) => ({ id, name, args: input, type: 'tool_call' })) : [];
+      const message = new AIMessage({ content: step <= steps ? '' : 'done', tool_calls: toolCalls });
       return Promise.resolve({ generations: [{ text: '', message }] });
     }
   })({});

@@ -51,13 +51,13 @@ const note = (messages: readonly Message[], seen: Seen): void => {
 };
 
 /** A model that makes the script's calls, then answers. */
-export function scriptedLlama({ calls }: Script, seen: Seen): object {
+export function scriptedLlama({ calls, steps = 1 }: Script, seen: Seen): object {
   let step = 0;
   return {
     supportToolCall: true,
     metadata: { model: 'scripted', contextWindow: 100_000, temperature: 0, topP: 1, tokenizer: undefined },
     async *chat({ messages }: { readonly messages: readonly Message[] }): AsyncGenerator<object> {
-      const asks = step++ === 0 && calls.length > 0;
+      const asks = step++ < steps && calls.length > 0;
       if (!asks) note(messages, seen);
       const toolCall = calls.map(({ id, name, input }) => ({ id, name, input }));
       yield await Promise.resolve({ delta: asks ? '' : 'done', raw: {}, options: asks ? { toolCall } : {} });

@@ -24,13 +24,13 @@ const note = ({ input }: ModelRequest, seen: Seen): void => {
 };
 
 /** A model that makes the script's calls, then answers. */
-export function scriptedModel({ calls }: Script, seen: Seen): Model {
+export function scriptedModel({ calls, steps = 1 }: Script, seen: Seen): Model {
   let step = 0;
   const respond = (output: ModelResponse['output']): ModelResponse => ({ usage: new Usage(), output });
   return {
     getResponse: (request) => {
       request.signal?.throwIfAborted();
-      if (step++ > 0 || calls.length === 0) {
+      if (step++ >= steps || calls.length === 0) {
         note(request, seen);
         return Promise.resolve(
           respond([

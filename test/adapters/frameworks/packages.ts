@@ -21,7 +21,7 @@ export const PACKAGES: Readonly<Record<FrameworkInstall, Install>> = {
   // 132
   mastra: ['mastra', ['@mastra/core@1.71.0', 'zod@4.6.7']],
   // 66, without the command for each platform
-  claudeAgent: ['claude-agent', ['@anthropic-ai/claude-agent-sdk@0.3.330', 'zod@4.6.7'], ['--omit=optional']],
+  claudeAgent: ['claude-agent', ['@anthropic-ai/claude-agent-sdk@0.3.331', 'zod@4.6.7'], ['--omit=optional']],
   // 91, and 323 with the exporters of Google's that are optional
   genkit: ['genkit', ['genkit@1.42.0', '@cfworker/json-schema@4.1.1'], ['--omit=optional', '--omit=peer']],
   // 58

@@ -60,7 +60,7 @@ const note = (messages: readonly Message[], seen: Seen): void => {
 };
 
 /** A model that makes the script's calls, then answers. */
-export function scriptedStrands({ Model }: Strands, { calls }: Script, seen: Seen): object {
+export function scriptedStrands({ Model }: Strands, { calls, steps = 1 }: Script, seen: Seen): object {
   let step = 0;
   return new (class extends Model {
     getConfig(): object {
@@ -68,7 +68,7 @@ export function scriptedStrands({ Model }: Strands, { calls }: Script, seen: See
     }
     updateConfig(): void {}
     async *stream(messages: readonly Message[]): AsyncGenerator<object> {
-      const asks = step++ === 0 && calls.length > 0;
+      const asks = step++ < steps && calls.length > 0;
       if (!asks) note(messages, seen);
       yield await Promise.resolve({ type: 'modelMessageStartEvent', role: 'assistant' });
       for (const { id, name, input } of asks ? calls : []) {

@@ -1,0 +1,119 @@
+import { createHarvest } from 'spillway/adapters/ai-sdk';
+import { guardFunction } from 'spillway/adapters/function';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { SIDE_INSTALL_TIMEOUT_MS } from '../side-install.ts';
+import { aiSdk } from './frameworks/ai-sdk.ts';
+import { loadAll } from './frameworks/all.ts';
+import { anthropic } from './frameworks/anthropic.ts';
+import { nothingSeen, type Framework, type ModelCall } from './frameworks/kit.ts';
+import { openaiAgents } from './frameworks/openai-agents.ts';
+
+const call = (id: string, name: string, input: unknown = {}): ModelCall => ({ id, name, input });
+
+let frameworks: readonly Framework[];
+beforeAll(async () => {
+  frameworks = [aiSdk, anthropic, openaiAgents, ...(await loadAll())];
+}, SIDE_INSTALL_TIMEOUT_MS);
+
+interface Repeats {
+  readonly steps?: number;
+  readonly within?: <T>(work: () => T) => T;
+}
+
+/** How often tools ran in one step of a model, by framework. */
+const timesOf = async (
+  calls: readonly ModelCall[],
+  guarded: boolean,
+  { steps = 1, within = (work) => work() }: Repeats = {},
+): Promise<Record<string, number>> => {
+  const times: Record<string, number> = {};
+  for (const framework of frameworks) {
+    const seen = nothingSeen();
+    // OpenAI Agents ends a run whose calls have one id and different inputs.
+    await within(() => framework.run({ calls, guarded, steps }, seen)).catch(() => undefined);
+    times[framework.name.replaceAll(/ \d[\d.]*/g, '')] = seen.ran.length;
+  }
+  return times;
+};
+
+const all = (times: Record<string, number>, count: number): string[] =>
+  Object.entries(times).flatMap(([name, ran]) => (ran === count ? [] : [`${name}: ${ran}`]));
+
+describe('R-12.3 a call that its model repeats in one step, under the same id', () => {
+  const twice = [call('c1', 'good'), call('c1', 'good')];
+
+  it('R-12.3 alone is made twice, but where the framework looks at ids', async () => {
+    expect(all(await timesOf(twice, false), 2)).toEqual(['OpenAI Agents `run`: 1', 'LlamaIndex `agent`: 1']);
+  });
+
+  it('R-12.3 guarded is made once, where the framework tells steps or runs apart', async () => {
+    expect(all(await timesOf(twice, true), 1)).toEqual([
+      // Their tools are given nothing that the calls of one step have in common.
+      'Anthropic SDK `toolRunner`: 2',
+      'Claude Agent SDK `tool` handlers: 2',
+    ]);
+  });
+
+  it('R-12.3 and with a harvest around the run it is made once wherever tools are given ids', async () => {
+    const times = await timesOf(twice, true, { within: (work) => createHarvest().run(work) });
+    expect(all(times, 1)).toEqual(['Claude Agent SDK `tool` handlers: 2']);
+  });
+
+  it('R-12.3 with another input it is another call, as some models count from 0', async () => {
+    const times = await timesOf([call('c1', 'strict', { n: 1 }), call('c1', 'strict', { n: 2 })], true);
+    expect(all(times, 2)).toEqual(['OpenAI Agents `run`: 0', 'LlamaIndex `agent`: 1']);
+  });
+
+  it('R-12.3 in its next step it is another call, under whatever id', async () => {
+    const again = [call('c1', 'good')];
+    const alone = await timesOf(again, false, { steps: 2 });
+    // OpenAI Agents takes an id once in a run; of two of them this test’s model has one step.
+    expect(Object.values(alone).filter((ran) => ran === 2)).toHaveLength(Object.keys(alone).length - 3);
+    expect(await timesOf(again, true, { steps: 2 })).toEqual(alone);
+    expect(await timesOf(again, true, { steps: 2, within: (work) => createHarvest().run(work) })).toEqual(alone);
+  });
+
+  it('R-12.3 what failed is made again, as frameworks’ own retries do', async () => {
+    const times = await timesOf([call('c1', 'bad'), call('c2', 'good'), call('c1', 'bad')], true);
+    for (const ran of Object.values(times)) expect(ran).toBeGreaterThanOrEqual(2);
+  });
+});
+
+describe('R-12.3 a repeated call of any function', () => {
+  interface Context {
+    readonly id: string;
+  }
+  const counted = (
+    made: string[],
+    work: Promise<string>,
+  ): ((input: { n: number }, context: Context) => Promise<string>) =>
+    guardFunction(
+      'pay',
+      async ({ n }: { n: number }, { id }: Context) => {
+        made.push(`${id} ${n}`);
+        return work;
+      },
+      { idOf: (_input, { id }) => id },
+    );
+
+  it('R-12.3 is the same one while it runs, within one run, and never between two', async () => {
+    const made: string[] = [];
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const pay = counted(made, promise);
+    const [one, other] = [createHarvest(), createHarvest()];
+    const asked = [
+      one.run(() => pay({ n: 1 }, { id: 'call_0' })),
+      one.run(() => pay({ n: 1 }, { id: 'call_0' })),
+      one.run(() => pay({ n: 2 }, { id: 'call_0' })),
+      other.run(() => pay({ n: 1 }, { id: 'call_0' })),
+      pay({ n: 1 }, { id: 'call_0' }),
+    ];
+    resolve('paid');
+    expect(await Promise.all(asked)).toEqual(['paid', 'paid', 'paid', 'paid', 'paid']);
+    expect(made).toEqual(['call_0 1', 'call_0 2', 'call_0 1', 'call_0 1']);
+    expect(one.calls).toHaveLength(2);
+    // The next step of a model that counts from 0.
+    await one.run(() => pay({ n: 1 }, { id: 'call_0' }));
+    expect(made).toHaveLength(5);
+  });
+});
