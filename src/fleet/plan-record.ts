@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { FleetPlan, SubmitOptions } from '../contract/fleet/port.ts';
-import { traceContextSchema } from '../policy/trace-part.ts';
+import { traceContextSchema } from '../contract/envelope.ts';
 import { approvalWhenSchema } from '../contract/gate/approval-schema.ts';
 import { isToolExecutionError } from '../contract/tool-error.ts';
 import type { Plan, PlanNode, PlanOptions } from '../contract/turn.ts';

@@ -1,15 +1,10 @@
 import { journalSchema, pageSchema, type Journal, type JournalEntry } from '../contract/settle/journal.ts';
 import type { DedupeClaim, DedupeRecord } from '../contract/store.ts';
 import { sha256 } from '../policy/key/sha256.ts';
+import { PAGE_TOOL } from './own-records.ts';
 
-/** By which name the store lists journals. No tool can have it. */
-export const JOURNAL_TOOL = 'spillway/turn';
-const PAGE_TOOL = 'spillway/turn-page';
-export const LEASE_TOOL = 'spillway/turn-lease';
 /** So many entries are in one record: a turn of any size writes no more than these for each of its calls. */
 export const PAGE_ENTRIES = 50;
-/** Whether a record is a turn's own, and of no call. */
-export const isOwnRecord = (tool: string): boolean => [JOURNAL_TOOL, PAGE_TOOL, LEASE_TOOL].includes(tool);
 /** How long a journal is kept: a week, so that a process that stood still over a holiday is still finished. */
 export const KEEP_MS = 604_800_000;
 /** The longest output of one call that is kept. */

@@ -1,3 +1,4 @@
+import { lastValueFrom } from 'rxjs';
 import {
   createSpillway,
   plan,
@@ -14,6 +15,7 @@ import {
 import { virtualRuntime, type VirtualRuntime } from 'spillway/testing';
 import { describe, expect, it } from 'vitest';
 import { nodeOf, states, traceFaults, turnResultOf, typed } from '../call/kit.ts';
+import { sagas } from 'spillway/sagas';
 
 const ONCE = { retry: { maxAttempts: 1 } } as const;
 
@@ -58,7 +60,7 @@ const ran = async (
   layerOptions: SpillwayOptions = {},
   runtime: VirtualRuntime = virtualRuntime(),
 ): Promise<Ran> => {
-  const layer = createSpillway({ runtime, ...layerOptions });
+  const layer = createSpillway({ sagas, runtime, ...layerOptions });
   const trace: TraceEvent[] = [];
   layer.trace$.subscribe((event) => trace.push(event));
   const events: TurnEvent[] = [];
@@ -103,6 +105,24 @@ describe('a turn that undoes what it did', () => {
     expect(result.status).toBe('partial');
     expect(agency.log).toEqual(['+book_flight']);
     expect(typed(trace, 'compensation_started')).toEqual([]);
+  });
+
+  it('R-18.5 a layer that was given no sagas refuses such a turn before anything runs, and resume()', async () => {
+    const runtime = virtualRuntime();
+    let runs = 0;
+    const book = tool({ name: 'book', policy: { effects: 'mutating' }, execute: () => ++runs });
+    const layer = createSpillway({ runtime });
+    const trip = plan({ onFailure: 'compensate' }).call('book', book, undefined);
+    await expect(lastValueFrom(layer.turn(trip))).rejects.toThrow(/give createSpillway\(\{ sagas \}\)/);
+    await expect(layer.resume()).rejects.toThrow(RangeError);
+    expect(runs).toBe(0);
+    expect((await layer.inspect()).undoesTurns).toBeUndefined();
+    expect((await createSpillway({ runtime, sagas }).inspect()).undoesTurns).toBe(true);
+  });
+
+  it('R-18.5 sagas and shared breakers are those of their entries, and nothing else', () => {
+    expect(() => createSpillway({ sagas: true as never })).toThrow(/spillway\/sagas/);
+    expect(() => createSpillway({ sharedBreakers: true as never })).toThrow(/spillway\/shared-breakers/);
   });
 
   it('R-18.5 without onFailure nothing is undone', async () => {
@@ -263,7 +283,7 @@ describe('a turn that undoes what it did', () => {
   it('R-18.5 a subscriber that leaves does not stop it: what is half undone is worse than either', async () => {
     const runtime = virtualRuntime();
     const agency = new Agency();
-    const layer = createSpillway({ runtime });
+    const layer = createSpillway({ sagas, runtime });
     const trace: TraceEvent[] = [];
     layer.trace$.subscribe((event) => trace.push(event));
     const trip = plan({ onFailure: 'compensate' })
@@ -290,7 +310,7 @@ describe('a turn that undoes what it did', () => {
   it('R-18.5 a key whose effect was undone gives nobody its result again', async () => {
     const runtime = virtualRuntime();
     const agency = new Agency();
-    const layer = createSpillway({ runtime });
+    const layer = createSpillway({ sagas, runtime });
     const flight = agency.tool('book_flight');
     const trip = plan({ onFailure: 'compensate' })
       .call('flight', flight, {}, { idempotencyKey: 'trip-7' })
