@@ -57,7 +57,7 @@ interface Texted {
 }
 
 /** An entry's parts that do not change, and those that do, as they were when it was written last. */
-interface Kept {
+interface WrittenParts {
   readonly input: Texted;
   output: Texted;
   stands: string;
@@ -71,7 +71,7 @@ const standsOf = ({ state, toolName, callId, message, halfUndone }: JournalEntry
 
 /** A journal as JSON text. Of an entry that has not changed the text is not made again. */
 export class JournalText {
-  readonly #kept = new WeakMap<JournalEntry, Kept>();
+  readonly #kept = new WeakMap<JournalEntry, WrittenParts>();
 
   /** @param head what stands beside the entries */
   of(head: object, entries: readonly JournalEntry[]): string {

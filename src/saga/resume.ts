@@ -19,7 +19,7 @@ import { listed } from '../layer/listing.ts';
 import type { Layer } from '../layer/services.ts';
 import { checkKeys } from '../policy/check.ts';
 import { DEDUPE_DEFAULTS } from '../policy/profile.ts';
-import { compensationOf, isOpen } from '../policy/settle/undo-order.ts';
+import { compensationIn, isOpen } from '../policy/settle/undo-order.ts';
 import { KEEP_MS, journalIn } from './journal-text.ts';
 import { JOURNAL_TOOL } from './own-records.ts';
 import { JournalRecord } from './record.ts';
@@ -109,7 +109,7 @@ const finished = (site: UndoSite): Observable<Finished> => {
   const told = (): void => record.told();
   const done = entries.filter((entry) => entry.state === 'done').map(({ id }) => id);
   if (state === 'completed') return of({ turn: { ...headOf(journal), outcome: 'completed', done }, told });
-  const left$ = state === 'over' ? of(compensationOf(journal, (entry) => ownerOf(site, entry))) : undone(site);
+  const left$ = state === 'over' ? of(compensationIn(journal, (entry) => ownerOf(site, entry))) : undone(site);
   return left$.pipe(
     map((compensation): Finished => ({ turn: { ...headOf(journal), outcome: 'undone', compensation }, told })),
   );
@@ -123,7 +123,7 @@ const strange = (site: UndoSite): Observable<Finished> => {
     const known = site.toolOf(entry);
     if (typeof known === 'string') entry.message = known;
   }
-  const compensation = compensationOf(journal, (entry) => ownerOf(site, entry));
+  const compensation = compensationIn(journal, (entry) => ownerOf(site, entry));
   return of({ turn: { ...headOf(journal), outcome: 'undone', compensation } });
 };
 

@@ -1,6 +1,6 @@
 import { NEVER, concatMap, defer, from, of, switchMap, toArray, type Observable } from 'rxjs';
 import { ToolExecutionError } from '../../contract/tool-error.ts';
-import { foundOf, unknownSince, type Found } from '../../policy/settle/finding.ts';
+import { foundOf, unknownSince, type VerifyReport } from '../../policy/settle/finding.ts';
 import type { GuardedTool } from '../../layer/registry.ts';
 import { refused } from '../failure.ts';
 import { readInput } from '../request.ts';
@@ -35,7 +35,7 @@ const tried = ({ context, guarded, alternatives }: ToolExecution): readonly Guar
     .filter(({ effects }) => effects !== 'read'),
 ];
 
-const found = (execution: ToolExecution, guarded: GuardedTool): Observable<Found> => {
+const found = (execution: ToolExecution, guarded: GuardedTool): Observable<VerifyReport> => {
   const { context } = execution;
   const { verify, tool } = guarded;
   if (verify === undefined) return of(unknownSince(`${tool.name} may have been called, and cannot be verified`));

@@ -10,7 +10,7 @@ import {
   durationMs,
   positiveMs,
   retryEntrySchema,
-  type BreakerEntry,
+  type BreakerPolicyEntry,
   type RetryEntry,
 } from './policy-entry.ts';
 import type { Effects, ProfileName } from '../policy.ts';
@@ -40,7 +40,7 @@ export interface ToolEntry {
   timeout_ms?: number;
   idle_timeout_ms?: number;
   retry_policy?: RetryEntry;
-  circuit_breaker?: BreakerEntry | false;
+  circuit_breaker?: BreakerPolicyEntry | false;
   classification?: Record<string, Classification>;
   alternatives?: string[];
   effects?: Effects;

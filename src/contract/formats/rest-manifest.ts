@@ -7,7 +7,7 @@ import {
   classificationField,
   positiveMs,
   retryEntrySchema,
-  type BreakerEntry,
+  type BreakerPolicyEntry,
   type RetryEntry,
 } from './policy-entry.ts';
 import { compensateEntrySchema, verifyEntrySchema, type CompensateEntry, type VerifyEntry } from './settle-entry.ts';
@@ -67,7 +67,7 @@ export interface RestToolEntry {
   /** How often, and how patiently, a failed call is repeated. Default: the layer's profile. */
   retry_policy?: RetryEntry;
   /** When the tool is given a rest; `false` for never. Default: the layer's profile. */
-  circuit_breaker?: BreakerEntry | false;
+  circuit_breaker?: BreakerPolicyEntry | false;
   /** A status, code or error kind and its class for this tool: `{ "503": "permanent" }`. */
   classification?: Record<string, Classification>;
   /** Tools to try in order, with the same input, when this one fails for good: ids of this manifest, or full names. */

@@ -1,3 +1,5 @@
+import { QUOTA, UNAUTHORIZED } from './account-words.ts';
+import { any } from './any.ts';
 import type { Sense } from './sense.ts';
 
 /** What a text that matches says. */
@@ -5,33 +7,6 @@ export type Row = readonly [Sense, RegExp];
 
 /** Whose text it is: a model's provider never writes of film credits or gift certificates, a tool may. */
 export type Speaker = 'llm' | 'tool';
-
-/** One pattern of several, so that a table can be read. */
-const any = (...patterns: readonly RegExp[]): RegExp => new RegExp(patterns.map(({ source }) => source).join('|'));
-
-/** A quota counted by the minute, or one with a wait, fills again: it is a rate limit. */
-export const REFILLS: RegExp = /\b(per|this|each)[ _-]?(second|minute|hour|min)\b|(retry|try again) (in|after) \d/;
-
-export const UNAUTHORIZED: RegExp = any(
-  // A service of authentication can fail like any other.
-  /(un|not )authori[sz]ed|authori[sz]ation (failed|failure|error|required|violation|denied)|authenticat(ion|e)(?! (service|server|provider|backend|endpoint)s? )/,
-  /(log.?in|log.?on|sign.?in) (failed|failure|denied|rejected|incorrect)|\bno ([a-z]{1,12} ){0,2}(permission|privilege)s?\b|(access|permission)[ _]?denied|permission.?error|forbidden|(no|not enough|insufficient) (permission|rights\b|scope|privilege)/,
-  /do(es)?( not|n't) have (permission|access)|(log|sign) ?in (again|required|first|to continue)|(not|need to|must|please) (logged|sign(ed)?|log) in|\bnot the (owner|author|creator)\b|\bno access to/,
-  /(invalid|incorrect|missing|bad|wrong|expired|revoked)[ _](x-)?(api[ _-]?key|credential|(access |auth |bearer )?token|access key|password|username|subscription key|signature|jwt)/,
-  /api[ _-]?key (is |was |has )?(been )?(not (valid|found)|invalid|missing|required|expired|disabled|revoked)|no api[ _-]?key|(no|missing)( [a-z]{1,12})? credentials/,
-  /(could not|couldn't|unable to|failed to) (load|locate|find|resolve) ([a-z]{1,12} ){0,3}credentials|credentials (were |are )?not (found|provided|set|configured|available)/,
-  /\b(token|session|jwt|credentials?|password|login)( (provided|included in the request))? (is |has |have |was )?(been )?(expired|revoked|invalid|malformed)|expired.?token/,
-  /\b(token|session|credentials?|login|api key)[^\n.:;]{0,40} (has|have|is|was|were) (been )?(expired|revoked)|signature (verification|mismatch|is invalid|does( not|n't) match)/,
-  /account (is |has been |was )?(suspended|deactivated|disabled|banned|locked|frozen|closed)/,
-);
-
-export const QUOTA: RegExp = any(
-  /insufficient[ _](quota|balance|credit|fund)|(balance|funds|credits?) (is |are )?(insufficient|too low|exhausted|depleted|used up)|out of (quota|credits|tokens|funds)|\btop up\b|credit balance/,
-  /quota_?exceeded|exceed(ed|s|ing)? (your |the |its )?([a-z]{1,20} )?quota|quota (has been |is )?(exceeded|exhausted|reached|depleted|used up)|(no|not enough|used (up )?all)( [a-z]{1,20}){0,2} (credits|quota)/,
-  /(usage|spend(ing)?|monthly|daily|weekly) limit (has been |was |is )?(reached|exceeded|hit)|exceed(ed|s|ing)? (your |the |its )?(usage|spend(ing)?|monthly|daily|weekly) limit/,
-  /(subscription|license|licence|plan|trial)( period)? (has |is |was )?(been )?(expired|inactive|cancell?ed|over|ended|lapsed)|upgrade (to|your|the) |(plan|account|free.?tier) limit/,
-  /payment[ _]required|\bbilling\b(?! (service|server|api|address))|card (was |is |has )?(declined|expired)|reached (your|the|its) ([a-z]{1,12} )?quota/,
-);
 
 const SETTINGS =
   'time.?out|time.?limit|deadline|rate.?limit|throttl(e|ing)|back.?off|concurrency|keep.?alive|network|quota|retry|retries|dns|tls|ssl';
@@ -54,22 +29,32 @@ const ABOUT_INPUT = any(
 );
 
 const RATE_LIMITED = any(
-  /rate.?limit|request limit|too many (outstanding |pending )?requests|overload|throttl|slow.?down|rate exceeded|request rate|capacity exceeded|resource.?exhausted|concurren(cy|t)[^\n]{0,20} limit|\bback ?off\b|too (fast|frequent|often|quickly)/,
-  /(requests|tokens|calls|messages) per|\bper (second|minute|min|hour)\b[^\n]{0,40}(limit|exceeded|reached)|limit[^\n]{0,40}\bper (second|minute|min|hour)\b/,
+  /rate.?limit|request limit|too many (outstanding |pending )?requests|overload|throttl|slow.?down|rate exceeded/,
+  /request rate|capacity exceeded|resource.?exhausted|concurren(cy|t)[^\n]{0,20} limit|\bback ?off\b/,
+  /too (fast|frequent|often|quickly)/,
+  /(requests|tokens|calls|messages) per|\bper (second|minute|min|hour)\b[^\n]{0,40}(limit|exceeded|reached)/,
+  /limit[^\n]{0,40}\bper (second|minute|min|hour)\b/,
 );
 
 const UNTRUSTED = any(
-  /(ssl|tls|ca|server|client|signed|issuer|root|leaf|first|peer) certificate|certificate (has |is |was )?(expired|verif|signed|chain|problem|error|unknown|validation|authority|revoked|not )|certificate's/,
+  /(ssl|tls|ca|server|client|signed|issuer|root|leaf|first|peer) certificate/,
+  /certificate (has |is |was )?(expired|verif|signed|chain|problem|error|unknown|validation|authority|revoked|not )/,
+  /certificate's/,
   /certificate_verify|x509:|self.signed|unable_to_verify|\bcert_|altname/,
 );
 
 const TIMED_OUT = any(
-  /timed?.?out|econnaborted|deadline.?(was |has )?(exceeded|expired|passed|reached|exhausted|elapsed)|(took|taking) too long|took longer than/,
-  /time.?limit|time (budget|allowance)|(execution|running|run|processing|request) time exceeded|\d ?ms exceeded|exceeded [^\n]{0,30}\b(seconds|minutes|milliseconds)\b/,
+  /timed?.?out|econnaborted|deadline.?(was |has )?(exceeded|expired|passed|reached|exhausted|elapsed)/,
+  /(took|taking) too long|took longer than/,
+  /time.?limit|time (budget|allowance)|(execution|running|run|processing|request) time exceeded|\d ?ms exceeded/,
+  /exceeded [^\n]{0,30}\b(seconds|minutes|milliseconds)\b/,
   /exceed(ed|s) (the |its |their )?((max|maximum|allowed|allotted|configured) ){1,3}([a-z]{1,12} )?(time|duration|runtime)\b/,
-  /(did( not|n't)|does( not|n't)|failed to) (respond|reply|answer)|not responding|no (response|answer|reply) (from [^\n]{1,40} )?(in|within|after)\b/,
-  /(did( not|n't)|failed to) (finish|complete|return|start|load|appear|become [a-z]{1,12}) (in|within|before|after)\b|still running after|no (tokens?|data|bytes|output|progress|activity|heartbeat)[^\n]{0,20} (for|in|within) \d/,
-  /(gave up|giving up|stopped) (waiting|after)|waited (too long|(for )?\d)|ran out of time|watchdog|\btoo slow\b|by (a |the )?timer\b|\bstalled\b/,
+  /(did( not|n't)|does( not|n't)|failed to) (respond|reply|answer)|not responding/,
+  /no (response|answer|reply) (from [^\n]{1,40} )?(in|within|after)\b/,
+  /(did( not|n't)|failed to) (finish|complete|return|start|load|appear|become [a-z]{1,12}) (in|within|before|after)\b/,
+  /still running after|no (tokens?|data|bytes|output|progress|activity|heartbeat)[^\n]{0,20} (for|in|within) \d/,
+  /(gave up|giving up|stopped) (waiting|after)|waited (too long|(for )?\d)|ran out of time|watchdog|\btoo slow\b/,
+  /by (a |the )?timer\b|\bstalled\b/,
 );
 
 const ACTIONS =
@@ -79,23 +64,35 @@ const CANCELED = any(
   new RegExp(
     `\\b(${ACTIONS}) (was |has been |is |got )?(aborted|cancell?ed|interrupted by)(?!: [a-z]| (due to|because|as |after|since|during|while|on ))`,
   ),
-  /\b(aborted|cancell?ed|interrupted|stopped|rejected) by (the )?(user|caller|client|operator)|user (declined|denied|rejected) (the |this |your )?(tool|call|request|action)/,
+  /\b(aborted|cancell?ed|interrupted|stopped|rejected) by (the )?(user|caller|client|operator)/,
+  /user (declined|denied|rejected) (the |this |your )?(tool|call|request|action)/,
   /^(error: )?(aborted|cancell?ed)\.?$|aborterror|code = cancell?ed|keyboardinterrupt/,
 );
 
 const UNREACHABLE = any(
-  /econnrefused|\benotfound\b|eai_again|eai_fail|ehostunreach|enetunreach|getaddrinfo|gaierror|name_not_resolved|nxdomain|servfail|dns (lookup|resolution|resolver|error|fail|query|server|request|problem)/,
-  /name resolution|name or service not known|\bunknown ([a-z]{1,12} ){0,2}host\b(?! [a-z])|host(name)? (not found|could not be found)|specified hostname|nodename nor servname|no such host|(could not|couldn't|cannot|can't|failed to|unable to) (resolve|look up) (?!(the )?(symbol|reference|variable|module|type|path|depend|import|alias|column|field|identifier))/,
-  /\bconnect(ion)?[^\n]{0,60}refused|\bconnect(ion)?( attempt)? failed|all connection attempts failed|upstream connect error|\bnot connected\b|no route to host|unreachable|host is down/,
+  /econnrefused|\benotfound\b|eai_again|eai_fail|ehostunreach|enetunreach|getaddrinfo|gaierror|name_not_resolved/,
+  /nxdomain|servfail|dns (lookup|resolution|resolver|error|fail|query|server|request|problem)/,
+  /name resolution|name or service not known|\bunknown ([a-z]{1,12} ){0,2}host\b(?! [a-z])/,
+  /host(name)? (not found|could not be found)|specified hostname|nodename nor servname|no such host/,
+  /(could not|couldn't|cannot|can't|failed to|unable to) (resolve|look up) (?!(the )?(symbol|reference|variable|module|type|path|depend|import|alias|column|field|identifier))/,
+  /\bconnect(ion)?[^\n]{0,60}refused|\bconnect(ion)?( attempt)? failed|all connection attempts failed/,
+  /upstream connect error|\bnot connected\b|no route to host|unreachable|host is down/,
   /(could not|couldn't|cannot|can't|unable to|not able to|failed to|failure to) (be )?(connect(?!ed)|establish|reach(?!ed the)|contact|communicate)/,
 );
 
 const LOST = any(
-  /econnreset|epipe|broken pipe|hung up|other side closed|premature (close|end)|disconnected|remote end closed|server closed|closed (unexpectedly|the connection|by (the )?(peer|server|remote))|lost connection|gone away/,
-  /connection[ _](was |is |has been )?(unexpectedly )?(reset|closed|lost|terminated|aborted|dropped|interrupted|ended|broken|cut|failure|failed|died)|connection.?error|err_(connection|network|internet|http2)/,
-  /socket (hang up|(was )?closed|error|is not open|has been ended)|(stream|channel|session) (was |has been )?(closed|interrupted|reset|aborted|dropped|broken)/,
-  /unexpected (disconnect|clos(e|ure)|hang ?up|termination)|websocket connection|transport (is )?(clos(ed|ing)|error)|^(typeerror: )?terminated$|(request|stream|response) ended (without|before|prematurely|unexpectedly)|load failed/,
-  /network (path|name|location) (was |is )?(not|no longer)|network.?(error|fail|issue|problem|connection|is down|request|changed|glitch|lost)|(tls|ssl)[ _](handshake|error|connect|negotiation|alert|fail|routines|protocol|exception|socket)|handshake (failed|failure|error)/,
+  /econnreset|epipe|broken pipe|hung up|other side closed|premature (close|end)|disconnected|remote end closed/,
+  /server closed|closed (unexpectedly|the connection|by (the )?(peer|server|remote))|lost connection|gone away/,
+  /connection[ _](was |is |has been )?(unexpectedly )?(reset|closed|lost|terminated|aborted|dropped|interrupted|ended|broken|cut|failure|failed|died)/,
+  /connection.?error|err_(connection|network|internet|http2)/,
+  /socket (hang up|(was )?closed|error|is not open|has been ended)/,
+  /(stream|channel|session) (was |has been )?(closed|interrupted|reset|aborted|dropped|broken)/,
+  /unexpected (disconnect|clos(e|ure)|hang ?up|termination)|websocket connection|transport (is )?(clos(ed|ing)|error)/,
+  /^(typeerror: )?terminated$|(request|stream|response) ended (without|before|prematurely|unexpectedly)|load failed/,
+  /network (path|name|location) (was |is )?(not|no longer)/,
+  /network.?(error|fail|issue|problem|connection|is down|request|changed|glitch|lost)/,
+  /(tls|ssl)[ _](handshake|error|connect|negotiation|alert|fail|routines|protocol|exception|socket)/,
+  /handshake (failed|failure|error)/,
   /unexpected eof|\beof occurred|(^|: )eof$|incomplete (json segment|read|message|chunked)|incompleteread/,
 );
 
@@ -106,19 +103,30 @@ const GONE =
 const MACHINES = 'server|node|worker|host|backend|broker|instance|endpoint|connection|machine|replica|slot|gpu';
 
 const UNAVAILABLE = any(
-  /unavailable|temporar|(?<!non.?|not )\b(transient|retr[iy]able)\b|try (again|later)|(please|you can) (retry|wait)|restart (the )?(transaction|request|operation|query)|retry (your|the|this|(in|after) \d)|(must|and) wait|wait \d/,
-  /at (this time|the moment)|right now|in a (few|moment|minute|while|bit)|maintenance|outage|is (down|offline)\b|experiencing|high demand|(at|over|exceeds?|insufficient|enough|no) capacity/,
-  /upstream (re(quest|set|sponded|turned|sponse)|connect|error|fail|server|service|timed|timeout|prematurely|unavailable)|(from|by|bad) upstream|bad gateway|unexpected error|something went wrong|(internal|server).?(error|fault)|server had an error/,
-  /(\b(is|are|was|too|currently)|server) busy\b|^busy\b|(is|are|be|currently) locked|(acquire|obtain|get) (the |a |an )?([a-z]{1,20} )?(lock|lease)|another ([a-z]{1,20} ){1,3}(is|seems to be|appears to be) (running|in progress)/,
+  /unavailable|temporar|(?<!non.?|not )\b(transient|retr[iy]able)\b|try (again|later)|(please|you can) (retry|wait)/,
+  /restart (the )?(transaction|request|operation|query)|retry (your|the|this|(in|after) \d)|(must|and) wait|wait \d/,
+  /at (this time|the moment)|right now|in a (few|moment|minute|while|bit)|maintenance|outage|is (down|offline)\b/,
+  /experiencing|high demand|(at|over|exceeds?|insufficient|enough|no) capacity/,
+  /upstream (re(quest|set|sponded|turned|sponse)|connect|error|fail|server|service|timed|timeout|prematurely|unavailable)/,
+  /(from|by|bad) upstream|bad gateway|unexpected error|something went wrong|(internal|server).?(error|fault)/,
+  /server had an error/,
+  /(\b(is|are|was|too|currently)|server) busy\b|^busy\b|(is|are|be|currently) locked/,
+  /(acquire|obtain|get) (the |a |an )?([a-z]{1,20} )?(lock|lease)/,
+  /another ([a-z]{1,20} ){1,3}(is|seems to be|appears to be) (running|in progress)/,
   /deadlock|could not serialize|serialization failure|write conflict|no (leader|primary|quorum)\b/,
-  /starting up|(warming|spinning) up|restarting|is loading|^loading\b|not (yet )?ready|(server|service|system|api|leader|broker|node|host|worker|backend|endpoint|currently) (is )?(currently )?not available/,
-  /too many (clients|connections|open (files|connections)|sessions|concurrent|pending|in.flight)|(connections?|pool|sessions?|threads?|workers?) (limit|exhausted)|pool (is )?(full|empty)|queue is full/,
+  /starting up|(warming|spinning) up|restarting|is loading|^loading\b|not (yet )?ready/,
+  /(server|service|system|api|leader|broker|node|host|worker|backend|endpoint|currently) (is )?(currently )?not available/,
+  /too many (clients|connections|open (files|connections)|sessions|concurrent|pending|in.flight)/,
+  /(connections?|pool|sessions?|threads?|workers?) (limit|exhausted)|pool (is )?(full|empty)|queue is full/,
   new RegExp(
     `no (healthy|available|live|active|free|idle) (${MACHINES})|no (${MACHINES})s? (is |are )?(currently )?available`,
   ),
 );
 
-/** What a service is made of: that one of these is not there, or not the right one, is a state of the service, and none of what was asked for. */
+/**
+ * What a service is made of: that one of these is not there, or not the right one, is a state of the service, and none
+ * of what was asked for.
+ */
 const PARTS = `${MACHINES}|leader|coordinator|controller|quorum|primary|master|sentinel|shard|partition|stream|socket|channel|pool|buffer|lock|thread|handshake|resolver|peer|target|listener|responder|cluster|daemon|proxy|gateway`;
 
 /** A state of the service in the words of a refusal. Asked before the refusals. */
@@ -136,10 +144,21 @@ const STATE = any(
   new RegExp(
     `(could( not|n't)|unable to|failed to|cannot|can't) (find|locate|acquire|elect|read from|write to|start|create|open|fork|allocate) ([a-z-]{1,20} ){0,4}(${PARTS}|process|connection|memory)s?\\b(?! (named|called|with|"))`,
   ),
-  /(invalid|bad|failed( its| the)?( crc)?) checksum|checksum (failed|error)|\b(length|hash|sum|digest|checksum|size|epoch|state) mismatch|\bbad (record|handshake|gateway|connection|response|reply|packet)\b|\b(wrong|invalid|malformed|unexpected) (version number|response|reply|answer)\b|unexpected end of (file|input|stream|data|json|archive)/,
-  /\b(state|status|reason|result|cause|outcome|error|health)( of [a-z ]{1,30})?( is| are|:)? unknown|(returned|got|received|gave) (an? )?(empty|blank|null|unknown)|\b(should|must|will|(has|have|needs?) to) be (available|back|ready|up|restarted|rebuilt|reconnected)/,
-  /\bmax(imum)?( number of| allowed)? (retries|retry|attempts|(open |concurrent )?connections|sessions|call stack|redirects)|(retries|retry|attempts?|stack size|overhead|flow control)( limit)? (reached|exceeded)/,
-  /(should|must|can|may|needs? to) be (re-?tried|repeated|re-?sent|resubmitted|attempted again)|(already|currently|request|call) (in progress|in flight|running|under way)|\b(locks|connections|threads|sessions|processes|requests) exceeds?\b|\b(lag|load|latency|pressure|utili[sz]ation|usage|backlog)( is)? too (high|long|large|deep)|in (recovery|a read-only|draining|standby|failover)\b|\b(buffer|system|disk) (space|storage)\b(?! quota)/,
+  /(invalid|bad|failed( its| the)?( crc)?) checksum|checksum (failed|error)/,
+  /\b(length|hash|sum|digest|checksum|size|epoch|state) mismatch/,
+  /\bbad (record|handshake|gateway|connection|response|reply|packet)\b/,
+  /\b(wrong|invalid|malformed|unexpected) (version number|response|reply|answer)\b/,
+  /unexpected end of (file|input|stream|data|json|archive)/,
+  /\b(state|status|reason|result|cause|outcome|error|health)( of [a-z ]{1,30})?( is| are|:)? unknown/,
+  /(returned|got|received|gave) (an? )?(empty|blank|null|unknown)/,
+  /\b(should|must|will|(has|have|needs?) to) be (available|back|ready|up|restarted|rebuilt|reconnected)/,
+  /\bmax(imum)?( number of| allowed)? (retries|retry|attempts|(open |concurrent )?connections|sessions|call stack|redirects)/,
+  /(retries|retry|attempts?|stack size|overhead|flow control)( limit)? (reached|exceeded)/,
+  /(should|must|can|may|needs? to) be (re-?tried|repeated|re-?sent|resubmitted|attempted again)/,
+  /(already|currently|request|call) (in progress|in flight|running|under way)/,
+  /\b(locks|connections|threads|sessions|processes|requests) exceeds?\b/,
+  /\b(lag|load|latency|pressure|utili[sz]ation|usage|backlog)( is)? too (high|long|large|deep)/,
+  /in (recovery|a read-only|draining|standby|failover)\b|\b(buffer|system|disk) (space|storage)\b(?! quota)/,
 );
 
 /**
@@ -149,30 +168,82 @@ const STATE = any(
  */
 const REJECTED = any(
   // Not found by its name.
-  /not.?found|no.?such|non-?existent|\b(do(es)?|did)( not|n't) exist|nowhere|\bnone exists?\b|\bno ([a-z]{1,20} ){0,3}(named|called|titled|found|exists?|matche?s?|matching|registered|defined)\b|\bno [a-z-]{1,20} ?"|\bnothing found|\bnobody (named|called)|\bunconfigured\b/,
-  /\bno ([\w.]{1,20} )?(entry|mapping|definition|handler|overload) for\b|\bno (rows|results|records|matches)\b|\bno [a-z]{1,20} in (the |your )?(request|url|body|input|query)|match(es|ed)? no(thing)? |\bno [^\n.]{1,30} matched/,
-  /\bun(known|recogni[sz]ed|declared)\b(?! (error|failure|fault|exception|problem|issue|reason|cause|status|state)s?\b)|undefined (variable|function|symbol|column|reference|name)|not (defined|declared|registered|recogni[sz]ed|configured|listed|offered)\b/,
-  /(could( not|n't)|unable to|failed to|cannot|can't) (be )?(find|found|locate|recogni|determin|identif)|\b(has|have|was|were) (been )?(deleted|discontinued|withdrawn|retired)\b|no longer exists?|\bnot (in|on|one of|among|part of) (?!sync|time|service|an? (healthy |valid |good )?state|the right state)|\bfile exists\b/,
+  /not.?found|no.?such|non-?existent|\b(do(es)?|did)( not|n't) exist|nowhere|\bnone exists?\b/,
+  /\bno ([a-z]{1,20} ){0,3}(named|called|titled|found|exists?|matche?s?|matching|registered|defined)\b/,
+  /\bno [a-z-]{1,20} ?"|\bnothing found|\bnobody (named|called)|\bunconfigured\b/,
+  /\bno ([\w.]{1,20} )?(entry|mapping|definition|handler|overload) for\b|\bno (rows|results|records|matches)\b/,
+  /\bno [a-z]{1,20} in (the |your )?(request|url|body|input|query)|match(es|ed)? no(thing)? |\bno [^\n.]{1,30} matched/,
+  /\bun(known|recogni[sz]ed|declared)\b(?! (error|failure|fault|exception|problem|issue|reason|cause|status|state)s?\b)/,
+  /undefined (variable|function|symbol|column|reference|name)/,
+  /not (defined|declared|registered|recogni[sz]ed|configured|listed|offered)\b/,
+  /(could( not|n't)|unable to|failed to|cannot|can't) (be )?(find|found|locate|recogni|determin|identif)/,
+  /\b(has|have|was|were) (been )?(deleted|discontinued|withdrawn|retired)\b|no longer exists?/,
+  /\bnot (in|on|one of|among|part of) (?!sync|time|service|an? (healthy |valid |good )?state|the right state)/,
+  /\bfile exists\b/,
   // Invalid or malformed input.
-  /invalid|malformed|ill.?formed|not well.?formed|badly|\bun(terminated|balanced|closed) (?!connection|socket|stream)|\bempty (query|body|input|string|list|name|value|message|prompt|field|array)|illegal|improper|\bincorrect|unparse?able|unprocessable|unacceptable|unreadable|validation|syntax|schema/,
-  /(?<!went |goes |going |gone )\bwrong\b|\bbad ([a-z]{1,12} ){0,2}(request|input|value|argument|param|format|data|type|option|name|number|size|protocol|address|sequence|url|syntax|file|length|date|id|code|json|xml)/,
-  /(could( not|n't)|unable to|failed to|cannot|can't|problems?|error) (be )?(pars|convert|cast|decod|deseriali|unmarshal|resolve |bound\b|interpret|understand|validat|divide|cast automatically)|(json|xml|yaml|toml|csv|query|date) parse error|not (json )?serializable|not json|not assignable|cast error|conversion (failed|error)|would be truncated|(cannot|can't) ([a-z]{1,15} ){1,2}(an? |the )?(field|value|column|property|key|argument|param(eter)?|type|variable|option|null|object|string)s?\b|no viable alternative|\b(value|key|index|attribute|import|zerodivision|unicode[a-z]{0,10}|lookup|type|name)error: (?!fetch|terminated|cannot read prop)/,
-  /\b(must|shall)\b|\bshould (be|have|not|contain|match|start|end|only)\b|\b(has|have|ought) to\b(?! be (done|started) again)|may not (?!have|exist)|can(not|'t) be (used|null|empty|blank|negative|zero|combined|mixed|the same|in the|before|after|more|less|longer|both|set|changed|edited|modified|deleted|removed|renamed)/,
-  /(?<!than )\b(is|are|was|were|field|argument|param(eter)?|value|property|input|column)s? (required|mandatory|missing|empty|blank|null|undefined)\b|\b(required|missing|mandatory|duplicated?|extra|unrecogni[sz]ed) [a-z"]{1,30}|\bmissing$|missing:|: (missing|required)|\blacks\b|\b(?!(than|retry|restart|rejoin|resync|reconnect|recovery|repair|state|is|are|was) )[a-z]{2,20} required\b/,
-  /^expected [a-z]|\bexpect(s|ed)([,:]| [^\n]{1,60}?[ ,](got|received|but|found|was|to (be|have|equal|match))\b| (an?|one|two|three|exactly|at|type|number|string|boolean|object|array|value|\d|"))|\bat (least|most) (\d|one|two|a\b)|please (provide|specify|enter|select|choose|supply|use)/,
-  /\bnot (an? (?!(leader|primary|master|replica)\b)|valid|acceptable|integer|number|string|boolean|array|object|date|positive|unique|float|list|directory|file|null)\b|\bnot within\b|(do(es)?|did)( not|n't) (belong|include|allow|permit|make sense|match|fit|conform|contain|validate|look like|have (any|a|permission|access|the))|(mis|no )match|mismatch/,
-  /out.?of.?([a-z]{1,12}.)?(range|bounds)|outside|\bover \d+ ?([kmg]b|bytes|characters)\b|\b(below|above) \d|too.?(large|long|big|short|small|few|high|low)|(greater|less|larger|bigger|smaller|longer|shorter|earlier|later|more) than|in the past\b|make(s)? no sense/,
-  /too many (arguments|param|items|elements|fields|columns|characters|lines|values|recipients|tokens|rows|messages|entries|files|keys|options|levels)|\bexceeds?\b|exceeded the|(size|length|count|character|field|item|token|depth|context)s?( limit)?( is| was| has been)? exceeded|\b(maximum|minimum)\b|context.?(length|window)|length limit/,
-  /already (exists?|in use|used|taken|registered|assigned|defined|a member|been (used|taken|registered))|\b(is|been) taken\b|\bexists and\b|; [a-z ]{1,20} exists|duplicate|constraint (fail(s|ed)|error|violation)|\b(start|end|date|time)( [a-z]{1,12})? is (before|after|earlier|later)\b|violat(es?|ed|ing)\b|(constraint|key|schema|policy|rule|uniqueness?|null|validation|type|format|range|access|integrity|check) violation|divi(sion|de) by zero|precondition|(?<!(result|outcome|commit) is )ambiguous|mutually exclusive|\b(arguments?|options?|param(eter)?s?|types?|inputs?|values?|fields?)( [a-z]{1,12}){0,3} (is|are) (incompatible|inconsistent|conflicting)/,
-  /unexpected ([a-z]{1,20} )?(type|token|character|symbol|argument|identifier|key|field|property|param|keyword|option)|is a directory|must appear|arguments? (list )?(too|list)|missing \d|wrong number of/,
+  /invalid|malformed|ill.?formed|not well.?formed|badly|\bun(terminated|balanced|closed) (?!connection|socket|stream)/,
+  /\bempty (query|body|input|string|list|name|value|message|prompt|field|array)|illegal|improper|\bincorrect/,
+  /unparse?able|unprocessable|unacceptable|unreadable|validation|syntax|schema/,
+  /(?<!went |goes |going |gone )\bwrong\b/,
+  /\bbad ([a-z]{1,12} ){0,2}(request|input|value|argument|param|format|data|type|option|name|number|size|protocol|address|sequence|url|syntax|file|length|date|id|code|json|xml)/,
+  /(could( not|n't)|unable to|failed to|cannot|can't|problems?|error) (be )?(pars|convert|cast|decod|deseriali|unmarshal|resolve |bound\b|interpret|understand|validat|divide|cast automatically)/,
+  /(json|xml|yaml|toml|csv|query|date) parse error|not (json )?serializable|not json|not assignable|cast error/,
+  /conversion (failed|error)|would be truncated/,
+  /(cannot|can't) ([a-z]{1,15} ){1,2}(an? |the )?(field|value|column|property|key|argument|param(eter)?|type|variable|option|null|object|string)s?\b/,
+  /no viable alternative/,
+  /\b(value|key|index|attribute|import|zerodivision|unicode[a-z]{0,10}|lookup|type|name)error: (?!fetch|terminated|cannot read prop)/,
+  /\b(must|shall)\b|\bshould (be|have|not|contain|match|start|end|only)\b/,
+  /\b(has|have|ought) to\b(?! be (done|started) again)|may not (?!have|exist)/,
+  /can(not|'t) be (used|null|empty|blank|negative|zero|combined|mixed|the same|in the|before|after|more|less|longer|both|set|changed|edited|modified|deleted|removed|renamed)/,
+  /(?<!than )\b(is|are|was|were|field|argument|param(eter)?|value|property|input|column)s? (required|mandatory|missing|empty|blank|null|undefined)\b/,
+  /\b(required|missing|mandatory|duplicated?|extra|unrecogni[sz]ed) [a-z"]{1,30}|\bmissing$|missing:/,
+  /: (missing|required)|\blacks\b/,
+  /\b(?!(than|retry|restart|rejoin|resync|reconnect|recovery|repair|state|is|are|was) )[a-z]{2,20} required\b/,
+  /^expected [a-z]/,
+  /\bexpect(s|ed)([,:]| [^\n]{1,60}?[ ,](got|received|but|found|was|to (be|have|equal|match))\b| (an?|one|two|three|exactly|at|type|number|string|boolean|object|array|value|\d|"))/,
+  /\bat (least|most) (\d|one|two|a\b)|please (provide|specify|enter|select|choose|supply|use)/,
+  /\bnot (an? (?!(leader|primary|master|replica)\b)|valid|acceptable|integer|number|string|boolean|array|object|date|positive|unique|float|list|directory|file|null)\b/,
+  /\bnot within\b/,
+  /(do(es)?|did)( not|n't) (belong|include|allow|permit|make sense|match|fit|conform|contain|validate|look like|have (any|a|permission|access|the))/,
+  /(mis|no )match|mismatch/,
+  /out.?of.?([a-z]{1,12}.)?(range|bounds)|outside|\bover \d+ ?([kmg]b|bytes|characters)\b|\b(below|above) \d/,
+  /too.?(large|long|big|short|small|few|high|low)/,
+  /(greater|less|larger|bigger|smaller|longer|shorter|earlier|later|more) than|in the past\b|make(s)? no sense/,
+  /too many (arguments|param|items|elements|fields|columns|characters|lines|values|recipients|tokens|rows|messages|entries|files|keys|options|levels)/,
+  /\bexceeds?\b|exceeded the/,
+  /(size|length|count|character|field|item|token|depth|context)s?( limit)?( is| was| has been)? exceeded/,
+  /\b(maximum|minimum)\b|context.?(length|window)|length limit/,
+  /already (exists?|in use|used|taken|registered|assigned|defined|a member|been (used|taken|registered))/,
+  /\b(is|been) taken\b|\bexists and\b|; [a-z ]{1,20} exists|duplicate|constraint (fail(s|ed)|error|violation)/,
+  /\b(start|end|date|time)( [a-z]{1,12})? is (before|after|earlier|later)\b|violat(es?|ed|ing)\b/,
+  /(constraint|key|schema|policy|rule|uniqueness?|null|validation|type|format|range|access|integrity|check) violation/,
+  /divi(sion|de) by zero|precondition|(?<!(result|outcome|commit) is )ambiguous|mutually exclusive/,
+  /\b(arguments?|options?|param(eter)?s?|types?|inputs?|values?|fields?)( [a-z]{1,12}){0,3} (is|are) (incompatible|inconsistent|conflicting)/,
+  /unexpected ([a-z]{1,20} )?(type|token|character|symbol|argument|identifier|key|field|property|param|keyword|option)/,
+  /is a directory|must appear|arguments? (list )?(too|list)|missing \d|wrong number of/,
   // Unsupported.
-  /unsupport|\b(not|never|n't|isn't|no longer) (be )?(supported|implemented|accepted|available (in|on|for) (your|this))|\b(do(es)?)( not|n't) support|not.?implemented|unimplemented|deprecated|no [a-z]{1,20} support|only supports?|\bonly [^\n.]{1,40} (is|are) (supported|accepted|allowed|valid)|not (available|included) (in|on|with) your/,
+  /unsupport/,
+  /\b(not|never|n't|isn't|no longer) (be )?(supported|implemented|accepted|available (in|on|for) (your|this))/,
+  /\b(do(es)?)( not|n't) support|not.?implemented|unimplemented|deprecated|no [a-z]{1,20} support|only supports?/,
+  /\bonly [^\n.]{1,40} (is|are) (supported|accepted|allowed|valid)|not (available|included) (in|on|with) your/,
   // Not allowed.
-  /\bnot (be )?(allowed|permitted|granted|eligible|entitled)\b|\b(denied|prohibited|forbids?|disallowed|banned|restricted)\b|(?<!\.)\bblocked( by|$)|\b(is|are|was|were|been) blocked\b|content (filter|policy|management)|\b(safety|copyright|malicious)\b|operation not permitted|\b(feature|tool|account|user|api|method|endpoint|integration)s? ([a-z]{1,12} ){0,2}disabled|\bis (a )?private\b|not accessible|not yours|belongs? to (another|someone)|\bonly (the |an? )?[a-z]{1,20}s? (can|may)\b|\b(feature|tool|api|method|option|endpoint|integration)s? ([a-z]{1,12} ){0,2}not (enabled|activated)|(email|phone|user|account|identity)[a-z ]{0,12} not (been )?(verified|activated|confirmed|approved)|not in the allowed/,
-  /reached (its|the|your)[^\n.]{0,20} limit|limit of [^\n.]{1,40} (reached|exceeded)|limit (has been |was |is )?(exceeded|reached): \d/,
+  /\bnot (be )?(allowed|permitted|granted|eligible|entitled)\b/,
+  /\b(denied|prohibited|forbids?|disallowed|banned|restricted)\b|(?<!\.)\bblocked( by|$)/,
+  /\b(is|are|was|were|been) blocked\b|content (filter|policy|management)|\b(safety|copyright|malicious)\b/,
+  /operation not permitted|\b(feature|tool|account|user|api|method|endpoint|integration)s? ([a-z]{1,12} ){0,2}disabled/,
+  /\bis (a )?private\b|not accessible|not yours|belongs? to (another|someone)/,
+  /\bonly (the |an? )?[a-z]{1,20}s? (can|may)\b/,
+  /\b(feature|tool|api|method|option|endpoint|integration)s? ([a-z]{1,12} ){0,2}not (enabled|activated)/,
+  /(email|phone|user|account|identity)[a-z ]{0,12} not (been )?(verified|activated|confirmed|approved)/,
+  /not in the allowed/,
+  /reached (its|the|your)[^\n.]{0,20} limit|limit of [^\n.]{1,40} (reached|exceeded)/,
+  /limit (has been |was |is )?(exceeded|reached): \d/,
 );
 
-/** Short words that are a fault's only where nothing else is said: a network can be someone's, not only the one between us. */
+/**
+ * Short words that are a fault's only where nothing else is said: a network can be someone's, not only the one between
+ * us.
+ */
 const WEAK = /\b(network|tls|ssl|dns|connection|socket)\b/;
 
 const rowsOf = (speaker: Speaker): readonly Row[] => {

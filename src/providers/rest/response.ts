@@ -92,7 +92,7 @@ const collected = (stream: Readable, bytesMax: number): Promise<Buffer> =>
  * @throws ToolExecutionError for a body that is too large or cannot be decoded; what the connection failed with, or the
  * abort
  */
-export async function readBody(
+export async function readResponseBody(
   response: IncomingMessage,
   bytesMax: number,
   signal: AbortSignal,

@@ -11,7 +11,7 @@ import { ToolExecutionError } from '../../contract/tool-error.ts';
 export const headOf = ({ key, tool, idempotencyKey, request }: DedupeClaim): string =>
   JSON.stringify({ key, tool, idempotencyKey, request });
 
-export const outcomeOf = ({ payload, error, execution }: DedupeOutcome): string =>
+export const storedOutcome = ({ payload, error, execution }: DedupeOutcome): string =>
   JSON.stringify({ payload, error, execution });
 
 /** An answer that is no list, and one that a client was set up to give as bytes. */

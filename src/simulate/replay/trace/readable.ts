@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { TraceEvent } from '../../../contract/event.ts';
 import { ReplayRefusal } from '../refusal.ts';
-import { checkHolders, checkKeys } from './keys.ts';
+import { checkHolders, checkRecordedKeys } from './keys.ts';
 
 const text = z.string();
 const number = z.number();
@@ -235,7 +235,7 @@ export function checkReadable(events: readonly TraceEvent[]): Extract<TraceEvent
   checkSequence(events);
   checkHost(first);
   checkAsked(events);
-  checkKeys(events);
+  checkRecordedKeys(events);
   checkHolders(events, first.tools);
   checkCalls(first, events);
   checkTools(first, events);
