@@ -69,7 +69,8 @@ const openTrace = async ({ tracePath, planPath }: RunCommand, runtime: Runtime):
     return await openNdjson(tracePath, runtime);
   } catch (error) {
     throw new UsageError(
-      `--trace ${tracePath} cannot be written (${(error as NodeJS.ErrnoException).code ?? String(error)}); name a file in a folder that exists`,
+      `--trace ${tracePath} cannot be written (${(error as NodeJS.ErrnoException).code ?? String(error)}); ` +
+        'name a file in a folder that exists',
       { cause: error },
     );
   }

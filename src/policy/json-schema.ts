@@ -48,7 +48,8 @@ const dialectOf = ({ $schema }: JsonSchema): string => {
       : undefined;
   if (named !== undefined && Object.hasOwn(DIALECTS, named)) return named;
   throw new RangeError(
-    `$schema must name one of ${Object.keys(DIALECTS).join(', ')}, not ${JSON.stringify($schema)?.slice(0, 80)}; leave it out for ${DEFAULT_DIALECT}`,
+    `$schema must name one of ${Object.keys(DIALECTS).join(', ')}, not ` +
+      `${JSON.stringify($schema)?.slice(0, 80)}; leave it out for ${DEFAULT_DIALECT}`,
   );
 };
 

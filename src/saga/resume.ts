@@ -64,7 +64,11 @@ const toolOf =
     const plan = plans.find(({ options }) => options.name !== undefined && options.name === journal.plan);
     const node: PlanNode | undefined = plan?.nodes.find((other) => other.id === id);
     if (own === true && node === undefined)
-      return `its node has an undoing of its own, and its plan${journal.plan === undefined ? ', which has no name,' : ` ${journal.plan}`} was not given to resume({ plans })`;
+      return (
+        'its node has an undoing of its own, and its ' +
+        `plan${journal.plan === undefined ? ', which has no name,' : ` ${journal.plan}`} was not given to ` +
+        'resume({ plans })'
+      );
     const guarded =
       typeof node?.tool === 'object' && node.tool.name === toolName ? registry.of(node.tool) : registry.get(toolName);
     if (guarded === undefined) return `no tool is named ${toolName} here; give resume({ plans }) its plan`;

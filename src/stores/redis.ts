@@ -102,13 +102,16 @@ const checkOptions = (
     );
   if (cluster)
     throw new RangeError(
-      "durability 'replicated' must not be used with a cluster client, which sends WAIT to any node: use min-replicas-to-write on the nodes",
+      "durability 'replicated' must not be used with a cluster client, which sends WAIT to any node: use " +
+        'min-replicas-to-write on the nodes',
     );
   if (!pooled) return;
   const remedy =
-    'give the store a client of one connection (createClient, or ioredis with sentinels), or set min-replicas-to-write on the primary';
+    'give the store a client of one connection (createClient, or ioredis with sentinels), or set ' +
+    'min-replicas-to-write on the primary';
   throw new RangeError(
-    `durability 'replicated' must not be used with a client of createSentinel or createClientPool, which sends WAIT over any connection: ${remedy}`,
+    `durability 'replicated' must not be used with a client of createSentinel or createClientPool, which ` +
+      `sends WAIT over any connection: ${remedy}`,
   );
 };
 

@@ -43,7 +43,10 @@ const laneLine = (lane: NodeTold, labelColumns: number, nowMs: number, { columns
       : `${lane.toolName} ${duration(nowMs - last.atMs)}${lane.attempts > 1 ? `, attempt ${lane.attempts}` : ''}`;
   const text = lane.state === undefined ? running : lane.state.replaceAll('_', ' ');
   const note = lane.note === '' ? '' : `  ${plain(lane.note)}`;
-  return `${sign} ${label}  ${paint(lane.state ?? 'quiet', fit(text + note, Math.max(8, columns - labelColumns - 5), glyphs.ellipsis))}`;
+  return (
+    `${sign} ${label}  ` +
+    paint(lane.state ?? 'quiet', fit(text + note, Math.max(8, columns - labelColumns - 5), glyphs.ellipsis))
+  );
 };
 
 const order = ({ state, marks }: NodeTold): number => (state === undefined ? (marks.length > 0 ? 0 : 1) : 2);

@@ -55,7 +55,8 @@ export const retryEntrySchema: z.ZodType<RetryEntry> = z
     max_total_time_ms: durationMs
       .exactOptional()
       .describe(
-        'No attempt starts this long after the first did, or later. Default 2000: below timeout_ms, a timeout is never retried.',
+        'No attempt starts this long after the first did, or later. Default 2000: below timeout_ms, a ' +
+          'timeout is never retried.',
       ),
   })
   .describe('How often, and how patiently, a failed call is repeated.');

@@ -55,7 +55,8 @@ const checkLayer = async ({ layer }: FleetTurns): Promise<void> => {
     throw new RangeError('layer undoes no turns, and any plan may ask for it: give createSpillway({ sagas })');
   if (store?.shared === true) return;
   throw new RangeError(
-    `layer must have a store that all workers share, not ${store?.kind ?? 'none'}: give createSpillway a redisStore, so that no tool runs twice`,
+    `layer must have a store that all workers share, not ${store?.kind ?? 'none'}: give createSpillway a ` +
+      'redisStore, so that no tool runs twice',
   );
 };
 

@@ -89,7 +89,8 @@ interface TimedBodyLimits extends BodyLimits {
 const tooLate = (bodyTimeoutMs: number): GatewayError =>
   new GatewayError(
     'body_timeout',
-    `The body did not come whole within ${bodyTimeoutMs / 1_000}s, the most that this gateway waits; send the request again`,
+    `The body did not come whole within ${bodyTimeoutMs / 1_000}s, the most that this gateway waits; send ` +
+      'the request again',
   );
 
 /**
