@@ -9,7 +9,7 @@ export const ratchets: {
   /** Files of more than 300 lines, and how many they have. */
   readonly longFiles: Readonly<Record<string, number>>;
 } = {
-  longLines: { src: 242, test: 345, benchmarks: 9, '.ci': 2 },
+  longLines: { src: 117, test: 343, benchmarks: 9, '.ci': 2 },
   longFiles: {
     'benchmarks/teaching.ts': 307,
     'src/errors/code.ts': 391,
@@ -17,7 +17,6 @@ export const ratchets: {
     'src/gateway/anthropic/gateway.ts': 341,
     'src/operators/breaker/breaker.ts': 345,
     'src/providers/rest.ts': 320,
-    'src/spillway.ts': 393,
     'test/agent/ai-sdk.test.ts': 308,
     'test/agent/loop.test.ts': 304,
     'test/call/cancel.test.ts': 400,
@@ -45,14 +44,14 @@ export const ratchets: {
     'test/simulation/idempotency/call-watch.ts': 355,
     'test/simulation/idempotency/scenario.ts': 354,
     'test/simulation/plant.ts': 316,
-    'test/simulation/shared-breakers.ts': 323,
+    'test/simulation/shared-breakers.ts': 324,
     'test/simulation/world.ts': 342,
     'test/sinks/ndjson-rotation.test.ts': 336,
     'test/sinks/otel-suite.ts': 319,
     'test/stores/memory.test.ts': 319,
     'test/tidy.test.ts': 353,
     'test/turn/cascade.test.ts': 343,
-    'test/saga/compensate.test.ts': 306,
+    'test/saga/compensate.test.ts': 307,
     'test/turn/deadline.test.ts': 409,
     'test/turn/idempotency-turn.test.ts': 385,
   },

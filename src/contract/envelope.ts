@@ -1,6 +1,5 @@
 import * as z from 'zod/mini';
 import type { BreakerStateName } from './breaker-state.ts';
-import type { TraceContext } from './event/trace-context.ts';
 import type { VerifyFinding } from './settle/verify.ts';
 
 /** A request to run a tool, version 1.1. Every field acts: R-8.3. */
@@ -230,7 +229,7 @@ export const toolCallEnvelopeSchema: z.ZodMiniType<ToolCallEnvelope> = z.strictO
       z.strictObject({
         safetyCritical: z.exactOptional(z.boolean()),
         expectedRetrySafe: z.exactOptional(z.boolean()),
-        timeoutMs: z.exactOptional(ms.check(z.positive())),
+        timeoutMs: z.exactOptional(z.number().check(z.positive(), z.maximum(Number.MAX_SAFE_INTEGER))),
       }),
     ),
   }),
@@ -252,26 +251,6 @@ export const toolCallEnvelopeSchema: z.ZodMiniType<ToolCallEnvelope> = z.strictO
     tracestate: z.exactOptional(text(2_048)),
     baggage: z.exactOptional(z.record(z.string(), z.string())),
   }),
-});
-
-/** Checks a `TraceContext` that comes from elsewhere. */
-export const traceContextSchema: z.ZodMiniType<TraceContext> = z.strictObject({
-  traceparent: text(256),
-  tracestate: z.exactOptional(text(2_048)),
-  baggage: z.exactOptional(z.record(z.string(), z.string())),
-});
-
-/** Checks the short form of a call. A key that is not in it is refused. */
-export const toolCallRequestSchema: z.ZodMiniType<ToolCallRequest> = z.strictObject({
-  toolName: text(256),
-  input: z.optional(z.unknown()),
-  toolCallId: z.exactOptional(text(256)),
-  idempotencyKey: z.exactOptional(text(512)),
-  session: z.exactOptional(text(512)),
-  actor: z.exactOptional(text(512)),
-  tenant: z.exactOptional(text(512)),
-  traceparent: z.exactOptional(text(256)),
-  timeoutMs: z.exactOptional(z.number().check(z.positive(), z.maximum(Number.MAX_SAFE_INTEGER))),
 });
 
 /**

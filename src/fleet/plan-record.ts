@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { FleetPlan, SubmitOptions } from '../contract/fleet/port.ts';
-import { traceContextSchema } from '../contract/envelope.ts';
+import { traceContextSchema } from '../contract/formats/call-request.ts';
 import { approvalWhenSchema } from '../contract/gate/approval-schema.ts';
 import { isToolExecutionError } from '../contract/tool-error.ts';
 import type { Plan, PlanNode, PlanOptions } from '../contract/turn.ts';

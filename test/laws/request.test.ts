@@ -3,7 +3,7 @@ import type { ToolCallRequest } from 'spillway';
 import { expect, it } from 'vitest';
 import { liveRuntime } from '../../src/runtime.ts';
 import { readRequest } from '../../src/call/request.ts';
-import { toolCallRequestSchema } from '../../src/contract/envelope.ts';
+import { toolCallRequestSchema } from '../../src/contract/formats/call-request.ts';
 
 /** How a field stands in a request. */
 type Standing = 'own' | 'hidden' | 'inherited' | 'inherited and hidden' | 'got';

@@ -3,7 +3,7 @@ import type { ToolCallEnvelope } from 'spillway';
 import { toolCallEnvelopeSchema } from 'spillway/contract';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import { toolCallRequestSchema, traceContextSchema } from '../../src/contract/envelope.ts';
+import { toolCallRequestSchema, traceContextSchema } from '../../src/contract/formats/call-request.ts';
 import { approvalWhenSchema } from '../../src/contract/gate/approval-schema.ts';
 import { issuesInWords, type Shape, type ShapeIssue } from '../../src/policy/shape/parts.ts';
 import { approvalWhenShape, envelopeShape, requestShape, traceContextShape } from '../../src/policy/shape/request.ts';

@@ -1,4 +1,3 @@
-import { lastValueFrom } from 'rxjs';
 import {
   createSpillway,
   plan,
@@ -105,24 +104,6 @@ describe('a turn that undoes what it did', () => {
     expect(result.status).toBe('partial');
     expect(agency.log).toEqual(['+book_flight']);
     expect(typed(trace, 'compensation_started')).toEqual([]);
-  });
-
-  it('R-18.5 a layer that was given no sagas refuses such a turn before anything runs, and resume()', async () => {
-    const runtime = virtualRuntime();
-    let runs = 0;
-    const book = tool({ name: 'book', policy: { effects: 'mutating' }, execute: () => ++runs });
-    const layer = createSpillway({ runtime });
-    const trip = plan({ onFailure: 'compensate' }).call('book', book, undefined);
-    await expect(lastValueFrom(layer.turn(trip))).rejects.toThrow(/give createSpillway\(\{ sagas \}\)/);
-    await expect(layer.resume()).rejects.toThrow(RangeError);
-    expect(runs).toBe(0);
-    expect((await layer.inspect()).undoesTurns).toBeUndefined();
-    expect((await createSpillway({ runtime, sagas }).inspect()).undoesTurns).toBe(true);
-  });
-
-  it('R-18.5 sagas and shared breakers are those of their entries, and nothing else', () => {
-    expect(() => createSpillway({ sagas: true as never })).toThrow(/spillway\/sagas/);
-    expect(() => createSpillway({ sharedBreakers: true as never })).toThrow(/spillway\/shared-breakers/);
   });
 
   it('R-18.5 without onFailure nothing is undone', async () => {

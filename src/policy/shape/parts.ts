@@ -146,8 +146,8 @@ const placed = (path: readonly PropertyKey[]): string =>
 export const issuesInWords = (issues: ReadonlyArray<ShapeIssue & { readonly expected?: unknown }>): string =>
   issues
     .slice(0, ISSUES_TOLD)
-    .map(({ path, message, expected: what }) => {
-      const words = message === 'Invalid input' && typeof what === 'string' ? `${message}: expected ${what}` : message;
+    .map(({ path, message: said, expected: what }) => {
+      const words = said === 'Invalid input' && typeof what === 'string' ? `${said}: expected ${what}` : said;
       return `${path.length === 0 ? 'the value' : placed(path)}: ${words}`;
     })
     .join('; ');

@@ -142,9 +142,7 @@ export const TOOL_METERS: Readonly<Record<ToolMeterName, Meter>> = {
   },
   tool_idempotency_hits_total: {
     kind: 'counter',
-    help:
-      'Calls whose key was known: the same call ran (inflight), had ended (done, failed), or was another ' +
-      '(conflict).',
+    help: 'Calls whose key was known: the same call ran (inflight), had ended (done, failed), or was another (conflict).',
     unit: '{call}',
     labels: { state: ['inflight', 'done', 'failed', 'conflict'] },
   },
