@@ -64,7 +64,7 @@ const odd = fc.constantFrom<unknown>(
   -0,
   Infinity,
   NaN,
-  2 ** 53,
+  9.1e15,
   '',
   'x',
   '1.1',
@@ -119,6 +119,15 @@ const byPlace = (issues: readonly ShapeIssue[]): ReadonlyMap<string, string> =>
       .map((issue) => [JSON.stringify(issue.path.map(String)), issue.message.split(', received')[0] ?? '']),
   );
 
+/** A whole number that is not safe is `too big` to zod, and no int to us. */
+const wordsAt = (issues: readonly ShapeIssue[]): ReadonlyMap<string, string> =>
+  new Map(
+    [...byPlace(issues)].map(([place, words]) => [
+      place,
+      words.replace(/^Too big: expected int .*/, 'Invalid input: expected int'),
+    ]),
+  );
+
 describe('R-8.1 what a layer takes without zod is what the schemas of the contract take', () => {
   it.each<readonly [string, Shape<unknown>, z.core.$ZodType, unknown]>([
     ['an envelope', envelopeShape, toolCallEnvelopeSchema, whole],
@@ -140,7 +149,7 @@ describe('R-8.1 what a layer takes without zod is what the schemas of the contra
         const copy = shape(value, [], issues);
         // That a rule has a place, and compares once, is not a matter of its shape.
         const told = judged.error?.issues.filter(({ code }) => code !== 'custom' && code !== 'invalid_format') ?? [];
-        expect(byPlace(issues)).toEqual(byPlace(told));
+        expect(wordsAt(issues)).toEqual(wordsAt(told));
         if (!judged.success) return void refused++;
         taken++;
         expect(copy).toStrictEqual(judged.data);
