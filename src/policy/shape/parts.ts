@@ -75,13 +75,16 @@ export const oneOf = <T extends string>(...options: readonly T[]): Shape<T> =>
 export const list =
   <T>(shape: Shape<T>, max: number): Shape<T[]> =>
   (value, path, issues) => {
-    if (!Array.isArray(value)) {
-      issues.push({ path, message: expected('array', value) });
-      return [];
-    }
-    const copy = Array.from(value as readonly unknown[], (item, index) => shape(item, [...path, index], issues));
-    if (copy.length > max) issues.push({ path, message: `Too big: expected array to have <=${max} items` });
-    return copy;
+    // Of one that is too long the items are not looked at, however many there are.
+    const message = !Array.isArray(value)
+      ? expected('array', value)
+      : value.length > max
+        ? `Too big: expected array to have <=${max} items`
+        : undefined;
+    if (message === undefined)
+      return Array.from(value as readonly unknown[], (item, index) => shape(item, [...path, index], issues));
+    issues.push({ path, message });
+    return [];
   };
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
