@@ -107,7 +107,7 @@ const changed = (value: unknown, { at: [key, ...rest], how, value: to }: Change)
   }
   if (!isObject) return value;
   const copy = (Array.isArray(value) ? [...(value as unknown[])] : { ...value }) as Record<string, unknown>;
-  if (rest.length === 0 && how === 'drop') delete copy[key];
+  if (rest.length === 0 && how === 'drop') Reflect.deleteProperty(copy, key);
   else copy[key] = changed(copy[key], { at: rest, how, value: to });
   return copy;
 };
