@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { build } from 'esbuild';
 import { z } from 'zod';
 import { toolCallEnvelopeSchema, toolResultEnvelopeSchema } from '../src/contract/envelope.ts';
 import { mcpFileSchema } from '../src/contract/formats/mcp-file.ts';
@@ -49,6 +50,29 @@ writeFileSync(
   join(dist, 'inspect/page-asset.js'),
   `const asset = ${page};\nexport function pageAsset() {\n  return Promise.resolve(asset);\n}\n`,
 );
+
+/**
+ * Node reads and compiles a file for each module: 140 for the root entry. What it is given is the same modules in few
+ * files, all entries together, so that a class is one class. Bundlers have the modules, which they shake better.
+ */
+const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+  readonly exports: Readonly<Record<string, string | { readonly module: string }>>;
+};
+await build({
+  entryPoints: Object.values(exports).flatMap((to) =>
+    typeof to === 'string' ? [] : [join(dist, to.module.replace('./dist/', ''))],
+  ),
+  outdir: join(dist, 'node'),
+  outbase: dist,
+  bundle: true,
+  splitting: true,
+  packages: 'external',
+  format: 'esm',
+  platform: 'node',
+  target: 'es2024',
+  chunkNames: 'shared/[name]-[hash]',
+  logLevel: 'warning',
+});
 
 const command = join(dist, 'cli/main.js');
 if (!readFileSync(command, 'utf8').startsWith('#!/usr/bin/env node\n'))

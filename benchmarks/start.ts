@@ -39,12 +39,12 @@ const importMs = (url: string): number =>
 export async function benchmarkStart(): Promise<Question> {
   const folder = mkdtempSync(join(tmpdir(), 'spillway-bench-'));
   try {
-    // As it is published: a module for each file, and the dependencies beside it.
+    // As Node gets it published: in few files, and the dependencies beside it.
     execFileSync(process.execPath, [join(ROOT, '.ci/build.ts'), join(folder, 'dist')], {
       stdio: ['ignore', 'ignore', 'inherit'],
     });
     symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
-    const rootMs = importMs(pathToFileURL(join(folder, 'dist/index.js')).href);
+    const rootMs = importMs(pathToFileURL(join(folder, 'dist/node/index.js')).href);
     const importing = (...peers: readonly string[]): number =>
       importMs(
         `data:text/javascript,${encodeURIComponent(peers.map((peer) => `import ${JSON.stringify(import.meta.resolve(peer))};`).join(''))}`,

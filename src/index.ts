@@ -60,10 +60,5 @@ export { PlanError, plan, type NodeOptions, type PlanBuilder, type PlanRule } fr
 export { tool, type ToolDefinition } from './layer/tool.ts';
 export type { TurnOptions } from './turn/run.ts';
 
-export {
-  createSpillway,
-  type CallOptions,
-  type Spillway,
-  type SpillwayOptions,
-  type TypedTurnEvent,
-} from './spillway.ts';
+export type { SpillwayOptions } from './options.ts';
+export { createSpillway, type CallOptions, type Spillway, type TypedTurnEvent } from './spillway.ts';

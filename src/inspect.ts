@@ -4,7 +4,7 @@ export { emptyTrace } from './inspect/model/empty.ts';
 export type {
   AttemptOutcome,
   AttemptTold,
-  BreakerChange,
+  BreakerChangeSeen,
   BreakerTold,
   BudgetTold,
   CallTold,

@@ -1,25 +1,17 @@
 import { Observable, defer, ignoreElements } from 'rxjs';
 import type { ToolCallEnvelope, ToolCallRequest, ToolResultEnvelope } from './contract/envelope.ts';
-import type { HostPart, ToolEvent, TraceEvent, TurnOwnEvent } from './contract/event.ts';
-import type { Hooks } from './contract/hooks.ts';
-import type { Mode, ProfileName, RetryBudgetOptions, ToolPolicy } from './contract/policy.ts';
-import type { ToolProvider } from './contract/provider.ts';
+import type { ToolEvent, TraceEvent, TurnOwnEvent } from './contract/event.ts';
 import type { FailureNotification } from './contract/recovery.ts';
-import type { Runtime } from './contract/runtime.ts';
-import type { DedupeStore } from './contract/store.ts';
-import type { AnyTool, TraceContextSource } from './contract/tool.ts';
+import type { AnyTool } from './contract/tool.ts';
 import type { Plan, TurnResult } from './contract/turn.ts';
-import { checkKeys, checkOneOf } from './policy/check.ts';
-import { redactorOf, type CaptureOptions, type RedactOptions } from './policy/redact/values.ts';
+import { redactorOf } from './policy/redact/values.ts';
 import { createRetryBudget, retryBudgetOf } from './policy/retry/budget.ts';
 import { liveRuntime } from './runtime.ts';
 import { memoryStore } from './stores/memory.ts';
 import { breakerListener, createBreakers, type BreakerOrder, type Breakers } from './layer/breakers.ts';
-import type { Approvals } from './gate/approvals.ts';
-import type { Budget } from './gate/budget.ts';
 import { callOutcome } from './call/pipe.ts';
 import { createDedupe } from './layer/idempotency.ts';
-import { createRecovery, type ErrorHandlerOptions } from './layer/error-handler.ts';
+import { createRecovery } from './layer/error-handler.ts';
 import { CallContext } from './call/context.ts';
 import type { CallSite } from './call/context.ts';
 import type { CallOutcome } from './call/result.ts';
@@ -32,92 +24,18 @@ import {
   type LayerReport,
   type ToolReport,
 } from './operate/inspection.ts';
-import type { Around, Caller, Layer } from './layer/services.ts';
+import type { Caller, Layer } from './layer/services.ts';
 import { orderBreakers, type BreakerTarget, type OrderReport } from './operate/orders.ts';
 import { createRegistry, executedBy, type GuardedTool } from './layer/registry.ts';
 import { readRequest, type Call } from './call/request.ts';
 import { RunningCalls } from './layer/running-calls.ts';
-import { SharedBreakers } from './layer/shared-breakers/registry.ts';
 import { PoliciesInForce } from './layer/policy-in-force.ts';
 import { createSwitches } from './layer/switches.ts';
 import { createTrace } from './layer/trace.ts';
+import { checkOptions, hostOf, type SpillwayOptions } from './options.ts';
 import { runTurn, type TurnOptions } from './turn/run.ts';
-import { resumeTurns, type ResumeOptions, type ResumedTurn } from './saga/resume.ts';
-
-/** What a layer is made of. Times are milliseconds. */
-export interface SpillwayOptions extends ErrorHandlerOptions {
-  /** Tools that calls can name. Default: none. */
-  readonly tools?: readonly AnyTool[];
-  /**
-   * Places where more tools come from, each looked up in what its provider lists at the moment; `close()` closes them.
-   */
-  readonly providers?: readonly ToolProvider[];
-  /** `interactive` (default): 5 attempts within 2 s. `resilient`: 4 attempts with full jitter within 30 s. */
-  readonly profile?: ProfileName;
-  /** A policy for all tools: it fills in what a tool's own policy leaves out. Default: the profile alone. */
-  readonly defaults?: ToolPolicy;
-  /**
-   * The name of the breaker that guards a tool, so that tools of one server can share one: `({ dependency, name }) =>
-   * dependency ?? name`. By default each tool has its own. Tenants are kept apart all the same; `circuitBreakerHint` of
-   * a call goes before it.
-   */
-  readonly breakerKey?: (tool: AnyTool) => string;
-  /** Breakers kept at a time; the one used longest ago makes room, which the trace tells. Default 10,000. */
-  readonly maxBreakers?: number;
-  /**
-   * Retries that all calls share: by default 20 % of the calls of the last 10 s plus 10 a second. `false`: no limit.
-   */
-  readonly retryBudget?: RetryBudgetOptions | false;
-  /**
-   * Where calls with an idempotency key are remembered. By default the memory of this process; `spillway/stores/sqlite`
-   * and `spillway/stores/redis` outlive it.
-   */
-  readonly store?: DedupeStore;
-  /**
-   * Breakers are shared with all processes of the store: what one opens is open for all, for as long, and all together
-   * make the probes. Costs a question to the store for each attempt. While the store gives no answer each process goes
-   * by its own. Default false.
-   */
-  readonly shareBreakers?: boolean;
-  /** How long an answer of the store is waited for; then it is lost, and `store_changed` says so. Default 5,000. */
-  readonly storeTimeoutMs?: number;
-  /** Functions of the host's that are asked before each call and attempt. Default: none. */
-  readonly hooks?: Hooks;
-  /** How long a hook may take before it blocks its call. Default 15,000 (R-11.1). */
-  readonly hookTimeoutMs?: number;
-  /**
-   * Who approves the calls of tools with `needsApproval`: `createApprovals` of `spillway/gates` makes it. It holds in
-   * every mode. Default: nobody, and such calls are refused.
-   */
-  readonly approvals?: Approvals;
-  /**
-   * What calls may use, per turn, session or tenant: `createBudget` of `spillway/gates` makes it. It holds in every
-   * mode. Default: no limit.
-   */
-  readonly budget?: Budget;
-  /** Secrets that are taken out of everything `trace$` shows, beside what looks like one. */
-  readonly redact?: RedactOptions;
-  /** Parts of inputs and outputs that `trace$` may show, by tool and dotted path. By default none. */
-  readonly capture?: CaptureOptions;
-  /**
-   * Runs each attempt's `execute` in surroundings of the host's: `(callId, attempt, run) => sink.run(callId, run)`
-   * makes a tool's own OpenTelemetry spans children of its attempt. Gives what `run` gives.
-   */
-  readonly around?: Around;
-  /**
-   * Gives the W3C trace context of each attempt, which the tool has as `context.traceContext`, a server over MCP in
-   * `_meta` and one over REST in its headers, so that what they do comes under that attempt: `otel.carrier` of
-   * `openTelemetrySink`. Where it gives none, throws, or is left out, attempts go on from what the caller gave.
-   */
-  readonly traceContext?: TraceContextSource;
-  /**
-   * `on` (default). `shadow`: every tool runs as if there were no layer, and the trace tells what the layer would have
-   * done. `off`: straight through.
-   */
-  readonly mode?: Mode;
-  /** Time, chance and ids. Default: `liveRuntime`, the machine's own. Tests give `virtualRuntime` or `runtimeOn`. */
-  readonly runtime?: Runtime;
-}
+import { sagaParts } from './turn/saga-parts.ts';
+import type { ResumeOptions, ResumedTurn } from './saga/resume.ts';
 
 /** What one call has of its own. */
 export interface CallOptions {
@@ -190,7 +108,8 @@ export interface Spillway {
   /**
    * Undoes what turns with `onFailure: 'compensate'` did whose process died before they settled, and gives what became
    * of each. A turn whose process lives is left alone; of several processes that ask at once, one undoes a turn. To be
-   * called when a program starts, with the plans whose nodes have an undoing or a tool of their own.
+   * called when a program starts, with the plans whose nodes have an undoing or a tool of their own. Rejects with a
+   * `RangeError` where the layer has no `sagas`.
    */
   resume(options?: ResumeOptions): Promise<readonly ResumedTurn[]>;
   /**
@@ -199,41 +118,6 @@ export interface Spillway {
    */
   close(): Promise<void>;
 }
-
-const OPTION_KEYS = [
-  'tools',
-  'providers',
-  'profile',
-  'defaults',
-  'breakerKey',
-  'maxBreakers',
-  'retryBudget',
-  'runtime',
-  'errorHandler',
-  'errorHandlerTimeoutMs',
-  'guidance',
-  'experience',
-  'store',
-  'storeTimeoutMs',
-  'shareBreakers',
-  'hooks',
-  'hookTimeoutMs',
-  'approvals',
-  'budget',
-  'mode',
-  'redact',
-  'capture',
-  'around',
-  'traceContext',
-];
-
-/** What decides beside the policies, as the trace names it. */
-const hostOf = (options: SpillwayOptions): HostPart[] => [
-  ...(['hooks', 'errorHandler', 'guidance', 'experience', 'approvals', 'budget'] as const).filter(
-    (part) => options[part] !== undefined,
-  ),
-  ...(options.shareBreakers === true ? (['sharedBreakers'] as const) : []),
-];
 
 /** Most promises' calls have nothing of their own, and one site for all of them. */
 const siteOf = (site: CallSite, { signal }: CallOptions, report?: (event: ToolEvent) => void): CallSite => {
@@ -274,7 +158,7 @@ const requested = (
  * const result = await spillway.execute({ toolName: 'flight_search', input: { from: 'HEL', to: 'NRT' } });
  */
 export function createSpillway(options: SpillwayOptions = {}): Spillway {
-  checkKeys('createSpillway', options, OPTION_KEYS);
+  checkOptions(options);
   const {
     tools = [],
     providers = [],
@@ -284,10 +168,6 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     runtime = liveRuntime,
     mode = 'on',
   } = options;
-  checkOneOf('profile', profile, ['interactive', 'resilient']);
-  checkOneOf('mode', mode, ['on', 'shadow', 'off']);
-  for (const [name, list] of Object.entries({ tools, providers }))
-    if (!Array.isArray(list)) throw new RangeError(`${name} must be a list, not ${typeof list}`);
   const hasApprovals = options.approvals !== undefined;
   const around = { profile, defaults, breakerKey: options.breakerKey, hasApprovals };
   const registry = createRegistry(tools, around, providers);
@@ -304,7 +184,7 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     fallback: () => memoryStore({ runtime }),
     warn: (line) => warnings.push(line),
   });
-  const sharedBreakers = options.shareBreakers === true ? new SharedBreakers(dedupe, runtime) : undefined;
+  const sharedBreakers = options.sharedBreakers?.(dedupe, runtime);
   const breakers = createBreakers(
     (toolName) => registry.get(toolName)?.breaker,
     runtime,
@@ -319,6 +199,7 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     registry,
     breakers,
     sharedBreakers,
+    sagas: options.sagas,
     retryBudget: retryBudget === false ? undefined : createRetryBudget(retryBudget),
     trace,
     inForce,
@@ -373,7 +254,7 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     },
     inspect: () => inspectLayer(layer),
     orderBreakers: (order, what) => orderBreakers(layer, order, what),
-    resume: (resumeOptions = {}) => resumeTurns(layer, resumeOptions),
+    resume: async (resumeOptions = {}) => sagaParts(layer).resumeTurns(layer, resumeOptions),
     flush: (what) => flushLayer(layer, what),
     close: () => (closing ??= close()),
   };

@@ -41,7 +41,10 @@ const config: ViteUserConfig = {
       { find: /^spillway\/testing\/explore$/, replacement: source('explore/index.ts') },
       { find: /^spillway\/testing\/matchers$/, replacement: source('explore/matchers.ts') },
       { find: /^spillway\/(testing|agent|simulate|fleet)$/, replacement: source('$1/index.ts') },
-      { find: /^spillway\/(mini|policy|contract|operate|inspect|gates)$/, replacement: source('$1.ts') },
+      {
+        find: /^spillway\/(mini|policy|contract|operate|inspect|gates|sagas|shared-breakers)$/,
+        replacement: source('$1.ts'),
+      },
       {
         find: /^spillway\/((?:sinks|providers|stores|adapters|agent|fleet|gateway)\/.+)$/,
         replacement: source('$1.ts'),

@@ -1,10 +1,10 @@
 import type { AiSdkOrigin } from './ai-sdk/resume.ts';
-import { guardedCalls, valueOf, type GuardOptions, type GuardedCalls } from './guarded/calls.ts';
+import { guardedCalls, valueOf, type GuardLayerOptions, type GuardedCalls } from './guarded/calls.ts';
 import { overridden } from './guarded/overridden.ts';
 import { createValueQueue } from './guarded/value-queue.ts';
 
-export type { GuardOptions } from './guarded/calls.ts';
-export { createHarvest, type Harvest, type HarvestOptions, type HarvestedCall } from './guarded/harvest.ts';
+export type { GuardLayerOptions } from './guarded/calls.ts';
+export { createHarvest, type GuardedHarvest, type HarvestOptions, type HarvestedCall } from './guarded/harvest.ts';
 export { resumeMessages } from './ai-sdk/resume.ts';
 export { ToolFailure } from './guarded/tool-failure.ts';
 
@@ -88,7 +88,7 @@ const guard = (calls: GuardedCalls, toolName: string, original: object, execute:
  * }) => `${city}: 21 °C` } }; const guarded = guardTools(toolSet, { policies: { weather: { timeoutMs: 10_000, effects:
  * 'read' } } });
  */
-export function guardTools<Tools extends object>(tools: Tools, options: GuardOptions = {}): Tools {
+export function guardTools<Tools extends object>(tools: Tools, options: GuardLayerOptions = {}): Tools {
   const calls = guardedCalls('guardTools', options, { toolNames: Object.keys(tools) });
   const guarded = Object.entries(tools).map(([name, original]: [string, object]) => {
     const execute = executeOf(original);

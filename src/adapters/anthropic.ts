@@ -2,12 +2,12 @@ import { read } from '../errors/structure.ts';
 import { outputText } from '../policy/model-text.ts';
 import { areBlocks } from './guarded/blocks.ts';
 import type { FailureAnswer } from './guarded/call-history.ts';
-import { guardedCalls, type GuardOptions, type GuardedCalls } from './guarded/calls.ts';
+import { guardedCalls, type GuardLayerOptions, type GuardedCalls } from './guarded/calls.ts';
 import { guardedFunction } from './guarded/function.ts';
 import { overridden } from './guarded/overridden.ts';
 
-export type { GuardOptions } from './guarded/calls.ts';
-export { createHarvest, type Harvest, type HarvestOptions, type HarvestedCall } from './guarded/harvest.ts';
+export type { GuardLayerOptions } from './guarded/calls.ts';
+export { createHarvest, type GuardedHarvest, type HarvestOptions, type HarvestedCall } from './guarded/harvest.ts';
 export { resumeMessages } from './anthropic/resume.ts';
 export { ToolFailure } from './guarded/tool-failure.ts';
 
@@ -76,7 +76,7 @@ const guard = <Tool extends object>(calls: GuardedCalls, original: Tool, toolNam
  * (input: unknown) => input }; const guarded = guardTools([weather], { policies: { weather: { timeoutMs: 10_000,
  * effects: 'read' } } });
  */
-export function guardTools<Tool extends object>(tools: readonly Tool[], options: GuardOptions = {}): Tool[] {
+export function guardTools<Tool extends object>(tools: readonly Tool[], options: GuardLayerOptions = {}): Tool[] {
   const names = tools.flatMap((candidate) => runnable(candidate)?.name ?? []);
   const calls = guardedCalls('guardTools', options, { toolNames: names });
   return tools.map((original) => {

@@ -1,13 +1,13 @@
 import { read } from '../errors/structure.ts';
 import { effectsOfHints, type McpHints } from '../policy/mcp-hints.ts';
 import type { FailureAnswer } from './guarded/call-history.ts';
-import { guardedCalls, type GuardOptions, type GuardedCalls } from './guarded/calls.ts';
+import { guardedCalls, type GuardLayerOptions, type GuardedCalls } from './guarded/calls.ts';
 import { checkGuardable, guardedFunction } from './guarded/function.ts';
 import { overridden } from './guarded/overridden.ts';
 import { asResult } from './mcp/result.ts';
 
-export type { GuardOptions } from './guarded/calls.ts';
-export { createHarvest, type Harvest, type HarvestOptions, type HarvestedCall } from './guarded/harvest.ts';
+export type { GuardLayerOptions } from './guarded/calls.ts';
+export { createHarvest, type GuardedHarvest, type HarvestOptions, type HarvestedCall } from './guarded/harvest.ts';
 export { ToolFailure } from './guarded/tool-failure.ts';
 
 type Handler = (input: unknown, extra?: object) => unknown;
@@ -87,7 +87,7 @@ const guard = <Tool extends Definition>(calls: GuardedCalls, tool: Tool, hostSay
  * const weather = { name: 'weather', handler: async () => ({ content: [{ type: 'text', text: '21 °C' }] }) };
  * const [guarded] = guardTools([weather], { policies: { weather: { timeoutMs: 10_000, effects: 'read' } } });
  */
-export function guardTools<Tool extends object>(tools: readonly Tool[], options: GuardOptions = {}): Tool[] {
+export function guardTools<Tool extends object>(tools: readonly Tool[], options: GuardLayerOptions = {}): Tool[] {
   const definitions = tools.map((tool) => {
     if (isDefinition(tool)) return tool;
     throw new RangeError('guardTools takes what the SDK’s tool() gives: an object with a name and a handler');

@@ -1,17 +1,17 @@
 import type { ToolPolicy } from '../contract/policy.ts';
-import { guardedCalls, type GuardOptions } from './guarded/calls.ts';
+import { guardedCalls, type GuardLayerOptions } from './guarded/calls.ts';
 import { checkGuardable, guardedFunction } from './guarded/function.ts';
 import { overridden } from './guarded/overridden.ts';
 import { proxied } from './guarded/proxied.ts';
 import type { ToolFailure } from './guarded/tool-failure.ts';
 
-export type { GuardOptions } from './guarded/calls.ts';
-export { createHarvest, type Harvest, type HarvestOptions, type HarvestedCall } from './guarded/harvest.ts';
+export type { GuardLayerOptions } from './guarded/calls.ts';
+export { createHarvest, type GuardedHarvest, type HarvestOptions, type HarvestedCall } from './guarded/harvest.ts';
 export { ToolFailure } from './guarded/tool-failure.ts';
 
 /** How one function is guarded, and how its framework's calls are read. */
 export interface GuardFunctionOptions<Input, Context extends readonly unknown[], Failed> extends Omit<
-  GuardOptions,
+  GuardLayerOptions,
   'policies'
 > {
   /** The tool's policy; what it leaves out comes from the layer's defaults. */

@@ -2,12 +2,12 @@ import { ToolExecutionError } from '../contract/tool-error.ts';
 import { read } from '../errors/structure.ts';
 import { correctable } from '../policy/advice.ts';
 import { confirmed, unconfirmed } from '../policy/recovery/refusal.ts';
-import { guardedCalls, type GuardOptions, type GuardedCalls } from './guarded/calls.ts';
+import { guardedCalls, type GuardLayerOptions, type GuardedCalls } from './guarded/calls.ts';
 import { schemaMismatch } from './guarded/schema-mismatch.ts';
 import { Steering } from './guarded/steering.ts';
 
-export type { GuardOptions } from './guarded/calls.ts';
-export { createHarvest, type Harvest, type HarvestOptions, type HarvestedCall } from './guarded/harvest.ts';
+export type { GuardLayerOptions } from './guarded/calls.ts';
+export { createHarvest, type GuardedHarvest, type HarvestOptions, type HarvestedCall } from './guarded/harvest.ts';
 export { ToolFailure } from './guarded/tool-failure.ts';
 
 /** A model's request of a tool, as far as it is used; the rest is handed on. */
@@ -15,7 +15,7 @@ interface ToolRequestPart {
   readonly toolRequest: { readonly name: string; readonly ref?: string | undefined; readonly input?: unknown };
 }
 /** The options of `spillwayMiddleware`: those of every guard, and Genkit's maker of middleware. */
-export interface SpillwayGenkitOptions<Middleware> extends GuardOptions {
+export interface SpillwayGenkitOptions<Middleware> extends GuardLayerOptions {
   /** `generateMiddleware` of `genkit`: this package imports nothing of Genkit. */
   readonly generateMiddleware: (options: Record<'name', string>, hooks: never) => Middleware;
 }

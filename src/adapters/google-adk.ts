@@ -1,13 +1,13 @@
 import { read } from '../errors/structure.ts';
-import type { GuardOptions } from './guarded/calls.ts';
-import { guardedTools, unlessMisfit, type FinishedTool } from './guarded/finished.ts';
+import type { GuardLayerOptions } from './guarded/calls.ts';
+import { guardedTools, orSchemaMismatch, type FinishedTool } from './guarded/finished.ts';
 import { guardedMaker, memberOf, type GuardToolOptions, type MakerShape } from './guarded/maker.ts';
 import { overridden } from './guarded/overridden.ts';
 import { proxied } from './guarded/proxied.ts';
 
-export type { GuardOptions } from './guarded/calls.ts';
+export type { GuardLayerOptions } from './guarded/calls.ts';
 export type { GuardToolOptions } from './guarded/maker.ts';
-export { createHarvest, type Harvest, type HarvestOptions, type HarvestedCall } from './guarded/harvest.ts';
+export { createHarvest, type GuardedHarvest, type HarvestOptions, type HarvestedCall } from './guarded/harvest.ts';
 export { ToolFailure } from './guarded/tool-failure.ts';
 
 /** What ADK gives a tool beside its input, as far as it is used; the rest is handed on. */
@@ -87,7 +87,7 @@ const found = (tool: object): FinishedTool<Context> => {
       return await Reflect.apply(runAsync as RunAsync, tool, [{ args, toolContext }]);
     } catch (thrown) {
       // ADK makes the same error of whatever a tool throws, and of input that it does not take.
-      throw await unlessMisfit(thrown, read(tool, 'parameters'), args);
+      throw await orSchemaMismatch(thrown, read(tool, 'parameters'), args);
     }
   };
   const put = (guarded: (args: unknown, context?: ToolContext) => Promise<unknown>): object =>
@@ -111,6 +111,6 @@ const found = (tool: object): FinishedTool<Context> => {
  * const weather = { name: 'weather', runAsync: async () => '21 °C' };
  * const [guarded] = guardTools([weather], { policies: { weather: { timeoutMs: 10_000, effects: 'read' } } });
  */
-export function guardTools<Tool extends object>(tools: readonly Tool[], options: GuardOptions = {}): Tool[] {
+export function guardTools<Tool extends object>(tools: readonly Tool[], options: GuardLayerOptions = {}): Tool[] {
   return guardedTools(tools, options, { ...shape, find: found });
 }

@@ -2,19 +2,19 @@ import { ToolExecutionError } from '../contract/tool-error.ts';
 import { read } from '../errors/structure.ts';
 import { correctable } from '../policy/advice.ts';
 import { confirmed, unconfirmed } from '../policy/recovery/refusal.ts';
-import { guardedCalls, type GuardOptions, type GuardedCalls } from './guarded/calls.ts';
+import { guardedCalls, type GuardLayerOptions, type GuardedCalls } from './guarded/calls.ts';
 import { adopted, callingMessage, failing, type LangChainOrigin, type ToolMessageClass } from './langchain/resume.ts';
 import { schemaMismatch } from './guarded/schema-mismatch.ts';
 import { Steering } from './guarded/steering.ts';
 
-export type { GuardOptions } from './guarded/calls.ts';
-export { createHarvest, type Harvest, type HarvestOptions, type HarvestedCall } from './guarded/harvest.ts';
+export type { GuardLayerOptions } from './guarded/calls.ts';
+export { createHarvest, type GuardedHarvest, type HarvestOptions, type HarvestedCall } from './guarded/harvest.ts';
 export { resumeMessages, type ToolMessageClass } from './langchain/resume.ts';
 export { guardTools, type GuardLangChainToolsOptions } from './langchain/tools.ts';
 export { ToolFailure } from './guarded/tool-failure.ts';
 
 /** The options of `spillwayMiddleware`: those of every guard, and LangChain's class for answers. */
-export interface SpillwayMiddlewareOptions<Message> extends GuardOptions {
+export interface SpillwayMiddlewareOptions<Message> extends GuardLayerOptions {
   /** LangChain's own class, of which the answer to a failed call is made: this package imports nothing of LangChain. */
   readonly ToolMessage: ToolMessageClass<Message>;
 }

@@ -1,12 +1,12 @@
 import { read } from '../errors/structure.ts';
-import type { GuardOptions } from './guarded/calls.ts';
+import type { GuardLayerOptions } from './guarded/calls.ts';
 import { guardedTools, type FinishedTool } from './guarded/finished.ts';
 import { guardedMaker, memberOf, nameOf, type GuardToolOptions, type MakerShape } from './guarded/maker.ts';
 import { proxied } from './guarded/proxied.ts';
 
-export type { GuardOptions } from './guarded/calls.ts';
+export type { GuardLayerOptions } from './guarded/calls.ts';
 export type { GuardToolOptions } from './guarded/maker.ts';
-export { createHarvest, type Harvest, type HarvestOptions, type HarvestedCall } from './guarded/harvest.ts';
+export { createHarvest, type GuardedHarvest, type HarvestOptions, type HarvestedCall } from './guarded/harvest.ts';
 export { ToolFailure } from './guarded/tool-failure.ts';
 
 /** What LlamaIndex does not tell of a call. */
@@ -20,7 +20,7 @@ interface RunOptions {
 /** How the tools of one `guardTool` are guarded: all have one policy. */
 export interface GuardLlamaIndexToolOptions extends GuardToolOptions, RunOptions {}
 /** How the tools of one `guardTools` are guarded. */
-export interface GuardLlamaIndexToolsOptions extends GuardOptions, RunOptions {}
+export interface GuardLlamaIndexToolsOptions extends GuardLayerOptions, RunOptions {}
 
 /** `tool({ name, execute })`, or `tool(fn, { name })`. */
 const find: MakerShape<readonly unknown[]>['find'] = (args) => {

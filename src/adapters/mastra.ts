@@ -1,9 +1,9 @@
 import { guardedMaker, memberOf, type GuardToolOptions } from './guarded/maker.ts';
 import { idOf, runOf, signalOf, tellingOf, type ExecutionContext } from './mastra/context.ts';
 
-export type { GuardOptions } from './guarded/calls.ts';
+export type { GuardLayerOptions } from './guarded/calls.ts';
 export type { GuardToolOptions } from './guarded/maker.ts';
-export { createHarvest, type Harvest, type HarvestOptions, type HarvestedCall } from './guarded/harvest.ts';
+export { createHarvest, type GuardedHarvest, type HarvestOptions, type HarvestedCall } from './guarded/harvest.ts';
 export { ToolFailure } from './guarded/tool-failure.ts';
 export { guardTools } from './mastra/finished.ts';
 

@@ -2,15 +2,15 @@ import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { ToolContext } from '../contract/tool.ts';
 import { mcpErrorResult, mcpThrown } from '../errors/mcp.ts';
 import { read } from '../errors/structure.ts';
-import { guardedCalls, type GuardOptions } from './guarded/calls.ts';
+import { guardedCalls, type GuardLayerOptions } from './guarded/calls.ts';
 import { proxied } from './guarded/proxied.ts';
 import { judged } from './mcp/claim.ts';
 import { DeclaredEffects } from './mcp/declared-effects.ts';
 import { PolicyNames } from './mcp/policy-names.ts';
 import { asResult } from './mcp/result.ts';
 
-export type { GuardOptions } from './guarded/calls.ts';
-export { createHarvest, type Harvest, type HarvestOptions, type HarvestedCall } from './guarded/harvest.ts';
+export type { GuardLayerOptions } from './guarded/calls.ts';
+export { createHarvest, type GuardedHarvest, type HarvestOptions, type HarvestedCall } from './guarded/harvest.ts';
 export { ToolFailure } from './guarded/tool-failure.ts';
 
 /**
@@ -100,7 +100,7 @@ const listing = (client: object, names: PolicyNames, declared: DeclaredEffects):
  * @example const client = guardClient(await connectedClient(), { policies: { search: { timeoutMs: 10_000, effects:
  * 'read' } } }); const result = await client.callTool({ name: 'search', arguments: { query: 'spillway' } });
  */
-export function guardClient<Client extends object>(client: Client, options: GuardOptions = {}): Client {
+export function guardClient<Client extends object>(client: Client, options: GuardLayerOptions = {}): Client {
   const original = read(client, 'callTool');
   if (typeof original !== 'function')
     throw new RangeError(

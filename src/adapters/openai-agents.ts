@@ -3,14 +3,14 @@ import { read } from '../errors/structure.ts';
 import { failureText } from '../policy/model-text.ts';
 import { unconfirmed } from '../policy/recovery/refusal.ts';
 import type { ForeignOutcome } from './guarded/call-history.ts';
-import { guardedCalls, type ForeignCall, type GuardOptions, type GuardedCalls } from './guarded/calls.ts';
+import { guardedCalls, type ForeignCall, type GuardLayerOptions, type GuardedCalls } from './guarded/calls.ts';
 import type { GuardToolOptions } from './guarded/maker.ts';
 import { overridden } from './guarded/overridden.ts';
 import { ToolFailure } from './guarded/tool-failure.ts';
 
-export type { GuardOptions } from './guarded/calls.ts';
+export type { GuardLayerOptions } from './guarded/calls.ts';
 export type { GuardToolOptions } from './guarded/maker.ts';
-export { createHarvest, type Harvest, type HarvestOptions, type HarvestedCall } from './guarded/harvest.ts';
+export { createHarvest, type GuardedHarvest, type HarvestOptions, type HarvestedCall } from './guarded/harvest.ts';
 export { guardMcpServer } from './openai-agents/mcp-server.ts';
 export { resumeMessages } from './openai-agents/resume.ts';
 export { ToolFailure } from './guarded/tool-failure.ts';
@@ -176,7 +176,8 @@ const checkApproval = ({ name, needsApproval }: FunctionTool): void => {
   throw new RangeError(
     `guardTools: needsApproval of the tool ${name} is a function, and the SDK would ask it about another input than the tool is given ` +
       '(without the schema’s defaults and transforms); ' +
-      `make the tool with guardTool(tool, options)({ name: ${JSON.stringify(name)}, ... }), which keeps both as they are, or give needsApproval: true`,
+      `make the tool with guardTool(tool, options)({ name: ${JSON.stringify(name)}, ... }), which keeps both ` +
+      'as they are, or give needsApproval: true',
   );
 };
 
@@ -211,7 +212,7 @@ const checkApproval = ({ name, needsApproval }: FunctionTool): void => {
  * const weather = { type: 'function' as const, name: 'weather', invoke: async () => '21 °C' };
  * const guarded = guardTools([weather], { policies: { weather: { timeoutMs: 10_000, effects: 'read' } } });
  */
-export function guardTools<Tool extends object>(tools: readonly Tool[], options: GuardOptions = {}): Tool[] {
+export function guardTools<Tool extends object>(tools: readonly Tool[], options: GuardLayerOptions = {}): Tool[] {
   const functions = (tools as readonly object[]).filter(isFunctionTool);
   const calls = guardedCalls('guardTools', options, { toolNames: functions.map(({ name }) => name) });
   functions.forEach(checkApproval);

@@ -1,13 +1,13 @@
 import { read } from '../errors/structure.ts';
 import { outputText } from '../policy/model-text.ts';
-import type { GuardOptions } from './guarded/calls.ts';
-import { guardedTools, unlessMisfit, type FinishedTool } from './guarded/finished.ts';
+import type { GuardLayerOptions } from './guarded/calls.ts';
+import { guardedTools, orSchemaMismatch, type FinishedTool } from './guarded/finished.ts';
 import { guardedMaker, memberOf, type GuardToolOptions, type MakerShape } from './guarded/maker.ts';
 import { overridden } from './guarded/overridden.ts';
 
-export type { GuardOptions } from './guarded/calls.ts';
+export type { GuardLayerOptions } from './guarded/calls.ts';
 export type { GuardToolOptions } from './guarded/maker.ts';
-export { createHarvest, type Harvest, type HarvestOptions, type HarvestedCall } from './guarded/harvest.ts';
+export { createHarvest, type GuardedHarvest, type HarvestOptions, type HarvestedCall } from './guarded/harvest.ts';
 export { ToolFailure } from './guarded/tool-failure.ts';
 
 /** What Strands gives a tool beside its input, as far as it is used; the rest is handed on. */
@@ -68,7 +68,7 @@ const streamOnce = async function* (
   const result: unknown = yield* Reflect.apply(stream, tool, [given]);
   if (read(result, 'status') !== 'error') return result;
   const thrown = read(result, 'error') ?? new Error('The tool gave an error result');
-  throw await unlessMisfit(thrown, read(read(tool, 'toolSpec'), 'inputSchema'), input);
+  throw await orSchemaMismatch(thrown, read(read(tool, 'toolSpec'), 'inputSchema'), input);
 };
 
 /** A block of content as Strands reads one, made of its JSON: `{ text }`, `{ json }`, or `{ image }` and the like. */
@@ -118,6 +118,6 @@ const found = (tool: object): FinishedTool<Context> => {
  * const stream = async function* () {};
  * const [guarded] = guardTools([{ name: 'weather', stream }], { policies: { weather: { effects: 'read' } } });
  */
-export function guardTools<Tool extends object>(tools: readonly Tool[], options: GuardOptions = {}): Tool[] {
+export function guardTools<Tool extends object>(tools: readonly Tool[], options: GuardLayerOptions = {}): Tool[] {
   return guardedTools(tools, options, { ...shape, find: found, adopt: resultBlock });
 }

@@ -1,13 +1,13 @@
 import { read } from '../errors/structure.ts';
-import type { GuardOptions } from './guarded/calls.ts';
+import type { GuardLayerOptions } from './guarded/calls.ts';
 import { guardedTools } from './guarded/finished.ts';
 import { guardedMaker, memberOf, type GuardToolOptions, type MakerShape } from './guarded/maker.ts';
 import { overridden } from './guarded/overridden.ts';
 import { proxied } from './guarded/proxied.ts';
 
-export type { GuardOptions } from './guarded/calls.ts';
+export type { GuardLayerOptions } from './guarded/calls.ts';
 export type { GuardToolOptions } from './guarded/maker.ts';
-export { createHarvest, type Harvest, type HarvestOptions, type HarvestedCall } from './guarded/harvest.ts';
+export { createHarvest, type GuardedHarvest, type HarvestOptions, type HarvestedCall } from './guarded/harvest.ts';
 export { ToolFailure } from './guarded/tool-failure.ts';
 
 /** What VoltAgent gives a tool beside its input, as far as it is used; the rest is handed on. */
@@ -78,7 +78,7 @@ export function guardTool<Make extends object>(make: Make, options: GuardToolOpt
  * const weather = { name: 'weather', execute: async ({ city }: { city: string }) => `${city}: 21 °C` };
  * const [guarded] = guardTools([weather], { policies: { weather: { timeoutMs: 10_000, effects: 'read' } } });
  */
-export function guardTools<Tool extends object>(tools: readonly Tool[], options: GuardOptions = {}): Tool[] {
+export function guardTools<Tool extends object>(tools: readonly Tool[], options: GuardLayerOptions = {}): Tool[] {
   return guardedTools(tools, options, {
     ...shape,
     find: (tool) => {

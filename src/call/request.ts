@@ -1,8 +1,5 @@
 import type { ZodType } from 'zod';
-import * as z from 'zod/mini';
-import * as core from 'zod/v4/core';
-import en from 'zod/v4/locales/en.js';
-import { toolCallEnvelopeSchema, type ToolCallEnvelope, type ToolCallRequest } from '../contract/envelope.ts';
+import type { ToolCallEnvelope, ToolCallRequest } from '../contract/envelope.ts';
 import type { NeedsApproval } from '../contract/gate/approval.ts';
 import { ToolExecutionError } from '../contract/tool-error.ts';
 import type { Runtime } from '../contract/runtime.ts';
@@ -10,9 +7,8 @@ import { read } from '../errors/structure.ts';
 import { toToolExecutionError } from '../errors/tool.ts';
 import { correctable } from '../policy/advice.ts';
 import type { DedupeMode } from '../policy/key/claim.ts';
-
-// Without a language problems read `Invalid input`. A host that has chosen one keeps it.
-if (core.config().localeError === undefined) core.config(en());
+import { issuesInWords, shaped } from '../policy/shape/parts.ts';
+import { KEY_MAX, NAME_MAX, envelopeShape, requestShape } from '../policy/shape/request.ts';
 
 /** A call as the layer runs it, from either form of a request. */
 export interface Call {
@@ -58,34 +54,20 @@ export interface Call {
   readonly baggage?: Readonly<Record<string, string>>;
 }
 
-const NAME_MAX = 256;
-const KEY_MAX = 512;
-
-const shortForm = z.strictObject({
-  toolName: z.string().check(z.minLength(1), z.maxLength(NAME_MAX)),
-  input: z.optional(z.unknown()),
-  toolCallId: z.exactOptional(z.string().check(z.minLength(1), z.maxLength(NAME_MAX))),
-  idempotencyKey: z.exactOptional(z.string().check(z.minLength(1), z.maxLength(KEY_MAX))),
-  session: z.exactOptional(z.string().check(z.minLength(1), z.maxLength(KEY_MAX))),
-  actor: z.exactOptional(z.string().check(z.minLength(1), z.maxLength(KEY_MAX))),
-  tenant: z.exactOptional(z.string().check(z.minLength(1), z.maxLength(KEY_MAX))),
-  traceparent: z.exactOptional(z.string().check(z.minLength(1), z.maxLength(NAME_MAX))),
-  timeoutMs: z.exactOptional(z.number().check(z.positive(), z.maximum(Number.MAX_SAFE_INTEGER))),
-});
-const REQUEST_KEYS: ReadonlySet<string> = new Set(Object.keys(shortForm.shape));
-
-/** The short form, by its rules. */
-export const requestSchema: z.ZodMiniType<ToolCallRequest> = shortForm;
+const REQUEST_KEYS: ReadonlySet<string> = new Set([
+  'toolName',
+  'input',
+  'toolCallId',
+  'idempotencyKey',
+  'session',
+  'actor',
+  'tenant',
+  'traceparent',
+  'timeoutMs',
+]);
 
 const isText = (value: unknown, max: number): boolean =>
   typeof value === 'string' && value !== '' && value.length <= max;
-
-/** The first issues of a failed parse, each with its path. */
-const worded = (error: core.$ZodError): string =>
-  error.issues
-    .slice(0, 5)
-    .map(({ path, message }) => `${path.length === 0 ? 'the value' : core.toDotPath(path)}: ${message}`)
-    .join('; ');
 
 /** Says path and rule, no value: a model may read it and correct itself. */
 const invalid = (what: string, problem: string, cause?: unknown): ToolExecutionError => {
@@ -150,13 +132,13 @@ const fromRequest = (
 };
 
 /**
- * The short form, if it is well as it is; else the schema is to judge it. The schema's own judgement of it costs as
- * much as the rest of a plain call. Each field is read once: a getter may give another value the next time.
+ * The short form, if it is well as it is; else its shape is to judge it, whose judgement costs as much as the rest of a
+ * plain call. Each field is read once: a getter may give another value the next time.
  */
 const wellFormed = (request: ToolCallRequest): ToolCallRequest | undefined => {
   for (const key in request) if (!REQUEST_KEYS.has(key)) return undefined;
   const { toolName, input, toolCallId, idempotencyKey, session, actor, tenant, traceparent, timeoutMs } = request;
-  // The schema judges it: few calls have one.
+  // Its shape judges it: few calls have one.
   if (timeoutMs !== undefined || 'timeoutMs' in request) return undefined;
   /** A text, or not there at all. */
   const may = (name: string, value: unknown, max: number): boolean =>
@@ -206,12 +188,14 @@ export function readRequest(
     const envelope = isObject && isEnvelope(request);
     const well = isObject && !envelope ? wellFormed(request) : undefined;
     if (well !== undefined) return { call: fromRequest(well, runtime) };
-    const parsed = (envelope ? toolCallEnvelopeSchema : requestSchema).safeParse(request);
-    if (!parsed.success)
-      return malformed(invalid(envelope ? 'The tool call envelope' : 'The tool call request', worded(parsed.error)));
-    return {
-      call: envelope ? fromEnvelope(parsed.data as ToolCallEnvelope, runtime) : fromRequest(parsed.data, runtime),
-    };
+    if (!envelope) {
+      const { fits, problem } = shaped(requestShape, request);
+      if (problem !== undefined) return malformed(invalid('The tool call request', problem));
+      return { call: fromRequest(fits, runtime) };
+    }
+    const { fits, problem } = shaped(envelopeShape, request);
+    if (problem !== undefined) return malformed(invalid('The tool call envelope', problem));
+    return { call: fromEnvelope(fits, runtime) };
   } catch (error) {
     return malformed(
       new ToolExecutionError(
@@ -233,7 +217,7 @@ export function fit(
   if (schema === undefined) return { value };
   try {
     const parsed = schema.safeParse(value);
-    return parsed.success ? { value: parsed.data } : { value, problem: worded(parsed.error) };
+    return parsed.success ? { value: parsed.data } : { value, problem: issuesInWords(parsed.error.issues) };
   } catch (error) {
     // What it threw is for the host alone: the model reads `problem`.
     return { value, problem: 'its schema cannot check it: it throws, or can only answer later', cause: error };

@@ -112,7 +112,8 @@ const checkPolicies = (
 };
 
 const holdsOf = ({ turn, tools = [], servers = {} }: PlanFile): string =>
-  `a turn of ${count(turn.nodes.length, 'node')}, ${count(tools.length, 'tool')} of its own, ${count(Object.keys(servers).length, 'server')}`;
+  `a turn of ${count(turn.nodes.length, 'node')}, ${count(tools.length, 'tool')} of its own, ` +
+  count(Object.keys(servers).length, 'server');
 
 const planReport = async (file: string): Promise<FileReport> => {
   const beside = (value: unknown): Problem[] => {

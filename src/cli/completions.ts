@@ -108,7 +108,10 @@ const fishText = (text: string): string => `'${text.replaceAll(/['\\]/g, String.
 const fishOption = (condition: string, option: OptionSpec): string => {
   const { name, short, text } = option;
   const value = takesValue(option) ? ` -x${isFile(option) ? ` -a '(__fish_complete_path)'` : ''}` : '';
-  return `complete -c spillway -n ${condition} -l ${name}${short === undefined ? '' : ` -s ${short}`}${value} -d ${fishText(text)}`;
+  return (
+    `complete -c spillway -n ${condition} -l ` +
+    `${name}${short === undefined ? '' : ` -s ${short}`}${value} -d ${fishText(text)}`
+  );
 };
 
 const fishCommand = (command: CommandSpec): string => {

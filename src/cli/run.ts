@@ -18,12 +18,13 @@ import { environment } from './environment.ts';
 import { drawMarbles } from '../inspect/share/marbles-text.ts';
 import { openNdjson, type NdjsonFile } from './show/ndjson.ts';
 import { loadPlan, type LoadedPlan } from './plan/file.ts';
-import { lineProgress, liveProgress, type Progress } from './show/progress.ts';
+import { lineProgress, liveProgress, type ProgressDisplay } from './show/progress.ts';
 import { nodeTable, sentence } from './show/report.ts';
 import { startServers } from './plan/servers.ts';
 import { styleOf, type Output } from './show/terminal.ts';
 import { bindTools, usedTools } from './plan/tools.ts';
 import { UsageError } from './arguments/usage.ts';
+import { sagas } from '../sagas.ts';
 
 /** Where a run prints, where its time comes from, and what ends it early. */
 export interface RunContext {
@@ -34,7 +35,7 @@ export interface RunContext {
 }
 
 /** How a run ended. */
-export interface RunEnd {
+export interface CommandEnd {
   readonly status: TurnResult['status'];
   /** The turn had settled by itself, and its page was there until the interruption. */
   readonly seen: boolean;
@@ -68,14 +69,15 @@ const openTrace = async ({ tracePath, planPath }: RunCommand, runtime: Runtime):
     return await openNdjson(tracePath, runtime);
   } catch (error) {
     throw new UsageError(
-      `--trace ${tracePath} cannot be written (${(error as NodeJS.ErrnoException).code ?? String(error)}); name a file in a folder that exists`,
+      `--trace ${tracePath} cannot be written (${(error as NodeJS.ErrnoException).code ?? String(error)}); ` +
+        'name a file in a folder that exists',
       { cause: error },
     );
   }
 };
 
 /** Live on a terminal; where nobody looks, the terminal cannot, or events share it, a line for each event. */
-const progressOn = ({ stdout, stderr, runtime }: RunContext, command: RunCommand): Progress => {
+const progressOn = ({ stdout, stderr, runtime }: RunContext, command: RunCommand): ProgressDisplay => {
   const dumb = environment['TERM'] === 'dumb' || (environment['CI'] ?? '') !== '';
   const shared = command.json && stdout.isTTY === true;
   return stderr.isTTY === true && !dumb && !shared
@@ -135,7 +137,7 @@ const withAdmin = async (
   { adminPort }: RunCommand,
   spillway: Spillway,
   approvals: Approvals | undefined,
-  progress: Progress,
+  progress: ProgressDisplay,
   close: Close,
 ): Promise<Close> => {
   if (adminPort === undefined) return close;
@@ -153,7 +155,7 @@ const withInspector = async (
   { inspectPort }: RunCommand,
   context: RunContext,
   spillway: Spillway,
-  progress: Progress,
+  progress: ProgressDisplay,
   close: Close,
 ): Promise<Close> => {
   if (inspectPort === undefined) return close;
@@ -166,7 +168,7 @@ const withInspector = async (
 };
 
 /** Collects the trace for a report where it is asked for. */
-const openHtml = async ({ htmlPath }: RunCommand, spillway: Spillway, progress: Progress): Promise<Close> => {
+const openHtml = async ({ htmlPath }: RunCommand, spillway: Spillway, progress: ProgressDisplay): Promise<Close> => {
   if (htmlPath === undefined) return () => Promise.resolve();
   const { write } = (await import('./trace/inspect.ts')).reportOf(spillway, htmlPath);
   return async () => {
@@ -176,7 +178,11 @@ const openHtml = async ({ htmlPath }: RunCommand, spillway: Spillway, progress: 
 };
 
 /** Keeps the page of a turn that has settled until the interruption; whether there was one to keep. */
-const isSeen = async ({ inspectPort }: RunCommand, { signal }: RunContext, progress: Progress): Promise<boolean> => {
+const isSeen = async (
+  { inspectPort }: RunCommand,
+  { signal }: RunContext,
+  progress: ProgressDisplay,
+): Promise<boolean> => {
   if (inspectPort === undefined || signal.aborted) return false;
   await (await import('./trace/inspect.ts')).untilSeen(signal, (text) => progress.note(text));
   return true;
@@ -197,7 +203,7 @@ const gatesOf = (command: RunCommand, { file: { tools = [], turn, budget } }: Lo
  *
  * @throws UsageError, PlanFileError or Interrupted, before anything was called
  */
-export async function runPlan(command: RunCommand, context: RunContext): Promise<RunEnd> {
+export async function runPlan(command: RunCommand, context: RunContext): Promise<CommandEnd> {
   const loaded = await loadPlan(command.planPath);
   const gates = await gatesOf(command, loaded);
   try {
@@ -212,7 +218,7 @@ const layerOf = (
   { file: { profile } }: LoadedPlan,
   { options }: OpenGates,
   runtime: Runtime,
-): Spillway => createSpillway({ tools, runtime, ...options, ...(profile === undefined ? {} : { profile }) });
+): Spillway => createSpillway({ tools, runtime, sagas, ...options, ...(profile === undefined ? {} : { profile }) });
 
 /** The trace that the turn is part of. */
 const traceOf = ({ traceparent }: RunCommand): Pick<TurnOptions, 'traceContext'> =>
@@ -223,7 +229,7 @@ const runLoaded = async (
   context: RunContext,
   loaded: LoadedPlan,
   gates: OpenGates,
-): Promise<RunEnd> => {
+): Promise<CommandEnd> => {
   const { stdout, signal } = context;
   const runtime = seeded(context.runtime, command.seed);
   const used = usedTools(loaded.file);

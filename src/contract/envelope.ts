@@ -229,7 +229,7 @@ export const toolCallEnvelopeSchema: z.ZodMiniType<ToolCallEnvelope> = z.strictO
       z.strictObject({
         safetyCritical: z.exactOptional(z.boolean()),
         expectedRetrySafe: z.exactOptional(z.boolean()),
-        timeoutMs: z.exactOptional(ms.check(z.positive())),
+        timeoutMs: z.exactOptional(z.number().check(z.positive(), z.maximum(Number.MAX_SAFE_INTEGER))),
       }),
     ),
   }),

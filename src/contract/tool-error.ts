@@ -44,7 +44,8 @@ const executedBy = (kind: ToolErrorKind): boolean => {
   if (Object.hasOwn(TOOL_ERROR_KIND_TRAITS, kind)) return TOOL_ERROR_KIND_TRAITS[kind].executed;
   const shown = typeof kind === 'string' ? JSON.stringify((kind as string).slice(0, 64)) : typeof kind;
   throw new RangeError(
-    `The kind of a ToolExecutionError must be one of ${TOOL_ERROR_KINDS.join(', ')}, not ${shown}; put a word of your own in \`code\``,
+    `The kind of a ToolExecutionError must be one of ${TOOL_ERROR_KINDS.join(', ')}, not ${shown}; put a ` +
+      `word of your own in \`code\``,
   );
 };
 

@@ -9,7 +9,8 @@ import { TEXT_LENGTH_MAX } from './text/plain.ts';
 const REMEDIES: ReadonlyMap<string, string> = new Map([
   [
     'OOM',
-    'Redis is out of memory and takes no writes: raise maxmemory, or remove other data; do not let it evict these records',
+    'Redis is out of memory and takes no writes: raise maxmemory, or remove other data; do not let it evict ' +
+      'these records',
   ],
   [
     'READONLY',
@@ -29,7 +30,8 @@ const REMEDIES: ReadonlyMap<string, string> = new Map([
   ['WRONGPASS', 'Redis refused the user name or the password: correct what the client is given'],
   [
     'NOPERM',
-    'the Redis user may not run this command or touch this key: allow the commands the store needs on the keys of its prefix',
+    'the Redis user may not run this command or touch this key: allow the commands the store needs on the ' +
+      'keys of its prefix',
   ],
   [
     'WRONGTYPE',

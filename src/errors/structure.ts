@@ -184,7 +184,10 @@ const describe = (thrown: unknown): string => {
   const text = textOf(thrown);
   if (text !== '' || typeof thrown === 'string') return text;
   if (thrown !== null && typeof thrown === 'object') return 'The tool threw a value without a message';
-  return `The tool threw ${typeof thrown === 'symbol' || typeof thrown === 'function' ? `a ${typeof thrown}` : String(thrown)}`;
+  return (
+    'The tool threw ' +
+    (typeof thrown === 'symbol' || typeof thrown === 'function' ? `a ${typeof thrown}` : String(thrown))
+  );
 };
 
 /** The fields in which libraries older than `cause` keep the error behind theirs. */

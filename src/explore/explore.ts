@@ -3,7 +3,7 @@ import { counted } from '../inspect/text.ts';
 import type { AnyTool } from '../contract/tool.ts';
 import type { Plan } from '../contract/turn.ts';
 import { findingOf, type Finding } from './finding.ts';
-import { factsOf, judged, type Facts, type Verdict } from './judge.ts';
+import { factsOf, judged, type Facts, type ExploreVerdict } from './judge.ts';
 import { faultsAt, nameOf, scheduleWords, type Schedule, type Strike } from './schedule.ts';
 import { setupOf, type ExploreOptions, type ExploredTools, type Setup } from './setup.ts';
 import { storyOf, type Story } from './story.ts';
@@ -55,7 +55,7 @@ class Search {
   unreached = 0;
   repeated = 0;
   moreFindings = 0;
-  readonly found: Array<{ readonly schedule: Schedule; readonly verdict: Verdict }> = [];
+  readonly found: Array<{ readonly schedule: Schedule; readonly verdict: ExploreVerdict }> = [];
   /** By strike: what it brings about alone; under the empty name, what needs none. */
   readonly #alone = new Map<string, Set<string>>();
 
@@ -91,7 +91,7 @@ class Search {
         this.unreached += Math.max(0, allowed - course.count('run', node)) * setup.faults.length;
   }
 
-  #keep(schedule: Schedule, verdict: Verdict): void {
+  #keep(schedule: Schedule, verdict: ExploreVerdict): void {
     const key = `${verdict.kind} ${verdict.node}`;
     const lesser = schedule.length > 1 ? ['', ...schedule.map(nameOf)] : schedule.length === 1 ? [''] : [];
     if (lesser.some((name) => this.#alone.get(name)?.has(key) === true)) return void this.repeated++;

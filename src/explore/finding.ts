@@ -3,7 +3,7 @@ import { emptyTrace } from '../inspect/model/empty.ts';
 import { UNICODE } from '../inspect/share/glyphs.ts';
 import { drawMarbles } from '../inspect/share/marbles-text.ts';
 import { marbleTest, type MarbleTest } from '../inspect/share/marble-test.ts';
-import type { FindingKind, Verdict } from './judge.ts';
+import type { FindingKind, ExploreVerdict } from './judge.ts';
 import { scheduleWords, type Schedule } from './schedule.ts';
 import type { Setup } from './setup.ts';
 import { storyOf } from './story.ts';
@@ -66,7 +66,7 @@ const testSource = (setup: Setup, schedule: Schedule, message: string): string =
 export const findingOf = async (
   setup: Setup,
   schedule: Schedule,
-  { kind, node, message }: Verdict,
+  { kind, node, message }: ExploreVerdict,
 ): Promise<Finding> => {
   const model = emptyTrace();
   await storyOf(setup, schedule, (event) => addEvent(model, event));

@@ -18,7 +18,7 @@ import { isThere } from './world.ts';
 export type FindingKind = 'twice' | 'uncompensated' | 'lost' | 'untold' | 'unapproved' | 'unsettled';
 
 /** A finding before it is drawn. */
-export interface Verdict {
+export interface ExploreVerdict {
   readonly kind: FindingKind;
   readonly node: string;
   readonly message: string;
@@ -56,7 +56,7 @@ const isExcused = ({ allowed }: Facts, schedule: Schedule, node: string): boolea
   );
 };
 
-const doubles = ({ ledger }: Story): Verdict[] =>
+const doubles = ({ ledger }: Story): ExploreVerdict[] =>
   ledger.doubled.map(({ key, node, what }) => ({
     kind: 'twice',
     node,
@@ -79,9 +79,9 @@ const lostNode = (
   schedule: Schedule,
   node: NodeResult,
   place: number,
-): Verdict | undefined => {
+): ExploreVerdict | undefined => {
   const { id, state, reason } = node;
-  const lost = (message: string): Verdict => ({ kind: 'lost', node: id, message });
+  const lost = (message: string): ExploreVerdict => ({ kind: 'lost', node: id, message });
   // Of a turn whose end the store did not get, its result says that it may be undone.
   const isKept = story.result?.recorded === undefined;
   if (state === 'succeeded' && isKept && facts.acting.has(id) && !remains(story, id))
@@ -96,12 +96,12 @@ const lostNode = (
 const isSure = ({ state, result }: NodeResult): boolean =>
   state === 'failed' && result?.error !== undefined && result.error.uncertain !== true && result.attempts > 0;
 
-const untold = (story: Story, node: NodeResult): Verdict[] =>
+const untold = (story: Story, node: NodeResult): ExploreVerdict[] =>
   isSure(node) && remains(story, node.id)
     ? [{ kind: 'untold', node: node.id, message: `${node.id} is told as failed for certain, and its effect is there` }]
     : [];
 
-const unapproved = ({ course }: Story): Verdict[] =>
+const unapproved = ({ course }: Story): ExploreVerdict[] =>
   course.reached
     .filter(({ isUnapproved, touches }) => isUnapproved && touches > 0)
     .map(({ node }) => ({
@@ -139,10 +139,10 @@ const isExcusedFromUndoing = ({ isRepeatable }: Facts, schedule: Schedule, node:
   (!isRepeatable(node) &&
     schedule.some(({ act, fault }) => act === 'store' || (act !== 'run' && fault.startsWith('dies'))));
 
-const leftBehind = (facts: Facts, story: Story, schedule: Schedule): Verdict[] => {
+const leftBehind = (facts: Facts, story: Story, schedule: Schedule): ExploreVerdict[] => {
   const undoing = undoingOf(facts, story);
   if (undoing === undefined) return [];
-  return facts.plan.nodes.flatMap(({ id }): Verdict[] => {
+  return facts.plan.nodes.flatMap(({ id }): ExploreVerdict[] => {
     if (undoing.kept.has(id) || facts.isLeft(id) || !remains(story, id)) return [];
     const isTold = undoing.stays.has(id);
     if (isTold && isExcusedFromUndoing(facts, schedule, id)) return [];
@@ -151,7 +151,7 @@ const leftBehind = (facts: Facts, story: Story, schedule: Schedule): Verdict[] =
   });
 };
 
-const unsettled = ({ unsettled, left }: Story): Verdict[] => {
+const unsettled = ({ unsettled, left }: Story): ExploreVerdict[] => {
   if (unsettled !== undefined) return [{ kind: 'unsettled', node: '', message: unsettled }];
   return left === 0
     ? []
@@ -159,7 +159,7 @@ const unsettled = ({ unsettled, left }: Story): Verdict[] => {
 };
 
 /** What is wrong with how a schedule ended. */
-export const judged = (facts: Facts, story: Story, schedule: Schedule): readonly Verdict[] => {
+export const judged = (facts: Facts, story: Story, schedule: Schedule): readonly ExploreVerdict[] => {
   const nodes = story.result?.nodes ?? [];
   const isUndone = story.resumed.some(({ outcome }) => outcome === 'undone');
   const lost = isUndone ? [] : nodes.flatMap((node, place) => lostNode(facts, story, schedule, node, place) ?? []);

@@ -1,6 +1,6 @@
 import type { AnyTool } from '../contract/tool.ts';
 import { checkKeys, checkNumber, checkOneOf, duration, integer } from '../policy/check.ts';
-import type { SpillwayOptions } from '../spillway.ts';
+import type { SpillwayOptions } from '../options.ts';
 import type { Plan } from '../contract/turn.ts';
 import { FAULTS, checkSchedule, type Fault, type Schedule } from './schedule.ts';
 import type { World } from './world.ts';

@@ -46,7 +46,8 @@ const taken = (entered: Entered, turnId: string): Extract<Entered, { state: 'acc
   if (entered.state === 'full')
     throw new ToolExecutionError(
       'limit_exceeded',
-      `The fleet has ${entered.open} turns that have not settled, and takes no more; submit again later, or add workers`,
+      `The fleet has ${entered.open} turns that have not settled, and takes no more; submit again later, or ` +
+        'add workers',
       { retryAfterMs: FULL_RETRY_MS, classification: 'transient' },
     );
   return entered;

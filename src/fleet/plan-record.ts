@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { FleetPlan, SubmitOptions } from '../contract/fleet/port.ts';
-import { traceContextSchema } from '../policy/trace-part.ts';
+import { traceContextSchema } from '../contract/formats/call-request.ts';
 import { approvalWhenSchema } from '../contract/gate/approval-schema.ts';
 import { isToolExecutionError } from '../contract/tool-error.ts';
 import type { Plan, PlanNode, PlanOptions } from '../contract/turn.ts';
@@ -94,7 +94,8 @@ const dataOf = (value: unknown, id: string, what: string): unknown => {
 const undoingOf = ({ id, compensate }: PlanNode): PlanNode['compensate'] => {
   if (typeof compensate === 'function')
     throw new DurablePlanError(
-      `Node ${id}: its compensate is a function, which no other machine has; give its tool the compensate, or name a tool that undoes: { "tool": "cancel", "input": { "id": "\${output.id}" } }`,
+      `Node ${id}: its compensate is a function, which no other machine has; give its tool the compensate, ` +
+        `or name a tool that undoes: { "tool": "cancel", "input": { "id": "\${output.id}" } }`,
       id,
     );
   if (typeof compensate !== 'object' || compensate.input === undefined) return compensate;
@@ -109,7 +110,8 @@ const recordOf = (node: PlanNode): unknown => {
   const found = templateOf(input);
   if (found === undefined)
     throw new DurablePlanError(
-      `Node ${id}: its input is a function, which no other machine has; write it as data: fromResults({ "flight": { "$result": "flights", "path": "id" } })`,
+      `Node ${id}: its input is a function, which no other machine has; write it as data: fromResults({ ` +
+        '"flight": { "$result": "flights", "path": "id" } })',
       id,
     );
   const template = found.template === undefined ? undefined : dataOf(found.template, id, 'input');
@@ -171,7 +173,8 @@ export function storedPlan(stored: string): { readonly plan: Plan; readonly iden
   const format = isObject(candidate) ? candidate['format'] : undefined;
   if (format !== PLAN_FORMAT)
     throw new DurablePlanError(
-      `The plan has format ${String(format)}, and this worker reads format ${PLAN_FORMAT}; run a worker of the version that took it`,
+      `The plan has format ${String(format)}, and this worker reads format ${PLAN_FORMAT}; run a worker of ` +
+        'the version that took it',
     );
   const { nodes, options, session, actor, tenant, traceContext } = checked(candidate);
   const planned = nodes.map(({ input, refers, default: fallback, ...node }): PlanNode => {

@@ -163,7 +163,7 @@ const restateDispatcher = (site: RestateSite): Dispatcher => ({
  *
  * @example
  * const fleet = restateFleet(redis, { ingressUrl: 'http://localhost:8080' });
- * fleet.serve({ layer: createSpillway({ tools, store: redisStore(redis) }) });
+ * fleet.serve({ layer: createSpillway({ tools, store: redisStore(redis), sagas }) });
  */
 export function restateFleet(connection: LedgerConnection, options: RestateFleetOptions): FleetEngine {
   checkKeys('restateFleet', options, OPTION_KEYS);

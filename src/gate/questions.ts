@@ -10,7 +10,7 @@ import {
   mayAnswer,
   standingOf,
   type ReadAnswer,
-  type Standing,
+  type ApprovalStanding,
 } from '../policy/gate/approval.ts';
 
 /** By which name the store lists questions. No tool can have it. */
@@ -18,7 +18,7 @@ export const APPROVAL_TOOL = 'spillway/approval';
 
 /** How a call stands by its question, and for how long yet. */
 export interface Stood {
-  readonly standing: Exclude<Standing, { readonly act: 'ask' }>;
+  readonly standing: Exclude<ApprovalStanding, { readonly act: 'ask' }>;
   readonly leftMs: number;
 }
 

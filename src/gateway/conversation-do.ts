@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { readBody } from './anthropic/body.ts';
+import { readRequestBody } from './anthropic/body.ts';
 import { requestOf, responseOf } from './wire/exchange.ts';
 import {
   TOMBSTONE,
@@ -85,7 +85,7 @@ export class ConversationStateDO {
         return Response.json({ error: 'there are /store and /retrieve' }, { status: 404 });
       if (request.method !== 'POST')
         return Response.json({ error: 'use POST' }, { status: 405, headers: { allow: 'POST' } });
-      const { value } = await readBody(requestOf(request), BODY_LIMITS);
+      const { value } = await readRequestBody(requestOf(request), BODY_LIMITS);
       return pathname === '/store' ? await this.#store(value) : this.#retrieve(value);
     } catch (error) {
       return responseOf(

@@ -60,7 +60,8 @@ const sender = (client: ConversationRedisLike): Send => {
     return (_key, command, ...args) => client.call(command, ...args);
   if (typeof read(client, 'sendCommand') !== 'function' || !('sendCommand' in client)) {
     throw new RangeError(
-      'client must be a client of the package redis (with sendCommand) or of ioredis (with call): pass what createClient(...) or new Redis(...) gave',
+      'client must be a client of the package redis (with sendCommand) or of ioredis (with call): pass what ' +
+        'createClient(...) or new Redis(...) gave',
     );
   }
   if ('masters' in client) return (key, command, ...args) => client.sendCommand(key, false, [command, ...args]);

@@ -7,7 +7,7 @@ import type { NodeState, TurnStatus } from '../contract/turn.ts';
 import type { BreakerTold, BudgetTold } from './model/layer.ts';
 import type { TraceLimits } from './model/limits.ts';
 
-export type { BreakerChange, BreakerTold, BudgetTold } from './model/layer.ts';
+export type { BreakerChangeSeen, BreakerTold, BudgetTold } from './model/layer.ts';
 
 /** What can happen on the line of a node, as marbles draw it. */
 export type MarkKind =

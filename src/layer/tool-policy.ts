@@ -1,11 +1,13 @@
 import type { ApprovalWhen, NeedsApproval } from '../contract/gate/approval.ts';
-import { approvalWhenSchema } from '../contract/gate/approval-schema.ts';
 import type { DedupePolicy, ToolPolicy } from '../contract/policy.ts';
 import { checkKeys, checkNumber, checkOneOf, number, positiveDuration } from '../policy/check.ts';
+import { PLACE } from '../contract/settle/place.ts';
 import { neededBy } from '../policy/gate/when.ts';
 import { checkCompensate, isUndone } from './settle/compensation.ts';
 import { checkVerify, isVerifiable, settleWarning } from './settle/verification.ts';
 import type { GuardedTool, Surroundings } from './registry.ts';
+import { shaped } from '../policy/shape/parts.ts';
+import { approvalWhenShape } from '../policy/shape/request.ts';
 
 const POLICY_KEYS = [
   'timeoutMs',
@@ -51,7 +53,11 @@ const shown = (value: unknown): string => (typeof value === 'object' ? JSON.stri
 
 const WHEN = 'true, false, or { path } with one of above, below, equals and unless';
 
-const isWhen = (rule: unknown): rule is ApprovalWhen => approvalWhenSchema.safeParse(rule).success;
+const isWhen = (rule: unknown): rule is ApprovalWhen => {
+  const { fits, problem } = shaped(approvalWhenShape, rule);
+  const { path, ...comparisons } = fits;
+  return problem === undefined && PLACE.test(path) && Object.keys(comparisons).length === 1;
+};
 
 /**
  * Whether a person has to approve a tool's calls, or what says so; `undefined` where nobody has to.

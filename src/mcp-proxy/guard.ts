@@ -11,11 +11,11 @@ import { confirmed, isClaim, unconfirmed } from '../policy/recovery/refusal.ts';
 import type { Spillway } from '../spillway.ts';
 import { bounded, failed } from './answer.ts';
 import { METHODS, RpcError, VERSION_META_KEY, isRecord, metaOf, type Id, type Params } from './message.ts';
-import type { Upstream } from './upstream.ts';
+import type { McpUpstream } from './upstream.ts';
 
 /** A `tools/call` of a client. */
 export interface ToolCall {
-  readonly upstream: Upstream;
+  readonly upstream: McpUpstream;
   /** The tool's name at its server. */
   readonly name: string;
   readonly params: Params;
@@ -24,12 +24,12 @@ export interface ToolCall {
 }
 
 /** Runs the calls of tools under one layer, for all clients. */
-export interface Guard {
+export interface ProxyGuard {
   /** Emits the result of a call, or errors with the server's own error. */
   call$(call: ToolCall): Observable<unknown>;
 }
 
-export interface GuardOptions {
+export interface ProxyGuardOptions {
   readonly layer: Pick<Spillway, 'execute'>;
   /** The key of `_meta` under which a client says that a call is the same as one before. */
   readonly keyName: string;
@@ -74,7 +74,7 @@ const judged = (error: ToolExecutionError, { upstream, name }: ToolCall): ToolEx
 const attempt$ = (
   call: ToolCall,
   input: unknown,
-  options: GuardOptions,
+  options: ProxyGuardOptions,
   note: (raw: Raw | undefined) => void,
 ): Observable<unknown> => {
   const { upstream, name, params, askedAs, progress } = call;
@@ -113,7 +113,7 @@ const traceOf = (params: Params): { readonly traceparent?: string } => {
 };
 
 /** Puts calls under a layer: its timeouts, retries, breakers, keys and trace. */
-export function createGuard(options: GuardOptions): Guard {
+export function createGuard(options: ProxyGuardOptions): ProxyGuard {
   const run = async (call: ToolCall, signal: AbortSignal): Promise<unknown> => {
     const { upstream, name, params } = call;
     const key = keyOf(params, options.keyName);

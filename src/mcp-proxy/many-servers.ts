@@ -20,7 +20,7 @@ import { attemptTimeout } from '../operators/attempt-timeout.ts';
 import type { Backend, Forwarded } from './backend.ts';
 import { CODES, METHODS, RpcError, isRecord, type Params } from './message.ts';
 import { withTaskIds } from './task-ids.ts';
-import type { Upstream } from './upstream.ts';
+import type { McpUpstream } from './upstream.ts';
 
 /** A page of a list that takes longer is left out. */
 const LIST_MS = 20_000;
@@ -51,21 +51,21 @@ const joined = (left: unknown, right: unknown): unknown => {
 
 /** Several servers as one: their tools, prompts and tasks behind their names, all else as it is. */
 class ManyServers implements Backend {
-  readonly upstreams: readonly Upstream[];
+  readonly upstreams: readonly McpUpstream[];
   readonly #note: (text: string) => void;
   readonly #runtime: Runtime;
   /** What each server said that it can do; one that did not start can do nothing. */
-  readonly #able = new Map<Upstream, Readonly<Record<string, unknown>>>();
+  readonly #able = new Map<McpUpstream, Readonly<Record<string, unknown>>>();
   /** Which server a resource or a template belongs to. */
-  readonly #owners = new Map<string, Upstream>();
+  readonly #owners = new Map<string, McpUpstream>();
 
-  constructor(upstreams: readonly Upstream[], note: (text: string) => void, runtime: Runtime) {
+  constructor(upstreams: readonly McpUpstream[], note: (text: string) => void, runtime: Runtime) {
     this.upstreams = upstreams;
     this.#note = note;
     this.#runtime = runtime;
   }
 
-  toolOf(full: string): { readonly upstream: Upstream; readonly name: string } | undefined {
+  toolOf(full: string): { readonly upstream: McpUpstream; readonly name: string } | undefined {
     const upstream = this.upstreams.find(({ name }) => full.startsWith(`${name}.`));
     return upstream === undefined ? undefined : { upstream, name: full.slice(upstream.name.length + 1) };
   }
@@ -89,7 +89,7 @@ class ManyServers implements Backend {
     return typeof key === 'string' ? this.#owned$(asked, key) : throwError(() => notFound(method));
   }
 
-  #withAbility(capability: string): readonly Upstream[] {
+  #withAbility(capability: string): readonly McpUpstream[] {
     return this.upstreams.filter((upstream) => this.#able.get(upstream)?.[capability] !== undefined);
   }
 
@@ -116,7 +116,7 @@ class ManyServers implements Backend {
   }
 
   #page$(
-    upstream: Upstream,
+    upstream: McpUpstream,
     asked: Forwarded,
     items: string,
     page = 1,
@@ -152,7 +152,7 @@ class ManyServers implements Backend {
     );
   }
 
-  #known(upstream: Upstream, item: Readonly<Record<string, unknown>>, items: string, key: string): unknown {
+  #known(upstream: McpUpstream, item: Readonly<Record<string, unknown>>, items: string, key: string): unknown {
     const { [key]: id } = item;
     if (items === 'tasks') return this.told(upstream, item);
     if (NAMED.has(items)) return { ...item, name: `${upstream.name}.${String(id)}` };
@@ -182,11 +182,11 @@ class ManyServers implements Backend {
     return owner.request$({ ...asked, params }).pipe(map((result) => this.told(owner, result)));
   }
 
-  told(upstream: Upstream, said: unknown): unknown {
+  told(upstream: McpUpstream, said: unknown): unknown {
     return withTaskIds(said, (taskId) => `${upstream.name}.${taskId}`);
   }
 
-  meant({ name }: Upstream, said: unknown): unknown {
+  meant({ name }: McpUpstream, said: unknown): unknown {
     return withTaskIds(said, (taskId) => (taskId.startsWith(`${name}.`) ? taskId.slice(name.length + 1) : taskId));
   }
 
@@ -220,7 +220,7 @@ class ManyServers implements Backend {
   }
 }
 
-const initialized = (answers: readonly (readonly [Upstream, Readonly<Record<string, unknown>>])[]): unknown => {
+const initialized = (answers: readonly (readonly [McpUpstream, Readonly<Record<string, unknown>>])[]): unknown => {
   const versions = answers.map(([, { protocolVersion }]) => String(protocolVersion)).toSorted();
   const said = answers.flatMap(([{ name }, { instructions }]) =>
     typeof instructions === 'string' && instructions !== '' ? [`# ${name}\n${instructions}`] : [],
@@ -238,7 +238,11 @@ const initialized = (answers: readonly (readonly [Upstream, Readonly<Record<stri
  * Several servers as one. Clients of the protocol of 2026-07-28 fall back to the one before it, in which servers differ
  * less.
  */
-export function manyServers(upstreams: readonly Upstream[], note: (text: string) => void, runtime: Runtime): Backend {
+export function manyServers(
+  upstreams: readonly McpUpstream[],
+  note: (text: string) => void,
+  runtime: Runtime,
+): Backend {
   const many = new ManyServers(upstreams, note, runtime);
   return {
     upstreams,

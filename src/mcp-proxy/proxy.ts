@@ -15,7 +15,7 @@ import { createGuard } from './guard.ts';
 import { launchOf, type ServerPlace } from './launch.ts';
 import { manyServers } from './many-servers.ts';
 import { session$ } from './session.ts';
-import { createUpstream, type Upstream } from './upstream.ts';
+import { createUpstream, type McpUpstream } from './upstream.ts';
 
 /** What a tool's policy may say beside the layer's own. */
 export interface ProxiedToolPolicy extends ToolPolicy {
@@ -116,7 +116,7 @@ const upstreamsOf = (
   { servers, note = () => undefined, heard }: McpProxyOptions,
   catalogs: ReadonlyMap<string, Catalog>,
   runtime: Runtime,
-): Upstream[] =>
+): McpUpstream[] =>
   [...catalogs].flatMap(([name, catalog]) => {
     const { place, startTimeoutMs: connectTimeoutMs = START_TIMEOUT_MS } = servers[name] ?? {};
     if (place === undefined) return [];
@@ -135,8 +135,8 @@ export function createMcpProxy(options: McpProxyOptions): McpProxy {
   const catalogs = new Map(names.map((name) => [name, catalogOf(options, name, names.length === 1)]));
   const layer = layerOf(options, catalogs, runtime);
   const guard = createGuard({ layer, keyName, maxOutputBytes });
-  const open = new Set<Upstream>();
-  const closeAll = async (upstreams: Iterable<Upstream>): Promise<void> => {
+  const open = new Set<McpUpstream>();
+  const closeAll = async (upstreams: Iterable<McpUpstream>): Promise<void> => {
     const closing = [...upstreams];
     for (const upstream of closing) open.delete(upstream);
     await Promise.allSettled(closing.map((upstream) => upstream.close()));

@@ -21,7 +21,7 @@ import {
 import type { Runtime } from '../contract/runtime.ts';
 import { isToolExecutionError } from '../contract/tool-error.ts';
 import type { Backend } from './backend.ts';
-import type { Guard } from './guard.ts';
+import type { ProxyGuard } from './guard.ts';
 import {
   CODES,
   METHODS,
@@ -42,7 +42,7 @@ import {
   type Response,
 } from './message.ts';
 import { written, type Outgoing } from './outgoing.ts';
-import type { Upstream } from './upstream.ts';
+import type { McpUpstream } from './upstream.ts';
 
 /** How long the answers may take that a client waits for which has closed its side. */
 const DRAIN_MS = 2_000;
@@ -50,7 +50,7 @@ const DRAIN_MS = 2_000;
 export interface SessionOptions {
   readonly transport: Transport;
   readonly backend: Backend;
-  readonly guard: Guard;
+  readonly guard: ProxyGuard;
   /** Whether one message is written after the other: over a pipe that fills up, and not where each has its stream. */
   readonly inOrder: boolean;
   /** Whether several clients are behind the transport: what a server says of no request of theirs is for no one. */
@@ -75,7 +75,7 @@ const refusalOf = (thrown: unknown): RpcError => {
 
 /** A question of a server that its client has not answered. */
 interface Ask {
-  readonly upstream: Upstream;
+  readonly upstream: McpUpstream;
   readonly id: Id;
 }
 
@@ -88,7 +88,7 @@ class Session {
   readonly #options: SessionOptions;
   readonly #canceled$ = new Subject<Id>();
   /** Requests of the client that are under way, the newest last, and the server that each went to. */
-  readonly #open = new Map<Id, Upstream | undefined>();
+  readonly #open = new Map<Id, McpUpstream | undefined>();
   readonly #asks = new Map<Id, Ask>();
 
   constructor(options: SessionOptions) {
@@ -104,7 +104,7 @@ class Session {
   }
 
   /** What a server said, for the client. */
-  fromServer(upstream: Upstream, message: Request | Notification): Observable<Outgoing> {
+  fromServer(upstream: McpUpstream, message: Request | Notification): Observable<Outgoing> {
     const related = metaOf(message.params)[SUBSCRIPTION_META_KEY] as Id | undefined;
     if (!this.#options.isShared || related !== undefined) return of(this.#forClient(upstream, message, related));
     if (isRequest(message))
@@ -112,7 +112,7 @@ class Session {
     return EMPTY;
   }
 
-  #forClient(upstream: Upstream, message: Request | Notification, related: Id | undefined): Outgoing {
+  #forClient(upstream: McpUpstream, message: Request | Notification, related: Id | undefined): Outgoing {
     const { method, params: given } = message;
     if (method === METHODS.cancelled && !isRequest(message)) return { message: this.#withdrawn(upstream, message) };
     const params = isOfClientsTask(message)
@@ -128,7 +128,7 @@ class Session {
   }
 
   /** A server is gone, and with it what it had asked. */
-  withdrawn$(upstream: Upstream): Observable<Outgoing> {
+  withdrawn$(upstream: McpUpstream): Observable<Outgoing> {
     const open = [...this.#asks].filter(([, ask]) => ask.upstream === upstream);
     for (const [id] of open) this.#asks.delete(id);
     return from(open).pipe(
@@ -138,12 +138,12 @@ class Session {
     );
   }
 
-  #newest(upstream: Upstream): Id | undefined {
+  #newest(upstream: McpUpstream): Id | undefined {
     return [...this.#open].findLast(([, at]) => at === undefined || at === upstream)?.[0];
   }
 
   /** A server takes back a question, under the id that the client knows. */
-  #withdrawn(upstream: Upstream, message: Notification): Notification {
+  #withdrawn(upstream: McpUpstream, message: Notification): Notification {
     const [id] =
       [...this.#asks].find(([, ask]) => ask.upstream === upstream && ask.id === message.params?.['requestId']) ?? [];
     if (id === undefined) return message;
@@ -234,7 +234,7 @@ const arrivals$ = (transport: Transport): Observable<Message> =>
   });
 
 /** What several servers say, each with who said it. */
-const saidBy = (upstreams: readonly Upstream[]): Observable<readonly [Upstream, Request | Notification]> =>
+const saidBy = (upstreams: readonly McpUpstream[]): Observable<readonly [McpUpstream, Request | Notification]> =>
   merge(...upstreams.map((upstream) => upstream.said$.pipe(map((message) => [upstream, message] as const))));
 
 /** Serves one client until it is gone, or until it is unsubscribed. Emits nothing. */

@@ -53,7 +53,7 @@ interface ProxyConnection extends McpConnection {
 type Live = LiveConnection<ProxyConnection>;
 
 /** One server behind one client, over as many connections as it takes. */
-export interface Upstream {
+export interface McpUpstream {
   readonly name: string;
   readonly listing: Listing;
   /** How long it may take to start. */
@@ -79,7 +79,7 @@ export interface Upstream {
   close(): Promise<void>;
 }
 
-export interface UpstreamOptions {
+export interface McpUpstreamOptions {
   readonly name: string;
   readonly launch: Launch;
   readonly listing: Listing;
@@ -100,11 +100,11 @@ const isWholeList = ({ method, params }: Asked, result: unknown): boolean =>
  * A server behind one client. It is connected when it is first needed, and again when it was lost: with what the client
  * had settled with it, so that the client need not know.
  */
-class ServerBehind implements Upstream {
+class ServerBehind implements McpUpstream {
   readonly name: string;
   readonly listing: Listing;
   readonly connectTimeoutMs: number;
-  readonly #options: UpstreamOptions;
+  readonly #options: McpUpstreamOptions;
   readonly #handshake = new Handshake();
   readonly #waits = new Waits();
   readonly #said$ = new Subject<Request | Notification>();
@@ -118,7 +118,7 @@ class ServerBehind implements Upstream {
   #probing = false;
   #closed = false;
 
-  constructor(options: UpstreamOptions) {
+  constructor(options: McpUpstreamOptions) {
     const { name, listing, connectTimeoutMs, runtime } = options;
     this.name = name;
     this.listing = listing;
@@ -295,4 +295,4 @@ class ServerBehind implements Upstream {
   }
 }
 
-export const createUpstream = (options: UpstreamOptions): Upstream => new ServerBehind(options);
+export const createUpstream = (options: McpUpstreamOptions): McpUpstream => new ServerBehind(options);

@@ -7,7 +7,7 @@ import type { BreakerState } from '../operators/breaker/breaker.ts';
 import type { BreakerEntry } from '../layer/breakers.ts';
 import type { Layer } from '../layer/services.ts';
 import { listed } from '../layer/listing.ts';
-import { isOwnRecord } from '../saga/journal-text.ts';
+import { isOwnRecord } from '../saga/own-records.ts';
 
 /** A breaker as it stands. */
 export interface BreakerReport {
@@ -45,6 +45,8 @@ export interface LayerReport {
   readonly retriesLeft?: number;
   /** Trace events that a subscriber lost by throwing. */
   readonly droppedEvents: number;
+  /** It undoes turns with `onFailure: 'compensate'`, by the `sagas` that it was given. */
+  readonly undoesTurns?: true;
 }
 
 /** Which remembered results are forgotten. */
@@ -86,7 +88,7 @@ export function toolReports(layer: Layer): ToolReport[] {
 }
 
 export async function inspectLayer(layer: Layer): Promise<LayerReport> {
-  const { breakers, registry, retryBudget, runtime, sharedBreakers, switches, trace } = layer;
+  const { breakers, registry, retryBudget, runtime, sagas, sharedBreakers, switches, trace } = layer;
   const { names } = registry;
   const [store] = await Promise.all([report(layer), sharedBreakers?.refresh()]);
   return {
@@ -98,6 +100,7 @@ export async function inspectLayer(layer: Layer): Promise<LayerReport> {
     ...(store === undefined ? {} : { store }),
     ...(retryBudget === undefined ? {} : { retriesLeft: retryBudget.left(runtime.now()) }),
     droppedEvents: trace.dropped,
+    ...(sagas === undefined ? {} : { undoesTurns: true }),
   };
 }
 

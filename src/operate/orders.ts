@@ -52,7 +52,8 @@ const warningsOf = ({ switches }: Layer, guarded: readonly GuardedTool[]): strin
   return [
     ...(idle.length > 0
       ? [
-          `breakers refuse nothing in the modes off and shadow, in which ${idle.slice(0, NAMED_MAX).join(', ')}${more} run`,
+          'breakers refuse nothing in the modes off and shadow, in which ' +
+            `${idle.slice(0, NAMED_MAX).join(', ')}${more} run`,
         ]
       : []),
     ...(switches.breakersObserve ? ['breakers refuse nothing while TOOL_RELIABILITY_OPEN_MODE is off'] : []),

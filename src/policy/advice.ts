@@ -47,7 +47,7 @@ const REMEDIES: Readonly<Record<Remedy, string>> = {
 };
 
 /** A sentence of ours about an input that does not fit, with what to do about it. */
-export const correctable = (misfit: string): string => `${misfit.replace(/[.\s]+$/, '')}. ${REMEDIES.input}`;
+export const correctable = (problem: string): string => `${problem.replace(/[.\s]+$/, '')}. ${REMEDIES.input}`;
 
 /** A text without what differs from one time to the next, to see whether a call failed as it did before. */
 export const untimed = (text: string): string => text.replace(/Try again in \d+ (?:s|min|h), not before\./i, '');

@@ -1,4 +1,4 @@
-import type { BreakerEntry, RetryEntry } from '../contract/formats/policy-entry.ts';
+import type { BreakerPolicyEntry, RetryEntry } from '../contract/formats/policy-entry.ts';
 import type { CompensateEntry, VerifyEntry } from '../contract/formats/settle-entry.ts';
 import type { BreakerOptions, RetryPolicy, ToolPolicy } from '../contract/policy.ts';
 
@@ -25,7 +25,12 @@ export const retryOf = ({ strategy, ...entry }: RetryEntry): Partial<RetryPolicy
 const orInfinity = (value: number | 'off'): number => (value === 'off' ? Infinity : value);
 
 /** The options of a breaker that a file spells in the seeds' words. */
-export const breakerOf = ({ timeout_ms, failure_threshold, failure_rate, ...entry }: BreakerEntry): BreakerOptions => ({
+export const breakerOf = ({
+  timeout_ms,
+  failure_threshold,
+  failure_rate,
+  ...entry
+}: BreakerPolicyEntry): BreakerOptions => ({
   ...camelKeys(entry),
   ...(timeout_ms === undefined ? {} : { cooldownMs: timeout_ms }),
   ...(failure_threshold === undefined ? {} : { failureThreshold: orInfinity(failure_threshold) }),

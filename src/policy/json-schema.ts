@@ -10,25 +10,25 @@ import { linearPattern } from './pattern/linear-pattern.ts';
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** One thing about a value that its schema does not allow. */
-export interface Misfit {
+export interface JsonSchemaIssue {
   readonly path: readonly (string | number)[];
   /** What it has to be: `must be string`. */
   readonly message: string;
 }
 
-/** Says why a value does not fit, worded with the path of each misfit; `undefined` for one that does. Never throws. */
+/** Says why a value does not fit, worded with the path of each problem; `undefined` for one that does. Never throws. */
 export type JsonSchemaCheck = (value: unknown) => string | undefined;
 
 export interface JsonSchemaOptions {
   /**
-   * Where the schema is from. `author`: a misspelt keyword is an error, and every misfit of a value is reported.
-   * `wire`: a foreign program's, in which keywords that are not known are passed over, and the first misfit ends the
+   * Where the schema is from. `author`: a misspelt keyword is an error, and every problem of a value is reported.
+   * `wire`: a foreign program's, in which keywords that are not known are passed over, and the first problem ends the
    * check, so that a large value cannot make a long list. Default `wire`.
    */
   readonly from?: 'author' | 'wire';
 }
 
-const MISFITS_SHOWN = 5;
+const ISSUES_SHOWN = 5;
 const WORDS_MAX = 200;
 /** The dialect of a schema that names none: JSON Schema's latest, and what MCP says. */
 const DEFAULT_DIALECT = '2020-12';
@@ -48,7 +48,8 @@ const dialectOf = ({ $schema }: JsonSchema): string => {
       : undefined;
   if (named !== undefined && Object.hasOwn(DIALECTS, named)) return named;
   throw new RangeError(
-    `$schema must name one of ${Object.keys(DIALECTS).join(', ')}, not ${JSON.stringify($schema)?.slice(0, 80)}; leave it out for ${DEFAULT_DIALECT}`,
+    `$schema must name one of ${Object.keys(DIALECTS).join(', ')}, not ` +
+      `${JSON.stringify($schema)?.slice(0, 80)}; leave it out for ${DEFAULT_DIALECT}`,
   );
 };
 
@@ -125,14 +126,14 @@ const worded = ({ keyword, message = 'does not fit', params }: ErrorObject): str
 const dotted = (path: readonly (string | number)[]): string => core.toDotPath(path).slice(0, WORDS_MAX);
 
 /**
- * Compiles a JSON Schema to a function that gives a value's misfits, the first five of them.
+ * Compiles a JSON Schema to a function that gives a value's issues, the first five of them.
  * @throws RangeError for a schema that is none, is of an unknown dialect, refers to another document, or has a pattern
  * without a linear check
  */
-export function jsonSchemaMisfits(
+export function jsonSchemaIssues(
   schema: JsonSchema,
   { from = 'wire' }: JsonSchemaOptions = {},
-): (value: unknown) => readonly Misfit[] {
+): (value: unknown) => readonly JsonSchemaIssue[] {
   let compiler: Ajv | undefined;
   try {
     compiler = compilerFor(schema, from);
@@ -143,7 +144,7 @@ export function jsonSchemaMisfits(
       try {
         if (validate(value)) return [];
         return (validate.errors ?? [])
-          .slice(0, MISFITS_SHOWN)
+          .slice(0, ISSUES_SHOWN)
           .map((error) => ({ path: pathOf(error.instancePath, value), message: worded(error) }));
       } catch (error) {
         const message =
@@ -175,24 +176,24 @@ export function jsonSchemaMisfits(
  * compileJsonSchema({ type: 'object', required: ['city'] })({}); // "the value: must have required property 'city'"
  */
 export function compileJsonSchema(schema: JsonSchema, options: JsonSchemaOptions = {}): JsonSchemaCheck {
-  const misfitsOf = jsonSchemaMisfits(schema, options);
+  const issuesOf = jsonSchemaIssues(schema, options);
   return (value) => {
-    const misfits = misfitsOf(value);
-    return misfits.length === 0
+    const issues = issuesOf(value);
+    return issues.length === 0
       ? undefined
-      : misfits.map(({ path, message }) => `${path.length === 0 ? 'the value' : dotted(path)}: ${message}`).join('; ');
+      : issues.map(({ path, message }) => `${path.length === 0 ? 'the value' : dotted(path)}: ${message}`).join('; ');
   };
 }
 
 /**
- * A JSON Schema as the layer checks inputs: before an attempt begins, naming each misfit's path.
+ * A JSON Schema as the layer checks inputs: before an attempt begins, naming each problem's path.
  *
  * @throws RangeError for a schema that is none, is of an unknown dialect, refers to another document, or has a pattern
  * without a linear check
  */
 export function jsonSchemaInput(schema: JsonSchema, options: JsonSchemaOptions = {}): z.ZodType {
-  const misfitsOf = jsonSchemaMisfits(schema, options);
+  const issuesOf = jsonSchemaIssues(schema, options);
   return z.unknown().superRefine((value, context) => {
-    for (const { path, message } of misfitsOf(value)) context.addIssue({ code: 'custom', path: [...path], message });
+    for (const { path, message } of issuesOf(value)) context.addIssue({ code: 'custom', path: [...path], message });
   });
 }

@@ -1,12 +1,6 @@
-import * as z from 'zod/mini';
 import type { TraceContext } from '../contract/event/trace-context.ts';
-
-/** Checks a `TraceContext` that comes from elsewhere. */
-export const traceContextSchema: z.ZodMiniType<TraceContext> = z.strictObject({
-  traceparent: z.string().check(z.minLength(1), z.maxLength(256)),
-  tracestate: z.exactOptional(z.string().check(z.minLength(1), z.maxLength(2_048))),
-  baggage: z.exactOptional(z.record(z.string(), z.string())),
-});
+import { shaped } from './shape/parts.ts';
+import { traceContextShape } from './shape/request.ts';
 
 /** The trace that a turn is part of, as its calls have it. */
 export type TracePart = Partial<TraceContext>;
@@ -20,10 +14,10 @@ export const toldOf = ({ baggage: _, ...told }: TracePart): Omit<TracePart, 'bag
  */
 export function tracePartOf(given: TraceContext | undefined): TracePart {
   if (given === undefined) return {};
-  const { success, data } = traceContextSchema.safeParse(given);
-  if (!success) {
+  const { fits, problem } = shaped(traceContextShape, given);
+  if (problem !== undefined) {
     const rule = 'traceparent, 1 to 256 characters; perhaps tracestate, at most 2,048; and baggage, texts by name';
     throw new RangeError(`traceContext must be an object with ${rule}`);
   }
-  return data;
+  return fits;
 }

@@ -97,23 +97,23 @@ const checkedConnection = (given: McpConnection): McpConnection => {
   if (methods.every((method) => typeof method === 'function')) return given;
   const rule = 'connect must give a connection: wrap the client, as in async () => mcpConnection(client)';
   // The code says that it will be no other the next time.
-  const misfit = new TypeError(`${rule}; what it gave lacks client, closed or close`);
-  throw Object.assign(misfit, { code: 'ERR_INVALID_ARG_TYPE' });
+  const problem = new TypeError(`${rule}; what it gave lacks client, closed or close`);
+  throw Object.assign(problem, { code: 'ERR_INVALID_ARG_TYPE' });
 };
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** What is wrong with its input is for the model to read. */
-const invalid = (misfit: string): ToolExecutionError =>
-  new ToolExecutionError('invalid_parameters', misfit, { safeMessage: correctable(misfit) });
+const invalid = (problem: string): ToolExecutionError =>
+  new ToolExecutionError('invalid_parameters', problem, { safeMessage: correctable(problem) });
 
 /** The arguments of a call. MCP has only objects. */
 const argumentsOf = (input: unknown, toolName: string, check: McpInput): Record<string, unknown> => {
   const args = input === undefined ? {} : input;
   if (!isRecord(args)) throw invalid(`The input of ${toolName} must be an object`);
-  const misfit = check.misfit(args);
-  if (misfit !== undefined) throw invalid(misfit);
+  const problem = check.problem(args);
+  if (problem !== undefined) throw invalid(problem);
   return args;
 };
 

@@ -15,7 +15,7 @@ import { contextHeaders, filledHeaders } from './rest/headers.ts';
 import { compiledManifest } from './rest/manifest.ts';
 import type { RestOperation } from './rest/operation.ts';
 import { guardedOperations, redactor, toolOf } from './rest/tool.ts';
-import { ENCODINGS, partAt, readBody, unusable, valueOfBody } from './rest/response.ts';
+import { ENCODINGS, partAt, readResponseBody, unusable, valueOfBody } from './rest/response.ts';
 import { targetGuard, type Resolve, type TargetGuard } from './rest/target.ts';
 import { invalidInput, type RestInput } from './rest/url.ts';
 import { checkOwnTools, type OwnTools } from './own-tools.ts';
@@ -157,7 +157,7 @@ const refusal = async (
   let text = '';
   const late = runtime.after(ERROR_BODY_MS).subscribe(() => response.destroy(new Error('The body is late')));
   try {
-    text = redact((await readBody(response, ERROR_BYTES, signal, () => undefined)).toString());
+    text = redact((await readResponseBody(response, ERROR_BYTES, signal, () => undefined)).toString());
   } catch {
     // Its status says enough.
     if (signal.aborted) return mcpAborted(signal, true);
@@ -199,15 +199,15 @@ const outputOf = async (
     const { 'set-cookie': _, ...headers } = response.headers;
     return { status, headers };
   }
-  const body = await readBody(response, shared.maxBytes, signal, (progress) => context.progress(progress));
+  const body = await readResponseBody(response, shared.maxBytes, signal, (progress) => context.progress(progress));
   const value = valueOfBody(body, response.headers['content-type'] ?? '', {
     as,
     structured: at.length > 0 || checkOutput !== undefined,
   });
   const output = partAt(value, at);
   if (output === undefined) throw unusable(`The answer has nothing at /${at.join('/')}`);
-  const misfit = checkOutput?.(output);
-  if (misfit !== undefined) throw unusable(`The answer does not fit response_schema: ${misfit}`);
+  const problem = checkOutput?.(output);
+  if (problem !== undefined) throw unusable(`The answer does not fit response_schema: ${problem}`);
   return output;
 };
 

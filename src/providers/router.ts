@@ -112,8 +112,8 @@ const router = (routing: Routing, chain: readonly string[]): ToolProvider => {
   const handOff = (input: unknown, context: ToolContext): ToolOutput<unknown> => {
     const { agent, parameters } = readInput(input, routing);
     const fitted = agent.rule.fit(parameters);
-    if ('misfit' in fitted)
-      throw refused('invalid_parameters', `The parameters for ${agent.name} are malformed: ${fitted.misfit}`);
+    if ('problem' in fitted)
+      throw refused('invalid_parameters', `The parameters for ${agent.name} are malformed: ${fitted.problem}`);
     const longer = [...chain, agent.name];
     if (chain.includes(agent.name))
       throw refused(

@@ -18,7 +18,7 @@ import { replayOf } from '../call/replay.ts';
 import { readInput } from '../call/request.ts';
 import type { GuardedTool } from '../layer/registry.ts';
 import { given } from '../policy/check.ts';
-import { foundOf, unknownSince, type Found } from '../policy/settle/finding.ts';
+import { foundOf, unknownSince, type VerifyReport } from '../policy/settle/finding.ts';
 import { settledRecord } from './standing.ts';
 import type { UndoSite } from './undo.ts';
 
@@ -30,7 +30,7 @@ const doubtful = (): ToolExecutionError =>
 
 /** What was found, and of which tool. */
 interface FoundAt {
-  readonly found: Found;
+  readonly found: VerifyReport;
   readonly toolName: string;
 }
 

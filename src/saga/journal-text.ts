@@ -1,15 +1,10 @@
 import { journalSchema, pageSchema, type Journal, type JournalEntry } from '../contract/settle/journal.ts';
 import type { DedupeClaim, DedupeRecord } from '../contract/store.ts';
 import { sha256 } from '../policy/key/sha256.ts';
+import { PAGE_TOOL } from './own-records.ts';
 
-/** By which name the store lists journals. No tool can have it. */
-export const JOURNAL_TOOL = 'spillway/turn';
-const PAGE_TOOL = 'spillway/turn-page';
-export const LEASE_TOOL = 'spillway/turn-lease';
 /** So many entries are in one record: a turn of any size writes no more than these for each of its calls. */
 export const PAGE_ENTRIES = 50;
-/** Whether a record is a turn's own, and of no call. */
-export const isOwnRecord = (tool: string): boolean => [JOURNAL_TOOL, PAGE_TOOL, LEASE_TOOL].includes(tool);
 /** How long a journal is kept: a week, so that a process that stood still over a holiday is still finished. */
 export const KEEP_MS = 604_800_000;
 /** The longest output of one call that is kept. */
@@ -62,7 +57,7 @@ interface Texted {
 }
 
 /** An entry's parts that do not change, and those that do, as they were when it was written last. */
-interface Kept {
+interface WrittenParts {
   readonly input: Texted;
   output: Texted;
   stands: string;
@@ -76,7 +71,7 @@ const standsOf = ({ state, toolName, callId, message, halfUndone }: JournalEntry
 
 /** A journal as JSON text. Of an entry that has not changed the text is not made again. */
 export class JournalText {
-  readonly #kept = new WeakMap<JournalEntry, Kept>();
+  readonly #kept = new WeakMap<JournalEntry, WrittenParts>();
 
   /** @param head what stands beside the entries */
   of(head: object, entries: readonly JournalEntry[]): string {

@@ -15,7 +15,8 @@ import {
 } from 'rxjs';
 import type { Journal, JournalEntry } from '../contract/settle/journal.ts';
 import type { DedupeRecord } from '../contract/store.ts';
-import { JOURNAL_TOOL, JournalText, PAGE_ENTRIES, claimOf, journalIn, pageClaim, pageIn } from './journal-text.ts';
+import { JournalText, PAGE_ENTRIES, claimOf, journalIn, pageClaim, pageIn } from './journal-text.ts';
+import { JOURNAL_TOOL } from './own-records.ts';
 import { KeptPage, type PageOwner } from './kept-page.ts';
 
 /** What is found of a journal that another process has left. */

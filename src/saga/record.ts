@@ -8,7 +8,8 @@ import type { Layer } from '../layer/services.ts';
 import { ask } from '../operators/dedupe/ask.ts';
 import { acquireKey } from '../operators/dedupe/key-acquisition.ts';
 import type { Lease } from '../operators/dedupe/lease.ts';
-import { LEASE_TOOL, claimOf, turnKey } from './journal-text.ts';
+import { claimOf, turnKey } from './journal-text.ts';
+import { LEASE_TOOL } from './own-records.ts';
 import { JournalPages, type Adopted, type JournalOwner } from './pages.ts';
 
 const lostTurn = (): ToolExecutionError =>

@@ -19,8 +19,9 @@ import { listed } from '../layer/listing.ts';
 import type { Layer } from '../layer/services.ts';
 import { checkKeys } from '../policy/check.ts';
 import { DEDUPE_DEFAULTS } from '../policy/profile.ts';
-import { compensationOf, isOpen } from '../policy/settle/undo-order.ts';
-import { JOURNAL_TOOL, KEEP_MS, journalIn } from './journal-text.ts';
+import { compensationIn, isOpen } from '../policy/settle/undo-order.ts';
+import { KEEP_MS, journalIn } from './journal-text.ts';
+import { JOURNAL_TOOL } from './own-records.ts';
 import { JournalRecord } from './record.ts';
 import { undoingOf } from './saga.ts';
 import { unreadable, withoutKeys } from './shown.ts';
@@ -63,7 +64,11 @@ const toolOf =
     const plan = plans.find(({ options }) => options.name !== undefined && options.name === journal.plan);
     const node: PlanNode | undefined = plan?.nodes.find((other) => other.id === id);
     if (own === true && node === undefined)
-      return `its node has an undoing of its own, and its plan${journal.plan === undefined ? ', which has no name,' : ` ${journal.plan}`} was not given to resume({ plans })`;
+      return (
+        'its node has an undoing of its own, and its ' +
+        `plan${journal.plan === undefined ? ', which has no name,' : ` ${journal.plan}`} was not given to ` +
+        'resume({ plans })'
+      );
     const guarded =
       typeof node?.tool === 'object' && node.tool.name === toolName ? registry.of(node.tool) : registry.get(toolName);
     if (guarded === undefined) return `no tool is named ${toolName} here; give resume({ plans }) its plan`;
@@ -108,7 +113,7 @@ const finished = (site: UndoSite): Observable<Finished> => {
   const told = (): void => record.told();
   const done = entries.filter((entry) => entry.state === 'done').map(({ id }) => id);
   if (state === 'completed') return of({ turn: { ...headOf(journal), outcome: 'completed', done }, told });
-  const left$ = state === 'over' ? of(compensationOf(journal, (entry) => ownerOf(site, entry))) : undone(site);
+  const left$ = state === 'over' ? of(compensationIn(journal, (entry) => ownerOf(site, entry))) : undone(site);
   return left$.pipe(
     map((compensation): Finished => ({ turn: { ...headOf(journal), outcome: 'undone', compensation }, told })),
   );
@@ -122,7 +127,7 @@ const strange = (site: UndoSite): Observable<Finished> => {
     const known = site.toolOf(entry);
     if (typeof known === 'string') entry.message = known;
   }
-  const compensation = compensationOf(journal, (entry) => ownerOf(site, entry));
+  const compensation = compensationIn(journal, (entry) => ownerOf(site, entry));
   return of({ turn: { ...headOf(journal), outcome: 'undone', compensation } });
 };
 

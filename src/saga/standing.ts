@@ -77,10 +77,10 @@ const revocation = ({ journal }: UndoSite, { ttlMs }: DedupeRecord, isUndone: bo
  * Whose an effect is. `own`: nobody else relies on it, and nobody can any more. `shared`: others do. `held`: another
  * process that has died may have relied on it.
  */
-export type Standing = 'own' | 'shared' | 'held';
+export type EffectStanding = 'own' | 'shared' | 'held';
 
 /** Another call has the record: what it succeeded with is its own. */
-const standingOfOther = ({ state }: DedupeRecord): Standing => {
+const standingOfOther = ({ state }: DedupeRecord): EffectStanding => {
   if (state === 'done') return 'shared';
   return state === 'inflight' ? 'held' : 'own';
 };
@@ -92,7 +92,7 @@ const standingOfOther = ({ state }: DedupeRecord): Standing => {
  * @param isUndoable where it cannot be undone, its record stays as it is
  * @throws ToolExecutionError `store_unavailable` (as the stream's error): then nothing may be undone
  */
-export const letGo = (site: UndoSite, entry: JournalEntry, isUndoable: boolean): Observable<Standing> => {
+export const letGo = (site: UndoSite, entry: JournalEntry, isUndoable: boolean): Observable<EffectStanding> => {
   const { recordKey } = entry;
   if (recordKey === undefined) return of('own');
   const { layer, journal } = site;
@@ -100,7 +100,7 @@ export const letGo = (site: UndoSite, entry: JournalEntry, isUndoable: boolean):
   const ready$ = site.live(entry, entry.toolName).wasAwaited === true ? timer.after(GRACE_MS) : of(0);
   return ready$.pipe(
     switchMap(() => settledRecord(site, recordKey)),
-    switchMap((reading): Observable<Standing> => {
+    switchMap((reading): Observable<EffectStanding> => {
       if (reading === undefined) return of('own');
       const { record } = reading;
       if (record.request.requestId !== entry.callId) return of(standingOfOther(record));
@@ -112,7 +112,7 @@ export const letGo = (site: UndoSite, entry: JournalEntry, isUndoable: boolean):
       return asked(layer, (store) => store.compareAndSet(recordKey, record.version, outcome)).pipe(
         switchMap((written) => {
           if (written === undefined) return letGo(site, entry, isUndoable);
-          return of<Standing>(others.length > 0 ? 'shared' : 'own');
+          return of<EffectStanding>(others.length > 0 ? 'shared' : 'own');
         }),
       );
     }),

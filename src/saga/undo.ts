@@ -27,7 +27,7 @@ import type { GuardedTool } from '../layer/registry.ts';
 import type { Layer } from '../layer/services.ts';
 import { forkJoinAll } from '../operators/work/join-tree.ts';
 import type { StopWatch } from '../operators/work/stop-watch.ts';
-import { compensationOf, isOpen, leftBehindSentence, undoSteps, type UndoStep } from '../policy/settle/undo-order.ts';
+import { compensationIn, isOpen, leftBehindSentence, undoSteps, type UndoStep } from '../policy/settle/undo-order.ts';
 import type { TurnBody } from '../layer/trace.ts';
 import type { TracePart } from '../policy/trace-part.ts';
 import { settledDoubt } from './doubt.ts';
@@ -95,7 +95,7 @@ export const undone = (site: UndoSite): Observable<Compensation> =>
     const { journal, record } = site;
     const open = journal.entries.filter(isOpen);
     if (open.length === 0)
-      return ended(site).pipe(map(() => compensationOf(journal, (entry) => ownerOf(site, entry), site.passed)));
+      return ended(site).pipe(map(() => compensationIn(journal, (entry) => ownerOf(site, entry), site.passed)));
     journal.state = 'undoing';
     journal.reason ??= site.reason;
     site.emit({ type: 'compensation_started', reason: site.reason, nodes: open.map(({ id }) => id) });
@@ -113,7 +113,7 @@ export const undone = (site: UndoSite): Observable<Compensation> =>
         return !isLeft;
       }),
       map(() => {
-        const compensation = compensationOf(journal, (entry) => ownerOf(site, entry), site.passed);
+        const compensation = compensationIn(journal, (entry) => ownerOf(site, entry), site.passed);
         site.emit({ type: 'compensation_settled', compensation });
         return compensation;
       }),

@@ -3,13 +3,13 @@ export type { TraceInFile } from './replay/trace/whole.ts';
 export { ReplayRefusal, type RefusalCode } from './replay/refusal.ts';
 export type { Flip, ReplayedCall, ReplayedOutcome } from './replay/outcomes.ts';
 export type { Bound } from './replay/certainty/bounds.ts';
-export type { UnknownShare, Verdict, WhatIf } from './replay/what-if.ts';
+export type { UnknownShare, WhatIfVerdict, WhatIf } from './replay/what-if.ts';
 export type { Unknowns } from './replay/certainty/doubts.ts';
 export { replayJson, replayText } from './replay/report.ts';
 export { readPolicyFile, SimulationInputError } from './policy-file.ts';
 export {
   policyFileSchema,
-  type BudgetEntry,
+  type RetryBudgetEntry,
   type PolicyFile,
   type ToolPolicyEntry,
 } from '../contract/formats/policy-file.ts';
@@ -44,7 +44,7 @@ export {
   type StormReport,
 } from './storm/simulate.ts';
 export { readScenarioFile } from './storm/check.ts';
-export type { Measures } from './storm/measures.ts';
+export type { StormMeasures } from './storm/measures.ts';
 export type { EngineName } from './storm/run.ts';
 export type { Band, Series } from './storm/series.ts';
 export type { Interval } from './storm/statistics.ts';

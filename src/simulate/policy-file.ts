@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import type { BudgetEntry, PolicyFile, ToolPolicyEntry } from '../contract/formats/policy-file.ts';
+import type { RetryBudgetEntry, PolicyFile, ToolPolicyEntry } from '../contract/formats/policy-file.ts';
 import { policyFileSchema } from '../contract/formats/policy-file.ts';
 import type { RetryBudgetOptions, ToolPolicy } from '../contract/policy.ts';
 import { readYaml } from '../formats/yaml.ts';
@@ -19,7 +19,7 @@ export const toolPolicyOf = ({ retry_policy, circuit_breaker, ...entry }: ToolPo
 });
 
 /** What a file says of the retry budget, as an option. */
-export const budgetOf = (entry: BudgetEntry | 'off'): RetryBudgetOptions | false =>
+export const budgetOf = (entry: RetryBudgetEntry | 'off'): RetryBudgetOptions | false =>
   entry === 'off' ? false : camelKeys(entry);
 
 /**

@@ -3,7 +3,7 @@ import type { ToolResultEnvelope } from '../contract/envelope.ts';
 import type { DedupeStep, LayerEvent, ToolEvent, TraceEvent } from '../contract/event.ts';
 import { approvalLine, budgetLine } from './pino/gates.ts';
 import type { Fields, Level, Line, ToolLogEvent, ToolLogFields } from './pino/fields.ts';
-import { Kept, oneLine, type TraceSink } from './sink.ts';
+import { RecentMap, oneLine, type TraceSink } from './sink.ts';
 
 export type { ToolLogEvent, ToolLogFields } from './pino/fields.ts';
 
@@ -175,7 +175,7 @@ const begin = (
  * spillway.trace$.subscribe(pinoSink({ info: write, warn: write, error: write }));
  */
 export function pinoSink(logger: LogTarget): TraceSink {
-  const calls = new Kept<KnownCall>();
+  const calls = new RecentMap<KnownCall>();
 
   const known = (event: ToolEvent): KnownCall | undefined => {
     const { callId } = event;

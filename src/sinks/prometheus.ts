@@ -11,10 +11,10 @@ import {
   type Lines,
   type MetricFamily,
 } from './prometheus/exposition.ts';
-import { gauges, type Standing } from './prometheus/gauges.ts';
+import { gauges, type GaugeState } from './prometheus/gauges.ts';
 import { measuresOf, type Measurement, type Measures } from './prometheus/measures.ts';
 import { fromTraceparent } from './opentelemetry/api.ts';
-import { Layouts, Tally, labelled, type Exemplar, type Layout, type Wording } from './prometheus/series.ts';
+import { Layouts, SeriesTally, labelled, type Exemplar, type Layout, type Wording } from './prometheus/series.ts';
 import type { TraceSink } from './sink.ts';
 import {
   TOOL_METERS,
@@ -145,8 +145,8 @@ export function prometheusSink(options: PrometheusSinkOptions): PrometheusSink {
 class Counts {
   readonly measures: Measures;
   readonly #tools: ReadonlyMap<string, MeteredTool>;
-  readonly #tallies = new Map<string, Tally>();
-  readonly #turns = new Tally('', TURN_LAYOUTS.size);
+  readonly #tallies = new Map<string, SeriesTally>();
+  readonly #turns = new SeriesTally('', TURN_LAYOUTS.size);
   readonly #prefix: string;
   readonly #durationMs: boolean;
   readonly #runtime: Runtime;
@@ -188,10 +188,10 @@ class Counts {
     );
   }
 
-  #tallyOf(tool: string): Tally {
+  #tallyOf(tool: string): SeriesTally {
     const found = this.#tallies.get(tool);
     if (found !== undefined) return found;
-    const made = new Tally(labelled({ tool }), TOOL_LAYOUTS.size);
+    const made = new SeriesTally(labelled({ tool }), TOOL_LAYOUTS.size);
     this.#tallies.set(tool, made);
     return made;
   }
@@ -217,7 +217,7 @@ class Counts {
     }
   }
 
-  *#families(format: Format, standing: Standing): Generator<MetricFamily> {
+  *#families(format: Format, standing: GaugeState): Generator<MetricFamily> {
     const wording = { exemplars: format === 'openmetrics' };
     for (const layout of TOOL_LAYOUTS.all) yield this.#family(layout, this.#tallies.values(), wording);
     const ms = this.#durationMs ? TOOL_LAYOUTS.get('tool_call_duration_seconds') : undefined;
@@ -230,7 +230,7 @@ class Counts {
     yield* gauges(standing);
   }
 
-  #family(layout: Layout, tallies: Iterable<Tally>, wording: Wording): MetricFamily {
+  #family(layout: Layout, tallies: Iterable<SeriesTally>, wording: Wording): MetricFamily {
     const { kind, help } = layout.meter;
     const name = `${this.#prefix}_${layout.name}`;
     const unit = /_(seconds|ratio)$/.exec(name)?.[1] as MetricFamily['unit'];
@@ -255,6 +255,6 @@ class Counts {
 }
 
 /** One tally at a time: what is due in between may change the next ones, never a histogram that is half written. */
-function* linesOf(layout: Layout, tallies: Iterable<Tally>, name: string, wording: Wording): Generator<Lines> {
+function* linesOf(layout: Layout, tallies: Iterable<SeriesTally>, name: string, wording: Wording): Generator<Lines> {
   for (const tally of tallies) yield { text: layout.lines(tally, name, wording), count: layout.lineCount };
 }

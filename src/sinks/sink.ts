@@ -20,7 +20,7 @@ export const OTHER_TOOL = '__other__';
 export const CALLS_MAX = 10_000;
 
 /** A map of bounded size: what was put in first makes room. */
-export class Kept<V> {
+export class RecentMap<V> {
   /**
    * All but the newest. A call at a time never comes here: a map that is emptied again and again is made anew each
    * time.

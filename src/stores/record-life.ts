@@ -45,7 +45,7 @@ export function claimed(
   };
 }
 
-type Draft = { -readonly [Member in keyof DedupeRecord]: DedupeRecord[Member] };
+type WritableRecord = { -readonly [Member in keyof DedupeRecord]: DedupeRecord[Member] };
 
 /** The record of how a claim ended. */
 export function ended(
@@ -55,7 +55,7 @@ export function ended(
   atMs: number,
 ): DedupeRecord {
   checkNumber('ttlMs', ttlMs, positiveDuration);
-  const record: Draft = {
+  const record: WritableRecord = {
     key,
     tool,
     idempotencyKey,

@@ -10,7 +10,7 @@ import { LOOK_BACK_MS, SPAN_MS, redisIndex } from './redis/index.ts';
 import { redisLink } from './redis/link.ts';
 import { listed } from './redis/listing.ts';
 import { digestOf, redisNames } from './redis/names.ts';
-import { flagOf, listOf, outcomeOf, recordOf, settledOf, timeOf } from './redis/record.ts';
+import { flagOf, listOf, storedOutcome, recordOf, settledOf, timeOf } from './redis/record.ts';
 import { redisReplicas } from './redis/replicas.ts';
 import { redisReport } from './redis/report.ts';
 import { ABANDON, DELETE, GET, RENEW, SETTLE } from './redis/scripts.ts';
@@ -102,13 +102,16 @@ const checkOptions = (
     );
   if (cluster)
     throw new RangeError(
-      "durability 'replicated' must not be used with a cluster client, which sends WAIT to any node: use min-replicas-to-write on the nodes",
+      "durability 'replicated' must not be used with a cluster client, which sends WAIT to any node: use " +
+        'min-replicas-to-write on the nodes',
     );
   if (!pooled) return;
   const remedy =
-    'give the store a client of one connection (createClient, or ioredis with sentinels), or set min-replicas-to-write on the primary';
+    'give the store a client of one connection (createClient, or ioredis with sentinels), or set ' +
+    'min-replicas-to-write on the primary';
   throw new RangeError(
-    `durability 'replicated' must not be used with a client of createSentinel or createClientPool, which sends WAIT over any connection: ${remedy}`,
+    `durability 'replicated' must not be used with a client of createSentinel or createClientPool, which ` +
+      `sends WAIT over any connection: ${remedy}`,
   );
 };
 
@@ -252,7 +255,7 @@ export function redisStore(client: RedisClientLike, options: RedisStoreOptions =
     compareAndSet: async (key, version, outcome) => {
       const name = names.of(key);
       const ttlMs = wholeMs(outcome.ttlMs);
-      const args = [String(version), outcome.state, String(ttlMs), operation(), outcomeOf(outcome)];
+      const args = [String(version), outcome.state, String(ttlMs), operation(), storedOutcome(outcome)];
       const record = settledOf(
         await link.run('The outcome could not be recorded', SETTLE, [names.fence(name), name], args),
         key,

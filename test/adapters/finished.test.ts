@@ -5,7 +5,7 @@ import { guardTools as guardStrands } from 'spillway/adapters/strands';
 import { guardTools as guardVolt } from 'spillway/adapters/voltagent';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { GuardOptions } from '../../src/adapters/guarded/calls.ts';
+import type { GuardLayerOptions } from '../../src/adapters/guarded/calls.ts';
 import { SIDE_INSTALL_TIMEOUT_MS } from '../side-install.ts';
 import { loadAdk, runAdk, scriptedLlm } from './frameworks/google-adk.ts';
 import { CANARY, nothingSeen, type Script, type Seen } from './frameworks/kit.ts';
@@ -20,7 +20,7 @@ beforeAll(async () => {
 const schema = z.object({ cents: z.number().overwrite((cents) => cents / 100) });
 type Execute = (input: unknown, context?: unknown) => unknown;
 /** An agent with one tool, whose model calls it once. */
-type Run = (script: Script, execute: Execute, seen: Seen, guard?: GuardOptions) => Promise<unknown>;
+type Run = (script: Script, execute: Execute, seen: Seen, guard?: GuardLayerOptions) => Promise<unknown>;
 
 const strands: Run = async (script, callback, seen, guard) => {
   const loaded = await loadStrands();
@@ -62,7 +62,7 @@ const retry = { initialDelayMs: 0, maxAttempts: 3 };
 describe.each(RUNS)('finished tools of %s', (_name, run) => {
   const tried = async (
     execute: (time: number) => unknown,
-    guard?: GuardOptions,
+    guard?: GuardLayerOptions,
     input: unknown = { cents: 500 },
   ): Promise<{ readonly inputs: unknown[]; readonly seen: Seen }> => {
     const inputs: unknown[] = [];

@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm';
 import Anthropic from '@anthropic-ai/sdk';
 import { generateText, simulateReadableStream, stepCountIs, streamText, type ModelMessage } from 'ai';
 import { MockLanguageModelV4 } from 'ai/test';
-import { createHarvest, guardTools, resumeMessages, type Harvest } from 'spillway/adapters/ai-sdk';
+import { createHarvest, guardTools, resumeMessages, type GuardedHarvest } from 'spillway/adapters/ai-sdk';
 import { guardTools as guardAnthropic, resumeMessages as resumeAnthropic } from 'spillway/adapters/anthropic';
 import { guardClient } from 'spillway/adapters/mcp';
 import { resumeMessages as resumeOpenai } from 'spillway/adapters/openai-agents';
@@ -20,7 +20,7 @@ const CANCELED =
   'The caller canceled the call. The tool may have run and taken effect. Check first whether it took effect. Do not try again unless you are asked to.';
 const callsOf = (...names: string[]): ModelCall[] =>
   names.map((name, place) => ({ id: `c${place}`, name, input: { place } }));
-const briefly = ({ calls }: Harvest): unknown[] =>
+const briefly = ({ calls }: GuardedHarvest): unknown[] =>
   calls.map(({ toolCallId, toolName, state, output, failure }) => [
     toolCallId,
     toolName,
@@ -32,8 +32,8 @@ const briefly = ({ calls }: Harvest): unknown[] =>
 const aborted = async (
   calls: readonly ModelCall[],
   tools: ReturnType<typeof toolSet>,
-  harvest: Harvest = createHarvest(),
-): Promise<Harvest> => {
+  harvest: GuardedHarvest = createHarvest(),
+): Promise<GuardedHarvest> => {
   const controller = new AbortController();
   const model = scriptedModel({ calls, guarded: true }, nothingSeen());
   const run = harvest.run(() =>

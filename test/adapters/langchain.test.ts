@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { SIDE_INSTALL_TIMEOUT_MS } from '../side-install.ts';
 import { CANARY, abortLate, nothingSeen, type ModelCall, type Seen } from './frameworks/kit.ts';
 import { langChainTools, langChainWith, loadLangChain, scriptedModel, type LangChain } from './frameworks/langchain.ts';
-import type { GuardOptions } from '../../src/adapters/guarded/calls.ts';
+import type { GuardLayerOptions } from '../../src/adapters/guarded/calls.ts';
 
 let lc: LangChain;
 beforeAll(async () => {
@@ -17,7 +17,7 @@ const agentOf = (
   tools: readonly object[],
   calls: readonly ModelCall[],
   seen: Seen,
-  options: GuardOptions = {},
+  options: GuardLayerOptions = {},
 ): ReturnType<LangChain['createAgent']> => {
   const middleware = lc.createMiddleware(spillwayMiddleware({ ToolMessage: lc.ToolMessage, ...options }));
   return lc.createAgent({ model: scriptedModel(lc, { calls, guarded: true }, seen), tools, middleware: [middleware] });

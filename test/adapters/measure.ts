@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createHarvest, type Harvest } from '../../src/adapters/guarded/harvest.ts';
+import { createHarvest, type GuardedHarvest } from '../../src/adapters/guarded/harvest.ts';
 import { CANARY, nothingSeen, tellByHand, type Framework, type ModelCall, type Seen } from './frameworks/kit.ts';
 
 /**
@@ -101,7 +101,7 @@ const abortOnce = ({ ran, answered }: Seen): AbortSignal => {
 };
 
 /** A host waits for what still runs, for as long as the slowest timeout. */
-const byHand = async (seen: Seen, harvest: Harvest, calls: readonly ModelCall[]): Promise<void> => {
+const byHand = async (seen: Seen, harvest: GuardedHarvest, calls: readonly ModelCall[]): Promise<void> => {
   while (harvest.calls.some(({ state }) => state === 'running')) await sleep(POLL_MS);
   tellByHand(seen, harvest, calls);
 };

@@ -1,6 +1,6 @@
 import { Agent, MCPServerStdio, getAllMcpTools, run, type MCPServer } from '@openai/agents-core';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
-import { createHarvest, guardMcpServer, type GuardOptions } from 'spillway/adapters/openai-agents';
+import { createHarvest, guardMcpServer, type GuardLayerOptions } from 'spillway/adapters/openai-agents';
 import { describe, expect, it } from 'vitest';
 import { EVERYTHING } from '../providers/support.ts';
 import { CANARY, nothingSeen, type ModelCall, type Seen } from './frameworks/kit.ts';
@@ -19,7 +19,7 @@ const ask = async (mcpServer: MCPServer, calls: readonly ModelCall[], signal?: A
   await run(agent, 'go', signal === undefined ? {} : { signal });
   return seen;
 };
-const guardedTools = async (options: GuardOptions = {}): Promise<MCPServer> =>
+const guardedTools = async (options: GuardLayerOptions = {}): Promise<MCPServer> =>
   guardMcpServer(await mcpServerOf(server(nothingSeen())), options);
 
 describe('guardMcpServer for OpenAI Agents', () => {
@@ -33,7 +33,7 @@ describe('guardMcpServer for OpenAI Agents', () => {
   });
 
   it('R-2.5 a tool that says it only reads is tried again, unless the host says otherwise', async () => {
-    const tries = async (readOnlyHint: boolean, options: GuardOptions = {}): Promise<number> => {
+    const tries = async (readOnlyHint: boolean, options: GuardLayerOptions = {}): Promise<number> => {
       let ran = 0;
       const inner = new McpServer({ name: 'test', version: '0' });
       const failing = (): never => {

@@ -1,6 +1,6 @@
 import { plan, type AnyTool } from 'spillway';
 import { describe, expect, it } from 'vitest';
-import { JOURNAL_TOOL } from '../../src/saga/journal-text.ts';
+import { JOURNAL_TOOL } from '../../src/saga/own-records.ts';
 import { virtualRuntime } from '../../src/testing/index.ts';
 import { ALL_UNDONE, NEVER_MS, bookings, eventsOf, outcomeIn, trip, undoneAll, type Pace } from './bookings.ts';
 import { handFleet, sharedStore } from './by-hand.ts';

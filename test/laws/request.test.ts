@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import type { ToolCallRequest } from 'spillway';
 import { expect, it } from 'vitest';
 import { liveRuntime } from '../../src/runtime.ts';
-import { readRequest, requestSchema } from '../../src/call/request.ts';
+import { readRequest } from '../../src/call/request.ts';
+import { toolCallRequestSchema } from '../../src/contract/formats/call-request.ts';
 
 /** How a field stands in a request. */
 type Standing = 'own' | 'hidden' | 'inherited' | 'inherited and hidden' | 'got';
@@ -64,7 +65,7 @@ it('R-8.1 the short form is taken or refused as its schema says, and read as the
   fc.assert(
     fc.property(fc.tuple(name, fc.array(field, { maxLength: 5 })), kind, ([first, rest], of) => {
       const request = built([first, ...rest], of);
-      const judged = requestSchema.safeParse(request);
+      const judged = toolCallRequestSchema.safeParse(request);
       const { call, error } = readRequest(request, liveRuntime);
       expect(error === undefined).toBe(judged.success);
       if (!judged.success) return void refused++;

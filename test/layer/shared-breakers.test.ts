@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createSpillway, tool, type DedupeStore, type Spillway } from 'spillway';
 import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime } from 'spillway/testing';
+import { sharedBreakers } from 'spillway/shared-breakers';
 
 /** Several layers, as in several processes, that share a store and a tool which can be up or down. */
 const cluster = (
@@ -27,7 +28,7 @@ const cluster = (
       },
     });
   const layers = Array.from({ length: size }, () =>
-    createSpillway({ tools: [flaky()], store, runtime, shareBreakers: true }),
+    createSpillway({ tools: [flaky()], store, runtime, sharedBreakers }),
   );
   return { layers, tool: state, runtime, store };
 };
@@ -88,7 +89,7 @@ describe('R-3.10 breakers of several processes', () => {
       tools: [hanging],
       store: { ...store, compareAndSet: gone },
       runtime,
-      shareBreakers: true,
+      sharedBreakers,
     });
     for (let failure = 0; failure < 5; failure++) await call(layers[0], runtime);
     await runtime.advance(30_000);
@@ -137,7 +138,7 @@ describe('R-3.10 breakers of several processes', () => {
       tools: [down],
       store: { ...memoryStore({ runtime }), get: lost, setIfNotExists: lost },
       runtime,
-      shareBreakers: true,
+      sharedBreakers,
     });
     const told: string[] = [];
     layer.trace$.subscribe((event) => told.push(event.type));

@@ -6,7 +6,9 @@ export const root: string = join(import.meta.dirname, '../..');
 
 interface Manifest {
   readonly version: string;
-  readonly exports: Readonly<Record<string, string | { readonly types: string; readonly default: string }>>;
+  readonly exports: Readonly<
+    Record<string, string | { readonly types: string; readonly node: string; readonly default: string }>
+  >;
   readonly dependencies: Readonly<Record<string, string>>;
   readonly peerDependencies: Readonly<Record<string, string>>;
   readonly devDependencies: Readonly<Record<string, string>>;

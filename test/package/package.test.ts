@@ -70,7 +70,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 describe('the package', () => {
   it('holds every file its manifest names, and the demo’s plan', () => {
     const named = Object.values(manifest.exports).flatMap((to) =>
-      typeof to === 'string' ? [to] : [to.types, to.default],
+      typeof to === 'string' ? [to] : [to.types, to.node, to.default],
     );
     const files = [
       ...named.filter((path) => !path.includes('*')),
@@ -100,6 +100,28 @@ describe('the package', () => {
 
   it('imports from every entry, and runs a call', () => {
     expect(node(consumer, 'imports.js')).toContain(process.version);
+  });
+
+  it('gives Node few files for the root, and each class once for all entries', () => {
+    const loaded = new Set<string>();
+    const load = (path: string): void => {
+      if (loaded.has(path)) return;
+      loaded.add(path);
+      for (const [, from = ''] of readFileSync(path, 'utf8').matchAll(/^(?:import |\} from )"(\.[^"]+)";$/gm))
+        load(join(dirname(path), from));
+    };
+    load(join(installed, 'dist/node/index.js'));
+    expect([...loaded].filter((path) => !existsSync(path))).toEqual([]);
+    // 155 modules.
+    expect(loaded.size).toBeLessThanOrEqual(60);
+    const program = `
+      const [root, mini, contract, policy] = await Promise.all(
+        ['spillway', 'spillway/mini', 'spillway/contract', 'spillway/policy'].map((entry) => import(entry)),
+      );
+      const classes = [mini.ToolExecutionError === root.ToolExecutionError, mini.liveRuntime === root.liveRuntime];
+      console.log(classes.join(), import.meta.resolve('spillway').includes('/dist/node/'));`;
+    writeFileSync(join(consumer, 'classes.js'), program);
+    expect(node(consumer, 'classes.js')).toBe('true,true true\n');
   });
 
   it('SEE-8 holds the inspector’s page, bundled', () => {

@@ -10,7 +10,7 @@ import { guardTool, guardTools as guardOpenai } from 'spillway/adapters/openai-a
 import { createApprovals } from 'spillway/gates';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { GuardOptions } from '../../src/adapters/guarded/calls.ts';
+import type { GuardLayerOptions } from '../../src/adapters/guarded/calls.ts';
 import { scriptedModel as aiSdkModel } from '../adapters/frameworks/ai-sdk.ts';
 import { nothingSeen, type Script } from '../adapters/frameworks/kit.ts';
 import { loadLangChain, scriptedModel as langChainModel, type LangChain } from '../adapters/frameworks/langchain.ts';
@@ -27,7 +27,7 @@ type Pay = () => Promise<string>;
 /** Runs until a person is asked; gives how often that was, and a way to say yes. */
 type Approving = (
   pay: Pay,
-  guard: GuardOptions | undefined,
+  guard: GuardLayerOptions | undefined,
 ) => Promise<{ readonly asked: number; approve(): Promise<unknown> }>;
 
 const aiSdk: Approving = async (execute, guard) => {
@@ -61,7 +61,7 @@ const aiSdk: Approving = async (execute, guard) => {
 };
 
 const openai =
-  (toolOf: (execute: Pay, guard: GuardOptions | undefined) => Tool[]): Approving =>
+  (toolOf: (execute: Pay, guard: GuardLayerOptions | undefined) => Tool[]): Approving =>
   async (execute, guard) => {
     const agent = new Agent({ name: 'test', tools: toolOf(execute, guard), model: openaiModel(SCRIPT, nothingSeen()) });
     const first = await run(agent, 'go');

@@ -2,7 +2,7 @@
 // there once, is only answered, and nothing runs again.
 import { generateText, stepCountIs, streamText, type ModelMessage } from 'ai';
 import type { MockLanguageModelV4 } from 'ai/test';
-import { createHarvest, guardTools, resumeMessages, type Harvest } from 'spillway/adapters/ai-sdk';
+import { createHarvest, guardTools, resumeMessages, type GuardedHarvest } from 'spillway/adapters/ai-sdk';
 import { describe, expect, it } from 'vitest';
 import { scriptedModel, toolSet } from '../adapters/frameworks/ai-sdk.ts';
 import { ANSWER, abortLate, nothingSeen } from '../adapters/frameworks/kit.ts';
@@ -44,7 +44,7 @@ const aborted = async (
     abortSignal: AbortSignal;
     tools: ReturnType<typeof toolSet>;
   }) => PromiseLike<unknown>,
-): Promise<Harvest> => {
+): Promise<GuardedHarvest> => {
   const harvest = createHarvest();
   const controller = new AbortController();
   const tools = guardTools(toolSet(nothingSeen()), { defaults: { timeoutMs: 60_000 } });

@@ -4,7 +4,8 @@ import { delay, of } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import type { ToolEvent } from '../../src/contract/event.ts';
 import { decideRecovery } from '../../src/policy/recovery/decide.ts';
-import { createSpillway, type Spillway, type SpillwayOptions } from '../../src/spillway.ts';
+import type { SpillwayOptions } from '../../src/options.ts';
+import { createSpillway, type Spillway } from '../../src/spillway.ts';
 import { scriptedTool } from '../../src/testing/scripted-tool.ts';
 import { virtualRuntime, type VirtualRuntime } from '../../src/testing/virtual-runtime.ts';
 

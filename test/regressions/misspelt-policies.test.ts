@@ -9,12 +9,12 @@ import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprot
 import { spillwayMiddleware } from 'spillway/adapters/langchain';
 import { guardClient } from 'spillway/adapters/mcp';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { GuardOptions } from '../../src/adapters/guarded/calls.ts';
+import type { GuardLayerOptions } from '../../src/adapters/guarded/calls.ts';
 import { nothingSeen } from '../adapters/frameworks/kit.ts';
 import { langChainTools, loadLangChain, scriptedModel, type LangChain } from '../adapters/frameworks/langchain.ts';
 import { SIDE_INSTALL_TIMEOUT_MS } from '../side-install.ts';
 
-const MISSPELT = { policies: { wether: { effects: 'read' } } } as const satisfies GuardOptions;
+const MISSPELT = { policies: { wether: { effects: 'read' } } } as const satisfies GuardLayerOptions;
 
 describe('a misspelt policy in LangChain', () => {
   let lc: LangChain;
@@ -22,7 +22,7 @@ describe('a misspelt policy in LangChain', () => {
     lc = await loadLangChain();
   }, SIDE_INSTALL_TIMEOUT_MS);
   const GO = { messages: [{ role: 'user', content: 'go' }] };
-  const run = async (options: GuardOptions): Promise<readonly string[]> => {
+  const run = async (options: GuardLayerOptions): Promise<readonly string[]> => {
     const seen = nothingSeen();
     const middleware = [spillwayMiddleware({ ToolMessage: lc.ToolMessage, ...options })];
     const model = scriptedModel(lc, { calls: [{ id: 'c1', name: 'good', input: {} }], guarded: true }, seen);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ToolExecutionError, createSpillway, tool, type ToolPolicy } from 'spillway';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { GuardOptions } from '../../src/adapters/guarded/calls.ts';
+import type { GuardLayerOptions } from '../../src/adapters/guarded/calls.ts';
 import { loadAll } from '../adapters/frameworks/all.ts';
 import { PAYING, type Pay } from '../adapters/frameworks/payments.ts';
 import { SIDE_INSTALL_TIMEOUT_MS } from '../side-install.ts';
@@ -24,7 +24,7 @@ const fast: ToolPolicy = { retry: { initialDelayMs: 1, jitterPercent: 0 } };
 const HANG_MS = 50;
 
 /** A layer as the adapter makes it, and one that is given to it. */
-const LAYERS: ReadonlyArray<readonly [string, (defaults: ToolPolicy) => GuardOptions]> = [
+const LAYERS: ReadonlyArray<readonly [string, (defaults: ToolPolicy) => GuardLayerOptions]> = [
   ['its own layer', (defaults) => ({ defaults })],
   ['a shared layer', (defaults) => ({ spillway: createSpillway({ defaults }) })],
 ];

@@ -15,7 +15,7 @@ import { guardTools as guardStrands } from 'spillway/adapters/strands';
 import { Agent, run } from '@openai/agents-core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { GuardOptions } from '../../src/adapters/guarded/calls.ts';
+import type { GuardLayerOptions } from '../../src/adapters/guarded/calls.ts';
 import { loadAll } from '../adapters/frameworks/all.ts';
 import { scriptedClient } from '../adapters/frameworks/anthropic.ts';
 import { APPROVING } from '../adapters/frameworks/approvals.ts';
@@ -37,7 +37,7 @@ const GO = { messages: [{ role: 'user', content: 'go' }] };
 const schema = z.object({});
 
 /** A model of the framework calls `pay` twice, and is told what came of it. */
-type Telling = (pay: Pay, guard: GuardOptions, seen: Seen) => Promise<unknown>;
+type Telling = (pay: Pay, guard: GuardLayerOptions, seen: Seen) => Promise<unknown>;
 
 const langChainTool = (lc: LangChain, pay: Pay): object => lc.tool(pay, { name: 'pay', description: 'pays', schema });
 const toolNode =

@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { PAY_SCRIPT, nothingSeen, onePolicy } from '../adapters/frameworks/kit.ts';
 import { loadStrands, scriptedStrands } from '../adapters/frameworks/strands.ts';
 import { agentOf, loadVoltAgent, olderModel } from '../adapters/frameworks/voltagent.ts';
-import type { GuardOptions } from '../../src/adapters/guarded/calls.ts';
+import type { GuardLayerOptions } from '../../src/adapters/guarded/calls.ts';
 import { SIDE_INSTALL_TIMEOUT_MS } from '../side-install.ts';
 
 beforeAll(async () => {
@@ -18,7 +18,10 @@ beforeAll(async () => {
 
 type Execute = () => unknown;
 /** Runs an agent whose model calls the tool once: what the model was told, and what the tool streamed. */
-type Run = (execute: Execute, guard?: GuardOptions) => Promise<{ readonly told: string; readonly shown: unknown[] }>;
+type Run = (
+  execute: Execute,
+  guard?: GuardLayerOptions,
+) => Promise<{ readonly told: string; readonly shown: unknown[] }>;
 
 const strands: Run = async (callback, guard) => {
   const loaded = await loadStrands();

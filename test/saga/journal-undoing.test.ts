@@ -4,9 +4,10 @@ import { virtualRuntime, type VirtualRuntime } from 'spillway/testing';
 import { tap } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { Life, mortal, reached } from '../../src/explore/life.ts';
-import { JOURNAL_TOOL } from '../../src/saga/journal-text.ts';
+import { JOURNAL_TOOL } from '../../src/saga/own-records.ts';
 import { states, turnResultOf } from '../call/kit.ts';
 import { survivors } from './survivors.ts';
+import { sagas } from 'spillway/sagas';
 
 const trip = plan.from(
   [
@@ -47,6 +48,7 @@ const workerOf = (runtime: VirtualRuntime, store: DedupeStore, log: string[], { 
       },
     });
   const layer = createSpillway({
+    sagas,
     runtime: mortal(runtime, life),
     store: reached(store, life, () => undefined),
     tools: [

@@ -5,6 +5,7 @@ import { virtualRuntime, type VirtualRuntime } from 'spillway/testing';
 import { describe, expect, it } from 'vitest';
 import { states, turnResultOf } from '../call/kit.ts';
 import { survivors } from './survivors.ts';
+import { sagas } from 'spillway/sagas';
 
 const processOf = (
   runtime: VirtualRuntime,
@@ -12,6 +13,7 @@ const processOf = (
   execute: (name: string, attempt: number, signal: AbortSignal) => unknown,
 ): Spillway =>
   createSpillway({
+    sagas,
     runtime,
     store,
     tools: ['a', 'b', 'c'].map((name) =>

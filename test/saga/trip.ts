@@ -11,6 +11,7 @@ import {
   type Tool,
 } from '../../src/index.ts';
 import type { VirtualRuntime } from '../../src/testing/index.ts';
+import { sagas } from '../../src/sagas.ts';
 
 /** What goes wrong with one attempt: before it acts, after it, or long after anyone waits. */
 export const FAULTS = [
@@ -138,7 +139,12 @@ export class TripProcess {
         return 'paid';
       },
     };
-    this.layer = createSpillway({ tools: [...tools, pay], runtime: mortal(runtime, life), store: gated(store, life) });
+    this.layer = createSpillway({
+      sagas,
+      tools: [...tools, pay],
+      runtime: mortal(runtime, life),
+      store: gated(store, life),
+    });
     this.plan = plan.from(
       [
         ...STOPS.map((stop) => ({

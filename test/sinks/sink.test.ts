@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { TraceEvent } from 'spillway';
 import { virtualRuntime } from 'spillway/testing';
 import { bufferedSink } from 'spillway/sinks/buffered';
-import { Kept, oneLine } from '../../src/sinks/sink.ts';
+import { RecentMap, oneLine } from '../../src/sinks/sink.ts';
 import { layerOf, onceMore, reset, stepped } from './kit.ts';
 
 const event = (seq: number): TraceEvent => ({
@@ -43,7 +43,7 @@ describe('R-11.4 a line of text', () => {
 
   it('R-7.1 what a sink keeps is bounded, and what makes room is told', () => {
     const evicted: number[] = [];
-    const kept = new Kept<number>(3, (value) => evicted.push(value));
+    const kept = new RecentMap<number>(3, (value) => evicted.push(value));
     for (let n = 0; n < 5; n++) kept.set(`k${n}`, n);
     kept.set('k4', 40);
     expect([
@@ -67,7 +67,7 @@ describe('R-11.4 a line of text', () => {
       fc.property(fc.array(step, { maxLength: 40 }), fc.integer({ min: 1, max: 4 }), (steps, max) => {
         const evicted: number[] = [];
         const gone: number[] = [];
-        const kept = new Kept<number>(max, (value) => evicted.push(value));
+        const kept = new RecentMap<number>(max, (value) => evicted.push(value));
         const plain = new Map<string, number>();
         for (const [n, { act, key }] of steps.entries()) {
           const before = plain.get(key);

@@ -1,6 +1,6 @@
 import { read } from '../../errors/structure.ts';
 import { outputText } from '../../policy/model-text.ts';
-import type { Harvest, HarvestedCall } from '../guarded/harvest.ts';
+import type { GuardedHarvest, HarvestedCall } from '../guarded/harvest.ts';
 import { failureOf } from '../guarded/resume.ts';
 
 /** What a guarded tool keeps with a call. */
@@ -83,7 +83,7 @@ const answered = (messages: readonly Message[], results: readonly object[]): Mes
  * @example const harvest = createHarvest(); const messages = await resumeMessages(harvest, [{ role: 'user' as const,
  * content: 'Compare the weather of Oulu and Espoo' }]);
  */
-export async function resumeMessages<M>(harvest: Harvest, messages: readonly M[]): Promise<M[]> {
+export async function resumeMessages<M>(harvest: GuardedHarvest, messages: readonly M[]): Promise<M[]> {
   const calls = harvest.calls.filter(({ framework, toolCallId }) => framework === 'ai-sdk' && toolCallId !== undefined);
   const last = calls.at(-1);
   if (last === undefined) return [...messages];

@@ -1,6 +1,6 @@
 import { read } from '../../errors/structure.ts';
 import { outputText } from '../../policy/model-text.ts';
-import type { Harvest, HarvestedCall } from '../guarded/harvest.ts';
+import type { GuardedHarvest, HarvestedCall } from '../guarded/harvest.ts';
 import { failureOf, resume, type Dialect, type Unanswered } from '../guarded/resume.ts';
 
 /** A message of the Messages API, as far as it is read. */
@@ -65,6 +65,6 @@ const DIALECT: Dialect<Message> = {
  * const messages = [{ role: 'user' as const, content: 'Compare the weather of Oulu and Espoo' }];
  * resumeMessages(harvest, messages).length; // 1: no tool was called
  */
-export function resumeMessages<M extends Message>(harvest: Harvest, messages: readonly M[]): M[] {
+export function resumeMessages<M extends Message>(harvest: GuardedHarvest, messages: readonly M[]): M[] {
   return resume(DIALECT, 'anthropic', harvest, messages) as M[];
 }

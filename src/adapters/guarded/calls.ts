@@ -3,7 +3,8 @@ import type { Effects, ToolPolicy } from '../../contract/policy.ts';
 import type { AnyTool, ToolContext } from '../../contract/tool.ts';
 import { fromOutput } from '../../operators/work/output.ts';
 import { checkKeys } from '../../policy/check.ts';
-import { createSpillway, type CallOptions, type Spillway, type SpillwayOptions } from '../../spillway.ts';
+import type { SpillwayOptions } from '../../options.ts';
+import { createSpillway, type CallOptions, type Spillway } from '../../spillway.ts';
 import { foreign } from '../../layer/foreign.ts';
 import { createRegistry } from '../../layer/registry.ts';
 import { tool } from '../../layer/tool.ts';
@@ -16,7 +17,7 @@ import { SameCalls } from './same-call.ts';
  * How the tools of a framework are guarded. Beside its own two, the options of `createSpillway`, for the layer that is
  * made.
  */
-export interface GuardOptions extends SpillwayOptions {
+export interface GuardLayerOptions extends SpillwayOptions {
   /**
    * A layer of your own: to watch its `trace$`, to share its breakers, to close it. Options of a layer cannot be given
    * beside it. Without one a layer is made. On either a framework's tool counts as `mutating` where neither its policy
@@ -213,7 +214,7 @@ const makeLayer = (options: SpillwayOptions): Spillway =>
  * @param foreignTools what is known of the framework's tools
  * @throws RangeError for an option that does not exist or is out of its range
  */
-export function guardedCalls(of: string, options: GuardOptions, foreignTools: ForeignTools = {}): GuardedCalls {
+export function guardedCalls(of: string, options: GuardLayerOptions, foreignTools: ForeignTools = {}): GuardedCalls {
   const { spillway, policies = {}, ...layerOptions } = options;
   if (spillway !== undefined) checkKeys(`${of} with a spillway`, options, GUARD_KEYS);
   const layer = spillway ?? makeLayer(layerOptions);

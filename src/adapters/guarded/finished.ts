@@ -1,7 +1,7 @@
 import { ToolExecutionError } from '../../contract/tool-error.ts';
 import { correctable } from '../../policy/advice.ts';
 import { confirmed } from '../../policy/recovery/refusal.ts';
-import { guardedCalls, type GuardOptions } from './calls.ts';
+import { guardedCalls, type GuardLayerOptions } from './calls.ts';
 import { checkGuardable, guardedFunction, type ForeignFunction } from './function.ts';
 import { schemaMismatch } from './schema-mismatch.ts';
 
@@ -32,7 +32,7 @@ export interface FinishedShape<Context extends readonly unknown[]> extends Omit<
  */
 export function guardedTools<Tool extends object, Context extends readonly unknown[]>(
   tools: readonly Tool[],
-  options: GuardOptions,
+  options: GuardLayerOptions,
   { find, ...shape }: FinishedShape<Context>,
 ): Tool[] {
   const found = tools.map((tool) => [tool, find(tool)] as const);
@@ -47,11 +47,11 @@ export function guardedTools<Tool extends object, Context extends readonly unkno
 }
 
 /** What a tool threw that reads its input itself: where the input does not fit, it did not run. */
-export async function unlessMisfit(thrown: unknown, schema: unknown, input: unknown): Promise<unknown> {
+export async function orSchemaMismatch(thrown: unknown, schema: unknown, input: unknown): Promise<unknown> {
   const mismatch = await schemaMismatch(schema, input);
   if (mismatch === undefined) return thrown;
-  const misfit = new ToolExecutionError('invalid_parameters', 'The input does not fit the tool’s schema', {
+  const problem = new ToolExecutionError('invalid_parameters', 'The input does not fit the tool’s schema', {
     cause: thrown,
   });
-  return confirmed(misfit, correctable(mismatch));
+  return confirmed(problem, correctable(mismatch));
 }

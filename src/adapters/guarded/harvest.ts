@@ -49,7 +49,7 @@ export interface HarvestedCall {
 }
 
 /** What the guarded calls of one run came to, whatever becomes of the run. */
-export interface Harvest {
+export interface GuardedHarvest {
   /**
    * Does some work and keeps the guarded calls that it makes, as far as its asynchronous context reaches. Gives, or
    * throws, what the work does.
@@ -70,7 +70,7 @@ export interface HarvestOptions {
 const MAX_CALLS = 1_000;
 
 /** A call while it is kept. */
-export class RunningCall implements HarvestedCall {
+export class GuardedCall implements HarvestedCall {
   readonly framework: FrameworkName;
   readonly toolName: string;
   readonly toolCallId: string | undefined;
@@ -117,10 +117,10 @@ type NewCall = Pick<HarvestedCall, 'framework' | 'toolName' | 'input'> & {
   readonly origin?: unknown;
 };
 
-class CallHarvest implements Harvest {
+class CallHarvest implements GuardedHarvest {
   forgotten = 0;
   readonly #maxCalls: number;
-  #calls: RunningCall[] = [];
+  #calls: GuardedCall[] = [];
   #running = 0;
   #step = -1;
 
@@ -136,11 +136,11 @@ class CallHarvest implements Harvest {
     return current.run(this, work);
   }
 
-  add(call: NewCall): RunningCall {
+  add(call: NewCall): GuardedCall {
     // A model asks again once it has all answers: what begins while nothing runs is of its next step.
     if (this.#running === 0) this.#step++;
     this.#running++;
-    const kept = new RunningCall(call, this.#step, () => this.#running--);
+    const kept = new GuardedCall(call, this.#step, () => this.#running--);
     this.#calls.push(kept);
     if (this.#calls.length > this.#maxCalls) {
       this.#calls = this.#calls.slice(1);
@@ -156,7 +156,7 @@ const current = new AsyncLocalStorage<CallHarvest | undefined>();
 export const currentRun = (): object | undefined => current.getStore();
 
 /** Keeps a call that begins, if a harvest is around it. */
-export const keep = (call: NewCall): RunningCall | undefined => current.getStore()?.add(call);
+export const keep = (call: NewCall): GuardedCall | undefined => current.getStore()?.add(call);
 
 /** Runs a tool: the calls that it makes itself are its own business, and no part of the conversation. */
 export const notHarvested = <T>(run: () => T): T =>
@@ -180,7 +180,7 @@ export const notHarvested = <T>(run: () => T): T =>
  * await harvest.run(async () => 'what a framework gives').catch(() => undefined);
  * harvest.calls.map(({ toolName, state, output, failure }) => [toolName, state, output ?? failure?.message]);
  */
-export function createHarvest(options: HarvestOptions = {}): Harvest {
+export function createHarvest(options: HarvestOptions = {}): GuardedHarvest {
   checkKeys('createHarvest', options, ['maxCalls']);
   const { maxCalls = MAX_CALLS } = options;
   checkNumber('maxCalls', maxCalls, integer(1, 100_000));

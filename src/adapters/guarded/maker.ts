@@ -1,11 +1,11 @@
 import type { ToolPolicy } from '../../contract/policy.ts';
 import { read } from '../../errors/structure.ts';
-import { guardedCalls, type GuardOptions } from './calls.ts';
+import { guardedCalls, type GuardLayerOptions } from './calls.ts';
 import { checkGuardable, guardedFunction, type ForeignFunction } from './function.ts';
 import { overridden } from './overridden.ts';
 
 /** How the tools of one `guardTool` are guarded: all have one policy. */
-export interface GuardToolOptions extends Omit<GuardOptions, 'policies'> {
+export interface GuardToolOptions extends Omit<GuardLayerOptions, 'policies'> {
   /** What it leaves out comes from the layer's defaults. */
   readonly policy?: ToolPolicy;
 }

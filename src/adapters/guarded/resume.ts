@@ -1,5 +1,5 @@
 import { failureText } from '../../policy/model-text.ts';
-import type { FrameworkName, Harvest, HarvestedCall } from './harvest.ts';
+import type { FrameworkName, GuardedHarvest, HarvestedCall } from './harvest.ts';
 
 /** A call of a conversation that nothing answers. */
 export interface Unanswered {
@@ -63,7 +63,7 @@ const leftOver = <Message>(dialect: Dialect<Message>, calls: readonly HarvestedC
 export function resume<Message>(
   dialect: Dialect<Message>,
   framework: FrameworkName,
-  harvest: Harvest,
+  harvest: GuardedHarvest,
   messages: readonly Message[],
 ): Message[] {
   const calls = harvest.calls.filter((call) => call.framework === framework && call.toolCallId !== undefined);

@@ -1,6 +1,6 @@
 import { read } from '../../errors/structure.ts';
 import { outputText } from '../../policy/model-text.ts';
-import type { Harvest } from '../guarded/harvest.ts';
+import type { GuardedHarvest } from '../guarded/harvest.ts';
 import { areBlocks } from '../guarded/blocks.ts';
 import { failureOf, resume, type Dialect, type Unanswered } from '../guarded/resume.ts';
 
@@ -121,7 +121,7 @@ const dialectOf = (ToolMessage: ToolMessageClass<unknown>): Dialect<unknown> => 
  * @example const harvest = createHarvest(); resumeMessages(harvest, [{ role: 'user', content: 'Compare the weather of
  * Oulu and Espoo' }]).length; // 1: no tool was called
  */
-export function resumeMessages<Message>(harvest: Harvest, messages: readonly Message[]): Message[] {
+export function resumeMessages<Message>(harvest: GuardedHarvest, messages: readonly Message[]): Message[] {
   const last = harvest.calls.findLast(({ framework }) => framework === 'langchain')?.origin as
     | LangChainOrigin
     | undefined;

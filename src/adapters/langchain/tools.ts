@@ -2,14 +2,14 @@ import { ToolExecutionError } from '../../contract/tool-error.ts';
 import { read } from '../../errors/structure.ts';
 import { correctable } from '../../policy/advice.ts';
 import { confirmed, unconfirmed } from '../../policy/recovery/refusal.ts';
-import { guardedCalls, type GuardOptions, type GuardedCalls } from '../guarded/calls.ts';
+import { guardedCalls, type GuardLayerOptions, type GuardedCalls } from '../guarded/calls.ts';
 import { guardedFunction } from '../guarded/function.ts';
 import { overridden } from '../guarded/overridden.ts';
 import { schemaMismatch } from '../guarded/schema-mismatch.ts';
 import { adopted, contentIn, failing, messagesIn, type ToolMessageClass } from './resume.ts';
 
 /** The options of `guardTools`: those of every guard, and LangChain's class for answers. */
-export interface GuardLangChainToolsOptions<Message = unknown> extends GuardOptions {
+export interface GuardLangChainToolsOptions<Message = unknown> extends GuardLayerOptions {
   /**
    * LangChain's own class: the answer to a failed call of a model is made of it, with the status `error`. Default: the
    * failure is thrown, as a tool does; LangGraph's `ToolNode` then makes a message of it that begins with `Error:` and
@@ -36,11 +36,11 @@ const invocable = (candidate: object): { readonly name: string; readonly invoke:
 };
 
 /** The name of the error with which a tool turns input away; one can throw it itself, so its schema decides. */
-const MISFIT = 'ToolInputParsingException';
+const PARSING_ERROR = 'ToolInputParsingException';
 
 const judged = async (thrown: unknown, tool: object, args: unknown): Promise<unknown> => {
   const constructorName = read(read(thrown, 'constructor'), 'name');
-  if (read(thrown, 'name') !== MISFIT && constructorName !== MISFIT) return thrown;
+  if (read(thrown, 'name') !== PARSING_ERROR && constructorName !== PARSING_ERROR) return thrown;
   const claim = new ToolExecutionError('invalid_parameters', 'The input does not fit the tool’s schema', {
     cause: thrown,
   });

@@ -1,5 +1,5 @@
 import type { ToolPolicy } from '../../contract/policy.ts';
-import { guardedCalls, type GuardOptions, type GuardedCalls } from '../guarded/calls.ts';
+import { guardedCalls, type GuardLayerOptions, type GuardedCalls } from '../guarded/calls.ts';
 import { checkGuardable, guardedFunction } from '../guarded/function.ts';
 import { overridden } from '../guarded/overridden.ts';
 import { idOf, runOf, signalOf, tellingOf, type ExecutionContext } from './context.ts';
@@ -61,7 +61,7 @@ const guard = (calls: GuardedCalls, toolName: string, tool: object, execute: Exe
  * const weather = { id: 'weather', execute: async ({ city }: { city: string }) => `${city}: 21 °C` };
  * const guarded = guardTools({ weather }, { policies: { weather: { timeoutMs: 10_000, effects: 'read' } } });
  */
-export function guardTools<Tools extends object>(tools: Tools, options: GuardOptions = {}): Tools {
+export function guardTools<Tools extends object>(tools: Tools, options: GuardLayerOptions = {}): Tools {
   const entries = Object.entries(tools) as readonly (readonly [string, object])[];
   const { policies = {} } = options;
   const names = entries.map(([name]) => name);

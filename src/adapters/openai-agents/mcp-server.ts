@@ -2,7 +2,7 @@ import type { ToolContext } from '../../contract/tool.ts';
 import type { ToolExecutionError } from '../../contract/tool-error.ts';
 import { mcpErrorResult, mcpThrown } from '../../errors/mcp.ts';
 import { read } from '../../errors/structure.ts';
-import { guardedCalls, type GuardOptions } from '../guarded/calls.ts';
+import { guardedCalls, type GuardLayerOptions } from '../guarded/calls.ts';
 import { areBlocks } from '../guarded/blocks.ts';
 import { proxied } from '../guarded/proxied.ts';
 import { judged } from '../mcp/claim.ts';
@@ -101,7 +101,7 @@ const checkServer = (server: object): void => {
  * };
  * const guarded = guardMcpServer(server, { policies: { search: { timeoutMs: 10_000, effects: 'read' } } });
  */
-export function guardMcpServer<Server extends object>(server: Server, options: GuardOptions = {}): Server {
+export function guardMcpServer<Server extends object>(server: Server, options: GuardLayerOptions = {}): Server {
   checkServer(server);
   const calls = guardedCalls('guardMcpServer', options);
   const declared = new DeclaredEffects();

@@ -1,6 +1,6 @@
 import { read } from '../../errors/structure.ts';
 import { outputText } from '../../policy/model-text.ts';
-import type { Harvest, HarvestedCall } from '../guarded/harvest.ts';
+import type { GuardedHarvest, HarvestedCall } from '../guarded/harvest.ts';
 import { failureOf, resume, type Dialect, type Unanswered } from '../guarded/resume.ts';
 
 /** An item of a run's input, as far as it is read. */
@@ -89,7 +89,7 @@ const DIALECT: Dialect<Item> = {
  * const harvest = createHarvest();
  * resumeMessages(harvest, 'Compare the weather of Oulu and Espoo'); // one item, of the user: no tool was called
  */
-export function resumeMessages<I extends Item = Item>(harvest: Harvest, input: string | readonly I[]): I[] {
+export function resumeMessages<I extends Item = Item>(harvest: GuardedHarvest, input: string | readonly I[]): I[] {
   const items: readonly Item[] =
     typeof input === 'string' ? [{ type: 'message', role: 'user', content: input } as Item] : input;
   return resume(DIALECT, 'openai-agents', harvest, items) as I[];

@@ -1,7 +1,7 @@
 import { AI_SDK, storedPart } from './prompt.ts';
 import type { ProviderData } from '../message.ts';
 import type { ModelEvent, ModelUsage, StopReason } from '../model.ts';
-import { readInput } from '../wire/input.ts';
+import { readWireInput } from '../wire/input.ts';
 import type { WireNames } from '../wire/names.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -110,7 +110,7 @@ export class AiSdkReader {
 
   #call({ toolCallId, toolName, input, providerExecuted, providerMetadata }: Fields): ModelEvent[] {
     const json = textOf(input);
-    const said = json === '' ? { input: {} } : readInput(json);
+    const said = json === '' ? { input: {} } : readWireInput(json);
     const own = { toolCallId, toolName, input: said.input ?? {} };
     if (providerExecuted === true)
       return block(storedPart({ type: 'tool-call', ...own, providerExecuted, providerMetadata }));

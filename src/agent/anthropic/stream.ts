@@ -1,6 +1,6 @@
 import { ANTHROPIC } from './messages.ts';
 import type { ModelEvent, ModelUsage, StopReason } from '../model.ts';
-import { readInput } from '../wire/input.ts';
+import { readWireInput } from '../wire/input.ts';
 import type { WireNames } from '../wire/names.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -146,7 +146,7 @@ export class AnthropicReader {
       return [];
     }
     // A server's own tool: its input comes in pieces as well.
-    const value = json === '' ? fields : { ...fields, input: readInput(json).input ?? {} };
+    const value = json === '' ? fields : { ...fields, input: readWireInput(json).input ?? {} };
     return [{ type: 'block', provider: ANTHROPIC, value }];
   }
 
@@ -171,6 +171,6 @@ export class AnthropicReader {
             : { input: fields['input'] ?? {} }),
         },
       ];
-    return [{ ...call, ...readInput(json) }];
+    return [{ ...call, ...readWireInput(json) }];
   }
 }

@@ -24,7 +24,7 @@ export interface Refusal {
 }
 
 /** What becomes of a step's calls: those that run, as nodes of a plan, and those that do not. */
-export interface Admission {
+export interface ToolUseAdmission {
   readonly nodes: readonly PlanNode[];
   /** By call id. */
   readonly refusals: ReadonlyMap<string, Refusal>;
@@ -95,7 +95,7 @@ export function admit(
   tools: ReadonlyMap<string, AnyTool>,
   toolCallsPerTurn: number,
   guard: LoopGuard,
-): Admission {
+): ToolUseAdmission {
   const refusals = new Map<string, Refusal>();
   const inputs = new Map<string, unknown>();
   const faults = new Map<string, string>();

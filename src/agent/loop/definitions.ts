@@ -15,7 +15,8 @@ const schemaOf = ({ name, input, inputJsonSchema }: AnyTool): Readonly<Record<st
   const { type } = schema;
   if (type !== undefined && type !== 'object')
     throw new RangeError(
-      `tool ${name}: models call tools with objects, and its input is of type ${JSON.stringify(type)}; wrap it in an object`,
+      `tool ${name}: models call tools with objects, and its input is of type ${JSON.stringify(type)}; wrap ` +
+        'it in an object',
     );
   return { ...ANY_OBJECT, ...schema };
 };

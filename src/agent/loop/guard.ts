@@ -45,7 +45,10 @@ export class LoopGuard {
   objection(call: ToolCallPart): string | undefined {
     const times = this.#limits === false || this.#seen.size === 0 ? 0 : (this.#seen.get(keyOf(call))?.times ?? 0);
     if (this.#limits === false || times + 1 < this.#limits.blockAt) return undefined;
-    return `It was made ${times} times with the same input and gave the same result each time. Use that result, or do something else.`;
+    return (
+      `It was made ${times} times with the same input and gave the same result each time. Use that ` +
+      'result, or do something else.'
+    );
   }
 
   /** Remembers a result, and gives the text that the model sees: with a note, once it is a repetition too many. */

@@ -106,7 +106,8 @@ export function toolOutputTool(outputs: StoredOutputs, maxChars: number): AnyToo
       const text = outputs.read(handle);
       if (text === undefined) {
         const safeMessage =
-          'No output is kept under this handle; it may have made room for later ones. Do not try again with the same input: call the tool itself if you need its output.';
+          'No output is kept under this handle; it may have made room for later ones. Do not try again with ' +
+          'the same input: call the tool itself if you need its output.';
         throw new ToolExecutionError('invalid_parameters', 'the handle is unknown', { safeMessage });
       }
       const { from, to } = piece(text, offset, length);

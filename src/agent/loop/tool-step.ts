@@ -8,7 +8,7 @@ import { AS_IT_IS, untimed } from '../../policy/advice.ts';
 import { failureText, outputText, type Effect } from '../../policy/model-text.ts';
 import { plan } from '../../turn/plan.ts';
 import type { TurnOptions } from '../../turn/run.ts';
-import { admit, type Admission, type StepCall } from './admission.ts';
+import { admit, type ToolUseAdmission, type StepCall } from './admission.ts';
 import { CallWatch } from './call-watch.ts';
 import { shown, TOOL_OUTPUT, type StoredOutputs } from './stored-outputs.ts';
 import type { AgentLimits } from './limits.ts';
@@ -57,7 +57,7 @@ export type ToolStepEvent =
 class ToolStep {
   readonly #context: ToolStepContext;
   readonly #calls: readonly StepCall[];
-  readonly #admission: Admission;
+  readonly #admission: ToolUseAdmission;
   readonly #watch = new CallWatch();
 
   constructor(calls: readonly StepCall[], context: ToolStepContext) {

@@ -35,7 +35,7 @@ const wellFormed = (_key: string, value: unknown): unknown =>
   typeof value === 'string' ? value.toWellFormed() : value;
 
 /** What a model wrote as the input of a call. */
-export const readInput = (json: string): { readonly input?: unknown; readonly unparsed?: string } => {
+export const readWireInput = (json: string): { readonly input?: unknown; readonly unparsed?: string } => {
   try {
     const input: unknown = SURROGATE.test(json) ? JSON.parse(json, wellFormed) : JSON.parse(json);
     return isDeep(input) ? { unparsed: json } : { input };

@@ -7,7 +7,7 @@ import { toToolExecutionError } from '../../errors/tool.ts';
 import { answerWithin } from '../../operators/timing/answer-within.ts';
 import { attemptTimeout } from '../../operators/attempt-timeout.ts';
 import { abortable } from '../../operators/work/abortable.ts';
-import { findingOf, unknownSince, type Found, type ReadLookup } from '../../policy/settle/finding.ts';
+import { findingOf, unknownSince, type VerifyReport, type ReadLookup } from '../../policy/settle/finding.ts';
 import { given } from '../../policy/check.ts';
 import type { GuardedTool } from '../../layer/registry.ts';
 import type { Caller, Layer } from '../../layer/services.ts';
@@ -46,11 +46,11 @@ export interface Inquirer {
   /** Nobody waits for the answer any more. */
   isOver(): boolean;
   /** Tells what was found. */
-  tell(found: Found & { readonly durationMs: number; readonly asked: number }, doubt: Doubt): void;
+  tell(found: VerifyReport & { readonly durationMs: number; readonly asked: number }, doubt: Doubt): void;
 }
 
 /** The output fits the tool's schema, or nothing is known: what is told as done must be usable as such. */
-const fitting = ({ tool }: GuardedTool, found: Found): Found => {
+const fitting = ({ tool }: GuardedTool, found: VerifyReport): VerifyReport => {
   if (found.output === undefined) return found;
   const { value, problem } = fit(tool.output, found.output.value);
   if (problem !== undefined) return unknownSince(`it is done, and its output is malformed: ${problem}`);
@@ -58,7 +58,11 @@ const fitting = ({ tool }: GuardedTool, found: Found): Found => {
 };
 
 /** Has another tool look. It is a call like any other, under that tool's own policy. */
-const lookedUp = ({ layer, callKey, caller }: Inquirer, { input }: Doubt, lookup: ReadLookup): Observable<Found> => {
+const lookedUp = (
+  { layer, callKey, caller }: Inquirer,
+  { input }: Doubt,
+  lookup: ReadLookup,
+): Observable<VerifyReport> => {
   if (layer.registry.get(lookup.tool)?.effects !== 'read')
     return of(unknownSince(`${lookup.tool} is no tool that declares effects: 'read', so nothing is looked up with it`));
   const facts = { input, callKey };
@@ -86,7 +90,7 @@ const contextOf = (
 });
 
 /** One question. */
-const answered = (by: Inquirer, doubt: Doubt, { lookup }: Verification): Observable<Found> => {
+const answered = (by: Inquirer, doubt: Doubt, { lookup }: Verification): Observable<VerifyReport> => {
   const { tool } = doubt.guarded;
   if (lookup !== undefined) return lookedUp(by, doubt, lookup);
   // The registry holds tools of any input; each has checked its own.
@@ -97,7 +101,7 @@ const answered = (by: Inquirer, doubt: Doubt, { lookup }: Verification): Observa
 };
 
 /** Asks until it is known, as often as the policy has it. */
-const asked = (by: Inquirer, doubt: Doubt, verify: Verification, count: () => void): Observable<Found> => {
+const asked = (by: Inquirer, doubt: Doubt, verify: Verification, count: () => void): Observable<VerifyReport> => {
   const { runtime } = by;
   const { timeoutMs, maxAttempts, delayMs } = verify;
   return defer(() => {
@@ -114,7 +118,7 @@ const asked = (by: Inquirer, doubt: Doubt, verify: Verification, count: () => vo
 };
 
 /** What the attempt itself gave, after its time: no answer from elsewhere knows better. */
-const lateOf = ({ work, guarded }: Doubt): Found | undefined =>
+const lateOf = ({ work, guarded }: Doubt): VerifyReport | undefined =>
   work?.given === undefined ? undefined : fitting(guarded, { finding: 'done', output: work.given });
 
 /**
@@ -129,16 +133,16 @@ const lateOf = ({ work, guarded }: Doubt): Found | undefined =>
  * verification            -----------(d|)
  * ```
  */
-export const verification = (by: Inquirer, doubt: Doubt, verify: Verification): Observable<Found> =>
+export const verification = (by: Inquirer, doubt: Doubt, verify: Verification): Observable<VerifyReport> =>
   defer(() => {
     const { runtime } = by;
     const startedAtMs = runtime.now();
     let questions = 0;
-    const ask = (): Observable<Found> => {
+    const ask = (): Observable<VerifyReport> => {
       const late = lateOf(doubt);
       return late === undefined ? asked(by, doubt, verify, () => questions++) : of(late);
     };
-    const settled = (found: Found, hasStopped: boolean): Observable<Found> => {
+    const settled = (found: VerifyReport, hasStopped: boolean): Observable<VerifyReport> => {
       if (found.finding !== 'not_done') return of(found);
       if (!hasStopped) return of(unknownSince('it is not done yet, and its attempt has not stopped'));
       return verify.settleMs === 0 ? of(lateOf(doubt) ?? found) : runtime.after(verify.settleMs).pipe(switchMap(ask));

@@ -26,7 +26,8 @@ const urlOf = (given: string | undefined, env: Environment): URL => {
   const url = new URL(text);
   if (!SCHEMES.includes(url.protocol))
     throw new UsageError(
-      `there is no engine ${JSON.stringify(url.protocol.slice(0, 32))}; there is bullmq:, bullmqs: (over TLS) and bullmq+unix: (a socket), such as ${EXAMPLE}`,
+      `there is no engine ${JSON.stringify(url.protocol.slice(0, 32))}; there is bullmq:, bullmqs: (over ` +
+        `TLS) and bullmq+unix: (a socket), such as ${EXAMPLE}`,
     );
   return url;
 };

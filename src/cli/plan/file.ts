@@ -87,7 +87,8 @@ export const readText = async (planPath: string): Promise<string> => {
   if (control !== null) {
     const before = text.slice(0, control.index).split('\n');
     throw new PlanFileError(
-      `${planPath}:${before.length}:${(before.at(-1) ?? '').length + 1}: holds the control character ${JSON.stringify(control[0])}, so it is no YAML text; name a plan file`,
+      `${planPath}:${before.length}:${(before.at(-1) ?? '').length + 1}: holds the control character ` +
+        `${JSON.stringify(control[0])}, so it is no YAML text; name a plan file`,
     );
   }
   return text;

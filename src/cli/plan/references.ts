@@ -46,7 +46,10 @@ const parseText = (text: string): Part[] | string => {
     else {
       const reference = parseReference(piece);
       if (reference === undefined)
-        return `${piece.slice(0, 80)} is no reference; write \${node}, \${node.key} or \${node.list[0]}, or $\${ for a plain \${`;
+        return (
+          `${piece.slice(0, 80)} is no reference; write \${node}, \${node.key} or \${node.list[0]}, or ` +
+          `$\${ for a plain \${`
+        );
       parts.push(reference);
     }
   }
@@ -72,7 +75,8 @@ const lookUp = ({ node, path, text }: Reference, values: Values): unknown => {
     if (!has) {
       throw new ToolExecutionError(
         'invalid_parameters',
-        `${text} has no value: ${reached} is ${kindOf(value)} without ${typeof step === 'number' ? `an item ${step}` : `a key ${step}`}`,
+        `${text} has no value: ${reached} is ${kindOf(value)} without ` +
+          (typeof step === 'number' ? `an item ${step}` : `a key ${step}`),
       );
     }
     value = (value as Record<string | number, unknown>)[step];

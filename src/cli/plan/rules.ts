@@ -1,5 +1,5 @@
 import type { NodeEntry, PlanFile, ToolEntry } from '../../contract/formats/plan-file.ts';
-import type { BreakerEntry } from '../../contract/formats/policy-entry.ts';
+import type { BreakerPolicyEntry } from '../../contract/formats/policy-entry.ts';
 import type { Plan, PlanNode } from '../../contract/turn.ts';
 import type { Path, Problem } from '../../formats/yaml.ts';
 import { breakerSettings } from '../../policy/breaker/settings.ts';
@@ -12,7 +12,7 @@ import { inputTemplate, type InputTemplate } from './references.ts';
 import { choices } from '../show/text.ts';
 
 /** What options of a breaker must be to each other, in the file's spelling. */
-const breakerProblem = (entry: BreakerEntry): string | undefined => {
+const breakerProblem = (entry: BreakerPolicyEntry): string | undefined => {
   try {
     breakerSettings(breakerOf(entry));
     return undefined;

@@ -37,7 +37,8 @@ const loadConnectors = async (): Promise<Connectors | Problem> => {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
     return {
       message:
-        'servers need the package @modelcontextprotocol/sdk, which is not installed; run npm install @modelcontextprotocol/sdk',
+        'servers need the package @modelcontextprotocol/sdk, which is not installed; run npm install ' +
+        '@modelcontextprotocol/sdk',
       at: ['servers'],
       atKey: true,
     };

@@ -8,7 +8,7 @@ import type { Output, Style } from './terminal.ts';
 import { columnsOf, duration, fit, messageLine, pad, plain } from './text.ts';
 
 /** What is shown on stderr while a turn runs. */
-export interface Progress {
+export interface ProgressDisplay {
   event(event: TurnEvent): void;
   /** Something to say besides. */
   note(text: string): void;
@@ -20,7 +20,7 @@ export interface Progress {
 const FRAME_MS = 80;
 
 /** A line for each event, with the time since the turn's start. */
-export function lineProgress(output: Output): Progress {
+export function lineProgress(output: Output): ProgressDisplay {
   let startMs: number | undefined;
   return {
     event: (event) => {
@@ -43,7 +43,10 @@ const laneLine = (lane: NodeTold, labelColumns: number, nowMs: number, { columns
       : `${lane.toolName} ${duration(nowMs - last.atMs)}${lane.attempts > 1 ? `, attempt ${lane.attempts}` : ''}`;
   const text = lane.state === undefined ? running : lane.state.replaceAll('_', ' ');
   const note = lane.note === '' ? '' : `  ${plain(lane.note)}`;
-  return `${sign} ${label}  ${paint(lane.state ?? 'quiet', fit(text + note, Math.max(8, columns - labelColumns - 5), glyphs.ellipsis))}`;
+  return (
+    `${sign} ${label}  ` +
+    paint(lane.state ?? 'quiet', fit(text + note, Math.max(8, columns - labelColumns - 5), glyphs.ellipsis))
+  );
 };
 
 const order = ({ state, marks }: NodeTold): number => (state === undefined ? (marks.length > 0 ? 0 : 1) : 2);
@@ -51,7 +54,7 @@ const order = ({ state, marks }: NodeTold): number => (state === undefined ? (ma
 /**
  * The nodes of the turn in place, redrawn while they change; as many as the terminal has lines for, running ones first.
  */
-export function liveProgress(output: Output, style: Style, runtime: Runtime): Progress {
+export function liveProgress(output: Output, style: Style, runtime: Runtime): ProgressDisplay {
   const followed = followTurn();
   let drawn = 0;
   let frames: Subscription | undefined;

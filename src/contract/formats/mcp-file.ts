@@ -9,7 +9,7 @@ import {
   classificationField,
   positiveMs,
   retryEntrySchema,
-  type BreakerEntry,
+  type BreakerPolicyEntry,
   type RetryEntry,
 } from './policy-entry.ts';
 import { serverEntrySchema, serverName, type ServerEntry } from './server-entry.ts';
@@ -19,7 +19,7 @@ export interface GuardEntry {
   timeout_ms?: number;
   idle_timeout_ms?: number;
   retry_policy?: RetryEntry;
-  circuit_breaker?: BreakerEntry | false;
+  circuit_breaker?: BreakerPolicyEntry | false;
   classification?: Record<string, Classification>;
   effects?: Effects;
   enforces_key?: boolean;

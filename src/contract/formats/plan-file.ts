@@ -10,7 +10,7 @@ import {
   durationMs,
   positiveMs,
   retryEntrySchema,
-  type BreakerEntry,
+  type BreakerPolicyEntry,
   type RetryEntry,
 } from './policy-entry.ts';
 import type { Effects, ProfileName } from '../policy.ts';
@@ -40,7 +40,7 @@ export interface ToolEntry {
   timeout_ms?: number;
   idle_timeout_ms?: number;
   retry_policy?: RetryEntry;
-  circuit_breaker?: BreakerEntry | false;
+  circuit_breaker?: BreakerPolicyEntry | false;
   classification?: Record<string, Classification>;
   alternatives?: string[];
   effects?: Effects;
@@ -142,7 +142,8 @@ const tool: z.ZodType<ToolEntry> = z
       .enum(['read', 'mutating'])
       .exactOptional()
       .describe(
-        'A mutating tool is not repeated when it may have taken effect. Default: read where its server says so, else mutating.',
+        'A mutating tool is not repeated when it may have taken effect. Default: read where its server says ' +
+          'so, else mutating.',
       ),
     verify: verifyEntrySchema.exactOptional(),
     compensate: compensateEntrySchema.exactOptional(),
@@ -171,7 +172,8 @@ const node: z.ZodType<NodeEntry> = z
       )
       .exactOptional()
       .describe(
-        'The tool’s arguments. ${flights} is the value of the node flights, ${flights.items[0].id} a part of it; $${ is a plain ${.',
+        'The tool’s arguments. ${flights} is the value of the node flights, ${flights.items[0].id} a part of ' +
+          'it; $${ is a plain ${.',
       ),
     needs: z
       .array(name(64))
@@ -197,7 +199,8 @@ const turn: z.ZodType<TurnEntry> = z
       .enum(['detach', 'abort'])
       .exactOptional()
       .describe(
-        'What happens to running calls then: they finish in the background (until the command ends), or are stopped. Default detach.',
+        'What happens to running calls then: they finish in the background (until the command ends), or are ' +
+          'stopped. Default detach.',
       ),
     concurrency: count(1, NODES_MAX).exactOptional().describe('How many calls run at a time. Default: no limit.'),
     on_failure: z

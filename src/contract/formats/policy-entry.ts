@@ -13,7 +13,7 @@ export interface RetryEntry {
 }
 
 /** How a file spells a breaker. */
-export interface BreakerEntry {
+export interface BreakerPolicyEntry {
   failure_threshold?: number | 'off';
   failure_rate?: number | 'off';
   window_size?: number;
@@ -55,7 +55,8 @@ export const retryEntrySchema: z.ZodType<RetryEntry> = z
     max_total_time_ms: durationMs
       .exactOptional()
       .describe(
-        'No attempt starts this long after the first did, or later. Default 2000: below timeout_ms, a timeout is never retried.',
+        'No attempt starts this long after the first did, or later. Default 2000: below timeout_ms, a ' +
+          'timeout is never retried.',
       ),
   })
   .describe('How often, and how patiently, a failed call is repeated.');
@@ -63,7 +64,7 @@ export const retryEntrySchema: z.ZodType<RetryEntry> = z
 const orOff = (rule: z.ZodNumber, words: string): z.ZodType<number | 'off'> =>
   z.union([rule, z.literal('off')], { error: `must be ${words}, or off` });
 
-export const breakerEntrySchema: z.ZodType<BreakerEntry> = z.strictObject({
+export const breakerEntrySchema: z.ZodType<BreakerPolicyEntry> = z.strictObject({
   failure_threshold: orOff(count(1, COUNT_MAX), `an integer from 1 to ${COUNT_MAX}`)
     .exactOptional()
     .describe('Consecutive failures that open it. Default 5.'),
@@ -96,7 +97,7 @@ export const breakerEntrySchema: z.ZodType<BreakerEntry> = z.strictObject({
 });
 
 /** The field of a tool's breaker. It does without one where it says `false`. */
-export const breakerField: z.ZodExactOptional<z.ZodType<BreakerEntry | false>> = z
+export const breakerField: z.ZodExactOptional<z.ZodType<BreakerPolicyEntry | false>> = z
   .union([breakerEntrySchema, z.literal(false)], { error: 'must be a mapping, or false' })
   .exactOptional()
   .describe('When the tool is given a rest. false: never.');

@@ -6,7 +6,7 @@ import {
   count,
   positiveMs,
   retryEntrySchema,
-  type BreakerEntry,
+  type BreakerPolicyEntry,
   type RetryEntry,
 } from './policy-entry.ts';
 
@@ -21,7 +21,7 @@ export interface ToolPolicyEntry {
   /** How failed attempts are repeated. */
   retry_policy?: RetryEntry;
   /** When the tool is given a rest; `false`: never. */
-  circuit_breaker?: BreakerEntry | false;
+  circuit_breaker?: BreakerPolicyEntry | false;
   /** Tools to try when it fails for good, in order. */
   alternatives?: string[];
   /** What the tool does to the world. */
@@ -33,7 +33,7 @@ export interface ToolPolicyEntry {
 }
 
 /** How a file spells a retry budget. */
-export interface BudgetEntry {
+export interface RetryBudgetEntry {
   /** Retries for each call started in the window. Default 0.2. */
   ratio?: number;
   /** Retries beside those, a second. Default 10. */
@@ -47,7 +47,7 @@ export interface PolicyFile {
   /** A text for people: what the policy is called in tables. */
   name?: string;
   /** The retries that all calls share; `off`: no limit. */
-  retry_budget?: BudgetEntry | 'off';
+  retry_budget?: RetryBudgetEntry | 'off';
   /** For every tool that does not say otherwise. */
   defaults?: ToolPolicyEntry;
   /** By the names of the tools. */

@@ -7,7 +7,7 @@ import {
   classificationField,
   positiveMs,
   retryEntrySchema,
-  type BreakerEntry,
+  type BreakerPolicyEntry,
   type RetryEntry,
 } from './policy-entry.ts';
 import { compensateEntrySchema, verifyEntrySchema, type CompensateEntry, type VerifyEntry } from './settle-entry.ts';
@@ -67,7 +67,7 @@ export interface RestToolEntry {
   /** How often, and how patiently, a failed call is repeated. Default: the layer's profile. */
   retry_policy?: RetryEntry;
   /** When the tool is given a rest; `false` for never. Default: the layer's profile. */
-  circuit_breaker?: BreakerEntry | false;
+  circuit_breaker?: BreakerPolicyEntry | false;
   /** A status, code or error kind and its class for this tool: `{ "503": "permanent" }`. */
   classification?: Record<string, Classification>;
   /** Tools to try in order, with the same input, when this one fails for good: ids of this manifest, or full names. */
@@ -141,12 +141,14 @@ const response: z.ZodType<RestResponseEntry> = z
     at: part
       .exactOptional()
       .describe(
-        'The part of a JSON answer that is the output: a JSON pointer (/data/0/name) or a dotted path (data.0.name). Default: all of it.',
+        'The part of a JSON answer that is the output: a JSON pointer (/data/0/name) or a dotted path ' +
+          '(data.0.name). Default: all of it.',
       ),
     error_at: part
       .exactOptional()
       .describe(
-        'The text in the JSON body of an error answer that a model may read, so that it can correct its call: /error/message. Default: none; it may hold secrets.',
+        'The text in the JSON body of an error answer that a model may read, so that it can correct its ' +
+          'call: /error/message. Default: none; it may hold secrets.',
       ),
   })
   .describe('How an answer becomes the output.');
@@ -160,24 +162,28 @@ const tool: z.ZodType<RestToolEntry> = z.strictObject({
     .min(1)
     .max(4_096)
     .describe(
-      'Path and query behind base_url, an RFC 6570 template: /users/{id}/posts{?page,tag*}. Values are percent-encoded.',
+      'Path and query behind base_url, an RFC 6570 template: /users/{id}/posts{?page,tag*}. Values are ' +
+        'percent-encoded.',
     ),
   headers: headers
     .exactOptional()
     .describe(
-      'Beside those of the manifest. ${name} is a property of the input, ${env:NAME} a variable given to the provider, $${ a plain ${.',
+      'Beside those of the manifest. ${name} is a property of the input, ${env:NAME} a variable given to the ' +
+        'provider, $${ a plain ${.',
     ),
   body: z
     .unknown()
     .exactOptional()
     .describe(
-      'The body, with ${name} for properties of the input; false: none. Default for POST, PUT and PATCH: an object of all properties that url and headers do not use.',
+      'The body, with ${name} for properties of the input; false: none. Default for POST, PUT and PATCH: an ' +
+        'object of all properties that url and headers do not use.',
     ),
   body_type: z.enum(['json', 'form']).exactOptional().describe('How the body is written. Default json.'),
   input: jsonSchema
     .exactOptional()
     .describe(
-      'JSON Schema of the input, 2020-12. Default: the names that url, headers and body use, those in the path required.',
+      'JSON Schema of the input, 2020-12. Default: the names that url, headers and body use, those in the ' +
+        'path required.',
     ),
   response: response.exactOptional(),
   response_schema: jsonSchema
@@ -186,7 +192,8 @@ const tool: z.ZodType<RestToolEntry> = z.strictObject({
   idempotency_header: headerName
     .exactOptional()
     .describe(
-      'A header that carries the call’s key, the same in every attempt, for a server that refuses to do a thing twice. Uncertain failures may then be retried.',
+      'A header that carries the call’s key, the same in every attempt, for a server that refuses to do a ' +
+        'thing twice. Uncertain failures may then be retried.',
     ),
   timeout_ms: positiveMs.exactOptional().describe('Hard limit on one attempt. Default 30000.'),
   idle_timeout_ms: positiveMs
@@ -205,7 +212,8 @@ const tool: z.ZodType<RestToolEntry> = z.strictObject({
     .max(16)
     .exactOptional()
     .describe(
-      'Tools to try in order, with the same input, when this one fails for good: ids of this manifest, or full names with a dot.',
+      'Tools to try in order, with the same input, when this one fails for good: ids of this manifest, or ' +
+        'full names with a dot.',
     ),
   verify: verifyEntrySchema.exactOptional(),
   compensate: compensateEntrySchema.exactOptional(),
@@ -225,7 +233,8 @@ const tool: z.ZodType<RestToolEntry> = z.strictObject({
     .literal('errors')
     .exactOptional()
     .describe(
-      'errors: a model is shown the answer of a failed request, without secrets, cut, and marked as the tool’s. Default: none of it.',
+      'errors: a model is shown the answer of a failed request, without secrets, cut, and marked as the ' +
+        'tool’s. Default: none of it.',
     ),
 });
 

@@ -100,7 +100,8 @@ export const serverEntrySchema: z.ZodType<ServerEntry> = z
     command: text(4096)
       .exactOptional()
       .describe(
-        'The program. A bare name is looked for in node_modules/.bin, from the server’s folder upward, then in PATH; a relative path starts at the plan file’s folder.',
+        'The program. A bare name is looked for in node_modules/.bin, from the server’s folder upward, then ' +
+          'in PATH; a relative path starts at the plan file’s folder.',
       ),
     args: z.array(z.string().max(65_536)).max(256).exactOptional().describe('Its arguments.'),
     env: z

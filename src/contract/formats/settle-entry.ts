@@ -42,7 +42,8 @@ export const verifyEntrySchema: z.ZodType<VerifyEntry> = z
       .unknown()
       .exactOptional()
       .describe(
-        'Its arguments. ${input.from} is a part of the input of the call in doubt, ${callKey} its key. Default: that input.',
+        'Its arguments. ${input.from} is a part of the input of the call in doubt, ${callKey} its key. ' +
+          'Default: that input.',
       ),
     done: z
       .strictObject({
@@ -80,7 +81,8 @@ const undo = {
     .unknown()
     .exactOptional()
     .describe(
-      'Its arguments. ${output.id} is a part of what the call gave, ${input.from} of what it was given, ${callKey} its key. Default: what the call gave.',
+      'Its arguments. ${output.id} is a part of what the call gave, ${input.from} of what it was given, ' +
+        '${callKey} its key. Default: what the call gave.',
     ),
 };
 

@@ -172,7 +172,10 @@ const UNAVAILABLE = any(
   ),
 );
 
-/** What a service is made of: that one of these is not there, or not the right one, is a state of the service, and none of what was asked for. */
+/**
+ * What a service is made of: that one of these is not there, or not the right one, is a state of the service, and none
+ * of what was asked for.
+ */
 const PARTS = `${MACHINES}|leader|coordinator|controller|quorum|primary|master|sentinel|shard|partition|stream|socket|channel|pool|buffer|lock|thread|handshake|resolver|peer|target|listener|responder|cluster|daemon|proxy|gateway`;
 
 /** A state of the service in the words of a refusal. Asked before the refusals. */
@@ -243,7 +246,10 @@ const REJECTED = any(
   /limit (has been |was |is )?(exceeded|reached): \d/,
 );
 
-/** Short words that are a fault's only where nothing else is said: a network can be someone's, not only the one between us. */
+/**
+ * Short words that are a fault's only where nothing else is said: a network can be someone's, not only the one between
+ * us.
+ */
 const WEAK = /\b(network|tls|ssl|dns|connection|socket)\b/;
 
 const rowsOf = (speaker: Speaker): readonly Row[] => {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { ApprovalRequest } from '../../contract/gate/approval.ts';
 import type { AnswerReport, ApprovalsInStore } from '../../gate/answers.ts';
-import { readBody } from './order.ts';
+import { readOrderBody } from './order.ts';
 import { AdminRefused } from './refusal.ts';
 
 /** What a `GET` of the approvals answers. */
@@ -33,7 +33,7 @@ export async function answerApproval(
   request: Request,
   maxBytes: number,
 ): Promise<AnswerReport> {
-  const { data } = bodySchema.safeParse(await readBody(request, maxBytes));
+  const { data } = bodySchema.safeParse(await readOrderBody(request, maxBytes));
   if (data === undefined)
     throw new AdminRefused('malformed', 'an answer is { id, approved: true | false, by?, reason? }, and nothing else');
   const { id, ...answer } = data;

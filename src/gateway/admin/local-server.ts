@@ -46,7 +46,8 @@ const bracketed = (address: string): string => (address.includes(':') ? `[${addr
 
 const tokenless = (host: string): RangeError =>
   new RangeError(
-    `host ${JSON.stringify(host.slice(0, 64))} can be reached by others, and so needs a token of your own; give token, or listen at 127.0.0.1`,
+    `host ${JSON.stringify(host.slice(0, 64))} can be reached by others, and so needs a token of your own; ` +
+      'give token, or listen at 127.0.0.1',
   );
 
 const WORDS: Readonly<Record<string, (host: string, port: number) => string>> = {

@@ -86,7 +86,7 @@ const orderOf = ({ action, tool, session, all }: OrderBody): AdminOrder => {
  * The body of a request.
  * @throws AdminRefused unless it is JSON of a bearable length
  */
-export async function readBody(request: Request, maxBytes: number): Promise<unknown> {
+export async function readOrderBody(request: Request, maxBytes: number): Promise<unknown> {
   const { headers } = request;
   if (!JSON_TYPE.test(headers.get('content-type') ?? '') || headers.has('content-encoding'))
     throw new AdminRefused('content_type', 'an order is plain JSON; send Content-Type: application/json');
@@ -99,7 +99,7 @@ export async function readBody(request: Request, maxBytes: number): Promise<unkn
  * repeated
  */
 export async function readOrder(request: Request, maxBytes: number): Promise<AdminOrder> {
-  const { success, data, error } = bodySchema.safeParse(await readBody(request, maxBytes));
+  const { success, data, error } = bodySchema.safeParse(await readOrderBody(request, maxBytes));
   if (success) return orderOf(data);
   if (error.issues.some(({ path }) => path[0] === 'action'))
     throw new AdminRefused('unknown_action', `action must be one of ${ADMIN_ACTIONS.join(', ')}`);

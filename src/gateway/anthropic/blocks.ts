@@ -1,4 +1,4 @@
-import { readInput } from '../../agent/wire/input.ts';
+import { readWireInput } from '../../agent/wire/input.ts';
 import type { SseEvent } from '../wire/sse.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -34,7 +34,7 @@ const ESCAPED_SURROGATE = /\\u[dD][89a-fA-F]/;
 
 const finished = ({ fields, json }: OpenBlock): Block => {
   if (json === '') return { value: fields, json: JSON.stringify(fields) };
-  const { input, unparsed } = readInput(json);
+  const { input, unparsed } = readWireInput(json);
   const isObject = unparsed === undefined && typeof input === 'object' && input !== null && !Array.isArray(input);
   // The API takes back objects only; what the model wrote instead stays visible to it.
   if (!isObject)

@@ -55,7 +55,7 @@ const decoded = (bytes: Uint8Array): string => {
 };
 
 /** Reads the body of a request that must be a JSON object. */
-export async function readBody(request: Incoming, { maxBodyBytes, maxDepth }: BodyLimits): Promise<RequestBody> {
+export async function readRequestBody(request: Incoming, { maxBodyBytes, maxDepth }: BodyLimits): Promise<RequestBody> {
   const encoding = request.headers.get('content-encoding')?.toLowerCase() ?? 'identity';
   if (encoding !== 'identity')
     throw new GatewayError(
@@ -89,7 +89,8 @@ interface TimedBodyLimits extends BodyLimits {
 const tooLate = (bodyTimeoutMs: number): GatewayError =>
   new GatewayError(
     'body_timeout',
-    `The body did not come whole within ${bodyTimeoutMs / 1_000}s, the most that this gateway waits; send the request again`,
+    `The body did not come whole within ${bodyTimeoutMs / 1_000}s, the most that this gateway waits; send ` +
+      'the request again',
   );
 
 /**
@@ -110,7 +111,7 @@ export async function readBodyInTime(
   }
   const deadline = expireAfter(limits.bodyTimeoutMs, runtime, () => over.abort(tooLate(limits.bodyTimeoutMs)));
   try {
-    return await readBody({ headers, body, signal: over.signal }, limits);
+    return await readRequestBody({ headers, body, signal: over.signal }, limits);
   } finally {
     deadline.unsubscribe();
     // The gateway outlives its requests: what listens to it must not stay.

@@ -162,7 +162,8 @@ const urlOf = (upstream: string | URL): URL => {
     url = new URL(upstream);
   } catch {
     throw new RangeError(
-      `upstream must be an address such as https://api.anthropic.com, not ${JSON.stringify(String(upstream).slice(0, 64))}`,
+      'upstream must be an address such as https://api.anthropic.com, not ' +
+        JSON.stringify(String(upstream).slice(0, 64)),
     );
   }
   if (!/^https?:$/.test(url.protocol))

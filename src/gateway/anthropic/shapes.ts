@@ -123,7 +123,8 @@ const SHAPES: Readonly<Record<ShapeRule, Shape>> = {
   ),
   orphan_result: result(
     'a result for an id that the assistant message just before does not have',
-    '{at}.tool_use_id: no tool_use of the assistant message just before has the id {id}; each tool_result must answer one of it',
+    '{at}.tool_use_id: no tool_use of the assistant message just before has the id {id}; each tool_result ' +
+      'must answer one of it',
   ),
   duplicate_result: result(
     'two results for one `tool_use`',

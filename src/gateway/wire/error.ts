@@ -76,7 +76,8 @@ export const GATEWAY_ERROR_MEANINGS: Readonly<Record<GatewayErrorKind, GatewayEr
     type: 'invalid_request_error',
     level: 'info',
     description:
-      '`thread` beside tools of the gateway: `error.details.error_code` is `thread_unsupported_request`, at which the SDK’s tool runner goes on without a thread.',
+      '`thread` beside tools of the gateway: `error.details.error_code` is `thread_unsupported_request`, at ' +
+      'which the SDK’s tool runner goes on without a thread.',
   },
   rate_limited: {
     status: 429,

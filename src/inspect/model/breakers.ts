@@ -1,6 +1,6 @@
 import type { BreakerStateName } from '../../contract/breaker-state.ts';
 import type { LayerEvent, ToolEvent, ToolInForce } from '../../contract/event.ts';
-import type { BreakerChange, BreakerTold, TraceModel } from '../model.ts';
+import type { BreakerChangeSeen, BreakerTold, TraceModel } from '../model.ts';
 import { lineOf, wordOf } from '../text.ts';
 import { given, idOf, listOf, numberOf, optionalLine, push, recordOf } from './keep.ts';
 
@@ -50,7 +50,7 @@ const change = (model: TraceModel, event: Extract<LayerEvent, { type: 'breaker_c
   const breaker = breakerOf(model, idOf(event.toolName), idOf(event.scope), from, atMs);
   breaker.state = to;
   breaker.changeCount++;
-  const told = given<BreakerChange>({
+  const told = given<BreakerChangeSeen>({
     atMs,
     from,
     to,

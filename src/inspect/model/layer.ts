@@ -2,7 +2,7 @@ import type { BreakerStateName } from '../../contract/breaker-state.ts';
 import type { BudgetEvent } from '../../contract/event.ts';
 
 /** A change of a breaker's state. */
-export interface BreakerChange {
+export interface BreakerChangeSeen {
   /** When. */
   readonly atMs: number;
   /** The state it left. */
@@ -26,7 +26,7 @@ export interface BreakerTold {
   /** When the trace first told of it. */
   readonly firstMs: number;
   /** Its changes in order; of very many the last ones. */
-  readonly changes: BreakerChange[];
+  readonly changes: BreakerChangeSeen[];
   /** How many changes there were. */
   changeCount: number;
   /** The state that it is in. */

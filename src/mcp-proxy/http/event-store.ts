@@ -5,7 +5,7 @@ import type { Message } from '../message.ts';
 const EVENTS_MAX = 1_000;
 const CHARS_MAX = 16 * 1024 * 1024;
 
-interface Kept {
+interface SentMessage {
   readonly stream: string;
   readonly message: Message;
   readonly chars: number;
@@ -13,7 +13,7 @@ interface Kept {
 
 /** What a session has sent, so that a client whose stream was cut gets the rest of it. */
 export function eventStore(): EventStore {
-  const kept = new Map<string, Kept>();
+  const kept = new Map<string, SentMessage>();
   let chars = 0;
   let last = 0;
   const forgetOldest = (): void => {

@@ -38,7 +38,7 @@ export const approvalIn = (payload: string): ApprovalRecord | undefined => {
 };
 
 /** How a call that needs an approval stands. */
-export type Standing =
+export type ApprovalStanding =
   /** Nobody was asked, or what was asked is over: ask. */
   | { readonly act: 'ask' }
   /** What it waited for was used by another call, or withdrawn: look whether there is something to ask yet. */
@@ -57,7 +57,7 @@ export const standingOf = (
   record: ApprovalRecord | undefined,
   atMs: number,
   own: ApprovalRecord | undefined,
-): Standing => {
+): ApprovalStanding => {
   // The store forgets a question when its time is over.
   if (record === undefined || record.expiresAtMs <= atMs)
     return own === undefined ? { act: 'ask' } : { act: 'refuse', because: 'expired', record: own };

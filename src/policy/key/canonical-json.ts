@@ -247,7 +247,8 @@ const checkOptions = (options: CanonicalJsonOptions): void => {
   const { volatile, whitespace, unsafeIntegers, maxDepth, maxChars } = options;
   if (volatile !== undefined && !(Array.isArray(volatile) && volatile.every((name) => typeof name === 'string'))) {
     throw new RangeError(
-      `volatile must be a list of member names, not ${Array.isArray(volatile) ? 'a list with something else in it' : `a ${typeof volatile}`}`,
+      'volatile must be a list of member names, not ' +
+        (Array.isArray(volatile) ? 'a list with something else in it' : `a ${typeof volatile}`),
     );
   }
   if (whitespace !== undefined) checkOneOf('whitespace', whitespace, ['verbatim', 'collapse']);

@@ -1,4 +1,4 @@
-import { spend, type Budget } from './budget.ts';
+import { takeStep, type StepBudget } from './budget.ts';
 
 /** Characters that a pattern does not tell apart, and which of its atoms read them. */
 export interface CharacterClass {
@@ -34,13 +34,13 @@ export class Alphabet {
   }
 
   /** @throws PatternCostError */
-  classOf(codePoint: number, budget: Budget): CharacterClass {
+  classOf(codePoint: number, budget: StepBudget): CharacterClass {
     const known = codePoint < PLANE ? this.#classes[(this.#known[codePoint] ?? 0) - 1] : this.#beyond.get(codePoint);
     return known ?? this.#ask(codePoint, budget);
   }
 
-  #ask(codePoint: number, budget: Budget): CharacterClass {
-    spend(budget, this.#atoms.length * QUESTION_COST);
+  #ask(codePoint: number, budget: StepBudget): CharacterClass {
+    takeStep(budget, this.#atoms.length * QUESTION_COST);
     const character = String.fromCodePoint(codePoint);
     const readBy = Uint8Array.from(this.#atoms, (atom) => (atom.test(character) ? 1 : 0));
     const isWord = this.#word.test(character);

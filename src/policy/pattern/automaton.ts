@@ -1,5 +1,5 @@
 import type { Alphabet, CharacterClass } from './alphabet.ts';
-import { spend, type Budget } from './budget.ts';
+import { takeStep, type StepBudget } from './budget.ts';
 import { ASKS, OP, type Program } from './program.ts';
 
 /** Where the automaton is between two characters: the instructions that go on from there. */
@@ -79,13 +79,13 @@ export class Automaton {
    * @param places takes a 1 for each place where a match ends; without it the first match ends the reading
    * @throws PatternCostError
    */
-  read(text: Uint32Array, looks: readonly Uint8Array[], budget: Budget, places?: Uint8Array): boolean {
+  read(text: Uint32Array, looks: readonly Uint8Array[], budget: StepBudget, places?: Uint8Array): boolean {
     const { backward } = this.#program;
     const { length } = text;
     this.#forgets = 0;
     let state = this.#state(new Uint16Array(), BEHIND.nothing);
     let matched = false;
-    spend(budget, length);
+    takeStep(budget, length);
     for (let done = 0; done <= length; done++) {
       const place = backward ? length - done : done;
       const ahead =
@@ -103,7 +103,7 @@ export class Automaton {
     return matched;
   }
 
-  #move(from: State, key: number, ahead: CharacterClass | undefined, budget: Budget): Move {
+  #move(from: State, key: number, ahead: CharacterClass | undefined, budget: StepBudget): Move {
     const { ops, first } = this.#program;
     const aheadIs = ahead === undefined ? BEHIND.nothing : ahead.isWord ? BEHIND.word : BEHIND.other;
     const count = this.#reach(from, aheadIs, Math.floor(key / CLASSES));
@@ -115,7 +115,7 @@ export class Automaton {
       if (ops[at] === OP.match) matched = true;
       else if (ops[at] === OP.atom && ahead?.readBy[first[at] ?? 0] === 1) places[kept++] = at + 1;
     }
-    spend(budget, MOVE_COST + count * REACHED_COST + kept * PLACE_COST);
+    takeStep(budget, MOVE_COST + count * REACHED_COST + kept * PLACE_COST);
     // In one order, so that the same places are the same state.
     const next = this.#state(this.#keeps(kept) ? places.subarray(0, kept).toSorted() : places.slice(0, kept), aheadIs);
     const move = { matched, next };

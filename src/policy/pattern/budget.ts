@@ -1,5 +1,5 @@
 /** What is left of the work that one text may cost, in steps of some nanoseconds. */
-export interface Budget {
+export interface StepBudget {
   steps: number;
   /** The pattern, as a message shows it. */
   readonly pattern: string;
@@ -11,7 +11,7 @@ export class PatternCostError extends RangeError {
 }
 
 /** @throws PatternCostError */
-export function spend(budget: Budget, steps: number): void {
+export function takeStep(budget: StepBudget, steps: number): void {
   budget.steps -= steps;
   if (budget.steps < 0)
     throw new PatternCostError(`is too costly to check against the pattern ${budget.pattern}; send a shorter text`);

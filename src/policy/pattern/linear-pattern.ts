@@ -1,6 +1,6 @@
 import { Alphabet } from './alphabet.ts';
 import { Automaton } from './automaton.ts';
-import type { Budget } from './budget.ts';
+import type { StepBudget } from './budget.ts';
 import { checkSize, compilePattern } from './program.ts';
 import { parsePattern, type PatternNode } from './syntax.ts';
 
@@ -39,7 +39,7 @@ const testerOf = (node: PatternNode, flags: string, pattern: string): ((text: st
   const lookers = looks.map((program) => new Automaton(program, alphabet));
   return (text) => {
     const read = characters(text, flags.includes('u'));
-    const budget: Budget = { steps: STEPS + STEPS_EACH * read.length, pattern };
+    const budget: StepBudget = { steps: STEPS + STEPS_EACH * read.length, pattern };
     const holding: Uint8Array[] = [];
     for (const looker of lookers) {
       const places = new Uint8Array(read.length + 1);

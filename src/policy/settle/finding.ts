@@ -4,7 +4,7 @@ import { filled, type Facts, type Fill } from './filled.ts';
 import { at, stepsOf, type Step } from './place.ts';
 
 /** What a verification found, and what the call gives where it took effect. */
-export interface Found {
+export interface VerifyReport {
   readonly finding: VerifyFinding;
   /** With `done`, where the answer has one. */
   readonly output?: { readonly value: unknown };
@@ -12,13 +12,13 @@ export interface Found {
   readonly message?: string;
 }
 
-export const unknownSince = (message: string): Found => ({ finding: 'unknown', message });
+export const unknownSince = (message: string): VerifyReport => ({ finding: 'unknown', message });
 
 /**
  * An answer of `verify`, read: whatever is not exactly one of the answers is `unknown`, since nothing may be told as
  * done or undone by a guess.
  */
-export const findingOf = (answer: unknown): Found => {
+export const findingOf = (answer: unknown): VerifyReport => {
   if (answer === 'unknown') return unknownSince('verify answered that it is not known');
   try {
     if (typeof answer === 'object' && answer !== null && !Array.isArray(answer)) {
@@ -37,7 +37,7 @@ export const findingOf = (answer: unknown): Found => {
 };
 
 /** What several tools that one call may have used come to: one that is done decides, and all must say that none is. */
-export const foundOf = (all: readonly Found[]): Found =>
+export const foundOf = (all: readonly VerifyReport[]): VerifyReport =>
   all.find(({ finding }) => finding === 'done') ??
   all.find(({ finding }) => finding === 'unknown') ??
   all[0] ??
@@ -59,7 +59,7 @@ export interface ReadLookup {
   /** Its input, of the facts of the call in doubt. */
   readonly input: Fill;
   /** What its answer says. */
-  readonly read: (answer: unknown, facts: Facts) => Found;
+  readonly read: (answer: unknown, facts: Facts) => VerifyReport;
   /** What a status that it fails with says. */
   readonly absent: (status: number | undefined) => boolean;
 }

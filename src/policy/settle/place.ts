@@ -23,7 +23,7 @@ export const stepsOf = (option: string, place: unknown): readonly Step[] => {
 };
 
 /** What stands at a place: every value that is there, and whether the way to it was as the place says. */
-export interface Found {
+export interface PlaceValues {
   readonly values: readonly unknown[];
   /** A list or a mapping on the way was missing, or something else. */
   readonly isOdd: boolean;
@@ -31,7 +31,7 @@ export interface Found {
   readonly isMissing: boolean;
 }
 
-const ODD: Found = { values: [], isOdd: true, isMissing: false };
+const ODD: PlaceValues = { values: [], isOdd: true, isMissing: false };
 
 const has = (value: unknown, step: string | number): boolean =>
   Array.isArray(value)
@@ -39,7 +39,7 @@ const has = (value: unknown, step: string | number): boolean =>
     : typeof value === 'object' && value !== null && typeof step === 'string';
 
 /** Looks at a place. */
-export const at = (value: unknown, steps: readonly Step[]): Found => {
+export const at = (value: unknown, steps: readonly Step[]): PlaceValues => {
   const [step, ...rest] = steps;
   if (step === undefined) return { values: value === undefined ? [] : [value], isOdd: false, isMissing: false };
   if (step === ANY) {

@@ -27,7 +27,7 @@ export const isOpen = ({ state }: JournalEntry): boolean => state === 'begun' ||
  * @param ownerOf who must act about what stays
  * @param passed what went straight through to its tools, and stays
  */
-export const compensationOf = (
+export const compensationIn = (
   { reason = 'crashed', entries }: Journal,
   ownerOf: (entry: JournalEntry) => string,
   passed: readonly LeftBehind[] = [],

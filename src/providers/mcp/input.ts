@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import * as core from 'zod/v4/core';
-import { jsonSchemaMisfits, type Misfit } from '../../policy/json-schema.ts';
+import { jsonSchemaIssues, type JsonSchemaIssue } from '../../policy/json-schema.ts';
 import { refusedPattern } from '../../policy/pattern/refused-pattern.ts';
 import type { McpToolLike } from './client.ts';
 
@@ -9,11 +9,11 @@ export interface McpInput {
   readonly schema: z.ZodType;
   /** Why the schema cannot be used, where a pattern of it says so before it is compiled. */
   readonly refused: string | undefined;
-  /** Why an input does not fit, with the path of each misfit; `undefined` for one that does. */
-  misfit(input: unknown): string | undefined;
+  /** Why an input does not fit, with the path of each problem; `undefined` for one that does. */
+  problem(input: unknown): string | undefined;
 }
 
-const worded = ({ path, message }: Misfit): string =>
+const worded = ({ path, message }: JsonSchemaIssue): string =>
   `${path.length === 0 ? 'the value' : core.toDotPath(path)}: ${message}`;
 
 /**
@@ -24,24 +24,25 @@ const worded = ({ path, message }: Misfit): string =>
  * @param unusable told once why the schema cannot be used
  */
 export function mcpInput({ inputSchema }: McpToolLike, unusable: (reason: string) => void): McpInput {
-  let compiled: ((value: unknown) => readonly Misfit[]) | undefined;
-  const compile = (): ((value: unknown) => readonly Misfit[]) => {
+  let compiled: ((value: unknown) => readonly JsonSchemaIssue[]) | undefined;
+  const compile = (): ((value: unknown) => readonly JsonSchemaIssue[]) => {
     try {
-      return jsonSchemaMisfits(inputSchema ?? {});
+      return jsonSchemaIssues(inputSchema ?? {});
     } catch (error) {
       unusable(error instanceof Error ? error.message : String(error));
       return () => [];
     }
   };
-  const misfitsOf = (value: unknown): readonly Misfit[] => (compiled ??= compile())(value === undefined ? {} : value);
+  const issuesOf = (value: unknown): readonly JsonSchemaIssue[] =>
+    (compiled ??= compile())(value === undefined ? {} : value);
   return {
     refused: refusedPattern(inputSchema),
     schema: z.unknown().superRefine((value, context) => {
-      for (const { path, message } of misfitsOf(value)) context.addIssue({ code: 'custom', path: [...path], message });
+      for (const { path, message } of issuesOf(value)) context.addIssue({ code: 'custom', path: [...path], message });
     }),
-    misfit: (value) => {
-      const misfits = misfitsOf(value);
-      return misfits.length === 0 ? undefined : `The input is malformed: ${misfits.map(worded).join('; ')}`;
+    problem: (value) => {
+      const issues = issuesOf(value);
+      return issues.length === 0 ? undefined : `The input is malformed: ${issues.map(worded).join('; ')}`;
     },
   };
 }

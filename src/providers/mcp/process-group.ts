@@ -4,7 +4,7 @@ import type { Readable, Writable } from 'node:stream';
 /** A child with all three of its streams piped. */
 export type PipedChild = ChildProcessByStdio<Writable, Readable, Readable>;
 
-export interface Command {
+export interface LaunchCommand {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -62,7 +62,7 @@ const unwatch = (): void => {
  * this one exits or is ended by SIGINT, SIGTERM or SIGHUP. When the head exits, whatever it left behind is killed at
  * once.
  */
-export function spawnGroup({ command, args, env, cwd }: Command): PipedChild {
+export function spawnGroup({ command, args, env, cwd }: LaunchCommand): PipedChild {
   const child: PipedChild = spawn(command, args, {
     env,
     stdio: ['pipe', 'pipe', 'pipe'],

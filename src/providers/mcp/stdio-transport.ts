@@ -4,7 +4,7 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { firstValueFrom, race } from 'rxjs';
 import type { Runtime } from '../../contract/runtime.ts';
 import { abortable } from '../../operators/work/abortable.ts';
-import { signalGroup, spawnGroup, type Command, type PipedChild } from './process-group.ts';
+import { signalGroup, spawnGroup, type LaunchCommand, type PipedChild } from './process-group.ts';
 import { StderrTail } from './stderr-tail.ts';
 
 /** How long a server has to end after its input did, and again after SIGTERM. The SDK's transport gives 2,000. */
@@ -14,7 +14,7 @@ const DRAIN_MS = 500;
 
 const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));
 
-interface StdioOptions extends Command {
+interface StdioOptions extends LaunchCommand {
   readonly stderrLines: number;
   readonly maxMessageBytes: number;
   /** Told each line that the server writes on stderr. */

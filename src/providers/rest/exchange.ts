@@ -159,7 +159,8 @@ const redirected = (
   throw notFollowed(
     request,
     status,
-    `redirects of ${request.method} are followed only within their origin with 307 or 308, or to what to read next with 303`,
+    `redirects of ${request.method} are followed only within their origin with 307 or 308, or to what to ` +
+      'read next with 303',
   );
 };
 

@@ -51,7 +51,8 @@ const partsOf = (
       parts.push({ text, path: inner.split('.') });
     } else {
       throw new RangeError(
-        `\${${inner.slice(0, 32)}} is no reference; write \${name} for a property of the input${variables === noVariables ? '' : ', ${env:NAME} for a variable'}, or $\${ for a plain \${`,
+        `\${${inner.slice(0, 32)}} is no reference; write \${name} for a property of the ` +
+          `input${variables === noVariables ? '' : ', ${env:NAME} for a variable'}, or $\${ for a plain \${`,
       );
     }
   }

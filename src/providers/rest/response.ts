@@ -29,7 +29,8 @@ const decodersOf = ({ headers }: IncomingMessage): Duplex[] => {
     .filter((name) => name !== '' && name !== 'identity');
   if (names.length > ENCODINGS_MAX || !names.every((name) => Object.hasOwn(DECODERS, name)))
     throw unusable(
-      `The answer has the content encoding ${names.join(', ').slice(0, 64)}, which was not asked for; the server must use one of ${ENCODINGS}`,
+      `The answer has the content encoding ${names.join(', ').slice(0, 64)}, which was not asked for; the ` +
+        `server must use one of ${ENCODINGS}`,
     );
   return names.toReversed().flatMap((name) => DECODERS[name]?.() ?? []);
 };
@@ -92,7 +93,7 @@ const collected = (stream: Readable, bytesMax: number): Promise<Buffer> =>
  * @throws ToolExecutionError for a body that is too large or cannot be decoded; what the connection failed with, or the
  * abort
  */
-export async function readBody(
+export async function readResponseBody(
   response: IncomingMessage,
   bytesMax: number,
   signal: AbortSignal,
@@ -167,7 +168,8 @@ const textOf = (body: Buffer, contentType: string): string => {
     return decoder.decode(body);
   } catch (error) {
     throw unusable(
-      `The answer is not text in ${charset}, as its content type (${mediaTypeOf(contentType).slice(0, 64) || 'none'}) lets expect`,
+      `The answer is not text in ${charset}, as its content type ` +
+        `(${mediaTypeOf(contentType).slice(0, 64) || 'none'}) lets expect`,
       error,
     );
   }
@@ -190,7 +192,8 @@ export function valueOfBody(body: Buffer, contentType: string, { as, structured 
   if (body.length === 0) return as === 'text' ? '' : null;
   if (!json && as === undefined && !isTextType(mediaType))
     throw unusable(
-      `The answer is of type ${mediaType.slice(0, 64)}, which is neither JSON nor text; say as: text or as: json if it is`,
+      `The answer is of type ${mediaType.slice(0, 64)}, which is neither JSON nor text; say as: text or as: ` +
+        'json if it is',
     );
   const text = textOf(body, contentType);
   if (!json) return text;

@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import * as core from 'zod/v4/core';
-import { jsonSchemaMisfits, type JsonSchema } from '../../policy/json-schema.ts';
+import { jsonSchemaIssues, type JsonSchema } from '../../policy/json-schema.ts';
 
 /** Parameters that fit, as their schema gives them; or why they do not. */
-export type Fitted = { readonly value: unknown } | { readonly misfit: string };
+export type Fitted = { readonly value: unknown } | { readonly problem: string };
 
 /** What the parameters of a hand-off must be. */
 export interface ParameterRule {
@@ -23,27 +23,27 @@ const ofZod = (schema: z.ZodType): ParameterRule => ({
       return parsed.success
         ? { value: parsed.data }
         : {
-            misfit: parsed.error.issues
+            problem: parsed.error.issues
               .slice(0, 5)
               .map(({ path, message }) => worded(path, message))
               .join('; '),
           };
     } catch {
       // What it threw may hold secrets, and a model reads this.
-      return { misfit: 'their schema cannot check them: it throws, or can only answer later' };
+      return { problem: 'their schema cannot check them: it throws, or can only answer later' };
     }
   },
 });
 
 const ofJsonSchema = (jsonSchema: JsonSchema): ParameterRule => {
-  const misfitsOf = jsonSchemaMisfits(jsonSchema, { from: 'author' });
+  const issuesOf = jsonSchemaIssues(jsonSchema, { from: 'author' });
   return {
     jsonSchema,
     fit: (parameters) => {
-      const misfits = misfitsOf(parameters);
-      return misfits.length === 0
+      const issues = issuesOf(parameters);
+      return issues.length === 0
         ? { value: parameters }
-        : { misfit: misfits.map(({ path, message }) => worded(path, message)).join('; ') };
+        : { problem: issues.map(({ path, message }) => worded(path, message)).join('; ') };
     },
   };
 };

@@ -104,7 +104,8 @@ const checkNested = (option: string, value: unknown): void => {
   const fits = isObject(value) || (option === 'breaker' && value === false);
   if (['retry', 'breaker', 'classification', 'dedupe'].includes(option) && !fits)
     throw new SimulationInputError(
-      `${option} takes ${option === 'breaker' ? 'off, or ' : ''}one of its options, such as ${EXAMPLES[option] ?? `${option}.NAME=VALUE`}`,
+      `${option} takes ${option === 'breaker' ? 'off, or ' : ''}one of its options, such as ` +
+        (EXAMPLES[option] ?? `${option}.NAME=VALUE`),
     );
 };
 

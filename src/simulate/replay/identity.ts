@@ -128,7 +128,8 @@ export function checkIdentity(recording: Recording, events: readonly TraceEvent[
   if (first !== undefined)
     throw new ReplayRefusal(
       'different',
-      `the recorded policies do not decide what the trace says they did, first at event ${first.seq}: ${first.message}; it was edited, or something that it does not hold decided as well`,
+      `the recorded policies do not decide what the trace says they did, first at event ${first.seq}: ` +
+        `${first.message}; it was edited, or something that it does not hold decided as well`,
       first.seq,
     );
 }

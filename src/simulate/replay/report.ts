@@ -39,7 +39,9 @@ const candidate = (found: WhatIf): string => {
 /** A replay's findings for a person. */
 export function replayText({ identity, candidates }: ReplayReport): string {
   const { calls, turns, events } = identity;
-  const same = `${calls} calls, ${turns} turns, ${events} events: the recorded policies decide all of it once more, without a difference`;
+  const same =
+    `${calls} calls, ${turns} turns, ${events} events: the recorded policies decide all of it ` +
+    'once more, without a difference';
   return `${[same, ...candidates.map(candidate)].join('\n\n')}\n`;
 }
 

@@ -9,7 +9,7 @@ import type { Unknowns } from './certainty/doubts.ts';
 import { TraceWorld } from './world.ts';
 
 /** What is said of a policy: ship it, how many calls it makes worse, or that the trace is not enough to tell. */
-export type Verdict =
+export type WhatIfVerdict =
   | {
       /** No call loses its success, and none may act twice, whatever is assumed. */
       readonly code: 'safe';
@@ -46,7 +46,7 @@ export interface WhatIf {
   /** The name of the policy. */
   readonly name: string;
   /** What is said of it. */
-  readonly verdict: Verdict;
+  readonly verdict: WhatIfVerdict;
   /** Calls in the trace. */
   readonly calls: number;
   /** As it was recorded. */
@@ -74,8 +74,12 @@ const UNKNOWN_MAX = 0.2;
 
 const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
 
-const verdictOf = ({ good, fitted, bad }: WhatIf['bounds'], { share, calls }: UnknownShare, all: number): Verdict => {
-  const unknown = (because: string): Verdict => ({ code: 'cannot_tell', text: 'cannot tell', because });
+const verdictOf = (
+  { good, fitted, bad }: WhatIf['bounds'],
+  { share, calls }: UnknownShare,
+  all: number,
+): WhatIfVerdict => {
+  const unknown = (because: string): WhatIfVerdict => ({ code: 'cannot_tell', text: 'cannot tell', because });
   if (calls > UNKNOWN_MAX * all)
     return unknown(
       `${calls} of ${all} calls hang on what the trace does not tell, and ${percent(UNKNOWN_MAX)} is the most`,

@@ -198,12 +198,12 @@ export class TraceWorld {
   }
 
   #toolOf(inForce: LayerPolicies['tools'][number]): AnyTool {
-    const { misfits } = this.#recording;
+    const { refusedInputs } = this.#recording;
     // Asked of the call that has just begun: its input says nothing, since a trace holds none.
-    const fits = (): boolean => !misfits.has(`${this.#chance.callId} ${inForce.name}`);
+    const fits = (): boolean => !refusedInputs.has(`${this.#chance.callId} ${inForce.name}`);
     return {
       name: inForce.name,
-      ...(misfits.size === 0 ? {} : { input: z.custom(fits) }),
+      ...(refusedInputs.size === 0 ? {} : { input: z.custom(fits) }),
       policy: policyOf(inForce),
       ...(inForce.dependency === undefined ? {} : { dependency: inForce.dependency }),
       execute: (_: never, context: ToolContext) => this.#execute(inForce, context),

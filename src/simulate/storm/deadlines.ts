@@ -20,7 +20,7 @@ class Entry implements Task {
 }
 
 /** Deadlines of one duration: set in order, so due in order, and served by one timer. */
-export class Deadlines {
+export class StormDeadlines {
   readonly #time: SimulatedTime;
   readonly #ms: number;
   #entries: Entry[] = [];

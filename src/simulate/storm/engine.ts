@@ -5,7 +5,7 @@ import type { BreakerStateName } from '../../contract/breaker-state.ts';
 import { budgetOf, toolPolicyOf } from '../policy-file.ts';
 import type { SimulatedTime } from '../time.ts';
 import type { Server } from './server.ts';
-import type { Tally } from './tally.ts';
+import type { StormTally } from './tally.ts';
 
 /** How a call or a turn ended. */
 export interface Ended {
@@ -26,7 +26,7 @@ export interface EngineParts {
   readonly policy: PolicyFile;
   readonly time: SimulatedTime;
   readonly servers: ReadonlyMap<string, Server>;
-  readonly tally: Tally;
+  readonly tally: StormTally;
   /** Tells processes apart. */
   readonly process: number;
   readonly breakerChanged: (toolName: string, state: BreakerStateName) => void;

@@ -19,11 +19,11 @@ import { createRetryBudget, type RetryBudget } from '../../policy/retry/budget.t
 import { mayBeDoneElsewhere, retryDelayMs, retryRefusal } from '../../policy/retry/refusal.ts';
 import { streamOf } from './chance.ts';
 import type { Task } from '../time.ts';
-import { Deadlines, type Expiring } from './deadlines.ts';
+import { StormDeadlines, type Expiring } from './deadlines.ts';
 import { actsAgain, budgetFor, defaultsFor, policyFor, type Ended, type Engine, type EngineParts } from './engine.ts';
 import { PlanRun } from './plan-run.ts';
 import type { Asker, Server } from './server.ts';
-import type { Tally } from './tally.ts';
+import type { StormTally } from './tally.ts';
 
 /** A breaker without the streams around it. */
 class PureBreaker {
@@ -40,7 +40,7 @@ interface FleetTool {
   readonly name: string;
   readonly guarded: GuardedTool;
   readonly breaker: PureBreaker | undefined;
-  readonly deadlines: Deadlines;
+  readonly deadlines: StormDeadlines;
   readonly server: Server;
   readonly acts: boolean;
   /** What it makes of an error, after a certain past and after a doubtful one. */
@@ -88,13 +88,13 @@ const LATE = new ToolExecutionError('timeout', 'the tool did not answer in time'
 class Attempt implements Asker, Expiring {
   readonly key: string;
   readonly #tool: FleetTool;
-  readonly #tally: Tally;
+  readonly #tally: StormTally;
   readonly #ended: (error?: ToolExecutionError) => void;
   #question: Task | undefined;
   #deadline: Task | undefined;
   #over = false;
 
-  constructor(call: FleetCall, tally: Tally, ended: (error?: ToolExecutionError) => void) {
+  constructor(call: FleetCall, tally: StormTally, ended: (error?: ToolExecutionError) => void) {
     this.key = call.key;
     this.#tool = call.tool;
     this.#tally = tally;
@@ -128,7 +128,7 @@ class Attempt implements Asker, Expiring {
  * thousand clients. It knows calls with retries, breakers, budget, timeouts and alternatives, and turns of them; not
  * keys, hooks and hedges.
  */
-export class FleetEngine implements Engine {
+export class StormEngine implements Engine {
   readonly #parts: EngineParts;
   readonly #tools = new Map<string, FleetTool>();
   readonly #budget: RetryBudget | undefined;
@@ -154,7 +154,7 @@ export class FleetEngine implements Engine {
         name,
         guarded,
         breaker: guarded.breaker === undefined ? undefined : new PureBreaker(guarded.breaker),
-        deadlines: new Deadlines(parts.time, guarded.timeoutMs),
+        deadlines: new StormDeadlines(parts.time, guarded.timeoutMs),
         server,
         acts: actsAgain(parts, name),
         readings: { certain: new Map(), doubtful: new Map() },

@@ -2,7 +2,7 @@ import type { QueueServerEntry, ScenarioFile } from '../../contract/formats/scen
 import type { StormRun } from './run.ts';
 
 /** What one run came to. Times are milliseconds, but for `recoveryS`. */
-export interface Measures {
+export interface StormMeasures {
   /** Calls, or turns, that clients began. */
   readonly calls: number;
   /** The share of calls that succeeded. */
@@ -58,7 +58,7 @@ const recoveryOf = (scenario: ScenarioFile, { tally }: StormRun): number => {
 };
 
 /** What a run came to, in the figures of the table. */
-export function measure(scenario: ScenarioFile, run: StormRun): Measures {
+export function measure(scenario: ScenarioFile, run: StormRun): StormMeasures {
   const { tally } = run;
   const sorted = Float64Array.from(tally.durationsMs).toSorted();
   const { calls, attempts, successes, refused, buckets, endMs } = tally;

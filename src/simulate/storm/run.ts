@@ -7,12 +7,12 @@ import { checkCalls } from './check.ts';
 import { startClients } from './clients.ts';
 import type { Ended, Engine } from './engine.ts';
 import { FidelityEngine } from './fidelity.ts';
-import { FleetEngine } from './fleet.ts';
+import { StormEngine } from './fleet.ts';
 import { QueueServer, RowServer, Weather, type Server } from './server.ts';
-import { Tally } from './tally.ts';
+import { StormTally } from './tally.ts';
 
 /** A change of a breaker: of which tool, of which process, when, and to what. */
-export interface BreakerChange {
+export interface StormBreakerChange {
   readonly toolName: string;
   readonly process: number;
   readonly atMs: number;
@@ -21,8 +21,8 @@ export interface BreakerChange {
 
 /** What came of one run: a policy, under one seed. */
 export interface StormRun {
-  readonly tally: Tally;
-  readonly breakers: readonly BreakerChange[];
+  readonly tally: StormTally;
+  readonly breakers: readonly StormBreakerChange[];
 }
 
 /** Which machinery carries calls out: the layer itself, or its pure policies alone. */
@@ -46,14 +46,14 @@ const serversOf = (scenario: ScenarioFile, time: SimulatedTime, seed: number): M
 /** Runs a scenario once, under one policy and seed, until all that was asked for has ended. */
 export function runStorm(scenario: ScenarioFile, policy: PolicyFile, seed: number, name: EngineName): StormRun {
   const time = new SimulatedTime(0);
-  const tally = new Tally(scenario.bucket_ms ?? 1_000);
+  const tally = new StormTally(scenario.bucket_ms ?? 1_000);
   const servers = serversOf(scenario, time, seed);
-  const breakers: BreakerChange[] = [];
+  const breakers: StormBreakerChange[] = [];
   const engines = Array.from({ length: scenario.processes ?? 1 }, (_, process): Engine => {
     const breakerChanged = (toolName: string, state: BreakerStateName): void =>
       void breakers.push({ toolName, process, atMs: time.now(), state });
     const parts = { scenario, policy, time, servers, tally, process, breakerChanged };
-    return name === 'fidelity' ? new FidelityEngine(parts, seed) : new FleetEngine(parts, seed);
+    return name === 'fidelity' ? new FidelityEngine(parts, seed) : new StormEngine(parts, seed);
   });
   let next = 0;
   for (const [index, clients] of scenario.clients.entries()) {

@@ -2,7 +2,7 @@ import type { PolicyFile } from '../../contract/formats/policy-file.ts';
 import type { ExpectEntry, ScenarioFile } from '../../contract/formats/scenario-entry.ts';
 import { SimulationInputError } from '../policy-file.ts';
 import { checkScenario } from './check.ts';
-import { measure, type Measures } from './measures.ts';
+import { measure, type StormMeasures } from './measures.ts';
 import { runStorm, type EngineName } from './run.ts';
 import { seriesOf, type Series } from './series.ts';
 import { intervalOf, rounded, type Interval } from './statistics.ts';
@@ -18,7 +18,7 @@ export interface SimulateOptions {
 }
 
 /** Figures of a policy over all seeds. */
-export type Figures = Readonly<Record<Exclude<keyof Measures, 'recoveryS'>, Interval>> & {
+export type Figures = Readonly<Record<Exclude<keyof StormMeasures, 'recoveryS'>, Interval>> & {
   /** Of the seeds that came to be well again; `null` where none did. */
   readonly recoveryS: Interval | null;
   /** Seeds that never were well again. */
@@ -70,8 +70,8 @@ export interface StormReport {
   readonly holds: boolean;
 }
 
-const figuresOf = (runs: readonly Measures[]): Figures => {
-  const over = (of: keyof Measures): Interval => intervalOf(runs.map((run) => run[of]));
+const figuresOf = (runs: readonly StormMeasures[]): Figures => {
+  const over = (of: keyof StormMeasures): Interval => intervalOf(runs.map((run) => run[of]));
   const recovered = runs.map(({ recoveryS }) => recoveryS).filter((seconds) => seconds !== Infinity);
   return {
     calls: over('calls'),
@@ -91,7 +91,7 @@ const figuresOf = (runs: readonly Measures[]): Figures => {
 };
 
 /** What an expectation looks at: means over the seeds, but for what must hold of each. */
-const valueOf = (what: keyof ExpectEntry, figures: Figures, runs: readonly Measures[]): number => {
+const valueOf = (what: keyof ExpectEntry, figures: Figures, runs: readonly StormMeasures[]): number => {
   switch (what) {
     case 'success':
       return figures.success.mean;
@@ -115,7 +115,7 @@ const expectationsOf = (
   { expect }: ScenarioFile,
   policy: string,
   figures: Figures,
-  runs: readonly Measures[],
+  runs: readonly StormMeasures[],
 ): Expectation[] => {
   const entry: ExpectEntry | undefined = isByPolicy(expect) ? expect[policy] : expect;
   return (Object.entries(entry ?? {}) as [keyof ExpectEntry, number][]).map(([what, limit]) => {

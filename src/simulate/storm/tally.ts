@@ -13,7 +13,7 @@ export interface Bucket {
 }
 
 /** Counts what happens in one run. */
-export class Tally {
+export class StormTally {
   readonly bucketMs: number;
   readonly buckets: Bucket[] = [];
   readonly durationsMs: number[] = [];

@@ -58,7 +58,8 @@ export function checkedOptions(options: NdjsonSinkOptions): Required<Omit<Ndjson
   checkNumber('maxFolderBytes', maxFolderBytes, integerOrInfinity(2 * FILE_BYTES_MIN, Number.MAX_SAFE_INTEGER));
   if (maxFolderBytes !== Infinity && maxFolderBytes < 2 * maxFileBytes) {
     throw new RangeError(
-      'maxFolderBytes must be at least twice maxFileBytes, which it needs: a folder is kept small by deleting files that are full',
+      'maxFolderBytes must be at least twice maxFileBytes, which it needs: a folder is kept small by ' +
+        'deleting files that are full',
     );
   }
   if (onError !== undefined && typeof onError !== 'function')

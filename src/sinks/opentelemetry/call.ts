@@ -21,7 +21,7 @@ export interface SpanTerms {
 type Started = Extract<ToolEvent, { type: 'call_started' }>;
 type Of<T extends ToolEvent['type']> = Extract<ToolEvent, { type: T }>;
 
-export type BreakerChange = Extract<LayerEvent, { type: 'breaker_changed' }>;
+export type BreakerChangedEvent = Extract<LayerEvent, { type: 'breaker_changed' }>;
 
 /** The event that spans and logs have of it. */
 export const BREAKER_CHANGED = 'spillway.circuit_breaker.changed';
@@ -31,7 +31,7 @@ export const breakerAttributes = ({
   scope,
   from,
   to,
-}: Pick<BreakerChange, 'toolName' | 'scope' | 'from' | 'to'>): OtelAttributes => ({
+}: Pick<BreakerChangedEvent, 'toolName' | 'scope' | 'from' | 'to'>): OtelAttributes => ({
   'spillway.breaker.name': toolName,
   ...(scope === '' ? {} : { 'spillway.breaker.scope': scope }),
   'spillway.breaker.from_state': from,
@@ -188,7 +188,7 @@ export class CallSpan {
   }
 
   /** A breaker has changed: of interest to a call that it guards. */
-  breakerChanged({ toolName, scope, from, to, atMs }: BreakerChange): void {
+  breakerChanged({ toolName, scope, from, to, atMs }: BreakerChangedEvent): void {
     if (this.#over || toolName !== this.#toolName || scope !== this.#tenant) return;
     this.#span.addEvent(BREAKER_CHANGED, breakerAttributes({ toolName, scope, from, to }), atMs);
   }

@@ -9,7 +9,7 @@ import {
   type OtelObserver,
 } from './api.ts';
 import type { ToolFacts } from './tools.ts';
-import { Kept, OTHER_TOOL, type TraceSink } from '../sink.ts';
+import { RecentMap, OTHER_TOOL, type TraceSink } from '../sink.ts';
 import {
   BREAKER_STATES,
   TOOL_METERS,
@@ -192,7 +192,7 @@ class GenAiMetrics {
   readonly #tools: OtelHistogram;
   readonly #turns: OtelHistogram;
   readonly #calls: OtelHistogram;
-  readonly #startedAtMs = new Kept<number>();
+  readonly #startedAtMs = new RecentMap<number>();
   readonly #agent: OtelAttributes;
 
   constructor(otel: OtelMeter, options: OtelMetricsOptions) {

@@ -12,7 +12,7 @@ import {
 } from './api.ts';
 import { BREAKER_CHANGED, CallSpan, breakerAttributes, type SpanTerms } from './call.ts';
 import type { ToolFacts } from './tools.ts';
-import { Kept, type TraceSink } from '../sink.ts';
+import { RecentMap, type TraceSink } from '../sink.ts';
 
 export interface SpansOptions {
   readonly terms: SpanTerms;
@@ -58,10 +58,10 @@ export class Spans implements TraceSink {
   readonly #agentName: string | undefined;
   readonly #agent: OtelAttributes;
   readonly #logger: OtelLogger | undefined;
-  readonly #calls = new Kept<CallSpan>(undefined, (call) => call.forget());
-  readonly #turns = new Kept<TurnSpan>(TURNS_MAX, ({ span }) => span.end());
+  readonly #calls = new RecentMap<CallSpan>(undefined, (call) => call.forget());
+  readonly #turns = new RecentMap<TurnSpan>(TURNS_MAX, ({ span }) => span.end());
   /** The spans of calls that others may have to be linked to, also after they ended. */
-  readonly #leaders = new Kept<OtelSpanContext>();
+  readonly #leaders = new RecentMap<OtelSpanContext>();
 
   constructor({ terms, facts, agentName, logger }: SpansOptions) {
     this.#terms = terms;

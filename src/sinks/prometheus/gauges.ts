@@ -1,17 +1,17 @@
 import type { BreakerStateName } from '../../contract/breaker-state.ts';
 import type { Lines, MetricFamily } from './exposition.ts';
-import { labelled, type Tally } from './series.ts';
+import { labelled, type SeriesTally } from './series.ts';
 import { OTHER_TOOL } from '../sink.ts';
 import { BREAKER_STATES, storeSizes, timesToLive, type LayerState, type MeteredTool } from './tool-meters.ts';
 import { PACKAGE_VERSION } from '../version.ts';
 
 /** What stands at the moment of a scrape. */
-export interface Standing {
+export interface GaugeState {
   readonly prefix: string;
   /** All that are known, for what the store tells of them. */
   readonly tools: ReadonlyMap<string, MeteredTool>;
   /** Those that have series. */
-  readonly tallies: ReadonlyMap<string, Tally>;
+  readonly tallies: ReadonlyMap<string, SeriesTally>;
   readonly states: ReadonlyMap<string, BreakerStateName>;
   readonly initialState: (toolName: string) => BreakerStateName;
   readonly storeAvailable: boolean;
@@ -47,7 +47,7 @@ interface Gauge {
 }
 
 /** What is of tools: nothing is told of one without series. */
-function* ofTools({ tools, tallies, states, initialState }: Standing): Generator<Gauge> {
+function* ofTools({ tools, tallies, states, initialState }: GaugeState): Generator<Gauge> {
   const known = (told: (tool: MeteredTool, label: string) => readonly Told[]): Generator<readonly Told[]> =>
     each(tallies, ([name, { label }]) => {
       const tool = tools.get(name);
@@ -94,7 +94,7 @@ function* ofTools({ tools, tallies, states, initialState }: Standing): Generator
 }
 
 /** What is of the whole layer, and of the store. */
-function* ofLayer({ tools, storeAvailable, told }: Standing): Generator<Gauge> {
+function* ofLayer({ tools, storeAvailable, told }: GaugeState): Generator<Gauge> {
   yield {
     name: 'store_available',
     help: '0 while the store of idempotency keys does not answer.',
@@ -128,7 +128,7 @@ function* ofLayer({ tools, storeAvailable, told }: Standing): Generator<Gauge> {
 }
 
 /** Everything that is not counted but stands: of tools, of the layer, of its store. What nobody told is left out. */
-export function* gauges(standing: Standing): Generator<MetricFamily> {
+export function* gauges(standing: GaugeState): Generator<MetricFamily> {
   for (const gaugesOf of [ofTools, ofLayer]) {
     for (const { name: own, kind = 'gauge', told, ...rest } of gaugesOf(standing)) {
       if (Array.isArray(told) && told.length === 0) continue;

@@ -1,6 +1,6 @@
 import type { LayerEvent, ToolEvent, TraceEvent, TurnOwnEvent } from '../../contract/event.ts';
 import { BreakerWatch } from './breaker-watch.ts';
-import { Kept, OTHER_TOOL, type TraceSink } from '../sink.ts';
+import { RecentMap, OTHER_TOOL, type TraceSink } from '../sink.ts';
 import { ANOTHER_KIND, FOUND, KINDS, type MeterName, type MeteredTool } from './tool-meters.ts';
 
 /** One measurement: the values of the meter's labels in their order, and by how much it grows, or what was observed. */
@@ -53,14 +53,14 @@ class Meters implements Measures {
   readonly breakers: BreakerWatch;
   storeAvailable = true;
   readonly #options: MeasureOptions;
-  readonly #calls: Kept<KnownCall>;
+  readonly #calls: RecentMap<KnownCall>;
   /** When turns began. */
-  readonly #turns = new Kept<number>(TURNS_MAX);
+  readonly #turns = new RecentMap<number>(TURNS_MAX);
 
   constructor(options: MeasureOptions) {
     this.#options = options;
     this.breakers = new BreakerWatch(options.tools);
-    this.#calls = new Kept<KnownCall>(IN_FLIGHT_MAX, ({ toolName }) => options.running?.(toolName, -1));
+    this.#calls = new RecentMap<KnownCall>(IN_FLIGHT_MAX, ({ toolName }) => options.running?.(toolName, -1));
   }
 
   next(event: TraceEvent): void {

@@ -13,7 +13,7 @@ export interface Exemplar {
  * The numbers of one tool, or of all turns: those of all its meters in one array, since ten thousand tools have two
  * million of them. Where each stands is the layouts' to know.
  */
-export class Tally {
+export class SeriesTally {
   /** Its own label, as it is written; empty for turns. */
   readonly label: string;
   readonly values: Float64Array;
@@ -96,7 +96,7 @@ export class Layout {
   }
 
   /** What has labels that the meter does not know is left out: its series would be one that nobody expects. */
-  add(tally: Tally, labels: readonly string[], value: number, exemplar: Exemplar | undefined): void {
+  add(tally: SeriesTally, labels: readonly string[], value: number, exemplar: Exemplar | undefined): void {
     const place = this.#places.get(labels.join(' '));
     if (place === undefined) return;
     const { values } = tally;
@@ -113,7 +113,7 @@ export class Layout {
   }
 
   /** Its lines of one tally. */
-  lines(tally: Tally, name: string, wording: Wording): string {
+  lines(tally: SeriesTally, name: string, wording: Wording): string {
     let text = '';
     this.#labels.forEach((labels, place) => {
       const at = this.#offset + place * this.#width;
@@ -125,12 +125,24 @@ export class Layout {
     return text;
   }
 
-  #counter({ label, values, exemplars }: Tally, at: number, name: string, labels: string, wording: Wording): string {
+  #counter(
+    { label, values, exemplars }: SeriesTally,
+    at: number,
+    name: string,
+    labels: string,
+    wording: Wording,
+  ): string {
     const example = wording.exemplars ? exemplarOf(exemplars.get(at), 1) : '';
     return `${name}${braced(label, labels)} ${values[at] ?? 0}${example}\n`;
   }
 
-  #histogram({ label, values, exemplars }: Tally, at: number, name: string, labels: string, wording: Wording): string {
+  #histogram(
+    { label, values, exemplars }: SeriesTally,
+    at: number,
+    name: string,
+    labels: string,
+    wording: Wording,
+  ): string {
     const { scale = 1 } = wording;
     const own = braced(label, labels);
     const open = own === '' ? '{' : `${own.slice(0, -1)},`;

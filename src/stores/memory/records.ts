@@ -56,7 +56,7 @@ export class MemoryRecords {
     if (this.#entries.size >= this.#max && !this.#makeRoom(atMs)) return false;
     const entry: Entry = { record, running: false, older: undefined, newer: undefined, dueMs: 0, place: -1 };
     this.#entries.set(record.key, entry);
-    this.#seat(entry, runs(record, atMs));
+    this.#insert(entry, runs(record, atMs));
     return true;
   }
 
@@ -67,13 +67,13 @@ export class MemoryRecords {
     entry.record = record;
     if (entry.running && running) this.#leases.put(entry, untilMs ?? 0);
     else {
-      this.#unseat(entry);
-      this.#seat(entry, running, untilMs);
+      this.#takeOut(entry);
+      this.#insert(entry, running, untilMs);
     }
   }
 
   remove(entry: Entry): void {
-    this.#unseat(entry);
+    this.#takeOut(entry);
     this.#entries.delete(entry.record.key);
   }
 
@@ -104,18 +104,18 @@ export class MemoryRecords {
   /** Unpins what no longer runs. */
   #release(atMs: number): void {
     for (let { first } = this.#leases; first !== undefined && first.dueMs <= atMs; { first } = this.#leases) {
-      this.#unseat(first);
-      this.#seat(first, false);
+      this.#takeOut(first);
+      this.#insert(first, false);
     }
   }
 
-  #seat(entry: Entry, running: boolean, untilMs: number = entry.record.lockUntilMs ?? 0): void {
+  #insert(entry: Entry, running: boolean, untilMs: number = entry.record.lockUntilMs ?? 0): void {
     entry.running = running;
     if (running) this.#leases.put(entry, untilMs);
     else this.#append(entry);
   }
 
-  #unseat(entry: Entry): void {
+  #takeOut(entry: Entry): void {
     if (entry.running) this.#leases.drop(entry);
     else this.#unlink(entry);
   }

@@ -105,7 +105,8 @@ export function redisCommands(client: RedisClientLike): RedisCommands {
   }
   if (!has(client, 'sendCommand')) {
     throw new RangeError(
-      'client must be a client of the package redis (with sendCommand) or of ioredis (with call): pass what createClient(...) or new Redis(...) gave',
+      'client must be a client of the package redis (with sendCommand) or of ioredis (with call): pass what ' +
+        'createClient(...) or new Redis(...) gave',
     );
   }
   if (isNodeCluster(client))

@@ -11,7 +11,7 @@ import { ToolExecutionError } from '../../contract/tool-error.ts';
 export const headOf = ({ key, tool, idempotencyKey, request }: DedupeClaim): string =>
   JSON.stringify({ key, tool, idempotencyKey, request });
 
-export const outcomeOf = ({ payload, error, execution }: DedupeOutcome): string =>
+export const storedOutcome = ({ payload, error, execution }: DedupeOutcome): string =>
   JSON.stringify({ payload, error, execution });
 
 /** An answer that is no list, and one that a client was set up to give as bytes. */
@@ -37,7 +37,8 @@ const shown = (value: unknown): string => {
 const badAnswer = (value: unknown, expected: string): ToolExecutionError =>
   new ToolExecutionError(
     'store_unavailable',
-    `Redis answered ${shown(value)} instead of ${expected}: look at what stands between it and the client, and at the client's reply mappings`,
+    `Redis answered ${shown(value)} instead of ${expected}: look at what stands between it and the client, ` +
+      `and at the client's reply mappings`,
     {
       code: 'bad_answer',
       classification: 'permanent',
@@ -61,7 +62,8 @@ export function flagOf(value: unknown): boolean {
 const damaged = (name: string): ToolExecutionError =>
   new ToolExecutionError(
     'store_unavailable',
-    `The record ${name} in Redis is damaged or not a record of spillway's: look at it with HGETALL, and delete it when nothing runs under its key`,
+    `The record ${name} in Redis is damaged or not a record of spillway's: look at it with HGETALL, and ` +
+      'delete it when nothing runs under its key',
     {
       code: DAMAGED,
       classification: 'permanent',

@@ -9,7 +9,8 @@ const FAULTS: ReadonlyMap<number, readonly [code: string, what: string]> = new M
     5,
     [
       'SQLITE_BUSY',
-      'another process holds the lock of the file for longer than busyTimeoutMs; look for a transaction left open, or raise busyTimeoutMs',
+      'another process holds the lock of the file for longer than busyTimeoutMs; look for a transaction left ' +
+        'open, or raise busyTimeoutMs',
     ],
   ],
   [6, ['SQLITE_LOCKED', 'the file is locked by this process; look for a transaction left open']],
@@ -25,7 +26,8 @@ const FAULTS: ReadonlyMap<number, readonly [code: string, what: string]> = new M
     11,
     [
       'SQLITE_CORRUPT',
-      'the file is damaged; move it away with its -wal and -shm files and start with a new one, or restore it from a copy',
+      'the file is damaged; move it away with its -wal and -shm files and start with a new one, or restore ' +
+        'it from a copy',
     ],
   ],
   [13, ['SQLITE_FULL', 'the disk is full; make room, or set maxRecords']],

@@ -227,7 +227,8 @@ export class SqliteFile {
     } else if (id !== APPLICATION_ID) throw refuse('the file holds another program’s database; give a path of its own');
     else if (version !== SCHEMA_VERSION)
       throw refuse(
-        `the file has schema version ${version}, and this release of spillway knows ${SCHEMA_VERSION}; use the release that made it, or another file`,
+        `the file has schema version ${version}, and this release of spillway knows ${SCHEMA_VERSION}; use ` +
+          'the release that made it, or another file',
       );
   }
 
@@ -238,7 +239,8 @@ export class SqliteFile {
         if (mode === 'wal') return;
         throw new ToolExecutionError(
           'store_unavailable',
-          `${this.path}: its file system cannot do write-ahead logging (journal mode ${String(mode)}); use a file on a local disk`,
+          `${this.path}: its file system cannot do write-ahead logging (journal mode ${String(mode)}); use a ` +
+            'file on a local disk',
           { code: 'store_journal' },
         );
       } catch (error) {

@@ -34,6 +34,7 @@ export const SCHEMA: string = `
 export const UPGRADES: ReadonlyMap<number, string> = new Map([
   [
     1,
-    `${LEASE.map((column) => `ALTER TABLE records ADD COLUMN ${column};`).join(' ')} PRAGMA user_version = ${SCHEMA_VERSION};`,
+    `${LEASE.map((column) => `ALTER TABLE records ADD COLUMN ${column};`).join(' ')} PRAGMA user_version = ` +
+      `${SCHEMA_VERSION};`,
   ],
 ]);

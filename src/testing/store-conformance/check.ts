@@ -112,7 +112,8 @@ export async function own(store: DedupeStore, claim: DedupeClaim, over?: number)
   const { created, record } = await store.setIfNotExists(claim, over);
   check(
     created,
-    `the key ${show(claim.key)} was to be granted${over === undefined ? '' : ` over version ${over}`}, and ${show(record)} stands in its way`,
+    `the key ${show(claim.key)} was to be granted${over === undefined ? '' : ` over version ${over}`}, and ` +
+      `${show(record)} stands in its way`,
   );
   return record;
 }
@@ -122,7 +123,8 @@ export async function refused(store: DedupeStore, claim: DedupeClaim, over?: num
   const { created, record, atMs } = await store.setIfNotExists(claim, over);
   check(
     !created,
-    `a claim of ${show(claim.key)}${over === undefined ? '' : ` over version ${over}`} was to be refused, and was granted as ${show(record)}`,
+    `a claim of ${show(claim.key)}${over === undefined ? '' : ` over version ${over}`} was to be refused, ` +
+      `and was granted as ${show(record)}`,
   );
   return { record, atMs };
 }

@@ -116,7 +116,8 @@ export const dataCases: readonly HarnessCase[] = [
         ]) {
           check(
             record.payload === payload,
-            `payload ${JSON.stringify(payload).slice(0, 80)} came back as ${String(JSON.stringify(record.payload)).slice(0, 80)}`,
+            `payload ${JSON.stringify(payload).slice(0, 80)} came back as ` +
+              String(JSON.stringify(record.payload)).slice(0, 80),
           );
         }
       }

@@ -117,7 +117,9 @@ export const listCases: readonly HarnessCase[] = [
     },
   },
   {
-    name: 'changes, where there are any, tell of an outcome and of a deletion, end with the subscription and never fail',
+    name:
+      'changes, where there are any, tell of an outcome and of a deletion, end with the subscription and ' +
+      'never fail',
     run: async ({ store, pass }) => {
       if (store.changes === undefined) return;
       const heard = { k: 0, ended: 0 };

@@ -174,7 +174,8 @@ export const storeModelCase = (seed: number): HarnessCase => ({
       await play(harness, seed, history);
     } catch (error) {
       throw new Error(
-        `seed ${seed}, step ${history.length}: ${error instanceof Error ? error.message : String(error)}; before it: ${history.slice(-6).join('; ')}`,
+        `seed ${seed}, step ${history.length}: ${error instanceof Error ? error.message : String(error)}; ` +
+          `before it: ${history.slice(-6).join('; ')}`,
         { cause: error },
       );
     }

@@ -5,7 +5,7 @@ import { guardTool as guardMastra, guardTools as guardFinished } from 'spillway/
 import { guardTool as guardStrands } from 'spillway/adapters/strands';
 import { guardTool as guardVolt } from 'spillway/adapters/voltagent';
 import { z } from 'zod';
-import type { GuardOptions } from '../../../src/adapters/guarded/calls.ts';
+import type { GuardLayerOptions } from '../../../src/adapters/guarded/calls.ts';
 import { loadAdk, scriptedLlm } from './google-adk.ts';
 import { loadGenkit, scriptedAi } from './genkit.ts';
 import { nothingSeen, onePolicy, type Pay, type Script } from './kit.ts';
@@ -22,10 +22,10 @@ const isLarge = (input: unknown): boolean => Number((input as { amount: unknown 
 /** Runs until a person is asked; gives how often that was, and a way to say yes. */
 export type Approving = (
   pay: Pay,
-  guard: GuardOptions | undefined,
+  guard: GuardLayerOptions | undefined,
 ) => Promise<{ readonly asked: number; approve(): Promise<unknown> }>;
 
-const optionsOf = (guard: GuardOptions): ReturnType<typeof onePolicy> => onePolicy(guard, 'pay');
+const optionsOf = (guard: GuardLayerOptions): ReturnType<typeof onePolicy> => onePolicy(guard, 'pay');
 
 /** Its host asks before the tool runs, or the tool itself suspends the run. */
 const mastra =

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { vi } from 'vitest';
 import type { ToolPolicy } from '../../../src/contract/policy.ts';
 import { ToolExecutionError } from '../../../src/contract/tool-error.ts';
-import type { GuardOptions } from '../../../src/adapters/guarded/calls.ts';
-import type { Harvest } from '../../../src/adapters/guarded/harvest.ts';
+import type { GuardLayerOptions } from '../../../src/adapters/guarded/calls.ts';
+import type { GuardedHarvest } from '../../../src/adapters/guarded/harvest.ts';
 
 /** In what tools throw. A model must not see it. */
 export const CANARY = 'sk-canary-5f1d0c77';
@@ -49,7 +49,7 @@ export interface Seen {
 export const nothingSeen = (): Seen => ({ told: new Map(), shown: '', ran: [], answered: [], signals: [] });
 
 /** What a host of a framework without `resumeMessages` can tell its model of the calls of a run that threw. */
-export const tellByHand = (seen: Seen, { calls }: Pick<Harvest, 'calls'>, asked: readonly ModelCall[]): void => {
+export const tellByHand = (seen: Seen, { calls }: Pick<GuardedHarvest, 'calls'>, asked: readonly ModelCall[]): void => {
   for (const { toolName, output, failure } of calls) {
     const text = JSON.stringify(output) ?? String(failure);
     seen.told.set(asked.find(({ name }) => name === toolName)?.id ?? '', text);
@@ -76,7 +76,7 @@ export interface Framework {
    * Goes on with what was kept of a guarded run that threw, so that the model is told of it. Without it a host tells
    * its model by itself, from the calls of the harvest.
    */
-  resume?(seen: Seen, harvest: Harvest): Promise<unknown>;
+  resume?(seen: Seen, harvest: GuardedHarvest): Promise<unknown>;
 }
 
 /** The tools that every framework is given. `strict` takes `{ n: number }`, the others anything. */
@@ -115,7 +115,7 @@ export const behave = async (name: string, seen: Seen, signal: AbortSignal | nul
  */
 export const abortLate = async (
   controller: AbortController,
-  harvest: Pick<Harvest, 'calls'>,
+  harvest: Pick<GuardedHarvest, 'calls'>,
   count: number,
 ): Promise<void> => {
   const ended = (): number => harvest.calls.filter(({ state }) => state !== 'running').length;
@@ -131,7 +131,7 @@ export type Pay = () => Promise<string>;
 export interface PayingFramework {
   readonly name: string;
   /** A model of the framework calls the guarded `pay` once. */
-  pay(execute: Pay, options: GuardOptions): Promise<unknown>;
+  pay(execute: Pay, options: GuardLayerOptions): Promise<unknown>;
 }
 
 /** The model calls `pay` once, then answers. */
@@ -139,9 +139,9 @@ export const PAY_SCRIPT: Script = { calls: [{ id: 'c1', name: 'pay', input: {} }
 
 /** The same options for an adapter whose tools have one policy. */
 export const onePolicy = (
-  { policies, ...options }: GuardOptions,
+  { policies, ...options }: GuardLayerOptions,
   name: string,
-): Omit<GuardOptions, 'policies'> & { readonly policy?: ToolPolicy } => {
+): Omit<GuardLayerOptions, 'policies'> & { readonly policy?: ToolPolicy } => {
   const policy = policies?.[name];
   return { ...options, ...(policy === undefined ? {} : { policy }) };
 };

@@ -12,7 +12,7 @@ import { spillwayMiddleware } from 'spillway/adapters/langchain';
 import { guardClient } from 'spillway/adapters/mcp';
 import { guardTool, guardTools as guardOpenai } from 'spillway/adapters/openai-agents';
 import { z } from 'zod';
-import type { GuardOptions } from '../../../src/adapters/guarded/calls.ts';
+import type { GuardLayerOptions } from '../../../src/adapters/guarded/calls.ts';
 import { scriptedModel as aiSdkModel } from './ai-sdk.ts';
 import { PAYING_BESIDE } from './all.ts';
 import { scriptedClient } from './anthropic.ts';
@@ -59,7 +59,7 @@ const anthropic: PayingFramework = {
   },
 };
 
-const openai = (name: string, toolOf: (execute: Pay, options: GuardOptions) => Tool): PayingFramework => ({
+const openai = (name: string, toolOf: (execute: Pay, options: GuardLayerOptions) => Tool): PayingFramework => ({
   name: `OpenAI Agents, ${name}`,
   pay: async (execute, options) =>
     run(

@@ -15,9 +15,9 @@ const schema = {
 const told = (
   inputSchema: Readonly<Record<string, unknown>>,
   value: unknown,
-): { misfit: string | undefined; unusable: string[] } => {
+): { problem: string | undefined; unusable: string[] } => {
   const unusable: string[] = [];
-  return { misfit: mcpInput({ name: 'x', inputSchema }, (reason) => unusable.push(reason)).misfit(value), unusable };
+  return { problem: mcpInput({ name: 'x', inputSchema }, (reason) => unusable.push(reason)).problem(value), unusable };
 };
 
 describe('the input of an MCP tool', () => {
@@ -29,10 +29,10 @@ describe('the input of an MCP tool', () => {
     [{ text: 'x', when: 'today' }, 'The input is malformed: when: must match format "date"'],
     [{ text: 'x', list: [{ n: 1 }, { n: 1.5 }] }, 'The input is malformed: list[1].n: must be integer'],
     [{ text: 'x', more: 1 }, 'The input is malformed: the value: must NOT have additional properties: more'],
-  ])('R-12.2 %j: %s', (value, misfit) => {
-    expect(told(schema, value)).toEqual({ misfit, unusable: [] });
+  ])('R-12.2 %j: %s', (value, problem) => {
+    expect(told(schema, value)).toEqual({ problem, unusable: [] });
     expect(mcpInput({ name: 'x', inputSchema: schema }, () => undefined).schema.safeParse(value).success).toBe(
-      misfit === undefined,
+      problem === undefined,
     );
   });
 
@@ -41,11 +41,11 @@ describe('the input of an MCP tool', () => {
       type: 'object',
       properties: { pair: { type: 'array', items: [{ type: 'string' }, { type: 'number' }] } },
     };
-    expect(told({ $schema: 'http://json-schema.org/draft-07/schema#', ...tuple }, { pair: [1] }).misfit).toContain(
+    expect(told({ $schema: 'http://json-schema.org/draft-07/schema#', ...tuple }, { pair: [1] }).problem).toContain(
       'pair[0]: must be string',
     );
     expect(
-      told({ type: 'object', properties: { pair: { prefixItems: [{ type: 'string' }] } } }, { pair: [1] }).misfit,
+      told({ type: 'object', properties: { pair: { prefixItems: [{ type: 'string' }] } } }, { pair: [1] }).problem,
     ).toContain('pair[0]: must be string');
   });
 
@@ -61,7 +61,7 @@ describe('the input of an MCP tool', () => {
     const unusable: string[] = [];
     const input = mcpInput({ name: 'x', inputSchema }, (reason) => unusable.push(reason));
     expect(unusable).toEqual([]);
-    for (const value of [{}, { a: 1 }]) expect(input.misfit(value)).toBeUndefined();
+    for (const value of [{}, { a: 1 }]) expect(input.problem(value)).toBeUndefined();
     expect(unusable).toHaveLength(1);
   });
 
@@ -72,19 +72,19 @@ describe('the input of an MCP tool', () => {
       properties: { a: { type } },
     });
     expect(told(withId('string'), { a: 1 })).toEqual({
-      misfit: 'The input is malformed: a: must be string',
+      problem: 'The input is malformed: a: must be string',
       unusable: [],
     });
-    expect(told(withId('number'), { a: 1 })).toEqual({ misfit: undefined, unusable: [] });
+    expect(told(withId('number'), { a: 1 })).toEqual({ problem: undefined, unusable: [] });
   });
 
   it('R-12.2 any value: a short answer, never a throw, and nothing of the value in it', () => {
     const input = mcpInput({ name: 'x', inputSchema: schema }, () => undefined);
     fc.assert(
       fc.property(fc.anything({ withBigInt: true, withDate: true, withNullPrototype: true }), (value) => {
-        expect((input.misfit(value) ?? '').length).toBeLessThan(2_500);
+        expect((input.problem(value) ?? '').length).toBeLessThan(2_500);
       }),
     );
-    expect(input.misfit({ text: 'canary-1'.repeat(1_000) })).not.toContain('canary');
+    expect(input.problem({ text: 'canary-1'.repeat(1_000) })).not.toContain('canary');
   });
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compileJsonSchema, jsonSchemaInput, jsonSchemaMisfits } from '../../../src/policy/json-schema.ts';
+import { compileJsonSchema, jsonSchemaInput, jsonSchemaIssues } from '../../../src/policy/json-schema.ts';
 
 describe('R-12.2 a JSON Schema', () => {
   it('says where a value does not fit, and what it has to be, never the value', () => {
@@ -18,17 +18,17 @@ describe('R-12.2 a JSON Schema', () => {
       { from: 'author' },
     );
     expect(check({ to: ['a@example.com'], 'a.b': 1, colour: 'red' })).toBeUndefined();
-    const misfit = check({ to: ['a@example.com', 'hunter2'], 'a.b': 0, colour: 'green', more: 'hunter2' });
-    expect(misfit?.split('; ').toSorted()).toEqual([
+    const problem = check({ to: ['a@example.com', 'hunter2'], 'a.b': 0, colour: 'green', more: 'hunter2' });
+    expect(problem?.split('; ').toSorted()).toEqual([
       '["a.b"]: must be >= 1',
       'colour: must be equal to one of the allowed values: ["red","blue"]',
       'the value: must NOT have additional properties: more',
       'to[1]: must match format "email"',
     ]);
-    expect(misfit).not.toContain('hunter2');
+    expect(problem).not.toContain('hunter2');
   });
 
-  it('of a wire stops at the first misfit, and passes over keywords that are not known', () => {
+  it('of a wire stops at the first problem, and passes over keywords that are not known', () => {
     const check = compileJsonSchema({ type: 'array', items: { type: 'string' }, 'x-vendor': 1 });
     expect(check(Array.from({ length: 1_000_000 }, () => 1))).toBe('[0]: must be string');
     expect(() => compileJsonSchema({ type: 'array', 'x-vendor': 1 }, { from: 'author' })).toThrow(
@@ -103,18 +103,18 @@ describe('R-12.2 a JSON Schema', () => {
     expect(check(circle)).toBe('the value: cannot be checked: it is nested too deeply, or contains itself');
   });
 
-  it('as the layer’s check has the same misfits, with their paths', () => {
+  it('as the layer’s check has the same issues, with their paths', () => {
     const schema = {
       type: 'object',
       properties: { a: { type: 'array', items: { type: 'integer' } }, b: { type: 'string' } },
       required: ['b'],
     };
-    const misfitsOf = jsonSchemaMisfits(schema, { from: 'author' });
+    const issuesOf = jsonSchemaIssues(schema, { from: 'author' });
     const input = jsonSchemaInput(schema, { from: 'author' });
     fc.assert(
       fc.property(fc.oneof(fc.anything(), fc.record({ a: fc.array(fc.anything()), b: fc.anything() })), (value) => {
         const parsed = input.safeParse(value);
-        expect(parsed.error?.issues.map(({ path, message }) => ({ path, message })) ?? []).toEqual(misfitsOf(value));
+        expect(parsed.error?.issues.map(({ path, message }) => ({ path, message })) ?? []).toEqual(issuesOf(value));
         if (parsed.success) expect(parsed.data).toBe(value);
       }),
       { numRuns: 500 },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { BreakerEntry } from '../../../src/contract/formats/policy-entry.ts';
-import type { BudgetEntry, PolicyFile } from '../../../src/contract/formats/policy-file.ts';
+import type { BreakerPolicyEntry } from '../../../src/contract/formats/policy-entry.ts';
+import type { RetryBudgetEntry, PolicyFile } from '../../../src/contract/formats/policy-file.ts';
 import type { ScenarioFile } from '../../../src/contract/formats/scenario-entry.ts';
 import { seededRandom } from '../../../src/policy/random.ts';
 import { measure } from '../../../src/simulate/storm/measures.ts';
@@ -50,7 +50,7 @@ const drawn = (index: number): { readonly scenario: ScenarioFile; readonly polic
     ],
   };
   const policy: PolicyFile = {
-    ...maybe(0.7, { retry_budget: pick<'off' | BudgetEntry>('off', { ratio: 0.1, min_per_second: 1 }) }),
+    ...maybe(0.7, { retry_budget: pick<'off' | RetryBudgetEntry>('off', { ratio: 0.1, min_per_second: 1 }) }),
     defaults: {
       timeout_ms: pick(200, 1_000),
       retry_policy: {
@@ -59,7 +59,7 @@ const drawn = (index: number): { readonly scenario: ScenarioFile; readonly polic
         max_total_time_ms: pick(1_000, 5_000),
       },
       ...maybe(0.7, {
-        circuit_breaker: pick<false | BreakerEntry>(false, { timeout_ms: 1_000, ramp_ms: pick(0, 500) }),
+        circuit_breaker: pick<false | BreakerPolicyEntry>(false, { timeout_ms: 1_000, ramp_ms: pick(0, 500) }),
       }),
     },
     ...maybe(0.3, { tools: { a: { alternatives: ['b'] } } }),

@@ -56,7 +56,7 @@ const isUntold = (events: readonly ToolEvent[]): boolean => {
  * Whether all that stores did can be done again: they answered, and no lease passed.
  * @throws ReplayRefusal
  */
-export function checkKeys(events: readonly TraceEvent[]): void {
+export function checkRecordedKeys(events: readonly TraceEvent[]): void {
   const ofCalls = events.filter((event) => event.source === 'call');
   for (const own of Map.groupBy(ofCalls, ({ callId }) => callId).values()) {
     const [first] = own;

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { TraceEvent } from '../../../contract/event.ts';
 import { ReplayRefusal } from '../refusal.ts';
-import { checkHolders, checkKeys } from './keys.ts';
+import { checkHolders, checkRecordedKeys } from './keys.ts';
 
 const text = z.string();
 const number = z.number();
@@ -67,7 +67,8 @@ const ofTurn = z.looseObject({ turnId: text.min(1) });
 const malformed = (event: TraceEvent, problem: string): never => {
   throw new ReplayRefusal(
     'malformed',
-    `event ${event.seq} (${event.source} ${event.type}) is not what spillway writes: ${problem}; replay the file as it was recorded`,
+    `event ${event.seq} (${event.source} ${event.type}) is not what spillway writes: ${problem}; replay the ` +
+      'file as it was recorded',
     event.seq,
   );
 };
@@ -91,13 +92,15 @@ const checkSequence = (events: readonly TraceEvent[]): void => {
     if (event.type === 'layer_started' || event.seq <= previous.seq)
       throw new ReplayRefusal(
         'merged',
-        `event ${event.seq} (${event.type}) follows event ${previous.seq}: the trace is of more than one layer, or its lines were moved; replay each layer's own file`,
+        `event ${event.seq} (${event.type}) follows event ${previous.seq}: the trace is of more than one ` +
+          `layer, or its lines were moved; replay each layer's own file`,
         event.seq,
       );
     if (event.seq !== previous.seq + 1)
       throw new ReplayRefusal(
         'incomplete',
-        `event ${event.seq} follows event ${previous.seq}: ${event.seq - previous.seq - 1} are missing in between; record all events of the layer`,
+        `event ${event.seq} follows event ${previous.seq}: ${event.seq - previous.seq - 1} are missing in ` +
+          'between; record all events of the layer',
         event.seq,
       );
     if (event.atMs < previous.atMs) malformed(event, `its time, ${event.atMs}, is before that of the event before it`);
@@ -127,7 +130,8 @@ const checkEnds = (events: readonly TraceEvent[]): void => {
   if (first !== undefined)
     throw new ReplayRefusal(
       'truncated',
-      `the trace ends before ${open.size === 1 ? first : `${first} and ${open.size - 1} more`} did; record until the calls have ended`,
+      `the trace ends before ${open.size === 1 ? first : `${first} and ${open.size - 1} more`} did; record ` +
+        'until the calls have ended',
     );
 };
 
@@ -146,13 +150,15 @@ const checkHost = (first: Started): void => {
   if (first.host === undefined)
     throw new ReplayRefusal(
       'old',
-      `version ${first.version} wrote it, which did not tell the retry budget and what a call asks for itself; record it anew`,
+      `version ${first.version} wrote it, which did not tell the retry budget and what a call asks for ` +
+        'itself; record it anew',
     );
   const [part] = first.host;
   if (part !== undefined)
     throw new ReplayRefusal(
       'host',
-      `${PARTS[part] ?? part} decided as well, and what that would say of another policy is in no trace; record a layer without it`,
+      `${PARTS[part] ?? part} decided as well, and what that would say of another policy is in no trace; ` +
+        'record a layer without it',
     );
 };
 
@@ -182,7 +188,8 @@ const checkCalls = (first: Started, events: readonly TraceEvent[]): void => {
   if (bare !== undefined)
     throw new ReplayRefusal(
       'switched',
-      `event ${bare.seq} is of a call that was guarded otherwise than its tool was when the trace began: a switch was thrown, and when is not in the trace`,
+      `event ${bare.seq} is of a call that was guarded otherwise than its tool was when the trace began: a ` +
+        'switch was thrown, and when is not in the trace',
       bare.seq,
     );
 };
@@ -193,7 +200,8 @@ const checkAsked = (events: readonly TraceEvent[]): void => {
   if (asked !== undefined)
     throw new ReplayRefusal(
       'settled',
-      `event ${asked.seq} is of what a tool's verify or compensate did, and what these would do under another policy is in no trace`,
+      `event ${asked.seq} is of what a tool's verify or compensate did, and what these would do under ` +
+        'another policy is in no trace',
       asked.seq,
     );
   const moved = events.find(({ type }) => type === 'turn_moved' || type === 'turn_left');
@@ -212,7 +220,8 @@ const checkTools = (first: Started, events: readonly TraceEvent[]): void => {
   if (stranger?.source === 'call')
     throw new ReplayRefusal(
       'unlisted',
-      `event ${stranger.seq} is of ${JSON.stringify(stranger.toolName)}, a tool that a call brought along: its policy is not in the trace; register it`,
+      `event ${stranger.seq} is of ${JSON.stringify(stranger.toolName)}, a tool that a call brought along: ` +
+        'its policy is not in the trace; register it',
       stranger.seq,
     );
 };
@@ -228,14 +237,15 @@ export function checkReadable(events: readonly TraceEvent[]): Extract<TraceEvent
   if (first.type !== 'layer_started' || first.seq !== 0)
     throw new ReplayRefusal(
       'late',
-      'it begins after its layer did, so nobody knows how breakers and budget stood; subscribe to trace$ before the first call',
+      'it begins after its layer did, so nobody knows how breakers and budget stood; subscribe to trace$ ' +
+        'before the first call',
       first.seq,
     );
   events.forEach(checkShape);
   checkSequence(events);
   checkHost(first);
   checkAsked(events);
-  checkKeys(events);
+  checkRecordedKeys(events);
   checkHolders(events, first.tools);
   checkCalls(first, events);
   checkTools(first, events);

@@ -53,7 +53,7 @@ export interface Recording {
   readonly byCall: ReadonlyMap<string, readonly ToolEvent[]>;
   readonly attempts: ReadonlyMap<string, RecordedAttempt>;
   /** Calls whose input did not fit a tool, each with the tool's name. */
-  readonly misfits: ReadonlySet<string>;
+  readonly refusedInputs: ReadonlySet<string>;
   /** What is told of the keys of calls, by their calls. */
   readonly keys: ReadonlyMap<string, RecordedKey>;
   readonly draws: ReadonlyMap<string, number>;
@@ -86,7 +86,7 @@ const drawsIn = (events: readonly TraceEvent[]): Map<string, number> => {
   return draws;
 };
 
-const misfitsIn = (events: readonly ToolEvent[]): Set<string> =>
+const refusedInputsIn = (events: readonly ToolEvent[]): Set<string> =>
   new Set(
     events.flatMap((event) =>
       (event.type === 'rejected' && event.error.kind === 'invalid_parameters') ||
@@ -145,7 +145,7 @@ export function readRecording(given: readonly TraceEvent[]): Recording {
     orders: ordersIn(events),
     byCall,
     attempts: attemptsIn(events),
-    misfits: misfitsIn(ofCalls),
+    refusedInputs: refusedInputsIn(ofCalls),
     keys: keysIn(byCall),
     draws: drawsIn(events),
     lateness: latenessIn(events, byCall),

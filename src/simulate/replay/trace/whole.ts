@@ -41,7 +41,8 @@ const refuseTorn = ({ leftOut, leftOutCount, dropped }: TraceInFile, running: bo
   if (first !== undefined && !(running && leftOutCount === 1 && first.why === 'torn'))
     throw new ReplayRefusal(
       'torn',
-      `${leftOutCount} of its lines cannot be read, the first is line ${first.line} (${first.why.replaceAll('_', ' ')}); replay the file as it was recorded`,
+      `${leftOutCount} of its lines cannot be read, the first is line ${first.line} ` +
+        `(${first.why.replaceAll('_', ' ')}); replay the file as it was recorded`,
     );
   if (dropped > 0) throw new ReplayRefusal('torn', `it says itself that ${dropped} events were lost; record it anew`);
 };
