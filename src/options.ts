@@ -5,12 +5,10 @@ import type { Hooks } from './contract/hooks.ts';
 import type { Mode, ProfileName, RetryBudgetOptions, ToolPolicy } from './contract/policy.ts';
 import type { ToolProvider } from './contract/provider.ts';
 import type { Runtime } from './contract/runtime.ts';
-import type { Sagas } from './contract/settle/compensate.ts';
 import type { DedupeStore } from './contract/store.ts';
 import type { AnyTool, TraceContextSource } from './contract/tool.ts';
 import type { ErrorHandlerOptions } from './layer/error-handler.ts';
 import type { Around } from './layer/services.ts';
-import type { MakeSharedBreakers } from './layer/shared-breakers/registry.ts';
 import { checkKeys, checkOneOf } from './policy/check.ts';
 import type { CaptureOptions, RedactOptions } from './policy/redact/values.ts';
 
@@ -46,14 +44,9 @@ export interface SpillwayOptions extends ErrorHandlerOptions {
   /**
    * Breakers are shared with all processes of the store: what one opens is open for all, for as long, and all together
    * make the probes. Costs a question to the store for each attempt. While the store gives no answer each process goes
-   * by its own. `sharedBreakers` of `spillway/shared-breakers` does it. Default: each process has its own.
+   * by its own. Default false.
    */
-  readonly sharedBreakers?: MakeSharedBreakers;
-  /**
-   * What undoes turns of plans with `onFailure: 'compensate'`: `sagas` of `spillway/sagas`. Default: nothing, and such
-   * turns are refused.
-   */
-  readonly sagas?: Sagas;
+  readonly shareBreakers?: boolean;
   /** How long an answer of the store is waited for; then it is lost, and `store_changed` says so. Default 5,000. */
   readonly storeTimeoutMs?: number;
   /** Functions of the host's that are asked before each call and attempt. Default: none. */
@@ -109,8 +102,7 @@ const OPTION_KEYS = [
   'experience',
   'store',
   'storeTimeoutMs',
-  'sharedBreakers',
-  'sagas',
+  'shareBreakers',
   'hooks',
   'hookTimeoutMs',
   'approvals',
@@ -122,29 +114,20 @@ const OPTION_KEYS = [
   'traceContext',
 ];
 
-const HOST_PARTS = [
-  'hooks',
-  'errorHandler',
-  'guidance',
-  'experience',
-  'approvals',
-  'budget',
-  'sharedBreakers',
-] as const;
+const HOST_PARTS = ['hooks', 'errorHandler', 'guidance', 'experience', 'approvals', 'budget'] as const;
 
 /** What decides beside the policies, as the trace names it. */
-export const hostOf = (options: SpillwayOptions): HostPart[] =>
-  HOST_PARTS.filter((part) => options[part] !== undefined);
+export const hostOf = (options: SpillwayOptions): HostPart[] => [
+  ...HOST_PARTS.filter((part) => options[part] !== undefined),
+  ...(options.shareBreakers === true ? (['sharedBreakers'] as const) : []),
+];
 
 /** @throws RangeError for an option that there is not, or a value that it cannot have */
 export const checkOptions = (options: SpillwayOptions): void => {
   checkKeys('createSpillway', options, OPTION_KEYS);
-  const { tools = [], providers = [], profile = 'interactive', mode = 'on', sharedBreakers, sagas } = options;
+  const { tools = [], providers = [], profile = 'interactive', mode = 'on' } = options;
   checkOneOf('profile', profile, ['interactive', 'resilient']);
   checkOneOf('mode', mode, ['on', 'shadow', 'off']);
   for (const [name, list] of Object.entries({ tools, providers }))
     if (!Array.isArray(list)) throw new RangeError(`${name} must be a list, not ${typeof list}`);
-  if (sharedBreakers !== undefined && typeof sharedBreakers !== 'function')
-    throw new RangeError('sharedBreakers must be that of spillway/shared-breakers');
-  if (sagas !== undefined && sagas.undoes !== 'turns') throw new RangeError('sagas must be that of spillway/sagas');
 };

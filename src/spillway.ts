@@ -29,13 +29,13 @@ import { orderBreakers, type BreakerTarget, type OrderReport } from './operate/o
 import { createRegistry, executedBy, type GuardedTool } from './layer/registry.ts';
 import { readRequest, type Call } from './call/request.ts';
 import { RunningCalls } from './layer/running-calls.ts';
+import { SharedBreakers } from './layer/shared-breakers/registry.ts';
 import { PoliciesInForce } from './layer/policy-in-force.ts';
 import { createSwitches } from './layer/switches.ts';
 import { createTrace } from './layer/trace.ts';
 import { checkOptions, hostOf, type SpillwayOptions } from './options.ts';
 import { runTurn, type TurnOptions } from './turn/run.ts';
-import { sagaParts } from './turn/saga-parts.ts';
-import type { ResumeOptions, ResumedTurn } from './saga/resume.ts';
+import { resumeTurns, type ResumeOptions, type ResumedTurn } from './saga/resume.ts';
 
 /** What one call has of its own. */
 export interface CallOptions {
@@ -108,8 +108,7 @@ export interface Spillway {
   /**
    * Undoes what turns with `onFailure: 'compensate'` did whose process died before they settled, and gives what became
    * of each. A turn whose process lives is left alone; of several processes that ask at once, one undoes a turn. To be
-   * called when a program starts, with the plans whose nodes have an undoing or a tool of their own. Rejects with a
-   * `RangeError` where the layer has no `sagas`.
+   * called when a program starts, with the plans whose nodes have an undoing or a tool of their own.
    */
   resume(options?: ResumeOptions): Promise<readonly ResumedTurn[]>;
   /**
@@ -184,7 +183,7 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     fallback: () => memoryStore({ runtime }),
     warn: (line) => warnings.push(line),
   });
-  const sharedBreakers = options.sharedBreakers?.(dedupe, runtime);
+  const sharedBreakers = options.shareBreakers === true ? new SharedBreakers(dedupe, runtime) : undefined;
   const breakers = createBreakers(
     (toolName) => registry.get(toolName)?.breaker,
     runtime,
@@ -199,7 +198,6 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     registry,
     breakers,
     sharedBreakers,
-    sagas: options.sagas,
     retryBudget: retryBudget === false ? undefined : createRetryBudget(retryBudget),
     trace,
     inForce,
@@ -254,7 +252,7 @@ export function createSpillway(options: SpillwayOptions = {}): Spillway {
     },
     inspect: () => inspectLayer(layer),
     orderBreakers: (order, what) => orderBreakers(layer, order, what),
-    resume: async (resumeOptions = {}) => sagaParts(layer).resumeTurns(layer, resumeOptions),
+    resume: (resumeOptions = {}) => resumeTurns(layer, resumeOptions),
     flush: (what) => flushLayer(layer, what),
     close: () => (closing ??= close()),
   };

@@ -42,7 +42,7 @@ const config: ViteUserConfig = {
       { find: /^spillway\/testing\/matchers$/, replacement: source('explore/matchers.ts') },
       { find: /^spillway\/(testing|agent|simulate|fleet)$/, replacement: source('$1/index.ts') },
       {
-        find: /^spillway\/(mini|policy|contract|operate|inspect|gates|sagas|shared-breakers)$/,
+        find: /^spillway\/(mini|policy|contract|operate|inspect|gates)$/,
         replacement: source('$1.ts'),
       },
       {

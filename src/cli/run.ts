@@ -24,7 +24,6 @@ import { startServers } from './plan/servers.ts';
 import { styleOf, type Output } from './show/terminal.ts';
 import { bindTools, usedTools } from './plan/tools.ts';
 import { UsageError } from './arguments/usage.ts';
-import { sagas } from '../sagas.ts';
 
 /** Where a run prints, where its time comes from, and what ends it early. */
 export interface RunContext {
@@ -218,7 +217,7 @@ const layerOf = (
   { file: { profile } }: LoadedPlan,
   { options }: OpenGates,
   runtime: Runtime,
-): Spillway => createSpillway({ tools, runtime, sagas, ...options, ...(profile === undefined ? {} : { profile }) });
+): Spillway => createSpillway({ tools, runtime, ...options, ...(profile === undefined ? {} : { profile }) });
 
 /** The trace that the turn is part of. */
 const traceOf = ({ traceparent }: RunCommand): Pick<TurnOptions, 'traceContext'> =>

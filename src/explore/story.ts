@@ -16,7 +16,6 @@ import type { Fault, Schedule } from './schedule.ts';
 import type { Setup } from './setup.ts';
 import { explored, exploredNode, needsApproval, type Stage } from './tools.ts';
 import { Ledger } from './world.ts';
-import { sagas } from '../sagas.ts';
 
 /** What became of one schedule. */
 export interface Story {
@@ -84,7 +83,6 @@ const started = (theatre: Theatre, isUndoing: boolean): Process => {
   const asked = (question: string): Fault | undefined =>
     options.storeFaults === true ? course.reach('', 'store', question, false).fault : undefined;
   const layer = createSpillway({
-    sagas,
     ...options.layer,
     tools: tools.map((tool) => explored(stage, tool)),
     runtime: mortal(runtime, life),

@@ -138,7 +138,7 @@ const bullmqDispatcher = (site: BullmqSite): Dispatcher => {
  * @example
  * const redis = new Redis('redis://localhost:6379', { maxRetriesPerRequest: null });
  * const fleet = bullmqFleet(redis);
- * fleet.serve({ layer: createSpillway({ tools, store: redisStore(redis), sagas }) });
+ * fleet.serve({ layer: createSpillway({ tools, store: redisStore(redis) }) });
  */
 export function bullmqFleet(connection: LedgerConnection, options: BullmqFleetOptions = {}): FleetEngine {
   checkKeys('bullmqFleet', options, OPTION_KEYS);

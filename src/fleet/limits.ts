@@ -86,7 +86,7 @@ const bucketsOf = (
  *
  * @example
  * const hooks = fleetLimits(redis, { tools: { pay: { perSecond: 5 } }, eachTenant: { perSecond: 50 } });
- * const spillway = createSpillway({ tools, store, hooks, sharedBreakers, sagas });
+ * const spillway = createSpillway({ tools, store, hooks, shareBreakers: true });
  */
 export function fleetLimits(
   client: RedisClientLike,

@@ -163,7 +163,7 @@ const restateDispatcher = (site: RestateSite): Dispatcher => ({
  *
  * @example
  * const fleet = restateFleet(redis, { ingressUrl: 'http://localhost:8080' });
- * fleet.serve({ layer: createSpillway({ tools, store: redisStore(redis), sagas }) });
+ * fleet.serve({ layer: createSpillway({ tools, store: redisStore(redis) }) });
  */
 export function restateFleet(connection: LedgerConnection, options: RestateFleetOptions): FleetEngine {
   checkKeys('restateFleet', options, OPTION_KEYS);

@@ -1,7 +1,6 @@
 import type { Observable } from 'rxjs';
 import type { ToolResultEnvelope } from '../contract/envelope.ts';
 import type { Runtime } from '../contract/runtime.ts';
-import type { Sagas } from '../contract/settle/compensate.ts';
 import type { ToolExecutionError } from '../contract/tool-error.ts';
 import type { TraceContextSource } from '../contract/tool.ts';
 import type { Experience } from '../policy/recovery/experience.ts';
@@ -40,8 +39,6 @@ export interface Layer {
   readonly breakers: Breakers;
   /** Where breakers are shared with other processes. */
   readonly sharedBreakers: SharedBreakers | undefined;
-  /** What undoes turns, where the host gave it. */
-  readonly sagas: Sagas | undefined;
   readonly retryBudget: RetryBudget | undefined;
   readonly trace: Trace;
   readonly inForce: PoliciesInForce;

@@ -45,8 +45,6 @@ export interface LayerReport {
   readonly retriesLeft?: number;
   /** Trace events that a subscriber lost by throwing. */
   readonly droppedEvents: number;
-  /** It undoes turns with `onFailure: 'compensate'`, by the `sagas` that it was given. */
-  readonly undoesTurns?: true;
 }
 
 /** Which remembered results are forgotten. */
@@ -88,7 +86,7 @@ export function toolReports(layer: Layer): ToolReport[] {
 }
 
 export async function inspectLayer(layer: Layer): Promise<LayerReport> {
-  const { breakers, registry, retryBudget, runtime, sagas, sharedBreakers, switches, trace } = layer;
+  const { breakers, registry, retryBudget, runtime, sharedBreakers, switches, trace } = layer;
   const { names } = registry;
   const [store] = await Promise.all([report(layer), sharedBreakers?.refresh()]);
   return {
@@ -100,7 +98,6 @@ export async function inspectLayer(layer: Layer): Promise<LayerReport> {
     ...(store === undefined ? {} : { store }),
     ...(retryBudget === undefined ? {} : { retriesLeft: retryBudget.left(runtime.now()) }),
     droppedEvents: trace.dropped,
-    ...(sagas === undefined ? {} : { undoesTurns: true }),
   };
 }
 

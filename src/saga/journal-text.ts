@@ -1,6 +1,8 @@
-import { journalSchema, pageSchema, type Journal, type JournalEntry } from '../contract/settle/journal.ts';
+import type { Journal, JournalEntry } from '../contract/settle/journal.ts';
 import type { DedupeClaim, DedupeRecord } from '../contract/store.ts';
 import { sha256 } from '../policy/key/sha256.ts';
+import { fitting } from '../policy/shape/parts.ts';
+import { journalShape, pageShape } from './journal-shape.ts';
 import { PAGE_TOOL } from './own-records.ts';
 
 /** So many entries are in one record: a turn of any size writes no more than these for each of its calls. */
@@ -113,11 +115,11 @@ const parsed = ({ payload }: DedupeRecord): unknown => {
 };
 
 /** The journal in a record, with its first page; `undefined` in one that has none yet, or none that can be read. */
-export const journalIn = (record: DedupeRecord): Journal | undefined => journalSchema.safeParse(parsed(record)).data;
+export const journalIn = (record: DedupeRecord): Journal | undefined => fitting(journalShape, parsed(record));
 
 /** The entries of a further page; `undefined` in a record that has none that can be read. */
 export const pageIn = (record: DedupeRecord | undefined): JournalEntry[] | undefined =>
-  record === undefined ? undefined : pageSchema.safeParse(parsed(record)).data?.entries;
+  record === undefined ? undefined : fitting(pageShape, parsed(record))?.entries;
 
 /** Which process has written a record, as far as that can be read. */
 export const writerIn = (record: DedupeRecord): unknown => {

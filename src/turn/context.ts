@@ -16,9 +16,8 @@ import type { TurnBody } from '../layer/trace.ts';
 import type { TurnOptions } from './run.ts';
 import { isCovered } from './result.ts';
 import { tracePartOf, type TracePart } from '../policy/trace-part.ts';
-import type { Saga } from '../saga/saga.ts';
+import { Saga } from '../saga/saga.ts';
 import { withoutKeys } from '../saga/shown.ts';
-import { sagaParts } from './saga-parts.ts';
 
 /** What the nodes of one turn share: whose it is, how long it may take, what runs, and its events. */
 export class TurnContext {
@@ -91,7 +90,6 @@ export class TurnContext {
 
   #begunSaga(): Saga {
     const { layer, plan, journal, turnId, identity } = this;
-    const { Saga } = sagaParts(layer);
     return new Saga(layer, plan, { turnId, ...identity }, journal);
   }
 

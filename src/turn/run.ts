@@ -36,7 +36,7 @@ import { TurnContext } from './context.ts';
 import { toldOf } from '../policy/trace-part.ts';
 import { turnElsewhere, type FleetPort } from './elsewhere.ts';
 import { turnResult } from './result.ts';
-import { sagaParts } from './saga-parts.ts';
+import { compensation, reasonOf, settledSaga } from './conclusion.ts';
 
 /** Whose turn it is, and what can end it. */
 export interface TurnOptions {
@@ -232,14 +232,12 @@ const abandon = (turn: TurnContext, connections: readonly Subscription[]): void 
   const over = (): void => turn.emitAlways({ type: 'abandoned' });
   const { saga } = turn;
   if (saga?.hasBegun !== true) return over();
-  sagaParts(turn.layer)
-    .compensation(turn, saga, 'canceled')
-    .subscribe(({ stays }) => {
-      over();
-      // Nobody but the trace has heard what stays: `resume()` tells it.
-      if (stays.length > 0) saga.record.release();
-      else saga.record.told();
-    });
+  compensation(turn, saga, 'canceled').subscribe(({ stays }) => {
+    over();
+    // Nobody but the trace has heard what stays: `resume()` tells it.
+    if (stays.length > 0) saga.record.release();
+    else saga.record.told();
+  });
 };
 
 const tellResult = (turn: TurnContext, result: TurnResult): void => {
@@ -260,7 +258,6 @@ const concluded = (turn: TurnContext, found: Harvest, ending: CutShort | undefin
   const result = resultOf(turn, found);
   const { saga } = turn;
   if (saga === undefined) return of(result);
-  const { reasonOf, settledSaga } = sagaParts(turn.layer);
   const reason = reasonOf({ status: result.status, ending, lacksCanceled: turn.lacksCanceled(result) });
   // What was undone is no longer to be had.
   return settledSaga(turn, saga, reason).pipe(

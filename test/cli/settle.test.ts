@@ -10,7 +10,6 @@ import { ASCII } from '../../src/inspect/share/glyphs.ts';
 import { drawMarbles } from '../../src/inspect/share/marbles-text.ts';
 import { followTurn } from '../../src/inspect/model/follow-turn.ts';
 import { planFileSchema, type PlanFile } from '../../src/contract/formats/plan-file.ts';
-import { sagas } from 'spillway/sagas';
 
 /** A trip of which the hotel’s answer is lost, the flight cannot be undone, and the payment is refused. */
 const told = async (): Promise<TraceEvent[]> => {
@@ -33,7 +32,7 @@ const told = async (): Promise<TraceEvent[]> => {
     .call('flight', flight, undefined)
     .call('hotel', hotel, undefined)
     .call('pay', pay, undefined, { needs: ['flight', 'hotel'] });
-  const layer = createSpillway({ sagas, runtime });
+  const layer = createSpillway({ runtime });
   const events: TraceEvent[] = [];
   layer.trace$.subscribe((event) => events.push(event));
   layer.turn(trip).subscribe();

@@ -1,7 +1,6 @@
 // A trip whose payment is refused: what was booked is undone, and an answer that was lost is looked up before that.
 import { createSpillway, plan, tool } from 'spillway';
 import * as z from 'zod';
-import { sagas } from 'spillway/sagas';
 
 /** The travel agency: what is booked, by key. Its answer about the hotel gets lost. */
 const bookings = new Map<string, string>();
@@ -46,7 +45,7 @@ const trip = plan({ onFailure: 'compensate', name: 'trip' })
   .call('hotel', booking('book_hotel', true), { city: 'Bergen' }, { needs: ['flight'] })
   .call('payment', pay, undefined, { needs: ['hotel'] });
 
-const spillway = createSpillway({ sagas });
+const spillway = createSpillway();
 // Turns of processes that died: with a store that outlives them, `store: sqliteStore(path)`.
 await spillway.resume({ plans: [trip] });
 

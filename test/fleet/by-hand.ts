@@ -11,7 +11,6 @@ import { LedgerFleet } from '../../src/fleet/engine.ts';
 import { Dice } from '../simulation/dice.ts';
 import { LedgerModel } from '../simulation/fleet/ledger.ts';
 import { Machine } from '../simulation/fleet/machine.ts';
-import { sagas } from 'spillway/sagas';
 
 /** A worker on a machine of its own, which the test gives turns to. */
 export interface HandWorker {
@@ -87,8 +86,7 @@ export function handFleet(
       };
       const fleet = engineOf(dispatcher, machine);
       const layer =
-        given ??
-        createSpillway({ sagas, tools, store: machine.over(store, ASKED), runtime: machine.runtime, ...options });
+        given ?? createSpillway({ tools, store: machine.over(store, ASKED), runtime: machine.runtime, ...options });
       fleet.serve({ layer, worker: name });
       const lost$ = new Subject<unknown>();
       const give = async (turnId: string): Promise<RunEnd[]> => {

@@ -6,7 +6,6 @@ import { virtualRuntime } from 'spillway/testing';
 import type { Dispatcher, Given, RunEnd } from '../../src/fleet/dispatcher.ts';
 import { LedgerFleet } from '../../src/fleet/engine.ts';
 import { LedgerModel } from '../simulation/fleet/ledger.ts';
-import { sagas } from 'spillway/sagas';
 
 /** An engine by hand: the test gives turns to the worker. */
 const byHand = () => {
@@ -33,7 +32,7 @@ const byHand = () => {
     policy: { effects: 'read' },
     execute: () => firstValueFrom(runtime.after(1_000)),
   });
-  fleet.serve({ layer: createSpillway({ sagas, tools: [slow], store: shared, runtime }), worker: 'one' });
+  fleet.serve({ layer: createSpillway({ tools: [slow], store: shared, runtime }), worker: 'one' });
   const lost$ = new Subject<unknown>();
   return {
     runtime,

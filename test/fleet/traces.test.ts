@@ -9,7 +9,6 @@ import { virtualRuntime, type VirtualRuntime } from 'spillway/testing';
 import { workersOf } from '../layer/on-call-questions.ts';
 import { named, parentOf, recorder, type SeenSpan } from '../sinks/otel-kit.ts';
 import { handFleet, sharedStore, type HandFleet, type HandWorker } from './by-hand.ts';
-import { sagas } from 'spillway/sagas';
 
 const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
 const traceContext = { traceparent: `00-${TRACE_ID}-b7ad6b7169203331-01`, tracestate: 'vendor=1' };
@@ -45,7 +44,7 @@ const world = (): { readonly hand: HandFleet; readonly runtime: VirtualRuntime; 
           },
         },
       });
-      const layer = createSpillway({ sagas, tools, store, runtime, traceContext: otel.carrier });
+      const layer = createSpillway({ tools, store, runtime, traceContext: otel.carrier });
       const metrics = prometheusSink({ tools });
       const events: TraceEvent[] = [];
       layer.trace$.subscribe(otel);

@@ -4,7 +4,6 @@ import { bullmqFleet } from '../../src/fleet/bullmq.ts';
 import { restateFleet } from '../../src/fleet/restate.ts';
 import { redisStore } from '../../src/stores/redis.ts';
 import { fleetConformanceTools } from '../../src/testing/index.ts';
-import { sagas } from '../../src/sagas.ts';
 
 /** What a worker process is told on its command line. */
 export interface WorkerTask {
@@ -41,7 +40,7 @@ const tools = fleetConformanceTools(
   },
   worker,
 );
-const spillway = createSpillway({ sagas, tools, store: redisStore(redis) });
+const spillway = createSpillway({ tools, store: redisStore(redis) });
 let port = 0;
 const fleet =
   ingressUrl === undefined

@@ -13,7 +13,6 @@ import {
 import { createApprovals, type Approvals, type ApprovalRequest, type ApprovalsOptions } from 'spillway/gates';
 import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime, type VirtualRuntime } from 'spillway/testing';
-import { sagas } from 'spillway/sagas';
 
 /** A layer in virtual time with one tool that moves money, and what was seen of it. */
 export interface Scene {
@@ -67,7 +66,7 @@ export const scene = ({ approvals: options, tool: own, more = [], execute, ...re
       return execute === undefined ? 'paid' : execute(input as never, context);
     },
   });
-  const spillway = createSpillway({ sagas, ...rest, tools: [pay, ...more], approvals, store, runtime });
+  const spillway = createSpillway({ ...rest, tools: [pay, ...more], approvals, store, runtime });
   spillway.trace$.subscribe((event) => trace.push(event));
   return {
     runtime,

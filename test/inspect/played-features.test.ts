@@ -5,7 +5,6 @@ import { addEvent, emptyTrace, marbleTest } from 'spillway/inspect';
 import { virtualRuntime, type VirtualRuntime } from 'spillway/testing';
 import { expect, it } from 'vitest';
 import { ranTests } from '../made-tests.ts';
-import { sagas } from 'spillway/sagas';
 
 type Nodes = Parameters<typeof plan.from>[0];
 interface Feature {
@@ -163,7 +162,7 @@ const FEATURES: Readonly<Record<string, Feature>> = {
 
 const made = async ({ tools, nodes, options = {}, turn = {} }: Feature) => {
   const runtime = virtualRuntime();
-  const spillway = createSpillway({ sagas, ...options, tools: tools(runtime), runtime });
+  const spillway = createSpillway({ ...options, tools: tools(runtime), runtime });
   const trace: TraceEvent[] = [];
   spillway.trace$.subscribe((event) => trace.push(structuredClone(event)));
   const over = lastValueFrom(spillway.turn(plan.from(nodes, turn)));

@@ -83,7 +83,7 @@ export class Audit {
     const common: SpillwayOptions = {
       runtime: this.runtime,
       tools: Object.entries(POLICIES).map(([name, policy]) => this.tool(name, policy)),
-      sharedBreakers,
+      shareBreakers: true,
       retryBudget: { ratio: 0.05, minPerSecond: 0.5, windowMs: 10_000 },
       approvals: createApprovals({ ask: ({ input }) => this.#decided(input) }),
       hooks: { prepareCall: ({ input }) => this.#prepared(input) },

@@ -4,7 +4,6 @@ import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime, type VirtualRuntime } from 'spillway/testing';
 import { describe, expect, it } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
-import { sharedBreakers } from 'spillway/shared-breakers';
 
 type Started = Extract<TraceEvent, { type: 'layer_started' }>;
 const echo = tool({ name: 'echo', policy: { effects: 'read' }, execute: (input: unknown) => input });
@@ -193,7 +192,10 @@ describe('R-7.1 what an event says beside what happened', () => {
   it('R-3.10 so does one that is shared, in the process of that call alone', async () => {
     const runtime = virtualRuntime();
     const store = memoryStore({ runtime });
-    const [here, there] = [watched({ runtime, store, sharedBreakers }), watched({ runtime, store, sharedBreakers })];
+    const [here, there] = [
+      watched({ runtime, store, shareBreakers: true }),
+      watched({ runtime, store, shareBreakers: true }),
+    ];
     const call = async ({ spillway }: typeof here, up: boolean): Promise<string> => {
       const result = spillway.execute({ toolName: 'failing', input: up });
       await runtime.advance(50);

@@ -15,7 +15,6 @@ import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime, type VirtualRuntime } from 'spillway/testing';
 import { vi } from 'vitest';
 import type { DedupeStore } from '../../src/contract/store.ts';
-import { sagas } from 'spillway/sagas';
 
 export const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
 const SWITCH = 'TOOL_RELIABILITY_ENABLED';
@@ -87,14 +86,12 @@ export class Night {
         ),
     });
     this.desk = createSpillway({
-      sagas,
       runtime: this.runtime,
       tools,
       store: memoryStore({ runtime: this.runtime, sweepMs: Infinity }),
       budget: createBudget({ usd: 2, per: 'tenant' }),
     });
     this.spillway = createSpillway({
-      sagas,
       runtime: this.runtime,
       tools,
       store: this.world.store,

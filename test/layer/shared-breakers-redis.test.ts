@@ -5,7 +5,6 @@ import { redisStore } from 'spillway/stores/redis';
 import { CLIENTS, at, type TestClient } from '../stores/redis/clients.ts';
 import { gate } from '../spec/tr-02-stores.ts';
 import { startRedis, type RedisServer } from '../stores/redis/server.ts';
-import { sharedBreakers } from 'spillway/shared-breakers';
 
 /** Eight calls through Redis are rejected within it, also beside busy loops. */
 const COOLDOWN_MS = 5_000;
@@ -34,7 +33,7 @@ describe.each(CLIENTS)('R-3.10 breakers shared over Redis, by %s', (_, connect) 
         },
       });
       // A store and a connection of its own for each, as eight processes have.
-      layers.push(createSpillway({ tools: [flaky], store: redisStore(client.client), sharedBreakers }));
+      layers.push(createSpillway({ tools: [flaky], store: redisStore(client.client), shareBreakers: true }));
     }
   });
   afterAll(async () => {

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { createSpillway, tool, type DedupeStore, type Spillway } from 'spillway';
 import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime } from 'spillway/testing';
-import { sharedBreakers } from 'spillway/shared-breakers';
 
 /** Several layers, as in several processes, that share a store and a tool which can be up or down. */
 const cluster = (
@@ -28,7 +27,7 @@ const cluster = (
       },
     });
   const layers = Array.from({ length: size }, () =>
-    createSpillway({ tools: [flaky()], store, runtime, sharedBreakers }),
+    createSpillway({ tools: [flaky()], store, runtime, shareBreakers: true }),
   );
   return { layers, tool: state, runtime, store };
 };
@@ -89,7 +88,7 @@ describe('R-3.10 breakers of several processes', () => {
       tools: [hanging],
       store: { ...store, compareAndSet: gone },
       runtime,
-      sharedBreakers,
+      shareBreakers: true,
     });
     for (let failure = 0; failure < 5; failure++) await call(layers[0], runtime);
     await runtime.advance(30_000);
@@ -138,7 +137,7 @@ describe('R-3.10 breakers of several processes', () => {
       tools: [down],
       store: { ...memoryStore({ runtime }), get: lost, setIfNotExists: lost },
       runtime,
-      sharedBreakers,
+      shareBreakers: true,
     });
     const told: string[] = [];
     layer.trace$.subscribe((event) => told.push(event.type));

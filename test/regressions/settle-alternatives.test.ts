@@ -5,7 +5,6 @@ import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime } from 'spillway/testing';
 import { expect, it } from 'vitest';
 import * as z from 'zod';
-import { sagas } from 'spillway/sagas';
 
 const refused = (): never => {
   throw Object.assign(new Error('no'), { status: 409 });
@@ -35,7 +34,7 @@ it('R-18.5 what an alternative did after the turn was canceled is undone by the 
     verify: () => (log.includes('+b') ? ({ done: true, output: { id: 'b1' } } as const) : ({ done: false } as const)),
     compensate: undoing('b'),
   });
-  const layer = createSpillway({ sagas, runtime, store: memoryStore({ runtime }), tools: [a, b] });
+  const layer = createSpillway({ runtime, store: memoryStore({ runtime }), tools: [a, b] });
   const abort = new AbortController();
   const { signal } = abort;
   layer.turn(plan({ onFailure: 'compensate' }).call('n', a, {}), { signal }).subscribe();
@@ -62,7 +61,7 @@ it('R-18.5 an alternative undoes with the input as its own schema reads it', asy
     compensate: (_, { input }) => void seen.push(input),
   });
   const fails = tool({ name: 'fails', policy: { effects: 'mutating' }, execute: refused });
-  const layer = createSpillway({ sagas, runtime, store: memoryStore({ runtime }), tools: [a, b, fails] });
+  const layer = createSpillway({ runtime, store: memoryStore({ runtime }), tools: [a, b, fails] });
   let result: TurnResult | undefined;
   layer
     .turn(

@@ -16,7 +16,6 @@ import {
 } from 'spillway';
 import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime, type VirtualRuntime } from 'spillway/testing';
-import { sagas } from 'spillway/sagas';
 
 export const never = (): Promise<never> => new Promise(() => undefined);
 /** Longer than any lease. */
@@ -67,7 +66,7 @@ export class World {
   }
 
   process(tools: readonly Tool[], options: SpillwayOptions = {}): Spillway {
-    const layer = createSpillway({ sagas, runtime: this.runtime, store: this.store, tools, ...options });
+    const layer = createSpillway({ runtime: this.runtime, store: this.store, tools, ...options });
     layer.trace$.subscribe((event) => this.trace.push(event));
     return layer;
   }

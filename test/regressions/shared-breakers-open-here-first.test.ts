@@ -5,7 +5,6 @@ import { describe, expect, it } from 'vitest';
 import { createSpillway, tool, type DedupeStore, type Spillway } from 'spillway';
 import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime, type VirtualRuntime } from 'spillway/testing';
-import { sharedBreakers } from 'spillway/shared-breakers';
 
 const world = (change: (memory: DedupeStore, runtime: VirtualRuntime) => Partial<DedupeStore>) => {
   const runtime = virtualRuntime();
@@ -25,7 +24,7 @@ const world = (change: (memory: DedupeStore, runtime: VirtualRuntime) => Partial
       ],
       store,
       runtime,
-      sharedBreakers,
+      shareBreakers: true,
     });
   const layer = made({ ...memory, ...change(memory, runtime) });
   const call = async (of = layer, ms = 1): Promise<string> => {

@@ -6,7 +6,6 @@ import { ToolExecutionError, createSpillway, tool, type BreakerOptions, type Spi
 import { redisStore } from 'spillway/stores/redis';
 import { CLIENTS, at, type TestClient } from '../stores/redis/clients.ts';
 import { startRedis, type RedisServer } from '../stores/redis/server.ts';
-import { sharedBreakers } from 'spillway/shared-breakers';
 
 /** What is waited for here comes within this, however busy the machine is. */
 const SOON = { timeout: 20_000, interval: 10 } as const;
@@ -36,7 +35,7 @@ describe.each(CLIENTS)('R-3.10 breakers shared over Redis, by %s', (_, connect) 
     const layer = createSpillway({
       tools: [flaky],
       store: redisStore(client.client),
-      sharedBreakers,
+      shareBreakers: true,
       storeTimeoutMs,
     });
     layers.push(layer);

@@ -6,7 +6,6 @@ import { prometheusSink } from 'spillway/sinks/prometheus';
 import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime } from 'spillway/testing';
 import { stateOf, world } from './shared-world.ts';
-import { sharedBreakers } from 'spillway/shared-breakers';
 
 describe('R-3.10 each process shows what all are in', () => {
   it('R-3.10 state, state$, inspect(), breaker_changed, results and metrics of the one that refuses', async () => {
@@ -111,7 +110,7 @@ describe('R-3.10 our own breaker shows a probe’s end before the others are tol
       tools: [down],
       store: { ...memory, compareAndSet },
       runtime,
-      sharedBreakers,
+      shareBreakers: true,
     });
     const codes: string[] = [];
     spillway.trace$.subscribe((event) => event.type === 'decision' && codes.push(event.code));

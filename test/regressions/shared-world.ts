@@ -9,7 +9,6 @@ import {
 } from 'spillway';
 import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime, type VirtualRuntime } from 'spillway/testing';
-import { sharedBreakers } from 'spillway/shared-breakers';
 
 interface Dependency {
   up: boolean;
@@ -68,7 +67,7 @@ export const world = (
         return answer();
       },
     });
-    return createSpillway({ tools: [flaky], store, runtime, sharedBreakers });
+    return createSpillway({ tools: [flaky], store, runtime, shareBreakers: true });
   };
   const calls: World['calls'] = async (layers, ms = 0) => {
     const results = layers.map((layer) => layer.execute({ toolName: 't' }));

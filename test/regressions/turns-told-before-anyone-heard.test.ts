@@ -5,7 +5,6 @@ import { createSpillway, plan, tool, type AnyTool, type Plan } from 'spillway';
 import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime } from 'spillway/testing';
 import { expect, it } from 'vitest';
-import { sagas } from 'spillway/sagas';
 
 const LEASE_MS = 5_000;
 const refused = (): never => {
@@ -40,17 +39,17 @@ it('R-18.6 what became of a turn stays in the store until resume() has told it',
   // Processes whose time stands still.
   for (const name of ['quick', 'slow']) {
     const dead = virtualRuntime();
-    createSpillway({ sagas, runtime: dead, store, tools }).turn(of(name), { turnId: name }).subscribe();
+    createSpillway({ runtime: dead, store, tools }).turn(of(name), { turnId: name }).subscribe();
     await dead.advance(1);
   }
   await now.advance(2 * LEASE_MS);
   const dying = virtualRuntime({ seed: 2 });
-  void createSpillway({ sagas, runtime: dying, store, tools }).resume();
+  void createSpillway({ runtime: dying, store, tools }).resume();
   // It has finished the first turn, is at the second, and dies.
   await dying.advance(1_000);
   hangs = false;
   await now.advance(300_000);
-  const next = createSpillway({ sagas, runtime: now, store, tools });
+  const next = createSpillway({ runtime: now, store, tools });
   const resuming = next.resume();
   await now.advance(60_000);
   const turns = await resuming;

@@ -5,7 +5,6 @@ import { createSpillway, plan, tool, type AnyTool, type DedupeStore } from 'spil
 import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime, type VirtualRuntime } from 'spillway/testing';
 import { expect, it } from 'vitest';
-import { sagas } from 'spillway/sagas';
 
 const LEASE_MS = 5_000;
 
@@ -69,15 +68,15 @@ it('R-18.6 a process that could not read a journal gives the turn back', async (
   const runtime = virtualRuntime();
   const flaky = new Flaky(memoryStore({ runtime }));
   const dead = virtualRuntime();
-  createSpillway({ sagas, runtime: dead, store: flaky.store, tools }).turn(then('wait')).subscribe();
+  createSpillway({ runtime: dead, store: flaky.store, tools }).turn(then('wait')).subscribe();
   await dead.advance(1);
   expect(booked.size).toBe(1);
   await runtime.advance(2 * LEASE_MS);
-  const living = createSpillway({ sagas, runtime, store: flaky.store, tools });
+  const living = createSpillway({ runtime, store: flaky.store, tools });
   flaky.failing = (name) => name === 'get';
   expect(await resumed(runtime, living)).toEqual([]);
   // Another process, while that one lives.
-  const other = createSpillway({ sagas, runtime, store: flaky.store, tools });
+  const other = createSpillway({ runtime, store: flaky.store, tools });
   expect(await resumed(runtime, other)).toMatchObject([{ compensation: { compensated: ['it'], stays: [] } }]);
   expect(booked.size).toBe(0);
 });
@@ -87,7 +86,7 @@ it('R-18.5 an undoing that cannot claim its key is made once it can, and else le
     booked.clear();
     const runtime = virtualRuntime();
     const flaky = new Flaky(memoryStore({ runtime }));
-    const layer = createSpillway({ sagas, runtime, store: flaky.store, tools });
+    const layer = createSpillway({ runtime, store: flaky.store, tools });
     const isUndo = (name: string, toolName: string): boolean => {
       const isIt = name === 'claim' && toolName === 'book/undo';
       // It fails once, and for longer once more each time.

@@ -14,7 +14,6 @@ import {
 import { virtualRuntime, type VirtualRuntime } from 'spillway/testing';
 import { describe, expect, it } from 'vitest';
 import { nodeOf, states, traceFaults, turnResultOf, typed } from '../call/kit.ts';
-import { sagas } from 'spillway/sagas';
 
 const ONCE = { retry: { maxAttempts: 1 } } as const;
 
@@ -59,7 +58,7 @@ const ran = async (
   layerOptions: SpillwayOptions = {},
   runtime: VirtualRuntime = virtualRuntime(),
 ): Promise<Ran> => {
-  const layer = createSpillway({ sagas, runtime, ...layerOptions });
+  const layer = createSpillway({ runtime, ...layerOptions });
   const trace: TraceEvent[] = [];
   layer.trace$.subscribe((event) => trace.push(event));
   const events: TurnEvent[] = [];
@@ -264,7 +263,7 @@ describe('a turn that undoes what it did', () => {
   it('R-18.5 a subscriber that leaves does not stop it: what is half undone is worse than either', async () => {
     const runtime = virtualRuntime();
     const agency = new Agency();
-    const layer = createSpillway({ sagas, runtime });
+    const layer = createSpillway({ runtime });
     const trace: TraceEvent[] = [];
     layer.trace$.subscribe((event) => trace.push(event));
     const trip = plan({ onFailure: 'compensate' })
@@ -291,7 +290,7 @@ describe('a turn that undoes what it did', () => {
   it('R-18.5 a key whose effect was undone gives nobody its result again', async () => {
     const runtime = virtualRuntime();
     const agency = new Agency();
-    const layer = createSpillway({ sagas, runtime });
+    const layer = createSpillway({ runtime });
     const flight = agency.tool('book_flight');
     const trip = plan({ onFailure: 'compensate' })
       .call('flight', flight, {}, { idempotencyKey: 'trip-7' })

@@ -7,7 +7,6 @@ import { Life, mortal, reached } from '../../src/explore/life.ts';
 import { JOURNAL_TOOL } from '../../src/saga/own-records.ts';
 import { states, turnResultOf } from '../call/kit.ts';
 import { survivors } from './survivors.ts';
-import { sagas } from 'spillway/sagas';
 
 const trip = plan.from(
   [
@@ -48,7 +47,6 @@ const workerOf = (runtime: VirtualRuntime, store: DedupeStore, log: string[], { 
       },
     });
   const layer = createSpillway({
-    sagas,
     runtime: mortal(runtime, life),
     store: reached(store, life, () => undefined),
     tools: [

@@ -6,7 +6,6 @@ import { Life, mortal, reached } from '../../src/explore/life.ts';
 import { JOURNAL_TOOL } from '../../src/saga/own-records.ts';
 import { states, turnResultOf } from '../call/kit.ts';
 import { survivors } from './survivors.ts';
-import { sagas } from 'spillway/sagas';
 
 const trip = plan.from(
   [
@@ -36,7 +35,6 @@ const workerOf = (runtime: VirtualRuntime, store: DedupeStore, log: string[], se
       compensate: (output) => void log.push(`undo ${name} ${JSON.stringify(output)}`),
     });
   const layer = createSpillway({
-    sagas,
     runtime: mortal(runtime, life),
     store: reached(store, life, () => undefined),
     tools: [booking('flight', () => ({ id: 7 })), booking('seat', seat)],

@@ -5,7 +5,6 @@ import { virtualRuntime, type VirtualRuntime } from 'spillway/testing';
 import { describe, expect, it } from 'vitest';
 import { states, turnResultOf } from '../call/kit.ts';
 import { survivors } from './survivors.ts';
-import { sagas } from 'spillway/sagas';
 
 const processOf = (
   runtime: VirtualRuntime,
@@ -13,7 +12,6 @@ const processOf = (
   execute: (name: string, attempt: number, signal: AbortSignal) => unknown,
 ): Spillway =>
   createSpillway({
-    sagas,
     runtime,
     store,
     tools: ['a', 'b', 'c'].map((name) =>

@@ -4,7 +4,6 @@ import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime } from 'spillway/testing';
 import { describe, expect, it } from 'vitest';
 import { Agency, LEASE_MS, Mortal, STOPS, TripProcess, wrongs, type Fault, type Site } from './trip.ts';
-import { sagas } from 'spillway/sagas';
 
 const LONG_MS = 600_000;
 
@@ -139,12 +138,12 @@ describe('a turn whose process dies', () => {
       );
     // Its time stands still once the flight is booked.
     const dead = virtualRuntime();
-    createSpillway({ sagas, runtime: dead, store, tools: [book] })
+    createSpillway({ runtime: dead, store, tools: [book] })
       .turn(trip)
       .subscribe();
     await dead.advance(1);
     await runtime.advance(2 * LEASE_MS);
-    const without = createSpillway({ sagas, runtime, store, tools: [book] }).resume();
+    const without = createSpillway({ runtime, store, tools: [book] }).resume();
     await runtime.advance(100);
     expect(await without).toMatchObject([
       { plan: 'trip', compensation: { compensated: [], stays: [{ id: 'flight', toolName: 'book' }] } },
@@ -175,13 +174,13 @@ describe('a turn whose process dies', () => {
     const trip = plan({ onFailure: 'compensate', leaseMs: LEASE_MS })
       .call('flight', flight, undefined)
       .call('pay', pay, undefined, { needs: ['flight'] });
-    const first = createSpillway({ sagas, runtime, store, tools: [flight, pay] });
+    const first = createSpillway({ runtime, store, tools: [flight, pay] });
     first.turn(trip).subscribe();
     await runtime.advance(100);
     void first.close();
     await runtime.advance(100);
     hangs = false;
-    const resuming = createSpillway({ sagas, runtime, store, tools: [flight, pay] }).resume();
+    const resuming = createSpillway({ runtime, store, tools: [flight, pay] }).resume();
     await runtime.advance(LEASE_MS);
     const [turn] = await resuming;
     expect(turn?.compensation?.compensated).toEqual(compensated);
@@ -195,7 +194,7 @@ describe('a turn whose process dies', () => {
     const request = { sessionKey: '', actorId: '', requestId: 't1', paramsDigest: '' };
     const { record } = await store.setIfNotExists({ ...claim, request });
     await store.compareAndSet(claim.key, record.version, { state: 'done', ttlMs: 1e9, payload: '{"version":2}' });
-    const layer = createSpillway({ sagas, runtime, store });
+    const layer = createSpillway({ runtime, store });
     expect(await layer.resume()).toMatchObject([{ turnId: 't1', compensation: { stays: [{ owner: 'a person' }] } }]);
   });
 });

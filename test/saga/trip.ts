@@ -11,7 +11,6 @@ import {
   type Tool,
 } from '../../src/index.ts';
 import type { VirtualRuntime } from '../../src/testing/index.ts';
-import { sagas } from '../../src/sagas.ts';
 
 /** What goes wrong with one attempt: before it acts, after it, or long after anyone waits. */
 export const FAULTS = [
@@ -140,7 +139,6 @@ export class TripProcess {
       },
     };
     this.layer = createSpillway({
-      sagas,
       tools: [...tools, pay],
       runtime: mortal(runtime, life),
       store: gated(store, life),

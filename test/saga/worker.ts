@@ -5,7 +5,6 @@ import type { Compensation } from '../../src/contract/turn.ts';
 import { redisStore } from '../../src/stores/redis.ts';
 import { sqliteStore } from '../../src/stores/sqlite.ts';
 import { CLIENTS } from '../stores/redis/clients.ts';
-import { sagas } from '../../src/sagas.ts';
 
 /** A client library of Redis, or SQLite. */
 export type Kind = 'redis' | 'ioredis' | 'sqlite';
@@ -65,7 +64,7 @@ const main = async (): Promise<void> => {
       throw Object.assign(new Error('the card was refused'), { status: 402 });
     },
   };
-  const layer = createSpillway({ sagas, tools: [book, pay], store, retryBudget: false });
+  const layer = createSpillway({ tools: [book, pay], store, retryBudget: false });
   const planOf = (turnId: string) =>
     plan.from(
       [

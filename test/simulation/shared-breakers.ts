@@ -7,7 +7,6 @@ import { scriptedTool, type ScriptedStep } from '../../src/testing/scripted-tool
 import { Dice } from './dice.ts';
 import type { Outcome } from './simulate.ts';
 import { SideWorld } from './side-world.ts';
-import { sharedBreakers } from '../../src/shared-breakers.ts';
 
 const SPAN_MS = 800;
 const COOLDOWN_MS = 60;
@@ -113,7 +112,7 @@ class SharedWorld extends SideWorld {
         tools: [tool],
         runtime: this.runtime,
         store: this.#linkOf(index),
-        sharedBreakers,
+        shareBreakers: true,
         storeTimeoutMs: STORE_TIMEOUT_MS,
       });
       const process = new Process(spillway);

@@ -9,7 +9,6 @@ import { contextManager, named, parentOf } from './otel-kit.ts';
 import { quick, TRACE_ID, CALLER, traced, envelope, shaky, idsOf } from './trace-context.ts';
 import { oneTool, restServer } from '../providers/rest/kit.ts';
 import { httpKit } from '../providers/mcp/http-kit.ts';
-import { sagas } from 'spillway/sagas';
 
 describe('R-8.3 the trace context of each attempt', () => {
   beforeAll(() => {
@@ -149,7 +148,7 @@ describe('R-8.3 the trace context of each attempt', () => {
     const once = { effects: 'mutating', retry: { maxAttempts: 1 } } as const;
     const pay = tool({ name: 'pay', policy: once, execute: (_: unknown, context) => note('pay', context) });
     const unbook = tool({ name: 'unbook', policy: once, execute: (_: unknown, context) => note('unbook', context) });
-    const spillway = createSpillway({ sagas, tools: [book, pay, unbook], store: memoryStore() });
+    const spillway = createSpillway({ tools: [book, pay, unbook], store: memoryStore() });
     const trip = plan.from(
       [
         { id: 'b', tool: 'book', input: {} },

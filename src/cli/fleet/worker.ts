@@ -10,7 +10,6 @@ import { bindTools, usedTools } from '../plan/tools.ts';
 import { messageLine } from '../show/text.ts';
 import { openEngine } from './engine.ts';
 import { openProbes } from './probes.ts';
-import { sagas } from '../../sagas.ts';
 
 const VERSION_LENGTH = 12;
 
@@ -41,7 +40,7 @@ const serve = async (command: WorkerCommand, context: CommandContext, closers: C
   const { tools, problems } = bindTools(used, servers.providers, runtime);
   if (problems.length > 0) throw loaded.refuse(problems);
   const { profile } = loaded.file;
-  const spillway = createSpillway({ tools, store, runtime, sagas, ...(profile === undefined ? {} : { profile }) });
+  const spillway = createSpillway({ tools, store, runtime, ...(profile === undefined ? {} : { profile }) });
   closers.unshift(() => spillway.close());
   const { worker = runtime.id(), version = versionOf(loaded), concurrency, drainMs } = command;
   let serving: ReturnType<typeof fleet.serve>;

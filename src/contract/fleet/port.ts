@@ -72,8 +72,6 @@ export interface FleetLayer {
       /** Whether all workers can share it. */
       readonly shared: boolean;
     };
-    /** Whether it undoes turns; a fleet needs one that does. */
-    readonly undoesTurns?: boolean;
   }>;
 }
 

@@ -60,9 +60,3 @@ export interface CompensatePolicy extends Partial<CompensateCall> {
   /** Who must act when it cannot be undone, for the sentence of the escalation. Default: `a person`. */
   readonly owner?: string;
 }
-
-/** What undoes turns: `sagas` of `spillway/sagas`, the one value of this type, for `createSpillway({ sagas })`. */
-export interface Sagas {
-  /** What they undo. */
-  readonly undoes: 'turns';
-}

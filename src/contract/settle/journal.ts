@@ -1,4 +1,3 @@
-import * as z from 'zod/mini';
 import type { CompensationReason } from './compensate.ts';
 
 /**
@@ -72,40 +71,6 @@ export interface Journal {
   entries: JournalEntry[];
 }
 
-const text: z.ZodMiniString = z.string();
-
-const entrySchema: z.ZodMiniType<JournalEntry> = z.strictObject({
-  id: z.string(),
-  toolName: text,
-  callId: text,
-  callKey: text,
-  recordKey: z.exactOptional(text),
-  input: z.optional(z.unknown()),
-  after: z.array(z.string()),
-  own: z.exactOptional(z.literal(true)),
-  state: z.enum(['begun', 'done', 'not_done', 'shared', 'compensated', 'compensation_failed']),
-  output: z.optional(z.unknown()),
-  message: z.exactOptional(text),
-  halfUndone: z.exactOptional(z.literal(true)),
-});
-
-/** What is read back from a store is checked: nothing is undone on the word of a damaged record. */
-export const journalSchema: z.ZodMiniType<Journal> = z.strictObject({
-  version: z.literal(2),
-  writer: text,
-  owner: text,
-  turnId: text,
-  plan: z.exactOptional(text),
-  session: z.exactOptional(text),
-  actor: z.exactOptional(text),
-  tenant: z.exactOptional(text),
-  state: z.enum(['running', 'undoing', 'over', 'completed']),
-  reason: z.exactOptional(z.enum(['escalated', 'failed', 'canceled', 'deadline', 'crashed'])),
-  submission: z.exactOptional(text),
-  pages: z.number().check(z.int(), z.nonnegative()),
-  entries: z.array(entrySchema),
-});
-
 /** A further record of a journal. */
 export interface JournalPage {
   /** Which process wrote it last. */
@@ -113,6 +78,3 @@ export interface JournalPage {
   /** The entries that follow on those of the record before it. */
   entries: JournalEntry[];
 }
-
-/** What is read back of a further record is checked, too. */
-export const pageSchema: z.ZodMiniType<JournalPage> = z.strictObject({ writer: text, entries: z.array(entrySchema) });

@@ -45,14 +45,12 @@ const checked = (turns: FleetTurns): FleetTurns => {
 
 /** @throws the reason why a layer cannot serve a fleet */
 const checkLayer = async ({ layer }: FleetTurns): Promise<void> => {
-  const { store, tools = [], undoesTurns } = await layer.inspect();
+  const { store, tools = [] } = await layer.inspect();
   const bare = tools.find(({ mode }) => mode !== 'on');
   if (bare !== undefined)
     throw new RangeError(
       `layer runs ${bare.name} in the mode ${bare.mode}, where no key is claimed: serve with the mode on`,
     );
-  if (undoesTurns !== true)
-    throw new RangeError('layer undoes no turns, and any plan may ask for it: give createSpillway({ sagas })');
   if (store?.shared === true) return;
   throw new RangeError(
     `layer must have a store that all workers share, not ${store?.kind ?? 'none'}: give createSpillway a ` +

@@ -1,7 +1,7 @@
-import * as z from 'zod/mini';
 import type { DedupeReading } from '../../contract/store.ts';
 import type { OutcomeWindow } from '../../policy/breaker/window.ts';
 import type { BreakerMemory } from '../../policy/breaker/reducer.ts';
+import { fitting, maybe, number, object, oneOf, type Members, type Shape } from '../../policy/shape/parts.ts';
 
 /** A breaker as all processes share it, by our own clock. */
 export interface SharedMemory {
@@ -15,18 +15,23 @@ export interface SharedMemory {
   readonly memory: BreakerMemory;
 }
 
-const ms = z.number().check(z.nonnegative());
-const count = z.number().check(z.int(), z.nonnegative());
-/** A window holds no more; see `windowSize`. */
-const measured = count.check(z.maximum(10_000));
+/** What the reducer knows, by the store's clock; of the window, which stands still while it is not closed, the counts. */
+interface State extends Omit<BreakerMemory, 'type' | 'window'> {
+  readonly type: Exclude<BreakerMemory['type'], 'forced_open' | 'disabled'>;
+  readonly origin: number;
+  readonly consecutiveFailures: number;
+  readonly measured: number;
+  readonly failures: number;
+}
 
-/**
- * What the reducer knows, by the store's clock. Of the window only the counts, which stand still while it is not
- * closed, and nothing else is asked for.
- */
-const stateSchema = z.object({
+const ms: Shape<number> = number(0, Number.MAX_VALUE);
+const count: Shape<number> = number(0, Infinity, 'whole');
+/** A window holds no more; see `windowSize`. */
+const measured: Shape<number> = number(0, 10_000, 'whole');
+
+const MEMBERS: Members<State> = {
   origin: count,
-  type: z.enum(['open', 'half_open', 'closed']),
+  type: oneOf<State['type']>('open', 'half_open', 'closed'),
   generation: count,
   sinceMs: ms,
   cooldownMs: ms,
@@ -36,12 +41,17 @@ const stateSchema = z.object({
   probeEpoch: count,
   lastProbeAtMs: ms,
   extraProbes: count,
-  rampFromMs: z.exactOptional(ms),
+  rampFromMs: maybe(ms),
   consecutiveFailures: measured,
   measured,
   failures: measured,
-});
-type State = z.infer<typeof stateSchema>;
+};
+
+/** Members that a later version adds are passed over. */
+const known = (value: unknown): unknown =>
+  typeof value === 'object' && value !== null
+    ? Object.fromEntries(Object.entries(value).filter(([name]) => Object.hasOwn(MEMBERS, name)))
+    : value;
 
 /**
  * What a record says of a breaker. One in flight is told by a process that has just found that it is open, and stands
@@ -102,7 +112,7 @@ const UNKNOWN: State = {
 
 const stateIn = (text: string | undefined): State | undefined => {
   try {
-    return stateSchema.safeParse(JSON.parse(text ?? '')).data;
+    return fitting(object(MEMBERS), known(JSON.parse(text ?? '')));
   } catch {
     return undefined;
   }

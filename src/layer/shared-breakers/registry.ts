@@ -83,16 +83,5 @@ export class SharedBreakers implements BreakerMaker {
   }
 }
 
-/** Has `createSpillway` share its breakers with all processes of its store: `sharedBreakers`. */
-export type MakeSharedBreakers = (dedupe: DedupeLayer, runtime: Runtime) => SharedBreakers;
-
-/**
- * Shares the breakers of a layer with all processes of its store: what one opens is open for all.
- *
- * @example
- * const spillway = createSpillway({ tools, store: redisStore(redis), sharedBreakers });
- */
-export const sharedBreakers: MakeSharedBreakers = (dedupe, runtime) => new SharedBreakers(dedupe, runtime);
-
 /** Apart from the keys of calls, which begin with their version. The length keeps two pairs from giving one key. */
 const keyOf = (name: string, scope: string): string => `breaker:${scope.length}:${scope}${name}`;

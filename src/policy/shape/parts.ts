@@ -161,3 +161,10 @@ export const shaped = <T>(shape: Shape<T>, value: unknown): { readonly fits: T; 
   const fits = shape(value, [], issues);
   return issues.length === 0 ? { fits } : { fits, problem: issuesInWords(issues) };
 };
+
+/** A value as its shape gives it; `undefined` where it does not fit. */
+export const fitting = <T>(shape: Shape<T>, value: unknown): T | undefined => {
+  const issues: ShapeIssue[] = [];
+  const fits = shape(value, [], issues);
+  return issues.length === 0 ? fits : undefined;
+};

@@ -3,7 +3,6 @@ import { createSpillway, isToolExecutionError, plan, tool } from 'spillway';
 import { bullmqFleet } from 'spillway/fleet/bullmq';
 import { redisStore } from 'spillway/stores/redis';
 import { eventsOf, settledOf, startFleet, type Fleet } from '../kit.ts';
-import { sagas } from 'spillway/sagas';
 
 let fleet: Fleet | undefined;
 afterEach(() => fleet?.stop());
@@ -46,7 +45,7 @@ describe('R-17.7 backpressure', () => {
     fleet = await startFleet({ maxEvents: 10 });
     const { engine, redis } = fleet;
     const work = tool({ name: 'work', policy: { effects: 'read' }, execute: () => 1 });
-    const serving = engine.serve({ layer: createSpillway({ sagas, tools: [work], store: redisStore(redis) }) });
+    const serving = engine.serve({ layer: createSpillway({ tools: [work], store: redisStore(redis) }) });
     await serving.ready;
     const nodes = Array.from({ length: 6 }, (_, at) => ({ id: `n${at}`, tool: 'work', input: {} }));
     await engine.submit('long', plan.from(nodes));
@@ -60,7 +59,6 @@ describe('R-17.7 backpressure', () => {
   it('R-17.2 a layer whose store is its own process’s is refused, with the reason', async () => {
     fleet = await startFleet();
     const layer = createSpillway({
-      sagas,
       tools: [tool({ name: 'x', policy: { effects: 'read' }, execute: () => 1 })],
     });
     const serving = fleet.engine.serve({ layer });

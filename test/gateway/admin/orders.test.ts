@@ -4,7 +4,6 @@ import { adminHandler } from 'spillway/gateway/admin';
 import { memoryStore } from 'spillway/stores/memory';
 import { virtualRuntime } from 'spillway/testing';
 import { PATH, TOKEN, layerOf, withToken } from './kit.ts';
-import { sharedBreakers } from 'spillway/shared-breakers';
 
 describe('R-3.8 orders to breakers stand', () => {
   it('R-3.8 also for one that made room and came back', () => {
@@ -89,7 +88,7 @@ describe('R-3.10 orders to shared breakers', () => {
         ],
         store,
         runtime,
-        sharedBreakers,
+        shareBreakers: true,
       });
     const layers = [layerOf(), layerOf()] as const;
     const call = async (place: 0 | 1): Promise<string> => {
