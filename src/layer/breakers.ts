@@ -8,7 +8,7 @@ import {
   createOpenBreaker,
   type Breaker,
   type ChangeDetail,
-  type DetailedChange,
+  type BreakerKeeper,
 } from '../operators/breaker/breaker.ts';
 
 /** Breakers kept at a time; the one used longest ago makes room. */
@@ -59,19 +59,20 @@ export interface BreakerEntry {
 
 export interface BreakerListener {
   changed(toolName: string, scope: string, from: BreakerStateName, to: BreakerStateName, detail: ChangeDetail): void;
+  reset(toolName: string, scope: string): void;
   evicted(toolName: string, scope: string): void;
 }
 
 /** Who makes the breakers of a layer. */
 export interface BreakerMaker {
-  make(toolName: string, scope: string, options: BreakerOptions | undefined, changed: DetailedChange): Breaker;
+  make(toolName: string, scope: string, options: BreakerOptions | undefined, keeper: BreakerKeeper): Breaker;
   /** Called when a breaker was forgotten to make room for another one. */
   evicted(breaker: Breaker): void;
 }
 
 /** Makes breakers that are this process's own. */
 const ownBreakers = (runtime: Runtime): BreakerMaker => ({
-  make: (_, __, options = {}, changed) => createOpenBreaker(readAsCall, options, runtime, { changed }).breaker,
+  make: (_, __, options = {}, keeper) => createOpenBreaker(readAsCall, options, runtime, keeper).breaker,
   evicted: () => undefined,
 });
 
@@ -156,9 +157,12 @@ export function createBreakers(
       }
       if (entries.size >= max) evictOldest();
       let isNew = true;
-      const breaker = maker.make(toolName, scope, options, (from, to, detail) => {
-        if (!isNew && (SET.has(from) || SET.has(to))) eldest.forget();
-        listener.changed(toolName, scope, from, to, detail);
+      const breaker = maker.make(toolName, scope, options, {
+        changed: (from, to, detail) => {
+          if (!isNew && (SET.has(from) || SET.has(to))) eldest.forget();
+          listener.changed(toolName, scope, from, to, detail);
+        },
+        reset: () => listener.reset(toolName, scope),
       });
       const entry = { breaker, toolName, scope, usedAt: ++uses };
       entries.set(keyOf(toolName, scope), entry);
@@ -208,6 +212,9 @@ export const breakerListener = (trace: Trace): BreakerListener => ({
       message: breakerMessage(toolName, to),
       ...why,
     });
+  },
+  reset: (toolName, scope) => {
+    if (trace.observed) trace.publish({ ...STAMP, source: 'layer', type: 'breaker_reset', toolName, scope });
   },
   evicted: (toolName, scope) => {
     if (trace.observed) trace.publish({ ...STAMP, source: 'layer', type: 'breaker_evicted', toolName, scope });

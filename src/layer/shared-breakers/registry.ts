@@ -5,7 +5,7 @@ import {
   createOpenBreaker,
   type Admission,
   type Breaker,
-  type DetailedChange,
+  type BreakerKeeper,
 } from '../../operators/breaker/breaker.ts';
 import { ask } from '../../operators/dedupe/ask.ts';
 import { readAsCall } from '../../policy/recovery/classify.ts';
@@ -37,8 +37,8 @@ export class SharedBreakers implements BreakerMaker {
     this.#store = new BreakerStore(dedupe, runtime);
   }
 
-  make(name: string, scope: string, options: BreakerOptions = {}, changed: DetailedChange): Breaker {
-    const own = createOpenBreaker(readAsCall, options, this.#runtime, { changed, watched: () => replica.watched() });
+  make(name: string, scope: string, options: BreakerOptions = {}, keeper: BreakerKeeper): Breaker {
+    const own = createOpenBreaker(readAsCall, options, this.#runtime, { ...keeper, watched: () => replica.watched() });
     const replica = new BreakerReplica(own, { name, key: keyOf(name, scope) }, this.#store, this.#runtime);
     this.#breakers.set(own.breaker, { replica, shared: new SharedBreaker(replica, this.#store, this.#runtime) });
     return own.breaker;

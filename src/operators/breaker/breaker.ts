@@ -222,6 +222,8 @@ export type DetailedChange = (from: BreakerStateName, to: BreakerStateName, deta
 /** Whoever made a breaker, and is called when it changes or is watched. */
 export interface BreakerKeeper {
   readonly changed?: DetailedChange;
+  /** A closed one was reset: it has forgotten what it had counted. */
+  readonly reset?: () => void;
   /** Somebody begins to watch `state$`; what it gives is called when they stop. */
   readonly watched?: () => () => void;
 }
@@ -330,7 +332,11 @@ export function createOpenBreaker(
     inputs$: new QuietStream((subscriber) => inputs$.subscribe(subscriber)),
     admit,
     forceOpen: () => void tell({ type: 'force_open', atMs: runtime.now() }),
-    reset: () => void tell({ type: 'reset', atMs: runtime.now() }),
+    reset: () => {
+      const isClosed = step[0].type === 'closed';
+      tell({ type: 'reset', atMs: runtime.now() });
+      if (isClosed) keeper.reset?.();
+    },
     disable: () => void tell({ type: 'disable', atMs: runtime.now() }),
   };
   return {

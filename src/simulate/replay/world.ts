@@ -63,7 +63,9 @@ export class TraceWorld {
         id: () => this.#chance.id(),
         after: (ms) => this.#after(ms),
       },
-      ...(recording.keys.size === 0 ? {} : { store: recordedStore(this.#time, recording.keys) }),
+      ...(recording.keys.size === 0
+        ? {}
+        : { store: recordedStore(this.#time, (atMs, seq, work) => void this.#at(atMs, seq, work), recording.keys) }),
       retryBudget: policies.retryBudget ?? false,
       // Asked right before a tool is run. The tool itself is told the key, which several calls may share.
       traceContext: (callId) => {
@@ -135,7 +137,7 @@ export class TraceWorld {
       const { callId } = this.#chance;
       const nowMs = this.#time.now();
       const dueMs = nowMs + Math.max(0, ms);
-      const fired = ms <= 0 ? undefined : this.#recording.lateness.firedAt(dueMs);
+      const fired = ms <= 0 ? undefined : this.#recording.lateness.firedAt(dueMs, callId);
       // One that came by now, by the last digit of a sum, would be found too early and be set again, for ever.
       const { atMs, seq } =
         fired === undefined || (fired.atMs <= nowMs && dueMs - nowMs < SAME_MS) ? { atMs: dueMs, seq: 0 } : fired;
@@ -150,8 +152,8 @@ export class TraceWorld {
 
   #call(call: RecordedCall): void {
     const abort = new AbortController();
-    if (call.ending?.how === 'abort' && call.ending.told === 1 && call.ending.inNext && refusedAtOnce(call))
-      abort.abort();
+    const ending = this.#endingOf(call.started.callId, call);
+    if (ending?.how === 'abort' && ending.told === 1 && ending.inNext && refusedAtOnce(call)) abort.abort();
     // An envelope brings its id along.
     if (call.terms.maxAttempts === undefined) this.#chance.begins(call.started.callId);
     const optional = call.terms.optional === true ? { optional: true } : {};
@@ -159,7 +161,7 @@ export class TraceWorld {
       signal: abort.signal,
       ...optional,
     });
-    this.#follow(events$, call.ending, abort);
+    this.#follow(events$, ending, abort);
   }
 
   #turn(turn: RecordedTurn): void {
@@ -173,7 +175,11 @@ export class TraceWorld {
       ...(tenant === undefined ? {} : { tenant }),
       ...(turn.started.worker === undefined ? {} : { journal: recordedJournal(turn, this.#time) }),
     });
-    this.#follow(events$, turn.ending, abort);
+    this.#follow(events$, this.#endingOf(turn.started.turnId, turn), abort);
+  }
+
+  #endingOf(id: string, { endings }: Pick<RecordedCall, 'endings'>): Ending | undefined {
+    return endings[this.#recording.readings.get(id) ?? 0];
   }
 
   /** Subscribes as the recorded caller did, and leaves or aborts when that one did. */
@@ -240,6 +246,7 @@ export class TraceWorld {
         subscriber.add(cancelable(this.#at(at(recorded.endMs), recorded.endSeq, () => answer(end))));
         return;
       }
+      if (recorded.answered) subscriber.next({});
       if (this.#assumption === 'recorded') return;
       // It is waited for longer than it was only if it is still waited for a little later.
       const cutMs = at(recorded.endMs) + 2 * SAME_MS;
