@@ -3,13 +3,11 @@ import type { DedupeClaim, DedupeReading, DedupeRecord, DedupeStore } from '../.
 import { memoryStore } from '../../stores/memory.ts';
 import { later } from '../later.ts';
 import type { SimulatedTime } from '../time.ts';
+import type { InOrder } from './tools.ts';
 import type { RecordedKey } from './trace/keys.ts';
 
 /** As many as anybody has recorded. */
 const MAX_KEYS = 10_000_000;
-
-/** Has work done at an instant, in the order in which it was recorded. */
-export type InOrder = (atMs: number, seq: number, work: () => void) => void;
 
 /** What another process holds under a key, as the trace of this one shows it. */
 const foreignRecord = (
@@ -70,6 +68,8 @@ const foreignKeys = (time: SimulatedTime, inOrder: InOrder, keys: ReadonlyMap<st
   const meet = (claim: DedupeClaim): DedupeRecord | undefined => {
     const { key, request } = claim;
     const own = keys.get(request.requestId);
+    // What was there has had its time.
+    if (own?.steps[0]?.step === 'claimed' && foreign.get(key)?.lockUntilMs === undefined) foreign.delete(key);
     const record = own === undefined || met.has(request.requestId) ? undefined : foreignRecord(claim, own, time.now());
     if (own === undefined || record === undefined) return foreign.get(key);
     // Who asked for something else under the key says nothing of what others will find there.
@@ -138,7 +138,7 @@ const slowClaims = ({ time, inOrder, keys, claimed, look, arrive }: Answering): 
     if (answeredAfterMs <= 0 && isFound) return claimed(claim, over);
     const granted = isFound && first?.step === 'claimed' ? claimed(claim, over) : undefined;
     return later(
-      (work) => inOrder(time.now() + Math.max(0, answeredAfterMs), first?.seq ?? 0, work),
+      (work) => void inOrder(time.now() + Math.max(0, answeredAfterMs), first?.seq ?? 0, work),
       () => {
         if (granted !== undefined) return granted;
         if (first?.step === 'replayed') arrive(claim.key);

@@ -1,6 +1,6 @@
 import type { TraceEvent } from '../../contract/event.ts';
-import { boundOf, boundsOf, totals, type Bound } from './certainty/bounds.ts';
-import { unsureCalls } from './certainty/calls.ts';
+import { boundOf, boundsOf, totals, widenedBy, type Bound, type Outcomes } from './certainty/bounds.ts';
+import { unsureCalls, type UnsureCalls } from './certainty/calls.ts';
 import type { Fates } from './fates.ts';
 import { flipsBetween, outcomesIn, type Flip } from './outcomes.ts';
 import type { LayerPolicies } from './policies.ts';
@@ -74,7 +74,12 @@ const UNKNOWN_MAX = 0.2;
 
 const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
 
-const verdictOf = ({ good, fitted, bad }: WhatIf['bounds'], { share, calls }: UnknownShare, all: number): Verdict => {
+const verdictOf = (
+  { good, fitted, bad }: WhatIf['bounds'],
+  { share, calls }: UnknownShare,
+  all: number,
+  sampled: Sampled | undefined,
+): Verdict => {
   const unknown = (because: string): Verdict => ({ code: 'cannot_tell', text: 'cannot tell', because });
   if (calls > UNKNOWN_MAX * all)
     return unknown(
@@ -92,8 +97,26 @@ const verdictOf = ({ good, fitted, bad }: WhatIf['bounds'], { share, calls }: Un
     return unknown(
       `it is worse for ${bad.worse} calls if what the trace does not tell goes badly, and for none if it does not`,
     );
+  // What chance takes from one call it gives to another, where the tool fares as well at the one time as at the other.
+  const most = Math.max(...(sampled?.bounds ?? []).map((bounds) => bounds.good.successes));
+  if (sampled !== undefined && most < fitted.successes)
+    return unknown(
+      `${fitted.successes} calls succeed, and at most ${most} if what other attempts met is what these meet`,
+    );
+  if (sampled !== undefined && sampled.repeats > 0)
+    return unknown(`${sampled.repeats} more calls may act twice if their attempts meet what others met at that time`);
   return { code: 'safe', text: 'safe to ship' };
 };
+
+/** How often what attempts do at another time is drawn anew. */
+const SAMPLES = 16;
+
+/** What chance makes of a policy whose attempts are made at other times. */
+interface Sampled {
+  readonly bounds: ReadonlyArray<Pick<WhatIf['bounds'], 'good' | 'bad'>>;
+  /** Calls that may act twice then, and did not. */
+  readonly repeats: number;
+}
 
 /** What other policies would have made of a trace that was found to be what the recorded ones decide. */
 export function whatIf(name: string, recording: Recording, fates: Fates, policies: LayerPolicies): WhatIf {
@@ -104,15 +127,18 @@ export function whatIf(name: string, recording: Recording, fates: Fates, policie
   const after = runs.map(({ events }) => outcomesIn(events, recording));
   const unsure = unsureCalls(recording, runs, policies);
   const fitted = after[1] ?? before;
-  const bounds = { ...boundsOf(before, after, unsure, policies), fitted: boundOf(before, fitted) };
+  const sure = { ...boundsOf(before, after, unsure, policies), fitted: boundOf(before, fitted) };
   // The worst of the three: an assumption may spare itself unknown attempts.
-  const shares = runs.map(({ unknown }) => ({ ...unknown, share: shareOf(unknown) }));
+  const shares = runs.map((run) => ({ ...run.unknown, share: shareOf(run.unknown) }));
   const worst = shares.reduce((a, b) => (b.share > a.share ? b : a));
   const share = Math.max(worst.share, before.size === 0 ? 0 : unsure.all.size / before.size);
   const unknown = { ...worst, calls: unsure.all.size, share };
+  const sampled = worst.shifted === 0 ? undefined : sampledOf(recording, fates, policies, unsure, before);
+  const bounds =
+    sampled === undefined ? sure : { ...widenedBy(sure, sampled.bounds, before.size), fitted: sure.fitted };
   return {
     name,
-    verdict: verdictOf(bounds, unknown, before.size),
+    verdict: verdictOf(sure, unknown, before.size, sampled),
     calls: before.size,
     recorded: totals(before),
     bounds,
@@ -121,6 +147,23 @@ export function whatIf(name: string, recording: Recording, fates: Fates, policie
     events: { recorded: recording.events, replayed: runs[1]?.events ?? [] },
   };
 }
+
+const sampledOf = (
+  recording: Recording,
+  fates: Fates,
+  policies: LayerPolicies,
+  unsure: UnsureCalls,
+  before: Outcomes,
+): Sampled => {
+  const after = Array.from({ length: SAMPLES }, (_, sample) =>
+    outcomesIn(new TraceWorld(recording, policies, 'fitted', fates, sample).run().events, recording),
+  );
+  const repeats = (calls: Outcomes): number => [...calls.values()].filter(({ repeatsEffect }) => repeatsEffect).length;
+  return {
+    bounds: after.map((calls) => boundsOf(before, [calls], unsure, policies)),
+    repeats: Math.max(...after.map(repeats)) - repeats(before),
+  };
+};
 
 const shareOf = ({ censored, unmade, moved, attempts }: Unknowns): number =>
   attempts === 0 ? 0 : (censored + unmade + moved) / attempts;

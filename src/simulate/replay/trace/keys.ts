@@ -122,6 +122,9 @@ export function checkHolders(events: readonly TraceEvent[], tools: readonly Tool
       holder.delete(key);
       forgottenMs.set(key, atMs + (kept.get(toolName) ?? 0));
     }
+    // Of another process, perhaps: it was there by then.
+    if (step === 'replayed')
+      forgottenMs.set(key, Math.max(forgottenMs.get(key) ?? 0, atMs - (event.ageMs ?? 0) + (kept.get(toolName) ?? 0)));
     if (step !== 'claimed') continue;
     if (holder.has(key) && holder.get(key) !== callId)
       refuse(event, `its store gave its key to two calls at once, the other is ${holder.get(key) ?? ''}`);
