@@ -98,11 +98,12 @@ const verdictOf = (
       `it is worse for ${bad.worse} calls if what the trace does not tell goes badly, and for none if it does not`,
     );
   // What chance takes from one call it gives to another, where the tool fares as well at the one time as at the other.
-  const most = Math.max(...(sampled?.bounds ?? []).map((bounds) => bounds.good.successes));
-  if (sampled !== undefined && most < fitted.successes)
+  if (sampled !== undefined && sampled.best < fitted.successes)
     return unknown(
-      `${fitted.successes} calls succeed, and at most ${most} if what other attempts met is what these meet`,
+      `${fitted.successes} calls succeed, and at most ${sampled.best} if what other attempts met is what these meet`,
     );
+  if (sampled !== undefined && sampled.successes > UNKNOWN_MAX * all)
+    return unknown(`chance alone leaves ${sampled.successes} successes open, and ${percent(UNKNOWN_MAX)} is the most`);
   if (sampled !== undefined && sampled.repeats > 0)
     return unknown(`${sampled.repeats} more calls may act twice if their attempts meet what others met at that time`);
   return { code: 'safe', text: 'safe to ship' };
@@ -113,7 +114,11 @@ const SAMPLES = 16;
 
 /** What chance makes of a policy whose attempts are made at other times. */
 interface Sampled {
-  readonly bounds: ReadonlyArray<Pick<WhatIf['bounds'], 'good' | 'bad'>>;
+  readonly widened: Pick<WhatIf['bounds'], 'good' | 'bad'>;
+  /** The most successes of a sample. */
+  readonly best: number;
+  /** Between how many successes at the least and at the most nothing is sure then. */
+  readonly successes: number;
   /** Calls that may act twice then, and did not. */
   readonly repeats: number;
 }
@@ -133,9 +138,8 @@ export function whatIf(name: string, recording: Recording, fates: Fates, policie
   const worst = shares.reduce((a, b) => (b.share > a.share ? b : a));
   const share = Math.max(worst.share, before.size === 0 ? 0 : unsure.all.size / before.size);
   const unknown = { ...worst, calls: unsure.all.size, share };
-  const sampled = worst.shifted === 0 ? undefined : sampledOf(recording, fates, policies, unsure, before);
-  const bounds =
-    sampled === undefined ? sure : { ...widenedBy(sure, sampled.bounds, before.size), fitted: sure.fitted };
+  const sampled = worst.shifted === 0 ? undefined : sampledOf(recording, fates, policies, unsure, before, sure);
+  const bounds = { ...sure, ...sampled?.widened };
   return {
     name,
     verdict: verdictOf(sure, unknown, before.size, sampled),
@@ -154,13 +158,18 @@ const sampledOf = (
   policies: LayerPolicies,
   unsure: UnsureCalls,
   before: Outcomes,
+  sure: WhatIf['bounds'],
 ): Sampled => {
   const after = Array.from({ length: SAMPLES }, (_, sample) =>
     outcomesIn(new TraceWorld(recording, policies, 'fitted', fates, sample).run().events, recording),
   );
   const repeats = (calls: Outcomes): number => [...calls.values()].filter(({ repeatsEffect }) => repeatsEffect).length;
+  const bounds = after.map((calls) => boundsOf(before, [calls], unsure, policies));
+  const widened = widenedBy(sure, bounds, before.size);
   return {
-    bounds: after.map((calls) => boundsOf(before, [calls], unsure, policies)),
+    widened,
+    best: Math.max(...bounds.map(({ good }) => good.successes)),
+    successes: widened.good.successes - widened.bad.successes,
     repeats: Math.max(...after.map(repeats)) - repeats(before),
   };
 };

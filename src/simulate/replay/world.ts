@@ -108,7 +108,7 @@ export class TraceWorld {
       const { callId } = this.#chance;
       const nowMs = this.#time.now();
       const dueMs = nowMs + Math.max(0, ms);
-      const fired = ms <= 0 ? undefined : this.#recording.lateness.firedAt(dueMs, callId);
+      const fired = ms <= 0 ? undefined : this.#recording.lateness.firedAt(dueMs, ms, callId);
       // One that came by now, by the last digit of a sum, would be found too early and be set again, for ever.
       const { atMs, seq } =
         fired === undefined || (fired.atMs <= nowMs && dueMs - nowMs < SAME_MS) ? { atMs: dueMs, seq: 0 } : fired;

@@ -12,13 +12,17 @@ export interface Fired {
 export interface Lateness {
   /**
    * When a timer that is due then comes. One of which nothing is recorded comes at its instant.
+   * @param ms how long it was set for
    * @param callId whose it may be: of several that are due at one instant each has its own
    */
-  firedAt(dueMs: number, callId: string): Fired;
+  firedAt(dueMs: number, ms: number, callId: string): Fired;
 }
 
 /** Sums of milliseconds end in different last digits; a thousandth tells timers apart all the same. */
 const slot = (dueMs: number, callId = ''): string => `${Math.round(dueMs * 1_000)} ${callId}`;
+
+/** A live process reads its clock for each event of a tick, and sets timers by another reading. */
+const TICK_MS = 50;
 
 /** What a retry's wait, or the end of a time limit, has brought about. */
 const followed = (event: TraceEvent | undefined): boolean =>
@@ -29,6 +33,8 @@ interface Evidence {
   readonly fired: Map<string, Fired>;
   /** Timers of an instant at which something else was first, and made an end of them. */
   readonly outrun: Set<string>;
+  /** When waits were due and came, by their calls and lengths. */
+  readonly waits: Map<string, Array<Fired & { readonly dueMs: number }>>;
   /** From when a timer was due until something else showed that it had not come. */
   readonly stalls: Array<readonly [from: number, to: number]>;
 }
@@ -52,19 +58,23 @@ const readSigns = (
 const readCall = (
   told: readonly ToolEvent[],
   all: readonly TraceEvent[],
-  { fired, outrun, stalls }: Evidence,
+  { fired, outrun, waits, stalls }: Evidence,
 ): void => {
   // What goes on after the end of a call is bound by no limit of it.
   const events = told.filter((event) => !('late' in event));
   let dueAtMs = Infinity;
-  const note = (dueMs: number, event: ToolEvent | undefined): void => {
+  const note = (dueMs: number, event: ToolEvent | undefined, waitMs?: number): void => {
     if (event === undefined || event.atMs < dueMs) return;
     if (!followed(event)) return event.atMs === dueMs ? void outrun.add(slot(dueMs, event.callId)) : undefined;
     const came = { atMs: event.atMs, seq: firstSeqOf(all, event, event.callId) };
     for (const name of [slot(dueMs), slot(dueMs, event.callId)]) if (!fired.has(name)) fired.set(name, came);
+    if (waitMs === undefined) return;
+    const name = waitName(event.callId, waitMs);
+    waits.set(name, [...(waits.get(name) ?? []), { dueMs, ...came }]);
   };
   for (const [index, event] of events.entries()) {
-    if (event.type === 'decision' && event.delayMs !== undefined) note(event.atMs + event.delayMs, events[index + 1]);
+    if (event.type === 'decision' && event.delayMs !== undefined)
+      note(event.atMs + event.delayMs, events[index + 1], event.delayMs);
     if (event.type === 'attempt_started') dueAtMs = event.dueAtMs ?? Infinity;
     if (event.type === 'attempt_failed' && event.timeoutMs !== undefined)
       note(event.atMs - event.durationMs + event.timeoutMs, event);
@@ -89,13 +99,22 @@ const readTurns = (events: readonly TraceEvent[], { fired }: Evidence): void => 
   }
 };
 
+const waitName = (callId: string, ms: number): string => `${callId} ${ms}`;
+
+/** The firing that a wait of the same call and length must be, which was set a little sooner or later within one tick. */
+const nearest = <T extends { readonly dueMs: number }>(own: readonly T[], dueMs: number): T | undefined => {
+  const distance = (of: T): number => Math.abs(of.dueMs - dueMs);
+  const best = own.reduce<T | undefined>((a, b) => (a === undefined || distance(b) < distance(a) ? b : a), undefined);
+  return best !== undefined && distance(best) < TICK_MS ? best : undefined;
+};
+
 /** What a trace shows of how late its timers came. */
 export function latenessIn(
   events: readonly TraceEvent[],
   byCall: ReadonlyMap<string, readonly ToolEvent[]>,
   tools: readonly ToolInForce[],
 ): Lateness {
-  const evidence: Evidence = { fired: new Map(), outrun: new Set(), stalls: [] };
+  const evidence: Evidence = { fired: new Map(), outrun: new Set(), waits: new Map(), stalls: [] };
   const idleMs = new Map(tools.map(({ name, policy }) => [name, policy.idleTimeoutMs ?? Infinity]));
   for (const own of byCall.values()) {
     readCall(own, events, evidence);
@@ -104,12 +123,14 @@ export function latenessIn(
   readTurns(events, evidence);
   const stalls = evidence.stalls.toSorted(([a], [b]) => a - b);
   return {
-    firedAt: (dueMs, callId) => {
+    firedAt: (dueMs, ms, callId) => {
       const known = evidence.fired.get(slot(dueMs, callId));
       if (known !== undefined) return known;
       if (evidence.outrun.has(slot(dueMs, callId))) return { atMs: dueMs, seq: Number.MAX_SAFE_INTEGER };
       const ofOthers = evidence.fired.get(slot(dueMs));
       if (ofOthers !== undefined) return ofOthers;
+      const nearly = nearest(evidence.waits.get(waitName(callId, ms)) ?? [], dueMs);
+      if (nearly !== undefined) return { atMs: Math.max(dueMs, nearly.atMs), seq: nearly.seq };
       const stalled = stalls.filter(([from, to]) => from <= dueMs && dueMs < to).map(([, to]) => to);
       // Behind what showed the stall: that was there first.
       return stalled.length === 0
