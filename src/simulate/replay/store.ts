@@ -53,6 +53,14 @@ const outcomeOf = ({
   };
 };
 
+/** A record of another process, ended as a call that waited for it heard. */
+const endedAs = (record: DedupeRecord, outcome: NonNullable<RecordedKey['outcome']>, nowMs: number): DedupeRecord => {
+  const { lockUntilMs: _, ...rest } = record;
+  const { leaderCallId = record.request.requestId, ageMs = 0 } = outcome.step;
+  const request = { ...record.request, requestId: leaderCallId };
+  return { ...rest, request, updatedAtMs: nowMs - ageMs, ...outcomeOf(outcome) };
+};
+
 /** What other processes hold, as far as calls of the trace met it. */
 const foreignKeys = (time: SimulatedTime, inOrder: InOrder, keys: ReadonlyMap<string, RecordedKey>) => {
   const foreign = new Map<string, DedupeRecord>();
@@ -65,6 +73,13 @@ const foreignKeys = (time: SimulatedTime, inOrder: InOrder, keys: ReadonlyMap<st
   const met = new Set<string>();
   const heldUntilMs = new Map<string, number>();
   /** Another process has the key from now on, and ends when a call that waited for it heard of its outcome. */
+  const endsAsWasHeard = ({ outcome, steps }: RecordedKey, key: string, record: DedupeRecord): void => {
+    const end = outcome?.step ?? steps.find((each) => each.step === 'claimed');
+    if (end === undefined) return;
+    inOrder(end.atMs, end.seq, () =>
+      become(key, outcome === undefined ? undefined : endedAs(record, outcome, time.now())),
+    );
+  };
   const meet = (claim: DedupeClaim): DedupeRecord | undefined => {
     const { key, request } = claim;
     const own = keys.get(request.requestId);
@@ -77,17 +92,7 @@ const foreignKeys = (time: SimulatedTime, inOrder: InOrder, keys: ReadonlyMap<st
     met.add(request.requestId);
     heldUntilMs.set(key, own.heldUntilMs);
     foreign.set(key, record);
-    if (own.foreign?.step !== 'waiting') return record;
-    const { outcome } = own;
-    const freed = own.steps.find((each) => each.step === 'claimed');
-    const end = outcome?.step ?? freed;
-    if (end !== undefined)
-      inOrder(end.atMs, end.seq, () => {
-        if (outcome === undefined) return become(key, undefined);
-        const { lockUntilMs: _, ...rest } = record;
-        const leader = { ...record.request, requestId: outcome.step.leaderCallId ?? record.request.requestId };
-        become(key, { ...rest, request: leader, updatedAtMs: time.now() - (end.ageMs ?? 0), ...outcomeOf(outcome) });
-      });
+    if (own.foreign?.step === 'waiting') endsAsWasHeard(own, key, record);
     return record;
   };
   /** What is there: who holds a key renews its lease for as long as it was waited for. */
@@ -150,6 +155,34 @@ const slowClaims = ({ time, inOrder, keys, claimed, look, arrive }: Answering): 
   };
 };
 
+const readingOf = (record: DedupeRecord | undefined, atMs: number): DedupeReading | undefined =>
+  record === undefined ? undefined : { record, atMs };
+
+/** Outcomes that take as long to be kept as the recorded ones took. */
+const slowOutcomes =
+  (
+    time: SimulatedTime,
+    write: DedupeStore['compareAndSet'],
+    keptOf: (key: string) => RecordedKey['kept'] | undefined,
+    onTheirWay: Map<string, () => void>,
+  ): DedupeStore['compareAndSet'] =>
+  (key, version, outcome) => {
+    const { afterMs, heard } = keptOf(key) ?? { afterMs: 0, heard: true };
+    if (afterMs === 0) return write(key, version, outcome);
+    let kept: ReturnType<DedupeStore['compareAndSet']> | undefined;
+    const keep = (): void => {
+      kept ??= write(key, version, outcome);
+      onTheirWay.delete(key);
+    };
+    onTheirWay.set(key, keep);
+    // Nobody knows when on its way it was kept: half of it is wrong by half at the most.
+    time.at(time.now() + (heard ? afterMs / 2 : afterMs), 0, keep);
+    return later(
+      (work) => void time.at(time.now() + afterMs, 0, work),
+      () => kept ?? write(key, version, outcome),
+    );
+  };
+
 /**
  * The store of a replay: the package's own, in simulated time, which takes as long to answer each call as the recorded
  * one took. What other processes did under its keys, as far as calls of the trace met it, it does as well.
@@ -174,39 +207,21 @@ export function recordedStore(
   };
   return {
     ...memory,
-    get: (key) => {
-      const record = find(key);
-      return record === undefined ? memory.get(key) : { record, atMs: time.now() };
-    },
+    get: (key) => readingOf(find(key), time.now()) ?? memory.get(key),
     setIfNotExists: slowClaims({
       time,
       inOrder,
       keys,
       claimed,
-      look: (claim) => {
-        const record = meet(claim);
-        return record === undefined
-          ? (memory.get(claim.key) as DedupeReading | undefined)
-          : { record, atMs: time.now() };
-      },
+      look: (claim) => readingOf(meet(claim), time.now()) ?? (memory.get(claim.key) as DedupeReading | undefined),
       arrive: (key) => onTheirWay.get(key)?.(),
     }),
-    compareAndSet: (key, version, outcome) => {
-      const { afterMs, heard } = keyOf(key)?.kept ?? { afterMs: 0, heard: true };
-      if (afterMs === 0) return memory.compareAndSet(key, version, outcome);
-      let kept: ReturnType<DedupeStore['compareAndSet']> | undefined;
-      const keep = (): void => {
-        kept ??= memory.compareAndSet(key, version, outcome);
-        onTheirWay.delete(key);
-      };
-      onTheirWay.set(key, keep);
-      // Nobody knows when on its way it was kept: half of it is wrong by half at the most.
-      time.at(time.now() + (heard ? afterMs / 2 : afterMs), 0, keep);
-      return later(
-        (work) => void time.at(time.now() + afterMs, 0, work),
-        () => kept ?? memory.compareAndSet(key, version, outcome),
-      );
-    },
+    compareAndSet: slowOutcomes(
+      time,
+      (...asked) => memory.compareAndSet(...asked),
+      (key) => keyOf(key)?.kept,
+      onTheirWay,
+    ),
     // Who wrote has its answer before those who waited for that hear of it.
     changes: (key): Observable<unknown> =>
       merge(memory.changes?.(key) ?? [], changed$.pipe(filter((changed) => changed === key))).pipe(

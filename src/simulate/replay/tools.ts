@@ -139,7 +139,8 @@ export class RecordedTools {
       const task = inOrder(endMs, laterMs === 0 ? endSeq : 0, () =>
         this.#answer({ end, of: attempt }, made, subscriber),
       );
-      return void subscriber.add(() => task.cancel());
+      subscriber.add(() => task.cancel());
+      return;
     }
     if (answered) subscriber.next({});
     if (assumption === 'recorded') return;
