@@ -114,7 +114,7 @@ const fits = (found: DedupeReading | undefined, { steps: [first] }: RecordedKey)
   return first?.step !== 'replayed' || (found !== undefined && found.record.state !== 'inflight');
 };
 
-/** A store as its recorded answers have it. */
+/** A store as its recorded answers have it. Who writes has its answer before those who waited hear of it. */
 interface Answering {
   readonly time: SimulatedTime;
   readonly inOrder: InOrder;
@@ -222,7 +222,6 @@ export function recordedStore(
       (key) => keyOf(key)?.kept,
       onTheirWay,
     ),
-    // Who wrote has its answer before those who waited for that hear of it.
     changes: (key): Observable<unknown> =>
       merge(memory.changes?.(key) ?? [], changed$.pipe(filter((changed) => changed === key))).pipe(
         delayWhen(() => time.after(0)),
