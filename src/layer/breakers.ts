@@ -5,8 +5,8 @@ import { checkNumber, given, integer } from '../policy/check.ts';
 import { readAsCall } from '../policy/recovery/classify.ts';
 import { STAMP, type Trace } from './trace.ts';
 import type { Breaker } from '../operators/breaker/breaker.ts';
-import type { ChangeDetail, DetailedChange } from '../operators/breaker/change.ts';
-import { OpenBreaker } from '../operators/breaker/open-breaker.ts';
+import type { ChangeDetail } from '../operators/breaker/change.ts';
+import { OpenBreaker, type BreakerKeeper } from '../operators/breaker/open-breaker.ts';
 
 /** Breakers kept at a time; the one used longest ago makes room. */
 const BREAKERS_MAX = 10_000;
@@ -56,19 +56,20 @@ export interface BreakerEntry {
 
 export interface BreakerListener {
   changed(toolName: string, scope: string, from: BreakerStateName, to: BreakerStateName, detail: ChangeDetail): void;
+  reset(toolName: string, scope: string): void;
   evicted(toolName: string, scope: string): void;
 }
 
 /** Who makes the breakers of a layer. */
 export interface BreakerMaker {
-  make(toolName: string, scope: string, options: BreakerOptions | undefined, changed: DetailedChange): Breaker;
+  make(toolName: string, scope: string, options: BreakerOptions | undefined, keeper: BreakerKeeper): Breaker;
   /** Called when a breaker was forgotten to make room for another one. */
   evicted(breaker: Breaker): void;
 }
 
 /** Makes breakers that are this process's own. */
 const ownBreakers = (runtime: Runtime): BreakerMaker => ({
-  make: (_, __, options = {}, changed) => new OpenBreaker(readAsCall, options, runtime, { changed }).breaker,
+  make: (_, __, options = {}, keeper) => new OpenBreaker(readAsCall, options, runtime, keeper).breaker,
   evicted: () => undefined,
 });
 
@@ -207,9 +208,12 @@ class LayerBreakers implements Breakers {
   #make(toolName: string, scope: string, options: BreakerOptions | undefined): Breaker {
     if (this.#entries.size >= this.#max) this.#evictOldest();
     let isNew = true;
-    const breaker = this.#maker.make(toolName, scope, options, (from, to, detail) => {
-      if (!isNew && (SET.has(from) || SET.has(to))) this.#eldest.forget();
-      this.#listener.changed(toolName, scope, from, to, detail);
+    const breaker = this.#maker.make(toolName, scope, options, {
+      changed: (from, to, detail) => {
+        if (!isNew && (SET.has(from) || SET.has(to))) this.#eldest.forget();
+        this.#listener.changed(toolName, scope, from, to, detail);
+      },
+      reset: () => this.#listener.reset(toolName, scope),
     });
     const entry = { breaker, toolName, scope, usedAt: ++this.#uses };
     this.#entries.set(keyOf(toolName, scope), entry);
@@ -248,6 +252,9 @@ export const breakerListener = (trace: Trace): BreakerListener => ({
       message: breakerMessage(toolName, to),
       ...why,
     });
+  },
+  reset: (toolName, scope) => {
+    if (trace.observed) trace.publish({ ...STAMP, source: 'layer', type: 'breaker_reset', toolName, scope });
   },
   evicted: (toolName, scope) => {
     if (trace.observed) trace.publish({ ...STAMP, source: 'layer', type: 'breaker_evicted', toolName, scope });

@@ -133,6 +133,7 @@ const ofLayer = (event: LayerEvent): Line | undefined => {
     case 'budget':
       return budgetLine(event);
     case 'layer_started':
+    case 'breaker_reset':
     case 'breaker_evicted':
       return undefined;
   }

@@ -244,7 +244,8 @@ const ofTurn = (event: Extract<TraceEvent, { source: 'turn' }>): Entry | undefin
 const entryOf = (event: TraceEvent): Entry | undefined => {
   if (event.source === 'call') return ofCall(event);
   if (event.source === 'turn') return ofTurn(event);
-  if (event.type === 'breaker_evicted' || event.type === 'layer_started') return undefined;
+  if (event.type === 'breaker_evicted' || event.type === 'breaker_reset' || event.type === 'layer_started')
+    return undefined;
   if (event.type === 'budget')
     return {
       event_type: 'Budget',

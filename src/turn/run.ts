@@ -118,6 +118,7 @@ const started = (turn: TurnContext): Omit<TurnStarted, 'source' | keyof EventHea
     onDeadline: options.onDeadline ?? 'detach',
     ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
     ...toldOf(trace),
+    ...(journal === undefined || journal.remainingMs === timeoutMs ? {} : { remainingMs: journal.remainingMs }),
     ...(journal?.worker === undefined ? {} : { worker: journal.worker }),
   };
 };

@@ -61,13 +61,13 @@ describe('the weight of', () => {
     expect((await namedBy(join(root, 'src/index.ts'))).filter((path) => path.includes('zod'))).toEqual([]);
   });
 
-  it('the operators alone: at most 105 kB, 38 kB gzipped, without zod', async () => {
+  it('the operators alone: at most 107 kB, 39 kB gzipped, without zod', async () => {
     const { bytes, gzipped, modules } = await weigh(
       `export { attemptTimeout, circuitBreaker, createBreaker, guard, retryBackoff } from './src/index.ts';`,
     );
     // A third of it tells errors by their words: R-1.3's tables of English.
-    expect(bytes).toBeLessThanOrEqual(105_000);
-    expect(gzipped).toBeLessThanOrEqual(38_000);
+    expect(bytes).toBeLessThanOrEqual(107_000);
+    expect(gzipped).toBeLessThanOrEqual(39_000);
     expect(modules.filter((path) => path.includes('node_modules/zod'))).toEqual([]);
   });
 

@@ -13,8 +13,8 @@ const counting = (runtime: VirtualRuntime): { readonly maker: BreakerMaker; read
   return {
     looks: () => looks,
     maker: {
-      make: (_, __, options = {}, changed) => {
-        const { breaker } = new OpenBreaker(readAsCall, options, runtime, { changed });
+      make: (_, __, options = {}, keeper) => {
+        const { breaker } = new OpenBreaker(readAsCall, options, runtime, keeper);
         return new Proxy(breaker, {
           get: (target, name) => {
             if (name === 'state') looks++;
@@ -32,7 +32,8 @@ it('R-3.7 a new tenant beyond the most that are kept costs no look at all the ot
   const runtime = virtualRuntime();
   const { maker, looks } = counting(runtime);
   const evicted: string[] = [];
-  const listener = { changed: () => undefined, evicted: (_: string, scope: string) => void evicted.push(scope) };
+  const evict = (_: string, scope: string): void => void evicted.push(scope);
+  const listener = { changed: () => undefined, reset: () => undefined, evicted: evict };
   const most = 1_000;
   const breakers = createBreakers(() => undefined, runtime, listener, most, maker);
   for (let n = 0; n < most; n++) breakers.get('a', `t${n}`);
@@ -53,7 +54,8 @@ it('R-3.7 R-3.8 the one used longest ago makes room, and what a person set only 
     fc.property(fc.integer({ min: 1, max: 6 }), fc.array(step, { maxLength: 60 }), (most, steps) => {
       const runtime = virtualRuntime();
       const evicted: string[] = [];
-      const listener = { changed: () => undefined, evicted: (_: string, scope: string) => void evicted.push(scope) };
+      const evict = (_: string, scope: string): void => void evicted.push(scope);
+      const listener = { changed: () => undefined, reset: () => undefined, evicted: evict };
       const breakers = createBreakers(() => undefined, runtime, listener, most);
       const expected: string[] = [];
       // In the order of use, the last used last.

@@ -220,7 +220,9 @@ export class ToolExecution {
     if (!this.#attempting) return;
     this.#attempting = false;
     const error = new ToolExecutionError('canceled', 'The attempt was aborted', { executed: true, uncertain: true });
-    this.#ended(error, { type: 'attempt_canceled', attempt: this.context.attempts, durationMs: this.attemptMs });
+    const answered = this.#hasAnswered ? ({ answered: true } as const) : {};
+    const { attempts: attempt } = this.context;
+    this.#ended(error, { type: 'attempt_canceled', attempt, durationMs: this.attemptMs, ...answered });
   }
 
   /** The time that the caller gave the call is over: what was attempted has failed, and that counts. */

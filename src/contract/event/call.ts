@@ -207,6 +207,8 @@ export type ToolEvent = CallHeader &
         readonly attempt: number;
         /** How long it had run. */
         readonly durationMs: number;
+        /** It had given a value: for its breaker it counts as a success. */
+        readonly answered?: true;
       }
     | {
         /** When a call was refused without an attempt: a breaker, invalid input, an unknown tool. */

@@ -110,6 +110,17 @@ export type LayerEvent = LayerHeader &
         readonly ordered?: true;
       }
     | {
+        /**
+         * When an order reset a breaker that was closed: it is so still, and has forgotten what it had counted. The reset
+         * of any other one is a `breaker_changed`.
+         */
+        readonly type: 'breaker_reset';
+        /** The name of the breaker. */
+        readonly toolName: string;
+        /** The tenant; empty without one. */
+        readonly scope: string;
+      }
+    | {
         /** When a breaker was forgotten to make room for another (`maxBreakers`). */
         readonly type: 'breaker_evicted';
         /** The name of the breaker. */

@@ -18,6 +18,8 @@ export type TurnOwnEvent = TurnHeader &
         readonly type: 'turn_started';
         /** When it will settle at the latest, in milliseconds from now. */
         readonly timeoutMs: number;
+        /** What is left of that, where a fleet has had the turn for a while before it was begun. */
+        readonly remainingMs?: number;
         /** The plan's nodes, in its order. */
         readonly nodes: ReadonlyArray<{
           /** The node's id in the plan. */

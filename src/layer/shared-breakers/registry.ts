@@ -2,8 +2,7 @@ import { firstValueFrom, from, lastValueFrom, mergeMap, type Subscription } from
 import type { BreakerOptions } from '../../contract/policy.ts';
 import type { Runtime } from '../../contract/runtime.ts';
 import type { Breaker } from '../../operators/breaker/breaker.ts';
-import type { DetailedChange } from '../../operators/breaker/change.ts';
-import { OpenBreaker } from '../../operators/breaker/open-breaker.ts';
+import { OpenBreaker, type BreakerKeeper } from '../../operators/breaker/open-breaker.ts';
 import type { Admission } from '../../operators/breaker/permit.ts';
 import { ask } from '../../operators/dedupe/ask.ts';
 import { readAsCall } from '../../policy/recovery/classify.ts';
@@ -35,8 +34,8 @@ export class SharedBreakers implements BreakerMaker {
     this.#store = new BreakerStore(dedupe, runtime);
   }
 
-  make(name: string, scope: string, options: BreakerOptions = {}, changed: DetailedChange): Breaker {
-    const own = new OpenBreaker(readAsCall, options, this.#runtime, { changed, watched: () => replica.watched() });
+  make(name: string, scope: string, options: BreakerOptions = {}, keeper: BreakerKeeper): Breaker {
+    const own = new OpenBreaker(readAsCall, options, this.#runtime, { ...keeper, watched: () => replica.watched() });
     const replica = new BreakerReplica(own, { name, key: keyOf(name, scope) }, this.#store, this.#runtime);
     this.#breakers.set(own.breaker, { replica, shared: new SharedBreaker(replica, this.#store, this.#runtime) });
     return own.breaker;

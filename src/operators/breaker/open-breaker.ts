@@ -43,6 +43,8 @@ import { tellInOrder } from './tell-in-order.ts';
 /** Whoever made a breaker, and is called when it changes or is watched. */
 export interface BreakerKeeper {
   readonly changed?: DetailedChange;
+  /** A closed one was reset: it has forgotten what it had counted. */
+  readonly reset?: () => void;
   /** Somebody begins to watch `state$`; what it gives is called when they stop. */
   readonly watched?: () => () => void;
 }
@@ -217,7 +219,11 @@ export class OpenBreaker implements PermitOwner {
       inputs$: new QuietStream((subscriber) => this.#inputs$.subscribe(subscriber)),
       admit: (atMs, by) => this.#admit(atMs, by),
       forceOpen: order('force_open'),
-      reset: order('reset'),
+      reset: () => {
+        const isClosed = this.memory.type === 'closed';
+        order('reset')();
+        if (isClosed) this.#keeper.reset?.();
+      },
       disable: order('disable'),
     };
   }

@@ -1,4 +1,4 @@
-import { seededRandom } from '../../policy/random.ts';
+import { Neighbours, drawFor, drawnFrom, shiftedTo } from './neighbours.ts';
 import { attemptKey, type RecordedAttempt } from './trace/attempts.ts';
 import type { Recording } from './trace/recording.ts';
 
@@ -18,17 +18,15 @@ export interface Fate {
 const MINUTE_MS = 60_000;
 const NEVER: Fate = { afterMs: Infinity, end: 'never' };
 
-/** A number for a text, the same each time: FNV-1a. */
-const hashOf = (text: string): number => {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
-  return hash;
-};
-
-/** A number in [0, 1) that belongs to a name, whatever was drawn before it. */
-export const drawFor = (name: string): number => seededRandom(hashOf(name))();
-
 const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
+
+/** An attempt that is made at another time than it was, or follows on one that is. */
+export interface ShiftedAttempt {
+  readonly callId: string;
+  readonly toolName: string;
+  readonly own: number;
+  readonly recorded: RecordedAttempt | undefined;
+}
 
 /** What is known of how a tool behaves, to stand in for what is not. */
 export class Fates {
@@ -36,9 +34,11 @@ export class Fates {
   readonly #byTool = new Map<string, RecordedAttempt[]>();
   readonly #sick = new Map<string, boolean>();
   readonly #startMs: number;
+  readonly #neighbours: Neighbours;
 
   constructor({ attempts, startMs }: Recording) {
     this.#startMs = startMs;
+    this.#neighbours = new Neighbours({ attempts });
     for (const attempt of attempts.values()) {
       const { toolName } = attempt;
       for (const [groups, key] of [
@@ -106,5 +106,25 @@ export class Fates {
     if (assumption === 'good') return { afterMs: durationMs, end: 'success' };
     const of = end === 'failure' ? recorded : this.#like(toolName, atMs, 0).find((like) => like.end === 'failure');
     return of === undefined ? NEVER : { afterMs: durationMs, end: 'failure', of };
+  }
+
+  /**
+   * What an attempt does at another time than it was made, where enough others around both tell how its tool was; else
+   * `undefined`.
+   * @param recorded the attempt as it was made, or that it would have been made if its call had gone on
+   * @param sample draws it from those around it alone: what it did when it was made need not say what it does here
+   */
+  shifted(
+    { callId, toolName, own, recorded }: ShiftedAttempt,
+    atMs: number,
+    sample: number | undefined,
+  ): RecordedAttempt | undefined {
+    const there = this.#neighbours.around(toolName, atMs, callId);
+    if (there === undefined) return undefined;
+    const name = attemptKey(callId, toolName, own);
+    const told = recorded !== undefined && (recorded.end !== 'cut' || recorded.limited);
+    if (sample !== undefined || !told) return drawnFrom(there, sample ?? 0, name);
+    const here = this.#neighbours.around(toolName, recorded.startMs, callId);
+    return here === undefined ? undefined : shiftedTo(recorded, here, there, name);
   }
 }

@@ -1,18 +1,58 @@
 import type { TraceEvent } from '../../contract/event.ts';
 import { Fates } from './fates.ts';
-import { checkIdentity } from './identity.ts';
+import { decidedOtherwise, firstDifference, type Difference } from './identity.ts';
 import { ReplayRefusal } from './refusal.ts';
 import { readRecording, type Recording } from './trace/recording.ts';
 import { TraceWorld } from './world.ts';
 
-const decidedOnceMore = (recording: Recording, fates: Fates): ReturnType<TraceWorld['run']> => {
+/** Other readings that are tried for one trace. */
+const READINGS_MAX = 16;
+
+const differenceIn = (recording: Recording, fates: Fates): Difference | undefined => {
   try {
-    return new TraceWorld(recording, recording, 'recorded', fates).run();
+    return firstDifference(recording, new TraceWorld(recording, recording, 'recorded', fates).run().events);
   } catch (error) {
     // No layer had such policies.
     if (!(error instanceof RangeError)) throw error;
     throw new ReplayRefusal('malformed', `event 1 (layer_started) is none of a layer: ${error.message}`, 1);
   }
+};
+
+/** The recording with one ending up to an event read in each other way, the latest ending first. */
+const readOtherwise = (recording: Recording, seq: number): Recording[] => {
+  const { events, calls, turns, readings } = recording;
+  const untilMs = events[seq]?.atMs ?? 0;
+  return [
+    ...calls.map(({ started, endings }) => ({ id: started.callId, endings })),
+    ...turns.map(({ started, endings }) => ({ id: started.turnId, endings })),
+  ]
+    .filter(({ endings: [first] }) => first !== undefined && first.atMs <= untilMs)
+    .toSorted(({ endings: [a] }, { endings: [b] }) => (b?.seq ?? 0) - (a?.seq ?? 0))
+    .flatMap(({ id, endings }) =>
+      endings.flatMap((_, reading) =>
+        reading === (readings.get(id) ?? 0) ? [] : [{ ...recording, readings: new Map([...readings, [id, reading]]) }],
+      ),
+    );
+};
+
+/**
+ * What an ending brought about and what only came after it is in no event, so a trace may be read in several ways: it
+ * is as it was read if the recorded policies then decide what it says.
+ */
+const asDecided = (recording: Recording, fates: Fates): Recording => {
+  const first = differenceIn(recording, fates);
+  let [best, furthest] = [recording, first];
+  let others = first === undefined ? [] : readOtherwise(recording, first.seq);
+  for (let tried = 0; furthest !== undefined && tried < READINGS_MAX; tried++) {
+    const other = others.shift();
+    if (other === undefined) break;
+    const difference = differenceIn(other, fates);
+    if (difference !== undefined && difference.seq <= furthest.seq) continue;
+    [best, furthest] = [other, difference];
+    others = difference === undefined ? [] : readOtherwise(other, difference.seq);
+  }
+  if (first !== undefined && furthest !== undefined) throw decidedOtherwise(first);
+  return best;
 };
 
 /**
@@ -22,7 +62,5 @@ const decidedOnceMore = (recording: Recording, fates: Fates): ReturnType<TraceWo
 export function identified(events: readonly TraceEvent[]): { readonly recording: Recording; readonly fates: Fates } {
   const recording = readRecording(events);
   const fates = new Fates(recording);
-  const replayed = decidedOnceMore(recording, fates);
-  checkIdentity(recording, replayed.events);
-  return { recording, fates };
+  return { recording: asDecided(recording, fates), fates };
 }

@@ -61,11 +61,13 @@ const difference = (recorded: unknown, replayed: unknown, at: string, name = '')
 
 const shown = (value: unknown): string => (value === undefined ? 'not there' : JSON.stringify(value));
 
-/** Whose an event is: what one call, turn or breaker tells has an order; between two of them an instant has none. */
+/** Whose an event is: what one call, node or breaker tells has an order; between two of them an instant has none. */
 const streamOf = (event: TraceEvent): string | undefined => {
   if (event.source === 'call') return `call ${event.callId}`;
-  if (event.source === 'turn') return `turn ${event.turnId}`;
-  return event.type === 'breaker_changed' ? `breaker ${event.toolName} ${event.scope}`.trimEnd() : undefined;
+  if (event.source === 'turn') return `turn ${event.turnId}${'nodeId' in event ? ` node ${event.nodeId}` : ''}`;
+  return event.type === 'breaker_changed' || event.type === 'breaker_reset'
+    ? `breaker ${event.toolName} ${event.scope}`.trimEnd()
+    : undefined;
 };
 
 const streams = (events: readonly TraceEvent[]): Map<string, TraceEvent[]> => {
@@ -100,7 +102,7 @@ export interface Difference {
 }
 
 /** The first difference between what was recorded and what the recorded policies decide now. */
-function firstDifference(recording: Recording, events: readonly TraceEvent[]): Difference | undefined {
+export function firstDifference(recording: Recording, events: readonly TraceEvent[]): Difference | undefined {
   const replayed = streams(asRecorded(recording, events));
   const recorded = streams(recording.events);
   const found: Difference[] = [];
@@ -122,14 +124,11 @@ function firstDifference(recording: Recording, events: readonly TraceEvent[]): D
   return found.toSorted((a, b) => a.seq - b.seq)[0];
 }
 
-/** @throws ReplayRefusal that names the first difference */
-export function checkIdentity(recording: Recording, events: readonly TraceEvent[]): void {
-  const first = firstDifference(recording, events);
-  if (first !== undefined)
-    throw new ReplayRefusal(
-      'different',
-      `the recorded policies do not decide what the trace says they did, first at event ${first.seq}: ` +
-        `${first.message}; it was edited, or something that it does not hold decided as well`,
-      first.seq,
-    );
-}
+/** The refusal of a trace that the recorded policies decide otherwise. */
+export const decidedOtherwise = ({ seq, message }: Difference): ReplayRefusal =>
+  new ReplayRefusal(
+    'different',
+    `the recorded policies do not decide what the trace says they did, first at event ${seq}: ${message}; ` +
+      'it was edited, or something that it does not hold decided as well',
+    seq,
+  );

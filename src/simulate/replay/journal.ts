@@ -33,12 +33,12 @@ const delaysIn = ({ started, own }: RecordedTurn): Map<string, number> => {
 /** The journal of a turn of a fleet, as slow as the recorded one. What it kept is in no trace; nothing asks for it. */
 export const recordedJournal = (turn: RecordedTurn, time: SimulatedTime): TurnJournal => {
   const delays = delaysIn(turn);
-  const { turnId, timeoutMs, worker = '' } = turn.started;
+  const { turnId, timeoutMs, remainingMs = timeoutMs, worker = '' } = turn.started;
   return {
     turnId,
     submission: turnId,
     epoch: 1,
-    remainingMs: timeoutMs,
+    remainingMs,
     started: false,
     worker,
     tell: () => undefined,

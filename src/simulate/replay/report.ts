@@ -22,7 +22,7 @@ const range = ({ good, fitted, bad }: WhatIf['bounds'], of: 'successes' | 'attem
 
 const candidate = (found: WhatIf): string => {
   const { name, verdict, calls, recorded, bounds, unknown, flips } = found;
-  const { censored, unmade, moved, feedback } = unknown;
+  const { censored, unmade, moved, shifted, feedback } = unknown;
   const because = verdict.code === 'cannot_tell' ? `: ${verdict.because}` : '';
   const lines = [
     `${name}: ${verdict.text}${because}`,
@@ -30,6 +30,7 @@ const candidate = (found: WhatIf): string => {
     `  attempts  ${recorded.attempts} -> ${range(bounds, 'attempts')}`,
     `  unknown   ${unknown.calls} calls hang on attempts that are not in the trace: ${censored} waited for longer,`,
     `            ${unmade} never made, ${feedback} of them at a sick server, and ${moved} made at another time`,
+    ...(shifted === 0 ? [] : [`  shifted   ${shifted} attempts at another time do what others around them did`]),
     ...flips.slice(0, FLIPS_SHOWN).map(flipLine),
   ];
   if (flips.length > FLIPS_SHOWN) lines.push(`  and ${flips.length - FLIPS_SHOWN} more calls are decided otherwise`);

@@ -1,6 +1,6 @@
 import type { TraceEvent } from '../../contract/event.ts';
-import { boundOf, boundsOf, totals, type Bound } from './certainty/bounds.ts';
-import { unsureCalls } from './certainty/calls.ts';
+import { boundOf, boundsOf, totals, widenedBy, type Bound, type Outcomes } from './certainty/bounds.ts';
+import { unsureCalls, type UnsureCalls } from './certainty/calls.ts';
 import type { Fates } from './fates.ts';
 import { flipsBetween, outcomesIn, type Flip } from './outcomes.ts';
 import type { LayerPolicies } from './policies.ts';
@@ -78,6 +78,7 @@ const verdictOf = (
   { good, fitted, bad }: WhatIf['bounds'],
   { share, calls }: UnknownShare,
   all: number,
+  sampled: Sampled | undefined,
 ): WhatIfVerdict => {
   const unknown = (because: string): WhatIfVerdict => ({ code: 'cannot_tell', text: 'cannot tell', because });
   if (calls > UNKNOWN_MAX * all)
@@ -96,8 +97,31 @@ const verdictOf = (
     return unknown(
       `it is worse for ${bad.worse} calls if what the trace does not tell goes badly, and for none if it does not`,
     );
+  // What chance takes from one call it gives to another, where the tool fares as well at the one time as at the other.
+  if (sampled !== undefined && sampled.best < fitted.successes)
+    return unknown(
+      `${fitted.successes} calls succeed, and at most ${sampled.best} if what other attempts met is what these meet`,
+    );
+  if (sampled !== undefined && sampled.successes > UNKNOWN_MAX * all)
+    return unknown(`chance alone leaves ${sampled.successes} successes open, and ${percent(UNKNOWN_MAX)} is the most`);
+  if (sampled !== undefined && sampled.repeats > 0)
+    return unknown(`${sampled.repeats} more calls may act twice if their attempts meet what others met at that time`);
   return { code: 'safe', text: 'safe to ship' };
 };
+
+/** How often what attempts do at another time is drawn anew. */
+const SAMPLES = 16;
+
+/** What chance makes of a policy whose attempts are made at other times. */
+interface Sampled {
+  readonly widened: Pick<WhatIf['bounds'], 'good' | 'bad'>;
+  /** The most successes of a sample. */
+  readonly best: number;
+  /** Between how many successes at the least and at the most nothing is sure then. */
+  readonly successes: number;
+  /** Calls that may act twice then, and did not. */
+  readonly repeats: number;
+}
 
 /** What other policies would have made of a trace that was found to be what the recorded ones decide. */
 export function whatIf(name: string, recording: Recording, fates: Fates, policies: LayerPolicies): WhatIf {
@@ -108,15 +132,17 @@ export function whatIf(name: string, recording: Recording, fates: Fates, policie
   const after = runs.map(({ events }) => outcomesIn(events, recording));
   const unsure = unsureCalls(recording, runs, policies);
   const fitted = after[1] ?? before;
-  const bounds = { ...boundsOf(before, after, unsure, policies), fitted: boundOf(before, fitted) };
+  const sure = { ...boundsOf(before, after, unsure, policies), fitted: boundOf(before, fitted) };
   // The worst of the three: an assumption may spare itself unknown attempts.
-  const shares = runs.map(({ unknown }) => ({ ...unknown, share: shareOf(unknown) }));
+  const shares = runs.map((run) => ({ ...run.unknown, share: shareOf(run.unknown) }));
   const worst = shares.reduce((a, b) => (b.share > a.share ? b : a));
   const share = Math.max(worst.share, before.size === 0 ? 0 : unsure.all.size / before.size);
   const unknown = { ...worst, calls: unsure.all.size, share };
+  const sampled = worst.shifted === 0 ? undefined : sampledOf(recording, fates, policies, unsure, before, sure);
+  const bounds = { ...sure, ...sampled?.widened };
   return {
     name,
-    verdict: verdictOf(bounds, unknown, before.size),
+    verdict: verdictOf(sure, unknown, before.size, sampled),
     calls: before.size,
     recorded: totals(before),
     bounds,
@@ -125,6 +151,28 @@ export function whatIf(name: string, recording: Recording, fates: Fates, policie
     events: { recorded: recording.events, replayed: runs[1]?.events ?? [] },
   };
 }
+
+const sampledOf = (
+  recording: Recording,
+  fates: Fates,
+  policies: LayerPolicies,
+  unsure: UnsureCalls,
+  before: Outcomes,
+  sure: WhatIf['bounds'],
+): Sampled => {
+  const after = Array.from({ length: SAMPLES }, (_, sample) =>
+    outcomesIn(new TraceWorld(recording, policies, 'fitted', fates, sample).run().events, recording),
+  );
+  const repeats = (calls: Outcomes): number => [...calls.values()].filter(({ repeatsEffect }) => repeatsEffect).length;
+  const bounds = after.map((calls) => boundsOf(before, [calls], unsure, policies));
+  const widened = widenedBy(sure, bounds, before.size);
+  return {
+    widened,
+    best: Math.max(...bounds.map(({ good }) => good.successes)),
+    successes: widened.good.successes - widened.bad.successes,
+    repeats: Math.max(...after.map(repeats)) - repeats(before),
+  };
+};
 
 const shareOf = ({ censored, unmade, moved, attempts }: Unknowns): number =>
   attempts === 0 ? 0 : (censored + unmade + moved) / attempts;

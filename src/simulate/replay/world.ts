@@ -1,58 +1,43 @@
 import { Observable, Subject, takeUntil, tap } from 'rxjs';
 import * as z from 'zod';
 import type { ToolEvent, TraceEvent, TurnEvent } from '../../contract/event.ts';
-import type { Effects } from '../../contract/policy.ts';
 import type { AnyTool, ToolContext } from '../../contract/tool.ts';
 import { createSpillway, type Spillway } from '../../spillway.ts';
 import { SimulatedTime, type Task } from '../time.ts';
-import { attemptKey, type RecordedAttempt } from './trace/attempts.ts';
 import { Chance } from './chance.ts';
-import { Doubts, type Replayed, type Why } from './certainty/doubts.ts';
+import type { Replayed } from './certainty/doubts.ts';
 import type { Ending } from './trace/endings.ts';
-import { errorOf } from './errors.ts';
-import type { Assumption, Fate, Fates } from './fates.ts';
+import type { Assumption, Fates } from './fates.ts';
 import { policyOf, type LayerPolicies } from './policies.ts';
 import { recordedJournal } from './journal.ts';
 import { recordedStore } from './store.ts';
 import type { RecordedCall, RecordedOrder, RecordedTurn, Recording } from './trace/recording.ts';
 import { planOf, requestOf } from './requests.ts';
+import { RecordedTools, SAME_MS, type InOrder } from './tools.ts';
 
-/** Two instants that differ by less are one: sums of milliseconds end in different last digits. */
-const SAME_MS = 0.001;
-/**
- * A live process reads its clock for each event of a tick, where here all of a tick is one instant: what is done as it
- * was recorded may begin so much sooner, and ends when it did.
- */
-const TICK_MS = 50;
-/** Of a call that did not go on as it was recorded. */
-const ASTRAY = -1;
 /** Steps of one instant that something waits for what came before it: more than any chain of calls takes. */
 const ROUNDS_MAX = 16;
 
 /** A trace as the world of a production layer, in simulated time. */
 export class TraceWorld {
   readonly #recording: Recording;
-  readonly #assumption: Assumption;
-  readonly #fates: Fates;
   readonly #time: SimulatedTime;
   readonly #chance: Chance;
   readonly #spillway: Spillway;
   readonly #policies: LayerPolicies;
   readonly #events: TraceEvent[] = [];
-  /** By call: how many of its events were as recorded, all of them so far. */
-  readonly #told = new Map<string, number>();
   /** The call whose tool is run next. */
   #running = '';
-  readonly #doubts: Doubts;
+  readonly #tools: RecordedTools;
 
-  constructor(recording: Recording, policies: LayerPolicies, assumption: Assumption, fates: Fates) {
+  /** @param sample draws what shifted attempts do once more, by this number */
+  constructor(recording: Recording, policies: LayerPolicies, assumption: Assumption, fates: Fates, sample?: number) {
     this.#recording = recording;
     this.#policies = policies;
-    this.#assumption = assumption;
-    this.#fates = fates;
-    this.#doubts = new Doubts(fates);
     this.#chance = new Chance(recording);
     this.#time = new SimulatedTime(recording.startMs, () => this.#chance.draw());
+    const inOrder: InOrder = (atMs, seq, work) => this.#at(atMs, seq, work);
+    this.#tools = new RecordedTools({ recording, assumption, fates, sample, time: this.#time, inOrder });
     const breakerKeys = new Map(policies.tools.map(({ name, breakerKey }) => [name, breakerKey ?? name]));
     this.#spillway = createSpillway({
       tools: policies.tools.map((tool) => this.#toolOf(tool)),
@@ -63,7 +48,7 @@ export class TraceWorld {
         id: () => this.#chance.id(),
         after: (ms) => this.#after(ms),
       },
-      ...(recording.keys.size === 0 ? {} : { store: recordedStore(this.#time, recording.keys) }),
+      ...(recording.keys.size === 0 ? {} : { store: recordedStore(this.#time, inOrder, recording.keys) }),
       retryBudget: policies.retryBudget ?? false,
       // Asked right before a tool is run. The tool itself is told the key, which several calls may share.
       traceContext: (callId) => {
@@ -80,14 +65,14 @@ export class TraceWorld {
     const listening = this.#spillway.trace$.subscribe((event) => {
       this.#events.push(event);
       this.#chance.hear(event);
-      this.#follows(event);
+      this.#tools.follows(event);
     });
     for (const call of calls) this.#at(call.started.atMs, call.started.seq, () => this.#call(call));
     for (const turn of turns) this.#at(turn.started.atMs, turn.started.seq, () => this.#turn(turn));
     for (const order of orders) this.#at(order.atMs, order.seq, () => this.#order(order));
     this.#time.run(this.#endMs());
     listening.unsubscribe();
-    return { events: this.#events, unknown: this.#doubts.unknown, doubts: this.#doubts.all };
+    return { events: this.#events, ...this.#tools.unknown };
   }
 
   /**
@@ -99,18 +84,6 @@ export class TraceWorld {
     if (keys.size === 0) return Infinity;
     const longest = this.#policies.tools.map(({ policy }) => (policy.retry.maxTotalTimeMs ?? 0) + policy.timeoutMs);
     return (events.at(-1)?.atMs ?? 0) + 2 * longest.reduce((sum, ms) => sum + ms, 0);
-  }
-
-  /** Notes whether a call goes on as it was recorded. */
-  #follows(event: TraceEvent): void {
-    if (event.source !== 'call') return;
-    const { callId } = event;
-    const told = this.#told.get(callId) ?? 0;
-    if (told === ASTRAY) return;
-    const recorded = this.#recording.byCall.get(callId)?.[told];
-    const same =
-      recorded?.type === event.type && recorded.toolName === event.toolName && waitOf(recorded) === waitOf(event);
-    this.#told.set(callId, same ? told + 1 : ASTRAY);
   }
 
   /**
@@ -135,7 +108,7 @@ export class TraceWorld {
       const { callId } = this.#chance;
       const nowMs = this.#time.now();
       const dueMs = nowMs + Math.max(0, ms);
-      const fired = ms <= 0 ? undefined : this.#recording.lateness.firedAt(dueMs);
+      const fired = ms <= 0 ? undefined : this.#recording.lateness.firedAt(dueMs, ms, callId);
       // One that came by now, by the last digit of a sum, would be found too early and be set again, for ever.
       const { atMs, seq } =
         fired === undefined || (fired.atMs <= nowMs && dueMs - nowMs < SAME_MS) ? { atMs: dueMs, seq: 0 } : fired;
@@ -150,8 +123,8 @@ export class TraceWorld {
 
   #call(call: RecordedCall): void {
     const abort = new AbortController();
-    if (call.ending?.how === 'abort' && call.ending.told === 1 && call.ending.inNext && refusedAtOnce(call))
-      abort.abort();
+    const ending = this.#endingOf(call.started.callId, call);
+    if (ending?.how === 'abort' && ending.told === 1 && ending.inNext && refusedAtOnce(call)) abort.abort();
     // An envelope brings its id along.
     if (call.terms.maxAttempts === undefined) this.#chance.begins(call.started.callId);
     const optional = call.terms.optional === true ? { optional: true } : {};
@@ -159,7 +132,7 @@ export class TraceWorld {
       signal: abort.signal,
       ...optional,
     });
-    this.#follow(events$, call.ending, abort);
+    this.#follow(events$, ending, abort);
   }
 
   #turn(turn: RecordedTurn): void {
@@ -173,7 +146,11 @@ export class TraceWorld {
       ...(tenant === undefined ? {} : { tenant }),
       ...(turn.started.worker === undefined ? {} : { journal: recordedJournal(turn, this.#time) }),
     });
-    this.#follow(events$, turn.ending, abort);
+    this.#follow(events$, this.#endingOf(turn.started.turnId, turn), abort);
+  }
+
+  #endingOf(id: string, { endings }: Pick<RecordedCall, 'endings'>): Ending | undefined {
+    return endings[this.#recording.readings.get(id) ?? 0];
   }
 
   /** Subscribes as the recorded caller did, and leaves or aborts when that one did. */
@@ -206,65 +183,10 @@ export class TraceWorld {
       ...(refusedInputs.size === 0 ? {} : { input: z.custom(fits) }),
       policy: policyOf(inForce),
       ...(inForce.dependency === undefined ? {} : { dependency: inForce.dependency }),
-      execute: (_: never, context: ToolContext) => this.#execute(inForce, context),
+      execute: (_: never, context: ToolContext) => this.#tools.execute(inForce, context, this.#running),
     };
   }
-
-  #execute({ name, effects }: LayerPolicies['tools'][number], context: ToolContext): Observable<unknown> {
-    const { attempt: own, signal } = context;
-    const callId = this.#running;
-    const startMs = this.#time.now();
-    const recorded = this.#recording.attempts.get(attemptKey(callId, name, own));
-    this.#doubts.attempt();
-    return new Observable((subscriber) => {
-      const answer = ({ end, of }: Pick<Fate, 'end' | 'of'>): void => {
-        if (end === 'failure') return subscriber.error(failureOf(of, effects));
-        subscriber.next({});
-        subscriber.complete();
-      };
-      const assume = (why: Why, lastedMs: number, fate = this.#fateOf(callId, name, own, startMs, lastedMs)): void => {
-        if (this.#assumption !== 'recorded') this.#doubts.add(why, { callId, toolName: name, atMs: this.#time.now() });
-        if (fate.end !== 'never')
-          subscriber.add(cancelable(this.#time.at(this.#time.now() + fate.afterMs, 0, () => answer(fate))));
-      };
-      if (recorded === undefined) return assume('unmade', 0);
-      const onTrack = this.#onTrack(recorded, startMs);
-      const at = (atMs: number): number => (onTrack ? atMs : atMs - recorded.startMs + startMs);
-      for (const { atMs, seq, report } of recorded.progress)
-        subscriber.add(cancelable(this.#at(at(atMs), seq, () => context.progress(report))));
-      if (!onTrack && this.#assumption !== 'recorded')
-        return assume('moved', 0, this.#fates.moved(this.#assumption, recorded, startMs));
-      if (recorded.end !== 'cut') {
-        if (recorded.atOnce) return answer({ end: recorded.end, of: recorded });
-        const end = { end: recorded.end, of: recorded };
-        subscriber.add(cancelable(this.#at(at(recorded.endMs), recorded.endSeq, () => answer(end))));
-        return;
-      }
-      if (this.#assumption === 'recorded') return;
-      // It is waited for longer than it was only if it is still waited for a little later.
-      const cutMs = at(recorded.endMs) + 2 * SAME_MS;
-      const still = this.#time.at(cutMs, Number.MAX_SAFE_INTEGER, () => {
-        if (!signal.aborted) assume('censored', cutMs - startMs);
-      });
-      subscriber.add(cancelable(still));
-    });
-  }
-
-  /** Whether an attempt begins when it did: what it then came to is what it comes to now. */
-  #onTrack({ callId, startMs }: RecordedAttempt, nowMs: number): boolean {
-    const sameSoFar = this.#told.get(callId) !== ASTRAY;
-    return Math.abs(nowMs - startMs) < (sameSoFar ? TICK_MS : SAME_MS);
-  }
-
-  #fateOf(callId: string, toolName: string, own: number, startMs: number, lastedMs: number): Fate {
-    return this.#fates.of(this.#assumption, callId, toolName, own, startMs, lastedMs);
-  }
 }
-
-const cancelable =
-  (task: { cancel(): void }): (() => void) =>
-  () =>
-    task.cancel();
 
 const policyOfBreaker = ({ tools }: LayerPolicies, key: string): ReturnType<typeof policyOf>['breaker'] & object => {
   const tool = tools.find(({ breakerKey }) => breakerKey === key);
@@ -275,10 +197,3 @@ const policyOfBreaker = ({ tools }: LayerPolicies, key: string): ReturnType<type
 /** Refused before it began: its caller had canceled it already. */
 const refusedAtOnce = ({ events }: RecordedCall): boolean =>
   events.some((event) => event.type === 'rejected' && event.error.kind === 'canceled');
-
-/** What an event says of a wait: a call that waits for another time is no more as it was recorded. */
-const waitOf = (event: TraceEvent): number | undefined => (event.type === 'decision' ? event.delayMs : undefined);
-
-/** What an attempt fails with that does what another one did. */
-const failureOf = (of: RecordedAttempt | undefined, effects: Effects): Error =>
-  of?.error === undefined ? new Error('it failed') : errorOf(of.error, of, effects);

@@ -1,10 +1,18 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { TraceEvent } from '../../../src/contract/event.ts';
+import { liveRuntime } from '../../../src/runtime.ts';
+import { ndjsonHeader, ndjsonLine, readNdjson } from '../../../src/sinks/ndjson.ts';
 import { ReplayRefusal } from '../../../src/simulate/replay/refusal.ts';
 import { replayTrace } from '../../../src/simulate/replay/replay.ts';
 import { recordStorm } from './storm.ts';
 
+const folder = mkdtempSync(join(tmpdir(), 'refusals-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const file = join(folder, 'trace.ndjson');
 const storm = recordStorm({ calls: 60, outage: [200, 900] });
 type Loose = Record<string, unknown>;
 const loose = (): Loose[] => storm.map((event) => JSON.parse(JSON.stringify(event)) as Loose);
@@ -122,6 +130,59 @@ describe('RPL-6 a trace of which nothing can be said is refused with its reason'
         expect([unedited, 'refused']).toContain(told(edited));
       }),
       { numRuns: 200, seed: 12 },
+    );
+  });
+
+  it('never gives another number for a file whose lines were cut, doubled, moved, mixed or changed', async () => {
+    const linesOf = (events: readonly TraceEvent[]): string[] => [
+      ndjsonHeader(liveRuntime).trimEnd(),
+      ...events.map((event) => ndjsonLine(event).trimEnd()),
+      ndjsonLine({ source: 'sink', type: 'file_ended', lastSeq: events.at(-1)?.seq }).trimEnd(),
+    ];
+    const own = linesOf(storm);
+    const other = linesOf(recordStorm({ calls: 60, outage: [200, 900], seed: 9 }));
+    const told = async (lines: readonly string[]): Promise<string> => {
+      const text = lines.map((line) => `${line}\n`).join('');
+      writeFileSync(file, text);
+      try {
+        const trace = await readNdjson(file);
+        const { candidates } = replayTrace(trace, { set: ['pay.retry.maxAttempts=2'] });
+        return JSON.stringify([candidates[0]?.verdict, candidates[0]?.bounds, candidates[0]?.unknown]);
+      } catch (error) {
+        if (error instanceof ReplayRefusal && error.message !== '') return 'refused';
+        throw error;
+      }
+    };
+    const edits: Readonly<Record<string, (lines: string[], at: number, by: number) => string[]>> = {
+      dropped: (lines, at) => lines.toSpliced(at, 1),
+      doubled: (lines, at) => lines.toSpliced(at, 0, lines[at] ?? ''),
+      swapped: (lines, at) => lines.with(at, lines[at + 1] ?? '').with(at + 1, lines[at] ?? ''),
+      'another number': (lines, at, by) => lines.with(at, (lines[at] ?? '').replace(/\d{2,}/, String(by % 100_000))),
+      'another outcome': (lines, at) =>
+        lines.with(
+          at,
+          (lines[at] ?? '')
+            .replace('"status":"success"', '"status":"error"')
+            .replace('attempt_succeeded', 'attempt_failed')
+            .replace('"transient"', '"permanent"'),
+        ),
+      'two files mixed': (lines, at) => lines.flatMap((line, i) => (i < at ? [line] : [line, other[i] ?? ''])),
+      'the end of another': (lines, at) => [...lines.slice(0, at), ...other.slice(at)],
+      'cut in a line': (lines, at, by) => [...lines.slice(0, at), (lines[at] ?? '').slice(0, by % 40)],
+      'another format': (lines, at) => lines.with(at, `{"level":30,"time":1,"msg":"call settled","line":${at}}`),
+    };
+    const unedited = await told(own);
+    expect(unedited).not.toBe('refused');
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...Object.keys(edits)),
+        fc.integer({ min: 1, max: own.length - 3 }),
+        fc.nat(),
+        async (kind, at, by) => {
+          expect([unedited, 'refused']).toContain(await told(edits[kind]?.([...own], at, by) ?? []));
+        },
+      ),
+      { numRuns: 60, seed: 13 },
     );
   });
 });

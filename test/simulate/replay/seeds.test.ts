@@ -49,8 +49,8 @@ it(
       }
     }
     const of = (outcome: string): number => counts.get(outcome) ?? 0;
+    // None is decided otherwise: what cannot be decided once more is refused by what the trace itself says.
     expect([...counts.keys()].toSorted()).toEqual([
-      'different',
       'host',
       'identical',
       'keys',
@@ -59,10 +59,6 @@ it(
       'switched',
       'truncated',
     ]);
-    expect(of('identical')).toBeGreaterThanOrEqual(830);
-    // Traces in which nothing tells beforehand that they cannot be: of several things at one instant, or within a stall
-    // of the event loop, the order in which the layer heard of them is in no event; and a store that lost a claim, or
-    // that other processes of the same ids wrote to, is seen by what is decided differently and by nothing else.
-    expect(of('different')).toBeLessThanOrEqual(34);
+    expect(of('identical')).toBeGreaterThanOrEqual(875);
   },
 );

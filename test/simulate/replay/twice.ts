@@ -3,18 +3,23 @@ import { createSpillway } from 'spillway';
 import type { TraceEvent } from '../../../src/contract/event.ts';
 import type { RetryBudgetOptions, ToolPolicy } from '../../../src/contract/policy.ts';
 import type { AnyTool, ToolContext } from '../../../src/contract/tool.ts';
-import { drawFor } from '../../../src/simulate/replay/fates.ts';
+import { drawFor } from '../../../src/simulate/replay/neighbours.ts';
 import { SimulatedTime } from '../../../src/simulate/time.ts';
 
 const START_MS = 1_000_000;
 
-/** A world that can be lived through twice: what an attempt does hangs on its call, its number and the time alone. */
+/**
+ * A world that can be lived through twice: what an attempt does hangs on its call, its number and on whether its server
+ * is down at that time; in one of chance, on its instant as well.
+ */
 export interface World {
   readonly seed: number;
   readonly calls: number;
   readonly everyMs: number;
   /** From when to when most attempts fail, in milliseconds from the start. */
   readonly outage?: readonly [number, number];
+  /** What an attempt does at one instant says nothing of what it would have done at another. */
+  readonly chance?: true;
 }
 
 export interface Policies {
@@ -30,7 +35,8 @@ const toolIn = (world: World, time: SimulatedTime, policy: ToolPolicy): AnyTool 
       const [from = Infinity, to = Infinity] = world.outage ?? [];
       const sinceMs = time.now() - START_MS;
       const down = sinceMs >= from && sinceMs < to;
-      const name = `${world.seed} ${(input as { call: number }).call} ${attempt}`;
+      const luck = world.chance === true ? ` ${time.now()}` : '';
+      const name = `${world.seed} ${(input as { call: number }).call} ${attempt}${luck}`;
       const fails = drawFor(`${name} fails`) < (down ? 0.7 : 0.05);
       const afterMs = -Math.log(1 - drawFor(`${name} lasts`)) * (down ? 700 : 150);
       const task = time.at(time.now() + afterMs, 0, () => {

@@ -81,6 +81,38 @@ const sureOf = (
   };
 };
 
+type Bounds = Readonly<Record<'good' | 'bad', Bound>>;
+
+const FIGURES = ['successes', 'attempts', 'worse', 'better'] as const;
+/** How far apart from what samples give on average the truth may be, in their standard deviations. */
+const SPREAD = 3;
+
+/** The mean of numbers, and what is so far from it that few are further: a count of chance is never sure to one. */
+const spreadOf = (values: readonly number[]): readonly [least: number, most: number] => {
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+  const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / Math.max(1, values.length - 1);
+  const reach = SPREAD * Math.sqrt(variance) + 1;
+  return [Math.max(0, Math.floor(mean - reach)), Math.ceil(mean + reach)];
+};
+
+/** Bounds that hold what samples of chance give as well, each with what of it is not known. */
+export function widenedBy({ good, bad }: Bounds, samples: readonly Bounds[], calls: number): Bounds {
+  const wide = { good: { ...good }, bad: { ...bad } };
+  for (const figure of FIGURES) {
+    const [goodSide, badSide] = [
+      spreadOf(samples.map((s) => s.good[figure])),
+      spreadOf(samples.map((s) => s.bad[figure])),
+    ];
+    const least = Math.min(good[figure], bad[figure], goodSide[0], badSide[0]);
+    const most = Math.max(good[figure], bad[figure], goodSide[1], badSide[1]);
+    const isMoreBetter = figure === 'successes' || figure === 'better';
+    const limit = figure === 'attempts' ? Infinity : calls;
+    wide.good[figure] = Math.min(limit, isMoreBetter ? most : least);
+    wide.bad[figure] = Math.min(limit, isMoreBetter ? least : most);
+  }
+  return wide;
+}
+
 /**
  * The bounds of what a policy comes to: of each call that is unsure they hold its best and its worst, whatever all
  * others do. Each figure is bounded on its own.

@@ -9,6 +9,8 @@ export interface Unknowns {
   unmade: number;
   /** Attempts that were made at another time: what they came to then says nothing sure of now. */
   moved: number;
+  /** Attempts that were made at another time, too, of which it is known from others how their tool was then. */
+  shifted: number;
   /** Of the unmade, those at a tool that mostly failed in that minute: more load could have made it worse. */
   feedback: number;
   /** Attempts in all. */
@@ -35,7 +37,7 @@ export interface Replayed {
 
 /** Counts what is assumed in one run. */
 export class Doubts {
-  readonly unknown: Unknowns = { censored: 0, unmade: 0, moved: 0, feedback: 0, attempts: 0 };
+  readonly unknown: Unknowns = { censored: 0, unmade: 0, moved: 0, shifted: 0, feedback: 0, attempts: 0 };
   readonly all: Doubt[] = [];
   readonly #fates: Fates;
 

@@ -14,6 +14,10 @@ export interface RecordedAttempt {
   readonly durationMs: number;
   /** `cut`: the layer's own limit, or whoever ended the call, cut it off: what it would have done is not known. */
   readonly end: 'success' | 'failure' | 'cut';
+  /** It was cut by the limit of its tool, or of its call: by then it had not answered. */
+  readonly limited: boolean;
+  /** It was cut after it had given a value. */
+  readonly answered: boolean;
   readonly error?: ErrorReport;
   readonly rule?: string;
   readonly classification?: 'transient' | 'permanent';
@@ -60,6 +64,8 @@ const attemptOf = ({ started, own, progress, others }: Running, event: Ended, en
     endSeq,
     durationMs: event.durationMs,
     end,
+    limited: event.type === 'attempt_failed' && event.timeoutMs !== undefined,
+    answered: event.type === 'attempt_canceled' && event.answered === true,
     progress,
     atOnce: !others && event.atMs === startMs,
     ...(why === undefined ? {} : { error: why.error, rule: why.rule, classification: why.classification }),

@@ -33,32 +33,46 @@ const firstOf = (events: readonly TraceEvent[]): number => {
   return index;
 };
 
-const endingAt = (events: readonly TraceEvent[], how: Ending['how']): Ending | undefined => {
-  const index = firstOf(events);
-  const [before, first] = [events[index - 1], events[index]];
-  if (before === undefined || first === undefined) return undefined;
-  const inNext = first.seq === before.seq + 1 && first.atMs === before.atMs;
-  return { how, atMs: first.atMs, seq: first.seq, told: index, inNext };
+/** Ways to read an ending, the likeliest first: which of the last events it brought about, no event says. */
+const endingsAt = (events: readonly TraceEvent[], how: Ending['how']): Ending[] => {
+  const from = firstOf(events);
+  return events.flatMap((first, told): Ending[] => {
+    const before = events[told - 1];
+    if (told < from || before === undefined) return [];
+    const ending = { how, atMs: first.atMs, seq: first.seq, told, inNext: false };
+    const mayBeInNext = first.seq === before.seq + 1 && first.atMs === before.atMs;
+    return mayBeInNext ? [{ ...ending, inNext: true }, ending] : [ending];
+  });
+};
+
+/** Whether a call that had its key settled without waiting until its outcome was kept: its caller had ended it. */
+const wasUnheard = (events: readonly TurnEvent[]): boolean => {
+  const steps = events.flatMap((event) => (event.type === 'dedupe' ? [event.step] : []));
+  return steps.at(-1) === 'claimed' && (events.at(-1)?.atMs ?? 0) > (events.at(-2)?.atMs ?? 0);
 };
 
 /** How the caller of a call outside of turns ended it, if it did. */
-export const callEnding = (all: readonly TurnEvent[]): Ending | undefined => {
+export const callEndings = (all: readonly TurnEvent[]): Ending[] => {
   // What it does after that, for others that wait for its key, is told to nobody but the trace.
   const events = all.filter((event) => !('late' in event));
   const last = events.at(-1);
-  if (last?.type === 'abandoned') return endingAt(events, 'leave');
+  if (last?.type === 'abandoned') return endingsAt(events, 'leave');
+  if (last?.type === 'settled' && wasUnheard(events)) {
+    const { atMs, seq } = last;
+    return [{ how: 'abort', atMs, seq, told: events.length - 1, inNext: false }];
+  }
   const error = last?.type === 'settled' && last.source === 'call' ? last.result.error : undefined;
-  return error?.code === 'canceled' ? endingAt(events, 'abort') : undefined;
+  return error?.code === 'canceled' ? endingsAt(events, 'abort') : [];
 };
 
 /** How the caller of a turn ended it, if it did. */
-export const turnEnding = (told: readonly TurnEvent[]): Ending | undefined => {
+export const turnEndings = (told: readonly TurnEvent[]): Ending[] => {
   const end = told.findIndex(({ source, type }) => source === 'turn' && (type === 'settled' || type === 'abandoned'));
   const last = told[end];
   // What calls do after their turn is told to nobody but the trace.
   const events = told.slice(0, end + 1).filter((event) => !('late' in event));
-  if (last?.type === 'abandoned') return endingAt(events, 'leave');
-  if (last?.source !== 'turn' || last.type !== 'settled') return undefined;
+  if (last?.type === 'abandoned') return endingsAt(events, 'leave');
+  if (last?.source !== 'turn' || last.type !== 'settled') return [];
   const wasCut = last.result.nodes.some(({ state, result }) => state === 'canceled' && result === undefined);
-  return wasCut ? endingAt(events, 'abort') : undefined;
+  return wasCut ? endingsAt(events, 'abort') : [];
 };

@@ -32,6 +32,7 @@ const READ: Readonly<Record<string, z.ZodType>> = {
     host: z.array(text).optional(),
     retryBudget: z.looseObject({ ratio: number, minPerSecond: number, windowMs: number }).optional(),
   }),
+  'layer breaker_reset': z.looseObject({ toolName: text, scope: text }),
   'layer breaker_changed': z.looseObject({ toolName: text, from: text, to: text, scope: text }),
   'call call_started': z.looseObject({ terms: z.looseObject({}).optional() }),
   'call attempt_started': z.looseObject({ attempt: number, dueAtMs: number.optional() }),

@@ -1,7 +1,7 @@
 import type { CallTerms, ToolEvent, ToolInForce, TraceEvent, TurnOwnEvent } from '../../../contract/event.ts';
 import type { RetryBudgetOptions } from '../../../contract/policy.ts';
 import { attemptsIn, failureKey, type RecordedAttempt } from './attempts.ts';
-import { callEnding, turnEnding, type Ending } from './endings.ts';
+import { callEndings, turnEndings, type Ending } from './endings.ts';
 import { latenessIn, type Lateness } from './lateness.ts';
 import { keysIn, type RecordedKey } from './keys.ts';
 import { checkReadable } from './readable.ts';
@@ -13,7 +13,8 @@ export interface RecordedCall {
   readonly started: Started;
   readonly terms: CallTerms;
   readonly events: readonly ToolEvent[];
-  readonly ending: Ending | undefined;
+  /** How its caller ended it, as it may be read, the likeliest first; empty where it ended by itself. */
+  readonly endings: readonly Ending[];
 }
 
 type TurnStarted = Extract<TurnOwnEvent, { type: 'turn_started' }>;
@@ -24,7 +25,8 @@ export interface RecordedTurn {
   /** The calls of its nodes, by the nodes' ids. */
   readonly calls: ReadonlyMap<string, Started>;
   readonly own: readonly TurnOwnEvent[];
-  readonly ending: Ending | undefined;
+  /** As those of a call. */
+  readonly endings: readonly Ending[];
 }
 
 /** What a person, or time, did to a breaker. */
@@ -45,6 +47,8 @@ export interface Recording {
   readonly startMs: number;
   readonly tools: readonly ToolInForce[];
   readonly retryBudget: Required<RetryBudgetOptions> | undefined;
+  /** Which of the ways to read it is taken for each ending that is not read the likeliest way, by call or turn. */
+  readonly readings: ReadonlyMap<string, number>;
   /** Calls outside of turns. */
   readonly calls: readonly RecordedCall[];
   readonly turns: readonly RecordedTurn[];
@@ -68,6 +72,10 @@ const ORDERS: Readonly<Record<string, RecordedOrder['act']>> = {
 
 const ordersIn = (events: readonly TraceEvent[]): RecordedOrder[] =>
   events.flatMap((event) => {
+    if (event.type === 'breaker_reset') {
+      const { atMs, seq, toolName: key, scope } = event;
+      return [{ atMs, seq, key, scope, act: 'reset' }];
+    }
     if (event.type !== 'breaker_changed' || event.callId !== undefined) return [];
     const { atMs, seq, toolName: key, scope, to } = event;
     return [{ atMs, seq, key, scope, act: ORDERS[to] ?? 'look' }];
@@ -105,7 +113,7 @@ const callsOf = (byCall: ReadonlyMap<string, readonly ToolEvent[]>): RecordedCal
   [...byCall.values()].flatMap((events) => {
     const started = startOf(events);
     if (started === undefined || started.turnId !== undefined) return [];
-    return [{ started, terms: started.terms ?? {}, events, ending: callEnding(events) }];
+    return [{ started, terms: started.terms ?? {}, events, endings: callEndings(events) }];
   });
 
 const turnsOf = (events: readonly TraceEvent[], byCall: ReadonlyMap<string, readonly ToolEvent[]>): RecordedTurn[] => {
@@ -120,7 +128,7 @@ const turnsOf = (events: readonly TraceEvent[], byCall: ReadonlyMap<string, read
     const calls = (startsByTurn.get(turnId) ?? []).flatMap((start): Array<[string, Started]> =>
       start?.nodeId === undefined ? [] : [[start.nodeId, start]],
     );
-    return [{ started, calls: new Map(calls), own, ending: turnEnding(told) }];
+    return [{ started, calls: new Map(calls), own, endings: turnEndings(told) }];
   });
 };
 
@@ -140,6 +148,7 @@ export function readRecording(given: readonly TraceEvent[]): Recording {
     startMs: first.atMs,
     tools: first.tools,
     retryBudget: first.retryBudget,
+    readings: new Map(),
     calls: callsOf(byCall),
     turns: turnsOf(events, byCall),
     orders: ordersIn(events),
@@ -148,6 +157,6 @@ export function readRecording(given: readonly TraceEvent[]): Recording {
     refusedInputs: refusedInputsIn(ofCalls),
     keys: keysIn(byCall),
     draws: drawsIn(events),
-    lateness: latenessIn(events, byCall),
+    lateness: latenessIn(events, byCall, first.tools),
   };
 }
