@@ -204,12 +204,7 @@ const warningsOf = (guarded: GuardedTool, { defaults, hasApprovals = false }: Su
     : [`tool ${guarded.tool.name}: its calls need approval, and are all refused; give createSpillway approvals`]),
   ...timeoutWarnings(guarded),
   ...effectsWarnings(guarded, defaults),
-  ...settleWarning(
-    guarded.tool,
-    guarded.verify,
-    (guarded.tool.policy?.verify?.settleMs ?? defaults.verify?.settleMs) !== undefined,
-    guarded.enforcesKey,
-  ),
+  ...settleWarning(guarded.tool, guarded.verify, guarded.enforcesKey),
 ];
 
 /** A provider's tools by name, for the list that it has now: another list is another object. */

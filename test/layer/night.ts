@@ -69,7 +69,7 @@ export class Night {
       this.#tool('unbook', mutating),
       this.#tool('charge', {
         ...mutating,
-        verify: { tool: 'ledger', input: {}, done: { path: 'found', equals: true } },
+        verify: { tool: 'ledger', input: {}, done: { path: 'found', equals: true }, settleMs: 1_000 },
       }),
       this.#tool('ledger', { ...read, retry: once }),
       this.#tool('transfer', { ...mutating, retry, enforcesKey: true }, true),

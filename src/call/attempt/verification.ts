@@ -113,6 +113,12 @@ const asked = (by: Inquirer, doubt: Doubt, verify: Verification, count: () => vo
   );
 };
 
+/** That it is not there counts once it can no longer come. */
+const believed = (found: Found, { isSettleKnown }: Verification): Found =>
+  found.finding !== 'not_done' || found.isFinal === true || isSettleKnown
+    ? found
+    : unknownSince('it is not done yet, and nobody has said how late it can come (verify.settleMs)');
+
 /** What the attempt itself gave, after its time: no answer from elsewhere knows better. */
 const lateOf = ({ work, guarded }: Doubt): Found | undefined =>
   work?.given === undefined ? undefined : fitting(guarded, { finding: 'done', output: work.given });
@@ -140,8 +146,13 @@ export const verification = (by: Inquirer, doubt: Doubt, verify: Verification): 
     };
     const settled = (found: Found, hasStopped: boolean): Observable<Found> => {
       if (found.finding !== 'not_done') return of(found);
+      if (found.isFinal === true) return of(lateOf(doubt) ?? found);
       if (!hasStopped) return of(unknownSince('it is not done yet, and its attempt has not stopped'));
-      return verify.settleMs === 0 ? of(lateOf(doubt) ?? found) : runtime.after(verify.settleMs).pipe(switchMap(ask));
+      if (verify.settleMs === 0) return of(lateOf(doubt) ?? found);
+      return runtime.after(verify.settleMs).pipe(
+        switchMap(ask),
+        map((later) => believed(later, verify)),
+      );
     };
     return stopped(doubt, verify, runtime).pipe(
       switchMap((hasStopped) => ask().pipe(switchMap((found) => settled(found, hasStopped)))),

@@ -4,7 +4,8 @@ import type { TraceContext } from '../event/trace-context.ts';
 
 /**
  * What `verify` says of a call that may have taken effect. `done`: it has, and the call succeeds with `output`.
- * `done: false`: it has not and will not, so that it may be made again. `unknown`, and all else: it stays uncertain.
+ * `done: false`: it has not, and may be made again once it is certain that it will not. `unknown`, and all else: it stays
+ * uncertain.
  */
 export type VerifyAnswer<O = unknown> =
   | {
@@ -16,6 +17,11 @@ export type VerifyAnswer<O = unknown> =
   | {
       /** The effect is not there. */
       readonly done: false;
+      /**
+       * The resource has seen to it that the effect never comes: it refuses what may still be under way, as one that has
+       * canceled the key. Then the answer counts at once. Default: it may still come, for `settleMs`.
+       */
+      readonly final?: boolean;
     }
   | 'unknown';
 
@@ -93,7 +99,8 @@ export interface VerifyPolicy extends Partial<VerifyLookup> {
   /**
    * How long an effect can still come after its attempt has stopped, as when the server goes on with a request whose
    * caller has gone: after a `done: false` so much later it is asked once more, and only the second answer counts.
-   * Default 1,000.
+   * Default: nobody knows. Then it is asked once more after 1,000, and a `done: false` that is not `final` leaves the
+   * call uncertain.
    */
   readonly settleMs?: number;
   /**

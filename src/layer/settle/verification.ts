@@ -10,6 +10,8 @@ export interface Verification {
   readonly maxAttempts: number;
   readonly delayMs: number;
   readonly settleMs: number;
+  /** Somebody has said how late an effect can come; else that it is not there proves nothing. */
+  readonly isSettleKnown: boolean;
   readonly stopsOnUnsubscribe: boolean;
   /** By data: another tool looks. Absent where the tool's own `verify` does. */
   readonly lookup?: ReadLookup;
@@ -62,21 +64,17 @@ export const verificationOf = (
   if (tool.verify !== undefined && verify.tool !== undefined)
     throw new RangeError('a tool has verify, or policy.verify names another tool to look with: leave one of them out');
   const { timeoutMs, maxAttempts, delayMs, settleMs, stopsOnUnsubscribe } = { ...DEFAULTS, ...verify };
-  const limits = { timeoutMs, maxAttempts, delayMs, settleMs, stopsOnUnsubscribe };
+  const isSettleKnown = verify.settleMs !== undefined;
+  const limits = { timeoutMs, maxAttempts, delayMs, settleMs, isSettleKnown, stopsOnUnsubscribe };
   if (tool.verify !== undefined) return limits;
   return isLookup(verify) ? { ...limits, lookup: lookupOf(verify) } : undefined;
 };
 
 /** What is told of a verification whose author has not said how late an effect can come. */
-export const settleWarning = (
-  { name }: AnyTool,
-  verify: Verification | undefined,
-  said: boolean,
-  enforcesKey: boolean,
-): string[] => {
-  if (verify === undefined || said || enforcesKey) return [];
-  const why = `an effect that comes later than ${verify.settleMs} ms after its attempt has stopped would be made twice`;
-  return [
-    `tool ${name}: it has a verify, and ${why}; say how late one can come with verify: { settleMs }, or, where its resource checks the call's key, enforcesKey: true`,
-  ];
-};
+export const settleWarning = ({ name }: AnyTool, verify: Verification | undefined, enforcesKey: boolean): string[] =>
+  verify === undefined || verify.isSettleKnown || enforcesKey
+    ? []
+    : [
+        `tool ${name}: its verify can say that a call has taken effect, but not that it has not, since nobody has said how late an effect can come; ` +
+          "say it with verify: { settleMs }, or, where its resource checks the call's key, enforcesKey: true",
+      ];
