@@ -133,8 +133,7 @@ const overMcp = async (): Promise<AnyTool[]> => {
       ? {
           ...known,
           policy: { ...known.policy, ...POLICY, verify },
-          execute: (input: Asked, context: ToolContext) =>
-            known.execute({ ...input, sentAtMs: Date.now() } as never, context),
+          execute: (input: Asked, context: ToolContext) => known.execute({ ...input, sentAtMs: Date.now() }, context),
         }
       : known,
   );
