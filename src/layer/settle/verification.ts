@@ -75,6 +75,7 @@ export const settleWarning = ({ name }: AnyTool, verify: Verification | undefine
   verify === undefined || verify.isSettleKnown || enforcesKey
     ? []
     : [
-        `tool ${name}: its verify can say that a call has taken effect, but not that it has not, since nobody has said how late an effect can come; ` +
+        `tool ${name}: its verify can say that a call has taken effect, but not that it has not, ` +
+          'since nobody has said how late an effect can come; ' +
           "say it with verify: { settleMs }, or, where its resource checks the call's key, enforcesKey: true",
       ];
