@@ -59,9 +59,9 @@ const WINDOW = 100;
  * hedge({ delayMs: 3 })   -----b|       the first attempt is unsubscribed when b is there
  * ```
  *
- * An attempt that fails while another runs drops out of the race; the error of the last one is the stream's, or that of
- * the last one that may have taken effect. An early failure is not hedged: that is what `retryBackoff` is for. What all subscriptions of one `hedge()` measure is shared,
- * so make it once per tool.
+ * An attempt that fails while another runs drops out of the race; the error of the last one is the stream's, or that
+ * of the last one that may have taken effect. An early failure is not hedged: that is what `retryBackoff` is for.
+ * What all subscriptions of one `hedge()` measure is shared, so make it once per tool.
  *
  * @param policy a fixed `delayMs`, or the `quantile` of what was measured
  * @param runtime where time comes from
