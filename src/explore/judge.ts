@@ -8,7 +8,7 @@ import type { Story } from './story.ts';
 import { isThere } from './world.ts';
 
 /**
- * * What a schedule brought to light. `twice`: an effect happened twice, or was undone twice. `uncompensated`: an
+ * What a schedule brought to light. `twice`: an effect happened twice, or was undone twice. `uncompensated`: an
  * effect of a turn that undoes what it did stayed. `lost`: a required node has no value although its policies allow
  * more attempts, or is told as done and is not there, or another acted with a default in its place. `untold`: an
  * effect is there of a node that is told as failed for certain. `unapproved`: an effect happened after a person had
