@@ -4,7 +4,7 @@ import { testsThatImport } from './imports.ts';
 const SLOW = [
   'test/call/idempotency-{killed,leases,life,races,redis-faults}.test.ts',
   'test/cli/{ends-early,fleet,readme}.test.ts',
-  'test/explore/{explore,fuzz,pasted,planted}.test.ts',
+  'test/explore/{explore,fuzz,pasted,planted,traps}.test.ts',
   'test/fleet/{undoing-deaths,{bullmq,restate}/conformance}.test.ts',
   'test/gate/{processes,redis-lost}.test.ts',
   'test/gateway/anthropic/load.test.ts',

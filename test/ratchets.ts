@@ -9,7 +9,7 @@ export const ratchets: {
   /** Files of more than 300 lines, and how many they have. */
   readonly longFiles: Readonly<Record<string, number>>;
 } = {
-  longLines: { src: 234, test: 345, benchmarks: 9, '.ci': 2 },
+  longLines: { src: 152, test: 345, benchmarks: 9, '.ci': 2 },
   longFiles: {
     'benchmarks/teaching.ts': 307,
     'src/errors/code.ts': 391,
@@ -43,14 +43,14 @@ export const ratchets: {
     'test/simulation/idempotency/call-watch.ts': 355,
     'test/simulation/idempotency/scenario.ts': 354,
     'test/simulation/plant.ts': 316,
-    'test/simulation/shared-breakers.ts': 324,
+    'test/simulation/shared-breakers.ts': 323,
     'test/simulation/world.ts': 342,
     'test/sinks/ndjson-rotation.test.ts': 336,
     'test/sinks/otel-suite.ts': 319,
     'test/stores/memory.test.ts': 319,
     'test/tidy.test.ts': 353,
     'test/turn/cascade.test.ts': 343,
-    'test/saga/compensate.test.ts': 307,
+    'test/saga/compensate.test.ts': 306,
     'test/turn/deadline.test.ts': 409,
     'test/turn/idempotency-turn.test.ts': 385,
   },

@@ -2,6 +2,9 @@ import type { TraceEvent } from '../contract/event.ts';
 import type { Act, Fault, Schedule } from './schedule.ts';
 import type { Attempt } from './world.ts';
 
+/** What strikes a request of an attempt, by its number. */
+export type Requested = (number: number) => Fault | undefined;
+
 /** How one schedule goes: which attempts it came to, in order, and what strikes them. Outlives its processes. */
 export class Course {
   readonly reached: Attempt[] = [];
@@ -22,15 +25,23 @@ export class Course {
     act: Act,
     toolName: string,
     isVerifiable: boolean,
-  ): { readonly attempt: Attempt; readonly fault: Fault | undefined } {
+  ): { readonly attempt: Attempt; readonly fault: Fault | undefined; readonly requested: Requested } {
     const name = `${act} ${node}`;
     const count = (this.#counts.get(name) ?? 0) + 1;
     this.#counts.set(name, count);
-    const attempt: Attempt = { node, act, attempt: count, toolName, isVerifiable, touches: 0, isUnapproved: false };
-    const place = this.reached.push(attempt) - 1;
-    const strike = this.#schedule.find((one) => one.node === node && one.act === act && one.attempt === count);
+    const place = this.reached.length;
+    const counts = { touches: 0, requests: 0, isUnapproved: false };
+    const attempt: Attempt = { node, act, attempt: count, place, toolName, isVerifiable, ...counts };
+    this.reached.push(attempt);
+    const strikes = this.#schedule.filter((one) => one.node === node && one.act === act && one.attempt === count);
+    const requested: Requested = (number) => this.#struck(place, strikes, number);
+    return { attempt, fault: this.#struck(place, strikes, undefined), requested };
+  }
+
+  #struck(place: number, strikes: Schedule, number: number | undefined): Fault | undefined {
+    const strike = strikes.find(({ request }) => request === number);
     if (strike !== undefined) this.struckAt.push(place);
-    return { attempt, fault: strike?.fault };
+    return strike?.fault;
   }
 
   /** Every strike of the schedule has struck. */

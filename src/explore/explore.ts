@@ -7,7 +7,7 @@ import { factsOf, judged, type Facts, type ExploreVerdict } from './judge.ts';
 import { faultsAt, nameOf, scheduleWords, type Schedule, type Strike } from './schedule.ts';
 import { setupOf, type ExploreOptions, type ExploredTools, type Setup } from './setup.ts';
 import { storyOf, type Story } from './story.ts';
-import { Ledger } from './world.ts';
+import { Ledger, type Attempt } from './world.ts';
 import { virtualRuntime } from '../testing/virtual-runtime.ts';
 
 /** What an exploration came to. The same plan, tools, options and seed give the same, byte for byte. */
@@ -34,15 +34,23 @@ export interface Exploration {
 /** Children of a schedule: each has one strike more, at an attempt that comes after all that it has. */
 const extensions = (setup: Setup, { course }: Story, schedule: Schedule): readonly Schedule[] => {
   const after = course.struckAt.at(-1) ?? -1;
-  return course.reached
-    .slice(after + 1)
-    .flatMap(({ node, act, attempt, touches, isVerifiable }) =>
-      faultsAt(act, touches > 0 || isVerifiable, setup.faults).map((fault): Schedule => [
-        ...schedule,
-        { node, act, attempt, fault },
-      ]),
+  // Of the attempt that was struck last, the requests that follow; those before it had their turn.
+  const begun = schedule.at(-1)?.request ?? Infinity;
+  return course.reached.slice(Math.max(0, after)).flatMap((one, offset) => {
+    const { node, act, attempt, touches, isVerifiable } = one;
+    const faults = faultsAt(act, touches > 0 || isVerifiable, setup.faults);
+    const isStruck = after >= 0 && offset === 0;
+    return placesIn(one, isStruck ? begun : 0).flatMap((place) =>
+      faults.map((fault): Schedule => [...schedule, { node, act, attempt, ...place, fault }]),
     );
+  });
 };
+
+/** What of an attempt can be struck: each of its requests after the given one, or else all of it. */
+const placesIn = ({ requests }: Attempt, begun: number): ReadonlyArray<Pick<Strike, 'request'>> =>
+  requests === 0 && begun === 0
+    ? [{}]
+    : Array.from({ length: requests }, (_, index) => ({ request: index + 1 })).filter(({ request }) => request > begun);
 
 const COUNTED: ReadonlySet<string> = new Set(['run', 'undo']);
 

@@ -38,8 +38,9 @@ const optionsSource = ({ options }: Setup, schedule: Schedule): string => {
     value === undefined ? [] : [`    ${name}: ${JSON.stringify(value)},\n`],
   );
   const strikes = schedule.map(
-    ({ node, act, attempt, fault }) =>
-      `        { node: ${JSON.stringify(node)}, act: '${act}', attempt: ${attempt}, fault: '${fault}' },\n`,
+    ({ node, act, attempt, request, fault }) =>
+      `        { node: ${JSON.stringify(node)}, act: '${act}', attempt: ${attempt}, ` +
+      `${request === undefined ? '' : `request: ${request}, `}fault: '${fault}' },\n`,
   );
   if (layer !== undefined) lines.push('    layer,\n');
   return `${lines.join('')}    schedules: [\n      [\n${strikes.join('')}      ],\n    ],\n`;

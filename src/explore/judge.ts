@@ -8,12 +8,11 @@ import type { Story } from './story.ts';
 import { isThere } from './world.ts';
 
 /**
- * What a schedule brought to light. `twice`: an effect happened twice, or was undone twice. `uncompensated`: an effect
- * of a turn that undoes what it did stayed. `lost`: a required node has no value although its policies allow more
- * attempts, or is told as done and is not there. `untold`: an effect is there of a node that is told as failed for
- * certain.
- * `unapproved`: an effect happened after a person had approved another input.
- * `unsettled`: the turn, or the process that goes on with it, did not end.
+ * What a schedule brought to light. `twice`: an effect happened twice, or was undone twice. `uncompensated`: an
+ * effect of a turn that undoes what it did stayed. `lost`: a required node has no value although its policies allow
+ * more attempts, or is told as done and is not there, or another acted with a default in its place. `untold`: an
+ * effect is there of a node that is told as failed for certain. `unapproved`: an effect happened after a person had
+ * approved another input. `unsettled`: the turn, or the process that goes on with it, did not end.
  */
 export type FindingKind = 'twice' | 'uncompensated' | 'lost' | 'untold' | 'unapproved' | 'unsettled';
 
@@ -69,6 +68,16 @@ const HAS_VALUE: ReadonlySet<string> = new Set(['succeeded', 'defaulted']);
 const isRequired = ({ plan }: Facts, place: number): boolean =>
   plan.nodes[place]?.optional !== true && !canDoWithout(plan, place);
 
+/** The node that acted as though one had acted that did not: a default is no payment. */
+const hiddenBy = ({ plan, acting }: Facts, story: Story, place: number): string | undefined => {
+  const lost = plan.nodes[place];
+  if (lost === undefined || lost.optional === true || !acting.has(lost.id)) return undefined;
+  const dependents = plan.dependents[place]?.map((index) => plan.nodes[index]?.id);
+  return story.result?.nodes.find(
+    ({ id, state }) => state === 'defaulted' && dependents?.includes(id) === true && remains(story, id),
+  )?.id;
+};
+
 /** A node that made no attempt of its own, and has the answer of another under the same key. */
 const isBorrowed = ({ course, deaths }: Story, { id, result }: NodeResult): boolean =>
   result?.fromCache === true && deaths === 0 && course.count('run', id) === 0;
@@ -88,7 +97,13 @@ const lostNode = (
     return lost(`${id} is told as succeeded, and its effect is not there`);
   if (HAS_VALUE.has(state) && isBorrowed(story, node))
     return lost(`${id} did nothing: it was given the result of another node under the same idempotency key`);
-  if (!LOST.has(state) || !isRequired(facts, place) || isExcused(facts, schedule, id)) return undefined;
+  if (!LOST.has(state)) return undefined;
+  const dependent = hiddenBy(facts, story, place);
+  if (dependent !== undefined)
+    return lost(
+      `${id} failed, and ${dependent} acted with its default in place of it; if that is meant, ${id} is optional`,
+    );
+  if (!isRequired(facts, place) || isExcused(facts, schedule, id)) return undefined;
   return lost(`the required node ${id} was lost (${state}): ${reason ?? 'its failure is not told'}`);
 };
 
@@ -109,6 +124,20 @@ const unapproved = ({ course }: Story): ExploreVerdict[] =>
       node,
       message: `${node} acted with an input that nobody approved: its approval was for another one`,
     }));
+
+/** What a node of the plan undid, and what happened all the same: it was still on its way. */
+const undoneEarly = ({ ledger }: Story): ExploreVerdict[] =>
+  ledger.effects.flatMap((effect): ExploreVerdict[] =>
+    effect.undoneEarly === undefined || !isThere(effect)
+      ? []
+      : [
+          {
+            kind: 'uncompensated',
+            node: effect.by.node,
+            message: `${effect.undoneEarly} undid what ${effect.by.node} does before it had happened, and so it stayed`,
+          },
+        ],
+  );
 
 /** Whether what the turn did had to be undone, and what is told to stay of it. */
 const undoingOf = (
@@ -166,6 +195,7 @@ export const judged = (facts: Facts, story: Story, schedule: Schedule): readonly
   return [
     ...doubles(story),
     ...leftBehind(facts, story, schedule),
+    ...undoneEarly(story),
     ...lost,
     ...nodes.flatMap((node) => untold(story, node)),
     ...unapproved(story),

@@ -10,37 +10,39 @@ type Rule = Extract<NeedsApproval<unknown>, (...given: never) => unknown>;
  * the processes that ask.
  */
 export class Person {
-  /** By call and tool: what the call is about to be given. */
+  /** By call and tool: what the call was about to be given, as it was then: a tool may change it. */
   readonly #inputs = new Map<string, unknown>();
   /** By the id of the question: what was shown. */
+  readonly #shown = new Map<string, unknown>();
+  /** By call and tool: what was approved for it. */
   readonly #approved = new Map<string, unknown>();
-  /** Calls that go on with the approval of another input. */
-  readonly #unapproved = new Set<string>();
 
   /** A rule that decides as the given one does, and shows the person what it decides about. */
   seeing(rule: NeedsApproval<unknown>): Rule {
     return (input: unknown, context: NeedsApprovalContext) => {
-      this.#inputs.set(nameOf(context), input);
+      const name = nameOf(context);
+      this.#inputs.set(name, structuredClone(input));
+      // Decided anew: another input may need nobody.
+      this.#approved.delete(name);
       if (typeof rule === 'function') return rule(input, context);
       return typeof rule === 'object' ? neededBy(rule, input) : rule;
     };
   }
 
   readonly ask = (request: ApprovalRequest): true => {
-    if (!this.#approved.has(request.id)) this.#approved.set(request.id, this.#inputs.get(nameOf(request)));
+    if (!this.#shown.has(request.id)) this.#shown.set(request.id, this.#inputs.get(nameOf(request)));
     return true;
   };
 
   hear(event: TraceEvent): void {
     if (event.source !== 'call' || event.type !== 'approval' || event.step !== 'approved') return;
-    const name = nameOf(event);
-    if (isDeepStrictEqual(this.#approved.get(event.approvalId), this.#inputs.get(name))) this.#unapproved.delete(name);
-    else this.#unapproved.add(name);
+    this.#approved.set(nameOf(event), this.#shown.get(event.approvalId));
   }
 
   /** Whether a call has nobody's yes to what it is given. */
-  disowns(callId: string, toolName: string): boolean {
-    return this.#unapproved.size > 0 && this.#unapproved.has(nameOf({ callId, toolName }));
+  disowns(callId: string, toolName: string, input: unknown): boolean {
+    const name = nameOf({ callId, toolName });
+    return this.#approved.has(name) && !isDeepStrictEqual(this.#approved.get(name), input);
   }
 }
 

@@ -38,6 +38,8 @@ export interface Strike {
   readonly act: Act;
   /** Which one, counted from 1 over all tools and processes that try it. */
   readonly attempt: number;
+  /** Which of its requests to the world, counted from 1. Absent where it makes none of which the world knows. */
+  readonly request?: number;
   /** What strikes it. */
   readonly fault: Fault;
 }
@@ -65,7 +67,8 @@ export const faultsAt = (act: Act, acts: boolean, faults: readonly Fault[]): rea
     return acts || IDLE.has(fault);
   });
 
-export const nameOf = ({ node, act, attempt, fault }: Strike): string => `${act} ${node} ${attempt} ${fault}`;
+export const nameOf = ({ node, act, attempt, request = 0, fault }: Strike): string =>
+  `${act} ${node} ${attempt} ${request} ${fault}`;
 
 const FAULT_WORDS: Readonly<Record<Fault, string>> = {
   refused: 'is refused',
@@ -80,14 +83,16 @@ const FAULT_WORDS: Readonly<Record<Fault, string>> = {
 };
 const PREFIXES: Readonly<Record<Exclude<Act, 'store'>, string>> = { run: '', undo: 'undoing ', verify: 'verifying ' };
 
-const strikeWords = ({ node, act, attempt, fault }: Strike): string => {
+const strikeWords = ({ node, act, attempt, request, fault }: Strike): string => {
   const what = act === 'store' ? `question ${attempt} to the store` : `attempt ${attempt} of ${PREFIXES[act]}${node}`;
-  return `${what} ${FAULT_WORDS[fault]}`;
+  return `${request === undefined ? '' : `request ${request} of `}${what} ${FAULT_WORDS[fault]}`;
 };
 
 /** A schedule as a sentence's beginning. */
 export const scheduleWords = (schedule: Schedule): string =>
   schedule.length === 0 ? 'nothing goes wrong' : schedule.map(strikeWords).join(', then ');
+
+const COUNT_MAX = 1_000_000;
 
 /**
  * Reads a schedule that a test was pasted with.
@@ -95,10 +100,11 @@ export const scheduleWords = (schedule: Schedule): string =>
  */
 export const checkSchedule = (schedule: Schedule): void => {
   for (const strike of schedule) {
-    checkKeys('a strike of a schedule', strike, ['node', 'act', 'attempt', 'fault']);
+    checkKeys('a strike of a schedule', strike, ['node', 'act', 'attempt', 'request', 'fault']);
     checkOneOf('act of a strike', strike.act, ACTS);
     checkOneOf('fault of a strike', strike.fault, FAULTS);
-    checkNumber('attempt of a strike', strike.attempt, integer(1, 1_000_000));
+    checkNumber('attempt of a strike', strike.attempt, integer(1, COUNT_MAX));
+    if (strike.request !== undefined) checkNumber('request of a strike', strike.request, integer(1, COUNT_MAX));
     if (typeof strike.node !== 'string') throw new RangeError('node of a strike must be the id of a node');
   }
 };

@@ -23,7 +23,7 @@ export interface Stage {
 }
 
 const SETTLE_MS = 1_000;
-const ALWAYS = (): boolean => true;
+const onServer = (actor: Actor): Actor => ({ ...actor, isAlive: () => true });
 
 /** What gives values one by one is run as its actor whenever it is asked for the next. */
 const stayingWith = (actor: Actor, output: unknown): unknown => {
@@ -55,29 +55,33 @@ const lateMsOf = ({ lateMs }: Stage, { policy }: AnyTool): number =>
 const attempted = (
   stage: Stage,
   tool: AnyTool,
-  who: { readonly node: string; readonly act: Act },
+  who: { readonly node: string; readonly act: Act; readonly input?: unknown },
   signal: AbortSignal,
   work: (signal: AbortSignal) => unknown,
 ): unknown => {
   const { course, life, runtime, whose, person } = stage;
-  const { attempt, fault } = course.reach(who.node, who.act, tool.name, tool.verify !== undefined);
-  attempt.isUnapproved = person.disowns(whose.call, tool.name);
-  const actor: Actor = { attempt, isAlive: () => life.isAlive() };
+  const { attempt, fault, requested } = course.reach(who.node, who.act, tool.name, tool.verify !== undefined);
+  attempt.isUnapproved = 'input' in who && person.disowns(whose.call, tool.name, who.input);
+  const server = { life, runtime, lateMs: lateMsOf(stage, tool) };
+  const actor: Actor = {
+    attempt,
+    isAlive: () => life.isAlive(),
+    struck: (number, asked, own = signal) => {
+      const struckBy = requested(number);
+      if (struckBy === undefined) return undefined;
+      const asActor = (asServer: boolean): unknown => asked(asServer ? onServer(actor) : actor);
+      return strike({ ...server, fault: struckBy, work: asActor, signal: AbortSignal.any([signal, own]) });
+    },
+  };
   const as = (by: Actor, seen: AbortSignal): unknown =>
     stayingWith(
       by,
       actingAs(by, () => work(seen)),
     );
   if (fault === undefined) return as(actor, signal);
-  return strike({
-    fault,
-    // A server does not see that its caller goes.
-    work: (asServer) => as(asServer ? { ...actor, isAlive: ALWAYS } : actor, new AbortController().signal),
-    signal,
-    life,
-    runtime,
-    lateMs: lateMsOf(stage, tool),
-  });
+  // A server does not see that its caller goes.
+  const asActor = (asServer: boolean): unknown => as(asServer ? onServer(actor) : actor, new AbortController().signal);
+  return strike({ ...server, fault, work: asActor, signal });
 };
 
 const executed = (stage: Stage, tool: AnyTool): AnyTool['execute'] => {
@@ -89,7 +93,7 @@ const executed = (stage: Stage, tool: AnyTool): AnyTool['execute'] => {
     if (node === undefined) return own.execute(input, context);
     const act = whose.isUndoing ? 'undo' : 'run';
     if (act === 'run') course.know(context.callKey, node);
-    return attempted(stage, tool, { node, act }, context.signal, (signal) =>
+    return attempted(stage, tool, { node, act, input }, context.signal, (signal) =>
       own.execute(input, { ...context, signal }),
     );
   };

@@ -15,6 +15,8 @@ import {
 } from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
 import { checkKeys, checkNumber, duration, integer, number } from '../policy/check.ts';
+import { toToolExecutionError } from '../errors/tool.ts';
+import { doubted } from '../policy/recovery/proof.ts';
 import { latencyWindow, type LatencyWindow } from '../policy/retry/latency.ts';
 import type { RetryBudget } from '../policy/retry/budget.ts';
 import { liveRuntime } from '../runtime.ts';
@@ -42,6 +44,8 @@ export interface HedgePolicy {
   readonly budget?: RetryBudget;
 }
 
+const leavesOpen = (error: unknown): boolean => doubted(toToolExecutionError(error), 'mutating').uncertain;
+
 /** Answers that the quantile is taken of. */
 const WINDOW = 100;
 
@@ -55,9 +59,9 @@ const WINDOW = 100;
  * hedge({ delayMs: 3 })   -----b|       the first attempt is unsubscribed when b is there
  * ```
  *
- * An attempt that fails while another runs drops out of the race; the error of the last one is the stream's. An early
- * failure is not hedged: that is what `retryBackoff` is for. What all subscriptions of one `hedge()` measure is shared,
- * so make it once per tool.
+ * An attempt that fails while another runs drops out of the race; the error of the last one is the stream's, or that of
+ * the last one that may have taken effect. An early failure is not hedged: that is what `retryBackoff` is for. What all
+ * subscriptions of one `hedge()` measure is shared, so make it once per tool.
  *
  * @param policy a fixed `delayMs`, or the `quantile` of what was measured
  * @param runtime where time comes from
@@ -105,6 +109,8 @@ const raced = <T>(
     const won$ = winner$.pipe(filter((winner) => winner !== undefined));
     /** When the attempts that run have started, by their numbers. */
     const startedAtMs = new Map<number, number>();
+    /** The last failure that leaves open whether its attempt took effect: no later one takes that back. */
+    let open: { readonly error: unknown } | undefined;
     const win = (number: number): void => {
       if (winner$.value !== undefined) return;
       // Of the losers too, as far as they came: of winners alone the quantile would sink, and ever more would be
@@ -121,7 +127,9 @@ const raced = <T>(
         takeUntil(won$.pipe(filter((winner) => winner !== number))),
         catchError((error: unknown) => {
           startedAtMs.delete(number);
-          return startedAtMs.size === 0 || winner$.value === number ? throwError(() => error) : EMPTY;
+          if (winner$.value === number) return throwError(() => error);
+          if (leavesOpen(error)) open = { error };
+          return startedAtMs.size === 0 ? throwError(() => (open === undefined ? error : open.error)) : EMPTY;
         }),
       );
     };

@@ -153,7 +153,7 @@ describe('a claim that a dead process has left', () => {
     expect(await asked(runtime, next)).toMatchObject({ status: 'success', attempts: 1 });
   });
 
-  it('R-18.4 an alternative that writes and cannot be verified leaves it unknown', async () => {
+  it('R-18.4 an alternative that cannot be verified is in no doubt where no note says that it began', async () => {
     const { runtime, store } = await leftBehind();
     const other: AnyTool = { name: 'pay_elsewhere', policy: { effects: 'mutating' }, execute: () => 1 };
     const policy = { alternatives: ['pay_elsewhere'] };
@@ -165,8 +165,8 @@ describe('a claim that a dead process has left', () => {
       policy,
       [other],
     );
-    expect(await asked(runtime, next)).toMatchObject({ verified: 'unknown', error: { uncertain: true } });
-    expect(next.ran).toBe(0);
+    expect(await asked(runtime, next)).toMatchObject({ status: 'success', attempts: 1 });
+    expect(next.ran).toBe(1);
   });
 
   it('R-18.4 a call that is canceled while it asks is uncertain, and leaves the claim as it was', async () => {

@@ -46,7 +46,13 @@ const tripOf = async (way: Way, question: number, isHeard: boolean, enforcesKey:
       (name) =>
         tool({
           name,
-          policy: { effects: 'mutating', retry: { maxAttempts: 1 }, timeoutMs: 30_000, compensate: { enforcesKey } },
+          policy: {
+            effects: 'mutating',
+            retry: { maxAttempts: 1 },
+            timeoutMs: 30_000,
+            verify: { settleMs: 1_000 },
+            compensate: { enforcesKey },
+          },
           execute: async (_: unknown, { callKey }) => {
             const outlasts = name === 'car' && way === 'has a booking that outlasts it';
             await firstValueFrom(runtime.after(outlasts ? 12_000 : 20));

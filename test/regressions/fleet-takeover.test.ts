@@ -116,7 +116,10 @@ describe('R-17.4 a worker that dies', () => {
 describe('R-17.4 a worker that lives and was given up', () => {
   it('R-17.4 has stopped before another looks and runs its tool', async () => {
     const world = handFleet();
-    const { log, paid, toolOf } = payments(world, { policy: { effects: 'mutating' }, ...looked });
+    const { log, paid, toolOf } = payments(world, {
+      policy: { effects: 'mutating', verify: { settleMs: 1_000 } },
+      ...looked,
+    });
     const [a, b] = [world.worker('A', [toolOf('A')]), world.worker('B', [toolOf('B')])];
     await world.fleet.submit('t', trip);
     await a.give('t');
@@ -129,7 +132,11 @@ describe('R-17.4 a worker that lives and was given up', () => {
 
   it('R-17.4 so, too, where it is cut off from what would tell it', async () => {
     const world = handFleet();
-    const { log, paid, toolOf } = payments(world, { policy: { effects: 'mutating' }, ...looked }, 10_000);
+    const { log, paid, toolOf } = payments(
+      world,
+      { policy: { effects: 'mutating', verify: { settleMs: 1_000 } }, ...looked },
+      10_000,
+    );
     const [a, b] = [world.worker('A', [toolOf('A')]), world.worker('B', [toolOf('B')])];
     await world.fleet.submit('t', trip);
     await a.give('t');

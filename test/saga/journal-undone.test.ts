@@ -26,7 +26,13 @@ const workerOf = (runtime: VirtualRuntime, store: DedupeStore, log: string[], se
   const booking = (name: string, execute: () => unknown) =>
     tool({
       name,
-      policy: { effects: 'mutating', timeoutMs: 30_000, retry: { maxAttempts: 1 }, dedupe: { leaseMs: 5_000 } },
+      policy: {
+        effects: 'mutating',
+        timeoutMs: 30_000,
+        retry: { maxAttempts: 1 },
+        dedupe: { leaseMs: 5_000 },
+        verify: { settleMs: 1_000 },
+      },
       execute: async () => {
         log.push(name);
         return execute();

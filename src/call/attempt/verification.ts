@@ -144,6 +144,7 @@ export const verification = (by: Inquirer, doubt: Doubt, verify: Verification): 
     };
     const settled = (found: VerifyReport, hasStopped: boolean): Observable<VerifyReport> => {
       if (found.finding !== 'not_done') return of(found);
+      if (found.isFinal === true) return of(lateOf(doubt) ?? found);
       if (!hasStopped) return of(unknownSince('it is not done yet, and its attempt has not stopped'));
       return verify.settleMs === 0 ? of(lateOf(doubt) ?? found) : runtime.after(verify.settleMs).pipe(switchMap(ask));
     };

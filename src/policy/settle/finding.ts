@@ -6,6 +6,8 @@ import { at, stepsOf, type Step } from './place.ts';
 /** What a verification found, and what the call gives where it took effect. */
 export interface VerifyReport {
   readonly finding: VerifyFinding;
+  /** With `not_done`: it will not be, whatever is still under way. */
+  readonly isFinal?: true;
   /** With `done`, where the answer has one. */
   readonly output?: { readonly value: unknown };
   /** With `unknown`: why, for the trace. */
@@ -22,8 +24,8 @@ export const findingOf = (answer: unknown): VerifyReport => {
   if (answer === 'unknown') return unknownSince('verify answered that it is not known');
   try {
     if (typeof answer === 'object' && answer !== null && !Array.isArray(answer)) {
-      const { done } = answer as { readonly done?: unknown };
-      if (done === false) return { finding: 'not_done' };
+      const { done, final } = answer as { readonly done?: unknown; readonly final?: unknown };
+      if (done === false) return { finding: 'not_done', ...(final === true ? { isFinal: true } : {}) };
       if (done === true)
         return {
           finding: 'done',
@@ -33,7 +35,7 @@ export const findingOf = (answer: unknown): VerifyReport => {
   } catch {
     // What cannot be read says nothing.
   }
-  return unknownSince("verify must answer { done: true, output? }, { done: false } or 'unknown'");
+  return unknownSince("verify must answer { done: true, output? }, { done: false, final? } or 'unknown'");
 };
 
 /** What several tools that one call may have used come to: one that is done decides, and all must say that none is. */

@@ -1,4 +1,4 @@
-import { Neighbours, drawFor, drawnFrom, shiftedTo } from './neighbours.ts';
+import { Neighbours, drawFor, drawnFrom, shiftedTo } from './draws/neighbours.ts';
 import { attemptKey, type RecordedAttempt } from './trace/attempts.ts';
 import type { Recording } from './trace/recording.ts';
 

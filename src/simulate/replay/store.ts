@@ -1,4 +1,4 @@
-import { Subject, delayWhen, filter, merge, type Observable } from 'rxjs';
+import { Subject, delayWhen, filter, merge } from 'rxjs';
 import type { DedupeClaim, DedupeReading, DedupeRecord, DedupeStore } from '../../contract/store.ts';
 import { memoryStore } from '../../stores/memory.ts';
 import { later } from '../later.ts';
@@ -196,7 +196,6 @@ export function recordedStore(
   const { foreign, changed$, meet, find } = foreignKeys(time, inOrder, keys);
   const holders = new Map<string, string>();
   const onTheirWay = new Map<string, () => void>();
-  const keyOf = (key: string): RecordedKey | undefined => keys.get(holders.get(key) ?? '');
   const claimed: DedupeStore['setIfNotExists'] = (claim, over) => {
     const record = meet(claim);
     if (record !== undefined && record.version !== over) return { created: false, record, atMs: time.now() };
@@ -219,12 +218,12 @@ export function recordedStore(
     compareAndSet: slowOutcomes(
       time,
       (...asked) => memory.compareAndSet(...asked),
-      (key) => keyOf(key)?.kept,
+      (key) => keys.get(holders.get(key) ?? '')?.kept,
       onTheirWay,
     ),
-    changes: (key): Observable<unknown> =>
-      merge(memory.changes?.(key) ?? [], changed$.pipe(filter((changed) => changed === key))).pipe(
-        delayWhen(() => time.after(0)),
-      ),
+    changes: (key) => {
+      const foreign$ = changed$.pipe(filter((changed) => changed === key));
+      return merge(memory.changes?.(key) ?? [], foreign$).pipe(delayWhen(() => time.after(0)));
+    },
   };
 }

@@ -4,7 +4,7 @@ import type { ToolEvent, TraceEvent, TurnEvent } from '../../contract/event.ts';
 import type { AnyTool, ToolContext } from '../../contract/tool.ts';
 import { createSpillway, type Spillway } from '../../spillway.ts';
 import { SimulatedTime, type Task } from '../time.ts';
-import { Chance } from './chance.ts';
+import { Chance } from './draws/chance.ts';
 import type { Replayed } from './certainty/doubts.ts';
 import type { Ending } from './trace/endings.ts';
 import type { Assumption, Fates } from './fates.ts';

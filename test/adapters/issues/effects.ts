@@ -42,7 +42,8 @@ export const EFFECTS: readonly Issue[] = [
   {
     id: 'langchain-ai/langchain#40688',
     title:
-      'ToolRetryMiddleware: default settings retry non-idempotent tools on ambiguous transport errors (LangChain.js has the same)',
+      'ToolRetryMiddleware: default settings retry non-idempotent tools on ambiguous transport errors ' +
+      '(LangChain.js has the same)',
     alone: 'pays 3 times',
     solved: 'pays 1 times',
     run: async (guarded) => {

@@ -3,7 +3,7 @@ import { createSpillway } from 'spillway';
 import type { TraceEvent } from '../../../src/contract/event.ts';
 import type { RetryBudgetOptions, ToolPolicy } from '../../../src/contract/policy.ts';
 import type { AnyTool, ToolContext } from '../../../src/contract/tool.ts';
-import { drawFor } from '../../../src/simulate/replay/neighbours.ts';
+import { drawFor } from '../../../src/simulate/replay/draws/neighbours.ts';
 import { SimulatedTime } from '../../../src/simulate/time.ts';
 
 const START_MS = 1_000_000;

@@ -155,7 +155,7 @@ describe('SIM-3 what was published', () => {
     return measure(scenario, runStorm(scenario, scenario.policies?.[policy] ?? {}, 1, 'fleet')).recoveryS;
   };
 
-  it('a database that is asked 280 queries of its 300 stays down by its retries alone, and comes back without them', () => {
+  it('a database asked 280 of its 300 queries stays down by retries alone, and comes back without them', () => {
     expect(queries(280, 'one retry')).toBe(Infinity);
     expect(queries(280, 'no retry', 240)).toBeLessThan(Infinity);
   });

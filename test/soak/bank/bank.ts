@@ -6,6 +6,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { Dice } from '../../simulation/dice.ts';
 
+/** A transfer as it is sent. */
+export interface Sent extends Transfer {
+  /** When, by the machine's wall clock. */
+  readonly sentAtMs: number;
+}
+
 export interface Transfer {
   readonly from: number;
   readonly to: number;
@@ -18,12 +24,25 @@ export type Trouble = 'none' | 'slow' | 'busy' | 'lost_before' | 'lost_after' | 
 const TROUBLES: readonly Trouble[] = ['slow', 'busy', 'lost_before', 'lost_after', 'broken_after', 'late'];
 /** A late transfer is made this long after its caller has gone, at most: within the `settleMs` of the callers. */
 export const LATE_MAX_MS = 200;
+/**
+ * How long after it was sent a transfer can still be booked, by what it is reached with. A server for each request of
+ * MCP is slow: on a busy machine a transfer lies there for a while after its caller has gone.
+ */
+export const SETTLE_MS = { http: 600, mcp: 3_000 } as const;
 export const ACCOUNTS = 10;
 export const OPENING = 1_000_000;
 
 /** What it says of a transfer; `gone`: nothing, nobody would hear it. */
 type Said = 'booked' | 'stale' | 'refused' | 'busy' | 'broken' | 'gone';
 const STATUSES = { booked: 200, stale: 409, refused: 422, busy: 503, broken: 500 } as const;
+
+const TRANSFER = {
+  reference: z.string(),
+  from: z.number(),
+  to: z.number(),
+  amount: z.number(),
+  sentAtMs: z.optional(z.number()),
+};
 
 const bodyOf = async (request: IncomingMessage): Promise<unknown> => {
   let text = '';
@@ -37,20 +56,29 @@ const bodyOf = async (request: IncomingMessage): Promise<unknown> => {
  */
 export class Bank {
   readonly accounts: number[] = Array.from({ length: ACCOUNTS }, () => OPENING);
-  /** How often each key was booked. */
-  readonly booked: Map<string, number> = new Map<string, number>();
+  /** What was booked under each key. */
+  readonly booked: Map<string, Transfer[]> = new Map<string, Transfer[]>();
   readonly troubles: Map<Trouble, number> = new Map<Trouble, number>();
   /** Requests refused for their fence. */
   stale: number = 0;
+  /** Requests that were too old. */
+  expired: number = 0;
+  #working = 0;
   readonly #fences = new Map<string, number>();
   readonly #dice: Dice;
   readonly #rate: number;
+  readonly #withinMs: number;
   readonly #server: Server;
 
-  /** @param rate the share of transfers that something goes wrong with */
-  constructor(seed: number, rate: number) {
+  /**
+   * @param rate the share of transfers that something goes wrong with
+   * @param withinMs books nothing that was sent longer ago: on a machine that stands still a request may lie there for
+   * longer than any caller can wait
+   */
+  constructor(seed: number, rate: number, withinMs: number) {
     this.#dice = new Dice(seed);
     this.#rate = rate;
+    this.#withinMs = withinMs;
     this.#server = createServer((request, response) => {
       this.#answer(request, response).catch(() => response.destroy());
     });
@@ -66,8 +94,9 @@ export class Bank {
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
-  get total(): number {
-    return this.accounts.reduce((sum, account) => sum + account, 0);
+  /** Once nothing that it was asked for is still to be booked. */
+  async quiet(): Promise<void> {
+    while (this.#working > 0) await sleep(LATE_MAX_MS);
   }
 
   /** Whether a request is newer than all that were seen of its key. */
@@ -81,10 +110,16 @@ export class Bank {
     return true;
   }
 
-  #book(key: string, { from, to, amount }: Transfer): void {
+  /** Books it, where that was not asked for too long ago; gives whether it has. */
+  #book(key: string, { from, to, amount, sentAtMs }: Sent): boolean {
+    if (Date.now() - sentAtMs > this.#withinMs) {
+      this.expired++;
+      return false;
+    }
     this.accounts[from] = (this.accounts[from] ?? 0) - amount;
     this.accounts[to] = (this.accounts[to] ?? 0) + amount;
-    this.booked.set(key, (this.booked.get(key) ?? 0) + 1);
+    this.booked.set(key, [...(this.booked.get(key) ?? []), { from, to, amount }]);
+    return true;
   }
 
   #trouble(): Trouble {
@@ -100,7 +135,16 @@ export class Bank {
   }
 
   /** What it says of a transfer; `gone` where nobody hears it. */
-  async #transfer(key: string, fence: number, transfer: Transfer, response: ServerResponse): Promise<Said> {
+  async #transfer(key: string, fence: number, transfer: Sent, response: ServerResponse): Promise<Said> {
+    this.#working++;
+    try {
+      return await this.#made(key, fence, transfer, response);
+    } finally {
+      this.#working--;
+    }
+  }
+
+  async #made(key: string, fence: number, transfer: Sent, response: ServerResponse): Promise<Said> {
     if (!this.#admits(key, fence)) return 'stale';
     const trouble = this.#trouble();
     this.troubles.set(trouble, (this.troubles.get(trouble) ?? 0) + 1);
@@ -116,7 +160,7 @@ export class Bank {
       else this.#book(key, transfer);
       return 'gone';
     }
-    this.#book(key, transfer);
+    if (!this.#book(key, transfer)) return this.#hangUp(response);
     if (trouble === 'lost_after') return this.#hangUp(response);
     return trouble === 'broken_after' ? 'broken' : 'booked';
   }
@@ -132,7 +176,7 @@ export class Bank {
     const key = String(request.headers['x-key']);
     const fence = Number(request.headers['x-fence']);
     if (request.url === '/transfer') {
-      const said = await this.#transfer(key, fence, (await bodyOf(request)) as Transfer, response);
+      const said = await this.#transfer(key, fence, (await bodyOf(request)) as Sent, response);
       if (said !== 'gone') say(STATUSES[said], said === 'booked' ? { receipt: `r-${key}` } : { error: said });
       return;
     }
@@ -150,9 +194,10 @@ export class Bank {
     const text = (said: string): { type: 'text'; text: string } => ({ type: 'text', text: said });
     server.registerTool(
       'transfer',
-      { inputSchema: { reference: z.string(), from: z.number(), to: z.number(), amount: z.number() } },
-      async ({ reference, ...transfer }, { _meta: meta }) => {
-        const said = await this.#transfer(reference, Number(meta?.['spillway/fence']), transfer, response);
+      { inputSchema: TRANSFER },
+      async ({ reference, sentAtMs = 0, ...transfer }, { _meta: meta }) => {
+        const sent = { ...transfer, sentAtMs };
+        const said = await this.#transfer(reference, Number(meta?.['spillway/fence']), sent, response);
         if (said === 'gone') return new Promise(() => undefined);
         return said === 'booked'
           ? { content: [text(`r-${reference}`)] }

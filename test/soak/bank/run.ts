@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startRedis } from '../../stores/redis/server.ts';
+import { PLANTS } from './plants.ts';
 import { bankSoak } from './soak.ts';
 
 /**
@@ -17,9 +18,13 @@ const { values } = parseArgs({
     every: { type: 'string', default: '300' },
     over: { type: 'string', default: 'http' },
     store: { type: 'string', default: 'sqlite' },
+    pace: { type: 'string', default: '1' },
+    plant: { type: 'string' },
   },
 });
 const { over, store } = values;
+const plant = PLANTS.find((name) => name === values.plant);
+if (plant === undefined && values.plant !== undefined) throw new RangeError(`--plant is one of ${PLANTS.join(', ')}`);
 if (over !== 'http' && over !== 'mcp') throw new RangeError(`--over must be http or mcp, not ${over}`);
 if (store !== 'sqlite' && store !== 'redis' && store !== 'ioredis')
   throw new RangeError(`--store must be sqlite, redis or ioredis, not ${store}`);
@@ -30,8 +35,11 @@ try {
     transfers: Number(values.transfers),
     seed: Number(values.seed),
     everyMs: Number(values.every),
+    pace: Number(values.pace),
     folder,
     over,
+    progress: (line) => void process.stderr.write(`${line}\n`),
+    ...(plant === undefined ? {} : { plant }),
     ...(server === undefined || store === 'sqlite' ? {} : { redis: { kind: store, path: server.path } }),
   });
   process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);

@@ -1,8 +1,10 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { Dice } from '../../simulation/dice.ts';
-import { ACCOUNTS, Bank, OPENING } from './bank.ts';
+import { ACCOUNTS, Bank, OPENING, SETTLE_MS } from './bank.ts';
+import type { Plant } from './plants.ts';
 import type { Order, Receipt, Task } from './worker.ts';
 
 export interface BankSoak {
@@ -20,13 +22,23 @@ export interface BankSoak {
   readonly everyMs?: number;
   /** The share of transfers that something goes wrong with. */
   readonly rate?: number;
+  /** All limits of time are so many times as long: for a machine that has much else to do. */
+  readonly pace?: number;
+  /** A mistake of the processes, which has to be found. */
+  readonly plant?: Plant;
+  /** Hears how far it has come. */
+  readonly progress?: (line: string) => void;
 }
 
 export interface BankReport {
   readonly problems: readonly string[];
   readonly kills: number;
   readonly stops: number;
+  /** Processes that died by themselves. */
+  readonly deaths: number;
   readonly stale: number;
+  /** Requests that lay at the bank for too long. */
+  readonly expired: number;
   readonly succeeded: number;
   readonly verified: number;
   readonly failed: number;
@@ -51,6 +63,8 @@ class Worker {
   ready: Promise<void> = Promise.resolve();
   #ready: () => void = () => undefined;
   readonly orders: Map<string, Order> = new Map<string, Order>();
+  /** How often it died without being killed. */
+  deaths: number = 0;
 
   constructor(task: Task, told: (receipt: Receipt) => void) {
     this.#task = task;
@@ -66,6 +80,12 @@ class Worker {
         this.#ready();
         for (const order of this.orders.values()) child.send(order);
       } else if (this.orders.delete(message.key)) this.#told(message);
+    });
+    // On a busy machine it may not have reached its bank in time.
+    child.once('exit', () => {
+      if (child !== this.#child || child.killed) return;
+      this.deaths++;
+      this.#child = this.#start();
     });
     return child;
   }
@@ -87,7 +107,7 @@ class Worker {
   async stop(other: Worker): Promise<void> {
     this.#child.kill('SIGSTOP');
     for (const order of this.orders.values()) other.give(order);
-    await sleep(STOP_MS);
+    await sleep(STOP_MS * this.#task.pace);
     this.#child.kill('SIGCONT');
   }
 
@@ -109,34 +129,61 @@ const orderOf = (n: number, dice: Dice): Order => {
 /** Whether a host has to ask again to know. */
 const isOpen = ({ uncertain, again }: Receipt): boolean => uncertain || again;
 
-/** What of all that was told does not agree with the bank's books. */
-const problemsOf = (bank: Bank, receipts: ReadonlyMap<string, readonly Receipt[]>, transfers: number): string[] => {
+/** What the bank refuses for certain. */
+const isRefused = ({ transfer: { amount } }: Order): boolean => amount > OPENING;
+
+/** What was told of one order, and does not agree with the bank's books. */
+const orderProblems = (bank: Bank, order: Order, told: readonly Receipt[]): string[] => {
+  const { key, transfer } = order;
+  const booked = bank.booked.get(key) ?? [];
   const problems: string[] = [];
-  if (bank.total !== ACCOUNTS * OPENING) problems.push(`there is ${bank.total} in place of ${ACCOUNTS * OPENING}`);
-  for (let n = 0; n < transfers; n++) {
-    const key = `t${n}`;
-    const count = bank.booked.get(key) ?? 0;
-    if (count > 1) problems.push(`${key} was booked ${count} times`);
-    const told = receipts.get(key) ?? [];
-    if (told.length === 0) problems.push(`${key} was never told`);
-    for (const { status, uncertain, again, verified, error } of told) {
-      const words = `${key}: ${status} ${verified ?? ''} ${error ?? ''}`;
-      if (status === 'success' && count !== 1) problems.push(`${words}, and is booked ${count} times`);
-      const isClaim = verified === 'not_done' || !(uncertain || again);
-      if (status !== 'success' && isClaim && count !== 0) problems.push(`${words}, told as undone, and is booked`);
-    }
-    if (told.length > 0 && told.every(isOpen)) problems.push(`${key} was left uncertain`);
+  if (booked.length > 1) problems.push(`${key} was booked ${booked.length} times`);
+  if (booked.some((one) => !isDeepStrictEqual(one, transfer))) problems.push(`${key} was booked as something else`);
+  if (told.length === 0) problems.push(`${key} was never told`);
+  for (const { status, uncertain, again, verified, error, receipt } of told) {
+    const words = `${key}: ${status} ${verified ?? ''} ${error ?? ''}`;
+    if (status === 'success' && booked.length !== 1) problems.push(`${words}, and is booked ${booked.length} times`);
+    if (status === 'success' && receipt !== `r-${key}`) problems.push(`${words}, with the receipt ${String(receipt)}`);
+    const isClaim = verified === 'not_done' || !(uncertain || again);
+    if (status !== 'success' && isClaim && booked.length > 0) problems.push(`${words}, told as undone, and is booked`);
   }
+  if (told.length > 0 && told.every(isOpen))
+    problems.push(
+      `${key} was left uncertain, ${told.length} times: ${told.at(-1)?.error ?? ''} ${told.at(-1)?.verified ?? ''}`,
+    );
+  return problems;
+};
+
+/** More than a few of those that could be made were not: then nothing is proved by those that were. */
+const FAILED_MAX = 0.05;
+
+/** What of all that was told does not agree with the bank's books. */
+const problemsOf = (bank: Bank, receipts: ReadonlyMap<string, readonly Receipt[]>, orders: readonly Order[]) => {
+  const problems = orders.flatMap((order) => orderProblems(bank, order, receipts.get(order.key) ?? []));
+  const isMade = ({ key }: Order): boolean => receipts.get(key)?.some(({ status }) => status === 'success') ?? false;
+  const balances = Array.from({ length: ACCOUNTS }, () => OPENING);
+  for (const {
+    transfer: { from, to, amount },
+  } of orders.filter(isMade)) {
+    balances[from] = (balances[from] ?? 0) - amount;
+    balances[to] = (balances[to] ?? 0) + amount;
+  }
+  if (!isDeepStrictEqual(balances, bank.accounts))
+    problems.push(`the accounts have ${String(bank.accounts)}, by what was told ${String(balances)}`);
+  const possible = orders.filter((order) => !isRefused(order));
+  const failed = possible.filter((order) => !isMade(order)).length;
+  if (failed > Math.max(1, possible.length * FAILED_MAX))
+    problems.push(`${failed} of ${possible.length} were not made`);
   return problems;
 };
 
 /** Transfers by several processes that are killed and stopped, at a bank that loses answers and acts late. */
 export const bankSoak = async (options: BankSoak): Promise<BankReport> => {
   const { transfers, seed, folder, workers: count = 3, atOnce = 10, everyMs = 500, rate = 0.3 } = options;
-  const { over = 'http', redis } = options;
+  const { over = 'http', redis, plant, pace = 1 } = options;
   const startedMs = performance.now();
   const dice = new Dice(seed);
-  const bank = new Bank(seed + 1, rate);
+  const bank = new Bank(seed + 1, rate, SETTLE_MS[over] * 0.9 * pace);
   const port = await bank.listen();
   const receipts = new Map<string, Receipt[]>();
   const orders = Array.from({ length: transfers }, (_, n) => orderOf(n, dice));
@@ -150,11 +197,18 @@ export const bankSoak = async (options: BankSoak): Promise<BankReport> => {
     receipts.set(receipt.key, known);
     // What is uncertain is asked for again under its key, as a host would.
     if (isOpen(receipt) && known.length < TRIES_MAX)
-      setTimeout(() => give(worker, byKey.get(receipt.key)), AGAIN_AFTER_MS);
+      setTimeout(() => give(worker, byKey.get(receipt.key)), AGAIN_AFTER_MS * pace);
     else give(worker);
   };
   const place = redis ?? { kind: 'sqlite', path: join(folder, 'calls.db') };
-  const task: Task = { port, over, kind: place.kind, store: place.path };
+  const task: Task = {
+    port,
+    over,
+    kind: place.kind,
+    store: place.path,
+    pace,
+    ...(plant === undefined ? {} : { plant }),
+  };
   const workers: Worker[] = Array.from(
     { length: count },
     (_, index) => new Worker(task, (receipt) => told(workers[index] as Worker, receipt)),
@@ -165,13 +219,15 @@ export const bankSoak = async (options: BankSoak): Promise<BankReport> => {
   const lastMs = (): number => performance.now() - startedMs;
   let progressMs = lastMs();
   let done = 0;
+  const answers = (): number => [...receipts.values()].reduce((sum, all) => sum + all.length, 0);
   const settled = (): number => [...receipts.values()].filter((all) => !all.every(isOpen)).length;
   const pending = (): number => transfers - settled() + workers.reduce((sum, { orders: all }) => sum + all.size, 0);
-  while (pending() > 0 && lastMs() - progressMs < GIVE_UP_MS) {
-    await Promise.all(workers.map(({ ready }) => ready));
-    await sleep(everyMs * (0.5 + dice.unit()));
-    if (receipts.size !== done) progressMs = lastMs();
-    done = receipts.size;
+  while (pending() > 0 && lastMs() - progressMs < GIVE_UP_MS * pace) {
+    await Promise.race([Promise.all(workers.map(({ ready }) => ready)), sleep(GIVE_UP_MS * pace)]);
+    await sleep(everyMs * pace * (0.5 + dice.unit()));
+    if (answers() !== done) progressMs = lastMs();
+    done = answers();
+    options.progress?.(`${settled()} of ${transfers} settled, ${kills} kills, ${stops} stops`);
     // The end is left in peace, so that what was interrupted can be settled.
     if (next >= transfers && receipts.size >= transfers) continue;
     const place = dice.int(0, count - 1);
@@ -184,17 +240,20 @@ export const bankSoak = async (options: BankSoak): Promise<BankReport> => {
       await victim.stop(workers[(place + 1) % count] as Worker);
     }
   }
-  // A late effect may still be on its way.
-  await sleep(600);
-  const problems = problemsOf(bank, receipts, transfers);
+  const hasGivenUp = pending() > 0;
   await Promise.all(workers.map((worker) => worker.end()));
+  await bank.quiet();
+  const problems = problemsOf(bank, receipts, orders);
+  if (hasGivenUp) problems.push(`nothing was told for ${GIVE_UP_MS * pace} ms, and ${pending()} were still to come`);
   await bank.close();
   const last = [...receipts.values()].map((all) => all.findLast((one) => !isOpen(one)));
   return {
     problems,
     kills,
     stops,
+    deaths: workers.reduce((sum, { deaths }) => sum + deaths, 0),
     stale: bank.stale,
+    expired: bank.expired,
     succeeded: last.filter((one) => one?.status === 'success').length,
     verified: last.filter((one) => one?.verified === 'done').length,
     failed: last.filter((one) => one !== undefined && one.status !== 'success').length,

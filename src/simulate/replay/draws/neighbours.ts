@@ -1,6 +1,6 @@
-import { seededRandom } from '../../policy/random.ts';
-import type { RecordedAttempt } from './trace/attempts.ts';
-import type { Recording } from './trace/recording.ts';
+import { seededRandom } from '../../../policy/random.ts';
+import type { RecordedAttempt } from '../trace/attempts.ts';
+import type { Recording } from '../trace/recording.ts';
 
 /** How many attempts around an instant say how a tool was then, and how few say nothing. */
 const [NEAREST, FEWEST] = [16, 8] as const;

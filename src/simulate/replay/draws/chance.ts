@@ -1,7 +1,7 @@
-import type { TraceEvent } from '../../contract/event.ts';
-import { failureKey } from './trace/attempts.ts';
+import type { TraceEvent } from '../../../contract/event.ts';
+import { failureKey } from '../trace/attempts.ts';
 import { drawFor } from './neighbours.ts';
-import type { Recording } from './trace/recording.ts';
+import type { Recording } from '../trace/recording.ts';
 
 /** A draw that admits whatever share a recovering breaker lets through, and one that never does. */
 const [ADMITS, REFUSES] = [0, 1 - 2 ** -32];
