@@ -178,8 +178,8 @@ export const SIDE_PLANTS: Readonly<Record<string, Plant>> = {
   'a failure ends the race': {
     scenario: 'hedge',
     file: 'operators/hedge.ts',
-    find: 'startedAtMs.size === 0 || winner$.value === number ? throwError',
-    replace: 'true ? throwError',
+    find: 'return startedAtMs.size === 0 ? throwError',
+    replace: 'return true ? throwError',
     seeds: 500,
     by: ['HDG-4', 'HDG-1'],
   },

@@ -11,7 +11,7 @@ const files = [
   ...readdirSync(root).filter((name) => name.endsWith('.md')),
   ...['src', 'test', 'benchmarks', '.ci'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile())
+      .filter((entry) => entry.isFile() && !entry.name.endsWith('.png'))
       .map((entry) => posix.relative(root, posix.join(entry.parentPath, entry.name))),
   ),
 ];
