@@ -122,7 +122,18 @@ export const createBreakers = (
   listener: BreakerListener,
   max: number = BREAKERS_MAX,
   maker: BreakerMaker = ownBreakers(runtime),
-): Breakers => new LayerBreakers(optionsOf, listener, max, maker);
+): Breakers => {
+  const own = new LayerBreakers(optionsOf, listener, max, maker);
+  // A host may take its functions apart.
+  return {
+    get: (toolName, scope, options) => own.get(toolName, scope, options),
+    stateOf: (toolName, scope, options) => own.stateOf(toolName, scope, options),
+    list: () => own.list(),
+    all: () => own.all(),
+    order: (order, names) => own.order(order, names),
+    isOrdered: (name) => own.isOrdered(name),
+  };
+};
 
 class LayerBreakers implements Breakers {
   readonly #optionsOf: (toolName: string) => BreakerOptions | undefined;

@@ -74,7 +74,7 @@ export class PoliciesInForce {
       source: 'layer',
       type: 'layer_started',
       version: VERSION,
-      tools: this.#listed().map((guarded) => this.#tell(guarded)),
+      tools: this.#listed(),
       ...(retryBudget === undefined ? {} : { retryBudget: { ...retryBudget } }),
       host: [...host],
     };
@@ -82,18 +82,25 @@ export class PoliciesInForce {
 
   /** The policy of a tool that no trace tells of yet; `undefined` where it does, and where there is none. */
   introduce(guarded: GuardedTool): ToolInForce | undefined {
-    return this.#told === undefined || this.#told.has(guarded.dedupe) ? undefined : this.#tell(guarded);
+    if (this.#told === undefined || this.#told.has(guarded.dedupe)) return undefined;
+    try {
+      return this.#tell(guarded);
+    } catch {
+      // A provider whose list cannot be read ends nobody's call.
+      return undefined;
+    }
   }
 
   #tell(guarded: GuardedTool): ToolInForce {
+    const tool = toolInForce(guarded, this.#switches);
     this.#told?.add(guarded.dedupe);
-    return toolInForce(guarded, this.#switches);
+    return tool;
   }
 
-  #listed(): GuardedTool[] {
+  #listed(): ToolInForce[] {
     try {
       const { names } = this.#registry;
-      return names.flatMap((name) => this.#registry.get(name) ?? []);
+      return names.flatMap((name) => this.#registry.get(name) ?? []).map((guarded) => this.#tell(guarded));
     } catch {
       // A provider whose list cannot be read takes nobody's trace away.
       return [];

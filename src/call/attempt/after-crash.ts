@@ -1,7 +1,8 @@
-import { NEVER, catchError, defer, map, of, switchMap, throwError, type Observable } from 'rxjs';
+import { EMPTY, NEVER, catchError, concat, defer, map, of, switchMap, throwError, type Observable } from 'rxjs';
 import { ToolExecutionError } from '../../contract/tool-error.ts';
 import { toToolExecutionError } from '../../errors/tool.ts';
-import { inheritedStandIn } from '../../operators/dedupe/stand-ins.ts';
+import type { Layer } from '../../layer/services.ts';
+import { inheritedStandIn, withoutStandIns } from '../../operators/dedupe/stand-ins.ts';
 import { FailedCall, refused } from '../failure.ts';
 import { isSafetyCritical, storeTermsOf } from '../idempotency.ts';
 import type { CallOutcome } from '../result.ts';
@@ -65,6 +66,27 @@ const wasBegun = (execution: ToolExecution, attempts$: Observable<CallOutcome>, 
     );
   });
 
+const writingAmong = ({ registry }: Layer, alternatives: readonly string[]): readonly string[] =>
+  alternatives.filter((name) => registry.get(name)?.effects !== 'read');
+
+/** A call that has its key anew, once nothing is left of what was begun in an earlier life of the key. */
+export const afresh = (execution: ToolExecution, attempts$: Observable<CallOutcome>): Observable<CallOutcome> => {
+  const { context, alternatives } = execution;
+  const { lease, layer, call, toolName, attempts } = context;
+  if (lease?.isHeld !== true || lease.tookOver || toolName !== call.toolName || attempts > 0) return attempts$;
+  const writing = writingAmong(layer, alternatives);
+  if (writing.length === 0) return attempts$;
+  const cleared$ = withoutStandIns(lease, writing, storeTermsOf(context)).pipe(
+    catchError((thrown: unknown) =>
+      call.dedupeMode === 'bestEffort' ? EMPTY : refused(context, toToolExecutionError(thrown)),
+    ),
+  );
+  return concat(
+    cleared$,
+    defer(() => (context.isOver ? NEVER : attempts$)),
+  );
+};
+
 /** An earlier process had gone over to it, since this tool had failed for certain: it is gone on with. */
 const goesOnAt = ({ alternatives }: ToolExecution, toolName: string): FailedCall =>
   new FailedCall(
@@ -98,7 +120,7 @@ export const afterCrash = (execution: ToolExecution, begun$: Observable<CallOutc
     });
     if (toolName !== call.toolName)
       return toolName === lease?.standIns.inherited ? wasBegun(execution, attempts$, true) : attempts$;
-    const writing = alternatives.filter((name) => layer.registry.get(name)?.effects !== 'read');
+    const writing = writingAmong(layer, alternatives);
     if (lease === undefined || writing.length === 0) return wasBegun(execution, attempts$, false);
     return inheritedStandIn(lease, writing, storeTermsOf(context)).pipe(
       map((standIn) =>

@@ -12,7 +12,7 @@ import { isSafetyCritical } from '../idempotency.ts';
 import type { HookRunner } from '../../layer/hooks.ts';
 import type { GuardedTool } from '../../layer/registry.ts';
 import type { CallOutcome, SeenFailure } from '../result.ts';
-import { afterCrash } from './after-crash.ts';
+import { afresh, afterCrash } from './after-crash.ts';
 import { gatesOf, isGated } from './gates.ts';
 import { ToolExecution } from './execution.ts';
 import { earlierAttempts, journalledDecision, resumed } from './resumed.ts';
@@ -46,7 +46,7 @@ export const attemptsAt = (
     // The attempt that had been decided was still to come.
     const wasWaiting = earlier?.delayLeftMs !== undefined && earlier.delayLeftMs > 0;
     const hasCrashed = context.lease?.tookOver === true && context.attempts === 0 && !wasWaiting;
-    const begun$ = hasCrashed ? afterCrash(execution, attempts$) : attempts$;
+    const begun$ = hasCrashed ? afterCrash(execution, attempts$) : afresh(execution, attempts$);
     return earlier === undefined ? begun$ : resumed(execution, earlier).pipe(switchMap(() => begun$));
   });
 

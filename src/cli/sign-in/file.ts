@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { chmod, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { defer, lastValueFrom, retry, throwError, timer, type Observable } from 'rxjs';
@@ -98,7 +98,6 @@ export class SignInFile {
   async write(signIn: Omit<SignIn, 'url'>): Promise<void> {
     const folder = path.dirname(this.#path);
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    await chmod(folder, 0o700);
     const making = `${this.#path}.${randomUUID()}`;
     try {
       const file = await open(making, 'wx', 0o600);

@@ -40,6 +40,17 @@ abstract class FileProvider implements OAuthClientProvider {
     this.options = options;
   }
 
+  /**
+   * Where the entry names an issuer, no other authorization server is asked for anything, nor shown to anybody.
+   * @throws Error where the server names another one
+   */
+  async saveDiscoveryState({ authorizationServerUrl }: { readonly authorizationServerUrl: string }): Promise<void> {
+    const issuer = this.options.known?.issuer;
+    if (issuer === undefined || URL.parse(issuer)?.href === URL.parse(authorizationServerUrl)?.href) return;
+    await this.options.file.letGo();
+    throw new Error('the server names another authorization server than the issuer of its entry');
+  }
+
   abstract redirectToAuthorization(authorizationUrl: URL): void | Promise<void>;
   abstract saveCodeVerifier(codeVerifier: string): void;
   abstract codeVerifier(): string;

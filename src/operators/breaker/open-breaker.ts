@@ -222,7 +222,7 @@ export class OpenBreaker implements PermitOwner {
       reset: () => {
         const isClosed = this.memory.type === 'closed';
         order('reset')();
-        if (isClosed) this.#keeper.reset?.();
+        if (isClosed) tellInOrder(() => this.#keeper.reset?.());
       },
       disable: order('disable'),
     };

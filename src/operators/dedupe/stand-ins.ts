@@ -1,4 +1,4 @@
-import { concatMap, filter, from, last, map, merge, type Observable } from 'rxjs';
+import { concatMap, filter, from, ignoreElements, last, map, merge, type Observable } from 'rxjs';
 import type { DedupeClaim } from '../../contract/store.ts';
 import { sha256 } from '../../policy/key/sha256.ts';
 import { ask } from './ask.ts';
@@ -64,6 +64,20 @@ export const inheritedStandIn = (
       return name;
     }),
     last(null, undefined),
+  );
+
+/**
+ * Takes away what an earlier life of the key has left, which whoever takes this one over would believe; completes once
+ * the store has. A call that has its key anew does it before it begins.
+ */
+export const withoutStandIns = (
+  lease: Lease,
+  toolNames: readonly string[],
+  { store, runtime, storeTimeoutMs }: NoteTerms,
+): Observable<never> =>
+  from(toolNames).pipe(
+    concatMap((name) => ask(() => store.delete(noteKey(lease, name)), storeTimeoutMs, runtime)),
+    ignoreElements(),
   );
 
 /** The call has its outcome in the store: nobody takes its key over any more. Not waited for. */

@@ -46,7 +46,9 @@ export const text = (max: number, min = 1): Shape<string> =>
   plain((value) => {
     if (typeof value !== 'string') return expected('string', value);
     if (value.length < min) return `Too small: expected string to have >=${min} characters`;
-    return value.length > max ? `Too big: expected string to have <=${max} characters` : undefined;
+    // A character of two units is one, as schemas count.
+    const isLong = value.length > max && (value.length > 2 * max || [...value].length > max);
+    return isLong ? `Too big: expected string to have <=${max} characters` : undefined;
   });
 
 /** A finite number within both bounds, which belong to it; `least` of 0 excludes 0 where it is `positive`. */
@@ -82,7 +84,9 @@ export const list =
         ? `Too big: expected array to have <=${max} items`
         : undefined;
     if (message === undefined)
-      return Array.from(value as readonly unknown[], (item, index) => shape(item, [...path, index], issues));
+      return Array.from({ length: (value as readonly unknown[]).length }, (_, index) =>
+        shape((value as readonly unknown[])[index], [...path, index], issues),
+      );
     issues.push({ path, message });
     return [];
   };
