@@ -47,7 +47,7 @@ export const text = (max: number, min = 1): Shape<string> =>
     if (typeof value !== 'string') return expected('string', value);
     if (value.length < min) return `Too small: expected string to have >=${min} characters`;
     // A character of two units is one, as schemas count.
-    const isLong = value.length > max && (value.length > 2 * max || [...value].length > max);
+    const isLong = value.length > max && (value.length > 2 * max || Array.from(value).length > max);
     return isLong ? `Too big: expected string to have <=${max} characters` : undefined;
   });
 

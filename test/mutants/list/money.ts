@@ -6,7 +6,7 @@ export const MONEY: readonly MutatedFile[] = [
     file: 'operators/dedupe/stand-ins.ts',
     mutants: [
       ['a note is of one tool', "['stand-in', key, toolName]", "['stand-in', key]"],
-      ['the last that had begun is gone on with', 'from(toolNames).pipe', 'from(toolNames.toReversed()).pipe'],
+      ['the last that had begun is gone on with', 'inherited = name;', 'inherited ??= name;'],
       ['notes are gone with the outcome', '[...lease.standIns.noted].map', '[...lease.standIns.noted].slice(1).map'],
     ],
   },
