@@ -1,6 +1,6 @@
-// Was: the note of an alternative that an earlier life of a key had left, since it was never begun or could not be taken
-// away, was believed by whoever took the key over later, and the alternative paid beside the tool. Now: a call that has
-// its key anew takes such notes away before it begins.
+// Was: the note of an alternative that an earlier life of a key had left, since it was never begun or could not be
+// taken away, was believed by whoever took the key over later, and the alternative paid beside the tool. Now: a call
+// that has its key anew takes such notes away before it begins.
 import { expect, it } from 'vitest';
 import { createSpillway, tool, type DedupeStore, type Spillway, type Tool, type ToolPolicy } from 'spillway';
 import { memoryStore } from 'spillway/stores/memory';
