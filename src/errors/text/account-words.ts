@@ -6,7 +6,7 @@ export const REFILLS: RegExp = /\b(per|this|each)[ _-]?(second|minute|hour|min)\
 export const UNAUTHORIZED: RegExp = any(
   // A service of authentication can fail like any other.
   /(un|not )authori[sz]ed|authori[sz]ation (failed|failure|error|required|violation|denied)/,
-  /authenticat(ion|e)(?! (service|server|provider|backend|endpoint)s?\b)/,
+  /authenticat(ion|e)(?! (service|server|provider|backend|endpoint)s? )/,
   /(log.?in|log.?on|sign.?in) (failed|failure|denied|rejected|incorrect)/,
   /\bno ([a-z]{1,12} ){0,2}(permission|privilege)s?\b|(access|permission)[ _]?denied|permission.?error|forbidden/,
   /(no|not enough|insufficient) (permission|rights\b|scope|privilege)/,
