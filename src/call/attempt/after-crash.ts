@@ -69,6 +69,16 @@ const wasBegun = (execution: ToolExecution, attempts$: Observable<CallOutcome>, 
 const writingAmong = ({ registry }: Layer, alternatives: readonly string[]): readonly string[] =>
   alternatives.filter((name) => registry.get(name)?.effects !== 'read');
 
+/** Attempts for which something is asked first from now on: that is none of their time. */
+const startingLater = (execution: ToolExecution, attempts$: Observable<CallOutcome>): Observable<CallOutcome> => {
+  const { runtime } = execution.context.site;
+  const askedAtMs = runtime.now();
+  return defer(() => {
+    execution.startedAtMs += runtime.now() - askedAtMs;
+    return attempts$;
+  });
+};
+
 /** A call that has its key anew, once nothing is left of what was begun in an earlier life of the key. */
 export const afresh = (execution: ToolExecution, attempts$: Observable<CallOutcome>): Observable<CallOutcome> => {
   const { context, alternatives } = execution;
@@ -81,9 +91,10 @@ export const afresh = (execution: ToolExecution, attempts$: Observable<CallOutco
       call.dedupeMode === 'bestEffort' ? EMPTY : refused(context, toToolExecutionError(thrown)),
     ),
   );
+  const begun$ = startingLater(execution, attempts$);
   return concat(
     cleared$,
-    defer(() => (context.isOver ? NEVER : attempts$)),
+    defer(() => (context.isOver ? NEVER : begun$)),
   );
 };
 
@@ -111,13 +122,8 @@ const goesOnAt = ({ alternatives }: ToolExecution, toolName: string): FailedCall
 export const afterCrash = (execution: ToolExecution, begun$: Observable<CallOutcome>): Observable<CallOutcome> =>
   defer(() => {
     const { context, alternatives } = execution;
-    const { lease, layer, call, toolName, site } = context;
-    const askedAtMs = site.runtime.now();
-    const attempts$ = defer(() => {
-      // What was asked before them is none of their time.
-      execution.startedAtMs += site.runtime.now() - askedAtMs;
-      return begun$;
-    });
+    const { lease, layer, call, toolName } = context;
+    const attempts$ = startingLater(execution, begun$);
     if (toolName !== call.toolName)
       return toolName === lease?.standIns.inherited ? wasBegun(execution, attempts$, true) : attempts$;
     const writing = writingAmong(layer, alternatives);
