@@ -1,6 +1,5 @@
 import type { Sense } from './sense.ts';
-import { QUOTA, REFILLS, UNAUTHORIZED } from './account-words.ts';
-import { ROWS, type Row, type Speaker } from './words.ts';
+import { QUOTA, REFILLS, ROWS, UNAUTHORIZED, type Row, type Speaker } from './words.ts';
 
 /** Texts of wrappers, whose causes say more. */
 const WRAPPED = /^(?:typeerror: )?(?:fetch failed|failed to fetch(?! [a-z]))|exception typeerror: fetch failed/;
