@@ -120,6 +120,8 @@ describe('R-7.5 metrics of many tools', () => {
     let atMs = performance.now();
     let looks = 0;
     const clock = vi.spyOn(performance, 'now').mockImplementation(() => {
+      // Whoever else looks in this process, such as the runner of tests, is no part of the scrape.
+      if (!new Error().stack?.includes('operators/breath.ts')) return atMs;
       looks++;
       return (atMs += 1);
     });
