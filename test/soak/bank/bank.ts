@@ -36,6 +36,14 @@ export const OPENING = 1_000_000;
 type Said = 'booked' | 'stale' | 'refused' | 'busy' | 'broken' | 'gone';
 const STATUSES = { booked: 200, stale: 409, refused: 422, busy: 503, broken: 500 } as const;
 
+/** What a model reads of it. */
+const WORDS = {
+  stale: 'A newer request for this transfer was seen',
+  refused: 'Insufficient funds',
+  busy: 'The bank is busy, try again later',
+  broken: 'Something went wrong',
+} as const;
+
 const TRANSFER = {
   reference: z.string(),
   from: z.number(),
@@ -201,7 +209,7 @@ export class Bank {
         if (said === 'gone') return new Promise(() => undefined);
         return said === 'booked'
           ? { content: [text(`r-${reference}`)] }
-          : { content: [text(`the bank said ${said}`)], isError: true };
+          : { content: [text(WORDS[said])], isError: true };
       },
     );
     server.registerTool(
