@@ -182,18 +182,16 @@ interface RecordedEnd {
 }
 
 /** What the store gets of a call; nothing where no tool was attempted. */
-const recordOf = (
-  context: CallContext,
-  guarded: GuardedTool,
-  { result, kind }: RecordedEnd,
-): DedupeOutcome | undefined => {
+const recordOf = (context: CallContext, guarded: GuardedTool, end: RecordedEnd): DedupeOutcome | undefined => {
+  const { result, kind } = end;
   const { dedupe } = guarded;
   // What may have happened, and what must never happen twice, is not forgotten sooner because it failed; nor what a
   // turn that moves may yet ask for.
   const isOpen = result?.error?.uncertain === true && !guarded.enforcesKey;
   const isKept = isOpen || isSafetyCritical(context, guarded) || context.site.journal !== undefined;
   const failedTtlMs = isKept ? dedupe.doneTtlMs : dedupe.failedTtlMs;
-  const outcome = outcomeOf(context, { ...dedupe, failedTtlMs }, result, kind, ownerOf(context, guarded));
+  const more = { owner: ownerOf(context, guarded), hasStopped: isOpen && context.toolInUse?.work?.hasStopped };
+  const outcome = outcomeOf(context, { ...dedupe, failedTtlMs }, result, kind, more);
   // Until the store has answered, nobody knows better.
   if (outcome !== undefined) context.unkept = 'unrecorded';
   return outcome;

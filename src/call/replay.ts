@@ -13,6 +13,8 @@ import type { CallOutcome, History } from './result.ts';
 type Kept = Pick<ToolResultEnvelope, 'status' | 'toolName' | 'output' | 'error' | 'verified'> & {
   /** Of an effect that a turn may undo: the turns that rely on it. */
   readonly owners?: readonly string[] | undefined;
+  /** Of an uncertain failure: its work had stopped, so that what is not found later was not done. */
+  readonly hasStopped?: boolean | undefined;
 };
 
 const failureOf = (code: string, message: string, terminal: boolean, uncertain: boolean): DedupeFailure => ({
@@ -23,6 +25,14 @@ const failureOf = (code: string, message: string, terminal: boolean, uncertain: 
   ...(uncertain ? { uncertain: true } : {}),
 });
 
+/** What a record keeps beside the result. */
+interface RecordedBeside {
+  /** The turn that may undo what the call did. */
+  readonly owner?: string | undefined;
+  /** Nothing of the call's work is under way any more. */
+  readonly hasStopped?: boolean | undefined;
+}
+
 /** The result as JSON text, or why there is none. */
 const payloadOf = ({
   status,
@@ -31,9 +41,10 @@ const payloadOf = ({
   error,
   verified,
   owners,
+  hasStopped,
 }: Kept): { readonly payload?: string; readonly problem?: string } => {
   try {
-    const payload = JSON.stringify({ status, toolName, output, error, verified, owners });
+    const payload = JSON.stringify({ status, toolName, output, error, verified, owners, hasStopped });
     return payload.length <= PAYLOAD_MAX_CHARS
       ? { payload }
       : { problem: `it is longer than ${PAYLOAD_MAX_CHARS} characters` };
@@ -48,14 +59,13 @@ const payloadOf = ({
  *
  * @param result absent when no caller got one
  * @param kind how it failed, if it did
- * @param owner the turn that may undo what it did
  */
 export function outcomeOf(
   { attempts, execution }: { readonly attempts: number; readonly execution: DedupeExecution | undefined },
   { doneTtlMs, failedTtlMs }: Required<Pick<DedupePolicy, 'doneTtlMs' | 'failedTtlMs'>>,
   result: ToolResultEnvelope | undefined,
   kind: ToolErrorKind | undefined,
-  owner?: string,
+  { owner, hasStopped }: RecordedBeside = {},
 ): DedupeOutcome | undefined {
   // What another process had begun was found to be done: that is an outcome, too. What paused is called again by its
   // framework, under the same key, and then it runs.
@@ -70,7 +80,11 @@ export function outcomeOf(
     };
   }
   if (result === undefined) return undefined;
-  const { payload, problem } = payloadOf(owner === undefined ? result : { ...result, owners: [owner] });
+  const { payload, problem } = payloadOf({
+    ...result,
+    owners: owner === undefined ? undefined : [owner],
+    hasStopped: hasStopped === true ? true : undefined,
+  });
   if (result.error !== undefined) {
     const { code, message, terminal, uncertain } = result.error;
     return {
@@ -149,7 +163,7 @@ export function replayOf(
 
 const failureIn = (
   record: DedupeRecord,
-  { error: kept, status }: Partial<Kept>,
+  { error: kept, status, hasStopped }: Partial<Kept>,
   common: Omit<ToolResultEnvelope, 'status'>,
 ): CallOutcome => {
   const {
@@ -174,5 +188,6 @@ const failureIn = (
       executed: false,
       uncertain,
     }),
+    ...(hasStopped === true ? { hasStopped } : {}),
   };
 };

@@ -24,6 +24,8 @@ export interface CallOutcome {
   readonly result: ToolResultEnvelope;
   /** Absent when it succeeded. */
   readonly error?: ToolExecutionError;
+  /** Of a replayed failure: nothing of its work was under way any more when it was recorded. */
+  readonly hasStopped?: boolean;
 }
 
 /** What of a call's history its result tells. */

@@ -18,15 +18,12 @@ export class CountedFailure {
   }
 }
 
-/** The failure of an attempt that is known to have done nothing: certain, and the words are still true. */
-const certain = ({ error, ...failure }: SeenFailure): SeenFailure => {
+/** The error of what is known to have done nothing: certain, and the words are still true. */
+export const certain = (error: ToolExecutionError): ToolExecutionError => {
   const { kind, message, code, status, retryAfterMs, classification, details, safeMessage, cause, stack } = error;
   const facts = { code, status, retryAfterMs, classification, details, safeMessage, cause };
   const known = new ToolExecutionError(kind, message, { ...facts, executed: true, uncertain: false });
-  return {
-    ...failure,
-    error: Object.defineProperty(known, 'stack', { value: stack, configurable: true, writable: true }),
-  };
+  return Object.defineProperty(known, 'stack', { value: stack, configurable: true, writable: true });
 };
 
 /**
@@ -59,8 +56,9 @@ export const verified =
         return verification(inquirerOf(context), doubt, verify).pipe(
           switchMap(({ finding, output }) => {
             if (finding === 'done') return of(execution.foundDone(output?.value));
-            if (finding === 'not_done') execution.foundUndone();
-            return throwError(() => new CountedFailure(finding === 'not_done' ? certain(failure) : failure, latencyMs));
+            if (finding !== 'not_done') return throwError(() => new CountedFailure(failure, latencyMs));
+            execution.foundUndone();
+            return throwError(() => new CountedFailure({ ...failure, error: certain(error) }, latencyMs));
           }),
         );
       }),

@@ -25,6 +25,11 @@ export class StopWatch {
     this.#stopsOnUnsubscribe = stopsOnUnsubscribe;
   }
 
+  /** Nothing is under way that could still act, as far as can be known. */
+  get hasStopped(): boolean {
+    return this.#pending === 0 && !this.#isOutOfSight;
+  }
+
   /**
    * Emits once when nothing is under way that can be seen, at once where that is so: whether all of it has stopped, as
    * far as can be known.

@@ -11,6 +11,13 @@ export const MONEY: readonly MutatedFile[] = [
     ],
   },
   {
+    file: 'call/attempt/doubt.ts',
+    mutants: [
+      ['R-18.4 work that had not stopped may still act', 'hasStopped === true && result', 'result'],
+      ['R-18.4 an alternative is not settled by the tool before it', 'result.toolName === tool.name', 'true'],
+    ],
+  },
+  {
     file: 'call/attempt/after-crash.ts',
     mutants: [
       [
