@@ -5,8 +5,8 @@
  * `malformed`: an event is not what the package writes. `old`: a version wrote it that told too little. `host`: code of
  * the host's decided, which no trace holds. `settled`: a tool's `verify` or `compensate` was asked. `moved`: the turn
  * began in another process. `keys`: calls ran under keys, and what their store knew is not in it. `switched`: a switch
- * was thrown while it was recorded. `unlisted`: a call brought a tool along whose policy is not in it. `different`: the
- * recorded policies do not decide what it says they did.
+ * was thrown while it was recorded. `unlisted`: a call brought a tool along whose policy is not in it, or two of one
+ * name. `different`: the recorded policies do not decide what it says they did.
  */
 export type RefusalCode =
   | 'empty'
