@@ -7,6 +7,7 @@ const FLIPS_SHOWN = 20;
 
 /** How a call ended, for a person. */
 export const outcomeText = ({ status, code, attempts, repeatsEffect }: ReplayedOutcome): string => {
+  if (status === 'not_made') return 'not made';
   const why = code === undefined || code === status ? '' : ` (${code})`;
   return `${status}${why}, ${attempts} attempt${attempts === 1 ? '' : 's'}${repeatsEffect ? ', may act twice' : ''}`;
 };

@@ -114,6 +114,7 @@ describe('RPL-7 a replay as a page', { timeout: 120_000 }, () => {
     expect(await page.locator('details').count()).toBe(3);
     expect(await page.locator('details svg').count()).toBe(6);
     expect(await page.getByText('Not made on this side.').count()).toBe(3);
+    expect(await page.locator('.flip h3').allTextContents()).toContainEqual(expect.stringMatching(/→ not made$/));
     const [link] = await page.locator('.flip a').all();
     const target = (await link?.getAttribute('href')) ?? '';
     expect(await page.locator(target).locator('summary').textContent()).toMatch(/^The whole turn \S+$/);

@@ -55,7 +55,10 @@ const attemptTable = (sides: Pair<DrawnCall | undefined>, { before, after }: Fli
     const same = first !== undefined && second !== undefined && told(first) === told(second);
     return row([`attempt ${index + 1}`, a, b], 'td', same ? '' : ' class="differs"');
   });
-  const ends = [before, after].map((outcome) => words(`${outcomeText(outcome)}, ${duration(outcome.durationMs)}`));
+  const ends = [before, after].map((outcome) => {
+    const took = outcome.status === 'not_made' ? '' : `, ${duration(outcome.durationMs)}`;
+    return words(`${outcomeText(outcome)}${took}`);
+  });
   return table(['', ...SIDES], [...rows, row(['ends', ...ends], 'td', ' class="differs"')]);
 };
 

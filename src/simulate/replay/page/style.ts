@@ -15,6 +15,7 @@ thead th{color:#57606a}
 .flip{margin:1em 0}
 .flip.worse{border-left-color:#cf222e}.flip.better{border-left-color:#1a7f37}
 .flip.worse b{color:#a40e26}.flip.better b{color:#116329}
+.flip tbody th{overflow-wrap:normal}
 .id{margin:0;color:#57606a;font:12px ui-monospace,monospace;overflow-wrap:anywhere}
 .pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,420px),1fr));gap:0 1em}
 figure{margin:.6em 0}figcaption{color:#57606a}
