@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { ToolInForce, TraceEvent } from '../../../contract/event.ts';
 import { ReplayRefusal } from '../refusal.ts';
 
@@ -12,7 +11,7 @@ export function toolsIn(listed: readonly ToolInForce[], events: readonly TraceEv
   for (const event of events) {
     if (event.type !== 'call_started' || event.tool === undefined) continue;
     const known = tools.get(event.tool.name);
-    if (known !== undefined && !isDeepStrictEqual(known, event.tool))
+    if (known !== undefined && JSON.stringify(known) !== JSON.stringify(event.tool))
       throw new ReplayRefusal(
         'unlisted',
         `event ${event.seq} is of ${JSON.stringify(known.name)} under another policy than a call before it: which ` +
