@@ -1,4 +1,3 @@
-import { writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import type { PolicyFile } from '../contract/formats/policy-file.ts';
 import type { LatencyEntry, ScenarioFile } from '../contract/formats/scenario-entry.ts';
@@ -11,7 +10,7 @@ import { ndjsonLine, readNdjson } from '../sinks/ndjson.ts';
 import { SIMULATE_HELP, parseSimulate, type SimulateCommand } from './arguments/simulate.ts';
 import { FileError } from './arguments/usage.ts';
 import { EXIT, type CommandContext } from './context.ts';
-import { asFileError, fromFile, textOf } from './trace/replay.ts';
+import { asFileError, fromFile, textOf, writeTo } from './trace/replay.ts';
 import { messageLine } from './show/text.ts';
 
 const policiesOf = async (paths: readonly string[]): Promise<Record<string, PolicyFile>> =>
@@ -47,16 +46,6 @@ const withTraces = async (scenario: ScenarioFile, folder: string): Promise<Scena
   return { ...scenario, servers: Object.fromEntries(servers) };
 };
 
-const write = async (path: string, text: string): Promise<void> => {
-  try {
-    await writeFile(path, text);
-  } catch (error) {
-    throw new FileError(`${path}: cannot be written (${(error as NodeJS.ErrnoException).code ?? String(error)})`, {
-      cause: error,
-    });
-  }
-};
-
 const run = async ({ path, policies, seeds, engine }: SimulateCommand): Promise<StormReport> => {
   try {
     const scenario = await withTraces(readScenarioFile(await textOf(path), path), dirname(path));
@@ -83,8 +72,8 @@ export async function runSimulate(args: readonly string[], { stdout }: CommandCo
   }
   const report = await run(command);
   if (command.html !== undefined)
-    await write(command.html, stormPage(report, tableOf(report), report.policies.flatMap(expectationLines)));
-  if (command.svg !== undefined) await write(command.svg, chartsSvg(report));
+    await writeTo(command.html, stormPage(report, tableOf(report), report.policies.flatMap(expectationLines)));
+  if (command.svg !== undefined) await writeTo(command.svg, chartsSvg(report));
   // Columns are told apart by spaces, which a message's line has only one of; names are cut to 100 by the schema.
   stdout.write(command.json ? ndjsonLine(report) : plainLines(stormText(report)));
   return report.holds ? EXIT.fine : EXIT.failed;

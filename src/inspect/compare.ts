@@ -45,7 +45,8 @@ export interface TurnComparison {
   readonly flipped: number;
 }
 
-const told = ({ outcome, error, decision, toolName, alternative }: AttemptTold): string => {
+/** How an attempt ended, and what was decided about it: `timeout: retry (transient)`. */
+export const told = ({ outcome, error, decision, toolName, alternative }: AttemptTold): string => {
   const how = error === undefined ? outcome : (error.code ?? error.status ?? error.kind);
   const by = alternative ? `${toolName}: ` : '';
   return `${by}${how}${decision === undefined ? '' : `: ${decision.strategy} (${decision.code})`}`;

@@ -2,6 +2,7 @@ import { firstValueFrom, map, merge, Observable, take } from 'rxjs';
 import type { TraceEvent } from '../contract/event.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { VERSION } from '../contract/version.ts';
+import { LinesDigest } from './ndjson/digest.ts';
 import { LineFile, type FileWork } from './ndjson/file.ts';
 import { checkedOptions, type NdjsonErrorListener, type NdjsonSinkOptions } from './ndjson/options.ts';
 import type { TraceSink } from './sink.ts';
@@ -78,11 +79,9 @@ export function ndjsonHeader(runtime: Runtime): string {
   });
 }
 
-/**
- * The last line of a file whose sink was closed: nothing was cut off behind the event of that number. One that is still
- * written, or whose process was killed, has none.
- */
-const ndjsonEnd = (lastSeq: number): string => ndjsonLine({ source: 'sink', type: 'file_ended', lastSeq });
+/** The last line of a closed file: nothing behind it was cut off, and nothing before it changed since. */
+const ndjsonEnd = (lastSeq: number, digest: string): string =>
+  ndjsonLine({ source: 'sink', type: 'file_ended', lastSeq, digest });
 
 interface Batch {
   readonly lines: Buffer[];
@@ -136,6 +135,7 @@ class EventQueue implements NdjsonSink {
   #closing: Promise<NdjsonReport> | undefined;
   /** Of the event that is written last; absent before the first. */
   #lastSeq: number | undefined;
+  readonly #digest = new LinesDigest();
 
   constructor(file: LineFile, outcomes: Outcomes, options: QueueOptions) {
     this.#file = file;
@@ -204,7 +204,9 @@ class EventQueue implements NdjsonSink {
   async #writeOut(lines: readonly Buffer[]): Promise<boolean> {
     const untold = this.#untold;
     const note = untold === 0 ? [] : [Buffer.from(ndjsonLine({ source: 'sink', type: 'dropped', count: untold }))];
-    const { arrived, complete } = await this.#file.append([...note, ...lines]);
+    const all = [...note, ...lines];
+    const { arrived, complete } = await this.#file.append(all);
+    for (const line of all.slice(0, arrived)) this.#digest.take(line);
     if (arrived >= note.length) this.#untold -= untold;
     const kept = Math.max(0, arrived - note.length);
     this.#written += kept;
@@ -231,7 +233,8 @@ class EventQueue implements NdjsonSink {
     await this.flush();
     // It may just have said what it lost.
     if (this.#untold > 0) await this.#writeOut([]);
-    if (this.#lastSeq !== undefined) await this.#file.append([Buffer.from(ndjsonEnd(this.#lastSeq))]);
+    if (this.#lastSeq !== undefined)
+      await this.#file.append([Buffer.from(ndjsonEnd(this.#lastSeq, this.#digest.text))]);
     await this.#file.close();
     return this.report;
   }
@@ -244,8 +247,8 @@ class EventQueue implements NdjsonSink {
  *
  * The first line is a header, `{"format":1,"source":"sink","type":"file_started","version":...,"time":...,"atMs":...}`;
  * so is each line from which a new process goes on in an old file. `readNdjson` reads files with and without. The last
- * line, which `close()` writes, is `{"source":"sink","type":"file_ended","lastSeq":...}`: of a file without it nobody
- * can say whether its end was cut off.
+ * line, which `close()` writes, is `{"source":"sink","type":"file_ended","lastSeq":...,"digest":...}`: without it
+ * nobody can say whether its end was cut off, or a line of it changed.
  *
  * Files are rotated between lines, by size and by age, and the oldest deleted, where options say so. Where something
  * else rotates:

@@ -44,6 +44,7 @@ describe('R-7.1 NDJSON', () => {
       leftOutCount: 0,
       dropped: 0,
       lastSeq: layer.events.at(-1)?.seq,
+      changed: false,
     });
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });

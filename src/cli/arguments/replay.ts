@@ -7,6 +7,8 @@ export interface ReplayCommand {
   readonly set: readonly string[];
   readonly rank?: string;
   readonly running: boolean;
+  /** A page to write. */
+  readonly html?: string;
   readonly json: boolean;
 }
 
@@ -22,6 +24,8 @@ the same tool did in the same minute.
   --rank FILE     values by option, pay.retry.maxAttempts: [1, 2, 3]; tries all combinations, best first
   --running       the trace may have no end yet, since its process runs or was killed: what is there is
                   replayed up to the last moment at which no call was open
+  --html FILE     write a page of it: of each call that is decided otherwise both sides beside each other,
+                  attempt by attempt, the worst first
   --json          all that was found as JSON
   --help          this text
 
@@ -35,6 +39,7 @@ export const REPLAY_OPTIONS = {
   set: { type: 'string', multiple: true },
   rank: { type: 'string' },
   running: { type: 'boolean', default: false },
+  html: { type: 'string' },
   json: { type: 'boolean', default: false },
   help: { type: 'boolean', short: 'h', default: false },
 } as const;
@@ -46,8 +51,17 @@ export const REPLAY_OPTIONS = {
 export function parseReplay(args: readonly string[]): ReplayCommand | undefined {
   const { values, positionals } = parseOptions(args, REPLAY_OPTIONS);
   if (values.help) return undefined;
-  const { policy: policies = [], set = [], rank, running, json } = values;
-  if (policies.includes('') || rank === '') throw new UsageError('--policy and --rank need the name of a file');
+  const { policy: policies = [], set = [], rank, running, html, json } = values;
+  if ([...policies, rank, html].includes(''))
+    throw new UsageError('--policy, --rank and --html need the name of a file');
   const path = oneFile('replay TRACE.ndjson', 'trace file', positionals);
-  return { path, policies, set, running, json, ...(rank === undefined ? {} : { rank }) };
+  return {
+    path,
+    policies,
+    set,
+    running,
+    json,
+    ...(rank === undefined ? {} : { rank }),
+    ...(html === undefined ? {} : { html }),
+  };
 }

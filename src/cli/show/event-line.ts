@@ -68,6 +68,28 @@ const askedText = (event: Extract<ToolEvent, { type: 'approval' | 'hook' }>): st
   return `${APPROVALS[step]}${by === undefined ? '' : ` by ${plain(by)}`}${why}`;
 };
 
+const keyText = ({ step, ageMs, leaderCallId }: Extract<ToolEvent, { type: 'dedupe' }>): string | undefined => {
+  const text = DEDUPE_TEXTS[step];
+  const whose = step === 'taken_over' && leaderCallId !== undefined ? ` (${plain(leaderCallId)})` : '';
+  return text === undefined ? undefined : `${text}${whose}${ageMs === undefined ? '' : `, ${duration(ageMs)} old`}`;
+};
+
+/** What its attempts do not say: why nobody asked for it, that nothing guards it, and what is taken for granted. */
+const startText = ({
+  mode,
+  verifies,
+  undoes,
+  tool,
+}: Extract<ToolEvent, { type: 'call_started' }>): string | undefined => {
+  const parts = [
+    verifies === undefined ? [] : `finds out about call ${plain(verifies)}`,
+    undoes === undefined ? [] : `undoes call ${plain(undoes)}`,
+    mode === undefined ? [] : `is not guarded: its switch says ${mode}`,
+    tool?.presumed === true ? `is taken to be ${tool.effects}: nothing says what it does to the world` : [],
+  ].flat();
+  return parts.length === 0 ? undefined : parts.join('; ');
+};
+
 const callText = (event: ToolEvent): string | undefined => {
   switch (event.type) {
     case 'attempt_started':
@@ -92,21 +114,19 @@ const callText = (event: ToolEvent): string | undefined => {
       return escalation(event);
     case 'progress':
       return progressText(event.report);
-    case 'dedupe': {
-      const text = DEDUPE_TEXTS[event.step];
-      return text === undefined
-        ? undefined
-        : `${text}${event.ageMs === undefined ? '' : `, ${duration(event.ageMs)} old`}`;
-    }
+    case 'dedupe':
+      return keyText(event);
     case 'approval':
     case 'hook':
       return askedText(event);
     case 'shadow':
       return `would ${event.would.replace('_', ' ')}: ${plain(event.message)}`;
-    // What its attempts and its node's end say already.
     case 'call_started':
-    case 'abandoned':
+      return startText(event);
     case 'settled':
+      return (event.hooksMs ?? 0) < 1 ? undefined : `waited ${duration(event.hooksMs ?? 0)} for its hooks`;
+    // What its node's end says already.
+    case 'abandoned':
       return undefined;
   }
 };

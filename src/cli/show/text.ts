@@ -25,7 +25,7 @@ export function messageLine(text: string): string {
 export function messageLines(text: string): string {
   return text
     .split('\n')
-    .map((line) => /^\s*/.exec(line.slice(0, 8))?.[0] + messageLine(line))
+    .map((line) => /^\s*/.exec(line.slice(0, 16))?.[0] + messageLine(line))
     .join('\n');
 }
 

@@ -1,12 +1,14 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import * as z from 'zod';
 import { SimulationInputError, readPolicyFile, readYamlAs } from '../../simulate/policy-file.ts';
+import { replayPage } from '../../simulate/replay/page/page.ts';
 import { ReplayRefusal } from '../../simulate/replay/refusal.ts';
 import { replayTrace, type ReplayOptions, type ReplayReport } from '../../simulate/replay/replay.ts';
 import { replayJson, replayText } from '../../simulate/replay/report.ts';
 import { ndjsonLine, readNdjson } from '../../sinks/ndjson.ts';
 import { REPLAY_HELP, parseReplay, type ReplayCommand } from '../arguments/replay.ts';
-import { FileError } from '../arguments/usage.ts';
+import { FileError, UsageError } from '../arguments/usage.ts';
 import { EXIT, type CommandContext } from '../context.ts';
 import { messageLines } from '../show/text.ts';
 
@@ -29,6 +31,20 @@ export const fromFile = async <T>(path: string, read: (path: string) => Promise<
 
 /** @throws FileError for a file that cannot be read, or holds another thing */
 export const textOf = (path: string): Promise<string> => fromFile(path, (name) => readFile(name, 'utf8'));
+
+/**
+ * Writes a file.
+ * @throws FileError for one that cannot be written
+ */
+export const writeTo = async (path: string, text: string, mode = 0o666): Promise<void> => {
+  try {
+    await writeFile(path, text, { mode });
+  } catch (error) {
+    throw new FileError(`${path}: cannot be written (${(error as NodeJS.ErrnoException).code ?? String(error)})`, {
+      cause: error,
+    });
+  }
+};
 
 /** What cannot be used as a person gave it, with the name of what it was given for. */
 export const asFileError = (error: unknown, path?: string): unknown =>
@@ -59,6 +75,17 @@ const exitOf = ({ candidates }: ReplayReport, { rank }: ReplayCommand): number =
   return codes.includes('worse') ? EXIT.failed : codes.includes('cannot_tell') ? EXIT.partial : EXIT.fine;
 };
 
+/** What a trace told stands in it. */
+const OWNER_ONLY = 0o600;
+
+/** The page may not take the place of what it is made from. */
+const checkPage = ({ path, policies, rank, html }: ReplayCommand): void => {
+  if (html === undefined) return;
+  const read = [path, ...policies, ...(rank === undefined ? [] : [rank])];
+  if (read.some((file) => resolve(file) === resolve(html)))
+    throw new UsageError(`--html names ${html}, which is read, and which it would overwrite; name another file`);
+};
+
 /**
  * Runs `spillway replay`.
  * @returns the exit code
@@ -70,10 +97,12 @@ export async function runReplay(args: readonly string[], { stdout }: CommandCont
     stdout.write(REPLAY_HELP);
     return EXIT.fine;
   }
+  checkPage(command);
   const trace = await fromFile(command.path, (path) => readNdjson(path));
   try {
     const options = await optionsOf(command);
     const report = replayTrace(trace, options);
+    if (command.html !== undefined) await writeTo(command.html, replayPage(report), OWNER_ONLY);
     stdout.write(command.json ? ndjsonLine(replayJson(report)) : messageLines(replayText(report)));
     return exitOf(report, command);
   } catch (error) {

@@ -35,6 +35,8 @@ const UNCOMPARED: ReadonlySet<string> = new Set([
   'traceparent',
   'tracestate',
   'baggage',
+  // Told with the first call of a tool that was not there from the start, as it is in a replay.
+  'tool',
   // Where it ran, and what a tool said that it has used.
   'worker',
   'usage',

@@ -4,7 +4,7 @@ import { SimulationInputError } from '../policy-file.ts';
 import { withPolicyFile, withSetting } from './change.ts';
 import { identified } from './identity-run.ts';
 import type { LayerPolicies } from './policies.ts';
-import { wholeTrace, type TraceInFile } from './trace/whole.ts';
+import { refuseChanged, wholeTrace, type TraceInFile } from './trace/whole.ts';
 import { whatIf, type WhatIf } from './what-if.ts';
 
 /** Which other policies a trace is asked about. */
@@ -78,6 +78,7 @@ const better = (a: WhatIf, b: WhatIf): number =>
 export function replayTrace(trace: readonly TraceEvent[] | TraceInFile, options: ReplayOptions = {}): ReplayReport {
   const { policies = [], set = [], rank, running = false } = options;
   const { recording, fates } = identified(wholeTrace(trace, running));
+  refuseChanged(trace);
   const withSet = (base: LayerPolicies, settings: readonly string[]): LayerPolicies =>
     settings.reduce(withSetting, base);
   const files = policies.length > 0 ? policies : set.length > 0 || rank !== undefined ? [{}] : [];

@@ -5,14 +5,17 @@ import type { WhatIf } from './what-if.ts';
 /** Flipped calls that a report lists; the rest is counted. */
 const FLIPS_SHOWN = 20;
 
-const outcome = ({ status, code, attempts, repeatsEffect }: ReplayedOutcome): string => {
+/** How a call ended, for a person. */
+export const outcomeText = ({ status, code, attempts, repeatsEffect }: ReplayedOutcome): string => {
+  if (status === 'not_made') return 'not made';
   const why = code === undefined || code === status ? '' : ` (${code})`;
   return `${status}${why}, ${attempts} attempt${attempts === 1 ? '' : 's'}${repeatsEffect ? ', may act twice' : ''}`;
 };
 
 const flipLine = (flip: Flip): string => {
   const whose = flip.nodeId === undefined ? flip.callId : `${flip.nodeId} of turn ${flip.turnId ?? ''}`;
-  return `  ${flip.change.padEnd(6)} ${flip.toolName} ${whose}: ${outcome(flip.before)} -> ${outcome(flip.after)}`;
+  const ends = [flip.before, flip.after].map(outcomeText).join(' -> ');
+  return `  ${flip.change.padEnd(6)} ${flip.toolName} ${whose}: ${ends}`;
 };
 
 const range = ({ good, fitted, bad }: WhatIf['bounds'], of: 'successes' | 'attempts' | 'worse'): string => {
@@ -37,13 +40,14 @@ const candidate = (found: WhatIf): string => {
   return lines.join('\n');
 };
 
+/** What the recorded policies made of it once more. */
+export const sameText = ({ calls, turns, events }: ReplayReport['identity']): string =>
+  `${calls} calls, ${turns} turns, ${events} events: the recorded policies decide all of it ` +
+  'once more, without a difference';
+
 /** A replay's findings for a person. */
 export function replayText({ identity, candidates }: ReplayReport): string {
-  const { calls, turns, events } = identity;
-  const same =
-    `${calls} calls, ${turns} turns, ${events} events: the recorded policies decide all of it ` +
-    'once more, without a difference';
-  return `${[same, ...candidates.map(candidate)].join('\n\n')}\n`;
+  return `${[sameText(identity), ...candidates.map(candidate)].join('\n\n')}\n`;
 }
 
 /** A replay's findings for a program: the events of both sides are left out, for they are the trace. */

@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
 import type { TraceEvent } from '../../contract/event.ts';
 import { checkKeys, checkNumber, integer } from '../../policy/check.ts';
+import { LinesDigest } from './digest.ts';
 
 /** A line that is not among the events. */
 export interface LeftOut {
@@ -26,6 +27,11 @@ export interface NdjsonTrace {
    * its process was killed, or its end was cut off.
    */
   readonly lastSeq?: number;
+  /**
+   * Whether the lines are not those that its sink wrote: one was changed, moved, taken out or put in. Absent where the
+   * file does not say what they were: without a last line, or from a version that wrote less into it.
+   */
+  readonly changed?: boolean;
   /** How many events were lost before they were written, as the file itself says. */
   readonly dropped: number;
 }
@@ -48,9 +54,10 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 const isHeader = (value: unknown): boolean =>
   isObject(value) && value['format'] === 1 && value['source'] === 'sink' && value['type'] === 'file_started';
 /** The last line of a sink that was closed. */
-const lastSeqIn = (value: unknown): number | undefined => {
+const endIn = (value: unknown): { readonly lastSeq: number; readonly digest?: unknown } | undefined => {
   if (!isObject(value) || value['source'] !== 'sink' || value['type'] !== 'file_ended') return undefined;
-  return typeof value['lastSeq'] === 'number' ? value['lastSeq'] : undefined;
+  const { lastSeq, digest } = value;
+  return typeof lastSeq === 'number' ? { lastSeq, digest } : undefined;
 };
 const isEvent = (value: unknown): value is TraceEvent =>
   isObject(value) &&
@@ -116,7 +123,8 @@ export async function readNdjson(path: string, options: ReadNdjsonOptions = {}):
   const leftOut: LeftOut[] = [];
   let leftOutCount = 0;
   let dropped = 0;
-  let lastSeq: number | undefined;
+  let end: ReturnType<typeof endIn>;
+  const digest = new LinesDigest();
   let line = 0;
   const leave = (why: LeftOut['why']): void => {
     leftOutCount++;
@@ -127,9 +135,9 @@ export async function readNdjson(path: string, options: ReadNdjsonOptions = {}):
     if (text === undefined) leave('too_long');
     else if (text.trim() !== '') {
       const json = parsed(text);
-      const endSeq = lastSeqIn(json?.value);
-      lastSeq = endSeq;
-      if (endSeq !== undefined) continue;
+      end = endIn(json?.value);
+      if (end !== undefined) continue;
+      if (!isHeader(json?.value)) digest.take(text);
       if (json === undefined) leave(ended ? 'not_json' : 'torn');
       else if (isEvent(json.value)) events.push(json.value);
       else if (isObject(json.value) && json.value['source'] === 'sink' && typeof json.value['count'] === 'number')
@@ -137,5 +145,15 @@ export async function readNdjson(path: string, options: ReadNdjsonOptions = {}):
       else if (!isHeader(json.value)) leave('not_an_event');
     }
   }
-  return { events, leftOut, leftOutCount, dropped, ...(lastSeq === undefined ? {} : { lastSeq }) };
+  return { events, leftOut, leftOutCount, dropped, ...saidAtTheEnd(end, digest) };
 }
+
+/** What the file says of itself in its last line, and whether it is so. */
+const saidAtTheEnd = (
+  end: ReturnType<typeof endIn>,
+  { text }: LinesDigest,
+): Pick<NdjsonTrace, 'lastSeq' | 'changed'> => {
+  if (end === undefined) return {};
+  const { lastSeq, digest } = end;
+  return digest === undefined ? { lastSeq } : { lastSeq, changed: digest !== text };
+};

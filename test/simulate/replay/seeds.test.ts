@@ -59,6 +59,6 @@ it(
       'switched',
       'truncated',
     ]);
-    expect(of('identical')).toBeGreaterThanOrEqual(850);
+    expect(of('identical')).toBeGreaterThanOrEqual(865);
   },
 );

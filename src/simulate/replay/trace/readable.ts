@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { TraceEvent } from '../../../contract/event.ts';
 import { ReplayRefusal } from '../refusal.ts';
+import { toolsIn } from './brought.ts';
 import { checkHolders, checkRecordedKeys } from './keys.ts';
 
 const text = z.string();
@@ -34,7 +35,7 @@ const READ: Readonly<Record<string, z.ZodType>> = {
   }),
   'layer breaker_reset': z.looseObject({ toolName: text, scope: text }),
   'layer breaker_changed': z.looseObject({ toolName: text, from: text, to: text, scope: text }),
-  'call call_started': z.looseObject({ terms: z.looseObject({}).optional() }),
+  'call call_started': z.looseObject({ terms: z.looseObject({}).optional(), tool: tool.optional() }),
   'call attempt_started': z.looseObject({ attempt: number, dueAtMs: number.optional() }),
   'call attempt_succeeded': z.looseObject({ attempt: number, durationMs: number }),
   'call attempt_failed': z.looseObject({
@@ -184,8 +185,8 @@ const switchedAt = (events: readonly TraceEvent[], tools: Started['tools']): Tra
 };
 
 /** Whether no switch was thrown. */
-const checkCalls = (first: Started, events: readonly TraceEvent[]): void => {
-  const bare = switchedAt(events, first.tools);
+const checkCalls = (tools: Started['tools'], events: readonly TraceEvent[]): void => {
+  const bare = switchedAt(events, tools);
   if (bare !== undefined)
     throw new ReplayRefusal(
       'switched',
@@ -215,20 +216,21 @@ const checkAsked = (events: readonly TraceEvent[]): void => {
 };
 
 /** Whether the policy of each tool is known. */
-const checkTools = (first: Started, events: readonly TraceEvent[]): void => {
-  const known = new Set(first.tools.map(({ name }) => name));
+const checkTools = (tools: Started['tools'], events: readonly TraceEvent[]): void => {
+  const known = new Set(tools.map(({ name }) => name));
   const stranger = events.find((event) => event.type === 'attempt_started' && !known.has(event.toolName));
   if (stranger?.source === 'call')
     throw new ReplayRefusal(
       'unlisted',
-      `event ${stranger.seq} is of ${JSON.stringify(stranger.toolName)}, a tool that a call brought along: ` +
-        'its policy is not in the trace; register it',
+      `event ${stranger.seq} is of ${JSON.stringify(stranger.toolName)}, a tool that nobody registered: ` +
+        'its policy is not in the trace; subscribe to trace$ before the first call of it, or register it',
       stranger.seq,
     );
 };
 
 /**
  * Whether the events are a trace that can be replayed: of one layer, whole, and without what a trace does not hold.
+ * @returns its beginning, with all tools that it knows the policy of
  * @throws ReplayRefusal
  */
 export function checkReadable(events: readonly TraceEvent[]): Extract<TraceEvent, { type: 'layer_started' }> {
@@ -247,9 +249,10 @@ export function checkReadable(events: readonly TraceEvent[]): Extract<TraceEvent
   checkHost(first);
   checkAsked(events);
   checkRecordedKeys(events);
-  checkHolders(events, first.tools);
-  checkCalls(first, events);
-  checkTools(first, events);
+  const tools = toolsIn(first.tools, events);
+  checkHolders(events, tools);
+  checkCalls(tools, events);
+  checkTools(tools, events);
   checkEnds(events);
-  return first;
+  return { ...first, tools };
 }

@@ -18,6 +18,8 @@ export interface TraceInFile {
   readonly dropped: number;
   /** The `seq` of the last event, where its sink was closed. */
   readonly lastSeq?: number;
+  /** Whether the lines are not those that its sink wrote; absent where the file does not say. */
+  readonly changed?: boolean;
 }
 
 /** What there is up to the last moment at which no call and no turn was open. */
@@ -75,4 +77,18 @@ export function wholeTrace(trace: readonly TraceEvent[] | TraceInFile, running: 
   if (running) return untilIdle(events);
   if (isFile && events.length > 0) refuseCut(trace);
   return events;
+}
+
+/**
+ * Refuses a file that was changed since it was written, in a way that no event tells of. Asked last: what an event
+ * tells is the better reason.
+ * @throws ReplayRefusal
+ */
+export function refuseChanged(trace: readonly TraceEvent[] | TraceInFile): void {
+  if (!('events' in trace) || trace.changed !== true) return;
+  throw new ReplayRefusal(
+    'changed',
+    'its lines are not those that were written: since then at least one was changed, moved, taken out or put in; ' +
+      'replay the file as it was recorded',
+  );
 }
