@@ -11,7 +11,7 @@ const SLOW = [
   'test/inspect/{countdown,marble-test,page,page-gaps,page-size}.test.ts',
   'test/laws/{call,operators,turn}.test.ts',
   'test/mcp-proxy/{conformance,faults,payments}.test.ts',
-  'test/package/package.test.ts',
+  'test/package/{newcomer,package}.test.ts',
   'test/providers/mcp/client-conformance.test.ts',
   'test/saga/{compensate-faults,processes,resume-both}.test.ts',
   'test/simulate/{gallery,replay/{coverage,seeds,waits,what-if},storm/published}.test.ts',
