@@ -49,8 +49,11 @@ beforeAll(() => {
   writeFileSync(join(project, 'package.json'), '{ "private": true, "type": "module" }\n');
   for (const name of [...BESIDE, ...Object.keys(manifest.dependencies)])
     link(join(root, 'node_modules', name), join(modules, name));
-  for (const [bin, server] of Object.entries(SERVERS))
-    link(join(root, `node_modules/@modelcontextprotocol/${server}/dist/index.js`), join(modules, '.bin', bin));
+  for (const [bin, server] of Object.entries(SERVERS)) {
+    const installedServer = join(modules, '@modelcontextprotocol', server);
+    link(join(root, 'node_modules/@modelcontextprotocol', server), installedServer);
+    link(join(installedServer, 'dist/index.js'), join(modules, '.bin', bin));
+  }
 }, 300_000);
 
 it('the README says what a project of one’s own needs', () => {
