@@ -1,16 +1,16 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { median, type Question } from './measure.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const SERVER = join(import.meta.dirname, 'mcp-echo.ts');
-const WARM_UP = 500;
+/** By then what a call runs is compiled, as it is in a proxy that has been there for a while. */
+const WARM_UP = 12_000;
 const CALLS = 1_500;
 const ROUNDS = 5;
-/** Linux counts processor time in hundredths of a second. */
-const TICK_US = 10_000;
+const NS_PER_US = 1_000;
 
 interface Asked {
   readonly child: ChildProcess;
@@ -34,12 +34,12 @@ const start = async (command: string, args: readonly string[]): Promise<Asked> =
   return { child, call: () => ask('tools/call', { name: 'echo', arguments: { message: 'hello' } }) };
 };
 
-/** User and system time of a process so far; `undefined` where the system does not tell. */
+/** What all threads of a process have run so far; `undefined` where the system does not tell. */
 const cpuUs = (pid: number | undefined): number | undefined => {
   try {
-    // Behind the name in brackets, which may hold spaces, the twelfth and the thirteenth field.
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
-    return (Number(fields[11]) + Number(fields[12])) * TICK_US;
+    const threads = readdirSync(`/proc/${pid}/task`);
+    const ranNs = threads.map((id) => Number(readFileSync(`/proc/${pid}/task/${id}/schedstat`, 'utf8').split(' ')[0]));
+    return ranNs.reduce((sum, ns) => sum + ns, 0) / NS_PER_US;
   } catch {
     return undefined;
   }
@@ -55,17 +55,30 @@ const timed = async ({ call }: Asked, count: number): Promise<number[]> => {
   return times;
 };
 
-/** What `spillway mcp` adds to a call of a tool, over pipes, in front of a server that answers at once. */
-export async function benchmarkMcpProxy(): Promise<Question> {
+/** What a call took in each round: the medians direct and through the proxy, and the proxy's processor time for one. */
+export interface ProxyRounds {
+  readonly directUs: readonly number[];
+  readonly proxiedUs: readonly number[];
+  /** Empty where the system does not tell. */
+  readonly cpuUs: readonly number[];
+}
+
+/** @param beside done in each round, for what is to be measured beside it on the same machine */
+export async function proxyRounds(
+  warmUp: number,
+  rounds: number,
+  beside: () => Promise<unknown> = () => Promise.resolve(),
+): Promise<ProxyRounds> {
   const node = process.execPath;
   const direct = await start(node, [SERVER]);
   const proxied = await start(node, [join(ROOT, 'src/cli/main.ts'), 'mcp', '--', node, SERVER]);
-  await timed(direct, WARM_UP);
-  await timed(proxied, WARM_UP);
+  await timed(direct, warmUp);
+  await timed(proxied, warmUp);
   const directUs: number[] = [];
   const proxiedUs: number[] = [];
   const cpu: number[] = [];
-  for (let round = 0; round < ROUNDS; round++) {
+  for (let round = 0; round < rounds; round++) {
+    await beside();
     directUs.push(median(await timed(direct, CALLS)));
     const before = cpuUs(proxied.child.pid);
     proxiedUs.push(median(await timed(proxied, CALLS)));
@@ -73,6 +86,12 @@ export async function benchmarkMcpProxy(): Promise<Question> {
     if (before !== undefined && after !== undefined) cpu.push((after - before) / CALLS);
   }
   for (const { child } of [direct, proxied]) child.kill();
+  return { directUs, proxiedUs, cpuUs: cpu };
+}
+
+/** What `spillway mcp` adds to a call of a tool, over pipes, in front of a server that answers at once. */
+export async function benchmarkMcpProxy(): Promise<Question> {
+  const { directUs, proxiedUs, cpuUs: cpu } = await proxyRounds(WARM_UP, ROUNDS);
   const addedUs = median(proxiedUs) - median(directUs);
   const cpuPerCall = median(cpu);
   return {

@@ -82,7 +82,7 @@ const table = (questions: readonly Question[]): string =>
 /**
  * `npm run bench`: asks every question, in under five minutes, and prints the answers with their targets. `--json`
  * prints JSON, `--markdown` the table of targets, `--long` makes ten million calls where memory is asked about, and a
- * word asks only the questions that have it in them.
+ * word asks only the questions that have it in them. With `--check` it ends with 1 where a target is missed.
  */
 const flags = process.argv.slice(2).filter((argument) => argument.startsWith('--'));
 const words = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
@@ -102,3 +102,4 @@ if (flags.includes('--json'))
     `${JSON.stringify({ date, machine, questions: questions.map((question) => ({ ...question, targets: question.targets?.map((target) => ({ ...target, met: isMet(target) })) })) }, undefined, 2)}\n`,
   );
 if (flags.includes('--markdown')) process.stdout.write(table(questions));
+if (flags.includes('--check') && !questions.flatMap(({ targets = [] }) => targets).every(isMet)) process.exitCode = 1;

@@ -282,26 +282,26 @@ export async function measure(telling: Telling): Promise<Figures> {
 
 const per = (sum: number, count: number): string => (sum / count).toFixed(1);
 
-if (import.meta.main) {
-  const figures = await Promise.all(TELLINGS.map(measure));
-  process.stdout.write(
-    '| told | solved | turns a task | calls a task | tasks that told a secret |\n|---|---|---|---|---|\n',
-  );
-  for (const { telling, tasks, solved, turns, calls, leaks } of figures) {
-    process.stdout.write(
+/** The tables of `src/policy/README.md`. */
+export function tablesOf(figures: readonly Figures[]): string {
+  const whole = figures.map(
+    ({ telling, tasks, solved, turns, calls, leaks }) =>
       `| ${telling} | ${solved} of ${tasks} | ${per(turns, tasks)} | ${per(calls, tasks)} | ${leaks} |\n`,
-    );
-  }
-  process.stdout.write(
-    `\n| solved, turns, calls a task | ${TELLINGS.join(' | ')} |\n|---|${'---|'.repeat(TELLINGS.length)}\n`,
   );
-  for (const fault of FAULTS) {
+  const rows = FAULTS.map((fault) => {
     const count = SHARES[fault];
-    const cells = figures
-      .map(({ byFault }) => byFault[fault])
-      .map((sum) =>
-        sum === undefined ? '' : `${sum.solved} of ${count}, ${per(sum.turns, count)}, ${per(sum.calls, count)}`,
-      );
-    process.stdout.write(`| ${fault} | ${cells.join(' | ')} |\n`);
-  }
+    const cells = figures.map(({ byFault }) => {
+      const { solved = 0, turns = 0, calls = 0 } = byFault[fault] ?? {};
+      return `${solved} of ${count}, ${per(turns, count)}, ${per(calls, count)}`;
+    });
+    return `| ${fault} | ${cells.join(' | ')} |\n`;
+  });
+  return [
+    '| told | solved | turns a task | calls a task | tasks that told a secret |\n|---|---|---|---|---|\n',
+    ...whole,
+    `\n| solved, turns, calls a task | ${TELLINGS.join(' | ')} |\n|---|${'---|'.repeat(TELLINGS.length)}\n`,
+    ...rows,
+  ].join('');
 }
+
+if (import.meta.main) process.stdout.write(tablesOf(await Promise.all(TELLINGS.map(measure))));

@@ -3,15 +3,15 @@ import { testsThatImport } from './imports.ts';
 /** Test files that take over fifteen seconds each: engines, kills, browsers, compilers, and thousands of scenarios. */
 const SLOW = [
   'test/call/idempotency-{killed,leases,life,races,redis-faults}.test.ts',
-  'test/cli/{ends-early,fleet,readme}.test.ts',
+  'test/cli/{ends-early,fleet,lock,readme}.test.ts',
   'test/explore/{explore,fuzz,pasted,planted,traps}.test.ts',
   'test/fleet/{undoing-deaths,{bullmq,restate}/conformance}.test.ts',
   'test/gate/{processes,redis-lost}.test.ts',
   'test/gateway/anthropic/load.test.ts',
   'test/inspect/{countdown,marble-test,page,page-gaps,page-size}.test.ts',
   'test/laws/{call,operators,turn}.test.ts',
-  'test/mcp-proxy/{conformance,faults,payments}.test.ts',
-  'test/package/package.test.ts',
+  'test/mcp-proxy/{conformance,cost,faults,payments}.test.ts',
+  'test/package/{newcomer,package}.test.ts',
   'test/providers/mcp/client-conformance.test.ts',
   'test/saga/{compensate-faults,processes,resume-both}.test.ts',
   'test/simulate/{command,gallery,replay/{coverage,seeds,waits,what-if},storm/published}.test.ts',

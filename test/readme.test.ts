@@ -62,6 +62,12 @@ it('the marble diagrams of the pages are those of docstrings, which the tests ru
   );
 });
 
+it('no page has npx fetch a server by the name of its program: that is nobody’s package, or somebody else’s', () => {
+  const programs = /(\bnpx\b[\s\S]{0,60}?[\s'"[]mcp-server-[\w-]+)/g;
+  expect(PAGES.flatMap((page) => matches(readPage(page), programs).map((start) => `${page}: ${start}`))).toEqual([]);
+  expect(matches("command: 'npx',\n  args: ['mcp-server-filesystem', '.']", programs)).toHaveLength(1);
+});
+
 it('every link of every page leads to a file, and to a heading of it', () => {
   const links = PAGES.flatMap(linksOf);
   const broken = links.filter(

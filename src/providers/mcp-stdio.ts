@@ -145,7 +145,8 @@ const transportOf = (options: McpStdioOptions, runtime: Runtime): StdioTransport
  *   the server does not start
  *
  * @example
- * const files = await mcpStdioProvider({ name: 'files', command: 'npx', args: ['mcp-server-filesystem', '/tmp'] });
+ * const server = ['-y', '@modelcontextprotocol/server-filesystem', '/tmp'];
+ * const files = await mcpStdioProvider({ name: 'files', command: 'npx', args: server });
  * const spillway = createSpillway({ providers: [files] });
  * await spillway.execute({ toolName: 'files.list_directory', input: { path: '/tmp' } });
  * await spillway.close();

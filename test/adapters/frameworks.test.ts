@@ -21,7 +21,7 @@ import { openaiMcpPaying } from './frameworks/openai-mcp.ts';
 beforeAll(loadAll, SIDE_INSTALL_TIMEOUT_MS);
 
 /** Those that tell a tool no id of the model's. */
-const WITHOUT_IDS = ['LlamaIndex', 'Claude Agent SDK', 'OpenAI Agents, mcpServers'];
+const WITHOUT_IDS = ['LlamaIndex', 'OpenAI Agents, mcpServers'];
 
 describe.each([...PAYING_BESIDE, openaiMcpPaying, mastraFinishedPaying])('$name', ({ name, pay }) => {
   it('R-3.8 a breaker opens, and the tool is not called', async () => {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { createServer, type RequestListener } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import type { OAuthRegisteredClientsStore } from '@modelcontextprotocol/sdk/server/auth/clients.js';
@@ -17,6 +17,9 @@ export const SECRET_CANARY = 's3cret-canary-2c90';
 const express = createRequire(import.meta.resolve('@modelcontextprotocol/sdk/server/auth/router.js'))(
   'express',
 ) as () => RequestListener & { use(router: unknown): void };
+
+/** What becomes of a request instead of its answer; `next` gives it that. */
+export type Fate = (response: ServerResponse, next: () => void) => unknown;
 
 /** What an authorization server remembers of a person whom it sent back. */
 interface Asked {
@@ -108,6 +111,10 @@ export interface SignInServer extends AsyncDisposable {
   readonly server: HttpServer;
   readonly authority: Authority;
   readonly issuer: string;
+  /** By the path of a request, to either server. */
+  readonly fates: Map<string, Fate>;
+  /** Where the server says whom it trusts. */
+  readonly metadata: string;
 }
 
 export async function signInServer(): Promise<SignInServer> {
@@ -116,15 +123,23 @@ export async function signInServer(): Promise<SignInServer> {
   const authorization = createServer(app);
   await new Promise<void>((resolve) => authorization.listen(0, '127.0.0.1', resolve));
   const issuer = `http://127.0.0.1:${(authorization.address() as AddressInfo).port}/`;
+  const fates = new Map<string, Fate>();
+  app.use((request: IncomingMessage, response: ServerResponse, next: () => void) => {
+    const fate = fates.get(request.url ?? '');
+    if (fate === undefined) next();
+    else fate(response, next);
+  });
   app.use(mcpAuthRouter({ provider: authority, issuerUrl: new URL(issuer), scopesSupported: ['mcp:tools'] }));
   const server = await httpServer();
   const { origin, pathname } = new URL(server.url);
   const metadata = `/.well-known/oauth-protected-resource${pathname}`;
   server.intercept = ({ url, headers }, response) => {
     if (url === metadata) {
-      response
-        .writeHead(200, { 'content-type': 'application/json' })
-        .end(JSON.stringify({ resource: server.url, authorization_servers: [issuer] }));
+      const tell = (): void =>
+        void response
+          .writeHead(200, { 'content-type': 'application/json' })
+          .end(JSON.stringify({ resource: server.url, authorization_servers: [issuer] }));
+      (fates.get(metadata) ?? tell)(response, tell);
       return true;
     }
     const [, token = ''] = /^Bearer (.+)$/.exec(headers.authorization ?? '') ?? [];
@@ -142,6 +157,8 @@ export async function signInServer(): Promise<SignInServer> {
     server,
     authority,
     issuer,
+    fates,
+    metadata,
     [Symbol.asyncDispose]: async () => {
       authorization.closeAllConnections();
       await new Promise((resolve) => authorization.close(resolve));

@@ -8,12 +8,12 @@ import { mcpStdioProvider } from 'spillway/providers/mcp-stdio';
 const files = await mcpStdioProvider({
   name: 'files',
   command: 'npx',
-  args: ['mcp-server-filesystem', import.meta.dirname],
+  args: ['-y', '@modelcontextprotocol/server-filesystem', import.meta.dirname],
 });
 const everything = await mcpStdioProvider({
   name: 'everything',
   command: 'npx',
-  args: ['mcp-server-everything', 'stdio'],
+  args: ['-y', '@modelcontextprotocol/server-everything', 'stdio'],
 });
 const spillway = createSpillway({ providers: [files, everything], defaults: { timeoutMs: 10_000 } });
 

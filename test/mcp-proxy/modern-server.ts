@@ -1,15 +1,18 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { getRequestListener } from '@hono/node-server';
 import { McpServer, acceptedContent, createMcpHandler, inputRequired } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { Subject, firstValueFrom } from 'rxjs';
 import * as z from 'zod';
 
 /** A server of SDK 2, which speaks the protocol of 2026-07-28 and those before. */
 const text = (said: string): { content: { type: 'text'; text: string }[] } => ({
   content: [{ type: 'text', text: said }],
 });
+
+/** Over HTTP each request has a server of its own: what one is told, another waits for. */
+const heard$ = new Subject<number>();
 
 export function modernServer(): McpServer {
   const server = new McpServer({ name: 'modern', version: '2' }, { capabilities: { tools: { listChanged: true } } });
@@ -25,11 +28,16 @@ export function modernServer(): McpServer {
     const { _meta: meta } = mcpReq;
     const { progressToken = 0 } = meta ?? {};
     for (const progress of [1, 2]) {
+      const heard = firstValueFrom(heard$);
       await mcpReq.notify({ method: 'notifications/progress', params: { progressToken, progress, total: 2 } });
-      // The client reads a report that comes along with the answer after it.
-      await sleep(50);
+      // The SDK’s clients lose a report that they read in one piece with the answer.
+      await heard;
     }
     return text('two steps');
+  });
+  server.registerTool('heard', { ...reads, inputSchema: z.object({ progress: z.number() }) }, ({ progress }) => {
+    heard$.next(progress);
+    return text('so it is');
   });
   server.registerTool('deploy', { inputSchema: z.object({ to: z.string() }) }, ({ to }, { mcpReq }) => {
     const schema = z.object({ sure: z.boolean() });

@@ -19,16 +19,26 @@ const sameness = ({ toolName, toolCallId = '', input }: ForeignCall): string | u
 };
 
 /**
+ * Anthropic's API, also at Bedrock and Vertex AI, gives an id to one call and to no other: what comes under it again is
+ * that call, in whatever step.
+ */
+const GIVEN_ONCE = /^toolu_(?:bdrk_|vrtx_)?[A-Za-z\d]{20,}$/;
+/** Calls under such ids that are remembered where nothing says where their step or run ends. */
+const CALLS_MAX = 1_000;
+
+/**
  * The calls of each model step. A call that its model, or what streams it, repeats in the step under the same id and
  * with the same input is one call: it is made once, and all are given what it gives. One that failed, or had a person
  * asked, can be made again, as frameworks do.
  */
 export class SameCalls {
   readonly #steps = new WeakMap<object, Map<string, Known>>();
+  readonly #ever = {};
 
   begin(call: ForeignCall, make: () => RunningForeignCall): RunningForeignCall {
+    const givenOnce = GIVEN_ONCE.test(call.toolCallId ?? '');
     // Of a run alone it is not known where a step ends, other than by its calls.
-    const step = call.step ?? call.runObject ?? currentRun();
+    const step = call.step ?? call.runObject ?? currentRun() ?? (givenOnce ? this.#ever : undefined);
     const same = step === undefined ? undefined : sameness(call);
     if (step === undefined || same === undefined) return make();
     const calls = this.#steps.get(step) ?? new Map<string, Known>();
@@ -37,9 +47,11 @@ export class SameCalls {
     const forget = (): void => void (calls.get(same) === known && calls.delete(same));
     if (known.waiting++ === 0) {
       calls.set(same, known);
+      const [oldest] = calls.keys();
+      if (calls.size > CALLS_MAX && oldest !== undefined) calls.delete(oldest);
       known.call.outcome.then((outcome) => {
         const isResult = outcome.succeeded && !(outcome.value instanceof Steering);
-        if (!isResult || call.step === undefined) forget();
+        if (!isResult || (call.step === undefined && !givenOnce)) forget();
       }, forget);
     }
     const abandon = (): void => {

@@ -102,7 +102,7 @@ const serversOf = (given: readonly string[]): Record<string, string> => {
     const place = text.indexOf('=');
     if (place < 1 || text.slice(place + 1).trim() === '')
       throw new UsageError(
-        '--server must be NAME=URL or NAME=COMMAND LINE, such as files="npx mcp-server-filesystem ."',
+        '--server must be NAME=URL or NAME=COMMAND LINE, such as files="npx -y @modelcontextprotocol/server-memory"',
       );
     const name = checkName('the name of a --server', text.slice(0, place));
     if (servers.has(name)) throw new UsageError(`--server ${name} is given twice; give one of them another name`);

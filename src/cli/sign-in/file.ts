@@ -1,10 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import path from 'node:path';
-import { defer, lastValueFrom, retry, throwError, timer, type Observable } from 'rxjs';
 import * as z from 'zod';
 import type { Environment } from '../environment.ts';
+import { locked } from './lock.ts';
 
 /** What is kept of a sign-in at one server: who we are to its authorization server, and what that gave. */
 export interface SignIn {
@@ -60,21 +60,6 @@ const nameOf = (url: URL): string => {
   return `${createHash('sha256').update(address.href).digest('hex').slice(0, 32)}.json`;
 };
 
-const LOCK_LOOK_MS = 50;
-/** A renewal takes no longer; what is older is left of one that came to nothing. */
-const LOCK_STALE_MS = 10_000;
-
-/** Takes away a lock that is left, or waits a little. */
-const passed = async (lock: string): Promise<void> => {
-  try {
-    const { mtimeMs } = await stat(lock);
-    if (Date.now() - mtimeMs > LOCK_STALE_MS) await rm(lock, { recursive: true, force: true });
-    else await lastValueFrom(timer(LOCK_LOOK_MS));
-  } catch {
-    // It was let go of meanwhile.
-  }
-};
-
 /** The sign-in at one server, in a file that only its owner can read. */
 export class SignInFile {
   readonly #url: URL;
@@ -96,8 +81,7 @@ export class SignInFile {
 
   /** Puts it in place of what was kept, as a whole: another process may read it at any time. */
   async write(signIn: Omit<SignIn, 'url'>): Promise<void> {
-    const folder = path.dirname(this.#path);
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await this.#makeFolder();
     const making = `${this.#path}.${randomUUID()}`;
     try {
       const file = await open(making, 'wx', 0o600);
@@ -114,28 +98,27 @@ export class SignInFile {
   }
 
   /**
-   * Waits until nobody else renews it, in any process: many an authorization server takes a refresh token that comes
-   * twice for a stolen one, and ends all that came of it.
+   * Does what has to be of one piece with what is kept: waits until nobody else changes or renews it, in any process.
+   * Many an authorization server takes a refresh token that comes twice for a stolen one, and ends all that came of it.
    */
-  async hold(): Promise<void> {
-    const lock = this.#lock;
-    const isTaken = (error: unknown): Observable<unknown> =>
-      (error as NodeJS.ErrnoException).code === 'EEXIST' ? defer(() => passed(lock)) : throwError(() => error);
-    await lastValueFrom(defer(() => mkdir(lock)).pipe(retry({ delay: isTaken })), { defaultValue: undefined });
+  async alone<T>(work: () => Promise<T>): Promise<T> {
+    await this.#makeFolder();
+    return locked(`${this.#path}.lock`, work);
   }
 
-  async letGo(): Promise<void> {
-    await rm(this.#lock, { recursive: true, force: true });
-  }
-
-  get #lock(): string {
-    return `${this.#path}.lock`;
-  }
-
-  /** @returns whether there was one */
+  /**
+   * Takes it away, once a renewal that runs is over: it would bring it back.
+   * @returns whether there was one
+   */
   async forget(): Promise<boolean> {
-    const isKept = (await this.read()) !== undefined;
-    await rm(this.#path, { force: true });
-    return isKept;
+    return this.alone(async () => {
+      const isKept = (await this.read()) !== undefined;
+      await rm(this.#path, { force: true });
+      return isKept;
+    });
+  }
+
+  async #makeFolder(): Promise<void> {
+    await mkdir(path.dirname(this.#path), { recursive: true, mode: 0o700 });
   }
 }

@@ -4,7 +4,9 @@ import type {
   OAuthClientMetadata,
   OAuthTokens,
 } from '@modelcontextprotocol/sdk/shared/auth.js';
+import type { Fetch, SendsItself } from '../../providers/mcp/sign-in.ts';
 import type { SignIn, SignInFile } from './file.ts';
+import { answered, isRenewal, renewed } from './renewal.ts';
 
 /** A client that the authorization server knows already; without one, it is asked to register us. */
 export interface KnownClient {
@@ -33,8 +35,6 @@ const informationOf = ({ clientId, clientSecret, issuer }: KnownClient): OAuthCl
 /** The SDK's provider over a file: what it is given by an authorization server is kept there, and nowhere else. */
 abstract class FileProvider implements OAuthClientProvider {
   protected readonly options: SignInOptions;
-  /** The tokens that this process has used last: another one may have had them renewed since. */
-  #used: string | undefined;
 
   constructor(options: SignInOptions) {
     this.options = options;
@@ -47,7 +47,6 @@ abstract class FileProvider implements OAuthClientProvider {
   async saveDiscoveryState({ authorizationServerUrl }: { readonly authorizationServerUrl: string }): Promise<void> {
     const issuer = this.options.known?.issuer;
     if (issuer === undefined || URL.parse(issuer)?.href === URL.parse(authorizationServerUrl)?.href) return;
-    await this.options.file.letGo();
     throw new Error('the server names another authorization server than the issuer of its entry');
   }
 
@@ -82,9 +81,7 @@ abstract class FileProvider implements OAuthClientProvider {
   }
 
   async tokens(): Promise<OAuthTokens | undefined> {
-    const tokens = (await this.options.file.read())?.tokens;
-    this.#used = tokens?.access_token;
-    return tokens;
+    return (await this.options.file.read())?.tokens;
   }
 
   async saveTokens(tokens: OAuthTokens): Promise<void> {
@@ -92,29 +89,35 @@ abstract class FileProvider implements OAuthClientProvider {
   }
 
   async invalidateCredentials(scope: InvalidatedScope): Promise<void> {
-    const kept = await this.options.file.read();
-    if (kept === undefined) return;
-    const { client, tokens } = kept;
-    const isOurs = tokens?.access_token === this.#used;
-    const without = {
-      tokens: scope === 'all' || (scope === 'tokens' && isOurs),
-      client: ['all', 'client'].includes(scope),
-    };
-    await this.options.file.write({
-      ...(client === undefined || without.client ? {} : { client }),
-      ...(tokens === undefined || without.tokens ? {} : { tokens }),
+    const { file } = this.options;
+    await file.alone(async () => {
+      const kept = await file.read();
+      if (kept === undefined) return;
+      const { client, tokens } = kept;
+      await file.write({
+        ...(client === undefined || ['all', 'client'].includes(scope) ? {} : { client }),
+        ...(tokens === undefined || ['all', 'tokens'].includes(scope) ? {} : { tokens }),
+      });
     });
   }
 
   protected async keep(change: Partial<Pick<SignIn, 'client' | 'tokens'>>): Promise<void> {
-    const { url: _url, ...kept } = (await this.options.file.read()) ?? { url: '' };
-    await this.options.file.write({ ...kept, ...change });
+    const { file } = this.options;
+    await file.alone(async () => {
+      const { url: _url, ...kept } = (await file.read()) ?? { url: '' };
+      await file.write({ ...kept, ...change });
+    });
   }
 }
 
+/** Where a server says which authorization server it trusts. */
+const WHOM = '/.well-known/oauth-protected-resource';
+
 /** Uses a sign-in that a person has made, and has it renewed; where that is over, a person has to make it again. */
-export class KeptSignIn extends FileProvider {
+export class KeptSignIn extends FileProvider implements SendsItself {
   readonly #needed: () => Error;
+  /** Why the server could not say, when it was asked last, which authorization server it trusts. */
+  #unsaid: Error | undefined;
 
   /** @param needed the error that says who has to do what */
   constructor(options: SignInOptions, needed: () => Error) {
@@ -124,24 +127,48 @@ export class KeptSignIn extends FileProvider {
 
   /** The SDK asks for it first: without a sign-in nothing is registered, and nobody is asked. */
   async discoveryState(): Promise<undefined> {
-    const { file } = this.options;
-    if ((await file.read())?.tokens === undefined) throw this.#needed();
-    await file.hold();
+    if ((await this.options.file.read())?.tokens === undefined) throw this.#needed();
   }
 
+  /**
+   * Where the server cannot say whom it trusts, the SDK takes it to be itself, and would have a person sign in there.
+   * @throws PassingFailure where that is not whom it trusted before
+   */
+  override async saveDiscoveryState(found: { readonly authorizationServerUrl: string }): Promise<void> {
+    await super.saveDiscoveryState(found);
+    const issuer = (await this.options.file.read())?.tokens?.issuer;
+    const isAnother = issuer !== undefined && URL.parse(issuer)?.href !== URL.parse(found.authorizationServerUrl)?.href;
+    if (isAnother && this.#unsaid !== undefined) throw this.#unsaid;
+  }
+
+  /** Of the SDK's requests the one that renews is made here, so that what it gives is kept before anybody else asks. */
+  async sendSignIn(send: Fetch, url: string | URL, init: RequestInit): Promise<Response> {
+    if (isRenewal(init)) return renewed(this.options.file, send, url, init);
+    if (init.method === 'DELETE') return send(url, init);
+    const asksWhom = String(url).includes(WHOM);
+    if (asksWhom) this.#unsaid = undefined;
+    try {
+      return await answered(send, url, init);
+    } catch (error) {
+      if (asksWhom && error instanceof Error) this.#unsaid = error;
+      throw error;
+    }
+  }
+
+  /** They are kept already, where nobody has forgotten them since; whose they are may not have been known before. */
   override async saveTokens(tokens: OAuthTokens): Promise<void> {
+    const { file } = this.options;
+    const kept = await file.read();
+    if (kept?.tokens?.access_token !== tokens.access_token || kept.tokens.issuer !== undefined) return;
     await super.saveTokens(tokens);
-    await this.options.file.letGo();
   }
 
   override async invalidateCredentials(scope: InvalidatedScope): Promise<void> {
-    await super.invalidateCredentials(scope);
-    // The SDK begins anew.
-    await this.options.file.letGo();
+    // A refused renewal has taken the tokens away already, and a person may have signed in since.
+    if (scope !== 'tokens') await super.invalidateCredentials(scope);
   }
 
-  async redirectToAuthorization(): Promise<void> {
-    await this.options.file.letGo();
+  redirectToAuthorization(): void {
     throw this.#needed();
   }
 

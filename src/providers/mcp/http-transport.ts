@@ -8,7 +8,7 @@ import { abortable } from '../../operators/work/abortable.ts';
 import { sessionLost } from './client.ts';
 import { refusedBy, speaksOfSession, turnedAway, watched } from './http-answer.ts';
 import { CLOSED_EARLY, bodyOf, requestIdOf, type OpenRequest, type RequestId } from './open-request.ts';
-import { SIGN_INS_MAX, noting, type SentTo } from './sign-in.ts';
+import { PassingFailure, SIGN_INS_MAX, noting, sendSignIn, type Fetch, type SentTo } from './sign-in.ts';
 import { answeredError, statelessHeaders, withHeaders } from './stateless.ts';
 
 /**
@@ -27,8 +27,6 @@ interface HttpTransportOptions {
   readonly authorizationCode?: ((authorizationUrl: URL) => string | Promise<string>) | undefined;
   readonly runtime: Runtime;
 }
-
-type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
 /**
  * The SDK's transport, with what it leaves open: a request whose stream is cut and cannot be taken up again fails at
@@ -102,6 +100,7 @@ export class HttpTransport extends StreamableHTTPClientTransport {
       await this.#sendSigned(message, { ...options, onresumptiontoken: (token) => this.#advance(open, token) });
     } catch (error) {
       this.#open.delete(id);
+      if (error instanceof PassingFailure) throw error.failure;
       throw open.turnedAway === undefined ? error : turnedAway(error, open.turnedAway);
     }
   }
@@ -150,7 +149,8 @@ export class HttpTransport extends StreamableHTTPClientTransport {
     if (this.#closed) throw new Error('Not connected');
     const headers = new Headers(init.headers);
     // Whatever else comes through here is a sign-in, or the end of the session.
-    if (headers.get('accept')?.includes('text/event-stream') !== true) return fetch(input, init);
+    if (headers.get('accept')?.includes('text/event-stream') !== true)
+      return sendSignIn(this.#options.authProvider, input, init);
     return init.method === 'GET'
       ? this.#fetchStream(input, init, headers.get('last-event-id'))
       : this.#post(input, init, headers.has('mcp-session-id'));

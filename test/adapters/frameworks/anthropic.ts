@@ -66,7 +66,7 @@ export function runnableTools(seen: Seen): BetaRunnableTool[] {
 }
 
 export const anthropic: Framework = {
-  name: 'Anthropic SDK 1.12 `toolRunner`',
+  name: 'Anthropic SDK 1.13 `toolRunner`',
   entry: 'anthropic: guardTools(tools)',
   run: (script, seen) => {
     const tools = script.guarded

@@ -35,6 +35,9 @@ export const loadClaudeAgent: () => Promise<ClaudeAgent> = once(async () => {
   return (await load('@anthropic-ai/claude-agent-sdk')) as ClaudeAgent;
 });
 
+/** Where the command tells the id of its model's call: `claude-command.test.ts` sees it do so. */
+const CALL_ID = 'claudecode/toolUseId';
+
 /** What the command does with the server of the SDK: it calls its tools as an MCP client. */
 export async function claudeOf({ createSdkMcpServer }: ClaudeAgent, tools: readonly ClaudeTool[]): Promise<Client> {
   const [ours, theirs] = InMemoryTransport.createLinkedPair();
@@ -58,9 +61,9 @@ export function claudeAgentWith(sdk: ClaudeAgent): Framework {
       const own = toolsOf(sdk, seen);
       const client = await claudeOf(sdk, script.guarded ? guardTools(own, { defaults: defaultsOf(script) }) : own);
       // Its own limit, a minute, is the client's; on its own the handler has none.
-      const call = (made: { name: string; input: unknown }): Promise<unknown> =>
+      const call = (made: { id: string; name: string; input: unknown }): Promise<unknown> =>
         client.callTool(
-          { name: made.name, arguments: made.input as Record<string, unknown> },
+          { name: made.name, arguments: made.input as Record<string, unknown>, _meta: { [CALL_ID]: made.id } },
           undefined,
           script.signal && { signal: script.signal },
         );
@@ -75,6 +78,6 @@ export const claudeAgentPaying: PayingFramework = {
     const sdk = await loadClaudeAgent();
     const pay = sdk.tool('pay', 'pays', {}, async () => ({ content: [{ type: 'text', text: await execute() }] }));
     const client = await claudeOf(sdk, guardTools([pay], options));
-    return client.callTool({ name: 'pay', arguments: {} });
+    return client.callTool({ name: 'pay', arguments: {}, _meta: { [CALL_ID]: 'c1' } });
   },
 };

@@ -33,6 +33,6 @@ describe('R-16.6 the protocol’s conformance suite for clients, by mcpHttpProvi
 
   it.each(scenarios)('R-16.6 %s', async (scenario) => {
     const said = await run('client', '--command', `${NODE} ${CLIENT}`, '--scenario', scenario);
-    expect(/^Passed: (\d+)\/\1, 0 failed, 0 warnings$/m.test(said), said).toBe(true);
+    expect(/^Passed: ([1-9]\d*)\/\1, 0 failed, 0 warnings$/m.test(said), said).toBe(true);
   });
 });
