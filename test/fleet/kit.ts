@@ -63,7 +63,10 @@ export async function startFleet(engineOptions: BullmqFleetOptions = {}, restate
   const start = (worker: string, task: Partial<WorkerTask> = {}): WorkerProcess => {
     const at = restate === undefined ? {} : { ingressUrl: restate.ingressUrl };
     const told: WorkerTask = { path: server.path, worldPath: outside.path, worker, ...at, ...task };
-    const child = fork(WORKER, [JSON.stringify(told)], { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+    const child = fork(WORKER, [JSON.stringify(told)], {
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      execArgv: [...process.execArgv, ...(task.quiet === true ? ['--expose-gc'] : [])],
+    });
     let said = '';
     child.stderr?.on('data', (chunk: Buffer) => (said = `${said}${chunk.toString()}`.slice(-4_000)));
     const gone = once(child, 'exit');
