@@ -3,9 +3,9 @@ import { testsThatImport } from './imports.ts';
 /** Test files that take over fifteen seconds each: engines, kills, browsers, compilers, and thousands of scenarios. */
 const SLOW = [
   'test/call/idempotency-{killed,leases,life,races,redis-faults}.test.ts',
-  'test/cli/{ends-early,fleet,lock,readme}.test.ts',
+  'test/cli/{ends-early,fleet,fleet-restate,lock,readme}.test.ts',
   'test/explore/{explore,fuzz,pasted,planted,traps}.test.ts',
-  'test/fleet/{undoing-deaths,{bullmq,restate}/conformance}.test.ts',
+  'test/fleet/{undoing-deaths,{bullmq,restate}/conformance,restate/cluster}.test.ts',
   'test/gate/{processes,redis-lost}.test.ts',
   'test/gateway/anthropic/load.test.ts',
   'test/inspect/{countdown,marble-test,page,page-gaps,page-size}.test.ts',

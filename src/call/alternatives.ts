@@ -10,6 +10,7 @@ import { FailedCall, asOutcome, refused } from './failure.ts';
 import { storeTermsOf } from './idempotency.ts';
 import { readInput } from './request.ts';
 import type { CallOutcome } from './result.ts';
+import { journalledAlternative } from './attempt/resumed.ts';
 import { attemptsAt } from './attempt/retries.ts';
 
 /**
@@ -40,16 +41,19 @@ const alternative = (
   if (guarded === undefined)
     return refused(context, new ToolExecutionError('unknown_tool', `No tool is named ${toolName}`), rest);
   const from = context.toolName;
+  const kept$ = journalledAlternative(context, toolName, failure.error);
   context.toolName = toolName;
   context.emit({ type: 'alternative_used', from, message: 'Used alternative tool' });
   if (context.isOver) return NEVER;
   const { input, error: problem } = readInput(guarded.tool.input, call.input);
-  const outcome$ =
+  const tried$ =
     problem === undefined
       ? noted(context, guarded, attemptsAt(context, guarded, input, rest))
       : refused(context, problem, rest);
+  const outcome$ = kept$?.pipe(switchMap(() => (context.isOver ? NEVER : tried$))) ?? tried$;
   // What an earlier process had gone over to says nothing of the failure.
-  if (context.lease?.standIns.inherited === toolName) return outcome$;
+  const isEarlier = site.journal?.decided(call.nodeId ?? '')?.toolName === toolName;
+  if (isEarlier || context.lease?.standIns.inherited === toolName) return outcome$;
   const learn = (recovered: boolean): void =>
     layer.experience?.record(
       { toolName: from, error: failure.error, tried: { strategy: 'alternative', toolName }, recovered },

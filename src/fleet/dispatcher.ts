@@ -1,7 +1,14 @@
 import type { Observable } from 'rxjs';
 
 /** What becomes of a turn that a worker was given: it is over here, or is to be given to someone again. */
-export type RunEnd = { readonly act: 'done' } | { readonly act: 'again'; readonly afterMs: number };
+export type RunEnd =
+  | { readonly act: 'done' }
+  | {
+      readonly act: 'again';
+      readonly afterMs: number;
+      /** No worker has begun it: it belongs to no version yet. */
+      readonly isNew?: boolean;
+    };
 
 /** A turn as a worker is given it. */
 export interface Given {

@@ -55,22 +55,37 @@ class HandedOver extends Error {
   override readonly name: string = 'HandedOver';
 }
 
-type Turns = ServiceDefinition<
-  string,
-  { readonly run: (ctx: Context, asked: { readonly turnId: string }) => Promise<void> }
->;
+/** What Restate is asked with. */
+interface Asked {
+  readonly turnId: string;
+  /** Among the turns that wait; absent from one that an earlier release of this package asked for. */
+  readonly place?: number;
+}
 
-const turnsOf = (name: string, run: (given: Given) => Observable<RunEnd>, isEnding: () => boolean): Turns =>
+type Turns = ServiceDefinition<string, { readonly run: (ctx: Context, asked: Asked) => Promise<void> }>;
+
+/** What a service needs of the process that it runs in. */
+interface TurnsSite {
+  readonly run: (given: Given, place: number) => Observable<RunEnd>;
+  readonly isEnding: () => boolean;
+  readonly add: Dispatcher['add'];
+}
+
+const turnsOf = (name: string, { run, isEnding, add }: TurnsSite): Turns =>
   service({
     name,
     handlers: {
-      run: async (ctx: Context, { turnId }: { readonly turnId: string }): Promise<void> => {
-        const lost$ = abortOf(ctx.request().attemptCompletedSignal);
+      run: async (ctx: Context, { turnId, place = 1 }: Asked): Promise<void> => {
+        const { attemptCompletedSignal, id } = ctx.request();
+        const lost$ = abortOf(attemptCompletedSignal);
         for (let times = 0; ; times++) {
-          const end = await ctx.run(`turn ${times}`, async () => {
-            const came = await firstValueFrom(run({ turnId, lost$ }));
-            if (came.act === 'again' && isEnding()) throw new HandedOver('the worker ends');
-            return came;
+          const end = await ctx.run(`turn ${times}`, async (): Promise<RunEnd> => {
+            const came = await firstValueFrom(run({ turnId, lost$ }, place));
+            if (came.act === 'done' || !isEnding()) return came;
+            if (came.isNew !== true) throw new HandedOver('the worker ends');
+            // Restate would give it to this version only, which may be the last time that it has a worker.
+            await add(turnId, place, `${turnId}/${id}`);
+            return { act: 'done' };
           });
           if (end.act === 'done') return;
           await ctx.sleep(end.afterMs);
@@ -88,16 +103,16 @@ const listen = (server: Http2Server, port: number): Promise<number> =>
 
 const workforce = (
   { name, port, listening }: RestateSite,
-  run: (given: Given) => Observable<RunEnd>,
+  { run, add }: Pick<TurnsSite, 'add'> & { readonly run: (given: Given) => Observable<RunEnd> },
   concurrency: number,
 ): Workforce => {
   let isEnding = false;
   const limited = places(concurrency);
-  const turns = turnsOf(
-    name,
-    (given) => limited.held(run(given)),
-    () => isEnding,
-  );
+  const turns = turnsOf(name, {
+    run: (given, place) => limited.held(run(given), place),
+    isEnding: () => isEnding,
+    add,
+  });
   const server = createServer(createEndpointHandler({ services: [turns] }));
   const sessions = new Set<{ close(): void; destroy(): void }>();
   server.on('session', (session) => {
@@ -122,12 +137,12 @@ const workforce = (
 
 const SILENT = 'The turn could not be handed to Restate';
 
-const sent = async (url: URL, turnId: string, once: string): Promise<Response> => {
+const sent = async (url: URL, asked: Asked, once: string): Promise<Response> => {
   try {
     return await fetch(url, {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'idempotency-key': once },
-      body: JSON.stringify({ turnId }),
+      body: JSON.stringify(asked),
     });
   } catch (cause) {
     throw new ToolExecutionError('store_unavailable', `${SILENT}: it could not be reached; check that it runs`, {
@@ -136,21 +151,23 @@ const sent = async (url: URL, turnId: string, once: string): Promise<Response> =
   }
 };
 
-const restateDispatcher = (site: RestateSite): Dispatcher => ({
-  engine: 'restate',
-  // Restate knows no order among invocations: turns of one tenant keep none to those of others.
-  add: async (turnId, _place, once) => {
-    const { status, ok } = await sent(new URL(`/${site.name}/run/send`, site.ingressUrl), turnId, once);
+const restateDispatcher = (site: RestateSite): Dispatcher => {
+  const add: Dispatcher['add'] = async (turnId, place, once) => {
+    const { status, ok } = await sent(new URL(`/${site.name}/run/send`, site.ingressUrl), { turnId, place }, once);
     if (ok) return;
     const remedy =
       status === 404
         ? `it knows no service ${site.name}; register a worker's address with restate's admin API (POST /deployments)`
         : `it answered ${status}`;
     throw new ToolExecutionError('store_unavailable', `${SILENT}: ${remedy}`, { status });
-  },
-  work: (run, concurrency) => workforce(site, run, concurrency),
-  close: async () => undefined,
-});
+  };
+  return {
+    engine: 'restate',
+    add,
+    work: (run, concurrency) => workforce(site, { run, add }, concurrency),
+    close: async () => undefined,
+  };
+};
 
 /**
  * A fleet on Restate 1.7, which calls workers over HTTP/2 and notices at once when a connection to one is lost.

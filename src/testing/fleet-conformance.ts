@@ -2,6 +2,7 @@ import type { Awaitable } from '../contract/store.ts';
 import { checkKeys, checkNumber, integer } from '../policy/check.ts';
 import type { FleetSizes } from './fleet-conformance/check.ts';
 import { faultCases } from './fleet-conformance/faults.ts';
+import { loadCases } from './fleet-conformance/load.ts';
 import { ruleCases } from './fleet-conformance/rules.ts';
 import type { FleetHarness } from './fleet-conformance/world.ts';
 
@@ -23,6 +24,8 @@ export interface FleetConformanceOptions {
   readonly everyMs?: number;
   /** How long a worker stands still, in milliseconds, 100 to 60,000. Default 4,000. */
   readonly freezeMs?: number;
+  /** Milliseconds that a node may cost more than in process, 1 to 1,000. Default 25. */
+  readonly nodeCostMs?: number;
 }
 
 /**
@@ -37,13 +40,14 @@ export function fleetConformance(
   makeFleet: () => Awaitable<FleetHarness>,
   options: FleetConformanceOptions = {},
 ): readonly FleetCase[] {
-  checkKeys('fleetConformance', options, ['turns', 'workers', 'everyMs', 'freezeMs']);
-  const sizes: FleetSizes = { turns: 60, workers: 3, everyMs: 1_500, freezeMs: 4_000, ...options };
+  checkKeys('fleetConformance', options, ['turns', 'workers', 'everyMs', 'freezeMs', 'nodeCostMs']);
+  const sizes: FleetSizes = { turns: 60, workers: 3, everyMs: 1_500, freezeMs: 4_000, nodeCostMs: 25, ...options };
   checkNumber('turns', sizes.turns, integer(1, 10_000));
   checkNumber('workers', sizes.workers, integer(2, 16));
   checkNumber('everyMs', sizes.everyMs, integer(100, 60_000));
   checkNumber('freezeMs', sizes.freezeMs, integer(100, 60_000));
-  return [...ruleCases, ...faultCases].map((one) => ({
+  checkNumber('nodeCostMs', sizes.nodeCostMs, integer(1, 1_000));
+  return [...ruleCases, ...faultCases, ...loadCases].map((one) => ({
     name: one.name,
     run: async () => {
       const harness = await makeFleet();

@@ -3,11 +3,17 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { lastValueFrom, toArray } from 'rxjs';
-import type { TraceEvent, TurnResult } from '../../src/index.ts';
+import { createSpillway, type TraceEvent, type TurnResult } from '../../src/index.ts';
 import type { FleetEngine } from '../../src/contract.ts';
 import { restateFleet } from '../../src/fleet/restate.ts';
+import { redisStore } from '../../src/stores/redis.ts';
 import { bullmqFleet, type BullmqFleetOptions } from '../../src/fleet/bullmq.ts';
-import type { FleetHarness, FleetMark, FleetMarkKind } from '../../src/testing/index.ts';
+import {
+  fleetConformanceTools,
+  type FleetHarness,
+  type FleetMark,
+  type FleetMarkKind,
+} from '../../src/testing/index.ts';
 import { startRedis, type RedisServer } from '../stores/redis/server.ts';
 import type { RestateServer } from './restate/server.ts';
 import type { WorkerTask } from './worker.ts';
@@ -57,7 +63,10 @@ export async function startFleet(engineOptions: BullmqFleetOptions = {}, restate
   const start = (worker: string, task: Partial<WorkerTask> = {}): WorkerProcess => {
     const at = restate === undefined ? {} : { ingressUrl: restate.ingressUrl };
     const told: WorkerTask = { path: server.path, worldPath: outside.path, worker, ...at, ...task };
-    const child = fork(WORKER, [JSON.stringify(told)], { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+    const child = fork(WORKER, [JSON.stringify(told)], {
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      execArgv: [...process.execArgv, ...(task.quiet === true ? ['--expose-gc'] : [])],
+    });
     let said = '';
     child.stderr?.on('data', (chunk: Buffer) => (said = `${said}${chunk.toString()}`.slice(-4_000)));
     const gone = once(child, 'exit');
@@ -98,6 +107,8 @@ const AWAY_MS = 1_000;
 /** A fleet, as the conformance cases want it. */
 export async function harness(restate?: RestateServer): Promise<FleetHarness> {
   const fleet = await startFleet({}, restate);
+  const tools = fleetConformanceTools({ mark: async () => 0, first: async () => true }, 'here');
+  const here = createSpillway({ tools, store: redisStore(fleet.redis) });
   return {
     engine: fleet.engine,
     open: () => fleet.open(),
@@ -117,6 +128,7 @@ export async function harness(restate?: RestateServer): Promise<FleetHarness> {
         },
       };
     },
+    runHere: (planned) => lastValueFrom(here.turn(planned)),
     marks: (kind) => fleet.marks(kind),
     restart: async () => {
       if (restate !== undefined) return restate.restart();

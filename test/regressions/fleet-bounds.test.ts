@@ -5,6 +5,8 @@ import { expect, it } from 'vitest';
 import { createSpillway, plan, tool, type AnyTool } from 'spillway';
 import { virtualRuntime } from 'spillway/testing';
 import { LedgerFleet } from '../../src/fleet/engine.ts';
+import { Hold } from '../../src/fleet/worker/hold.ts';
+import { journalOf } from '../../src/fleet/worker/journal.ts';
 import { recorderOf } from '../../src/fleet/recorder.ts';
 import type { LedgerBatch, TurnLedger } from '../../src/fleet/ledger.ts';
 import { LedgerModel } from '../simulation/fleet/ledger.ts';
@@ -102,6 +104,32 @@ it('R-17.6 an engine that gives no answer does not keep a fleet from ending', as
   expect(isClosed).toBe(false);
   await runtime.advance(501);
   expect(isClosed).toBe(true);
+});
+
+it('R-17.6 a turn that has ended is kept by nothing that waits for the end of its worker', async () => {
+  const runtime = virtualRuntime();
+  const ledger = new LedgerModel(() => runtime.now());
+  await ledger.enter({ turnId: 't', record: '{}', digest: '', tenant: '', timeoutMs: 1, submission: '' }, 1);
+  const begun = await ledger.begin('t', 'w', '0', false);
+  if (begun.state !== 'begun') throw new Error('not begun');
+  const [draining$, left$] = [new Subject<unknown>(), new Subject<unknown>()];
+  journalOf({
+    hold: new Hold(ledger, runtime, { turnId: 't', epoch: 1, undoes: false, askedMs: 0 }),
+    leave: () => undefined,
+    tell: () => undefined,
+    runtime,
+    turnId: 't',
+    worker: 'w',
+    begun,
+    recorder: recorderOf(ledger, 't', begun, '', runtime),
+    busy: new Set(),
+    left$,
+    ended$: NEVER,
+    draining$,
+  });
+  expect(draining$.observed).toBe(true);
+  left$.next(0);
+  expect(draining$.observed).toBe(false);
 });
 
 it('R-17.5 progress that is told faster than it can be written is not kept', async () => {

@@ -9,7 +9,8 @@ import { bullmqFleet } from 'spillway/fleet/bullmq';
 import { fleetLimits } from 'spillway/fleet/limits';
 import { restateFleet } from 'spillway/fleet/restate';
 import { redisStore } from 'spillway/stores/redis';
-import { firstValueFrom, fromEvent } from 'rxjs';
+import { Subject, defer, firstValueFrom, fromEvent } from 'rxjs';
+import { places } from '../../src/fleet/places.ts';
 import { RedisLedger } from '../../src/fleet/redis/ledger.ts';
 import { abortOf } from '../../src/fleet/worker/abort-of.ts';
 import { liveRuntime } from '../../src/runtime.ts';
@@ -102,6 +103,42 @@ it('R-17.7 tenants take turns: neither a flood nor who asks again and again keep
   }
   // One who comes new begins where the others are.
   expect(await placeOf('c', 'c')).toBe(4);
+});
+
+it('R-17.7 an engine that gives turns in another order puts nobody behind all that wait', async () => {
+  const ledger = ledgerOf('unordered');
+  for (let at = 0; at < 50; at++) await ledger.enter(entryOf(`a${at}`, 'a'), 100);
+  await ledger.begin('a49', 'w', '0', false);
+  await ledger.begin('a30', 'w', '0', false);
+  expect(await ledger.enter(entryOf('b', 'b'), 100)).toMatchObject({ place: 3 });
+});
+
+it('R-17.7 of turns that wait for a place the lowest rank comes first, and of one rank the first', async () => {
+  const limited = places(1);
+  const began: string[] = [];
+  const held = (name: string, rank: number): Subject<void> => {
+    const done$ = new Subject<void>();
+    limited
+      .held(
+        defer(() => {
+          began.push(name);
+          return done$;
+        }),
+        rank,
+      )
+      .subscribe();
+    return done$;
+  };
+  const all = [held('a9', 9), held('b7', 7), held('c3', 3), held('d7', 7)] as const;
+  expect(began).toStrictEqual(['a9']);
+  for (const at of [0, 2, 1] as const) all[at].complete();
+  expect(began).toStrictEqual(['a9', 'c3', 'b7', 'd7']);
+  let isEmpty = false;
+  const emptied = limited.empty().then(() => (isEmpty = true));
+  await Promise.resolve();
+  expect(isEmpty).toBe(false);
+  all[3].complete();
+  await emptied;
 });
 
 it('R-17.7 a tenant at its own limit uses up no place of the tool', async () => {

@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { parseArgs } from 'node:util';
 import { lastValueFrom } from 'rxjs';
 import { createSpillway, plan, type Plan } from '../../src/index.ts';
@@ -5,7 +7,7 @@ import type { FleetEngine } from '../../src/contract/fleet/port.ts';
 import { redisStore } from '../../src/stores/redis.ts';
 import { fleetConformance, fleetConformanceTools } from '../../src/testing/index.ts';
 import type { BullmqFleetOptions } from '../../src/fleet/bullmq.ts';
-import { harness, startFleet, type Fleet } from '../fleet/kit.ts';
+import { harness, startFleet, type Fleet, type WorkerProcess } from '../fleet/kit.ts';
 import { startRestate } from '../fleet/restate/server.ts';
 
 /**
@@ -33,7 +35,7 @@ const conformance = async (): Promise<void> => {
   const only = values.only;
   for (const { name, run } of fleetConformance(
     async () => harness(values.engine === 'restate' ? await startRestate() : undefined),
-    { turns: sized(values.turns, 60) },
+    { turns: sized(values.turns, 60), nodeCostMs: values.engine === 'restate' ? 25 : 10 },
   )) {
     if (only !== undefined && !name.includes(only)) continue;
     const began = performance.now();
@@ -101,117 +103,65 @@ const overhead = async (): Promise<void> => {
   }
 };
 
-/** Many small turns over a few workers. */
+/** What lives on the heap of a worker, in megabytes. */
+const heapOf = async ({ child }: WorkerProcess): Promise<number> => {
+  const told = once(child, 'message');
+  child.send('heap');
+  const [{ heapMb }] = (await told) as [{ readonly heapMb: number }];
+  return heapMb;
+};
+
+const LOOK_MS = 5_000;
+/** What may live more on the heap of a worker in the last quarter of the run than in its second. */
+const GROWN_MB = 20;
+
+/** Looks at a run from time to time until nothing is open; gives what the workers held, each time. */
+const watched = async (fleet: Fleet, workers: readonly WorkerProcess[], submitted: Promise<unknown>) => {
+  const began = performance.now();
+  const held: number[] = [];
+  let isSubmitted = false;
+  void submitted.then(() => (isSubmitted = true));
+  for (;;) {
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    const { waiting, running, lagMs } = await fleet.engine.health();
+    held.push(Math.max(...(await Promise.all(workers.map(heapOf)))));
+    say(
+      `${((performance.now() - began) / 1000).toFixed(0)} s: ${waiting} wait, ${running} run, lag ${lagMs} ms, ` +
+        `${(await memoryOf(fleet)).toFixed(0)} MB in Redis, ${held.at(-1)?.toFixed(0)} MB live in the largest worker`,
+    );
+    if (isSubmitted && waiting + running === 0) return held;
+  }
+};
+
+/** Many small turns over a few workers: each settles once, and no worker grows. */
 const throughput = async (): Promise<void> => {
   const fleet = await opened({ maxOpen: 1_000_000 });
   try {
     const turns = sized(values.turns, 100_000);
-    const workers = sized(values.workers, 4);
-    await Promise.all(
-      Array.from({ length: workers }, (_, at) => fleet.start(`w${at}`, { concurrency: 25, quiet: true }).ready),
-    );
+    const names = Array.from({ length: sized(values.workers, 4) }, (_, at) => `w${at}`);
+    const workers = names.map((name) => fleet.start(name, { concurrency: 25, quiet: true }));
+    await Promise.all(workers.map(({ ready }) => ready));
     const began = performance.now();
     const before = await operations(fleet);
     let next = 0;
     const submitting = Array.from({ length: 50 }, async () => {
       while (next < turns) await fleet.engine.submit(`turn-${next++}`, chainOf(1));
     });
-    await Promise.all(submitting);
-    say(`submitted ${turns} in ${((performance.now() - began) / 1000).toFixed(1)} s`);
-    for (;;) {
-      const { waiting, running, lagMs } = await fleet.engine.health();
-      say(
-        `${((performance.now() - began) / 1000).toFixed(0)} s: ${waiting} wait, ${running} run, lag ${lagMs} ms, ${(await memoryOf(fleet)).toFixed(0)} MB in Redis`,
-      );
-      if (waiting + running === 0) break;
-      await new Promise((resolve) => setTimeout(resolve, 5_000));
-    }
+    const held = await watched(fleet, workers, Promise.all(submitting));
     const tookS = (performance.now() - began) / 1000;
-    const effects = (await fleet.marks('effect')).length;
-    say(`${turns} turns in ${tookS.toFixed(1)} s: ${(turns / tookS).toFixed(0)} a second; ${effects} effects`);
+    say(`${turns} turns in ${tookS.toFixed(1)} s: ${(turns / tookS).toFixed(0)} a second`);
     say(`commands of Redis: ${(((await operations(fleet)) - before) / turns).toFixed(1)} a turn`);
-  } finally {
-    await fleet.stop();
-  }
-};
-
-/** One tenant floods; another wants a turn now and then. */
-const tenants = async (): Promise<void> => {
-  const fleet = await opened();
-  try {
-    await Promise.all(['a', 'b'].map((name) => fleet.start(name, { concurrency: 5 }).ready));
-    const small = (at: number): Plan => plan.from([{ id: 'n', tool: 'work', input: { ms: 50, value: at } }]);
-    const asked = async (prefix: string, count: number): Promise<number[]> => {
-      const took: number[] = [];
-      for (let at = 0; at < count; at++) {
-        const began = performance.now();
-        await fleet.engine.submit(`${prefix}-${at}`, small(at), { tenant: 'quiet' });
-        await settled(fleet.engine, `${prefix}-${at}`);
-        took.push(performance.now() - began);
-      }
-      return took;
-    };
-    const quiet = await asked('alone', 60);
-    // As another machine has it: its commands do not wait behind the other's.
-    const loud = fleet.open();
-    const floods = sized(values.turns, 2_000);
-    const flooding = Promise.all(
-      Array.from({ length: floods }, (_, at) => loud.submit(`flood-${at}`, small(at), { tenant: 'loud' })),
-    );
-    const beside = await asked('beside', 60);
-    await flooding;
-    const { waiting } = await fleet.engine.health();
-    say(`alone   p50 ${ms(percentile(quiet, 0.5))} p95 ${ms(percentile(quiet, 0.95))}`);
-    say(
-      `beside  p50 ${ms(percentile(beside, 0.5))} p95 ${ms(percentile(beside, 0.95))}, ${waiting} of the other still wait`,
-    );
-  } finally {
-    await fleet.stop();
-  }
-};
-
-/** Workers are replaced one after the other by ones of another version, under load. */
-const deploy = async (): Promise<void> => {
-  const fleet = await opened();
-  try {
-    const turns = sized(values.turns, 80);
-    const trip = plan.from([
-      { id: 'a', tool: 'work', input: { ms: 300 } },
-      { id: 'b', tool: 'work', input: { ms: 300 }, needs: ['a'] },
-      { id: 'c', tool: 'work', input: { ms: 300 }, needs: ['b'] },
-    ]);
-    const old = ['v1-a', 'v1-b', 'v1-c', 'v1-d'].map((name) => fleet.start(name, { version: 'v1', drainMs: 1_000 }));
-    await Promise.all(old.map(({ ready }) => ready));
-    const ids = Array.from({ length: turns }, (_, at) => `turn-${at}`);
-    const submitting = (async () => {
-      for (const id of ids) {
-        await fleet.engine.submit(id, trip);
-        await new Promise((resolve) => setTimeout(resolve, 100));
-      }
-    })();
-    for (const [at, { child, gone }] of old.entries()) {
-      await new Promise((resolve) => setTimeout(resolve, 1_000));
-      await fleet.start(`v2-${at}`, { version: 'v2' }).ready;
-      child.kill('SIGTERM');
-      await gone;
+    const effects = (await fleet.marks('effect')).map(({ key }) => key);
+    assert.deepEqual([effects.length, new Set(effects).size], [turns, turns], 'each turn takes effect once');
+    for (let at = 0; at < turns; at += Math.ceil(turns / 1_000)) {
+      const last = (await settled(fleet.engine, `turn-${at}`)) as { readonly result: { readonly status: string } };
+      assert.equal(last.result.status, 'completed', `turn-${at}`);
     }
-    await submitting;
-    const results = await Promise.all(
-      ids.map(async (id) => {
-        const last = await settled(fleet.engine, id);
-        return (last as { readonly result: { readonly status: string; readonly summary: string } }).result;
-      }),
-    );
-    const statuses = Object.groupBy(results, ({ status }) => status);
-    say(
-      Object.entries(statuses)
-        .map(([status, all]) => `${all?.length} ${status}`)
-        .join(', '),
-    );
-    const starts = Map.groupBy(await fleet.marks('started'), ({ key }) => key.split('/')[0]);
-    const mixed = [...starts].filter(([, marks]) => new Set(marks.map(({ worker }) => worker.slice(0, 2))).size > 1);
-    say(`${mixed.length} turns were run by two versions`);
-    for (const { summary } of statuses['failed'] ?? statuses['escalated'] ?? []) say(summary);
+    const early = held.slice(Math.floor(held.length / 4), Math.ceil(held.length / 2));
+    const late = held.slice(Math.floor((held.length * 3) / 4));
+    const grownMb = Math.max(...late) - Math.max(...early);
+    say(`the largest worker grew by ${grownMb.toFixed(0)} MB from the second quarter to the last`);
+    assert.ok(grownMb <= GROWN_MB, `no worker grows by more than ${GROWN_MB} MB`);
   } finally {
     await fleet.stop();
   }
@@ -260,8 +210,6 @@ const RUNS: Readonly<Record<string, () => Promise<void>>> = {
   conformance,
   overhead,
   throughput,
-  tenants,
-  deploy,
   operations: operationsOf,
 };
 const [name = ''] = positionals;

@@ -1,4 +1,5 @@
 import { EMPTY, NEVER, catchError, concat, defer, map, of, switchMap, throwError, type Observable } from 'rxjs';
+import type { JournalledDecision } from '../../contract/fleet/journal.ts';
 import { ToolExecutionError } from '../../contract/tool-error.ts';
 import { toToolExecutionError } from '../../errors/tool.ts';
 import type { Layer } from '../../layer/services.ts';
@@ -99,12 +100,33 @@ export const afresh = (execution: ToolExecution, attempts$: Observable<CallOutco
 };
 
 /** An earlier process had gone over to it, since this tool had failed for certain: it is gone on with. */
-const goesOnAt = ({ alternatives }: ToolExecution, toolName: string): FailedCall =>
+const goesOnAt = ({ alternatives }: ToolExecution, toolName: string, error = lapsed()): FailedCall =>
   new FailedCall(
-    { error: lapsed(), classification: 'transient' },
+    { error, classification: 'transient' },
     { strategy: 'alternative', toolName, code: 'uncertain_mutation', reason: 'an earlier process had begun it' },
     alternatives,
   );
+
+/**
+ * A call that had gone over to an alternative before its turn moved here goes on there, and with the one that writes
+ * and was begun, where the journal does not know of that yet.
+ */
+export const goneOver = (execution: ToolExecution, earlier: JournalledDecision): Observable<CallOutcome> =>
+  defer(() => {
+    const { context, alternatives } = execution;
+    const { lease, layer } = context;
+    const { toolName, kind, message, delayLeftMs = 0 } = earlier;
+    const at = (begun = toolName): Observable<never> =>
+      throwError(() => goesOnAt(execution, begun, new ToolExecutionError(kind, message)));
+    const writing = writingAmong(layer, alternatives);
+    // While a delay was running nothing was under way.
+    if (lease?.tookOver !== true || writing.length === 0 || delayLeftMs > 0) return at();
+    return inheritedStandIn(lease, writing, storeTermsOf(context)).pipe(
+      map((begun) => at(begun)),
+      catchError((thrown: unknown) => of(refused(context, unsaid(toToolExecutionError(thrown))))),
+      switchMap((then$) => (context.isOver ? NEVER : then$)),
+    );
+  });
 
 /**
  * A call that has taken its key over from one whose lease passed, as when its process died: whether that took effect is

@@ -49,7 +49,7 @@ export class ToolExecution {
   /** Why a gate let the present attempt not pass. */
   refusal: ToolExecutionError | undefined;
   /** The call's attempts before these. */
-  readonly #attemptsBefore: number;
+  #attemptsBefore: number;
   /** Of the work of the present attempt. */
   signal: AttemptSignal | undefined;
   /** Sees whether the work of any of its attempts goes on after its end; only where that may be asked. */
@@ -86,12 +86,14 @@ export class ToolExecution {
    * Counts the attempts that were made before the turn moved here: the next one is a retry after their last failure.
    */
   takeUp(earlier: JournalledDecision, failure: SeenFailure): void {
-    const { attempt, elapsedMs, delayMs, delayLeftMs = delayMs, kind, uncertain, uncounted } = earlier;
+    const { attempt, attemptsBefore = 0, elapsedMs, delayMs, delayLeftMs = delayMs, kind } = earlier;
     const { context } = this;
-    context.attempts += attempt;
-    context.executed = true;
-    context.uncertain ||= uncertain === true;
-    this.isCounted = uncounted !== true;
+    context.attempts += attemptsBefore + attempt;
+    this.#attemptsBefore += attemptsBefore;
+    context.executed ||= attemptsBefore + attempt > 0;
+    context.uncertain ||= earlier.uncertain === true;
+    if (attempt === 0) return;
+    this.isCounted = earlier.uncounted !== true;
     this.startedAtMs -= elapsedMs + Math.max(0, delayMs - delayLeftMs);
     this.previousDelayMs = delayMs;
     this.retried = failure;

@@ -13,28 +13,57 @@ export const earlierAttempts = ({ site, call, toolName }: CallContext): Journall
   return decision?.toolName === toolName ? decision : undefined;
 };
 
-/**
- * Keeps a decision to retry, where the turn has a journal; emits once it is durable. An alternative's are not kept: a
- * turn that moves tries the node's own tool as far as that had come, and goes on from there.
- */
+/** The alternative that had been gone over to before the turn moved here. */
+export const earlierAlternative = (
+  { site, call, toolName }: CallContext,
+  alternatives: readonly string[],
+): JournalledDecision | undefined => {
+  if (toolName !== call.toolName) return undefined;
+  const decision = site.journal?.decided(call.nodeId ?? '');
+  return decision !== undefined && alternatives.includes(decision.toolName) ? decision : undefined;
+};
+
+/** Keeps a decision to retry, where the turn has a journal; emits once it is durable. */
 export const journalledDecision = (
   { context, ownAttempts, startedAtMs, isCounted }: ToolExecution,
   { kind, message }: ToolExecutionError,
   delayMs: number,
 ): Observable<unknown> | undefined => {
   const { site, call, toolName } = context;
-  if (site.journal === undefined || call.nodeId === undefined || toolName !== call.toolName) return undefined;
+  if (site.journal === undefined || call.nodeId === undefined) return undefined;
   const elapsedMs = Math.max(0, site.runtime.now() - startedAtMs);
-  const shown = context.layer.trace.redactor.text(message);
+  const attemptsBefore = context.attempts - ownAttempts;
   return site.journal.decide(call.nodeId, {
     toolName,
     attempt: ownAttempts,
+    ...(attemptsBefore === 0 ? {} : { attemptsBefore }),
     elapsedMs,
     delayMs,
     kind,
-    message: shown,
+    message: context.layer.trace.redactor.text(message),
     ...(context.uncertain ? { uncertain: true } : {}),
     ...(isCounted ? {} : { uncounted: true }),
+  });
+};
+
+/** Keeps that an alternative is gone over to, as a decision to retry is kept. */
+export const journalledAlternative = (
+  { site, call, attempts, uncertain, layer }: CallContext,
+  toolName: string,
+  { kind, message }: ToolExecutionError,
+): Observable<unknown> | undefined => {
+  if (site.journal === undefined || call.nodeId === undefined) return undefined;
+  // It was kept before the turn moved here, with what has come of it since.
+  if (site.journal.decided(call.nodeId)?.toolName === toolName) return undefined;
+  return site.journal.decide(call.nodeId, {
+    toolName,
+    attempt: 0,
+    ...(attempts === 0 ? {} : { attemptsBefore: attempts }),
+    elapsedMs: 0,
+    delayMs: 0,
+    kind,
+    message: layer.trace.redactor.text(message),
+    ...(uncertain ? { uncertain: true } : {}),
   });
 };
 

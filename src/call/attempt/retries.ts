@@ -12,10 +12,10 @@ import { isSafetyCritical } from '../idempotency.ts';
 import type { HookRunner } from '../../layer/hooks.ts';
 import type { GuardedTool } from '../../layer/registry.ts';
 import type { CallOutcome, SeenFailure } from '../result.ts';
-import { afresh, afterCrash } from './after-crash.ts';
+import { afresh, afterCrash, goneOver } from './after-crash.ts';
 import { gatesOf, isGated } from './gates.ts';
 import { ToolExecution } from './execution.ts';
-import { earlierAttempts, journalledDecision, resumed } from './resumed.ts';
+import { earlierAlternative, earlierAttempts, journalledDecision, resumed } from './resumed.ts';
 import { fitted, toolOutput } from './output.ts';
 import { CountedFailure, verified } from './verified.ts';
 
@@ -42,6 +42,8 @@ export const attemptsAt = (
       verified(execution),
       retry({ delay: (thrown) => recover(execution, thrown) }),
     );
+    const gone = earlierAlternative(context, alternatives);
+    if (gone !== undefined) return goneOver(execution, gone);
     const earlier = earlierAttempts(context);
     // The attempt that had been decided was still to come.
     const wasWaiting = earlier?.delayLeftMs !== undefined && earlier.delayLeftMs > 0;

@@ -29,13 +29,15 @@ export interface FleetCommand {
   readonly format: 'text' | 'json' | 'metrics';
 }
 
-const ENGINE_HELP = `  --engine URL    bullmq://HOST:PORT/DB?name=FLEET, bullmqs:// over TLS, or SPILLWAY_ENGINE, which
+const ENGINE_HELP = `  --engine URL    bullmq://HOST:PORT/DB?name=FLEET, bullmqs:// over TLS; or Restate's ingress and a
+                  Redis, restate://HOST:8080?redis=redis://HOST:6379; or SPILLWAY_ENGINE, which
                   others cannot read from the command line`;
 
 export const WORKER_HELP: string = `spillway worker PLAN.yaml [options]
 
 Serves the tools of a plan file to a fleet: runs turns that others submit, and goes on with those
 whose workers died. SIGTERM drains it: it takes no new turn, and hands over those that it has.
+Restate calls it at port 9080, or &port=N of the URL; register that address: POST /deployments.
 
 ${ENGINE_HELP}
   --worker NAME   its name in traces (default: a new id)

@@ -1,10 +1,9 @@
-import type { Redis, RedisOptions } from 'ioredis';
+import type { Redis } from 'ioredis';
 import type { FleetEngine } from '../../contract/fleet/port.ts';
 import type { DedupeStore } from '../../contract/store.ts';
-import type { bullmqFleet } from '../../fleet/bullmq.ts';
-import type { redisStore } from '../../stores/redis.ts';
 import { UsageError } from '../arguments/usage.ts';
 import type { Environment } from '../environment.ts';
+import { addressOf, type ConnectOptions, type EngineAddress } from './address.ts';
 
 /** An engine of the command's own, the store beside it, and what ends both. */
 export interface OpenEngine {
@@ -15,63 +14,43 @@ export interface OpenEngine {
   close(): Promise<void>;
 }
 
-const SCHEMES: readonly string[] = ['bullmq:', 'bullmqs:', 'bullmq+unix:'];
-const EXAMPLE = 'bullmq://localhost:6379';
-
-const urlOf = (given: string | undefined, env: Environment): URL => {
-  const text = given ?? env['SPILLWAY_ENGINE'] ?? '';
-  if (text === '') throw new UsageError(`the engine is missing; write --engine ${EXAMPLE}, or set SPILLWAY_ENGINE`);
-  // Nothing of it is said: it may hold a password.
-  if (!URL.canParse(text)) throw new UsageError(`--engine must be a URL, such as ${EXAMPLE}`);
-  const url = new URL(text);
-  if (!SCHEMES.includes(url.protocol))
-    throw new UsageError(
-      `there is no engine ${JSON.stringify(url.protocol.slice(0, 32))}; there is bullmq:, bullmqs: (over ` +
-        `TLS) and bullmq+unix: (a socket), such as ${EXAMPLE}`,
-    );
-  return url;
-};
-
-const PORT = 6_379;
-
-type ConnectOptions = Omit<RedisOptions, 'replyMapping'>;
-
-/** What `ioredis` takes. */
-const connectionOf = ({ protocol, hostname, port, pathname, username, password }: URL): ConnectOptions => {
-  if (protocol === 'bullmq+unix:') return { path: decodeURIComponent(pathname) };
-  const db = Number(pathname.slice(1));
-  if (!Number.isInteger(db))
-    throw new UsageError(`--engine: what follows the host is the number of a database, such as ${EXAMPLE}/1`);
-  return {
-    host: hostname.replace(/^\[|\]$/g, ''),
-    port: port === '' ? PORT : Number(port),
-    db,
-    ...(username === '' ? {} : { username: decodeURIComponent(username) }),
-    ...(password === '' ? {} : { password: decodeURIComponent(password) }),
-    ...(protocol === 'bullmqs:' ? { tls: {} } : {}),
-  };
-};
-
+/** What makes an engine of a connection, and what else it needs. */
 interface Peers {
-  readonly bullmqFleet: typeof bullmqFleet;
-  readonly redisStore: typeof redisStore;
+  readonly fleet: (redis: Redis) => FleetEngine;
+  readonly store: (redis: Redis) => DedupeStore;
   readonly connect: (options: ConnectOptions) => Redis;
 }
 
-const peers = async (): Promise<Peers> => {
+/** @param listening told the port at which Restate calls this process, once it serves */
+const makerOf = async (
+  { name, restate }: EngineAddress,
+  listening: (port: number) => void,
+): Promise<(redis: Redis) => FleetEngine> => {
+  const named = name === undefined ? {} : { name };
+  if (restate === undefined) {
+    const { bullmqFleet } = await import('../../fleet/bullmq.ts');
+    return (redis) => bullmqFleet(redis, named);
+  }
+  const { restateFleet } = await import('../../fleet/restate.ts');
+  return (redis) => restateFleet(redis, { ...restate, ...named, listening });
+};
+
+const peers = async (address: EngineAddress, listening: (port: number) => void): Promise<Peers> => {
   try {
-    const [fleet, store, ioredis] = await Promise.all([
-      import('../../fleet/bullmq.ts'),
+    const [fleet, { redisStore }, ioredis] = await Promise.all([
+      makerOf(address, listening),
       import('../../stores/redis.ts'),
       import('ioredis'),
     ]);
+    const prefix = `spillway:${address.name ?? 'spillway'}:`;
     return {
-      bullmqFleet: fleet.bullmqFleet,
-      redisStore: store.redisStore,
+      fleet,
+      store: (redis) => redisStore(redis, { prefix }),
       connect: (options) => new ioredis.Redis(options),
     };
   } catch (error) {
-    throw new UsageError('this engine needs two packages more; npm install bullmq ioredis', { cause: error });
+    const packages = address.restate === undefined ? 'bullmq ioredis' : '@restatedev/restate-sdk ioredis';
+    throw new UsageError(`this engine needs two packages more; npm install ${packages}`, { cause: error });
   }
 };
 
@@ -79,29 +58,32 @@ const FIRST_ANSWER_MS = 5_000;
 
 /**
  * Opens the engine that a URL names.
+ * @param listening told the port at which Restate calls this process, once it serves
  * @throws UsageError for a URL that names none, and where nothing answers there
  */
-export async function openEngine(given: string | undefined, env: Environment): Promise<OpenEngine> {
-  const url = urlOf(given, env);
-  const { connect, ...make } = await peers();
-  const redis = connect({
-    ...connectionOf(url),
+export async function openEngine(
+  given: string | undefined,
+  env: Environment,
+  listening: (port: number) => void = () => undefined,
+): Promise<OpenEngine> {
+  const address = addressOf(given, env);
+  const make = await peers(address, listening);
+  const redis = make.connect({
+    ...address.redis,
     maxRetriesPerRequest: null,
     lazyConnect: true,
     connectTimeout: FIRST_ANSWER_MS,
   });
   redis.on('error', () => undefined);
-  const place = `${url.protocol}//${url.host}${url.pathname}`;
   try {
     await redis.connect();
   } catch {
     redis.disconnect();
-    throw new UsageError(`nothing answers at ${place}; check that Redis runs there, and the password`);
+    throw new UsageError(`nothing answers at ${address.redisPlace}; check that Redis runs there, and the password`);
   }
-  const name = url.searchParams.get('name');
   let fleet: FleetEngine;
   try {
-    fleet = make.bullmqFleet(redis, name === null ? {} : { name });
+    fleet = make.fleet(redis);
   } catch (error) {
     redis.disconnect();
     if (error instanceof RangeError) throw new UsageError(`--engine: ${error.message}`);
@@ -109,8 +91,8 @@ export async function openEngine(given: string | undefined, env: Environment): P
   }
   return {
     fleet,
-    store: make.redisStore(redis, { prefix: `spillway:${name ?? 'spillway'}:` }),
-    place,
+    store: make.store(redis),
+    place: address.place,
     close: async () => {
       await fleet.close();
       redis.disconnect();

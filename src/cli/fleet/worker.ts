@@ -29,7 +29,7 @@ const serve = async (command: WorkerCommand, context: CommandContext, closers: C
   const { stderr, runtime, signal, env } = context;
   const say = (text: string): void => void stderr.write(`${messageLine(text)}\n`);
   const loaded = await loadPlan(command.planPath);
-  const opened = await openEngine(command.engine, env);
+  const opened = await openEngine(command.engine, env, (port) => say(`Restate calls it at port ${port}`));
   const { fleet, store, place } = opened;
   closers.unshift(() => opened.close());
   const used = usedTools(loaded.file);

@@ -17,12 +17,17 @@ export interface JournalledNode {
   readonly usedDefault?: boolean;
 }
 
-/** What was decided after a failed attempt of a node's call, so that a turn that moves decides nothing again: JSON. */
+/**
+ * What was decided after a failed attempt of a node's call (a retry, or an alternative), so that a turn that moves
+ * decides nothing again: JSON.
+ */
 export interface JournalledDecision {
   /** The tool whose attempt failed. */
   readonly toolName: string;
-  /** Attempts of the call at that tool so far. */
+  /** Attempts of the call at that tool so far; 0 where it was decided to go over to it, as to an alternative. */
   readonly attempt: number;
+  /** Attempts of the call at the tools before that one. */
+  readonly attemptsBefore?: number;
   /** How long the attempts at that tool had taken in all, in milliseconds. */
   readonly elapsedMs: number;
   /** The chosen delay before the next attempt, in milliseconds. */

@@ -18,7 +18,8 @@ const TELL = (channel: string): string => `redis.pcall('PUBLISH', ${channel}, ''
 /**
  * KEYS turn open waiting tenant places; ARGV id digest record tenant timeout submission maxOpen keep. Gives state,
  * whether it has settled, its deadline, its place, and the first submission. Tenants take turns by the places: each
- * turn comes after its tenant's last one, and a tenant that begins after what has begun.
+ * turn comes after its tenant's last one, and a tenant that begins after what has begun. That moves on by one at most
+ * for each turn: an engine that gives turns in another order would put whoever comes next behind all that wait.
  */
 export const ENTER: Script = script(`${NOW}
 local known = call('HMGET', KEYS[1], 'digest', 'submission', 'settled', 'deadline', 'place')
@@ -64,7 +65,7 @@ if ARGV[4] ~= '1' then call('HSET', KEYS[1], 'version', ARGV[3]) end
 call('HINCRBY', KEYS[1], 'tries', 1)
 call('ZREM', KEYS[2], ARGV[1])
 local begun = tonumber(call('HGET', KEYS[4], '') or 0)
-if tonumber(turn[7] or 0) > begun then call('HSET', KEYS[4], '', turn[7]) end
+if tonumber(turn[7] or 0) > begun then call('HSET', KEYS[4], '', text(begun + 1)) end
 return { 'begun', epoch, text(now), turn[4] or '', turn[5] or '0', call('HGETALL', KEYS[1]) }`);
 
 /**

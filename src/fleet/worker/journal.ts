@@ -1,4 +1,4 @@
-import { NEVER, Subject, filter, map, mergeMap, of, startWith, take, tap, type Observable } from 'rxjs';
+import { NEVER, Subject, filter, map, mergeMap, of, startWith, take, takeUntil, tap, type Observable } from 'rxjs';
 import type { JournalledDecision, JournalledNode, TurnJournal } from '../../contract/fleet/journal.ts';
 import type { Runtime } from '../../contract/runtime.ts';
 import type { Begun } from '../ledger.ts';
@@ -70,7 +70,8 @@ export function journalOf(site: JournalSite): { readonly port: TurnJournal; read
   const { hold, runtime, turnId, worker, begun, recorder, busy, left$, ended$ } = site;
   const kept$ = new Subject<unknown>();
   let isDraining = false;
-  site.draining$.pipe(take(1)).subscribe(() => (isDraining = true));
+  // Not beyond the turn: a worker has millions of them before it is told to end.
+  site.draining$.pipe(take(1), takeUntil(left$)).subscribe(() => (isDraining = true));
   const beganMs = runtime.now();
   const keeping = (nodeId: string, written$: Observable<unknown>): Observable<unknown> =>
     written$.pipe(

@@ -62,8 +62,23 @@ const OVERTAKEN: RunEnd = { act: 'again', afterMs: 200 };
 /** The ledger gave no answer, and something had to be stopped. */
 const SILENT: RunEnd = { act: 'again', afterMs: 200 };
 
+/** A worker that is to end begins none: the turn would be of its version then, which may have no worker left. */
+const unbegun = ({ ledger, runtime }: WorkerSite, turnId: string): Observable<RunEnd> =>
+  untilAnswered(() => ledger.read(turnId, 0, 1), runtime).pipe(
+    map(({ events }) => ({ act: 'again', afterMs: 0, isNew: events.length === 0 })),
+  );
+
 /** Runs a turn that was given to this worker, from where it was left; emits what becomes of it here. */
-export const runGiven = (site: WorkerSite, { turnId, lost$ }: Given): Observable<RunEnd> => {
+export const runGiven = (site: WorkerSite, given: Given): Observable<RunEnd> => {
+  const run$ = merge(site.draining$.pipe(map(() => true)), of(false)).pipe(
+    take(1),
+    switchMap((isDraining) => (isDraining ? unbegun(site, given.turnId) : runTaken(site, given))),
+  );
+  // Also one that was given up before it began here, as while it waited for a place.
+  return merge(given.lost$.pipe(map(() => DONE)), run$).pipe(take(1));
+};
+
+const runTaken = (site: WorkerSite, { turnId, lost$ }: Given): Observable<RunEnd> => {
   const { ledger, runtime, worker, version } = site;
   let askedMs = 0;
   const begin = (evenSo: boolean): Observable<Taking> =>
@@ -71,7 +86,7 @@ export const runGiven = (site: WorkerSite, { turnId, lost$ }: Given): Observable
       askedMs = runtime.now();
       return ledger.begin(turnId, worker, version, evenSo);
     }, runtime);
-  const run$ = begin(false).pipe(
+  return begin(false).pipe(
     mergeMap((taking) => {
       if (taking.state === 'begun') return runBegun(site, { turnId, lost$, askedMs }, taking);
       if (taking.state !== 'other_version') return of(DONE);
@@ -90,8 +105,6 @@ export const runGiven = (site: WorkerSite, { turnId, lost$ }: Given): Observable
       );
     }),
   );
-  // Also one that was given up before it began here, as while it waited for a place.
-  return merge(lost$.pipe(map(() => DONE)), run$).pipe(take(1));
 };
 
 /** A turn that no worker can finish: it settles as failed, and says why. */

@@ -16,6 +16,8 @@ export interface FleetSizes {
   readonly everyMs: number;
   /** How long a worker that stands still does so. */
   readonly freezeMs: number;
+  /** What a node may cost more than in process. */
+  readonly nodeCostMs: number;
 }
 
 /** A case over a harness. */

@@ -3,6 +3,7 @@ import type { FleetEngine } from '../../contract/fleet/port.ts';
 import type { Runtime } from '../../contract/runtime.ts';
 import { ToolExecutionError } from '../../contract/tool-error.ts';
 import type { AnyTool, Tool, ToolContext } from '../../contract/tool.ts';
+import type { Plan } from '../../contract/turn.ts';
 import { liveRuntime } from '../../runtime.ts';
 
 /** What attempts leave in the world: that they began, took effect, were aborted, began to undo, or undid. */
@@ -46,6 +47,11 @@ export interface FleetHarness {
   open(): FleetEngine;
   /** Starts a worker with `drainMs` of 2,000; resolves once it serves. */
   start(worker: string, version?: string): Promise<FleetWorkerProcess>;
+  /**
+   * Runs a plan in this process, by a layer with the workers' tools and their store: what a node of the fleet is
+   * compared with. Absent where there is none.
+   */
+  runHere?(plan: Plan): Promise<unknown>;
   /** All marks of a kind so far. */
   marks(kind: FleetMarkKind): Promise<readonly FleetMark[]>;
   /** Kills the engine's server and brings it back, with what it had acknowledged. Absent where there is none. */

@@ -3,7 +3,7 @@ import { fleetConformance } from 'spillway/testing';
 import { harness } from '../kit.ts';
 
 /** The whole sizes are those of `test/soak/fleet.ts`. */
-const SIZES = { turns: 12, workers: 2, everyMs: 1_000, freezeMs: 4_000 } as const;
+const SIZES = { turns: 12, workers: 2, everyMs: 1_000, freezeMs: 4_000, nodeCostMs: 10 } as const;
 const CASE_MS = 150_000;
 
 describe('R-17 conformance of BullMQ', () => {

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { freePort } from '../../stores/redis/server.ts';
 
 /** The binary itself: its launcher, killed, would leave it running. */
-const COMMAND = fileURLToPath(
+export const COMMAND: string = fileURLToPath(
   import.meta.resolve(`@restatedev/restate-server-${process.platform}-${process.arch}/bin/restate-server`),
 );
 const START_MS = 60_000;
@@ -46,11 +46,37 @@ const balancer = (): { readonly server: Server; readonly ports: number[] } => {
   return { server, ports };
 };
 
+/** What balances the calls of one Restate, by version, and is registered there. */
+export const deployments = (adminUrl: string): Pick<RestateServer, 'balance'> & { readonly close: () => void } => {
+  const balancers = new Map<string, ReturnType<typeof balancer>>();
+  return {
+    balance: async (port, gone, version) => {
+      const known = balancers.get(version);
+      const { server, ports } = known ?? balancer();
+      ports.push(port);
+      void gone.then(() => ports.splice(ports.indexOf(port), 1));
+      if (known !== undefined) return;
+      balancers.set(version, { server, ports });
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const answer = await fetch(`${adminUrl}/deployments`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ uri: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, force: true }),
+      });
+      if (!answer.ok) throw new Error(`not registered: ${answer.status} ${await answer.text()}`);
+    },
+    close: () => {
+      for (const { server } of balancers.values()) server.close();
+    },
+  };
+};
+
 export async function startRestate(): Promise<RestateServer> {
   const dir = mkdtempSync(join(tmpdir(), 'spillway-restate-'));
   const [ingress, admin, node] = await Promise.all([freePort(), freePort(), freePort()]);
-  const balancers = new Map<string, ReturnType<typeof balancer>>();
   const adminUrl = `http://127.0.0.1:${admin}`;
+  const registered = deployments(adminUrl);
   let child: ChildProcess | undefined;
   const start = async (): Promise<void> => {
     const started = spawn(COMMAND, ['--no-logo', '--base-dir', dir, '--listen-mode', 'tcp'], {
@@ -91,22 +117,7 @@ export async function startRestate(): Promise<RestateServer> {
   await start();
   return {
     ingressUrl: `http://127.0.0.1:${ingress}`,
-    balance: async (port, gone, version) => {
-      const known = balancers.get(version);
-      const { server, ports } = known ?? balancer();
-      ports.push(port);
-      void gone.then(() => ports.splice(ports.indexOf(port), 1));
-      if (known !== undefined) return;
-      balancers.set(version, { server, ports });
-      server.listen(0, '127.0.0.1');
-      await once(server, 'listening');
-      const answer = await fetch(`${adminUrl}/deployments`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ uri: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, force: true }),
-      });
-      if (!answer.ok) throw new Error(`not registered: ${answer.status} ${await answer.text()}`);
-    },
+    balance: registered.balance,
     restart: async () => {
       await kill();
       await sleep(AWAY_MS);
@@ -114,7 +125,7 @@ export async function startRestate(): Promise<RestateServer> {
     },
     stop: async () => {
       await kill();
-      for (const { server } of balancers.values()) server.close();
+      registered.close();
       rmSync(dir, { recursive: true, force: true });
     },
   };
