@@ -14,6 +14,7 @@ const SLOW = [
   'test/package/package.test.ts',
   'test/providers/mcp/client-conformance.test.ts',
   'test/saga/{compensate-faults,processes,resume-both}.test.ts',
+  'test/saga/deaths/boundaries.test.ts',
   'test/simulate/{gallery,replay/{coverage,seeds,waits,what-if},storm/published}.test.ts',
   'test/simulation/simulation.test.ts',
   'test/soak/bank/bank.test.ts',
