@@ -17,7 +17,7 @@ import { isToolExecutionError } from '../contract/tool-error.ts';
 import type { Compensation, Plan, PlanNode } from '../contract/turn.ts';
 import { listed } from '../layer/listing.ts';
 import type { Layer } from '../layer/services.ts';
-import { checkKeys } from '../policy/check.ts';
+import { checkKeys, checkNumber, positiveDuration } from '../policy/check.ts';
 import { DEDUPE_DEFAULTS } from '../policy/profile.ts';
 import { compensationIn, isOpen } from '../policy/settle/undo-order.ts';
 import { KEEP_MS, journalIn } from './journal-text.ts';
@@ -25,7 +25,7 @@ import { JOURNAL_TOOL } from './own-records.ts';
 import { JournalRecord } from './record.ts';
 import { undoingOf } from './saga.ts';
 import { unreadable, withoutKeys } from './shown.ts';
-import { ownerOf, undone, type UndoSite } from './undo.ts';
+import { ownerOf, toldEnd, undone, type UndoSite } from './undo.ts';
 
 /** What `resume()` needs to know beside the layer's tools. */
 export interface ResumeOptions {
@@ -34,6 +34,11 @@ export interface ResumeOptions {
    * what needs one stays then, and is escalated.
    */
   readonly plans?: readonly Plan[];
+  /**
+   * How long this process may be silent while it finishes a turn, in milliseconds; then another may go on with that.
+   * Default 120,000.
+   */
+  readonly leaseMs?: number;
 }
 
 /** A turn of a process that died, and what became of what it did. */
@@ -113,7 +118,7 @@ const finished = (site: UndoSite): Observable<Finished> => {
   const told = (): void => record.told();
   const done = entries.filter((entry) => entry.state === 'done').map(({ id }) => id);
   if (state === 'completed') return of({ turn: { ...headOf(journal), outcome: 'completed', done }, told });
-  const left$ = state === 'over' ? of(compensationIn(journal, (entry) => ownerOf(site, entry))) : undone(site);
+  const left$ = state === 'over' ? of(toldEnd(site, false)) : undone(site);
   return left$.pipe(
     map((compensation): Finished => ({ turn: { ...headOf(journal), outcome: 'undone', compensation }, told })),
   );
@@ -143,12 +148,17 @@ const untold = (turnId: string): Finished => ({
 });
 
 /** Undoes one turn, unless its process lives, another process is at it, or it has settled meanwhile. */
-const resumed = (layer: Layer, found: Journal, plans: readonly Plan[], createdAtMs: number): Observable<Finished> =>
+const resumed = (
+  layer: Layer,
+  found: Journal,
+  { plans = [], leaseMs = DEDUPE_DEFAULTS.leaseMs }: ResumeOptions,
+  createdAtMs: number,
+): Observable<Finished> =>
   defer(() => {
     const isLast = layer.runtime.wallNow() - createdAtMs > KEEP_MS - LAST_MS;
     // Undone here, it would go on elsewhere as if it were not; what its engine has lost is told at the last.
     if (found.submission !== undefined && !isLast) return EMPTY;
-    const record = new JournalRecord(layer, found, DEDUPE_DEFAULTS.leaseMs);
+    const record = new JournalRecord(layer, found, leaseMs);
     const site = siteOf(layer, record, plans, isLast);
     const isStrange =
       found.pages === 0 &&
@@ -177,11 +187,12 @@ const resumed = (layer: Layer, found: Journal, plans: readonly Plan[], createdAt
 /**
  * Finishes the turns of processes that died.
  * @throws ToolExecutionError `store_unavailable` where the store cannot list them
- * @throws RangeError for a plan with a tool that cannot be registered
+ * @throws RangeError for a plan with a tool that cannot be registered, and for an option out of its range
  */
 export const resumeTurns = async (layer: Layer, options: ResumeOptions): Promise<readonly ResumedTurn[]> => {
-  checkKeys('resume', options, ['plans']);
-  const { plans = [] } = options;
+  checkKeys('resume', options, ['plans', 'leaseMs']);
+  const { plans = [], leaseMs } = options;
+  if (leaseMs !== undefined) checkNumber('leaseMs', leaseMs, positiveDuration);
   for (const { nodes } of plans) for (const { tool } of nodes) if (typeof tool === 'object') layer.registry.of(tool);
   const { dedupe, runtime } = layer;
   if (dedupe.made === undefined || layer.closed) return [];
@@ -190,7 +201,7 @@ export const resumeTurns = async (layer: Layer, options: ResumeOptions): Promise
     from(records).pipe(
       mergeMap((record): Observable<Finished> => {
         const journal = journalIn(record);
-        if (journal !== undefined) return resumed(layer, journal, plans, record.createdAtMs);
+        if (journal !== undefined) return resumed(layer, journal, options, record.createdAtMs);
         // One that was claimed and not written yet: nothing had begun.
         return record.payload === undefined ? EMPTY : of(untold(record.idempotencyKey));
       }, AT_ONCE),

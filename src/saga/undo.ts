@@ -94,8 +94,7 @@ export const undone = (site: UndoSite): Observable<Compensation> =>
   defer(() => {
     const { journal, record } = site;
     const open = journal.entries.filter(isOpen);
-    if (open.length === 0)
-      return ended(site).pipe(map(() => compensationIn(journal, (entry) => ownerOf(site, entry), site.passed)));
+    if (open.length === 0) return ended(site).pipe(map(() => toldEnd(site, false)));
     journal.state = 'undoing';
     journal.reason ??= site.reason;
     site.emit({ type: 'compensation_started', reason: site.reason, nodes: open.map(({ id }) => id) });
@@ -112,13 +111,18 @@ export const undone = (site: UndoSite): Observable<Compensation> =>
         if (isLeft) record.release();
         return !isLeft;
       }),
-      map(() => {
-        const compensation = compensationIn(journal, (entry) => ownerOf(site, entry), site.passed);
-        site.emit({ type: 'compensation_settled', compensation });
-        return compensation;
-      }),
+      map(() => toldEnd(site, true)),
     );
   });
+
+/** Tells what became of it: also where nothing `hasStarted` here, since an earlier process had undone it. */
+export const toldEnd = (site: UndoSite, hasStarted: boolean): Compensation => {
+  const compensation = compensationIn(site.journal, (entry) => ownerOf(site, entry), site.passed);
+  const { compensated, stays, shared = [] } = compensation;
+  if (hasStarted || compensated.length + stays.length + shared.length > 0)
+    site.emit({ type: 'compensation_settled', compensation });
+  return compensation;
+};
 
 /** What the store does not get is found out by whoever comes next. */
 const quietly = <T>(source: Observable<T>): Observable<T> => source.pipe(catchError(() => of()));

@@ -123,6 +123,11 @@ describe('R-18.6 a turn of a fleet that undoes what it did', () => {
     await world.runtime.advance(10_000);
     expect(log).toHaveLength(4);
     expect(outcomeIn(world.result('t'))).toEqual(undoneAll);
+    // Was: it was told by neither of them.
+    const told = eventsOf(world, 't').filter(
+      (event) => event.source === 'turn' && event.type === 'compensation_settled',
+    );
+    expect(told).toHaveLength(1);
     await world.runtime.advance(1_000);
     for await (const record of store.byTool(JOURNAL_TOOL)) expect(record).toBeUndefined();
   });

@@ -50,11 +50,17 @@ it('R-18.6 what became of a turn stays in the store until resume() has told it',
   hangs = false;
   await now.advance(300_000);
   const next = createSpillway({ runtime: now, store, tools });
+  const settled: string[] = [];
+  next.trace$.subscribe((event) => {
+    if (event.source === 'turn' && event.type === 'compensation_settled') settled.push(event.turnId);
+  });
   const resuming = next.resume();
   await now.advance(60_000);
   const turns = await resuming;
   expect(turns.map(({ turnId }) => turnId).toSorted()).toEqual(['quick', 'slow']);
   expect(turns.find(({ turnId }) => turnId === 'quick')?.compensation?.stays.map(({ id }) => id)).toEqual(['it']);
+  // Was: the trace of a process that only told how a turn was undone by another had nothing of it.
+  expect(settled.toSorted()).toEqual(['quick', 'slow']);
   // Once it is told, it is forgotten.
   const rest = next.resume();
   await now.advance(300_000);

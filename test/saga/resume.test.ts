@@ -119,6 +119,30 @@ describe('a turn whose process dies', () => {
     ).toEqual([]);
   });
 
+  it('R-18.6 what a process that died while it resumed had taken is free after the lease it asked for', async () => {
+    const after = async (leaseMs: number): Promise<number> => {
+      const runtime = virtualRuntime();
+      const store = memoryStore({ runtime });
+      const agency = new Agency();
+      const first = new TripProcess(runtime, store, agency, { life: new Mortal(40) });
+      first.layer.turn(first.plan).subscribe();
+      await runtime.advance(2 * LEASE_MS);
+      void new TripProcess(runtime, store, agency, { life: new Mortal(6) }).layer.resume({ leaseMs });
+      await runtime.advance(10_000);
+      let found = 0;
+      void new TripProcess(runtime, store, agency).layer.resume().then((turns) => (found = turns.length));
+      await runtime.advance(1_000);
+      return found;
+    };
+    expect([await after(8_000), await after(60_000)]).toEqual([1, 0]);
+  });
+
+  it('R-18.6 a lease that is no time is refused', async () => {
+    const { layer } = new TripProcess(virtualRuntime(), memoryStore(), new Agency());
+    await expect(layer.resume({ leaseMs: 0 })).rejects.toThrow('leaseMs');
+    await expect(layer.resume({ lease: 5 } as never)).rejects.toThrow('lease');
+  });
+
   it('R-18.6 a node’s own undoing is found by the name of its plan, and is not replaced by its tool’s', async () => {
     const runtime = virtualRuntime();
     const store = memoryStore({ runtime });

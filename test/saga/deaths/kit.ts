@@ -1,0 +1,108 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import type { Done, Place, Settled, Task } from './worker.ts';
+
+const WORKER = join(import.meta.dirname, 'worker.ts');
+/** So many processes at a time: each starts for half a second, and then mostly waits. */
+const AT_ONCE = 4;
+/** A machine at work starts processes slowly, and leases have to run out. */
+const waited = { timeout: 120_000, interval: 20 };
+
+/** How a process ended: with its steps, or killed at the one it was to be killed at. */
+export type End = Done | 'killed';
+
+/** Two processes that finish what others have left. */
+export interface Survivors {
+  /** Has both resume at once, until nothing is left; resolves then. */
+  settled(task: Omit<Task, 'act'>): Promise<void>;
+}
+
+/** Processes that do one thing each, and what is left of them. */
+export interface World {
+  place(kind: Place['kind'], name: string): Place;
+  /** Runs one to its end. @throws Error for an end of another kind */
+  run(task: Task): Promise<End>;
+  survivors(): Promise<Survivors>;
+  /** Kills whatever still runs. */
+  end(): Promise<void>;
+}
+
+const forked = (task: Task | 'survive'): ChildProcess =>
+  fork(WORKER, [JSON.stringify(task)], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+
+const ended = async (child: ChildProcess, task: Task): Promise<End> => {
+  let done: Done | undefined;
+  child.on('message', (message: Done) => (done = message));
+  await once(child, 'exit');
+  if (done !== undefined) return done;
+  if (child.signalCode === 'SIGKILL') return 'killed';
+  throw new Error(`the process of ${task.turnId} ended with ${child.exitCode ?? child.signalCode}`);
+};
+
+const survivorsOf = async (children: readonly ChildProcess[]): Promise<Survivors> => {
+  const settled = children.map((child) => {
+    const turns = new Set<string>();
+    child.on('message', (message: Settled | 'ready') => {
+      if (message !== 'ready') turns.add(message.turnId);
+    });
+    return turns;
+  });
+  await Promise.all(children.map(async (child) => once(child, 'message')));
+  return {
+    settled: async (task) => {
+      for (const child of children) child.send({ ...task, act: 'resume' } satisfies Task);
+      await expect.poll(() => settled.every((turns) => turns.has(task.turnId)), waited).toBe(true);
+    },
+  };
+};
+
+/** @param redis the socket of a server */
+export const world = (folder: string, redis: string): World => {
+  const children = new Set<ChildProcess>();
+  const kept = (child: ChildProcess): ChildProcess => {
+    children.add(child);
+    child.once('exit', () => children.delete(child));
+    return child;
+  };
+  return {
+    place: (kind, name) => {
+      const own = join(folder, name);
+      mkdirSync(own);
+      writeFileSync(join(own, 'books'), '');
+      const path = kind === 'sqlite' ? join(own, 'store.db') : redis;
+      return { kind, path, prefix: `${name}:`, books: join(own, 'books') };
+    },
+    run: async (task) => ended(kept(forked(task)), task),
+    survivors: async () => survivorsOf([kept(forked('survive')), kept(forked('survive'))]),
+    end: async () => {
+      await Promise.all(
+        [...children].map(async (child) => {
+          const gone = once(child, 'exit');
+          child.kill('SIGKILL');
+          await gone;
+        }),
+      );
+    },
+  };
+};
+
+/**
+ * Does something for 1, 2 and so on, several at a time, until one says that it was the last.
+ * @returns how many were not
+ */
+export const untilLast = async (work: (n: number) => Promise<boolean>): Promise<number> => {
+  let next = 1;
+  let last = Infinity;
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      while (next < last) {
+        const n = next++;
+        if (await work(n)) last = Math.min(last, n);
+      }
+    }),
+  );
+  return last - 1;
+};
