@@ -20,6 +20,7 @@ import { followKey, type KeyTerms, type TellKeyStep } from '../operators/dedupe/
 import { forgetStandIns } from '../operators/dedupe/stand-ins.ts';
 import { callKey, type CallKey } from '../policy/key/call-key.ts';
 import { withRecording } from '../policy/key/recording.ts';
+import { haveStopped } from './attempt/doubt.ts';
 import type { CallContext } from './context.ts';
 import { claimantOf, givenUpBy } from '../operators/dedupe/turn-claim.ts';
 import { ACQUIRING } from './state.ts';
@@ -190,7 +191,7 @@ const recordOf = (context: CallContext, guarded: GuardedTool, end: RecordedEnd):
   const isOpen = result?.error?.uncertain === true && !guarded.enforcesKey;
   const isKept = isOpen || isSafetyCritical(context, guarded) || context.site.journal !== undefined;
   const failedTtlMs = isKept ? dedupe.doneTtlMs : dedupe.failedTtlMs;
-  const more = { owner: ownerOf(context, guarded), hasStopped: isOpen && context.toolInUse?.work?.hasStopped };
+  const more = { owner: ownerOf(context, guarded), hasStopped: isOpen && haveStopped(context) };
   const outcome = outcomeOf(context, { ...dedupe, failedTtlMs }, result, kind, more);
   // Until the store has answered, nobody knows better.
   if (outcome !== undefined) context.unkept = 'unrecorded';

@@ -1,3 +1,4 @@
+import type { ToolPolicy } from 'spillway';
 import { createHarvest } from 'spillway/adapters/ai-sdk';
 import { guardFunction } from 'spillway/adapters/function';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -123,5 +124,58 @@ describe('R-12.3 a repeated call of any function', () => {
     // The next step of a model that counts from 0.
     await one.run(() => pay({ n: 1 }, { id: 'call_0' }));
     expect(made).toHaveLength(5);
+  });
+
+  describe('R-12.3 under an id of Anthropic’s, outside of a run,', () => {
+    const ID = { id: 'toolu_01A09q90qw90lq917835lq9' };
+    const guarded = (
+      policy: ToolPolicy,
+      work: () => unknown,
+    ): ((input: object, context: Context) => Promise<unknown>) =>
+      guardFunction('pay', async (_: object, _context: Context) => work(), { policy, idOf: (_, { id }) => id });
+
+    it('R-12.3 is made once, in whatever order its input is written', async () => {
+      let made = 0;
+      const pay = guarded({}, () => ++made);
+      expect([await pay({ a: 1, b: 2 }, ID), await pay({ b: 2, a: 1 }, ID), await pay({ a: 2 }, ID)]).toEqual([
+        1, 1, 2,
+      ]);
+    });
+
+    it('R-12.3 is not made again where it may have taken effect', async () => {
+      let made = 0;
+      const pay = guarded({ retry: { maxAttempts: 1 } }, () => {
+        made++;
+        throw Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' });
+      });
+      await expect(pay({}, ID)).rejects.toThrow('may have');
+      await expect(pay({}, ID)).rejects.toThrow('may have');
+      expect(made).toBe(1);
+    });
+
+    it('R-12.3 is made again where it only reads: whoever asks now may see something else', async () => {
+      let made = 0;
+      const look = guarded({ effects: 'read' }, () => ++made);
+      expect([await look({}, ID), await look({}, ID)]).toEqual([1, 2]);
+    });
+
+    it('R-12.3 is not let go of while it runs, however many come after it', async () => {
+      const { promise, resolve } = Promise.withResolvers<string>();
+      let hung = 0;
+      const pay = guardFunction(
+        'pay',
+        async ({ n }: { n: number }, _: Context) => {
+          if (n > 0) return 'paid';
+          hung++;
+          return promise;
+        },
+        { idOf: (_, { id }) => id },
+      );
+      const first = pay({ n: 0 }, ID);
+      for (let n = 1; n <= 1_001; n++) await pay({ n }, ID);
+      const again = pay({ n: 0 }, ID);
+      resolve('late');
+      expect([await first, await again, hung]).toEqual(['late', 'late', 1]);
+    });
   });
 });

@@ -81,6 +81,24 @@ describe('a claim that a dead process has left', () => {
     expect(next.ran).toBe(0);
   });
 
+  it('R-18.4 a failure of who took a key over stays uncertain: the one before may be at it yet', async () => {
+    const { runtime, store } = await leftBehind();
+    let answer: unknown = { done: false };
+    const broken = async (): Promise<never> => {
+      answer = 'unknown';
+      await Promise.resolve();
+      throw new Error('it broke off');
+    };
+    const one = process(runtime, store, broken, () => answer);
+    expect(await asked(runtime, one)).toMatchObject({ attempts: 1, verified: 'unknown', error: { uncertain: true } });
+    answer = { done: false };
+    expect(await asked(runtime, one)).toMatchObject({
+      fromCache: true,
+      verified: 'unknown',
+      error: { uncertain: true },
+    });
+  });
+
   it('R-18.4 what cannot be known runs where the resource checks the key', async () => {
     const { runtime, store } = await leftBehind();
     const next = process(

@@ -138,4 +138,29 @@ describe('what a key leaves in doubt', () => {
     // Another process may hold the key now, and be about to do it.
     expect(await other).toMatchObject({ verified: 'unknown', error: { uncertain: true } });
   });
+
+  it('R-18.4 a call whose own work runs on is not settled by the record of who has its key now', async () => {
+    const runtime = virtualRuntime();
+    const store = memoryStore({ runtime });
+    let answer: unknown = 'unknown';
+    const broken = async (): Promise<never> => {
+      await Promise.resolve();
+      throw new Error('it broke off');
+    };
+    const one = process(
+      runtime,
+      store,
+      () => new Promise(() => undefined),
+      () => answer,
+      { timeoutMs: 20_000 },
+    );
+    const first = one.layer.execute(REQUEST);
+    await runtime.advance(5);
+    for await (const { key } of store.byTool('pay')) await store.delete(key);
+    const other = process(runtime, store, broken, () => answer);
+    expect(await asked(runtime, other)).toMatchObject({ verified: 'unknown', error: { uncertain: true } });
+    answer = { done: false };
+    await runtime.advance(4 * LEASE_MS);
+    expect(await first).toMatchObject({ verified: 'unknown', error: { uncertain: true } });
+  });
 });

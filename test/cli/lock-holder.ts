@@ -8,9 +8,10 @@ const lines = createInterface({ input: process.stdin });
 const say = (text: string): boolean => process.stdout.write(`${text}\n`);
 await locked(
   lock,
-  async () => {
+  async (holds) => {
     say('held');
     await once(lines, 'line');
+    if (!(await holds())) say('lost');
   },
   { beatMs: Number(beatMs), staleMs: Number(staleMs) },
 );

@@ -1,7 +1,9 @@
 import { spawn } from 'node:child_process';
-import { readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { readFileSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { SignInFile } from '../../src/cli/sign-in/file.ts';
+import { renewed } from '../../src/cli/sign-in/renewal.ts';
 import { folder, until, type Folder } from './support.ts';
 
 const HOLDER = join(import.meta.dirname, 'lock-holder.ts');
@@ -78,7 +80,7 @@ it('R-16.8 a process that was stopped for too long does not take away the lock o
   process.kill(first.pid, 'SIGCONT');
   first.release();
   await first.ended;
-  expect(owner()).toBe(name);
+  expect([owner(), first.said()]).toEqual([name, 'held\nlost\nfree\n']);
   const third = holder();
   second.release();
   await holds(third);
@@ -109,4 +111,18 @@ it('R-16.8 and so is what was left by one that took it away', async () => {
   const one = holder();
   await holds(one);
   expect(owner()).not.toBe('somebody');
+});
+
+it('R-16.8 a renewal that was stopped for too long brings no sign-in back that was forgotten meanwhile', async () => {
+  const url = new URL('https://mcp.example/mcp');
+  const file = new SignInFile(url, { SPILLWAY_SIGN_INS: files.path });
+  await file.write({ tokens: { access_token: 'a0', token_type: 'Bearer', refresh_token: 'r0' } });
+  // What others do who find its lock stale.
+  const forgotten = async (): Promise<Response> => {
+    for (const name of readdirSync(files.path)) rmSync(join(files.path, name));
+    return Response.json({ access_token: 'a1', token_type: 'Bearer', refresh_token: 'r1' });
+  };
+  const body = new URLSearchParams({ grant_type: 'refresh_token', refresh_token: 'r0' });
+  const response = await renewed(file, forgotten, url, { method: 'POST', body });
+  expect([response.status, await file.read()]).toEqual([400, undefined]);
 });

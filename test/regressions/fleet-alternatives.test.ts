@@ -60,3 +60,39 @@ it('R-17.2 a turn that moves while an alternative runs goes on there, and not at
   expect(log).toStrictEqual(['A own 1', 'A own 2', 'A other 1', 'B other 1']);
   expect(result?.values).toStrictEqual({ n: 'found' });
 });
+
+it('R-17.2 a turn that moves goes on at the alternative in the journal, and not at one that had failed before it', async () => {
+  const world = handFleet();
+  const log: string[] = [];
+  const tools = (worker: string): AnyTool[] => {
+    const failing = (name: string, alternatives: readonly string[]): AnyTool =>
+      tool({
+        name,
+        policy: { effects: 'mutating', breaker: false, retry: { maxAttempts: 1 }, alternatives },
+        execute: () => {
+          log.push(`${worker} ${name}`);
+          throw Object.assign(new Error('refused'), { code: 'ECONNREFUSED' });
+        },
+      });
+    const last = tool({
+      name: 'last',
+      policy: { effects: 'read', breaker: false },
+      execute: () => {
+        log.push(`${worker} last`);
+        return worker === 'A' ? new Promise(() => undefined) : 'found';
+      },
+    });
+    return [failing('own', ['other', 'last']), failing('other', []), last];
+  };
+  const a = world.worker('A', tools('A'));
+  const b = world.worker('B', tools('B'));
+  await world.fleet.submit('t', plan.from([{ id: 'n', tool: 'own' }], { timeoutMs: 60_000 }));
+  await a.give('t');
+  await world.runtime.advance(500);
+  a.machine.kill();
+  await b.give('t');
+  await world.runtime.advance(10_000);
+  // Was: the note of the one that writes, whose failure was certain, went before the journal.
+  expect(log).toStrictEqual(['A own', 'A other', 'A last', 'B last']);
+  expect(world.result('t')?.values).toStrictEqual({ n: 'found' });
+});

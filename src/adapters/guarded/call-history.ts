@@ -17,8 +17,13 @@ export interface FailureAnswer {
 /** How a call of a framework's tool ended. */
 export type ForeignOutcome =
   | { readonly succeeded: true; readonly value: unknown }
-  /** `answer`: what the tool threw for the model, and the call failed with. */
-  | { readonly succeeded: false; readonly failure: ToolFailure; readonly answer?: FailureAnswer };
+  /** `answer`: what the tool threw for the model, and the call failed with. `uncertain`: it may have taken effect. */
+  | {
+      readonly succeeded: false;
+      readonly failure: ToolFailure;
+      readonly answer?: FailureAnswer;
+      readonly uncertain?: true;
+    };
 
 /**
  * Remembers what a call's present attempt threw for the model, and makes of the call's result the outcome for its
@@ -56,6 +61,11 @@ export class CallHistory {
     const text = error.modelText ?? failureText(kind, 'may_have_run');
     // Only where it is what the call failed with, and not a limit or a breaker.
     const answer = this.#answer?.text === text ? this.#answer : undefined;
-    return { succeeded: false, failure: new ToolFailure(kind, text), ...(answer === undefined ? {} : { answer }) };
+    return {
+      succeeded: false,
+      failure: new ToolFailure(kind, text),
+      ...(answer === undefined ? {} : { answer }),
+      ...(error.uncertain === true ? { uncertain: true } : {}),
+    };
   }
 }

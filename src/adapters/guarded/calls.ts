@@ -239,7 +239,10 @@ export function guardedCalls(of: string, options: GuardLayerOptions, foreignTool
     return created;
   };
   return {
-    begin: (call) => same.begin(call, () => begin(layer, toolOf(call), call)),
+    begin: (call) => {
+      const called = toolOf(call);
+      return same.begin(call, called.policy?.effects === 'read', () => begin(layer, called, call));
+    },
     checkNames: (toolNames) => checkKeys(`policies of ${of}`, policies, toolNames),
   };
 }

@@ -121,7 +121,9 @@ export const goneOver = (execution: ToolExecution, earlier: JournalledDecision):
     const writing = writingAmong(layer, alternatives);
     // While a delay was running nothing was under way.
     if (lease?.tookOver !== true || writing.length === 0 || delayLeftMs > 0) return at();
-    return inheritedStandIn(lease, writing, storeTermsOf(context)).pipe(
+    // A note of one that comes before it is of a failure that was certain: the journal knows better.
+    const later = writing.filter((name) => alternatives.indexOf(name) > alternatives.indexOf(toolName));
+    return inheritedStandIn(lease, later, storeTermsOf(context)).pipe(
       map((begun) => at(begun)),
       catchError((thrown: unknown) => of(refused(context, unsaid(toToolExecutionError(thrown))))),
       switchMap((then$) => (context.isOver ? NEVER : then$)),

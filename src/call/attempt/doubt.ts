@@ -8,13 +8,23 @@ import type { CallContext } from '../context.ts';
 import { modelTextOf } from '../model-words.ts';
 import { successResult, type CallOutcome } from '../result.ts';
 
+/**
+ * Whether nobody is at it any more, which a record keeps of an uncertain failure: of work that an earlier holder of the
+ * key had begun that cannot be seen.
+ */
+export const haveStopped = ({ lease, site, toolInUse }: CallContext): boolean | undefined =>
+  lease?.tookOver === false && site.journal === undefined && toolInUse?.work?.hasStopped;
+
 /** What is asked about where the error itself is no longer there. */
 const doubtful = ({ error, result }: CallOutcome): ToolExecutionError =>
   error ?? new ToolExecutionError('store_unavailable', result.error?.message ?? 'It is not known what became of it');
 
-/** What is not there now will not be: nobody is at it any more, and it is this tool that may have done it. */
-const isOver = ({ hasStopped, result }: CallOutcome, { tool }: GuardedTool): boolean =>
-  hasStopped === true && result.toolName === tool.name;
+/**
+ * What is not there now will not be: nobody is at it any more, it is this tool that may have done it, and this call has
+ * not been at it itself.
+ */
+const isOver = (context: CallContext, { hasStopped, result }: CallOutcome, { tool }: GuardedTool): boolean =>
+  hasStopped === true && result.toolName === tool.name && context.attempts === 0 && context.unkept === undefined;
 
 const undone = (context: CallContext, { error, result }: CallOutcome): ToolResultEnvelope => {
   if (error === undefined || result.error === undefined) return result;
@@ -41,7 +51,7 @@ export const settlingDoubt =
         const doubt = { guarded, input, error: doubtful(outcome), attempt: 0 };
         return verification(inquirerOf(context), doubt, verify).pipe(
           map(({ finding, output }): CallOutcome => {
-            if (finding === 'not_done' && isOver(outcome, guarded))
+            if (finding === 'not_done' && isOver(context, outcome, guarded))
               return { error: certain(doubt.error), result: undone(context, outcome) };
             // That it is not there now does not say that it will not be.
             if (finding !== 'done') return { ...outcome, result: { ...result, verified: 'unknown' } };

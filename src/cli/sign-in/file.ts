@@ -101,7 +101,7 @@ export class SignInFile {
    * Does what has to be of one piece with what is kept: waits until nobody else changes or renews it, in any process.
    * Many an authorization server takes a refresh token that comes twice for a stolen one, and ends all that came of it.
    */
-  async alone<T>(work: () => Promise<T>): Promise<T> {
+  async alone<T>(work: (holds: () => Promise<boolean>) => Promise<T>): Promise<T> {
     await this.#makeFolder();
     return locked(`${this.#path}.lock`, work);
   }

@@ -56,6 +56,24 @@ export async function answered(send: Fetch, url: string | URL, init: RequestInit
   return new Response([204, 205, 304].includes(status) ? null : text, { status, headers });
 }
 
+/** Keeps what a renewal gave. What others have made of the sign-in since it was asked for holds, and is given then. */
+const keeping = async (file: SignInFile, token: string, response: Response): Promise<Response> => {
+  const kept = await file.read();
+  if (kept?.tokens === undefined) return over();
+  if (kept.tokens.refresh_token !== token) return Response.json(kept.tokens);
+  const { url: _url, tokens: old, ...rest } = kept;
+  const said: unknown = await response
+    .clone()
+    .json()
+    .catch(() => undefined);
+  if (response.ok) {
+    const { data } = tokensSchema.safeParse(said);
+    // Where one refresh token is good for many renewals, it is not said again. Whose they are is ours to say.
+    if (data !== undefined) await file.write({ ...rest, tokens: { ...old, ...data, issuer: old.issuer } });
+  } else if (z.object({ error: z.literal('invalid_grant') }).safeParse(said).success) await file.write(rest);
+  return response;
+};
+
 /**
  * Renews what is kept of a sign-in, of one piece: nobody else sends the same refresh token, forgets the sign-in, or
  * makes it anew meanwhile. What another process has renewed since is given as it is.
@@ -66,21 +84,13 @@ export const renewed = (
   url: string | URL,
   init: RequestInit & { readonly body: URLSearchParams },
 ): Promise<Response> =>
-  file.alone(async () => {
+  file.alone(async (holds) => {
     const kept = await file.read();
     const token = kept?.tokens?.refresh_token;
     if (kept?.tokens === undefined || token === undefined) return over();
     if (init.body.get('refresh_token') !== token) return Response.json(kept.tokens);
-    const { url: _url, tokens: old, ...rest } = kept;
     const response = await answered(send, url, init);
-    const said: unknown = await response
-      .clone()
-      .json()
-      .catch(() => undefined);
-    if (response.ok) {
-      const { data } = tokensSchema.safeParse(said);
-      // Where one refresh token is good for many renewals, it is not said again. Whose they are is ours to say.
-      if (data !== undefined) await file.write({ ...rest, tokens: { ...old, ...data, issuer: old?.issuer } });
-    } else if (z.object({ error: z.literal('invalid_grant') }).safeParse(said).success) await file.write(rest);
-    return response;
+    const keep = (): Promise<Response> => keeping(file, token, response);
+    // A process that was stopped for too long has lost its turn, and takes another.
+    return (await holds()) ? keep() : file.alone(keep);
   });

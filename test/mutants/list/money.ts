@@ -14,6 +14,7 @@ export const MONEY: readonly MutatedFile[] = [
     file: 'call/attempt/doubt.ts',
     mutants: [
       ['R-18.4 work that had not stopped may still act', 'hasStopped === true && result', 'result'],
+      ['R-18.4 its own work may still act', 'context.attempts === 0 && ', ''],
       ['R-18.4 an alternative is not settled by the tool before it', 'result.toolName === tool.name', 'true'],
     ],
   },
