@@ -11,7 +11,7 @@ turn:
   timeout_ms: 3600000
   nodes:
     - { id: one, tool: everything.echo, input: { message: hello } }
-    - { id: two, tool: slow, input: { duration: 6, steps: 2 }, needs: [one] }
+    - { id: two, tool: slow, input: { duration: 15, steps: 2 }, needs: [one] }
     - { id: three, tool: everything.echo, input: { message: "said: \${one}" }, needs: [one, two] }
 `;
 
