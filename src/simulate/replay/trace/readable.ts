@@ -110,6 +110,9 @@ const checkSequence = (events: readonly TraceEvent[]): void => {
   }
 };
 
+/** What the world was asked beside its calls, or had been by another process that tells it here. */
+const ASKED: ReadonlySet<TraceEvent['type']> = new Set(['verified', 'compensation_started', 'compensation_settled']);
+
 const key = (event: TraceEvent): string | undefined =>
   event.source === 'call' ? `call ${event.callId}` : event.source === 'turn' ? `turn ${event.turnId}` : undefined;
 
@@ -198,7 +201,7 @@ const checkCalls = (tools: Started['tools'], events: readonly TraceEvent[]): voi
 
 /** Whether nobody was asked, and no other process had a part in it. */
 const checkAsked = (events: readonly TraceEvent[]): void => {
-  const asked = events.find(({ type }) => type === 'verified' || type === 'compensation_started');
+  const asked = events.find(({ type }) => ASKED.has(type));
   if (asked !== undefined)
     throw new ReplayRefusal(
       'settled',
