@@ -5,7 +5,7 @@ const SLOW = [
   'test/call/idempotency-{killed,leases,life,races,redis-faults}.test.ts',
   'test/cli/{ends-early,fleet,fleet-restate,lock,readme}.test.ts',
   'test/explore/{explore,fuzz,pasted,planted,traps}.test.ts',
-  'test/fleet/{undoing-deaths,{bullmq,restate}/conformance,restate/cluster}.test.ts',
+  'test/fleet/undoing-deaths.test.ts',
   'test/gate/{processes,redis-lost}.test.ts',
   'test/gateway/anthropic/load.test.ts',
   'test/inspect/{countdown,marble-test,page,page-gaps,page-size}.test.ts',
@@ -19,6 +19,12 @@ const SLOW = [
   'test/soak/bank/bank.test.ts',
   'test/turn/scale.test.ts',
 ] as const;
+
+/** Fleets of processes on real engines, held to limits of time: one file after another, with the machine to itself. */
+export const ENGINE_TESTS: readonly string[] = [
+  'test/fleet/{bullmq,restate}/conformance.test.ts',
+  'test/fleet/restate/cluster.test.ts',
+];
 
 /**
  * What `npm run test:long` runs and `npm test` leaves out, as patterns from the root: the slow ones, and those that

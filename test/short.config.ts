@@ -1,11 +1,11 @@
 import type { ViteUserConfig } from 'vitest/config';
-import { longTests } from './long.ts';
+import { ENGINE_TESTS, longTests } from './long.ts';
 import all, { projects } from './vitest.config.ts';
 
 /** What a change is to pass before it is shown to others: all tests but those that take long. */
 const config: ViteUserConfig = {
   ...all,
-  test: { ...all.test, projects: projects(['test/**/*.test.ts'], longTests(all.root ?? '.')) },
+  test: { ...all.test, projects: projects(['test/**/*.test.ts'], [...longTests(all.root ?? '.'), ...ENGINE_TESTS]) },
 };
 // Vite reads the default export.
 // oxlint-disable-next-line import/no-default-export

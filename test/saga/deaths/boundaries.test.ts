@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startRedis, type RedisServer } from '../../stores/redis/server.ts';
 import { linesIn, problemsIn } from './books.ts';
-import { untilLast, world, type World } from './kit.ts';
+import { EVERY, untilLast, world, type World } from './kit.ts';
 import type { Place } from './worker.ts';
 
 let server: RedisServer;
@@ -38,7 +38,7 @@ describe.each(cases)(
   'a trip of five bookings over $kind, undoing twice is harmless: $enforcesKey',
   { timeout: 1_200_000 },
   ({ kind, enforcesKey }) => {
-    it('R-18.6 whose process is killed at each of its steps is undone once by two that resume at once', async () => {
+    it('R-18.6 whose process is killed at its steps is undone once by two that resume at once', async () => {
       const place = at.place(kind, 'trips');
       const deaths = await untilLast(
         async (dieAt) => (await at.run({ act: 'book', place, turnId: `t${dieAt}`, dieAt, enforcesKey })) !== 'killed',
@@ -48,13 +48,13 @@ describe.each(cases)(
       expect(problemsIn(place.books, enforcesKey)).toEqual([]);
       told(`${kind} ${enforcesKey}`, { deaths, undone: counted(place.books, 'undo') });
       // The kills were real ones, in booking as well as in undoing, and there was something left to undo.
-      expect(deaths).toBeGreaterThan(80);
+      expect(deaths).toBeGreaterThan(80 / EVERY);
       expect(counted(place.books, 'died')).toBe(deaths);
       expect(counted(place.books, 'undo')).toBeGreaterThan(deaths);
     });
 
     it.each(['after book hotel 1', 'before undo insurance 1', 'after undo tour 1'])(
-      'R-18.6 killed %s, of which the next process is killed at each of its steps, is finished by two others',
+      'R-18.6 killed %s, of which the next process is killed at its steps, is finished by two others',
       async (diesAt) => {
         const survivors = await at.survivors();
         const problems: string[] = [];
@@ -69,7 +69,7 @@ describe.each(cases)(
         });
         expect(problems).toEqual([]);
         told(`${kind} ${enforcesKey} ${diesAt}`, { deaths });
-        expect(deaths).toBeGreaterThan(20);
+        expect(deaths).toBeGreaterThanOrEqual(Math.floor(20 / EVERY));
       },
     );
   },
