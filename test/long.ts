@@ -13,7 +13,7 @@ const SLOW = [
   'test/mcp-proxy/{conformance,cost,faults,payments}.test.ts',
   'test/package/{newcomer,package}.test.ts',
   'test/providers/mcp/client-conformance.test.ts',
-  'test/saga/{compensate-faults,deaths/boundaries,processes,resume-both}.test.ts',
+  'test/saga/{compensate-faults,processes,resume-both}.test.ts',
   'test/simulate/{command,gallery,replay/{coverage,seeds,waits,what-if},storm/published}.test.ts',
   'test/simulation/simulation.test.ts',
   'test/soak/bank/bank.test.ts',

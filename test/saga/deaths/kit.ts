@@ -6,10 +6,6 @@ import { expect } from 'vitest';
 import type { Done, Place, Settled, Task } from './worker.ts';
 
 const WORKER = join(import.meta.dirname, 'worker.ts');
-/** So many processes at a time: each starts for half a second, and then mostly waits. */
-const AT_ONCE = 4;
-/** Each of so many steps is died at: a process for each takes minutes. `SPILLWAY_EVERY=1` has them all. */
-export const EVERY: number = Number(process.env['SPILLWAY_EVERY'] ?? 7);
 /** A machine at work starts processes slowly, and leases have to run out. */
 const waited = { timeout: 120_000, interval: 20 };
 
@@ -89,25 +85,4 @@ export const world = (folder: string, redis: string): World => {
       );
     },
   };
-};
-
-/**
- * Does something for 1, 1 + EVERY and so on, several at a time, until one says that it was the last.
- * @returns how many were not
- */
-export const untilLast = async (work: (n: number) => Promise<boolean>): Promise<number> => {
-  let next = 1;
-  let last = Infinity;
-  let count = 0;
-  await Promise.all(
-    Array.from({ length: AT_ONCE }, async () => {
-      while (next < last) {
-        const n = next;
-        next += EVERY;
-        if (await work(n)) last = Math.min(last, n);
-        else count++;
-      }
-    }),
-  );
-  return count;
 };

@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { linesIn, problemsIn } from './books.ts';
 import { world } from './kit.ts';
 
-/** One of each kind; `boundaries.test.ts` has them all, and Redis. */
+/** One of each kind. */
 const DEATHS = ['ask put 2', 'after book hotel 1', 'hear claim 3', 'after undo tour 1', 'hear put 25'];
 
 it('R-18.6 a trip whose process is killed at some of its steps is undone once by two that resume at once', async () => {
