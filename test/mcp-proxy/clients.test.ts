@@ -77,13 +77,16 @@ describe('R-16.5 SDK 1', () => {
     const reported = async (transport: Transport): Promise<unknown> => {
       const client = new Client1(INFO);
       const progress: unknown[] = [];
+      const heard: Promise<unknown>[] = [];
       await client.connect(transport);
       const result = await client.callTool({ name: 'steps', arguments: {} }, undefined, {
         onprogress: (report) => {
           progress.push(report);
-          void client.callTool({ name: 'heard', arguments: { progress: report.progress } });
+          heard.push(client.callTool({ name: 'heard', arguments: { progress: report.progress } }));
         },
       });
+      // The server goes on when it has heard the last; its answer to that comes after the result.
+      await Promise.all(heard);
       await client.close();
       return { result, progress };
     };
@@ -117,12 +120,12 @@ describe('R-16.5 SDK 2, in both eras', () => {
     });
     client.setRequestHandler('elicitation/create', () => ({ action: 'accept', content: { sure: true } }));
     await client.connect(transport);
-    const heard = async (report: { readonly progress: number }): Promise<void> => {
+    const heard: Promise<unknown>[] = [];
+    const onprogress = (report: { readonly progress: number }): void => {
       progress.push(report);
-      await client.callTool({ name: 'heard', arguments: { progress: report.progress } });
+      heard.push(client.callTool({ name: 'heard', arguments: { progress: report.progress } }));
     };
-    const call = (name: string, input = {}) =>
-      client.callTool({ name, arguments: input }, { onprogress: (report) => void heard(report) });
+    const call = (name: string, input = {}) => client.callTool({ name, arguments: input }, { onprogress });
     const told = {
       era: client.getProtocolEra(),
       version: client.getServerVersion(),
@@ -136,6 +139,7 @@ describe('R-16.5 SDK 2, in both eras', () => {
       resource: await client.readResource({ uri: 'note://1' }),
       progress,
     };
+    await Promise.all(heard);
     await client.close();
     return told;
   };

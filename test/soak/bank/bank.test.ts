@@ -22,7 +22,7 @@ describe.each([
       const server = store === 'sqlite' ? undefined : await startRedis();
       onTestFinished(async () => server?.stop());
       const redis = server === undefined || store === 'sqlite' ? {} : { redis: { kind: store, path: server.path } };
-      const report = await bankSoak({ transfers: TRANSFERS, seed: 7, folder, over, everyMs: 700, ...redis });
+      const report = await bankSoak({ transfers: TRANSFERS, seed: 7, folder, over, everyMs: 300, ...redis });
       expect(report.problems).toEqual([]);
       expect(report.succeeded + report.failed).toBe(TRANSFERS);
       // It was not by luck: processes died, and answers were lost.

@@ -229,7 +229,8 @@ export const bankSoak = async (options: BankSoak): Promise<BankReport> => {
     done = answers();
     options.progress?.(`${settled()} of ${transfers} settled, ${kills} kills, ${stops} stops`);
     // The end is left in peace: what takes longer than two kills are apart, as finding out does, would never settle.
-    if (next >= transfers) continue;
+    // A quick machine has given all out by then; one of its processes is killed or stopped all the same.
+    if (next >= transfers && kills + stops > 0) continue;
     const place = dice.int(0, count - 1);
     const victim = workers[place] as Worker;
     if (dice.chance(0.6)) {
