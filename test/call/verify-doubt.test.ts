@@ -4,6 +4,11 @@ import { virtualRuntime } from 'spillway/testing';
 import { describe, expect, it } from 'vitest';
 import { LEASE_MS, REQUEST, asked, process } from './paying-process.ts';
 
+const broken = async (): Promise<never> => {
+  await Promise.resolve();
+  throw new Error('it broke off');
+};
+
 describe('what a key leaves in doubt', () => {
   it('R-18.4 a canceled call under the key that took effect is a success', async () => {
     const runtime = virtualRuntime();
@@ -34,9 +39,6 @@ describe('what a key leaves in doubt', () => {
     const runtime = virtualRuntime();
     const store = memoryStore({ runtime });
     let answer: unknown = 'unknown';
-    const broken = (): never => {
-      throw new Error('it broke off');
-    };
     const one = process(runtime, store, broken, () => answer);
     expect(await asked(runtime, one)).toMatchObject({ verified: 'unknown', error: { uncertain: true } });
     answer = { done: true, output: 'paid' };
@@ -52,10 +54,6 @@ describe('what a key leaves in doubt', () => {
     const runtime = virtualRuntime();
     const store = memoryStore({ runtime });
     let answer: unknown = 'unknown';
-    const broken = async (): Promise<never> => {
-      await Promise.resolve();
-      throw new Error('it broke off');
-    };
     const one = process(runtime, store, broken, () => answer, { verify: { settleMs: 5, maxAttempts: 1 } });
     const first = await asked(runtime, one);
     expect(first).toMatchObject({ verified: 'unknown', error: { uncertain: true } });
@@ -143,10 +141,6 @@ describe('what a key leaves in doubt', () => {
     const runtime = virtualRuntime();
     const store = memoryStore({ runtime });
     let answer: unknown = 'unknown';
-    const broken = async (): Promise<never> => {
-      await Promise.resolve();
-      throw new Error('it broke off');
-    };
     const one = process(
       runtime,
       store,

@@ -1,4 +1,4 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import {
   copyFileSync,
   existsSync,
@@ -16,6 +16,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { EXAMPLE_TIMEOUT_MS, linesOf } from '../examples/started.ts';
 import { matches } from '../snippets.ts';
 import { manifest, root } from './consumer.ts';
+import { build, install } from './packed.ts';
 
 /**
  * A project as the README has one begin it: the packed package, what it says to install beside it, and the MCP servers
@@ -29,10 +30,6 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const SERVERS = { 'mcp-server-filesystem': 'server-filesystem', 'mcp-server-everything': 'server-everything' } as const;
 const BESIDE = ['rxjs', 'zod', '@modelcontextprotocol/sdk'];
 
-const must = (cwd: string, command: string, ...args: string[]): void => {
-  const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: 'utf8', input: '' });
-  expect(status, `${command} ${args.join(' ')}\n${stdout}${stderr}`).toBe(0);
-};
 const link = (from: string, to: string): void => {
   mkdirSync(dirname(to), { recursive: true });
   if (!existsSync(to)) symlinkSync(from, to);
@@ -40,12 +37,8 @@ const link = (from: string, to: string): void => {
 
 beforeAll(() => {
   const staged = join(folder, 'staged');
-  must(root, process.execPath, join(root, '.ci/build.ts'), join(staged, 'dist'));
-  copyFileSync(join(root, 'package.json'), join(staged, 'package.json'));
-  must(staged, 'npm', 'pack', '--ignore-scripts', '--pack-destination', folder);
-  const installed = join(modules, 'spillway');
-  mkdirSync(installed, { recursive: true });
-  must(installed, 'tar', '-xzf', join(folder, `spillway-${manifest.version}.tgz`), '--strip-components=1');
+  build(staged, []);
+  install(staged, folder, join(modules, 'spillway'));
   writeFileSync(join(project, 'package.json'), '{ "private": true, "type": "module" }\n');
   for (const name of [...BESIDE, ...Object.keys(manifest.dependencies)])
     link(join(root, 'node_modules', name), join(modules, name));

@@ -1,15 +1,4 @@
-import { spawnSync } from 'node:child_process';
-import {
-  copyFileSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -21,6 +10,7 @@ import { formatMessage } from 'publint/utils';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PAGES, linksOf } from '../pages.ts';
 import { entries, manifest, root, tsconfigs, writeConsumer } from './consumer.ts';
+import { build as stage, install, run } from './packed.ts';
 
 /**
  * The package as users get it: built apart from the tree, packed, and unpacked into a project that has its peers.
@@ -33,33 +23,14 @@ const consumer = join(folder, 'consumer');
 const installed = join(consumer, 'node_modules/spillway');
 const tarball = join(folder, `spillway-${manifest.version}.tgz`);
 
-/** What a command that must succeed prints. */
-const run = (cwd: string, command: string, ...args: string[]): string => {
-  const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: 'utf8', input: '' });
-  expect(status, `${command} ${args.join(' ')}\n${stdout}${stderr}`).toBe(0);
-  return stdout;
-};
 const node = (cwd: string, ...args: string[]): string => run(cwd, process.execPath, ...args);
 
 beforeAll(() => {
-  node(root, join(root, '.ci/build.ts'), join(staged, 'dist'));
-  for (const name of [
-    'package.json',
-    'CHANGELOG.md',
-    'LICENSE',
-    'src/cli/demo/plan.yaml',
-    'src/inspect/demo.png',
-    ...PAGES,
-  ]) {
-    mkdirSync(dirname(join(staged, name)), { recursive: true });
-    copyFileSync(join(root, name), join(staged, name));
-  }
+  stage(staged, ['CHANGELOG.md', 'LICENSE', 'src/cli/demo/plan.yaml', 'src/inspect/demo.png', ...PAGES]);
   cpSync(join(root, 'src/simulate/gallery'), join(staged, 'src/simulate/gallery'), { recursive: true });
-  run(staged, 'npm', 'pack', '--ignore-scripts', '--pack-destination', folder);
 
   writeConsumer(consumer);
-  mkdirSync(installed, { recursive: true });
-  run(installed, 'tar', '-xzf', tarball, '--strip-components=1');
+  install(staged, folder, installed);
   for (const name of [...Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }), '@types/node']) {
     mkdirSync(dirname(join(consumer, 'node_modules', name)), { recursive: true });
     symlinkSync(join(root, 'node_modules', name), join(consumer, 'node_modules', name), 'junction');

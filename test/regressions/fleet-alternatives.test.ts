@@ -29,21 +29,24 @@ const toolsOf = (log: string[], worker: string, other: (attempt: number) => unkn
   }),
 ];
 
-const moved = async (other: (attempt: number) => unknown) => {
+/** @param tools those of a worker, by its name: the first dies half a second into the turn, the next goes on */
+const movedWith = async (tools: (worker: string) => AnyTool[]) => {
   const world = handFleet();
-  const log: string[] = [];
-  const a = world.worker('A', toolsOf(log, 'A', other));
-  const b = world.worker(
-    'B',
-    toolsOf(log, 'B', () => 'found'),
-  );
+  const a = world.worker('A', tools('A'));
+  const b = world.worker('B', tools('B'));
   await world.fleet.submit('t', plan.from([{ id: 'n', tool: 'own' }], { timeoutMs: 60_000 }));
   await a.give('t');
   await world.runtime.advance(500);
   a.machine.kill();
   await b.give('t');
   await world.runtime.advance(10_000);
-  return { log, result: world.result('t') };
+  return world.result('t');
+};
+
+const moved = async (other: (attempt: number) => unknown) => {
+  const log: string[] = [];
+  const result = await movedWith((worker) => toolsOf(log, worker, worker === 'A' ? other : () => 'found'));
+  return { log, result };
 };
 
 it('R-17.2 a turn that moves in the delay of an alternative goes on there, and counts on', async () => {
@@ -62,7 +65,6 @@ it('R-17.2 a turn that moves while an alternative runs goes on there, and not at
 });
 
 it('R-17.2 a turn that moves goes on at the alternative in the journal, and not at one that had failed before it', async () => {
-  const world = handFleet();
   const log: string[] = [];
   const tools = (worker: string): AnyTool[] => {
     const failing = (name: string, alternatives: readonly string[]): AnyTool =>
@@ -84,15 +86,8 @@ it('R-17.2 a turn that moves goes on at the alternative in the journal, and not 
     });
     return [failing('own', ['other', 'last']), failing('other', []), last];
   };
-  const a = world.worker('A', tools('A'));
-  const b = world.worker('B', tools('B'));
-  await world.fleet.submit('t', plan.from([{ id: 'n', tool: 'own' }], { timeoutMs: 60_000 }));
-  await a.give('t');
-  await world.runtime.advance(500);
-  a.machine.kill();
-  await b.give('t');
-  await world.runtime.advance(10_000);
+  const result = await movedWith(tools);
   // Was: the note of the one that writes, whose failure was certain, went before the journal.
   expect(log).toStrictEqual(['A own', 'A other', 'A last', 'B last']);
-  expect(world.result('t')?.values).toStrictEqual({ n: 'found' });
+  expect(result?.values).toStrictEqual({ n: 'found' });
 });
