@@ -111,6 +111,7 @@ export async function harness(restate?: RestateServer): Promise<FleetHarness> {
   const here = createSpillway({ tools, store: redisStore(fleet.redis) });
   return {
     engine: fleet.engine,
+    movesFrozen: restate === undefined,
     open: () => fleet.open(),
     start: async (worker, version) => {
       const { child, ready, gone } = fleet.start(worker, version === undefined ? {} : { version });
