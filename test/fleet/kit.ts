@@ -18,6 +18,9 @@ import { startRedis, type RedisServer } from '../stores/redis/server.ts';
 import type { RestateServer } from './restate/server.ts';
 import type { WorkerTask } from './worker.ts';
 
+/** What both engines are made with. */
+export type FleetOptions = Omit<BullmqFleetOptions, 'lockMs'>;
+
 const WORKER = fileURLToPath(new URL('worker.ts', import.meta.url));
 
 /** A worker process. */
@@ -33,7 +36,7 @@ export interface Fleet {
   readonly redis: Redis;
   readonly engine: FleetEngine;
   /** Another engine, as another machine has one. */
-  open(options?: BullmqFleetOptions): FleetEngine;
+  open(options?: FleetOptions): FleetEngine;
   start(name: string, task?: Partial<WorkerTask>): WorkerProcess;
   marks(kind: FleetMarkKind): Promise<FleetMark[]>;
   stop(): Promise<void>;
@@ -42,7 +45,7 @@ export interface Fleet {
 /** What Redis has acknowledged it still has after a kill. */
 const DURABLE = { 'maxmemory-policy': 'noeviction', appendonly: 'yes', appendfsync: 'always' };
 
-export async function startFleet(engineOptions: BullmqFleetOptions = {}, restate?: RestateServer): Promise<Fleet> {
+export async function startFleet(engineOptions: FleetOptions = {}, restate?: RestateServer): Promise<Fleet> {
   const [server, outside] = await Promise.all([startRedis({ settings: DURABLE }), startRedis()]);
   const connections: Redis[] = [];
   const engines: FleetEngine[] = [];
@@ -53,9 +56,11 @@ export async function startFleet(engineOptions: BullmqFleetOptions = {}, restate
     connections.push(redis);
     return redis;
   };
-  const open = (own: BullmqFleetOptions = engineOptions): FleetEngine => {
+  const open = (own: FleetOptions = engineOptions): FleetEngine => {
     const engine =
-      restate === undefined ? bullmqFleet(connect(), own) : restateFleet(connect(), { ingressUrl: restate.ingressUrl });
+      restate === undefined
+        ? bullmqFleet(connect(), own)
+        : restateFleet(connect(), { ingressUrl: restate.ingressUrl, ...own });
     engines.push(engine);
     return engine;
   };
@@ -111,6 +116,7 @@ export async function harness(restate?: RestateServer): Promise<FleetHarness> {
   const here = createSpillway({ tools, store: redisStore(fleet.redis) });
   return {
     engine: fleet.engine,
+    movesFrozen: restate === undefined,
     open: () => fleet.open(),
     start: async (worker, version) => {
       const { child, ready, gone } = fleet.start(worker, version === undefined ? {} : { version });

@@ -10,7 +10,8 @@ import { redisStore } from 'spillway/stores/redis';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { LONG_MS, claimOf, failure, finish, found, own, refused } from '../../src/testing/store-conformance/check.ts';
 import { CLIENTS, at } from '../stores/redis/clients.ts';
-import { freePort, startRedis, type RedisServer } from '../stores/redis/server.ts';
+import { freePort } from '../free-port.ts';
+import { startRedis, type RedisServer } from '../stores/redis/server.ts';
 
 const started = async (tcp = false): Promise<RedisServer> => {
   const server = await startRedis({ tcp });

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createSpillway, plan, tool, type Spillway, type ToolPolicy } from 'spillway';
 import { prometheusSink } from 'spillway/sinks/prometheus';
 import { reset } from './kit.ts';
-import { freePort, serveMetrics, startPrometheus, type MetricsServer, type Prometheus } from './prometheus-server.ts';
+import { freePort } from '../free-port.ts';
+import { serveMetrics, startPrometheus, type MetricsServer, type Prometheus } from './prometheus-server.ts';
 
 const sinks = join(import.meta.dirname, '../../src/sinks');
 const { panels } = JSON.parse(readFileSync(join(sinks, 'grafana-dashboard.json'), 'utf8')) as {

@@ -9,7 +9,8 @@ import type { FleetEngine } from '../../src/contract.ts';
 import { fleetMetrics } from '../../src/fleet/metrics.ts';
 import { startFleet, type Fleet } from '../fleet/kit.ts';
 import { reset } from './kit.ts';
-import { freePort, serveMetrics, startPrometheus, type MetricsServer, type Prometheus } from './prometheus-server.ts';
+import { freePort } from '../free-port.ts';
+import { serveMetrics, startPrometheus, type MetricsServer, type Prometheus } from './prometheus-server.ts';
 
 const sinks = join(import.meta.dirname, '../../src/sinks');
 const rulesPath = join(sinks, 'prometheus-rules.yml');

@@ -5,7 +5,8 @@ import { adminHandler } from 'spillway/gateway/admin';
 import { prometheusSink, type PrometheusSink, type Scrape } from 'spillway/sinks/prometheus';
 import { virtualRuntime } from 'spillway/testing';
 import { layerOf, reset, stepped } from './kit.ts';
-import { freePort, serveMetrics, startPrometheus, type MetricsServer, type Prometheus } from './prometheus-server.ts';
+import { freePort } from '../free-port.ts';
+import { serveMetrics, startPrometheus, type MetricsServer, type Prometheus } from './prometheus-server.ts';
 import { promtool } from './promtool.ts';
 
 const OPEN_METRICS = 'application/openmetrics-text; version=1.0.0; charset=utf-8';

@@ -2,13 +2,13 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
-import { createServer as createSocket, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { vi } from 'vitest';
 import type { PrometheusSink } from 'spillway/sinks/prometheus';
 import { stringify } from 'yaml';
+import { freePort } from '../free-port.ts';
 
 /** One sample of an answer to a query. */
 export interface Sample {
@@ -29,16 +29,6 @@ export interface Prometheus {
   /** The labels of the exemplars that it has kept. */
   exemplars(expr: string): Promise<ReadonlyArray<Readonly<Record<string, string>>>>;
   stop(): Promise<void>;
-}
-
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const socket = createSocket().listen(0, '127.0.0.1');
-  await once(socket, 'listening');
-  const { port } = socket.address() as AddressInfo;
-  socket.close();
-  await once(socket, 'close');
-  return port;
 }
 
 /**

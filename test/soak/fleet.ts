@@ -2,12 +2,11 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
 import { lastValueFrom } from 'rxjs';
-import { createSpillway, plan, type Plan } from '../../src/index.ts';
+import { createSpillway, isToolExecutionError, plan, type Plan } from '../../src/index.ts';
 import type { FleetEngine } from '../../src/contract/fleet/port.ts';
 import { redisStore } from '../../src/stores/redis.ts';
 import { fleetConformance, fleetConformanceTools } from '../../src/testing/index.ts';
-import type { BullmqFleetOptions } from '../../src/fleet/bullmq.ts';
-import { harness, startFleet, type Fleet, type WorkerProcess } from '../fleet/kit.ts';
+import { harness, startFleet, type Fleet, type FleetOptions, type WorkerProcess } from '../fleet/kit.ts';
 import { startRestate } from '../fleet/restate/server.ts';
 
 /**
@@ -24,7 +23,7 @@ const { positionals, values } = parseArgs({
   },
 });
 const sized = (given: string | undefined, otherwise: number): number => Number(given ?? otherwise);
-const opened = async (options: BullmqFleetOptions = {}): Promise<Fleet> =>
+const opened = async (options: FleetOptions = {}): Promise<Fleet> =>
   startFleet(options, values.engine === 'restate' ? await startRestate() : undefined);
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const percentile = (numbers: readonly number[], share: number): number =>
@@ -111,6 +110,21 @@ const heapOf = async ({ child }: WorkerProcess): Promise<number> => {
   return heapMb;
 };
 
+/** So many turns are open at a time: enough for all workers, and no more than what a worker's heap shows by itself. */
+const OPEN_MAX = 2_000;
+
+/** Submits a turn as soon as the fleet has room for it. */
+const submitted = async (engine: FleetEngine, turnId: string): Promise<unknown> => {
+  for (;;) {
+    try {
+      return await engine.submit(turnId, chainOf(1));
+    } catch (error) {
+      if (!isToolExecutionError(error) || error.retryAfterMs === undefined) throw error;
+      await new Promise((resolve) => setTimeout(resolve, error.retryAfterMs));
+    }
+  }
+};
+
 const LOOK_MS = 5_000;
 /** What may live more on the heap of a worker in the last quarter of the run than in its second. */
 const GROWN_MB = 20;
@@ -135,7 +149,7 @@ const watched = async (fleet: Fleet, workers: readonly WorkerProcess[], submitte
 
 /** Many small turns over a few workers: each settles once, and no worker grows. */
 const throughput = async (): Promise<void> => {
-  const fleet = await opened({ maxOpen: 1_000_000 });
+  const fleet = await opened({ maxOpen: OPEN_MAX });
   try {
     const turns = sized(values.turns, 100_000);
     const names = Array.from({ length: sized(values.workers, 4) }, (_, at) => `w${at}`);
@@ -145,7 +159,7 @@ const throughput = async (): Promise<void> => {
     const before = await operations(fleet);
     let next = 0;
     const submitting = Array.from({ length: 50 }, async () => {
-      while (next < turns) await fleet.engine.submit(`turn-${next++}`, chainOf(1));
+      while (next < turns) await submitted(fleet.engine, `turn-${next++}`);
     });
     const held = await watched(fleet, workers, Promise.all(submitting));
     const tookS = (performance.now() - began) / 1000;

@@ -1,3 +1,5 @@
+import { lastValueFrom, takeUntil, takeWhile } from 'rxjs';
+import type { TraceEvent } from '../../contract/event.ts';
 import type { FleetEngine } from '../../contract/fleet/port.ts';
 import { liveRuntime } from '../../runtime.ts';
 import {
@@ -27,12 +29,85 @@ const submitAll = async (engine: FleetEngine, turns: number, ms = NODE_MS): Prom
   return turnIds;
 };
 
-/** Whether all turns have settled. */
-const allSettled = (harness: FleetHarness, turnIds: readonly string[]): { readonly isOver: () => boolean } => {
-  let isOver = false;
-  const over = (): void => void (isOver = true);
-  Promise.all(turnIds.map((turnId) => eventsOf(harness.engine, turnId))).then(over, over);
-  return { isOver: () => isOver };
+/** Workers by name, and the turns that they are given, while faults happen to them. */
+interface Hunt {
+  readonly harness: FleetHarness;
+  readonly running: Map<string, FleetWorkerProcess>;
+  readonly turnIds: string[];
+}
+
+const hunt = async (harness: FleetHarness, workers: number): Promise<Hunt> => {
+  const running = await startAll(harness, workers);
+  return { harness, running: new Map(running.map((worker, at) => [`w${at}`, worker])), turnIds: [] };
+};
+
+const submitNext = async ({ harness, turnIds }: Hunt): Promise<string> => {
+  const turnId = `turn-${turnIds.length}`;
+  turnIds.push(turnId);
+  await harness.engine.submit(turnId, trip(NODE_MS));
+  return turnId;
+};
+
+/** Turns come one after the other, so that they are in different nodes at what happens next. */
+const spaced = async (hunted: Hunt, turns: number, ms: number): Promise<void> => {
+  for (let at = 0; at < turns; at++) {
+    await submitNext(hunted);
+    await passed(ms / turns);
+  }
+};
+
+const turnOf = (key: string): string => key.slice(0, key.indexOf('/'));
+
+/** The turns of which a node runs at this worker. */
+const amidAt = async (harness: FleetHarness, worker: string): Promise<string[]> => {
+  const owners = new Map((await harness.marks('started')).map((mark) => [mark.key, mark.worker]));
+  for (const { key } of await harness.marks('effect')) owners.delete(key);
+  return [...owners].flatMap(([key, owner]) => (owner === worker ? [turnOf(key)] : []));
+};
+
+/** A worker that stands still amid turns, which cannot end before it goes on, unless another has them. */
+interface Caught {
+  readonly name: string;
+  readonly worker: FleetWorkerProcess;
+  readonly turnIds: readonly string[];
+}
+
+/** Stops a worker amid a turn: it is looked whether it was only once it stands still, however slow the machine is. */
+const caught = async (hunted: Hunt): Promise<Caught> => {
+  const { harness, running } = hunted;
+  for (;;) {
+    const turnId = await submitNext(hunted);
+    const { worker: name } = await until(
+      async () => (await harness.marks('started')).findLast(({ key }) => turnOf(key) === turnId),
+      `the start of ${turnId}`,
+    );
+    const worker = running.get(name);
+    worker?.freeze();
+    const turnIds = await amidAt(harness, name);
+    if (worker !== undefined && turnIds.length > 0) return { name, worker, turnIds };
+    worker?.thaw();
+  }
+};
+
+/** Turns that come between two faults. */
+const EACH = 3;
+
+const isMove = ({ type }: TraceEvent): boolean => type === 'turn_moved';
+/** How long a worker that stands still does so for an engine that gives nobody its turns. */
+const MOVED_MS = 60_000;
+
+/** Resolves once a turn has moved. */
+const move = (engine: FleetEngine, turnId: string): Promise<unknown> =>
+  lastValueFrom(
+    engine.attach(turnId).pipe(
+      takeWhile((event) => !isMove(event)),
+      takeUntil(liveRuntime.after(MOVED_MS)),
+    ),
+  );
+
+const expectMoved = (all: ReadonlyArray<readonly TraceEvent[]>, hunted: Hunt, amid: readonly string[]): void => {
+  for (const turnId of amid)
+    expectThat(all[hunted.turnIds.indexOf(turnId)]?.some(isMove) === true, `${turnId} was under way, and moves`);
 };
 
 /** Two that act, one behind the other, and a third that is refused. */
@@ -67,32 +142,35 @@ export const faultCases: readonly FleetHarnessCase[] = [
   {
     name: 'turns settle though workers are killed, each effect once, and nothing is run again that was journalled',
     run: async (harness, { turns, workers, everyMs }) => {
-      const running = await startAll(harness, workers);
-      const turnIds = await submitAll(harness.engine, turns);
-      const settling = allSettled(harness, turnIds);
-      for (let kills = 0; !settling.isOver() && kills < 1_000; kills++) {
-        await passed(everyMs);
-        if (settling.isOver()) break;
-        const place = kills % workers;
-        await running[place]?.kill();
-        running[place] = await harness.start(`w${place}.${kills + 1}`);
+      const hunted = await hunt(harness, workers);
+      const { running, turnIds } = hunted;
+      const amid: string[] = [];
+      for (let kills = 0; turnIds.length < turns; kills++) {
+        await spaced(hunted, EACH - 1, everyMs);
+        const { name, worker, turnIds: killed } = await caught(hunted);
+        await worker.kill();
+        amid.push(...killed);
+        running.delete(name);
+        const next = `w${workers + kills}`;
+        running.set(next, await harness.start(next));
       }
-      await expectOnce(harness, turnIds);
+      expectMoved(await expectOnce(harness, turnIds), hunted, amid);
     },
   },
   {
     name: 'turns settle though workers stand still and wake up late, each effect once',
     run: async (harness, { turns, workers, everyMs, freezeMs }) => {
-      const running = await startAll(harness, workers);
-      const turnIds = await submitAll(harness.engine, turns);
-      const settling = allSettled(harness, turnIds);
-      for (let place = 0; place < workers && !settling.isOver(); place++) {
-        await passed(everyMs / 2);
-        running[place]?.freeze();
-        await passed(freezeMs);
-        running[place]?.thaw();
+      const hunted = await hunt(harness, workers);
+      const { engine, movesFrozen = false } = harness;
+      const amid: string[] = [];
+      for (let freezes = 0; freezes < workers; freezes++) {
+        await spaced(hunted, Math.ceil(turns / workers) - 1, everyMs / 2);
+        const { worker, turnIds: frozen } = await caught(hunted);
+        if (movesFrozen) amid.push(...frozen);
+        await Promise.all([passed(freezeMs), ...(movesFrozen ? frozen.map((turnId) => move(engine, turnId)) : [])]);
+        worker.thaw();
       }
-      await expectOnce(harness, turnIds);
+      expectMoved(await expectOnce(harness, hunted.turnIds), hunted, amid);
     },
   },
   {

@@ -52,6 +52,8 @@ export interface FleetHarness {
    * compared with. Absent where there is none.
    */
   runHere?(plan: Plan): Promise<unknown>;
+  /** Whether what a worker had that stands still is given to another before it wakes up. Default: it waits. */
+  readonly movesFrozen?: boolean;
   /** All marks of a kind so far. */
   marks(kind: FleetMarkKind): Promise<readonly FleetMark[]>;
   /** Kills the engine's server and brings it back, with what it had acknowledged. Absent where there is none. */

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { createSpillway, isToolExecutionError, plan, tool } from 'spillway';
+import { ToolExecutionError, createSpillway, isToolExecutionError, plan, tool } from 'spillway';
 import { bullmqFleet } from 'spillway/fleet/bullmq';
 import { redisStore } from 'spillway/stores/redis';
 import { eventsOf, settledOf, startFleet, type Fleet } from '../kit.ts';
@@ -39,6 +39,40 @@ describe('R-17.7 backpressure', () => {
     expect(order.indexOf('quiet-0')).toBeLessThanOrEqual(2);
     expect(order.indexOf('quiet-1')).toBeLessThanOrEqual(4);
     expect(order).toHaveLength(22);
+  });
+
+  it('R-17.7 a Retry-After that one machine was told keeps the workers of all others away', async () => {
+    fleet = await startFleet();
+    const { engine, open, redis } = fleet;
+    const asked: Array<{ readonly worker: string; readonly atMs: number }> = [];
+    const serve = async (worker: string) => {
+      const limited = tool({
+        name: 'limited',
+        policy: { effects: 'read', retry: { maxAttempts: 1 }, breaker: { failureThreshold: 1, cooldownMs: 100 } },
+        execute: () => {
+          asked.push({ worker, atMs: performance.now() });
+          if (asked.length > 1) return worker;
+          throw new ToolExecutionError('execution_error', 'slow down', { status: 429, retryAfterMs: 2_000 });
+        },
+      });
+      const layer = createSpillway({ tools: [limited], store: redisStore(redis), shareBreakers: true });
+      const serving = open().serve({ layer, worker });
+      await serving.ready;
+      return serving;
+    };
+    const turn = async (turnId: string) => {
+      await engine.submit(turnId, plan.from([{ id: 'n', tool: 'limited', input: {} }]));
+      return settledOf(await eventsOf(engine, turnId));
+    };
+    const first = await serve('first');
+    await turn('told');
+    await serve('second');
+    await first.close();
+    // However fast the machine is, it asks again and again before the time is over.
+    for (let at = 0; (await turn(`again-${at}`)).status !== 'completed'; at++);
+    expect(asked.map(({ worker }) => worker)).toStrictEqual(['first', 'second']);
+    // By the store's clock, which a process knows to a round trip.
+    expect((asked[1]?.atMs ?? 0) - (asked[0]?.atMs ?? 0)).toBeGreaterThan(1_900);
   });
 
   it('R-17.5 what is kept of a turn is bounded: the oldest events make room, and their places show it', async () => {

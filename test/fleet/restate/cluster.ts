@@ -5,7 +5,7 @@ import { createServer, connect, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../../stores/redis/server.ts';
+import { freePort } from '../../free-port.ts';
 import { COMMAND, deployments, type RestateServer } from './server.ts';
 
 const NODES = [1, 2, 3] as const;
@@ -72,10 +72,11 @@ const front = (ports: readonly number[]) =>
     attempt(0);
   });
 
-export async function startCluster(): Promise<RestateCluster> {
+/** @param portOf where each node listens: three of one after those of the other */
+export async function startCluster(portOf: () => Promise<number> = freePort): Promise<RestateCluster> {
   const dir = mkdtempSync(join(tmpdir(), 'spillway-restate-cluster-'));
   const all: Ports[] = [];
-  for (const _ of NODES) all.push({ ingress: await freePort(), admin: await freePort(), fabric: await freePort() });
+  for (const _ of NODES) all.push({ ingress: await portOf(), admin: await portOf(), fabric: await portOf() });
   const children: ChildProcess[] = [];
   const start = (at: number): void => {
     children[at] = spawn(COMMAND, ['--no-logo', '--listen-mode', 'tcp'], {
@@ -89,8 +90,8 @@ export async function startCluster(): Promise<RestateCluster> {
     while (performance.now() < endMs) {
       const urls = [`http://127.0.0.1:${ingress}/restate/health`, `http://127.0.0.1:${admin}/health`];
       if ((await Promise.all(urls.map(isWell))).every(Boolean)) return;
-      const { exitCode } = children[at] as ChildProcess;
-      if (exitCode !== null) throw new Error(`node ${at + 1} ended with ${exitCode}`);
+      const { exitCode, signalCode } = children[at] as ChildProcess;
+      if (exitCode !== null || signalCode !== null) throw new Error(`node ${at + 1} ended with ${exitCode}`);
       await sleep(100);
     }
     throw new Error(`node ${at + 1} is not well after ${START_MS} ms`);
@@ -102,14 +103,23 @@ export async function startCluster(): Promise<RestateCluster> {
     child.kill('SIGKILL');
     await gone;
   };
+  const end = async (): Promise<void> => {
+    await Promise.all([...NODES.keys()].map(kill));
+    rmSync(dir, { recursive: true, force: true });
+  };
   for (const at of NODES.keys()) start(at);
-  await Promise.all([...NODES.keys()].map(well));
+  try {
+    await Promise.all([...NODES.keys()].map(well));
+  } catch (error) {
+    await end();
+    throw error;
+  }
   const [ingress, admin] = [front(all.map((one) => one.ingress)), front(all.map((one) => one.admin))];
   for (const server of [ingress, admin]) await once(server.listen(0, '127.0.0.1'), 'listening');
-  const portOf = (server: typeof ingress): number => (server.address() as AddressInfo).port;
-  const registered = deployments(`http://127.0.0.1:${portOf(admin)}`);
+  const urlOf = (server: typeof ingress): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const registered = deployments(urlOf(admin));
   const members = async (): Promise<number[]> => {
-    const answer = await fetch(`http://127.0.0.1:${portOf(admin)}/cluster-health`);
+    const answer = await fetch(`${urlOf(admin)}/cluster-health`);
     const { metadata_cluster_health: health } = (await answer.json()) as {
       readonly metadata_cluster_health?: { readonly members: number[] } | null;
     };
@@ -122,7 +132,7 @@ export async function startCluster(): Promise<RestateCluster> {
     await well(at);
   };
   return {
-    ingressUrl: `http://127.0.0.1:${portOf(ingress)}`,
+    ingressUrl: urlOf(ingress),
     members,
     balance: registered.balance,
     restartNode,
@@ -130,11 +140,10 @@ export async function startCluster(): Promise<RestateCluster> {
       for (const at of NODES.keys()) await restartNode(at);
     },
     stop: async () => {
-      await Promise.all([...NODES.keys()].map(kill));
+      await end();
       registered.close();
       ingress.close();
       admin.close();
-      rmSync(dir, { recursive: true, force: true });
     },
   };
 }

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { freePort } from '../../stores/redis/server.ts';
+import { freePort } from '../../free-port.ts';
 
 /** The binary itself: its launcher, killed, would leave it running. */
 export const COMMAND: string = fileURLToPath(

@@ -1,23 +1,14 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { createServer, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { mcpHttpProvider } from '../../../src/providers/mcp-http.ts';
 import type { McpProvider } from '../../../src/providers/mcp.ts';
+import { freePort } from '../../free-port.ts';
 import { EVERYTHING, context, failure, run, until } from '../support.ts';
 
 const LONG = 'everything.trigger-long-running-operation';
 
 // Real processes on a machine that may be busy.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
-
-/** The server takes a port by number only; one that was just free most likely still is. */
-const freePort = (): Promise<number> =>
-  new Promise((resolve) => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as AddressInfo;
-      probe.close(() => resolve(port));
-    });
-  });
 
 const start = async (port: number): Promise<ChildProcess> => {
   const child = spawn(process.execPath, [EVERYTHING, 'streamableHttp'], {

@@ -3,8 +3,9 @@ import { createCluster } from 'redis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { redisStore, type RedisClientLike } from '../../../src/stores/redis.ts';
 import { claimOf, finish, found, own, refused } from '../../../src/testing/store-conformance/check.ts';
+import { freePort } from '../../free-port.ts';
 import { CLIENTS } from './clients.ts';
-import { freePort, startRedis, type RedisServer } from './server.ts';
+import { startRedis, type RedisServer } from './server.ts';
 
 const SLOTS = [
   ['0', '8191'],

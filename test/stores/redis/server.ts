@@ -1,10 +1,10 @@
 import { execFile, spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { freePort } from '../../free-port.ts';
 
 const run = promisify(execFile);
 
@@ -39,16 +39,6 @@ export function requireRedis(command = 'redis-server'): void {
   if (spawnSync(command, ['--version'], { stdio: 'ignore' }).error !== undefined)
     throw new Error(`${command} is missing, and these tests run against it: apt-get install redis-server`);
 }
-
-export const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
 
 const gone = (child: ChildProcess): Promise<void> =>
   new Promise((resolve) => {
