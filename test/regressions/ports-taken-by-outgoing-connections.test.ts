@@ -1,7 +1,7 @@
 // Was: a server's port was one that the kernel gives to outgoing connections, too, so that one could have it before the
 // server did; and of a cluster, one of whose nodes could not start, the others ran on. Now: ports lie below those.
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,11 +9,12 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { startCluster } from '../fleet/restate/cluster.ts';
 import { freePort } from '../free-port.ts';
 
+/** Where Linux begins, unless it is told otherwise; others begin above. */
+const EPHEMERAL_FROM = 32_768;
+
 it('R-17 a free port is none of those that outgoing connections get, and is given once', async () => {
-  const range = '/proc/sys/net/ipv4/ip_local_port_range';
-  const [first = ''] = readFileSync(range, 'utf8').split(/\s/);
   const ports = await Promise.all(Array.from({ length: 500 }, () => freePort()));
-  expect(Math.max(...ports)).toBeLessThan(Number(first));
+  expect(Math.max(...ports)).toBeLessThan(EPHEMERAL_FROM);
   expect(new Set(ports).size).toBe(500);
 });
 
