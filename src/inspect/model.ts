@@ -148,6 +148,8 @@ export interface CallTold {
   isGated: boolean;
   /** Since when a person is asked whether it may run; absent while nobody is. */
   waitsSinceMs?: number;
+  /** Whether the time of its turn stands still for that. */
+  isHolding: boolean;
   /** Whether its result is that of another call of the same key. */
   replayed: boolean;
   /** Whether its tool's `verify` was asked. */
@@ -219,6 +221,10 @@ export interface TurnTold {
   startMs: number;
   /** How long it may take, `Infinity` where the trace does not tell. */
   timeoutMs: number;
+  /** For how long that stood still, since a person was waited for; while it does, less the time of the event. */
+  heldMs: number;
+  /** How many of its calls wait for a person, so that it stands still. */
+  heldBy: number;
   /** Whether the trace tells of its start. */
   begun: boolean;
   /** Its nodes in plan order. */

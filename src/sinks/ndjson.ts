@@ -2,7 +2,6 @@ import { firstValueFrom, map, merge, Observable, take } from 'rxjs';
 import type { TraceEvent } from '../contract/event.ts';
 import type { Runtime } from '../contract/runtime.ts';
 import { VERSION } from '../contract/version.ts';
-import { LinesDigest } from './ndjson/digest.ts';
 import { LineFile, type FileWork } from './ndjson/file.ts';
 import { checkedOptions, type NdjsonErrorListener, type NdjsonSinkOptions } from './ndjson/options.ts';
 import type { TraceSink } from './sink.ts';
@@ -66,8 +65,10 @@ export function ndjsonLine(value: unknown): string {
 /**
  * The first line of a file: its format, the version of spillway that wrote it, and when it began, by the wall (`time`)
  * and by the clock of its events (`atMs`), so that a reader can tell the time of an event.
+ *
+ * @param before what the lines of the part come to that this one goes on from
  */
-export function ndjsonHeader(runtime: Runtime): string {
+export function ndjsonHeader(runtime: Runtime, before?: string): string {
   const time = new Date(runtime.wallNow()).toISOString();
   return ndjsonLine({
     format: FORMAT,
@@ -76,6 +77,7 @@ export function ndjsonHeader(runtime: Runtime): string {
     version: VERSION,
     time,
     atMs: runtime.now(),
+    before,
   });
 }
 
@@ -135,7 +137,6 @@ class EventQueue implements NdjsonSink {
   #closing: Promise<NdjsonReport> | undefined;
   /** Of the event that is written last; absent before the first. */
   #lastSeq: number | undefined;
-  readonly #digest = new LinesDigest();
 
   constructor(file: LineFile, outcomes: Outcomes, options: QueueOptions) {
     this.#file = file;
@@ -206,7 +207,6 @@ class EventQueue implements NdjsonSink {
     const note = untold === 0 ? [] : [Buffer.from(ndjsonLine({ source: 'sink', type: 'dropped', count: untold }))];
     const all = [...note, ...lines];
     const { arrived, complete } = await this.#file.append(all);
-    for (const line of all.slice(0, arrived)) this.#digest.take(line);
     if (arrived >= note.length) this.#untold -= untold;
     const kept = Math.max(0, arrived - note.length);
     this.#written += kept;
@@ -233,9 +233,8 @@ class EventQueue implements NdjsonSink {
     await this.flush();
     // It may just have said what it lost.
     if (this.#untold > 0) await this.#writeOut([]);
-    if (this.#lastSeq !== undefined)
-      await this.#file.append([Buffer.from(ndjsonEnd(this.#lastSeq, this.#digest.text))]);
-    await this.#file.close();
+    const lastSeq = this.#lastSeq;
+    await this.#file.close(lastSeq === undefined ? undefined : (digest) => Buffer.from(ndjsonEnd(lastSeq, digest)));
     return this.report;
   }
 }
@@ -248,7 +247,8 @@ class EventQueue implements NdjsonSink {
  * The first line is a header, `{"format":1,"source":"sink","type":"file_started","version":...,"time":...,"atMs":...}`;
  * so is each line from which a new process goes on in an old file. `readNdjson` reads files with and without. The last
  * line, which `close()` writes, is `{"source":"sink","type":"file_ended","lastSeq":...,"digest":...}`: without it
- * nobody can say whether its end was cut off, or a line of it changed.
+ * nobody can say whether its end was cut off, or a line of it changed. The digest is of the lines since the last
+ * header, which says as `before` what those of the file that was rotated away came to.
  *
  * Files are rotated between lines, by size and by age, and the oldest deleted, where options say so. Where something
  * else rotates:
@@ -278,7 +278,7 @@ export async function ndjsonSink(path: string, options: NdjsonSinkOptions = {}):
     maxFolderBytes,
     retryMs,
     runtime,
-    header: () => Buffer.from(ndjsonHeader(runtime)),
+    header: (before) => Buffer.from(ndjsonHeader(runtime, before)),
     onOutcome: (of, error) => outcomes.take(of, error),
   });
   const sink = new EventQueue(file, outcomes, {

@@ -1,6 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
-import { lastValueFrom } from 'rxjs';
+import { Subject, lastValueFrom } from 'rxjs';
 import { createSpillway, plan, tool, ToolExecutionError, type TraceEvent } from 'spillway';
+import { createApprovals, type ApprovalAnswer } from 'spillway/gates';
 import { serveInspector } from 'spillway/inspect';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openBrowser, openPage, settledRows } from './browser.ts';
@@ -118,6 +119,36 @@ describe('SEE-2 a countdown', { timeout: 120_000 }, () => {
       await spillway.close();
       await server.close();
     }
+  });
+
+  it('SEE-2 of a deadline stands still while a person is asked, and goes on when they have answered', () => {
+    const answer$ = new Subject<ApprovalAnswer>();
+    const pay = tool({
+      name: 'pay',
+      policy: { effects: 'read', needsApproval: true },
+      execute: () => new Promise(() => undefined),
+    });
+    const layer = { tools: [pay], approvals: createApprovals({ ask: () => answer$ }) };
+    return clocked(browser, layer, async ({ spillway, open, heard, step }) => {
+      const page = await open();
+      const left = async (): Promise<number> =>
+        Number.parseFloat((await page.locator('.axis .countdown').textContent()) ?? '') * 1_000;
+      spillway.turn(plan.from([{ id: 'a', tool: 'pay' }], { timeoutMs: 2_000 })).subscribe();
+      await heard(page);
+      const shown: number[] = [];
+      for (let count = 0; count < 200; count++) {
+        await step(page);
+        if (count > 2) shown.push(await left());
+      }
+      expect(new Set(shown)).toEqual(new Set([2_000]));
+      expect(await page.locator('.axis .state').textContent()).toContain('waits');
+      answer$.next(true);
+      await heard(page);
+      for (let count = 0; count < 50; count++) await step(page);
+      const later = await left();
+      expect(later).toBeGreaterThan(1_000);
+      expect(later).toBeLessThan(1_250);
+    });
   });
 
   it('SEE-2 of a cooldown goes on when the turn is over, also on a page that is opened then, and ends', () =>

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { TraceEvent } from 'spillway';
+import type { ToolResultEnvelope, TraceEvent } from 'spillway';
+import type { ToolInForce } from '../../src/contract/event.ts';
 import {
   addEvent,
   agentText,
@@ -57,6 +58,43 @@ describe('SEE-1 the model knows what gates, sagas and fleets tell', () => {
       const after = heard([...asked, end]);
       expect(after.calls.get('c')?.waitsSinceMs).toBeUndefined();
     }
+  });
+
+  it('SEE-2 no deadline runs while the time of the turn stands still, and then it is later', () => {
+    const ask: Told = {
+      ...CALL,
+      atMs: 6,
+      type: 'approval',
+      step: 'asked',
+      approvalId: 'a1',
+      cause: 'needed',
+      holdsTurn: true,
+    };
+    const end = { ...ask, step: 'approved', waitedMs: 84 } as const;
+    const events: Told[] = [...asked.slice(0, 2), ask];
+    expect(pendingTimers(heard(events))).toEqual([]);
+    const twice: Told[] = [...events, { ...end, atMs: 90 }, { ...ask, atMs: 100 }, { ...end, atMs: 130 }];
+    expect(pendingTimers(heard(twice))).toMatchObject([{ kind: 'deadline', dueMs: 9_000 + 84 + 30 }]);
+    expect(pendingTimers(heard([...events, { ...CALL, atMs: 50, type: 'abandoned' }]))).toMatchObject([
+      { dueMs: 9_044 },
+    ]);
+  });
+
+  it('SEE-1 what no attempt says of a call is a remark on it', () => {
+    const tool = { name: 'pay', effects: 'read', presumed: true } as unknown as ToolInForce;
+    const result = { status: 'success' } as unknown as ToolResultEnvelope;
+    const model = heard([
+      begun('pay'),
+      { ...CALL, atMs: 5, type: 'call_started', mode: 'off', verifies: 'x', undoes: 'y', tool },
+      { ...CALL, atMs: 9, type: 'settled', result, hooksMs: 20 },
+    ]);
+    expect(model.calls.get('c')?.notes.map(({ text }) => text)).toEqual([
+      'verifies x',
+      'undoes y',
+      'mode off',
+      'presumed read',
+      'hooks 20 ms',
+    ]);
   });
 
   it('SEE-1 a budget that runs short is told of the layer, and of the call that it refused', () => {

@@ -134,7 +134,10 @@ const callText = (event: ToolEvent): string | undefined => {
 const turnText = (event: TurnOwnEvent): string | undefined => {
   switch (event.type) {
     case 'turn_started':
-      return `turn of ${event.nodes.length} ${event.nodes.length === 1 ? 'node' : 'nodes'}, ${duration(event.timeoutMs)} at most`;
+      return (
+        `turn of ${event.nodes.length} ${event.nodes.length === 1 ? 'node' : 'nodes'}, ` +
+        `${duration(event.timeoutMs)} at most${event.worker === undefined ? '' : `, at ${plain(event.worker)}`}`
+      );
     case 'turn_moved':
       return `turn moved from ${plain(event.from)} to ${plain(event.to)} after ${duration(event.afterMs)}`;
     case 'turn_left':

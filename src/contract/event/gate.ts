@@ -14,6 +14,8 @@ export interface ApprovalEvent {
   readonly approvalId: string;
   /** Why it is asked. */
   readonly cause: ApprovalCause;
+  /** With `asked`: the time of its turn stands still until the question has its end. */
+  readonly holdsTurn?: true;
   /** With all but `asked`: how long the call has waited, in milliseconds. */
   readonly waitedMs?: number;
   /** Who answered, where that is told. */

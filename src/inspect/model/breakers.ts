@@ -76,8 +76,7 @@ export function addLayerEvent(model: TraceModel, event: LayerEvent): void {
       return change(model, event);
     case 'breaker_evicted':
       return void model.breakers.delete(nameOf(idOf(event.toolName), idOf(event.scope)));
-    case 'breaker_reset':
-    case 'store_changed':
+    default:
       return undefined;
   }
 }

@@ -2,7 +2,7 @@ import type { BreakerStateName } from '../../contract/breaker-state.ts';
 import type { ToolResultStatus } from '../../contract/envelope.ts';
 import type { ErrorReport, ToolEvent } from '../../contract/event.ts';
 import type { AttemptTold, CallTold, DecisionTold, KeyTold, NodeTold, TraceModel, TurnTold } from '../model.ts';
-import { lineOf, progressOf, wordOf } from '../text.ts';
+import { duration, lineOf, progressOf, wordOf } from '../text.ts';
 import {
   forgetCall,
   given,
@@ -55,6 +55,7 @@ const begin = (model: TraceModel, event: ToolEvent): CallTold | undefined => {
     replayed: false,
     isVerified: false,
     isGated: false,
+    isHolding: false,
   });
   if (node === undefined) model.loose.set(call.callId, call);
   else {
@@ -125,6 +126,9 @@ const reject = (model: TraceModel, call: CallTold, event: Extract<ToolEvent, { t
   fail(attempt, event);
 };
 
+const remark = ({ notes }: CallTold, atMs: number, text: string): void =>
+  push(notes, { atMs, text: lineOf(text) }, REMARKS_MAX);
+
 const decide = (call: CallTold, event: Extract<ToolEvent, { type: 'decision' }>): void => {
   const attempt = call.attempts.at(-1);
   if (attempt === undefined || attempt.outcome === 'running') return;
@@ -155,13 +159,14 @@ const addKeyStep = (call: CallTold, event: Extract<ToolEvent, { type: 'dedupe' }
 const end = (call: CallTold, atMs: number, status: CallTold['status']): void => {
   call.endMs = atMs;
   call.status = status;
-  delete call.waitsSinceMs;
 };
 
 const settle = (call: CallTold, event: Extract<ToolEvent, { type: 'settled' }>): void => {
   const result = recordOf(event.result);
   end(call, event.atMs, wordOf(result['status'] as ToolResultStatus));
   if (result['fromCache'] === true) call.replayed = true;
+  const hooksMs = numberOf(event.hooksMs);
+  if (hooksMs !== undefined) remark(call, event.atMs, `hooks ${duration(hooksMs)}`);
   const error = recordOf(result['error']);
   if (typeof error['code'] === 'string')
     call.error = {
@@ -172,6 +177,10 @@ const settle = (call: CallTold, event: Extract<ToolEvent, { type: 'settled' }>):
 };
 
 const startCall = (call: CallTold, event: Extract<ToolEvent, { type: 'call_started' }>): void => {
+  const { presumed, effects } = recordOf(event.tool);
+  const { verifies, undoes, mode } = event;
+  for (const [name, value] of Object.entries({ verifies, undoes, mode, presumed: presumed && effects }))
+    if (typeof value === 'string') remark(call, event.atMs, `${name} ${value}`);
   if (event.tenant !== undefined) call.tenant = idOf(event.tenant);
   if (event.breaker !== undefined) {
     const { key, state } = recordOf(event.breaker);
@@ -179,9 +188,15 @@ const startCall = (call: CallTold, event: Extract<ToolEvent, { type: 'call_start
   }
 };
 
-const wait = (call: CallTold, { step, atMs }: Extract<ToolEvent, { type: 'approval' }>): void => {
-  if (step === 'asked') call.waitsSinceMs = atMs;
+const wait = (call: CallTold, turn: TurnTold | undefined, event: ToolEvent): void => {
+  const isAsked = event.type === 'approval' && event.step === 'asked';
+  if (isAsked) call.waitsSinceMs = event.atMs;
   else delete call.waitsSinceMs;
+  const holds = isAsked && event.holdsTurn === true;
+  if (turn === undefined || holds === call.isHolding) return;
+  call.isHolding = holds;
+  if (holds && turn.heldBy++ === 0) turn.heldMs -= event.atMs;
+  if (!holds && --turn.heldBy === 0) turn.heldMs += event.atMs;
 };
 
 const remarkOf = (
@@ -230,14 +245,13 @@ const addTo = (model: TraceModel, call: CallTold, event: ToolEvent): void => {
     case 'shadow':
     case 'escalated':
     case 'verified':
-      if (event.type === 'approval') wait(call, event);
-      return push(call.notes, { atMs: event.atMs, text: lineOf(remarkOf(event)) }, REMARKS_MAX);
-    case 'alternative_used':
-      return undefined;
+      return remark(call, event.atMs, remarkOf(event));
     case 'abandoned':
       return end(call, event.atMs, 'abandoned');
     case 'settled':
       return settle(call, event);
+    default:
+      return undefined;
   }
 };
 
@@ -256,6 +270,7 @@ export function addCallEvent(model: TraceModel, event: ToolEvent): void {
   if (call === undefined) return;
   addTo(model, call, event);
   const turn = call.turnId === undefined ? undefined : model.turns.get(call.turnId);
+  if (event.type === 'approval' || event.type === 'settled' || event.type === 'abandoned') wait(call, turn, event);
   if (turn !== undefined) {
     turn.lastMs = event.atMs;
     if (call.tenant !== undefined && turn.tenant === undefined) turn.tenant = call.tenant;

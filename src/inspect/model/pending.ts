@@ -36,25 +36,31 @@ export function pendingOfCall({ status, waitsSinceMs, attempts, key: steps }: Ca
   return key?.step === 'waiting' ? timer('lease', key.atMs, key.leaseUntilMs) : undefined;
 }
 
+/** When the time of a turn is over: ever later while it stands still. */
+export function endOfTime({ startMs, timeoutMs, heldMs, heldBy }: TurnTold, nowMs: number): number {
+  return startMs + timeoutMs + heldMs + (heldBy && nowMs);
+}
+
 /** The deadline of a turn that runs. */
-export function pendingOfTurn({ status, startMs, timeoutMs, turnId }: TurnTold): PendingTimer | undefined {
-  return status === 'running' && Number.isFinite(timeoutMs)
-    ? { kind: 'deadline', fromMs: startMs, dueMs: startMs + timeoutMs, turnId }
+export function pendingOfTurn(turn: TurnTold, nowMs: number): PendingTimer | undefined {
+  const { status, startMs, timeoutMs, turnId } = turn;
+  return status === 'running' && timeoutMs < Infinity
+    ? { kind: 'deadline', fromMs: startMs, dueMs: endOfTime(turn, nowMs), turnId }
     : undefined;
 }
 
 /**
  * The timers that run: attempts that will be cut off, waits before the next attempt, breakers that cool down, deadlines
  * of turns, and leases of others that are waited for. A timer that is due may be among them until the event that it
- * brings about has come.
+ * brings about has come; a deadline that stands still, since a person is asked, is not.
  *
  * @example
  * const due = pendingTimers(emptyTrace()).filter(({ kind }) => kind === 'backoff');
  */
-export function pendingTimers({ turns, calls, breakers }: TraceModel): PendingTimer[] {
+export function pendingTimers({ turns, calls, breakers, lastMs }: TraceModel): PendingTimer[] {
   const timers: PendingTimer[] = [];
   for (const turn of turns.values()) {
-    const timer = pendingOfTurn(turn);
+    const timer = turn.heldBy === 0 ? pendingOfTurn(turn, lastMs) : undefined;
     if (timer !== undefined) timers.push(timer);
   }
   for (const call of calls.values()) {

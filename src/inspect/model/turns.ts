@@ -15,6 +15,8 @@ export const emptyTurn = (turnId: string, number: number, atMs: number): TurnTol
   number,
   startMs: atMs,
   timeoutMs: Infinity,
+  heldMs: 0,
+  heldBy: 0,
   begun: false,
   nodes: [],
   moreNodes: 0,
@@ -145,15 +147,12 @@ export function addTurnEvent(model: TraceModel, event: TurnOwnEvent): void {
     case 'node_verified':
     case 'node_compensated':
       return noteCompensation(turn, event, model.limits.marks);
-    // What became of each node was told.
-    case 'compensation_settled':
-    // It goes on elsewhere, under the same id.
-    case 'turn_left':
-    case 'escalated':
-      return undefined;
     case 'turn_moved':
       return move(turn, event);
     case 'settled':
       return settle(model, turn, event);
+    // What became of each undone node was told, and a turn that was left goes on elsewhere, under the same id.
+    default:
+      return undefined;
   }
 }

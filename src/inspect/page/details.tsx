@@ -76,7 +76,7 @@ const nodeFacts = (told: NodeTold): Facts => {
     ...(call?.key ?? []).map(
       ({ step, leaderCallId = '', message = '' }) => ['key', `${worded(step)} ${leaderCallId} ${message}`] as const,
     ),
-    ...(call?.notes ?? []).map(({ text }) => ['note', text] as const),
+    ...callsOf(told).flatMap(({ notes }) => notes.map(({ text }) => ['note', text] as const)),
   ];
 };
 

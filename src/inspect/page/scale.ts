@@ -1,5 +1,6 @@
 import type { TurnTold } from '../model.ts';
 import { callsOf } from '../model/keep.ts';
+import { endOfTime } from '../model/pending.ts';
 
 type Span = readonly [fromMs: number, toMs: number];
 
@@ -49,8 +50,8 @@ const ticksOf = (spanMs: number): number[] => {
 
 /** @param nowMs of a turn that runs: the axis goes a little beyond it */
 export function scaleOf(turn: TurnTold, nowMs: number): Scale {
-  const { startMs, settledMs, timeoutMs, deadlineMs = 0, lastMs } = turn;
-  const open = settledMs ?? Math.min(nowMs + (nowMs - startMs) * AHEAD_SHARE, startMs + timeoutMs);
+  const { startMs, settledMs, deadlineMs = 0, lastMs } = turn;
+  const open = settledMs ?? Math.min(nowMs + (nowMs - startMs) * AHEAD_SHARE, endOfTime(turn, nowMs));
   const endMs = Math.max(open, lastMs, deadlineMs, startMs + 1);
   const gaps = gapsOf(turn, startMs, endMs);
   const foldedMs = gaps.reduce((sum, [from, to]) => sum + to - from, 0);

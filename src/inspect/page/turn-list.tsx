@@ -22,7 +22,7 @@ import { Virtual } from './virtual.tsx';
 const HEIGHT = 46;
 
 const Row = ({ told }: { readonly told: TurnTold }): JSX.Element => {
-  const { status, nodes, number, startMs, settledMs, timeoutMs } = told;
+  const { status, nodes, number, startMs, settledMs } = told;
   const isLoose = number === 0;
   const kept = nodes.filter(({ state }) => isWell(state)).length;
   const retries = nodes.reduce((sum, { attempts }) => sum + Math.max(0, attempts - 1), 0);
@@ -40,8 +40,7 @@ const Row = ({ told }: { readonly told: TurnTold }): JSX.Element => {
       <b>{isLoose ? 'Other calls' : `${number}. `}</b>
       {isLoose ? null : (
         <>
-          <span class={`s-${status}`}>{status}</span>{' '}
-          {duration(Math.max(0, (settledMs ?? Math.min(movingMs(), startMs + timeoutMs)) - startMs))}
+          <span class={`s-${status}`}>{status}</span> {duration(Math.max(0, (settledMs ?? movingMs()) - startMs))}
         </>
       )}
       <span class="quiet">

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import type { AttemptTold, BreakerTold, CallTold, NodeTold, TurnTold } from '../model.ts';
-import { pendingOfCall, pendingOfTurn } from '../model/pending.ts';
+import { endOfTime, pendingOfCall } from '../model/pending.ts';
 import { duration } from '../text.ts';
 import { scaleOf, type Scale } from './scale.ts';
 import { derived } from './box.ts';
@@ -235,29 +235,29 @@ const lanesOf = (told: TurnTold): BreakerTold[] => {
     .slice(0, LANES_MAX);
 };
 
-const Axis = ({ scale, told }: { readonly scale: Scale; readonly told: TurnTold }): JSX.Element => {
-  const deadline = pendingOfTurn(told);
-  return (
-    <div class="row axis">
-      <span class="label">time</span>
-      <span class="track">
-        {scale.ticks.map((ms) => (
-          <span class="tick" style={{ left: left(scale, scale.startMs + ms) }}>
-            {duration(ms)}
-          </span>
-        ))}
-        {scale.folds.map(([fromMs, toMs]) => (
-          <i class="fold" title={`${duration(toMs - fromMs)} of nothing`} style={between(scale, fromMs, toMs)} />
-        ))}
-      </span>
-      <span class="state">
-        {told.deadlineMs === undefined
-          ? deadline && <Waiting {...deadline} />
-          : FATES.map((fate) => `${told.nodes.filter((one) => fateOf(told, one) === fate).length} ${fate}`).join(', ')}
-      </span>
-    </div>
-  );
-};
+const Axis = ({ scale, told }: { readonly scale: Scale; readonly told: TurnTold }): JSX.Element => (
+  <div class="row axis">
+    <span class="label">time</span>
+    <span class="track">
+      {scale.ticks.map((ms) => (
+        <span class="tick" style={{ left: left(scale, scale.startMs + ms) }}>
+          {duration(ms)}
+        </span>
+      ))}
+      {scale.folds.map(([fromMs, toMs]) => (
+        <i class="fold" title={`${duration(toMs - fromMs)} of nothing`} style={between(scale, fromMs, toMs)} />
+      ))}
+    </span>
+    <span class="state">
+      {told.deadlineMs === undefined
+        ? told.status === 'running' &&
+          told.timeoutMs < Infinity && (
+            <Waiting kind={told.heldBy ? 'waits' : 'deadline'} fromMs={0} dueMs={endOfTime(told, nowMs)} />
+          )
+        : FATES.map((fate) => `${told.nodes.filter((one) => fateOf(told, one) === fate).length} ${fate}`).join(', ')}
+    </span>
+  </div>
+);
 
 const endOf = ({ number, settledMs, lastMs }: TurnTold): number => (number > 0 ? (settledMs ?? nowMs) : lastMs);
 
@@ -292,7 +292,7 @@ export const Waterfall = (): JSX.Element => {
           row={(node) => <Row told={told} node={node} scale={scale} />}
         />
       </div>
-      {told.moreNodes > 0 ? <p class="quiet">{told.moreNodes} more nodes are not kept.</p> : null}
+      {told.moreNodes > 0 ? <p class="quiet">{told.moreNodes} nodes not kept</p> : null}
     </section>
   );
 };

@@ -1,6 +1,7 @@
 import { constants, type Stats } from 'node:fs';
 import { open, realpath, stat, type FileHandle } from 'node:fs/promises';
 import type { Runtime } from '../../contract/runtime.ts';
+import { DIGEST_DIGITS, LinesDigest } from './digest.ts';
 import { moveAway, trimRotated } from './rotation.ts';
 
 /** What a file may become, and what is told of it. */
@@ -12,8 +13,8 @@ export interface LineFileOptions {
   /** How long after a failure a reopening or a rotation is tried again. */
   readonly retryMs: number;
   readonly runtime: Runtime;
-  /** The first line of a file that begins now. */
-  readonly header: () => Buffer;
+  /** The first line of a part that begins now; what the part before it came to, if the next line goes on from it. */
+  readonly header: (before: string | undefined) => Buffer;
   /** Told each failure of the file system; `undefined` when what failed works again. */
   readonly onOutcome: (of: FileWork, error: Error | undefined) => void;
 }
@@ -83,6 +84,8 @@ export class LineFile {
   #torn = false;
   /** The header of this opening is in the file. */
   #headed = false;
+  /** Of what was written from the last header on; absent where what is in the file is not all from here. */
+  #digest: LinesDigest | undefined;
   #reopenDue = false;
   /** Before this time a reopening or a rotation that failed is not tried again. */
   #restsUntilMs = -Infinity;
@@ -137,14 +140,19 @@ export class LineFile {
     return this.#inTurn(() => this.#reopen());
   }
 
-  close(): Promise<void> {
+  /** Writes a last line, which says what the lines since the header come to, and closes the file. */
+  close(lastLine?: (digest: string) => Buffer): Promise<void> {
     return this.#inTurn(async () => {
-      try {
-        await this.#file.close();
-      } catch (error) {
-        this.#options.onOutcome('close', errorOf(error));
-      }
+      if (lastLine !== undefined) await this.#attempt('write', () => this.#end(lastLine));
+      await this.#attempt('close', () => this.#file.close());
     });
+  }
+
+  async #end(lastLine: (digest: string) => Buffer): Promise<void> {
+    await this.#prepare(lastLine('0'.repeat(DIGEST_DIGITS)).length);
+    // What is due before the line belongs to what it tells of: a header, or the end of a torn line.
+    await this.#write([]);
+    if (this.#digest !== undefined) await this.#write([lastLine(this.#digest.text)]);
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -163,6 +171,7 @@ export class LineFile {
     this.#size = size;
     this.#torn = torn;
     this.#headed = false;
+    if (size > 0) this.#digest = undefined;
   }
 
   /** Opens the path anew, and only then lets go of what was open. */
@@ -260,7 +269,8 @@ export class LineFile {
   async #write(lines: readonly Buffer[]): Promise<number> {
     const { header, onOutcome, runtime } = this.#options;
     const start = Buffer.from(this.#torn ? '\n' : '');
-    const head = this.#headed ? Buffer.alloc(0) : header();
+    const head = this.#headed ? Buffer.alloc(0) : header(this.#digest?.text);
+    const digest = this.#headed ? this.#digest : new LinesDigest();
     const all = Buffer.concat([start, head, ...lines]);
     let place = 0;
     try {
@@ -277,6 +287,8 @@ export class LineFile {
     this.#size += place;
     let left = place - start.length - head.length;
     if (left < 0) return 0;
+    digest?.take(all.subarray(this.#headed ? 0 : start.length, place));
+    this.#digest = digest;
     this.#headed = true;
     this.#beganAtMs ??= runtime.wallNow();
     // Lines that arrived whole are there, also when those after them are not.

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import type { TraceEvent } from '../../contract/event.ts';
 import { checkKeys, checkNumber, integer } from '../../policy/check.ts';
-import { LinesDigest } from './digest.ts';
+import { PartsCheck } from './digest.ts';
 
 /** A line that is not among the events. */
 export interface LeftOut {
@@ -28,8 +28,9 @@ export interface NdjsonTrace {
    */
   readonly lastSeq?: number;
   /**
-   * Whether the lines are not those that its sink wrote: one was changed, moved, taken out or put in. Absent where the
-   * file does not say what they were: without a last line, or from a version that wrote less into it.
+   * Whether the lines are not those that its sinks wrote: one was changed, moved, taken out or put in. Absent where the
+   * file does not say what they were: without a last line, where a process that went on in it found the one before
+   * killed or still writing, or from a version that wrote less into it.
    */
   readonly changed?: boolean;
   /** How many events were lost before they were written, as the file itself says. */
@@ -51,7 +52,7 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
  * The first line of a file, and of each process that went on in it. One of a format that is not this one's is left out,
  * which tells of it.
  */
-const isHeader = (value: unknown): boolean =>
+const isHeader = (value: unknown): value is { readonly before?: unknown } =>
   isObject(value) && value['format'] === 1 && value['source'] === 'sink' && value['type'] === 'file_started';
 /** The last line of a sink that was closed. */
 const endIn = (value: unknown): { readonly lastSeq: number; readonly digest?: unknown } | undefined => {
@@ -59,6 +60,9 @@ const endIn = (value: unknown): { readonly lastSeq: number; readonly digest?: un
   const { lastSeq, digest } = value;
   return typeof lastSeq === 'number' ? { lastSeq, digest } : undefined;
 };
+/** How many events a note says were lost. */
+const lossIn = (value: unknown): number | undefined =>
+  isObject(value) && value['source'] === 'sink' && typeof value['count'] === 'number' ? value['count'] : undefined;
 const isEvent = (value: unknown): value is TraceEvent =>
   isObject(value) &&
   ['call', 'turn', 'layer'].includes(String(value['source'])) &&
@@ -70,14 +74,14 @@ const isEvent = (value: unknown): value is TraceEvent =>
 async function* linesOf(
   chunks: AsyncIterable<Buffer>,
   maxLineBytes: number,
-): AsyncGenerator<{ readonly text: string | undefined; readonly ended: boolean }, void, undefined> {
+): AsyncGenerator<{ readonly bytes: Buffer | undefined; readonly ended: boolean }, void, undefined> {
   let parts: Buffer[] = [];
   let bytes = 0;
-  const taken = (): string | undefined => {
-    const text = bytes > maxLineBytes ? undefined : Buffer.concat(parts).toString('utf8');
+  const taken = (): Buffer | undefined => {
+    const line = bytes > maxLineBytes ? undefined : Buffer.concat(parts);
     parts = [];
     bytes = 0;
-    return text;
+    return line;
   };
   const take = (part: Buffer): void => {
     bytes += part.length;
@@ -88,12 +92,12 @@ async function* linesOf(
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
       take(chunk.subarray(start, end));
-      yield { text: taken(), ended: true };
+      yield { bytes: taken(), ended: true };
       start = end + 1;
     }
     if (start < chunk.length) take(chunk.subarray(start));
   }
-  if (bytes > 0) yield { text: taken(), ended: false };
+  if (bytes > 0) yield { bytes: taken(), ended: false };
 }
 
 const parsed = (text: string): { readonly value: unknown } | undefined => {
@@ -124,36 +128,36 @@ export async function readNdjson(path: string, options: ReadNdjsonOptions = {}):
   let leftOutCount = 0;
   let dropped = 0;
   let end: ReturnType<typeof endIn>;
-  const digest = new LinesDigest();
+  const parts = new PartsCheck();
   let line = 0;
   const leave = (why: LeftOut['why']): void => {
     leftOutCount++;
     if (leftOut.length < LEFT_OUT_MAX) leftOut.push({ line, why });
   };
-  for await (const { text, ended } of linesOf(createReadStream(path) as AsyncIterable<Buffer>, maxLineBytes)) {
+  for await (const { bytes, ended } of linesOf(createReadStream(path) as AsyncIterable<Buffer>, maxLineBytes)) {
     line++;
+    const text = bytes?.toString('utf8');
+    if (text?.trim() === '') continue;
+    const json = text === undefined ? undefined : parsed(text);
+    const header = isHeader(json?.value) ? json.value : undefined;
+    end = endIn(json?.value);
+    if (end === undefined) parts.line(bytes, header);
+    else parts.end(end.digest);
+    if (end !== undefined || header !== undefined) continue;
     if (text === undefined) leave('too_long');
-    else if (text.trim() !== '') {
-      const json = parsed(text);
-      end = endIn(json?.value);
-      if (end !== undefined) continue;
-      if (!isHeader(json?.value)) digest.take(text);
-      if (json === undefined) leave(ended ? 'not_json' : 'torn');
-      else if (isEvent(json.value)) events.push(json.value);
-      else if (isObject(json.value) && json.value['source'] === 'sink' && typeof json.value['count'] === 'number')
-        dropped += json.value['count'];
-      else if (!isHeader(json.value)) leave('not_an_event');
-    }
+    else if (json === undefined) leave(ended ? 'not_json' : 'torn');
+    else if (isEvent(json.value)) events.push(json.value);
+    else if (lossIn(json.value) === undefined) leave('not_an_event');
+    dropped += lossIn(json?.value) ?? 0;
   }
-  return { events, leftOut, leftOutCount, dropped, ...saidAtTheEnd(end, digest) };
+  return { events, leftOut, leftOutCount, dropped, ...saidAtTheEnd(end, parts) };
 }
 
-/** What the file says of itself in its last line, and whether it is so. */
+/** What the file says of itself in its last lines, and whether it is so. */
 const saidAtTheEnd = (
   end: ReturnType<typeof endIn>,
-  { text }: LinesDigest,
-): Pick<NdjsonTrace, 'lastSeq' | 'changed'> => {
-  if (end === undefined) return {};
-  const { lastSeq, digest } = end;
-  return digest === undefined ? { lastSeq } : { lastSeq, changed: digest !== text };
-};
+  { changed }: PartsCheck,
+): Pick<NdjsonTrace, 'lastSeq' | 'changed'> => ({
+  ...(end === undefined ? {} : { lastSeq: end.lastSeq }),
+  ...(changed === undefined ? {} : { changed }),
+});
