@@ -1,4 +1,5 @@
 import type { BreakerStateName } from '../../contract/breaker-state.ts';
+import { power } from '../power.ts';
 import type { BreakerSettings } from './settings.ts';
 import { emptyWindow, endStreak, expireOutcomes, recordOutcome, tripped, type OutcomeWindow } from './window.ts';
 
@@ -130,8 +131,7 @@ const become = (memory: BreakerMemory, type: BreakerStateName, sinceMs: number):
 };
 
 const open = (memory: BreakerMemory, settings: BreakerSettings, atMs: number, retryAfterMs = 0): BreakerMemory => {
-  // Bounded: nothing times infinity would be no number, and a cooldown without end.
-  const growth = Math.min(settings.cooldownMultiplier ** memory.openings, Number.MAX_VALUE);
+  const growth = power(settings.cooldownMultiplier, memory.openings);
   const grownMs = Math.min(settings.cooldownMs * growth, settings.cooldownMaxMs);
   // A floor under the cooldown, and no way round its cap.
   const askedMs = retryAfterMs > 0 ? Math.min(retryAfterMs, RETRY_AFTER_MAX_MS, settings.cooldownMaxMs) : 0;

@@ -1,4 +1,5 @@
 import type { RetryPolicy } from '../../contract/policy.ts';
+import { power } from '../power.ts';
 import { RETRY_PROFILES } from '../profile.ts';
 import { checkKeys, checkNumber, checkOneOf, duration, given, integer, number } from '../check.ts';
 
@@ -43,8 +44,7 @@ export function backoffDelayMs(
   random: () => number,
 ): number {
   const { strategy, initialDelayMs, maxDelayMs, multiplier, jitterPercent } = policy;
-  // Bounded: nothing times infinity would be no number.
-  const cappedMs = (): number => Math.min(maxDelayMs, initialDelayMs * Math.min(multiplier ** retry, Number.MAX_VALUE));
+  const cappedMs = (): number => Math.min(maxDelayMs, initialDelayMs * power(multiplier, retry));
   const spread = (delayMs: number): number =>
     jitterPercent === 0 ? delayMs : delayMs * (1 + (jitterPercent / 100) * (2 * random() - 1));
   switch (strategy) {

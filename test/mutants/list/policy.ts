@@ -14,7 +14,7 @@ export const POLICY: readonly MutatedFile[] = [
       [
         'R-2.2 jitter comes after the cap',
         'return spread(cappedMs());',
-        'return Math.min(maxDelayMs, spread(initialDelayMs * multiplier ** retry));',
+        'return Math.min(maxDelayMs, spread(initialDelayMs * power(multiplier, retry)));',
       ],
       [
         'R-2.1 decorrelated delays grow from the one before',
@@ -26,11 +26,7 @@ export const POLICY: readonly MutatedFile[] = [
         'return random() * cappedMs();',
         'return ((1 + random()) / 2) * cappedMs();',
       ],
-      [
-        'R-2.1 the first retry waits the initial delay',
-        'multiplier ** retry, Number',
-        'multiplier ** (retry + 1), Number',
-      ],
+      ['R-2.1 the first retry waits the initial delay', 'power(multiplier, retry)', 'power(multiplier, retry + 1)'],
     ],
   },
   {
@@ -117,8 +113,8 @@ export const POLICY: readonly MutatedFile[] = [
     mutants: [
       [
         'R-3.11 the first cooldown is not multiplied',
-        'settings.cooldownMultiplier ** memory.openings',
-        'settings.cooldownMultiplier ** (memory.openings + 1)',
+        'power(settings.cooldownMultiplier, memory.openings)',
+        'power(settings.cooldownMultiplier, memory.openings + 1)',
       ],
       ['R-3.11 cooldowns go on growing', 'openings: memory.openings + 1', 'openings: 1'],
       [
