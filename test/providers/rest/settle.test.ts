@@ -1,5 +1,5 @@
 import { lastValueFrom, toArray } from 'rxjs';
-import { createSpillway, plan, type Plan, type Spillway } from 'spillway';
+import { createSpillway, plan, type Spillway } from 'spillway';
 import { restProvider, type RestManifest } from 'spillway/providers/rest';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { turnResultOf } from '../../call/kit.ts';
@@ -80,7 +80,7 @@ describe('a bank whose manifest says how it is verified and undone', () => {
       ],
       { onFailure: 'compensate' },
     );
-    const events = await lastValueFrom(at.layer.turn(trip as Plan).pipe(toArray()));
+    const events = await lastValueFrom(at.layer.turn(trip).pipe(toArray()));
     expect(turnResultOf(events).compensation).toMatchObject({ compensated: ['pay'], stays: [] });
     expect([at.booked, at.asked()]).toEqual([[], ['POST', 'GET', 'GET', 'DELETE']]);
   });
