@@ -169,9 +169,12 @@ const storeOf = (place: Place): Promise<DedupeStore> => {
   return known;
 };
 
-/** Whether there is anything to resume, of a process that lives or has died. */
+/**
+ * Whether there is anything to resume, of a process that lives or has died. A journal that was claimed and never
+ * written is of a turn that began nothing: the store forgets it by itself.
+ */
 const isOpen = async (store: DedupeStore): Promise<boolean> => {
-  for await (const _ of store.byTool(JOURNAL_TOOL)) return true;
+  for await (const { payload } of store.byTool(JOURNAL_TOOL)) if (payload !== undefined) return true;
   return false;
 };
 
