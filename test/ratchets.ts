@@ -37,7 +37,7 @@ export const ratchets: {
     'test/operators/dedupe.test.ts': 302,
     'test/providers/conformance-mutants.test.ts': 387,
     'test/providers/router.test.ts': 309,
-    'test/regressions/foreign-patterns.test.ts': 307,
+    'test/regressions/foreign-patterns.test.ts': 301,
     'test/regressions/store-answers.test.ts': 309,
     'test/simulation/call-watch.ts': 446,
     'test/simulation/idempotency/call-watch.ts': 355,

@@ -12,6 +12,7 @@ import { TOOL_ERROR_KIND_MEANINGS } from 'spillway/contract';
 import { ToolFailure, guardTools } from 'spillway/adapters/ai-sdk';
 import { virtualRuntime } from 'spillway/testing';
 import { describe, expect, it } from 'vitest';
+import { orSchemaMismatch } from '../../src/adapters/guarded/finished.ts';
 import { createValueQueue } from '../../src/adapters/guarded/value-queue.ts';
 import { failureText } from '../../src/policy/model-text.ts';
 import { CANARY } from './frameworks/kit.ts';
@@ -182,6 +183,43 @@ describe('the layer of guarded calls', () => {
       /guardTools with a spillway has no option "defaults"/,
     );
     expect(() => guardTools(tools, { profile: 'slow' as never })).toThrow(/profile must be one of/);
+  });
+});
+
+describe('who stops waiting for a guarded call', () => {
+  it('R-4.3 ends its tool: the signal of the attempt that runs is aborted, and nothing more is made', async () => {
+    const signals: AbortSignal[] = [];
+    const execute = async function* (_input: object, { abortSignal }: { abortSignal: AbortSignal }) {
+      signals.push(abortSignal);
+      yield 'first';
+      await new Promise((resolve) => abortSignal.addEventListener('abort', resolve));
+    };
+    const { t } = guardTools({ t: { execute } });
+    for await (const value of t.execute({}, { abortSignal: new AbortController().signal })) {
+      expect(value).toBe('first');
+      expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
+      break;
+    }
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+  });
+});
+
+describe('what a tool threw that reads its input itself', () => {
+  const schema = { type: 'object', properties: { cents: { type: 'number' } } };
+  const thrown = new Error('read ECONNRESET');
+
+  it.each([
+    ['input that fits', schema, { cents: 5 }],
+    ['a schema that cannot be used', { type: 'nothing' }, { cents: 5 }],
+    ['no schema', undefined, { cents: 5 }],
+  ])('R-2.5 stays as it is for %s: it may have taken effect', async (_case, known, input) => {
+    expect(await orSchemaMismatch(thrown, known, input)).toBe(thrown);
+  });
+
+  it('R-2.5 did not run where its input does not fit', async () => {
+    const told = await orSchemaMismatch(thrown, schema, { cents: 'five' });
+    expect(told).toMatchObject({ kind: 'invalid_parameters', cause: thrown });
+    expect((told as ToolExecutionError).safeMessage).toContain('cents');
   });
 });
 

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { parseMcp } from '../../src/cli/arguments/mcp.ts';
 import { configured } from '../../src/cli/mcp/servers.ts';
 import { SignInFile } from '../../src/cli/sign-in/file.ts';
-import { PersonSignIn } from '../../src/cli/sign-in/provider.ts';
+import { KeptSignIn, PersonSignIn } from '../../src/cli/sign-in/provider.ts';
 import { renewed } from '../../src/cli/sign-in/renewal.ts';
 import { proxied, textOf, type Proxied } from '../mcp-proxy/kit.ts';
 import { folder, start, until, type Folder } from './support.ts';
@@ -154,5 +154,32 @@ describe('R-16.8 the renewal of a sign-in', () => {
     gates[0]?.(Response.json({ access_token: 'a2', token_type: 'bearer' }));
     await Promise.all([renewing, made]);
     expect((await file.read())?.tokens?.access_token).toBe('theirs');
+  });
+
+  it('R-16.8 whose tokens they are is noted in turn: a sign-in made meanwhile is not overwritten', async () => {
+    const options = { file, known: undefined, scope: undefined, redirectUrl: 'http://127.0.0.1/callback' };
+    const provider = new KeptSignIn(options, () => new Error('sign in'));
+    const old = { access_token: 'old', token_type: 'bearer' };
+    await file.write({ tokens: old });
+    let noting: Promise<void> | undefined;
+    await file.alone(async () => {
+      noting = provider.saveTokens({ ...old, issuer: place.issuer });
+      // Long enough for a look at the file that does not wait for its turn.
+      await sleep(100);
+      await file.write({ tokens: { access_token: 'theirs', token_type: 'bearer' } });
+    });
+    await noting;
+    expect((await file.read())?.tokens?.access_token).toBe('theirs');
+  });
+
+  it('R-16.8 a secret of the host that is refused costs no sign-in, and a client of ours does', async () => {
+    const options = { file, scope: undefined, redirectUrl: 'http://127.0.0.1/callback' };
+    const needed = (): Error => new Error('sign in');
+    const known = { clientId: 'known', clientSecret: 'wrong' };
+    const before = await file.read();
+    await new KeptSignIn({ ...options, known }, needed).invalidateCredentials('all');
+    expect(await file.read()).toEqual(before);
+    await new KeptSignIn({ ...options, known: undefined }, needed).invalidateCredentials('all');
+    expect((await file.read())?.tokens).toBeUndefined();
   });
 });

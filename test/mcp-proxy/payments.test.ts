@@ -165,3 +165,22 @@ describe.each(Object.entries(STDIO))('%s over stdio', (_client, pay) => {
     expect(said).toContain(end === 'throw' ? 'ECONNRESET' : 'may have');
   });
 });
+
+const direct = (client: McpClient, transport: Stdio1 | Stdio2): Promise<string> =>
+  asked(client, transport, (own) => guardClient(own, { defaults: { timeoutMs: 5_000, retry: QUICK } }));
+
+/** Guarded clients with nothing between them and the bank. */
+const DIRECT: typeof STDIO = {
+  'SDK 1, guarded': (command) => direct(client1(), new Stdio1(split(command))),
+  'SDK 2, of 2025, guarded': (command) => direct(client2('legacy'), new Stdio2(split(command))),
+  'SDK 2, of 2026, guarded': (command) => direct(client2('auto'), new Stdio2(split(command))),
+};
+
+describe.each(Object.entries(DIRECT))('%s over stdio', (_client, pay) => {
+  it.each(['kill', 'exit', 'hang', 'throw'])('R-2.5 a bank that pays and ends by %s: paid once', async (end) => {
+    using kept = ledger();
+    const said = await pay([NODE, BANK, kept.path, end]);
+    expect(kept.lines()).toEqual(['paid']);
+    expect(said).toMatch(/may have/i);
+  });
+});

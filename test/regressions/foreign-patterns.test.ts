@@ -69,17 +69,11 @@ const textSchema = (pattern: string): Readonly<Record<string, unknown>> => ({
 });
 
 describe('R-15.1 a pattern of a foreign schema', () => {
-  it.each(HOSTILE)(
-    'R-15.1 %s takes 100 KB in about the time that a thousand times 100 characters take',
-    (pattern, text) => {
-      const schema = { ...textSchema(pattern), patternProperties: { [pattern]: { type: 'string' } } };
-      const check = compileJsonSchema(schema);
-      const long = cpuMs(() => check({ text }));
-      // A table's states, the compiler of the platform and the clock have their share in what is short.
-      const short = cpuMs(() => Array.from({ length: 1_000 }, () => check({ text: text.slice(0, 100) })));
-      expect(long).toBeLessThan(Math.max(200, 20 * short));
-    },
-  );
+  it.each(HOSTILE)('R-15.1 %s takes 100 KB in under 50 ms', (pattern, text) => {
+    const check = compileJsonSchema({ ...textSchema(pattern), patternProperties: { [pattern]: { type: 'string' } } });
+    // A state made anew at each character was the dearest, with 51 to 88 ms on a slower machine.
+    expect(cpuMs(() => check({ text }))).toBeLessThan(50);
+  });
 
   it.each(['^(a+)+$', '(?:a|b)*a(?:a|b){7}c', '[a-z]+@', '^(?:a?a?)*b', '(?=.*c)(?<!b)a*d'])(
     'R-15.1 %s: eight times the text is not much more than eight times the work',

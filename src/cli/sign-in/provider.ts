@@ -158,14 +158,19 @@ export class KeptSignIn extends FileProvider implements SendsItself {
   /** They are kept already, where nobody has forgotten them since; whose they are may not have been known before. */
   override async saveTokens(tokens: OAuthTokens): Promise<void> {
     const { file } = this.options;
-    const kept = await file.read();
-    if (kept?.tokens?.access_token !== tokens.access_token || kept.tokens.issuer !== undefined) return;
-    await super.saveTokens(tokens);
+    await file.alone(async () => {
+      const kept = await file.read();
+      if (kept?.tokens?.access_token !== tokens.access_token || kept.tokens.issuer !== undefined) return;
+      const { url: _url, ...rest } = kept;
+      await file.write({ ...rest, tokens });
+    });
   }
 
   override async invalidateCredentials(scope: InvalidatedScope): Promise<void> {
     // A refused renewal has taken the tokens away already, and a person may have signed in since.
-    if (scope !== 'tokens') await super.invalidateCredentials(scope);
+    if (scope === 'tokens') return;
+    // A client that the host names is not ours to forget, and its tokens are good: its secret may be wrong.
+    if (this.options.known === undefined) await super.invalidateCredentials(scope);
   }
 
   redirectToAuthorization(): void {

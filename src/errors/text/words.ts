@@ -47,7 +47,8 @@ export const QUOTA: RegExp = any(
   /exceed(ed|s|ing)? (your |the |its )?(usage|spend(ing)?|monthly|daily|weekly) limit/,
   /(subscription|license|licence|plan|trial)( period)? (has |is |was )?(been )?(expired|inactive|cancell?ed|over|ended|lapsed)/,
   /upgrade (to|your|the) |(plan|account|free.?tier) limit/,
-  /payment[ _]required|\bbilling\b(?! (service|server|api|address))|card (was |is |has )?(declined|expired)/,
+  /payment[ _]required|\bbilling\b(?! (service|server|api|address))/,
+  /card (was |is |has )?(been )?(reported )?(declined|expired|lost|stolen|blocked|frozen)/,
   /reached (your|the|its) ([a-z]{1,12} )?quota/,
 );
 
@@ -163,6 +164,7 @@ const UNAVAILABLE = any(
   /(acquire|obtain|get) (the |a |an )?([a-z]{1,20} )?(lock|lease)/,
   /another ([a-z]{1,20} ){1,3}(is|seems to be|appears to be) (running|in progress)/,
   /deadlock|could not serialize|serialization failure|write conflict|no (leader|primary|quorum)\b/,
+  /\b(leader|primary|coordinator|quorum) (is |was )?not (found|known|elected)\b/,
   /starting up|(warming|spinning) up|restarting|is loading|^loading\b|not (yet )?ready/,
   /(server|service|system|api|leader|broker|node|host|worker|backend|endpoint|currently) (is )?(currently )?not available/,
   /too many (clients|connections|open (files|connections)|sessions|concurrent|pending|in.flight)/,
@@ -227,7 +229,7 @@ const REJECTED = any(
   // Invalid or malformed input.
   /invalid|malformed|ill.?formed|not well.?formed|badly|\bun(terminated|balanced|closed) (?!connection|socket|stream)|\bempty (query|body|input|string|list|name|value|message|prompt|field|array)|illegal|improper|\bincorrect|unparse?able|unprocessable|unacceptable|unreadable|validati(on|ng)|syntax|(?<!ing )schema/,
   /(?<!went |goes |going |gone )\bwrong\b/,
-  /\bbad ([a-z]{1,12} ){0,2}(request|input|value|argument|param|format|data|type|option|name|number|size|protocol|address|sequence|url|syntax|file|length|date|id|code|json|xml)/,
+  /\bbad ([a-z]{1,12} ){0,2}(request|input|value|argument|param|format|data|type|option|name|number|size|protocol|address|sequence|url|syntax|file|length|date|id|code|json|xml|version)/,
   /(could( not|n't)|unable to|failed to|cannot|can't|problems?|error) (be )?(pars|convert|cast|decod|deseriali|unmarshal|resolve |bound\b|interpret|understand|validat|divide|cast automatically)|(json|xml|yaml|toml|csv|query|date|sql) pars(e|ing) error|not (json )?serializable|not json|not assignable|cast error|conversion (failed|error)|would be truncated|(cannot|can't) ([a-z]{1,15} ){1,2}(an? |the )?(field|value|column|property|key|argument|param(eter)?|type|variable|option|null|object|string)s?\b|no viable alternative|\b(value|key|index|attribute|import|zerodivision|unicode[a-z]{0,10}|lookup|type|name)error: (?!fetch|terminated|cannot read prop)/,
   /\b(must|shall)\b|\bshould (be|have|not|contain|match|start|end|only)\b|\b(has|have|ought) to\b(?! be (done|started) again)|may not (?!have|exist)|can( ?not|'t) be (\d|(re)?used|null|nil|none|empty|blank|negative|zero|combined|mixed|the same|in the|before|after|more|less|longer|both|set|changed|updated|added|edited|modified|deleted|removed|renamed)/,
   /(?<!than )\b(is|are|was|were|field|argument|param(eter)?|value|property|input|column)s? (required|mandatory|missing|empty|blank|null|nil|undefined)\b|\b(required|missing|mandatory|duplicated?|extra|unrecogni[sz]ed) [a-z"]{1,30}|\bmissing$|missing:|: (missing|required)|\blacks\b|\b(?!(than|retry|restart|rejoin|resync|reconnect|recovery|repair|state|is|are|was) )[a-z]{2,20} required\b/,
@@ -237,9 +239,10 @@ const REJECTED = any(
   /too many (arguments|param|items|elements|fields|columns|characters|lines|values|recipients|tokens|rows|messages|entries|files|keys|options|levels)|\bexceeds?\b|exceeded the|(size|length|count|character|field|item|token|depth|context)s?( limit)?( is| was| has been)? exceeded|\b(maximum|minimum)\b|context.?(length|window)|length limit/,
   /already (exists?|in use|used|taken|registered|assigned|defined|a member|been (used|taken|registered))|\b(is|been) taken\b|\bexists and\b|; [a-z ]{1,20} exists|duplicate|constraint (fail(s|ed)|error|violation)|\b(start|end|date|time)( [a-z]{1,12})? is (before|after|earlier|later)\b|violat(es?|ed|ing)\b|(constraint|key|schema|policy|rule|uniqueness?|null|validation|type|format|range|access|integrity|check) violation|divi(sion|de) by zero|precondition|(?<!(result|outcome|commit) is )ambiguous|mutually exclusive|\b(arguments?|options?|param(eter)?s?|types?|inputs?|values?|fields?)( [a-z]{1,12}){0,3} (is|are) (incompatible|inconsistent|conflicting)/,
   /unexpected ([a-z]{1,20} )?(type|token|character|symbol|argument|identifier|key|field|property|param|keyword|option)/,
-  /is a directory|must appear|arguments? (list )?(too|list)|missing \d|wrong number of/,
+  /is a directory|must appear|arguments? (list )?(too|list)|missing \d|wrong number of|\bused (on|with|in) an? non-/,
+  /\b(takes?|expects?|accepts?) (a single|an?|no|one|two|exactly|only|at (most|least)|\d+) ([a-z]{1,20} )?arguments?\b/,
   // Unsupported.
-  /unsupport|\b(not|never|n't|isn't|no longer) (be |been )?(supported|implemented|accepted|available (in|on|for) (your|this))|\b(do(es)?)( not|n't) support|not.?implemented|unimplemented|deprecated|no [a-z]{1,20} support|only supports?|\bonly [^\n.]{1,40} (is|are) (supported|accepted|allowed|valid)|not (available|included) (in|on|with) your/,
+  /unsupport|\b(not|never|n't|isn't|no longer) (be |been )?(support(ed)?\b|implemented|accepted|available (in|on|for) (your|this))|\b(do(es)?)( not|n't) support|not.?implemented|unimplemented|deprecated|no [a-z]{1,20} support|only supports?|\bonly [^\n.]{1,40} (is|are) (supported|accepted|allowed|valid)|not (available|included) (in|on|with) your/,
   // Not allowed.
   /\bnot (be )?(allowed|permitted|granted|eligible|entitled)\b|\b(denied|prohibited|forbids?|disallowed|banned|restricted)\b|(?<!\.)\bblocked( by(?! (a |an)?(different|other))|$)|\b(is|are|was|were|been) blocked\b|content (filter|policy|management)|\b(safety|copyright|malicious)\b|operation not permitted|\b(feature|tool|account|user|api|method|endpoint|integration)s? ([a-z]{1,12} ){0,2}disabled|\bis (a )?private\b|not accessible|not yours|belongs? to (another|someone)|\b(feature|tool|api|method|option|endpoint|integration)s? ([a-z]{1,12} ){0,2}not (enabled|activated)|(email|phone|user|account|identity)[a-z ]{0,12} not (been )?(verified|activated|confirmed|approved)|not in the allowed/,
   /reached (its|the|your)[^\n.]{0,20} limit|limit of [^\n.]{1,40} (reached|exceeded)/,
