@@ -30,7 +30,7 @@ export const ratchets: {
     'test/laws/breaker.test.ts': 323,
     'test/layer/trace.test.ts': 336,
     'test/layer/why.test.ts': 393,
-    'test/mutants/list/policy.ts': 412,
+    'test/mutants/list/policy.ts': 408,
     'test/operators/attempt-timeout.test.ts': 385,
     'test/operators/breaker-opening.test.ts': 329,
     'test/operators/circuit-breaker.test.ts': 308,

@@ -67,7 +67,7 @@ const tell = (
     step,
     approvalId: id,
     cause,
-    ...(step === 'asked' && subject.context.site.time !== undefined ? { holdsTurn: true as const } : {}),
+    ...(step === 'asked' && subject.context.site.time && { holdsTurn: true as const }),
     ...(step === 'asked' ? {} : { waitedMs: nowMs - (told.sinceMs ?? nowMs) }),
     ...(by === undefined || step === 'asked' ? {} : { by }),
     ...(reason === undefined || step === 'asked' ? {} : { message: reason }),

@@ -6,11 +6,7 @@
  * @param times a whole number from 0
  */
 export function power(base: number, times: number): number {
-  let result = 1;
-  let square = base;
-  for (let left = times; left > 0; left = Math.floor(left / 2)) {
-    if (left % 2 === 1) result *= square;
-    square *= square;
-  }
-  return Math.min(result, Number.MAX_VALUE);
+  if (times < 1) return 1;
+  const half = power(base, Math.floor(times / 2));
+  return Math.min(half * half * (times % 2 > 0 ? base : 1), Number.MAX_VALUE);
 }

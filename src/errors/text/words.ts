@@ -48,7 +48,7 @@ export const QUOTA: RegExp = any(
   /(subscription|license|licence|plan|trial)( period)? (has |is |was )?(been )?(expired|inactive|cancell?ed|over|ended|lapsed)/,
   /upgrade (to|your|the) |(plan|account|free.?tier) limit/,
   /payment[ _]required|\bbilling\b(?! (service|server|api|address))/,
-  /card (was |is |has )?(been )?(reported )?(declined|expired|lost|stolen|blocked|frozen)/,
+  /card (was |is |has )?(been )?(reported )?(declined|expired|lost|stolen|blocked)/,
   /reached (your|the|its) ([a-z]{1,12} )?quota/,
 );
 
@@ -239,7 +239,7 @@ const REJECTED = any(
   /too many (arguments|param|items|elements|fields|columns|characters|lines|values|recipients|tokens|rows|messages|entries|files|keys|options|levels)|\bexceeds?\b|exceeded the|(size|length|count|character|field|item|token|depth|context)s?( limit)?( is| was| has been)? exceeded|\b(maximum|minimum)\b|context.?(length|window)|length limit/,
   /already (exists?|in use|used|taken|registered|assigned|defined|a member|been (used|taken|registered))|\b(is|been) taken\b|\bexists and\b|; [a-z ]{1,20} exists|duplicate|constraint (fail(s|ed)|error|violation)|\b(start|end|date|time)( [a-z]{1,12})? is (before|after|earlier|later)\b|violat(es?|ed|ing)\b|(constraint|key|schema|policy|rule|uniqueness?|null|validation|type|format|range|access|integrity|check) violation|divi(sion|de) by zero|precondition|(?<!(result|outcome|commit) is )ambiguous|mutually exclusive|\b(arguments?|options?|param(eter)?s?|types?|inputs?|values?|fields?)( [a-z]{1,12}){0,3} (is|are) (incompatible|inconsistent|conflicting)/,
   /unexpected ([a-z]{1,20} )?(type|token|character|symbol|argument|identifier|key|field|property|param|keyword|option)/,
-  /is a directory|must appear|arguments? (list )?(too|list)|missing \d|wrong number of|\bused (on|with|in) an? non-/,
+  /is a directory|must appear|arguments? (list )?(too|list)|missing \d|wrong number of|\bused on an? non-/,
   /\b(takes?|expects?|accepts?) (a single|an?|no|one|two|exactly|only|at (most|least)|\d+) ([a-z]{1,20} )?arguments?\b/,
   // Unsupported.
   /unsupport|\b(not|never|n't|isn't|no longer) (be |been )?(support(ed)?\b|implemented|accepted|available (in|on|for) (your|this))|\b(do(es)?)( not|n't) support|not.?implemented|unimplemented|deprecated|no [a-z]{1,20} support|only supports?|\bonly [^\n.]{1,40} (is|are) (supported|accepted|allowed|valid)|not (available|included) (in|on|with) your/,
