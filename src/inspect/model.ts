@@ -5,33 +5,11 @@ import type { BreakerAtStart, DedupeStep, ErrorReport, ToolInForce, TraceEvent }
 import type { RecoveryCode, RecoveryStrategy } from '../contract/recovery.ts';
 import type { NodeState, TurnStatus } from '../contract/turn.ts';
 import type { BreakerTold, BudgetTold } from './model/layer.ts';
+import type { Mark } from './model/mark.ts';
 import type { TraceLimits } from './model/limits.ts';
 
 export type { BreakerChangeSeen, BreakerTold, BudgetTold } from './model/layer.ts';
-
-/** What can happen on the line of a node, as marbles draw it. */
-export type MarkKind =
-  | 'start'
-  | 'alternative'
-  | 'default'
-  | 'value'
-  | 'error'
-  | 'timeout'
-  | 'rejected'
-  | 'cut'
-  | 'skip'
-  | 'verified'
-  | 'undo'
-  | 'undone'
-  | 'left';
-
-/** A sign on the line of a node. */
-export interface Mark {
-  /** What happened. */
-  readonly kind: MarkKind;
-  /** When, on the clock of the events. */
-  readonly atMs: number;
-}
+export type { Mark, MarkKind } from './model/mark.ts';
 
 /** What was decided about a failure. */
 export interface DecisionTold {
@@ -221,12 +199,16 @@ export interface TurnTold {
   startMs: number;
   /** How long it may take, `Infinity` where the trace does not tell. */
   timeoutMs: number;
+  /** When that is over where nobody is waited for; a fleet had the turn before it began. */
+  dueMs: number;
   /** For how long that stood still, since a person was waited for; while it does, less the time of the event. */
   heldMs: number;
   /** How many of its calls wait for a person, so that it stands still. */
   heldBy: number;
   /** Whether the trace tells of its start. */
   begun: boolean;
+  /** The worker of a fleet that has it; absent where none does. */
+  worker?: string;
   /** Its nodes in plan order. */
   readonly nodes: NodeTold[];
   /** How many nodes it has beside those, which were too many to keep. */

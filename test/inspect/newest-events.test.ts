@@ -80,6 +80,78 @@ describe('SEE-1 the model knows what gates, sagas and fleets tell', () => {
     ]);
   });
 
+  it('SEE-2 the deadline of a fleet’s turn is what the fleet has left of it, from worker to worker', () => {
+    const started = { ...begun('pay'), remainingMs: 4_000, worker: 'w1' } as Told;
+    expect(pendingTimers(heard([started]))).toMatchObject([{ kind: 'deadline', dueMs: 4_000 }]);
+    const ask: Told = {
+      ...CALL,
+      atMs: 6,
+      type: 'approval',
+      step: 'asked',
+      approvalId: 'a1',
+      cause: 'needed',
+      holdsTurn: true,
+    };
+    const moved: Told = { ...OF, atMs: 300, type: 'turn_moved', from: 'w1', to: 'w2', afterMs: 50 };
+    // Whoever asked has died with the question: it holds nothing any more.
+    const held = heard([started, ask, moved]);
+    expect(pendingTimers(held)).toMatchObject([{ kind: 'deadline', dueMs: 4_000 + 294 }]);
+    const known = heard([started, ask, { ...moved, ranMs: 6_000 }]);
+    expect(pendingTimers(known)).toMatchObject([{ kind: 'deadline', dueMs: 300 + 3_000 }]);
+    expect(turnIn(known).worker).toBe('w2');
+    // The next one asks anew.
+    const again = [started, ask, { ...moved, ranMs: 6_000 }, { ...ask, atMs: 400 }] as const;
+    expect(pendingTimers(heard(again))).toEqual([]);
+    const answered: Told = { ...ask, atMs: 500, step: 'approved', waitedMs: 100 };
+    expect(pendingTimers(heard([...again, answered]))).toMatchObject([{ dueMs: 3_300 + 100 }]);
+  });
+
+  it('SEE-1 what a call used is a remark on it, whether it succeeded or not', () => {
+    const error = { kind: 'timeout', message: 'late' } as const;
+    const model = heard([
+      begun('pay'),
+      { ...CALL, atMs: 1, type: 'attempt_started', attempt: 1 },
+      {
+        ...CALL,
+        atMs: 2,
+        type: 'attempt_failed',
+        attempt: 1,
+        durationMs: 1,
+        error,
+        classification: 'transient',
+        rule: 'timeout',
+        breakerState: 'closed',
+        usage: { usd: 0.25 },
+      },
+      { ...CALL, atMs: 3, type: 'attempt_started', attempt: 2 },
+      { ...CALL, atMs: 4, type: 'attempt_succeeded', attempt: 2, durationMs: 1, usage: { tokens: 1_200, usd: 0.5 } },
+      { ...CALL, atMs: 5, type: 'attempt_started', attempt: 3 },
+      { ...CALL, atMs: 6, type: 'attempt_succeeded', attempt: 3, durationMs: 1 },
+    ]);
+    expect(model.calls.get('c')?.notes.map(({ text }) => text)).toEqual(['used 0.25 usd', 'used 0.5 usd, 1200 tokens']);
+    expect(agentText(model, turnIn(model))).toContain('used 0.5 usd, 1200 tokens');
+  });
+
+  it('SEE-1 a change of a breaker that was ordered says so', () => {
+    const change = {
+      source: 'layer',
+      atMs: 1,
+      type: 'breaker_changed',
+      toolName: 'pay',
+      scope: '',
+      message: '',
+    } as const;
+    const model = heard([
+      { ...change, from: 'closed', to: 'open', ordered: true },
+      { ...change, atMs: 2, from: 'open', to: 'half_open' },
+    ]);
+    const [breaker] = model.breakers.values();
+    expect(breaker?.changes.map(({ to, ordered }) => [to, ordered])).toEqual([
+      ['open', true],
+      ['half_open', undefined],
+    ]);
+  });
+
   it('SEE-1 what no attempt says of a call is a remark on it', () => {
     const tool = { name: 'pay', effects: 'read', presumed: true } as unknown as ToolInForce;
     const result = { status: 'success' } as unknown as ToolResultEnvelope;

@@ -56,6 +56,7 @@ const change = (model: TraceModel, event: Extract<LayerEvent, { type: 'breaker_c
     to,
     untilMs: numberOf(event.untilMs),
     callId: optionalLine(event.callId),
+    ordered: event.ordered === true || undefined,
   });
   push(breaker.changes, told, model.limits.changes);
 };

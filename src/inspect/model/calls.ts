@@ -17,7 +17,7 @@ import {
 } from './keep.ts';
 import { markCall } from './marks.ts';
 import { noteCall } from './notes.ts';
-import { nodeOf, turnOf } from './turns.ts';
+import { nodeOf, stopWaiting, turnOf } from './turns.ts';
 
 /** Of steps of a key, and of remarks. */
 const REMARKS_MAX = 50;
@@ -97,6 +97,20 @@ const fail = (
   return (attempt.error = errorOf(error));
 };
 
+const remark = ({ notes }: CallTold, atMs: number, text: string): void =>
+  push(notes, { atMs, text: lineOf(text) }, REMARKS_MAX);
+
+const noteUsage = (
+  call: CallTold,
+  { atMs, usage }: Extract<ToolEvent, { type: 'attempt_succeeded' | 'attempt_failed' }>,
+): void => {
+  const used = ['usd', 'tokens'].flatMap((unit) => {
+    const amount = numberOf(recordOf(usage)[unit]);
+    return amount === undefined ? [] : [`${amount} ${unit}`];
+  });
+  if (used.length > 0) remark(call, atMs, `used ${used.join(', ')}`);
+};
+
 /** An attempt's end. Of one whose start the trace does not have, the start is worked out of its duration. */
 const endAttempt = (
   model: TraceModel,
@@ -109,6 +123,7 @@ const endAttempt = (
     found ?? beginAttempt(model, call, { ...event, atMs: event.atMs - Math.max(0, durationMs) }, event.attempt);
   attempt.endMs = event.atMs;
   if (event.late === true) attempt.late = true;
+  if (event.type !== 'attempt_canceled') noteUsage(call, event);
   if (event.type === 'attempt_succeeded') attempt.outcome = 'succeeded';
   else if (event.type === 'attempt_canceled') attempt.outcome = 'canceled';
   else {
@@ -125,9 +140,6 @@ const reject = (model: TraceModel, call: CallTold, event: Extract<ToolEvent, { t
   attempt.outcome = 'rejected';
   fail(attempt, event);
 };
-
-const remark = ({ notes }: CallTold, atMs: number, text: string): void =>
-  push(notes, { atMs, text: lineOf(text) }, REMARKS_MAX);
 
 const decide = (call: CallTold, event: Extract<ToolEvent, { type: 'decision' }>): void => {
   const attempt = call.attempts.at(-1);
@@ -189,14 +201,12 @@ const startCall = (call: CallTold, event: Extract<ToolEvent, { type: 'call_start
 };
 
 const wait = (call: CallTold, turn: TurnTold | undefined, event: ToolEvent): void => {
-  const isAsked = event.type === 'approval' && event.step === 'asked';
-  if (isAsked) call.waitsSinceMs = event.atMs;
-  else delete call.waitsSinceMs;
-  const holds = isAsked && event.holdsTurn === true;
-  if (turn === undefined || holds === call.isHolding) return;
-  call.isHolding = holds;
-  if (holds && turn.heldBy++ === 0) turn.heldMs -= event.atMs;
-  if (!holds && --turn.heldBy === 0) turn.heldMs += event.atMs;
+  stopWaiting(turn, call, event.atMs);
+  if (event.type !== 'approval' || event.step !== 'asked') return;
+  call.waitsSinceMs = event.atMs;
+  if (turn === undefined || event.holdsTurn !== true) return;
+  call.isHolding = true;
+  if (turn.heldBy++ === 0) turn.heldMs -= event.atMs;
 };
 
 const remarkOf = (

@@ -13,6 +13,8 @@ export interface BreakerChangeSeen {
   readonly untilMs?: number;
   /** The call that brought it about. */
   readonly callId?: string;
+  /** An order brought it about, given in the process of the trace. */
+  readonly ordered?: true;
 }
 
 /** A breaker over time. */

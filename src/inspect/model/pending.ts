@@ -37,14 +37,14 @@ export function pendingOfCall({ status, waitsSinceMs, attempts, key: steps }: Ca
 }
 
 /** When the time of a turn is over: ever later while it stands still. */
-export function endOfTime({ startMs, timeoutMs, heldMs, heldBy }: TurnTold, nowMs: number): number {
-  return startMs + timeoutMs + heldMs + (heldBy && nowMs);
+export function endOfTime({ dueMs, heldMs, heldBy }: TurnTold, nowMs: number): number {
+  return dueMs + heldMs + (heldBy && nowMs);
 }
 
 /** The deadline of a turn that runs. */
 export function pendingOfTurn(turn: TurnTold, nowMs: number): PendingTimer | undefined {
-  const { status, startMs, timeoutMs, turnId } = turn;
-  return status === 'running' && timeoutMs < Infinity
+  const { status, startMs, dueMs, turnId } = turn;
+  return status === 'running' && dueMs < Infinity
     ? { kind: 'deadline', fromMs: startMs, dueMs: endOfTime(turn, nowMs), turnId }
     : undefined;
 }

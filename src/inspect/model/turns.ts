@@ -1,6 +1,6 @@
 import type { TurnOwnEvent } from '../../contract/event.ts';
 import type { TurnStatus } from '../../contract/turn.ts';
-import type { NodeTold, TraceModel, TurnTold } from '../model.ts';
+import type { CallTold, NodeTold, TraceModel, TurnTold } from '../model.ts';
 import { lineOf, wordOf } from '../text.ts';
 import { idOf, listOf, makeRoom, nodesById, numberOf, push, recordOf } from './keep.ts';
 import { markSettled } from './marks.ts';
@@ -15,6 +15,7 @@ export const emptyTurn = (turnId: string, number: number, atMs: number): TurnTol
   number,
   startMs: atMs,
   timeoutMs: Infinity,
+  dueMs: Infinity,
   heldMs: 0,
   heldBy: 0,
   begun: false,
@@ -70,11 +71,20 @@ const plan = (model: TraceModel, turn: TurnTold, event: Extract<TurnOwnEvent, { 
   turn.startMs = event.atMs;
   turn.begun = true;
   turn.timeoutMs = numberOf(event.timeoutMs) ?? Infinity;
+  turn.dueMs = event.atMs + (numberOf(event.remainingMs) ?? turn.timeoutMs);
+  if (event.worker !== undefined) turn.worker = idOf(event.worker);
   for (const planned of listOf(event.nodes)) {
     const { id, toolName, needs } = recordOf(planned);
     nodeOf(model, turn, id, toolName, listOf(needs));
   }
 };
+
+/** Nobody is waited for by a call any more: the time of its turn goes on, once no other call holds it. */
+export function stopWaiting(turn: TurnTold | undefined, call: CallTold, atMs: number): void {
+  delete call.waitsSinceMs;
+  if (call.isHolding && turn !== undefined && --turn.heldBy === 0) turn.heldMs += atMs;
+  call.isHolding = false;
+}
 
 /** A turn whose start is in an earlier file has its nodes of what the rest tells. */
 const settle = (model: TraceModel, turn: TurnTold, event: Extract<TurnOwnEvent, { type: 'settled' }>): void => {
@@ -116,13 +126,21 @@ const settleNode = (
 const move = (turn: TurnTold, event: Extract<TurnOwnEvent, { type: 'turn_moved' }>): void => {
   const { atMs } = event;
   const afterMs = Math.max(0, numberOf(event.afterMs) ?? 0);
-  push(turn.moves, { atMs, from: idOf(event.from), to: idOf(event.to), afterMs }, MOVES_MAX);
-  for (const { call, settledMs } of turn.nodes)
-    for (const attempt of settledMs === undefined ? (call?.attempts ?? []) : [])
+  turn.worker = idOf(event.to);
+  push(turn.moves, { atMs, from: idOf(event.from), to: turn.worker, afterMs }, MOVES_MAX);
+  for (const { call, settledMs } of turn.nodes) {
+    if (call === undefined || settledMs !== undefined) continue;
+    stopWaiting(turn, call, atMs);
+    for (const attempt of call.attempts)
       if (attempt.outcome === 'running') {
         attempt.outcome = 'canceled';
         attempt.endMs = Math.max(attempt.startMs, atMs - afterMs);
       }
+  }
+  const ranMs = numberOf(event.ranMs);
+  if (ranMs === undefined) return;
+  turn.dueMs = atMs + turn.timeoutMs - ranMs;
+  turn.heldMs = 0;
 };
 
 export function addTurnEvent(model: TraceModel, event: TurnOwnEvent): void {

@@ -84,6 +84,7 @@ const nodeFacts = (told: NodeTold): Facts => {
 const Whole = (): JSX.Element => (
   <>
     <p>{turn.held?.summary}</p>
+    <p>{turn.held?.worker && `runs on ${turn.held.worker}`}</p>
     {turn.held?.moves.map(({ from, to, afterMs }) => (
       <p>{`moved from ${from} to ${to} after ${duration(afterMs)}`}</p>
     ))}

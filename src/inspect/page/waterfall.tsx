@@ -202,7 +202,7 @@ const Row = ({
 
 const Lane = ({ breaker, scale }: { readonly breaker: BreakerTold; readonly scale: Scale }): JSX.Element => {
   const { key, scope, changes, firstState, state } = breaker;
-  const points = [{ atMs: -Infinity, to: firstState }, ...changes];
+  const points = [{ atMs: -Infinity, to: firstState, ordered: false }, ...changes];
   const last = changes.at(-1);
   const cooling =
     state === 'open' && last?.untilMs !== undefined && last.untilMs > nowMs
@@ -214,10 +214,10 @@ const Lane = ({ breaker, scale }: { readonly breaker: BreakerTold; readonly scal
         breaker {key} <small>{scope}</small>
       </span>
       <span class="track">
-        {points.map(({ atMs, to }, index) => {
+        {points.map(({ atMs, to, ordered }, index) => {
           const until = points[index + 1]?.atMs ?? scale.endMs;
           return until < scale.startMs || atMs > scale.endMs ? null : (
-            <i class={`segment k-${to}`} title={to} style={between(scale, atMs, until)} />
+            <i class={`segment k-${to}`} title={ordered ? `${to}, ordered` : to} style={between(scale, atMs, until)} />
           );
         })}
         <Ghost scale={scale} timer={cooling} />
