@@ -53,7 +53,8 @@ export function modelTextOf(context: CallContext, failure: Failure): string {
     safeMessage: error.safeMessage,
     own: ownWordsOf(context, error),
     classification,
-    status: error.status,
+    // Without an attempt nobody has answered: the 422 of a key's conflict is the layer's own.
+    status: attempts > 0 ? error.status : undefined,
     retryAfterMs: retryAfterMsOf(context, failure),
     effects: (toolInUse?.guarded ?? resolved)?.effects,
     attempts,

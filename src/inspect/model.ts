@@ -217,6 +217,8 @@ export interface TurnTold {
   deadlineMs?: number;
   /** What became of running calls at the deadline. */
   onDeadline?: 'detach' | 'abort';
+  /** How many of its calls run at a time; absent without a limit. */
+  concurrency?: number;
   /** When it settled or was abandoned. */
   settledMs?: number;
   /** How it ended. */

@@ -168,4 +168,14 @@ describe('R-12.4 what is stored', () => {
     expect(second.error?.modelText).toBe(first.error?.modelText);
     expect(second.error?.modelText).toMatch(/\w/);
   });
+
+  it('R-12.4 R-9.5 of a key that was used with another input no service is said to have answered', async () => {
+    const good = tool({ name: 'good', policy: BASE, execute: () => 'found' });
+    const spillway = createSpillway({ tools: [good], store: memoryStore() });
+    const request = { toolName: 'good', idempotencyKey: 'k', session: 's' };
+    await spillway.execute({ ...request, input: { n: 1 } });
+    const { error } = await spillway.execute({ ...request, input: { n: 2 } });
+    expect(error?.code).toBe('conflict');
+    expect(error?.modelText).toBe('The idempotency key was already used with another input. Do not try again.');
+  });
 });

@@ -1,3 +1,5 @@
+import { delay, lastValueFrom, of } from 'rxjs';
+import { createSpillway, plan, tool } from 'spillway';
 import { expect, it } from 'vitest';
 import { addEvent, emptyTrace, marbleTest, type TraceModel, type TurnTold } from 'spillway/inspect';
 import { seededRandom } from '../../src/policy/random.ts';
@@ -110,6 +112,35 @@ it('SEE-5 a turn of a real clock, whose times have fractions, becomes a test tha
   expect(test.code).toContain('["a", "n 173ms v"]');
   expect(test.code).toContain('["turn", "500ms (dp|)"]');
   expect(ranTests({ real: test.code })).toEqual({ passed: ['real'], failed: [] });
+});
+
+it('SEE-5 a turn whose process was late becomes a test that passes, with a limit of calls at a time and without', async () => {
+  const made: Record<string, string> = {};
+  const untilMs = (ms: number): void => {
+    while (performance.now() < ms);
+  };
+  for (const concurrency of [undefined, 1]) {
+    const busy = tool({ name: 'busy', policy: { effects: 'read' }, execute: () => untilMs(performance.now() + 60) });
+    const calm = tool({ name: 'calm', policy: { effects: 'read' }, execute: () => of('found').pipe(delay(30)) });
+    const spillway = createSpillway({ tools: [busy, calm] });
+    const model = emptyTrace();
+    spillway.trace$.subscribe((event) => addEvent(model, event));
+    const nodes = [
+      { id: 'first', tool: 'busy' },
+      { id: 'beside', tool: 'calm' },
+      { id: 'after', tool: 'busy', needs: ['beside'] },
+      { id: 'last', tool: 'calm', needs: ['first', 'after'] },
+    ];
+    await lastValueFrom(spillway.turn(plan.from(nodes, concurrency === undefined ? {} : { concurrency })));
+    await spillway.close();
+    const [turn] = model.turns.values();
+    const [, beside] = turn?.nodes ?? [];
+    expect((beside?.startMs ?? 0) - (turn?.startMs ?? 0)).toBeGreaterThanOrEqual(60);
+    const test = marbleTest(model, turn as TurnTold);
+    made[`limit-${concurrency ?? 'none'}`] = 'code' in test ? test.code : test.refused;
+  }
+  const { passed, failed } = ranTests(made);
+  expect([passed.toSorted(), failed]).toEqual([['limit-1', 'limit-none'], []]);
 });
 
 it('SEE-5 a turn that cannot be played again is refused, with the reason', () => {

@@ -23,6 +23,8 @@ const ofLayer = (model: TraceModel, event: LayerEvent): void => {
 const ofTurn = (model: TraceModel, event: TurnOwnEvent): void => {
   const turn = model.turns.get(idOf(event.turnId));
   if (turn === undefined) return;
+  const concurrency = event.type === 'turn_started' ? numberOf(event.concurrency) : undefined;
+  if (concurrency !== undefined) turn.concurrency = concurrency;
   if (event.type === 'deadline') turn.onDeadline = wordOf(event.onDeadline);
   if (event.type === 'escalated') push(turn.escalated, idOf(event.nodeId), ESCALATED_MAX);
 };

@@ -174,8 +174,9 @@ const isOptional = (turn: TurnTold, { nodeId, state, call }: NodeTold): boolean 
   return (state === 'failed' || ENDS_EARLY.has(state)) && turn.status !== 'escalated';
 };
 
-/** How many nodes ran at a time, where one had to wait for a place. */
+/** How many nodes ran at a time, where one had to wait for a place; of a real clock what the trace says of it. */
 const concurrencyOf = (turn: TurnTold, clock: Clock): number | undefined => {
+  if (turn.concurrency !== undefined || clock.toleranceMs > 0) return turn.concurrency;
   const byId = new Map(turn.nodes.map((node) => [node.nodeId, node]));
   const started = turn.nodes.flatMap((node) =>
     node.startMs === undefined ? [] : [{ ...node, startMs: node.startMs }],
@@ -196,12 +197,16 @@ const concurrencyOf = (turn: TurnTold, clock: Clock): number | undefined => {
   return running.reduce((most, count) => Math.max(most, count), 1);
 };
 
+/** When a node begins: once its needs have settled and, where only so many run at a time, one has made room for it. */
 const startOf = ({ turn, clock, byId, settled }: Stage, node: NodeTold): number => {
-  const { startMs = node.settledMs ?? turn.startMs } = node;
+  const { startMs = node.settledMs ?? turn.startMs, needs } = node;
   if (clock.toleranceMs === 0) return clock.at(startMs);
-  const actual = node.needs.map((need) => byId.get(need)?.settledMs ?? turn.startMs);
-  const readyMs = node.needs.reduce((latest, need) => Math.max(latest, settled.get(need) ?? 0), 0);
-  return readyMs + clock.took(Math.max(turn.startMs, ...actual), startMs);
+  const readyMs = needs.reduce((latest, need) => Math.max(latest, settled.get(need) ?? 0), 0);
+  // It was the process that was late, with its first call, say.
+  if (turn.concurrency === undefined) return readyMs;
+  const over = [...settled.keys()].flatMap((id) => byId.get(id) ?? []);
+  const before = over.findLast(({ settledMs = Infinity }) => settledMs <= startMs);
+  return Math.max(readyMs, settled.get(before?.nodeId ?? '') ?? 0);
 };
 
 const playNode = (stage: Stage, node: NodeTold): PlayedNode => {
