@@ -36,7 +36,8 @@ the same tool did in the same minute.
   --help          this text
 
 Exit codes: 0 safe to ship, 1 worse for some calls, 2 usage, or a trace or policy that cannot be used,
-3 cannot tell, since more than 20 % of the attempts are not in the trace, or the bounds disagree.
+3 cannot tell, since more than 20 % of the attempts are not in the trace, the bounds disagree, or no
+call of it is of a tool that is changed.
 With --rank they are of the best policy.
 `;
 
