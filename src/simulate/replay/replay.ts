@@ -3,7 +3,6 @@ import type { TraceEvent } from '../../contract/event.ts';
 import { SimulationInputError } from '../policy-file.ts';
 import { withPolicyFile, withSettings } from './change.ts';
 import { identified } from './identity-run.ts';
-import type { LayerPolicies } from './policies.ts';
 import { refuseChanged, wholeTrace, type TraceInFile } from './trace/whole.ts';
 import { whatIf, type WhatIf } from './what-if.ts';
 

@@ -100,12 +100,15 @@ it('RPL-1 replays the file of an agent’s run: tools guarded for the AI SDK, on
   const abandoned = tools.slow.execute({}, { abortSignal: left.signal });
   await soon();
   left.abort();
-  await expect(abandoned).rejects.toThrow();
+  await expect(abandoned).rejects.toThrow('canceled the call');
   await Promise.all(['Turku', 'Vaasa'].map((city) => tools.weather.execute(city)));
   await layer.close();
   await sink.close();
   const { identity, candidates } = replayTrace(await readNdjson(file), { set: ['weather.retry.maxAttempts=1'] });
   expect(identity.calls).toBe(4);
+  // Who left leaves under the other policy, too: nothing hangs on what its attempt would have come to.
+  expect(candidates[0]?.unknown).toMatchObject({ censored: 0, calls: 0 });
+  expect(candidates[0]?.verdict).toMatchObject({ code: 'worse', calls: 1 });
   expect(candidates[0]?.flips).toMatchObject([{ change: 'worse', before: { attempts: 2 }, after: { attempts: 1 } }]);
   rmSync(dirname(file), { recursive: true });
 });
