@@ -163,7 +163,7 @@ describe('RPL-7 a replay in the inspector', { timeout: 240_000 }, () => {
     expect(ran.stderr).not.toContain('http');
   });
 
-  it('SEE-7 serveTrace shows events without their secrets, alone too, and refuses options that it does not know', async () => {
+  it('SEE-7 serveTrace shows one trace alone, without its secrets, and refuses unknown options', async () => {
     const server = await serveTrace(recorded());
     try {
       const events = await fetch(`${server.url}/events?token=${server.token}`);

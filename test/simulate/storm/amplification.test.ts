@@ -43,8 +43,8 @@ const asksPerCall = (
   return asked / calls;
 };
 
-// "Timeouts, retries and backoff with jitter" (the Amazon Builders' Library): retries of each layer multiply; "Addressing
-// Cascading Failures" (the SRE book, 2016): three retries in each of three layers make 64 attempts of one call.
+// Retries of each layer multiply ("Timeouts, retries and backoff with jitter", the Amazon Builders' Library): three of
+// them in each of three layers make 64 attempts of one call ("Addressing Cascading Failures", the SRE book, 2016).
 describe('SIM-3 retries of layers that ask each other multiply', () => {
   it.each([
     [1, 4, 4],
