@@ -48,6 +48,14 @@ const recorded = (): TraceEvent[] => {
 /** The calls in their order, each by the turn that the page has of it. */
 const ids = recorded().flatMap((event) => (event.type === 'call_started' ? [event.turnId ?? event.callId] : []));
 
+/** What still runs when a test has failed is ended all the same. */
+const running: Running[] = [];
+const serving = (...args: readonly string[]): Running => {
+  const command = start(['replay', ...args]);
+  running.push(command);
+  return command;
+};
+
 const addressOf = async ({ progress }: Running): Promise<URL> => {
   await until(() => /^inspect: .*\n/m.test(progress()), 60_000);
   return new URL(/^inspect: (.*)$/m.exec(progress())?.[1] ?? '');
@@ -66,6 +74,7 @@ describe('RPL-7 a replay in the inspector', { timeout: 240_000 }, () => {
     files.write('grid.yaml', 'flaky.retry.maxAttempts: [1, 2]\n');
   });
   afterAll(async () => {
+    for (const { child } of running) child.kill('SIGKILL');
     await browser?.close();
     files?.[Symbol.dispose]();
   });
@@ -94,8 +103,8 @@ describe('RPL-7 a replay in the inspector', { timeout: 240_000 }, () => {
   });
 
   it('RPL-7 the command serves it until interrupted, to who has the token, and ends with its verdict', async () => {
-    const running = start(['replay', at('trace.ndjson'), '--policy', at('once.yaml'), '--inspect', '--json']);
-    const address = await addressOf(running);
+    const command = serving(at('trace.ndjson'), '--policy', at('once.yaml'), '--inspect', '--json');
+    const address = await addressOf(command);
     const share = new URL(address);
     share.pathname = '/share/compare-';
     share.searchParams.set('turn', ids[1] ?? '');
@@ -106,16 +115,16 @@ describe('RPL-7 a replay in the inspector', { timeout: 240_000 }, () => {
     expect(JSON.stringify(view)).not.toContain(SECRET);
     address.searchParams.set('token', 'wrong-wrong-wrong-wrong');
     expect((await fetch(address)).status).toBe(403);
-    running.child.kill('SIGINT');
-    const { code, stdout, stderr } = await running.ended;
+    command.child.kill('SIGINT');
+    const { code, stdout, stderr } = await command.ended;
     expect(code).toBe(1);
     expect((JSON.parse(stdout) as ReplayReport).candidates[0]?.verdict).toMatchObject({ code: 'worse', calls: 2 });
     expect(stderr).toMatch(/^inspect: \S+\n$/);
   });
 
   it('RPL-7 a person sees the worst first, and what each side decided of it', async () => {
-    const running = start(['replay', at('trace.ndjson'), ...AGAIN, '--inspect']);
-    const { page, errors } = await openPage(browser, (await addressOf(running)).href);
+    const command = serving(at('trace.ndjson'), ...AGAIN, '--inspect');
+    const { page, errors } = await openPage(browser, (await addressOf(command)).href);
     await page.locator('.turn').nth(4).waitFor();
     await page.click('#tab-compare');
     const view = page.locator('[aria-label=Comparison]');
@@ -131,20 +140,20 @@ describe('RPL-7 a replay in the inspector', { timeout: 240_000 }, () => {
     await view.locator('li.same').waitFor();
     expect(await page.content()).not.toContain(SECRET);
     expect(errors).toEqual([]);
-    running.child.kill('SIGINT');
-    expect((await running.ended).code).toBe(1);
+    command.child.kill('SIGINT');
+    expect((await command.ended).code).toBe(1);
   });
 
   it('RPL-7 of a grid it shows the best policy, and of several without one it says why not', async () => {
-    const running = start(['replay', at('trace.ndjson'), '--rank', at('grid.yaml'), '--inspect', '0']);
-    const share = await addressOf(running);
+    const command = serving(at('trace.ndjson'), '--rank', at('grid.yaml'), '--inspect', '0');
+    const share = await addressOf(command);
     share.pathname = '/share/compare-';
     share.searchParams.set('turn', ids.at(-1) ?? '');
     const { about } = (await (await fetch(share)).json()) as { about: string[] };
     // With two attempts only the call that needs three fails.
     expect(about[0]).toContain('1 of them differ (5)');
-    running.child.kill('SIGINT');
-    expect((await running.ended).code).toBe(1);
+    command.child.kill('SIGINT');
+    expect((await command.ended).code).toBe(1);
     const once = ['--policy', at('once.yaml')];
     for (const [args, why] of [
       [[...once, ...once], '--inspect shows one policy beside the recorded one, not 2'],
