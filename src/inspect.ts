@@ -30,10 +30,12 @@ export { toOtlp, type OtlpOptions } from './inspect/share/otlp.ts';
 export { toPerfetto } from './inspect/share/perfetto.ts';
 export {
   serveInspector,
+  serveTrace,
   serveTraceFile,
   type InspectedLayer,
   type InspectorOptions,
   type InspectorServer,
+  type TraceEventsOptions,
   type TraceFileOptions,
 } from './gateway/inspector-server.ts';
 export type { InspectorGuardOptions } from './gateway/inspector.ts';

@@ -14,7 +14,7 @@ const SLOW = [
   'test/package/{newcomer,package}.test.ts',
   'test/providers/mcp/client-conformance.test.ts',
   'test/saga/{compensate-faults,processes,resume-both}.test.ts',
-  'test/simulate/{command,gallery,replay/{coverage,seeds,waits,what-if},storm/published}.test.ts',
+  'test/simulate/{command,gallery,replay/{coverage,each-field,inspected,seeds,waits,what-if},storm/published}.test.ts',
   'test/simulation/simulation.test.ts',
   'test/soak/bank/bank.test.ts',
   'test/turn/scale.test.ts',

@@ -33,6 +33,12 @@ export interface TraceFileOptions extends InspectorOptions {
   readonly compareWith?: string;
 }
 
+/** The same of a trace that is at hand. */
+export interface TraceEventsOptions extends InspectorOptions {
+  /** Another trace, whose turns the page puts beside those of the first. */
+  readonly compareWith?: readonly TraceEvent[];
+}
+
 /** An inspector that is being served. */
 export interface InspectorServer {
   /** The base address: scheme, address and port. */
@@ -177,4 +183,37 @@ export async function serveTraceFile(path: string, options: TraceFileOptions = {
     await close();
     throw error;
   }
+}
+
+/**
+ * Serves the inspector of a trace that is over and at hand, on Node: what looks like a secret is taken out once more.
+ *
+ * @param events of `trace$`, or of a file
+ * @param options where to listen, and who may look
+ * @throws as `serveInspector`
+ *
+ * @example
+ * const inspector = await serveTrace(before, { compareWith: after });
+ * console.error(`inspect: ${inspector.page}`);
+ */
+export async function serveTrace(
+  events: readonly TraceEvent[],
+  options: TraceEventsOptions = {},
+): Promise<InspectorServer> {
+  checkKeys('serveTrace', options, [...OPTION_KEYS, 'compareWith']);
+  const { compareWith, ...rest } = options;
+  const redact = redactorOf().show;
+  const shown = events.map(redact);
+  const model = shown.reduce(addEvent, emptyTrace());
+  const log = new EventLog(() => model.lastMs);
+  for (const event of shown) log.add(event);
+  log.end();
+  const other = compareWith?.map(redact).reduce(addEvent, emptyTrace());
+  const told = { model: () => Promise.resolve(model) };
+  return serve(
+    log,
+    other === undefined ? told : { ...told, other: () => Promise.resolve(other) },
+    rest,
+    () => undefined,
+  );
 }

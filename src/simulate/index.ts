@@ -5,6 +5,7 @@ export type { Flip, ReplayedCall, ReplayedOutcome } from './replay/outcomes.ts';
 export type { Bound } from './replay/certainty/bounds.ts';
 export type { UnknownShare, WhatIfVerdict, WhatIf } from './replay/what-if.ts';
 export type { Unknowns } from './replay/certainty/doubts.ts';
+export { inspectedSides } from './replay/page/inspected.ts';
 export { replayJson, replayText } from './replay/report.ts';
 export { readPolicyFile, SimulationInputError } from './policy-file.ts';
 export {

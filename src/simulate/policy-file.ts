@@ -22,6 +22,16 @@ export const toolPolicyOf = ({ retry_policy, circuit_breaker, ...entry }: ToolPo
 export const budgetOf = (entry: RetryBudgetEntry | 'off'): RetryBudgetOptions | false =>
   entry === 'off' ? false : camelKeys(entry);
 
+/** Of a value that may have several forms: what is wrong with it as the one form that it comes nearest to. */
+const innermost = (issue: z.core.$ZodIssue): z.core.$ZodIssue => {
+  if (issue.code !== 'invalid_union') return issue;
+  const fewest = Math.min(...issue.errors.map(({ length }) => length));
+  const [nearest, ...others] = issue.errors.filter(({ length }) => length === fewest);
+  const [inner] = nearest ?? [];
+  if (inner === undefined || others.length > 0) return issue;
+  return innermost({ ...inner, path: [...issue.path, ...inner.path] });
+};
+
 /**
  * Reads a YAML text as data of a schema.
  * @param what the file's name, for messages
@@ -37,7 +47,8 @@ export function readYamlAs<T>(schema: z.ZodType<T>, text: string, what: string, 
   if (problem !== undefined) return fail(problem.message, problem.at);
   const parsed = schema.safeParse(file.value);
   if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
+  const [first] = parsed.error.issues;
+  const issue = first === undefined ? first : innermost(first);
   return fail(
     issue?.message ?? 'it does not fit',
     (issue?.path ?? []).map((key) => (typeof key === 'number' ? key : String(key))),

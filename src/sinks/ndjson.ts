@@ -81,8 +81,8 @@ export function ndjsonHeader(runtime: Runtime, before?: string): string {
   });
 }
 
-/** The last line of a closed file: nothing behind it was cut off, and nothing before it changed since. */
-const ndjsonEnd = (lastSeq: number, digest: string): string =>
+/** The last line of a closed file, whose lines came to `digest`: none behind it was cut off, none before it changed. */
+export const ndjsonEnd = (lastSeq: number, digest: string): string =>
   ndjsonLine({ source: 'sink', type: 'file_ended', lastSeq, digest });
 
 interface Batch {

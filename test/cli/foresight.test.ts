@@ -9,6 +9,7 @@ import { runReplay } from '../../src/cli/trace/replay.ts';
 import { runSimulate } from '../../src/cli/simulate.ts';
 import { liveRuntime } from '../../src/runtime.ts';
 import { ndjsonHeader, ndjsonLine } from '../../src/sinks/ndjson.ts';
+import { addEvent, emptyTrace, toOtlp } from 'spillway/inspect';
 import { recordStorm } from '../simulate/replay/storm.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'foresight-'));
@@ -43,6 +44,12 @@ describe('spillway replay', () => {
     writeFileSync(at('same.yaml'), 'name: the same\n');
     writeFileSync(at('once.yaml'), 'tools: { pay: { retry_policy: { max_attempts: 1 } } }\n');
     writeFileSync(at('wrong.yaml'), 'tools:\n  pay: { retry_polcy: {} }\n');
+    writeFileSync(at('stranger.yaml'), 'tools: { pai: { timeout_ms: 5 } }\n');
+    writeFileSync(at('contrary.yaml'), 'pay.breaker: [off]\npay.breaker.cooldownMs: [1]\n');
+    writeFileSync(at('otlp.json'), toOtlp(events.reduce(addEvent, emptyTrace())));
+    writeFileSync(at('pino.ndjson'), '{"level":30,"time":1,"pid":1,"msg":"call settled"}\n'.repeat(5));
+    writeFileSync(at('recorded.har'), JSON.stringify({ log: { version: '1.2', entries: [] } }, null, 2));
+    writeFileSync(at('random'), Buffer.from(events.map((_, index) => (index * 7_919) % 256)));
     writeFileSync(at('grid.yaml'), 'pay.retry.maxAttempts: [1, 3]\n');
   });
 
@@ -71,9 +78,24 @@ describe('spillway replay', () => {
     [['torn.ndjson', '--set', 'pay.timeoutMs=5'], /torn/],
     [['none.ndjson'], /there is no such file/],
     [['trace.ndjson', '--policy', at('wrong.yaml')], /wrong\.yaml:2:\d+ /],
-    [['trace.ndjson', '--set', 'pya.timeoutMs=5'], /"pya\.timeoutMs" is of no tool; there are pay, and retryBudget/],
+    [['trace.ndjson', '--set', 'pya.timeoutMs=5'], /"pya\.timeoutMs" is of no tool; did you mean pay\?/],
+    [['trace.ndjson', '--set', 'retryBudgt.ratio=1'], /is of no tool; did you mean retryBudget\?/],
+    [['trace.ndjson', '--set', 'nothing.timeoutMs=5'], /"nothing\.timeoutMs" is of no tool; there is pay, retryBudget/],
+    [['trace.ndjson', '--policy', at('stranger.yaml')], /there is no tool "pai"; did you mean pay\?/],
+    [
+      ['trace.ndjson', '--set', 'pay.timeoutMs=5', '--set', 'pay.timeoutMs=7'],
+      /"pay\.timeoutMs=5" and .* set the same/,
+    ],
+    [['trace.ndjson', '--set', 'pay.timeoutMs=5', '--set', '*.timeoutMs=7'], /set the same; leave one of them out/],
+    [['trace.ndjson', '--set', 'pay.breaker=off', '--set', 'pay.breaker.cooldownMs=7'], /set the same/],
+    [['trace.ndjson', '--set', 'pay.retry.maxAttempts=2', '--rank', at('grid.yaml')], /set the same/],
+    [['trace.ndjson', '--rank', at('contrary.yaml')], /"pay\.breaker=off" and "pay\.breaker\.cooldownMs=1" set/],
+    [['otlp.json'], /it holds no events of spillway: line 1 is none \(not an event\)/],
+    [['pino.ndjson'], /it holds no events of spillway/],
+    [['recorded.har'], /it holds no events of spillway: line 1 is none \(not json\)/],
+    [['random', '--running'], /it holds no events of spillway/],
     [['trace.ndjson', '--set', 'pay.timeoutMs=-5'], /tool pay: timeoutMs must be/],
-    [['trace.ndjson', '--set', 'pay.timeoutMS=5'], /timeoutMS/],
+    [['trace.ndjson', '--set', 'pay.timeoutMS=5'], /there is no option "timeoutMS"; did you mean timeoutMs\?/],
   ])('RPL-6 refuses %s', async ([name = '', ...args], message) => {
     await expect(run(runReplay, at(name), ...args)).rejects.toThrow(message);
     await expect(run(runReplay, at(name), ...args)).rejects.toThrow(FileError);

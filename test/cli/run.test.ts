@@ -100,7 +100,9 @@ turn:
     });
     expect(delaysOf(first.stdout)).toHaveLength(3);
     expect(delaysOf(again.stdout)).toEqual(delaysOf(first.stdout));
-    const { events: traced, leftOutCount } = await readNdjson(trace);
+    const { events: traced, leftOutCount, lastSeq, changed } = await readNdjson(trace);
+    // It says where it ends and what it came to: else no replay takes it.
+    expect([lastSeq, changed]).toEqual([traced.at(-1)?.seq, false]);
     expect([leftOutCount, JSON.parse(readFileSync(trace, 'utf8').split('\n')[0] ?? '')]).toMatchObject([
       0,
       { format: 1, type: 'file_started' },

@@ -23,7 +23,8 @@ const fileError = (file: string, error: unknown): FileError => {
 const isFileError = (error: unknown): boolean =>
   ['ENOENT', 'EISDIR', 'EACCES'].includes(String((error as NodeJS.ErrnoException).code));
 
-const untilAborted = async (signal: AbortSignal): Promise<void> => {
+/** Waits for the interruption. */
+export const untilAborted = async (signal: AbortSignal): Promise<void> => {
   if (!signal.aborted) await once(signal, 'abort');
 };
 
@@ -88,6 +89,15 @@ export async function runReport(args: readonly string[], { stdout }: CommandCont
   return EXIT.fine;
 }
 
+/** @throws UsageError when the port of `--inspect` cannot be used */
+export async function orUsage(serving: Promise<InspectorServer>): Promise<InspectorServer> {
+  try {
+    return await serving;
+  } catch (error) {
+    throw new UsageError(`--inspect: ${(error as Error).message}`, { cause: error });
+  }
+}
+
 /**
  * Serves the inspector of a run, and says where.
  * @throws UsageError when the port cannot be used
@@ -98,13 +108,9 @@ export async function openInspector(
   { runtime }: Pick<CommandContext, 'runtime'>,
   note: (text: string) => void,
 ): Promise<InspectorServer> {
-  try {
-    const server = await serveInspector(layer, { port, runtime });
-    note(`inspect: ${server.page}`);
-    return server;
-  } catch (error) {
-    throw new UsageError(`--inspect: ${(error as Error).message}`, { cause: error });
-  }
+  const server = await orUsage(serveInspector(layer, { port, runtime }));
+  note(`inspect: ${server.page}`);
+  return server;
 }
 
 /** Waits until a person has seen enough of it: the interruption. */

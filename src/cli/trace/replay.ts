@@ -2,10 +2,12 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import * as z from 'zod';
 import { SimulationInputError, readPolicyFile, readYamlAs } from '../../simulate/policy-file.ts';
+import { inspectedSides } from '../../simulate/replay/page/inspected.ts';
 import { replayPage } from '../../simulate/replay/page/page.ts';
 import { ReplayRefusal } from '../../simulate/replay/refusal.ts';
 import { replayTrace, type ReplayOptions, type ReplayReport } from '../../simulate/replay/replay.ts';
 import { replayJson, replayText } from '../../simulate/replay/report.ts';
+import type { WhatIf } from '../../simulate/replay/what-if.ts';
 import { ndjsonLine, readNdjson } from '../../sinks/ndjson.ts';
 import { REPLAY_HELP, parseReplay, type ReplayCommand } from '../arguments/replay.ts';
 import { FileError, UsageError } from '../arguments/usage.ts';
@@ -86,12 +88,26 @@ const checkPage = ({ path, policies, rank, html }: ReplayCommand): void => {
     throw new UsageError(`--html names ${html}, which is read, and which it would overwrite; name another file`);
 };
 
+/** Serves both sides beside each other until it is interrupted. */
+const inspected = async (shown: WhatIf, port: number, { runtime, signal, stderr }: CommandContext): Promise<void> => {
+  const [{ serveTrace }, { orUsage, untilAborted }] = await Promise.all([
+    import('../../gateway/inspector-server.ts'),
+    import('./inspect.ts'),
+  ]);
+  const [recorded, replayed] = inspectedSides(shown);
+  const server = await orUsage(serveTrace(recorded, { compareWith: replayed, port, runtime }));
+  stderr.write(`inspect: ${server.page}\n`);
+  await untilAborted(signal);
+  await server.close();
+};
+
 /**
  * Runs `spillway replay`.
  * @returns the exit code
  * @throws UsageError or FileError
  */
-export async function runReplay(args: readonly string[], { stdout }: CommandContext): Promise<number> {
+export async function runReplay(args: readonly string[], context: CommandContext): Promise<number> {
+  const { stdout } = context;
   const command = parseReplay(args);
   if (command === undefined) {
     stdout.write(REPLAY_HELP);
@@ -104,6 +120,8 @@ export async function runReplay(args: readonly string[], { stdout }: CommandCont
     const report = replayTrace(trace, options);
     if (command.html !== undefined) await writeTo(command.html, replayPage(report), OWNER_ONLY);
     stdout.write(command.json ? ndjsonLine(replayJson(report)) : messageLines(replayText(report)));
+    const [shown] = report.candidates;
+    if (command.inspectPort !== undefined && shown !== undefined) await inspected(shown, command.inspectPort, context);
     return exitOf(report, command);
   } catch (error) {
     throw asFileError(error, error instanceof ReplayRefusal ? command.path : undefined);

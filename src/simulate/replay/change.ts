@@ -1,6 +1,7 @@
 import type { PolicyFile } from '../../contract/formats/policy-file.ts';
 import type { PolicyInForce, ToolInForce } from '../../contract/event.ts';
 import type { ToolPolicy } from '../../contract/policy.ts';
+import { choices } from '../../inspect/choices.ts';
 import { retryBudgetOf } from '../../policy/retry/budget.ts';
 import { createRegistry } from '../../layer/registry.ts';
 import { SimulationInputError, budgetOf, toolPolicyOf } from '../policy-file.ts';
@@ -57,7 +58,7 @@ const checked = (policies: LayerPolicies): LayerPolicies => {
   }
 };
 
-const named = (policies: LayerPolicies): string => policies.tools.map(({ name }) => name).join(', ');
+const named = ({ tools }: LayerPolicies): string[] => tools.map(({ name }) => name);
 
 /**
  * The policies that a file makes of others. What it leaves out stays as it was.
@@ -67,7 +68,7 @@ export function withPolicyFile(policies: LayerPolicies, file: PolicyFile): Layer
   const { retry_budget, defaults, tools = {} } = file;
   const unknown = Object.keys(tools).find((name) => !policies.tools.some((tool) => tool.name === name));
   if (unknown !== undefined)
-    throw new SimulationInputError(`there is no tool ${JSON.stringify(unknown)}; there are ${named(policies)}`);
+    throw new SimulationInputError(`there is no tool ${JSON.stringify(unknown)}; ${choices(unknown, named(policies))}`);
   const budget = retry_budget === undefined ? policies.retryBudget : asBudget(budgetOf(retry_budget));
   return checked({
     retryBudget: budget,
@@ -128,11 +129,31 @@ const targetOf = (policies: LayerPolicies, path: string): readonly [ReadonlySet<
   return longest === undefined ? undefined : [new Set([longest]), path.slice(longest.length + 1)];
 };
 
+/** Whether the later of two paths sets what the earlier one has set: itself, a part of it, or the whole. */
+const undoes = (later: string, earlier: string): boolean => {
+  const [a, b] = [later, earlier].map((path) => `${path}.`) as [string, string];
+  // All tools after one of them; one after all is an exception.
+  return a.startsWith(b) || b.startsWith(a) || (a.startsWith('*.') && b.includes(a.slice(1)));
+};
+
+const pathOf = (setting: string): string => setting.slice(0, Math.max(0, setting.indexOf('=')));
+
 /**
- * The policies with one option set: `pay.retry.maxAttempts=2`, `*.timeoutMs=500` for all tools, `retryBudget=off`.
- * @throws SimulationInputError for what cannot be set so
+ * The policies with options set: `pay.retry.maxAttempts=2`, `*.timeoutMs=500` for all tools, `retryBudget=off`.
+ * @throws SimulationInputError for what cannot be set so, and for what another setting sets as well
  */
-export function withSetting(policies: LayerPolicies, setting: string): LayerPolicies {
+export function withSettings(policies: LayerPolicies, settings: readonly string[]): LayerPolicies {
+  for (const [index, setting] of settings.entries()) {
+    const other = settings.slice(0, index).find((earlier) => undoes(pathOf(setting), pathOf(earlier)));
+    if (other !== undefined)
+      throw new SimulationInputError(
+        `${JSON.stringify(other)} and ${JSON.stringify(setting)} set the same; leave one of them out`,
+      );
+  }
+  return settings.reduce(withSetting, policies);
+}
+
+const withSetting = (policies: LayerPolicies, setting: string): LayerPolicies => {
   const split = setting.indexOf('=');
   if (split < 1) throw new SimulationInputError(`${JSON.stringify(setting)} sets nothing; write TOOL.OPTION=VALUE`);
   const path = setting.slice(0, split);
@@ -142,13 +163,13 @@ export function withSetting(policies: LayerPolicies, setting: string): LayerPoli
     return setBudget(policies, keys.length === 0 ? undefined : keys.join('.'), value);
   }
   const [tools, option] = targetOf(policies, path) ?? [];
-  if (tools === undefined || option === undefined)
-    throw new SimulationInputError(
-      `${JSON.stringify(path)} is of no tool; there are ${named(policies)}, and retryBudget`,
-    );
+  if (tools === undefined || option === undefined) {
+    const there = choices(path.split('.')[0] ?? '', [...named(policies), 'retryBudget']);
+    throw new SimulationInputError(`${JSON.stringify(path)} is of no tool; ${there}`);
+  }
   const [first = ''] = option.split('.');
   if (!OPTIONS.includes(first))
-    throw new SimulationInputError(`there is no option ${JSON.stringify(first)}; there are ${OPTIONS.join(', ')}`);
+    throw new SimulationInputError(`there is no option ${JSON.stringify(first)}; ${choices(first, OPTIONS)}`);
   const off = option === 'breaker' && value === Infinity ? false : value;
   checkNested(option, off);
   // Checked as a whole below, by what checks a layer's own tools.
@@ -157,4 +178,4 @@ export function withSetting(policies: LayerPolicies, setting: string): LayerPoli
     ...policies,
     tools: policies.tools.map((tool) => (tools.has(tool.name) ? changedTool(tool, change) : tool)),
   });
-}
+};

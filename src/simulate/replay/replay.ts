@@ -1,9 +1,8 @@
 import type { PolicyFile } from '../../contract/formats/policy-file.ts';
 import type { TraceEvent } from '../../contract/event.ts';
 import { SimulationInputError } from '../policy-file.ts';
-import { withPolicyFile, withSetting } from './change.ts';
+import { withPolicyFile, withSettings } from './change.ts';
 import { identified } from './identity-run.ts';
-import type { LayerPolicies } from './policies.ts';
 import { refuseChanged, wholeTrace, type TraceInFile } from './trace/whole.ts';
 import { whatIf, type WhatIf } from './what-if.ts';
 
@@ -79,19 +78,17 @@ export function replayTrace(trace: readonly TraceEvent[] | TraceInFile, options:
   const { policies = [], set = [], rank, running = false } = options;
   const { recording, fates } = identified(wholeTrace(trace, running));
   refuseChanged(trace);
-  const withSet = (base: LayerPolicies, settings: readonly string[]): LayerPolicies =>
-    settings.reduce(withSetting, base);
   const files = policies.length > 0 ? policies : set.length > 0 || rank !== undefined ? [{}] : [];
   const candidates = files.flatMap((file, index) => {
-    const base = withSet(withPolicyFile(recording, file), set);
+    const changed = withPolicyFile(recording, file);
     const name = file.name ?? (set.length > 0 && policies.length === 0 ? set.join(' ') : `policy ${index + 1}`);
-    if (rank === undefined) return [whatIf(name, recording, fates, base)];
+    if (rank === undefined) return [whatIf(name, recording, fates, withSettings(changed, set))];
     return combinations(rank).map((settings) =>
       whatIf(
         [...(file.name === undefined ? [] : [file.name]), ...settings].join(' '),
         recording,
         fates,
-        withSet(base, settings),
+        withSettings(changed, [...set, ...settings]),
       ),
     );
   });

@@ -1,7 +1,8 @@
 import type { ToolCallEnvelope, ToolCallRequest } from '../../contract/envelope.ts';
 import type { TurnOwnEvent } from '../../contract/event.ts';
 import type { Plan, PlanNode } from '../../contract/turn.ts';
-import { plan } from '../../turn/plan.ts';
+import { PlanError, plan } from '../../turn/plan.ts';
+import { ReplayRefusal } from './refusal.ts';
 import type { RecordedKey } from './trace/keys.ts';
 import type { RecordedCall, RecordedTurn } from './trace/recording.ts';
 
@@ -103,8 +104,21 @@ const nodeOf = (
   ...(hasDefault === undefined ? {} : { default: UNTOLD }),
 });
 
-/** A plan that runs the recorded turn again. */
-export const planOf = ({ started, calls, own }: RecordedTurn, keys: ReadonlyMap<string, RecordedKey>): Plan => {
+/**
+ * A plan that runs the recorded turn again.
+ * @throws ReplayRefusal where no plan has such nodes
+ */
+export const planOf = (turn: RecordedTurn, keys: ReadonlyMap<string, RecordedKey>): Plan => {
+  try {
+    return again(turn, keys);
+  } catch (error) {
+    if (!(error instanceof PlanError || error instanceof RangeError)) throw error;
+    const { seq } = turn.started;
+    throw new ReplayRefusal('malformed', `event ${seq} (turn_started) is of no plan: ${error.message}`, seq);
+  }
+};
+
+const again = ({ started, calls, own }: RecordedTurn, keys: ReadonlyMap<string, RecordedKey>): Plan => {
   const begun = new Set(own.flatMap((event) => (event.type === 'node_started' ? [event.nodeId] : [])));
   const failed = new Set(
     own.flatMap((event) => (event.type === 'node_settled' && event.state === 'failed' ? [event.nodeId] : [])),

@@ -79,8 +79,10 @@ const verdictOf = (
   { share, calls }: UnknownShare,
   all: number,
   sampled: Sampled | undefined,
+  untouched: string | undefined,
 ): WhatIfVerdict => {
   const unknown = (because: string): WhatIfVerdict => ({ code: 'cannot_tell', text: 'cannot tell', because });
+  if (untouched !== undefined) return unknown(untouched);
   if (calls > UNKNOWN_MAX * all)
     return unknown(
       `${calls} of ${all} calls hang on what the trace does not tell, and ${percent(UNKNOWN_MAX)} is the most`,
@@ -107,6 +109,19 @@ const verdictOf = (
   if (sampled !== undefined && sampled.repeats > 0)
     return unknown(`${sampled.repeats} more calls may act twice if their attempts meet what others met at that time`);
   return { code: 'safe', text: 'safe to ship' };
+};
+
+const inWords = (value: unknown): string => JSON.stringify(value);
+
+/** Why nothing in the trace says anything of the change; `undefined` where something does, or nothing changes. */
+const untouchedBy = ({ events, tools, retryBudget }: Recording, policies: LayerPolicies): string | undefined => {
+  const called = new Set(events.flatMap((event) => (event.source === 'call' ? [event.toolName] : [])));
+  if (called.size === 0) return 'there is no call in the trace';
+  const recorded = new Map(tools.map((tool) => [tool.name, inWords(tool)]));
+  const changed = policies.tools.filter((tool) => recorded.get(tool.name) !== inWords(tool)).map(({ name }) => name);
+  const isElsewhere = changed.length === 0 || changed.some((name) => called.has(name));
+  if (isElsewhere || inWords(retryBudget) !== inWords(policies.retryBudget)) return undefined;
+  return `no call of ${changed.join(', ')} is in the trace, and no other policy is changed`;
 };
 
 /** How often what attempts do at another time is drawn anew. */
@@ -142,7 +157,7 @@ export function whatIf(name: string, recording: Recording, fates: Fates, policie
   const bounds = { ...sure, ...sampled?.widened };
   return {
     name,
-    verdict: verdictOf(sure, unknown, before.size, sampled),
+    verdict: verdictOf(sure, unknown, before.size, sampled, untouchedBy(recording, policies)),
     calls: before.size,
     recorded: totals(before),
     bounds,

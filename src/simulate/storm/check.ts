@@ -1,5 +1,6 @@
 import type { ScenarioFile } from '../../contract/formats/scenario-entry.ts';
 import { scenarioFileSchema } from '../../contract/formats/scenario-file.ts';
+import { PlanError, plan } from '../../turn/plan.ts';
 import { SimulationInputError, readYamlAs } from '../policy-file.ts';
 
 /**
@@ -53,6 +54,52 @@ export const checkCalls = (calls: number): void => {
 export function checkScenario(scenario: ScenarioFile): void {
   checkSize(scenario);
   checkNames(scenario);
+  checkSpans(scenario);
+  checkPlans(scenario);
+}
+
+interface Spans {
+  readonly of: string;
+  readonly spans?: readonly { readonly from_s: number; readonly to_s: number }[] | undefined;
+  /** Each says how much: of two at a time nobody knows which holds. */
+  readonly alone: boolean;
+}
+
+/** Whether each span ends after it begins, and no two of a kind say different things of one time. */
+function checkSpans({ servers, clients }: ScenarioFile): void {
+  const all: Spans[] = [];
+  for (const [name, server] of Object.entries(servers)) {
+    if ('row' in server) continue;
+    const { dips, outages, bursts, latency } = server;
+    if ('median_ms' in latency && latency.p99_ms < latency.median_ms)
+      refuse(
+        `servers.${name}: p99_ms, ${latency.p99_ms}, is below median_ms, ${latency.median_ms}; make it at least that`,
+      );
+    all.push({ of: `servers.${name}.dips`, spans: dips, alone: true });
+    all.push({ of: `servers.${name}.bursts`, spans: bursts, alone: true });
+    all.push({ of: `servers.${name}.outages`, spans: outages, alone: false });
+  }
+  for (const [index, entry] of clients.entries())
+    if ('poisson' in entry) all.push({ of: `clients.${index}.surges`, spans: entry.poisson.surges, alone: true });
+  for (const { of, spans = [], alone } of all) {
+    for (const { from_s, to_s } of spans)
+      if (to_s <= from_s) refuse(`${of}: a span ends at ${to_s} s, not after ${from_s} s; end it later`);
+    const inOrder = spans.toSorted((a, b) => a.from_s - b.from_s);
+    const early = inOrder.find(({ from_s }, index) => alone && from_s < (inOrder[index - 1]?.to_s ?? 0));
+    if (early !== undefined)
+      refuse(`${of}: a span begins at ${early.from_s} s, before the one before it has ended; let them not overlap`);
+  }
+}
+
+/** Whether a turn can be made of each plan. */
+function checkPlans({ plans = {} }: ScenarioFile): void {
+  for (const [name, { nodes }] of Object.entries(plans))
+    try {
+      plan.from(nodes);
+    } catch (error) {
+      if (!(error instanceof PlanError)) throw error;
+      refuse(`plans.${name}: ${error.message}`);
+    }
 }
 
 function checkNames({ servers, tools, plans = {}, clients, weather = {}, policies = {} }: ScenarioFile): void {
@@ -64,16 +111,13 @@ function checkNames({ servers, tools, plans = {}, clients, weather = {}, policie
     if ('row' in server) continue;
     if (server.weather !== undefined && !Object.hasOwn(weather, server.weather))
       refuse(`servers.${name}: there is no weather ${server.weather}; there are ${names(weather)}`);
-    for (const span of [...(server.dips ?? []), ...(server.outages ?? []), ...(server.bursts ?? [])])
-      if (span.to_s <= span.from_s)
-        refuse(`servers.${name}: a span ends at ${span.to_s} s, not after ${span.from_s} s`);
   }
-  for (const [index, { tool, plan }] of clients.entries()) {
-    if (tool !== undefined && plan !== undefined) refuse(`clients.${index}: takes a tool or a plan, not both`);
+  for (const [index, { tool, plan: asked }] of clients.entries()) {
+    if (tool !== undefined && asked !== undefined) refuse(`clients.${index}: takes a tool or a plan, not both`);
     if (tool !== undefined && !Object.hasOwn(tools, tool))
       refuse(`clients.${index}: there is no tool ${tool}; there are ${names(tools)}`);
-    if (plan !== undefined && !Object.hasOwn(plans, plan))
-      refuse(`clients.${index}: there is no plan ${plan}; there are ${names(plans)}`);
+    if (asked !== undefined && !Object.hasOwn(plans, asked))
+      refuse(`clients.${index}: there is no plan ${asked}; there are ${names(plans)}`);
   }
   for (const [name, { nodes }] of Object.entries(plans))
     for (const node of nodes)

@@ -49,12 +49,11 @@ const recoveryOf = (scenario: ScenarioFile, { tally }: StormRun): number => {
   const endS = troubleEndS(scenario);
   if (endS === undefined) return 0;
   const { buckets, bucketMs } = tally;
-  const asked = buckets.filter(({ offered }) => offered > 0).length;
+  const last = buckets.findLastIndex(({ offered }) => offered > 0);
   const bad = buckets.findLastIndex(({ offered, succeeded }) => offered > 0 && succeeded < WELL * offered);
-  const badUntilS = ((bad + 1) * bucketMs) / 1_000;
-  if (bad === -1 || badUntilS <= endS) return 0;
+  if (bad === -1) return 0;
   // What is bad in the last bucket in which anybody asked was never seen to be well.
-  return bad >= asked - 1 ? Infinity : badUntilS - endS;
+  return bad === last ? Infinity : Math.max(0, ((bad + 1) * bucketMs) / 1_000 - endS);
 };
 
 /** What a run came to, in the figures of the table. */

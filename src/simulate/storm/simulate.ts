@@ -170,6 +170,10 @@ export function simulate(scenario: ScenarioFile, options: SimulateOptions = {}):
     try {
       const runs = Array.from({ length: count }, (_, index) => runStorm(scenario, policy, first + index, engine));
       const measures = runs.map((run) => measure(scenario, run));
+      if (measures.every(({ calls }) => calls === 0))
+        throw new SimulationInputError(
+          `clients ask for nothing within duration_s, ${scenario.duration_s} s; make it longer, or have them ask sooner`,
+        );
       const figures = figuresOf(measures);
       const [shown] = runs;
       if (shown === undefined) throw new SimulationInputError('seeds must be at least 1');

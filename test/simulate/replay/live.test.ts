@@ -1,7 +1,12 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { setImmediate as soon, setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { createSpillway, plan, tool, type TraceEvent } from 'spillway';
+import { guardTools } from 'spillway/adapters/ai-sdk';
 import { replayTrace } from 'spillway/simulate';
+import { ndjsonSink, readNdjson } from 'spillway/sinks/ndjson';
 import { memoryStore } from 'spillway/stores/memory';
 import type { DedupeStore } from '../../../src/contract/store.ts';
 import { seededRandom } from '../../../src/policy/random.ts';
@@ -70,4 +75,40 @@ it('RPL-1 replays calls under keys as slowly as their store answered them', asyn
   // Longer than the slack that clocks have, so that a store that answers at once would be another world.
   expect(Math.min(...keptAfterMs)).toBeGreaterThan(300);
   expect(replayTrace(events).identity).toMatchObject({ calls: 3, events: events.length });
+});
+
+it('RPL-1 replays the file of an agent’s run: tools guarded for the AI SDK, one of which its caller left', async () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'live-')), 'trace.ndjson');
+  const layer = createSpillway({ tools: [] });
+  const sink = await ndjsonSink(file);
+  layer.trace$.subscribe(sink);
+  let asked = 0;
+  const weather = {
+    execute: async (city: string): Promise<string> => {
+      await soon();
+      if (asked++ === 0) throw Object.assign(new Error('unavailable'), { status: 503 });
+      return `21 in ${city}`;
+    },
+  };
+  const slow = {
+    execute: (_: object, __: { readonly abortSignal: AbortSignal }) => new Promise<never>(() => undefined),
+  };
+  const policy = { effects: 'read', retry: { initialDelayMs: 5 } } as const;
+  const tools = guardTools({ weather, slow }, { spillway: layer, policies: { weather: policy, slow: policy } });
+  expect(await tools.weather.execute('Oulu')).toBe('21 in Oulu');
+  const left = new AbortController();
+  const abandoned = tools.slow.execute({}, { abortSignal: left.signal });
+  await soon();
+  left.abort();
+  await expect(abandoned).rejects.toThrow('canceled the call');
+  await Promise.all(['Turku', 'Vaasa'].map((city) => tools.weather.execute(city)));
+  await layer.close();
+  await sink.close();
+  const { identity, candidates } = replayTrace(await readNdjson(file), { set: ['weather.retry.maxAttempts=1'] });
+  expect(identity.calls).toBe(4);
+  // Who left leaves under the other policy, too: nothing hangs on what its attempt would have come to.
+  expect(candidates[0]?.unknown).toMatchObject({ censored: 0, calls: 0 });
+  expect(candidates[0]?.verdict).toMatchObject({ code: 'worse', calls: 1 });
+  expect(candidates[0]?.flips).toMatchObject([{ change: 'worse', before: { attempts: 2 }, after: { attempts: 1 } }]);
+  rmSync(dirname(file), { recursive: true });
 });

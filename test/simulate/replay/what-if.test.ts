@@ -1,6 +1,28 @@
+import { NEVER, of, type Observable } from 'rxjs';
+import { createSpillway, type TraceEvent } from 'spillway';
 import { describe, expect, it } from 'vitest';
+import type { AnyTool } from '../../../src/contract/tool.ts';
 import { replayTrace } from '../../../src/simulate/replay/replay.ts';
+import { SimulatedTime } from '../../../src/simulate/time.ts';
 import { recordStorm } from './storm.ts';
+
+/** Calls of `pay`, some of which never answer and are cut off; nobody calls `spare`. */
+const recordCut = (calls: number, cut: number): TraceEvent[] => {
+  const time = new SimulatedTime(1_000_000);
+  const policy = { effects: 'read', timeoutMs: 100, retry: { maxAttempts: 1 }, breaker: false } as const;
+  const execute = (input: unknown): Observable<unknown> => (input === 'never' ? NEVER : of('paid'));
+  const tools = ['pay', 'spare'].map((name): AnyTool => ({ name, policy, execute }));
+  const layer = createSpillway({ tools, runtime: time });
+  const events: TraceEvent[] = [];
+  layer.trace$.subscribe((event) => void events.push(event));
+  for (let call = 0; call < calls; call++) {
+    // Spread evenly: a server that mostly fails is another matter.
+    const input = Math.floor(((call + 1) * cut) / calls) > Math.floor((call * cut) / calls) ? 'never' : 'now';
+    time.at(1_000_000 + call * 1_000, 0, () => void layer.call({ toolName: 'pay', input }).subscribe());
+  }
+  time.run();
+  return events;
+};
 
 describe('a what-if', () => {
   const storm = recordStorm({ calls: 1_500, outage: [5_000, 12_000] });
@@ -62,6 +84,31 @@ describe('a what-if', () => {
     const [open] = replayTrace(refused, { set: ['pay.breaker=off', 'pay.retry.maxAttempts=5'] }).candidates;
     expect(open?.unknown.share).toBeGreaterThan(0.2);
     expect(open?.verdict).toMatchObject({ code: 'cannot_tell', text: 'cannot tell' });
+  });
+
+  it.each([
+    [20, 'safe'],
+    [21, 'cannot_tell'],
+  ])('RPL-4 of 100 calls, %d of which were cut off and are waited for now: %s', (cut, code) => {
+    const [longer] = replayTrace(recordCut(100, cut), { set: ['pay.timeoutMs=300'] }).candidates;
+    expect(longer?.unknown).toMatchObject({ censored: cut, calls: cut, share: cut / 100 });
+    expect(longer?.verdict.code).toBe(code);
+  });
+
+  it('RPL-4 cannot tell where no call is of what is changed, and says so', () => {
+    const verdictOf = (events: readonly TraceEvent[], set: string): unknown =>
+      replayTrace(events, { set: [set] }).candidates[0]?.verdict;
+    const none = verdictOf(recordCut(0, 0), 'pay.timeoutMs=300');
+    expect(none).toMatchObject({ code: 'cannot_tell', because: 'there is no call in the trace' });
+    const some = recordCut(3, 0);
+    expect(verdictOf(some, 'spare.timeoutMs=1')).toMatchObject({
+      code: 'cannot_tell',
+      because: 'no call of spare is in the trace, and no other policy is changed',
+    });
+    // What is as it was is safe; what is changed for all is told of those that were called.
+    expect(verdictOf(some, 'spare.timeoutMs=100')).toMatchObject({ code: 'safe' });
+    expect(verdictOf(some, '*.timeoutMs=90')).toMatchObject({ code: 'safe' });
+    expect(verdictOf(some, 'retryBudget=off')).toMatchObject({ code: 'safe' });
   });
 
   it('ranks the combinations of a grid, the best first', () => {

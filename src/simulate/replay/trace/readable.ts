@@ -21,7 +21,12 @@ const tool = z.looseObject({
   name: text,
   effects: z.enum(['read', 'mutating']),
   mode: z.enum(['on', 'shadow', 'off']),
-  policy: z.looseObject({ timeoutMs: number, retry: z.looseObject({}), alternatives: z.array(text) }),
+  policy: z.looseObject({
+    timeoutMs: number,
+    retry: z.looseObject({}),
+    alternatives: z.array(text),
+    dedupe: z.looseObject({}),
+  }),
 });
 const node = z.looseObject({ id: text, toolName: text, needs: z.array(text) });
 
@@ -48,7 +53,14 @@ const READ: Readonly<Record<string, z.ZodType>> = {
   'call attempt_canceled': z.looseObject({ attempt: number, durationMs: number }),
   'call progress': z.looseObject({ attempt: number, report: z.looseObject({}) }),
   'call rejected': z.looseObject({ error }),
-  'call decision': z.looseObject({ strategy: text, code: text, attempt: number, delayMs: number.optional(), error }),
+  'call decision': z.looseObject({
+    strategy: text,
+    code: text,
+    attempt: number,
+    delayMs: number.optional(),
+    draw: z.number().min(0).lt(1).optional(),
+    error,
+  }),
   'call settled': z.looseObject({ result }),
   'call dedupe': z.looseObject({ step: text, keyFingerprint: text.min(1), ageMs: number.optional() }),
   'turn turn_started': z.looseObject({ timeoutMs: number, nodes: z.array(node) }),
@@ -146,6 +158,8 @@ const PARTS: Readonly<Record<string, string>> = {
   guidance: 'its guidance',
   experience: 'its experience of earlier failures',
   sharedBreakers: 'breakers that other processes share',
+  approvals: 'people who approve calls',
+  budget: 'its budget for calls and tokens',
 };
 
 type Started = Extract<TraceEvent, { type: 'layer_started' }>;

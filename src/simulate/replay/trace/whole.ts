@@ -38,8 +38,14 @@ const untilIdle = (events: readonly TraceEvent[]): readonly TraceEvent[] => {
   return end > 1 ? events.slice(0, end) : events;
 };
 
-const refuseTorn = ({ leftOut, leftOutCount, dropped }: TraceInFile, running: boolean): void => {
+const refuseTorn = ({ events, leftOut, leftOutCount, dropped }: TraceInFile, running: boolean): void => {
   const [first] = leftOut;
+  if (first !== undefined && events.length === 0)
+    throw new ReplayRefusal(
+      'empty',
+      `it holds no events of spillway: line ${first.line} is none (${first.why.replaceAll('_', ' ')}), and no other ` +
+        'is; name a file of ndjsonSink, or of spillway run --trace',
+    );
   if (first !== undefined && !(running && leftOutCount === 1 && first.why === 'torn'))
     throw new ReplayRefusal(
       'torn',
