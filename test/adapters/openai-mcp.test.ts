@@ -55,7 +55,7 @@ describe('guardMcpServer for OpenAI Agents', () => {
     ]).toEqual([3, 1, 1, 3]);
   });
 
-  it('R-12.4 a server that is gone with a payment: its model is told; one gone without: its listing fails', async () => {
+  it('R-12.4 a server gone with a payment: its model is told; one gone without: listing fails', async () => {
     const inner = new McpServer({ name: 'test', version: '0' });
     inner.registerTool('pay', { description: 'pays', inputSchema: {} }, async () => {
       await inner.close();
