@@ -10,7 +10,7 @@ const SLOW = [
   'test/gateway/anthropic/load.test.ts',
   'test/inspect/{countdown,marble-test,page,page-gaps,page-size}.test.ts',
   'test/laws/{call,operators,turn}.test.ts',
-  'test/mcp-proxy/{conformance,cost,faults,payments}.test.ts',
+  'test/mcp-proxy/{approvals,conformance,cost,faults,payments}.test.ts',
   'test/package/{newcomer,package}.test.ts',
   'test/providers/mcp/client-conformance.test.ts',
   'test/saga/{compensate-faults,processes,resume-both}.test.ts',

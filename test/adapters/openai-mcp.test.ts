@@ -55,6 +55,24 @@ describe('guardMcpServer for OpenAI Agents', () => {
     ]).toEqual([3, 1, 1, 3]);
   });
 
+  it('R-12.4 a server gone with a payment: its model is told; one gone without: listing fails', async () => {
+    const inner = new McpServer({ name: 'test', version: '0' });
+    inner.registerTool('pay', { description: 'pays', inputSchema: {} }, async () => {
+      await inner.close();
+      return { content: [] };
+    });
+    const guarded = guardMcpServer(await mcpServerOf(inner), { defaults: once });
+    const seen = await ask(guarded, [{ id: 'c1', name: 'pay', input: {} }]);
+    expect(seen.told.get('c1')).toContain('may have run and taken effect');
+
+    const idle = new McpServer({ name: 'test', version: '0' });
+    idle.registerTool('pay', { description: 'pays', inputSchema: {} }, () => ({ content: [] }));
+    const lost = guardMcpServer(await mcpServerOf(idle));
+    await lost.listTools();
+    await idle.close();
+    await expect(lost.listTools()).rejects.toThrow(/not connected/i);
+  });
+
   it('R-4.2 a cancel is heard while the server goes on', async () => {
     const controller = new AbortController();
     const inner = new McpServer({ name: 'test', version: '0' });

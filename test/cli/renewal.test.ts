@@ -95,6 +95,47 @@ describe('R-16.8 the renewal of a sign-in', () => {
     },
   );
 
+  const HOUR_MS = 3_600_000;
+  const dead: Fate = (response) => response.writeHead(500, json).end(JSON.stringify({ error: 'server_error' }));
+  const refusing = async (failing: { readonly since: number; readonly times: number }): Promise<void> => {
+    const { url: _url, ...rest } = (await file.read()) ?? expect.fail();
+    await file.write({ ...rest, failing });
+    place.authority.access.clear();
+    place.fates.set(TOKEN, dead);
+  };
+
+  it('R-16.8 HTTP 500 for an hour: a person is told what to do, and the sign-in is kept', async () => {
+    await using it = await served();
+    await refusing({ since: Date.now() - HOUR_MS, times: 5 });
+    const failed = await it.call('echo', { text: 'x' });
+    expect(failed.isError).toBe(true);
+    expect(textOf(failed)).not.toMatch(/you can try again/i);
+    expect(heard).toMatch(/answered HTTP 500, \d+ times since .*spillway mcp login http/);
+    expect((await file.read())?.tokens?.refresh_token).toContain(TOKEN_CANARY);
+    place.fates.clear();
+    expect(textOf(await it.call('echo', { text: 'after' }))).toBe('after');
+    expect((await file.read())?.failing).toBeUndefined();
+    expect(heard).not.toContain(TOKEN_CANARY);
+  });
+
+  it.each([
+    ['often, and not for long', { since: 0, times: 500 }],
+    ['long ago, and not often', { since: HOUR_MS, times: 1 }],
+  ])('R-16.8 HTTP 500 %s: it may still pass, and is counted', async (_name, { since, times }) => {
+    await using it = await served();
+    await refusing({ since: Date.now() - since, times });
+    expect(textOf(await it.call('echo', { text: 'x' }))).toMatch(/try again/i);
+    expect(heard).not.toMatch(/mcp login/);
+    expect((await file.read())?.failing?.times).toBeGreaterThan(times);
+  });
+
+  it('R-16.8 a sign-in that a person makes anew has not failed yet', async () => {
+    await refusing({ since: 0, times: 9 });
+    const options = { file, known: undefined, scope: undefined, redirectUrl: 'http://127.0.0.1/callback' };
+    await new PersonSignIn(options, 'state').saveTokens({ access_token: 'theirs', token_type: 'bearer' });
+    expect((await file.read())?.failing).toBeUndefined();
+  });
+
   it('R-16.8 a sign-in that is forgotten while it is renewed stays forgotten', async () => {
     await using it = await served();
     place.authority.access.clear();

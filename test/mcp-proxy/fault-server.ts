@@ -1,5 +1,5 @@
-import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
+import { notesIn, strike } from './fates.ts';
 
 /**
  * A server that does what its caller asks it to suffer: it dies, hangs, floods. Written without an SDK, so that it may
@@ -10,13 +10,7 @@ const [, , ledger = '', startAs = ''] = process.argv;
 type Json = Readonly<Record<string, unknown>>;
 
 const write = (message: Json): boolean => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
-const note = (line: string): void => appendFileSync(ledger, `${line}\n`);
-const noted = (line: string): number =>
-  existsSync(ledger)
-    ? readFileSync(ledger, 'utf8')
-        .split('\n')
-        .filter((each) => each === line).length
-    : 0;
+const { note, noted } = notesIn(ledger);
 
 const schema = (properties: Json, required: readonly string[] = []): Json => ({ type: 'object', properties, required });
 const how = { type: 'string' };
@@ -29,9 +23,6 @@ const TOOLS: readonly Json[] = [
   { name: 'pid', inputSchema: schema({}), annotations: { readOnlyHint: true }, 'x-unknown': { kept: true } },
 ];
 
-/** A server may end itself. */
-const leave = (code: number): never => process.exit(code); // oxlint-disable-line unicorn/no-process-exit
-
 const text = (said: string): Json => ({ content: [{ type: 'text', text: said }] });
 
 /** Questions of ours that have not been answered, by the call that they are asked for. */
@@ -39,12 +30,10 @@ const asked = new Map<unknown, unknown>();
 
 /** What befalls a call after it did what it does. */
 const suffer = (id: unknown, fate: unknown, answer: Json): void => {
-  if (fate === 'kill') process.kill(process.pid, 'SIGKILL');
-  else if (fate === 'exit') leave(1);
-  else if (fate === 'freeze') process.kill(process.pid, 'SIGSTOP');
-  else if (fate === 'error') write({ id, error: { code: -32_603, message: 'ECONNRESET', data: { kept: true } } });
+  strike(fate);
+  if (fate === 'error') write({ id, error: { code: -32_603, message: 'ECONNRESET', data: { kept: true } } });
   else if (fate === 'failed') write({ id, result: { ...text('connect ECONNRESET 10.0.0.1:443'), isError: true } });
-  else if (fate !== 'hang') write({ id, result: answer });
+  else if (!['kill', 'exit', 'freeze', 'hang'].includes(String(fate))) write({ id, result: answer });
 };
 
 const CALLS: Readonly<Record<string, (id: unknown, input: Json) => void>> = {
@@ -116,6 +105,7 @@ const heard = ({ id, method: said, params = {}, result }: Json): void => {
   }
 };
 
+note(`pid ${process.pid}`);
 note(`started ${startAs}`);
-if (startAs === 'broken' && noted('started broken') > 1) leave(3);
+if (startAs === 'broken' && noted('started broken') > 1) strike('exit');
 createInterface({ input: process.stdin }).on('line', (line) => heard(JSON.parse(line) as Json));

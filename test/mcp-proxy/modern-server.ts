@@ -58,11 +58,14 @@ export function modernServer(): McpServer {
 }
 
 /** The same over HTTP: each request is served by a server of its own. */
-export async function serveModern(): Promise<{ readonly url: string; readonly close: () => void }> {
-  const handler = createMcpHandler(() => modernServer());
+export async function serveModern(
+  made: () => McpServer = modernServer,
+  at = 0,
+): Promise<{ readonly url: string; readonly close: () => void }> {
+  const handler = createMcpHandler(() => made());
   const listener = getRequestListener((request) => handler.fetch(request), { overrideGlobalObjects: false });
   const server = createServer((incoming, outgoing) => void listener(incoming, outgoing));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(at, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}/mcp`,

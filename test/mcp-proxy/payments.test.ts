@@ -8,14 +8,19 @@ import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as Stdio1 } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as Http1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { McpServer, createMcpHandler } from '@modelcontextprotocol/server';
+import { Agent, MCPServerStdio, run } from '@openai/agents-core';
 import { createSpillway } from 'spillway';
 import { guardClient } from 'spillway/adapters/mcp';
+import { guardMcpServer } from 'spillway/adapters/openai-agents';
 import { mcpHttpProvider } from 'spillway/providers/mcp-http';
+import { mcpStdioProvider } from 'spillway/providers/mcp-stdio';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { serveHttp } from '../../src/mcp-proxy/http/front.ts';
 import { createMcpProxy } from '../../src/mcp-proxy/proxy.ts';
 import { liveRuntime } from '../../src/runtime.ts';
+import { nothingSeen } from '../adapters/frameworks/kit.ts';
+import { scriptedModel } from '../adapters/frameworks/openai-agents.ts';
 import { NODE, QUICK, ledger } from './kit.ts';
 import { behind, type Command } from './wire-kit.ts';
 
@@ -146,6 +151,8 @@ describe.each(Object.entries(CLIENTS))('%s', (_client, pay) => {
 });
 
 const BANK = join(import.meta.dirname, 'paying-server.ts');
+/** How a bank that is a process ends once it has paid. */
+const ENDS = ['kill', 'exit', 'freeze', 'hang', 'throw'];
 
 /** Clients of the command itself, in front of a bank that is a process. */
 const STDIO: Readonly<Record<string, (command: Command) => Promise<string>>> = {
@@ -155,10 +162,10 @@ const STDIO: Readonly<Record<string, (command: Command) => Promise<string>>> = {
 };
 
 describe.each(Object.entries(STDIO))('%s over stdio', (_client, pay) => {
-  it.each(['kill', 'exit', 'hang', 'throw'])('R-16.3 R-2.5 a bank that pays and ends by %s: paid once', async (end) => {
+  it.each(ENDS)('R-16.3 R-2.5 a bank that pays and ends by %s: paid once', async (end) => {
     using kept = ledger();
     // Long enough for a bank on a busy machine to pay before it is given up.
-    const timeoutMs = end === 'hang' ? '5000' : '20000';
+    const timeoutMs = ['freeze', 'hang'].includes(end) ? '5000' : '20000';
     const said = await pay(behind([NODE, BANK, kept.path, end], '--timeout', timeoutMs));
     expect(kept.lines()).toEqual(['paid']);
     // What the server itself says of it passes.
@@ -166,18 +173,43 @@ describe.each(Object.entries(STDIO))('%s over stdio', (_client, pay) => {
   });
 });
 
+const PATIENT = { timeoutMs: 5_000, retry: QUICK };
 const direct = (client: McpClient, transport: Stdio1 | Stdio2): Promise<string> =>
-  asked(client, transport, (own) => guardClient(own, { defaults: { timeoutMs: 5_000, retry: QUICK } }));
+  asked(client, transport, (own) => guardClient(own, { defaults: PATIENT }));
 
-/** Guarded clients with nothing between them and the bank. */
+const ofProvider = async ([command, ...args]: Command): Promise<string> => {
+  const bank = await mcpStdioProvider({ name: 'bank', command, args });
+  const spillway = createSpillway({ providers: [bank], defaults: PATIENT });
+  const { error } = await spillway.execute({ toolName: 'bank.pay', input: {} });
+  await spillway.close();
+  return String(error?.modelText);
+};
+
+/** What the model of an agent is told, whose SDK has started the bank. */
+const ofAgent = async ([command, ...args]: Command): Promise<string> => {
+  const seen = nothingSeen();
+  const model = scriptedModel({ calls: [{ id: 'c1', name: 'pay', input: {} }], guarded: true }, seen);
+  const server = guardMcpServer(new MCPServerStdio({ command, args }), { defaults: PATIENT });
+  await server.connect();
+  try {
+    await run(new Agent({ name: 'test', mcpServers: [server], model }), 'go');
+  } finally {
+    await server.close();
+  }
+  return String(seen.told.get('c1'));
+};
+
+/** Nothing between them and the bank. */
 const DIRECT: typeof STDIO = {
   'SDK 1, guarded': (command) => direct(client1(), new Stdio1(split(command))),
   'SDK 2, of 2025, guarded': (command) => direct(client2('legacy'), new Stdio2(split(command))),
   'SDK 2, of 2026, guarded': (command) => direct(client2('auto'), new Stdio2(split(command))),
+  'a provider': ofProvider,
+  'OpenAI Agents, its server guarded': ofAgent,
 };
 
 describe.each(Object.entries(DIRECT))('%s over stdio', (_client, pay) => {
-  it.each(['kill', 'exit', 'hang', 'throw'])('R-2.5 a bank that pays and ends by %s: paid once', async (end) => {
+  it.each(ENDS)('R-2.5 a bank that pays and ends by %s: paid once', async (end) => {
     using kept = ledger();
     const said = await pay([NODE, BANK, kept.path, end]);
     expect(kept.lines()).toEqual(['paid']);

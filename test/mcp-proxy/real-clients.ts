@@ -1,6 +1,13 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
 import { createMCPClient } from '@ai-sdk/mcp';
 import { StdioMCPTransport as AiStdioTransport } from '@ai-sdk/mcp/mcp-stdio';
-import { Client as Client2 } from '@modelcontextprotocol/client';
+import {
+  Client as Client2,
+  StreamableHTTPClientTransport as Http2,
+  type ClientOptions,
+} from '@modelcontextprotocol/client';
 import { StdioClientTransport as Stdio2 } from '@modelcontextprotocol/client/stdio';
 import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as Stdio1 } from '@modelcontextprotocol/sdk/client/stdio.js';
@@ -54,15 +61,34 @@ const sdk1: Connect = async (command) => {
   };
 };
 
+type Mode = NonNullable<NonNullable<ClientOptions['versionNegotiation']>['mode']>;
+const connected2 = async (mode: Mode, transport: Stdio2 | Http2): Promise<RealClient> => {
+  const client = new Client2(INFO, { versionNegotiation: { mode } });
+  await client.connect(transport);
+  return {
+    call: (name, input = {}) => client.callTool({ name, arguments: input }, LIMIT).then(told, thrown),
+    close: () => client.close(),
+  };
+};
+
 const sdk2 =
-  (mode: 'legacy' | 'auto'): Connect =>
-  async (command) => {
-    const client = new Client2(INFO, { versionNegotiation: { mode } });
-    await client.connect(new Stdio2(split(command)));
-    return {
-      call: (name, input = {}) => client.callTool({ name, arguments: input }, LIMIT).then(told, thrown),
-      close: () => client.close(),
+  (mode: Mode): Connect =>
+  (command) =>
+    connected2(mode, new Stdio2(split(command)));
+
+/** Starts a command that serves HTTP and says where, and is its client. */
+const overHttp =
+  (mode: Mode): Connect =>
+  async ([command, ...args]) => {
+    const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+    const [url] = (await once(createInterface({ input: child.stderr }), 'line')) as [string];
+    const client = await connected2(mode, new Http2(new URL(url)));
+    const close = async (): Promise<void> => {
+      await client.close();
+      child.kill();
+      await once(child, 'exit');
     };
+    return { ...client, close };
   };
 
 const aiSdk: Connect = async (command) => {
@@ -92,4 +118,11 @@ export const REAL_CLIENTS: Readonly<Record<string, Connect>> = {
   'SDK 2, of 2026 where its server is': sdk2('auto'),
   'AI SDK’s client': aiSdk,
   'LangChain’s adapters': langChain,
+};
+
+/** Where no era before will do. */
+const NEWEST: Mode = { pin: '2026-07-28' };
+export const NEWEST_CLIENTS: Readonly<Record<'stdio' | 'HTTP', Connect>> = {
+  stdio: sdk2(NEWEST),
+  HTTP: overHttp(NEWEST),
 };

@@ -38,6 +38,35 @@ const listingClient = (server: object): object => ({
   listTools: async () => ({ tools: await (Reflect.get(server, 'listTools') as () => unknown).call(server) }),
 });
 
+/**
+ * The server's tools as the SDK lists them, before each turn: were the server lost with a call, the run would end
+ * there, and the model never be told what became of the call. So then they are those of the last time.
+ */
+class Listing {
+  readonly #server: object;
+  readonly #heard: (tools: unknown) => void;
+  #last: unknown;
+  /** Whether a call has failed since then. */
+  isOwed = false;
+
+  constructor(server: object, heard: (tools: unknown) => void) {
+    this.#server = server;
+    this.#heard = heard;
+  }
+
+  async read(): Promise<unknown> {
+    try {
+      this.#last = await (Reflect.get(this.#server, 'listTools') as () => unknown).call(this.#server);
+      this.isOwed = false;
+    } catch (error) {
+      if (!this.isOwed || this.#last === undefined) throw error;
+      return this.#last;
+    }
+    this.#heard(this.#last);
+    return this.#last;
+  }
+}
+
 /** One attempt at a call of the server's. */
 interface ServerCall {
   readonly server: object;
@@ -80,7 +109,8 @@ const checkServer = (server: object): void => {
  *
  * A call that fails gives a result with `isError` and one text: what happened in a sentence and whether the tool ran.
  * Nothing of what the tool or the server wrote is in it. Where a server says that it turned a call away, its tools are
- * listed once more, and only one that it does not list, or whose schema the input does not fit, did not run.
+ * listed once more, and only one that it does not list, or whose schema the input does not fit, did not run. A server
+ * that cannot be listed after a call has failed keeps the tools that it had, so that the model is told of the call.
  *
  * A tool with `readOnlyHint` counts as `read` where the server lists its annotations, any other as `mutating`;
  * `policies` and `defaults.effects` go before that. Hosted MCP tools run at OpenAI, where nothing can guard them.
@@ -107,12 +137,10 @@ export function guardMcpServer<Server extends object>(server: Server, options: G
   const declared = new DeclaredEffects();
   const hostSays = options.defaults?.effects !== undefined;
   const names = new PolicyNames(calls.checkNames, Object.keys(options.policies ?? {}).length > 0);
-  const listTools = async (): Promise<unknown> => {
-    const tools = await (Reflect.get(server, 'listTools') as () => unknown).call(server);
+  const listing = new Listing(server, (tools) => {
     declared.note({ tools });
     names.addPage(undefined, { tools });
-    return tools;
-  };
+  });
   const guarded =
     (way: Way): CallTool =>
     async (toolName, args, meta, callOptions) => {
@@ -128,9 +156,10 @@ export function guardMcpServer<Server extends object>(server: Server, options: G
       }).outcome;
       if (settled.succeeded) return settled.value;
       if (callOptions?.signal?.aborted === true) throw callOptions.signal.reason;
+      listing.isOwed = true;
       return failedResult(way, settled.failure.message);
     };
   const whole =
     typeof read(server, 'callToolResult') === 'function' ? { callToolResult: guarded('callToolResult') } : {};
-  return proxied(server, { listTools, callTool: guarded('callTool'), ...whole });
+  return proxied(server, { listTools: () => listing.read(), callTool: guarded('callTool'), ...whole });
 }

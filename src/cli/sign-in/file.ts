@@ -23,6 +23,8 @@ export interface SignIn {
     issuer?: string | undefined;
     [more: string]: unknown;
   };
+  /** Since when its authorization server has answered each renewal of these tokens with HTTP 5xx, and how often. */
+  failing?: { since: number; times: number };
 }
 
 const signInSchema: z.ZodType<SignIn> = z.strictObject({
@@ -43,6 +45,7 @@ const signInSchema: z.ZodType<SignIn> = z.strictObject({
       issuer: z.string().optional(),
     })
     .exactOptional(),
+  failing: z.strictObject({ since: z.number(), times: z.number() }).exactOptional(),
 });
 
 const folderOf = (env: Environment): string => {

@@ -104,7 +104,7 @@ abstract class FileProvider implements OAuthClientProvider {
   protected async keep(change: Partial<Pick<SignIn, 'client' | 'tokens'>>): Promise<void> {
     const { file } = this.options;
     await file.alone(async () => {
-      const { url: _url, ...kept } = (await file.read()) ?? { url: '' };
+      const { url: _url, failing: _failing, ...kept } = (await file.read()) ?? { url: '' };
       await file.write({ ...kept, ...change });
     });
   }
