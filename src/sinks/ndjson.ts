@@ -81,8 +81,8 @@ export function ndjsonHeader(runtime: Runtime, before?: string): string {
   });
 }
 
-/** The last line of a closed file, whose lines came to `digest`: none behind it was cut off, none before it changed. */
-export const ndjsonEnd = (lastSeq: number, digest: string): string =>
+/** The last line of a closed file: nothing behind it was cut off and, with a digest, nothing before it changed since. */
+export const ndjsonEnd = (lastSeq: number, digest: string | undefined): string =>
   ndjsonLine({ source: 'sink', type: 'file_ended', lastSeq, digest });
 
 interface Batch {
@@ -248,7 +248,7 @@ class EventQueue implements NdjsonSink {
  * so is each line from which a new process goes on in an old file. `readNdjson` reads files with and without. The last
  * line, which `close()` writes, is `{"source":"sink","type":"file_ended","lastSeq":...,"digest":...}`: without it
  * nobody can say whether its end was cut off, or a line of it changed. The digest is of the lines since the last
- * header, which says as `before` what those of the file that was rotated away came to.
+ * header, whose `before` is that of the file that was rotated away; where several processes write there is none.
  *
  * Files are rotated between lines, by size and by age, and the oldest deleted, where options say so. Where something
  * else rotates:

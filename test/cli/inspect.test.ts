@@ -1,6 +1,12 @@
-import { readFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { readFileSync, symlinkSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
+import { FileError } from '../../src/cli/arguments/usage.ts';
+import { runInspect } from '../../src/cli/trace/inspect.ts';
+import { liveRuntime } from '../../src/runtime.ts';
 import { folder, spillway, start, until } from './support.ts';
 
 const EVENT = { seq: 1, atMs: 5, source: 'call', callId: 'c1', toolName: 'search', type: 'call_started' };
@@ -38,6 +44,26 @@ describe('SEE-9 spillway report', () => {
     expect(await spillway('report', trace, '-o', trace)).toMatchObject({ code: 2 });
     expect(readFileSync(trace, 'utf8')).toBe(LINE);
   });
+});
+
+it('SEE-7 spillway inspect refuses what is no file, and a port that is taken for what it is', async () => {
+  using files = folder();
+  const trace = files.write('trace.ndjson', LINE);
+  const loop = join(files.path, 'loop');
+  symlinkSync(loop, loop);
+  // One that is not refused would be served for ever.
+  const signal = AbortSignal.abort();
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const inspected = (...args: readonly string[]): Promise<unknown> =>
+    runInspect(args, { stdout, stderr, env: {}, runtime: liveRuntime, signal });
+  const isFolder = new FileError(`${files.path}: is a folder; name a file in it`);
+  await expect(inspected(files.path)).rejects.toThrow(isFolder);
+  await expect(inspected(trace, files.path)).rejects.toThrow(isFolder);
+  await expect(inspected(loop)).rejects.toThrow(new FileError(`${loop}: cannot be used (ELOOP)`));
+  await using taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  const { port } = taken.address() as AddressInfo;
+  await expect(inspected(trace, '--port', String(port))).rejects.toThrow(/port \d+ of 127\.0\.0\.1 is in use/);
 });
 
 it('SEE-7 spillway inspect prints the page’s address, serves it, and ends when it is interrupted', async () => {

@@ -224,6 +224,41 @@ describe('R-7.1 spillway show', () => {
     await expect(show()).rejects.toThrow('the trace file is missing; write spillway show TRACE.ndjson');
   });
 
+  it('R-2.9 refuses events that are not as they are written, wherever they are not', async () => {
+    const VALUES = [null, 0, '', 'x', [null], {}];
+    const pathsOf = (value: unknown, path: readonly string[] = []): Array<readonly string[]> =>
+      typeof value === 'object' && value !== null
+        ? Object.entries(value).flatMap(([key, inner]) => [[...path, key], ...pathsOf(inner, [...path, key])])
+        : [];
+    const told = ofTurn(1);
+    const edited = told.flatMap((event, place) =>
+      pathsOf(event)
+        .filter(([key = '']) => !['source', 'type', 'seq', 'atMs'].includes(key))
+        .flatMap((path) =>
+          VALUES.map((value) => {
+            const copy: unknown = structuredClone(event);
+            const parent = path.slice(0, -1).reduce((at, key) => Reflect.get(at as object, key) as unknown, copy);
+            Reflect.set(parent as object, path.at(-1) ?? '', value);
+            return told.with(place, copy as TraceEvent);
+          }),
+        ),
+    );
+    let refused = 0;
+    // Each place is met with every value, by one in five of the files.
+    for (const list of edited.filter((_, index) => index % 5 === 0)) {
+      const file = fileOf('edited.ndjson', list);
+      const error: unknown = await show(file).then(
+        () => undefined,
+        (thrown: unknown) => thrown,
+      );
+      if (error === undefined) continue;
+      refused++;
+      expect(error).toBeInstanceOf(FileError);
+      expect((error as Error).message).toContain('an event in it is not as spillway writes it');
+    }
+    expect(refused).toBeGreaterThan(10);
+  });
+
   it('R-7.1 as a process shows what run has traced, as run has shown it', async () => {
     const trace = join(files.path, 'run.ndjson');
     const ran = await spillway('run', DEMO, '--seed', '1', '--trace', trace);

@@ -1,6 +1,6 @@
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { describe, expect, it } from 'vitest';
-import { isAlive, until } from '../providers/support.ts';
+import { isAlive, kill, until } from '../providers/support.ts';
 import { QUICK, faults, ledger, proxied, textOf } from './kit.ts';
 
 const quick = { defaults: { retry: QUICK } };
@@ -13,7 +13,7 @@ describe('R-16.2 a server that dies behind the proxy', () => {
     await it.client.subscribeResource({ uri: 'x://1' });
     const before = Number(textOf(await it.call('pid')));
     const heard = it.seen.length;
-    process.kill(before, 'SIGKILL');
+    kill(before);
     await until(() => kept.count('started ') === 2 && kept.count('<- resources/subscribe') === 2);
     const after = Number(textOf(await it.call('pid')));
     expect(after).not.toBe(before);
@@ -43,7 +43,7 @@ describe('R-16.2 a server that dies behind the proxy', () => {
     const pid = Number(textOf(await it.call('pid')));
     process.kill(pid, 'SIGSTOP');
     const listed = it.client.listTools();
-    process.kill(pid, 'SIGKILL');
+    kill(pid);
     expect((await listed).tools.map(({ name }) => name)).toContain('pay');
   });
 
@@ -66,7 +66,7 @@ describe('R-16.2 a server that dies behind the proxy', () => {
     const pid = Number(textOf(await it.call('pid')));
     const called = it.call('ask');
     await until(() => asked === 1);
-    process.kill(pid, 'SIGKILL');
+    kill(pid);
     expect((await called).isError).toBe(true);
     await until(() => withdrawn);
   });
@@ -74,7 +74,7 @@ describe('R-16.2 a server that dies behind the proxy', () => {
   it('R-16.2 one that does not come up again is told in words, and its client stays', async () => {
     using kept = ledger();
     await using it = await proxied({ s: faults(kept, {}, 'broken') }, { defaults: { retry: { maxAttempts: 1 } } });
-    process.kill(Number(textOf(await it.call('pid'))), 'SIGKILL');
+    kill(Number(textOf(await it.call('pid'))));
     await until(() => it.notes.length >= 2);
     const result = await it.call('pid');
     expect(result.isError).toBe(true);

@@ -60,6 +60,12 @@ export async function failure(work: Promise<unknown>): Promise<ToolExecutionErro
   throw new Error('it did not fail');
 }
 
+/** Ends a process that the test started. @throws where its id was not learnt: 0 would be the tests' own group */
+export const kill = (pid: number | undefined): void => {
+  if (!Number.isInteger(pid) || (pid ?? 0) <= 2) throw new RangeError(`${pid} is not the id of a process of ours`);
+  process.kill(pid ?? NaN, 'SIGKILL');
+};
+
 export const isAlive = (pid: number): boolean => {
   try {
     process.kill(pid, 0);

@@ -20,8 +20,8 @@ const fileError = (file: string, error: unknown): FileError => {
   return new FileError(`${file}: ${REASONS[code] ?? `cannot be used (${code})`}`, { cause: error });
 };
 
-const isFileError = (error: unknown): boolean =>
-  ['ENOENT', 'EISDIR', 'EACCES'].includes(String((error as NodeJS.ErrnoException).code));
+/** A port that may not be used has a code, too, and no path. */
+const isFileError = (error: unknown): boolean => (error as NodeJS.ErrnoException).path !== undefined;
 
 /** Waits for the interruption. */
 export const untilAborted = async (signal: AbortSignal): Promise<void> => {

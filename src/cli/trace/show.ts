@@ -96,6 +96,31 @@ const json = ({ turns, calls }: Recorded, { failed }: ShowCommand): string =>
     ...calls.filter((call) => !failed || !succeeded(call)).map((call) => ndjsonLine(callJson(call))),
   ].join('');
 
+const shownAs = (all: Recorded, command: ShowCommand, stdout: Output): string => {
+  const shown = command.turn === undefined ? all : { turns: [picked(all, command.turn)], calls: [] };
+  if (command.json) return json(shown, command);
+  const style = styleOf(stdout, command);
+  const [only] = shown.turns;
+  if (only !== undefined && shown.turns.length + shown.calls.length === 1)
+    return turnReport(only, style, command.failed);
+  if (command.failed) return failures(shown, style);
+  return `${overview(shown, style)}${shown.turns.length === 0 ? '' : '\n--turn shows one of them in full\n'}`;
+};
+
+/** A file is anybody's: an event in it may have anything anywhere. */
+const ofEvents = <T>(path: string, work: () => T): T => {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    const why = messageLine(error.message);
+    throw new FileError(
+      `${path}: an event in it is not as spillway writes it (${why}); spillway inspect shows what it can of it`,
+      { cause: error },
+    );
+  }
+};
+
 /**
  * Runs `spillway show`: a trace for a person, or summed up for a program.
  * @returns the exit code
@@ -108,20 +133,9 @@ export async function runShow(args: readonly string[], { stdout, stderr }: Comma
     return EXIT.fine;
   }
   const trace = await read(command.path);
-  const all = recorded(trace.events);
+  const all = ofEvents(command.path, () => recorded(trace.events));
   if (all.turns.length + all.calls.length === 0) throw new FileError(`${command.path}: tells of no turn and no call`);
-  const shown = command.turn === undefined ? all : { turns: [picked(all, command.turn)], calls: [] };
-  const style = styleOf(stdout, command);
-  const [only] = shown.turns;
-  const single = only !== undefined && shown.turns.length + shown.calls.length === 1;
-  if (command.json) stdout.write(json(shown, command));
-  else if (single) stdout.write(turnReport(only, style, command.failed));
-  else
-    stdout.write(
-      command.failed
-        ? failures(shown, style)
-        : `${overview(shown, style)}${shown.turns.length === 0 ? '' : '\n--turn shows one of them in full\n'}`,
-    );
+  stdout.write(ofEvents(command.path, () => shownAs(all, command, stdout)));
   tellLosses(trace, stderr);
   return EXIT.fine;
 }

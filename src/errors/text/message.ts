@@ -19,13 +19,10 @@ const senseOf = (text: string, rows: readonly Row[]): Sense | undefined => {
 };
 
 /** What a sentence says itself, else with all it quotes. A code in it, `not_in_channel`, says the same as its words. */
-const senseOfSentence = (text: string, rows: readonly Row[]): Sense | undefined => {
-  const own = text.replaceAll(QUOTED, '"x"').replaceAll(PLACE, '/x');
-  return (
-    senseOf(own, rows) ??
-    (own === text ? undefined : senseOf(text, rows)) ??
-    (text.includes('_') ? senseOf(text.replaceAll('_', ' '), rows) : undefined)
-  );
+const senseOfSentence = (sentence: string, rows: readonly Row[]): Sense | undefined => {
+  const text = sentence.replaceAll(PLACE, '/x');
+  const forms = new Set([text.replaceAll(QUOTED, '"x"'), text, text.replaceAll('_', ' ')]);
+  return [...forms].map((form) => senseOf(form, rows)).find((sense) => sense !== undefined);
 };
 
 /**

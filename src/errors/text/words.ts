@@ -48,7 +48,8 @@ export const QUOTA: RegExp = any(
   /(subscription|license|licence|plan|trial)( period)? (has |is |was )?(been )?(expired|inactive|cancell?ed|over|ended|lapsed)/,
   /upgrade (to|your|the) |(plan|account|free.?tier) limit/,
   /payment[ _]required|\bbilling\b(?! (service|server|api|address))/,
-  /card (was |is |has )?(been )?(reported )?(declined|expired|lost|stolen|blocked)/,
+  // A network's card loses its link, a memory's is blocked by another process.
+  /\bcard (was |is |has )?(been )?(reported )?(declined|expired|stolen|lost(?! [^o])|blocked(?! by a))/,
   /reached (your|the|its) ([a-z]{1,12} )?quota/,
 );
 

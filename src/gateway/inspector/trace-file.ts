@@ -73,7 +73,14 @@ export class TraceFile implements LineSource {
 
   /** @throws the error of the file system when it cannot be opened */
   static async open(path: string, runtime: Runtime): Promise<TraceFile> {
-    return new TraceFile(path, await open(path, 'r'), runtime);
+    const handle = await open(path, 'r');
+    if (!(await handle.stat()).isDirectory()) return new TraceFile(path, handle, runtime);
+    await handle.close();
+    // A folder can be opened, and not be read.
+    throw Object.assign(new Error(`EISDIR: illegal operation on a directory, open '${path}'`), {
+      code: 'EISDIR',
+      path,
+    });
   }
 
   nowMs(): number | undefined {

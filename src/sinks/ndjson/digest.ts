@@ -32,7 +32,7 @@ export class LinesDigest {
  */
 export class PartsCheck {
   #digest: LinesDigest | undefined;
-  #closed = true;
+  #closed = false;
   #changed: boolean | undefined = false;
 
   /** @param line a header, or any line but a last one; `undefined` for one too long to be looked at */

@@ -140,19 +140,19 @@ export class LineFile {
     return this.#inTurn(() => this.#reopen());
   }
 
-  /** Writes a last line, which says what the lines since the header come to, and closes the file. */
-  close(lastLine?: (digest: string) => Buffer): Promise<void> {
+  /** Writes a last line, which says what the lines since the header come to, if that is known, and closes the file. */
+  close(lastLine?: (digest: string | undefined) => Buffer): Promise<void> {
     return this.#inTurn(async () => {
       if (lastLine !== undefined) await this.#attempt('write', () => this.#end(lastLine));
       await this.#attempt('close', () => this.#file.close());
     });
   }
 
-  async #end(lastLine: (digest: string) => Buffer): Promise<void> {
+  async #end(lastLine: (digest: string | undefined) => Buffer): Promise<void> {
     await this.#prepare(lastLine('0'.repeat(DIGEST_DIGITS)).length);
     // What is due before the line belongs to what it tells of: a header, or the end of a torn line.
     await this.#write([]);
-    if (this.#digest !== undefined) await this.#write([lastLine(this.#digest.text)]);
+    if (this.#headed && !this.#torn) await this.#write([lastLine(this.#digest?.text)]);
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -171,7 +171,6 @@ export class LineFile {
     this.#size = size;
     this.#torn = torn;
     this.#headed = false;
-    if (size > 0) this.#digest = undefined;
   }
 
   /** Opens the path anew, and only then lets go of what was open. */
@@ -228,6 +227,8 @@ export class LineFile {
       this.#headed = false;
       this.#beganAtMs = undefined;
     }
+    // Somebody else has written here, too.
+    if (stats.size !== (this.#headed ? this.#size : 0)) this.#digest = undefined;
     this.#size = stats.size;
     const ageMs = this.#beganAtMs === undefined ? 0 : runtime.wallNow() - this.#beganAtMs;
     const full = this.#size + nextBytes + (this.#headed ? 0 : HEADER_BYTES) > maxFileBytes;

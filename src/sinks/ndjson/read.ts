@@ -45,6 +45,8 @@ export interface ReadNdjsonOptions {
 
 const LEFT_OUT_MAX = 1_000;
 const NEWLINE = 10;
+/** Some editors begin a file with it. */
+const BYTE_ORDER_MARK = Buffer.from('\uFEFF');
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null;
@@ -100,6 +102,9 @@ async function* linesOf(
   if (bytes > 0) yield { bytes: taken(), ended: false };
 }
 
+const withoutMark = (line: Buffer | undefined): Buffer | undefined =>
+  line?.indexOf(BYTE_ORDER_MARK) === 0 ? line.subarray(BYTE_ORDER_MARK.length) : line;
+
 const parsed = (text: string): { readonly value: unknown } | undefined => {
   try {
     return { value: JSON.parse(text) as unknown };
@@ -134,8 +139,9 @@ export async function readNdjson(path: string, options: ReadNdjsonOptions = {}):
     leftOutCount++;
     if (leftOut.length < LEFT_OUT_MAX) leftOut.push({ line, why });
   };
-  for await (const { bytes, ended } of linesOf(createReadStream(path) as AsyncIterable<Buffer>, maxLineBytes)) {
+  for await (const { bytes: read, ended } of linesOf(createReadStream(path) as AsyncIterable<Buffer>, maxLineBytes)) {
     line++;
+    const bytes = line === 1 ? withoutMark(read) : read;
     const text = bytes?.toString('utf8');
     if (text?.trim() === '') continue;
     const json = text === undefined ? undefined : parsed(text);

@@ -8,7 +8,7 @@ import type { FleetHarness } from './world.ts';
 
 /** A cancel reaches a tool within so long. */
 const CANCEL_MS = 200;
-/** What a busy machine adds is in the slow ones. */
+/** What a busy machine adds is in the slow ones; most of them are not. */
 const CANCELS = 5;
 
 const refusalOf = async (work: Promise<unknown>): Promise<unknown> => {
@@ -69,7 +69,8 @@ export const ruleCases: readonly FleetHarnessCase[] = [
       const from = harness.open();
       const took: number[] = [];
       for (let at = 0; at < CANCELS; at++) took.push(await cancelMs(harness, from, at));
-      expectThat(Math.min(...took) <= CANCEL_MS, `the signals are aborted within ${CANCEL_MS} ms`, took);
+      const isInTime = took.filter((ms) => ms <= CANCEL_MS).length > CANCELS / 2;
+      expectThat(isInTime, `the signals are aborted within ${CANCEL_MS} ms`, took);
       expectThat(!(await harness.engine.cancel('unwanted-0')), 'what has settled cannot be cancelled');
     },
   },

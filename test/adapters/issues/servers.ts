@@ -5,7 +5,7 @@ import { guardClient } from 'spillway/adapters/mcp';
 import { mcpStdioProvider } from 'spillway/providers/mcp-stdio';
 import { NODE, faults, ledger } from '../../mcp-proxy/kit.ts';
 import { behind } from '../../mcp-proxy/wire-kit.ts';
-import { EVERYTHING } from '../../providers/support.ts';
+import { EVERYTHING, kill } from '../../providers/support.ts';
 import type { Issue } from './kit.ts';
 
 const INFO = { name: 'test', version: '1' };
@@ -51,7 +51,7 @@ export const SERVERS: readonly Issue[] = [
         close = () => client.close();
       }
       const first = await pid();
-      process.kill(pidIn(first), 'SIGKILL');
+      kill(pidIn(first));
       await pid().catch(() => undefined);
       const end = await said(pid());
       await close();
@@ -74,7 +74,7 @@ export const SERVERS: readonly Issue[] = [
       const [command, ...args] = line;
       const client = await connected(command, args);
       const pid = (): Promise<unknown> => client.callTool({ name: 'pid', arguments: {} });
-      process.kill(pidIn(await pid()), 'SIGKILL');
+      kill(pidIn(await pid()));
       await pid().catch(() => undefined);
       const end = await said(pid());
       await client.close();

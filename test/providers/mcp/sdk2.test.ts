@@ -3,7 +3,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { mcpConnection, mcpProvider, type McpProvider } from '../../../src/providers/mcp.ts';
-import { EVERYTHING, context, failure, run } from '../support.ts';
+import { EVERYTHING, context, failure, kill, run } from '../support.ts';
 
 const LONG = 'everything.trigger-long-running-operation';
 
@@ -68,7 +68,7 @@ describe('the client of SDK 2 on a real server', () => {
   it('killed in mid-call: transport_error, uncertain; then it starts again', async () => {
     const work = failure(run(provider, LONG, { duration: 20, steps: 1 }));
     await sleep(200);
-    process.kill(pid ?? 0, 'SIGKILL');
+    kill(pid);
     expect(await work).toMatchObject({ kind: 'transport_error', executed: true, uncertain: true });
     expect(await run(provider, 'everything.echo', { message: 'again' })).toBe('Echo: again');
   });

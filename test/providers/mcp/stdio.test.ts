@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { mcpStdioProvider, type McpStdioProvider } from '../../../src/providers/mcp-stdio.ts';
-import { FILESYSTEM, context, everything, failure, run, toolOf, until } from '../support.ts';
+import { FILESYSTEM, context, everything, failure, kill, run, toolOf, until } from '../support.ts';
 
 const LONG = 'everything.trigger-long-running-operation';
 
@@ -148,7 +148,7 @@ describe('a server that is killed', () => {
     const work = failure(run(provider, LONG, { duration: 20, steps: 1 }));
     await sleep(200);
     const startMs = performance.now();
-    process.kill(pid ?? 0, 'SIGKILL');
+    kill(pid);
     const error = await work;
     expect(performance.now() - startMs).toBeLessThan(5_000);
     expect(error).toMatchObject({ kind: 'transport_error', executed: true, uncertain: true });
@@ -160,11 +160,11 @@ describe('a server that is killed', () => {
 
   it('between calls, twice in a row: the second restart waits, and calls fail at once until then, not executed', async () => {
     provider = await everything();
-    process.kill(provider.pid ?? 0, 'SIGKILL');
+    kill(provider.pid);
     await until(() => provider.pid === undefined);
     const work = failure(run(provider, LONG, { duration: 20, steps: 1 }));
     await until(() => provider.pid !== undefined);
-    process.kill(provider.pid ?? 0, 'SIGKILL');
+    kill(provider.pid);
     expect(await work).toMatchObject({ kind: 'transport_error' });
     const refused = await failure(run(provider, 'everything.echo', { message: 'x' }));
     expect(refused).toMatchObject({ kind: 'transport_error', executed: false, uncertain: false });

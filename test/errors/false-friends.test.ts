@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest';
+import { toToolError } from '../../src/errors/read-error.ts';
+import { classify } from '../../src/policy/recovery/classify.ts';
+
+const classOf = (text: string): string => classify(toToolError(new Error(text), 'tool')).classification;
+
+describe('R-1.3 words that say something else', () => {
+  it.each([
+    'network card lost its connection',
+    'the network card lost link',
+    'memory card blocked by another process',
+    'SD card blocked by another application',
+    'failed to discard expired entries',
+    'could not discard lost packets',
+    'error while a postcard expired',
+  ])('R-1.3 no payment is meant: %s', (text) => expect(classOf(text)).toBe('transient'));
+
+  it.each([
+    'Your card was declined.',
+    'Your card was declined by its issuer.',
+    'Card expired',
+    'The card has been reported stolen',
+    'card lost or stolen',
+    'The card was reported lost.',
+    'Card is blocked.',
+    'Your card has been blocked by the issuer',
+    'card blocked by your bank',
+  ])('R-1.3 a payment is: %s', (text) => expect(classOf(text)).toBe('permanent'));
+
+  it.each([
+    'fetch failed for https://x.test/schema.json',
+    'The upload to https://x.test/v1/invalid/unauthorized did not finish',
+    'GET /v1/forbidden_words did not finish',
+    'worker 3 stopped at /srv/validation/not_found.js',
+  ])('R-1.3 an address says nothing: %s', (text) => expect(classOf(text)).toBe('transient'));
+
+  it.each(['https://x.test/a is unauthorized', 'no such file: /srv/data.csv', 'https://x.test/schema.json: not found'])(
+    'R-1.3 what is said of an address does: %s',
+    (text) => expect(classOf(text)).toBe('permanent'),
+  );
+});
