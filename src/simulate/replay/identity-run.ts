@@ -8,9 +8,16 @@ import { TraceWorld } from './world.ts';
 /** Other readings that are tried for one trace. */
 const READINGS_MAX = 16;
 
-const differenceIn = (recording: Recording, fates: Fates): Difference | undefined => {
+/** A recording as its own policies decided it once more, and where that differs from it first. */
+interface Decided {
+  readonly recording: Recording;
+  readonly difference: Difference | undefined;
+}
+
+const decided = (recording: Recording, fates: Fates): Decided => {
   try {
-    return firstDifference(recording, new TraceWorld(recording, recording, 'recorded', fates).run().events);
+    const { events, madeAtMs } = new TraceWorld(recording, recording, 'recorded', fates).run();
+    return { recording: { ...recording, madeAtMs }, difference: firstDifference(recording, events) };
   } catch (error) {
     // No layer had such policies.
     if (!(error instanceof RangeError)) throw error;
@@ -40,19 +47,19 @@ const readOtherwise = (recording: Recording, seq: number): Recording[] => {
  * is as it was read if the recorded policies then decide what it says.
  */
 const asDecided = (recording: Recording, fates: Fates): Recording => {
-  const first = differenceIn(recording, fates);
-  let [best, furthest] = [recording, first];
-  let others = first === undefined ? [] : readOtherwise(recording, first.seq);
-  for (let tried = 0; furthest !== undefined && tried < READINGS_MAX; tried++) {
-    const other = others.shift();
-    if (other === undefined) break;
-    const difference = differenceIn(other, fates);
-    if (difference !== undefined && difference.seq <= furthest.seq) continue;
-    [best, furthest] = [other, difference];
-    others = difference === undefined ? [] : readOtherwise(other, difference.seq);
+  const first = decided(recording, fates);
+  let best = first;
+  let others = first.difference === undefined ? [] : readOtherwise(recording, first.difference.seq);
+  for (let tried = 0; best.difference !== undefined && tried < READINGS_MAX; tried++) {
+    const reading = others.shift();
+    if (reading === undefined) break;
+    const other = decided(reading, fates);
+    if (other.difference !== undefined && other.difference.seq <= best.difference.seq) continue;
+    best = other;
+    others = other.difference === undefined ? [] : readOtherwise(reading, other.difference.seq);
   }
-  if (first !== undefined && furthest !== undefined) throw decidedOtherwise(first);
-  return best;
+  if (first.difference !== undefined && best.difference !== undefined) throw decidedOtherwise(first.difference);
+  return best.recording;
 };
 
 /**

@@ -50,6 +50,8 @@ export class RecordedTools {
   readonly #told = new Map<string, number>();
   /** Calls of which an attempt is made at another time, and that go on from what is known of that. */
   readonly #shifted = new Set<string>();
+  /** When each attempt of the recording was made, by its key. */
+  readonly #madeAtMs = new Map<string, number>();
   /** The most attempts that calls of each tool could have made. */
   readonly #attemptsMax: ReadonlyMap<string, number>;
 
@@ -60,8 +62,8 @@ export class RecordedTools {
   }
 
   /** What had to be assumed. */
-  get unknown(): Pick<Replayed, 'unknown' | 'doubts'> {
-    return { unknown: this.#doubts.unknown, doubts: this.#doubts.all };
+  get unknown(): Omit<Replayed, 'events'> {
+    return { unknown: this.#doubts.unknown, doubts: this.#doubts.all, madeAtMs: this.#madeAtMs };
   }
 
   /** Notes whether a call goes on as it was recorded. */
@@ -80,7 +82,9 @@ export class RecordedTools {
   execute({ name: toolName, effects }: ToolInForce, context: ToolContext, callId: string): Observable<unknown> {
     const { recording, time } = this.#parts;
     const made = { callId, toolName, own: context.attempt, startMs: time.now(), effects, context };
-    const recorded = recording.attempts.get(attemptKey(callId, toolName, made.own));
+    const key = attemptKey(callId, toolName, made.own);
+    const recorded = recording.attempts.get(key);
+    this.#madeAtMs.set(key, made.startMs);
     this.#doubts.attempt();
     return new Observable((subscriber) => {
       const laterMs = recorded === undefined ? 0 : this.#laterMs(recorded, made);
@@ -101,7 +105,10 @@ export class RecordedTools {
   }
 
   /** How much later an attempt begins than it did: where it does not, what it then came to is what it comes to now. */
-  #laterMs({ callId, startMs }: RecordedAttempt, made: Made): number {
+  #laterMs({ callId, toolName, own, startMs }: RecordedAttempt, made: Made): number {
+    // The policies that were recorded make it at this instant, too, however late their process was.
+    const sameMs = this.#parts.recording.madeAtMs.get(attemptKey(callId, toolName, own)) ?? NaN;
+    if (Math.abs(made.startMs - sameMs) < SAME_MS) return 0;
     const slackMs = this.#told.get(callId) === ASTRAY ? SAME_MS : TICK_MS;
     return Math.abs(made.startMs - startMs) < slackMs ? 0 : made.startMs - startMs;
   }

@@ -62,7 +62,6 @@ describe('RPL-6 a file that is not as its sink wrote it is refused, or its numbe
   });
 
   it.each<[string, () => string | Uint8Array]>([
-    ['with a byte order mark', () => `\uFEFF${own}`],
     ['packed', () => gzipSync(own)],
     ['in UTF-16', () => Buffer.from(own, 'utf16le')],
     ['twice', () => own + own],
@@ -76,6 +75,10 @@ describe('RPL-6 a file that is not as its sink wrote it is refused, or its numbe
     ['with an empty trace', () => joined([linesOf(own)[0] ?? '', linesOf(own).at(-1) ?? ''])],
     ['of nothing', () => ''],
   ])('one %s is refused', async (_, edited) => expect(await told(edited())).toBe('refused'));
+
+  it('one with a byte order mark, which is no part of its text, is read as it was', async () => {
+    expect(await told(`\uFEFF${own}`)).toBe(unedited);
+  });
 
   it('each time that is moved, by however little, is refused', async () => {
     const count = linesOf(own).length;

@@ -48,7 +48,9 @@ describe('a tool that a plan brought along', () => {
     const [once] = replayTrace(events, { set: ['search.retry.maxAttempts=1'] }).candidates;
     // In each turn the first node fails at once, and the second is not begun.
     expect(once?.verdict).toMatchObject({ code: 'worse', calls: 20 });
-    expect(() => replayTrace(events, { set: ['other.timeoutMs=5'] })).toThrow(/there are search, and retryBudget/);
+    expect(() => replayTrace(events, { set: ['other.timeoutMs=5'] })).toThrow(
+      /is of no tool; there is search, retryBudget/,
+    );
   });
 
   it('RPL-6 is refused where the trace does not tell its policy, or tells two', () => {

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setImmediate as soon, setTimeout as sleep } from 'node:timers/promises';
+import { lastValueFrom } from 'rxjs';
 import { expect, it } from 'vitest';
 import { createSpillway, plan, tool, type TraceEvent } from 'spillway';
 import { guardTools } from 'spillway/adapters/ai-sdk';
@@ -42,6 +43,34 @@ it('RPL-1 replays what a live process recorded, with its own clock, timers and c
   const { identity, candidates } = replayTrace(events, { set: ['flaky.retry.maxAttempts=4'] });
   expect(identity).toMatchObject({ turns: 10, events: events.length });
   expect(candidates[0]?.flips).toEqual([]);
+});
+
+it('RPL-4 under its own policies a trace is sure, however late its busy process was', async () => {
+  const busy = (ms: number): void => {
+    for (const untilMs = performance.now() + ms; performance.now() < untilMs;);
+  };
+  const slow = tool({
+    name: 'slow',
+    policy: { effects: 'read' },
+    execute: async () => {
+      busy(70);
+      await sleep(5);
+      return 'found';
+    },
+  });
+  const layer = createSpillway({ tools: [slow] });
+  const events: TraceEvent[] = [];
+  layer.trace$.subscribe((event) => void events.push(event));
+  // Each begins when the one before has let go of the process.
+  const nodes = ['a', 'b', 'c'].map((id) => ({ id, tool: 'slow' }));
+  await lastValueFrom(layer.turn(plan.from([...nodes, { id: 'd', tool: 'slow', needs: ['a', 'c'] }])));
+  await layer.close();
+  const { identity, candidates } = replayTrace(events, { set: ['slow.retry.maxAttempts=5'] });
+  expect(identity).toMatchObject({ turns: 1, calls: 4 });
+  const [same] = candidates;
+  expect(same?.unknown).toMatchObject({ moved: 0, shifted: 0, unmade: 0, calls: 0 });
+  expect(same?.verdict.text).toBe('safe to ship');
+  expect(same?.bounds.bad).toMatchObject({ successes: 4, attempts: 4 });
 });
 
 it('RPL-1 replays calls under keys as slowly as their store answered them', async () => {

@@ -33,6 +33,8 @@ export interface Replayed {
   readonly events: readonly TraceEvent[];
   readonly unknown: Readonly<Unknowns>;
   readonly doubts: readonly Doubt[];
+  /** When each attempt of the recording was made here, by its key. */
+  readonly madeAtMs: ReadonlyMap<string, number>;
 }
 
 /** Counts what is assumed in one run. */

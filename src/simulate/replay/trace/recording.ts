@@ -49,6 +49,11 @@ export interface Recording {
   readonly retryBudget: Required<RetryBudgetOptions> | undefined;
   /** Which of the ways to read it is taken for each ending that is not read the likeliest way, by call or turn. */
   readonly readings: ReadonlyMap<string, number>;
+  /**
+   * When the recorded policies make each attempt in simulated time, by its key; empty until they were replayed. A live
+   * process was later, since it was busy.
+   */
+  readonly madeAtMs: ReadonlyMap<string, number>;
   /** Calls outside of turns. */
   readonly calls: readonly RecordedCall[];
   readonly turns: readonly RecordedTurn[];
@@ -149,6 +154,7 @@ export function readRecording(given: readonly TraceEvent[]): Recording {
     tools: first.tools,
     retryBudget: first.retryBudget,
     readings: new Map(),
+    madeAtMs: new Map(),
     calls: callsOf(byCall),
     turns: turnsOf(events, byCall),
     orders: ordersIn(events),
