@@ -81,7 +81,7 @@ export function ndjsonHeader(runtime: Runtime, before?: string): string {
   });
 }
 
-/** The last line of a closed file: nothing behind it was cut off and, with a digest, nothing before it changed since. */
+/** The last line of a closed file: nothing behind it was cut off; with a digest, nothing before it has changed. */
 export const ndjsonEnd = (lastSeq: number, digest: string | undefined): string =>
   ndjsonLine({ source: 'sink', type: 'file_ended', lastSeq, digest });
 

@@ -114,7 +114,7 @@ it('SEE-5 a turn of a real clock, whose times have fractions, becomes a test tha
   expect(ranTests({ real: test.code })).toEqual({ passed: ['real'], failed: [] });
 });
 
-it('SEE-5 a turn whose process was late becomes a test that passes, with a limit of calls at a time and without', async () => {
+it('SEE-5 a turn whose process was late becomes a test that passes, with a concurrency and without', async () => {
   const made: Record<string, string> = {};
   const untilMs = (ms: number): void => {
     while (performance.now() < ms);

@@ -24,7 +24,7 @@ export const ledger = (): Ledger => {
   const path = join(folder, 'ledger');
   const lines = (): readonly string[] => {
     try {
-      return readFileSync(path, 'utf8').split('\n').slice(0, -1);
+      return readFileSync(path, 'utf8').replace(/\n$/, '').split('\n');
     } catch {
       return [];
     }

@@ -65,14 +65,43 @@ const ruleOf = (check: () => unknown, spelling: Readonly<Record<string, string>>
   }
 };
 
-/**
- * What the schema cannot say of a tool's policy: options that contradict each other, alternatives that are not there.
- */
-export function policyProblems(
-  { retry_policy, circuit_breaker, alternatives = [], id }: RestToolEntry,
+/** Tools that are named and not there, as far as the manifest can know, or are none for what they are named for. */
+const namedProblems = (
+  { id, alternatives = [], verify, compensate = false }: RestToolEntry,
   at: Path,
-  { tools, name }: RestManifest,
-): Problem[] {
+  manifest: RestManifest,
+): Problem[] => {
+  const { tools, name } = manifest;
+  const problems: Problem[] = [];
+  const check = (tool: string, path: Path, misused: (own: RestToolEntry) => string | undefined): void => {
+    const ownId = tool.startsWith(`${name}.`) ? tool.slice(name.length + 1) : tool;
+    const own = tools.find((one) => one.id === ownId);
+    const absent = ownId.includes('.')
+      ? undefined
+      : `there is no tool ${ownId} in this manifest; name one of its ids, or a full name such as other.tool`;
+    const message = own === undefined ? absent : misused(own);
+    if (message !== undefined) problems.push({ message, at: [...at, ...path] });
+  };
+  alternatives.forEach((tool, place) =>
+    check(tool, ['alternatives', place], (own) =>
+      own.id === id ? `${id} cannot be its own alternative; name another tool` : undefined,
+    ),
+  );
+  if (verify !== undefined)
+    check(verify.tool, ['verify', 'tool'], (own) =>
+      policyOf(own, manifest).effects === 'read'
+        ? undefined
+        : `${own.id} does not only read, and so cannot look; name a tool that does, or declare effects: read`,
+    );
+  if (compensate !== false) check(compensate.tool, ['compensate', 'tool'], () => undefined);
+  return problems;
+};
+
+/**
+ * What the schema cannot say of a tool's policy: options that contradict each other, named tools that are not there.
+ */
+export function policyProblems(entry: RestToolEntry, at: Path, manifest: RestManifest): Problem[] {
+  const { retry_policy, circuit_breaker } = entry;
   const problems: Problem[] = [];
   const retry =
     retry_policy === undefined
@@ -84,18 +113,5 @@ export function policyProblems(
       ? undefined
       : ruleOf(() => breakerSettings(breakerOf(circuit_breaker)), { cooldownMs: 'timeout_ms' });
   if (breaker !== undefined) problems.push({ message: breaker, at: [...at, 'circuit_breaker'] });
-  alternatives.forEach((alternative, place) => {
-    const own = alternative.startsWith(`${name}.`) ? alternative.slice(name.length + 1) : alternative;
-    if (own === id)
-      problems.push({
-        message: `${id} cannot be its own alternative; name another tool`,
-        at: [...at, 'alternatives', place],
-      });
-    else if (!own.includes('.') && !tools.some((tool) => tool.id === own))
-      problems.push({
-        message: `there is no tool ${own} in this manifest; name one of its ids, or a full name such as other.tool`,
-        at: [...at, 'alternatives', place],
-      });
-  });
-  return problems;
+  return [...problems, ...namedProblems(entry, at, manifest)];
 }

@@ -1,5 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { dirname, join } from 'node:path';
 import { setImmediate as soon, setTimeout as sleep } from 'node:timers/promises';
 import { lastValueFrom } from 'rxjs';
@@ -12,7 +13,21 @@ import { memoryStore } from 'spillway/stores/memory';
 import type { DedupeStore } from '../../../src/contract/store.ts';
 import { seededRandom } from '../../../src/policy/random.ts';
 
-it('RPL-1 replays what a live process recorded, with its own clock, timers and chance', async () => {
+/** What clocks may differ by, less some. */
+const STALLED_MS = 200;
+
+/** Records until the process was let run meanwhile: one that stood still for longer than clocks may differ is refused. */
+const recorded = async (record: () => Promise<TraceEvent[]>): Promise<TraceEvent[]> => {
+  for (;;) {
+    const delay = monitorEventLoopDelay({ resolution: 5 });
+    delay.enable();
+    const events = await record();
+    delay.disable();
+    if (delay.max / 1e6 < STALLED_MS) return events;
+  }
+};
+
+const flakyTrips = async (): Promise<TraceEvent[]> => {
   const random = seededRandom(5);
   const flaky = tool({
     name: 'flaky',
@@ -40,6 +55,11 @@ it('RPL-1 replays what a live process recorded, with its own clock, timers and c
     await Promise.all([...calls, new Promise<void>((resolve) => layer.turn(trip).subscribe({ complete: resolve }))]);
   }
   await layer.close();
+  return events;
+};
+
+it('RPL-1 replays what a live process recorded, with its own clock, timers and chance', async () => {
+  const events = await recorded(flakyTrips);
   const { identity, candidates } = replayTrace(events, { set: ['flaky.retry.maxAttempts=4'] });
   expect(identity).toMatchObject({ turns: 10, events: events.length });
   expect(candidates[0]?.flips).toEqual([]);
