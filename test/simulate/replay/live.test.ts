@@ -16,7 +16,7 @@ import { seededRandom } from '../../../src/policy/random.ts';
 /** What clocks may differ by, less some. */
 const STALLED_MS = 200;
 
-/** Records until the process was let run meanwhile: one that stood still for longer than clocks may differ is refused. */
+/** Records until the process was let run: one that stood still for longer than clocks may differ is refused. */
 const recorded = async (record: () => Promise<TraceEvent[]>): Promise<TraceEvent[]> => {
   for (;;) {
     const delay = monitorEventLoopDelay({ resolution: 5 });
