@@ -193,7 +193,8 @@ export async function serveTraceFile(path: string, options: TraceFileOptions = {
  * @throws as `serveInspector`
  *
  * @example
- * const inspector = await serveTrace(before, { compareWith: after });
+ * const [before, after] = [await readNdjson('before.ndjson'), await readNdjson('after.ndjson')];
+ * const inspector = await serveTrace(before.events, { compareWith: after.events });
  * console.error(`inspect: ${inspector.page}`);
  */
 export async function serveTrace(
