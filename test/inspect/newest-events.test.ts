@@ -44,6 +44,16 @@ describe('SEE-1 the model knows what gates, sagas and fleets tell', () => {
     { ...CALL, atMs: 5, type: 'call_started' },
     { ...CALL, atMs: 6, type: 'approval', step: 'asked', approvalId: 'a1', cause: 'needed' },
   ];
+  /** For as long as that takes the time of the turn stands still. */
+  const ask: Told = {
+    ...CALL,
+    atMs: 6,
+    type: 'approval',
+    step: 'asked',
+    approvalId: 'a1',
+    cause: 'needed',
+    holdsTurn: true,
+  };
 
   it('SEE-2 a person who is asked is waited for, until that has an end, and no timer runs meanwhile', () => {
     const model = heard(asked);
@@ -61,15 +71,6 @@ describe('SEE-1 the model knows what gates, sagas and fleets tell', () => {
   });
 
   it('SEE-2 no deadline runs while the time of the turn stands still, and then it is later', () => {
-    const ask: Told = {
-      ...CALL,
-      atMs: 6,
-      type: 'approval',
-      step: 'asked',
-      approvalId: 'a1',
-      cause: 'needed',
-      holdsTurn: true,
-    };
     const end = { ...ask, step: 'approved', waitedMs: 84 } as const;
     const events: Told[] = [...asked.slice(0, 2), ask];
     expect(pendingTimers(heard(events))).toEqual([]);
@@ -83,15 +84,6 @@ describe('SEE-1 the model knows what gates, sagas and fleets tell', () => {
   it('SEE-2 the deadline of a fleet’s turn is what the fleet has left of it, from worker to worker', () => {
     const started = { ...begun('pay'), remainingMs: 4_000, worker: 'w1' } as Told;
     expect(pendingTimers(heard([started]))).toMatchObject([{ kind: 'deadline', dueMs: 4_000 }]);
-    const ask: Told = {
-      ...CALL,
-      atMs: 6,
-      type: 'approval',
-      step: 'asked',
-      approvalId: 'a1',
-      cause: 'needed',
-      holdsTurn: true,
-    };
     const moved: Told = { ...OF, atMs: 300, type: 'turn_moved', from: 'w1', to: 'w2', afterMs: 50 };
     // Whoever asked has died with the question: it holds nothing any more.
     const held = heard([started, ask, moved]);

@@ -10,7 +10,7 @@ import { mcpStdioProvider } from '../../src/providers/mcp-stdio.ts';
 import { createSpillway } from '../../src/spillway.ts';
 import { httpServer, type HttpServerOptions } from './mcp/http-server.ts';
 import type { SeenCall } from './mcp/tools.ts';
-import { groupOf } from './support.ts';
+import { groupOf, kill } from './support.ts';
 
 // Real processes and sockets on a machine that may be busy.
 vi.setConfig({ testTimeout: 60_000 });
@@ -101,7 +101,7 @@ const stdioCases = providerConformance({
         calls: seen,
         kill: () => {
           writeFileSync(dead, '');
-          process.kill(pid, 'SIGKILL');
+          kill(pid);
         },
         held: () => groupOf(pid).length,
         close: () => rmSync(folder, { recursive: true, force: true }),

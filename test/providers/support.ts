@@ -62,8 +62,8 @@ export async function failure(work: Promise<unknown>): Promise<ToolExecutionErro
 
 /** Ends a process that the test started. @throws where its id was not learnt: 0 would be the tests' own group */
 export const kill = (pid: number | null | undefined): void => {
-  if (!Number.isInteger(pid) || (pid ?? 0) <= 2) throw new RangeError(`${pid} is not the id of a process of ours`);
-  process.kill(pid ?? NaN, 'SIGKILL');
+  if (typeof pid !== 'number' || !(pid > 2)) throw new RangeError(`${pid} is not the id of a process of ours`);
+  process.kill(pid, 'SIGKILL');
 };
 
 export const isAlive = (pid: number): boolean => {

@@ -33,9 +33,12 @@ const failedResult = (way: Way, text: string): unknown => {
   return way === 'callTool' ? content : { content, isError: true };
 };
 
+const toolsOf = async (server: object): Promise<unknown> =>
+  (Reflect.get(server, 'listTools') as () => unknown).call(server);
+
 /** The server's list as an MCP client gives it, since whether a tool is there is asked of one. */
 const listingClient = (server: object): object => ({
-  listTools: async () => ({ tools: await (Reflect.get(server, 'listTools') as () => unknown).call(server) }),
+  listTools: async () => ({ tools: await toolsOf(server) }),
 });
 
 /**
@@ -56,7 +59,7 @@ class Listing {
 
   async read(): Promise<unknown> {
     try {
-      this.#last = await (Reflect.get(this.#server, 'listTools') as () => unknown).call(this.#server);
+      this.#last = await toolsOf(this.#server);
       this.isOwed = false;
     } catch (error) {
       if (!this.isOwed || this.#last === undefined) throw error;

@@ -8,6 +8,7 @@ export { duration } from '../../inspect/text.ts';
 
 /** Columns of a message on stderr: a rule, a value and a remedy fit; a name of 5,000 characters does not. */
 const MESSAGE_COLUMNS_MAX = 600;
+
 /** One line for a terminal: printable, and cut. */
 export function messageLine(text: string): string {
   return fit(plain(text), MESSAGE_COLUMNS_MAX, '...');

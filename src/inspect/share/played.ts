@@ -125,6 +125,8 @@ interface Stage {
   readonly byId: ReadonlyMap<string, NodeTold>;
   /** When each node settled, as it is played. */
   readonly settled: Map<string, number>;
+  /** The same nodes, in the order in which they had settled. */
+  readonly over: NodeTold[];
 }
 
 const courseOf = (stage: Stage, call: CallTold, startMs: number): Course => {
@@ -198,13 +200,12 @@ const concurrencyOf = (turn: TurnTold, clock: Clock): number | undefined => {
 };
 
 /** When a node begins: once its needs have settled and, where only so many run at a time, one has made room for it. */
-const startOf = ({ turn, clock, byId, settled }: Stage, node: NodeTold): number => {
+const startOf = ({ turn, clock, settled, over }: Stage, node: NodeTold): number => {
   const { startMs = node.settledMs ?? turn.startMs, needs } = node;
   if (clock.toleranceMs === 0) return clock.at(startMs);
   const readyMs = needs.reduce((latest, need) => Math.max(latest, settled.get(need) ?? 0), 0);
   // It was the process that was late, with its first call, say.
   if (turn.concurrency === undefined) return readyMs;
-  const over = [...settled.keys()].flatMap((id) => byId.get(id) ?? []);
   const before = over.findLast(({ settledMs = Infinity }) => settledMs <= startMs);
   return Math.max(readyMs, settled.get(before?.nodeId ?? '') ?? 0);
 };
@@ -217,6 +218,7 @@ const playNode = (stage: Stage, node: NodeTold): PlayedNode => {
   const course = call === undefined ? undefined : courseOf(stage, call, startMs);
   const settledMs = cut ? endMs : Math.min(endMs, course === undefined ? startMs : course.endMs);
   settled.set(nodeId, settledMs);
+  stage.over.push(node);
   const own: Letter[] = [
     ...(node.startMs === undefined ? [] : [{ frame: startMs, letter: 'n' }]),
     { frame: settledMs, letter: STATE_LETTERS[state] ?? 'f' },
@@ -248,7 +250,7 @@ export function playedTurn(model: TraceModel, turn: TurnTold): PlayedTurn {
   // In the order in which they settled, so that needs come first.
   const inTime = turn.nodes.toSorted((a, b) => (a.settledMs ?? 0) - (b.settledMs ?? 0));
   const byId = new Map(turn.nodes.map((node) => [node.nodeId, node]));
-  const stage = { turn, clock, endMs: isCut ? cutMs : Infinity, byId, settled, limitOf };
+  const stage: Stage = { turn, clock, endMs: isCut ? cutMs : Infinity, byId, settled, over: [], limitOf };
   for (const node of inTime) played.set(node.nodeId, playNode(stage, node));
   const concurrency = concurrencyOf(turn, clock);
   const endMs = isCut ? cutMs : [...settled.values()].reduce((latest, ms) => Math.max(latest, ms), 0);

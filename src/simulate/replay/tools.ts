@@ -6,6 +6,7 @@ import { Doubts, type Replayed, type Why } from './certainty/doubts.ts';
 import { errorOf } from './errors.ts';
 import type { Assumption, Fate, Fates } from './fates.ts';
 import { attemptKey, type RecordedAttempt } from './trace/attempts.ts';
+import { TICK_MS } from './trace/endings.ts';
 import type { Recording } from './trace/recording.ts';
 
 /** Has work done at an instant, in the order in which it was recorded. */
@@ -13,11 +14,6 @@ export type InOrder = (atMs: number, seq: number, work: () => void) => Task;
 
 /** Two instants that differ by less are one: sums of milliseconds end in different last digits. */
 export const SAME_MS = 0.001;
-/**
- * A live process reads its clock for each event of a tick, where here all of a tick is one instant: what is done as it
- * was recorded may begin so much sooner, and ends when it did.
- */
-const TICK_MS = 50;
 /** Of a call that did not go on as it was recorded. */
 const ASTRAY = -1;
 
@@ -34,6 +30,8 @@ export interface ToolsParts {
 
 /** An attempt that is made now. */
 interface Made {
+  /** By which the recording knows it, if it was made then. */
+  readonly key: string;
   readonly callId: string;
   readonly toolName: string;
   readonly own: number;
@@ -81,8 +79,9 @@ export class RecordedTools {
   /** Runs a tool for a call. */
   execute({ name: toolName, effects }: ToolInForce, context: ToolContext, callId: string): Observable<unknown> {
     const { recording, time } = this.#parts;
-    const made = { callId, toolName, own: context.attempt, startMs: time.now(), effects, context };
-    const key = attemptKey(callId, toolName, made.own);
+    const own = context.attempt;
+    const key = attemptKey(callId, toolName, own);
+    const made = { key, callId, toolName, own, startMs: time.now(), effects, context };
     const recorded = recording.attempts.get(key);
     this.#madeAtMs.set(key, made.startMs);
     this.#doubts.attempt();
@@ -105,9 +104,9 @@ export class RecordedTools {
   }
 
   /** How much later an attempt begins than it did: where it does not, what it then came to is what it comes to now. */
-  #laterMs({ callId, toolName, own, startMs }: RecordedAttempt, made: Made): number {
+  #laterMs({ callId, startMs }: RecordedAttempt, made: Made): number {
     // The policies that were recorded make it at this instant, too, however late their process was.
-    const sameMs = this.#parts.recording.madeAtMs.get(attemptKey(callId, toolName, own)) ?? NaN;
+    const sameMs = this.#parts.recording.madeAtMs.get(made.key) ?? NaN;
     if (Math.abs(made.startMs - sameMs) < SAME_MS) return 0;
     const slackMs = this.#told.get(callId) === ASTRAY ? SAME_MS : TICK_MS;
     return Math.abs(made.startMs - startMs) < slackMs ? 0 : made.startMs - startMs;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
 import { mcpStdioProvider } from '../../../src/providers/mcp-stdio.ts';
-import { EVERYTHING, ROOT, everything, failure, groupOf, isAlive, run, until } from '../support.ts';
+import { EVERYTHING, ROOT, everything, failure, groupOf, isAlive, kill, run, until } from '../support.ts';
 
 const LONG = 'everything.trigger-long-running-operation';
 
@@ -54,7 +54,7 @@ describe('closing', () => {
     const pid = provider.pid ?? 0;
     const work = failure(run(provider, LONG, { duration: 20, steps: 1 }));
     await sleep(200);
-    process.kill(pid, 'SIGKILL');
+    kill(pid);
     expect(await work).toMatchObject({ kind: 'transport_error', uncertain: true });
     await until(() => groupOf(pid).length === 0);
     await provider.close();

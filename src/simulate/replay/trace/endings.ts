@@ -21,8 +21,11 @@ const canceled = (event: TraceEvent): boolean => {
   return event.type === 'settled' && event.result.error?.code === 'canceled';
 };
 
-/** A live process reads its clock for each event of a tick: what an ending brings about is not told at one instant. */
-const TICK_MS = 50;
+/**
+ * A live process reads its clock for each event of a tick, where a replay has one instant for all of them: so far apart
+ * are at most what one brings about, and what is done as it was recorded.
+ */
+export const TICK_MS = 50;
 
 /** The place in `events` of the first of those at its end that follow from the ending. */
 const firstOf = (events: readonly TraceEvent[]): number => {
