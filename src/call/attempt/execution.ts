@@ -216,8 +216,8 @@ export class ToolExecution {
     const { ending } = this.context;
     if (this.#attempting && ending?.kind === 'timeout') return this.#timedOut(ending);
     const permit = this.takePermit();
-    // Who leaves after a value has had an answer.
-    if (this.#hasAnswered) permit?.success();
+    // Who leaves after a value has had an answer; one of an earlier attempt is none of this one's.
+    if (this.#attempting && this.#hasAnswered) permit?.success();
     else permit?.release();
     if (!this.#attempting) return;
     this.#attempting = false;

@@ -121,7 +121,7 @@ export const TURN: readonly MutatedFile[] = [
       ],
       [
         'R-3.6 who leaves after a value has had an answer',
-        'if (this.#hasAnswered) permit?.success();',
+        'if (this.#attempting && this.#hasAnswered) permit?.success();',
         'if (this.#hasAnswered) permit?.release();',
       ],
     ],
