@@ -1,4 +1,5 @@
 import { Observable } from 'rxjs';
+import FlatQueue from 'flatqueue';
 import TinyQueue from 'tinyqueue';
 import type { Runtime } from '../contract/runtime.ts';
 import { seededRandom } from '../policy/random.ts';
@@ -35,8 +36,7 @@ class Entry implements Task {
   }
 }
 
-const earlier = (a: Entry, b: Entry): number =>
-  a.atMs - b.atMs || a.round - b.round || a.order - b.order || a.sequence - b.sequence;
+const earlier = (a: Entry, b: Entry): number => a.round - b.round || a.order - b.order || a.sequence - b.sequence;
 
 /** Canceled entries are swept out when there are more of them than of all others, and than this. */
 const CANCELED_MIN = 1_000;
@@ -50,7 +50,10 @@ const CANCELED_MIN = 1_000;
  * the time here, and it knows only delays, where a replay has instants and an order within them.
  */
 export class SimulatedTime implements Runtime {
-  #queue = new TinyQueue<Entry>([], earlier);
+  /** By instants alone, ten thousand of which wait: their numbers lie side by side, and are compared as they are. */
+  #later = new FlatQueue<Entry>();
+  /** What is due at one instant, in its order. */
+  readonly #due = new TinyQueue<Entry>([], earlier);
   #nowMs: number;
   #round = 0;
   #sequence = 0;
@@ -85,18 +88,19 @@ export class SimulatedTime implements Runtime {
     const dueMs = Math.max(atMs, this.#nowMs);
     const round = dueMs === this.#nowMs ? this.#round + 1 : 0;
     const entry = new Entry(dueMs, round, order, this.#sequence++, work, this.#forget);
-    this.#queue.push(entry);
+    if (dueMs === this.#nowMs) this.#due.push(entry);
+    else this.#later.push(entry, dueMs);
     return entry;
   }
 
   readonly #forget = (): void => {
     this.#canceled++;
-    if (this.#canceled > CANCELED_MIN && this.#canceled * 2 > this.#queue.length) this.#sweep();
+    if (this.#canceled > CANCELED_MIN && this.#canceled * 2 > this.#later.length) this.#sweep();
   };
 
   /** How much waits. */
   get pending(): number {
-    return this.#queue.length - this.#canceled;
+    return this.#later.length + this.#due.length - this.#canceled;
   }
 
   /**
@@ -105,8 +109,7 @@ export class SimulatedTime implements Runtime {
    */
   run(untilMs: number = Infinity): number {
     let done = 0;
-    for (let next = this.#queue.peek(); next !== undefined && next.atMs <= untilMs; next = this.#queue.peek()) {
-      this.#queue.pop();
+    for (let next = this.#next(untilMs); next !== undefined; next = this.#next(untilMs)) {
       const { work } = next;
       if (work === undefined) {
         this.#canceled--;
@@ -125,11 +128,27 @@ export class SimulatedTime implements Runtime {
     return done;
   }
 
+  /** What is next, off the queue: of the instant that is running, or of the next one until then. */
+  #next(untilMs: number): Entry | undefined {
+    if (this.#due.length === 0) {
+      const atMs = this.#later.peekValue();
+      if (atMs === undefined || atMs > untilMs) return undefined;
+      const first = this.#later.pop();
+      if (this.#later.peekValue() !== atMs) return first;
+      for (let entry = first; entry !== undefined;) {
+        this.#due.push(entry);
+        entry = this.#later.peekValue() === atMs ? this.#later.pop() : undefined;
+      }
+    }
+    return this.#due.pop();
+  }
+
   #sweep(): void {
-    this.#queue = new TinyQueue(
-      this.#queue.data.filter(({ work }) => work !== undefined),
-      earlier,
-    );
-    this.#canceled = 0;
+    const all = this.#later;
+    this.#later = new FlatQueue();
+    for (const entry of all.ids.slice(0, all.length)) {
+      if (entry.work === undefined) this.#canceled--;
+      else this.#later.push(entry, entry.atMs);
+    }
   }
 }

@@ -3,14 +3,7 @@ import type { Runtime } from '../contract/runtime.ts';
 import { checkKeys, checkNumber, integer, positiveDuration } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
 import { Breathing } from '../operators/breath.ts';
-import {
-  CONTENT_TYPES,
-  exposition,
-  formatFor,
-  type Format,
-  type Lines,
-  type MetricFamily,
-} from './prometheus/exposition.ts';
+import { CONTENT_TYPES, exposition, formatFor, type Format, type MetricFamily } from './prometheus/exposition.ts';
 import { gauges, type GaugeState } from './prometheus/gauges.ts';
 import { measuresOf, type Measurement, type Measures } from './prometheus/measures.ts';
 import { fromTraceparent } from './opentelemetry/api.ts';
@@ -223,7 +216,7 @@ class Counts {
     const ms = this.#durationMs ? TOOL_LAYOUTS.get('tool_call_duration_seconds') : undefined;
     if (ms !== undefined) {
       const name = `${this.#prefix}_tool_call_duration_ms`;
-      const lines = linesOf(ms, this.#tallies.values(), name, { ...wording, scale: MS });
+      const lines = ms.lines(this.#tallies.values(), name, { ...wording, scale: MS });
       yield { name, kind: 'histogram', help: 'How long calls took, in milliseconds.', lines };
     }
     for (const layout of TURN_LAYOUTS.all) yield this.#family(layout, [this.#turns], wording);
@@ -239,7 +232,7 @@ class Counts {
       kind,
       help,
       ...(unit === undefined ? {} : { unit }),
-      lines: linesOf(layout, tallies, name, wording),
+      lines: layout.lines(tallies, name, wording),
     };
   }
 
@@ -252,9 +245,4 @@ class Counts {
     const late$ = this.#runtime.after(this.#inspectTimeoutMs).pipe(map(() => undefined));
     return firstValueFrom(merge(asked$, late$).pipe(take(1)));
   }
-}
-
-/** One tally at a time: what is due in between may change the next ones, never a histogram that is half written. */
-function* linesOf(layout: Layout, tallies: Iterable<SeriesTally>, name: string, wording: Wording): Generator<Lines> {
-  for (const tally of tallies) yield { text: layout.lines(tally, name, wording), count: layout.lineCount };
 }

@@ -36,17 +36,22 @@ export class StormDeadlines {
   add(waits: Expiring): Task {
     const entry = new Entry(this.#time.now() + this.#ms, waits);
     this.#entries.push(entry);
+    this.#forget();
     if (!this.#armed) this.#arm();
     return entry;
   }
 
-  #arm(): void {
+  /** Drops those that were called off, which are most, long before they would be due. */
+  #forget(): void {
     while (this.#head < this.#entries.length && this.#entries[this.#head]?.waits === undefined) this.#head++;
+    if (this.#head < 1_000 || this.#head * 2 < this.#entries.length) return;
+    this.#entries = this.#entries.slice(this.#head);
+    this.#head = 0;
+  }
+
+  #arm(): void {
+    this.#forget();
     const next = this.#entries[this.#head];
-    if (this.#head > 1_000) {
-      this.#entries = this.#entries.slice(this.#head);
-      this.#head = 0;
-    }
     if (next === undefined) return;
     this.#armed = true;
     // Behind what is due at the same instant: a result beats its deadline.
