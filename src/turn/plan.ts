@@ -44,26 +44,40 @@ export interface NodeOptions<Values, Needs extends keyof Values> {
   readonly idempotencyKey?: string;
 }
 
+/** What a node may call: a tool, or the name of one that is registered, such as a provider's. */
+export type Callable = AnyTool | string;
+
+/**
+ * The input of what a node calls. The compiler does not know that of a name, nor that of a tool out of a manifest: it
+ * is an object then, which is checked against the tool's schema before it runs.
+ */
+export type NodeInput<T extends Callable> = [InputOf<T>] extends [never]
+  ? Readonly<Record<string, unknown>>
+  : InputOf<T>;
+
+/** The output of what a node calls; unknown of a name. */
+export type NodeOutput<T extends Callable> = T extends AnyTool ? OutputOf<T> : unknown;
+
 /** A plan that grows by chained calls; each gives a new plan. */
 export interface PlanBuilder<Values> extends Plan<Values> {
   /**
    * Adds a node.
    * @param id the node's name
-   * @param tool the tool to call
+   * @param tool the tool to call, or the name of one that is registered: `files.read_text_file`
    * @param input its input, or a function that makes it of the values of `needs`
    * @throws PlanError for an id used twice, a need that is not there, or a default without needs
    */
-  call<const Id extends string, T extends AnyTool, Needs extends keyof Values = never>(
+  call<const Id extends string, T extends Callable, Needs extends keyof Values = never>(
     id: Id,
     tool: T,
-    input: InputOf<T> | ((values: Pick<Values, NoInfer<Needs>>) => InputOf<T>),
+    input: NodeInput<T> | ((values: Pick<Values, NoInfer<Needs>>) => NodeInput<T>),
     options?: NodeOptions<Values, Needs> & {
       /** Undoes what this call did, in place of its tool's own `compensate`; `false`: there is nothing to undo. */
-      readonly compensate?: Compensate<InputOf<T>, OutputOf<T>> | CompensateCall | false;
+      readonly compensate?: Compensate<NodeInput<T>, NodeOutput<T>> | CompensateCall | false;
       /** A person has to approve this call, whatever its tool says: `true`, or a function of its input. */
-      readonly needsApproval?: NeedsApproval<InputOf<T>>;
+      readonly needsApproval?: NeedsApproval<NodeInput<T>>;
     },
-  ): PlanBuilder<Values & Record<Id, OutputOf<T>>>;
+  ): PlanBuilder<Values & Record<Id, NodeOutput<T>>>;
 }
 
 const listed = (ids: readonly string[]): string =>

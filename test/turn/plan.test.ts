@@ -1,9 +1,10 @@
-import type { Observable } from 'rxjs';
+import { lastValueFrom, type Observable } from 'rxjs';
 import {
   PlanError,
   createSpillway,
   plan,
   tool,
+  type AnyTool,
   type Plan,
   type PlanNode,
   type TurnResult,
@@ -212,6 +213,22 @@ describe('R-5.1 parameters are typed by what they need', () => {
         },
       });
     });
+  });
+
+  it('R-5.1 a name, and a tool whose types nobody knows, take an object and give what is unknown', async () => {
+    const untyped: AnyTool = tool({ name: 'untyped', execute: ({ n }: { readonly n: number }) => n + 1 });
+    const layer = createSpillway({ tools: [untyped, b] });
+    const named = plan()
+      .call('one', 'untyped', { n: 1 })
+      .call('two', untyped, ({ one }) => ({ n: Number(one) }), { needs: ['one'] })
+      .call('three', b, ({ two }) => ({ total: Number(two) }), { needs: ['two'], needsApproval: false });
+    const settled = await lastValueFrom(layer.turn(named));
+    if (settled.source !== 'turn' || settled.type !== 'settled') throw new Error('it has not settled');
+    expectTypeOf(settled.result.values.one).toEqualTypeOf<unknown>();
+    expectTypeOf(settled.result.values.three).toEqualTypeOf<string | undefined>();
+    expect(settled.result.values).toEqual({ one: 2, two: 3, three: '3' });
+    // @ts-expect-error an input that is no object
+    plan().call('x', 'untyped', 1);
   });
 
   it('R-5.1 what does not fit does not compile', () => {
