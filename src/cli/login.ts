@@ -34,7 +34,7 @@ const entryIn = async (configPath: string, name: string): Promise<ServerEntry & 
   const yaml = readYaml(await readText(configPath), { name: 'file' });
   if (yaml.problems.length > 0) throw refusal(configPath, yaml, yaml.problems);
   const parsed = withServersSchema.safeParse(yaml.value);
-  if (!parsed.success) throw refusal(configPath, yaml, wordedProblems(parsed.error, yaml.value));
+  if (!parsed.success) throw refusal(configPath, yaml, wordedProblems(parsed.error, yaml.value, withServersSchema));
   const { servers } = parsed.data;
   const entry = new Map(Object.entries(servers)).get(name);
   if (entry === undefined)

@@ -28,6 +28,10 @@ const check = async (
 const STARTED = join(files.path, 'started');
 const server = `{ command: ${JSON.stringify(process.execPath)}, args: [-e, 'require("node:fs").writeFileSync(${JSON.stringify(STARTED)}, "")'] }`;
 
+const scenario = (servers: string): string =>
+  `name: s\nduration_s: 9\nservers: ${servers}\ntools: { t: { server: a } }\n` +
+  'clients: [{ closed: { users: 1, think_ms: 5 } }]\n';
+
 /** One of each kind of mistake, in one file. */
 const ALL_WRONG = `servers:
   s: ${server}
@@ -111,6 +115,49 @@ describe('R-2.9 spillway check', () => {
     expect(stdout).toMatch(/bad\.yaml:3:\d+: hedders: there is no such key here/);
     expect(stdout).toMatch(/bad\.yaml: 16 problems\n$/);
     expect(stdout.trimEnd().split('\n')).toHaveLength(17);
+  });
+
+  it.each([
+    [
+      'a file of mcp',
+      'servers: { files: { command: node } }\ntools: { files.read: { timeout_ms: 900 } }\n',
+      'fine: 1 server and the policies of 1 tool, for spillway mcp',
+    ],
+    ['its servers alone', 'servers: { files: { command: node } }\n', 'fine: 1 server and the policies of 0 tools,'],
+    [
+      'policies',
+      'name: next\ndefaults: { timeout_ms: 900 }\ntools: { pay: { retry_policy: { max_attempts: 2 } } }\n',
+      'fine: the policies of 1 tool, for spillway replay and spillway simulate',
+    ],
+    [
+      'a scenario',
+      scenario('{ a: { latency: { constant_ms: 5 } } }'),
+      'fine: 1 server, 1 tool and 1 kind of clients, for spillway simulate',
+    ],
+  ])('R-2.9 knows %s by its keys, and says what it is for', async (what, text, said) => {
+    const { code, stdout } = await check([files.write(`${what.replaceAll(' ', '-')}.yaml`, text)]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining(said)]);
+  });
+
+  it.each([
+    ['servers: {}\ntools: { a.b: { timout_ms: 1 } }\n', 'tools.a.b.timout_ms: there is no such key here; did you mean'],
+    [
+      'servers: { a: { command: node }, b: { command: node } }\ntools: { c.d: {} }\n',
+      '2:10: tools.c.d: names no server; there is a, b',
+    ],
+    ['servers: { a: { command: node, cwd: nowhere } }\ntools: {}\n', 'nowhere is no folder'],
+    [
+      'servers: {}\ndefaults: { circuit_breaker: { window_size: 5, minimum_calls: 9 } }\n',
+      '2:11: defaults: tool defaults: minimumCalls must be an integer from 1 to windowSize, which is 5, not 9',
+    ],
+    ['retry_budget: off\ntools: { a: { timeout_ms: -1 } }\n', 'tools.a.timeout_ms: must be above 0, not -1'],
+    ['retry_budget: off\ntols: {}\n', 'tols: there is no such key here; did you mean tools?'],
+    ['duration_s: 9\nclients: []\n', '1:1: name: is missing; it is a text'],
+    [scenario('{}'), 'other.yaml: tools.t: there is no server a; there are none'],
+  ])('R-2.9 says what is wrong with it as what it is: %j', async (text, said) => {
+    const { code, stdout } = await check([files.write('other.yaml', text)]);
+    expect([code, stdout]).toEqual([2, expect.stringContaining(said)]);
+    expect(stdout).toMatch(/other\.yaml: \d problems?\n$/);
   });
 
   it('R-2.9 takes several files, and --json tells each as an object', async () => {

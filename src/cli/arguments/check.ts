@@ -8,9 +8,10 @@ export interface CheckCommand {
 
 export const CHECK_HELP: string = `spillway check FILE... [options]
 
-Reads plan files and REST manifests and says all that is wrong with them: keys, policies, names,
-references, circles. Starts nothing, connects to nothing. What the servers themselves would have to
-say is asked by spillway tools.
+Reads plan files, REST manifests, files of spillway mcp, and policies and scenarios of spillway
+replay and simulate, and says all that is wrong with them: keys, policies, names, references,
+circles. Starts nothing, connects to nothing. What the servers themselves would have to say is
+asked by spillway tools.
 
   --json          a JSON object for each file, a line each
   --help          this text

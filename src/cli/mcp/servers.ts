@@ -32,11 +32,12 @@ const load = async (configPath: string): Promise<LoadedFile> => {
   const refuse = (problems: readonly Problem[]): PlanFileError => refusal(configPath, yaml, problems);
   if (yaml.problems.length > 0) throw refuse(yaml.problems);
   const parsed = mcpFileSchema.safeParse(yaml.value ?? {});
-  if (!parsed.success) throw refuse(wordedProblems(parsed.error, yaml.value));
+  if (!parsed.success) throw refuse(wordedProblems(parsed.error, yaml.value, mcpFileSchema));
   return { file: parsed.data, folder: path.dirname(path.resolve(configPath)), refuse };
 };
 
-const policyOf = ({ retry_policy, circuit_breaker, ...entry }: GuardEntry): ProxiedToolPolicy => ({
+/** How a tool is guarded, as its entry says. */
+export const policyOf = ({ retry_policy, circuit_breaker, ...entry }: GuardEntry): ProxiedToolPolicy => ({
   ...camelKeys(entry),
   ...(retry_policy === undefined ? {} : { retry: retryOf(retry_policy) }),
   ...(circuit_breaker === undefined ? {} : { breaker: circuit_breaker === false ? false : breakerOf(circuit_breaker) }),
@@ -70,12 +71,21 @@ const ofLine = async (line: string): Promise<ServerPlace> => {
 };
 
 /** Which tool of which server a name in the file stands for. */
-const targetOf = (name: string, servers: readonly string[]): readonly [server: string, tool: string] | undefined => {
+export const targetOf = (
+  name: string,
+  servers: readonly string[],
+): readonly [server: string, tool: string] | undefined => {
   const owner = servers.find((server) => name.startsWith(`${server}.`));
   if (owner !== undefined) return [owner, name.slice(owner.length + 1)];
   const [only] = servers;
   return servers.length === 1 && only !== undefined ? [only, name] : undefined;
 };
+
+export const withoutServer = (name: string, servers: readonly string[]): Problem => ({
+  message: `names no server; ${choices(name.split('.')[0] ?? '', servers)} A tool is SERVER.TOOL`,
+  at: ['tools', name],
+  atKey: true,
+});
 
 /** The policies of a file, by server and by tool. */
 const policiesOf = (
@@ -86,8 +96,8 @@ const policiesOf = (
   for (const [name, entry] of Object.entries(loaded?.file.tools ?? {})) {
     const target = targetOf(name, servers);
     if (target === undefined) {
-      const message = `names no server; ${choices(name.split('.')[0] ?? '', servers)} A tool is SERVER.TOOL`;
-      throw loaded?.refuse([{ message, at: ['tools', name], atKey: true }]) ?? new UsageError(message);
+      const problem = withoutServer(name, servers);
+      throw loaded?.refuse([problem]) ?? new UsageError(problem.message);
     }
     const [server, tool] = target;
     policies.set(server, { ...policies.get(server), [tool]: policyOf(entry) });

@@ -24,12 +24,13 @@ const valueAt = (root: unknown, path: Path): unknown =>
     root,
   );
 
-let published: Schema | undefined;
+/** Made once, and only for a file that has such a mistake: it can have many thousands of them. */
+const published = new Map<z.ZodType, Schema>();
 
 /** The keys that the mapping at a path may have, read from the schema that users see. */
-const keysAt = (path: Path): string[] => {
-  // Made once, and only for a plan that has such a mistake: a file can have many thousands of them.
-  published ??= z.toJSONSchema(planFileSchema);
+const keysAt = (path: Path, kind: z.ZodType): string[] => {
+  const whole = published.get(kind) ?? z.toJSONSchema(kind);
+  published.set(kind, whole);
   const schema = path.reduce<Schema | undefined>((at, step) => {
     const next = typeof step === 'number' ? at?.items : (at?.properties?.[step] ?? at?.additionalProperties);
     const [found] =
@@ -41,7 +42,7 @@ const keysAt = (path: Path): string[] => {
           )
         : [];
     return typeof found === 'object' ? found : undefined;
-  }, published);
+  }, whole);
   return Object.keys(schema?.properties ?? {});
 };
 
@@ -66,7 +67,7 @@ const bounded = (issue: Extract<Issue, { code: 'too_small' | 'too_big' }>, value
 const nearest = (branches: ReadonlyArray<readonly Issue[]>): readonly Issue[] | undefined =>
   branches.find((issues) => issues.some(({ path, code }) => path.length > 0 || code === 'unrecognized_keys'));
 
-const problemsOf = (issue: Issue, root: unknown): Problem[] => {
+const problemsOf = (issue: Issue, root: unknown, kind: z.ZodType): Problem[] => {
   const at = issue.path as Path;
   const value = valueAt(root, at);
   const one = (message: string): Problem[] => [{ message, at }];
@@ -81,7 +82,7 @@ const problemsOf = (issue: Issue, root: unknown): Problem[] => {
         ? one(`is missing; it is one of ${issue.values.join(', ')}`)
         : one(`must be one of ${issue.values.map(String).join(', ')}, not ${show(value)}`);
     case 'unrecognized_keys': {
-      const known = keysAt(at);
+      const known = keysAt(at, kind);
       return issue.keys.map((key) => ({
         message: `there is no such key here; ${choices(key, known)}`,
         at: [...at, key],
@@ -93,7 +94,7 @@ const problemsOf = (issue: Issue, root: unknown): Problem[] => {
     case 'invalid_union': {
       const inner = nearest(issue.errors);
       if (inner !== undefined)
-        return inner.flatMap((found) => problemsOf({ ...found, path: [...issue.path, ...found.path] }, root));
+        return inner.flatMap((found) => problemsOf({ ...found, path: [...issue.path, ...found.path] }, root, kind));
       return one(
         `${issue.message === 'Invalid input' ? 'must be a mapping, or false' : issue.message}, not ${show(value)}`,
       );
@@ -103,7 +104,10 @@ const problemsOf = (issue: Issue, root: unknown): Problem[] => {
   }
 };
 
-/** What a schema found wrong, as rule, value and remedy. */
-export function wordedProblems(error: z.ZodError, root: unknown): Problem[] {
-  return error.issues.flatMap((issue) => problemsOf(issue, root));
+/**
+ * What a schema found wrong, as rule, value and remedy.
+ * @param kind the schema, whose keys are named where one is unknown
+ */
+export function wordedProblems(error: z.ZodError, root: unknown, kind: z.ZodType = planFileSchema): Problem[] {
+  return error.issues.flatMap((issue) => problemsOf(issue, root, kind));
 }
