@@ -1,8 +1,16 @@
 import type { ApprovalCause } from '../contract/gate/approval.ts';
 import { callKey } from '../policy/key/call-key.ts';
+import { DEDUPE_DEFAULTS } from '../policy/profile.ts';
 import type { GateSubject } from '../layer/gate-port.ts';
 
 const NAMESPACE = 'tools';
+
+/**
+ * Volatile by default for keys, and the name of a setting as well: who approved three retries has not approved fifty.
+ * What a tool's own policy names is left out, whatever it is.
+ */
+const SETTING = 'retryCount';
+const DEFAULTS = DEDUPE_DEFAULTS.volatile.length;
 
 /** What JSON would leave out or make the same: two inputs that differ in it are two. */
 const member = (_: string, value: unknown): unknown => {
@@ -26,7 +34,7 @@ const keyed = ({ context, guarded }: GateSubject, cause: ApprovalCause, params: 
       actorId: actor,
       tenantId: tenant,
     },
-    { volatile, whitespace },
+    { volatile: volatile.filter((name, place) => name !== SETTING || place >= DEFAULTS), whitespace },
   ).key;
 };
 

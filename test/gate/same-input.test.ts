@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { scene } from './kit.ts';
+import { scene, type SceneOptions } from './kit.ts';
 
 /** How many questions two calls ask whose inputs are these. */
-const asked = async (first: unknown, second: unknown): Promise<number> => {
-  const at = scene();
+const asked = async (first: unknown, second: unknown, options: SceneOptions = {}): Promise<number> => {
+  const at = scene(options);
   at.pay({ input: first });
   at.pay({ input: second });
   await at.pass(0);
@@ -40,9 +40,16 @@ describe('whether an approval of one input is one of another', () => {
     ['a list in another order', { to: ['ada', 'grace'] }, { to: ['grace', 'ada'] }],
     ['a member in another place', { to: { amount: 7 } }, { amount: 7, to: {} }],
     ['a member below the outermost that would be left out there', { to: { clientTs: 1 } }, { to: { clientTs: 2 } }],
+    ['a setting that keys leave out', { amount: 7, retryCount: 3 }, { amount: 7, retryCount: 50 }],
     ['a member named __proto__', JSON.parse('{"amount":7,"__proto__":{"to":"ada"}}'), { amount: 7 }],
   ])('R-22.2 %s is another', async (_, first, second) => {
     expect(await asked(first, second)).toBe(2);
+  });
+
+  it('R-22.2 what the policy of a tool names as volatile is left out, by whatever name', async () => {
+    const policy = { dedupe: { volatile: ['retryCount', 'sentBy'] } };
+    const inputs = [1, 2].map((n) => ({ amount: 7, retryCount: n, sentBy: n }));
+    expect(await asked(inputs[0], inputs[1], { tool: { policy } })).toBe(1);
   });
 
   it.each<[string, unknown]>([
