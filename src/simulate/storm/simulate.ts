@@ -149,17 +149,28 @@ const checkExpected = ({ expect, policies = {} }: ScenarioFile, run: readonly st
     );
 };
 
-const outcomeOf = (scenario: ScenarioFile, name: string, runs: readonly StormRun[]): PolicyOutcome => {
-  const measures = runs.map((run) => measure(scenario, run));
-  if (measures.every(({ calls }) => calls === 0))
+/** One policy under each seed. All that is kept of a run is its measures: it may hold millions of calls. */
+const outcomeOf = (scenario: ScenarioFile, name: string, seeds: readonly number[], run: Run): PolicyOutcome => {
+  let series: Series | undefined;
+  const measures = seeds.map((seed) => {
+    const storm = run(seed);
+    series ??= seriesOf(scenario, storm);
+    return measure(scenario, storm);
+  });
+  if (series === undefined || measures.every(({ calls }) => calls === 0))
     throw new SimulationInputError(
       `clients ask for nothing within duration_s, ${scenario.duration_s} s; make it longer, or have them ask sooner`,
     );
   const figures = figuresOf(measures);
-  const [shown] = runs;
-  if (shown === undefined) throw new SimulationInputError('seeds must be at least 1');
-  const expectations = expectationsOf(scenario, name, figures, measures);
-  return { name, figures, expectations, series: seriesOf(scenario, shown) };
+  return { name, figures, expectations: expectationsOf(scenario, name, figures, measures), series };
+};
+
+type Run = (seed: number) => StormRun;
+
+const seedsFrom = (first: number, count: number): number[] => {
+  if (!Number.isSafeInteger(count) || count < 1)
+    throw new SimulationInputError(`seeds must be an integer from 1, not ${String(count)}`);
+  return Array.from({ length: count }, (_, index) => first + index);
 };
 
 /**
@@ -182,17 +193,17 @@ export function simulate(scenario: ScenarioFile, options: SimulateOptions = {}):
     scenario,
     chosen.map(([name]) => name),
   );
+  const seeds = seedsFrom(first, count);
   const sizes = { policies: chosen.length, seeds: count, callsMax: options.maxCalls ?? ALL_CALLS_MAX };
   checkRuns(scenario, sizes);
   const made = new CallsMade(sizes);
   const policies = chosen.map(([name, policy]): PolicyOutcome => {
     try {
-      const runs = Array.from({ length: count }, (_, index) => {
-        const run = runStorm(scenario, policy, first + index, engine);
+      return outcomeOf(scenario, name, seeds, (seed) => {
+        const run = runStorm(scenario, policy, seed, engine);
         made.ran(run.tally.calls);
         return run;
       });
-      return outcomeOf(scenario, name, runs);
     } catch (error) {
       if (error instanceof RangeError)
         throw new SimulationInputError(`policy ${name}: ${error.message}`, { cause: error });
