@@ -46,13 +46,14 @@ const withTraces = async (scenario: ScenarioFile, folder: string): Promise<Scena
   return { ...scenario, servers: Object.fromEntries(servers) };
 };
 
-const run = async ({ path, policies, seeds, engine }: SimulateCommand): Promise<StormReport> => {
+const run = async ({ path, policies, seeds, engine, maxCalls }: SimulateCommand): Promise<StormReport> => {
   try {
     const scenario = await withTraces(readScenarioFile(await textOf(path), path), dirname(path));
     return simulate(scenario, {
       ...(policies.length === 0 ? {} : { policies: await policiesOf(policies) }),
       ...(seeds === undefined ? {} : { seeds }),
       ...(engine === undefined ? {} : { engine }),
+      ...(maxCalls === undefined ? {} : { maxCalls }),
     });
   } catch (error) {
     throw asFileError(error);

@@ -53,7 +53,7 @@ export class SimulatedTime implements Runtime {
   /** By instants alone, ten thousand of which wait: their numbers lie side by side, and are compared as they are. */
   #later = new FlatQueue<Entry>();
   /** What is due at one instant, in its order. */
-  readonly #due = new TinyQueue<Entry>([], earlier);
+  #due = new TinyQueue<Entry>([], earlier);
   #nowMs: number;
   #round = 0;
   #sequence = 0;
@@ -95,7 +95,7 @@ export class SimulatedTime implements Runtime {
 
   readonly #forget = (): void => {
     this.#canceled++;
-    if (this.#canceled > CANCELED_MIN && this.#canceled * 2 > this.#later.length) this.#sweep();
+    if (this.#canceled > CANCELED_MIN && this.#canceled > this.pending) this.#sweep();
   };
 
   /** How much waits. */
@@ -109,6 +109,8 @@ export class SimulatedTime implements Runtime {
    */
   run(untilMs: number = Infinity): number {
     let done = 0;
+    // What is left of the running instant, after work that threw, is due later than that.
+    if (untilMs < this.#nowMs) return done;
     for (let next = this.#next(untilMs); next !== undefined; next = this.#next(untilMs)) {
       const { work } = next;
       if (work === undefined) {
@@ -143,12 +145,15 @@ export class SimulatedTime implements Runtime {
     return this.#due.pop();
   }
 
+  /** Of both: those that stay uncounted in one of them would have the other looked through for each more. */
   #sweep(): void {
     const all = this.#later;
     this.#later = new FlatQueue();
-    for (const entry of all.ids.slice(0, all.length)) {
-      if (entry.work === undefined) this.#canceled--;
-      else this.#later.push(entry, entry.atMs);
-    }
+    for (const entry of all.ids.slice(0, all.length)) if (entry.work !== undefined) this.#later.push(entry, entry.atMs);
+    this.#due = new TinyQueue(
+      this.#due.data.filter(({ work }) => work !== undefined),
+      earlier,
+    );
+    this.#canceled = 0;
   }
 }

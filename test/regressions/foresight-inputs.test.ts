@@ -89,3 +89,9 @@ describe('SIM-1 a scenario whose run would not end is refused', () => {
     expect(run).toThrow(message);
   });
 });
+
+it.each([0, -1, 1.5, Number.NaN, Infinity])('SIM-4 %d seeds are refused by their name', (seeds) => {
+  const run = (): unknown => simulate(readScenarioFile(scenario({}), 'x'), { seeds });
+  expect(run).toThrow(SimulationInputError);
+  expect(run).toThrow(`seeds must be an integer from 1, not ${seeds}`);
+});

@@ -6,6 +6,7 @@ export interface SimulateCommand {
   readonly policies: readonly string[];
   readonly seeds?: number;
   readonly engine?: 'fidelity' | 'fleet';
+  readonly maxCalls?: number;
   readonly html?: string;
   readonly svg?: string;
   readonly json: boolean;
@@ -19,6 +20,7 @@ simulated time, and says what each policy made of it. The same seed gives the sa
   --policy FILE   a policy file; may be given again; default: the policies of the scenario itself
   --seeds N       how many seeds, 1 to 10000; default: the scenario's own, else 20
   --engine NAME   fidelity: the layer itself; fleet: its pure policies alone, for many thousand clients
+  --max-calls N   how many calls all policies and seeds may make together; default: 30000000
   --html FILE     write table and charts to a page
   --svg FILE      write the charts as one picture
   --json          all that was found as JSON
@@ -31,6 +33,7 @@ export const SIMULATE_OPTIONS = {
   policy: { type: 'string', multiple: true },
   seeds: { type: 'string' },
   engine: { type: 'string' },
+  'max-calls': { type: 'string' },
   html: { type: 'string' },
   svg: { type: 'string' },
   json: { type: 'boolean', default: false },
@@ -46,6 +49,14 @@ const seedsOf = (text: string | undefined): { readonly seeds?: number } => {
   if (!/^\d+$/.test(text) || seeds < 1 || seeds > SEEDS_MAX)
     throw new UsageError(`--seeds must be an integer from 1 to ${SEEDS_MAX}, not ${JSON.stringify(text.slice(0, 64))}`);
   return { seeds };
+};
+
+const maxCallsOf = (text: string | undefined): { readonly maxCalls?: number } => {
+  if (text === undefined) return {};
+  const maxCalls = Number(text);
+  if (!/^\d+$/.test(text) || !Number.isSafeInteger(maxCalls) || maxCalls < 1)
+    throw new UsageError(`--max-calls must be an integer from 1, not ${JSON.stringify(text.slice(0, 64))}`);
+  return { maxCalls };
 };
 
 const engineOf = (text: string | undefined): { readonly engine?: 'fidelity' | 'fleet' } => {
@@ -71,6 +82,7 @@ export function parseSimulate(args: readonly string[]): SimulateCommand | undefi
     json,
     ...seedsOf(values.seeds),
     ...engineOf(values.engine),
+    ...maxCallsOf(values['max-calls']),
     ...(html === undefined ? {} : { html }),
     ...(svg === undefined ? {} : { svg }),
   };

@@ -58,7 +58,8 @@ const asDecided = (recording: Recording, fates: Fates): Recording => {
     best = other;
     others = other.difference === undefined ? [] : readOtherwise(reading, other.difference.seq);
   }
-  if (first.difference !== undefined && best.difference !== undefined) throw decidedOtherwise(first.difference);
+  if (first.difference !== undefined && best.difference !== undefined)
+    throw decidedOtherwise(first.recording, first.difference);
   return best.recording;
 };
 

@@ -1,5 +1,6 @@
 import type { TraceEvent } from '../../contract/event.ts';
 import { ReplayRefusal } from './refusal.ts';
+import { standstillIn } from './standstill.ts';
 import type { Recording } from './trace/recording.ts';
 
 /**
@@ -101,6 +102,8 @@ export interface Difference {
   /** The `seq` of the recorded event; that of the event before it where the replay told one more. */
   readonly seq: number;
   readonly message: string;
+  /** By how much the recorded event came later than the one that is told now. */
+  readonly lateMs?: number;
 }
 
 /** The first difference between what was recorded and what the recorded policies decide now. */
@@ -115,7 +118,8 @@ export function firstDifference(recording: Recording, events: readonly TraceEven
     if (event !== undefined) {
       const now = again[index];
       const what = now === undefined ? 'it does not happen' : (difference(event, now, '') ?? '');
-      found.push({ seq: event.seq, message: `${whose}: ${event.type}: ${what}` });
+      const lateMs = event.atMs - (now?.atMs ?? event.atMs);
+      found.push({ seq: event.seq, message: `${whose}: ${event.type}: ${what}`, lateMs });
     } else if (again.length > told.length) {
       const extra = again[told.length];
       found.push({ seq: told.at(-1)?.seq ?? 0, message: `${whose}: ${extra?.type} happens, too` });
@@ -126,11 +130,23 @@ export function firstDifference(recording: Recording, events: readonly TraceEven
   return found.toSorted((a, b) => a.seq - b.seq)[0];
 }
 
+/** What may have made a difference, what the times of the trace speak for first. */
+const causesOf = ({ events }: Recording, difference: Difference): string => {
+  const still = standstillIn(events, difference, CLOCK_SLACK_MS);
+  const others = 'it was edited, or something that it does not hold decided as well';
+  if (still === undefined) return others;
+  return (
+    `its process stood still for ${Math.round(still.ms)} ms before event ${still.seq} (its event loop was blocked, or ` +
+    `its machine slept), and more than ${CLOCK_SLACK_MS} ms cannot always be followed: record it where nothing blocks ` +
+    `for so long; or else ${others}`
+  );
+};
+
 /** The refusal of a trace that the recorded policies decide otherwise. */
-export const decidedOtherwise = ({ seq, message }: Difference): ReplayRefusal =>
+export const decidedOtherwise = (recording: Recording, difference: Difference): ReplayRefusal =>
   new ReplayRefusal(
     'different',
-    `the recorded policies do not decide what the trace says they did, first at event ${seq}: ${message}; ` +
-      'it was edited, or something that it does not hold decided as well',
-    seq,
+    `the recorded policies do not decide what the trace says they did, first at event ${difference.seq}: ` +
+      `${difference.message}; ${causesOf(recording, difference)}`,
+    difference.seq,
   );

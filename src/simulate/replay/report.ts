@@ -18,18 +18,25 @@ const flipLine = (flip: Flip): string => {
   return `  ${flip.change.padEnd(6)} ${flip.toolName} ${whose}: ${ends}`;
 };
 
-const range = ({ good, fitted, bad }: WhatIf['bounds'], of: 'successes' | 'attempts' | 'worse'): string => {
+const range = ({ good, fitted, bad }: WhatIf['bounds'], of: 'calls' | 'successes' | 'attempts'): string => {
   const [low, high] = [Math.min(good[of], fitted[of], bad[of]), Math.max(good[of], fitted[of], bad[of])];
   return low === high ? String(low) : `${fitted[of]} (${low} to ${high})`;
 };
 
+/** Of how many calls: they are said on both sides where nodes are made that were not, or are not made any more. */
+const successes = ({ recorded, bounds }: WhatIf): string => {
+  const of = range(bounds, 'calls');
+  const before = of === String(recorded.calls) ? '' : ` of ${recorded.calls}`;
+  return `${recorded.successes}${before} -> ${range(bounds, 'successes')} of ${of}`;
+};
+
 const candidate = (found: WhatIf): string => {
-  const { name, verdict, calls, recorded, bounds, unknown, flips } = found;
+  const { name, verdict, recorded, bounds, unknown, flips } = found;
   const { censored, unmade, moved, shifted, feedback } = unknown;
   const because = verdict.code === 'cannot_tell' ? `: ${verdict.because}` : '';
   const lines = [
     `${name}: ${verdict.text}${because}`,
-    `  successes ${recorded.successes} -> ${range(bounds, 'successes')} of ${calls}`,
+    `  successes ${successes(found)}`,
     `  attempts  ${recorded.attempts} -> ${range(bounds, 'attempts')}`,
     `  unknown   ${unknown.calls} calls hang on attempts that are not in the trace: ${censored} waited for longer,`,
     `            ${unmade} never made, ${feedback} of them at a sick server, and ${moved} made at another time`,

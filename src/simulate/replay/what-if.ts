@@ -1,5 +1,5 @@
 import type { TraceEvent } from '../../contract/event.ts';
-import { boundOf, boundsOf, totals, widenedBy, type Bound, type Outcomes } from './certainty/bounds.ts';
+import { boundOf, boundsOf, everyCall, totals, widenedBy, type Bound, type Outcomes } from './certainty/bounds.ts';
 import { unsureCalls, type UnsureCalls } from './certainty/calls.ts';
 import type { Fates } from './fates.ts';
 import { flipsBetween, outcomesIn, type Flip } from './outcomes.ts';
@@ -50,7 +50,7 @@ export interface WhatIf {
   /** Calls in the trace. */
   readonly calls: number;
   /** As it was recorded. */
-  readonly recorded: Pick<Bound, 'successes' | 'attempts'>;
+  readonly recorded: Pick<Bound, 'calls' | 'successes' | 'attempts'>;
   /**
    * What of it is sure: at its best and at its worst, each figure on its own; between them with what the same tool did
    * in the same minute for what the trace does not tell.
@@ -151,13 +151,16 @@ export function whatIf(name: string, recording: Recording, fates: Fates, policie
   // The worst of the three: an assumption may spare itself unknown attempts.
   const shares = runs.map((run) => ({ ...run.unknown, share: shareOf(run.unknown) }));
   const worst = shares.reduce((a, b) => (b.share > a.share ? b : a));
-  const share = Math.max(worst.share, before.size === 0 ? 0 : unsure.all.size / before.size);
+  // Of those as well that only the other policy has made.
+  const all = everyCall([before, ...after]).size;
+  const share = Math.max(worst.share, all === 0 ? 0 : unsure.all.size / all);
   const unknown = { ...worst, calls: unsure.all.size, share };
-  const sampled = worst.shifted === 0 ? undefined : sampledOf(recording, fates, policies, unsure, before, sure);
+  const sampled =
+    worst.shifted === 0 ? undefined : sampledOf(recording, fates, policies, { unsure, before, after, sure });
   const bounds = { ...sure, ...sampled?.widened };
   return {
     name,
-    verdict: verdictOf(sure, unknown, before.size, sampled, untouchedBy(recording, policies)),
+    verdict: verdictOf(sure, unknown, all, sampled, untouchedBy(recording, policies)),
     calls: before.size,
     recorded: totals(before),
     bounds,
@@ -167,25 +170,31 @@ export function whatIf(name: string, recording: Recording, fates: Fates, policie
   };
 }
 
+/** What three runs have shown. */
+interface Found {
+  readonly unsure: UnsureCalls;
+  readonly before: Outcomes;
+  readonly after: readonly Outcomes[];
+  readonly sure: WhatIf['bounds'];
+}
+
 const sampledOf = (
   recording: Recording,
   fates: Fates,
   policies: LayerPolicies,
-  unsure: UnsureCalls,
-  before: Outcomes,
-  sure: WhatIf['bounds'],
+  { unsure, before, after, sure }: Found,
 ): Sampled => {
-  const after = Array.from({ length: SAMPLES }, (_, sample) =>
+  const samples = Array.from({ length: SAMPLES }, (_, sample) =>
     outcomesIn(new TraceWorld(recording, policies, 'fitted', fates, sample).run().events, recording),
   );
   const repeats = (calls: Outcomes): number => [...calls.values()].filter(({ repeatsEffect }) => repeatsEffect).length;
-  const bounds = after.map((calls) => boundsOf(before, [calls], unsure, policies));
-  const widened = widenedBy(sure, bounds, before.size);
+  const bounds = samples.map((calls) => boundsOf(before, [calls], unsure, policies));
+  const widened = widenedBy(sure, bounds, everyCall([before, ...after, ...samples]).size);
   return {
     widened,
     best: Math.max(...bounds.map(({ good }) => good.successes)),
     successes: widened.good.successes - widened.bad.successes,
-    repeats: Math.max(...after.map(repeats)) - repeats(before),
+    repeats: Math.max(...samples.map(repeats)) - repeats(before),
   };
 };
 

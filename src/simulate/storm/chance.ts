@@ -21,7 +21,7 @@ export const normal = (random: () => number): number =>
 export const exponential = (random: () => number, mean: number): number => -Math.log(1 - random()) * mean;
 
 /** The 99th percentile of the standard normal distribution. */
-const Z99 = 2.3263478740408408;
+export const Z99 = 2.3263478740408408;
 
 /** A lognormal sampler with this median and 99th percentile. */
 export const lognormal = (medianMs: number, p99Ms: number, random: () => number): (() => number) => {

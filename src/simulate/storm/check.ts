@@ -2,6 +2,7 @@ import type { ScenarioFile } from '../../contract/formats/scenario-entry.ts';
 import { scenarioFileSchema } from '../../contract/formats/scenario-file.ts';
 import { PlanError, plan } from '../../turn/plan.ts';
 import { SimulationInputError, readYamlAs } from '../policy-file.ts';
+import { checkSize } from './size.ts';
 
 /**
  * Reads a scenario file.
@@ -20,40 +21,10 @@ const refuse = (message: string): never => {
 
 const names = (of: Readonly<Record<string, unknown>> | undefined): string => Object.keys(of ?? {}).join(', ') || 'none';
 
-/** More calls than a process has memory for: each is kept until the end. */
-const CALLS_MAX = 10_000_000;
-/** More buckets than a chart has points for. */
-const BUCKETS_MAX = 1_000_000;
-
-const refuseSize = (calls: string): never =>
-  refuse(`${calls}, and ${CALLS_MAX} calls are the most that a run takes; ask for fewer, or for a shorter time`);
-
-/** How many calls open clients make, about. */
-const callsOf = (entry: ScenarioFile['clients'][number], durationS: number): number => {
-  if ('poisson' in entry) return entry.poisson.rate_per_s * durationS;
-  if ('burst' in entry) return entry.burst.count * Math.max(1, durationS / (entry.burst.every_s ?? Infinity));
-  return entry.closed.users;
-};
-
-/** Whether a run of it ends. */
-const checkSize = ({ duration_s, bucket_ms = 1_000, clients }: ScenarioFile): void => {
-  for (const [index, entry] of clients.entries()) {
-    const calls = callsOf(entry, duration_s);
-    if (calls > CALLS_MAX) refuseSize(`clients.${index} make some ${calls.toPrecision(3)} calls`);
-  }
-  if ((duration_s * 1_000) / bucket_ms > BUCKETS_MAX)
-    refuse(`bucket_ms: more than ${BUCKETS_MAX} buckets in ${duration_s} s; take longer ones`);
-};
-
-/** @throws SimulationInputError when clients have made more calls than a run takes */
-export const checkCalls = (calls: number): void => {
-  if (calls > CALLS_MAX) refuseSize(`clients have made ${calls} calls and would make more`);
-};
-
 /** Whether all that a scenario names is there. @throws SimulationInputError */
 export function checkScenario(scenario: ScenarioFile): void {
-  checkSize(scenario);
   checkNames(scenario);
+  checkSize(scenario);
   checkSpans(scenario);
   checkPlans(scenario);
 }

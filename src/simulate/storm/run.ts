@@ -3,12 +3,12 @@ import type { QueueServerEntry, RowServerEntry, ScenarioFile } from '../../contr
 import type { BreakerStateName } from '../../contract/breaker-state.ts';
 import { SimulatedTime } from '../time.ts';
 import { streamOf } from './chance.ts';
-import { checkCalls } from './check.ts';
 import { startClients } from './clients.ts';
 import type { Ended, Engine } from './engine.ts';
 import { FidelityEngine } from './fidelity.ts';
 import { StormEngine } from './fleet.ts';
 import { QueueServer, RowServer, Weather, type Server } from './server.ts';
+import { checkCalls } from './size.ts';
 import { StormTally } from './tally.ts';
 
 /** A change of a breaker: of which tool, of which process, when, and to what. */

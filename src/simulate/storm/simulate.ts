@@ -3,8 +3,9 @@ import type { ExpectEntry, ScenarioFile } from '../../contract/formats/scenario-
 import { SimulationInputError } from '../policy-file.ts';
 import { checkScenario } from './check.ts';
 import { measure, type StormMeasures } from './measures.ts';
-import { runStorm, type EngineName } from './run.ts';
+import { runStorm, type EngineName, type StormRun } from './run.ts';
 import { seriesOf, type Series } from './series.ts';
+import { ALL_CALLS_MAX, CallsMade, checkRuns } from './size.ts';
 import { intervalOf, rounded, type Interval } from './statistics.ts';
 
 /** How a scenario is run. */
@@ -15,6 +16,8 @@ export interface SimulateOptions {
   readonly seeds?: number;
   /** `fidelity`, the layer itself, or `fleet`, its pure policies alone. Default: the scenario's, else `fidelity`. */
   readonly engine?: EngineName;
+  /** The most calls of all policies and seeds together: more are refused. Default: 30,000,000. */
+  readonly maxCalls?: number;
 }
 
 /** Figures of a policy over all seeds. */
@@ -146,6 +149,30 @@ const checkExpected = ({ expect, policies = {} }: ScenarioFile, run: readonly st
     );
 };
 
+/** One policy under each seed. All that is kept of a run is its measures: it may hold millions of calls. */
+const outcomeOf = (scenario: ScenarioFile, name: string, seeds: readonly number[], run: Run): PolicyOutcome => {
+  let series: Series | undefined;
+  const measures = seeds.map((seed) => {
+    const storm = run(seed);
+    series ??= seriesOf(scenario, storm);
+    return measure(scenario, storm);
+  });
+  if (series === undefined || measures.every(({ calls }) => calls === 0))
+    throw new SimulationInputError(
+      `clients ask for nothing within duration_s, ${scenario.duration_s} s; make it longer, or have them ask sooner`,
+    );
+  const figures = figuresOf(measures);
+  return { name, figures, expectations: expectationsOf(scenario, name, figures, measures), series };
+};
+
+type Run = (seed: number) => StormRun;
+
+const seedsFrom = (first: number, count: number): number[] => {
+  if (!Number.isSafeInteger(count) || count < 1)
+    throw new SimulationInputError(`seeds must be an integer from 1, not ${String(count)}`);
+  return Array.from({ length: count }, (_, index) => first + index);
+};
+
 /**
  * Runs a scenario once for each policy and seed, in simulated time, and says what each policy made of it. The same
  * scenario, policies and seeds give the same report, to the last byte.
@@ -166,19 +193,17 @@ export function simulate(scenario: ScenarioFile, options: SimulateOptions = {}):
     scenario,
     chosen.map(([name]) => name),
   );
+  const seeds = seedsFrom(first, count);
+  const sizes = { policies: chosen.length, seeds: count, callsMax: options.maxCalls ?? ALL_CALLS_MAX };
+  checkRuns(scenario, sizes);
+  const made = new CallsMade(sizes);
   const policies = chosen.map(([name, policy]): PolicyOutcome => {
     try {
-      const runs = Array.from({ length: count }, (_, index) => runStorm(scenario, policy, first + index, engine));
-      const measures = runs.map((run) => measure(scenario, run));
-      if (measures.every(({ calls }) => calls === 0))
-        throw new SimulationInputError(
-          `clients ask for nothing within duration_s, ${scenario.duration_s} s; make it longer, or have them ask sooner`,
-        );
-      const figures = figuresOf(measures);
-      const [shown] = runs;
-      if (shown === undefined) throw new SimulationInputError('seeds must be at least 1');
-      const expectations = expectationsOf(scenario, name, figures, measures);
-      return { name, figures, expectations, series: seriesOf(scenario, shown) };
+      return outcomeOf(scenario, name, seeds, (seed) => {
+        const run = runStorm(scenario, policy, seed, engine);
+        made.ran(run.tally.calls);
+        return run;
+      });
     } catch (error) {
       if (error instanceof RangeError)
         throw new SimulationInputError(`policy ${name}: ${error.message}`, { cause: error });

@@ -1,3 +1,5 @@
+import { checkBuckets } from './size.ts';
+
 /** What a chart shows of one bucket of time. */
 export interface Bucket {
   /** Calls, or turns, that clients began. */
@@ -30,6 +32,7 @@ export class StormTally {
 
   bucketAt(atMs: number): Bucket {
     const index = Math.floor(atMs / this.bucketMs);
+    if (this.buckets.length <= index) checkBuckets(index, this.bucketMs);
     while (this.buckets.length <= index)
       this.buckets.push({ offered: 0, attempts: 0, retries: 0, succeeded: 0, durationsMs: [] });
     return this.buckets[index] as Bucket;

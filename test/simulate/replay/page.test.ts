@@ -85,7 +85,7 @@ describe('RPL-7 a replay as a page', { timeout: 120_000 }, () => {
     const { page, errors } = await openPage(browser, `file://${out}`, { offline: true });
     expect(await page.locator('.verdict').allTextContents()).toEqual([found?.verdict.text]);
     const figures = await figuresOf(page, report);
-    expect(figures).toHaveLength(2 + 3 * 4 + 6);
+    expect(figures).toHaveLength(3 + 3 * 5 + 6);
     for (const [told, value, text] of figures) expect([value, text]).toEqual([told, told]);
     const calls = await page
       .locator('.flip')

@@ -10,8 +10,9 @@ import { STYLE } from './style.ts';
 /** Flipped calls that are drawn of each policy, and on the whole page: a person reads the worst. */
 const [FLIPS_EACH, FLIPS_ALL] = [50, 200] as const;
 
-const FIGURES = ['successes', 'attempts', 'worse', 'better'] as const;
+const FIGURES = ['calls', 'successes', 'attempts', 'worse', 'better'] as const;
 const FIGURE_WORDS: Readonly<Record<(typeof FIGURES)[number], string>> = {
+  calls: 'calls that are made',
   successes: 'calls that succeed',
   attempts: 'attempts',
   worse: 'calls that lose their success, or may act twice',
@@ -33,7 +34,7 @@ const boundsTable = ({ recorded, bounds }: WhatIf): string => {
   const rows = FIGURES.map((of) =>
     row([
       FIGURE_WORDS[of],
-      of === 'successes' || of === 'attempts' ? cell(`recorded.${of}`, recorded[of]) : '',
+      of !== 'worse' && of !== 'better' ? cell(`recorded.${of}`, recorded[of]) : '',
       ...(['bad', 'fitted', 'good'] as const).map((bound) => cell(`bounds.${bound}.${of}`, bounds[bound][of])),
     ]),
   );
@@ -51,9 +52,11 @@ const unknownTable = ({ unknown }: WhatIf): string => {
 
 const verdictHtml = ({ verdict, calls, flips }: WhatIf): string => {
   const because = verdict.code === 'cannot_tell' ? `: ${verdict.because}` : '';
+  const made = flips.filter(({ before }) => before.status === 'not_made').length;
+  const more = made === 0 ? '' : ` ${made} more ${made === 1 ? 'is' : 'are'} made that the trace holds nothing of.`;
   return (
     `<p class="verdict ${verdict.code}"><strong>${words(verdict.text)}</strong>${words(because)}</p>` +
-    `<p>Of ${calls} calls ${flips.length} end otherwise, or take another number of attempts.</p>`
+    `<p>Of ${calls} calls ${flips.length - made} end otherwise, or take another number of attempts.${more}</p>`
   );
 };
 

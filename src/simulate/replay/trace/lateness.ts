@@ -28,6 +28,20 @@ const TICK_MS = 50;
 const followed = (event: TraceEvent | undefined): boolean =>
   event !== undefined && event.type !== 'abandoned' && !(event.type === 'decision' && event.code === 'canceled');
 
+interface Stall {
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** What comes then comes in this order. Behind what showed that the timer had not come: that was there first. */
+  readonly seq: number;
+}
+
+/** Whether a timer that was due then cannot have come before the end of a stall. */
+const holdsBack = ({ fromMs, toMs }: Stall, dueMs: number): boolean => {
+  // Many limits have one timer, which a replay sets by the first event of a tick: a little sooner than it was.
+  const earlyMs = toMs - fromMs > TICK_MS ? TICK_MS : 0;
+  return fromMs - earlyMs <= dueMs && dueMs < toMs;
+};
+
 interface Evidence {
   /** By the instant, and by that and the call whose timer it was. */
   readonly fired: Map<string, Fired>;
@@ -35,8 +49,8 @@ interface Evidence {
   readonly outrun: Set<string>;
   /** When waits were due and came, by their calls and lengths. */
   readonly waits: Map<string, Array<Fired & { readonly dueMs: number }>>;
-  /** From when a timer was due until something else showed that it had not come. */
-  readonly stalls: Array<readonly [from: number, to: number]>;
+  /** From when a timer was due until it came so late that all others had to wait, or until it had not come yet. */
+  readonly stalls: Stall[];
 }
 
 /** When an attempt that showed no sign of life for longer than its tool may was not cut off for it. */
@@ -50,7 +64,8 @@ const readSigns = (
     const dueMs = seenMs + (idleMs.get(event.toolName) ?? Infinity);
     const ofAttempt = event.type.startsWith('attempt_') || event.type === 'progress';
     const isLimit = event.type === 'attempt_failed' && event.timeoutMs !== undefined;
-    if (ofAttempt && !isLimit && event.atMs > dueMs) stalls.push([dueMs, event.atMs]);
+    if (ofAttempt && !isLimit && event.atMs > dueMs)
+      stalls.push({ fromMs: dueMs, toMs: event.atMs, seq: Number.MAX_SAFE_INTEGER });
     if (ofAttempt) seenMs = event.type === 'attempt_started' || event.type === 'progress' ? event.atMs : Infinity;
   }
 };
@@ -68,6 +83,9 @@ const readCall = (
     if (!followed(event)) return event.atMs === dueMs ? void outrun.add(slot(dueMs, event.callId)) : undefined;
     const came = { atMs: event.atMs, seq: firstSeqOf(all, event, event.callId) };
     for (const name of [slot(dueMs), slot(dueMs, event.callId)]) if (!fired.has(name)) fired.set(name, came);
+    // A limit says what it is; after a wait there may be something else to wait for.
+    if (event.type === 'attempt_failed' && came.atMs - dueMs > TICK_MS)
+      stalls.push({ fromMs: dueMs, toMs: came.atMs, seq: came.seq });
     if (waitMs === undefined) return;
     const name = waitName(event.callId, waitMs);
     waits.set(name, [...(waits.get(name) ?? []), { dueMs, ...came }]);
@@ -79,7 +97,7 @@ const readCall = (
     if (event.type === 'attempt_failed' && event.timeoutMs !== undefined)
       note(event.atMs - event.durationMs + event.timeoutMs, event);
     else if ((event.type === 'attempt_succeeded' || event.type === 'attempt_failed') && event.atMs > dueAtMs)
-      stalls.push([dueAtMs, event.atMs]);
+      stalls.push({ fromMs: dueAtMs, toMs: event.atMs, seq: Number.MAX_SAFE_INTEGER });
   }
   const [first] = events;
   const last = events.at(-1);
@@ -121,7 +139,6 @@ export function latenessIn(
     readSigns(own, idleMs, evidence.stalls);
   }
   readTurns(events, evidence);
-  const stalls = evidence.stalls.toSorted(([a], [b]) => a - b);
   return {
     firedAt: (dueMs, ms, callId) => {
       const known = evidence.fired.get(slot(dueMs, callId));
@@ -131,11 +148,13 @@ export function latenessIn(
       if (ofOthers !== undefined) return ofOthers;
       const nearly = nearest(evidence.waits.get(waitName(callId, ms)) ?? [], dueMs);
       if (nearly !== undefined) return { atMs: Math.max(dueMs, nearly.atMs), seq: nearly.seq };
-      const stalled = stalls.filter(([from, to]) => from <= dueMs && dueMs < to).map(([, to]) => to);
-      // Behind what showed the stall: that was there first.
-      return stalled.length === 0
-        ? { atMs: dueMs, seq: 0 }
-        : { atMs: Math.max(...stalled), seq: Number.MAX_SAFE_INTEGER };
+      const until = evidence.stalls
+        .filter((stall) => holdsBack(stall, dueMs))
+        .reduce<Stall | undefined>(
+          (last, stall) => (last !== undefined && last.toMs >= stall.toMs ? last : stall),
+          undefined,
+        );
+      return until === undefined ? { atMs: dueMs, seq: 0 } : { atMs: until.toMs, seq: until.seq };
     },
   };
 }
