@@ -3,7 +3,7 @@ import type { PolicyFile } from '../contract/formats/policy-file.ts';
 import type { LatencyEntry, ScenarioFile } from '../contract/formats/scenario-entry.ts';
 import { readPolicyFile } from '../simulate/policy-file.ts';
 import { chartsSvg, stormPage } from '../simulate/charts.ts';
-import { readScenarioFile } from '../simulate/storm/check.ts';
+import { readScenarioFile } from '../simulate/storm/scenario/check.ts';
 import { expectationLines, stormText, tableOf } from '../simulate/storm/report.ts';
 import { simulate, type StormReport } from '../simulate/storm/simulate.ts';
 import { ndjsonLine, readNdjson } from '../sinks/ndjson.ts';

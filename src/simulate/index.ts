@@ -44,7 +44,7 @@ export {
   type SimulateOptions,
   type StormReport,
 } from './storm/simulate.ts';
-export { readScenarioFile } from './storm/check.ts';
+export { readScenarioFile } from './storm/scenario/check.ts';
 export type { StormMeasures } from './storm/measures.ts';
 export type { EngineName } from './storm/run.ts';
 export type { Band, Series } from './storm/series.ts';

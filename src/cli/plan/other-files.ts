@@ -83,7 +83,7 @@ export const policyReport = async ({ file, yaml }: ReadFile): Promise<FileReport
 
 /** What is wrong with a scenario of `spillway simulate`: its shape, or else the first thing that it names wrongly. */
 export const scenarioReport = async ({ file, yaml }: ReadFile): Promise<FileReport> => {
-  const { checkScenario } = await import('../../simulate/storm/check.ts');
+  const { checkScenario } = await import('../../simulate/storm/scenario/check.ts');
   const { SimulationInputError } = await import('../../simulate/policy-file.ts');
   const report = { file, kind: 'scenario', warnings: [] } as const;
   const { data, error } = scenarioFileSchema.safeParse(yaml.value);

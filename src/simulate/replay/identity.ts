@@ -1,6 +1,6 @@
 import type { TraceEvent } from '../../contract/event.ts';
 import { ReplayRefusal } from './refusal.ts';
-import { standstillIn } from './standstill.ts';
+import { standstillIn } from './trace/standstill.ts';
 import type { Recording } from './trace/recording.ts';
 
 /**
@@ -135,10 +135,10 @@ const causesOf = ({ events }: Recording, difference: Difference): string => {
   const still = standstillIn(events, difference, CLOCK_SLACK_MS);
   const others = 'it was edited, or something that it does not hold decided as well';
   if (still === undefined) return others;
+  const where = `${Math.round(still.ms)} ms before event ${still.seq}`;
   return (
-    `its process stood still for ${Math.round(still.ms)} ms before event ${still.seq} (its event loop was blocked, or ` +
-    `its machine slept), and more than ${CLOCK_SLACK_MS} ms cannot always be followed: record it where nothing blocks ` +
-    `for so long; or else ${others}`
+    `its process stood still for ${where} (its event loop was blocked, or its machine slept), and more than ` +
+    `${CLOCK_SLACK_MS} ms cannot always be followed: record it where nothing blocks for so long; or else ${others}`
   );
 };
 

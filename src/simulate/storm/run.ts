@@ -8,7 +8,7 @@ import type { Ended, Engine } from './engine.ts';
 import { FidelityEngine } from './fidelity.ts';
 import { StormEngine } from './fleet.ts';
 import { QueueServer, RowServer, Weather, type Server } from './server.ts';
-import { checkCalls } from './size.ts';
+import { checkCalls } from './scenario/size.ts';
 import { StormTally } from './tally.ts';
 
 /** A change of a breaker: of which tool, of which process, when, and to what. */

@@ -1,11 +1,11 @@
 import type { PolicyFile } from '../../contract/formats/policy-file.ts';
 import type { ExpectEntry, ScenarioFile } from '../../contract/formats/scenario-entry.ts';
 import { SimulationInputError } from '../policy-file.ts';
-import { checkScenario } from './check.ts';
+import { checkScenario } from './scenario/check.ts';
 import { measure, type StormMeasures } from './measures.ts';
 import { runStorm, type EngineName, type StormRun } from './run.ts';
 import { seriesOf, type Series } from './series.ts';
-import { ALL_CALLS_MAX, CallsMade, checkRuns } from './size.ts';
+import { ALL_CALLS_MAX, CallsMade, checkRuns } from './scenario/size.ts';
 import { intervalOf, rounded, type Interval } from './statistics.ts';
 
 /** How a scenario is run. */

@@ -1,4 +1,4 @@
-import { checkBuckets } from './size.ts';
+import { checkBuckets } from './scenario/size.ts';
 
 /** What a chart shows of one bucket of time. */
 export interface Bucket {

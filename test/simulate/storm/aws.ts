@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { ScenarioFile } from '../../../src/contract/formats/scenario-entry.ts';
-import { readScenarioFile } from '../../../src/simulate/storm/check.ts';
+import { readScenarioFile } from '../../../src/simulate/storm/scenario/check.ts';
 import { measure } from '../../../src/simulate/storm/measures.ts';
 import { runStorm } from '../../../src/simulate/storm/run.ts';
 

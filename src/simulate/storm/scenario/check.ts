@@ -1,7 +1,7 @@
-import type { ScenarioFile } from '../../contract/formats/scenario-entry.ts';
-import { scenarioFileSchema } from '../../contract/formats/scenario-file.ts';
-import { PlanError, plan } from '../../turn/plan.ts';
-import { SimulationInputError, readYamlAs } from '../policy-file.ts';
+import type { ScenarioFile } from '../../../contract/formats/scenario-entry.ts';
+import { scenarioFileSchema } from '../../../contract/formats/scenario-file.ts';
+import { PlanError, plan } from '../../../turn/plan.ts';
+import { SimulationInputError, readYamlAs } from '../../policy-file.ts';
 import { checkSize } from './size.ts';
 
 /**

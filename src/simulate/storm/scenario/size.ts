@@ -1,6 +1,6 @@
-import type { ClientsEntry, LatencyEntry, ScenarioFile } from '../../contract/formats/scenario-entry.ts';
-import { SimulationInputError } from '../policy-file.ts';
-import { Z99 } from './chance.ts';
+import type { ClientsEntry, LatencyEntry, ScenarioFile } from '../../../contract/formats/scenario-entry.ts';
+import { SimulationInputError } from '../../policy-file.ts';
+import { Z99 } from '../chance.ts';
 
 /** More calls than a process has memory for: each is kept until the end of its run. */
 const CALLS_MAX = 10_000_000;
@@ -59,18 +59,22 @@ const burstSize = ({ count, at_s = 0, every_s = Infinity }: Of<'burst'>, duratio
 const meanMs = (latency: LatencyEntry): number => {
   if ('constant_ms' in latency) return latency.constant_ms;
   if ('values_ms' in latency) return latency.values_ms.reduce((sum, ms) => sum + ms, 0) / latency.values_ms.length;
-  if ('trace' in latency) return 0;
+  // Not read yet: nothing is said of those who wait for it before the run counts what they ask.
+  if ('trace' in latency) return Infinity;
   const sigma = Math.log(latency.p99_ms / latency.median_ms) / Z99;
   return latency.median_ms * Math.exp(sigma ** 2 / 2);
 };
 
-/** How long each of so many users waits for an answer, at the least: for the work, and for the others where they queue. */
+/**
+ * How long each of so many users waits for an answer, at the least: for the work, and for the others where they queue.
+ */
 const answerMs = ({ servers, tools }: ScenarioFile, toolName: string, users: number, thinkMs: number): number => {
   const server = servers[tools[toolName]?.server ?? ''];
   if (server === undefined) return 0;
   if ('row' in server) return 4 * server.row.network_ms.mean;
   const { workers = Infinity, queue = Infinity } = server;
   const workMs = meanMs(server.latency);
+  if (workMs === Infinity) return workMs;
   const queuedMs = (Math.min(users, workers + queue) * workMs) / workers - thinkMs;
   return Math.max(workMs, queuedMs);
 };
@@ -152,8 +156,8 @@ export const checkCalls = (calls: number): void => {
 export const checkBuckets = (index: number, bucketMs: number): void => {
   if (index > 2 * BUCKETS_MAX)
     refuse(
-      `bucket_ms: calls go on until ${shown((index * bucketMs) / 1_000)} s, in buckets of ${bucketMs} ms; take longer ` +
-        'ones, or a policy that gives up sooner',
+      `bucket_ms: calls go on until ${shown((index * bucketMs) / 1_000)} s, in buckets of ${bucketMs} ms; ` +
+        'take longer ones, or a policy that gives up sooner',
     );
 };
 
