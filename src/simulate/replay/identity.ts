@@ -1,6 +1,6 @@
 import type { TraceEvent } from '../../contract/event.ts';
 import { ReplayRefusal } from './refusal.ts';
-import { standstillIn } from './standstill.ts';
+import { standstillIn } from './trace/standstill.ts';
 import type { Recording } from './trace/recording.ts';
 
 /**
@@ -136,9 +136,9 @@ const causesOf = ({ events }: Recording, difference: Difference): string => {
   const others = 'it was edited, or something that it does not hold decided as well';
   if (still === undefined) return others;
   return (
-    `its process stood still for ${Math.round(still.ms)} ms before event ${still.seq} (its event loop was blocked, or ` +
-    `its machine slept), and more than ${CLOCK_SLACK_MS} ms cannot always be followed: record it where nothing blocks ` +
-    `for so long; or else ${others}`
+    `its process stood still for ${Math.round(still.ms)} ms before event ${still.seq} (its event loop was blocked, ` +
+    `or its machine slept), and more than ${CLOCK_SLACK_MS} ms cannot always be followed: record it where nothing ` +
+    `blocks for so long; or else ${others}`
   );
 };
 

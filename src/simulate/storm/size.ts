@@ -64,7 +64,7 @@ const meanMs = (latency: LatencyEntry): number => {
   return latency.median_ms * Math.exp(sigma ** 2 / 2);
 };
 
-/** How long each of so many users waits for an answer, at the least: for the work, and for the others where they queue. */
+/** How long each of so many users waits for an answer at the least: for the work, and in a queue for the others. */
 const answerMs = ({ servers, tools }: ScenarioFile, toolName: string, users: number, thinkMs: number): number => {
   const server = servers[tools[toolName]?.server ?? ''];
   if (server === undefined) return 0;
@@ -152,8 +152,8 @@ export const checkCalls = (calls: number): void => {
 export const checkBuckets = (index: number, bucketMs: number): void => {
   if (index > 2 * BUCKETS_MAX)
     refuse(
-      `bucket_ms: calls go on until ${shown((index * bucketMs) / 1_000)} s, in buckets of ${bucketMs} ms; take longer ` +
-        'ones, or a policy that gives up sooner',
+      `bucket_ms: calls go on until ${shown((index * bucketMs) / 1_000)} s, in buckets of ${bucketMs} ms; ` +
+        'take longer ones, or a policy that gives up sooner',
     );
 };
 

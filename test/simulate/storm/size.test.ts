@@ -38,8 +38,8 @@ describe('SIM-1 a run that would not end is refused before it begins, with the v
     [
       'bursts',
       scenario('{ burst: { count: 10, at_s: 5, every_s: 1.0e-6 } }'),
-      'clients.0: bursts of 10 with every_s 0.000001 make some 50000000 calls in duration_s, 10 s, and 10000000 calls ' +
-        'are the most that a run takes; ask for an every_s of 0.000005 or more',
+      'clients.0: bursts of 10 with every_s 0.000001 make some 50000000 calls in duration_s, 10 s, and 10000000 ' +
+        'calls are the most that a run takes; ask for an every_s of 0.000005 or more',
     ],
     [
       'several clients together',

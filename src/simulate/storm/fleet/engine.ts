@@ -1,29 +1,29 @@
-import type { BreakerOptions } from '../../contract/policy.ts';
-import type { Classification } from '../../contract/error-kind.ts';
-import { ToolExecutionError } from '../../contract/tool-error.ts';
-import { createRegistry, type GuardedTool } from '../../layer/registry.ts';
-import { breakerOutcome } from '../../policy/breaker/outcome.ts';
+import type { BreakerOptions } from '../../../contract/policy.ts';
+import type { Classification } from '../../../contract/error-kind.ts';
+import { ToolExecutionError } from '../../../contract/tool-error.ts';
+import { createRegistry, type GuardedTool } from '../../../layer/registry.ts';
+import { breakerOutcome } from '../../../policy/breaker/outcome.ts';
 import {
   decideBreaker,
   initialBreaker,
   type BreakerMemory,
   type BreakerOutcome,
   type Permit,
-} from '../../policy/breaker/reducer.ts';
-import { breakerSettings, type BreakerSettings } from '../../policy/breaker/settings.ts';
-import { classify } from '../../policy/recovery/classify.ts';
-import { WITHOUT_ALTERNATIVE, isAboutTime } from '../../policy/recovery/decide.ts';
-import { doubted } from '../../policy/recovery/proof.ts';
-import { backoffDelayMs } from '../../policy/retry/backoff.ts';
-import { createRetryBudget, type RetryBudget } from '../../policy/retry/budget.ts';
-import { mayBeDoneElsewhere, retryDelayMs, retryRefusal } from '../../policy/retry/refusal.ts';
-import { streamOf } from './chance.ts';
-import type { Task } from '../time.ts';
+} from '../../../policy/breaker/reducer.ts';
+import { breakerSettings, type BreakerSettings } from '../../../policy/breaker/settings.ts';
+import { classify } from '../../../policy/recovery/classify.ts';
+import { WITHOUT_ALTERNATIVE, isAboutTime } from '../../../policy/recovery/decide.ts';
+import { doubted } from '../../../policy/recovery/proof.ts';
+import { backoffDelayMs } from '../../../policy/retry/backoff.ts';
+import { createRetryBudget, type RetryBudget } from '../../../policy/retry/budget.ts';
+import { mayBeDoneElsewhere, retryDelayMs, retryRefusal } from '../../../policy/retry/refusal.ts';
+import { streamOf } from '../chance.ts';
+import type { Task } from '../../time.ts';
 import { Attempt } from './attempt.ts';
 import { StormDeadlines } from './deadlines.ts';
-import { actsAgain, budgetFor, defaultsFor, policyFor, type Ended, type Engine, type EngineParts } from './engine.ts';
+import { actsAgain, budgetFor, defaultsFor, policyFor, type Ended, type Engine, type EngineParts } from '../engine.ts';
 import { PlanRun } from './plan-run.ts';
-import type { Server } from './server.ts';
+import type { Server } from '../server.ts';
 
 /** A breaker without the streams around it. */
 class PureBreaker {

@@ -1,7 +1,7 @@
-import type { ScenarioPlanEntry } from '../../contract/formats/scenario-entry.ts';
-import { TURN_TIMEOUT_MS } from '../../policy/profile.ts';
-import type { SimulatedTime, Task } from '../time.ts';
-import type { Ended } from './engine.ts';
+import type { ScenarioPlanEntry } from '../../../contract/formats/scenario-entry.ts';
+import { TURN_TIMEOUT_MS } from '../../../policy/profile.ts';
+import type { SimulatedTime, Task } from '../../time.ts';
+import type { Ended } from '../engine.ts';
 
 type Node = ScenarioPlanEntry['nodes'][number];
 

@@ -1,8 +1,8 @@
-import { ToolExecutionError } from '../../contract/tool-error.ts';
-import type { Task } from '../time.ts';
+import { ToolExecutionError } from '../../../contract/tool-error.ts';
+import type { Task } from '../../time.ts';
 import type { Expiring, StormDeadlines } from './deadlines.ts';
-import type { Asker, Server } from './server.ts';
-import type { StormTally } from './tally.ts';
+import type { Asker, Server } from '../server.ts';
+import type { StormTally } from '../tally.ts';
 
 /** What an attempt knows of its tool. */
 interface Asked {
