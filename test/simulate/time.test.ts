@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SimulatedTime, type Task } from '../../src/simulate/time.ts';
-import { StormDeadlines } from '../../src/simulate/storm/deadlines.ts';
+import { StormDeadlines } from '../../src/simulate/storm/fleet/deadlines.ts';
 
 interface Waiting {
   readonly atMs: number;

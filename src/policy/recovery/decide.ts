@@ -32,7 +32,7 @@ export const reasonOf = (failure: FailureNotification, code: RetryRefusal): stri
 };
 
 /** Refusals by time alone: the turn's end outranks them, since it would have ended the wait as well. */
-const isAboutTime = (code: RetryRefusal | undefined): boolean =>
+export const isAboutTime = (code: RetryRefusal | undefined): boolean =>
   code === undefined || code === 'time_exhausted' || code === 'retry_after_too_long';
 
 /** Every decision that is possible, the one to take first. */

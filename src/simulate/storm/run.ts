@@ -6,7 +6,7 @@ import { streamOf } from './chance.ts';
 import { startClients } from './clients.ts';
 import type { Ended, Engine } from './engine.ts';
 import { FidelityEngine } from './fidelity.ts';
-import { StormEngine } from './fleet.ts';
+import { StormEngine } from './fleet/engine.ts';
 import { QueueServer, RowServer, Weather, type Server } from './server.ts';
 import { checkCalls } from './scenario/size.ts';
 import { StormTally } from './tally.ts';

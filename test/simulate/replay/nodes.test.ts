@@ -8,9 +8,7 @@ import { replayText } from '../../../src/simulate/replay/report.ts';
 import type { WhatIf } from '../../../src/simulate/replay/what-if.ts';
 import { SimulatedTime } from '../../../src/simulate/time.ts';
 
-/**
- * Turns of three nodes, each after the one before; the first fails in every `nth` of them, and the others are not made.
- */
+/** Turns of three nodes, each after the one before. In every `nth` of them the first fails: the others are not made. */
 const recordTurns = (turns: number, nth: number): TraceEvent[] => {
   const time = new SimulatedTime(1_000_000);
   let made = 0;

@@ -57,8 +57,10 @@ const refusalOf = (events: readonly TraceEvent[]): ReplayRefusal => {
   throw new Error('it was replayed');
 };
 
-const STOOD_STILL =
-  /; its process stood still for (\d+) ms before event (\d+) \(its event loop was blocked, .* or else it was edited, or/;
+const STOOD_STILL = new RegExp(
+  '; its process stood still for (\\d+) ms before event (\\d+) \\(its event loop was blocked, ' +
+    'or its machine slept\\), .* or else it was edited, or',
+);
 
 describe('RPL-1 a process that stood still for longer than clocks may differ', () => {
   it('is followed where what came late says so: time limits that were due meanwhile', async () => {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { BreakerPolicyEntry } from '../../../src/contract/formats/policy-entry.ts';
 import type { RetryBudgetEntry, PolicyFile } from '../../../src/contract/formats/policy-file.ts';
-import type { ScenarioFile } from '../../../src/contract/formats/scenario-entry.ts';
+import type { ErrorsEntry, ScenarioFile } from '../../../src/contract/formats/scenario-entry.ts';
 import { seededRandom } from '../../../src/policy/random.ts';
 import { measure } from '../../../src/simulate/storm/measures.ts';
-import { runStorm } from '../../../src/simulate/storm/run.ts';
+import { runStorm, type EngineName } from '../../../src/simulate/storm/run.ts';
 
 const SCENARIOS = 30;
 
@@ -80,6 +80,56 @@ describe('SIM-2 the layer itself and its policies alone agree within 2 %', () =>
       expect(Math.abs(a - b), `${figure}: ${a} and ${b}`).toBeLessThanOrEqual(
         Math.max(0.02 * Math.abs(a), figure === 'doubled' || figure === 'refused' ? 2 : 0.002),
       );
+    }
+  });
+});
+
+describe('SIM-2 they agree on turns that end before their calls do', () => {
+  const scenario = (timeoutMs: number, errors: ErrorsEntry): ScenarioFile => ({
+    name: 'turns',
+    duration_s: 15,
+    servers: {
+      main: { latency: { median_ms: 50, p99_ms: 900 }, errors, lost_answers: 0.05 },
+      spare: { latency: { constant_ms: 80 }, errors: { rate: 0.2 } },
+    },
+    tools: { a: { server: 'main' }, b: { server: 'spare' } },
+    plans: {
+      trip: {
+        timeout_ms: timeoutMs,
+        nodes: [
+          { id: 'x', tool: 'a', optional: true },
+          { id: 'y', tool: 'b', needs: ['x'], optional: true },
+          { id: 'z', tool: 'a' },
+        ],
+      },
+    },
+    clients: [{ plan: 'trip', poisson: { rate_per_s: 40 } }],
+  });
+  const policy: PolicyFile = {
+    retry_budget: 'off',
+    defaults: {
+      timeout_ms: 3_000,
+      retry_policy: { strategy: 'constant', max_attempts: 5, max_total_time_ms: 5_000 },
+      circuit_breaker: false,
+    },
+    tools: { a: { alternatives: ['b'] } },
+  };
+
+  it.each([
+    ['whose attempts are under way', 300, { rate: 0 }],
+    ['whose next attempts would begin after their end', 1_000, { rate: 0.5, status: 503, retry_after_ms: 800 }],
+    ['whose servers ask for more time than there is', 2_000, { rate: 0.5, status: 429, retry_after_ms: 5_000 }],
+  ])('%s', (_, timeoutMs, errors) => {
+    const storm = scenario(timeoutMs, errors);
+    const meanOf = (engine: EngineName, figure: 'success' | 'attempts'): number =>
+      [1, 2, 3, 4, 5, 6].reduce(
+        (sum, seed) => sum + measure(storm, runStorm(storm, policy, seed, engine))[figure] / 6,
+        0,
+      );
+    for (const figure of ['success', 'attempts'] as const) {
+      const layer = meanOf('fidelity', figure);
+      if (figure === 'success') expect(layer).toBeLessThan(0.95);
+      expect(Math.abs(meanOf('fleet', figure) / layer - 1), figure).toBeLessThan(0.02);
     }
   });
 });

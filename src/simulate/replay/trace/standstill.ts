@@ -7,9 +7,7 @@ export interface Standstill {
   readonly seq: number;
 }
 
-/**
- * Where an event came later than it is decided now, nothing was told in the meantime, and nothing after it is sooner.
- */
+/** An event came later than it is decided now: nothing was told in the meantime, and nothing after it came sooner. */
 const before = (
   events: readonly TraceEvent[],
   seq: number,

@@ -65,9 +65,7 @@ const meanMs = (latency: LatencyEntry): number => {
   return latency.median_ms * Math.exp(sigma ** 2 / 2);
 };
 
-/**
- * How long each of so many users waits for an answer, at the least: for the work, and for the others where they queue.
- */
+/** How long each of so many users waits for an answer at the least: for the work, and in a queue for the others. */
 const answerMs = ({ servers, tools }: ScenarioFile, toolName: string, users: number, thinkMs: number): number => {
   const server = servers[tools[toolName]?.server ?? ''];
   if (server === undefined) return 0;

@@ -1,4 +1,4 @@
-import type { SimulatedTime, Task } from '../time.ts';
+import type { SimulatedTime, Task } from '../../time.ts';
 
 /** Who has to be told that its time is over. */
 export interface Expiring {

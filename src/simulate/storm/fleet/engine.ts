@@ -1,29 +1,29 @@
-import type { BreakerOptions } from '../../contract/policy.ts';
-import type { Classification } from '../../contract/error-kind.ts';
-import { ToolExecutionError } from '../../contract/tool-error.ts';
-import { createRegistry, type GuardedTool } from '../../layer/registry.ts';
-import { breakerOutcome } from '../../policy/breaker/outcome.ts';
+import type { BreakerOptions } from '../../../contract/policy.ts';
+import type { Classification } from '../../../contract/error-kind.ts';
+import { ToolExecutionError } from '../../../contract/tool-error.ts';
+import { createRegistry, type GuardedTool } from '../../../layer/registry.ts';
+import { breakerOutcome } from '../../../policy/breaker/outcome.ts';
 import {
   decideBreaker,
   initialBreaker,
   type BreakerMemory,
   type BreakerOutcome,
   type Permit,
-} from '../../policy/breaker/reducer.ts';
-import { breakerSettings, type BreakerSettings } from '../../policy/breaker/settings.ts';
-import { classify } from '../../policy/recovery/classify.ts';
-import { WITHOUT_ALTERNATIVE } from '../../policy/recovery/decide.ts';
-import { doubted } from '../../policy/recovery/proof.ts';
-import { backoffDelayMs } from '../../policy/retry/backoff.ts';
-import { createRetryBudget, type RetryBudget } from '../../policy/retry/budget.ts';
-import { mayBeDoneElsewhere, retryDelayMs, retryRefusal } from '../../policy/retry/refusal.ts';
-import { streamOf } from './chance.ts';
-import type { Task } from '../time.ts';
-import { StormDeadlines, type Expiring } from './deadlines.ts';
-import { actsAgain, budgetFor, defaultsFor, policyFor, type Ended, type Engine, type EngineParts } from './engine.ts';
+} from '../../../policy/breaker/reducer.ts';
+import { breakerSettings, type BreakerSettings } from '../../../policy/breaker/settings.ts';
+import { classify } from '../../../policy/recovery/classify.ts';
+import { WITHOUT_ALTERNATIVE, isAboutTime } from '../../../policy/recovery/decide.ts';
+import { doubted } from '../../../policy/recovery/proof.ts';
+import { backoffDelayMs } from '../../../policy/retry/backoff.ts';
+import { createRetryBudget, type RetryBudget } from '../../../policy/retry/budget.ts';
+import { mayBeDoneElsewhere, retryDelayMs, retryRefusal } from '../../../policy/retry/refusal.ts';
+import { streamOf } from '../chance.ts';
+import type { Task } from '../../time.ts';
+import { Attempt } from './attempt.ts';
+import { StormDeadlines } from './deadlines.ts';
+import { actsAgain, budgetFor, defaultsFor, policyFor, type Ended, type Engine, type EngineParts } from '../engine.ts';
 import { PlanRun } from './plan-run.ts';
-import type { Asker, Server } from './server.ts';
-import type { StormTally } from './tally.ts';
+import type { Server } from '../server.ts';
 
 /** A breaker without the streams around it. */
 class PureBreaker {
@@ -79,50 +79,13 @@ interface FleetCall {
   all: number;
   doubt: boolean;
   previousDelayMs: number | undefined;
+  /** When its turn ends. */
+  readonly untilMs: number;
+  /** What it waits for: its attempt, or the next one. */
+  waits: Task | undefined;
 }
 
 const OPEN = new ToolExecutionError('circuit_open', 'the circuit breaker is open');
-const LATE = new ToolExecutionError('timeout', 'the tool did not answer in time', { uncertain: true });
-
-/** One attempt: its server or its deadline ends it, whichever comes first. */
-class Attempt implements Asker, Expiring {
-  readonly key: string;
-  readonly #tool: FleetTool;
-  readonly #tally: StormTally;
-  readonly #ended: (error?: ToolExecutionError) => void;
-  #question: Task | undefined;
-  #deadline: Task | undefined;
-  #over = false;
-
-  constructor(call: FleetCall, tally: StormTally, ended: (error?: ToolExecutionError) => void) {
-    this.key = call.key;
-    this.#tool = call.tool;
-    this.#tally = tally;
-    this.#ended = ended;
-  }
-
-  begin(): void {
-    this.#deadline = this.#tool.deadlines.add(this);
-    this.#question = this.#tool.server.ask(this);
-  }
-
-  acted(): void {
-    if (this.#tool.acts) this.#tally.acted(this.key);
-  }
-
-  expired(): void {
-    this.answered(LATE);
-  }
-
-  answered(error?: ToolExecutionError): void {
-    if (this.#over) return;
-    this.#over = true;
-    this.#deadline?.cancel();
-    this.#question?.cancel();
-    this.#ended(error);
-  }
-}
-
 /**
  * The pure policies alone, called as the layer calls them: the same decisions without the streams around them, for many
  * thousand clients. It knows calls with retries, breakers, budget, timeouts and alternatives, and turns of them; not
@@ -162,12 +125,13 @@ export class StormEngine implements Engine {
     }
   }
 
-  call(toolName: string, ended: (end: Ended) => void): void {
+  /** @returns what to cancel when its turn ends before it does */
+  call(toolName: string, ended: (end: Ended) => void, untilMs: number = Infinity): Task {
     const tool = this.#tools.get(toolName);
     if (tool === undefined) throw new RangeError(`there is no tool ${toolName}`);
     const now = this.#parts.time.now();
     this.#budget?.recordCall(now);
-    this.#attempt({
+    const call: FleetCall = {
       key: tool.acts ? `${this.#parts.process} ${++this.#calls}` : '',
       ended,
       tool,
@@ -177,7 +141,11 @@ export class StormEngine implements Engine {
       all: 0,
       doubt: false,
       previousDelayMs: undefined,
-    });
+      untilMs,
+      waits: undefined,
+    };
+    this.#attempt(call);
+    return { cancel: () => call.waits?.cancel() };
   }
 
   turn(planName: string, ended: (end: Ended) => void): void {
@@ -195,10 +163,12 @@ export class StormEngine implements Engine {
     call.own++;
     call.all++;
     tally.attempt(now, call.own === 1);
-    new Attempt(call, tally, (error) => {
+    const attempt = new Attempt(call, tally, (error) => {
       if (error === undefined) this.#succeeded(call, permit, now);
       else this.#attemptFailed(call, permit, now, error);
-    }).begin();
+    });
+    if (call.untilMs !== Infinity) call.waits = { cancel: () => this.#leave(tool, attempt, permit, now) };
+    attempt.begin();
   }
 
   /** A permit, `undefined` where nothing guards, or `null` for a refusal. */
@@ -229,6 +199,11 @@ export class StormEngine implements Engine {
     const hint = retryAfterMs === undefined ? {} : { retryAfterMs };
     const input = { type: 'outcome', atMs, permit, outcome, durationMs: atMs - startedMs, ...hint } as const;
     this.#become(breaker, name, decideBreaker(breaker.memory, input, breaker.settings)[0]);
+  }
+
+  #leave(tool: FleetTool, attempt: Attempt, permit: Permit | undefined, startedMs: number): void {
+    attempt.cancel();
+    this.#settle(tool, permit, startedMs, 'ignored');
   }
 
   #succeeded(call: FleetCall, permit: Permit | undefined, startedMs: number): void {
@@ -262,7 +237,11 @@ export class StormEngine implements Engine {
       hasIdempotencyKey: enforcesKey,
       retrySafe: false,
     };
-    if (retryRefusal(question) === undefined) return this.#retry(call, question.nextDelayMs, retryDelayMs(question));
+    const refusal = retryRefusal(question);
+    const leftMs = call.untilMs - now;
+    if (leftMs <= 0 || (isAboutTime(refusal) && retryDelayMs(question) >= leftMs))
+      return call.ended({ succeeded: false, refused: false });
+    if (refusal === undefined) return this.#retry(call, question.nextDelayMs, retryDelayMs(question));
     const [name, ...alternatives] = call.alternatives;
     const alternative = name === undefined ? undefined : this.#tools.get(name);
     if (alternative === undefined || mayBeDoneElsewhere(question) || WITHOUT_ALTERNATIVE.has(error.kind))
@@ -275,7 +254,7 @@ export class StormEngine implements Engine {
     const { time } = this.#parts;
     this.#budget?.recordRetry(time.now());
     call.previousDelayMs = nextDelayMs;
-    time.at(time.now() + delayMs, 0, () => {
+    call.waits = time.at(time.now() + delayMs, 0, () => {
       if (time.now() - call.startedMs >= call.tool.guarded.retry.maxTotalTimeMs)
         return call.ended({ succeeded: false, refused: false });
       this.#attempt(call);

@@ -1,22 +1,29 @@
-import type { ScenarioPlanEntry } from '../../contract/formats/scenario-entry.ts';
-import { TURN_TIMEOUT_MS } from '../../policy/profile.ts';
-import type { SimulatedTime, Task } from '../time.ts';
-import type { Ended, Engine } from './engine.ts';
+import type { ScenarioPlanEntry } from '../../../contract/formats/scenario-entry.ts';
+import { TURN_TIMEOUT_MS } from '../../../policy/profile.ts';
+import type { SimulatedTime, Task } from '../../time.ts';
+import type { Ended } from '../engine.ts';
 
 type Node = ScenarioPlanEntry['nodes'][number];
+
+/** Carries out calls until their turn ends. */
+interface Calls {
+  call(toolName: string, ended: (end: Ended) => void, untilMs: number): Task;
+}
 
 /** A turn without the streams around it: nodes begin once their needs have succeeded, and a deadline ends it. */
 export class PlanRun {
   readonly #entry: ScenarioPlanEntry;
   readonly #time: SimulatedTime;
-  readonly #calls: Pick<Engine, 'call'>;
+  readonly #calls: Calls;
   readonly #ended: (end: Ended) => void;
   readonly #begun = new Set<string>();
   readonly #settled = new Map<string, boolean>();
+  readonly #running = new Map<string, Task>();
+  #untilMs = Infinity;
   #deadline: Task | undefined;
   #over = false;
 
-  constructor(entry: ScenarioPlanEntry, time: SimulatedTime, calls: Pick<Engine, 'call'>, ended: (end: Ended) => void) {
+  constructor(entry: ScenarioPlanEntry, time: SimulatedTime, calls: Calls, ended: (end: Ended) => void) {
     this.#entry = entry;
     this.#time = time;
     this.#calls = calls;
@@ -24,8 +31,8 @@ export class PlanRun {
   }
 
   start(): void {
-    const dueMs = this.#time.now() + (this.#entry.timeout_ms ?? TURN_TIMEOUT_MS);
-    this.#deadline = this.#time.at(dueMs, Number.MAX_SAFE_INTEGER, () => this.#end());
+    this.#untilMs = this.#time.now() + (this.#entry.timeout_ms ?? TURN_TIMEOUT_MS);
+    this.#deadline = this.#time.at(this.#untilMs, Number.MAX_SAFE_INTEGER, () => this.#end());
     this.#next();
   }
 
@@ -33,6 +40,7 @@ export class PlanRun {
     if (this.#over) return;
     this.#over = true;
     this.#deadline?.cancel();
+    for (const call of this.#running.values()) call.cancel();
     const { nodes } = this.#entry;
     this.#ended({ succeeded: nodes.every(({ id }) => this.#settled.get(id) === true), refused: false });
   }
@@ -51,10 +59,12 @@ export class PlanRun {
     this.#begun.add(id);
     const settle = (succeeded: boolean): void => {
       this.#settled.set(id, succeeded);
+      this.#running.delete(id);
       this.#next();
     };
     // What lacks a value is skipped.
     if (needs.some((need) => this.#settled.get(need) !== true)) return settle(false);
-    this.#calls.call(tool, ({ succeeded }) => settle(succeeded));
+    const call = this.#calls.call(tool, ({ succeeded }) => settle(succeeded), this.#untilMs);
+    if (!this.#settled.has(id)) this.#running.set(id, call);
   }
 }
