@@ -56,16 +56,7 @@ export { liveRuntime } from './runtime.ts';
 export type { ErrorHandler, ErrorHandlerOptions } from './layer/error-handler.ts';
 export type { Around } from './layer/services.ts';
 export type { Plan } from './contract/turn.ts';
-export {
-  PlanError,
-  plan,
-  type Callable,
-  type NodeInput,
-  type NodeOptions,
-  type NodeOutput,
-  type PlanBuilder,
-  type PlanRule,
-} from './turn/plan.ts';
+export { PlanError, plan, type NodeOptions, type PlanBuilder, type PlanRule } from './turn/plan.ts';
 export { tool, type ToolDefinition } from './layer/tool.ts';
 export type { TurnOptions } from './turn/run.ts';
 
