@@ -8,6 +8,13 @@ export function openBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: executable(), args: ['--no-sandbox', '--disable-dev-shm-usage'] });
 }
 
+/** A page in which what is waited for comes when the machine has time for it: tests have a limit of their own. */
+export async function newPage(browser: Browser, options: Parameters<Browser['newPage']>[0] = {}): Promise<Page> {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 720 }, ...options });
+  page.setDefaultTimeout(120_000);
+  return page;
+}
+
 /** A row of the waterfall, as the page shows it. */
 export interface ShownRow {
   readonly node: string;
@@ -48,7 +55,7 @@ export async function openPage(
   url: string,
   options: Parameters<Browser['newPage']>[0] = {},
 ): Promise<OpenedPage> {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 720 }, ...options });
+  const page = await newPage(browser, options);
   const errors: string[] = [];
   page.on('pageerror', ({ message }) => errors.push(message));
   page.on('console', (message) => message.type() === 'error' && errors.push(message.text()));
@@ -109,7 +116,7 @@ export async function drawnAnew(page: Page): Promise<Buffer> {
 
 /** In how many pixels two pictures differ; `NaN` where they have not even one size. */
 export async function differingPixels(browser: Browser, first: Buffer, second: Buffer): Promise<number> {
-  const page = await browser.newPage();
+  const page = await newPage(browser);
   try {
     return await page.evaluate(
       async (pictures) => {

@@ -2,6 +2,7 @@ import type { Browser, Page } from 'playwright-core';
 import { createSpillway, type Spillway, type SpillwayOptions } from 'spillway';
 import { serveInspector } from 'spillway/inspect';
 import { virtualRuntime, type VirtualRuntime } from 'spillway/testing';
+import { newPage } from './browser.ts';
 
 /** What a page of fake timers takes for a frame. */
 export const FRAME_MS = 16;
@@ -56,7 +57,7 @@ export async function clocked(
     await heard(page);
   };
   const open = async (): Promise<Page> => {
-    const page = await browser.newPage({ viewport: { width: 1280, height: 720 } });
+    const page = await newPage(browser);
     await page.addInitScript(countLines);
     await page.clock.install({ time: 0 });
     await page.clock.pauseAt(100 * FRAME_MS);

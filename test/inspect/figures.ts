@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib';
 import type { Browser, Page } from 'playwright-core';
 import { bundlePage } from '../../.ci/page.ts';
 import { serveTraceFile } from '../../src/gateway/inspector-server.ts';
-import { openBrowser } from './browser.ts';
+import { newPage, openBrowser } from './browser.ts';
 import { manyCalls } from './many-calls.ts';
 
 const MEGABYTES = 50;
@@ -27,7 +27,7 @@ const tell = (what: string, figure: number, limit: number, unit: string): void =
 /** From the beginning of the navigation until the first frame in which a row of the trace is drawn. */
 const firstRowMs = async (browser: Browser, file: string): Promise<number> => {
   const server = await serveTraceFile(file);
-  const page = await browser.newPage({ viewport: { width: 1280, height: 720 } });
+  const page = await newPage(browser);
   try {
     await page.addInitScript(() => {
       const look = (): void => {
@@ -88,7 +88,7 @@ try {
 
   const calls = trace('calls', 10_000);
   const server = await serveTraceFile(calls);
-  const page = await browser.newPage({ viewport: { width: 1280, height: 720 } });
+  const page = await newPage(browser);
   await page.goto(server.page);
   const heard = (count: number): Promise<void> =>
     page.locator(`[data-heard="${count * 5}"]`).waitFor({ timeout: 60_000 });
@@ -99,7 +99,7 @@ try {
     const { metrics } = await cdp.send('Performance.getMetrics');
     return (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? Number.NaN) * 1_000;
   };
-  const blank = await browser.newPage({ viewport: { width: 1280, height: 720 } });
+  const blank = await newPage(browser);
   const idle = p95(await frames(blank));
   await blank.close();
   const gaps = await frames(page);

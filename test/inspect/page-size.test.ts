@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Browser, CDPSession, Page } from 'playwright-core';
 import { serveTraceFile, type InspectorServer } from 'spillway/inspect';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openBrowser, openPage } from './browser.ts';
+import { newPage, openBrowser, openPage } from './browser.ts';
 import { manyCalls } from './many-calls.ts';
 
 const FRAMES = 120;
@@ -99,7 +99,7 @@ const firstRow = async (
   file: string,
 ): Promise<{ readonly wallMs: number; readonly usedMs: number }> => {
   const server = await serveTraceFile(file);
-  const page = await browser.newPage({ viewport: { width: 1280, height: 720 } });
+  const page = await newPage(browser);
   try {
     // So that the page's own process is there, and is asked.
     await page.goto(server.page.replace('/?', '/icon.svg?'));
@@ -175,7 +175,7 @@ describe('SEE-8 a page of very much', { timeout: 300_000 }, () => {
 
   it('SEE-8 the p95 of a frame of 10,000 calls is at most 20 ms', () =>
     of10000(async (page) => {
-      const beside = await browser.newPage({ viewport: { width: 1280, height: 720 } });
+      const beside = await newPage(browser);
       const perMs = await roundsPerMs(beside);
       const used: number[] = [];
       for (let round = 0; round < ROUNDS; round++) used.push(p95(await usedOfFrames(page)));

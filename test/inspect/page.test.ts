@@ -147,7 +147,8 @@ describe('the page', () => {
       // A node that the deadline cut off has no result to compare with.
       for (const { id, result } of last.result.nodes)
         if (result !== undefined) expect(shown.find(({ node }) => node === id)?.attempts).toBe(result.attempts);
-      expect([code, errors]).toEqual([0, []]);
+      // What became of the demo hangs on how busy the machine is; that it is told truly does not.
+      expect([code, errors]).toEqual([['completed', 'partial'].includes(last.result.status) ? 0 : 1, []]);
       // While it ran, too: each row was there in plan order, and in no state that it cannot have had by then.
       expect(seen.orders).toEqual([last.result.nodes.map(({ id }) => id).join(' ')]);
       for (const { id, state } of last.result.nodes)
