@@ -28,6 +28,19 @@ describe('R-1.3 words that say something else', () => {
   ])('R-1.3 a payment is: %s', (text) => expect(classOf(text)).toBe('permanent'));
 
   it.each([
+    'User context or role missing',
+    '{"message":"User context or role missing"}',
+    '{"error":{"message":"role missing","code":12}}',
+    'role missing\n    at check (roles.js:1)',
+    'Authorization header missing.',
+  ])('R-1.3 what stands behind a message takes nothing from it: %s', (text) => expect(classOf(text)).toBe('permanent'));
+
+  it.each(['{"error":"no response"}', '{"error":"no luck","x":1}', '{"message":"there is no connection"}'])(
+    'R-1.3 the quote that ends a message names nothing: %s',
+    (text) => expect(classOf(text)).toBe('transient'),
+  );
+
+  it.each([
     'fetch failed for https://x.test/schema.json',
     'The upload to https://x.test/v1/invalid/unauthorized did not finish',
     'GET /v1/forbidden_words did not finish',
