@@ -2,6 +2,7 @@ import { firstValueFrom, fromEvent, lastValueFrom, of, take, takeUntil, type Obs
 import type * as StdioModule from '@modelcontextprotocol/sdk/server/stdio.js';
 import type * as HttpModule from '../mcp-proxy/http/front.ts';
 import type * as ProxyModule from '../mcp-proxy/proxy.ts';
+import type * as LinesModule from '../mcp-proxy/client-lines.ts';
 import type { McpProxy } from '../mcp-proxy/proxy.ts';
 import { MCP_HELP, parseMcp, type McpCommand } from './arguments/mcp.ts';
 import { UsageError } from './arguments/usage.ts';
@@ -17,18 +18,20 @@ type Close = () => Promise<unknown>;
 interface Packages {
   readonly proxy: Pick<typeof ProxyModule, 'createMcpProxy'>;
   readonly stdio: Pick<typeof StdioModule, 'StdioServerTransport'>;
+  readonly lines: Pick<typeof LinesModule, 'clientLines'>;
   readonly http: Pick<typeof HttpModule, 'serveHttp'>;
 }
 
 /** Only this command needs them; the SDK is an optional peer. */
 const load = async (): Promise<Packages> => {
   try {
-    const [proxy, stdio, http] = await Promise.all([
+    const [proxy, stdio, lines, http] = await Promise.all([
       import('../mcp-proxy/proxy.ts'),
       import('@modelcontextprotocol/sdk/server/stdio.js'),
+      import('../mcp-proxy/client-lines.ts'),
       import('../mcp-proxy/http/front.ts'),
     ]);
-    return { proxy, stdio, http };
+    return { proxy, stdio, lines, http };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
     throw new UsageError(
@@ -54,11 +57,15 @@ const openTrace = async ({ tracePath }: McpCommand, context: CommandContext): Pr
 };
 
 /** Serves the one client whose pipes these are, until it closes them. */
-const serveStdio = async (proxy: McpProxy, { stdio }: Packages, signal: AbortSignal): Promise<void> => {
-  const transport = new stdio.StdioServerTransport();
-  // The SDK's transport does not look for the end of its input.
-  process.stdin.once('end', () => void transport.close());
+const serveStdio = async (proxy: McpProxy, { stdio, lines }: Packages, signal: AbortSignal): Promise<void> => {
+  const input = lines.clientLines((refusal) => void transport.send(refusal));
+  const transport = new stdio.StdioServerTransport(input);
+  // The SDK's transport does not look for the end of its input, and goes on after a fault of it.
+  for (const end of ['end', 'error']) input.once(end, () => void transport.close());
+  process.stdin.once('error', (error) => input.destroy(error)).pipe(input);
   await lastValueFrom(proxy.serve$(transport, true).pipe(takeUntil(aborted$(signal))), { defaultValue: undefined });
+  // Nobody reads it any more, and it would keep the process.
+  process.stdin.unpipe(input).pause();
 };
 
 const serveHttp = async (

@@ -89,6 +89,15 @@ const clientMeaning = (text: string): Meaning | undefined => {
 };
 
 /**
+ * What a transport of ours says in place of an answer that is too long to be read. Nobody else has a reason to, and the
+ * sentence holds nothing but two numbers: a model may read it.
+ */
+const TOO_LONG = /the tool ran\. its answer has \d+ bytes, and \d+ are read at most; ask for less\./i;
+
+/** Whether an answer came that was too long to be read. */
+export const isTooLong = (message: string): boolean => TOO_LONG.test(message);
+
+/**
  * A refusal of the model's own input is for the model to read: it says how to correct the call. Other texts may hold
  * secrets.
  */
@@ -117,6 +126,13 @@ export function mcpThrown(thrown: unknown, toolName?: string, now: () => number 
   const code = ownCode ?? CODE_IN_TEXT.exec(lower)?.[1];
   const text = withoutCode(lower);
   const options: ToolExecutionErrorOptions = { code, cause: thrown, details: read(thrown, 'data') };
+  const said = TOO_LONG.exec(message)?.[0];
+  if (said !== undefined)
+    return new ToolExecutionError(unusableAnswer.kind, said, {
+      ...options,
+      ...unusableAnswer.options,
+      safeMessage: said,
+    });
   const familyOfInvalid = code === '-32602' || code === '-32600' || code === '-32601';
   const worded = familyOfInvalid ? (serverMeaning(text, toolName, true) ?? clientMeaning(text)) : undefined;
   if (worded !== undefined) return toError(worded, message, options);

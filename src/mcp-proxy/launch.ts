@@ -2,7 +2,7 @@ import type { OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.
 import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js';
 import type { Runtime } from '../contract/runtime.ts';
 import { HttpTransport } from '../providers/mcp/http-transport.ts';
-import { StdioTransport } from '../providers/mcp/stdio-transport.ts';
+import { StdioTransport } from '../providers/mcp/stdio/transport.ts';
 import type { ServerTransport } from './wire.ts';
 
 /** Makes the transport of a connection that is about to be made. */

@@ -1,7 +1,7 @@
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { Observable, Subject, type Subscriber } from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
-import { mcpThrown } from '../errors/mcp.ts';
+import { isTooLong, mcpThrown } from '../errors/mcp.ts';
 import { CLOSED_EARLY } from '../providers/mcp/open-request.ts';
 import {
   METHODS,
@@ -149,7 +149,9 @@ class SdkWire implements Wire {
     if ('error' in response)
       return open.subscriber.error(
         // The server did not say it, and so a client is told what a model should know.
-        response.error === CLOSED_EARLY ? mcpThrown(response.error) : rpcErrorOf(response),
+        response.error === CLOSED_EARLY || isTooLong(response.error.message)
+          ? mcpThrown(response.error)
+          : rpcErrorOf(response),
       );
     open.subscriber.next(response.result);
     open.subscriber.complete();

@@ -5,7 +5,7 @@ import { parseMcp } from '../../src/cli/arguments/mcp.ts';
 import { configured } from '../../src/cli/mcp/servers.ts';
 import { ledger } from '../mcp-proxy/kit.ts';
 import { until } from '../providers/support.ts';
-import { behind, calls, conversation, opening, rawServer, type Command } from '../mcp-proxy/wire-kit.ts';
+import { behind, calls, conversation, opening, rawServer, type Command, type Json } from '../mcp-proxy/wire-kit.ts';
 import { ROOT, folder, spillway } from './support.ts';
 
 const FAULTS = join(import.meta.dirname, '../mcp-proxy/fault-server.ts');
@@ -100,6 +100,22 @@ describe('R-16.1 the command', () => {
     const events = readFileSync(trace, 'utf8');
     expect(events).toContain('"type":"settled"');
     expect(events).not.toContain('31337');
+  });
+
+  it('R-16.1 a request that is too long to be read is refused, and one of 9 MB is made', async () => {
+    using kept = ledger();
+    const server = rawServer(behind(faulty(kept.path)));
+    const padded = (amount: number, bytes: number): Promise<Json> =>
+      server.ask('tools/call', { name: 'pay', arguments: { amount, pad: 'x'.repeat(bytes) } });
+    const [[initialize, given] = ['initialize']] = opening();
+    await server.ask(initialize, given);
+    server.say({ method: 'notifications/initialized' });
+    const { error } = await padded(1, 12_000_000);
+    expect(error).toMatchObject({ code: -32_600 });
+    expect(JSON.stringify(error)).toMatch(/"The request has 12000\d{3} bytes, and 10485759 are read at most"/);
+    expect(await padded(2, 9_000_000)).toMatchObject({ result: { content: [{ text: 'paid 2' }] } });
+    expect([kept.count('pay 1'), kept.count('pay 2')]).toEqual([0, 1]);
+    expect(await server.end()).toBe(0);
   });
 
   it('R-16.1 --inspect serves a page that is told each call, and nobody else is', async () => {

@@ -83,6 +83,25 @@ describe('R-16.1 what a tool call gets from the proxy', () => {
     expect(textOf(result)).toMatch(/^The tool ran\. Its answer has \d+ bytes, and 2000 are .*\nx{2000}$/s);
   });
 
+  it('R-16.1 one that is too long to be read becomes one, too, and no call beside it fails', async () => {
+    using kept = ledger();
+    await using it = await proxied({ s: faults(kept) });
+    const pidOf = async (): Promise<string> => textOf(await it.call('pid'));
+    const before = await pidOf();
+    const [big, ...others] = await Promise.all([
+      it.call('big', { size: 12_000_000 }),
+      ...[1, 2, 3, 4, 5, 6].map((amount) => it.call('pay', { amount })),
+    ]);
+    expect(big.isError).toBe(true);
+    expect(textOf(big)).toMatch(
+      /^The tool ran\. Its answer has 12000\d{3} bytes, and 10485760 are read at most; ask for/,
+    );
+    expect(others.map(textOf)).toEqual([1, 2, 3, 4, 5, 6].map((amount) => `paid ${amount}`));
+    expect(await pidOf()).toBe(before);
+    // It ran, and so it is not made again.
+    expect(it.notes).toEqual([]);
+  });
+
   it('R-4.7 a person may take longer than the tool', async () => {
     using kept = ledger();
     let answer: ((value: { action: 'accept'; content: Record<string, boolean> }) => void) | undefined;

@@ -158,11 +158,33 @@ describe('what a server writes', () => {
 });
 
 describe('an answer over the limit', () => {
-  it('ends the connection with transport_error that says so', async () => {
+  it('R-12.2 fails its own call, which is told to ask for less, and no other', async () => {
     const provider = await everything({ maxMessageBytes: 64 * 1024 });
+    const { pid } = provider;
+    const beside = run(provider, LONG, { duration: 1, steps: 1 });
     const error = await failure(run(provider, 'everything.echo', { message: 'x'.repeat(100_000) }));
-    expect(error).toMatchObject({ kind: 'transport_error', uncertain: true });
-    expect(error.message).toContain('maximum size');
+    expect(error).toMatchObject({ kind: 'execution_error', classification: 'permanent', uncertain: true });
+    expect(error.safeMessage).toMatch(/^The tool ran\. Its answer has 1000\d\d bytes, and 65536 are read at most; ask/);
+    expect(JSON.stringify(await beside)).toContain('completed');
+    expect(provider.pid).toBe(pid);
     await provider.close();
+  });
+
+  it('R-12.2 what is no answer and over the limit ends the connection, which says so', async () => {
+    const printer = `console.log('x'.repeat(100_000)); setTimeout(() => {}, 60_000)`;
+    const args = ['-e', printer];
+    const error = await failure(
+      mcpStdioProvider({ name: 'printer', command: process.execPath, args, maxMessageBytes: 64 * 1024 }),
+    );
+    expect(error).toMatchObject({ kind: 'transport_error' });
+    expect(error.message).toContain('a message of 100000 bytes, over the maximum of 65536');
+  });
+
+  it('R-12.2 a line without an end ends the connection', async () => {
+    const writer = `setInterval(() => process.stdout.write('x'.repeat(10_000)), 1)`;
+    const error = await failure(
+      mcpStdioProvider({ name: 'writer', command: process.execPath, args: ['-e', writer], maxMessageBytes: 1_024 }),
+    );
+    expect(error.message).toContain('a line without an end: more than 10240 bytes');
   });
 });

@@ -1,14 +1,18 @@
-import { ReadBuffer, serializeMessage } from '@modelcontextprotocol/sdk/shared/stdio.js';
+import { deserializeMessage, serializeMessage } from '@modelcontextprotocol/sdk/shared/stdio.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { firstValueFrom, race } from 'rxjs';
-import type { Runtime } from '../../contract/runtime.ts';
-import { abortable } from '../../operators/work/abortable.ts';
+import type { Runtime } from '../../../contract/runtime.ts';
+import { abortable } from '../../../operators/work/abortable.ts';
+import { LineReader, type LongLine } from './line-reader.ts';
+import { longAnswer } from './long-message.ts';
 import { signalGroup, spawnGroup, type LaunchCommand, type PipedChild } from './process-group.ts';
 import { StderrTail } from './stderr-tail.ts';
 
 /** How long a server has to end after its input did, and again after SIGTERM. The SDK's transport gives 2,000. */
 const GRACE_MS = 1_000;
+/** A line that goes on for so many times what is read has no end. */
+const ENDLESS_FACTOR = 10;
 /** How long the streams of a server that has exited may stay open: what it left outside its group can hold them. */
 const DRAIN_MS = 500;
 
@@ -36,7 +40,7 @@ export class StdioTransport implements Transport {
   /** Resolves once the server has ended and its output is read, with an error that says how. */
   readonly ended: Promise<Error>;
   readonly #options: StdioOptions;
-  readonly #buffer: ReadBuffer;
+  readonly #lines: LineReader;
   #child: PipedChild | undefined;
   #fault: Error | undefined;
   #closing: Promise<void> | undefined;
@@ -44,7 +48,7 @@ export class StdioTransport implements Transport {
 
   constructor(options: StdioOptions) {
     this.#options = options;
-    this.#buffer = new ReadBuffer({ maxBufferSize: options.maxMessageBytes });
+    this.#lines = new LineReader(options.maxMessageBytes);
     this.stderr = new StderrTail(options.stderrLines);
     this.ended = new Promise((resolve) => {
       this.#end = resolve;
@@ -120,29 +124,44 @@ export class StdioTransport implements Transport {
 
   #receive(chunk: Buffer): void {
     if (this.#fault !== undefined) return;
-    try {
-      this.#buffer.append(chunk);
-    } catch (error) {
-      // A message without an end: nothing after it can be understood.
-      this.#fault = asError(error);
-      this.onerror?.(this.#fault);
-      void this.close();
-      return;
+    const { maxMessageBytes } = this.#options;
+    for (const line of this.#lines.read(chunk)) {
+      // What hears of a message may have ended the connection.
+      if (this.#fault !== undefined) return;
+      this.#take(line);
     }
-    for (;;) {
-      try {
-        const message = this.#buffer.readMessage();
-        if (message === null) return;
-        this.onmessage?.(message);
-      } catch (error) {
-        // A line that is no message, such as a server's own print: it is passed over.
-        this.onerror?.(asError(error));
-      }
+    if (this.#lines.pendingBytes > maxMessageBytes * ENDLESS_FACTOR)
+      this.#fail(`a line without an end: more than ${maxMessageBytes * ENDLESS_FACTOR} bytes`);
+  }
+
+  #take(line: string | LongLine): void {
+    try {
+      const message = typeof line === 'string' ? deserializeMessage(line) : this.#long(line);
+      if (message !== undefined) this.onmessage?.(message);
+    } catch (error) {
+      // A line that is no message, such as a server's own print: it is passed over.
+      this.onerror?.(asError(error));
     }
   }
 
+  #long(line: LongLine): JSONRPCMessage | undefined {
+    const { maxMessageBytes } = this.#options;
+    const answer = longAnswer(line, maxMessageBytes);
+    if (answer === undefined) this.#fail(`a message of ${line.bytes} bytes, over the maximum of ${maxMessageBytes}`);
+    return answer;
+  }
+
+  /** What the server said cannot be understood, nor what it says after it. */
+  #fail(why: string): void {
+    if (this.#fault !== undefined) return;
+    this.#fault = new Error(why);
+    this.#lines.clear();
+    this.onerror?.(this.#fault);
+    void this.close();
+  }
+
   #finish(how: Error): void {
-    this.#buffer.clear();
+    this.#lines.clear();
     this.#end(how);
     this.onclose?.();
   }
