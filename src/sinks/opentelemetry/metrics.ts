@@ -193,6 +193,8 @@ class GenAiMetrics {
   readonly #turns: OtelHistogram;
   readonly #calls: OtelHistogram;
   readonly #startedAtMs = new RecentMap<number>();
+  /** Calls that run, and the tools that they asked for. */
+  readonly #asked = new RecentMap<string>();
   readonly #agent: OtelAttributes;
 
   constructor(otel: OtelMeter, options: OtelMetricsOptions) {
@@ -207,10 +209,15 @@ class GenAiMetrics {
   }
 
   ofCall(event: ToolEvent): void {
-    if (event.type !== 'settled') return;
+    const { callId, toolName } = event;
+    if (event.type === 'call_started') return this.#asked.set(callId, toolName);
+    if (event.type === 'abandoned') return void this.#asked.take(callId);
+    if (event.type !== 'settled') return undefined;
     const { durationMs, error } = event.result;
-    const tool = this.#options.tools.has(event.toolName) ? event.toolName : OTHER_TOOL;
-    this.#tools.record(durationMs / 1000, {
+    // As its span has it: the tool that was asked for, whichever answered.
+    const asked = this.#asked.take(callId) ?? toolName;
+    const tool = this.#options.tools.has(asked) ? asked : OTHER_TOOL;
+    return this.#tools.record(durationMs / 1000, {
       'gen_ai.tool.name': tool,
       'gen_ai.tool.type': this.#options.facts.typeOf(tool),
       ...(event.turnId === undefined ? {} : this.#agent),
