@@ -163,10 +163,8 @@ class Counts {
   }
 
   async *chunks(format: Format): AsyncGenerator<string> {
-    const told = await this.#ask();
+    const { told, states } = await this.#standing();
     const { breakers, storeAvailable } = this.measures;
-    await this.#called(told?.breakers);
-    const states = await breakers.states(told?.breakers);
     yield* exposition(
       this.#families(format, {
         prefix: this.#prefix,
@@ -179,6 +177,13 @@ class Counts {
       }),
       format,
     );
+  }
+
+  /** The list of breakers is let go of before the text is made: it can have a hundred thousand of them. */
+  async #standing(): Promise<Pick<GaugeState, 'told' | 'states'>> {
+    const { breakers: listed, ...told } = (await this.#ask()) ?? {};
+    await this.#called(listed);
+    return { told, states: await this.measures.breakers.states(listed) };
   }
 
   #tallyOf(tool: string): SeriesTally {
