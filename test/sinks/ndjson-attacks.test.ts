@@ -111,7 +111,7 @@ describe('R-7.1 NDJSON under attack', { timeout: 120_000 }, () => {
     expect(rotated(folder)).toHaveLength(3);
   });
 
-  it('R-7.1 renamed by somebody else just when it is rotated: no failure, and it goes on at the path at once', async () => {
+  it('R-7.1 renamed by somebody else just when it is rotated: no failure, and it goes on at the path', async () => {
     const { folder, path } = fresh();
     const runtime = virtualRuntime();
     const elsewhere = join(folder, 'elsewhere.ndjson');

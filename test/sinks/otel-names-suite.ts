@@ -104,7 +104,7 @@ export function otelNamesSuite(sdk: () => Sdk): void {
     );
   });
 
-  it('R-7.6 the duration of a call is that of the tool that was asked for, as its span is, whichever answered', async () => {
+  it('R-7.6 the duration of a call is of the tool that was asked for, whichever answered', async () => {
     const spare = stepped('spare', [() => 1], once);
     const asked = stepped('asked', [() => Promise.reject(reset())], { ...once, alternatives: ['spare'] });
     const seen = observed(sdk(), [asked, spare], {

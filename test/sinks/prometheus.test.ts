@@ -143,7 +143,7 @@ describe('R-7.5 Prometheus text', () => {
     expect((await series(sink)).get('spillway_store_available')).toBe(0);
   });
 
-  it('R-7.5 the breakers of tools that are not listed are told apart: one that closes leaves another one open', async () => {
+  it('R-7.5 the breakers of tools that are not listed are told apart: one closes, another stays open', async () => {
     const sink = prometheusSink({ tools: ['search'] });
     const change = (toolName: string, from: BreakerStateName, to: BreakerStateName): void =>
       sink.next({

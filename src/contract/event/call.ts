@@ -238,8 +238,8 @@ export type ToolEvent = CallHeader &
         /** The failure that was decided about. */
         readonly error: ErrorReport;
         /**
-         * The attempt that failed, counted from 1 at its tool, as `maxAttempts` is: after an alternative took over, another
-         * number than that of `attempt_failed`, which counts over the whole call. 0 when none was made.
+         * The attempt that failed, counted from 1 at its tool, as `maxAttempts` is: after an alternative took over,
+         * another number than that of `attempt_failed`, which counts over the whole call. 0 when none was made.
          */
         readonly attempt: number;
         /** With `retry`: the wait before the next attempt. */
