@@ -1,8 +1,8 @@
-import { catchError, defer, firstValueFrom, map, merge, of, take, type Observable } from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
 import { checkKeys, checkNumber, integer, positiveDuration } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
 import { Breathing } from '../operators/breath.ts';
+import { stateOf } from './prometheus/asked.ts';
 import { CONTENT_TYPES, exposition, formatFor, type Format, type MetricFamily } from './prometheus/exposition.ts';
 import { gauges, type GaugeState } from './prometheus/gauges.ts';
 import { measuresOf, type Measurement, type Measures } from './prometheus/measures.ts';
@@ -14,7 +14,6 @@ import {
   TURN_METERS,
   meteredTools,
   type Inspect,
-  type LayerState,
   type ListedBreaker,
   type MeteredTool,
 } from './prometheus/tool-meters.ts';
@@ -163,10 +162,8 @@ class Counts {
   }
 
   async *chunks(format: Format): AsyncGenerator<string> {
-    const told = await this.#ask();
+    const { told, states } = await this.#standing();
     const { breakers, storeAvailable } = this.measures;
-    await this.#called(told?.breakers);
-    const states = await breakers.states(told?.breakers);
     yield* exposition(
       this.#families(format, {
         prefix: this.#prefix,
@@ -179,6 +176,15 @@ class Counts {
       }),
       format,
     );
+  }
+
+  /** The list of breakers is let go of before the text is made: it can have a hundred thousand of them. */
+  async #standing(): Promise<Pick<GaugeState, 'told' | 'states'>> {
+    const inspect = this.#inspect;
+    const state = inspect === undefined ? {} : await stateOf(inspect, this.#inspectTimeoutMs, this.#runtime);
+    const { breakers: listed, ...told } = state ?? {};
+    await this.#called(listed);
+    return { told, states: await this.measures.breakers.states(listed) };
   }
 
   #tallyOf(tool: string): SeriesTally {
@@ -234,15 +240,5 @@ class Counts {
       ...(unit === undefined ? {} : { unit }),
       lines: layout.lines(tallies, name, wording),
     };
-  }
-
-  async #ask(): Promise<LayerState | undefined> {
-    const inspect = this.#inspect;
-    if (inspect === undefined) return undefined;
-    const asked$: Observable<LayerState | undefined> = defer(async () => inspect()).pipe(
-      catchError(() => of(undefined)),
-    );
-    const late$ = this.#runtime.after(this.#inspectTimeoutMs).pipe(map(() => undefined));
-    return firstValueFrom(merge(asked$, late$).pipe(take(1)));
   }
 }

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -6,7 +6,7 @@ import { createSpillway, plan, tool, type TraceEvent } from 'spillway';
 import { runShow } from '../../src/cli/trace/show.ts';
 import { FileError, UsageError } from '../../src/cli/arguments/usage.ts';
 import { liveRuntime } from '../../src/runtime.ts';
-import { ndjsonHeader, ndjsonLine } from '../../src/sinks/ndjson.ts';
+import { ndjsonHeader, ndjsonLine, ndjsonSink } from '../../src/sinks/ndjson.ts';
 import { virtualRuntime } from '../../src/testing/virtual-runtime.ts';
 import { DEMO, STACK_TRACE, folder, spillway } from './support.ts';
 
@@ -192,6 +192,29 @@ describe('R-7.1 spillway show', () => {
       code: 0,
       stderr: `note: 2 lines are left out, the first is line ${ofTurn(0).length + 1} (not json)\nnote: the file says that 7 events were lost\n`,
     });
+  });
+
+  it('R-7.1 says that a file is not what was written', async () => {
+    const written = join(files.path, 'written.ndjson');
+    const sink = await ndjsonSink(written);
+    for (const event of ofTurn(0)) sink.next(event);
+    await sink.close();
+    expect(await show(written)).toMatchObject({ code: 0, stderr: '' });
+    const lines = readFileSync(written, 'utf8');
+    const settled = lines.split('\n').find((line) => line.includes('"type":"attempt_succeeded"')) ?? '';
+    const without = files.write('without.ndjson', lines.replace(`${settled}\n`, ''));
+    expect(await show(without)).toMatchObject({
+      code: 0,
+      stderr: 'note: its lines are not those that were written: one was changed, moved, taken out or put in\n',
+    });
+  });
+
+  it('R-7.1 says in the singular that it has lost one', async () => {
+    const one = files.write(
+      'one.ndjson',
+      `${ofTurn(0).map(ndjsonLine).join('')}{"source":"sink","type":"dropped","count":1}\n`,
+    );
+    expect((await show(one)).stderr).toBe('note: the file says that 1 event was lost\n');
   });
 
   it('R-15.2 nothing in a file drives the terminal, nor forges a line', async () => {

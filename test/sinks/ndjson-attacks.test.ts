@@ -1,5 +1,6 @@
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
+import { lstatSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
@@ -85,5 +86,56 @@ describe('R-7.1 NDJSON under attack', { timeout: 120_000 }, () => {
     expect(await file.close()).toEqual({ written: seq, dropped: 0 });
     const { seqs, torn } = await seqsIn([...rotated(folder), path]);
     expect([torn, seqs]).toEqual([0, numbers(1, seq)]);
+  });
+
+  it('R-7.1 a folder or a link that is named as if it had been rotated away is not deleted, nor counted', async () => {
+    const { folder, path } = fresh();
+    const [own, link] = ['0', '1'].map((n) => join(folder, `trace.20200101T00000000${n}Z.ndjson`));
+    mkdirSync(own ?? '');
+    for (let n = 0; n < 20; n++) writeFileSync(join(own ?? '', `${n}${'x'.repeat(200)}`), 'theirs');
+    symlinkSync(own ?? '', link ?? '');
+    const errors: unknown[] = [];
+    const file = await ndjsonSink(path, {
+      maxFileBytes: 4_096,
+      maxFolderBytes: 8_192,
+      onError: (error) => errors.push(error),
+    });
+    for (let seq = 1; seq <= 300; seq++) {
+      file.next(event(seq, 'x'.repeat(100)));
+      await file.flush();
+    }
+    expect(await file.close()).toEqual({ written: 300, dropped: 0 });
+    expect(errors).toEqual([]);
+    expect([lstatSync(own ?? '').isDirectory(), lstatSync(link ?? '').isSymbolicLink()]).toEqual([true, true]);
+    // One full file beside the one that grows.
+    expect(rotated(folder)).toHaveLength(3);
+  });
+
+  it('R-7.1 renamed by somebody else just when it is rotated: no failure, and it goes on at the path', async () => {
+    const { folder, path } = fresh();
+    const runtime = virtualRuntime();
+    const elsewhere = join(folder, 'elsewhere.ndjson');
+    let asked = -Infinity;
+    const wallNow = (): number => {
+      // First for the file's age, then for the name that it is to have.
+      if (++asked === 2) renameSync(path, elsewhere);
+      return runtime.wallNow();
+    };
+    const errors: unknown[] = [];
+    const file = await ndjsonSink(path, {
+      runtime: { ...runtime, now: () => runtime.now(), wallNow },
+      maxFileBytes: 4_096,
+      onError: (error) => errors.push(error),
+    });
+    file.next(event(1, 'x'.repeat(3_800)));
+    await file.flush();
+    asked = 0;
+    file.next(event(2, 'x'.repeat(100)));
+    await file.flush();
+    expect(asked).toBeGreaterThanOrEqual(2);
+    expect(await file.close()).toEqual({ written: 2, dropped: 0 });
+    expect(errors).toEqual([]);
+    expect((await seqsIn([elsewhere])).seqs).toEqual([1]);
+    expect((await seqsIn([path])).seqs).toEqual([2]);
   });
 });

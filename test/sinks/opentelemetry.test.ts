@@ -7,8 +7,8 @@ import {
   PeriodicExportingMetricReader,
 } from '@opentelemetry/sdk-metrics';
 import { TracerProvider } from '@opentelemetry/sdk-trace';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openTelemetrySink } from 'spillway/sinks/opentelemetry';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { openTelemetrySink, type Inspect, type OtelMeter, type OtelObserver } from 'spillway/sinks/opentelemetry';
 import { fromTraceparent, toTraceparent } from '../../src/sinks/opentelemetry/api.ts';
 import { contextManager, logRecorder, recorder, type Sdk, type SeenMetric } from './otel-kit.ts';
 import { otelNamesSuite } from './otel-names-suite.ts';
@@ -54,7 +54,54 @@ describe('R-7.6 OpenTelemetry, SDK 3', () => {
   otelNamesSuite(() => sdk);
 });
 
+/** The retries left, as each collection is told of them. */
+const retriesLeft = (inspect: Inspect): (() => Promise<number[]>) => {
+  const told: Array<(observer: OtelObserver) => void | Promise<void>> = [];
+  const meter = api.metrics.getMeter('none') as unknown as OtelMeter;
+  const heard: OtelMeter = {
+    createCounter: (...own) => meter.createCounter(...own),
+    createHistogram: (...own) => meter.createHistogram(...own),
+    createObservableCounter: (...own) => meter.createObservableCounter(...own),
+    createObservableGauge: (name, options) => ({
+      addCallback: (callback) =>
+        void (name === 'spillway.retry_budget_left'
+          ? told.push(callback)
+          : meter.createObservableGauge(name, options).addCallback(callback)),
+    }),
+  };
+  openTelemetrySink({ api: { ...api, metrics: { getMeter: () => heard } }, tools: ['a'], inspect });
+  return async () => {
+    const values: number[] = [];
+    for (const callback of told) await callback({ observe: (value) => void values.push(value) });
+    return values;
+  };
+};
+
 describe('R-7.6 OpenTelemetry', () => {
+  it('R-7.5 a layer that could not be asked once is asked again at the next collection', async () => {
+    let asked = 0;
+    const collect = retriesLeft(() => {
+      if (asked++ === 0) throw new ReferenceError('the layer is not there yet');
+      return { retriesLeft: 7 };
+    });
+    expect([await collect(), await collect(), await collect()]).toEqual([[], [7], [7]]);
+    expect(asked).toBe(3);
+  });
+
+  it('R-7.5 a layer that does not answer holds up one collection for a second, and is asked again', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    let asked = 0;
+    const collect = retriesLeft(() => (asked++ === 0 ? new Promise(() => undefined) : { retriesLeft: 7 }));
+    let first: number[] | undefined;
+    void collect().then((values) => (first = values));
+    await vi.advanceTimersByTimeAsync(999);
+    expect(first).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(first).toEqual([]);
+    expect(await collect()).toEqual([7]);
+  });
+
   it('R-7.6 takes the API as it is, and works without an SDK', () => {
     const sink = openTelemetrySink({ api, tools: ['a'] });
     sink.next({ source: 'call', type: 'call_started', seq: 1, atMs: 0, callId: 'c', toolName: 'a' });

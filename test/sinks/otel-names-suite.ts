@@ -104,6 +104,20 @@ export function otelNamesSuite(sdk: () => Sdk): void {
     );
   });
 
+  it('R-7.6 the duration of a call is of the tool that was asked for, whichever answered', async () => {
+    const spare = stepped('spare', [() => 1], once);
+    const asked = stepped('asked', [() => Promise.reject(reset())], { ...once, alternatives: ['spare'] });
+    const seen = observed(sdk(), [asked, spare], {
+      tools: ['asked', 'spare'],
+      toolType: (name) => (name === 'asked' ? 'datastore' : 'function'),
+    });
+    expect(await seen.spillway.execute({ toolName: 'asked' })).toMatchObject({ status: 'success' });
+    const own = { 'gen_ai.tool.name': 'asked', 'gen_ai.tool.type': 'datastore' };
+    expect(named(seen.spans(), 'execute_tool asked')[0]?.attributes).toMatchObject(own);
+    const durations = of(await seen.metrics(), 'gen_ai.execute_tool.duration');
+    expect(durations).toEqual([{ ...own, count: 1, sum: expect.any(Number) as number }]);
+  });
+
   it('R-7.6 a span tells what its tool is, and over which session of which transport', async () => {
     const own = tool({ name: 'own', description: 'Adds one.', policy: once, execute: () => 1 });
     const far = tool({ name: 'far.read', policy: once, execute: () => 1 });

@@ -1,6 +1,11 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createSpillway, tool, type ToolResultEnvelope, type TraceEvent } from 'spillway';
 import { prometheusSink, type ListedBreaker, type PrometheusSink } from 'spillway/sinks/prometheus';
+
+setFlagsFromString('--expose-gc');
+const gc = runInNewContext('gc') as () => void;
 
 const names = (count: number): string[] => Array.from({ length: count }, (_, n) => `tool_${n}`);
 const TENANTS = 10;
@@ -193,6 +198,29 @@ describe('R-7.5 metrics of many tools', () => {
     const mean = (holds: readonly number[]): number => holds.reduce((sum, ms) => sum + ms, 0) / holds.length;
     expect(Math.min(...seen.map(mean))).toBeLessThan(2.5);
     await spillway.close();
+  });
+
+  it('R-7.5 the breakers that a scrape was told of are let go of while it is still written', async () => {
+    const tools = names(2_000);
+    let told: WeakRef<object> | undefined;
+    const inspect = (): { readonly breakers: readonly ListedBreaker[] } => {
+      const breakers = breakersOf(tools);
+      told = new WeakRef(breakers);
+      return { breakers };
+    };
+    const chunks = prometheusSink({ tools, inspect }).scrape().chunks[Symbol.asyncIterator]();
+    expect((await chunks.next()).value).toContain('# HELP');
+    await expect
+      .poll(
+        () => {
+          gc();
+          return told !== undefined && told.deref() === undefined;
+        },
+        { timeout: 30_000 },
+      )
+      .toBe(true);
+    expect((await chunks.next()).done).toBe(false);
+    await chunks.return?.();
   });
 
   it('R-7.5 ten thousand tools that are not called cost a sink nothing', async () => {

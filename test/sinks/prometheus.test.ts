@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { tool } from 'spillway';
+import { tool, type BreakerStateName } from 'spillway';
 import { prometheusSink, type PrometheusSink } from 'spillway/sinks/prometheus';
 import { virtualRuntime } from 'spillway/testing';
 import { layerOf, notFound, reset, stepped } from './kit.ts';
@@ -141,6 +141,31 @@ describe('R-7.5 Prometheus text', () => {
     expect(await state()).toBe('forced_open');
     sink.next({ source: 'layer', type: 'store_changed', seq: 1, atMs: 0, state: 'lost', message: '' });
     expect((await series(sink)).get('spillway_store_available')).toBe(0);
+  });
+
+  it('R-7.5 the breakers of tools that are not listed are told apart: one closes, another stays open', async () => {
+    const sink = prometheusSink({ tools: ['search'] });
+    const change = (toolName: string, from: BreakerStateName, to: BreakerStateName): void =>
+      sink.next({
+        source: 'layer',
+        seq: 1,
+        atMs: 0,
+        type: 'breaker_changed',
+        toolName,
+        from,
+        to,
+        scope: '',
+        message: '',
+      });
+    const open = 'spillway_tool_circuit_breaker_state{tool="__other__",state="open"}';
+    change('one', 'closed', 'open');
+    change('two', 'closed', 'open');
+    change('two', 'open', 'closed');
+    expect((await series(sink)).get(open)).toBe(1);
+    sink.next({ source: 'layer', seq: 1, atMs: 0, type: 'breaker_evicted', toolName: 'two', scope: '' });
+    expect((await series(sink)).get(open)).toBe(1);
+    sink.next({ source: 'layer', seq: 1, atMs: 0, type: 'breaker_evicted', toolName: 'one', scope: '' });
+    expect((await series(sink)).get(open)).toBe(0);
   });
 
   it('R-7.5 a scrape that inspects the layer sees that a cooldown has passed', async () => {

@@ -26,14 +26,17 @@ const read = async (path: string): Promise<NdjsonTrace> => {
   return trace;
 };
 
-/** What is not shown, since the file has it torn or not at all. */
-const tellLosses = ({ leftOut, leftOutCount, dropped }: NdjsonTrace, stderr: Output): void => {
+/** What is not shown, since the file has it torn or not at all, and whether it can be believed. */
+const tellLosses = ({ leftOut, leftOutCount, dropped, changed }: NdjsonTrace, stderr: Output): void => {
   const [first] = leftOut;
   if (first !== undefined)
     stderr.write(
       `${messageLine(`note: ${leftOutCount} ${leftOutCount === 1 ? 'line is' : 'lines are'} left out, the first is line ${first.line} (${first.why.replaceAll('_', ' ')})`)}\n`,
     );
-  if (dropped > 0) stderr.write(`note: the file says that ${dropped} events were lost\n`);
+  if (dropped > 0)
+    stderr.write(`note: the file says that ${dropped} ${dropped === 1 ? 'event was' : 'events were'} lost\n`);
+  if (changed === true)
+    stderr.write('note: its lines are not those that were written: one was changed, moved, taken out or put in\n');
 };
 
 /** The turn that `--turn` means: a number of the list, or the only one whose id begins so. */

@@ -237,7 +237,10 @@ export type ToolEvent = CallHeader &
         readonly breakerState?: BreakerStateName;
         /** The failure that was decided about. */
         readonly error: ErrorReport;
-        /** The attempt that failed; 0 when none was made. */
+        /**
+         * The attempt that failed, counted from 1 at its tool, as `maxAttempts` is: after an alternative took over,
+         * another number than that of `attempt_failed`, which counts over the whole call. 0 when none was made.
+         */
         readonly attempt: number;
         /** With `retry`: the wait before the next attempt. */
         readonly delayMs?: number;
@@ -262,7 +265,7 @@ export type ToolEvent = CallHeader &
         readonly classification: Classification;
         /** The breaker's state after the failure. */
         readonly breakerState?: BreakerStateName;
-        /** The attempt that failed; 0 when none was made. */
+        /** The attempt that failed, counted as in `decision`; 0 when none was made. */
         readonly attempt: number;
       }
     | {

@@ -1,5 +1,5 @@
 import { constants, type Stats } from 'node:fs';
-import { open, realpath, stat, type FileHandle } from 'node:fs/promises';
+import { open, stat, type FileHandle } from 'node:fs/promises';
 import type { Runtime } from '../../contract/runtime.ts';
 import { DIGEST_DIGITS, LinesDigest } from './digest.ts';
 import { moveAway, trimRotated } from './rotation.ts';
@@ -241,7 +241,7 @@ export class LineFile {
       const [there, open] = await Promise.all([statAt(this.#path), this.#file.stat()]);
       // Somebody else may have moved it already.
       const isOurs = there !== undefined && isSame(there, open);
-      if (isOurs) await moveAway(await realpath(this.#path), this.#options.runtime.wallNow());
+      if (isOurs) await moveAway(this.#path, this.#options.runtime.wallNow());
       await this.#replace();
     });
     if (rotated) await this.#trim(0);
@@ -253,7 +253,7 @@ export class LineFile {
     const { maxFolderBytes, maxFileBytes } = this.#options;
     if (maxFolderBytes === Infinity) return;
     const left = maxFolderBytes - Math.max(maxFileBytes, nextBytes);
-    await this.#attempt('trim', async () => trimRotated(await realpath(this.#path), left));
+    await this.#attempt('trim', () => trimRotated(this.#path, left));
   }
 
   /** As many lines as go into the file, one at least. */

@@ -1,4 +1,4 @@
-import { lstat, readdir, rename, unlink } from 'node:fs/promises';
+import { lstat, readdir, realpath, rename, unlink } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
 
 /** A file that was rotated away, and when: files of one millisecond are told apart by a number. */
@@ -34,28 +34,44 @@ async function rotatedFrom(path: string): Promise<RotatedFile[]> {
   return files.toSorted((a, b) => (a.stamp === b.stamp ? a.number - b.number : a.stamp < b.stamp ? -1 : 1));
 }
 
+const isGone = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT';
+
+/** Where the file at a path is, also behind a link; nothing where there is none. */
+const realAt = async (path: string): Promise<string | undefined> => {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    if (isGone(error)) return undefined;
+    throw error;
+  }
+};
+
 /**
  * Moves a file out of the way, under a name that tells when. The names' order is the files' order, also where the clock
- * was set back.
- * @returns its new path
+ * was set back. Where somebody was faster, nothing is left to do.
  */
-export async function moveAway(path: string, wallMs: number): Promise<string> {
-  const { folder, stem, extension } = partsOf(path);
-  const newest = (await rotatedFrom(path)).at(-1);
+export async function moveAway(path: string, wallMs: number): Promise<void> {
+  const real = await realAt(path);
+  if (real === undefined) return;
+  const { folder, stem, extension } = partsOf(real);
+  const newest = (await rotatedFrom(real)).at(-1);
   const now = stampOf(wallMs);
   const later = newest === undefined || now > newest.stamp;
   const stamp = later ? now : newest.stamp;
   const number = later ? 0 : newest.number + 1;
   const target = join(folder, `${stem}.${stamp}${number === 0 ? '' : `-${number}`}${extension}`);
-  await rename(path, target);
-  return target;
+  await rename(real, target).catch((error: unknown) => {
+    if (!isGone(error)) throw error;
+  });
 }
 
-const sizeOf = async (path: string): Promise<number> => {
+/** The size of a file; nothing for what is none, which was not rotated away from anywhere, whatever its name is. */
+const sizeOf = async (path: string): Promise<number | undefined> => {
   try {
-    return (await lstat(path)).size;
+    const stats = await lstat(path);
+    return stats.isFile() ? stats.size : undefined;
   } catch {
-    return 0;
+    return undefined;
   }
 };
 
@@ -64,18 +80,24 @@ const sizeOf = async (path: string): Promise<number> => {
  * @throws the error of the file system when one cannot be deleted; those after it are tried all the same
  */
 export async function trimRotated(path: string, maxBytes: number): Promise<void> {
-  const files = await rotatedFrom(path);
-  const sizes = await Promise.all(files.map((file) => sizeOf(file.path)));
-  let bytes = sizes.reduce((sum, size) => sum + size, 0);
+  const real = await realAt(path);
+  if (real === undefined) return;
+  const named = await rotatedFrom(real);
+  const sizes = await Promise.all(named.map((file) => sizeOf(file.path)));
+  const files = named.flatMap((file, index) => {
+    const size = sizes[index];
+    return size === undefined ? [] : [{ path: file.path, size }];
+  });
+  let bytes = files.reduce((sum, { size }) => sum + size, 0);
   let failure: Error | undefined;
-  for (const [index, file] of files.entries()) {
+  for (const file of files) {
     if (bytes <= maxBytes) break;
     try {
       await unlink(file.path);
-      bytes -= sizes[index] ?? 0;
+      bytes -= file.size;
     } catch (error) {
       // Somebody was faster.
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') bytes -= sizes[index] ?? 0;
+      if (isGone(error)) bytes -= file.size;
       else failure ??= error as Error;
     }
   }

@@ -1,4 +1,6 @@
 import type { ToolEvent, TraceEvent, TurnOwnEvent } from '../../contract/event.ts';
+import { liveRuntime } from '../../runtime.ts';
+import { stateOf } from '../prometheus/asked.ts';
 import { measuresOf, type Measures } from '../prometheus/measures.ts';
 import {
   SCOPE,
@@ -34,6 +36,8 @@ const CALLS_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128];
  * by default.
  */
 const TOOLS_FROM_START = 200;
+/** How long a layer may take to say how it stands, as by default in the Prometheus sink. */
+const INSPECT_MS = 1_000;
 
 const METERS: Readonly<Record<MeterName, Meter>> = { ...TOOL_METERS, ...TURN_METERS };
 
@@ -172,16 +176,9 @@ class Standing {
   /** One question for all that are asked in one collection. */
   async #ask(): Promise<LayerState | undefined> {
     const { inspect } = this.#options;
-    const ask = async (): Promise<LayerState | undefined> => {
-      try {
-        return await inspect?.();
-      } catch {
-        return undefined;
-      } finally {
-        this.#asked = undefined;
-      }
-    };
-    this.#asked ??= ask();
+    if (inspect === undefined) return undefined;
+    // Forgotten only once it is kept: an answer may be there at once, and would be that of all times.
+    this.#asked ??= stateOf(inspect, INSPECT_MS, liveRuntime).finally(() => (this.#asked = undefined));
     return this.#asked;
   }
 }
@@ -193,6 +190,8 @@ class GenAiMetrics {
   readonly #turns: OtelHistogram;
   readonly #calls: OtelHistogram;
   readonly #startedAtMs = new RecentMap<number>();
+  /** Calls that run, and the tools that they asked for. */
+  readonly #asked = new RecentMap<string>();
   readonly #agent: OtelAttributes;
 
   constructor(otel: OtelMeter, options: OtelMetricsOptions) {
@@ -207,10 +206,15 @@ class GenAiMetrics {
   }
 
   ofCall(event: ToolEvent): void {
-    if (event.type !== 'settled') return;
+    const { callId, toolName } = event;
+    if (event.type === 'call_started') return this.#asked.set(callId, toolName);
+    if (event.type === 'abandoned') return void this.#asked.take(callId);
+    if (event.type !== 'settled') return undefined;
     const { durationMs, error } = event.result;
-    const tool = this.#options.tools.has(event.toolName) ? event.toolName : OTHER_TOOL;
-    this.#tools.record(durationMs / 1000, {
+    // As its span has it: the tool that was asked for, whichever answered.
+    const asked = this.#asked.take(callId) ?? toolName;
+    const tool = this.#options.tools.has(asked) ? asked : OTHER_TOOL;
+    return this.#tools.record(durationMs / 1000, {
       'gen_ai.tool.name': tool,
       'gen_ai.tool.type': this.#options.facts.typeOf(tool),
       ...(event.turnId === undefined ? {} : this.#agent),

@@ -17,6 +17,16 @@ const RANK: Readonly<Record<BreakerStateName, number>> = {
 const worse = (a: BreakerStateName | undefined, b: BreakerStateName): BreakerStateName =>
   a === undefined || RANK[b] > RANK[a] ? b : a;
 
+/** Which breaker it is of those that count as one tool's. */
+interface OneOfThem {
+  /** Its own name. */
+  readonly toolName: string;
+  readonly scope: string;
+}
+
+/** Tools that are not listed count as one, and have breakers of their own all the same. */
+const keyOf = ({ toolName, scope }: OneOfThem): string => `${toolName.length} ${toolName}${scope}`;
+
 /** The states of breakers: a tool has one for each tenant. */
 export class BreakerWatch {
   readonly #tools: ReadonlyMap<string, MeteredTool>;
@@ -28,19 +38,20 @@ export class BreakerWatch {
     this.#tools = tools;
   }
 
-  set(toolName: string, scope: string, state: BreakerStateName): void {
+  set(toolName: string, one: OneOfThem, state: BreakerStateName): void {
+    const key = keyOf(one);
     const scopes = this.#changed.get(toolName) ?? new Map<string, BreakerStateName>();
-    if (scopes.delete(scope)) this.#kept--;
+    if (scopes.delete(key)) this.#kept--;
     if (state !== this.initial(toolName) && this.#kept < SCOPES_MAX) {
-      scopes.set(scope, state);
+      scopes.set(key, state);
       this.#kept++;
     }
     if (scopes.size > 0) this.#changed.set(toolName, scopes);
     else this.#changed.delete(toolName);
   }
 
-  forget(toolName: string, scope: string): void {
-    this.set(toolName, scope, this.initial(toolName));
+  forget(toolName: string, one: OneOfThem): void {
+    this.set(toolName, one, this.initial(toolName));
   }
 
   /** What a tool's breaker begins as. */

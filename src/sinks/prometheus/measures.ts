@@ -193,8 +193,8 @@ class Meters implements Measures {
     }
     if (event.type !== 'breaker_changed' && event.type !== 'breaker_evicted') return;
     const tool = this.#nameOf(event.toolName);
-    if (event.type === 'breaker_evicted') return this.breakers.forget(tool, event.scope);
-    this.breakers.set(tool, event.scope, event.to);
+    if (event.type === 'breaker_evicted') return this.breakers.forget(tool, event);
+    this.breakers.set(tool, event, event.to);
     const labels = [event.from, event.to];
     this.#options.measure({ meter: 'tool_circuit_breaker_transitions_total', tool, labels, value: 1 });
   }
