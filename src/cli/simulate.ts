@@ -8,20 +8,39 @@ import { expectationLines, stormText, tableOf } from '../simulate/storm/report.t
 import { simulate, type StormReport } from '../simulate/storm/simulate.ts';
 import { ndjsonLine, readNdjson } from '../sinks/ndjson.ts';
 import { SIMULATE_HELP, parseSimulate, type SimulateCommand } from './arguments/simulate.ts';
-import { FileError } from './arguments/usage.ts';
+import { FileError, UsageError } from './arguments/usage.ts';
 import { EXIT, type CommandContext } from './context.ts';
 import { asFileError, fromFile, textOf, writeTo } from './trace/replay.ts';
 import { messageLine } from './show/text.ts';
 
-const policiesOf = async (paths: readonly string[]): Promise<Record<string, PolicyFile>> =>
-  Object.fromEntries(
-    await Promise.all(
-      paths.map(async (path) => {
-        const file = readPolicyFile(await textOf(path), path);
-        return [file.name ?? path, file] as const;
-      }),
-    ),
+const policiesOf = async (paths: readonly string[]): Promise<Record<string, PolicyFile>> => {
+  const files = await Promise.all(
+    paths.map(async (path) => {
+      const file = readPolicyFile(await textOf(path), path);
+      return { path, name: file.name ?? path, file };
+    }),
   );
+  for (const [index, { path, name }] of files.entries()) {
+    const other = files.slice(0, index).find((before) => before.name === name);
+    if (other !== undefined)
+      throw new FileError(`${path}: ${other.path} is called ${JSON.stringify(name)}, too; give each a name of its own`);
+  }
+  return Object.fromEntries(files.map(({ name, file }) => [name, file]));
+};
+
+/** What is written may not take the place of what is read, nor of each other. */
+const checkWritten = ({ path, policies, html, svg }: SimulateCommand): void => {
+  const taken = new Set([path, ...policies].map((file) => resolve(file)));
+  for (const [option, file] of [
+    ['--html', html],
+    ['--svg', svg],
+  ] as const) {
+    if (file === undefined) continue;
+    if (taken.has(resolve(file)))
+      throw new UsageError(`${option} names ${file}, which is read or written, too; name another file`);
+    taken.add(resolve(file));
+  }
+};
 
 /** How long a tool's attempts took in a trace, those that succeeded. */
 const durationsIn = async (path: string, tool: string): Promise<number[]> => {
@@ -71,6 +90,7 @@ export async function runSimulate(args: readonly string[], { stdout }: CommandCo
     stdout.write(SIMULATE_HELP);
     return EXIT.fine;
   }
+  checkWritten(command);
   const report = await run(command);
   if (command.html !== undefined)
     await writeTo(command.html, stormPage(report, tableOf(report), report.policies.flatMap(expectationLines)));

@@ -90,6 +90,7 @@ const clients: z.ZodType<ClientsEntry> = z.union([
   }),
 ]);
 
+const EXPECTS = 'must be numbers by figure, such as success: 0.99, or by policy and figure';
 const EXPECTS_NOTHING =
   'expects nothing; name at least one of success, load, recovery_s, effects, p99_ms and attempts, or leave it out';
 /** Whether there is a figure in it, and in each of its parts: without one it would hold whatever happens. */
@@ -168,7 +169,7 @@ export const scenarioFileSchema: z.ZodType<ScenarioFile> = z
     clients: z.array(clients).min(1).max(100),
     policies: z.record(name, policyFileSchema).exactOptional(),
     expect: z
-      .union([expectation, z.record(name, expectation)])
+      .union([expectation, z.record(name, expectation)], { error: EXPECTS })
       .refine(namesFigures, EXPECTS_NOTHING)
       .exactOptional(),
   })

@@ -110,6 +110,17 @@ const checkNested = (option: string, value: unknown): void => {
     );
 };
 
+/** What a layer's own checks leave to its types: a value that was read from text has none. */
+const checkKind = (option: string, value: unknown): void => {
+  if (['enforcesKey', 'safetyCritical'].includes(option) && typeof value !== 'boolean')
+    throw new SimulationInputError(`${option} takes true or false, not ${JSON.stringify(value)}`);
+  const isList = Array.isArray(value) && value.every((name) => typeof name === 'string');
+  if (option === 'alternatives' && !isList)
+    throw new SimulationInputError(
+      `alternatives takes a list of tools, such as alternatives=["backup"], not ${JSON.stringify(value)}`,
+    );
+};
+
 const setBudget = (policies: LayerPolicies, key: string | undefined, value: unknown): LayerPolicies => {
   if (key === undefined && (value === Infinity || value === false)) return { ...policies, retryBudget: undefined };
   if (key === undefined)
@@ -172,6 +183,7 @@ const withSetting = (policies: LayerPolicies, setting: string): LayerPolicies =>
     throw new SimulationInputError(`there is no option ${JSON.stringify(first)}; ${choices(first, OPTIONS)}`);
   const off = option === 'breaker' && value === Infinity ? false : value;
   checkNested(option, off);
+  checkKind(option, off);
   // Checked as a whole below, by what checks a layer's own tools.
   const change = nested(option.split('.'), off) as ToolPolicy;
   return checked({

@@ -4,6 +4,7 @@ import { SimulationInputError } from '../policy-file.ts';
 import { withPolicyFile, withSettings } from './change.ts';
 import { identified } from './identity-run.ts';
 import { refuseChanged, wholeTrace, type TraceInFile } from './trace/whole.ts';
+import type { LayerPolicies } from './policies.ts';
 import { whatIf, type WhatIf } from './what-if.ts';
 
 /** Which other policies a trace is asked about. */
@@ -41,16 +42,40 @@ const CANDIDATES_MAX = 1_000;
 
 /** Every combination of the values, as settings. */
 const combinations = (rank: Readonly<Record<string, readonly unknown[]>>): string[][] => {
-  let all: string[][] = [[]];
-  for (const [path, values] of Object.entries(rank)) {
-    all = all.flatMap((settings) => values.map((value) => [...settings, `${path}=${asText(value)}`]));
-    if (all.length > CANDIDATES_MAX)
-      throw new SimulationInputError(`the grid has more than ${CANDIDATES_MAX} combinations; take values out of it`);
-  }
-  return all;
+  const options = Object.entries(rank);
+  if (options.length === 0) throw new SimulationInputError('the grid names no option; give each a list of values');
+  // Counted first: all of them at once may be more than there is memory for.
+  if (options.reduce((count, [, values]) => count * values.length, 1) > CANDIDATES_MAX)
+    throw new SimulationInputError(`the grid has more than ${CANDIDATES_MAX} combinations; take values out of it`);
+  return options.reduce<string[][]>(
+    (all, [path, values]) =>
+      all.flatMap((settings) => values.map((value) => [...settings, `${path}=${asText(value)}`])),
+    [[]],
+  );
 };
 
-const asText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+/** Of numbers also those that JSON has no word for. */
+const asText = (value: unknown): string => {
+  if (value === Infinity) return 'off';
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : JSON.stringify(value);
+};
+
+type Candidate = readonly [name: string, policies: LayerPolicies];
+
+/** All policies that are asked about. Made before any is replayed: one that cannot be used is told of at once. */
+const candidatesOf = (recorded: LayerPolicies, { policies = [], set = [], rank }: ReplayOptions): Candidate[] => {
+  const files = policies.length > 0 ? policies : set.length > 0 || rank !== undefined ? [{}] : [];
+  const grid = rank === undefined ? undefined : combinations(rank);
+  return files.flatMap((file, index): Candidate[] => {
+    const changed = withPolicyFile(recorded, file);
+    const name = file.name ?? (set.length > 0 && policies.length === 0 ? set.join(' ') : `policy ${index + 1}`);
+    if (grid === undefined) return [[name, withSettings(changed, set)]];
+    return grid.map((settings) => [
+      [...(file.name === undefined ? [] : [file.name]), ...settings].join(' '),
+      withSettings(changed, [...set, ...settings]),
+    ]);
+  });
+};
 
 const ORDER = { safe: 0, worse: 1, cannot_tell: 2 } as const;
 
@@ -75,23 +100,12 @@ const better = (a: WhatIf, b: WhatIf): number =>
  * console.log(candidates[0]?.verdict.text); // safe to ship
  */
 export function replayTrace(trace: readonly TraceEvent[] | TraceInFile, options: ReplayOptions = {}): ReplayReport {
-  const { policies = [], set = [], rank, running = false } = options;
+  const { rank, running = false } = options;
   const { recording, fates } = identified(wholeTrace(trace, running));
   refuseChanged(trace);
-  const files = policies.length > 0 ? policies : set.length > 0 || rank !== undefined ? [{}] : [];
-  const candidates = files.flatMap((file, index) => {
-    const changed = withPolicyFile(recording, file);
-    const name = file.name ?? (set.length > 0 && policies.length === 0 ? set.join(' ') : `policy ${index + 1}`);
-    if (rank === undefined) return [whatIf(name, recording, fates, withSettings(changed, set))];
-    return combinations(rank).map((settings) =>
-      whatIf(
-        [...(file.name === undefined ? [] : [file.name]), ...settings].join(' '),
-        recording,
-        fates,
-        withSettings(changed, [...set, ...settings]),
-      ),
-    );
-  });
+  const candidates = candidatesOf(recording, options).map(([name, policies]) =>
+    whatIf(name, recording, fates, policies),
+  );
   const { calls, turns } = recording;
   const inTurns = turns.reduce((sum, turn) => sum + turn.calls.size, 0);
   return {

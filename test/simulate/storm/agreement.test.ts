@@ -19,8 +19,13 @@ const drawn = (index: number): { readonly scenario: ScenarioFile; readonly polic
     duration_s: 20,
     servers: {
       main: {
-        latency: pick({ constant_ms: 40 }, { median_ms: 50, p99_ms: 400 }, { values_ms: [10, 20, 50, 900] }),
-        ...maybe(0.6, { workers: pick(4, 10, 30), queue: pick(20, 1_000) }),
+        latency: pick(
+          { constant_ms: 0 },
+          { constant_ms: 40 },
+          { median_ms: 50, p99_ms: 400 },
+          { values_ms: [10, 20, 50, 900] },
+        ),
+        ...maybe(0.6, { workers: pick(3, 10, 30), queue: pick(0, 20, 1_000) }),
         ...maybe(0.7, { errors: { rate: pick(0.02, 0.2), status: pick(500, 503, 429, 404) } }),
         ...maybe(0.5, { bursts: [{ from_s: 8, to_s: 14, rate: pick(0.6, 1) }] }),
         ...maybe(0.4, { dips: [{ from_s: 16, to_s: 20, factor: pick(0, 0.3) }] }),
@@ -29,10 +34,13 @@ const drawn = (index: number): { readonly scenario: ScenarioFile; readonly polic
       },
       spare: { latency: { constant_ms: 80 }, errors: { rate: 0.1 } },
     },
-    tools: { a: { server: 'main', effects: pick('read', 'mutating') }, b: { server: 'spare' } },
+    tools: {
+      a: { server: 'main', effects: pick('read', 'mutating') },
+      b: { server: pick('main', 'spare'), effects: pick('read', 'mutating') },
+    },
     plans: {
       trip: {
-        timeout_ms: 4_000,
+        timeout_ms: pick(300, 4_000),
         nodes: [
           { id: 'x', tool: 'a' },
           { id: 'y', tool: 'b', needs: ['x'] },
@@ -62,7 +70,7 @@ const drawn = (index: number): { readonly scenario: ScenarioFile; readonly polic
         circuit_breaker: pick<false | BreakerPolicyEntry>(false, { timeout_ms: 1_000, ramp_ms: pick(0, 500) }),
       }),
     },
-    ...maybe(0.3, { tools: { a: { alternatives: ['b'] } } }),
+    ...maybe(0.6, { tools: { a: { alternatives: ['b'] }, b: maybe(0.3, { idle_timeout_ms: 60 }) } }),
   };
   return { scenario, policy };
 };

@@ -19,6 +19,23 @@ class Entry implements Task {
   }
 }
 
+const expire = (entry: Entry): void => {
+  const { waits } = entry;
+  entry.cancel();
+  waits?.expired();
+};
+
+/**
+ * Does what is due now after two more steps of this instant, as the layer does: a result beats its deadline, also where
+ * it takes a step more, as that of work without a duration does.
+ */
+export const givingWay = (time: SimulatedTime, work: () => void): Task => {
+  let step = time.at(time.now(), 0, () => {
+    step = time.at(time.now(), 0, work);
+  });
+  return { cancel: () => step.cancel() };
+};
+
 /** Deadlines of one duration: set in order, so due in order, and served by one timer. */
 export class StormDeadlines {
   readonly #time: SimulatedTime;
@@ -54,8 +71,7 @@ export class StormDeadlines {
     const next = this.#entries[this.#head];
     if (next === undefined) return;
     this.#armed = true;
-    // Behind what is due at the same instant: a result beats its deadline.
-    this.#time.at(next.dueMs, Number.MAX_SAFE_INTEGER, () => {
+    this.#time.at(next.dueMs, 0, () => {
       this.#armed = false;
       this.#due();
       if (!this.#armed) this.#arm();
@@ -64,12 +80,11 @@ export class StormDeadlines {
 
   #due(): void {
     const now = this.#time.now();
+    const due: Entry[] = [];
     for (let entry = this.#entries[this.#head]; entry !== undefined && entry.dueMs <= now;) {
-      const { waits } = entry;
-      this.#head++;
-      entry.cancel();
-      waits?.expired();
-      entry = this.#entries[this.#head];
+      if (entry.waits !== undefined) due.push(entry);
+      entry = this.#entries[++this.#head];
     }
+    if (due.length > 0) givingWay(this.#time, () => due.forEach(expire));
   }
 }

@@ -1,16 +1,8 @@
-import type { BreakerOptions } from '../../../contract/policy.ts';
 import type { Classification } from '../../../contract/error-kind.ts';
-import { ToolExecutionError } from '../../../contract/tool-error.ts';
+import type { DecisiveError, ToolExecutionError } from '../../../contract/tool-error.ts';
 import { createRegistry, type GuardedTool } from '../../../layer/registry.ts';
 import { breakerOutcome } from '../../../policy/breaker/outcome.ts';
-import {
-  decideBreaker,
-  initialBreaker,
-  type BreakerMemory,
-  type BreakerOutcome,
-  type Permit,
-} from '../../../policy/breaker/reducer.ts';
-import { breakerSettings, type BreakerSettings } from '../../../policy/breaker/settings.ts';
+import type { BreakerOutcome, Permit } from '../../../policy/breaker/reducer.ts';
 import { classify } from '../../../policy/recovery/classify.ts';
 import { WITHOUT_ALTERNATIVE, isAboutTime } from '../../../policy/recovery/decide.ts';
 import { doubted } from '../../../policy/recovery/proof.ts';
@@ -18,22 +10,12 @@ import { backoffDelayMs } from '../../../policy/retry/backoff.ts';
 import { createRetryBudget, type RetryBudget } from '../../../policy/retry/budget.ts';
 import { mayBeDoneElsewhere, retryDelayMs, retryRefusal } from '../../../policy/retry/refusal.ts';
 import { streamOf } from '../chance.ts';
-import type { Task } from '../../time.ts';
 import { Attempt } from './attempt.ts';
+import { PureBreaker } from './breaker.ts';
 import { StormDeadlines } from './deadlines.ts';
 import { actsAgain, budgetFor, defaultsFor, policyFor, type Ended, type Engine, type EngineParts } from '../engine.ts';
 import { PlanRun } from './plan-run.ts';
 import type { Server } from '../server.ts';
-
-/** A breaker without the streams around it. */
-class PureBreaker {
-  readonly settings: BreakerSettings;
-  memory: BreakerMemory;
-  constructor(options: BreakerOptions) {
-    this.settings = breakerSettings(options);
-    this.memory = initialBreaker(this.settings);
-  }
-}
 
 /** A tool of a fleet: its policy, its breaker, and the server behind it. */
 interface FleetTool {
@@ -46,6 +28,9 @@ interface FleetTool {
   /** What it makes of an error, after a certain past and after a doubtful one. */
   readonly readings: { readonly certain: Readings; readonly doubtful: Readings };
 }
+
+/** What an attempt may take: here none shows progress, so a limit on silence is one on all of it. */
+const limitOf = ({ timeoutMs, idleTimeoutMs = Infinity }: GuardedTool): number => Math.min(timeoutMs, idleTimeoutMs);
 
 /** What an error means to a tool. */
 interface Reading {
@@ -79,13 +64,10 @@ interface FleetCall {
   all: number;
   doubt: boolean;
   previousDelayMs: number | undefined;
-  /** When its turn ends. */
+  /** When its turn ends: from then on nothing more is begun, and an attempt that runs goes on. */
   readonly untilMs: number;
-  /** What it waits for: its attempt, or the next one. */
-  waits: Task | undefined;
 }
 
-const OPEN = new ToolExecutionError('circuit_open', 'the circuit breaker is open');
 /**
  * The pure policies alone, called as the layer calls them: the same decisions without the streams around them, for many
  * thousand clients. It knows calls with retries, breakers, budget, timeouts and alternatives, and turns of them; not
@@ -96,6 +78,8 @@ export class StormEngine implements Engine {
   readonly #tools = new Map<string, FleetTool>();
   readonly #budget: RetryBudget | undefined;
   readonly #random: () => number;
+  /** Whether a call can take effect again, at its own tool or at an alternative. */
+  readonly #acts: boolean;
   #calls = 0;
 
   constructor(parts: EngineParts, seed: number) {
@@ -108,6 +92,7 @@ export class StormEngine implements Engine {
       names.map((name) => ({ name, policy: policyFor(parts, name), execute: () => undefined })),
       { profile: 'interactive', defaults: defaultsFor(parts), breakerKey: undefined },
     );
+    this.#acts = names.some((name) => actsAgain(parts, name));
     for (const name of names) {
       const guarded = registry.get(name);
       const entry = parts.scenario.tools[name];
@@ -116,8 +101,11 @@ export class StormEngine implements Engine {
       this.#tools.set(name, {
         name,
         guarded,
-        breaker: guarded.breaker === undefined ? undefined : new PureBreaker(guarded.breaker),
-        deadlines: new StormDeadlines(parts.time, guarded.timeoutMs),
+        breaker:
+          guarded.breaker === undefined
+            ? undefined
+            : new PureBreaker(guarded.breaker, (state) => parts.breakerChanged(name, state)),
+        deadlines: new StormDeadlines(parts.time, limitOf(guarded)),
         server,
         acts: actsAgain(parts, name),
         readings: { certain: new Map(), doubtful: new Map() },
@@ -125,14 +113,13 @@ export class StormEngine implements Engine {
     }
   }
 
-  /** @returns what to cancel when its turn ends before it does */
-  call(toolName: string, ended: (end: Ended) => void, untilMs: number = Infinity): Task {
+  call(toolName: string, ended: (end: Ended) => void, untilMs: number = Infinity): void {
     const tool = this.#tools.get(toolName);
     if (tool === undefined) throw new RangeError(`there is no tool ${toolName}`);
     const now = this.#parts.time.now();
     this.#budget?.recordCall(now);
     const call: FleetCall = {
-      key: tool.acts ? `${this.#parts.process} ${++this.#calls}` : '',
+      key: this.#acts ? `${this.#parts.process} ${++this.#calls}` : '',
       ended,
       tool,
       alternatives: tool.guarded.alternatives,
@@ -142,10 +129,8 @@ export class StormEngine implements Engine {
       doubt: false,
       previousDelayMs: undefined,
       untilMs,
-      waits: undefined,
     };
     this.#attempt(call);
-    return { cancel: () => call.waits?.cancel() };
   }
 
   turn(planName: string, ended: (end: Ended) => void): void {
@@ -158,52 +143,25 @@ export class StormEngine implements Engine {
     const { tool } = call;
     const { time, tally } = this.#parts;
     const now = time.now();
-    const permit = this.#admit(tool, now);
-    if (permit === null) return this.#failed(call, OPEN, 'transient', false);
+    const permit = tool.breaker?.admit(now, this.#random);
+    if (tool.breaker !== undefined && permit === undefined) return this.#refused(call, tool.breaker);
     call.own++;
     call.all++;
     tally.attempt(now, call.own === 1);
-    const attempt = new Attempt(call, tally, (error) => {
+    new Attempt(call, tally, (error) => {
       if (error === undefined) this.#succeeded(call, permit, now);
       else this.#attemptFailed(call, permit, now, error);
-    });
-    if (call.untilMs !== Infinity) call.waits = { cancel: () => this.#leave(tool, attempt, permit, now) };
-    attempt.begin();
-  }
-
-  /** A permit, `undefined` where nothing guards, or `null` for a refusal. */
-  #admit({ breaker, name }: FleetTool, atMs: number): Permit | undefined | null {
-    if (breaker === undefined) return undefined;
-    const { memory, settings } = breaker;
-    const random = memory.rampFromMs === undefined ? {} : { random: this.#random() };
-    const [next, permit] = decideBreaker(memory, { type: 'admit', atMs, ...random }, settings);
-    this.#become(breaker, name, next);
-    return permit ?? null;
-  }
-
-  #become(breaker: PureBreaker, name: string, next: BreakerMemory): void {
-    const before = breaker.memory.type;
-    breaker.memory = next;
-    if (next.type !== before) this.#parts.breakerChanged(name, next.type);
+    }).begin();
   }
 
   #settle(
-    { breaker, name }: FleetTool,
+    { breaker }: FleetTool,
     permit: Permit | undefined,
     startedMs: number,
     outcome: BreakerOutcome,
     retryAfterMs?: number,
   ): void {
-    if (breaker === undefined || permit === undefined) return;
-    const atMs = this.#parts.time.now();
-    const hint = retryAfterMs === undefined ? {} : { retryAfterMs };
-    const input = { type: 'outcome', atMs, permit, outcome, durationMs: atMs - startedMs, ...hint } as const;
-    this.#become(breaker, name, decideBreaker(breaker.memory, input, breaker.settings)[0]);
-  }
-
-  #leave(tool: FleetTool, attempt: Attempt, permit: Permit | undefined, startedMs: number): void {
-    attempt.cancel();
-    this.#settle(tool, permit, startedMs, 'ignored');
+    if (permit !== undefined) breaker?.settle(permit, startedMs, this.#parts.time.now(), outcome, retryAfterMs);
   }
 
   #succeeded(call: FleetCall, permit: Permit | undefined, startedMs: number): void {
@@ -218,14 +176,21 @@ export class StormEngine implements Engine {
     this.#failed(call, error, classification, true);
   }
 
-  #failed(call: FleetCall, error: ToolExecutionError, classification: Classification, attempted: boolean): void {
+  /** What is refused proves nothing about the attempts before it. */
+  #refused(call: FleetCall, breaker: PureBreaker): void {
+    const uncertain = call.doubt && call.tool.guarded.effects !== 'read';
+    const retryAfterMs = breaker.hintMs(this.#parts.time.now());
+    this.#failed(call, { kind: 'circuit_open', executed: uncertain, uncertain, retryAfterMs }, 'transient', false);
+  }
+
+  #failed(call: FleetCall, error: DecisiveError, classification: Classification, attempted: boolean): void {
     const { tool, own } = call;
     const { retry, effects, safetyCritical, enforcesKey } = tool.guarded;
     const now = this.#parts.time.now();
     const question = {
       error,
       classification,
-      breakerState: tool.breaker?.memory.type,
+      breakerState: tool.breaker?.stateAt(now),
       attempt: own,
       maxAttempts: retry.maxAttempts,
       elapsedMs: now - call.startedMs,
@@ -254,7 +219,7 @@ export class StormEngine implements Engine {
     const { time } = this.#parts;
     this.#budget?.recordRetry(time.now());
     call.previousDelayMs = nextDelayMs;
-    call.waits = time.at(time.now() + delayMs, 0, () => {
+    time.at(time.now() + delayMs, 0, () => {
       if (time.now() - call.startedMs >= call.tool.guarded.retry.maxTotalTimeMs)
         return call.ended({ succeeded: false, refused: false });
       this.#attempt(call);

@@ -2,15 +2,19 @@ import type { ScenarioPlanEntry } from '../../../contract/formats/scenario-entry
 import { TURN_TIMEOUT_MS } from '../../../policy/profile.ts';
 import type { SimulatedTime, Task } from '../../time.ts';
 import type { Ended } from '../engine.ts';
+import { givingWay } from './deadlines.ts';
 
 type Node = ScenarioPlanEntry['nodes'][number];
 
 /** Carries out calls until their turn ends. */
 interface Calls {
-  call(toolName: string, ended: (end: Ended) => void, untilMs: number): Task;
+  call(toolName: string, ended: (end: Ended) => void, untilMs: number): void;
 }
 
-/** A turn without the streams around it: nodes begin once their needs have succeeded, and a deadline ends it. */
+/**
+ * A turn without the streams around it: nodes begin once their needs have succeeded, and a deadline ends it. What runs
+ * then goes on without it, as a turn's calls do where its plan does not say otherwise.
+ */
 export class PlanRun {
   readonly #entry: ScenarioPlanEntry;
   readonly #time: SimulatedTime;
@@ -18,7 +22,6 @@ export class PlanRun {
   readonly #ended: (end: Ended) => void;
   readonly #begun = new Set<string>();
   readonly #settled = new Map<string, boolean>();
-  readonly #running = new Map<string, Task>();
   #untilMs = Infinity;
   #deadline: Task | undefined;
   #over = false;
@@ -32,15 +35,17 @@ export class PlanRun {
 
   start(): void {
     this.#untilMs = this.#time.now() + (this.#entry.timeout_ms ?? TURN_TIMEOUT_MS);
-    this.#deadline = this.#time.at(this.#untilMs, Number.MAX_SAFE_INTEGER, () => this.#end());
     this.#next();
+    if (this.#over) return;
+    this.#deadline = this.#time.at(this.#untilMs, 0, () => {
+      this.#deadline = givingWay(this.#time, () => this.#end());
+    });
   }
 
   #end(): void {
     if (this.#over) return;
     this.#over = true;
     this.#deadline?.cancel();
-    for (const call of this.#running.values()) call.cancel();
     const { nodes } = this.#entry;
     this.#ended({ succeeded: nodes.every(({ id }) => this.#settled.get(id) === true), refused: false });
   }
@@ -59,12 +64,11 @@ export class PlanRun {
     this.#begun.add(id);
     const settle = (succeeded: boolean): void => {
       this.#settled.set(id, succeeded);
-      this.#running.delete(id);
       this.#next();
     };
     // What lacks a value is skipped.
     if (needs.some((need) => this.#settled.get(need) !== true)) return settle(false);
-    const call = this.#calls.call(tool, ({ succeeded }) => settle(succeeded), this.#untilMs);
-    if (!this.#settled.has(id)) this.#running.set(id, call);
+    // What became ready at the deadline itself does not begin.
+    if (this.#time.now() < this.#untilMs) this.#calls.call(tool, ({ succeeded }) => settle(succeeded), this.#untilMs);
   }
 }

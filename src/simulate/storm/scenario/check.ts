@@ -1,3 +1,4 @@
+import type { PolicyFile } from '../../../contract/formats/policy-file.ts';
 import type { ScenarioFile } from '../../../contract/formats/scenario-entry.ts';
 import { scenarioFileSchema } from '../../../contract/formats/scenario-file.ts';
 import { PlanError, plan } from '../../../turn/plan.ts';
@@ -94,7 +95,16 @@ function checkNames({ servers, tools, plans = {}, clients, weather = {}, policie
     for (const node of nodes)
       if (!Object.hasOwn(tools, node.tool))
         refuse(`plans.${name}: there is no tool ${node.tool}; there are ${names(tools)}`);
+  checkPolicies(tools, policies, 'policies.');
+}
+
+/** Whether all tools of policies are there: one that is not would change nothing, and say so to nobody. */
+export function checkPolicies(
+  tools: ScenarioFile['tools'],
+  policies: Readonly<Record<string, PolicyFile>>,
+  prefix: string,
+): void {
   for (const [name, policy] of Object.entries(policies))
     for (const tool of Object.keys(policy.tools ?? {}))
-      if (!Object.hasOwn(tools, tool)) refuse(`policies.${name}: there is no tool ${tool}; there are ${names(tools)}`);
+      if (!Object.hasOwn(tools, tool)) refuse(`${prefix}${name}: there is no tool ${tool}; there are ${names(tools)}`);
 }

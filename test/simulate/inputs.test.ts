@@ -1,0 +1,98 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SimulationInputError, replayTrace, simulate, type ScenarioFile } from '../../src/simulate/index.ts';
+import { measure } from '../../src/simulate/storm/measures.ts';
+import { runStorm } from '../../src/simulate/storm/run.ts';
+import { folder, spillway, type Folder } from '../cli/support.ts';
+import { recordStorm } from './replay/storm.ts';
+
+const SCENARIO: ScenarioFile = {
+  name: 'small',
+  duration_s: 5,
+  seeds: 1,
+  engine: 'fleet',
+  servers: { api: { latency: { median_ms: 20, p99_ms: 200 } } },
+  tools: { search: { server: 'api' } },
+  clients: [{ poisson: { rate_per_s: 20 } }],
+};
+
+describe('RPL-2 an option that a policy cannot have is refused, and changes nothing unheard', () => {
+  const trace = recordStorm({ calls: 20, outage: [0, 0] });
+
+  it.each([
+    ['no list of alternatives', { set: ['pay.alternatives=null'] }, /alternatives takes a list of tools/],
+    ['a word in its place', { set: ['pay.alternatives=backup'] }, /such as alternatives=\["backup"\], not "backup"/],
+    ['a number in it', { set: ['pay.alternatives=[1]'] }, /alternatives takes a list/],
+    ['no, which would be a yes', { set: ['pay.enforcesKey=no'] }, /enforcesKey takes true or false, not "no"/],
+    ['a number for a yes', { set: ['pay.safetyCritical=1'] }, /safetyCritical takes true or false, not 1/],
+    ['a grid of nothing', { rank: {} }, /the grid names no option/],
+    [
+      'a grid with more combinations than there is memory for',
+      {
+        rank: {
+          'pay.timeoutMs': Array.from({ length: 1_000 }, (_, index) => index + 1),
+          'pay.retry.maxAttempts': Array.from({ length: 1_000_000 }, (_, index) => index + 1),
+        },
+      },
+      /more than 1000 combinations/,
+    ],
+    ['a grid of what is no number', { rank: { 'pay.retry.maxAttempts': [Number.NaN] } }, /not "NaN"/],
+  ])('%s', (_, options, message) => {
+    const replay = (): unknown => replayTrace(trace, options);
+    expect(replay).toThrow(SimulationInputError);
+    expect(replay).toThrow(message);
+  });
+
+  it('endless is off, in a grid as in a setting', () => {
+    const { candidates } = replayTrace(trace, { rank: { 'pay.breaker.failureThreshold': [Infinity] } });
+    expect(candidates.map(({ name }) => name)).toEqual(['pay.breaker.failureThreshold=off']);
+  });
+});
+
+describe('SIM-4 a simulation of what is not there is refused', () => {
+  it('a policy for a tool that the scenario has not', () => {
+    const run = (): unknown => simulate(SCENARIO, { policies: { next: { tools: { serach: { timeout_ms: 5 } } } } });
+    expect(run).toThrow(SimulationInputError);
+    expect(run).toThrow('policy next: there is no tool serach; there are search');
+  });
+
+  it('an expectation is held against what was found, and not against its first six digits', () => {
+    const p99Of = (seed: number): number => measure(SCENARIO, runStorm(SCENARIO, {}, seed, 'fleet')).p99;
+    const seed = [1, 2, 3, 4, 5, 6, 7, 8].find((of) => Number(p99Of(of).toPrecision(6)) < p99Of(of)) ?? 0;
+    const limit = Number(p99Of(seed).toPrecision(6));
+    const { holds, policies } = simulate({ ...SCENARIO, seed, expect: { p99_ms: limit } });
+    expect(holds).toBe(false);
+    expect(policies[0]?.expectations).toEqual([{ what: 'p99_ms', limit, value: p99Of(seed), holds: false }]);
+  });
+});
+
+describe('the files of spillway simulate', () => {
+  let files: Folder;
+  const at = (name: string): string => join(files.path, name);
+  beforeAll(() => {
+    files = folder();
+    files.write('storm.yaml', JSON.stringify(SCENARIO));
+    files.write('typed.yaml', JSON.stringify({ ...SCENARIO, expect: { success: '0.9' } }));
+    files.write('now.yaml', 'name: mine\n');
+    files.write('next.yaml', 'name: mine\ndefaults: { timeout_ms: 5 }\n');
+  });
+  afterAll(() => files?.[Symbol.dispose]());
+
+  it.each([
+    ['two policies of one name', ['storm.yaml', '--policy', 'now.yaml', '--policy', 'next.yaml'], /"mine", too; give/],
+    [
+      'a page in the place of the scenario',
+      ['storm.yaml', '--html', 'storm.yaml'],
+      /--html names .*storm\.yaml, which/,
+    ],
+    ['a picture in the place of a policy', ['storm.yaml', '--policy', 'now.yaml', '--svg', 'now.yaml'], /--svg names/],
+    ['a picture in the place of the page', ['storm.yaml', '--html', 'out.html', '--svg', 'out.html'], /--svg names/],
+    ['a text where a figure is expected', ['typed.yaml'], /expect: must be numbers by figure, such as success: 0\.99/],
+  ] as const)('SIM-4 %s: refused with 2', async (_, args, says) => {
+    const ran = await spillway('simulate', ...args.map((arg) => (arg.includes('.') ? at(arg) : arg)));
+    expect(ran).toMatchObject({ code: 2, stdout: '' });
+    expect(ran.stderr).toMatch(says);
+    expect(readFileSync(at('storm.yaml'), 'utf8')).toBe(JSON.stringify(SCENARIO));
+  });
+});
