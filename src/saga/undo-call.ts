@@ -5,7 +5,6 @@ import {
   defer,
   filter,
   ignoreElements,
-  last,
   map,
   merge,
   of,
@@ -27,6 +26,7 @@ import { UNDO_KEEP_MS, undoPolicy, type Undoing } from '../layer/settle/compensa
 import type { GuardedTool } from '../layer/registry.ts';
 import type { Layer } from '../layer/services.ts';
 import { ask } from '../operators/dedupe/ask.ts';
+import { lastValue } from '../operators/work/last-value.ts';
 import { fromOutput } from '../operators/work/output.ts';
 import { given } from '../policy/check.ts';
 import { sha256 } from '../policy/key/sha256.ts';
@@ -72,7 +72,7 @@ const undoTool = (site: UndoSite, entry: JournalEntry, guarded: GuardedTool, und
       : {
           verify: (_: unknown, context) =>
             fromOutput(tool.verify?.(input as never, { ...context, callKey })).pipe(
-              last(null, undefined),
+              lastValue,
               map((answer) => (findingOf(answer).finding === 'not_done' ? ({ done: true } as const) : 'unknown')),
             ),
         }),

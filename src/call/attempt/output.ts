@@ -1,9 +1,10 @@
-import { Observable, Subject, last, tap } from 'rxjs';
+import { Observable, Subject } from 'rxjs';
 import type { Progress } from '../../contract/tool.ts';
 import { ToolExecutionError } from '../../contract/tool-error.ts';
 import { AttemptSignal } from '../../operators/work/attempt-signal.ts';
 import { heldIdleTimeout, heldTimeout } from '../../operators/timing/unless-waiting.ts';
-import { startWork } from '../../operators/work/output.ts';
+import { lastValue } from '../../operators/work/last-value.ts';
+import { settling, startWork } from '../../operators/work/output.ts';
 import { tornDownAlone } from '../../operators/work/torn-down-alone.ts';
 import type { GuardedTool } from '../../layer/registry.ts';
 import { fit } from '../request.ts';
@@ -12,12 +13,12 @@ import type { ToolExecution } from './execution.ts';
 
 /** What a tool gives one by one: of that, the last. */
 const lastOf =
-  (execution: ToolExecution) =>
+  (execution: ToolExecution, own: AttemptSignal) =>
   (stream: Observable<unknown>): Observable<unknown> =>
     stream.pipe(
       tornDownAlone,
-      tap(() => execution.answered()),
-      last(null, undefined),
+      settling(own, () => execution.answered()),
+      lastValue,
     );
 
 /**
@@ -66,7 +67,7 @@ export function toolOutput(execution: ToolExecution, attempt: number): Observabl
       return work === undefined ? result : work.watch(result);
     };
     const start = (): unknown => (around === undefined ? execute() : around(context.call.callId, attempt, execute));
-    startWork(subscriber, start, own, lastOf(execution));
+    startWork(subscriber, start, own, lastOf(execution, own));
   });
   const { limitMs } = execution;
   const limited$ = limitMs === Infinity ? output$ : output$.pipe(heldTimeout(limitMs, runtime, () => waiting$));

@@ -1,4 +1,4 @@
-import { catchError, defer, filter, last, map, of, repeat, switchMap, takeWhile, tap, type Observable } from 'rxjs';
+import { catchError, defer, filter, map, of, reduce, repeat, switchMap, takeWhile, tap, type Observable } from 'rxjs';
 import type { Runtime } from '../../contract/runtime.ts';
 import type { ToolExecutionError } from '../../contract/tool-error.ts';
 import type { TraceContext } from '../../contract/tool.ts';
@@ -7,6 +7,7 @@ import { toToolExecutionError } from '../../errors/tool.ts';
 import { answerWithin } from '../../operators/timing/answer-within.ts';
 import { attemptTimeout } from '../../operators/attempt-timeout.ts';
 import { abortable } from '../../operators/work/abortable.ts';
+import { lastValue } from '../../operators/work/last-value.ts';
 import { findingOf, unknownSince, type VerifyReport, type ReadLookup } from '../../policy/settle/finding.ts';
 import { given } from '../../policy/check.ts';
 import type { GuardedTool } from '../../layer/registry.ts';
@@ -95,7 +96,7 @@ const answered = (by: Inquirer, doubt: Doubt, { lookup }: Verification): Observa
   if (lookup !== undefined) return lookedUp(by, doubt, lookup);
   // The registry holds tools of any input; each has checked its own.
   return abortable<unknown>((signal) => tool.verify?.(doubt.input as never, contextOf(by, doubt, signal))).pipe(
-    last(null, undefined),
+    lastValue,
     map(findingOf),
   );
 };
@@ -113,7 +114,7 @@ const asked = (by: Inquirer, doubt: Doubt, verify: Verification, count: () => vo
     catchError((thrown: unknown) => of(unknownSince(`verify failed: ${toToolExecutionError(thrown).message}`))),
     repeat({ count: maxAttempts, delay: () => runtime.after(delayMs) }),
     takeWhile(({ finding }) => finding === 'unknown', true),
-    last(),
+    reduce((_, found) => found),
   );
 };
 

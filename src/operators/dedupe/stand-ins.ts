@@ -1,6 +1,7 @@
-import { concatMap, filter, from, ignoreElements, last, map, merge, type Observable } from 'rxjs';
+import { concatMap, filter, from, ignoreElements, map, merge, type Observable } from 'rxjs';
 import type { DedupeClaim } from '../../contract/store.ts';
 import { sha256 } from '../../policy/key/sha256.ts';
+import { lastValue } from '../work/last-value.ts';
 import { ask } from './ask.ts';
 import type { Lease, LeaseTerms } from './lease.ts';
 import { AT_ONCE_MS } from './release-if.ts';
@@ -63,7 +64,7 @@ export const inheritedStandIn = (
       lease.standIns.inherited = name;
       return name;
     }),
-    last(null, undefined),
+    lastValue,
   );
 
 /**

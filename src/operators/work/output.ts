@@ -1,4 +1,4 @@
-import { Observable, identity, isObservable, map, tap, type Subscriber } from 'rxjs';
+import { Observable, isObservable, map, tap, type MonoTypeOperatorFunction, type Subscriber } from 'rxjs';
 import type { ToolOutput } from '../../contract/output.ts';
 import { AttemptSignal } from './attempt-signal.ts';
 
@@ -55,18 +55,22 @@ export const observableIn = (output: unknown): Observable<unknown> | undefined =
 const streamIn = (output: unknown): Observable<unknown> | undefined =>
   observableIn(output) ?? (isAsyncIterable(output) ? fromAsyncIterable(output) : undefined);
 
+/** Tells the signal of a stream's work that it has settled, and `next` of each of its values. */
+export const settling = <T>(own: AttemptSignal, next?: () => void): MonoTypeOperatorFunction<T> =>
+  tap({ ...(next === undefined ? {} : { next }), error: () => own.fail(), complete: () => own.answer() });
+
 /**
  * Starts work for a subscriber, who gets what it gives: a value, a Promise, an Observable or an AsyncIterable. When the
  * subscriber leaves before the work has settled, its signal is aborted; work that has settled is not aborted after the
  * fact, and settles once.
  *
- * @param through what a stream is piped through before it is subscribed to
+ * @param through what a stream is piped through before it is subscribed to: `settling`, and more
  */
 export function startWork<T>(
   subscriber: Subscriber<T>,
   start: () => ToolOutput<T>,
   own: AttemptSignal,
-  through: (stream: Observable<T>) => Observable<T> = identity,
+  through: (stream: Observable<T>) => Observable<T> = settling(own),
 ): void {
   // Added first: the work may be unsubscribed while it starts.
   subscriber.add(() => own.abort());
@@ -87,8 +91,7 @@ export function startWork<T>(
     const stream = streamIn(output) as Observable<T> | undefined;
     if (stream === undefined) give(output as T);
     // Unsubscribed while it started: a stream is not even subscribed to.
-    else if (!subscriber.closed)
-      through(stream.pipe(tap({ error: () => own.fail(), complete: () => own.answer() }))).subscribe(subscriber);
+    else if (!subscriber.closed) through(stream).subscribe(subscriber);
   } catch (error) {
     fail(error);
   }
