@@ -57,12 +57,17 @@ const openTrace = async ({ tracePath }: McpCommand, context: CommandContext): Pr
 };
 
 /** Serves the one client whose pipes these are, until it closes them. */
-const serveStdio = async (proxy: McpProxy, { stdio, lines }: Packages, signal: AbortSignal): Promise<void> => {
+const serveStdio = async (proxy: McpProxy, { stdio, lines }: Packages, context: CommandContext): Promise<void> => {
+  const { signal, stderr } = context;
   const input = lines.clientLines((refusal) => void transport.send(refusal));
   const transport = new stdio.StdioServerTransport(input);
   // The SDK's transport does not look for the end of its input, and goes on after a fault of it.
-  for (const end of ['end', 'error']) input.once(end, () => void transport.close());
-  process.stdin.once('error', (error) => input.destroy(error)).pipe(input);
+  input.once('end', () => void transport.close());
+  input.once('error', ({ message }) => {
+    stderr.write(`spillway: ${messageLine(plain(message))}\n`);
+    void transport.close();
+  });
+  process.stdin.on('error', (error) => input.destroy(error)).pipe(input);
   await lastValueFrom(proxy.serve$(transport, true).pipe(takeUntil(aborted$(signal))), { defaultValue: undefined });
   // Nobody reads it any more, and it would keep the process.
   process.stdin.unpipe(input).pause();
@@ -94,7 +99,7 @@ const serveHttp = async (
 };
 
 const serve = async (command: McpCommand, context: CommandContext, closers: Close[]): Promise<void> => {
-  const { stderr, runtime, signal } = context;
+  const { stderr, runtime } = context;
   const note = (text: string): void => void stderr.write(`spillway: ${messageLine(plain(text))}\n`);
   const [packages, config] = await Promise.all([load(), configured(command)]);
   const { maxOutputBytes, keyName, storeUrl = context.env['SPILLWAY_STORE'] } = command;
@@ -130,7 +135,7 @@ const serve = async (command: McpCommand, context: CommandContext, closers: Clos
     const inspector = await openInspector(proxy.layer, command.inspectPort, context, note);
     closers.unshift(() => inspector.close());
   }
-  if (command.httpPort === undefined) await serveStdio(proxy, packages, signal);
+  if (command.httpPort === undefined) await serveStdio(proxy, packages, context);
   else await serveHttp(proxy, command, packages, context, Object.keys(config.proxy.servers).length === 1);
 };
 

@@ -89,13 +89,10 @@ const clientMeaning = (text: string): Meaning | undefined => {
 };
 
 /**
- * What a transport of ours says in place of an answer that is too long to be read. Nobody else has a reason to, and the
- * sentence holds nothing but two numbers: a model may read it.
+ * What a transport of ours says in place of an answer that is too long to be read, as a client of the SDK throws it. A
+ * server that says the same can have a model read nothing but two numbers.
  */
-const TOO_LONG = /the tool ran\. its answer has \d+ bytes, and \d+ are read at most; ask for less\./i;
-
-/** Whether an answer came that was too long to be read. */
-export const isTooLong = (message: string): boolean => TOO_LONG.test(message);
+const TOO_LONG = /^(?:MCP error -32603: )?The answer has (\d{1,16} bytes, and \d{1,16} are read at most)$/;
 
 /**
  * A refusal of the model's own input is for the model to read: it says how to correct the call. Other texts may hold
@@ -126,13 +123,11 @@ export function mcpThrown(thrown: unknown, toolName?: string, now: () => number 
   const code = ownCode ?? CODE_IN_TEXT.exec(lower)?.[1];
   const text = withoutCode(lower);
   const options: ToolExecutionErrorOptions = { code, cause: thrown, details: read(thrown, 'data') };
-  const said = TOO_LONG.exec(message)?.[0];
-  if (said !== undefined)
-    return new ToolExecutionError(unusableAnswer.kind, said, {
-      ...options,
-      ...unusableAnswer.options,
-      safeMessage: said,
-    });
+  const size = code === '-32603' ? TOO_LONG.exec(message)?.[1] : undefined;
+  if (size !== undefined) {
+    const safeMessage = `The tool ran. Its answer has ${size}; ask for less.`;
+    return new ToolExecutionError(unusableAnswer.kind, message, { ...options, ...unusableAnswer.options, safeMessage });
+  }
   const familyOfInvalid = code === '-32602' || code === '-32600' || code === '-32601';
   const worded = familyOfInvalid ? (serverMeaning(text, toolName, true) ?? clientMeaning(text)) : undefined;
   if (worded !== undefined) return toError(worded, message, options);

@@ -3,6 +3,7 @@ import type { JSONRPCErrorResponse } from '@modelcontextprotocol/sdk/types.js';
 import { LineReader } from '../providers/mcp/stdio/line-reader.ts';
 import { refusalOfLong } from '../providers/mcp/stdio/long-message.ts';
 
+const NEWLINE = Buffer.from('\n');
 /** What the SDK's transport takes in one chunk, its newline included. */
 const LINE_BYTES = 10 * 1024 * 1024 - 1;
 
@@ -19,8 +20,8 @@ export const clientLines = (refuse: (answer: JSONRPCErrorResponse) => void): Tra
     readableObjectMode: true,
     transform(chunk: Buffer, _encoding, done) {
       for (const line of lines.read(chunk)) {
-        const refusal = typeof line === 'string' ? undefined : refusalOfLong(line, LINE_BYTES);
-        if (typeof line === 'string') this.push(Buffer.from(`${line}\n`));
+        const refusal = Buffer.isBuffer(line) ? undefined : refusalOfLong(line, LINE_BYTES);
+        if (Buffer.isBuffer(line)) this.push(Buffer.concat([line, NEWLINE]));
         else if (refusal === undefined) return done(new Error(`The client sent a message of ${line.bytes} bytes`));
         else refuse(refusal);
       }

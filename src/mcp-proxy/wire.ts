@@ -1,8 +1,9 @@
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { Observable, Subject, type Subscriber } from 'rxjs';
 import type { Runtime } from '../contract/runtime.ts';
-import { isTooLong, mcpThrown } from '../errors/mcp.ts';
+import { mcpThrown } from '../errors/mcp.ts';
 import { CLOSED_EARLY } from '../providers/mcp/open-request.ts';
+import { isOfLongAnswer } from '../providers/mcp/stdio/long-message.ts';
 import {
   METHODS,
   SUBSCRIPTION_META_KEY,
@@ -149,7 +150,7 @@ class SdkWire implements Wire {
     if ('error' in response)
       return open.subscriber.error(
         // The server did not say it, and so a client is told what a model should know.
-        response.error === CLOSED_EARLY || isTooLong(response.error.message)
+        response.error === CLOSED_EARLY || isOfLongAnswer(response.error)
           ? mcpThrown(response.error)
           : rpcErrorOf(response),
       );

@@ -118,6 +118,15 @@ describe('R-16.1 the command', () => {
     expect(await server.end()).toBe(0);
   });
 
+  it('R-16.1 what is too long and no request ends the client, and the command says so', async () => {
+    using kept = ledger();
+    let heard = '';
+    const server = rawServer(behind(faulty(kept.path)), { heard: (text) => (heard += text) });
+    server.say({ method: 'notifications/message', params: { pad: 'x'.repeat(12_000_000) } });
+    await until(() => heard.includes('spillway: The client sent a message of 12000'));
+    await server.end();
+  });
+
   it('R-16.1 --inspect serves a page that is told each call, and nobody else is', async () => {
     using kept = ledger();
     let heard = '';

@@ -1,6 +1,7 @@
 const NEWLINE = 10;
 /** So much is kept of both ends of a line that is too long: enough to see which request it answers. */
 const EDGE_BYTES = 512;
+const NOTHING = Buffer.alloc(0);
 
 /** A line that is longer than what is read. */
 export interface LongLine {
@@ -9,22 +10,18 @@ export interface LongLine {
   readonly tail: string;
 }
 
-const edgesOf = (parts: readonly Buffer[]): Buffer[] => {
-  const whole = Buffer.concat(parts);
-  // Copies, so that the rest is not kept.
-  return [Buffer.from(whole.subarray(0, EDGE_BYTES)), Buffer.from(whole.subarray(-EDGE_BYTES))];
-};
-
 /**
- * Makes lines of a stream's chunks. The parts of a line are joined once, when it ends, so that a long one costs no more
- * a byte than a short one; of one that is too long only the ends are kept.
+ * Makes lines of a stream's chunks. What has come of a line is held in a buffer that doubles, so that a long one costs
+ * no more a byte than a short one, in however small chunks it comes; of one that is too long only the ends are kept.
  */
 export class LineReader {
   readonly #maxBytes: number;
-  #parts: Buffer[] = [];
+  /** The line so far, and room for more; of one that is too long, its beginning. */
+  #held = NOTHING;
   #bytes = 0;
+  #tail = NOTHING;
 
-  /** @param maxBytes the longest line that is given whole: more than a kilobyte */
+  /** @param maxBytes the longest line that is given whole: a kilobyte at least */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
   }
@@ -34,33 +31,51 @@ export class LineReader {
     return this.#bytes;
   }
 
-  /** Takes what was read; gives the lines that end in it. */
-  *read(chunk: Buffer): Generator<string | LongLine> {
+  /** Takes what was read; gives the lines that end in it, without their newline. */
+  *read(chunk: Buffer): Generator<Buffer | LongLine> {
     let from = 0;
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, from)) {
-      this.#add(chunk.subarray(from, end));
+      const part = chunk.subarray(from, end);
       from = end + 1;
-      yield this.#ended();
+      const isWhole = this.#bytes === 0 && part.length <= this.#maxBytes;
+      yield isWhole ? part : this.#endedBy(part);
     }
     if (from < chunk.length) this.#add(chunk.subarray(from));
   }
 
   clear(): void {
-    this.#parts = [];
+    this.#held = NOTHING;
     this.#bytes = 0;
+    this.#tail = NOTHING;
   }
 
   #add(part: Buffer): void {
+    const before = this.#bytes;
     this.#bytes += part.length;
-    this.#parts.push(part);
-    if (this.#bytes > this.#maxBytes) this.#parts = edgesOf(this.#parts);
+    if (this.#bytes <= this.#maxBytes) return this.#keep(part, before);
+    if (before <= this.#maxBytes) {
+      const whole = Buffer.concat([this.#held.subarray(0, before), part]);
+      // A copy, so that the rest is not kept.
+      this.#held = Buffer.from(whole.subarray(0, EDGE_BYTES));
+      this.#tail = whole;
+    } else this.#tail = Buffer.concat([this.#tail, part]);
+    this.#tail = Buffer.from(this.#tail.subarray(-EDGE_BYTES));
   }
 
-  #ended(): string | LongLine {
-    const [parts, bytes] = [this.#parts, this.#bytes];
+  #keep(part: Buffer, before: number): void {
+    if (this.#bytes > this.#held.length) {
+      const roomier = Buffer.allocUnsafe(Math.min(this.#maxBytes, this.#bytes * 2));
+      this.#held.copy(roomier, 0, 0, before);
+      this.#held = roomier;
+    }
+    part.copy(this.#held, before);
+  }
+
+  #endedBy(part: Buffer): Buffer | LongLine {
+    this.#add(part);
+    const [held, bytes, tail] = [this.#held, this.#bytes, this.#tail];
     this.clear();
-    if (bytes <= this.#maxBytes) return Buffer.concat(parts).toString('utf8').replace(/\r$/, '');
-    const [head = '', tail = ''] = parts.map((part) => part.toString('utf8'));
-    return { bytes, head, tail };
+    if (bytes <= this.#maxBytes) return held.subarray(0, bytes);
+    return { bytes, head: held.toString('utf8'), tail: tail.toString('utf8') };
   }
 }

@@ -134,9 +134,9 @@ export class StdioTransport implements Transport {
       this.#fail(`a line without an end: more than ${maxMessageBytes * ENDLESS_FACTOR} bytes`);
   }
 
-  #take(line: string | LongLine): void {
+  #take(line: Buffer | LongLine): void {
     try {
-      const message = typeof line === 'string' ? deserializeMessage(line) : this.#long(line);
+      const message = Buffer.isBuffer(line) ? deserializeMessage(line.toString('utf8')) : this.#long(line);
       if (message !== undefined) this.onmessage?.(message);
     } catch (error) {
       // A line that is no message, such as a server's own print: it is passed over.

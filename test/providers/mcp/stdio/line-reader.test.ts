@@ -7,7 +7,9 @@ const MAX_BYTES = 2_000;
 
 const linesOf = (chunks: readonly Buffer[], maxBytes = MAX_BYTES): Array<string | LongLine> => {
   const reader = new LineReader(maxBytes);
-  return chunks.flatMap((chunk) => [...reader.read(chunk)]);
+  return chunks.flatMap((chunk) =>
+    Array.from(reader.read(chunk), (line) => (Buffer.isBuffer(line) ? line.toString('utf8') : line)),
+  );
 };
 
 /** The same bytes in pieces of these sizes, over and over. */
@@ -97,6 +99,8 @@ describe('R-12.2 a message that is too long to be read', () => {
     ['an id within its result', `{"jsonrpc":"2.0","result":{"text":"${TEXT}","id":7}}`],
     ['an id within its text', `{"jsonrpc":"2.0","result":{"text":"${TEXT},\\"id\\":7}"}`],
     ['an id in its params', `{"jsonrpc":"2.0","method":"x","params":{"text":"${TEXT}","id":7}}`],
+    ['an id that is none', `{"jsonrpc":"2.0","id":007,"result":"${TEXT}"}`],
+    ['an id with a wrong escape', `{"jsonrpc":"2.0","id":"\\q","method":"${TEXT}"}`],
     ['a server’s own print', `loading ${TEXT},"id":7}`],
   ])('R-12.2 of %s nobody is told', (_as, line) => {
     expect(longAnswer(longOf(line), MAX_BYTES)).toBeUndefined();
