@@ -41,6 +41,7 @@ import {
   type Request,
   type Response,
 } from './message.ts';
+import { isOfLongAnswer } from '../providers/mcp/stdio/long-message.ts';
 import { written, type Outgoing } from './outgoing.ts';
 import type { McpUpstream } from './upstream.ts';
 
@@ -67,9 +68,9 @@ const inUse = (id: Id): Outgoing => ({
 const refusalOf = (thrown: unknown): RpcError => {
   if (thrown instanceof RpcError) return thrown;
   if (!isToolExecutionError(thrown)) return new RpcError(CODES.internal, 'The proxy failed');
-  const { kind, executed, retryAfterMs, message } = thrown;
-  // The answer to anything but a tool's call was too long to be read.
-  if (kind === 'execution_error') return new RpcError(CODES.internal, message, { kind });
+  const { kind, executed, retryAfterMs, message, cause } = thrown;
+  // Of anything but a tool's call, whose model is told by the layer.
+  if (isOfLongAnswer(cause)) return new RpcError(CODES.internal, message, { kind });
   const happened = executed ? 'was lost before it answered' : 'cannot be reached';
   const when = retryAfterMs === undefined ? '' : `; it may be there again in ${Math.ceil(retryAfterMs / 1_000)} s`;
   return new RpcError(CODES.lost, `The MCP server ${happened}${when}`, { kind });

@@ -75,6 +75,7 @@ const ANSWERS: Readonly<Record<string, (params: Json) => Json>> = {
   'tools/list': () => ({ tools: TOOLS, 'x-unknown': 1 }),
   'logging/setLevel': () => ({}),
   'resources/subscribe': () => ({}),
+  'resources/read': ({ uri }) => ({ contents: [{ uri, text: 'x'.repeat(12_000_000) }] }),
   'x/echo': (params) => ({ params, 'x-unknown': true }),
 };
 

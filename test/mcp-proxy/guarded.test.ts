@@ -98,6 +98,10 @@ describe('R-16.1 what a tool call gets from the proxy', () => {
     );
     expect(others.map(textOf)).toEqual([1, 2, 3, 4, 5, 6].map((amount) => `paid ${amount}`));
     expect(await pidOf()).toBe(before);
+    // Of a resource nobody says that a tool ran.
+    await expect(it.client.readResource({ uri: 'x://big' })).rejects.toThrow(
+      /-32603: The answer has 12000\d{3} bytes, and 10485760 are read at most$/,
+    );
     // It ran, and so it is not made again.
     expect(it.notes).toEqual([]);
   });

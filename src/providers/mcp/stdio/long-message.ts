@@ -37,7 +37,8 @@ const errorOf = (id: string | number, code: number, message: string): JSONRPCErr
 const ours = new WeakSet<object>();
 
 /** Whether an error takes the place of an answer that was too long, and was not said by the server. */
-export const isOfLongAnswer = (error: object): boolean => ours.has(error);
+export const isOfLongAnswer = (error: unknown): boolean =>
+  typeof error === 'object' && error !== null && ours.has(error);
 
 /**
  * What takes the place of an answer that is too long to be read: the request that it answers fails, and no other.
