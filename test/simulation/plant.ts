@@ -134,12 +134,12 @@ const LAYER_PLANTS: Readonly<Record<string, Plant>> = {
   },
   'a late result after a timeout': {
     file: 'call/attempt/output.ts',
-    find: 'startWork(subscriber, start, own, lastOf(execution));',
+    find: 'startWork(subscriber, start, own, lastOf(execution, own));',
     replace: `startWork(subscriber, () => {
       const given = start();
       given?.then?.((value) => own.isOver && execution.succeed(value), () => undefined);
       return given;
-    }, own, lastOf(execution));`,
+    }, own, lastOf(execution, own));`,
     seeds: 500,
     by: ['RES-1', 'TRC-1', 'RES-3', 'RSC-1'],
   },
