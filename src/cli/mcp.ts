@@ -2,7 +2,7 @@ import { firstValueFrom, fromEvent, lastValueFrom, of, take, takeUntil, type Obs
 import type * as StdioModule from '@modelcontextprotocol/sdk/server/stdio.js';
 import type * as HttpModule from '../mcp-proxy/http/front.ts';
 import type * as ProxyModule from '../mcp-proxy/proxy.ts';
-import type * as LinesModule from '../mcp-proxy/client-lines.ts';
+import { clientLines } from '../mcp-proxy/client-lines.ts';
 import type { McpProxy } from '../mcp-proxy/proxy.ts';
 import { MCP_HELP, parseMcp, type McpCommand } from './arguments/mcp.ts';
 import { UsageError } from './arguments/usage.ts';
@@ -18,20 +18,18 @@ type Close = () => Promise<unknown>;
 interface Packages {
   readonly proxy: Pick<typeof ProxyModule, 'createMcpProxy'>;
   readonly stdio: Pick<typeof StdioModule, 'StdioServerTransport'>;
-  readonly lines: Pick<typeof LinesModule, 'clientLines'>;
   readonly http: Pick<typeof HttpModule, 'serveHttp'>;
 }
 
 /** Only this command needs them; the SDK is an optional peer. */
 const load = async (): Promise<Packages> => {
   try {
-    const [proxy, stdio, lines, http] = await Promise.all([
+    const [proxy, stdio, http] = await Promise.all([
       import('../mcp-proxy/proxy.ts'),
       import('@modelcontextprotocol/sdk/server/stdio.js'),
-      import('../mcp-proxy/client-lines.ts'),
       import('../mcp-proxy/http/front.ts'),
     ]);
-    return { proxy, stdio, lines, http };
+    return { proxy, stdio, http };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
     throw new UsageError(
@@ -57,9 +55,9 @@ const openTrace = async ({ tracePath }: McpCommand, context: CommandContext): Pr
 };
 
 /** Serves the one client whose pipes these are, until it closes them. */
-const serveStdio = async (proxy: McpProxy, { stdio, lines }: Packages, context: CommandContext): Promise<void> => {
+const serveStdio = async (proxy: McpProxy, { stdio }: Packages, context: CommandContext): Promise<void> => {
   const { signal, stderr } = context;
-  const input = lines.clientLines((refusal) => void transport.send(refusal));
+  const input = clientLines((refusal) => void transport.send(refusal));
   const transport = new stdio.StdioServerTransport(input);
   // The SDK's transport does not look for the end of its input, and goes on after a fault of it.
   input.once('end', () => void transport.close());

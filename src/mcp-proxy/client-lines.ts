@@ -1,11 +1,11 @@
 import { Transform } from 'node:stream';
 import type { JSONRPCErrorResponse } from '@modelcontextprotocol/sdk/types.js';
-import { LineReader } from '../providers/mcp/stdio/line-reader.ts';
+import { LineReader, MESSAGE_BYTES } from '../providers/mcp/stdio/line-reader.ts';
 import { refusalOfLong } from '../providers/mcp/stdio/long-message.ts';
 
 const NEWLINE = Buffer.from('\n');
 /** What the SDK's transport takes in one chunk, its newline included. */
-const LINE_BYTES = 10 * 1024 * 1024 - 1;
+const LINE_BYTES = MESSAGE_BYTES - 1;
 
 /**
  * A client's input in chunks of one line each. The SDK's transport joins all that it has whenever more comes, which for

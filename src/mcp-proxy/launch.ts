@@ -2,6 +2,7 @@ import type { OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.
 import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js';
 import type { Runtime } from '../contract/runtime.ts';
 import { HttpTransport } from '../providers/mcp/http-transport.ts';
+import { MESSAGE_BYTES } from '../providers/mcp/stdio/line-reader.ts';
 import { StdioTransport } from '../providers/mcp/stdio/transport.ts';
 import type { ServerTransport } from './wire.ts';
 
@@ -29,8 +30,6 @@ export type ServerPlace = CommandServer | UrlServer;
 
 /** Lines of a server's stderr that are kept for the error that tells of its end. */
 const STDERR_LINES = 20;
-/** The SDK's own limit on a message. */
-const MESSAGE_BYTES = 10 * 1024 * 1024;
 
 /**
  * How a server is reached, each time that it is.

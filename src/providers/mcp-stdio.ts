@@ -13,13 +13,12 @@ import { mcpOutputValidator } from './mcp/output.ts';
 import type { LeftOutTool } from './mcp/tool-list.ts';
 import { Waits } from './mcp/waits.ts';
 import { mcpProvider, type McpConnection, type McpProvider, type OwnTools } from './mcp.ts';
+import { MESSAGE_BYTES } from './mcp/stdio/line-reader.ts';
 import { StdioTransport } from './mcp/stdio/transport.ts';
 
 export type { McpHandlers, McpRoot } from './mcp/host/handlers.ts';
 
 const STDERR_LINES = 20;
-/** The limit of the SDK's own read buffer. */
-const MESSAGE_BYTES = 10 * 1024 * 1024;
 
 /** Which MCP server is started, and how. */
 export interface McpStdioOptions {

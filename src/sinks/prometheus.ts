@@ -2,7 +2,7 @@ import type { Runtime } from '../contract/runtime.ts';
 import { checkKeys, checkNumber, integer, positiveDuration } from '../policy/check.ts';
 import { liveRuntime } from '../runtime.ts';
 import { Breathing } from '../operators/breath.ts';
-import { stateOf } from './prometheus/asked.ts';
+import { INSPECT_TIMEOUT_MS, stateOf } from './prometheus/asked.ts';
 import { CONTENT_TYPES, exposition, formatFor, type Format, type MetricFamily } from './prometheus/exposition.ts';
 import { gauges, type GaugeState } from './prometheus/gauges.ts';
 import { measuresOf, type Measurement, type Measures } from './prometheus/measures.ts';
@@ -109,7 +109,7 @@ const TURN_LAYOUTS = /* @__PURE__ */ new Layouts(TURN_METERS);
  */
 export function prometheusSink(options: PrometheusSinkOptions): PrometheusSink {
   checkKeys('prometheusSink', options, OPTION_KEYS);
-  const { prefix = 'spillway', inspectTimeoutMs = 1_000, toolsFromStart = TOOLS_FROM_START } = options;
+  const { prefix = 'spillway', inspectTimeoutMs = INSPECT_TIMEOUT_MS, toolsFromStart = TOOLS_FROM_START } = options;
   checkNumber('inspectTimeoutMs', inspectTimeoutMs, positiveDuration);
   checkNumber('toolsFromStart', toolsFromStart, integer(0, 1_000_000));
   if (typeof prefix !== 'string' || !/^[a-zA-Z_][a-zA-Z0-9_]{0,63}$/.test(prefix)) {

@@ -1,6 +1,6 @@
 import type { ToolEvent, TraceEvent, TurnOwnEvent } from '../../contract/event.ts';
 import { liveRuntime } from '../../runtime.ts';
-import { stateOf } from '../prometheus/asked.ts';
+import { INSPECT_TIMEOUT_MS, stateOf } from '../prometheus/asked.ts';
 import { measuresOf, type Measures } from '../prometheus/measures.ts';
 import {
   SCOPE,
@@ -36,8 +36,6 @@ const CALLS_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128];
  * by default.
  */
 const TOOLS_FROM_START = 200;
-/** How long a layer may take to say how it stands, as by default in the Prometheus sink. */
-const INSPECT_MS = 1_000;
 
 const METERS: Readonly<Record<MeterName, Meter>> = { ...TOOL_METERS, ...TURN_METERS };
 
@@ -178,7 +176,7 @@ class Standing {
     const { inspect } = this.#options;
     if (inspect === undefined) return undefined;
     // Forgotten only once it is kept: an answer may be there at once, and would be that of all times.
-    this.#asked ??= stateOf(inspect, INSPECT_MS, liveRuntime).finally(() => (this.#asked = undefined));
+    this.#asked ??= stateOf(inspect, INSPECT_TIMEOUT_MS, liveRuntime).finally(() => (this.#asked = undefined));
     return this.#asked;
   }
 }

@@ -17,15 +17,15 @@ const RANK: Readonly<Record<BreakerStateName, number>> = {
 const worse = (a: BreakerStateName | undefined, b: BreakerStateName): BreakerStateName =>
   a === undefined || RANK[b] > RANK[a] ? b : a;
 
-/** Which breaker it is of those that count as one tool's. */
-interface OneOfThem {
+/** A breaker, of those that count as one tool's. */
+interface ScopedBreaker {
   /** Its own name. */
   readonly toolName: string;
   readonly scope: string;
 }
 
 /** Tools that are not listed count as one, and have breakers of their own all the same. */
-const keyOf = ({ toolName, scope }: OneOfThem): string => `${toolName.length} ${toolName}${scope}`;
+const keyOf = ({ toolName, scope }: ScopedBreaker): string => `${toolName.length} ${toolName}${scope}`;
 
 /** The states of breakers: a tool has one for each tenant. */
 export class BreakerWatch {
@@ -38,8 +38,8 @@ export class BreakerWatch {
     this.#tools = tools;
   }
 
-  set(toolName: string, one: OneOfThem, state: BreakerStateName): void {
-    const key = keyOf(one);
+  set(toolName: string, breaker: ScopedBreaker, state: BreakerStateName): void {
+    const key = keyOf(breaker);
     const scopes = this.#changed.get(toolName) ?? new Map<string, BreakerStateName>();
     if (scopes.delete(key)) this.#kept--;
     if (state !== this.initial(toolName) && this.#kept < SCOPES_MAX) {
@@ -50,8 +50,8 @@ export class BreakerWatch {
     else this.#changed.delete(toolName);
   }
 
-  forget(toolName: string, one: OneOfThem): void {
-    this.set(toolName, one, this.initial(toolName));
+  forget(toolName: string, breaker: ScopedBreaker): void {
+    this.set(toolName, breaker, this.initial(toolName));
   }
 
   /** What a tool's breaker begins as. */

@@ -1,3 +1,6 @@
+/** The longest message that the SDK takes by default. */
+export const MESSAGE_BYTES: number = 10 * 1024 * 1024;
+
 const NEWLINE = 10;
 /** So much is kept of both ends of a line that is too long: enough to see which request it answers. */
 const EDGE_BYTES = 512;
