@@ -8,12 +8,6 @@ export const CONTENT_TYPES: Readonly<Record<Format, string>> = {
   openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
 };
 
-/** Some lines of an answer, and how many they are. */
-export interface Lines {
-  readonly text: string;
-  readonly count: number;
-}
-
 /** All that a scrape is told under one name. */
 export interface MetricFamily {
   /** As it is in Prometheus' text; a counter's ends with `_total`, an info's with `_info`. */
@@ -21,11 +15,15 @@ export interface MetricFamily {
   readonly kind: 'counter' | 'gauge' | 'histogram' | 'info';
   readonly help: string;
   readonly unit?: 'seconds' | 'ratio';
-  readonly lines: Iterable<Lines>;
+  /**
+   * Some of them at a time, each as a text of its own. They are bare strings, since V8 may come to allocate an object
+   * that is made this often among those that live long, where it holds its text until the next full collection.
+   */
+  readonly lines: Iterable<string>;
 }
 
-/** Lines of a piece; the last tool's may make it some more. */
-const LINES_MAX = 1_000;
+/** Characters of a piece, some 600 lines; the last tool's may make it some more. */
+const CHARACTERS_MAX = 64 * 1024;
 
 const TEXT = 'text/plain';
 const OPEN_METRICS = 'application/openmetrics-text';
@@ -62,30 +60,27 @@ const header = ({ name, kind, help, unit }: MetricFamily, format: Format): strin
   return `# TYPE ${own} ${kind}\n${unitLine}# HELP ${own} ${line.replaceAll('"', String.raw`\"`)}\n`;
 };
 
-function* allLines(families: Iterable<MetricFamily>, format: Format): Generator<Lines> {
+function* allLines(families: Iterable<MetricFamily>, format: Format): Generator<string> {
   for (const family of families) {
-    yield { text: header(family, format), count: 2 };
+    yield header(family, format);
     yield* family.lines;
   }
-  if (format === 'openmetrics') yield { text: '# EOF\n', count: 1 };
+  if (format === 'openmetrics') yield '# EOF\n';
 }
 
 /**
- * The answer in pieces of at most about a thousand lines. The event loop does what is due as soon as it has been held
+ * The answer in pieces of at most about 64 KiB. The event loop does what is due as soon as it has been held
  * for some time, by whoever takes the pieces as well.
  */
 export async function* exposition(families: Iterable<MetricFamily>, format: Format): AsyncGenerator<string> {
   const breathing = new Breathing();
   let piece = '';
-  let count = 0;
   for (const lines of allLines(families, format)) {
-    piece += lines.text;
-    count += lines.count;
+    piece += lines;
     const isDue = breathing.isDue;
-    if (!isDue && count < LINES_MAX) continue;
+    if (!isDue && piece.length < CHARACTERS_MAX) continue;
     if (piece !== '') yield piece;
     piece = '';
-    count = 0;
     if (isDue) await breathing.breath();
   }
   if (piece !== '') yield piece;

@@ -1,4 +1,3 @@
-import type { Lines } from './exposition.ts';
 import { combinations, type Meter, type MeterName } from './tool-meters.ts';
 
 /** An exemplar: one call that was measured, by its trace. */
@@ -76,8 +75,6 @@ export class Layout {
   readonly name: MeterName;
   /** How many numbers it takes. */
   readonly size: number;
-  /** How many lines a tally has of it. */
-  readonly lineCount: number;
   readonly #offset: number;
   /** Numbers of one series: of a histogram its buckets, and the sum. */
   readonly #width: number;
@@ -99,7 +96,6 @@ export class Layout {
       labelled(Object.fromEntries(row.map((value, place) => [names[place] ?? '', value]))),
     );
     this.size = rows.length * this.#width;
-    this.lineCount = rows.length * (meter.kind === 'counter' ? 1 : this.#width + 1);
   }
 
   /** What has labels that the meter does not know is left out: its series would be one that nobody expects. */
@@ -123,7 +119,7 @@ export class Layout {
    * Its lines of some tallies, one at a time: what is due in between may change the next ones, never a histogram that
    * is half written.
    */
-  *lines(tallies: Iterable<SeriesTally>, name: string, wording: Wording): Generator<Lines> {
+  *lines(tallies: Iterable<SeriesTally>, name: string, wording: Wording): Generator<string> {
     const unused = new SeriesTally(ITS_LABEL, this.#offset + this.size);
     const unusedParts = this.#labels.map((_, place) => this.#series(unused, place, name, wording).split(ITS_LABEL));
     for (const tally of tallies) {
@@ -134,7 +130,7 @@ export class Layout {
             ? this.#series(tally, place, name, wording)
             : parts.join(tally.label);
       });
-      yield { text, count: this.lineCount };
+      yield text;
     }
   }
 
