@@ -4,7 +4,9 @@ import { sideInstall } from '../test/side-install.ts';
 import { sideBySide, type Question, type Target, type Ways } from './measure.ts';
 
 const NODES = 1_000;
-const ROUNDS = 3;
+const ROUNDS = 5;
+/** A turn of LangGraph.js takes 0.3 to 0.5 s. */
+const ROUND_MS = 1_000;
 
 /** As much of LangGraph's types as is used here: it is not in the main install. */
 interface Graph {
@@ -71,7 +73,7 @@ export async function benchmarkLangGraph(): Promise<Question> {
       if (ran !== NODES) throw new Error(`LangGraph ran ${ran} nodes`);
     };
   }
-  const { figures, ratio } = await sideBySide(ways satisfies Ways, NODES, ROUNDS);
+  const { figures, ratio } = await sideBySide(ways satisfies Ways, NODES, ROUNDS, ROUND_MS);
   await spillway.close();
   const targets = Object.keys(shapes).map((shape): Target => ({
     name: `LangGraph.js / a turn, ${shape} of ${NODES} nodes`,
