@@ -144,7 +144,7 @@ const LOST = any(
 
 /** What was there and is not, or is not for whoever asks: said of a service, it would be `temporarily`. */
 const GONE =
-  /(?<!\b(node|pod|server|host|worker|replica) )\b(has|have|was|were|been) (already |been ){0,2}(deleted|removed|withdrawn|discontinued|retired)\b(?! (on|by) another)|\bpermanently\b|no longer|in your (country|region|plan)/;
+  /(?<!\b(node|pod|server|host|worker|replica) )\b(has|have|was|were|been) (already |been ){0,2}(deleted|removed|withdrawn|discontinued|retired|archived)\b(?! (on|by) another)|\bpermanently\b|no longer|in your (country|region|plan)/;
 
 const MACHINES = 'server|node|worker|host|backend|broker|instance|endpoint|connection|machine|replica|slot|gpu';
 
@@ -154,7 +154,7 @@ const UNAVAILABLE = any(
   /\b(buffer|queue|backlog|heap|pool|memory)\b[^\n]{0,20} exceeded|\bexpected \d+ (more )?bytes/,
   /\bbytes (expected|remaining)\b/,
   /\b(hit|reached|exceed(s|ed)?) [^\n]{0,40}\b(in.?flight|concurrent|simultaneous|open|active|pending|running|queued)\b/,
-  /\b(in.?flight|concurrent|simultaneous|open|active|pending|running|queued) [a-z]{1,20} (is |are |has been |was )?(reached|exceeded)/,
+  /\b(in.?flight|concurrent|simultaneous|open|active|pending|running|queued) [a-z]{1,20} (is |are |has been |was )?(reached|exceeded|running)/,
   /\bnot (any|an?|enough) [a-z -]{1,30} available\b|\bwait [a-z ]{0,20}and (retry|try)\b/,
   /\b(connection|pool) (is )?not available\b/,
   /unavailable|temporar(?!y (topic|table|queue|file|folder|dir|password|object|token))|(?<!non.?|not )\b(transient|retr[iy]able)\b|try (again|later)|(please|you can) (retry|wait)|restart (the )?(transaction|request|operation|query)|retry (your|the|this|(in|after) \d)|(must|and) wait|wait \d/,
@@ -221,7 +221,7 @@ const STATE = any(
  */
 const REJECTED = any(
   // Not found by its name.
-  /not.?found|no.?such|non-?existent|\b(do(es)?|did)( not|n't) exist|nowhere|\bnone exists?\b|\bno ([a-z]{1,20} ){0,3}(named|called|titled|found|exists?|matche?s?|matching|registered|defined)\b|\bno [a-z-]{1,20} "|\bnothing found|\bnobody (named|called)|\bunconfigured\b/,
+  /not.?found|no.?such|non-?existent|\b(do(es)?|did)( not|n't) exist|nowhere|\bnone exists?\b|\bno ([a-z]{1,20} ){0,3}(named|called|titled|found|exists?|matche?s?|matching|registered|defined)\b|\bno [a-z-]{1,20} "|\bnothing (found|matched)|\bnobody (named|called)|\bunconfigured\b/,
   /\bno ([\w.]{1,20} )?(entry|mapping|definition|handler|overload) for\b|\bno (rows|results|records|matches)\b/,
   /\bno [a-z]{1,20} in (the |your )?(request|url|body|input|query)|match(es|ed)? no(thing)? /,
   /\bno [^\n.]{1,30} matched/,
@@ -233,9 +233,9 @@ const REJECTED = any(
   /\bbad ([a-z]{1,12} ){0,2}(request|input|value|argument|param|format|data|type|option|name|number|size|protocol|address|sequence|url|syntax|file|length|date|id|code|json|xml|version)/,
   /(could( not|n't)|unable to|failed to|cannot|can't|problems?|error) (be )?(pars|convert|cast|decod|deseriali|unmarshal|resolve |bound\b|interpret|understand|validat|divide)|(json|xml|yaml|toml|csv|query|date|sql) pars(e|ing) error|not (json )?serializable|not json|not assignable|cast error|conversion (failed|error)|would be truncated|(cannot|can't) ([a-z]{1,15} ){1,2}(an? |the )?(field|value|column|property|key|argument|param(eter)?|type|variable|option|null|object|string)s?\b|no viable alternative|\b(value|key|index|attribute|import|zerodivision|unicode[a-z]{0,10}|lookup|type|name)error: (?!fetch|terminated|cannot read prop)/,
   /\b(must|shall)\b|\bshould (be|have|not|contain|match|start|end|only)\b|\b(has|have|ought) to\b(?! be (done|started) again)|may not (?!have|exist)|can( ?not|'t) be (\d|(re)?used|null|nil|none|empty|blank|negative|zero|combined|mixed|the same|in the|before|after|more|less|longer|both|set|changed|updated|added|edited|modified|deleted|removed|renamed)/,
-  /(?<!than )\b(is|are|was|were|field|argument|param(eter)?|value|property|input|column)s? (required|mandatory|missing|empty|blank|null|nil|undefined)\b|\b(required|missing|mandatory|duplicated?|extra|unrecogni[sz]ed) [a-z"]{1,30}|\bmissing(?=["\n:]|\.?$)|: (missing|required)|\blacks\b|\b(?!(than|retry|restart|rejoin|resync|reconnect|recovery|repair|state|is|are|was) )[a-z]{2,20} required\b/,
+  /(?<!than )\b(is|are|was|were|field|argument|param(eter)?|value|property|input|column)s? (required|mandatory|missing|empty|blank|null|nil|undefined)\b|\b(required|missing|mandatory|duplicated?|extra|unrecogni[sz]ed) [a-z"]{1,30}|\bmissing(?=["\n:]|\.?$)|(: |^)(missing|required)\b|\blacks\b|\b(?!(than|retry|restart|rejoin|resync|reconnect|recovery|repair|state|is|are|was) )[a-z]{2,20} required\b/,
   /(^|[:"*>\]] ?)expected [a-z]|\bexpect(s|ed)([,:]| [^\n]{1,60}?[ ,](got|received|but|found|was|to (be|have|equal|match))\b| (an?|one|two|three|exactly|at|type|number|string|boolean|object|array|value|\d|"))|\bat (least|most) (\d|one|two|a\b)|please (provide|specify|enter|select|choose|supply|use)/,
-  /\bnot (an? (?!(leader|primary|master|replica)\b)|valid|acceptable|integer|number|string|boolean|array|object|date|positive|unique|float|list|directory|file|null)\b|\bnot within\b|(do(es)?|did)( not|n't) (belong|include|allow|permit|make sense|match|fit|conform|contain|validate|look like|have (any|a|permission|access|the))|(mis|no )match|mismatch/,
+  /\bnot (an? (?!(leader|primary|master|replica)\b)|valid|empty|acceptable|integer|number|string|boolean|array|object|date|positive|unique|float|list|directory|file|null)\b|\bnot within\b|(do(es)?|did)( not|n't) (belong|include|allow|permit|make sense|match|fit|conform|contain|validate|look (like|right)|have (any|a|permission|access|the))|(mis|no )match|mismatch/,
   /out.?of.?([a-z]{1,12}.)?(range|bounds)|outside|\bover \d+ ?([kmg]b|bytes|characters)\b|\b(below|above) \d|too.?(large|long|big|short|small|few|high|low|weak|common|simple|permissive)|(greater|less|larger|bigger|smaller|longer|shorter|earlier|later|higher|lower|more) than|\bmore (?!data|bytes)[a-z]{1,15} than|in the past\b|make(s)? no sense/,
   /too many (arguments|param|items|elements|fields|columns|characters|lines|values|recipients|tokens|rows|messages|entries|files|keys|options|levels)|\bexceeds?\b|exceeded the|(size|length|count|character|field|item|token|depth|context)s?( limit)?( is| was| has been)? exceeded|\b(maximum|minimum)\b|context.?(length|window)|length limit/,
   /already (exists?|in use|used|taken|registered|assigned|defined|a member|been (used|taken|registered))|\b(is|been) taken\b|\bexists and\b|; [a-z ]{1,20} exists|duplicate|constraint (fail(s|ed)|error|violation)|\b(start|end|date|time)( [a-z]{1,12})? is (before|after|earlier|later)\b|violat(es?|ed|ing)\b|(constraint|key|schema|policy|rule|uniqueness?|null|validation|type|format|range|access|integrity|check) violation|divi(sion|de) by zero|precondition|(?<!(result|outcome|commit) is )ambiguous|mutually exclusive|\b(arguments?|options?|param(eter)?s?|types?|inputs?|values?|fields?)( [a-z]{1,12}){0,3} (is|are) (incompatible|inconsistent|conflicting)/,
@@ -243,7 +243,7 @@ const REJECTED = any(
   /is a directory|must appear|arguments? (list )?(too|list)|missing \d|wrong number of|\bused on an? non-/,
   /\b(takes?|expects?|accepts?) (a single|an?|no|one|two|exactly|only|at (most|least)|\d+) ([a-z]{1,20} )?arguments?\b/,
   // Unsupported.
-  /unsupport|\b(not|never|n't|isn't|no longer) (be |been )?(support(ed)?\b|implemented|accepted|available (in|on|for) (your|this))|\b(do(es)?)( not|n't) support|not.?implemented|unimplemented|deprecated|no [a-z]{1,20} support|only supports?|\bonly [^\n.]{1,40} (is|are) (supported|accepted|allowed|valid)|not (available|included) (in|on|with) your/,
+  /unsupport|(\b(not|never|no longer)|n't) (be |been )?(support(ed)?\b|implemented|accepted|available (in|on|for) (your|this))|\b(do(es)?)( not|n't) support|not.?implemented|unimplemented|deprecated|no [a-z]{1,20} support|only supports?|\bonly [^\n.]{1,40} (is|are) (supported|accepted|allowed|valid)|not (available|included) (in|on|with) your/,
   // Not allowed.
   /\bnot (be )?(allowed|permitted|granted|eligible|entitled)\b|\b(denied|prohibited|forbids?|disallowed|banned|restricted)\b|(?<!\.)\bblocked( by(?! (a |an)?(different|other))|$)|\b(is|are|was|were|been) blocked\b|content (filter|policy|management)|\b(safety|copyright|malicious)\b|operation not permitted|\b(feature|tool|account|user|api|method|endpoint|integration)s? ([a-z]{1,12} ){0,2}disabled|\bis (a )?private\b|not accessible|not yours|belongs? to (another|someone)|\b(feature|tool|api|method|option|endpoint|integration)s? ([a-z]{1,12} ){0,2}not (enabled|activated)|(email|phone|user|account|identity)[a-z ]{0,12} not (been )?(verified|activated|confirmed|approved)|not in the allowed/,
   /reached (its|the|your)[^\n.]{0,20} limit|limit of [^\n.]{1,40} (reached|exceeded)/,
