@@ -1,11 +1,13 @@
 import { firstValueFrom, map, merge, Observable, take } from 'rxjs';
 import type { TraceEvent } from '../contract/event.ts';
 import type { Runtime } from '../contract/runtime.ts';
-import { VERSION } from '../contract/version.ts';
 import { LineFile, type FileWork } from './ndjson/file.ts';
+import { ndjsonEnd, ndjsonHeader, ndjsonLine } from './ndjson/lines.ts';
 import { checkedOptions, type NdjsonErrorListener, type NdjsonSinkOptions } from './ndjson/options.ts';
+import { PoliciesTold } from './ndjson/policies.ts';
 import type { TraceSink } from './sink.ts';
 
+export { ndjsonEnd, ndjsonHeader, ndjsonLine } from './ndjson/lines.ts';
 export type { NdjsonErrorListener, NdjsonSinkOptions } from './ndjson/options.ts';
 export { readNdjson, type LeftOut, type NdjsonTrace, type ReadNdjsonOptions } from './ndjson/read.ts';
 
@@ -38,52 +40,8 @@ export interface NdjsonSink extends TraceSink {
   close(): Promise<NdjsonReport>;
 }
 
-/**
- * The format of the lines, which the first line of a file tells. It grows when a reader of this one could not read
- * them.
- */
-const FORMAT = 1;
 /** A line that no folder has room for is dropped; a header takes less than this beside it. */
 const HEADER_BYTES = 1_024;
-
-const escaped = (character: string): string =>
-  Array.from(
-    { length: character.length },
-    (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`,
-  ).join('');
-
-/**
- * A value as one line of JSON. What JSON lets through and a terminal would obey, or not show, is escaped: control,
- * direction and invisible characters.
- */
-export function ndjsonLine(value: unknown): string {
-  const json = JSON.stringify(value);
-  // Most lines are printable ASCII.
-  return `${/[^ -~]/.test(json) ? json.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, escaped) : json}\n`;
-}
-
-/**
- * The first line of a file: its format, the version of spillway that wrote it, and when it began, by the wall (`time`)
- * and by the clock of its events (`atMs`), so that a reader can tell the time of an event.
- *
- * @param before what the lines of the part come to that this one goes on from
- */
-export function ndjsonHeader(runtime: Runtime, before?: string): string {
-  const time = new Date(runtime.wallNow()).toISOString();
-  return ndjsonLine({
-    format: FORMAT,
-    source: 'sink',
-    type: 'file_started',
-    version: VERSION,
-    time,
-    atMs: runtime.now(),
-    before,
-  });
-}
-
-/** The last line of a closed file: nothing behind it was cut off; with a digest, nothing before it has changed. */
-export const ndjsonEnd = (lastSeq: number, digest: string | undefined): string =>
-  ndjsonLine({ source: 'sink', type: 'file_ended', lastSeq, digest });
 
 interface Batch {
   readonly lines: Buffer[];
@@ -95,6 +53,7 @@ interface QueueOptions {
   readonly maxLineBytes: number;
   readonly retryMs: number;
   readonly runtime: Runtime;
+  readonly policies: PoliciesTold;
 }
 
 /** Tells failures, each kind of work once until it has worked again. */
@@ -125,6 +84,7 @@ class EventQueue implements NdjsonSink {
   readonly #file: LineFile;
   readonly #outcomes: Outcomes;
   readonly #options: QueueOptions;
+  readonly #policies: PoliciesTold;
   #waiting: Batch = { lines: [], bytes: 0 };
   #writing: Promise<void> | undefined;
   #written = 0;
@@ -142,6 +102,7 @@ class EventQueue implements NdjsonSink {
     this.#file = file;
     this.#outcomes = outcomes;
     this.#options = options;
+    this.#policies = options.policies;
   }
 
   get report(): NdjsonReport {
@@ -155,6 +116,7 @@ class EventQueue implements NdjsonSink {
     if (line === undefined || line.length > maxLineBytes || this.#waiting.bytes + line.length > maxWaitingBytes)
       return this.#drop(1);
     this.#lastSeq = event.seq;
+    this.#policies.hear(event, line);
     this.#waiting.lines.push(line);
     this.#waiting.bytes += line.length;
     this.#writing ??= this.#write();
@@ -211,6 +173,7 @@ class EventQueue implements NdjsonSink {
     const kept = Math.max(0, arrived - note.length);
     this.#written += kept;
     this.#drop(lines.length - kept);
+    this.#policies.lose(lines.slice(kept));
     return complete;
   }
 
@@ -259,6 +222,9 @@ class EventQueue implements NdjsonSink {
  *   which only the copier could help; no line is torn;
  * - by deleting: the next event begins a new file.
  *
+ * A new file begins with the policies once more, those of tools that came later among them, as `layer_started` with
+ * `again`: so each part tells them by itself.
+ *
  * Several processes may append to one file; only one of them may rotate it. Memory: at most twice `maxWaitingBytes`,
  * for what waits and what is being written, and a copy of 1 MiB.
  *
@@ -273,12 +239,15 @@ class EventQueue implements NdjsonSink {
 export async function ndjsonSink(path: string, options: NdjsonSinkOptions = {}): Promise<NdjsonSink> {
   const { maxWaitingBytes, maxFolderBytes, retryMs, runtime, ...limits } = checkedOptions(options);
   const outcomes = new Outcomes(options.onError);
+  const policies = new PoliciesTold();
   const file = await LineFile.open(path, {
     ...limits,
     maxFolderBytes,
     retryMs,
     runtime,
     header: (before) => Buffer.from(ndjsonHeader(runtime, before)),
+    again: () => policies.again(),
+    onArrived: (lines) => policies.arrive(lines),
     onOutcome: (of, error) => outcomes.take(of, error),
   });
   const sink = new EventQueue(file, outcomes, {
@@ -286,6 +255,7 @@ export async function ndjsonSink(path: string, options: NdjsonSinkOptions = {}):
     maxLineBytes: maxFolderBytes - HEADER_BYTES,
     retryMs,
     runtime,
+    policies,
   });
   // As a plain object, so that it can be handed on without its class.
   return {

@@ -88,6 +88,11 @@ export type LayerEvent = LayerHeader &
          * that did not tell it.
          */
         readonly host?: readonly HostPart[];
+        /**
+         * Not from the layer: `ndjsonSink` tells it once more at the head of a new file, with the tools that it has
+         * heard of since, and the `seq` and `atMs` of the event before it.
+         */
+        readonly again?: true;
       }
     | {
         /** When a breaker's state has changed, after the state stands. */

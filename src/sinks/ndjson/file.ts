@@ -1,7 +1,7 @@
-import { constants, type Stats } from 'node:fs';
-import { open, stat, type FileHandle } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import type { Runtime } from '../../contract/runtime.ts';
 import { DIGEST_DIGITS, LinesDigest } from './digest.ts';
+import { HEADER_BYTES, beganAtMs, isSame, isTorn, openToAppend, statAt } from './handle.ts';
 import { moveAway, trimRotated } from './rotation.ts';
 
 /** What a file may become, and what is told of it. */
@@ -15,6 +15,10 @@ export interface LineFileOptions {
   readonly runtime: Runtime;
   /** The first line of a part that begins now; what the part before it came to, if the next line goes on from it. */
   readonly header: (before: string | undefined) => Buffer;
+  /** What follows the header, where there is room: what the lines so far told that those of a new part rely on. */
+  readonly again: () => Buffer;
+  /** Told what has arrived, line by line. */
+  readonly onArrived: (lines: readonly Buffer[]) => void;
   /** Told each failure of the file system; `undefined` when what failed works again. */
   readonly onOutcome: (of: FileWork, error: Error | undefined) => void;
 }
@@ -25,49 +29,11 @@ export type FileWork = 'write' | 'reopen' | 'rotate' | 'trim' | 'close';
 const NEWLINE = 10;
 /** What is written in one go: lines are copied together for it. */
 const WRITE_BYTES = 2 ** 20;
-/** A header is far shorter. */
-const HEADER_BYTES = 1_024;
+/** What stands at the head of a part once more may be so much of a file: it is there for the rest. */
+const AGAIN_SHARE = 1 / 4;
+const NOTHING = Buffer.alloc(0);
 
 const errorOf = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));
-
-const openToAppend = (path: string): Promise<FileHandle> => {
-  const { O_APPEND, O_CREAT, O_RDWR } = constants;
-  // Events can name people: not for everybody on the machine.
-  return open(path, O_APPEND | O_CREAT | O_RDWR, 0o600);
-};
-
-/** Whether the file ends within a line, as after a kill. */
-const isTorn = async (file: FileHandle, size: number): Promise<boolean> => {
-  if (size === 0) return false;
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(1), 0, 1, size - 1);
-  return bytesRead === 1 && buffer[0] !== NEWLINE;
-};
-
-/** When a file began, in milliseconds since the Unix epoch: its header says so, or else its file system. */
-const beganAtMs = async (file: FileHandle, { size, birthtimeMs }: Stats): Promise<number | undefined> => {
-  if (size === 0) return undefined;
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0);
-  try {
-    const [line = ''] = buffer.subarray(0, bytesRead).toString('utf8').split('\n');
-    const { time } = JSON.parse(line) as { readonly time?: unknown };
-    const ms = typeof time === 'string' ? Date.parse(time) : Number.NaN;
-    return Number.isNaN(ms) ? birthtimeMs : ms;
-  } catch {
-    return birthtimeMs;
-  }
-};
-
-const isSame = (a: Stats, b: Stats): boolean => a.ino === b.ino && a.dev === b.dev;
-
-/** The file at a path, if there is one. */
-const statAt = async (path: string): Promise<Stats | undefined> => {
-  try {
-    return await stat(path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
-};
 
 /**
  * A file that takes whole lines at its end. It begins with a header, is reopened and rotated between lines, and notices
@@ -118,8 +84,10 @@ export class LineFile {
       while (arrived < lines.length) {
         try {
           await this.#prepare(lines[arrived]?.length ?? 0);
-          const chunk = this.#chunkOf(lines, arrived);
-          const whole = await this.#write(chunk);
+          const head = this.#headFor(lines[arrived]?.length ?? 0);
+          const chunk = this.#chunkOf(lines, arrived, head.length);
+          const whole = await this.#write(chunk, head);
+          this.#options.onArrived(chunk.slice(0, whole));
           arrived += whole;
           if (whole < chunk.length) return { arrived, complete: false };
         } catch (error) {
@@ -149,10 +117,11 @@ export class LineFile {
   }
 
   async #end(lastLine: (digest: string | undefined) => Buffer): Promise<void> {
-    await this.#prepare(lastLine('0'.repeat(DIGEST_DIGITS)).length);
+    const bytes = lastLine('0'.repeat(DIGEST_DIGITS)).length;
+    await this.#prepare(bytes);
     // What is due before the line belongs to what it tells of: a header, or the end of a torn line.
-    await this.#write([]);
-    if (this.#headed && !this.#torn) await this.#write([lastLine(this.#digest?.text)]);
+    await this.#write([], this.#headFor(bytes));
+    if (this.#headed && !this.#torn) await this.#write([lastLine(this.#digest?.text)], NOTHING);
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -256,9 +225,19 @@ export class LineFile {
     await this.#attempt('trim', () => trimRotated(this.#path, left));
   }
 
-  /** As many lines as go into the file, one at least. */
-  #chunkOf(lines: readonly Buffer[], from: number): readonly Buffer[] {
-    const room = Math.min(WRITE_BYTES, this.#options.maxFileBytes - this.#size - (this.#headed ? 0 : HEADER_BYTES));
+  /** What is due before a line of so many bytes: nothing, where the header of this opening is in the file. */
+  #headFor(nextBytes: number): Buffer {
+    if (this.#headed) return NOTHING;
+    const { header, again, maxFileBytes } = this.#options;
+    const first = header(this.#digest?.text);
+    const second = again();
+    const room = Math.min(maxFileBytes * AGAIN_SHARE, maxFileBytes - this.#size - first.length - nextBytes);
+    return second.length > room ? first : Buffer.concat([first, second]);
+  }
+
+  /** As many lines as go into the file behind its head, one at least. */
+  #chunkOf(lines: readonly Buffer[], from: number, headBytes: number): readonly Buffer[] {
+    const room = Math.min(WRITE_BYTES, this.#options.maxFileBytes - this.#size - headBytes);
     let to = from;
     let bytes = 0;
     do bytes += lines[to++]?.length ?? 0;
@@ -267,10 +246,9 @@ export class LineFile {
   }
 
   /** How many of the lines are in the file, whole. */
-  async #write(lines: readonly Buffer[]): Promise<number> {
-    const { header, onOutcome, runtime } = this.#options;
+  async #write(lines: readonly Buffer[], head: Buffer): Promise<number> {
+    const { onOutcome, runtime } = this.#options;
     const start = Buffer.from(this.#torn ? '\n' : '');
-    const head = this.#headed ? Buffer.alloc(0) : header(this.#digest?.text);
     const digest = this.#headed ? this.#digest : new LinesDigest();
     const all = Buffer.concat([start, head, ...lines]);
     let place = 0;

@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs';
 import type { TraceEvent } from '../../contract/event.ts';
+import { isToldAgain } from '../../inspect/told-again.ts';
 import { checkKeys, checkNumber, integer } from '../../policy/check.ts';
 import { PartsCheck } from './digest.ts';
 
@@ -115,7 +116,8 @@ const parsed = (text: string): { readonly value: unknown } | undefined => {
 
 /**
  * Reads what `ndjsonSink` wrote, with its header or without, and says what it had to leave out: after a kill the last
- * line may be torn.
+ * line may be torn. A part of a rotated file begins with the policies as its sink had heard them, a `layer_started`
+ * with `again`; of parts that were put together only the first one's is among the events.
  *
  * @param path the file
  * @param options the longest line
@@ -152,8 +154,9 @@ export async function readNdjson(path: string, options: ReadNdjsonOptions = {}):
     if (end !== undefined || header !== undefined) continue;
     if (text === undefined) leave('too_long');
     else if (json === undefined) leave(ended ? 'not_json' : 'torn');
-    else if (isEvent(json.value)) events.push(json.value);
-    else if (lossIn(json.value) === undefined) leave('not_an_event');
+    else if (isEvent(json.value)) {
+      if (!isToldAgain(json.value, events.at(-1))) events.push(json.value);
+    } else if (lossIn(json.value) === undefined) leave('not_an_event');
     dropped += lossIn(json?.value) ?? 0;
   }
   return { events, leftOut, leftOutCount, dropped, ...saidAtTheEnd(end, parts) };

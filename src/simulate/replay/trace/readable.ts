@@ -103,7 +103,8 @@ const checkSequence = (events: readonly TraceEvent[]): void => {
   let [previous] = events;
   for (const event of events.slice(1)) {
     if (previous === undefined) return;
-    if (event.type === 'layer_started' || event.seq <= previous.seq)
+    // What a sink tells once more at the head of a file is of the same layer.
+    if ((event.type === 'layer_started' && event.again !== true) || event.seq <= previous.seq)
       throw new ReplayRefusal(
         'merged',
         `event ${event.seq} (${event.type}) follows event ${previous.seq}: the trace is of more than one ` +

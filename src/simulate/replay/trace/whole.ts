@@ -1,4 +1,5 @@
 import type { TraceEvent } from '../../../contract/event.ts';
+import { isToldAgain } from '../../../inspect/told-again.ts';
 import { ReplayRefusal } from '../refusal.ts';
 
 /** A trace as `readNdjson` gives it: its events, and what is known of what is missing. */
@@ -78,7 +79,8 @@ const refuseCut = ({ lastSeq, events }: TraceInFile): void => {
  */
 export function wholeTrace(trace: readonly TraceEvent[] | TraceInFile, running: boolean): readonly TraceEvent[] {
   const isFile = 'events' in trace;
-  const events = isFile ? trace.events : trace;
+  // Parts may have been put together as lists.
+  const events = (isFile ? trace.events : trace).filter((event, at, all) => !isToldAgain(event, all[at - 1]));
   if (isFile) refuseTorn(trace, running);
   if (running) return untilIdle(events);
   if (isFile && events.length > 0) refuseCut(trace);
