@@ -136,7 +136,7 @@ export function prometheusSink(options: PrometheusSinkOptions): PrometheusSink {
 /** What one sink has counted. */
 class Counts {
   readonly measures: Measures;
-  readonly #tools: ReadonlyMap<string, MeteredTool>;
+  readonly #tools: Map<string, MeteredTool>;
   readonly #tallies = new Map<string, SeriesTally>();
   readonly #turns = new SeriesTally('', TURN_LAYOUTS.size);
   readonly #prefix: string;

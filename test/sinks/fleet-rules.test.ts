@@ -15,7 +15,9 @@ interface InputSeries {
 }
 interface UnitTest {
   readonly name: string;
+  readonly interval: string;
   readonly input_series: readonly InputSeries[];
+  readonly alert_rule_test: readonly unknown[];
 }
 
 const unit = parse(readFileSync(join(import.meta.dirname, 'prometheus-rules.unit.yml'), 'utf8')) as {
@@ -48,6 +50,33 @@ const fleet = (test: UnitTest, up: number, down: number): UnitTest => ({
   ]),
 });
 
+/** What is counted begins anew with its process; what stands is told as before. */
+const anew = (series: string, values: readonly string[], at: number): string[] =>
+  /_(?:total|bucket|sum|count)(?:\{|$)/.test(series)
+    ? values.map((value) => String(Number(value) - Number(values[at])))
+    : [...values];
+
+/** Of three instances one restarts, which is not scraped once, and one gives way to another one of another name. */
+const restarting = (test: UnitTest, at: number): UnitTest => ({
+  name: `${test.name}: restarted after ${at} min`,
+  interval: test.interval,
+  alert_rule_test: test.alert_rule_test,
+  input_series: test.input_series.flatMap(({ series, values }) => {
+    const before = samples(values);
+    const after = anew(series, before, at);
+    const parts = (name: string, told: readonly string[]): InputSeries => ({
+      series: labelled(series, name),
+      values: told.join(' '),
+    });
+    return [
+      parts('stays', before),
+      parts('restarts', [...before.slice(0, at), '_', ...after.slice(at + 1)]),
+      parts('leaves', [...before.slice(0, at), 'stale']),
+      parts('comes', [...before.slice(0, at).map(() => '_'), ...after.slice(at)]),
+    ];
+  }),
+});
+
 const FLEETS: ReadonlyArray<readonly [up: number, down: number]> = [
   [1, 0],
   [2, 0],
@@ -70,6 +99,14 @@ describe('R-7.5 the rules of a fleet', () => {
     const { status, said } = run(
       rulesPath,
       alone.map((test) => fleet(test, up, down)),
+    );
+    expect(status, said).toBe(0);
+  });
+
+  it.each([4, 7])('R-7.5 a restart and a replacement after %i minutes change nothing that an alert says', (at) => {
+    const { status, said } = run(
+      rulesPath,
+      alone.map((test) => restarting(test, at)),
     );
     expect(status, said).toBe(0);
   });

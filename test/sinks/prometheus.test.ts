@@ -1,5 +1,6 @@
+import { lastValueFrom } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { tool, type BreakerStateName } from 'spillway';
+import { createSpillway, plan, tool, type BreakerStateName } from 'spillway';
 import { prometheusSink, type PrometheusSink } from 'spillway/sinks/prometheus';
 import { virtualRuntime } from 'spillway/testing';
 import { layerOf, notFound, reset, stepped } from './kit.ts';
@@ -20,6 +21,37 @@ const changed = (before: Map<string, number>, after: Map<string, number>): Recor
   );
 
 describe('R-7.5 Prometheus text', () => {
+  it('R-7.5 what the layer says of a tool goes before what was handed in, by its defaults and code', async () => {
+    const refunded = tool({ name: 'refunded', execute: () => 1, compensate: () => undefined });
+    const booked = tool({ name: 'booked', execute: () => 1 });
+    const seen = tool({ name: 'seen', policy: { effects: 'read', breaker: {} }, execute: () => 1 });
+    const tools = [refunded, booked, seen];
+    const spillway = createSpillway({
+      tools,
+      defaults: { effects: 'mutating', breaker: false, dedupe: { leaseMs: 5_000 } },
+    });
+    const alone = prometheusSink({ tools: ['refunded', 'booked', 'seen', 'planned'] });
+    spillway.trace$.subscribe(alone);
+    const planned = tool({ name: 'planned', policy: { effects: 'mutating' }, execute: () => 1 });
+    await lastValueFrom(spillway.turn(plan().call('a', planned, undefined)));
+    const told = await series(alone);
+    const of = (start: string): string[] =>
+      [...told].flatMap(([name, value]) => (name.startsWith(start) && value === 1 ? [name] : []));
+    expect(of('spillway_tool_info')).toEqual([
+      'spillway_tool_info{tool="refunded",effects="mutating"}',
+      'spillway_tool_info{tool="booked",effects="mutating"}',
+      'spillway_tool_info{tool="seen",effects="read"}',
+      'spillway_tool_info{tool="planned",effects="mutating"}',
+    ]);
+    expect(of('spillway_tool_circuit_breaker_state{tool="booked"')).toEqual([
+      'spillway_tool_circuit_breaker_state{tool="booked",state="disabled"}',
+    ]);
+    expect(of('spillway_tool_circuit_breaker_state{tool="seen"')).toEqual([
+      'spillway_tool_circuit_breaker_state{tool="seen",state="closed"}',
+    ]);
+    expect(told.get('spillway_tool_dedupe_ttl_seconds{tool="booked",state="inflight"}')).toBe(5);
+  });
+
   it('R-7.5 every series of a registered tool is there from the start, and no other comes', async () => {
     const search = stepped('search', [
       () => {

@@ -42,7 +42,7 @@ const METERS: Readonly<Record<MeterName, Meter>> = { ...TOOL_METERS, ...TURN_MET
 export interface OtelMetricsOptions {
   readonly api: OtelApi;
   readonly prefix: string;
-  readonly tools: ReadonlyMap<string, MeteredTool>;
+  readonly tools: Map<string, MeteredTool>;
   readonly facts: ToolFacts;
   readonly inspect: Inspect | undefined;
   /** What runs the turns. */

@@ -1,4 +1,4 @@
-import type { LayerEvent, ToolEvent, TraceEvent, TurnOwnEvent } from '../../contract/event.ts';
+import type { LayerEvent, ToolEvent, ToolInForce, TraceEvent, TurnOwnEvent } from '../../contract/event.ts';
 import { BreakerWatch } from './breaker-watch.ts';
 import { RecentMap, OTHER_TOOL, type TraceSink } from '../sink.ts';
 import { ANOTHER_KIND, FOUND, KINDS, type MeterName, type MeteredTool } from './tool-meters.ts';
@@ -15,7 +15,8 @@ export interface Measurement {
 }
 
 export interface MeasureOptions {
-  readonly tools: ReadonlyMap<string, MeteredTool>;
+  /** Those that are counted by their names; what the layer says of one takes the place of what was given. */
+  readonly tools: Map<string, MeteredTool>;
   /** Hears every measurement. */
   readonly measure: (measurement: Measurement) => void;
   /** Hears that so many more calls of a tool run now. */
@@ -42,6 +43,13 @@ interface KnownCall {
 const IN_FLIGHT_MAX = 100_000;
 const TURNS_MAX = 10_000;
 
+/** A tool as its layer says that it is guarded, defaults and what its code implies included. */
+const inForce = ({ description }: MeteredTool, { name, effects, policy }: ToolInForce): MeteredTool => ({
+  name,
+  description,
+  policy: { effects, dedupe: policy.dedupe, breaker: policy.breaker ?? false },
+});
+
 const kindOf = (kind: string): string => (KINDS.includes(kind) ? kind : ANOTHER_KIND);
 
 /** What events say in numbers; names beyond `tools` count as `__other__`. The states of breakers are kept beside. */
@@ -67,6 +75,11 @@ class Meters implements Measures {
     if (event.source === 'call') this.#ofCall(event);
     else if (event.source === 'turn') this.#ofTurn(event);
     else this.#ofLayer(event);
+  }
+
+  #hear(tool: ToolInForce): void {
+    const known = this.#options.tools.get(tool.name);
+    if (known !== undefined) this.#options.tools.set(tool.name, inForce(known, tool));
   }
 
   #nameOf(toolName: string): string {
@@ -111,6 +124,7 @@ class Meters implements Measures {
   #ofCall(event: ToolEvent): void {
     switch (event.type) {
       case 'call_started':
+        if (event.tool !== undefined) this.#hear(event.tool);
         return this.#begin(event);
       case 'attempt_failed':
       case 'rejected':
@@ -183,6 +197,7 @@ class Meters implements Measures {
   }
 
   #ofLayer(event: LayerEvent): void {
+    if (event.type === 'layer_started') for (const tool of event.tools) this.#hear(tool);
     if (event.type === 'budget') {
       const meter = event.step === 'warned' ? 'budget_warnings_total' : 'budget_refusals_total';
       return this.#options.measure({ meter, labels: [event.per, event.unit], value: 1 });

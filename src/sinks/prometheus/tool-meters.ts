@@ -288,7 +288,7 @@ export function* storeSizes(
 }
 
 /** @throws RangeError for what is no tool */
-export function meteredTools(tools: ReadonlyArray<string | MeteredTool>): ReadonlyMap<string, MeteredTool> {
+export function meteredTools(tools: ReadonlyArray<string | MeteredTool>): Map<string, MeteredTool> {
   if (!Array.isArray(tools)) throw new RangeError(`tools must be a list of tools or their names, not ${typeof tools}`);
   const described = tools.map((tool: string | MeteredTool) => (typeof tool === 'string' ? { name: tool } : tool));
   for (const tool of described) {
