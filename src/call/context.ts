@@ -84,9 +84,10 @@ export class CallContext implements RunningCall {
   bare = false;
   /** Its idempotency key, given or computed, else its id; `resourceKey` is what a resource is told. */
   callKey: string;
-  /** Its hooks were asked about an attempt, and for how long in all it waited for them. */
+  /** Its hooks were asked about an attempt; for how long in all it waited for answers, and since when for this one. */
   hooked = false;
   hooksMs = 0;
+  hookedAtMs: number | undefined;
   /** What was found out of its last attempt in doubt. */
   verified: VerifyFinding | undefined;
   /** Why what its own tool did has no record under its key, once that is known. */
@@ -290,10 +291,7 @@ export class CallContext implements RunningCall {
     return this.events.observed;
   }
 
-  /**
-   * Emits an event to the caller's stream and the trace; does nothing where neither is subscribed to.
-   * @param atMs now, from one who has just read the clock
-   */
+  /** To the caller's stream and the trace, where they are subscribed to. `atMs`: from who has just read the clock. */
   emit(body: EventBody, atMs?: number): void {
     this.events.emit(body, atMs);
   }

@@ -171,7 +171,9 @@ export class CallEvents {
     const { error, fromCache, retriedBy, recorded, verified } = result;
     const isPlain =
       error === undefined && !fromCache && retriedBy === undefined && recorded === undefined && verified === undefined;
-    const { hooksMs } = this.#context;
+    const { hooksMs: answeredMs, hookedAtMs, site } = this.#context;
+    // One that was asked when the call was ended is waited for no longer.
+    const hooksMs = hookedAtMs === undefined ? answeredMs : answeredMs + site.runtime.now() - hookedAtMs;
     const waited = hooksMs > 0 ? { hooksMs } : undefined;
     if (!isPlain || this.#context.layer.captures || this.#report !== undefined)
       return this.emit({ type: 'settled', result, ...waited });

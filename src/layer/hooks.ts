@@ -45,8 +45,9 @@ export interface HookedCall {
   readonly toolName: string;
   /** Its hooks were asked about an attempt. */
   hooked: boolean;
-  /** For how long it waited for them. */
+  /** For how long it waited for them, but for one that is asked now, and since when that is. */
   hooksMs: number;
+  hookedAtMs: number | undefined;
   emit(
     event: Omit<
       Extract<ToolEvent, { readonly type: 'hook' }>,
@@ -145,8 +146,11 @@ const preparationOf = (value: unknown): Preparation | Problem => {
 
 /** Counts how long the call waits for an answer: one that lets it pass is told nowhere else. */
 const waitedBy = (context: HookedCall): MonoTypeOperatorFunction<Answer> => {
-  const askedAtMs = context.site.runtime.now();
-  return tap(() => (context.hooksMs += Math.max(0, context.site.runtime.now() - askedAtMs)));
+  const askedAtMs = (context.hookedAtMs = context.site.runtime.now());
+  return tap(() => {
+    context.hooksMs += Math.max(0, context.site.runtime.now() - askedAtMs);
+    context.hookedAtMs = undefined;
+  });
 };
 
 /** The host's hooks, asked with a limit, and failing closed. */

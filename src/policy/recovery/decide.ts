@@ -10,7 +10,7 @@ const seconds = (ms: number): string => `${Number((ms / 1000).toFixed(3))} s`;
 
 /** Why a failure may not be retried, as a sentence. */
 export const reasonOf = (failure: FailureNotification, code: RetryRefusal): string => {
-  const { error, attempt, maxAttempts, maxTotalTimeMs } = failure;
+  const { error, attempt, maxAttempts, maxTotalTimeMs, breakerState } = failure;
   switch (code) {
     case 'permanent':
       return `${error.kind} is permanent: asking again would fail again`;
@@ -21,7 +21,7 @@ export const reasonOf = (failure: FailureNotification, code: RetryRefusal): stri
     case 'budget_exhausted':
       return 'the retries that all calls share are used up';
     case 'circuit_open':
-      return `the circuit breaker is ${failure.breakerState}`;
+      return `the circuit breaker is ${breakerState === 'closed' ? 'ramping up' : breakerState}`;
     case 'uncertain_mutation':
       return `attempt ${attempt} may have taken effect, and doing it twice could do harm`;
     case 'retry_after_too_long':
@@ -66,7 +66,7 @@ const options = (failure: FailureNotification, code: RetryRefusal | undefined): 
  */
 export function decideRecovery(failure: FailureNotification): RecoveryDecision {
   const { error, turnRemainingMs } = failure;
-  if (error.kind === 'canceled') return { strategy: 'fail', code: 'canceled', reason: 'the caller canceled the call' };
+  if (error.kind === 'canceled') return { strategy: 'fail', code: 'canceled', reason: 'the call was canceled' };
   if (turnRemainingMs <= 0)
     return { strategy: 'partial', code: 'turn_deadline', reason: 'the time for the turn is over' };
   const code = retryRefusal(failure);
