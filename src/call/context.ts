@@ -48,13 +48,13 @@ export interface ToolInUse {
   readonly guarded: GuardedTool;
   readonly breaker: Breaker | undefined;
   readonly breakerState: BreakerStateName;
+  readonly ownAttempts: number;
   /** The work of the present attempt, where it may be asked whether that goes on. */
   readonly work: StopWatch | undefined;
 }
 
 /** Attempts that a record in the store tells of, the last ones. */
 const ATTEMPTS_KEPT = 20;
-
 const NO_RETRIES: readonly RetryRecord[] = [];
 
 /** One call: where it happens, what it has done so far, and its events. */

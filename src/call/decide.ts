@@ -108,10 +108,13 @@ export function decide(
  */
 export function endedBy(context: CallContext, error: ToolExecutionError): CallOutcome {
   if (context.concluded?.error === error) return context.concluded;
-  const { toolInUse, layer, attempts } = context;
+  const { toolInUse, layer } = context;
   const seen = toolInUse === undefined ? {} : { breakerState: toolInUse.breakerState };
   const failure: Failure = { error, classification: classify(error).classification, ...seen };
-  const notification = notificationOf(context, failure, { ...unattempted, attempt: attempts });
+  const notification = notificationOf(context, failure, {
+    ...unattempted,
+    attempt: toolInUse?.ownAttempts ?? 0,
+  });
   layer.recovery.tell(notification);
   const decision = decideRecovery({ ...notification, turnRemainingMs: 0 });
   tellDecision(context, notification, failure, decision);

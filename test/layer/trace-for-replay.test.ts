@@ -53,6 +53,30 @@ describe('RPL-1 a trace tells what a replay needs', () => {
     expect('retryBudget' in of(hosted, 'layer_started')).toBe(false);
   });
 
+  it('the attempt at its own tool that was decided about, also where the end of the layer cut it off', async () => {
+    const slow = tool({ name: 'slow', policy: { effects: 'read' }, execute: () => new Promise(() => undefined) });
+    const first = tool({
+      name: 'first',
+      policy: { effects: 'read', alternatives: ['slow'], retry: { maxAttempts: 2 } },
+      execute: () => Promise.reject(down),
+    });
+    const closed = await traced({ tools: [first, slow] }, (layer) => {
+      layer.call({ toolName: 'first', input: {} }).subscribe(({ type, toolName }) => {
+        if (type === 'attempt_started' && toolName === 'slow') void layer.close();
+      });
+    });
+    const decided = closed.flatMap((event) =>
+      event.type === 'decision' ? [[event.toolName, event.code, event.attempt]] : [],
+    );
+    expect(decided).toEqual([
+      ['first', 'transient', 1],
+      ['first', 'attempts_exhausted', 2],
+      ['slow', 'canceled', 1],
+    ]);
+    const canceled = closed.find((event) => event.type === 'attempt_canceled');
+    expect(canceled).toMatchObject({ toolName: 'slow', attempt: 3 });
+  });
+
   it('the number that a wait was drawn with, which repeats it', async () => {
     const events = await traced({ tools: [failing(down)] }, (layer) =>
       layer.call({ toolName: 'failing', input: {} }).subscribe(),
