@@ -127,6 +127,7 @@ export function observed(
   sdk: Sdk,
   tools: readonly AnyTool[],
   options: Omit<OpenTelemetrySinkOptions, 'api'> = {},
+  ofLayer: Parameters<typeof createSpillway>[0] = {},
 ): Observed {
   const tracing = sdk.tracing();
   const metering = sdk.metering();
@@ -147,7 +148,7 @@ export function observed(
     },
     logs: { getLogger: (...scope) => logging.getLogger(...scope) },
   };
-  const spillway = createSpillway({ tools });
+  const spillway = createSpillway({ ...ofLayer, tools });
   const sink = openTelemetrySink({ api, ...options });
   spillway.trace$.subscribe(sink);
   const at = ({ startTime: [seconds, nanos] }: SeenSpan): number => seconds * 1e3 + nanos / 1e6;

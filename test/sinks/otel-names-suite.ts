@@ -189,4 +189,46 @@ export function otelNamesSuite(sdk: () => Sdk): void {
     ).toEqual([[], ['b']]);
     expect(seen.logs()).toHaveLength(1);
   });
+
+  it('R-7.6 a breaker that tools share is an event of the calls of each', async () => {
+    const shared: ToolPolicy = { ...failing, breaker: { failureThreshold: 1 } };
+    let finish = (): void => undefined;
+    const slow = tool({
+      name: 'slow',
+      dependency: 'api',
+      policy: shared,
+      execute: () => new Promise<void>((done) => (finish = done)),
+    });
+    const broken = tool({ name: 'broken', dependency: 'api', policy: shared, execute: () => Promise.reject(reset()) });
+    const seen = observed(sdk(), [slow, broken], {}, { breakerKey: ({ dependency, name }) => dependency ?? name });
+    const long = seen.spillway.execute({ toolName: 'slow' });
+    await seen.spillway.execute({ toolName: 'broken' });
+    finish();
+    await long;
+    expect(seen.spans().map(({ name, events }) => [name, events.length])).toEqual([
+      ['execute_tool slow', 1],
+      ['attempt slow', 0],
+      ['execute_tool broken', 1],
+      ['attempt broken', 0],
+    ]);
+  });
+
+  it('R-7.6 no span is left open when a layer is closed, whatever its calls do just then', async () => {
+    const never = (): Promise<never> => new Promise(() => undefined);
+    const hanging = tool({ name: 'hanging', policy: once, execute: never });
+    const resting = tool({
+      name: 'resting',
+      policy: { effects: 'read', retry: { maxAttempts: 3, initialDelayMs: 1_000, maxTotalTimeMs: 60_000 } },
+      execute: () => Promise.reject(reset()),
+    });
+    const seen = observed(sdk(), [hanging, resting]);
+    const late = turn(seen, plan({ timeoutMs: 20 }).call('detached', hanging, undefined));
+    const calls = ['hanging', 'resting'].map((toolName) => seen.spillway.execute({ toolName }));
+    void turn(seen, plan().call('a', hanging, undefined));
+    await late;
+    await seen.spillway.close();
+    await Promise.all(calls);
+    expect(seen.spans()).toHaveLength(seen.started());
+    expect(named(seen.spans(), 'invoke_workflow')).toHaveLength(2);
+  });
 }

@@ -105,13 +105,14 @@ export class CallSpan {
     | undefined;
   #retry: Of<'decision'> | undefined;
   #over = false;
-  readonly #toolName: string;
+  /** The name of the breaker that guards it, which tools may share. */
+  readonly #breakerKey: string;
   readonly #tenant: string;
 
   constructor(terms: SpanTerms, event: Started, place: CallPlace) {
     const { parent, links } = place;
     this.#terms = terms;
-    this.#toolName = event.toolName;
+    this.#breakerKey = event.breaker?.key ?? event.toolName;
     this.#tenant = event.tenant ?? '';
     const name = terms.claw ? 'tool_execution' : `execute_tool ${event.toolName}`;
     const attributes = { ...attributesOf(event, place), ...(terms.claw ? { 'tool.name': event.toolName } : {}) };
@@ -189,7 +190,7 @@ export class CallSpan {
 
   /** A breaker has changed: of interest to a call that it guards. */
   breakerChanged({ toolName, scope, from, to, atMs }: BreakerChangedEvent): void {
-    if (this.#over || toolName !== this.#toolName || scope !== this.#tenant) return;
+    if (this.#over || toolName !== this.#breakerKey || scope !== this.#tenant) return;
     this.#span.addEvent(BREAKER_CHANGED, breakerAttributes({ toolName, scope, from, to }), atMs);
   }
 
