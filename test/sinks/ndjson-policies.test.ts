@@ -128,6 +128,29 @@ describe('R-7.1 each part of a file says which policies were in force', () => {
     expect(replayTrace(whole, { set: ['listed.timeoutMs=9'] }).candidates).toHaveLength(1);
   });
 
+  it.each([1, 2, 7])(
+    'R-7.1 %i events lost between a copy and its cut are missed where the parts meet',
+    async (lost) => {
+      const { path } = fresh();
+      const { layer, file } = await recording(path);
+      await calls(layer, 5);
+      await file.flush();
+      const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
+      writeFileSync(`${path}.1`, `${lines.slice(0, -lost).join('\n')}\n`);
+      truncateSync(path);
+      await calls(layer, 1);
+      await layer.close();
+      await file.close();
+      const whole = await readNdjson(joined([`${path}.1`, path], `${path}.all`));
+      expect(() => replayTrace(whole)).toThrow(
+        expect.objectContaining({
+          code: 'incomplete',
+          message: expect.stringContaining(`: ${lost} are missing`) as string,
+        }),
+      );
+    },
+  );
+
   it('R-7.1 a tool told within the burst that fills a file is told again in the next one, not before it', async () => {
     const start: TraceEvent = {
       source: 'layer',

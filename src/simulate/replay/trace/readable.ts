@@ -103,19 +103,21 @@ const checkSequence = (events: readonly TraceEvent[]): void => {
   let [previous] = events;
   for (const event of events.slice(1)) {
     if (previous === undefined) return;
-    // What a sink tells once more at the head of a file is of the same layer.
-    if ((event.type === 'layer_started' && event.again !== true) || event.seq <= previous.seq)
+    // What a sink tells once more at the head of a file has the number of the event before it.
+    const isAgain = event.type === 'layer_started' && event.again === true;
+    const missing = event.seq - previous.seq - (isAgain ? 0 : 1);
+    if ((event.type === 'layer_started' && !isAgain) || missing < 0)
       throw new ReplayRefusal(
         'merged',
         `event ${event.seq} (${event.type}) follows event ${previous.seq}: the trace is of more than one ` +
           `layer, or its lines were moved; replay each layer's own file`,
         event.seq,
       );
-    if (event.seq !== previous.seq + 1)
+    if (missing > 0)
       throw new ReplayRefusal(
         'incomplete',
-        `event ${event.seq} follows event ${previous.seq}: ${event.seq - previous.seq - 1} are missing in ` +
-          'between; record all events of the layer',
+        `event ${event.seq} follows event ${previous.seq}: ${missing} are missing in between; record all events of ` +
+          'the layer',
         event.seq,
       );
     if (event.atMs < previous.atMs) malformed(event, `its time, ${event.atMs}, is before that of the event before it`);
