@@ -113,10 +113,12 @@ class EventQueue implements NdjsonSink {
   next(event: TraceEvent): void {
     const { maxWaitingBytes, maxLineBytes } = this.#options;
     const line = this.#closing === undefined ? this.#lineOf(event) : undefined;
-    if (line === undefined || line.length > maxLineBytes || this.#waiting.bytes + line.length > maxWaitingBytes)
+    if (line !== undefined) this.#policies.hear(event, line);
+    if (line === undefined || line.length > maxLineBytes || this.#waiting.bytes + line.length > maxWaitingBytes) {
+      if (line !== undefined) this.#policies.lose([line]);
       return this.#drop(1);
+    }
     this.#lastSeq = event.seq;
-    this.#policies.hear(event, line);
     this.#waiting.lines.push(line);
     this.#waiting.bytes += line.length;
     this.#writing ??= this.#write();

@@ -198,6 +198,23 @@ describe('R-7.1 each part of a file says which policies were in force', () => {
     expect(await readNdjson(joined([...rotated(folder), path], `${path}.all`))).toMatchObject({ changed: false });
   });
 
+  it('R-7.1 what was told by an event that found no room is told in the next part all the same', async () => {
+    const { path } = fresh();
+    const { layer, file } = await recording(path, { maxWaitingBytes: 3_500 });
+    await file.flush();
+    for (let seq = 1; seq < 40; seq++) file.next(event(seq, 'x'.repeat(60)));
+    await bring(layer);
+    await file.flush();
+    expect(await limitsIn(path)).toEqual({ listed: 1_234 });
+    expect((await readNdjson(path)).events.filter((told) => 'tool' in told)).toEqual([]);
+    renameSync(path, `${path}.1`);
+    await file.reopen();
+    file.next(event(99));
+    await file.close();
+    expect(await limitsIn(path)).toEqual({ listed: 1_234, brought: 2_345 });
+    await layer.close();
+  });
+
   it('R-7.1 a layer that begins anew in the same sink replaces what the one before told', async () => {
     const { path } = fresh();
     const { layer, file } = await recording(path);
