@@ -231,4 +231,22 @@ export function otelNamesSuite(sdk: () => Sdk): void {
     expect(seen.spans()).toHaveLength(seen.started());
     expect(named(seen.spans(), 'invoke_workflow')).toHaveLength(2);
   });
+
+  it('R-7.6 under a parent that is not sampled nothing is recorded, and servers are told so', async () => {
+    const told: Array<string | undefined> = [];
+    const asks = tool({
+      name: 'asks',
+      policy: once,
+      execute: (_: unknown, { traceContext }) => void told.push(traceContext?.traceparent),
+    });
+    const seen = observed(sdk(), [asks], {}, { traceContext: (callId, attempt) => seen.sink.carrier(callId, attempt) });
+    const traceId = '0af7651916cd43dd8448eb211c80319c';
+    for (const flags of ['00', '01'])
+      await seen.spillway.execute({ toolName: 'asks', traceparent: `00-${traceId}-b7ad6b7169203331-${flags}` });
+    expect(told.map((traceparent) => traceparent?.replace(/-[0-9a-f]{16}-/, '-span-'))).toEqual([
+      `00-${traceId}-span-00`,
+      `00-${traceId}-span-01`,
+    ]);
+    expect(seen.spans().map(({ name }) => name)).toEqual(['execute_tool asks', 'attempt asks']);
+  });
 }
