@@ -1,5 +1,3 @@
-import { lstat } from 'node:fs/promises';
-import path from 'node:path';
 import { lastValueFrom, map, tap } from 'rxjs';
 import type { TurnEvent } from '../contract/event.ts';
 import type { Runtime } from '../contract/runtime.ts';
@@ -15,6 +13,7 @@ import type { Approvals } from '../gate/approvals.ts';
 import { anyNeedsApproval, openGates, storeOf, tellAsked, type OpenGates } from './store/gates.ts';
 import type { RunCommand } from './arguments/run.ts';
 import { environment } from './environment.ts';
+import { isSameFile } from './trace/same-file.ts';
 import { drawMarbles } from '../inspect/share/marbles-text.ts';
 import { openNdjson, type NdjsonFile } from './show/ndjson.ts';
 import { loadPlan, type LoadedPlan } from './plan/file.ts';
@@ -54,15 +53,7 @@ const seeded = (runtime: Runtime, seed: number | undefined): Runtime => {
 
 const openTrace = async ({ tracePath, planPath }: RunCommand, runtime: Runtime): Promise<NdjsonFile | undefined> => {
   if (tracePath === undefined) return undefined;
-  const same = async (): Promise<boolean> => {
-    try {
-      const [plan, trace] = await Promise.all([lstat(planPath), lstat(tracePath)]);
-      return plan.ino === trace.ino && plan.dev === trace.dev;
-    } catch {
-      return false;
-    }
-  };
-  if (path.resolve(tracePath) === path.resolve(planPath) || (await same()))
+  if (await isSameFile(tracePath, planPath))
     throw new UsageError('--trace names the plan file, which it would overwrite; name another file');
   try {
     return await openNdjson(tracePath, runtime);

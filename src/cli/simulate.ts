@@ -9,6 +9,7 @@ import { simulate, type StormReport } from '../simulate/storm/simulate.ts';
 import { ndjsonLine, readNdjson } from '../sinks/ndjson.ts';
 import { SIMULATE_HELP, parseSimulate, type SimulateCommand } from './arguments/simulate.ts';
 import { FileError, UsageError } from './arguments/usage.ts';
+import { isOneOf } from './trace/same-file.ts';
 import { EXIT, type CommandContext } from './context.ts';
 import { asFileError, fromFile, textOf, writeTo } from './trace/replay.ts';
 import { messageLine } from './show/text.ts';
@@ -28,17 +29,26 @@ const policiesOf = async (paths: readonly string[]): Promise<Record<string, Poli
   return Object.fromEntries(files.map(({ name, file }) => [name, file]));
 };
 
-/** What is written may not take the place of what is read, nor of each other. */
-const checkWritten = ({ path, policies, html, svg }: SimulateCommand): void => {
-  const taken = new Set([path, ...policies].map((file) => resolve(file)));
+/** The traces that servers take their times from. */
+const tracesOf = ({ servers }: ScenarioFile, folder: string): string[] =>
+  Object.values(servers).flatMap((entry) =>
+    'latency' in entry && 'trace' in entry.latency ? [resolve(folder, entry.latency.trace)] : [],
+  );
+
+/** What is written may not take the place of what is read, the scenario's own traces too, nor of each other. */
+const checkWritten = async (
+  { path, policies, html, svg }: SimulateCommand,
+  traces: readonly string[],
+): Promise<void> => {
+  const taken = [path, ...policies, ...traces];
   for (const [option, file] of [
     ['--html', html],
     ['--svg', svg],
   ] as const) {
     if (file === undefined) continue;
-    if (taken.has(resolve(file)))
+    if (await isOneOf(file, taken))
       throw new UsageError(`${option} names ${file}, which is read or written, too; name another file`);
-    taken.add(resolve(file));
+    taken.push(file);
   }
 };
 
@@ -65,9 +75,12 @@ const withTraces = async (scenario: ScenarioFile, folder: string): Promise<Scena
   return { ...scenario, servers: Object.fromEntries(servers) };
 };
 
-const run = async ({ path, policies, seeds, engine, maxCalls }: SimulateCommand): Promise<StormReport> => {
+const run = async (command: SimulateCommand): Promise<StormReport> => {
+  const { path, policies, seeds, engine, maxCalls } = command;
   try {
-    const scenario = await withTraces(readScenarioFile(await textOf(path), path), dirname(path));
+    const file = readScenarioFile(await textOf(path), path);
+    await checkWritten(command, tracesOf(file, dirname(path)));
+    const scenario = await withTraces(file, dirname(path));
     return simulate(scenario, {
       ...(policies.length === 0 ? {} : { policies: await policiesOf(policies) }),
       ...(seeds === undefined ? {} : { seeds }),
@@ -90,7 +103,6 @@ export async function runSimulate(args: readonly string[], { stdout }: CommandCo
     stdout.write(SIMULATE_HELP);
     return EXIT.fine;
   }
-  checkWritten(command);
   const report = await run(command);
   if (command.html !== undefined)
     await writeTo(command.html, stormPage(report, tableOf(report), report.policies.flatMap(expectationLines)));

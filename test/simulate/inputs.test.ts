@@ -1,10 +1,11 @@
-import { readFileSync } from 'node:fs';
+import { copyFileSync, linkSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SimulationInputError, replayTrace, simulate, type ScenarioFile } from '../../src/simulate/index.ts';
 import { measure } from '../../src/simulate/storm/measures.ts';
 import { runStorm } from '../../src/simulate/storm/run.ts';
 import { folder, spillway, type Folder } from '../cli/support.ts';
+import { writeTrace } from './replay/files.ts';
 import { recordStorm } from './replay/storm.ts';
 
 const SCENARIO: ScenarioFile = {
@@ -74,6 +75,15 @@ describe('the files of spillway simulate', () => {
     files = folder();
     files.write('storm.yaml', JSON.stringify(SCENARIO));
     files.write('typed.yaml', JSON.stringify({ ...SCENARIO, expect: { success: '0.9' } }));
+    mkdirSync(at('traces'));
+    writeTrace(at('traces/api.ndjson'), recordStorm({ calls: 20 }));
+    copyFileSync(at('traces/api.ndjson'), at('kept.ndjson'));
+    const servers = { api: { latency: { trace: 'traces/api.ndjson', tool: 'pay' } } };
+    files.write('traced.yaml', JSON.stringify({ ...SCENARIO, servers }));
+    linkSync(at('traces/api.ndjson'), at('hard.ndjson'));
+    symlinkSync(at('traces/api.ndjson'), at('soft.ndjson'));
+    symlinkSync(at('traced.yaml'), at('soft.yaml'));
+    symlinkSync(at('traces'), at('linked'));
     files.write('now.yaml', 'name: mine\n');
     files.write('next.yaml', 'name: mine\ndefaults: { timeout_ms: 5 }\n');
   });
@@ -94,5 +104,45 @@ describe('the files of spillway simulate', () => {
     expect(ran).toMatchObject({ code: 2, stdout: '' });
     expect(ran.stderr).toMatch(says);
     expect(readFileSync(at('storm.yaml'), 'utf8')).toBe(JSON.stringify(SCENARIO));
+  });
+
+  it.each([
+    ['a page in the place of a trace that a server takes its times from', ['--html', 'traces/api.ndjson']],
+    ['a picture in its place', ['--svg', 'traces/api.ndjson']],
+    ['a page in its place by another way to it', ['--html', 'traces/../traces/api.ndjson']],
+    ['a page under another name of it', ['--html', 'hard.ndjson']],
+    ['a page where a link leads to it', ['--html', 'soft.ndjson']],
+    ['a page where a link leads to the scenario', ['--html', 'soft.yaml']],
+    ['a picture behind a link to the folder of the page', ['--html', 'traces/out', '--svg', 'linked/out']],
+  ])('SIM-4 %s: refused with 2, and all is as it was', async (_, args) => {
+    const ran = await spillway(
+      'simulate',
+      at('traced.yaml'),
+      ...args.map((arg) => (arg.startsWith('--') ? arg : at(arg))),
+    );
+    expect(ran).toMatchObject({ code: 2, stdout: '' });
+    expect(ran.stderr).toMatch(/--(html|svg) names .*, which is read or written, too; name another file/);
+    expect(readFileSync(at('traces/api.ndjson'), 'utf8')).toBe(readFileSync(at('kept.ndjson'), 'utf8'));
+    expect(readFileSync(at('traced.yaml'), 'utf8')).toContain('api.ndjson');
+  });
+
+  it('RPL-7 a page where a link leads to the replayed trace: refused with 2, and it is as it was', async () => {
+    const ran = await spillway(
+      'replay',
+      at('traces/api.ndjson'),
+      '--set',
+      'pay.timeoutMs=5',
+      '--html',
+      at('soft.ndjson'),
+    );
+    expect(ran).toMatchObject({ code: 2, stdout: '' });
+    expect(ran.stderr).toMatch(/--html names .*, which is read, and which it would overwrite/);
+    expect(readFileSync(at('traces/api.ndjson'), 'utf8')).toBe(readFileSync(at('kept.ndjson'), 'utf8'));
+  });
+
+  it('and a page beside them is written', async () => {
+    const ran = await spillway('simulate', at('traced.yaml'), '--html', at('traces/api.html'));
+    expect(ran).toMatchObject({ code: 0, stderr: '' });
+    expect(readFileSync(at('traces/api.html'), 'utf8')).toContain('<svg');
   });
 });

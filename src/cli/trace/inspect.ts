@@ -1,4 +1,3 @@
-import path from 'node:path';
 import { once } from 'node:events';
 import type { TraceEvent } from '../../contract/event.ts';
 import { serveInspector, serveTraceFile, type InspectorServer } from '../../gateway/inspector-server.ts';
@@ -8,6 +7,7 @@ import type { Spillway } from '../../spillway.ts';
 import { INSPECT_HELP, REPORT_HELP, parseInspect, parseReport } from '../arguments/inspect.ts';
 import { FileError, UsageError } from '../arguments/usage.ts';
 import { EXIT, type CommandContext } from '../context.ts';
+import { isOneOf } from './same-file.ts';
 
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
@@ -77,7 +77,7 @@ export async function runReport(args: readonly string[], { stdout }: CommandCont
     return EXIT.fine;
   }
   const { other } = command;
-  if ([command.path, other].some((file) => file !== undefined && path.resolve(file) === path.resolve(command.out)))
+  if (await isOneOf(command.out, [command.path, ...(other === undefined ? [] : [other])]))
     throw new UsageError('--out names the trace itself, which it would overwrite; name another file');
   const events = await eventsIn(command.path);
   const compareWith = other === undefined ? [] : await eventsIn(other);

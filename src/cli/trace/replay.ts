@@ -1,5 +1,4 @@
 import { readFile, writeFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import * as z from 'zod';
 import { SimulationInputError, readPolicyFile, readYamlAs } from '../../simulate/policy-file.ts';
 import { inspectedSides } from '../../simulate/replay/page/inspected.ts';
@@ -12,6 +11,7 @@ import { ndjsonLine, readNdjson } from '../../sinks/ndjson.ts';
 import { REPLAY_HELP, parseReplay, type ReplayCommand } from '../arguments/replay.ts';
 import { FileError, UsageError } from '../arguments/usage.ts';
 import { EXIT, type CommandContext } from '../context.ts';
+import { isOneOf } from './same-file.ts';
 import { messageLines } from '../show/text.ts';
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -81,10 +81,10 @@ const exitOf = ({ candidates }: ReplayReport, { rank }: ReplayCommand): number =
 const OWNER_ONLY = 0o600;
 
 /** The page may not take the place of what it is made from. */
-const checkPage = ({ path, policies, rank, html }: ReplayCommand): void => {
+const checkPage = async ({ path, policies, rank, html }: ReplayCommand): Promise<void> => {
   if (html === undefined) return;
   const read = [path, ...policies, ...(rank === undefined ? [] : [rank])];
-  if (read.some((file) => resolve(file) === resolve(html)))
+  if (await isOneOf(html, read))
     throw new UsageError(`--html names ${html}, which is read, and which it would overwrite; name another file`);
 };
 
@@ -113,7 +113,7 @@ export async function runReplay(args: readonly string[], context: CommandContext
     stdout.write(REPLAY_HELP);
     return EXIT.fine;
   }
-  checkPage(command);
+  await checkPage(command);
   const trace = await fromFile(command.path, (path) => readNdjson(path));
   try {
     const options = await optionsOf(command);
