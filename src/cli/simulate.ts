@@ -77,15 +77,16 @@ const withTraces = async (scenario: ScenarioFile, folder: string): Promise<Scena
 
 const run = async (command: SimulateCommand): Promise<StormReport> => {
   const { path, policies, seeds, engine, maxCalls } = command;
+  const allowed = maxCalls === undefined ? {} : { maxCalls };
   try {
-    const file = readScenarioFile(await textOf(path), path);
+    const file = readScenarioFile(await textOf(path), path, allowed);
     await checkWritten(command, tracesOf(file, dirname(path)));
     const scenario = await withTraces(file, dirname(path));
     return simulate(scenario, {
       ...(policies.length === 0 ? {} : { policies: await policiesOf(policies) }),
       ...(seeds === undefined ? {} : { seeds }),
       ...(engine === undefined ? {} : { engine }),
-      ...(maxCalls === undefined ? {} : { maxCalls }),
+      ...allowed,
     });
   } catch (error) {
     throw asFileError(error);

@@ -20,7 +20,8 @@ simulated time, and says what each policy made of it. The same seed gives the sa
   --policy FILE   a policy file; may be given again; default: the policies of the scenario itself
   --seeds N       how many seeds, 1 to 10000; default: the scenario's own, else 20
   --engine NAME   fidelity: the layer itself; fleet: its pure policies alone, for many thousand clients
-  --max-calls N   how many calls all policies and seeds may make together; default: 30000000
+  --max-calls N   how many calls all policies and seeds may make together, be it in one run; default:
+                  30000000, of which one run makes 10000000 at the most
   --html FILE     write table and charts to a page
   --svg FILE      write the charts as one picture
   --json          all that was found as JSON

@@ -1,4 +1,5 @@
 import type { QueueServerEntry, ScenarioFile } from '../../contract/formats/scenario-entry.ts';
+import { Durations, quantile } from './durations.ts';
 import type { StormRun } from './run.ts';
 
 /** What one run came to. Times are milliseconds, but for `recoveryS`. */
@@ -29,9 +30,6 @@ export interface StormMeasures {
   readonly doneS: number;
 }
 
-const quantile = (sorted: Float64Array, share: number): number =>
-  sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(share * sorted.length) - 1))] ?? 0;
-
 /** The share of the calls of a bucket that has to succeed for the bucket to be well. */
 const WELL = 0.95;
 
@@ -59,7 +57,7 @@ const recoveryOf = (scenario: ScenarioFile, { tally }: StormRun): number => {
 /** What a run came to, in the figures of the table. */
 export function measure(scenario: ScenarioFile, run: StormRun): StormMeasures {
   const { tally } = run;
-  const sorted = Float64Array.from(tally.durationsMs).toSorted();
+  const sorted = Durations.sorted(tally.buckets.map(({ durationsMs }) => durationsMs));
   const { calls, attempts, successes, refused, buckets, endMs } = tally;
   const most = (of: 'attempts' | 'offered'): number => buckets.reduce((max, bucket) => Math.max(max, bucket[of]), 0);
   const { doubled, most: effects } = tally.effects;

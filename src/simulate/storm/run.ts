@@ -8,7 +8,7 @@ import type { Ended, Engine } from './engine.ts';
 import { FidelityEngine } from './fidelity.ts';
 import { StormEngine } from './fleet/engine.ts';
 import { QueueServer, RowServer, Weather, type Server } from './server.ts';
-import { checkCalls } from './scenario/size.ts';
+import { CALLS_MAX, checkCalls } from './scenario/size.ts';
 import { StormTally } from './tally.ts';
 
 /** A change of a breaker: of which tool, of which process, when, and to what. */
@@ -44,7 +44,13 @@ const serversOf = (scenario: ScenarioFile, time: SimulatedTime, seed: number): M
 };
 
 /** Runs a scenario once, under one policy and seed, until all that was asked for has ended. */
-export function runStorm(scenario: ScenarioFile, policy: PolicyFile, seed: number, name: EngineName): StormRun {
+export function runStorm(
+  scenario: ScenarioFile,
+  policy: PolicyFile,
+  seed: number,
+  name: EngineName,
+  callsMax: number = CALLS_MAX,
+): StormRun {
   const time = new SimulatedTime(0);
   const tally = new StormTally(scenario.bucket_ms ?? 1_000);
   const servers = serversOf(scenario, time, seed);
@@ -62,7 +68,7 @@ export function runStorm(scenario: ScenarioFile, policy: PolicyFile, seed: numbe
       const engine = engines[next++ % engines.length] as Engine;
       const beganMs = time.now();
       tally.began(beganMs);
-      checkCalls(tally.calls);
+      checkCalls(tally.calls, callsMax);
       const end = ({ succeeded, refused }: Ended): void => {
         tally.ended(beganMs, time.now(), succeeded, refused);
         ended();

@@ -1,4 +1,5 @@
 import type { ScenarioFile } from '../../contract/formats/scenario-entry.ts';
+import { Durations, quantile } from './durations.ts';
 import type { StormRun } from './run.ts';
 import { rounded } from './statistics.ts';
 
@@ -50,11 +51,6 @@ const bandsOf = ({ breakers }: StormRun, endS: number): Band[] => {
   return bands;
 };
 
-const p95Of = (durationsMs: readonly number[]): number => {
-  const sorted = durationsMs.toSorted((a, b) => a - b);
-  return sorted[Math.max(0, Math.ceil(0.95 * sorted.length) - 1)] ?? 0;
-};
-
 /** A run over time, until clients stop asking and what they asked for has ended. */
 export function seriesOf(scenario: ScenarioFile, run: StormRun): Series {
   const { buckets, bucketMs } = run.tally;
@@ -66,7 +62,7 @@ export function seriesOf(scenario: ScenarioFile, run: StormRun): Series {
     offered: buckets.map(({ offered }) => rounded(offered * perS)),
     attempts: buckets.map(({ attempts }) => rounded(attempts * perS)),
     succeeded: buckets.map(({ succeeded }) => rounded(succeeded * perS)),
-    p95: buckets.map(({ durationsMs }) => rounded(p95Of(durationsMs))),
+    p95: buckets.map(({ durationsMs }) => rounded(quantile(Durations.sorted([durationsMs]), 0.95))),
     retryShare: buckets.map(({ attempts, retries }) => (attempts === 0 ? 0 : rounded(retries / attempts))),
     bands: bandsOf(run, endS),
   };

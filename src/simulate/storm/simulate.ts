@@ -5,7 +5,7 @@ import { checkPolicies, checkScenario } from './scenario/check.ts';
 import { measure, type StormMeasures } from './measures.ts';
 import { runStorm, type EngineName, type StormRun } from './run.ts';
 import { seriesOf, type Series } from './series.ts';
-import { ALL_CALLS_MAX, CallsMade, checkRuns } from './scenario/size.ts';
+import { ALL_CALLS_MAX, CallsMade, checkRuns, runMaxOf } from './scenario/size.ts';
 import { intervalOf, rounded, type Interval } from './statistics.ts';
 
 /** How a scenario is run. */
@@ -16,7 +16,10 @@ export interface SimulateOptions {
   readonly seeds?: number;
   /** `fidelity`, the layer itself, or `fleet`, its pure policies alone. Default: the scenario's, else `fidelity`. */
   readonly engine?: EngineName;
-  /** The most calls of all policies and seeds together: more are refused. Default: 30,000,000. */
+  /**
+   * The most calls of all policies and seeds together, be it in one run: more are refused. Default: 30,000,000, of
+   * which one run makes 10,000,000 at the most.
+   */
   readonly maxCalls?: number;
 }
 
@@ -187,8 +190,8 @@ const seedsFrom = (first: number, count: number): number[] => {
  * if (!report.holds) process.exitCode = 1;
  */
 export function simulate(scenario: ScenarioFile, options: SimulateOptions = {}): StormReport {
-  const { seeds: count = scenario.seeds ?? 20, engine = scenario.engine ?? 'fidelity' } = options;
-  checkScenario(scenario);
+  const { seeds: count = scenario.seeds ?? 20, engine = scenario.engine ?? 'fidelity', maxCalls } = options;
+  checkScenario(scenario, maxCalls);
   const first = scenario.seed ?? 1;
   const chosen = policiesOf(scenario, options.policies);
   checkPolicies(scenario.tools, Object.fromEntries(chosen), 'policy ');
@@ -197,13 +200,13 @@ export function simulate(scenario: ScenarioFile, options: SimulateOptions = {}):
     chosen.map(([name]) => name),
   );
   const seeds = seedsFrom(first, count);
-  const sizes = { policies: chosen.length, seeds: count, callsMax: options.maxCalls ?? ALL_CALLS_MAX };
+  const sizes = { policies: chosen.length, seeds: count, callsMax: maxCalls ?? ALL_CALLS_MAX };
   checkRuns(scenario, sizes);
   const made = new CallsMade(sizes);
   const policies = chosen.map(([name, policy]): PolicyOutcome => {
     try {
       return outcomeOf(scenario, name, seeds, (seed) => {
-        const run = runStorm(scenario, policy, seed, engine);
+        const run = runStorm(scenario, policy, seed, engine, runMaxOf(maxCalls));
         made.ran(run.tally.calls);
         return run;
       });

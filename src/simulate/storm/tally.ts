@@ -1,4 +1,8 @@
+import { Durations } from './durations.ts';
 import { checkBuckets } from './scenario/size.ts';
+
+/** Half of what fits, at which a map grows for the last time. */
+const MAP_MAX = 2 ** 23;
 
 /** What a chart shows of one bucket of time. */
 export interface Bucket {
@@ -11,20 +15,20 @@ export interface Bucket {
   /** Of the calls begun here: how many came to succeed. */
   succeeded: number;
   /** How long those that ended here took. */
-  readonly durationsMs: number[];
+  readonly durationsMs: Durations;
 }
 
 /** Counts what happens in one run. */
 export class StormTally {
   readonly bucketMs: number;
   readonly buckets: Bucket[] = [];
-  readonly durationsMs: number[] = [];
   calls = 0;
   attempts = 0;
   successes = 0;
   refused = 0;
   endMs = 0;
-  readonly #effects = new Map<string, number>();
+  /** By call; a map has room for 2^24 of them. */
+  readonly #effects: Map<string, number>[] = [new Map()];
 
   constructor(bucketMs: number) {
     this.bucketMs = bucketMs;
@@ -34,7 +38,7 @@ export class StormTally {
     const index = Math.floor(atMs / this.bucketMs);
     if (this.buckets.length <= index) checkBuckets(index, this.bucketMs);
     while (this.buckets.length <= index)
-      this.buckets.push({ offered: 0, attempts: 0, retries: 0, succeeded: 0, durationsMs: [] });
+      this.buckets.push({ offered: 0, attempts: 0, retries: 0, succeeded: 0, durationsMs: new Durations() });
     return this.buckets[index] as Bucket;
   }
 
@@ -52,7 +56,6 @@ export class StormTally {
 
   ended(beganMs: number, atMs: number, succeeded: boolean, refused: boolean): void {
     const durationMs = atMs - beganMs;
-    this.durationsMs.push(durationMs);
     this.bucketAt(atMs).durationsMs.push(durationMs);
     this.endMs = Math.max(this.endMs, atMs);
     if (refused) this.refused++;
@@ -62,16 +65,26 @@ export class StormTally {
   }
 
   acted(key: string): void {
-    this.#effects.set(key, (this.#effects.get(key) ?? 0) + 1);
+    const known = this.#effects.find((effects) => effects.has(key)) ?? this.#roomy();
+    known.set(key, (known.get(key) ?? 0) + 1);
+  }
+
+  #roomy(): Map<string, number> {
+    const [latest] = this.#effects;
+    if (latest !== undefined && latest.size < MAP_MAX) return latest;
+    const next = new Map<string, number>();
+    this.#effects.unshift(next);
+    return next;
   }
 
   /** Calls that took effect more than once, and the most that one did. */
   get effects(): { readonly doubled: number; readonly most: number } {
     let [doubled, most] = [0, 0];
-    for (const times of this.#effects.values()) {
-      if (times > 1) doubled++;
-      if (times > most) most = times;
-    }
+    for (const effects of this.#effects)
+      for (const times of effects.values()) {
+        if (times > 1) doubled++;
+        if (times > most) most = times;
+      }
     return { doubled, most };
   }
 }

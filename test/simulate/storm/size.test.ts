@@ -1,6 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { parseSimulate } from '../../../src/cli/arguments/simulate.ts';
-import { SimulationInputError, readScenarioFile, simulate, type StormReport } from '../../../src/simulate/index.ts';
+import {
+  SimulationInputError,
+  readScenarioFile,
+  simulate,
+  type ScenarioFile,
+  type StormReport,
+} from '../../../src/simulate/index.ts';
+import { runStorm } from '../../../src/simulate/storm/run.ts';
 
 const scenario = (clients: string, latency = 'constant_ms: 0', rest = 'duration_s: 10'): string => `name: large
 seeds: 2
@@ -10,11 +17,11 @@ tools: { search: { server: api } }
 clients: [${clients}]
 ${rest}
 `;
-const read = (text: string): (() => unknown) => {
-  return () => readScenarioFile(text, 'large.yaml');
+const allowing = (maxCalls?: number): { maxCalls?: number } => (maxCalls === undefined ? {} : { maxCalls });
+const read = (text: string, maxCalls?: number): (() => ScenarioFile) => {
+  return () => readScenarioFile(text, 'large.yaml', allowing(maxCalls));
 };
-const run = (text: string, maxCalls?: number): StormReport =>
-  simulate(readScenarioFile(text, 'large.yaml'), maxCalls === undefined ? {} : { maxCalls });
+const run = (text: string, maxCalls?: number): StormReport => simulate(read(text, maxCalls)(), allowing(maxCalls));
 
 describe('SIM-1 a run that would not end is refused before it begins, with the value and the remedy', () => {
   it.each([
@@ -22,7 +29,8 @@ describe('SIM-1 a run that would not end is refused before it begins, with the v
       'users who think too briefly, at a server without latency',
       scenario('{ closed: { users: 10, think_ms: 0.001 } }'),
       'clients.0: 10 users with think_ms 0.001 make some 100000000 calls in duration_s, 10 s, and 10000000 calls are ' +
-        'the most that a run takes; have them think for 0.01 ms or longer, or take a shorter duration_s',
+        'the most that a run takes; have them think for 0.01 ms or longer, take a shorter duration_s, or ' +
+        'allow more (--max-calls, or maxCalls in code)',
     ],
     [
       'users who do not think at all',
@@ -110,8 +118,8 @@ describe('SIM-1 a simulation that would take hours is refused, unless more calls
 
   it('before it begins', () => {
     expect(() => run(some, 1_000)).toThrow(
-      'some 2000 calls are made in all by 1 policy under 2 seeds, and 1000 are the most; take fewer seeds or a ' +
-        'shorter duration_s, or allow more, and wait (--max-calls, or maxCalls in code)',
+      'some 2000 calls are made in all by 1 policy under 2 seeds, and 1000 are the most; take fewer seeds, a ' +
+        'shorter duration_s, or allow more (--max-calls, or maxCalls in code)',
     );
     const many = scenario('{ poisson: { rate_per_s: 1000000 } }', 'constant_ms: 0', 'duration_s: 9').replace(
       'seeds: 2',
@@ -127,6 +135,31 @@ describe('SIM-1 a simulation that would take hours is refused, unless more calls
     const refused = scenario('{ closed: { users: 10, think_ms: 10 } }', 'constant_ms: 1000 }, errors: { rate: 1', rest);
     expect(run(refused).policies[0]?.figures.calls.mean).toBeGreaterThan(1_000);
     expect(() => run(refused, 1_000)).toThrow(/calls are made in all by 1 policy under 2 seeds, and 1000 are the most/);
+  });
+
+  it('and so is a run of more than ten million', () => {
+    const large = scenario('{ poisson: { rate_per_s: 1000000 } }', 'constant_ms: 0', 'duration_s: 20');
+    expect(read(large)).toThrow(/some 20000000 calls .* allow more \(--max-calls, or maxCalls in code\)$/);
+    expect(read(large, 15_000_000)).toThrow(/some 20000000 calls .*, and 15000000 calls are the most that a run takes/);
+    const allowed = read(large, 90_000_000)();
+    // What a file may hold, a simulation may still not make.
+    expect(() => simulate(allowed)).toThrow(/and 10000000 calls are the most that a run takes/);
+    expect(() => simulate(allowed, { maxCalls: 39_000_000 })).toThrow(/some 40000000 calls are made in all/);
+    // Fewer in all are no limit on what one run has room for.
+    expect(read(some, 1)).not.toThrow();
+  });
+
+  it.each([Number.NaN, 0, 0.5, -1, Infinity])('a limit of %d is none', (maxCalls) => {
+    expect(() => simulate(read(some)(), { maxCalls })).toThrow(`maxCalls must be an integer from 1, not ${maxCalls}`);
+  });
+
+  it('counts what a run really makes, too', () => {
+    const storm = read(some)();
+    expect(() => runStorm(storm, {}, 1, 'fleet', 500)).toThrow(
+      'clients have made 501 calls and would make more, and 500 calls are the most that a run takes; ask for fewer, ' +
+        'or for a shorter time, or allow more (--max-calls, or maxCalls in code)',
+    );
+    expect(runStorm(storm, {}, 1, 'fleet', 2_000).tally.calls).toBeGreaterThan(500);
   });
 
   it('as the command is told', () => {

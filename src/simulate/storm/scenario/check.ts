@@ -3,16 +3,22 @@ import type { ScenarioFile } from '../../../contract/formats/scenario-entry.ts';
 import { scenarioFileSchema } from '../../../contract/formats/scenario-file.ts';
 import { PlanError, plan } from '../../../turn/plan.ts';
 import { SimulationInputError, readYamlAs } from '../../policy-file.ts';
+import type { SimulateOptions } from '../simulate.ts';
 import { checkSize } from './size.ts';
 
 /**
  * Reads a scenario file.
  * @param what the file's name, for messages
+ * @param options `maxCalls` that `simulate` will be given: more than a run takes else is refused here already
  * @throws SimulationInputError that names the line and column, or what refers to nothing
  */
-export function readScenarioFile(text: string, what: string): ScenarioFile {
+export function readScenarioFile(
+  text: string,
+  what: string,
+  { maxCalls }: Pick<SimulateOptions, 'maxCalls'> = {},
+): ScenarioFile {
   const scenario = readYamlAs(scenarioFileSchema, text, what, 'scenario');
-  checkScenario(scenario);
+  checkScenario(scenario, maxCalls);
   return scenario;
 }
 
@@ -23,9 +29,9 @@ const refuse = (message: string): never => {
 const names = (of: Readonly<Record<string, unknown>> | undefined): string => Object.keys(of ?? {}).join(', ') || 'none';
 
 /** Whether all that a scenario names is there. @throws SimulationInputError */
-export function checkScenario(scenario: ScenarioFile): void {
+export function checkScenario(scenario: ScenarioFile, maxCalls?: number): void {
   checkNames(scenario);
-  checkSize(scenario);
+  checkSize(scenario, maxCalls);
   checkSpans(scenario);
   checkPlans(scenario);
 }

@@ -2,10 +2,12 @@ import type { ClientsEntry, LatencyEntry, ScenarioFile } from '../../../contract
 import { SimulationInputError } from '../../policy-file.ts';
 import { Z99 } from '../chance.ts';
 
-/** More calls than a process has memory for: each is kept until the end of its run. */
-const CALLS_MAX = 10_000_000;
-/** More calls than are simulated in an hour. */
+/** More calls than a small machine has memory for: how long each took is kept until the end of its run. */
+export const CALLS_MAX = 10_000_000;
+/** More calls than the layer itself is simulated with in half an hour. */
 export const ALL_CALLS_MAX = 30_000_000;
+/** How to have a simulation that is larger. */
+const OR_MORE = 'or allow more (--max-calls, or maxCalls in code)';
 /** More buckets than a chart has points for. */
 const BUCKETS_MAX = 1_000_000;
 /** More numbers than are drawn in a minute, of which most are thrown away. */
@@ -108,16 +110,16 @@ const sizeOf = (entry: ClientsEntry, scenario: ScenarioFile): Size => {
 const callsIn = (scenario: ScenarioFile): number =>
   scenario.clients.reduce((sum, entry) => sum + sizeOf(entry, scenario).calls, 0);
 
-const MOST = `${CALLS_MAX} calls are the most that a run takes`;
+const mostOf = (callsMax: number): string => `${callsMax} calls are the most that a run takes`;
 
-const checkClients = (scenario: ScenarioFile): void => {
+const checkClients = (scenario: ScenarioFile, callsMax: number): void => {
   const { clients, duration_s } = scenario;
   for (const [index, entry] of clients.entries()) {
     const { calls, what, remedy } = sizeOf(entry, scenario);
-    if (calls > CALLS_MAX)
+    if (calls > callsMax)
       refuse(
-        `clients.${index}: ${what} make some ${shown(calls)} calls in duration_s, ${duration_s} s, and ${MOST}; ` +
-          `${remedy(CALLS_MAX)}, or take a shorter duration_s`,
+        `clients.${index}: ${what} make some ${shown(calls)} calls in duration_s, ${duration_s} s, and ` +
+          `${mostOf(callsMax)}; ${remedy(callsMax)}, take a shorter duration_s, ${OR_MORE}`,
       );
     if (!('poisson' in entry)) continue;
     const { rate_per_s, surges = [] } = entry.poisson;
@@ -129,14 +131,27 @@ const checkClients = (scenario: ScenarioFile): void => {
       );
   }
   const all = callsIn(scenario);
-  if (all > CALLS_MAX)
-    refuse(`clients make some ${shown(all)} calls in all, and ${MOST}; ask for fewer, or for a shorter time`);
+  if (all > callsMax)
+    refuse(
+      `clients make some ${shown(all)} calls in all, and ${mostOf(callsMax)}; ask for fewer, or for a shorter time, ` +
+        OR_MORE,
+    );
 };
 
-/** @throws SimulationInputError for a scenario of which a run would not end, or not with the memory that there is */
-export const checkSize = (scenario: ScenarioFile): void => {
+/** How many calls one run may make, where so many are allowed for all of them. */
+export const runMaxOf = (maxCalls: number = CALLS_MAX): number => {
+  if (!Number.isSafeInteger(maxCalls) || maxCalls < 1)
+    refuse(`maxCalls must be an integer from 1, not ${String(maxCalls)}`);
+  return Math.max(CALLS_MAX, maxCalls);
+};
+
+/**
+ * @param maxCalls how many calls all runs may make together, where that was said
+ * @throws SimulationInputError for a scenario of which a run would not end, or not with the memory that there is
+ */
+export const checkSize = (scenario: ScenarioFile, maxCalls?: number): void => {
   const { duration_s, bucket_ms = 1_000, weather = {} } = scenario;
-  checkClients(scenario);
+  checkClients(scenario, runMaxOf(maxCalls));
   if ((duration_s * 1_000) / bucket_ms > BUCKETS_MAX)
     refuse(`bucket_ms: more than ${BUCKETS_MAX} buckets in ${duration_s} s; take longer ones`);
   for (const [name, { every_s, for_s }] of Object.entries(weather))
@@ -145,9 +160,12 @@ export const checkSize = (scenario: ScenarioFile): void => {
 };
 
 /** @throws SimulationInputError when clients have made more calls than a run takes */
-export const checkCalls = (calls: number): void => {
-  if (calls > CALLS_MAX)
-    refuse(`clients have made ${calls} calls and would make more, and ${MOST}; ask for fewer, or for a shorter time`);
+export const checkCalls = (calls: number, callsMax: number): void => {
+  if (calls > callsMax)
+    refuse(
+      `clients have made ${calls} calls and would make more, and ${mostOf(callsMax)}; ask for fewer, or for a ` +
+        `shorter time, ${OR_MORE}`,
+    );
 };
 
 /** @throws SimulationInputError when calls go on until so late that no chart holds it */
@@ -170,8 +188,8 @@ export interface Runs {
 const refuseAll = (calls: number, { policies, seeds, callsMax }: Runs): never =>
   refuse(
     `some ${shown(calls)} calls are made in all by ${policies} ${policies === 1 ? 'policy' : 'policies'} under ` +
-      `${seeds} ${seeds === 1 ? 'seed' : 'seeds'}, and ${callsMax} are the most; take fewer seeds or a shorter ` +
-      'duration_s, or allow more, and wait (--max-calls, or maxCalls in code)',
+      `${seeds} ${seeds === 1 ? 'seed' : 'seeds'}, and ${callsMax} are the most; take fewer seeds, a shorter ` +
+      `duration_s, ${OR_MORE}`,
   );
 
 /** @throws SimulationInputError for a simulation that would take hours, unless more calls were allowed */
