@@ -78,8 +78,8 @@ export interface SideBySide {
  * no process in use would see.
  *
  * @param units how many units of work one run does
- * @param leastMs each way runs as often in a round as fills this time, so that the quick one is as warm as the slow one,
- * and what the other left to be collected is not its own. Default 0: once
+ * @param leastMs each way runs as often in a round as fills this time, so that the quick one is as warm as the slow
+ * one, and what the other left to be collected is not its own. Default 0: once
  */
 export async function sideBySide(ways: Ways, units: number, rounds: number, leastMs = 0): Promise<SideBySide> {
   const times = new Map<string, number[]>(Object.keys(ways).map((name) => [name, []]));

@@ -108,6 +108,14 @@ describe('R-2.5 a host’s handler can refuse more and never less', () => {
     expect(result?.status).not.toBe('success');
   });
 
+  it('R-2.3 a retry after the total time is refused at once, and nothing is waited for', async () => {
+    const policy = { effects: 'read', timeoutMs: 60, alternatives: [] } as const;
+    const retry = { maxAttempts: 3, initialDelayMs: 50, maxTotalTimeMs: 100 };
+    const { ran, decisions } = await call(hangs, { ...policy, retry }, () => ({ ...again, delayMs: 50 }));
+    expect(ran).toEqual(['pay']);
+    expect(decisions).toMatchObject([{ code: 'time_exhausted' }]);
+  });
+
   it('R-2.5 one that answers later cannot either', async () => {
     const { ran, decisions } = await call(hangs, { ...mutating, safetyCritical: true }, () => of(again));
     expect(ran).toEqual(['pay']);

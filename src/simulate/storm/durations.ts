@@ -3,7 +3,9 @@ const NONE = new Float64Array(0);
 /** Fewer would be copied too often. */
 const FIRST = 8;
 
-/** How long calls took, in milliseconds: eight bytes for each, outside of the heap, where a list of many has no room. */
+/**
+ * How long calls took, in milliseconds: eight bytes for each, outside of the heap, where a list of many has no room.
+ */
 export class Durations {
   #values = NONE;
   #count = 0;
@@ -25,7 +27,7 @@ export class Durations {
       sorted.set(durations.#values.subarray(0, durations.#count), at);
       at += durations.#count;
     }
-    return sorted.sort();
+    return sorted.toSorted();
   }
 }
 

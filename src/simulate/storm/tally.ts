@@ -28,7 +28,7 @@ export class StormTally {
   refused = 0;
   endMs = 0;
   /** By call; a map has room for 2^24 of them. */
-  readonly #effects: Map<string, number>[] = [new Map()];
+  readonly #effects: Array<Map<string, number>> = [new Map<string, number>()];
 
   constructor(bucketMs: number) {
     this.bucketMs = bucketMs;

@@ -376,7 +376,6 @@ export const TEMPORARY_WORDS: readonly string[] = [
   'short read',
   'short write',
   'unexpected EOF in archive',
-  'The maximum number of concurrent jobs is running',
 ];
 
 /** What words may call permanent, in plain words: written down the same way. */
@@ -738,14 +737,4 @@ export const PERMANENT_WORDS: readonly string[] = [
   'Malformed XML at line 3',
   'Corrupted or invalid input file',
   'The uploaded file is not an image',
-  "HEIC uploads aren't supported yet",
-  'Slug may contain only lowercase letters',
-  "additionalProperties: 'foo' was unexpected",
-  "Nothing matched 'qwerty'",
-  'This repository has been archived and is read-only',
-  "Argument 'n' is NaN",
-  "You passed both 'before' and 'after'; choose one",
-  'Required',
-  'Folder is not empty',
-  "Postcode doesn't look right",
 ];
