@@ -1,6 +1,6 @@
 import { read } from '../errors/structure.ts';
 import type { GuardLayerOptions } from './guarded/calls.ts';
-import { guardedTools, orSchemaMismatch, type FinishedTool } from './guarded/finished.ts';
+import { guardedTools, refuseMismatch, type FinishedTool } from './guarded/finished.ts';
 import { guardedMaker, memberOf, type GuardToolOptions, type MakerShape } from './guarded/maker.ts';
 import { overridden } from './guarded/overridden.ts';
 import { proxied } from './guarded/proxied.ts';
@@ -83,12 +83,9 @@ const found = (tool: object): FinishedTool<Context> => {
   if (typeof name !== 'string' || typeof runAsync !== 'function')
     throw new RangeError('guardTools takes tools of ADK; of a toolset give what its getTools() gives');
   const fn = async (args: unknown, toolContext?: ToolContext): Promise<unknown> => {
-    try {
-      return await Reflect.apply(runAsync as RunAsync, tool, [{ args, toolContext }]);
-    } catch (thrown) {
-      // ADK makes the same error of whatever a tool throws, and of input that it does not take.
-      throw await orSchemaMismatch(thrown, read(tool, 'parameters'), args);
-    }
+    // ADK makes the same error of whatever a tool throws, and of input that its schema of zod does not take.
+    await refuseMismatch(read(tool, 'parameters'), args);
+    return Reflect.apply(runAsync as RunAsync, tool, [{ args, toolContext }]);
   };
   const put = (guarded: (args: unknown, context?: ToolContext) => Promise<unknown>): object =>
     overridden(tool, { runAsync: ({ args, toolContext }: RunRequest) => guarded(args, toolContext) });

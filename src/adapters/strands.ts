@@ -1,7 +1,7 @@
 import { read } from '../errors/structure.ts';
 import { outputText } from '../policy/model-text.ts';
 import type { GuardLayerOptions } from './guarded/calls.ts';
-import { guardedTools, orSchemaMismatch, type FinishedTool } from './guarded/finished.ts';
+import { guardedTools, refuseMismatch, type FinishedTool } from './guarded/finished.ts';
 import { guardedMaker, memberOf, type GuardToolOptions, type MakerShape } from './guarded/maker.ts';
 import { overridden } from './guarded/overridden.ts';
 
@@ -57,6 +57,16 @@ export function guardTool<Make extends object>(make: Make, options: GuardToolOpt
 
 type Stream = (context: object) => AsyncIterable<unknown>;
 
+/**
+ * The schema by which a tool checks its input itself: one of zod. A JSON Schema only tells the model what to write,
+ * also the one that Strands makes of zod's, in which what has a default is required.
+ */
+const checkedBy = (tool: object): unknown => {
+  const schema = read(tool, '_inputSchema');
+  // In the place of none, and asked of nothing.
+  return read(read(schema, 'def'), 'type') === 'void' ? undefined : schema;
+};
+
 /** What a tool runs with, and its result, which is an error where the tool threw one. */
 const streamOnce = async function* (
   tool: object,
@@ -65,10 +75,10 @@ const streamOnce = async function* (
   context: ToolContext = {},
 ): AsyncGenerator<unknown, unknown> {
   const given = overridden(context, { toolUse: { ...context.toolUse, input } });
+  await refuseMismatch(checkedBy(tool), input);
   const result: unknown = yield* Reflect.apply(stream, tool, [given]);
   if (read(result, 'status') !== 'error') return result;
-  const thrown = read(result, 'error') ?? new Error('The tool gave an error result');
-  throw await orSchemaMismatch(thrown, read(read(tool, 'toolSpec'), 'inputSchema'), input);
+  throw (read(result, 'error') ?? new Error('The tool gave an error result')) as Error;
 };
 
 /** A block of content as Strands reads one, made of its JSON: `{ text }`, `{ json }`, or `{ image }` and the like. */

@@ -11,8 +11,9 @@ import {
 import { TOOL_ERROR_KIND_MEANINGS } from 'spillway/contract';
 import { ToolFailure, guardTools } from 'spillway/adapters/ai-sdk';
 import { virtualRuntime } from 'spillway/testing';
+import { z } from 'zod';
 import { describe, expect, it } from 'vitest';
-import { orSchemaMismatch } from '../../src/adapters/guarded/finished.ts';
+import { refuseMismatch } from '../../src/adapters/guarded/finished.ts';
 import { createValueQueue } from '../../src/adapters/guarded/value-queue.ts';
 import { failureText } from '../../src/policy/model-text.ts';
 import { CANARY } from './frameworks/kit.ts';
@@ -204,21 +205,23 @@ describe('who stops waiting for a guarded call', () => {
   });
 });
 
-describe('what a tool threw that reads its input itself', () => {
-  const schema = { type: 'object', properties: { cents: { type: 'number' } } };
-  const thrown = new Error('read ECONNRESET');
+describe('input of a tool that reads it itself', () => {
+  const ofZod = z.object({ cents: z.number() });
+  const ofJson = { type: 'object', properties: { cents: { type: 'number' } } };
+  const throwing = { '~standard': { validate: () => Promise.reject(new Error('down')) } };
 
   it.each([
-    ['input that fits', schema, { cents: 5 }],
-    ['a schema that cannot be used', { type: 'nothing' }, { cents: 5 }],
+    ['input that fits', ofZod, { cents: 5 }],
+    ['a JSON Schema, which tells a model what to write', ofJson, { cents: 'five' }],
+    ['a schema that cannot be used', throwing, { cents: 5 }],
     ['no schema', undefined, { cents: 5 }],
-  ])('R-2.5 stays as it is for %s: it may have taken effect', async (_case, known, input) => {
-    expect(await orSchemaMismatch(thrown, known, input)).toBe(thrown);
+  ])('R-2.5 is not refused: %s', async (_case, known, input) => {
+    await expect(refuseMismatch(known, input)).resolves.toBeUndefined();
   });
 
-  it('R-2.5 did not run where its input does not fit', async () => {
-    const told = await orSchemaMismatch(thrown, schema, { cents: 'five' });
-    expect(told).toMatchObject({ kind: 'invalid_parameters', cause: thrown });
+  it('R-2.5 is refused where it does not fit: nothing has run', async () => {
+    const told = await refuseMismatch(ofZod, { cents: 'five' }).catch((error: unknown) => error);
+    expect(told).toMatchObject({ kind: 'invalid_parameters', executed: false, uncertain: false });
     expect((told as ToolExecutionError).safeMessage).toContain('cents');
   });
 });

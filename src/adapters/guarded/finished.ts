@@ -3,7 +3,7 @@ import { correctable } from '../../policy/advice.ts';
 import { confirmed } from '../../policy/recovery/refusal.ts';
 import { guardedCalls, type GuardLayerOptions } from './calls.ts';
 import { checkGuardable, guardedFunction, type ForeignFunction } from './function.ts';
-import { schemaMismatch } from './schema-mismatch.ts';
+import { ownMismatch } from './schema-mismatch.ts';
 
 type Fn = (...args: never[]) => unknown;
 /** A function like the one that was found, under the layer: it takes the input, and what goes with it. */
@@ -46,12 +46,18 @@ export function guardedTools<Tool extends object, Context extends readonly unkno
   });
 }
 
-/** What a tool threw that reads its input itself: where the input does not fit, it did not run. */
-export async function orSchemaMismatch(thrown: unknown, schema: unknown, input: unknown): Promise<unknown> {
-  const mismatch = await schemaMismatch(schema, input);
-  if (mismatch === undefined) return thrown;
-  const problem = new ToolExecutionError('invalid_parameters', 'The input does not fit the tool’s schema', {
-    cause: thrown,
-  });
-  return confirmed(problem, correctable(mismatch));
+/**
+ * Refuses input that a tool is known to turn away, before it is called. Afterwards nothing would be known: a tool may
+ * have changed its input, and a schema may look at what the tool has done (R-2.5).
+ *
+ * @param schema by which the tool checks its input itself; any other than a Standard Schema refuses nothing
+ * @throws ToolExecutionError for input that does not fit
+ */
+export async function refuseMismatch(schema: unknown, input: unknown): Promise<void> {
+  const mismatch = await ownMismatch(schema, input);
+  if (mismatch === undefined) return;
+  throw confirmed(
+    new ToolExecutionError('invalid_parameters', 'The input does not fit the tool’s schema'),
+    correctable(mismatch),
+  );
 }

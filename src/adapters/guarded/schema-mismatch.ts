@@ -23,6 +23,13 @@ const standardSchemaMismatch = async (
   return Array.isArray(issues) && issues.length > 0 ? issues.slice(0, ISSUES_SHOWN).map(worded).join('; ') : undefined;
 };
 
+const MALFORMED = 'The input is malformed: ';
+
+const validatorOf = (schema: unknown): ((value: unknown) => unknown) | undefined => {
+  const validate = read(read(schema, '~standard'), 'validate');
+  return typeof validate === 'function' ? (validate as (value: unknown) => unknown) : undefined;
+};
+
 /**
  * Says why an input does not fit a schema, in words that a model may read. Gives `undefined` for an input that fits,
  * and where nothing is known because the schema throws or cannot be used.
@@ -31,13 +38,22 @@ const standardSchemaMismatch = async (
  */
 export async function schemaMismatch(schema: unknown, input: unknown): Promise<string | undefined> {
   if ((typeof schema !== 'object' && typeof schema !== 'function') || schema === null) return undefined;
-  const validate = read(read(schema, '~standard'), 'validate');
+  if (validatorOf(schema) !== undefined) return ownMismatch(schema, input);
   try {
-    const mismatch =
-      typeof validate === 'function'
-        ? await standardSchemaMismatch(validate as (value: unknown) => unknown, input)
-        : compileJsonSchema(schema as Readonly<Record<string, unknown>>)(input);
-    return mismatch === undefined ? undefined : `The input is malformed: ${mismatch}`;
+    const mismatch = compileJsonSchema(schema as Readonly<Record<string, unknown>>)(input);
+    return mismatch === undefined ? undefined : `${MALFORMED}${mismatch}`;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The same of a schema that can check by itself, and `undefined` of any other: a JSON Schema is not always asked. */
+export async function ownMismatch(schema: unknown, input: unknown): Promise<string | undefined> {
+  const validate = validatorOf(schema);
+  if (validate === undefined) return undefined;
+  try {
+    const mismatch = await standardSchemaMismatch(validate, input);
+    return mismatch === undefined ? undefined : `${MALFORMED}${mismatch}`;
   } catch {
     return undefined;
   }
