@@ -1,6 +1,7 @@
 import { Observable, defer, of, pipe, throwError } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import type { RetryPolicy } from '../../src/contract/policy.ts';
+import { ToolExecutionError } from '../../src/contract/tool-error.ts';
 import { retryBackoff } from '../../src/operators/retry-backoff.ts';
 import { runtimeOn } from '../../src/testing/runtime-on.ts';
 import { marbles } from '../marbles.ts';
@@ -133,6 +134,17 @@ describe('R-2.1 attempts', () => {
         undefined,
         transient,
       );
+      m.expect(source).toHaveSubscriptions(subs);
+    }),
+  );
+
+  it(
+    'R-4.2 a cancellation is not retried, whatever class it was given',
+    marbles((m) => {
+      const canceled = new ToolExecutionError('canceled', 'enough', { classification: 'transient' });
+      const source = m.cold<string>('--#', undefined, canceled);
+      const subs = '                 ^-!';
+      m.expect(source.pipe(retryBackoff(threeMs, runtimeOn(m.scheduler)))).toBeObservable('--#', undefined, canceled);
       m.expect(source).toHaveSubscriptions(subs);
     }),
   );
