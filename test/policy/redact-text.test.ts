@@ -41,6 +41,16 @@ const SECRETS: ReadonlyArray<readonly [text: string, secret: string, kept: strin
   ['jwt eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abc_def end', 'eyJ', 'end'],
   ['-----BEGIN RSA PRIVATE KEY-----\nMIIabc\n-----END RSA PRIVATE KEY-----\nend', 'MIIabc', 'end'],
   ['cut -----BEGIN PRIVATE KEY-----\nMIIabc', 'MIIabc', 'cut'],
+  ['{"user":"ann","pass":"qwe"}', 'qwe', '"user":"ann"'],
+  ['SMTP_PASS=hunter2; tried twice', 'hunter2', 'tried twice'],
+  ['pass: a1b2c3 user: ann', 'a1b2c3', 'user: ann'],
+  [':password=>"q w e", :user=>"ann"', 'q w e', ':user=>"ann"'],
+  ...['gsk_', 'xai-', 'pplx-', 'tvly-', 'tvly-dev-', 'lsv2_pt_', 'r8_', 'dckr_pat_', 'shpat_'].map(
+    (prefix) => [`asked with ${prefix}Zq9xK7vB2mN4pL6tR8wY today`, 'Zq9xK7vB', 'today'] as const,
+  ),
+  ...['nvapi-', 'hvs.', 'GOCSPX-'].map(
+    (prefix) => [`asked with ${prefix}Zq9-K7vB_mN4pL6tR8wY today`, 'Zq9-K7vB', 'today'] as const,
+  ),
 ];
 
 const HARMLESS = [
@@ -57,6 +67,11 @@ const HARMLESS = [
   'session 42 has ended',
   'basic search',
   'This idempotency key was used with another input',
+  'first pass: done',
+  'tests: 12, pass: 11, fail: 1',
+  'bypass: true, compass: north',
+  'explainable xai-methods-for-images',
+  'npm_lifecycle_event is not set',
 ];
 
 describe('R-11.4 secrets inside texts', () => {
@@ -78,6 +93,8 @@ describe('R-11.4 secrets inside texts', () => {
       encodeURIComponent('hunter2/!x y'),
       'hunter2%2f!x%20y',
       'hunter2%2F!x+y',
+      String(new URLSearchParams({ '': 'hunter2/!x y' })).slice(1),
+      'hunter2%2f%21x%20y',
       encodeURIComponent('ünïcode-sécret'),
       JSON.stringify('hunter2/!x y').slice(1, -1),
     ];

@@ -105,7 +105,7 @@ class Writer {
       return this.#text;
     } catch (cause) {
       if (cause === this.#refusal && cause !== undefined) throw cause;
-      return this.#refuse('cannot be read: a getter or a proxy threw', 'give plain data', cause);
+      return this.#refuse('cannot be read', 'give plain data', cause);
     }
   }
 
@@ -147,11 +147,7 @@ class Writer {
     // Before it is looked at: a long one is refused at once.
     if (text.length > this.#maxChars) this.#tooLong();
     if (!SPECIAL.test(text)) return `"${text}"`;
-    if (!text.isWellFormed())
-      this.#refuse(
-        'holds half of a surrogate pair, which has no UTF-8 form',
-        'cut text between characters, and give bytes as base64',
-      );
+    if (!text.isWellFormed()) this.#refuse('holds half of a surrogate pair', 'cut text between characters');
     return JSON.stringify(text);
   }
 
@@ -168,7 +164,7 @@ class Writer {
       Math.abs(value) < EXPONENT_FROM &&
       !this.#keepIntegers
     ) {
-      this.#refuse('is an integer beyond 2^53 - 1, where neighbours become the same number', 'give it as a string');
+      this.#refuse('is an integer beyond 2^53 - 1, where neighbours are one', 'give it as a string');
     }
     return String(value);
   }
@@ -182,7 +178,7 @@ class Writer {
     else
       this.#refuse(
         'is neither a plain object nor an array',
-        'give its JSON form: a Date as an ISO string, a Map as an object, an instance of a class as its fields',
+        'give its JSON form: a Date as an ISO string, a Map as an object',
       );
     this.#parents.pop();
   }

@@ -14,17 +14,31 @@ const READ_MAX = 4 * SCANNED_MAX;
 const SAFE_MAX = 2000;
 const SAFE_LENGTH_MAX = 128;
 
-/** Every text that any pattern below can match has one of these: most texts have none, and cost one look. */
-const SUSPECT =
-  /key|secret|token|pass|pwd|auth|cookie|cred|session|signature|jwt|bearer|basic|connection|:\/\/|[?&#](?:sig|code|jwt)=|[spr]k[-_]|gh[oprsu]_|github_pat_|glpat-|xox|a[ks]ia|aroa|aiza|eyj|npm_|hf_|ya29|sg\.|whsec_|-----begin/i;
+/**
+ * How keys begin that say whose they are, as their issuers document: Slack, GitHub, GitLab, AWS, Google, npm, Hugging
+ * Face, SendGrid, Stripe, OpenAI, Anthropic, Groq, xAI, Perplexity, Tavily, LangSmith, Nvidia, Replicate, Vault,
+ * Docker, Shopify.
+ */
+const ISSUED = [
+  String.raw`(?:[spr]k[-_]|whsec_|xox[abeoprs][-.]|glpat-|GOCSPX-|nvapi-|ya29\.|hvs\.|AIza|SG\.[\w-]{16,64}\.)[\w-]{10}`,
+  '(?:(?:gh[oprsu]|gsk|hf|npm|r8|shp[acps][ats]|(?:github|dckr)_pat|lsv2_[ps][kt])_|A[KSR][IO]A)[A-Za-z0-9]{12}',
+  '(?:pplx|tvly(?:-dev)?|xai)-[A-Za-z0-9]{12}',
+].join('|');
 
+/** Every text that any pattern below can match has one of these: most texts have none, and cost one look. */
+const SUSPECT = new RegExp(
+  String.raw`key|secret|token|pass|pwd|auth|cookie|cred|session|signature|jwt|bearer|basic|connection|:\/\/|[?&#](?:sig|code)=|eyj|-----begin|${ISSUED}`,
+  'i',
+);
+
+/** What a key is of that is a secret. */
 /** Names whose values are secrets, wherever they stand in a longer name. `tokens` are counted, not kept. */
-const NAME =
-  '(?:(?:api|access|account|app|application|auth|client|consumer|deploy|encryption|functions|license|master|private|secret|service|shared|signing|ssh|storage|subscription)[-_. ]?key|secret|token(?!s(?![a-z])|iz)|passw(?:or)?d|passphrase|passcode|pwd|credential|session[-_. ]?id|connection[-_. ]?string)[\\w-]{0,16}';
+const NAME = `(?:(?:api|access|account|app|application|auth|client|consumer|deploy|encryption|functions|license|master|private|secret|service|shared|signing|ssh|storage|subscription)[-_. ]?key|secret|token(?!s(?![a-z])|iz)|passw(?:or)?d|passphrase|passcode|pwd|credential|session[-_. ]?id|connection[-_. ]?string|(?<![a-z])pass(?=\\W{1,12}(?!\\W|\\d{1,4}\\b)))[\\w-]{0,16}`;
 /** A value in quotes, those of JSON inside JSON as well; one that the text ends in has no end. */
 const QUOTED = `(?:\\\\{1,8}["'][^"'\\\\]*(?:\\\\{1,8}["'])?|"(?:\\\\[\\s\\S]|[^"\\\\])*"?|'(?:\\\\[\\s\\S]|[^'\\\\])*'?)`;
 const LISTED = `\\[\\s{0,4}(?:${QUOTED}\\s{0,4},?\\s{0,4})+\\]?`;
-const ASSIGNED = `(?:\\\\{0,8}["']|%22)?\\s{0,4}(?:[=:]|%3[ad])`;
+const ASSIGNED = `(?:\\\\{0,8}["']|%22)?\\s{0,4}(?:=>?|:|%3[ad])`;
+
 /** Without quotes: up to a space or the next parameter, or to a comma or semicolon that the next name follows. */
 const BARE = `(?!\\[redacted\\])(?:(?!%26)[^\\s"'&,;<>]|[,;](?![\\s"']|$|[\\w-]{1,32}\\s?[=:]))+`;
 
@@ -36,30 +50,27 @@ const looksRandom = (text: string): boolean => /\d/.test(text) && /[a-z]/i.test(
 const isWord = (text: string): boolean =>
   text.length < 16 && /^[a-z]+[.!?)\]]*$/i.test(text) && !/[a-z][A-Z]/.test(text);
 
-const isSpoken = (name: string): boolean => /^(?:secret|token|credential)/i.test(name);
+const isSpoken = (name: string): boolean => /^(?:secret|token|credential|pass\W)/i.test(name);
 
-type Replace = (match: string, ...groups: string[]) => string;
-const keepingFirst: Replace = (_, first = '') => `${first}${REDACTED}`;
-const whole: Replace = () => REDACTED;
+type Replace = string | ((match: string, ...groups: string[]) => string);
+const keepingFirst = `$1${REDACTED}`;
 
 /**
  * In the order in which they are asked. Each is linear: what repeats cannot match what follows it, or is bounded, and
- * what was matched is behind. The shapes are those their issuers document: Slack, GitHub, GitLab, AWS, Google, npm,
- * Hugging Face, SendGrid, Stripe, OpenAI, Anthropic.
+ * what was matched is behind.
  */
 const RULES: ReadonlyArray<readonly [pattern: RegExp, replace: Replace]> = [
-  [/-----BEGIN [A-Z0-9 ]{0,40}-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,40}-----|$)/gi, whole],
+  [/-----BEGIN [A-Z0-9 ]{0,40}-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,40}-----|$)/gi, REDACTED],
   // A password may hold an `@`, or a `/` that should not be there; a port is none.
   [
     /\b([a-z][a-z0-9+.-]{1,30}:\/\/)(?:[^\s:@/"'<>]{1,256}:(?!\d{1,5}(?:[/?#]|$))(?:[^\s/"'<>]{1,512}|[^\s@"'<>]{1,512})@|[^\s/?#"'<>]{1,2048}@)/gi,
-    (_, scheme = '') => `${scheme}${REDACTED}@`,
+    `${keepingFirst}@`,
   ],
   [new RegExp(`((?:authorization|cookie)2?${ASSIGNED}\\s{0,4})(?:${LISTED}|${QUOTED}|[^\\r\\n]+)`, 'gi'), keepingFirst],
   [
     /([?&#;](?:sig|signature|auth|code|key|jwt|session|x-amz-[\w-]{1,32}|x-goog-[\w-]{1,32}|awsaccesskeyid)=)[^&#\s"'<>]+/gi,
     keepingFirst,
   ],
-  [new RegExp(`(passw(?:or)?d[\\w-]{0,16}${ASSIGNED}\\s{0,4})(?:${LISTED}|${QUOTED}|${BARE})`, 'gi'), keepingFirst],
   [new RegExp(`(${NAME}${ASSIGNED}\\s{0,4})(?:${LISTED}|${QUOTED})`, 'gi'), keepingFirst],
   [new RegExp(`(${NAME}${ASSIGNED})(${BARE})`, 'gi'), keepingFirst],
   [
@@ -74,11 +85,8 @@ const RULES: ReadonlyArray<readonly [pattern: RegExp, replace: Replace]> = [
     new RegExp(`(${NAME}\\W{1,3}(?:(?:is|was|of|provided|given|value)\\W{1,3}){0,2})([\\w\\-.~+/]{16,}=*)`, 'gi'),
     (match, name = '', value = '') => (looksRandom(value) ? `${name}${REDACTED}` : match),
   ],
-  [/(?<![\w-])eyJ[\w-]{5,}\.[\w-]{2,}(?:\.[\w-]*){0,4}/g, whole],
-  [
-    /(?<![A-Za-z0-9])(?:[spr]k[-_][\w-]{10,}|whsec_\w{10,}|xox[abeoprs][-.][\w-]{8,}|(?:gh[oprsu]|hf|npm)_[A-Za-z0-9]{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|(?:AKIA|ASIA|AROA)[A-Z0-9]{12,}|AIza[\w-]{30,}|ya29\.[\w-]{16,}|SG\.[\w-]{16,64}\.[\w-]{16,})/g,
-    whole,
-  ],
+  [/(?<![\w-])eyJ[\w-]{5,}\.[\w-]{2,}(?:\.[\w-]*){0,4}/g, REDACTED],
+  [new RegExp(`(?<![A-Za-z0-9])(?:${ISSUED})[\\w-]*`, 'g'), REDACTED],
 ];
 
 /**
@@ -97,12 +105,13 @@ const base64Forms = (secret: string): string[] => {
 const formsOf = (secret: string): string[] => {
   const whole = secret.toWellFormed();
   const encoded = encodeURIComponent(whole);
-  const lower = encoded.replaceAll(/%../g, (escape) => escape.toLowerCase());
+  // JavaScript escapes more in a form than in an address.
+  const form = String(new URLSearchParams({ '': whole })).slice(1);
+  const escaped = [encoded, encoded.replaceAll('%20', '+'), form, form.replaceAll('+', '%20')];
   return [
     secret,
-    encoded,
-    lower,
-    encoded.replaceAll('%20', '+'),
+    ...escaped,
+    ...escaped.map((each) => each.replaceAll(/%../g, (escape) => escape.toLowerCase())),
     JSON.stringify(secret).slice(1, -1),
     ...base64Forms(whole),
   ];
@@ -157,7 +166,7 @@ export function textRedactor(secrets: readonly string[] = []): (text: string) =>
     const seen = visible(text.length > READ_MAX ? text.slice(0, READ_MAX) : text);
     const scanned = seen.length > SCANNED_MAX ? seen.slice(0, SCANNED_MAX) : seen;
     let clean = known === undefined ? scanned : withoutKnown(scanned, known);
-    if (SUSPECT.test(clean)) for (const [pattern, replace] of RULES) clean = clean.replace(pattern, replace);
+    if (SUSPECT.test(clean)) for (const [pattern, replace] of RULES) clean = clean.replace(pattern, replace as string);
     if (clean === text && text.length <= SAFE_LENGTH_MAX) {
       if (safe.size >= SAFE_MAX) safe.clear();
       safe.add(text);

@@ -43,7 +43,7 @@ const NAMES_MAX = 1000;
 const NAME_LENGTH_MAX = 128;
 
 const SECRET_NAME =
-  /secret|passw|passphrase|passcode|credential|authorization|apikey|accesskey|accountkey|privatekey|signingkey|encryptionkey|masterkey|sharedkey|connectionstring|(?:token|cookies?|sessionid|pwd|jwt|auth|otp)$/;
+  /secret|passw|passphrase|passcode|credential|authorization|apikey|accesskey|accountkey|privatekey|signingkey|encryptionkey|masterkey|sharedkey|connectionstring|(?:token|cookies?|sessionid|pwd|jwt|auth|otp)$|^(?:db|smtp|user)?pass$/;
 const normal = (name: string): string => name.toLowerCase().replaceAll(/[-_. ]/g, '');
 
 const checkList = (option: string, list: unknown, holds: (text: string) => boolean, rule: string): void => {
@@ -59,7 +59,7 @@ const checked = (redact: RedactOptions, capture: CaptureOptions): void => {
     'redact.secrets',
     secrets,
     ({ length }) => length >= SECRET_LENGTH_MIN && length <= SECRET_LENGTH_MAX,
-    `texts of ${SECRET_LENGTH_MIN} to ${SECRET_LENGTH_MAX} characters; a shorter one would be found everywhere`,
+    `texts of ${SECRET_LENGTH_MIN} to ${SECRET_LENGTH_MAX} characters`,
   );
   if (secrets.length > SECRETS_MAX)
     throw new RangeError(`redact.secrets must be at most ${SECRETS_MAX}, not ${secrets.length}`);
