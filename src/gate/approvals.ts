@@ -3,12 +3,12 @@ import type { ApprovalAnswer, ApprovalCause, ApprovalRecord, ApprovalRequest } f
 import type { ToolOutput } from '../contract/output.ts';
 import { checkKeys, checkNumber, checkOneOf, given, positiveDuration } from '../policy/check.ts';
 import { answersIn, type AnswerReport } from './answers.ts';
-import { isNeeded } from './need.ts';
+import { canBeNeeded, isNeeded } from './need.ts';
 import { approvalKey, printOf } from './input-key.ts';
 import { gatesOf, type ApprovalGate, type Keeper } from './passing.ts';
 import type { GateKeeper, GateSite, GateSubject, GatedCall, HeldTime } from '../layer/gate-port.ts';
 import { placeOf, type Question } from './questions.ts';
-import { changing } from './refusals.ts';
+import { changing, unwritten } from './refusals.ts';
 import { TurnTime } from './turn-time.ts';
 import { approvedFor, usedUp, type Wait } from './waiting.ts';
 
@@ -101,6 +101,8 @@ class Gate implements ApprovalGate {
     isKnown: () => Observable<boolean>,
   ): Observable<ApprovalRecord | undefined> {
     return defer(() => {
+      // Its budget alone is what it has to pass.
+      if (!canBeNeeded(subject)) return of(undefined);
       const gated = this.#of(subject.context);
       const { name } = subject.guarded.tool;
       // Before it is decided about: whoever changes it meanwhile has it decided about anew.
@@ -137,12 +139,15 @@ class Gate implements ApprovalGate {
 
   /**
    * Whether the input is still the one that was found to need no approval, or to have it.
-   * @throws ToolExecutionError for an input that is another each time
+   * @throws ToolExecutionError for an input that is another each time, and for one of which that cannot be said
    */
   #isAsDecided(subject: GateSubject): boolean {
     const gated = this.#of(subject.context);
     const { name } = subject.guarded.tool;
-    if (!gated.decided.has(name) || gated.decided.get(name) === printOf(subject)) return true;
+    if (!gated.decided.has(name)) return true;
+    const print = printOf(subject);
+    if (print === undefined) throw unwritten();
+    if (gated.decided.get(name) === print) return true;
     gated.changes++;
     if (gated.changes > CHANGES_MAX) throw changing();
     return false;

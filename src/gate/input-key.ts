@@ -19,8 +19,21 @@ const member = (_: string, value: unknown): unknown => {
   return value instanceof Map || value instanceof Set ? [...(value as Iterable<unknown>)] : value;
 };
 
-/** What a schema made of an input and JSON does not know, such as a date, as JSON would write it. */
-const written = (input: unknown): unknown => JSON.parse(JSON.stringify(input, member) ?? 'null');
+/** As many as canonical JSON could have: what stands in an input a thousand times over is written as often. */
+const VALUES_MAX = 1_000_000;
+
+/**
+ * What a schema made of an input and JSON does not know, such as a date, as JSON would write it.
+ * @throws RangeError for more than anybody could wait for
+ */
+const written = (input: unknown): unknown => {
+  let left = VALUES_MAX;
+  const counted = (name: string, value: unknown): unknown => {
+    if (left-- === 0) throw new RangeError(`the input has more than ${VALUES_MAX} values`);
+    return member(name, value);
+  };
+  return JSON.parse(JSON.stringify(input, counted) ?? 'null');
+};
 
 const keyed = ({ context, guarded }: GateSubject, cause: ApprovalCause, params: unknown): string => {
   const { toolNamespace = NAMESPACE, session, actor, tenant, callId } = context.call;

@@ -27,10 +27,15 @@ const asked = (rule: NeedsApproval, subject: GateSubject, runtime: Runtime): Obs
   );
 };
 
+const rulesOf = ({ guarded, context }: GateSubject): readonly NeedsApproval[] =>
+  [guarded.needsApproval, context.call.needsApproval].filter((rule) => rule !== undefined && rule !== false);
+
+/** Whether it depends on its input whether a person has to approve it, or does not depend on anything. */
+export const canBeNeeded = (subject: GateSubject): boolean => rulesOf(subject).length > 0;
+
 /** Whether a person has to approve what a call is about to do: its tool says so, or its node. */
 export const isNeeded = (subject: GateSubject, runtime: Runtime): Observable<boolean> => {
-  const { guarded, context } = subject;
-  const rules = [guarded.needsApproval, context.call.needsApproval].filter((rule) => rule !== undefined);
+  const rules = rulesOf(subject);
   if (rules.includes(true)) return of(true);
   return concat(...rules.map((rule) => asked(rule, subject, runtime))).pipe(first((needed) => needed, false));
 };

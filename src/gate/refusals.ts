@@ -58,6 +58,14 @@ export const unasked = (cause: ToolExecutionError): ToolExecutionError =>
     cause,
   );
 
+/** Nobody could tell it from another input. */
+export const unwritten = (): ToolExecutionError =>
+  notPermitted(
+    'approval_input_unwritten',
+    'The input cannot be written as JSON, so that nobody could say whether it is still the one that may run',
+    `This call can need a person’s approval, and its input could not be kept, so it was not made.${UNLESS_ASKED}`,
+  );
+
 /** Nobody can say what would run. */
 export const changing = (): ToolExecutionError =>
   notPermitted(

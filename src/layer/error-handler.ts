@@ -64,7 +64,7 @@ const sealed = (failure: FailureNotification): FailureNotification => {
   const { error } = failure;
   try {
     for (const name of DECISIVE)
-      Object.defineProperty(error, name, { value: error[name], writable: false, enumerable: true });
+      Object.defineProperty(error, name, { value: error[name], writable: false, configurable: false });
   } catch {
     // The error is frozen already, or is a proxy, whose maker could give any answer anyway.
   }

@@ -1,6 +1,7 @@
 // Was: an approval was bound to what the caller held, and not to what the tool was given: with a schema, a change of
 // either ran an input that nobody had approved. Now: it is for the input that runs, and each change asks anew.
 import { ToolExecutionError, type DedupeStore } from 'spillway';
+import { createBudget } from 'spillway/gates';
 import { memoryStore } from 'spillway/stores/memory';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -122,5 +123,33 @@ describe('a person approves what runs', () => {
     await at.approvals.answer(first?.id ?? '', true);
     await at.pass(2_000);
     expect(at.runs).toHaveLength(1);
+  });
+
+  it('R-22.1 what cannot be told from a changed input does not run, though it needed no approval', async () => {
+    const circle: Payment & { self?: object } = { amount: 7 };
+    circle.self = circle;
+    const at = scene({ tool: { needsApproval: large }, hooks: { beforeToolCall: makeLarge } });
+    const call = at.pay({ input: circle });
+    await at.pass(0);
+    expect([call.result?.error?.code, at.runs]).toEqual(['not_permitted', []]);
+  });
+
+  it('R-22.1 nor does it hold up a tool that never needs one, and has a budget to pass', async () => {
+    const circle: { self?: object } = {};
+    circle.self = circle;
+    const budget = createBudget({ calls: 5, per: 'tenant' });
+    const at = scene({ tool: { needsApproval: false }, budget });
+    const call = at.pay({ input: circle });
+    await at.pass(0);
+    expect([call.result?.status, at.runs.length]).toEqual(['success', 1]);
+  });
+
+  it('R-22.2 an input that is endless once it is written is refused, and holds nobody up', async () => {
+    let endless: object = {};
+    for (let depth = 0; depth < 60; depth++) endless = { a: endless, b: endless };
+    const at = scene();
+    const call = at.pay({ input: endless });
+    await at.pass(0);
+    expect([call.result?.error?.terminal, at.runs]).toEqual([true, []]);
   });
 });

@@ -185,6 +185,10 @@ describe('R-2.5 a handler that writes into what it is shown', () => {
         { ...round, toolName: 'pay' }
       ),
     ],
+    [
+      'by defining it anew',
+      (failure) => (Reflect.defineProperty(failure.error, 'uncertain', { value: false, writable: true }), round),
+    ],
   ])('R-2.5 changes nothing that the rules are asked about, %s', async (_what, handler) => {
     expect(await call(throws(new Error('no receipt')), mutating, handler)).toMatchObject({
       ran: ['pay'],
