@@ -1,6 +1,7 @@
 import { ToolExecutionError, type ToolExecutionErrorOptions } from '../contract/tool-error.ts';
 import { liveRuntime } from '../runtime.ts';
 import { abortKind } from './abort-kind.ts';
+import { isSlip } from './doubt/slip.ts';
 import { asHearsay } from './text/hearsay.ts';
 import type { Meaning } from './text/sense.ts';
 import { read, readStructure } from './structure.ts';
@@ -141,7 +142,9 @@ export function mcpThrown(thrown: unknown, toolName?: string, now: () => number 
     return toError(unusableAnswer, 'The answer is not a tool result', options);
   if (names.includes('SyntaxError') || text.includes('unexpected content type'))
     return toError(unreadableAnswer, message, options);
-  return toToolExecutionError(thrown, now);
+  const error = toToolExecutionError(thrown, now);
+  // The server has answered: a status in its `data` is that of a step of its tool's, which may have done others.
+  return code !== undefined && isSlip(code) && error.status !== undefined ? asHearsay(error) : error;
 }
 
 /** A result has a few contents; a list of a million empty ones is not read through. */

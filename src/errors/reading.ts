@@ -2,6 +2,7 @@ import type { Classification } from '../contract/error-kind.ts';
 import { ToolExecutionError, type ToolExecutionErrorOptions } from '../contract/tool-error.ts';
 import { isOwnFault, senseOfCode, senseOfCodeInText, senseOfName, senseOfRpc } from './code.ts';
 import { gravest } from './doubt/gravest.ts';
+import { isSlip } from './doubt/slip.ts';
 import { asHearsay } from './text/hearsay.ts';
 import { TOOL_MEANINGS, classOfSense, type Meaning, type Sense } from './text/sense.ts';
 import { classOfStatus, kindOfStatus, senseOfStatus, statusInText } from './status.ts';
@@ -144,7 +145,9 @@ export function readError(thrown: unknown, wallNow: () => number, speaker: Speak
   // The name of an error alone is no proof: a tool that has done its work can throw one of any name.
   const isRefusal = !isOwnFault(structure.rpc ?? known) && (structure.rpc !== undefined || found?.isName !== true);
   if (listed !== undefined) {
-    const isProof = isRefusal && !isWrapped(structure, codedDepth === Infinity ? 0 : codedDepth);
+    // A code of JSON-RPC's is an answer of a server: what it says beside it was a step of its tool's.
+    const isOwn = known === structure.code || !isSlip(structure.code ?? '');
+    const isProof = isRefusal && isOwn && !isWrapped(structure, codedDepth === Infinity ? 0 : codedDepth);
     return { structure, status: undefined, code, sense: listed, isProof };
   }
   const sense = senseOfNames(structure) ?? senseOfUnlisted(structure, speaker);

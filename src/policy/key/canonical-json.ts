@@ -129,7 +129,7 @@ class Writer {
         else this.#container(before, value);
         return;
       case 'undefined':
-        this.#refuse('is undefined, which only a member of an object may be', 'give null');
+        this.#refuse('is undefined', 'give null, or leave it out');
       case 'bigint':
         this.#refuse('is a bigint, which is no JSON', 'give it as a string');
       case 'function':
